@@ -1,0 +1,61 @@
+import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
+import { EXIT, HarnessError } from "../core/errors.ts";
+
+/** A config file's text as a value, with a way to say where each key stands. JSON with comments. */
+export interface ConfigDocument {
+  readonly value: unknown;
+  /** `file:line:column` of the value at this path of keys, or of the file when it is not there. */
+  readonly at: (keys: readonly PropertyKey[]) => string;
+}
+
+export function parseConfigDocument(file: string, text: string): ConfigDocument {
+  const errors: ParseError[] = [];
+  const body = text.startsWith("\uFEFF") ? ` ${text.slice(1)}` : text;
+  const root = parseTree(body, errors, { allowTrailingComma: true });
+  const place = (offset: number): string => `${file}:${lineAndColumn(body, offset)}`;
+  const [first] = errors;
+  if (first !== undefined) {
+    const what = printParseErrorCode(first.error)
+      .replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ")
+      .toLowerCase();
+    throw configError(place(first.offset), `${what}; expected a JSON object`);
+  }
+  if (root?.type !== "object")
+    throw configError(file, `expected a JSON object, found ${root?.type ?? "nothing"}`);
+  refuseDuplicates(root, place);
+  return { value: getNodeValue(root), at: (keys) => place(nodeAt(root, keys)?.offset ?? root.offset) };
+}
+
+export function configError(where: string, message: string): HarnessError {
+  return new HarnessError(
+    EXIT.usage,
+    `${where}: ${message}`,
+    "mend the value, or see them all: harness config list",
+  );
+}
+
+function refuseDuplicates(node: Node, place: (offset: number) => string): void {
+  const seen = new Set<unknown>();
+  for (const child of node.children ?? []) {
+    if (node.type === "object") {
+      const key: unknown = child.children?.[0]?.value;
+      if (seen.has(key)) throw configError(place(child.offset), `${String(key)}: the key stands here twice`);
+      seen.add(key);
+    }
+    refuseDuplicates(child, place);
+  }
+}
+
+function nodeAt(root: Node, keys: readonly PropertyKey[]): Node | undefined {
+  let node: Node | undefined = root;
+  for (const key of keys) {
+    if (node?.type === "array") node = node.children?.[Number(key)];
+    else node = node?.children?.find((property) => property.children?.[0]?.value === key)?.children?.[1];
+  }
+  return node;
+}
+
+function lineAndColumn(text: string, offset: number): string {
+  const before = text.slice(0, offset).split("\n");
+  return `${before.length}:${(before.at(-1)?.length ?? 0) + 1}`;
+}

@@ -1,0 +1,49 @@
+import { mkdir, rename, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { applyEdits, modify } from "jsonc-parser";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { configError, parseConfigDocument } from "./document.ts";
+import { nearestKey, readLayer } from "./layer.ts";
+import { readConfigText } from "./load.ts";
+import { ALIASES, SETTING_KEYS, type SettingKey } from "./schema.ts";
+import { nested, valueFromText } from "./text.ts";
+
+/** The dotted path of a setting a person named, aliases resolved. */
+export function settingPath(dotted: string): SettingKey | "search.store" | "search.url" {
+  const real = (Object.hasOwn(ALIASES, dotted) ? ALIASES[dotted] : undefined) ?? dotted;
+  if (real === "search.store" || real === "search.url") return real;
+  const key = SETTING_KEYS.find((known) => known === real);
+  if (key !== undefined) return key;
+  const near = nearestKey(real);
+  const hint = near === undefined ? `known keys: ${SETTING_KEYS.join(", ")}` : `did you mean ${near}?`;
+  throw new HarnessError(EXIT.usage, `${dotted}: unknown key; ${hint}`, "harness config list");
+}
+
+/** Writes one setting into the user's file; its comments and other keys stay. All or nothing. */
+export async function setSetting(file: string, dotted: string, text: string): Promise<void> {
+  const key = settingPath(dotted);
+  const value = valueFromText(key, text);
+  readLayer(nested(key, value), () => dotted);
+  const before = (await readConfigText(file)) ?? "{}\n";
+  const document = parseConfigDocument(file, before);
+  const alias = Object.keys(ALIASES).find((other) => ALIASES[other] === key && hasKey(document.value, other));
+  const format = { formattingOptions: { insertSpaces: true, tabSize: 2 } };
+  const edited = applyEdits(before, modify(before, (alias ?? key).split("."), value, format));
+  const check = parseConfigDocument(file, edited);
+  readLayer(check.value, check.at);
+  await replaceFile(file, edited);
+}
+
+const hasKey = (value: unknown, key: string): boolean =>
+  typeof value === "object" && value !== null && Object.hasOwn(value, key);
+
+async function replaceFile(file: string, text: string): Promise<void> {
+  const temporary = `${file}.${process.pid}.tmp`;
+  try {
+    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    await writeFile(temporary, text, { mode: 0o600, flush: true });
+    await rename(temporary, file);
+  } catch (thrown) {
+    throw configError(file, `cannot be written: ${reasonOf(thrown)}`);
+  }
+}

@@ -1,0 +1,88 @@
+import { readFile } from "node:fs/promises";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { parseConfigDocument } from "./document.ts";
+import { readLayer } from "./layer.ts";
+import { type Env, placesFrom, projectConfigFile } from "./places.ts";
+import { DEFAULTS, type Layer, SETTING_KEYS, type SettingKey, type Settings } from "./schema.ts";
+import { nested, valueFromText } from "./text.ts";
+
+export interface Config {
+  readonly settings: Settings;
+  /** Who set each value: `default`, a file, an environment variable or a flag. */
+  readonly origins: Readonly<Record<string, string>>;
+}
+
+export interface ConfigRequest {
+  readonly env: Env;
+  readonly workspace: string;
+  /** A project's own file counts only after `harness trust`. */
+  readonly trusted: boolean;
+  /** Settings given as flags, by the flag that gave them. */
+  readonly flags: ReadonlyMap<string, { readonly key: SettingKey; readonly value: unknown }>;
+}
+
+interface Source {
+  readonly origin: string;
+  readonly layer: Layer;
+}
+
+/** defaults < user file < project file (trusted only) < environment < flags. */
+export async function loadConfig(request: ConfigRequest): Promise<Config> {
+  const [file, olderFile] = placesFrom(request.env).configFiles;
+  const files = [olderFile, file, ...(request.trusted ? [projectConfigFile(request.workspace)] : [])];
+  const sources = [...(await Promise.all(files.map(fileSource))).flat(), ...envSources(request.env)];
+  return merge([...sources, ...flagSources(request.flags)]);
+}
+
+async function fileSource(file: string): Promise<Source[]> {
+  const text = await readConfigText(file);
+  if (text === undefined) return [];
+  const document = parseConfigDocument(file, text);
+  return [{ origin: file, layer: readLayer(document.value, document.at) }];
+}
+
+/** undefined when there is no such file; any other failure to read it ends the run. */
+export async function readConfigText(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (thrown) {
+    const code = errorCode(thrown);
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new HarnessError(
+      EXIT.usage,
+      `${file}: cannot be read: ${reasonOf(thrown)}`,
+      `ls -l ${file}`,
+      thrown,
+    );
+  }
+}
+
+/** HARNESS_<KEY>, e.g. HARNESS_CHAT_MODEL, HARNESS_SEARCH_STORE. */
+export const envNameOf = (dotted: string): string => `HARNESS_${dotted.toUpperCase().replaceAll(".", "_")}`;
+
+function envSources(env: Env): Source[] {
+  const keys = [...SETTING_KEYS.filter((key) => key !== "search"), "search.store", "search.url"] as const;
+  return keys.flatMap((key) => {
+    const variable = envNameOf(key);
+    const text = env[variable];
+    if (text === undefined || text === "") return [];
+    return [{ origin: variable, layer: readLayer(nested(key, valueFromText(key, text)), () => variable) }];
+  });
+}
+
+function flagSources(flags: ConfigRequest["flags"]): Source[] {
+  return [...flags].map(([flag, { key, value }]) => {
+    const raw = typeof value === "string" ? valueFromText(key, value) : value;
+    return { origin: flag, layer: readLayer({ [key]: raw }, () => flag) };
+  });
+}
+
+function merge(sources: readonly Source[]): Config {
+  let settings: Settings = DEFAULTS;
+  const origins: Record<string, string> = Object.fromEntries(SETTING_KEYS.map((key) => [key, "default"]));
+  for (const { origin, layer } of sources) {
+    settings = { ...settings, ...layer, search: { ...settings.search, ...layer.search } } as Settings;
+    for (const key of Object.keys(layer)) origins[key] = origin;
+  }
+  return { settings, origins };
+}

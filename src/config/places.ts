@@ -1,0 +1,37 @@
+import { homedir } from "node:os";
+import path from "node:path";
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** Where harness keeps its own files. Nothing of it is ever inside a repository. */
+export interface Places {
+  readonly home: string;
+  /** The user's config file, and an older place that is read when the first is absent. */
+  readonly configFiles: readonly [string, string];
+  readonly state: string;
+  readonly cache: string;
+}
+
+/** XDG base directories; a relative value is not valid there and counts as unset. */
+export function placesFrom(env: Env): Places {
+  const home = env["HOME"] ?? homedir();
+  const base = (name: string, fallback: string): string => {
+    const value = env[name];
+    return path.join(
+      value !== undefined && path.isAbsolute(value) ? value : path.join(home, fallback),
+      "harness",
+    );
+  };
+  return {
+    home,
+    configFiles: [
+      path.join(base("XDG_CONFIG_HOME", ".config"), "config.json"),
+      path.join(home, ".harness", "config.json"),
+    ],
+    state: base("XDG_STATE_HOME", ".local/state"),
+    cache: base("XDG_CACHE_HOME", ".cache"),
+  };
+}
+
+export const projectConfigFile = (workspace: string): string =>
+  path.join(workspace, ".harness", "config.json");

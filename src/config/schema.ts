@@ -1,0 +1,128 @@
+import { z } from "zod";
+import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../core/bounds.ts";
+import { MODES } from "../core/decision.ts";
+
+/** Every setting, its bounds and its default. Unknown keys are errors everywhere. */
+
+const MINUTE = 60_000;
+const MiB = 2 ** 20;
+const TiB = 2 ** 40;
+
+const duration = (minimum: number, maximum: number) =>
+  z.union([z.string(), z.number()], `expected ${DURATION_FORM}`).transform((value, context) => {
+    const ms = parseDuration(String(value));
+    if (ms !== undefined && ms >= minimum && ms <= maximum) return ms;
+    const expected = `expected ${DURATION_FORM}, from ${minimum / 1000} s to ${maximum / 1000} s`;
+    context.addIssue({ code: "custom", message: expected });
+    return z.NEVER;
+  });
+
+const size = (minimum: number, maximum: number) =>
+  z.union([z.string(), z.number()], `expected ${SIZE_FORM}`).transform((value, context) => {
+    const bytes = parseSize(String(value));
+    if (bytes !== undefined && bytes >= minimum && bytes <= maximum) return bytes;
+    const expected = `expected ${SIZE_FORM}, from ${minimum / MiB}m to ${maximum / MiB}m`;
+    context.addIssue({ code: "custom", message: expected });
+    return z.NEVER;
+  });
+
+const whole = (minimum: number, maximum: number) =>
+  z
+    .number(`expected a whole number from ${minimum} to ${maximum}`)
+    .refine(
+      (value) => Number.isSafeInteger(value) && value >= minimum && value <= maximum,
+      `expected a whole number from ${minimum} to ${maximum}`,
+    );
+
+const oneOf = <const T extends readonly string[]>(values: T) =>
+  z.enum(values, `expected one of ${values.join(", ")}`);
+const yesNo = z.boolean("expected true or false");
+const processors = z
+  .number("expected a number of processors from 0.1 to 1024")
+  .min(0.1, "expected a number of processors from 0.1 to 1024")
+  .max(1024, "expected a number of processors from 0.1 to 1024");
+const name = z
+  .string("expected text")
+  .min(1, "expected text that is not empty")
+  .max(500, "expected at most 500 characters");
+const price = z.number("expected a price per million tokens").min(0, "expected a price of 0 or more");
+const webUrl = z.url({ protocol: /^https?$/, error: "expected an http:// or https:// address" });
+const domain = z
+  .string("expected a host name")
+  .regex(
+    /^(?:\*\.)?(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/i,
+    "expected a host name such as example.org or *.example.org",
+  );
+
+export const PROVIDERS = ["ollama", "openai", "anthropic", "scripted"] as const;
+export const ISOLATIONS = ["bind", "overlay", "copy"] as const;
+export const ON_ASK = ["refuse", "contained", "park"] as const;
+const STORES = ["auto", "qdrant", "embedded"] as const;
+
+const priceRow = z.strictObject({ model: name, input: price, output: price, cached: price.optional() });
+
+const capabilityRow = z.strictObject({
+  prefix: name,
+  context: whole(512, 100_000_000).optional(),
+  tools: yesNo.optional(),
+  thinking: yesNo.optional(),
+});
+
+/** One rule per key. Where null is allowed it means: decided at run time. */
+const RULES = {
+  provider: oneOf(PROVIDERS),
+  base_url: webUrl.nullable(),
+  chat_model: name,
+  embed_model: name,
+  max_context_tokens: whole(2048, 100_000_000).nullable(),
+  stream: yesNo,
+  mode: oneOf(MODES),
+  on_ask: oneOf(ON_ASK),
+  isolation: oneOf(ISOLATIONS),
+  image: name.nullable(),
+  memory: size(64 * MiB, 4 * TiB),
+  cpus: processors.nullable(),
+  pids: whole(16, 4_000_000),
+  timeout: duration(1000, 60 * MINUTE),
+  max_turns: whole(1, 10_000),
+  allow_domains: z.array(domain, "expected a list of host names"),
+  search: z.strictObject({ store: oneOf(STORES), url: webUrl }).partial(),
+  prices: z.array(priceRow, "expected a list of prices"),
+  capabilities: z.array(capabilityRow, "expected a list of capabilities"),
+};
+
+/** One source of settings: any of the keys, none else. */
+export const layerSchema = z.strictObject(RULES).partial();
+export type Layer = z.infer<typeof layerSchema>;
+
+export type Settings = Omit<Required<z.infer<typeof layerSchema>>, "search"> & {
+  readonly search: { readonly store: (typeof STORES)[number]; readonly url: string };
+};
+export type SettingKey = keyof Settings;
+
+export const SETTING_KEYS = Object.keys(RULES) as SettingKey[];
+
+export const DEFAULTS: Settings = {
+  provider: "ollama",
+  base_url: null,
+  chat_model: "qwen3:8b",
+  embed_model: "nomic-embed-text",
+  max_context_tokens: null,
+  stream: true,
+  mode: "workspace-write",
+  on_ask: "contained",
+  isolation: "bind",
+  image: null,
+  memory: 2048 * MiB,
+  cpus: null,
+  pids: 512,
+  timeout: 2 * MINUTE,
+  max_turns: 40,
+  allow_domains: [],
+  search: { store: "auto", url: "http://127.0.0.1:6333" },
+  prices: [],
+  capabilities: [],
+};
+
+/** Other names of a setting. */
+export const ALIASES: Readonly<Record<string, SettingKey>> = { max_steps: "max_turns" };

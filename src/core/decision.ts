@@ -1,0 +1,26 @@
+export const MODES = ["read-only", "workspace-write", "danger-full-access"] as const;
+export type Mode = (typeof MODES)[number];
+
+/** Ordered from mild to strict, so that the strictest of several is a maximum. */
+export const VERDICTS = ["allow", "ask", "deny"] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+export interface MatchedRule {
+  readonly id: string;
+  readonly reason: string;
+  /** Offsets into the judged text, end exclusive. */
+  readonly span: readonly [start: number, end: number];
+}
+
+/** What the policy says of one action. It can restrict; it can never loosen the sandbox. */
+export interface Decision {
+  readonly decision: Verdict;
+  /** Every effect stays inside the workspace or temporary files, without network. */
+  readonly contained: boolean;
+  readonly rules: readonly MatchedRule[];
+}
+
+/** Nothing judged is nothing understood: an empty list is deny. */
+export function strictest(verdicts: readonly Verdict[]): Verdict {
+  return VERDICTS[Math.max(...verdicts.map((verdict) => VERDICTS.indexOf(verdict)))] ?? "deny";
+}

@@ -1,0 +1,44 @@
+/** Exit codes of the program; scripts rely on them (README lists their meaning). */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  budget: 3,
+  refused: 4,
+  model: 5,
+  sandbox: 6,
+  parked: 7,
+  interrupted: 130,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** A failure a person can act on: what happened, why, and the next thing to type. */
+export class HarnessError extends Error {
+  override readonly name = "HarnessError";
+  readonly exit: ExitCode;
+  /** The next step, in words or as a command; empty only when there is none. */
+  readonly remedy: string;
+
+  constructor(exit: ExitCode, message: string, remedy = "", cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.exit = exit;
+    this.remedy = remedy;
+  }
+}
+
+/** The one-line reason inside whatever was thrown; socket errors often carry only a code. */
+export function reasonOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown);
+  const inner = thrown instanceof AggregateError ? thrown.errors[0] : thrown.cause;
+  if (inner instanceof Error && (thrown.message === "" || thrown.message === "fetch failed"))
+    return reasonOf(inner);
+  const code = errorCode(thrown);
+  return thrown.message || code || thrown.name;
+}
+
+/** The system's code (ENOENT, EACCES …) of a thrown value, or undefined. */
+export function errorCode(thrown: unknown): string | undefined {
+  if (typeof thrown !== "object" || thrown === null || !("code" in thrown)) return undefined;
+  return typeof thrown.code === "string" ? thrown.code : undefined;
+}

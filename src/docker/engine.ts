@@ -1,0 +1,114 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import Docker from "dockerode";
+import { errorCode, reasonOf } from "../core/errors.ts";
+import { type Endpoint, endpointsFrom } from "./endpoint.ts";
+
+/** An engine that answered. */
+export interface Engine {
+  readonly api: Docker;
+  readonly endpoint: Endpoint;
+  readonly version: EngineVersion;
+}
+
+export interface EngineVersion {
+  readonly name: string;
+  readonly version: string;
+  readonly api: string;
+  readonly arch: string;
+}
+
+/** Why nothing answered. `denied` and `dead` name the address that was there but of no use. */
+export interface NoEngine {
+  readonly kind: "absent" | "dead" | "denied";
+  readonly host: string;
+  readonly origin: string;
+  readonly reason: string;
+}
+
+const PING_MS = 10_000;
+
+/** The first address that answers; else why the most telling one did not. */
+export async function findEngine(
+  env: Readonly<Record<string, string | undefined>>,
+  uid: number,
+): Promise<Engine | NoEngine> {
+  let worst: NoEngine | undefined;
+  for (const endpoint of await endpointsFrom(env, uid)) {
+    const answer = await knock(endpoint);
+    if ("api" in answer) return answer;
+    if (worst === undefined || severity(answer) > severity(worst)) worst = answer;
+  }
+  return worst ?? { kind: "absent", host: "", origin: "", reason: "no address to try" };
+}
+
+export const isEngine = (found: Engine | NoEngine): found is Engine => "api" in found;
+
+const severity = (failure: NoEngine): number => ["absent", "dead", "denied"].indexOf(failure.kind);
+
+async function knock(endpoint: Endpoint): Promise<Engine | NoEngine> {
+  try {
+    const api = new Docker(dockerOptions(endpoint));
+    const version = (await within(PING_MS, api.version())) as unknown as Record<string, unknown>;
+    return { api, endpoint, version: readVersion(version) };
+  } catch (thrown) {
+    const { host, origin } = endpoint;
+    return { kind: kindOf(thrown), host, origin, reason: reasonOf(thrown) };
+  }
+}
+
+function readVersion(raw: Record<string, unknown>): EngineVersion {
+  const text = (key: string): string => (typeof raw[key] === "string" ? raw[key] : "");
+  const components = Array.isArray(raw["Components"]) ? (raw["Components"] as { Name?: unknown }[]) : [];
+  const podman = components.some(({ Name }) => typeof Name === "string" && /podman/i.test(Name));
+  return {
+    name: podman ? "Podman" : "Docker",
+    version: text("Version"),
+    api: text("ApiVersion"),
+    arch: text("Arch"),
+  };
+}
+
+function kindOf(thrown: unknown): NoEngine["kind"] {
+  switch (errorCode(thrown)) {
+    case "ENOENT":
+    case "ENOTDIR":
+      return "absent";
+    case "EACCES":
+    case "EPERM":
+      return "denied";
+    default:
+      return "dead";
+  }
+}
+
+function dockerOptions(endpoint: Endpoint): Docker.DockerOptions {
+  const { host, tls } = endpoint;
+  if (host.startsWith("unix://")) return { socketPath: host.slice("unix://".length) };
+  if (host.startsWith("npipe:")) return { socketPath: host.slice("npipe:".length) };
+  const url = new URL(host.replace(/^tcp:/, tls === undefined ? "http:" : "https:"));
+  const protocol = url.protocol.slice(0, -1) as "http" | "https" | "ssh";
+  const port = url.port || (protocol === "https" ? "2376" : protocol === "ssh" ? "22" : "2375");
+  const base = {
+    protocol,
+    host: url.hostname,
+    port,
+    ...(url.username === "" ? {} : { username: url.username }),
+  };
+  if (tls === undefined) return base;
+  const pem = (name: string): Buffer => readFileSync(path.join(tls, name));
+  return { ...base, ca: pem("ca.pem"), cert: pem("cert.pem"), key: pem("key.pem") };
+}
+
+/** Rejects when the engine stays silent: a stopped process can hold a socket open for ever. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const silence = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms / 1000} s`)), ms);
+  });
+  try {
+    return await Promise.race([work, silence]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

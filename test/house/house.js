@@ -1,0 +1,131 @@
+/**
+ * The house rules as an oxlint plugin. The tables are the rule: a folder imports only lower levels,
+ * folders of one level never import each other, and a package or module that reaches the outside
+ * world belongs to the folders named beside it. Static, type-only, dynamic and re-exporting imports all count.
+ */
+import path from "node:path";
+
+export const LEVELS = {
+  core: 0,
+  policy: 1,
+  tools: 1,
+  models: 1,
+  docker: 1,
+  search: 1,
+  sessions: 1,
+  extensions: 1,
+  render: 1,
+  agent: 2,
+  config: 2,
+  cli: 3,
+};
+
+/** Packages and the only folders that may import them. A package that is not listed is an error. */
+const PACKAGES = {
+  zod: Object.keys(LEVELS),
+  "@oclif/core": ["cli"],
+  dockerode: ["docker"],
+  "tar-fs": ["docker"],
+  yaml: ["docker"],
+  ollama: ["models"],
+  "jsonc-parser": ["config"],
+};
+
+/** Built-in modules that reach files, processes or sockets; every other built-in is free to all but PURE. */
+const BUILTINS = {
+  fs: ["models", "docker", "search", "sessions", "extensions", "config", "cli"],
+  "fs/promises": ["models", "docker", "search", "sessions", "extensions", "config", "cli"],
+  child_process: ["docker", "models", "extensions", "cli"],
+  net: ["docker"],
+  http: ["models", "docker", "search"],
+  https: ["models", "docker", "search"],
+  tls: ["docker"],
+  sqlite: ["sessions", "search"],
+};
+
+/** Folders that import no built-in module at all. */
+const PURE = new Set(["core", "policy", "tools", "agent"]);
+
+/** Why `from` (a path inside src/ or sandbox/) may not import `source`, or undefined when it may. */
+export function breach(from, source) {
+  const [top, folder] = from.split("/");
+  if (source.startsWith("."))
+    return localBreach(top, folder, path.posix.join(path.posix.dirname(from), source));
+  if (source.startsWith("node:")) return top === "src" ? builtinBreach(folder, source.slice(5)) : undefined;
+  const name = source.split("/", source.startsWith("@") ? 2 : 1).join("/");
+  if (top === "sandbox") return `sandbox/ imports no package, found ${name}`;
+  const owners = PACKAGES[name];
+  if (owners === undefined) return `${name} is not in the table of packages in test/house/house.js`;
+  return owners.includes(folder) ? undefined : `${name} may be imported only by ${owners.join(", ")}`;
+}
+
+function localBreach(top, folder, target) {
+  const [targetTop, targetFolder] = target.split("/");
+  if (top === "sandbox") return targetTop === "sandbox" ? undefined : "sandbox/ imports only from sandbox/";
+  if (targetTop === "package.json") return undefined;
+  if (targetTop !== "src") return `src/ imports only from src/, found ${target}`;
+  if (targetFolder === folder) return undefined;
+  const [own, other] = [LEVELS[folder], LEVELS[targetFolder]];
+  if (own === undefined || other === undefined) return `no level for ${folder} or ${targetFolder}`;
+  return other < own ? undefined : `${folder} (level ${own}) may not import ${targetFolder} (level ${other})`;
+}
+
+function builtinBreach(folder, name) {
+  if (PURE.has(folder)) return `${folder} is pure and imports no node: module`;
+  const owners = BUILTINS[name];
+  return owners === undefined || owners.includes(folder)
+    ? undefined
+    : `node:${name} may be imported only by ${owners.join(", ")}`;
+}
+
+/** The file's path from the folder that holds src/ or sandbox/, or undefined outside both. */
+function inHouse(filename) {
+  const match = /(?:^|\/)((?:src|sandbox)\/[^/]+.*)$/.exec(filename.replaceAll("\\", "/"));
+  return match?.[1];
+}
+
+const layers = {
+  create(context) {
+    const from = inHouse(path.relative(context.cwd, context.filename));
+    if (from === undefined) return {};
+    const check = (node) => {
+      const literal = node.source?.value ?? node.argument?.literal?.value;
+      if (typeof literal !== "string") {
+        if (node.type === "ImportExpression") return;
+        if (node.source === null || node.source === undefined) return;
+      }
+      const why = breach(from, literal);
+      if (why !== undefined) context.report({ node, message: why });
+    };
+    return {
+      ImportDeclaration: check,
+      ImportExpression: check,
+      ExportNamedDeclaration: check,
+      ExportAllDeclaration: check,
+      TSImportType: check,
+    };
+  },
+};
+
+/** No mutable state at module level, no barrels, no folder or file called utils. */
+const tidy = {
+  create(context) {
+    const from = inHouse(path.relative(context.cwd, context.filename));
+    if (from === undefined) return {};
+    return {
+      Program(node) {
+        if (/(^|\/)(utils?|helpers?|misc|common)(\/|\.)/.test(from))
+          context.report({ node, message: "name the file for what it owns" });
+        if (/\/index\.ts$/.test(from) && from !== "src/tools/index.ts")
+          context.report({ node, message: "the only barrel is src/tools/index.ts" });
+        for (const statement of node.body) {
+          const inner = statement.type === "ExportNamedDeclaration" ? statement.declaration : statement;
+          if (inner?.type === "VariableDeclaration" && inner.kind !== "const")
+            context.report({ node: inner, message: "no mutable state at module level" });
+        }
+      },
+    };
+  },
+};
+
+export default { meta: { name: "house" }, rules: { layers, tidy } };
