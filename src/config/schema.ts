@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../core/bounds.ts";
 import { MODES } from "../core/decision.ts";
 
@@ -95,7 +95,9 @@ const RULES = {
 export const layerSchema = z.strictObject(RULES).partial();
 export type Layer = z.infer<typeof layerSchema>;
 
-export type Settings = Omit<Required<z.infer<typeof layerSchema>>, "search"> & {
+type Given = { readonly [Key in keyof Layer]-?: Exclude<Layer[Key], undefined> };
+
+export type Settings = Omit<Given, "search"> & {
   readonly search: { readonly store: (typeof STORES)[number]; readonly url: string };
 };
 export type SettingKey = keyof Settings;

@@ -8,7 +8,9 @@ export const EXIT = {
   model: 5,
   sandbox: 6,
   parked: 7,
+  hangup: 129,
   interrupted: 130,
+  terminated: 143,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
@@ -30,7 +32,7 @@ export class HarnessError extends Error {
 /** The one-line reason inside whatever was thrown; socket errors often carry only a code. */
 export function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
-  const inner = thrown instanceof AggregateError ? thrown.errors[0] : thrown.cause;
+  const inner: unknown = thrown instanceof AggregateError ? thrown.errors[0] : thrown.cause;
   if (inner instanceof Error && (thrown.message === "" || thrown.message === "fetch failed"))
     return reasonOf(inner);
   const code = errorCode(thrown);

@@ -1,0 +1,47 @@
+/** Bundles src/cli into dist/ (one entry per command, shared chunks) and writes oclif's manifest. */
+import { globSync } from "node:fs";
+import { rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { Plugin } from "@oclif/core";
+import { build } from "rolldown";
+
+const root = path.join(import.meta.dirname, "..");
+const commandRoot = path.join(root, "src/cli");
+
+/** Compiled add-ons that dockerode's ssh transport tries and does without. */
+const OPTIONAL_NATIVE = ["cpu-features", /\.node$/];
+
+function entries(): Record<string, string> {
+  const commands = globSync("commands/**/*.ts", { cwd: commandRoot }).toSorted();
+  const named = commands.map((file) => [file.replace(/\.ts$/, ""), path.join(commandRoot, file)] as const);
+  return Object.fromEntries([["main", path.join(commandRoot, "main.ts")], ...named]);
+}
+
+await rm(path.join(root, "dist"), { recursive: true, force: true });
+await build({
+  input: entries(),
+  platform: "node",
+  external: OPTIONAL_NATIVE,
+  resolve: { mainFields: ["module", "main"] },
+  logLevel: "warn",
+  output: {
+    dir: path.join(root, "dist"),
+    format: "esm",
+    chunkFileNames: "chunks/[name]-[hash].js",
+    minify: true,
+  },
+});
+
+const plugin = new Plugin({
+  root,
+  type: "core",
+  ignoreManifest: true,
+  errorOnManifestCreate: true,
+  respectNoCacheDefault: true,
+});
+await plugin.load();
+const count = Object.keys(plugin.manifest.commands).length;
+if (count === 0) throw new Error("no command was found in dist/commands");
+await writeFile(path.join(root, "oclif.manifest.json"), JSON.stringify(plugin.manifest));
+process.stderr.write(`built ${count} commands\n`);
+process.exit(0);

@@ -1,0 +1,29 @@
+import { Command, Flags } from "@oclif/core";
+
+/** What every command shares: its output flags, and leaving failures to run.ts. */
+export abstract class HarnessCommand extends Command {
+  static override baseFlags = {
+    json: Flags.boolean({ description: "answer as JSON on stdout", helpGroup: "OUTPUT" }),
+    quiet: Flags.boolean({ char: "q", description: "no progress on stderr", helpGroup: "OUTPUT" }),
+    "no-color": Flags.boolean({ description: "no colours (also: NO_COLOR)", helpGroup: "OUTPUT" }),
+  };
+
+  protected override init(): Promise<void> {
+    if (this.argv.includes("--no-color")) process.env["NO_COLOR"] = "1";
+    return super.init();
+  }
+
+  /** run.ts reports; oclif would print the error a second time. */
+  protected override catch(error: Error): Promise<never> {
+    return Promise.reject(error);
+  }
+}
+
+/** The answer of a command. Everything else goes to stderr. */
+export function answer(text: string): void {
+  process.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
+}
+
+export function answerJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value)}\n`);
+}

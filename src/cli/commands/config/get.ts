@@ -1,0 +1,24 @@
+import { Args } from "@oclif/core";
+import { settingPath } from "../../../config/edit.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { printable } from "../../printable.ts";
+import { configFor } from "../../settings.ts";
+
+export class ConfigGet extends HarnessCommand {
+  static override summary = "Print the value of one setting.";
+  static override args = {
+    key: Args.string({ required: true, description: "e.g. mode or search.store", ignoreStdin: true }),
+  };
+  static override examples = ["harness config get chat_model", "harness config get search.store --json"];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(ConfigGet);
+    const key = settingPath(args.key);
+    const { settings, origins } = await configFor({});
+    const value = key.startsWith("search.")
+      ? settings.search[key === "search.store" ? "store" : "url"]
+      : settings[key as keyof typeof settings];
+    if (flags.json) answerJson({ key, value, origin: origins[key.split(".")[0] ?? key] });
+    else answer(printable(key, value));
+  }
+}

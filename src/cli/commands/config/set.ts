@@ -1,0 +1,24 @@
+import { Args } from "@oclif/core";
+import { setSetting, settingPath } from "../../../config/edit.ts";
+import { envNameOf } from "../../../config/load.ts";
+import { placesFrom } from "../../../config/places.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+
+export class ConfigSet extends HarnessCommand {
+  static override summary = "Write one setting into your config file.";
+  static override args = {
+    key: Args.string({ required: true, description: "e.g. mode or search.store", ignoreStdin: true }),
+    value: Args.string({ required: true, description: "text, a number, or JSON", ignoreStdin: true }),
+  };
+  static override examples = ["harness config set chat_model qwen3:14b", "harness config set memory 4g"];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(ConfigSet);
+    const [file] = placesFrom(process.env).configFiles;
+    await setSetting(file, args.key, args.value);
+    if (flags.json) answerJson({ key: args.key, file });
+    else answer(`${args.key} is set in ${file}`);
+    const variable = envNameOf(settingPath(args.key));
+    if (process.env[variable]) process.stderr.write(`note: ${variable} is set and goes before the file\n`);
+  }
+}

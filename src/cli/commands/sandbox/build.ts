@@ -1,0 +1,29 @@
+import { Flags } from "@oclif/core";
+import { ensureImage } from "../../../docker/images/build.ts";
+import { placesFrom } from "../../../config/places.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { packageRoot } from "../../package-root.ts";
+import { untilInterrupted } from "../../interrupt.ts";
+import { requireEngine } from "../../wire.ts";
+
+export class SandboxBuild extends HarnessCommand {
+  static override summary = "Build the sandbox image, unless one of the same inputs is there.";
+  static override flags = {
+    rebuild: Flags.boolean({
+      description: "build even when the image is there, without the builder's cache",
+    }),
+  };
+  static override examples = ["harness sandbox build", "harness sandbox build --rebuild"];
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(SandboxBuild);
+    const onLine = flags.quiet ? () => undefined : (line: string) => void process.stderr.write(`${line}\n`);
+    const request = { root: packageRoot, cache: placesFrom(process.env).cache, env: process.env, onLine };
+    const engine = await requireEngine();
+    const built = await untilInterrupted((signal) =>
+      ensureImage(engine, { ...request, signal }, flags.rebuild),
+    );
+    if (flags.json) answerJson(built);
+    else answer(`${built.tag}  ${built.how}`);
+  }
+}

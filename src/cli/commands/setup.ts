@@ -1,0 +1,74 @@
+import { Flags } from "@oclif/core";
+import { placesFrom } from "../../config/places.ts";
+import { setupTable } from "../../render/tty/setup-table.ts";
+import { HarnessCommand } from "../command.ts";
+import { confirm } from "../confirm.ts";
+import { untilInterrupted } from "../interrupt.ts";
+import { packageRoot } from "../package-root.ts";
+import { configFor, settingFlags, workspaceOf } from "../settings.ts";
+import { describeEngine, engineStep } from "../setup/engine.ts";
+import { done, type SetupContext, standIn } from "../setup/context.ts";
+import { imageStep } from "../setup/image.ts";
+import { modelStep } from "../setup/model.ts";
+import { sidecarStep } from "../setup/sidecars.ts";
+import { Steps } from "../setup/step.ts";
+
+export class Setup extends HarnessCommand {
+  static override summary =
+    "Bring up engine, image, sidecars and model (what ./start.sh does after the build).";
+  static override hidden = true;
+  static override flags = {
+    ...settingFlags,
+    "no-install": Flags.boolean({ description: "install nothing; say what to type instead" }),
+    "no-sidecars": Flags.boolean({ description: "start no sidecar" }),
+    yes: Flags.boolean({ description: "answer offers with yes" }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(Setup);
+    const steps = new Steps(flags.quiet);
+    const config = await configFor(flags);
+    await untilInterrupted(async (signal) => {
+      const context: SetupContext = {
+        root: packageRoot,
+        workspace: workspaceOf(flags),
+        places: placesFrom(process.env),
+        config,
+        env: process.env,
+        signal,
+        mayInstall: !flags["no-install"],
+        yes: flags.yes,
+        onLine: (line) => steps.line.show(`  … ${line}`),
+        confirm: (question) => {
+          steps.line.clear();
+          return confirm(question, flags.yes, signal);
+        },
+      };
+      await bringUp(context, steps, !flags["no-sidecars"]);
+      if (!flags.quiet) process.stderr.write(setupTable(steps.taken, process.stderr));
+    });
+  }
+}
+
+async function bringUp(context: SetupContext, steps: Steps, sidecars: boolean): Promise<void> {
+  const engine = await steps.run(
+    "engine",
+    () => engineStep(context),
+    (found) => done(describeEngine(found)),
+  );
+  await steps.run(
+    "image",
+    () => imageStep(engine, context),
+    (result) => result,
+  );
+  const store = (): ReturnType<typeof sidecarStep> =>
+    sidecars
+      ? sidecarStep("qdrant", engine, context)
+      : Promise.resolve(standIn("no sidecars: the embedded index serves"));
+  await steps.run("search", store, (result) => result);
+  await steps.run(
+    "model",
+    () => modelStep(engine, sidecars, context),
+    (result) => result,
+  );
+}

@@ -1,0 +1,49 @@
+import { styleText } from "node:util";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+
+export interface Failure {
+  readonly exit: number;
+  /** Empty when the command has already said what there is to say. */
+  readonly message: string;
+  readonly remedy: string;
+}
+
+/** What to print and how to exit for whatever ended a command. */
+export function describeFailure(thrown: unknown, words: readonly string[]): Failure {
+  if (thrown instanceof HarnessError)
+    return { exit: thrown.exit, message: thrown.message, remedy: thrown.remedy };
+  const exit = oclifExit(thrown);
+  if (exit === undefined) {
+    const detail = thrown instanceof Error && process.env["HARNESS_DEBUG"] ? thrown.stack : reasonOf(thrown);
+    return { exit: EXIT.failed, message: `internal error: ${detail}`, remedy: "HARNESS_DEBUG=1 shows where" };
+  }
+  if (thrown instanceof Error && "code" in thrown && thrown.code === "EEXIT")
+    return { exit, message: "", remedy: "" };
+  return { exit: EXIT.usage, message: firstParagraph(reasonOf(thrown)), remedy: helpFor(words) };
+}
+
+export function renderFailure({ exit, message, remedy }: Failure, json: boolean): void {
+  if (json) {
+    process.stdout.write(`${JSON.stringify({ error: { message, remedy, exit_code: exit } })}\n`);
+    return;
+  }
+  const head = styleText("red", "error:", { stream: process.stderr });
+  const next = remedy === "" ? "" : `  ${styleText("bold", "next:", { stream: process.stderr })} ${remedy}\n`;
+  process.stderr.write(`${head} ${message}\n${next}`);
+}
+
+/** oclif marks its own errors, usage ones among them, with the code to exit with. */
+function oclifExit(thrown: unknown): number | undefined {
+  if (typeof thrown !== "object" || thrown === null || !("oclif" in thrown)) return undefined;
+  const { oclif } = thrown;
+  if (typeof oclif !== "object" || oclif === null || !("exit" in oclif)) return undefined;
+  return typeof oclif.exit === "number" ? oclif.exit : undefined;
+}
+
+/** oclif adds its advice below a blank line or as `See more help with`; ours is the remedy. */
+const firstParagraph = (text: string): string => text.replace(/\n*See more help with.*$/s, "").trim();
+
+function helpFor(words: readonly string[]): string {
+  const command = words.slice(0, 3).filter((word) => /^[a-z]+$/.test(word));
+  return ["harness", ...command.slice(0, 2), "--help"].join(" ");
+}

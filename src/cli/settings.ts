@@ -1,0 +1,54 @@
+import { Flags } from "@oclif/core";
+import { type Config, loadConfig } from "../config/load.ts";
+import { ISOLATIONS, PROVIDERS, type SettingKey } from "../config/schema.ts";
+import { MODES } from "../core/decision.ts";
+
+/** The flags that are settings, for every command that prepares or starts a run. */
+export const settingFlags = {
+  mode: Flags.option({ options: MODES, description: "what the box may touch", helpGroup: "RUN" })(),
+  cwd: Flags.string({ description: "the workspace", helpGroup: "RUN", helpValue: "DIR" }),
+  model: Flags.string({ description: "the chat model", helpGroup: "MODEL", helpValue: "NAME" }),
+  provider: Flags.option({ options: PROVIDERS, description: "who serves the model", helpGroup: "MODEL" })(),
+  "base-url": Flags.string({
+    description: "the model server's address",
+    helpGroup: "MODEL",
+    helpValue: "URL",
+  }),
+  isolation: Flags.option({ options: ISOLATIONS, description: "how the box sees it", helpGroup: "BOX" })(),
+  image: Flags.string({ description: "another sandbox image", helpGroup: "BOX" }),
+  "allow-domain": Flags.string({ multiple: true, description: "a host the box may reach", helpGroup: "BOX" }),
+  memory: Flags.string({ description: "memory of the box", helpGroup: "BOX", helpValue: "2g" }),
+  cpus: Flags.string({ description: "processors of the box", helpGroup: "BOX", helpValue: "N" }),
+  pids: Flags.string({ description: "processes in the box", helpGroup: "BOX", helpValue: "N" }),
+  timeout: Flags.string({ description: "time for one command", helpGroup: "BOX", helpValue: "120s" }),
+};
+
+const KEY_OF_FLAG: Readonly<Record<string, SettingKey>> = {
+  mode: "mode",
+  model: "chat_model",
+  provider: "provider",
+  "base-url": "base_url",
+  isolation: "isolation",
+  image: "image",
+  "allow-domain": "allow_domains",
+  memory: "memory",
+  cpus: "cpus",
+  pids: "pids",
+  timeout: "timeout",
+};
+
+/** The settings in force for a command, each with its origin. */
+export function configFor(flags: Readonly<Record<string, unknown>>): Promise<Config> {
+  const given = Object.entries(KEY_OF_FLAG)
+    .filter(([flag]) => flags[flag] !== undefined)
+    .map(([flag, key]) => [`--${flag}`, { key, value: flags[flag] }] as const);
+  return loadConfig({
+    env: process.env,
+    workspace: workspaceOf(flags),
+    trusted: false,
+    flags: new Map(given),
+  });
+}
+
+export const workspaceOf = (flags: Readonly<Record<string, unknown>>): string =>
+  typeof flags["cwd"] === "string" ? flags["cwd"] : process.cwd();

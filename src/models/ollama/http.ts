@@ -1,0 +1,115 @@
+import type { IncomingMessage } from "node:http";
+import { errorCode, reasonOf } from "../../core/errors.ts";
+
+export interface Question {
+  /** The only bound in time, so it must have one. */
+  readonly signal: AbortSignal;
+  /** Sent as JSON by POST; without it the request is a GET. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** How one request ended. `refused` carries the server's own words, empty when it gave none. */
+export type Answer =
+  | { readonly kind: "json"; readonly value: unknown }
+  | { readonly kind: "refused"; readonly status: number; readonly error: string }
+  | { readonly kind: "foreign"; readonly reason: string }
+  | { readonly kind: "unreachable"; readonly reason: string };
+
+const MAX_BODY = 16 * 2 ** 20;
+const MAX_ERROR = 500;
+
+/**
+ * One request, up to the head of its response. Redirects are not followed: neither a key nor a prompt
+ * goes anywhere but where it was sent. Not fetch, which gives up on a body that is silent for five
+ * minutes; hashing or loading a large model is. Not the official client, which writes to stdout when
+ * an answer is no JSON and takes no signal for most calls.
+ */
+export async function ask(url: string, { signal, body, headers }: Question): Promise<IncomingMessage> {
+  signal.throwIfAborted();
+  const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
+  const json = body === undefined ? undefined : JSON.stringify(body);
+  const described = json === undefined ? {} : { "content-type": "application/json" };
+  const length = json === undefined ? {} : { "content-length": Buffer.byteLength(json) };
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      url,
+      {
+        method: json === undefined ? "GET" : "POST",
+        headers: { accept: "application/json", ...described, ...length, ...headers },
+        signal,
+      },
+      resolve,
+    );
+    sent.on("error", reject);
+    sent.end(json);
+  });
+}
+
+/** One request and its whole answer, as a value. */
+export async function askJson(url: string, question: Question): Promise<Answer> {
+  try {
+    return await answerIn(await ask(url, question));
+  } catch (thrown) {
+    if (question.signal.aborted) return { kind: "unreachable", reason: endedBy(question.signal) };
+    const foreign = errorCode(thrown)?.startsWith("HPE_") === true;
+    return foreign
+      ? { kind: "foreign", reason: "what answers there does not speak HTTP" }
+      : { kind: "unreachable", reason: reasonOf(thrown) };
+  }
+}
+
+/** What ended a request whose signal fired. */
+export const endedBy = (signal: AbortSignal): string =>
+  signal.reason instanceof DOMException && signal.reason.name === "TimeoutError"
+    ? "no answer in time"
+    : "cancelled";
+
+/** The message of an answer that is no success. The body is read to its bound and ended. */
+export async function refusalIn(response: IncomingMessage): Promise<Answer> {
+  const status = response.statusCode ?? 0;
+  if (status >= 300 && status < 400) {
+    response.destroy();
+    return { kind: "foreign", reason: `it redirects to ${originOf(response.headers.location)}` };
+  }
+  return { kind: "refused", status, error: errorIn(jsonIn(await textIn(response))) ?? "" };
+}
+
+/** The `error` of an Ollama answer or stream line, or undefined when it has none. */
+export function errorIn(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null || !("error" in value)) return undefined;
+  const { error } = value;
+  return (typeof error === "string" ? error : JSON.stringify(error)).slice(0, MAX_ERROR);
+}
+
+/** The value of a JSON text; undefined, which JSON cannot say, when it is none. */
+export function jsonIn(text: string | undefined): unknown {
+  try {
+    return text === undefined ? undefined : (JSON.parse(text) as unknown);
+  } catch {
+    return undefined;
+  }
+}
+
+async function answerIn(response: IncomingMessage): Promise<Answer> {
+  if (response.statusCode !== 200) return refusalIn(response);
+  const value = jsonIn(await textIn(response));
+  if (value !== undefined) return { kind: "json", value };
+  const type = response.headers["content-type"]?.split(";")[0] ?? "no content type";
+  return { kind: "foreign", reason: `it answers with ${type} that is no JSON` };
+}
+
+/** The body, or undefined when it is longer than any answer of these servers. */
+async function textIn(response: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > MAX_BODY) return undefined;
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+const originOf = (location: string | undefined): string =>
+  location !== undefined && URL.canParse(location) ? new URL(location).origin : "another page";

@@ -1,0 +1,53 @@
+import { styleText } from "node:util";
+import { formatDuration } from "../../core/bounds.ts";
+
+export type StepState = "ok" | "stand-in" | "fail";
+
+export interface StepLine {
+  readonly name: string;
+  readonly state: StepState;
+  readonly detail: string;
+  readonly remedy: string;
+}
+
+const MARKS = { ok: ["green", "✓"], "stand-in": ["yellow", "~"], fail: ["red", "✗"] } as const;
+
+/** One finished step as one line with its time, and its remedy below when there is one. */
+export function stepLine(step: StepLine, ms: number, stream: NodeJS.WriteStream): string {
+  const [colour, mark] = MARKS[step.state];
+  const time = styleText("dim", formatDuration(ms).padStart(9), { stream });
+  const head = `  ${styleText(colour, mark, { stream })} ${step.name.padEnd(9)} ${time}  ${step.detail}\n`;
+  return step.remedy === ""
+    ? head
+    : `${head}${" ".repeat(25)}${styleText("bold", "next:", { stream })} ${step.remedy}\n`;
+}
+
+/** A line that is rewritten while something goes on; nothing at all where nobody watches. */
+export class LiveLine {
+  readonly #stream: NodeJS.WriteStream;
+  readonly #live: boolean;
+
+  constructor(stream: NodeJS.WriteStream, quiet: boolean) {
+    this.#stream = stream;
+    this.#live = stream.isTTY && !quiet && process.env["TERM"] !== "dumb";
+  }
+
+  show(text: string): void {
+    if (!this.#live) return;
+    const width = Math.max(20, (this.#stream.columns ?? 80) - 1);
+    this.#stream.write(`\r\u001B[2K${oneLine(text).slice(0, width)}`);
+  }
+
+  clear(): void {
+    if (this.#live) this.#stream.write("\r\u001B[2K");
+  }
+}
+
+/** Text from outside, as one line without control characters. */
+const oneLine = (text: string): string => text.replaceAll(/[\u0000-\u001F\u007F-\u009F]+/g, " ");
+
+export function progressBar(done: number, total: number, width = 24): string {
+  const share = total > 0 ? Math.min(1, done / total) : 0;
+  const filled = Math.round(share * width);
+  return `[${"#".repeat(filled)}${".".repeat(width - filled)}] ${String(Math.floor(share * 100)).padStart(3)} %`;
+}

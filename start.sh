@@ -1,0 +1,101 @@
+#!/bin/sh
+# From a bare machine to a running harness. Safe to run again: what is there is kept.
+# Each step is one line with its time; a step that fails says what to type.
+set -u
+
+usage() {
+  cat <<'TXT'
+Usage: ./start.sh [--no-install] [--no-sidecars] [--yes] [COMMAND [ARGS…]]
+
+Sets up Node and packages, a container engine, the sandbox image, the sidecars and the model,
+then runs `harness COMMAND ARGS…` in the current directory when one is given.
+
+  --no-install    install nothing: no packages, no engine; say what to type instead
+  --no-sidecars   start no sidecar (the embedded index serves)
+  --yes           answer offers (pulling a model) with yes
+
+  ./start.sh demo               see it work, without a model
+  ./start.sh run "fix the bug"  set up, then run a task
+TXT
+}
+
+caller=$PWD
+case $0 in */*) root=$(cd "${0%/*}" && pwd) ;; *) root=$PWD ;; esac
+install=yes
+pass=
+while [ $# -gt 0 ]; do
+  case $1 in
+  --no-install) install=no pass="$pass --no-install" ;;
+  --no-sidecars | --yes) pass="$pass $1" ;;
+  -h | --help) usage && exit 0 ;;
+  --) shift && break ;;
+  -*) printf 'error: unknown option %s\n  next: ./start.sh --help\n' "$1" >&2 && exit 2 ;;
+  *) break ;;
+  esac
+  shift
+done
+cd "$root" || exit 1
+
+log=${TMPDIR:-/tmp}/harness-start.$$.log
+trap 'rm -f "$log"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+began=$(date +%s)
+
+# The same line format as the steps that follow in `harness setup`.
+ok() {
+  printf '  ✓ %-9s %7s s  %s\n' "$1" "$(($(date +%s) - began))" "$2" >&2
+  began=$(date +%s)
+}
+fail() { # step, what happened, what to type
+  printf '  ✗ %-9s %7s s  %s\n' "$1" "$(($(date +%s) - began))" "$2" >&2
+  [ -s "$log" ] && tail -n 8 "$log" | sed 's/^/                           /' >&2
+  printf '                         next: %s\n' "$3" >&2
+  exit 1
+}
+
+# Two starts at once take turns here; the lock is released before anything long-lived is started.
+if command -v flock >/dev/null 2>&1; then
+  exec 9<package-lock.json
+  flock 9
+fi
+
+wanted=$(cksum <package-lock.json)
+if [ "$(cat node_modules/.harness-packages 2>/dev/null)" = "$wanted" ]; then
+  packages=kept
+else
+  [ $install = yes ] || fail packages "not installed for this package-lock.json" "npm ci"
+  command -v npm >/dev/null 2>&1 ||
+    fail node "no npm on PATH" "install Node with npm first, e.g.: apt-get install -y nodejs npm"
+  npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >"$log" 2>&1 </dev/null ||
+    fail packages "npm ci did not finish" "npm ci, with a package registry in reach; a full disk shows in: df -h ."
+  printf '%s\n' "$wanted" >node_modules/.harness-packages
+  packages=installed
+fi
+: >"$log"
+
+node=node_modules/.bin/node
+[ -x $node ] || node=${HARNESS_NODE:-node}
+version=$("$node" --version 2>/dev/null)
+major=${version#v}
+major=${major%%.*}
+[ "${major:-0}" -ge 24 ] 2>/dev/null ||
+  fail node "Node 24 or later is needed, found ${version:-none}" "install Node 24, or set HARNESS_NODE to one"
+ok node "$version"
+ok packages "$packages"
+
+if [ -f oclif.manifest.json ] && [ -z "$(find src bin package.json -newer oclif.manifest.json -print | head -n 1)" ]; then
+  ok build kept
+else
+  "$node" bin/build.ts >"$log" 2>&1 || fail build "the bundle could not be made" "npm run build"
+  : >"$log"
+  ok build "bundled"
+fi
+exec 9<&-
+
+# shellcheck disable=SC2086 # flags without spaces
+bin/harness setup $pass || exit $?
+[ $# -gt 0 ] || exit 0
+cd "$caller" || exit 1
+rm -f "$log"
+exec "$root/bin/harness" "$@"

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Stops the sidecars and removes this user's sandboxes. Sessions are never touched.
+set -u
+
+case ${1:-} in
+-h | --help)
+  cat <<'TXT'
+Usage: ./stop.sh [--purge] [--yes]
+
+Stops the sidecars and removes this user's sandboxes.
+
+  --purge   also remove the images and the sidecars' volumes (the search index), after asking
+  --yes     do not ask
+
+Your sessions, checkpoints and settings are never touched.
+TXT
+  exit 0
+  ;;
+esac
+
+case $0 in */*) root=$(cd "${0%/*}" && pwd) ;; *) root=$PWD ;; esac
+if [ ! -f "$root/dist/main.js" ]; then
+  printf 'error: this checkout is not built, so nothing can be stopped from it\n  next: ./start.sh\n' >&2
+  exit 2
+fi
+exec "$root/bin/harness" teardown "$@"

@@ -1,0 +1,74 @@
+import { randomBytes } from "node:crypto";
+import type Docker from "dockerode";
+import type { ContainerInspectInfo } from "dockerode";
+import { type ComposeFile, parseComposeFile } from "../../src/docker/compose/file.ts";
+
+/** A project of its own for one test: files for it, and everything that carries its name goes when disposed. */
+export interface Project extends AsyncDisposable {
+  readonly name: string;
+  /** A service `memo` that writes MARK into its volume at start; `keys` are added, later ones win. */
+  readonly file: (keys?: Readonly<Record<string, unknown>>) => ComposeFile;
+  readonly memo: () => Promise<ContainerInspectInfo>;
+  /** Everything of the project that the engine holds, by name. */
+  readonly remains: () => Promise<readonly string[]>;
+}
+
+const WRITE = 'echo "$$MARK" >> /data/log; cat /data/log; trap "exit 0" TERM; sleep 600 & wait';
+
+export function throwAwayProject(api: Docker, image: string): Project {
+  const name = `harness-test-${randomBytes(4).toString("hex")}`;
+  const memoOf = (keys: Readonly<Record<string, unknown>>): object => ({
+    image,
+    command: ["sh", "-c", WRITE],
+    environment: { MARK: "one" },
+    volumes: ["data:/data"],
+    healthcheck: { test: ["CMD", "sh", "-c", "test -s /data/log"], interval: "200ms", retries: 3 },
+    mem_limit: "64m",
+    cap_drop: ["ALL"],
+    security_opt: ["no-new-privileges:true"],
+    read_only: true,
+    ...keys,
+  });
+  return {
+    name,
+    file: (keys = {}) => {
+      const text = JSON.stringify({ name, services: { memo: memoOf(keys) }, volumes: { data: null } });
+      return parseComposeFile(text, "docker-compose.yml");
+    },
+    memo: () => api.getContainer(`${name}-memo-1`).inspect(),
+    remains: async () => {
+      const all = await everythingOf(api, name);
+      return all.map(({ name }) => name).toSorted();
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const { remove } of await everythingOf(api, name)) await remove();
+    },
+  };
+}
+
+interface Piece {
+  readonly name: string;
+  readonly remove: () => Promise<unknown>;
+}
+
+/** By name, so that things without any label are found too; containers first. */
+async function everythingOf(api: Docker, project: string): Promise<readonly Piece[]> {
+  const filters = { name: [project] };
+  const containers = await api.listContainers({ all: true, filters });
+  const networks = await api.listNetworks({ filters });
+  const { Volumes: volumes } = await api.listVolumes({ filters });
+  return [
+    ...containers.map(({ Id, Names }) => ({
+      name: `container ${Names[0] ?? ""}`,
+      remove: () => api.getContainer(Id).remove({ force: true, v: true }),
+    })),
+    ...networks.map(({ Id, Name }) => ({
+      name: `network ${Name}`,
+      remove: () => api.getNetwork(Id).remove(),
+    })),
+    ...(volumes ?? []).map(({ Name }) => ({
+      name: `volume ${Name}`,
+      remove: () => api.getVolume(Name).remove(),
+    })),
+  ];
+}

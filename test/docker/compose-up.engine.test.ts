@@ -1,0 +1,259 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import test, { after, before } from "node:test";
+import { downSidecars } from "../../src/docker/compose/down.ts";
+import { upSidecars } from "../../src/docker/compose/up.ts";
+import { findEngine, isEngine } from "../../src/docker/engine.ts";
+import { throwAwayImage } from "./compose-image.ts";
+import { type Project, throwAwayProject } from "./compose-project.ts";
+
+const found = await findEngine(process.env, process.getuid?.() ?? 0);
+const skip = isEngine(found) ? false : `no engine: ${found.reason}`;
+const api = isEngine(found) ? found.api : undefined!;
+const pieces = new AsyncDisposableStack();
+const image = { name: "" };
+
+before(async () => {
+  if (skip === false) image.name = pieces.use(await throwAwayImage(api, `t${process.pid}`)).name;
+});
+after(() => pieces.disposeAsync());
+
+/** A test with a project of its own, whose remains go even when it fails. */
+const withProject = (what: string, body: (project: Project) => Promise<void>): void => {
+  test(what, { skip }, async () => {
+    await using project = throwAwayProject(api, image.name);
+    await body(project);
+  });
+};
+
+const outputOf = async (project: Project): Promise<string> => {
+  const { Id } = await project.memo();
+  return String(await api.getContainer(Id).logs({ stdout: true }));
+};
+
+const running = (): unknown => [{ service: "memo", state: "running", detail: image.name }];
+
+/** Something that listens on a free port of loopback and never answers. */
+async function mute(): Promise<AsyncDisposable & { address: string }> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    address: `127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+async function freePort(): Promise<string> {
+  await using server = await mute();
+  return server.address;
+}
+
+withProject("a service starts as planned, is healthy, and a second start keeps it", async (project) => {
+  const address = await freePort();
+  const file = project.file({ ports: [`${address}:80`] });
+  const expected = [{ service: "memo", state: "running", detail: `${image.name} on ${address}` }];
+  assert.deepEqual(await upSidecars(api, file), expected);
+  const first = await project.memo();
+  assert.deepEqual(await upSidecars(api, file), expected);
+  const second = await project.memo();
+  assert.deepEqual([second.Id, second.State.StartedAt], [first.Id, first.State.StartedAt]);
+  const { Memory, ReadonlyRootfs, CapDrop, SecurityOpt } = first.HostConfig;
+  const [HostIp, HostPort] = address.split(":");
+  assert.deepEqual(
+    { Memory, ReadonlyRootfs, CapDrop, SecurityOpt, ports: first.NetworkSettings.Ports["80/tcp"] },
+    {
+      Memory: 64 * 2 ** 20,
+      ReadonlyRootfs: true,
+      CapDrop: ["ALL"],
+      SecurityOpt: ["no-new-privileges:true"],
+      ports: [{ HostIp, HostPort }],
+    },
+  );
+});
+
+withProject("a stopped sidecar is started again, the same container", async (project) => {
+  await upSidecars(api, project.file());
+  const { Id } = await project.memo();
+  await api.getContainer(Id).stop();
+  assert.deepEqual(await upSidecars(api, project.file()), running());
+  assert.equal((await project.memo()).Id, Id);
+  assert.match(await outputOf(project), /one\none\n/);
+});
+
+withProject("a paused sidecar goes on, the same container", async (project) => {
+  await upSidecars(api, project.file());
+  const { Id } = await project.memo();
+  await api.getContainer(Id).pause();
+  assert.deepEqual(await upSidecars(api, project.file()), running());
+  const { Id: same, State } = await project.memo();
+  assert.deepEqual([same, State.Paused], [Id, false]);
+});
+
+withProject("a changed service is made anew and keeps the data of its volume", async (project) => {
+  await upSidecars(api, project.file());
+  const { Id } = await project.memo();
+  assert.deepEqual(await upSidecars(api, project.file({ environment: { MARK: "two" } })), running());
+  assert.notEqual((await project.memo()).Id, Id);
+  assert.match(await outputOf(project), /one\ntwo\n/);
+});
+
+withProject("a stopped sidecar whose network was made anew is made anew too", async (project) => {
+  await upSidecars(api, project.file());
+  const { Id } = await project.memo();
+  await api.getContainer(Id).stop();
+  await api.getNetwork(`${project.name}_default`).remove();
+  assert.deepEqual(await upSidecars(api, project.file()), running());
+  assert.match(await outputOf(project), /one\none\n/);
+});
+
+withProject("an image that cannot be had is told and leaves nothing behind", async (project) => {
+  const name = "harness-nowhere.invalid/none:1";
+  const [sidecar] = await upSidecars(api, project.file({ image: name }));
+  assert.equal(sidecar?.state, "no-image");
+  assert.match(
+    sidecar.detail,
+    /^the image harness-nowhere\.invalid\/none:1 is not here and cannot be had: \S/,
+  );
+  assert.deepEqual(await project.remains(), []);
+});
+
+withProject("a pull that makes no progress is given up", async (project) => {
+  await using registry = await mute();
+  const name = `${registry.address}/none:1`;
+  assert.deepEqual(await upSidecars(api, project.file({ image: name }), { silenceMs: 600 }), [
+    {
+      service: "memo",
+      state: "no-image",
+      detail: `the image ${name} is not here and cannot be had: the pull made no progress for 0.6 s`,
+    },
+  ]);
+});
+
+withProject("a container of that name that is not ours is left alone", async (project) => {
+  const name = `${project.name}-memo-1`;
+  const { id } = await api.createContainer({ name, Image: image.name, Cmd: ["sleep", "600"] });
+  assert.deepEqual(await upSidecars(api, project.file()), [
+    {
+      service: "memo",
+      state: "failed",
+      detail: `the name ${name} is taken by a container that harness did not make; remove or rename that one`,
+    },
+  ]);
+  assert.deepEqual((await downSidecars(api, project.name, { volumes: true })).containers, []);
+  assert.equal((await project.memo()).Id, id);
+  assert.deepEqual(await project.remains(), [`container /${name}`]);
+});
+
+withProject("a volume of that name that is not ours is neither used nor removed", async (project) => {
+  const Name = `${project.name}_data`;
+  await api.createVolume({ Name });
+  const detail = `a volume called ${Name} is there already, and harness did not make it`;
+  assert.deepEqual(await upSidecars(api, project.file()), [{ service: "memo", state: "failed", detail }]);
+  await downSidecars(api, project.name, { volumes: true });
+  assert.deepEqual(await project.remains(), [`volume ${Name}`]);
+});
+
+withProject("a port that is taken is named, and no container is left", async (project) => {
+  await using other = await mute();
+  const file = project.file({ ports: [`${other.address}:80`] });
+  const detail = `${other.address} is in use by another program`;
+  assert.deepEqual(await upSidecars(api, file), [{ service: "memo", state: "failed", detail }]);
+  assert.deepEqual(
+    (await project.remains()).filter((name) => name.startsWith("container")),
+    [],
+  );
+});
+
+for (const [what, keys, state, detail] of [
+  [
+    "a probe that fails",
+    { healthcheck: { test: "echo no answer; exit 3", interval: "200ms", retries: 1 } },
+    "unhealthy",
+    "unhealthy; the last probe ended with 3: no answer",
+  ],
+  [
+    "a probe that is not made in time",
+    { healthcheck: { test: "exit 0", interval: "1m" } },
+    "unhealthy",
+    "not healthy within 1 s",
+  ],
+  [
+    "a program that ends",
+    { command: ["sh", "-c", "echo bad config >&2; exit 4"] },
+    "failed",
+    "it ended with 4: bad config",
+  ],
+  [
+    "a program that ends again and again",
+    { command: ["sh", "-c", "echo bad config; exit 4"], restart: "unless-stopped" },
+    "failed",
+    "it ended with 4: bad config",
+  ],
+] as const)
+  withProject(`${what} is told with its last words`, async (project) => {
+    const [sidecar] = await upSidecars(api, project.file(keys), { healthMs: 1000 });
+    assert.equal(sidecar?.state, state);
+    assert.equal(sidecar.detail.slice(0, detail.length), detail);
+  });
+
+withProject("a program that is not in the image is told in the engine's words", async (project) => {
+  const [sidecar] = await upSidecars(api, project.file({ command: ["/nowhere"] }));
+  assert.equal(sidecar?.state, "failed");
+  assert.match(sidecar.detail, /no such file or directory/);
+});
+
+withProject("a service without a health check is running once it stays up", async (project) => {
+  assert.deepEqual(await upSidecars(api, project.file({ healthcheck: undefined })), running());
+});
+
+withProject("a cancelled start ends at once and says so", async (project) => {
+  const file = project.file({ healthcheck: { test: "exit 0", interval: "1m" } });
+  assert.deepEqual(await upSidecars(api, file, { signal: AbortSignal.timeout(1500) }), [
+    { service: "memo", state: "failed", detail: "cancelled" },
+  ]);
+});
+
+withProject("where compose starts the service, its failure is the sidecar's", async (project) => {
+  const compose = { version: "2.0.0", env: { PATH: "/nowhere" } };
+  const [sidecar] = await upSidecars(api, project.file(), { compose });
+  assert.equal(sidecar?.state, "failed");
+  assert.match(sidecar.detail, /^docker compose ended with 127/);
+  assert.deepEqual(await project.remains(), []);
+});
+
+withProject("down removes what is ours and keeps the data, unless the volumes are named", async (project) => {
+  const [container, network, volume] = ["-memo-1", "_default", "_data"].map((end) => project.name + end);
+  await upSidecars(api, project.file());
+  const none = { containers: [], networks: [], volumes: [], kept: [] };
+  assert.deepEqual(await downSidecars(api, project.name), {
+    ...none,
+    containers: [container],
+    networks: [network],
+  });
+  assert.deepEqual(await project.remains(), [`volume ${volume}`]);
+  assert.deepEqual(await downSidecars(api, project.name, { volumes: true }), { ...none, volumes: [volume] });
+  assert.deepEqual(await downSidecars(api, project.name, { volumes: true }), none);
+  assert.deepEqual(await project.remains(), []);
+});
+
+withProject("down says what it had to keep and why", async (project) => {
+  await upSidecars(api, project.file());
+  const { id } = await api.createContainer({
+    name: `${project.name}-guest`,
+    Image: image.name,
+    Cmd: ["sleep", "600"],
+    HostConfig: { NetworkMode: `${project.name}_default` },
+  });
+  await api.getContainer(id).start();
+  const { kept } = await downSidecars(api, project.name);
+  assert.deepEqual(
+    kept.map(({ name }) => name),
+    [`${project.name}_default`],
+  );
+  assert.match(kept[0]?.reason ?? "", /active endpoints/);
+});

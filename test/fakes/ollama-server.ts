@@ -1,0 +1,213 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+/** A loopback server that speaks Ollama's wire format, and breaks it on request. */
+
+export interface FakeModel {
+  readonly name: string;
+  readonly size?: number;
+  /** Trained context length; null leaves it out. */
+  readonly trained?: number | null;
+  /** Context length it is loaded with; left out, it is not in memory. */
+  readonly loaded?: number;
+  readonly capabilities?: readonly string[];
+}
+
+/** What is wrong with an answer: nothing ever comes, no JSON, a web page, another server, HTTP errors, a cut. */
+export type Fault = "silent" | "garbage" | "html" | "redirect" | "missing" | "error" | "cut";
+
+type Route = (body: unknown, response: ServerResponse) => void;
+
+export interface FakePull {
+  /** The lines of the stream: JSON values, or text as it is. */
+  readonly lines: readonly unknown[];
+  /** What follows them: a proper end, a broken connection, silence, or the last line again and again. */
+  readonly ending?: "end" | "cut" | "silence" | "repeat";
+}
+
+export interface FakeOllamaOptions {
+  readonly version?: string;
+  readonly models?: readonly FakeModel[];
+  /** By path, `*` for every path. */
+  readonly faults?: Readonly<Record<string, Fault>>;
+  readonly pull?: FakePull;
+  /** Every answer comes that much later. */
+  readonly delayMs?: number;
+  /** Answers for further paths, such as /api/chat, or in place of the usual ones. */
+  readonly routes?: Readonly<Record<string, Route>>;
+}
+
+export interface FakeRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: unknown;
+}
+
+export interface FakeOllama extends AsyncDisposable {
+  readonly url: string;
+  /** Every request so far, in order. */
+  readonly requests: readonly FakeRequest[];
+}
+
+const FAKE_DIGEST = "sha256:a3de86cd1c132c822487ededd47a324c50491393e6565cd14bafa40d0b8e686f";
+
+export async function startFakeOllama(options: FakeOllamaOptions = {}): Promise<FakeOllama> {
+  const requests: FakeRequest[] = [];
+  const routes = { ...usualRoutes(options), ...options.routes };
+  const serve = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const request = await receive(incoming);
+    requests.push(request);
+    if (options.delayMs !== undefined) await sleep(options.delayMs, undefined, { ref: false });
+    const path = request.path.split("?")[0] ?? "";
+    const fault = options.faults?.[path] ?? options.faults?.["*"];
+    const route = fault === undefined ? (routes[path] ?? nowhere) : FAULTS[fault];
+    route(request.body, response);
+  };
+  const server = createServer((incoming, response) => {
+    serve(incoming, response).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise<void>((resolve) => void server.close(() => resolve()));
+    },
+  };
+}
+
+async function receive(incoming: IncomingMessage): Promise<FakeRequest> {
+  let text = "";
+  for await (const chunk of incoming) text += String(chunk);
+  return {
+    method: incoming.method ?? "",
+    path: incoming.url ?? "",
+    headers: incoming.headers,
+    body: text === "" ? undefined : (JSON.parse(text) as unknown),
+  };
+}
+
+function usualRoutes(options: FakeOllamaOptions): Record<string, Route> {
+  const models = [...(options.models ?? [])];
+  return {
+    "/": (_body, response) => void response.end("Ollama is running"),
+    "/api/version": (_body, response) => sendJson(response, { version: options.version ?? "0.12.6" }),
+    "/api/tags": (_body, response) => sendJson(response, { models: models.map(summary) }),
+    "/api/ps": (_body, response) =>
+      sendJson(response, { models: models.filter(({ loaded }) => loaded !== undefined).map(running) }),
+    "/api/show": (body, response) => show(body, response, models),
+    "/api/pull": (body, response) => pull(body, response, options.pull, models),
+  };
+}
+
+function nowhere(_body: unknown, response: ServerResponse): void {
+  response.statusCode = 404;
+  response.end("404 page not found");
+}
+
+export function sendJson(response: ServerResponse, value: unknown, status = 200): void {
+  response.writeHead(status, { "content-type": "application/json; charset=utf-8" });
+  response.end(JSON.stringify(value));
+}
+
+const FAULTS: Readonly<Record<Fault, Route>> = {
+  silent: () => undefined,
+  garbage(_body, response) {
+    response.writeHead(200, { "content-type": "application/json; charset=utf-8" });
+    response.end('{"version": "0.1');
+  },
+  html(_body, response) {
+    response.writeHead(200, { "content-type": "text/html; charset=utf-8" });
+    response.end("<!doctype html><title>Welcome</title>");
+  },
+  redirect(_body, response) {
+    response.writeHead(302, { location: "https://login.example.org/?next=secret" });
+    response.end();
+  },
+  missing: (_body, response) => sendJson(response, { error: "not found" }, 404),
+  error: (_body, response) => sendJson(response, { error: "the model store cannot be read" }, 500),
+  cut(_body, response) {
+    response.writeHead(200, { "content-type": "application/json", "content-length": 1000 });
+    response.write('{"version');
+    setImmediate(() => response.destroy());
+  },
+};
+
+const nameIn = (body: unknown): string => String((body as { model?: unknown } | undefined)?.model);
+const detailsOf = (): object => ({
+  format: "gguf",
+  family: "qwen3",
+  families: ["qwen3"],
+  parameter_size: "8.2B",
+  quantization_level: "Q4_K_M",
+});
+
+const summary = ({ name, size = 5_225_388_164 }: FakeModel): object => ({
+  name,
+  model: name,
+  modified_at: "2026-10-03T23:34:03.409490317-07:00",
+  size,
+  digest: FAKE_DIGEST.slice("sha256:".length),
+  details: detailsOf(),
+});
+
+const running = (model: FakeModel): object => ({
+  ...summary(model),
+  expires_at: "2026-10-17T16:47:07.93355-07:00",
+  size_vram: model.size ?? 5_225_388_164,
+  context_length: model.loaded,
+});
+
+function show(body: unknown, response: ServerResponse, models: readonly FakeModel[]): void {
+  const model = models.find(({ name }) => name === nameIn(body));
+  if (model === undefined) return sendJson(response, { error: `model '${nameIn(body)}' not found` }, 404);
+  const trained = model.trained === undefined ? 40_960 : model.trained;
+  sendJson(response, {
+    license: "Apache License 2.0",
+    parameters: "temperature 0.6",
+    template: "{{ .Prompt }}",
+    details: detailsOf(),
+    model_info: {
+      "general.architecture": "qwen3",
+      "qwen3.block_count": 36,
+      "qwen3.vision.context_length": 512,
+      ...(trained === null ? {} : { "qwen3.context_length": trained }),
+      "tokenizer.ggml.tokens": null,
+    },
+    capabilities: model.capabilities ?? ["completion", "tools", "thinking"],
+    modified_at: "2026-10-03T23:34:03.409490317-07:00",
+  });
+}
+
+const PULL: FakePull = {
+  lines: [
+    { status: "pulling manifest" },
+    { status: "pulling a3de86cd1c13", digest: FAKE_DIGEST, total: 2000 },
+    { status: "pulling a3de86cd1c13", digest: FAKE_DIGEST, total: 2000, completed: 1000 },
+    { status: "pulling a3de86cd1c13", digest: FAKE_DIGEST, total: 2000, completed: 2000 },
+    { status: "verifying sha256 digest" },
+    { status: "writing manifest" },
+    { status: "success" },
+  ],
+};
+
+/** Streams the lines; a model whose pull says success is there afterwards. */
+function pull(
+  body: unknown,
+  response: ServerResponse,
+  { lines, ending = "end" }: FakePull = PULL,
+  models: FakeModel[],
+): void {
+  const texts = lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`);
+  response.writeHead(200, { "content-type": "application/x-ndjson" });
+  response.write(texts.join(""));
+  if (texts.some((text) => text.includes('"success"'))) models.push({ name: nameIn(body) });
+  if (ending === "end") response.end();
+  if (ending === "cut") setImmediate(() => response.destroy());
+  if (ending !== "repeat") return;
+  const timer = setInterval(() => response.write(texts.at(-1) ?? "\n"), 10);
+  response.on("close", () => clearInterval(timer));
+}

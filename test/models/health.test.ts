@@ -1,0 +1,255 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Health } from "../../src/core/health.ts";
+import { modelHealth, type ModelHealthRequest } from "../../src/models/health.ts";
+import { type FakeOllamaOptions, sendJson, startFakeOllama } from "../fakes/ollama-server.ts";
+
+type Row = readonly [id: string, state: string, detail: string, remedy: string];
+
+const KEY = "sk-test-5f2b9c";
+const OTHER = "harness config set chat_model NAME";
+
+const health = (changes: Partial<ModelHealthRequest>): Promise<readonly Health[]> =>
+  modelHealth({
+    provider: "ollama",
+    baseUrl: null,
+    model: "qwen3:8b",
+    maxContext: null,
+    env: {},
+    signal: new AbortController().signal,
+    memory: null,
+    ...changes,
+  });
+
+const rows = (list: readonly Health[], url: string): readonly Row[] =>
+  list.map(({ id, state, detail, remedy }): Row => [
+    id,
+    state,
+    detail.replaceAll(url, "URL"),
+    remedy.replaceAll(url, "URL"),
+  ]);
+
+const context = (state: string, detail: string, remedy = ""): Row => ["model.context", state, detail, remedy];
+const down = (detail: string, remedy: string): Row => ["model.server", "fail", detail, remedy];
+
+test("a bad address is reported, not thrown", async () => {
+  assert.deepEqual(rows(await health({ env: { OLLAMA_HOST: ":0" } }), "-"), [
+    down(
+      'OLLAMA_HOST: ":0" is no address of an Ollama server; expected host, host:port or http://host:port',
+      "unset OLLAMA_HOST",
+    ),
+  ]);
+});
+
+test("scripted plays a scenario file", async () => {
+  assert.deepEqual(await health({ provider: "scripted" }), [
+    { id: "model.server", state: "ok", detail: "plays a scenario file", remedy: "" },
+  ]);
+});
+
+const listing = (...data: readonly object[]): FakeOllamaOptions["routes"] & object => ({
+  "/v1/models": (_body, response) => sendJson(response, { object: "list", data }),
+});
+const refusing = (status: number): FakeOllamaOptions["routes"] & object => ({
+  "/v1/models": (_body, response) => sendJson(response, { error: { message: `bad key ${KEY}` } }, status),
+});
+const keys = { OPENAI_API_KEY: ` ${KEY}\n`, ANTHROPIC_API_KEY: KEY };
+const LISTED: Row = ["model.name", "ok", "qwen3:8b", ""];
+const silentServer = context(
+  "warn",
+  "the server does not tell; without a bound a long prompt may be cut",
+  "harness config set max_context_tokens 32768",
+);
+
+type KeyedCase = readonly [
+  string,
+  FakeOllamaOptions["routes"] & object,
+  "openai" | "anthropic",
+  Partial<ModelHealthRequest>,
+  readonly Row[],
+];
+
+const KEYED: readonly KeyedCase[] = [
+  [
+    "a listed model",
+    listing({ id: "qwen3:8b" }),
+    "openai",
+    { env: keys, maxContext: 65_536 },
+    [["model.server", "ok", "OpenAI API at URL/v1", ""], LISTED, context("ok", "65,536 tokens")],
+  ],
+  [
+    "a local server without a key that tells its window",
+    listing({ id: "qwen3:8b", max_model_len: 8192 }),
+    "openai",
+    {},
+    [
+      ["model.server", "ok", "OpenAI API at URL/v1", ""],
+      LISTED,
+      context("warn", "8,192 tokens; too few for most tasks", "harness config set max_context_tokens 32768"),
+    ],
+  ],
+  [
+    "a model that is not listed",
+    listing({ id: "other" }),
+    "openai",
+    {},
+    [
+      ["model.server", "ok", "OpenAI API at URL/v1", ""],
+      ["model.name", "warn", "qwen3:8b is not in the server's list", OTHER],
+      silentServer,
+    ],
+  ],
+  [
+    "a key that is refused",
+    refusing(401),
+    "openai",
+    { env: keys },
+    [down("URL/v1 refuses the key (HTTP 401)", "export OPENAI_API_KEY=KEY")],
+  ],
+  [
+    "a key that is wanted",
+    refusing(403),
+    "anthropic",
+    {},
+    [down("ANTHROPIC_API_KEY is not set; URL needs it (HTTP 403)", "export ANTHROPIC_API_KEY=KEY")],
+  ],
+  [
+    "a busy server",
+    refusing(429),
+    "openai",
+    { env: keys },
+    [["model.server", "warn", "URL/v1 asks to wait (HTTP 429)", "harness doctor"]],
+  ],
+  [
+    "a broken server",
+    refusing(500),
+    "openai",
+    { env: keys },
+    [down("URL/v1 answers HTTP 500", "harness config set base_url URL")],
+  ],
+  [
+    "a list of another kind",
+    { "/v1/models": (_body, response) => sendJson(response, { models: [] }) },
+    "openai",
+    {},
+    [down("URL/v1 does not answer as an OpenAI API does", "harness config set base_url URL")],
+  ],
+  [
+    "an Anthropic API",
+    listing({ type: "model", id: "qwen3:8b" }),
+    "anthropic",
+    { env: keys },
+    [["model.server", "ok", "Anthropic API at URL", ""], LISTED, silentServer],
+  ],
+];
+
+for (const [name, routes, provider, changes, expected] of KEYED)
+  test(`${provider}: ${name} is reported, and the key is in no text`, async () => {
+    await using fake = await startFakeOllama({ routes });
+    const baseUrl = provider === "openai" ? `${fake.url}/v1` : fake.url;
+    const list = await health({ provider, baseUrl, ...changes });
+    assert.deepEqual(rows(list, fake.url), expected);
+    assert.equal(JSON.stringify(list).includes(KEY), false);
+  });
+
+const PUBLIC: readonly (readonly ["openai" | "anthropic", string | null, Row])[] = [
+  [
+    "openai",
+    null,
+    down("OPENAI_API_KEY is not set; https://api.openai.com/v1 needs it", "export OPENAI_API_KEY=KEY"),
+  ],
+  [
+    "openai",
+    "https://api.openai.com/v1/",
+    down("OPENAI_API_KEY is not set; https://api.openai.com/v1 needs it", "export OPENAI_API_KEY=KEY"),
+  ],
+  [
+    "anthropic",
+    null,
+    down("ANTHROPIC_API_KEY is not set; https://api.anthropic.com needs it", "export ANTHROPIC_API_KEY=KEY"),
+  ],
+];
+
+for (const [provider, baseUrl, expected] of PUBLIC)
+  test(`${provider} at ${baseUrl ?? "its public address"} without a key fails before any request`, async () => {
+    assert.deepEqual(rows(await health({ provider, baseUrl, env: { OPENAI_API_KEY: " " } }), "-"), [
+      expected,
+    ]);
+  });
+
+async function sent(provider: "openai" | "anthropic", env: ModelHealthRequest["env"]): Promise<unknown> {
+  await using fake = await startFakeOllama({ routes: listing() });
+  await health({ provider, baseUrl: provider === "openai" ? `${fake.url}/v1/` : fake.url, env });
+  return fake.requests.map(({ method, path, headers }) => ({
+    asked: `${method} ${path}`,
+    authorization: headers["authorization"],
+    key: headers["x-api-key"],
+    version: headers["anthropic-version"],
+  }));
+}
+
+test("each API gets its key in its own header and nothing else", async () => {
+  const none = { authorization: undefined, key: undefined, version: undefined };
+  const asked = "GET /v1/models?limit=1000";
+  assert.deepEqual(
+    await Promise.all([
+      sent("openai", keys),
+      sent("openai", {}),
+      sent("anthropic", keys),
+      sent("anthropic", {}),
+    ]),
+    [
+      [{ ...none, asked: "GET /v1/models", authorization: `Bearer ${KEY}` }],
+      [{ ...none, asked: "GET /v1/models" }],
+      [{ ...none, asked, key: KEY, version: "2023-06-01" }],
+      [{ ...none, asked, version: "2023-06-01" }],
+    ],
+  );
+});
+
+const missing = (base: string, right: string): readonly Row[] => [
+  down(`${base} has no list of models (HTTP 404)`, `harness config set base_url ${right}`),
+];
+
+test("a base that lacks /v1, or has one too many, is told the right one", async () => {
+  await using fake = await startFakeOllama();
+  const remedies = async (provider: "openai" | "anthropic", baseUrl: string): Promise<readonly Row[]> =>
+    rows(await health({ provider, baseUrl }), fake.url);
+  assert.deepEqual(
+    [await remedies("openai", fake.url), await remedies("anthropic", `${fake.url}/v1`)],
+    [missing("URL", "URL/v1"), missing("URL/v1", "URL")],
+  );
+});
+
+test("a key goes nowhere but where it was sent", async () => {
+  await using fake = await startFakeOllama({ faults: { "*": "redirect" } });
+  assert.deepEqual(rows(await health({ provider: "openai", baseUrl: fake.url, env: keys }), fake.url), [
+    down(
+      "URL is no OpenAI API: it redirects to https://login.example.org",
+      "harness config set base_url URL",
+    ),
+  ]);
+});
+
+test("a password in the address and a key that cannot be sent are not shown", async () => {
+  await using fake = await startFakeOllama();
+  const lists = await Promise.all([
+    health({ provider: "openai", baseUrl: `http://me:${KEY}@localhost:1/v1` }),
+    health({ provider: "openai", baseUrl: `http://localhost:1/v1?key=${KEY}` }),
+    health({ provider: "openai", baseUrl: fake.url, env: { OPENAI_API_KEY: `${KEY}\n${KEY}` } }),
+  ]);
+  const base = "base_url: expected http://host/path or https://host/path, without a password or a query";
+  assert.deepEqual(
+    lists.map((list) => rows(list, fake.url)),
+    [
+      [down(base, "harness config set base_url URL")],
+      [down(base, "harness config set base_url URL")],
+      [
+        down(
+          'URL is not reached: Invalid character in header content ["authorization"]',
+          "harness config set base_url URL",
+        ),
+      ],
+    ],
+  );
+});

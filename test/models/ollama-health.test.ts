@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Health } from "../../src/core/health.ts";
+import { modelHealth, type ModelHealthRequest } from "../../src/models/health.ts";
+import { type FakeOllamaOptions, startFakeOllama } from "../fakes/ollama-server.ts";
+
+type Row = readonly [id: string, state: string, detail: string, remedy: string];
+
+const GiB = 2 ** 30;
+const QWEN = { name: "qwen3:8b", size: 5 * GiB };
+
+const health = (changes: Partial<ModelHealthRequest>): Promise<readonly Health[]> =>
+  modelHealth({
+    provider: "ollama",
+    baseUrl: null,
+    model: "qwen3:8b",
+    maxContext: null,
+    env: {},
+    signal: new AbortController().signal,
+    memory: null,
+    ...changes,
+  });
+
+const rows = (list: readonly Health[], url: string): readonly Row[] =>
+  list.map(({ id, state, detail, remedy }): Row => [
+    id,
+    state,
+    detail.replaceAll(url, "URL"),
+    remedy.replaceAll(url, "URL"),
+  ]);
+
+const SERVER: Row = ["model.server", "ok", "Ollama 0.12.6 at URL", ""];
+const NAME: Row = ["model.name", "ok", "qwen3:8b, 5.0 GiB", ""];
+const BASE = "harness config set base_url http://HOST:11434";
+const OTHER = "harness config set chat_model NAME";
+
+const context = (state: string, detail: string, remedy = ""): Row => ["model.context", state, detail, remedy];
+const down = (detail: string, remedy: string): Row => ["model.server", "fail", detail, remedy];
+
+type Case = readonly [string, FakeOllamaOptions, Partial<ModelHealthRequest>, readonly Row[]];
+
+const OLLAMA: readonly Case[] = [
+  [
+    "a model that is ready",
+    { models: [QWEN] },
+    {},
+    [SERVER, NAME, context("ok", "32,768 tokens (the default; max_context_tokens raises it)")],
+  ],
+  [
+    "a loaded model with another window",
+    { models: [{ ...QWEN, loaded: 4096 }] },
+    { maxContext: 100_000 },
+    [
+      SERVER,
+      NAME,
+      context(
+        "ok",
+        "40,960 tokens (all that the model was trained for); now loaded with 4,096, so the first request loads it again",
+      ),
+    ],
+  ],
+  [
+    "a window that the user made too small",
+    { models: [{ ...QWEN, loaded: 4096 }] },
+    { maxContext: 4096 },
+    [
+      SERVER,
+      NAME,
+      context(
+        "warn",
+        "4,096 tokens (max_context_tokens); too few for most tasks",
+        "harness config set max_context_tokens 32768",
+      ),
+    ],
+  ],
+  [
+    "a machine that is too small",
+    { models: [QWEN] },
+    { memory: 8 * GiB },
+    [
+      SERVER,
+      NAME,
+      context("warn", "4,096 tokens (what this machine's memory holds); too few for most tasks", OTHER),
+    ],
+  ],
+  [
+    "a model without tools",
+    { models: [{ ...QWEN, capabilities: ["completion"] }] },
+    { maxContext: 32_768 },
+    [
+      SERVER,
+      [
+        "model.name",
+        "warn",
+        "qwen3:8b, 5.0 GiB, was not made to call tools; its calls are read from its text",
+        OTHER,
+      ],
+      context("ok", "32,768 tokens (max_context_tokens)"),
+    ],
+  ],
+  [
+    "a model that cannot chat",
+    { models: [{ ...QWEN, trained: 2048, capabilities: ["embedding"] }] },
+    {},
+    [
+      SERVER,
+      ["model.name", "fail", "qwen3:8b, 5.0 GiB, cannot chat (embedding)", OTHER],
+      context("warn", "2,048 tokens (all that the model was trained for); too few for most tasks", OTHER),
+    ],
+  ],
+  [
+    "a missing model among many",
+    { models: ["a", "b", "c", "d", "e", "f", "g"].map((name) => ({ name })) },
+    { model: "qwen3; rm -rf" },
+    [
+      SERVER,
+      [
+        "model.name",
+        "fail",
+        "qwen3; rm -rf is not there; a, b, c, d, e and 2 more are",
+        "OLLAMA_HOST=URL ollama pull 'qwen3; rm -rf'",
+      ],
+    ],
+  ],
+  [
+    "no model at all",
+    {},
+    {},
+    [
+      SERVER,
+      ["model.name", "fail", "qwen3:8b is not there; no model is", "OLLAMA_HOST=URL ollama pull qwen3:8b"],
+    ],
+  ],
+  [
+    "an old server",
+    { version: "0.6.0" },
+    {},
+    [
+      down(
+        "Ollama 0.6.0 at URL cuts long prompts without saying so; 0.12.6 or newer is needed",
+        "update Ollama: https://ollama.com/download",
+      ),
+    ],
+  ],
+  [
+    "another server",
+    { faults: { "*": "html" } },
+    {},
+    [down("what answers at URL is not Ollama: it answers with text/html that is no JSON", BASE)],
+  ],
+  [
+    "a failing server",
+    { faults: { "/api/tags": "error" } },
+    {},
+    [
+      down(
+        "Ollama 0.12.6 at URL fails: /api/tags: HTTP 500: the model store cannot be read",
+        "restart Ollama (OLLAMA_HOST=URL ollama serve)",
+      ),
+    ],
+  ],
+  [
+    "a dead server where Ollama is not installed",
+    { faults: { "*": "error" } },
+    {},
+    [
+      down(
+        "no Ollama answers at URL: HTTP 500: the model store cannot be read",
+        "install Ollama from https://ollama.com/download, then: OLLAMA_HOST=URL ollama serve",
+      ),
+    ],
+  ],
+];
+
+for (const [name, options, changes, expected] of OLLAMA)
+  test(`ollama: ${name} is reported with what mends it`, async () => {
+    await using fake = await startFakeOllama(options);
+    assert.deepEqual(rows(await health({ baseUrl: fake.url, ...changes }), fake.url), expected);
+  });
+
+test("ollama: the usual address needs no variable in the command", async () => {
+  const fake = await startFakeOllama({ models: [] });
+  await fake[Symbol.asyncDispose]();
+  const [server] = await health({ env: { OLLAMA_HOST: fake.url } });
+  assert.equal(server?.remedy.endsWith(`then: OLLAMA_HOST=${fake.url} ollama serve`), true);
+});
