@@ -49,7 +49,7 @@ ok() {
 }
 fail() { # step, what happened, what to type
   printf '  ✗ %-9s %7s s  %s\n' "$1" "$(($(date +%s) - began))" "$2" >&2
-  [ -s "$log" ] && tail -n 8 "$log" | sed 's/^/                           /' >&2
+  [ -s "$log" ] && grep -v 'npm error *$' "$log" | head -n 8 | sed 's/^/                           /' >&2
   printf '                         next: %s\n' "$3" >&2
   exit 1
 }

@@ -62,7 +62,7 @@ withProject("a service starts as planned, is healthy, and a second start keeps i
   assert.deepEqual(await upSidecars(api, file), expected);
   const second = await project.memo();
   assert.deepEqual([second.Id, second.State.StartedAt], [first.Id, first.State.StartedAt]);
-  const { Memory, ReadonlyRootfs, CapDrop, SecurityOpt } = first.HostConfig;
+  const { Memory, ReadonlyRootfs, CapDrop, SecurityOpt } = first.HostConfig as Record<string, unknown>;
   const [HostIp, HostPort] = address.split(":");
   assert.deepEqual(
     { Memory, ReadonlyRootfs, CapDrop, SecurityOpt, ports: first.NetworkSettings.Ports["80/tcp"] },

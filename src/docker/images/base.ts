@@ -1,13 +1,13 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
 import { isMissing } from "../failure.ts";
-import { readSystem } from "../host/system.ts";
+import { isDebianLike, readSystem } from "../host/system.ts";
 import { bootstrapBase } from "./bootstrap.ts";
 import type { BuildRequest } from "./request.ts";
-import { type AptSource, parseAptSources, sourceFor } from "./sources.ts";
 import { followStream } from "./stream.ts";
 
 export const PULLED_BASE = "debian:12-slim";
@@ -36,14 +36,15 @@ export async function pullBase(engine: Engine, request: BuildRequest): Promise<b
 /** A base made from the packages of this machine's own distribution, kept for the next build. */
 export async function localBase(engine: Engine, request: BuildRequest): Promise<string> {
   const system = await readSystem(request.env);
-  const source = sourceFor(system.codename, await readSources());
-  if (source === undefined) throw noBase("no package mirror of this distribution is configured");
-  const tag = `${BASE_REPOSITORY}:${system.distribution}-${source.suite}`;
+  if (!isDebianLike(system)) throw noBase("this machine has no apt to make one with");
+  if (engine.version.arch !== HOST_ARCH)
+    throw noBase(`the engine is ${engine.version.arch}, this machine ${HOST_ARCH}`);
+  const tag = `${BASE_REPOSITORY}:${system.distribution}-${system.codename}`;
   if (await isThere(engine, tag)) return tag;
-  request.onLine(`making a base of ${system.distribution} ${source.suite} from its own packages`);
-  const work = await mkdtemp(path.join(request.tmp, "harness-base-"));
+  request.onLine(`making a base of ${system.distribution} ${system.codename} from its own packages`);
+  const work = await freshFolder(request.cache);
   try {
-    await bootstrapBase({ engine, tag, source, work, request });
+    await bootstrapBase({ engine, tag, system, work, request });
   } catch (thrown) {
     request.signal.throwIfAborted();
     throw noBase(reasonOf(thrown));
@@ -51,6 +52,22 @@ export async function localBase(engine: Engine, request: BuildRequest): Promise<
     await rm(work, { recursive: true, force: true });
   }
   return tag;
+}
+
+const HOST_ARCH = process.arch === "x64" ? "amd64" : process.arch;
+
+/** A folder named by our pid; those of processes that were killed are removed on the way. */
+async function freshFolder(cache: string): Promise<string> {
+  await mkdir(cache, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(cache)) {
+    const pid = /^base-(\d+)$/.exec(name)?.[1];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`))
+      await rm(path.join(cache, name), { recursive: true, force: true });
+  }
+  const work = path.join(cache, `base-${process.pid}`);
+  await rm(work, { recursive: true, force: true });
+  await mkdir(work);
+  return work;
 }
 
 async function isThere(engine: Engine, name: string): Promise<boolean> {
@@ -61,16 +78,6 @@ async function isThere(engine: Engine, name: string): Promise<boolean> {
     if (isMissing(thrown)) return false;
     throw thrown;
   }
-}
-
-async function readSources(): Promise<readonly AptSource[]> {
-  const folder = "/etc/apt/sources.list.d";
-  const parts = (await readdir(folder).catch(() => []))
-    .filter((name) => /\.(?:list|sources)$/.test(name))
-    .toSorted();
-  const files = ["/etc/apt/sources.list", ...parts.map((name) => path.join(folder, name))];
-  const texts = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
-  return texts.flatMap(parseAptSources);
 }
 
 function noBase(why: string): HarnessError {

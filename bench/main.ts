@@ -1,0 +1,27 @@
+/** `npm run bench [-- --only NAME]`: one JSON line per figure; exit 1 when one does not hold. */
+import { parseArgs } from "node:util";
+import { type Figure, measureFigure } from "./figure.ts";
+import { STARTUP } from "./startup.ts";
+
+const FIGURES: readonly Figure[] = [...STARTUP];
+
+function chosen(words: readonly string[]): readonly Figure[] {
+  const { values } = parseArgs({ args: [...words], options: { only: { type: "string" } } });
+  const { only } = values;
+  const figures = FIGURES.filter(
+    ({ name }) => only === undefined || name === only || name.startsWith(`${only}.`),
+  );
+  if (figures.length > 0) return figures;
+  throw new Error(`no figure ${only ?? ""}; there are ${FIGURES.map(({ name }) => name).join(", ")}`);
+}
+
+try {
+  for (const figure of chosen(process.argv.slice(2))) {
+    const line = await measureFigure(figure);
+    process.stdout.write(`${JSON.stringify(line)}\n`);
+    if (!line.ok) process.exitCode = 1;
+  }
+} catch (thrown) {
+  process.stderr.write(`error: ${thrown instanceof Error ? thrown.message : String(thrown)}\n`);
+  process.exitCode = 2;
+}

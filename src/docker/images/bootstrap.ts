@@ -1,0 +1,120 @@
+import { createReadStream } from "node:fs";
+import { copyFile, link, mkdir, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import type { Container } from "dockerode";
+import type { Engine } from "../engine.ts";
+import { runHost } from "../host/run.ts";
+import type { System } from "../host/system.ts";
+import { ownerLabels } from "../labels.ts";
+import { downloadSystem } from "./apt.ts";
+import type { BuildRequest } from "./request.ts";
+
+interface Bootstrap {
+  readonly engine: Engine;
+  readonly tag: string;
+  readonly system: System;
+  /** A folder of ours, removed by the caller. */
+  readonly work: string;
+  readonly request: BuildRequest;
+}
+
+/**
+ * A base image from packages, without root on this machine and without installing anything on it: the packages are
+ * unpacked here, and configured in a network-less container. The tag appears only when everything has worked.
+ */
+export async function bootstrapBase({ engine, tag, system, work, request }: Bootstrap): Promise<void> {
+  const root = await unpackSystem(work, system, request);
+  request.onLine("configuring the packages");
+  const raw = await importTar(engine, createReadStream(root));
+  const container = await engine.api.createContainer({
+    Image: raw,
+    Cmd: ["/bin/sh", "/.stage/configure"],
+    Labels: ownerLabels(process.getuid?.() ?? 0),
+    HostConfig: { NetworkMode: "none" },
+  });
+  try {
+    await configure(container, request.signal);
+    const flat = await importTar(engine, (await container.export()) as Readable);
+    request.signal.throwIfAborted();
+    const [repo = "", version = ""] = tag.split(":");
+    await engine.api.getImage(flat).tag({ repo, tag: version });
+  } finally {
+    await container.remove({ force: true, v: true }).catch(() => undefined);
+    await engine.api
+      .getImage(raw)
+      .remove({ force: true })
+      .catch(() => undefined);
+  }
+}
+
+/** Unpacks every package into one tree and answers the tar file of it, all owned by root. */
+async function unpackSystem(work: string, system: System, request: BuildRequest): Promise<string> {
+  request.onLine("downloading the packages of a minimal system");
+  const { debs, sourcesList } = await downloadSystem(work, system, request);
+  const root = path.join(work, "root");
+  await mkdir(path.join(root, ".stage", "base"), { recursive: true });
+  for (const folder of ["bin", "sbin", "lib", ...LOADER_FOLDERS]) {
+    await mkdir(path.join(root, "usr", folder), { recursive: true });
+    await symlink(`usr/${folder}`, path.join(root, folder));
+  }
+  for (const deb of debs) await link(deb, path.join(root, ".stage", "base", path.basename(deb)));
+  request.onLine(`unpacking ${debs.length} packages`);
+  await sh(UNPACK, [root], request);
+  for (const folder of ["info", "updates", "alternatives", "parts"])
+    await mkdir(path.join(root, "var/lib/dpkg", folder), { recursive: true });
+  await mkdir(path.join(root, "etc/apt"), { recursive: true });
+  await writeFile(path.join(root, "var/lib/dpkg/status"), "");
+  await writeFile(path.join(root, "etc/apt/sources.list"), sourcesList);
+  await copyFile(
+    path.join(request.root, "sandbox", "base-configure.sh"),
+    path.join(root, ".stage", "configure"),
+  );
+  const tar = path.join(work, "root.tar");
+  await sh('tar -C "$1" -c --numeric-owner --owner=0 --group=0 . >"$2"', [root, tar], request);
+  return tar;
+}
+
+/** The dynamic loader of amd64 stands in /lib64. */
+const LOADER_FOLDERS = process.arch === "x64" ? ["lib64"] : [];
+
+const UNPACK = `for deb in "$1"/.stage/base/*.deb; do
+  dpkg-deb --fsys-tarfile "$deb" | tar -C "$1" -x -p --no-same-owner --keep-directory-symlink --no-overwrite-dir \
+    --exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/info --exclude=./usr/share/locale
+done`;
+
+async function sh(script: string, args: readonly string[], { env, signal }: BuildRequest): Promise<void> {
+  const argv: [string, ...string[]] = ["sh", "-euc", `umask 022; ${script}`, "sh", ...args];
+  const { code, tail } = await runHost(argv, { env: { ...env, LC_ALL: "C.UTF-8" }, signal });
+  if (code !== 0) throw new Error(tail.slice(-3).join("; "));
+}
+
+async function configure(container: Container, signal: AbortSignal): Promise<void> {
+  const stop = (): void => void container.kill().catch(() => undefined);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    await container.start();
+    const { StatusCode } = (await container.wait()) as { StatusCode: number };
+    signal.throwIfAborted();
+    if (StatusCode === 0) return;
+    const log = await container.logs({ stdout: true, stderr: true, tail: 5 });
+    throw new Error(`the packages could not be configured: ${printable(log.toString("latin1"))}`);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+const printable = (raw: string): string =>
+  raw
+    .replaceAll(/[^\x20-\x7E\n]+/g, "")
+    .trim()
+    .replaceAll("\n", "; ");
+
+/** Imports a tar as an image and answers its id. */
+async function importTar(engine: Engine, tar: Readable): Promise<string> {
+  const answer = await text(await engine.api.importImage(tar));
+  const id = /sha256:[0-9a-f]{64}/.exec(answer)?.[0];
+  if (id === undefined) throw new Error(`the engine did not take the base: ${answer.trim().slice(-300)}`);
+  return id;
+}
