@@ -22,7 +22,7 @@ export function throwAwayProject(api: Docker, image: string): Project {
     command: ["sh", "-c", WRITE],
     environment: { MARK: "one" },
     volumes: ["data:/data"],
-    healthcheck: { test: ["CMD", "sh", "-c", "test -s /data/log"], interval: "200ms", retries: 3 },
+    healthcheck: { test: ["CMD", "sh", "-c", "test -s /data/log"], interval: "200ms", retries: 50 },
     mem_limit: "64m",
     cap_drop: ["ALL"],
     security_opt: ["no-new-privileges:true"],

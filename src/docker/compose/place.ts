@@ -6,7 +6,7 @@ import { LABEL } from "./labels.ts";
 import type { SidecarPlan } from "./plan.ts";
 
 /** Seconds for a sidecar to write its data down before it is killed. */
-export const STOP_SECONDS = 10;
+const STOP_SECONDS = 10;
 
 /** Makes the container of a plan and starts it. One that did not start leaves no container behind. */
 export async function placeContainer(

@@ -18,9 +18,11 @@ const OUTPUT_CHARS = 300;
 export async function waitUntilReady(container: Container, bounds: ReadyBounds): Promise<Ending> {
   const end = performance.now() + bounds.healthMs;
   const abortSignal = bounds.signal;
-  for (let looks = 1; ; looks += 1) {
-    const { State: state } = await container.inspect({ abortSignal });
-    if (state.Restarting || !state.Running) return await deathOf(container, state, abortSignal);
+  const first = await container.inspect({ abortSignal });
+  for (let looks = 1, seen = first; ; looks += 1, seen = await container.inspect({ abortSignal })) {
+    const { State: state, RestartCount: restarts } = seen;
+    const looping = state.Restarting || restarts > first.RestartCount;
+    if (looping || !state.Running) return await deathOf(container, { state, looping }, abortSignal);
     const ending = endingOf(state, looks);
     if (ending !== undefined) return ending;
     if (performance.now() >= end) {
@@ -36,7 +38,9 @@ function endingOf({ Health: health }: ContainerInspectInfo["State"], looks: numb
   if (health === undefined || health.Status === "none")
     return looks < 3 ? undefined : { state: "running", detail: "running" };
   if (health.Status === "healthy") return { state: "running", detail: "healthy" };
-  if (health.Status !== "unhealthy") return undefined;
+  // While paused the engine says unhealthy though no probe failed; after that only a new probe counts.
+  const failed = (health.Log?.at(-1)?.ExitCode ?? 0) !== 0;
+  if (health.Status !== "unhealthy" || !failed) return undefined;
   return { state: "unhealthy", detail: `unhealthy${lastProbe({ Health: health })}` };
 }
 
@@ -48,10 +52,14 @@ function lastProbe({ Health: health }: Pick<ContainerInspectInfo["State"], "Heal
 
 async function deathOf(
   container: Container,
-  state: ContainerInspectInfo["State"],
+  { state, looping }: { readonly state: ContainerInspectInfo["State"]; readonly looping: boolean },
   abortSignal: AbortSignal,
 ): Promise<Ending> {
-  const cause = state.OOMKilled ? "ran out of memory" : `ended with ${state.ExitCode}`;
+  const cause = state.OOMKilled
+    ? "ran out of memory"
+    : looping
+      ? "ends again and again"
+      : `ended with ${state.ExitCode}`;
   const logs = await container.logs({ stdout: true, stderr: true, tail: OUTPUT_LINES, abortSignal });
   return { state: "failed", detail: `it ${cause}${quoted(state.Error || textOf(logs))}` };
 }
