@@ -73,6 +73,7 @@ else
   packages=installed
 fi
 : >"$log"
+ok packages "$packages"
 
 node=node_modules/.bin/node
 [ -x $node ] || node=${HARNESS_NODE:-node}
@@ -82,7 +83,6 @@ major=${major%%.*}
 [ "${major:-0}" -ge 24 ] 2>/dev/null ||
   fail node "Node 24 or later is needed, found ${version:-none}" "install Node 24, or set HARNESS_NODE to one"
 ok node "$version"
-ok packages "$packages"
 
 if [ -f oclif.manifest.json ] && [ -z "$(find src bin package.json -newer oclif.manifest.json -print | head -n 1)" ]; then
   ok build kept
@@ -93,6 +93,7 @@ else
 fi
 exec 9<&-
 
+[ $# -eq 0 ] || pass="$pass --brief"
 # shellcheck disable=SC2086 # flags without spaces
 bin/harness setup $pass || exit $?
 [ $# -gt 0 ] || exit 0

@@ -34,7 +34,7 @@ export async function measureFigure({ name, unit, hold, measure }: Figure): Prom
 
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 
-export function median(values: readonly number[]): number {
+function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
   const upper = sorted[middle] ?? Number.NaN;

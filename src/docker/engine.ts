@@ -11,7 +11,7 @@ export interface Engine {
   readonly version: EngineVersion;
 }
 
-export interface EngineVersion {
+interface EngineVersion {
   readonly name: string;
   readonly version: string;
   readonly api: string;

@@ -7,7 +7,7 @@ import { wantedImage, imageExists } from "./images/build.ts";
 import { checkImage } from "./images/needs.ts";
 
 /** The fields of the engine's own description that the checks read. */
-export interface EngineInfo {
+interface EngineInfo {
   readonly Driver?: string;
   readonly CgroupVersion?: string;
   readonly CgroupDriver?: string;

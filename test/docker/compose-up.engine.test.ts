@@ -79,6 +79,12 @@ withProject("a service starts as planned, is healthy, and a second start keeps i
   );
 });
 
+withProject("two starts at the same time end with one sidecar, and both say so", async (project) => {
+  const both = [project.file(), project.file()].map((file) => upSidecars(api, file));
+  assert.deepEqual(await Promise.all(both), [running(), running()]);
+  assert.equal((await project.remains()).length, 3);
+});
+
 withProject("a stopped sidecar is started again, the same container", async (project) => {
   await upSidecars(api, project.file());
   const { Id } = await project.memo();

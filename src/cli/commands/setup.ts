@@ -10,7 +10,7 @@ import { describeEngine, engineStep } from "../setup/engine.ts";
 import { done, type SetupContext, standIn } from "../setup/context.ts";
 import { imageStep } from "../setup/image.ts";
 import { modelStep } from "../setup/model.ts";
-import { sidecarStep } from "../setup/sidecars.ts";
+import { INSTEAD, sidecarStep } from "../setup/sidecars.ts";
 import { Steps } from "../setup/step.ts";
 
 export class Setup extends HarnessCommand {
@@ -22,6 +22,7 @@ export class Setup extends HarnessCommand {
     "no-install": Flags.boolean({ description: "install nothing; say what to type instead" }),
     "no-sidecars": Flags.boolean({ description: "start no sidecar" }),
     yes: Flags.boolean({ description: "answer offers with yes" }),
+    brief: Flags.boolean({ description: "no closing table, as another command follows" }),
   };
 
   async run(): Promise<void> {
@@ -45,7 +46,7 @@ export class Setup extends HarnessCommand {
         },
       };
       await bringUp(context, steps, !flags["no-sidecars"]);
-      if (!flags.quiet) process.stderr.write(setupTable(steps.taken, process.stderr));
+      if (!flags.quiet && !flags.brief) process.stderr.write(setupTable(steps.taken, process.stderr));
     });
   }
 }
@@ -64,7 +65,7 @@ async function bringUp(context: SetupContext, steps: Steps, sidecars: boolean): 
   const store = (): ReturnType<typeof sidecarStep> =>
     sidecars
       ? sidecarStep("qdrant", engine, context)
-      : Promise.resolve(standIn("no sidecars: the embedded index serves"));
+      : Promise.resolve(standIn(INSTEAD.qdrant, "no sidecar was wanted"));
   await steps.run("search", store, (result) => result);
   await steps.run(
     "model",

@@ -22,5 +22,12 @@ export interface SetupContext {
 
 export type StepResult = Omit<StepLine, "name">;
 
-export const done = (detail: string, remedy = ""): StepResult => ({ state: "ok", detail, remedy });
-export const standIn = (detail: string, remedy = ""): StepResult => ({ state: "stand-in", detail, remedy });
+export const done = (detail: string): StepResult => ({ state: "ok", detail, remedy: "", short: detail });
+
+/** `short` says in the closing table what stands in for what. */
+export const standIn = (short: string, detail: string, remedy = ""): StepResult => ({
+  state: "stand-in",
+  detail,
+  remedy,
+  short,
+});

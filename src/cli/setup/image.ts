@@ -32,5 +32,6 @@ async function foreignImage(engine: Engine, image: string): Promise<StepResult> 
     throw new HarnessError(EXIT.sandbox, message, `add it to ${image}, or: harness config set image null`);
   }
   if (check.absent.length === 0) return done(`${image} (yours)`);
-  return standIn(`${image} (yours); without ${check.absent.join(", ")}, which some tasks want`);
+  const lacking = check.absent.join(", ");
+  return standIn(`${image}, for ours`, `${image} (yours); without ${lacking}, which some tasks want`);
 }

@@ -10,7 +10,7 @@ import { ollamaStatus } from "../../models/ollama/server.ts";
 import { progressBar } from "../../render/tty/progress.ts";
 import { formatSize } from "../../core/bounds.ts";
 import { done, type SetupContext, standIn, type StepResult } from "./context.ts";
-import { sidecarStep } from "./sidecars.ts";
+import { INSTEAD, sidecarStep } from "./sidecars.ts";
 
 /** The configured model if it can be had; else what stands in for it. It never fails the set-up. */
 export async function modelStep(
@@ -42,8 +42,7 @@ const health = ({ config, env, signal }: SetupContext): Promise<readonly Health[
 
 function describe(checks: readonly Health[]): StepResult {
   const bad = checks.find(({ state }) => state === "fail");
-  if (bad !== undefined)
-    return standIn(`${bad.detail}; the scripted model of \`harness demo\` stands in`, bad.remedy);
+  if (bad !== undefined) return standIn(INSTEAD.ollama, bad.detail, bad.remedy);
   return done(checks.map(({ detail }) => detail).join(", "));
 }
 

@@ -12,6 +12,11 @@ export async function readCompose(root: string): Promise<ComposeFile> {
   return parseComposeFile(await readFile(file, "utf8"), file);
 }
 
+export const INSTEAD = {
+  qdrant: "the embedded index, for Qdrant",
+  ollama: "the demo's own script, for a model",
+} as const;
+
 /** Starts one sidecar; that it cannot be had is no failure. */
 export async function sidecarStep(
   service: "qdrant" | "ollama",
@@ -24,7 +29,7 @@ export async function sidecarStep(
   context.onLine(`starting the sidecar ${service}`);
   const [sidecar] = await upSidecars(engine.api, file, { services: [service], compose, signal });
   signal.throwIfAborted();
-  if (sidecar === undefined) return standIn(`docker-compose.yml has no service ${service}`);
+  if (sidecar === undefined) return standIn(INSTEAD[service], `docker-compose.yml has no service ${service}`);
   const { state, detail } = healthOfSidecar(sidecar);
-  return state === "ok" ? done(detail) : standIn(detail);
+  return state === "ok" ? done(detail) : standIn(INSTEAD[service], detail);
 }

@@ -25,7 +25,7 @@ export class Steps {
     } catch (thrown) {
       if (!(thrown instanceof HarnessError)) throw thrown;
       const { message, remedy } = describeFailure(thrown, []);
-      this.#print(name, { state: "fail", detail: message, remedy }, start);
+      this.#print(name, { state: "fail", detail: message, remedy, short: message }, start);
       throw new HarnessError(thrown.exit, "", "", thrown);
     }
   }

@@ -31,3 +31,8 @@ export const engineSays = (message: string): string =>
     .replace(/^\(HTTP code \d+\) [^-]*- /, "")
     .replaceAll(/\s+/g, " ")
     .trim();
+
+/** True for what another harness at work on the same project can cause; trying again settles it. */
+export const isContention = (thrown: unknown): boolean =>
+  statusOf(thrown) === 409 ||
+  /is ambiguous|no such container|already in use by container/i.test(String(thrown));

@@ -1,8 +1,8 @@
 import type Docker from "dockerode";
-import type { Container, ContainerInspectInfo, NetworkCreateOptions, VolumeCreateOptions } from "dockerode";
+import type { Container, ContainerInspectInfo } from "dockerode";
 import { reasonOf } from "../../core/errors.ts";
-import { engineSays, statusOf, unlessGone, unlessMissing } from "./answer.ts";
-import { LABEL } from "./labels.ts";
+import { engineSays, statusOf, unlessGone } from "./answer.ts";
+import { ensureVolume } from "./shared.ts";
 import type { SidecarPlan } from "./plan.ts";
 
 /** Seconds for a sidecar to write its data down before it is killed. */
@@ -61,34 +61,4 @@ export async function removeContainer(
   const container = api.getContainer(Id);
   await unlessGone(container.stop({ t: STOP_SECONDS, abortSignal }));
   await unlessGone(container.remove({ force: true, v: true }));
-}
-
-export async function ensureNetwork(
-  api: Docker,
-  wanted: NetworkCreateOptions,
-  abortSignal: AbortSignal,
-): Promise<void> {
-  const found = await api.listNetworks({ filters: { name: [wanted.Name] }, abortSignal });
-  const same = found.find(({ Name }) => Name === wanted.Name);
-  if (same === undefined) await api.createNetwork({ ...wanted, abortSignal });
-  else refuseForeign("network", wanted.Name, same.Labels, wanted.Labels);
-}
-
-async function ensureVolume(
-  api: Docker,
-  wanted: VolumeCreateOptions,
-  abortSignal: AbortSignal,
-): Promise<void> {
-  const name = wanted.Name ?? "";
-  const found = await unlessMissing(api.getVolume(name).inspect({ abortSignal }));
-  if (found === undefined) await api.createVolume({ ...wanted, abortSignal });
-  else refuseForeign("volume", name, found.Labels, wanted.Labels);
-}
-
-type Labels = Readonly<Record<string, string>> | null | undefined;
-
-/** One of the same project is used, whoever made it; any other is left alone. */
-function refuseForeign(kind: string, name: string, found: Labels, wanted: Labels): void {
-  if (found?.[LABEL.project] === wanted?.[LABEL.project]) return;
-  throw new Error(`a ${kind} called ${name} is there already, and harness did not make it`);
 }

@@ -1,21 +1,16 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
 import type { Container, ContainerInspectInfo } from "dockerode";
 import { reasonOf } from "../../core/errors.ts";
-import { engineSays, unlessMissing } from "./answer.ts";
+import { engineSays, isContention, unlessMissing } from "./answer.ts";
 import { type Compose, composeUp } from "./cli.ts";
 import type { ComposeFile } from "./file.ts";
 import { lackOfImage } from "./image.ts";
 import { isOurs, LABEL } from "./labels.ts";
-import {
-  ensureNetwork,
-  lostItsNetwork,
-  placeContainer,
-  removeContainer,
-  startContainer,
-  startFailure,
-} from "./place.ts";
+import { lostItsNetwork, placeContainer, removeContainer, startContainer, startFailure } from "./place.ts";
 import { planSidecars, type SidecarPlan } from "./plan.ts";
 import { waitUntilReady } from "./ready.ts";
+import { ensureNetwork } from "./shared.ts";
 import type { Sidecar } from "./sidecar.ts";
 
 export interface UpRequest {
@@ -41,6 +36,8 @@ interface Run {
 
 const SILENCE_MS = 20_000;
 const HEALTH_MS = 60_000;
+const TRIES = 5;
+const RETRY_MS = 200;
 
 /** Brings services up, side by side. What runs as planned is kept; whatever goes wrong is a value. */
 export async function upSidecars(
@@ -67,7 +64,7 @@ async function upOne(run: Run, plan: SidecarPlan): Promise<Sidecar> {
   const { service } = plan;
   try {
     run.signal.throwIfAborted();
-    const placed = await place(run, plan);
+    const placed = await placeOrJoin(run, plan);
     if ("state" in placed) return placed;
     const { state, detail } = await waitUntilReady(placed, run);
     const where = plan.addresses.length === 0 ? "" : ` on ${plan.addresses.join(", ")}`;
@@ -75,6 +72,18 @@ async function upOne(run: Run, plan: SidecarPlan): Promise<Sidecar> {
   } catch (thrown) {
     const detail = run.signal.aborted ? "cancelled" : engineSays(reasonOf(thrown));
     return { service, state: "failed", detail };
+  }
+}
+
+/** Two harnesses at a time: the one that comes second looks anew and joins the first one's container. */
+async function placeOrJoin(run: Run, plan: SidecarPlan): Promise<Container | Sidecar> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await place(run, plan);
+    } catch (thrown) {
+      if (tries === TRIES || !isContention(thrown)) throw thrown;
+      await pause(RETRY_MS * tries, undefined, { signal: run.signal });
+    }
   }
 }
 

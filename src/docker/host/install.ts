@@ -9,7 +9,7 @@ interface InstallRequest {
 }
 
 /** Installs packages of the distribution, as root on Debian or Ubuntu. */
-export async function aptInstall(packages: readonly string[], request: InstallRequest): Promise<void> {
+async function aptInstall(packages: readonly string[], request: InstallRequest): Promise<void> {
   const env = { ...request.env, DEBIAN_FRONTEND: "noninteractive", LC_ALL: "C.UTF-8" };
   const wait = ["-o", "DPkg::Lock::Timeout=120", "-o", "Acquire::Retries=2"];
   const update = await runHost(["apt-get", ...wait, "update"], { ...request, env });

@@ -4,7 +4,7 @@ import { runOnce } from "../oneshot.ts";
 /** What the runner needs of any image; a user's own image must have these and nothing else. */
 const RUNNER_NEEDS = ["sh", "node"] as const;
 /** What our image promises on top, and what tools of the agent make use of. */
-export const CONTENTS = ["bash", "git", "rg", "python3", "make", "cc", "jq", "patch", "curl", "npm"] as const;
+const CONTENTS = ["bash", "git", "rg", "python3", "make", "cc", "jq", "patch", "curl", "npm"] as const;
 const OLDEST_NODE = 20;
 
 export interface ImageCheck {

@@ -60,7 +60,7 @@ export async function askJson(url: string, question: Question): Promise<Answer> 
 }
 
 /** What ended a request whose signal fired. */
-export const endedBy = (signal: AbortSignal): string =>
+const endedBy = (signal: AbortSignal): string =>
   signal.reason instanceof DOMException && signal.reason.name === "TimeoutError"
     ? "no answer in time"
     : "cancelled";

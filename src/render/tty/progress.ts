@@ -1,13 +1,15 @@
 import { styleText } from "node:util";
 import { formatDuration } from "../../core/bounds.ts";
 
-export type StepState = "ok" | "stand-in" | "fail";
+type StepState = "ok" | "stand-in" | "fail";
 
 export interface StepLine {
   readonly name: string;
   readonly state: StepState;
   readonly detail: string;
   readonly remedy: string;
+  /** The same in a few words, for the closing table. */
+  readonly short: string;
 }
 
 const MARKS = { ok: ["green", "✓"], "stand-in": ["yellow", "~"], fail: ["red", "✗"] } as const;

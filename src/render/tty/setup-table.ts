@@ -4,11 +4,10 @@ import type { StepLine } from "./progress.ts";
 /** What runs, what stands in for what, what to type next. */
 export function setupTable(steps: readonly StepLine[], stream: NodeJS.WriteStream): string {
   const rows = (state: StepLine["state"]): readonly string[] =>
-    steps.filter((step) => step.state === state).map(({ name, detail }) => `${name.padEnd(7)} ${detail}`);
-  const modelReady = steps.some(({ name, state }) => name === "model" && state === "ok");
+    steps.filter((step) => step.state === state).map(({ name, short }) => `${name.padEnd(7)} ${short}`);
   const next = [
-    "harness demo      see the box at work",
-    "harness doctor    check everything a run depends on",
+    "./start.sh demo       see the box at work",
+    "bin/harness doctor    check everything a run depends on",
   ];
   const block = (title: string, lines: readonly string[]): string =>
     lines
@@ -17,5 +16,5 @@ export function setupTable(steps: readonly StepLine[], stream: NodeJS.WriteStrea
           `  ${styleText("bold", (index === 0 ? title : "").padEnd(10), { stream })} ${line}\n`,
       )
       .join("");
-  return `\n${block("runs", rows("ok"))}${block("stands in", rows("stand-in"))}${block("type next", modelReady ? next.toReversed() : next)}\n`;
+  return `\n${block("runs", rows("ok"))}${block("stands in", rows("stand-in"))}${block("type next", next)}\n`;
 }

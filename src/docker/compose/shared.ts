@@ -1,0 +1,65 @@
+import type Docker from "dockerode";
+import type { NetworkCreateOptions, NetworkInspectInfo, VolumeCreateOptions } from "dockerode";
+import { statusOf, unlessMissing } from "./answer.ts";
+import { LABEL } from "./labels.ts";
+
+/*
+ * What outlives a container: the project's network and its volumes.
+ */
+
+/** An engine may hold several networks of one name; where two harnesses made one at a time, the older stays. */
+export async function ensureNetwork(
+  api: Docker,
+  wanted: NetworkCreateOptions,
+  abortSignal: AbortSignal,
+): Promise<void> {
+  if ((await namesakes(api, wanted, abortSignal)).length > 0) return;
+  const made = await createNetwork(api, wanted, abortSignal);
+  const [oldest] = await namesakes(api, wanted, abortSignal);
+  if (made !== undefined && oldest !== undefined && oldest.Id !== made.id) await made.remove();
+}
+
+/** undefined when another harness was faster and the engine refused a second one. */
+async function createNetwork(
+  api: Docker,
+  wanted: NetworkCreateOptions,
+  abortSignal: AbortSignal,
+): Promise<Docker.Network | undefined> {
+  try {
+    return await api.createNetwork({ ...wanted, abortSignal });
+  } catch (thrown) {
+    if (statusOf(thrown) === 409) return undefined;
+    throw thrown;
+  }
+}
+
+async function namesakes(
+  api: Docker,
+  { Name: name, Labels: labels }: NetworkCreateOptions,
+  abortSignal: AbortSignal,
+): Promise<readonly NetworkInspectInfo[]> {
+  const found = await api.listNetworks({ filters: { name: [name] }, abortSignal });
+  const same = found.filter(({ Name }) => Name === name);
+  for (const { Labels } of same) refuseForeign("network", name, Labels, labels);
+  const age = ({ Created, Id }: NetworkInspectInfo): string => `${Created} ${Id}`;
+  return same.toSorted((a, b) => (age(a) < age(b) ? -1 : 1));
+}
+
+export async function ensureVolume(
+  api: Docker,
+  wanted: VolumeCreateOptions,
+  abortSignal: AbortSignal,
+): Promise<void> {
+  const name = wanted.Name ?? "";
+  const found = await unlessMissing(api.getVolume(name).inspect({ abortSignal }));
+  if (found === undefined) await api.createVolume({ ...wanted, abortSignal });
+  else refuseForeign("volume", name, found.Labels, wanted.Labels);
+}
+
+type Labels = Readonly<Record<string, string>> | null | undefined;
+
+/** One of the same project is used, whoever made it; any other is left alone. */
+function refuseForeign(kind: string, name: string, found: Labels, wanted: Labels): void {
+  if (found?.[LABEL.project] === wanted?.[LABEL.project]) return;
+  throw new Error(`a ${kind} called ${name} is there already, and harness did not make it`);
+}
