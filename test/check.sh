@@ -5,20 +5,25 @@ cd "$(dirname "$0")/.."
 PATH=$PWD/node_modules/.bin:$PATH
 
 counted() { # name, number of files
-  [ "${2:-0}" -gt 0 ] || { printf '%s checked 0 files\n' "$1" >&2 && exit 1; }
-  printf '%-7s %s files\n' "$1" "$2"
+  if [ "${2:-0}" -gt 0 ]; then
+    printf '%-7s %s files\n' "$1" "$2"
+  else
+    printf '%s checked 0 files\n' "$1" >&2
+    exit 1
+  fi
 }
 
-files=$(tsc --listFilesOnly | grep -v /node_modules/ | wc -l)
 tsc
-counted tsc "$((files))"
+counted tsc "$(tsc --listFilesOnly | grep -vc /node_modules/)"
 
-oxlint --format=unix >/tmp/harness-lint.$$ 2>&1 || { cat /tmp/harness-lint.$$ && rm -f /tmp/harness-lint.$$ && exit 1; }
-rm -f /tmp/harness-lint.$$
+oxlint
 counted oxlint "$(oxlint --debug=files | grep -c '\.[jt]s$')"
 
-oxfmt --check >/dev/null || { oxfmt --check || true; exit 1; }
-counted oxfmt "$(git ls-files -co --exclude-standard '*.ts' '*.js' '*.json' '*.md' | wc -l)"
+format=$(oxfmt --check 2>&1) || {
+  printf '%s\n' "$format" >&2
+  exit 1
+}
+counted oxfmt "$(printf '%s\n' "$format" | sed -n 's/.* on \([0-9]*\) files.*/\1/p')"
 
 knip
-counted knip "$(git ls-files -co --exclude-standard 'src/*.ts' 'test/*.ts' 'bench/*.ts' | wc -l)"
+counted knip "$(find src bench bin test -name '*.ts' | wc -l)"

@@ -96,7 +96,8 @@ for (const text of ["5\u212A", "5\u212Ab", "5\u017F"])
   });
 
 test("a unit of the other kind is refused", () => {
-  assert.deepEqual([parseDuration("2g"), parseDuration("1kb"), parseSize("90s"), parseSize("2h")], Array(4));
+  const crossed = [parseDuration("2g"), parseDuration("1kb"), parseSize("90s"), parseSize("2h")];
+  assert.deepEqual(crossed, [undefined, undefined, undefined, undefined]);
 });
 
 test("what is too large to be exact is refused, with and without a unit", () => {
@@ -130,7 +131,7 @@ test("a whole number of any unit is read exactly", () => {
 
 test("a size that is shown reads back within one part in nineteen", () => {
   fc.assert(
-    fc.property(fc.maxSafeNat(), (bytes) => {
+    fc.property(fc.integer({ min: 0, max: 8000 * 2 ** 40 }), (bytes) => {
       const shown = formatSize(bytes);
       const back = parseSize(shown.replace(" ", ""));
       assert.ok(back !== undefined && Math.abs(back - bytes) <= bytes / 19, `${bytes} shows as ${shown}`);

@@ -35,4 +35,4 @@ export const engineSays = (message: string): string =>
 /** True for what another harness at work on the same project can cause; trying again settles it. */
 export const isContention = (thrown: unknown): boolean =>
   statusOf(thrown) === 409 ||
-  /is ambiguous|no such container|already in use by container/i.test(String(thrown));
+  /is ambiguous|no such container|network \S+ not found|already in use by container/i.test(String(thrown));

@@ -1,22 +1,33 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type Docker from "dockerode";
 import type { NetworkCreateOptions, NetworkInspectInfo, VolumeCreateOptions } from "dockerode";
-import { statusOf, unlessMissing } from "./answer.ts";
+import { statusOf, unlessGone, unlessMissing } from "./answer.ts";
 import { LABEL } from "./labels.ts";
 
 /*
  * What outlives a container: the project's network and its volumes.
  */
 
-/** An engine may hold several networks of one name; where two harnesses made one at a time, the older stays. */
+const ROUNDS = 6;
+const APART_MS = 300;
+
+/**
+ * An engine may make several networks of one name, and then the name is of no use. Of two harnesses that
+ * make one at a time at least one sees both: who sees another takes its own back and looks again.
+ */
 export async function ensureNetwork(
   api: Docker,
   wanted: NetworkCreateOptions,
   abortSignal: AbortSignal,
 ): Promise<void> {
-  if ((await namesakes(api, wanted, abortSignal)).length > 0) return;
-  const made = await createNetwork(api, wanted, abortSignal);
-  const [oldest] = await namesakes(api, wanted, abortSignal);
-  if (made !== undefined && oldest !== undefined && oldest.Id !== made.id) await made.remove();
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    if ((await namesakes(api, wanted, abortSignal)).length > 0) return;
+    const made = await createNetwork(api, wanted, abortSignal);
+    if ((await namesakes(api, wanted, abortSignal)).length === 1) return;
+    if (made !== undefined) await unlessGone(made.remove());
+    await pause(Math.random() * APART_MS, undefined, { signal: abortSignal });
+  }
+  throw new Error(`the network ${wanted.Name} could not be made: others make it too`);
 }
 
 /** undefined when another harness was faster and the engine refused a second one. */
@@ -41,8 +52,7 @@ async function namesakes(
   const found = await api.listNetworks({ filters: { name: [name] }, abortSignal });
   const same = found.filter(({ Name }) => Name === name);
   for (const { Labels } of same) refuseForeign("network", name, Labels, labels);
-  const age = ({ Created, Id }: NetworkInspectInfo): string => `${Created} ${Id}`;
-  return same.toSorted((a, b) => (age(a) < age(b) ? -1 : 1));
+  return same;
 }
 
 export async function ensureVolume(

@@ -1,0 +1,192 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { emptyHouse, lint, type Planted } from "./plant.ts";
+
+const repeat = (count: number, line: (index: number) => string): string =>
+  Array.from({ length: count }, (_, index) => line(index)).join("\n");
+
+const constants = (count: number): string => repeat(count, (index) => `export const a${index} = ${index};`);
+const branches = (count: number): string =>
+  `export function pick(n: number): number {\n${repeat(count, (index) => `  if (n === ${index}) return ${index * 3};`)}\n  return -1;\n}\n`;
+const longFunction = (lines: number): string =>
+  `export function long(log: (n: number) => void): void {\n${repeat(lines - 2, (index) => `  log(${index});`)}\n}\n`;
+const parameters = (count: number): string =>
+  `export const sum = (${repeat(count, (index) => `a${index}: number,`)}): number => ${repeat(count, (index) => `a${index}`).replaceAll("\n", " + ")};\n`;
+const switching = (arms: readonly string[]): string =>
+  `export function colour(of: "red" | "green"): number {\n  switch (of) {\n${arms.join("\n")}\n  }\n  return 0;\n}\n`;
+
+const UNTIDY = "house(tidy): name the file for what it owns";
+const MUTABLE = "house(tidy): no mutable state at module level";
+const BARREL = "house(tidy): the only barrel is src/tools/index.ts";
+const work = "const work = (): Promise<number> => Promise.resolve(1);\n";
+
+/** Each rule with a file that breaks it and one, just inside, that does not. */
+const CASES: readonly Planted[] = [
+  {
+    name: "a cycle of two files in one folder",
+    file: "src/core/hen.ts",
+    text: 'import { egg } from "./egg.ts";\nexport const hen = (): number => egg() + 1;\n',
+    red: ["import(no-cycle)"],
+  },
+  {
+    name: "the other file of the cycle",
+    file: "src/core/egg.ts",
+    text: 'import { hen } from "./hen.ts";\nexport const egg = (): number => hen() + 1;\n',
+    red: ["import(no-cycle)"],
+  },
+  {
+    name: "a chain of files",
+    file: "src/core/chick.ts",
+    text: 'import { straw } from "./straw.ts";\nexport const chick = straw + 1;\n',
+    red: [],
+  },
+  { name: "the end of the chain", file: "src/core/straw.ts", text: "export const straw = 1;\n", red: [] },
+  {
+    name: "a floating promise",
+    file: "src/core/floating.ts",
+    text: `${work}export function go(): void {\n  work();\n}\n`,
+    red: ["typescript(no-floating-promises)"],
+  },
+  {
+    name: "an awaited promise",
+    file: "src/core/awaited.ts",
+    text: `${work}export async function go(): Promise<void> {\n  await work();\n}\n`,
+    red: [],
+  },
+  {
+    name: "a switch without an arm for each member",
+    file: "src/core/partial.ts",
+    text: switching(['    case "red":\n      return 1;']),
+    red: ["typescript(switch-exhaustiveness-check)"],
+  },
+  {
+    name: "a switch with an arm for each member",
+    file: "src/core/whole.ts",
+    text: switching(['    case "red":\n      return 1;', '    case "green":\n      return 2;']),
+    red: [],
+  },
+  {
+    name: "a default export",
+    file: "src/core/default.ts",
+    text: "export default 1;\n",
+    red: ["import(no-default-export)"],
+  },
+  {
+    name: "a default export by name",
+    file: "src/core/renamed.ts",
+    text: "const one = 1;\nexport { one as default };\n",
+    red: ["import(no-default-export)"],
+  },
+  { name: "a named export", file: "src/core/named.ts", text: "export const one = 1;\n", red: [] },
+  { name: "181 lines", file: "src/core/lines.ts", text: `${constants(181)}\n`, red: ["eslint(max-lines)"] },
+  {
+    name: "180 lines, blanks and comments apart",
+    file: "src/core/lines-twin.ts",
+    text: `${constants(180)}\n\n/*\n${"more words\n".repeat(20)}*/\n\n// end\n`,
+    red: [],
+  },
+  {
+    name: "a function of 61 lines",
+    file: "src/core/long.ts",
+    text: longFunction(61),
+    red: ["eslint(max-lines-per-function)"],
+  },
+  { name: "a function of 60 lines", file: "src/core/long-twin.ts", text: longFunction(60), red: [] },
+  { name: "13 paths", file: "src/core/paths.ts", text: branches(12), red: ["eslint(complexity)"] },
+  { name: "12 paths", file: "src/core/paths-twin.ts", text: branches(11), red: [] },
+  { name: "5 parameters", file: "src/core/five.ts", text: parameters(5), red: ["eslint(max-params)"] },
+  { name: "4 parameters", file: "src/core/four.ts", text: parameters(4), red: [] },
+  {
+    name: "a module-level let",
+    file: "src/core/let.ts",
+    text: "let count = 0;\nexport const next = (): number => (count += 1);\n",
+    red: [MUTABLE],
+  },
+  {
+    name: "an exported let",
+    file: "src/core/exported-let.ts",
+    text: "export let count = 0;\nexport const next = (): number => (count += 1);\n",
+    red: [MUTABLE],
+  },
+  {
+    name: "a let inside a function",
+    file: "src/core/inner-let.ts",
+    text: "export function next(from: number): number {\n  let count = from;\n  count += 1;\n  return count;\n}\n",
+    red: [],
+  },
+  { name: "utils.ts", file: "src/core/utils.ts", text: "export const one = 1;\n", red: [UNTIDY] },
+  { name: "util/pad.ts", file: "src/core/util/pad.ts", text: "export const one = 1;\n", red: [UNTIDY] },
+  { name: "helpers.ts", file: "src/core/helpers.ts", text: "export const one = 1;\n", red: [UNTIDY] },
+  { name: "common/pad.ts", file: "src/core/common/pad.ts", text: "export const one = 1;\n", red: [UNTIDY] },
+  { name: "misc.ts", file: "sandbox/misc.ts", text: "export const one = 1;\n", red: [UNTIDY] },
+  { name: "pad.ts", file: "src/core/pad.ts", text: "export const one = 1;\n", red: [] },
+  {
+    name: "a barrel in another folder",
+    file: "src/core/index.ts",
+    text: 'export { straw } from "./straw.ts";\n',
+    red: [BARREL],
+  },
+  {
+    name: "a barrel below tools/",
+    file: "src/tools/files/index.ts",
+    text: 'export { one } from "../one.ts";\n',
+    red: [BARREL],
+  },
+  {
+    name: "the one barrel",
+    file: "src/tools/index.ts",
+    text: 'export { one } from "./one.ts";\n',
+    red: [],
+  },
+  { name: "what the barrels export", file: "src/tools/one.ts", text: "export const one = 1;\n", red: [] },
+  {
+    name: "an any",
+    file: "src/core/any.ts",
+    text: "export const loose = (value: any): boolean => value === 1;\n",
+    red: ["typescript(no-explicit-any)"],
+  },
+  {
+    name: "an unknown",
+    file: "src/core/unknown.ts",
+    text: "export const strict = (value: unknown): boolean => value === 1;\n",
+    red: [],
+  },
+  {
+    name: "a type imported as a value",
+    file: "src/core/type-as-value.ts",
+    text: 'import { Straw } from "./straw-type.ts";\nexport type Mine = Straw | undefined;\n',
+    red: ["typescript(consistent-type-imports)"],
+  },
+  {
+    name: "a type imported as a type",
+    file: "src/core/type-as-type.ts",
+    text: 'import type { Straw } from "./straw-type.ts";\nexport type Mine = Straw | undefined;\n',
+    red: [],
+  },
+  {
+    name: "a type",
+    file: "src/core/straw-type.ts",
+    text: "export interface Straw {\n  readonly length: number;\n}\n",
+    red: [],
+  },
+  {
+    name: "a switched-off rule that was not needed",
+    file: "src/core/disabled.ts",
+    text: "// oxlint-disable-next-line no-eval\nexport const one = 1;\n",
+    red: ["unused disable directive"],
+  },
+];
+
+await using place = await emptyHouse();
+for (const { file, text } of CASES) await place.write(file, text);
+const found = await lint(place);
+
+for (const { name, file, red } of CASES)
+  test(`${name}: ${red.length === 0 ? "green" : "red"}`, () => {
+    assert.deepEqual(found.get(file) ?? [], red);
+  });
+
+test("nothing is red but what was planted so", () => {
+  const planted = CASES.filter(({ red }) => red.length > 0).map(({ file }) => file);
+  assert.deepEqual([...found.keys()].toSorted(), planted.toSorted());
+});
