@@ -31,5 +31,8 @@ Acquire::Languages "none";
 Acquire::GzipIndexes "true";
 APT::Install-Recommends "false";
 APT
-rm -rf /.stage /var/cache/apt/* /var/cache/debconf/*-old /var/lib/dpkg/*-old /var/log/dpkg.log /var/log/apt/* \
+# The one folder that unpacking as another user leaves wrong and dpkg does not mend.
+chown 0:50 /var/local
+chmod 2775 /var/local
+rm -rf /.stage /var/cache/apt/*.bin /var/cache/apt/archives/*.deb /var/cache/debconf/*-old /var/lib/dpkg/*-old /var/log/dpkg.log /var/log/apt/* \
   /var/log/alternatives.log /var/cache/ldconfig/aux-cache

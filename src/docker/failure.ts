@@ -9,6 +9,12 @@ export function engineFailure(doing: string, thrown: unknown): HarnessError {
   return new HarnessError(EXIT.sandbox, `${doing}: ${reasonOf(thrown)}`, remedy, thrown);
 }
 
+/** True for an answer of the engine, as against a failure to reach it. */
+export const hasStatus = (thrown: unknown): thrown is { readonly statusCode: number } =>
+  typeof thrown === "object" &&
+  thrown !== null &&
+  "statusCode" in thrown &&
+  typeof thrown.statusCode === "number";
+
 /** The engine answers 404 for a thing that is not there. */
-export const isMissing = (thrown: unknown): boolean =>
-  typeof thrown === "object" && thrown !== null && "statusCode" in thrown && thrown.statusCode === 404;
+export const isMissing = (thrown: unknown): boolean => hasStatus(thrown) && thrown.statusCode === 404;

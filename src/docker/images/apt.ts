@@ -12,6 +12,8 @@ export interface Archive {
 
 /** As little as makes a working system: what dpkg marks essential or required, and apt to add the rest. */
 const WANTED = ["?essential", "?priority(required)", "apt", "ca-certificates"];
+/** Where a release has it, it spares the larger package that merges /usr on old systems. */
+const MERGED = "usr-is-merged";
 
 /**
  * Downloads them with this machine's own apt, mirrors and keys, into a folder of ours: nothing is installed,
@@ -20,33 +22,46 @@ const WANTED = ["?essential", "?priority(required)", "apt", "ca-certificates"];
 export async function downloadSystem(work: string, system: System, request: BuildRequest): Promise<Archive> {
   const config = await privateApt(work, request);
   const env = { ...request.env, APT_CONFIG: config, LC_ALL: "C.UTF-8" };
-  await apt(["update"], { ...request, env });
-  const targets = await indexTargets({ ...request, env });
-  const sourcesList = sourcesFor(system, targets);
-  if (sourcesList === "")
-    throw new Error(`no package archive of ${system.distribution} ${system.codename} is trusted by apt`);
+  // Somebody else's archive that does not answer is no reason to stop: ours may have answered.
+  const update = await runHost(["apt-get", "-q", "update"], { ...request, env });
+  const sourcesList = sourcesFor(system, await indexTargets({ ...request, env }));
+  if (sourcesList === "") {
+    const why = update.tail.slice(-2).join("; ");
+    throw new Error(`apt has no verified archive of ${system.distribution} ${system.codename}: ${why}`);
+  }
   await writeFile(path.join(work, "base.list"), sourcesList);
   await writeFile(config, await configText(work, request, "base.list"));
-  await apt(["-qq", "-y", "--download-only", "install", ...WANTED], { ...request, env });
+  const { code } = await runHost(["apt-cache", "show", MERGED], { ...request, env });
+  const wanted = [...WANTED, ...(code === 0 ? [MERGED] : [])];
+  await apt(["-qq", "-y", "--download-only", "install", ...wanted], { ...request, env });
   const folder = path.join(work, "cache", "archives");
   const debs = (await readdir(folder)).filter((name) => name.endsWith(".deb"));
   if (debs.length === 0) throw new Error("apt downloaded nothing");
   return { debs: debs.map((name) => path.join(folder, name)), sourcesList };
 }
 
-/** One index that apt would read: `REPO_URI|RELEASE|COMPONENT|ORIGIN|TRUSTED`. */
+/**
+ * The archives of this release among apt's indexes, `REPO_URI|RELEASE|CODENAME|COMPONENT|ORIGIN|TRUSTED` each.
+ * Debian's may be named by an alias (`stable`), which its code name resolves; a file: archive is of no use in a container.
+ */
 export function sourcesFor(
-  system: Pick<System, "codename" | "distribution">,
+  { codename, distribution }: Pick<System, "codename" | "distribution">,
   targets: readonly string[],
 ): string {
-  const { codename, distribution } = system;
   const suites = new Set([codename, `${codename}-updates`, `${codename}-security`, `${codename}/updates`]);
-  const lines = targets.flatMap((target) => {
-    const [uri = "", release = "", component = "", origin = "", trusted = ""] = target.split("|");
-    const own = origin.toLowerCase() === distribution && trusted === "yes" && suites.has(release);
-    return own ? [`deb ${uri} ${release} ${component}\n`] : [];
+  const lines = targets.map(readTarget).flatMap(({ uri, release, code, component, origin, trusted }) => {
+    const suite = distribution === "debian" && !suites.has(release) ? code : release;
+    const own = origin.toLowerCase() === distribution && trusted === "yes" && suites.has(suite);
+    return own && /^https?:/.test(uri) ? [`deb ${uri} ${suite} ${component}\n`] : [];
   });
   return [...new Set(lines)].toSorted().join("");
+}
+
+function readTarget(
+  line: string,
+): Readonly<Record<"uri" | "release" | "code" | "component" | "origin" | "trusted", string>> {
+  const [uri = "", release = "", code = "", component = "", origin = "", trusted = ""] = line.split("|");
+  return { uri, release, code, component, origin, trusted };
 }
 
 interface AptRequest {
@@ -60,7 +75,7 @@ async function apt(words: readonly string[], request: AptRequest): Promise<void>
 }
 
 async function indexTargets(request: AptRequest): Promise<readonly string[]> {
-  const format = "$(REPO_URI)|$(RELEASE)|$(COMPONENT)|$(ORIGIN)|$(TRUSTED)";
+  const format = "$(REPO_URI)|$(RELEASE)|$(CODENAME)|$(COMPONENT)|$(ORIGIN)|$(TRUSTED)";
   return listing(["apt-get", "indextargets", "--format", format, "Created-By: Packages"], request);
 }
 

@@ -1,12 +1,13 @@
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
-import { isMissing } from "../failure.ts";
+import { engineFailure, hasStatus, isMissing } from "../failure.ts";
 import { isDebianLike, readSystem } from "../host/system.ts";
-import { bootstrapBase } from "./bootstrap.ts";
+import { bootstrapBase, sweepStages } from "./bootstrap.ts";
+import { configureScript, shortHash } from "./inputs.ts";
 import type { BuildRequest } from "./request.ts";
 import { followStream } from "./stream.ts";
 
@@ -39,14 +40,17 @@ export async function localBase(engine: Engine, request: BuildRequest): Promise<
   if (!isDebianLike(system)) throw noBase("this machine has no apt to make one with");
   if (engine.version.arch !== HOST_ARCH)
     throw noBase(`the engine is ${engine.version.arch}, this machine ${HOST_ARCH}`);
-  const tag = `${BASE_REPOSITORY}:${system.distribution}-${system.codename}`;
+  const script = shortHash(await readFile(configureScript(request.root), "utf8"));
+  const tag = `${BASE_REPOSITORY}:${system.distribution}-${system.codename}-${script}`;
   if (await isThere(engine, tag)) return tag;
   request.onLine(`making a base of ${system.distribution} ${system.codename} from its own packages`);
   const work = await freshFolder(request.cache);
+  await sweepStages(engine);
   try {
     await bootstrapBase({ engine, tag, system, work, request });
   } catch (thrown) {
     request.signal.throwIfAborted();
+    if (hasStatus(thrown)) throw engineFailure("configuring the base of the sandbox image", thrown);
     throw noBase(reasonOf(thrown));
   } finally {
     await rm(work, { recursive: true, force: true });

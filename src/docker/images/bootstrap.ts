@@ -1,4 +1,4 @@
-import { createReadStream } from "node:fs";
+import { createReadStream, existsSync } from "node:fs";
 import { copyFile, link, mkdir, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { Readable } from "node:stream";
@@ -7,9 +7,12 @@ import type { Container } from "dockerode";
 import type { Engine } from "../engine.ts";
 import { runHost } from "../host/run.ts";
 import type { System } from "../host/system.ts";
-import { ownerLabels } from "../labels.ts";
 import { downloadSystem } from "./apt.ts";
+import { configureScript } from "./inputs.ts";
 import type { BuildRequest } from "./request.ts";
+
+/** On what is made on the way: the pid of the process that makes it. */
+const STAGE_LABEL = "dev.harness.stage";
 
 interface Bootstrap {
   readonly engine: Engine;
@@ -27,11 +30,11 @@ interface Bootstrap {
 export async function bootstrapBase({ engine, tag, system, work, request }: Bootstrap): Promise<void> {
   const root = await unpackSystem(work, system, request);
   request.onLine("configuring the packages");
-  const raw = await importTar(engine, createReadStream(root));
+  const raw = await importTar(engine, createReadStream(root), `LABEL ${STAGE_LABEL}=${process.pid}`);
   const container = await engine.api.createContainer({
     Image: raw,
     Cmd: ["/bin/sh", "/.stage/configure"],
-    Labels: ownerLabels(process.getuid?.() ?? 0),
+    Labels: { [STAGE_LABEL]: String(process.pid) },
     HostConfig: { NetworkMode: "none" },
   });
   try {
@@ -47,6 +50,25 @@ export async function bootstrapBase({ engine, tag, system, work, request }: Boot
       .remove({ force: true })
       .catch(() => undefined);
   }
+}
+
+/** Removes what killed processes left on the way, on the engine that they shared with us. */
+export async function sweepStages({ api }: Engine): Promise<void> {
+  const filters = { label: [STAGE_LABEL] };
+  const gone = (labels: Readonly<Record<string, string>> | undefined): boolean =>
+    !existsSync(`/proc/${labels?.[STAGE_LABEL] ?? "self"}`);
+  for (const { Id, Labels } of await api.listContainers({ all: true, filters }))
+    if (gone(Labels))
+      await api
+        .getContainer(Id)
+        .remove({ force: true, v: true })
+        .catch(() => undefined);
+  for (const { Id, Labels } of await api.listImages({ filters }))
+    if (gone(Labels))
+      await api
+        .getImage(Id)
+        .remove({ force: true })
+        .catch(() => undefined);
 }
 
 /** Unpacks every package into one tree and answers the tar file of it, all owned by root. */
@@ -67,10 +89,7 @@ async function unpackSystem(work: string, system: System, request: BuildRequest)
   await mkdir(path.join(root, "etc/apt"), { recursive: true });
   await writeFile(path.join(root, "var/lib/dpkg/status"), "");
   await writeFile(path.join(root, "etc/apt/sources.list"), sourcesList);
-  await copyFile(
-    path.join(request.root, "sandbox", "base-configure.sh"),
-    path.join(root, ".stage", "configure"),
-  );
+  await copyFile(configureScript(request.root), path.join(root, ".stage", "configure"));
   const tar = path.join(work, "root.tar");
   await sh('tar -C "$1" -c --numeric-owner --owner=0 --group=0 . >"$2"', [root, tar], request);
   return tar;
@@ -81,7 +100,8 @@ const LOADER_FOLDERS = process.arch === "x64" ? ["lib64"] : [];
 
 const UNPACK = `for deb in "$1"/.stage/base/*.deb; do
   dpkg-deb --fsys-tarfile "$deb" | tar -C "$1" -x -p --no-same-owner --keep-directory-symlink --no-overwrite-dir \
-    --exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/info --exclude=./usr/share/locale
+    --exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/info --exclude=./usr/share/locale \\
+    --exclude=./usr/share/zoneinfo --exclude=./usr/share/lintian
 done`;
 
 async function sh(script: string, args: readonly string[], { env, signal }: BuildRequest): Promise<void> {
@@ -112,8 +132,8 @@ const printable = (raw: string): string =>
     .replaceAll("\n", "; ");
 
 /** Imports a tar as an image and answers its id. */
-async function importTar(engine: Engine, tar: Readable): Promise<string> {
-  const answer = await text(await engine.api.importImage(tar));
+async function importTar(engine: Engine, tar: Readable, changes = 'CMD ["bash"]'): Promise<string> {
+  const answer = await text(await engine.api.importImage(tar, { changes }));
   const id = /sha256:[0-9a-f]{64}/.exec(answer)?.[0];
   if (id === undefined) throw new Error(`the engine did not take the base: ${answer.trim().slice(-300)}`);
   return id;

@@ -7,6 +7,8 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 /** What decides the sandbox image's content; the same inputs give the same tag. */
 export interface ImageInputs {
   readonly dockerfile: string;
+  /** The script that makes a base of packages, where none can be pulled. */
+  readonly configure: string;
   readonly node: string;
   readonly npm: string;
   /** As the engine names it: amd64, arm64. */
@@ -16,10 +18,14 @@ export interface ImageInputs {
 export const SANDBOX_REPOSITORY = "harness-sandbox";
 
 export function imageTag(inputs: ImageInputs): string {
-  const fields = [inputs.dockerfile, inputs.node, inputs.npm, inputs.arch];
-  const hash = createHash("sha256").update(JSON.stringify(fields)).digest("hex").slice(0, 12);
-  return `${SANDBOX_REPOSITORY}:${hash}`;
+  const fields = [inputs.dockerfile, inputs.configure, inputs.node, inputs.npm, inputs.arch];
+  return `${SANDBOX_REPOSITORY}:${shortHash(JSON.stringify(fields))}`;
 }
+
+export const shortHash = (text: string): string =>
+  createHash("sha256").update(text).digest("hex").slice(0, 12);
+
+export const configureScript = (root: string): string => path.join(root, "sandbox", "base-configure.sh");
 
 /** Reads the inputs from the installed package at `root`. */
 export async function readImageInputs(root: string, arch: string): Promise<ImageInputs> {
@@ -27,6 +33,7 @@ export async function readImageInputs(root: string, arch: string): Promise<Image
   const npm = await readManifest(npmManifestFile());
   return {
     dockerfile: await readFile(path.join(root, "Dockerfile.sandbox"), "utf8"),
+    configure: await readFile(configureScript(root), "utf8"),
     node: manifest.optionalDependencies?.[nodePackage(arch)] ?? "",
     npm: npm.version ?? "",
     arch,
