@@ -3,14 +3,15 @@ import { placesFrom } from "../config/places.ts";
 import { DEFAULTS } from "../config/schema.ts";
 import { EXIT, type ExitCode, HarnessError } from "../core/errors.ts";
 import { broken, type Health, healthy } from "../core/health.ts";
-import { isEngine } from "../docker/engine.ts";
-import { diskHealth, engineHealth, imageHealth } from "../docker/health.ts";
+import { type Engine, isEngine } from "../docker/engine.ts";
+import { boxHealth, diskHealth, engineHealth, imageHealth } from "../docker/health.ts";
 import { engineRemedy } from "../docker/host/remedy.ts";
+import { wantedImage } from "../docker/images/build.ts";
 import { readSystem } from "../docker/host/system.ts";
 import { modelHealth } from "../models/health.ts";
 import { storeHealth } from "../search/health.ts";
 import { packageRoot } from "./package-root.ts";
-import { lookForEngine, noEngine } from "./wire.ts";
+import { lookForEngine, noEngine, uid } from "./wire.ts";
 
 /** Everything `run` depends on, looked at side by side. */
 export async function checkUp(load: () => Promise<Config>): Promise<readonly Health[]> {
@@ -51,9 +52,16 @@ async function engineChecks(image: string | null): Promise<readonly Health[]> {
     const remedy = engineRemedy(await readSystem(process.env), found);
     return [broken("engine", noEngine(found, remedy).message, remedy)];
   }
-  const checks = [engineHealth(found), imageHealth(found, packageRoot, image).then((check) => [check])];
+  const checks = [engineHealth(found), imageAndBox(found, image)];
   const settled = await Promise.all(checks.map((check) => check.catch((thrown: unknown) => [lost(thrown)])));
   return settled.flat();
+}
+
+async function imageAndBox(engine: Engine, own: string | null): Promise<readonly Health[]> {
+  const check = await imageHealth(engine, packageRoot, own);
+  if (check.state === "fail") return [check];
+  const image = own ?? (await wantedImage(engine, packageRoot)).tag;
+  return [check, await boxHealth(engine, image, uid())];
 }
 
 const lost = (thrown: unknown): Health =>

@@ -1,10 +1,13 @@
 import { statfs } from "node:fs/promises";
 import path from "node:path";
-import { formatSize } from "../core/bounds.ts";
+import { formatDuration, formatSize } from "../core/bounds.ts";
+import { reasonOf } from "../core/errors.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
 import type { Engine } from "./engine.ts";
 import { wantedImage, imageExists } from "./images/build.ts";
 import { checkImage } from "./images/needs.ts";
+import { ownerLabels } from "./labels.ts";
+import { runOnce } from "./oneshot.ts";
 
 /** The fields of the engine's own description that the checks read. */
 interface EngineInfo {
@@ -99,6 +102,25 @@ export async function imageHealth(engine: Engine, root: string, own: string | nu
   return healthy("image", `${own}, Node ${node}`);
 }
 
+/** Whether a locked container of the image runs at all: what every tool call rests on. */
+export async function boxHealth(engine: Engine, image: string, uid: number): Promise<Health> {
+  const start = performance.now();
+  const plan = { image, argv: ["sh", "-c", "exit 0"], memory: 256 * MiB, pids: 64, labels: ownerLabels(uid) };
+  try {
+    const { exit_code } = await runOnce(engine, plan, 30_000);
+    if (exit_code === 0)
+      return healthy("box", `a locked container runs (${formatDuration(performance.now() - start)})`);
+    return broken(
+      "box",
+      `a locked container of ${image} ended with ${exit_code ?? "a time-out"}`,
+      "the engine's log",
+    );
+  } catch (thrown) {
+    return broken("box", reasonOf(thrown), "the engine's log says why; then: ./start.sh");
+  }
+}
+
+const MiB = 2 ** 20;
 const GiB = 2 ** 30;
 
 /** Free space where files are kept; folders that do not exist yet count by their nearest parent. */

@@ -16,7 +16,8 @@ export interface Planted {
 
 interface Report {
   readonly diagnostics: readonly {
-    readonly code: string;
+    /** Absent for what the linter says of its own directives. */
+    readonly code?: string;
     readonly message: string;
     readonly filename: string;
   }[];
@@ -36,13 +37,11 @@ export async function lint(place: Scratch): Promise<ReadonlyMap<string, readonly
   const { stdout } = await run(path.join(bin, "oxlint"), ["--format=json", "src", "sandbox"], place.path);
   const { diagnostics } = JSON.parse(stdout) as Report;
   const byFile = Map.groupBy(diagnostics, ({ filename }) => filename);
-  return new Map(
-    [...byFile].map(([file, found]) => [
-      file,
-      found.map(({ code, message }) => (code.startsWith("house(") ? `${code}: ${message}` : code)).toSorted(),
-    ]),
-  );
+  return new Map([...byFile].map(([file, found]) => [file, found.map(described).toSorted()]));
 }
+
+const described = ({ code, message }: Report["diagnostics"][number]): string =>
+  code === undefined ? message : code.startsWith("house(") ? `${code}: ${message}` : code;
 
 export interface Ended {
   readonly code: number | string | null | undefined;

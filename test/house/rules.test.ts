@@ -173,7 +173,7 @@ const CASES: readonly Planted[] = [
     name: "a switched-off rule that was not needed",
     file: "src/core/disabled.ts",
     text: "// oxlint-disable-next-line no-eval\nexport const one = 1;\n",
-    red: ["unused disable directive"],
+    red: ["Unused oxlint-disable directive (no problems were reported)."],
   },
 ];
 

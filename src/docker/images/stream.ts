@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 
 /** One line of the engine's progress for a pull or a build. */
@@ -25,14 +24,14 @@ export async function followStream(
   options.signal.addEventListener("abort", abort, { once: true });
   try {
     options.signal.throwIfAborted();
-    for await (const line of createInterface({ input: withErrors(stream) })) {
+    for await (const line of linesOf(stream)) {
       clearTimeout(timer);
       timer = setTimeout(() => stream.destroy(silent()), options.silenceMs);
       const progress = readLine(line);
       if (progress?.error !== undefined) throw new Error(progress.error);
       if (progress !== undefined) options.onLine(progress);
+      options.signal.throwIfAborted();
     }
-    if (stream.errored !== null) throw stream.errored;
   } finally {
     clearTimeout(timer);
     options.signal.removeEventListener("abort", abort);
@@ -40,10 +39,15 @@ export async function followStream(
   }
 }
 
-/** readline ends quietly when its input fails; the failure is read from `errored` afterwards. */
-function withErrors(stream: Readable): Readable {
-  stream.on("error", () => stream.emit("end"));
-  return stream;
+async function* linesOf(stream: Readable): AsyncGenerator<string> {
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+  if (rest !== "") yield rest;
 }
 
 function readLine(line: string): Progress | undefined {

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import test from "node:test";
+import { HarnessError } from "../../src/core/errors.ts";
+import { ownerLabels } from "../../src/docker/labels.ts";
+import { type Outcome, runOnce } from "../../src/docker/oneshot.ts";
+import { engine, image, skip } from "../fixtures/engine.ts";
+
+const UID = 64_321;
+
+const run = (command: string, ms = 20_000, workspace?: string): Promise<Outcome> =>
+  runOnce(
+    engine,
+    {
+      image,
+      argv: ["bash", "-c", command],
+      ...(workspace === undefined
+        ? {}
+        : { workspace: { path: workspace, uid: 65_534, gid: 65_534, writable: true } }),
+      memory: 256 * 2 ** 20,
+      pids: 64,
+      labels: ownerLabels(UID),
+    },
+    ms,
+  );
+
+const left = async (): Promise<number> => {
+  const label = [`dev.harness.uid=${UID}`];
+  return (await engine.api.listContainers({ all: true, filters: { label } })).length;
+};
+
+test("output, error output and exit code come back apart", { skip }, async () => {
+  assert.deepEqual(await run("echo out; echo err >&2; exit 3"), {
+    exit_code: 3,
+    stdout: "out\n",
+    stderr: "err\n",
+  });
+});
+
+test("a command that does not end is stopped at its time and leaves no container", { skip }, async () => {
+  const outcome = await run("echo begun; sleep 60", 1500);
+  assert.deepEqual(outcome, { exit_code: null, stdout: "begun\n", stderr: "" });
+  assert.equal(await left(), 0);
+});
+
+test("an output flood is cut and the cut is counted", { skip }, async () => {
+  const { stdout } = await run("head -c 1000000 /dev/zero | tr '\\0' x");
+  assert.match(stdout, /^x{65536}\n\[934464 bytes more\]$/);
+});
+
+test(
+  "a program that is not in the image is an error of the sandbox, and leaves nothing",
+  { skip },
+  async () => {
+    const plan = { image, argv: ["no-such-program"], memory: 2 ** 28, pids: 16, labels: ownerLabels(UID) };
+    await assert.rejects(
+      runOnce(engine, plan, 5000),
+      (thrown) => thrown instanceof HarnessError && thrown.exit === 6,
+    );
+    assert.equal(await left(), 0);
+  },
+);
+
+/** What the box must not let happen, beside what it must: `tool` shows that the means are there. */
+const WALLS = [
+  { what: "the network", command: "curl -sS --max-time 2 http://198.51.100.1/", tool: "curl --version" },
+  {
+    what: "any interface but lo",
+    command: "ls /sys/class/net | grep -v '^lo$'",
+    tool: "ls /sys/class/net | grep lo",
+  },
+  { what: "a write to the image", command: "echo x >/usr/bin/x", tool: "echo x >/tmp/x && test -s /tmp/x" },
+  {
+    what: "a capability",
+    command: "grep -E '^Cap(Eff|Prm|Bnd):.*[1-9a-f]' /proc/self/status",
+    tool: "grep CapEff /proc/self/status",
+  },
+  {
+    what: "gaining privileges",
+    command: "grep -x 'NoNewPrivs:\\s*0' /proc/self/status",
+    tool: "grep -x 'NoNewPrivs:\\s*1' /proc/self/status",
+  },
+  {
+    what: "a process more than the limit",
+    command: "for i in $(seq 200); do sleep 5 & done; wait",
+    tool: "sleep 0.1 & wait",
+  },
+  { what: "the host's environment", command: "env | grep -i harness_test_secret", tool: "env | grep ^PATH=" },
+  {
+    what: "a setuid program",
+    command: "find / -xdev -perm /6000 -type f 2>/dev/null | grep .",
+    tool: "find /bin/ -name bash | grep .",
+  },
+];
+
+for (const { what, command, tool } of WALLS)
+  test(`the box has not ${what}`, { skip }, async () => {
+    process.env["HARNESS_TEST_SECRET"] = "1";
+    assert.equal((await run(tool)).exit_code, 0, "the means are there");
+    assert.notEqual((await run(command)).exit_code, 0);
+  });
+
+test("a control without the walls reaches what the box does not", { skip }, async () => {
+  const container = await engine.api.createContainer({
+    Image: image,
+    Cmd: ["sh", "-c", "echo x >/usr/bin/x && ls /sys/class/net | grep -v '^lo$'"],
+  });
+  try {
+    await container.start();
+    assert.equal(((await container.wait()) as { StatusCode: number }).StatusCode, 0);
+  } finally {
+    await container.remove({ force: true });
+  }
+});
+
+test("a workspace is written as its owner, at its own path, and nothing beside it", { skip }, async () => {
+  const parent = await mkdtemp(path.join(tmpdir(), "harness-test-"));
+  try {
+    const workspace = path.join(parent, "work space");
+    await mkdir(workspace);
+    await chmod(workspace, 0o777);
+    await writeFile(path.join(parent, "beside"), "safe");
+    const { exit_code, stdout } = await run("pwd; echo new >made; echo bad >../beside", 20_000, workspace);
+    assert.deepEqual({ exit_code, stdout }, { exit_code: 1, stdout: `${workspace}\n` });
+    assert.equal(await readFile(path.join(workspace, "made"), "utf8"), "new\n");
+    assert.equal((await stat(path.join(workspace, "made"))).uid, 65_534);
+    assert.equal(await readFile(path.join(parent, "beside"), "utf8"), "safe");
+  } finally {
+    await rm(parent, { recursive: true, force: true });
+  }
+});
