@@ -27,9 +27,9 @@ export class Setup extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Setup);
-    const steps = new Steps(flags.quiet);
     const config = await configFor(flags);
     await untilInterrupted(async (signal) => {
+      const steps = new Steps(flags.quiet, signal);
       const context: SetupContext = {
         root: packageRoot,
         workspace: workspaceOf(flags),

@@ -6,12 +6,14 @@ import type { StepResult } from "./context.ts";
 /** Prints each step as one line with its time; a failed step is printed too, and ends the set-up. */
 export class Steps {
   readonly #quiet: boolean;
+  readonly #signal: AbortSignal;
   readonly line: LiveLine;
   /** Every step that did not fail, in order. */
   readonly taken: StepLine[] = [];
 
-  constructor(quiet: boolean) {
+  constructor(quiet: boolean, signal: AbortSignal) {
     this.#quiet = quiet;
+    this.#signal = signal;
     this.line = new LiveLine(process.stderr, quiet);
   }
 
@@ -20,6 +22,7 @@ export class Steps {
     this.line.show(`  … ${name}`);
     try {
       const value = await work();
+      this.#signal.throwIfAborted();
       this.#print(name, say(value), start);
       return value;
     } catch (thrown) {

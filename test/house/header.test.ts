@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { repository } from "./plant.ts";
+
+const HOUSE = "agent cli config core docker extensions models policy render search sessions tools".split(" ");
+
+test("src/ holds the folders of the house and no other", async () => {
+  const entries = await readdir(path.join(repository, "src"), { withFileTypes: true });
+  assert.deepEqual(
+    entries.map((entry) => (entry.isDirectory() ? entry.name : `${entry.name} is no folder`)).toSorted(),
+    HOUSE,
+  );
+});
+
+for (const folder of [...HOUSE.map((name) => `src/${name}`), "sandbox"])
+  test(`${folder}/ opens with what it owns, what it must not know, and its invariant`, async () => {
+    const text = await readFile(path.join(repository, folder, "README.md"), "utf8");
+    const lines = text.split("\n").map((line) => /^([A-Z][a-z ]+): \S.*\S$/.exec(line)?.[1] ?? line);
+    assert.deepEqual(lines, ["Owns", "Must not know", "Invariant", ""]);
+  });
