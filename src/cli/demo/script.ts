@@ -11,7 +11,7 @@ export interface DemoStep {
 export const DEMO: readonly DemoStep[] = [
   {
     says: "look around",
-    command: "id -u; ls; node --version",
+    command: "id -u; ls -m; node --version",
     ends: "zero",
     shows: "the repository, as its owner, with the pinned Node",
   },
