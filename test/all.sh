@@ -10,9 +10,12 @@ setup=$?
 PATH=$PWD/node_modules/.bin:$PATH
 
 sh test/check.sh || exit 1
+files=$(find test -name '*.test.ts' | sort)
+# Without files node would look for tests by itself, and find the reporter.
+[ -n "$files" ] || { printf '\nno test was run\n' && exit 1; }
 node --test --test-reporter=spec --test-reporter-destination=stdout \
   --test-reporter=./test/house/closing-reporter.ts --test-reporter-destination=stdout \
-  $(find test -name '*.test.ts' | sort)
+  $files
 tests=$?
 [ "$setup" -eq 0 ] || printf '\nred: the set-up ended with %s (see above), so not everything could run\n' "$setup"
 [ "$tests" -eq 0 ] || exit "$tests"

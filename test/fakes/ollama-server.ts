@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** A loopback server that speaks Ollama's wire format, and breaks it on request. */
 
-export interface FakeModel {
+interface FakeModel {
   readonly name: string;
   readonly size?: number;
   /** Trained context length; null leaves it out. */
@@ -15,7 +15,7 @@ export interface FakeModel {
 }
 
 /** What is wrong with an answer: nothing ever comes, no JSON, a web page, another server, HTTP errors, a cut. */
-export type Fault = "silent" | "garbage" | "html" | "redirect" | "missing" | "error" | "cut";
+type Fault = "silent" | "garbage" | "html" | "redirect" | "missing" | "error" | "cut";
 
 type Route = (body: unknown, response: ServerResponse) => void;
 
@@ -38,7 +38,7 @@ export interface FakeOllamaOptions {
   readonly routes?: Readonly<Record<string, Route>>;
 }
 
-export interface FakeRequest {
+interface FakeRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
