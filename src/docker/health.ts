@@ -49,7 +49,7 @@ function runtimeHealth(info: EngineInfo, runc: string): Health {
 }
 
 /** A pure reading of the engine's description. */
-export function readInfo(info: EngineInfo): readonly Health[] {
+function readInfo(info: EngineInfo): readonly Health[] {
   return [storageHealth(info), cgroupHealth(info), securityHealth(info)];
 }
 
