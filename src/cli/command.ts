@@ -8,11 +8,6 @@ export abstract class HarnessCommand extends Command {
     "no-color": Flags.boolean({ description: "no colours (also: NO_COLOR)", helpGroup: "OUTPUT" }),
   };
 
-  protected override init(): Promise<void> {
-    if (this.argv.includes("--no-color")) process.env["NO_COLOR"] = "1";
-    return super.init();
-  }
-
   /** run.ts reports; oclif would print the error a second time. */
   protected override catch(error: Error): Promise<never> {
     return Promise.reject(error);

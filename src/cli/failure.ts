@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { adviceFor } from "./advice.ts";
 
 export interface Failure {
   readonly exit: number;
@@ -19,7 +20,7 @@ export function describeFailure(thrown: unknown, words: readonly string[]): Fail
   }
   if (thrown instanceof Error && "code" in thrown && thrown.code === "EEXIT")
     return { exit, message: "", remedy: "" };
-  return { exit: EXIT.usage, message: firstParagraph(reasonOf(thrown)), remedy: helpFor(words) };
+  return { exit: EXIT.usage, ...adviceFor(firstParagraph(reasonOf(thrown)), words) };
 }
 
 export function renderFailure({ exit, message, remedy }: Failure, json: boolean): void {
@@ -42,8 +43,3 @@ function oclifExit(thrown: unknown): number | undefined {
 
 /** oclif adds its advice below a blank line or as `See more help with`; ours is the remedy. */
 const firstParagraph = (text: string): string => text.replace(/\n*See more help with.*$/s, "").trim();
-
-function helpFor(words: readonly string[]): string {
-  const command = words.slice(0, 3).filter((word) => /^[a-z]+$/.test(word));
-  return ["harness", ...command.slice(0, 2), "--help"].join(" ");
-}

@@ -1,9 +1,8 @@
-import { formatDuration, formatSize } from "../core/bounds.ts";
+import { writtenDuration, writtenSize } from "../core/bounds.ts";
 
-/** A setting's value as a person would write it. */
+/** A setting's value as `config set` takes it. */
 export function printable(key: string, value: unknown): string {
-  if (value === null) return "(decided at run time)";
-  if (typeof value === "number" && key === "timeout") return formatDuration(value);
-  if (typeof value === "number" && key === "memory") return formatSize(value);
+  if (typeof value === "number" && key === "timeout") return writtenDuration(value);
+  if (typeof value === "number" && key === "memory") return writtenSize(value);
   return typeof value === "string" ? value : JSON.stringify(value);
 }

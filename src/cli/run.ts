@@ -1,25 +1,29 @@
 import { flush, run } from "@oclif/core";
-import { EXIT } from "../core/errors.ts";
 import { describeFailure, renderFailure } from "./failure.ts";
 import { packageRoot } from "./package-root.ts";
 
 /** Runs one command line to its exit code; every failure is printed here and nowhere else. */
 export async function runCli(words: readonly string[]): Promise<void> {
-  quietOnClosedPipe();
+  const options = beforeDashes(words);
+  if (options.includes("--no-color")) withoutColor();
   try {
     await run([...words], { root: packageRoot });
     await flush();
   } catch (thrown) {
-    const failure = describeFailure(thrown, words);
-    if (failure.message !== "") renderFailure(failure, words.includes("--json"));
+    const failure = describeFailure(thrown, options);
+    if (failure.message !== "") renderFailure(failure, options.includes("--json"));
     process.exitCode = failure.exit;
   }
 }
 
-/** A reader that left (`harness … | head`) is no failure of ours. */
-function quietOnClosedPipe(): void {
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(EXIT.done);
-    throw error;
-  });
+/** What stands behind `--` is never an option. */
+function beforeDashes(words: readonly string[]): readonly string[] {
+  const dashes = words.indexOf("--");
+  return dashes === -1 ? words : words.slice(0, dashes);
+}
+
+/** The flag goes before FORCE_COLOR, and counts where no command is found too. */
+function withoutColor(): void {
+  delete process.env["FORCE_COLOR"];
+  process.env["NO_COLOR"] = "1";
 }

@@ -1,18 +1,26 @@
-import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
+import {
+  getNodeValue,
+  type Node,
+  type ParseError,
+  parseTree,
+  printParseErrorCode,
+  visit,
+} from "jsonc-parser";
 import { EXIT, HarnessError } from "../core/errors.ts";
 
 /** A config file's text as a value, with a way to say where each key stands. JSON with comments. */
 export interface ConfigDocument {
   readonly value: unknown;
-  /** `file:line:column` of the value at this path of keys, or of the file when it is not there. */
+  /** `file:line:column` of the value at this path of keys, or of the nearest one around it that is there. */
   readonly at: (keys: readonly PropertyKey[]) => string;
 }
 
 export function parseConfigDocument(file: string, text: string): ConfigDocument {
   const errors: ParseError[] = [];
   const body = text.startsWith("\uFEFF") ? ` ${text.slice(1)}` : text;
-  const root = parseTree(body, errors, { allowTrailingComma: true });
   const place = (offset: number): string => `${file}:${lineAndColumn(body, offset)}`;
+  refuseDepth(body, place);
+  const root = parseTree(body, errors, { allowTrailingComma: true });
   const [first] = errors;
   if (first !== undefined) {
     const what = printParseErrorCode(first.error)
@@ -23,16 +31,31 @@ export function parseConfigDocument(file: string, text: string): ConfigDocument 
   if (root?.type !== "object")
     throw configError(file, `expected a JSON object, found ${root?.type ?? "nothing"}`);
   refuseDuplicates(root, place);
-  return { value: getNodeValue(root), at: (keys) => place(nodeAt(root, keys)?.offset ?? root.offset) };
+  return { value: getNodeValue(root), at: (keys) => place(nearestNode(root, keys).offset) };
 }
 
 export function configError(where: string, message: string): HarnessError {
   return new HarnessError(
     EXIT.usage,
     `${where}: ${message}`,
-    "mend the value, or see them all: harness config list",
+    "mend it there; harness doctor tells when all is well",
   );
 }
+
+/** The parser recurses; no setting is nested deeper than a few levels. */
+function refuseDepth(text: string, place: (offset: number) => string): void {
+  let depth = 0;
+  const enter = (offset: number): void => {
+    depth += 1;
+    if (depth > DEEPEST) throw configError(place(offset), `nested more than ${DEEPEST} levels deep`);
+  };
+  const leave = (): void => {
+    depth -= 1;
+  };
+  visit(text, { onObjectBegin: enter, onArrayBegin: enter, onObjectEnd: leave, onArrayEnd: leave });
+}
+
+const DEEPEST = 32;
 
 function refuseDuplicates(node: Node, place: (offset: number) => string): void {
   const seen = new Set<unknown>();
@@ -46,11 +69,15 @@ function refuseDuplicates(node: Node, place: (offset: number) => string): void {
   }
 }
 
-function nodeAt(root: Node, keys: readonly PropertyKey[]): Node | undefined {
-  let node: Node | undefined = root;
+function nearestNode(root: Node, keys: readonly PropertyKey[]): Node {
+  let node = root;
   for (const key of keys) {
-    if (node?.type === "array") node = node.children?.[Number(key)];
-    else node = node?.children?.find((property) => property.children?.[0]?.value === key)?.children?.[1];
+    const inner =
+      node.type === "array"
+        ? node.children?.[Number(key)]
+        : node.children?.find((property) => property.children?.[0]?.value === key)?.children?.[1];
+    if (inner === undefined) return node;
+    node = inner;
   }
   return node;
 }

@@ -1,9 +1,9 @@
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { mkdir, readlink, realpath, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { applyEdits, modify } from "jsonc-parser";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { configError, parseConfigDocument } from "./document.ts";
-import { nearestKey, readLayer } from "./layer.ts";
+import { withValue } from "./insert.ts";
+import { hintFor, readLayer } from "./layer.ts";
 import { readConfigText } from "./load.ts";
 import { ALIASES, SETTING_KEYS, type SettingKey } from "./schema.ts";
 import { nested, valueFromText } from "./text.ts";
@@ -14,9 +14,7 @@ export function settingPath(dotted: string): SettingKey | "search.store" | "sear
   if (real === "search.store" || real === "search.url") return real;
   const key = SETTING_KEYS.find((known) => known === real);
   if (key !== undefined) return key;
-  const near = nearestKey(real);
-  const hint = near === undefined ? `known keys: ${SETTING_KEYS.join(", ")}` : `did you mean ${near}?`;
-  throw new HarnessError(EXIT.usage, `${dotted}: unknown key; ${hint}`, "harness config list");
+  throw new HarnessError(EXIT.usage, `${dotted}: unknown key; ${hintFor(real)}`, "harness config list");
 }
 
 /** Writes one setting into the user's file; its comments and other keys stay. All or nothing. */
@@ -27,15 +25,23 @@ export async function setSetting(file: string, dotted: string, text: string): Pr
   const before = (await readConfigText(file)) ?? "{}\n";
   const document = parseConfigDocument(file, before);
   const alias = Object.keys(ALIASES).find((other) => ALIASES[other] === key && hasKey(document.value, other));
-  const format = { formattingOptions: { insertSpaces: true, tabSize: 2 } };
-  const edited = applyEdits(before, modify(before, (alias ?? key).split("."), value, format));
-  const check = parseConfigDocument(file, edited);
-  readLayer(check.value, check.at);
-  await replaceFile(file, edited);
+  const edited = withValue(before, (alias ?? key).split("."), value);
+  readLayer(parseConfigDocument(file, edited).value, document.at);
+  await replaceFile(await behindLink(file), edited);
 }
 
 const hasKey = (value: unknown, key: string): boolean =>
   typeof value === "object" && value !== null && Object.hasOwn(value, key);
+
+/** Where to write so that a link into someone's dotfiles stays one, even when it points at nothing yet. */
+async function behindLink(file: string): Promise<string> {
+  try {
+    return await realpath(file);
+  } catch {
+    const target = await readlink(file).catch(() => undefined);
+    return target === undefined ? file : path.resolve(path.dirname(file), target);
+  }
+}
 
 async function replaceFile(file: string, text: string): Promise<void> {
   const temporary = `${file}.${process.pid}.tmp`;

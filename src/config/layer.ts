@@ -1,6 +1,7 @@
 import type { ZodError } from "zod";
+import { nearest } from "../core/spelling.ts";
 import { configError } from "./document.ts";
-import { ALIASES, type Layer, layerSchema, SETTING_KEYS } from "./schema.ts";
+import { ALIASES, type Layer, layerSchema, ROW_KEYS, SETTING_KEYS } from "./schema.ts";
 
 /** Checks one source of settings as a whole; `at` says where a key of it stands. */
 export function readLayer(value: unknown, at: (keys: readonly PropertyKey[]) => string): Layer {
@@ -24,14 +25,21 @@ function withoutAliases(value: unknown, at: (keys: readonly PropertyKey[]) => st
 function firstIssue(error: ZodError, value: unknown, at: (keys: readonly PropertyKey[]) => string): Error {
   const [issue] = error.issues;
   if (issue === undefined) return configError(at([]), "is not valid");
+  const path = asWritten(issue.path, value);
   if (issue.code === "unrecognized_keys") {
     const key = issue.keys[0] ?? "";
-    const near = nearestKey(key);
-    const hint = near === undefined ? `known keys: ${SETTING_KEYS.join(", ")}` : `did you mean ${near}?`;
-    return configError(at([...issue.path, key]), `${[...issue.path, key].join(".")}: unknown key; ${hint}`);
+    const dotted = [...path, key].map(String).join(".");
+    return configError(at([...path, key]), `${dotted}: unknown key; ${hintFor(key, path[0])}`);
   }
-  const found = show(valueAt(value, issue.path));
-  return configError(at(issue.path), `${issue.path.map(String).join(".")}: ${issue.message}, found ${found}`);
+  const found = show(valueAt(value, path));
+  return configError(at(path), `${path.map(String).join(".")}: ${issue.message}, found ${found}`);
+}
+
+/** The path with the name that this source uses for its first key. */
+function asWritten(path: readonly PropertyKey[], value: unknown): readonly PropertyKey[] {
+  const [head, ...rest] = path;
+  const alias = Object.keys(ALIASES).find((other) => ALIASES[other] === head);
+  return alias !== undefined && valueAt(value, [alias]) !== undefined ? [alias, ...rest] : path;
 }
 
 const valueAt = (value: unknown, keys: readonly PropertyKey[]): unknown =>
@@ -45,24 +53,12 @@ function show(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
 }
 
-/** The known key within two edits of a misspelt one. */
-export function nearestKey(key: string): string | undefined {
-  const ranked = [...SETTING_KEYS, ...Object.keys(ALIASES)]
-    .map((known) => ({ known, distance: editDistance(key.toLowerCase().replaceAll("-", "_"), known) }))
-    .toSorted((a, b) => a.distance - b.distance);
-  const [best] = ranked;
-  return best !== undefined && best.distance <= 2 ? best.known : undefined;
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const swap = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
+/** What to write in place of an unknown key of the file, or of the setting that it stands in. */
+export function hintFor(key: string, setting?: PropertyKey): string {
+  const inner =
+    typeof setting === "string" && Object.hasOwn(ROW_KEYS, setting) ? ROW_KEYS[setting] : undefined;
+  const known = inner ?? SETTING_KEYS;
+  const spelt = key.toLowerCase().replaceAll("-", "_");
+  const near = nearest(spelt, inner ?? [...SETTING_KEYS, ...Object.keys(ALIASES)]);
+  return near === undefined ? `known keys: ${known.join(", ")}` : `did you mean ${near}?`;
 }

@@ -8,7 +8,7 @@ import { nested, valueFromText } from "./text.ts";
 
 export interface Config {
   readonly settings: Settings;
-  /** Who set each value: `default`, a file, an environment variable or a flag. */
+  /** Who set each value: `default`, a file, an environment variable or a flag; `search.url` is there once set. */
   readonly origins: Readonly<Record<string, string>>;
 }
 
@@ -77,12 +77,19 @@ function flagSources(flags: ConfigRequest["flags"]): Source[] {
   });
 }
 
+/** The settings that a source sets; of `search` also each half. */
+function pathsIn(layer: Layer): readonly string[] {
+  const halves = Object.keys(layer.search ?? {}).map((half) => `search.${half}`);
+  const plain = Object.keys(layer).filter((key) => key !== "search");
+  return [...plain, ...(halves.length > 0 ? ["search", ...halves] : [])];
+}
+
 function merge(sources: readonly Source[]): Config {
   let settings: Settings = DEFAULTS;
   const origins: Record<string, string> = Object.fromEntries(SETTING_KEYS.map((key) => [key, "default"]));
   for (const { origin, layer } of sources) {
     settings = { ...settings, ...layer, search: { ...settings.search, ...layer.search } } as Settings;
-    for (const key of Object.keys(layer)) origins[key] = origin;
+    for (const key of pathsIn(layer)) origins[key] = origin;
   }
   return { settings, origins };
 }

@@ -1,4 +1,4 @@
-import { homedir } from "node:os";
+import { userInfo } from "node:os";
 import path from "node:path";
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -12,9 +12,9 @@ export interface Places {
   readonly cache: string;
 }
 
-/** XDG base directories; a relative value is not valid there and counts as unset. */
+/** XDG base directories; a relative value is not valid there and counts as unset, and so for HOME. */
 export function placesFrom(env: Env): Places {
-  const home = env["HOME"] ?? homedir();
+  const home = homeFrom(env);
   const base = (name: string, fallback: string): string => {
     const value = env[name];
     return path.join(
@@ -31,6 +31,16 @@ export function placesFrom(env: Env): Places {
     state: base("XDG_STATE_HOME", ".local/state"),
     cache: base("XDG_CACHE_HOME", ".cache"),
   };
+}
+
+function homeFrom(env: Env): string {
+  const named = env["HOME"];
+  if (named !== undefined && path.isAbsolute(named)) return named;
+  try {
+    return path.resolve("/", userInfo().homedir);
+  } catch {
+    return "/";
+  }
 }
 
 export const projectConfigFile = (workspace: string): string =>

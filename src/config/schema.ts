@@ -102,6 +102,13 @@ export type Settings = Omit<Given, "search"> & {
 };
 export type SettingKey = keyof Settings;
 
+/** The keys inside a setting that has keys of its own. */
+export const ROW_KEYS: Readonly<Record<string, readonly string[]>> = {
+  search: Object.keys(RULES.search.shape),
+  prices: Object.keys(priceRow.shape),
+  capabilities: Object.keys(capabilityRow.shape),
+};
+
 export const SETTING_KEYS = Object.keys(RULES) as SettingKey[];
 
 export const DEFAULTS: Settings = {

@@ -20,7 +20,8 @@ export interface Decision {
   readonly rules: readonly MatchedRule[];
 }
 
-/** Nothing judged is nothing understood: an empty list is deny. */
+/** Nothing judged is nothing understood: an empty list is deny, and so is a word that is no verdict. */
 export function strictest(verdicts: readonly Verdict[]): Verdict {
-  return VERDICTS[Math.max(...verdicts.map((verdict) => VERDICTS.indexOf(verdict)))] ?? "deny";
+  const ranks = verdicts.map((verdict) => VERDICTS.indexOf(verdict));
+  return ranks.includes(-1) ? "deny" : (VERDICTS[Math.max(...ranks)] ?? "deny");
 }

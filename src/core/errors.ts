@@ -31,12 +31,20 @@ export class HarnessError extends Error {
 
 /** The one-line reason inside whatever was thrown; socket errors often carry only a code. */
 export function reasonOf(thrown: unknown): string {
-  if (!(thrown instanceof Error)) return String(thrown);
+  if (!(thrown instanceof Error)) return asText(thrown);
   const inner: unknown = thrown instanceof AggregateError ? thrown.errors[0] : thrown.cause;
   if (inner instanceof Error && (thrown.message === "" || thrown.message === "fetch failed"))
     return reasonOf(inner);
   const code = errorCode(thrown);
   return thrown.message || code || thrown.name;
+}
+
+function asText(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return `a thrown ${typeof thrown}`;
+  }
 }
 
 /** The system's code (ENOENT, EACCES …) of a thrown value, or undefined. */

@@ -13,10 +13,13 @@ export interface Endpoint {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
+/** A variable's value; docker takes an empty one for unset. */
+const valueOf = (env: Env, name: string): string | undefined => env[name] || undefined;
+
 /** The addresses to try, in order. One that the user named is the only one tried. */
 export async function endpointsFrom(env: Env, uid: number): Promise<readonly Endpoint[]> {
-  const named = env["DOCKER_HOST"];
-  if (named !== undefined && named !== "") return [fromDockerHost(named, env)];
+  const named = valueOf(env, "DOCKER_HOST");
+  if (named !== undefined) return [fromDockerHost(named, env)];
   const context = await currentContext(env);
   if (context !== undefined) return [context];
   return usualSockets(env, uid).map((file) => ({ host: `unix://${file}`, origin: "usual socket" }));
@@ -24,7 +27,9 @@ export async function endpointsFrom(env: Env, uid: number): Promise<readonly End
 
 function fromDockerHost(host: string, env: Env): Endpoint {
   const tls =
-    env["DOCKER_TLS_VERIFY"] === undefined ? undefined : (env["DOCKER_CERT_PATH"] ?? dockerHome(env));
+    valueOf(env, "DOCKER_TLS_VERIFY") === undefined
+      ? undefined
+      : (valueOf(env, "DOCKER_CERT_PATH") ?? dockerHome(env));
   return {
     host: checkedHost(host, "DOCKER_HOST"),
     origin: "DOCKER_HOST",
@@ -32,7 +37,8 @@ function fromDockerHost(host: string, env: Env): Endpoint {
   };
 }
 
-const dockerHome = (env: Env): string => env["DOCKER_CONFIG"] ?? path.join(env["HOME"] ?? "/", ".docker");
+const dockerHome = (env: Env): string =>
+  valueOf(env, "DOCKER_CONFIG") ?? path.join(valueOf(env, "HOME") ?? "/", ".docker");
 
 function checkedHost(host: string, origin: string): string {
   if (/^(?:unix:\/\/\/|tcp:\/\/[^/]|https?:\/\/[^/]|ssh:\/\/[^/]|npipe:)/.test(host)) return host;
@@ -47,7 +53,8 @@ function checkedHost(host: string, origin: string): string {
 async function currentContext(env: Env): Promise<Endpoint | undefined> {
   const home = dockerHome(env);
   const chosen =
-    env["DOCKER_CONTEXT"] ?? stringAt(await readJson(path.join(home, "config.json")), "currentContext");
+    valueOf(env, "DOCKER_CONTEXT") ??
+    stringAt(await readJson(path.join(home, "config.json")), "currentContext");
   if (chosen === undefined || chosen === "" || chosen === "default") return undefined;
   const id = createHash("sha256").update(chosen).digest("hex");
   const meta = await readJson(path.join(home, "contexts", "meta", id, "meta.json"));
@@ -63,8 +70,8 @@ async function currentContext(env: Env): Promise<Endpoint | undefined> {
 }
 
 function usualSockets(env: Env, uid: number): readonly string[] {
-  const home = env["HOME"] ?? "/";
-  const runtime = env["XDG_RUNTIME_DIR"] ?? `/run/user/${uid}`;
+  const home = valueOf(env, "HOME") ?? "/";
+  const runtime = valueOf(env, "XDG_RUNTIME_DIR") ?? `/run/user/${uid}`;
   return [
     "/var/run/docker.sock",
     `${runtime}/docker.sock`,

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import Docker from "dockerode";
+import * as z from "zod";
 import { errorCode, reasonOf } from "../core/errors.ts";
 import { type Endpoint, endpointsFrom } from "./endpoint.ts";
 
@@ -49,23 +50,37 @@ const severity = (failure: NoEngine): number => ["absent", "dead", "denied"].ind
 async function knock(endpoint: Endpoint): Promise<Engine | NoEngine> {
   try {
     const api = new Docker(dockerOptions(endpoint));
-    const version = (await within(PING_MS, api.version())) as unknown as Record<string, unknown>;
-    return { api, endpoint, version: readVersion(version) };
+    return {
+      api,
+      endpoint,
+      version: readVersion(await within(PING_MS, (signal) => askVersion(api, signal))),
+    };
   } catch (thrown) {
     const { host, origin } = endpoint;
     return { kind: kindOf(thrown), host, origin, reason: reasonOf(thrown) };
   }
 }
 
-function readVersion(raw: Record<string, unknown>): EngineVersion {
-  const text = (key: string): string => (typeof raw[key] === "string" ? raw[key] : "");
-  const components = Array.isArray(raw["Components"]) ? (raw["Components"] as { Name?: unknown }[]) : [];
-  const podman = components.some(({ Name }) => typeof Name === "string" && /podman/i.test(Name));
+/** The library takes a signal here; its types do not know of it. */
+const askVersion = (api: Docker, abortSignal: AbortSignal): Promise<unknown> =>
+  (api.version as (options: object) => Promise<unknown>).call(api, { abortSignal });
+
+const versionAnswer = z.looseObject({
+  Version: z.string(),
+  ApiVersion: z.string(),
+  Arch: z.string().default(""),
+  Components: z.array(z.looseObject({ Name: z.string() })).nullish(),
+});
+
+function readVersion(answer: unknown): EngineVersion {
+  const { success, data } = versionAnswer.safeParse(answer);
+  if (!success) throw new Error("something else than an engine answers there");
+  const podman = (data.Components ?? []).some(({ Name }) => /podman/i.test(Name));
   return {
     name: podman ? "Podman" : "Docker",
-    version: text("Version"),
-    api: text("ApiVersion"),
-    arch: text("Arch"),
+    version: data.Version,
+    api: data.ApiVersion,
+    arch: data.Arch,
   };
 }
 
@@ -100,14 +115,14 @@ function dockerOptions(endpoint: Endpoint): Docker.DockerOptions {
   return { ...base, ca: pem("ca.pem"), cert: pem("cert.pem"), key: pem("key.pem") };
 }
 
-/** Rejects when the engine stays silent: a stopped process can hold a socket open for ever. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const silence = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms / 1000} s`)), ms);
-  });
+/** Gives up when the engine stays silent: a stopped process can hold a socket open for ever. */
+async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(), ms);
   try {
-    return await Promise.race([work, silence]);
+    return await work(silence.signal);
+  } catch (thrown) {
+    throw silence.signal.aborted ? new Error(`no answer within ${ms / 1000} s`, { cause: thrown }) : thrown;
   } finally {
     clearTimeout(timer);
   }

@@ -25,7 +25,7 @@ interface EngineInfo {
   readonly DockerRootDir?: string;
 }
 
-const OLDEST_API = 1.41;
+const OLDEST_API = "1.41";
 
 export async function engineHealth(engine: Engine): Promise<readonly Health[]> {
   const info = (await engine.api.info()) as EngineInfo;
@@ -36,9 +36,16 @@ export async function engineHealth(engine: Engine): Promise<readonly Health[]> {
   return [versionHealth(engine), runtimeHealth(info, runc), ...readInfo(info)];
 }
 
+/** Versions are numbers with a dot between: 1.5 is older than 1.41. */
+function atLeast(version: string, oldest: string): boolean {
+  const [major = Number.NaN, minor = 0] = version.split(".").map(Number);
+  const [needMajor = 0, needMinor = 0] = oldest.split(".").map(Number);
+  return major > needMajor || (major === needMajor && minor >= needMinor);
+}
+
 function versionHealth({ version, endpoint }: Engine): Health {
   const detail = `${version.name} ${version.version}, API ${version.api}, at ${endpoint.host}`;
-  if (Number(version.api) >= OLDEST_API) return healthy("engine", detail);
+  if (atLeast(version.api, OLDEST_API)) return healthy("engine", detail);
   return broken("engine", `${detail}: older than API ${OLDEST_API}`, "update the engine to 20.10 or later");
 }
 
@@ -49,7 +56,7 @@ function runtimeHealth(info: EngineInfo, runc: string): Health {
 }
 
 /** A pure reading of the engine's description. */
-function readInfo(info: EngineInfo): readonly Health[] {
+export function readInfo(info: EngineInfo): readonly Health[] {
   return [storageHealth(info), cgroupHealth(info), securityHealth(info)];
 }
 

@@ -40,6 +40,18 @@ const BUILTINS = {
   https: ["models", "docker", "search"],
   tls: ["docker"],
   sqlite: ["sessions", "search"],
+  module: ["docker", "cli"],
+  worker_threads: ["search"],
+  cluster: [],
+  dgram: [],
+  dns: [],
+  http2: [],
+  inspector: [],
+  "inspector/promises": [],
+  "dns/promises": [],
+  repl: [],
+  vm: [],
+  wasi: [],
 };
 
 /** Folders that import no built-in module at all. */
@@ -74,7 +86,7 @@ function builtinBreach(folder, name) {
   const owners = BUILTINS[name];
   return owners === undefined || owners.includes(folder)
     ? undefined
-    : `node:${name} may be imported only by ${owners.join(", ")}`;
+    : `node:${name} may be imported only by ${owners.join(", ") || "no folder"}`;
 }
 
 /** The file's path from the folder that holds src/ or sandbox/, or undefined outside both. */
@@ -83,12 +95,18 @@ function inHouse(filename) {
   return match?.[1];
 }
 
+/** The text of a literal, written with quotes or backticks. @returns {unknown} */
+const textOf = (source) =>
+  source?.type === "TemplateLiteral" && source.expressions.length === 0
+    ? source.quasis[0].value.cooked
+    : source?.value;
+
 const layers = {
   create(context) {
     const from = inHouse(path.relative(context.cwd, context.filename));
     if (from === undefined) return {};
     const check = (node) => {
-      const literal = node.source?.value ?? node.argument?.literal?.value;
+      const literal = textOf(node.source) ?? node.argument?.literal?.value;
       if (typeof literal !== "string") {
         if (node.type === "ImportExpression") return;
         if (node.source === null || node.source === undefined) return;

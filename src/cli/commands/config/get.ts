@@ -18,7 +18,7 @@ export class ConfigGet extends HarnessCommand {
     const value = key.startsWith("search.")
       ? settings.search[key === "search.store" ? "store" : "url"]
       : settings[key as keyof typeof settings];
-    if (flags.json) answerJson({ key, value, origin: origins[key.split(".")[0] ?? key] });
+    if (flags.json) answerJson({ key, value, origin: origins[key] ?? "default" });
     else answer(printable(key, value));
   }
 }

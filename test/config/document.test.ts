@@ -1,0 +1,179 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { parseConfigDocument } from "../../src/config/document.ts";
+import { readLayer } from "../../src/config/layer.ts";
+import { SETTING_KEYS } from "../../src/config/schema.ts";
+import { refusalOf } from "../fixtures/refusal.ts";
+
+const read = (text: string): unknown => {
+  const { value, at } = parseConfigDocument("c.json", text);
+  return readLayer(value, at);
+};
+
+const ACCEPTED: Readonly<Record<string, readonly [text: string, layer: object]>> = {
+  "an empty object": ["{}", {}],
+  "one key": ['{"mode": "read-only"}', { mode: "read-only" }],
+  "a byte order mark": ['\uFEFF{"mode": "read-only"}', { mode: "read-only" }],
+  "comments and trailing commas": [
+    '// mine\n{\n  /* why */ "pids": 64, // because\n  "allow_domains": ["example.org",],\n}\n',
+    { pids: 64, allow_domains: ["example.org"] },
+  ],
+  "Windows line ends": ['{\r\n"pids": 64\r\n}\r\n', { pids: 64 }],
+  "sizes and durations as numbers and as text": [
+    '{"memory": "256m", "timeout": 90}',
+    { memory: 268_435_456, timeout: 90_000 },
+  ],
+  "null where the value is decided at run time": [
+    '{"image": null, "cpus": null, "base_url": null, "max_context_tokens": null}',
+    { image: null, cpus: null, base_url: null, max_context_tokens: null },
+  ],
+  "the other name of max_turns": ['{"max_steps": 7}', { max_turns: 7 }],
+  "half of search": ['{"search": {"store": "qdrant"}}', { search: { store: "qdrant" } }],
+  "a list of prices": [
+    '{"prices": [{"model": "m", "input": 1, "output": 2.5}]}',
+    { prices: [{ model: "m", input: 1, output: 2.5 }] },
+  ],
+  "a list of capabilities": [
+    '{"capabilities": [{"prefix": "qwen", "context": 4096, "tools": false}]}',
+    { capabilities: [{ prefix: "qwen", context: 4096, tools: false }] },
+  ],
+};
+
+for (const [name, [text, layer]] of Object.entries(ACCEPTED))
+  test(`a config file may have ${name}`, () => {
+    assert.deepEqual(read(text), layer);
+  });
+
+const KNOWN = `known keys: ${SETTING_KEYS.join(", ")}`;
+const SIZE = "expected a size such as 256m or 2g, from 64m to 4194304m";
+const DURATION = "expected a duration such as 90, 90s, 30m or 2h, from 1 s to 3600 s";
+
+/** The message of each refusal, without the file that it starts with. */
+const REFUSED: Readonly<Record<string, readonly [text: string, message: string]>> = {
+  "an empty file": ["", ":1:1: value expected; expected a JSON object"],
+  "comments alone": ["// nothing\n", ":2:1: value expected; expected a JSON object"],
+  "a list": ["[]", ": expected a JSON object, found array"],
+  "a text": ['"mode"', ": expected a JSON object, found string"],
+  null: ["null", ": expected a JSON object, found null"],
+  "an object left open": ['{\n  "pids": 64', ":2:13: close brace expected; expected a JSON object"],
+  "a comma left out": ['{"pids": 64\n "mode": "x"}', ":2:2: comma expected; expected a JSON object"],
+  "a value left out": ['{\n  "pids":\n}', ":3:1: value expected; expected a JSON object"],
+  "a stray word behind": ["{}\noops", ":2:1: invalid symbol; expected a JSON object"],
+  "two objects": ["{} {}", ":1:4: end of file expected; expected a JSON object"],
+  "the same key twice": ['{"pids": 64,\n  "pids": 65}', ":2:3: pids: the key stands here twice"],
+  "the same key twice, once escaped": [
+    String.raw`{"pids": 64, "p\u0069ds": 65}`,
+    ":1:14: pids: the key stands here twice",
+  ],
+  "the same inner key twice": [
+    '{"search": {"store": "auto",\n "store": "qdrant"}}',
+    ":2:2: store: the key stands here twice",
+  ],
+  "both names of max_turns": [
+    '{"max_steps": 3, "max_turns": 3}',
+    ":1:15: max_steps: is another name of max_turns, which is set too",
+  ],
+  "a misspelt key": ['{"memroy": "1g"}', ":1:12: memroy: unknown key; did you mean memory?"],
+  "a key in capitals": ['{"Mode": "read-only"}', ":1:10: Mode: unknown key; did you mean mode?"],
+  "a key with a dash": ['{"chat-model": "m"}', ":1:16: chat-model: unknown key; did you mean chat_model?"],
+  "a misspelt other name": ['{"max_step": 3}', ":1:14: max_step: unknown key; did you mean max_steps?"],
+  "a key like no other": ['{"sandbox": "off"}', `:1:13: sandbox: unknown key; ${KNOWN}`],
+  "an empty key": ['{"": 1}', `:1:6: : unknown key; ${KNOWN}`],
+  "the key __proto__": ['{"__proto__": {"mode": "read-only"}}', `:1:15: __proto__: unknown key; ${KNOWN}`],
+  "the key constructor": ['{"constructor": {}}', `:1:17: constructor: unknown key; ${KNOWN}`],
+  "a word out of the list": [
+    '{\n  "mode": "yolo"\n}',
+    ':2:11: mode: expected one of read-only, workspace-write, danger-full-access, found "yolo"',
+  ],
+  "a number too small": ['{"pids": 15}', ":1:10: pids: expected a whole number from 16 to 4000000, found 15"],
+  "a number too large": [
+    '{"pids": 4000001}',
+    ":1:10: pids: expected a whole number from 16 to 4000000, found 4000001",
+  ],
+  "a broken number": [
+    '{"pids": 64.5}',
+    ":1:10: pids: expected a whole number from 16 to 4000000, found 64.5",
+  ],
+  "a number as text": [
+    '{"pids": "64"}',
+    ':1:10: pids: expected a whole number from 16 to 4000000, found "64"',
+  ],
+  "too few processors": [
+    '{"cpus": 0}',
+    ":1:10: cpus: expected a number of processors from 0.1 to 1024, found 0",
+  ],
+  "no size": ['{"memory": "lots"}', `:1:12: memory: ${SIZE}, found "lots"`],
+  "a size too small": ['{"memory": "1m"}', `:1:12: memory: ${SIZE}, found "1m"`],
+  "a negative size": ['{"memory": -1}', `:1:12: memory: ${SIZE}, found -1`],
+  "a size in a list": [
+    '{"memory": ["1g"]}',
+    ':1:12: memory: expected a size such as 256m or 2g, found ["1g"]',
+  ],
+  "a duration too short": ['{"timeout": "1ms"}', `:1:13: timeout: ${DURATION}, found "1ms"`],
+  "a duration too long": ['{"timeout": "61m"}', `:1:13: timeout: ${DURATION}, found "61m"`],
+  "yes for true": ['{"stream": "yes"}', ':1:12: stream: expected true or false, found "yes"'],
+  "null for a text": ['{"chat_model": null}', ":1:16: chat_model: expected text, found null"],
+  "an empty text": ['{"chat_model": ""}', ':1:16: chat_model: expected text that is not empty, found ""'],
+  "an address of a file": [
+    '{"base_url": "file:///etc/passwd"}',
+    ':1:14: base_url: expected an http:// or https:// address, found "file:///etc/passwd"',
+  ],
+  "one host for a list": [
+    '{"allow_domains": "example.org"}',
+    ':1:19: allow_domains: expected a list of host names, found "example.org"',
+  ],
+  "every host": [
+    '{"allow_domains": ["a.org",\n "*"]}',
+    ':2:2: allow_domains.1: expected a host name such as example.org or *.example.org, found "*"',
+  ],
+  "a whole top-level domain": [
+    '{"allow_domains": ["*.org"]}',
+    ':1:20: allow_domains.0: expected a host name such as example.org or *.example.org, found "*.org"',
+  ],
+  "an odd store": [
+    '{"search": {"store": "mine"}}',
+    ':1:22: search.store: expected one of auto, qdrant, embedded, found "mine"',
+  ],
+  "a negative price": [
+    '{"prices": [{"model": "m", "input": -1, "output": 0}]}',
+    ":1:37: prices.0.input: expected a price of 0 or more, found -1",
+  ],
+};
+
+for (const [name, [text, message]] of Object.entries(REFUSED))
+  test(`a config file may not have ${name}`, async () => {
+    assert.deepEqual(await refusalOf(() => read(text)), [2, `c.json${message}`]);
+  });
+
+test("a value out of range under its other name is reported under that name, where it stands", async () => {
+  assert.deepEqual(await refusalOf(() => read('{\n  "max_steps": 0\n}')), [
+    2,
+    "c.json:2:16: max_steps: expected a whole number from 1 to 10000, found 0",
+  ]);
+});
+
+test("the hint for a key inside search names search's own keys", async () => {
+  const [, stor] = await refusalOf(() => read('{"search": {"stor": "auto"}}'));
+  assert.match(stor, /^c\.json:1:21: search\.stor: unknown key; .*\bstore\b/);
+  const [, mode] = await refusalOf(() => read('{"search": {"mode": "auto"}}'));
+  assert.doesNotMatch(mode, /did you mean mode/);
+});
+
+test("a key that a row lacks is reported at the row", async () => {
+  assert.deepEqual(await refusalOf(() => read('{\n  "prices": [\n    {"model": "m", "output": 1}]}')), [
+    2,
+    "c.json:3:5: prices.0.input: expected a price per million tokens, found nothing",
+  ]);
+});
+
+test("a file nested too deep to read is refused like any other", async () => {
+  for (const text of ["[".repeat(50_000), '{"a":'.repeat(50_000)]) {
+    const [exit, message] = await refusalOf(() => read(text));
+    assert.deepEqual([exit, message.startsWith("c.json")], [2, true]);
+  }
+});
+
+test("a long value is shown cut, and says so", async () => {
+  const [, message] = await refusalOf(() => read(`{"mode": "${"x".repeat(500)}"}`));
+  assert.equal(message.split("found ")[1], `"${"x".repeat(79)}…`);
+});

@@ -1,0 +1,199 @@
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import test from "node:test";
+import { type Config, type ConfigRequest, envNameOf, loadConfig } from "../../src/config/load.ts";
+import { DEFAULTS, SETTING_KEYS, type SettingKey } from "../../src/config/schema.ts";
+import { refusalOf } from "../fixtures/refusal.ts";
+import { scratch, type Scratch } from "../fixtures/scratch.ts";
+
+const OLDER = "home/.harness/config.json";
+const USER = "xdg/harness/config.json";
+const PROJECT = "work/.harness/config.json";
+
+type Given = Partial<Pick<ConfigRequest, "trusted">> & {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly flags?: Readonly<Record<string, readonly [SettingKey, unknown]>>;
+};
+
+function load(place: Scratch, { trusted = false, env = {}, flags = {} }: Given = {}): Promise<Config> {
+  const pairs = Object.entries(flags).map(([flag, [key, value]]) => [flag, { key, value }] as const);
+  return loadConfig({
+    env: { HOME: place.at("home"), XDG_CONFIG_HOME: place.at("xdg"), ...env },
+    workspace: place.at("work"),
+    trusted,
+    flags: new Map(pairs),
+  });
+}
+
+const BY_DEFAULT = Object.fromEntries(SETTING_KEYS.map((key) => [key, "default"]));
+
+test("with nothing set every value is its default and says so", async () => {
+  await using place = await scratch();
+  assert.deepEqual(await load(place), { settings: DEFAULTS, origins: BY_DEFAULT });
+});
+
+test("each source goes before the ones below it, and each value names its source", async () => {
+  await using place = await scratch({
+    [OLDER]: '{"pids": 101, "memory": "101m", "timeout": 101, "max_turns": 101, "chat_model": "older"}',
+    [USER]: '{"pids": 102, "memory": "102m", "timeout": 102, "max_turns": 102}',
+    [PROJECT]: '{"pids": 103, "memory": "103m", "timeout": 103}',
+  });
+  const config = await load(place, {
+    trusted: true,
+    env: { HARNESS_PIDS: "104", HARNESS_MEMORY: "104m" },
+    flags: { "--pids": ["pids", "105"] },
+  });
+  assert.deepEqual(config, {
+    settings: {
+      ...DEFAULTS,
+      chat_model: "older",
+      max_turns: 102,
+      timeout: 103_000,
+      memory: 104 * 2 ** 20,
+      pids: 105,
+    },
+    origins: {
+      ...BY_DEFAULT,
+      chat_model: place.at(OLDER),
+      max_turns: place.at(USER),
+      timeout: place.at(PROJECT),
+      memory: "HARNESS_MEMORY",
+      pids: "--pids",
+    },
+  });
+});
+
+test("a project's file counts for nothing until it is trusted, not even when it is broken", async () => {
+  await using place = await scratch({ [PROJECT]: '{"mode": "danger-full-access"}' });
+  assert.deepEqual(await load(place), { settings: DEFAULTS, origins: BY_DEFAULT });
+  const trusted = await load(place, { trusted: true });
+  assert.deepEqual(
+    [trusted.settings.mode, trusted.origins["mode"]],
+    ["danger-full-access", place.at(PROJECT)],
+  );
+  await place.write(PROJECT, "not JSON");
+  assert.deepEqual(await load(place), { settings: DEFAULTS, origins: BY_DEFAULT });
+});
+
+test("lists are replaced as a whole, never joined", async () => {
+  await using place = await scratch({ [USER]: '{"allow_domains": ["a.org", "b.org"]}' });
+  const { settings } = await load(place, { env: { HARNESS_ALLOW_DOMAINS: " c.org , d.org ," } });
+  assert.deepEqual(settings.allow_domains, ["c.org", "d.org"]);
+});
+
+test("null takes a value back to what is decided at run time", async () => {
+  await using place = await scratch({ [USER]: '{"image": "mine", "cpus": 2}' });
+  const { settings, origins } = await load(place, { env: { HARNESS_IMAGE: "null", HARNESS_CPUS: "null" } });
+  assert.deepEqual([settings.image, settings.cpus], [null, null]);
+  assert.deepEqual([origins["image"], origins["cpus"]], ["HARNESS_IMAGE", "HARNESS_CPUS"]);
+});
+
+test("the two halves of search are merged, from files and from the environment", async () => {
+  await using place = await scratch({ [USER]: '{"search": {"store": "embedded"}}' });
+  const { settings } = await load(place, { env: { HARNESS_SEARCH_URL: "http://127.0.0.1:7000" } });
+  assert.deepEqual(settings.search, { store: "embedded", url: "http://127.0.0.1:7000" });
+});
+
+test("an empty search sets nothing, so its values stay defaults", async () => {
+  await using place = await scratch({ [USER]: '{"search": {}}' });
+  assert.deepEqual(await load(place), { settings: DEFAULTS, origins: BY_DEFAULT });
+});
+
+test("max_steps in one file and max_turns in another: the stronger file wins", async () => {
+  await using place = await scratch({ [OLDER]: '{"max_turns": 5}', [USER]: '{"max_steps": 6}' });
+  const { settings, origins } = await load(place);
+  assert.deepEqual([settings.max_turns, origins["max_turns"]], [6, place.at(USER)]);
+});
+
+test("an empty variable counts as unset", async () => {
+  await using place = await scratch();
+  const { origins } = await load(place, { env: { HARNESS_MODE: "", HARNESS_PIDS: "" } });
+  assert.deepEqual(origins, BY_DEFAULT);
+});
+
+const VARIABLES: Readonly<Record<string, readonly [key: SettingKey, text: string, value: unknown]>> = {
+  HARNESS_CHAT_MODEL: ["chat_model", "007", "007"],
+  HARNESS_MODE: ["mode", "read-only", "read-only"],
+  HARNESS_TIMEOUT: ["timeout", "90", 90_000],
+  HARNESS_CPUS: ["cpus", "1.5", 1.5],
+  HARNESS_STREAM: ["stream", "false", false],
+  HARNESS_MAX_CONTEXT_TOKENS: ["max_context_tokens", "8192", 8192],
+  HARNESS_PRICES: [
+    "prices",
+    '[{"model": "m", "input": 1, "output": 2}]',
+    [{ model: "m", input: 1, output: 2 }],
+  ],
+};
+
+for (const [variable, [key, text, value]] of Object.entries(VARIABLES))
+  test(`${variable}=${text} sets ${key}`, async () => {
+    await using place = await scratch();
+    assert.equal(envNameOf(key), variable);
+    assert.deepEqual(await load(place, { env: { [variable]: text } }), {
+      settings: { ...DEFAULTS, [key]: value },
+      origins: { ...BY_DEFAULT, [key]: variable },
+    });
+  });
+
+const SIZE = "expected a size such as 256m or 2g, from 64m to 4194304m";
+
+const REFUSED: Readonly<Record<string, readonly [Given, message: string]>> = {
+  "a variable that is no size": [
+    { env: { HARNESS_MEMORY: "lots" } },
+    `HARNESS_MEMORY: memory: ${SIZE}, found "lots"`,
+  ],
+  "a variable that is no number": [
+    { env: { HARNESS_PIDS: "many" } },
+    'HARNESS_PIDS: pids: expected a whole number from 16 to 4000000, found "many"',
+  ],
+  "a variable for one half of search": [
+    { env: { HARNESS_SEARCH_STORE: "mine" } },
+    'HARNESS_SEARCH_STORE: search.store: expected one of auto, qdrant, embedded, found "mine"',
+  ],
+  "a flag out of range": [
+    { flags: { "--pids": ["pids", "3"] } },
+    "--pids: pids: expected a whole number from 16 to 4000000, found 3",
+  ],
+  "a flag that is empty": [{ flags: { "--memory": ["memory", ""] } }, `--memory: memory: ${SIZE}, found ""`],
+  "a flag given several times, once wrong": [
+    { flags: { "--allow-domain": ["allow_domains", ["a.org", "b c"]] } },
+    '--allow-domain: allow_domains.1: expected a host name such as example.org or *.example.org, found "b c"',
+  ],
+};
+
+for (const [name, [given, message]] of Object.entries(REFUSED))
+  test(`${name} ends with exit 2, naming it`, async () => {
+    await using place = await scratch();
+    assert.deepEqual(await refusalOf(() => load(place, given)), [2, message]);
+  });
+
+for (const [file, trusted] of [
+  [OLDER, false],
+  [USER, false],
+  [PROJECT, true],
+] as const)
+  test(`a broken ${file} ends with exit 2 and its place, even when all else is set elsewhere`, async () => {
+    await using place = await scratch({ [file]: '{\n  "mode": "read-only",,\n}' });
+    assert.deepEqual(await refusalOf(() => load(place, { trusted, env: { HARNESS_MODE: "read-only" } })), [
+      2,
+      `${place.at(file)}:2:23: property name expected; expected a JSON object`,
+    ]);
+  });
+
+test("a bad value in a weak source is refused though a stronger one is set", async () => {
+  await using place = await scratch({ [OLDER]: '{"pids": 1}', [USER]: '{"pids": 64}' });
+  const [exit, message] = await refusalOf(() => load(place));
+  assert.deepEqual([exit, message.startsWith(`${place.at(OLDER)}:1:10: pids:`)], [2, true]);
+});
+
+test("a file that is there but cannot be read ends the run", async () => {
+  await using place = await scratch();
+  await mkdir(place.at(USER), { recursive: true });
+  const [exit, message] = await refusalOf(() => load(place));
+  assert.deepEqual([exit, message.startsWith(`${place.at(USER)}: cannot be read: EISDIR`)], [2, true]);
+});
+
+test("a config folder that is a plain file counts as absent", async () => {
+  await using place = await scratch({ "xdg/harness": "" });
+  assert.deepEqual(await load(place), { settings: DEFAULTS, origins: BY_DEFAULT });
+});

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import * as fc from "fast-check";
+import { strictest, VERDICTS, type Verdict } from "../../src/core/decision.ts";
+
+const TABLE: readonly (readonly [readonly Verdict[], Verdict])[] = [
+  [["allow"], "allow"],
+  [["ask"], "ask"],
+  [["deny"], "deny"],
+  [["allow", "allow"], "allow"],
+  [["allow", "ask"], "ask"],
+  [["ask", "allow"], "ask"],
+  [["deny", "allow"], "deny"],
+  [["allow", "ask", "deny"], "deny"],
+  [["deny", "ask", "ask"], "deny"],
+];
+
+for (const [verdicts, answer] of TABLE)
+  test(`the strictest of ${verdicts.join(", ")} is ${answer}`, () => {
+    assert.equal(strictest(verdicts), answer);
+  });
+
+test("nothing judged is deny", () => {
+  assert.equal(strictest([]), "deny");
+});
+
+test("the words stand from mild to strict", () => {
+  assert.deepEqual(VERDICTS, ["allow", "ask", "deny"]);
+});
+
+test("neither order nor repetition nor grouping changes the strictest, and more verdicts never loosen it", () => {
+  const some = fc.array(fc.constantFrom(...VERDICTS), { minLength: 1 });
+  fc.assert(
+    fc.property(some, some, (left, right) => {
+      const together = strictest([...left, ...right]);
+      assert.equal(together, strictest([...right, ...left]));
+      assert.equal(together, strictest([strictest(left), strictest(right)]));
+      assert.ok(VERDICTS.indexOf(together) >= VERDICTS.indexOf(strictest(left)));
+    }),
+  );
+});
+
+test("a word that is no verdict never comes out as allow", () => {
+  const unknown = "skip" as Verdict;
+  assert.deepEqual([strictest([unknown]), strictest(["allow", unknown])], ["deny", "deny"]);
+});

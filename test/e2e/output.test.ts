@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { promisify } from "node:util";
+import { runProgram } from "../fixtures/cli.ts";
+import { scratch } from "../fixtures/scratch.ts";
+import { ROOT } from "./package.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const HARNESS = path.join(ROOT, "bin/harness");
+const MISTAKE = ["config", "get", "--bogus"];
+const ESCAPE = "\u001B[";
+
+async function colours(args: readonly string[], env: Readonly<Record<string, string>>): Promise<boolean> {
+  await using place = await scratch();
+  const { stdout, stderr } = await runProgram("bin/harness", args, { home: place.path, env });
+  assert.notEqual(stdout + stderr, "");
+  return (stdout + stderr).includes(ESCAPE);
+}
+
+test("without a terminal nothing is coloured, unless it is forced", async () => {
+  assert.equal(await colours(MISTAKE, {}), false);
+  assert.equal(await colours(["config", "list"], {}), false);
+  assert.equal(await colours(["--help"], {}), false);
+  assert.equal(await colours(MISTAKE, { FORCE_COLOR: "1" }), true);
+});
+
+test("--no-color goes before FORCE_COLOR", async () => {
+  assert.equal(await colours([...MISTAKE, "--no-color"], { FORCE_COLOR: "1" }), false);
+});
+
+const SCRIPT = "/usr/bin/script";
+const skip = !existsSync(SCRIPT) && "script(1) makes the terminal of this test and is not here";
+
+/** What harness shows on a terminal of its own. */
+async function onTerminal(words: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  await using place = await scratch();
+  const home = {
+    HOME: place.path,
+    PATH: "/usr/bin:/bin",
+    TERM: "xterm-256color",
+    HARNESS_NODE: process.execPath,
+  };
+  const child = promisify(execFile)(SCRIPT, ["-qec", `${HARNESS} ${words}; true`, "/dev/null"], {
+    env: { ...home, ...env },
+  });
+  return (await child).stdout;
+}
+
+test("a terminal gets colours, and none with NO_COLOR or --no-color", { skip }, async () => {
+  assert.match(await onTerminal("config get --bogus"), /\u001B\[31merror:/);
+  assert.match(
+    await onTerminal("config get --bogus", { NO_COLOR: "1" }),
+    /^error: Nonexistent flag: --bogus/,
+  );
+  assert.match(await onTerminal("config get --bogus --no-color"), /^error: Nonexistent flag: --bogus/);
+});
+
+test("--no-color counts for an unknown command too", { skip }, async () => {
+  assert.match(await onTerminal("bogus --no-color"), /^error: command bogus not found/);
+});
+
+const ANSWERS = [
+  ["config", "list"],
+  ["config", "list", "--json"],
+  ["config", "get", "mode"],
+  ["--help"],
+  ["--version"],
+];
+
+for (const args of ANSWERS)
+  test(`harness ${args.join(" ")} ends quietly when its reader has left`, async () => {
+    await using place = await scratch();
+    const env = { HOME: place.path, PATH: process.env["PATH"] ?? "" };
+    const child = spawn(HARNESS, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+    child.stdout.destroy();
+    let stderr = "";
+    child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+    const code = await new Promise((resolve) => child.once("close", resolve));
+    assert.deepEqual([code, stderr], [0, ""]);
+  });
+
+test("harness config list | head -n 1 shows one line and nothing on stderr", async () => {
+  await using place = await scratch();
+  const env = { HOME: place.path, PATH: process.env["PATH"] ?? "" };
+  const piped = promisify(execFile)("/bin/sh", ["-c", `"${HARNESS}" config list | head -n 1`], { env });
+  const { stdout, stderr } = await piped;
+  assert.deepEqual([stdout.replaceAll(/ {2,}/g, "  "), stderr], ["provider  ollama  default\n", ""]);
+});
+
+for (const flag of ["--help", "-h"])
+  test(`${flag} lists the commands and ends with 0`, async () => {
+    await using place = await scratch();
+    const { code, stdout, stderr } = await runProgram("bin/harness", [flag], { home: place.path });
+    const names = [...stdout.matchAll(/^ {2}([a-z]+) {2,}[A-Z]/gm)].map((match) => match[1]);
+    assert.deepEqual([code, stderr], [0, ""]);
+    for (const name of ["config", "demo", "doctor", "sandbox"])
+      assert.ok(names.includes(name), `${name} in ${names.join(", ")}`);
+    for (const hidden of ["setup", "teardown"]) assert.equal(names.includes(hidden), false);
+  });
+
+test("a topic's help lists its commands", async () => {
+  await using place = await scratch();
+  const { code, stdout } = await runProgram("bin/harness", ["config", "--help"], { home: place.path });
+  const names = [...stdout.matchAll(/^ {2}config ([a-z]+) {2,}[A-Z]/gm)].map((match) => match[1]);
+  assert.deepEqual([code, names], [0, ["get", "list", "set"]]);
+});
+
+const SCRIPTS: Readonly<Record<string, readonly [program: string, args: readonly string[], code: number]>> = {
+  "start.sh --help": ["start.sh", ["--help"], 0],
+  "start.sh -h": ["start.sh", ["--yes", "-h"], 0],
+  "stop.sh --help": ["stop.sh", ["--help"], 0],
+};
+
+for (const [name, [program, args, code]] of Object.entries(SCRIPTS))
+  test(`${name} says how to use it and does nothing`, async () => {
+    await using place = await scratch();
+    const ended = await runProgram(program, args, { home: place.path });
+    assert.deepEqual([ended.code, ended.stderr], [code, ""]);
+    assert.match(ended.stdout, new RegExp(`^Usage: \\./${program} `));
+  });
+
+const NEXT: Readonly<Record<string, string>> = {
+  "start.sh": "error: unknown option --bogus\n  next: ./start.sh --help\n",
+  "stop.sh": "error: Nonexistent flag: --bogus\n  next: harness teardown --help\n",
+};
+
+for (const [program, stderr] of Object.entries(NEXT))
+  test(`${program} refuses an unknown option with 2`, async () => {
+    await using place = await scratch();
+    const ended = await runProgram(program, ["--bogus"], { home: place.path });
+    assert.deepEqual(ended, { code: 2, stdout: "", stderr });
+  });

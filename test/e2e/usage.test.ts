@@ -1,0 +1,211 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir, readdir } from "node:fs/promises";
+import path from "node:path";
+import test, { after, describe } from "node:test";
+import { SETTING_KEYS } from "../../src/config/schema.ts";
+import { type Ended, runProgram } from "../fixtures/cli.ts";
+import { scratch, type Scratch } from "../fixtures/scratch.ts";
+import { ROOT } from "./package.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const USER = ".config/harness/config.json";
+type Env = Readonly<Record<string, string>>;
+
+/** Compiled code is kept between these tests, so that each start is as quick as a user's. */
+const cache = await scratch();
+after(() => cache[Symbol.asyncDispose]());
+
+const harness = (place: Scratch, args: readonly string[], env: Env = {}): Promise<Ended> =>
+  runProgram("bin/harness", args, { home: place.path, env: { XDG_CACHE_HOME: cache.path, ...env } });
+
+const ok = (stdout: string): Ended => ({ code: 0, stdout, stderr: "" });
+
+const printed = (message: string, remedy: string): string => `error: ${message}\n  next: ${remedy}\n`;
+
+const KNOWN = `known keys: ${SETTING_KEYS.join(", ")}`;
+const SIZE = "expected a size such as 256m or 2g, from 64m to 4194304m";
+
+interface Mistake {
+  readonly args: readonly string[];
+  readonly file?: string;
+  readonly env?: Env;
+  /** With FILE for the path of the user's config file. */
+  readonly message: string;
+  readonly remedy?: string;
+}
+
+const MISTAKES: Readonly<Record<string, Mistake>> = {
+  "an unknown flag": {
+    args: ["config", "get", "mode", "--bogus"],
+    message: "Nonexistent flag: --bogus",
+    remedy: "harness config get --help",
+  },
+  "an unknown command": { args: ["bogus"], message: "command bogus not found" },
+  "a missing argument": {
+    args: ["config", "get"],
+    message: "Missing 1 required arg:\nkey  e.g. mode or search.store",
+    remedy: "harness config get --help",
+  },
+  "an argument too many": {
+    args: ["config", "get", "mode", "pids"],
+    message: "Unexpected argument: pids",
+    remedy: "harness config get --help",
+  },
+  "a misspelt setting": {
+    args: ["config", "get", "chat_modle"],
+    message: "chat_modle: unknown key; did you mean chat_model?",
+    remedy: "harness config list",
+  },
+  "a setting like no other": {
+    args: ["config", "set", "sandbox", "off"],
+    message: `sandbox: unknown key; ${KNOWN}`,
+    remedy: "harness config list",
+  },
+  "a broken config file": {
+    args: ["config", "get", "mode"],
+    file: '{\n  "mode": "read-only",,\n}\n',
+    message: "FILE:2:23: property name expected; expected a JSON object",
+  },
+  "an unknown key in the config file": {
+    args: ["config", "list"],
+    file: '{\n  "memroy": "1g"\n}\n',
+    message: "FILE:2:13: memroy: unknown key; did you mean memory?",
+  },
+  "a value out of range in the config file": {
+    args: ["config", "list"],
+    file: '{"pids": 1}',
+    message: "FILE:1:10: pids: expected a whole number from 16 to 4000000, found 1",
+  },
+  "a variable that is no size": {
+    args: ["config", "get", "mode"],
+    env: { HARNESS_MEMORY: "lots" },
+    message: `HARNESS_MEMORY: memory: ${SIZE}, found "lots"`,
+  },
+};
+
+describe("a mistake", { concurrency: 3 }, () => {
+  for (const [name, { args, file, env = {}, message, remedy }] of Object.entries(MISTAKES)) {
+    const given = (json: boolean) => async () => {
+      await using place = await scratch(file === undefined ? {} : { [USER]: file });
+      const ended = await harness(place, json ? [...args, "--json"] : args, env);
+      const text = message.replace("FILE", place.at(USER));
+      if (json) {
+        const { error } = JSON.parse(ended.stdout) as { error: Readonly<Record<string, unknown>> };
+        const wanted = { message: text, remedy: remedy ?? error["remedy"], exit_code: 2 };
+        assert.deepEqual(ended, { code: 2, stdout: `${JSON.stringify({ error: wanted })}\n`, stderr: "" });
+      } else {
+        const next = remedy ?? ended.stderr.split("next: ")[1]?.trim() ?? "";
+        assert.deepEqual(ended, { code: 2, stdout: "", stderr: printed(text, next) });
+      }
+    };
+    test(`${name} ends with 2, said on stderr`, given(false));
+    test(`${name} with --json is one object on stdout`, given(true));
+  }
+});
+
+test("what an unknown command advises works", async () => {
+  await using place = await scratch();
+  for (const words of [["bogus"], ["config", "bogus"]]) {
+    const { stderr } = await harness(place, words);
+    const advice = /next: harness (.+)\n$/.exec(stderr)?.[1]?.split(" ") ?? [];
+    const { code } = await harness(place, advice);
+    assert.deepEqual([words, advice, code], [words, advice, 0]);
+  }
+});
+
+test("what a broken config file advises is not the command that has just failed", async () => {
+  await using place = await scratch({ [USER]: "{" });
+  const { stderr } = await harness(place, ["config", "list"]);
+  assert.doesNotMatch(stderr, /next: .*harness config list/);
+});
+
+test("a word behind -- is an argument, even one that looks like an output flag", async () => {
+  await using place = await scratch();
+  const { code, stdout } = await harness(place, ["config", "get", "--", "--json"]);
+  assert.deepEqual([code, stdout], [2, ""]);
+});
+
+test("config set, get and list tell of the same values, and set keeps what it does not change", async () => {
+  await using place = await scratch({ [USER]: '{\n  // mine\n  "pids": 64,\n  "mode": "read-only"\n}\n' });
+  const file = place.at(USER);
+  assert.deepEqual(await harness(place, ["config", "set", "pids", "65"]), ok(`pids is set in ${file}\n`));
+  assert.equal(await place.read(USER), '{\n  // mine\n  "pids": 65,\n  "mode": "read-only"\n}\n');
+  assert.deepEqual(await harness(place, ["config", "get", "pids"]), ok("65\n"));
+  const got = JSON.stringify({ key: "pids", value: 65, origin: file });
+  assert.deepEqual(await harness(place, ["config", "get", "pids", "--json"]), ok(`${got}\n`));
+  const set = JSON.stringify({ key: "mode", file });
+  assert.deepEqual(
+    await harness(place, ["config", "set", "mode", "workspace-write", "--json"]),
+    ok(`${set}\n`),
+  );
+  const listed = await harness(place, ["config", "list", "--json"], { HARNESS_CPUS: "2" });
+  const { pids, mode, cpus, timeout, ...rest } = JSON.parse(listed.stdout) as Record<string, unknown>;
+  assert.equal(listed.stdout.split("\n").length, 2);
+  assert.deepEqual(
+    { pids, mode, cpus, timeout },
+    {
+      pids: { value: 65, origin: file },
+      mode: { value: "workspace-write", origin: file },
+      cpus: { value: 2, origin: "HARNESS_CPUS" },
+      timeout: { value: 120_000, origin: "default" },
+    },
+  );
+  assert.equal(Object.keys(rest).length, SETTING_KEYS.length - 4);
+});
+
+test("config list has one line for each setting: key, value, who set it", async () => {
+  await using place = await scratch();
+  const { code, stdout, stderr } = await harness(place, ["config", "list"], { HARNESS_MEMORY: "256m" });
+  const rows = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => line.split(/ {2,}/));
+  assert.deepEqual([code, stderr, rows.map(([key]) => key)], [0, "", SETTING_KEYS]);
+  assert.deepEqual(rows[SETTING_KEYS.indexOf("memory")], ["memory", "256m", "HARNESS_MEMORY"]);
+});
+
+test("config set says when a variable goes before the file", async () => {
+  await using place = await scratch();
+  const ended = await harness(place, ["config", "set", "pids", "65"], { HARNESS_PIDS: "66" });
+  assert.deepEqual([ended.code, ended.stderr], [0, "note: HARNESS_PIDS is set and goes before the file\n"]);
+});
+
+test("a refused config set leaves no file", async () => {
+  await using place = await scratch();
+  assert.equal((await harness(place, ["config", "set", "pids", "1"])).code, 2);
+  assert.equal(existsSync(place.at(USER)), false);
+});
+
+test("each half of search names who set it", async () => {
+  await using place = await scratch({ [USER]: '{"search": {"store": "embedded"}}' });
+  const env = { HARNESS_SEARCH_URL: "http://127.0.0.1:7000" };
+  const { stdout } = await harness(place, ["config", "get", "search.store", "--json"], env);
+  assert.deepEqual(JSON.parse(stdout), { key: "search.store", value: "embedded", origin: place.at(USER) });
+});
+
+for (const key of ["memory", "timeout", "pids", "search.store"])
+  test(`what config get prints of ${key} is taken by config set`, async () => {
+    await using place = await scratch();
+    const value = (await harness(place, ["config", "get", key])).stdout.trim();
+    assert.equal((await harness(place, ["config", "set", key, value])).code, 0, `${key} ${value}`);
+  });
+
+test("an empty HOME makes no file of the current folder the user's, and leaves nothing there", async () => {
+  await using place = await scratch({ "repo/.harness/config.json": '{"mode": "danger-full-access"}' });
+  const { stdout } = await runProgram("bin/harness", ["config", "get", "mode"], {
+    home: place.path,
+    cwd: place.at("repo"),
+    env: { HOME: "" },
+  });
+  assert.deepEqual([stdout, await readdir(place.at("repo"))], ["workspace-write\n", [".harness"]]);
+});
+
+test("a relative XDG_CACHE_HOME leaves nothing in the current folder", async () => {
+  await using place = await scratch();
+  await mkdir(place.at("repo"));
+  const start = { home: place.at("home"), cwd: place.at("repo"), env: { XDG_CACHE_HOME: "cache" } };
+  await runProgram("bin/harness", ["config", "get", "mode"], start);
+  assert.deepEqual(await readdir(place.at("repo")), []);
+});
