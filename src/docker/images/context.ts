@@ -5,9 +5,16 @@ import { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { type Headers, pack, type Pack } from "tar-fs";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { type ImageInputs, nodePackage, npmManifestFile, packageFolder } from "./inputs.ts";
+import {
+  type ImageInputs,
+  isRunnerSource,
+  nodePackage,
+  npmManifestFile,
+  packageFolder,
+  runnerFolder,
+} from "./inputs.ts";
 
-/** The build context as one tar stream: Dockerfile, Node for the engine's architecture, npm. */
+/** The build context as one tar stream: Dockerfile, Node for the engine's architecture, npm, the runner. */
 export async function buildContext(
   root: string,
   inputs: ImageInputs,
@@ -16,8 +23,12 @@ export async function buildContext(
   const node = path.join(await nodeFolder(inputs, cache), "bin");
   const npm = path.dirname(npmManifestFile());
   const unneeded = new Set([path.join(npm, "docs"), path.join(npm, "man")]);
+  const isUnneeded = (name: string): boolean => unneeded.has(name);
+  const withRunner = (stream: Pack): void => {
+    pack(runnerFolder(root), { pack: stream, ignore: isNoSource, map: under("runner") });
+  };
   const withNpm = (stream: Pack): void => {
-    pack(npm, { pack: stream, ignore: (name) => unneeded.has(name), map: under("npm") });
+    pack(npm, { pack: stream, ignore: isUnneeded, map: under("npm"), finalize: false, finish: withRunner });
   };
   const withNode = (stream: Pack): void => {
     pack(node, { entries: ["node"], pack: stream, finalize: false, finish: withNpm, map: under("") });
@@ -30,6 +41,8 @@ export async function buildContext(
   });
   return Readable.from(stream, { objectMode: false });
 }
+
+const isNoSource = (name: string): boolean => !isRunnerSource(name);
 
 /** Owner and time are left out, so that the builder's cache goes by content alone. */
 const under =

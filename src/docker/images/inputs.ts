@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
@@ -11,6 +11,8 @@ export interface ImageInputs {
   readonly configure: string;
   readonly node: string;
   readonly npm: string;
+  /** The runner's sources, as one hash. */
+  readonly runner: string;
   /** As the engine names it: amd64, arm64. */
   readonly arch: string;
 }
@@ -18,12 +20,14 @@ export interface ImageInputs {
 export const SANDBOX_REPOSITORY = "harness-sandbox";
 
 export function imageTag(inputs: ImageInputs): string {
-  const fields = [inputs.dockerfile, inputs.configure, inputs.node, inputs.npm, inputs.arch];
+  const fields = [inputs.dockerfile, inputs.configure, inputs.node, inputs.npm, inputs.runner, inputs.arch];
   return `${SANDBOX_REPOSITORY}:${shortHash(JSON.stringify(fields))}`;
 }
 
 export const shortHash = (text: string): string =>
   createHash("sha256").update(text).digest("hex").slice(0, 12);
+
+export const runnerFolder = (root: string): string => path.join(root, "sandbox", "runner");
 
 export const configureScript = (root: string): string => path.join(root, "sandbox", "base-configure.sh");
 
@@ -36,8 +40,18 @@ export async function readImageInputs(root: string, arch: string): Promise<Image
     configure: await readFile(configureScript(root), "utf8"),
     node: manifest.optionalDependencies?.[nodePackage(arch)] ?? "",
     npm: npm.version ?? "",
+    runner: await runnerHash(runnerFolder(root)),
     arch,
   };
+}
+
+/** What the compiler reads; nothing else of the folder counts. */
+export const isRunnerSource = (name: string): boolean => /\.[ch]$/.test(name);
+
+async function runnerHash(folder: string): Promise<string> {
+  const names = (await readdir(folder)).filter(isRunnerSource).toSorted();
+  const texts = await Promise.all(names.map((name) => readFile(path.join(folder, name), "utf8")));
+  return shortHash(JSON.stringify(names.map((name, index) => [name, texts[index]])));
 }
 
 /** The npm package that carries Node for this architecture. */

@@ -1,0 +1,253 @@
+#define _GNU_SOURCE
+#include "files.h"
+#include "protocol.h"
+#include "report.h"
+#include "snapshot.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define PIECE (256u * 1024)
+#define MOST_CONTENT (64u << 20)
+
+void file_end(uint32_t call, int error, const char *what) {
+  struct buffer b = {0};
+  put_field_number(&b, 'e', (uint64_t)error);
+  put_field_text(&b, 'w', what);
+  link_send(REP_END, call, buffer_at(&b), buffer_used(&b));
+  buffer_free(&b);
+}
+
+static void file_end_size(uint32_t call, uint64_t size) {
+  struct buffer b = {0};
+  put_field_number(&b, 'e', 0);
+  put_field_number(&b, 'z', size);
+  link_send(REP_END, call, buffer_at(&b), buffer_used(&b));
+  buffer_free(&b);
+}
+
+/* 0, or why this open file is none that a tool may read or replace. */
+static int refusal(int fd, struct stat *s) {
+  struct statfs fs;
+  if (fstat(fd, s) < 0 || fstatfs(fd, &fs) < 0) return errno;
+  if (S_ISDIR(s->st_mode)) return EISDIR;
+  if (!S_ISREG(s->st_mode)) return EINVAL;
+  switch ((unsigned long)fs.f_type) {
+  case PROC_SUPER_MAGIC:
+  case SYSFS_MAGIC:
+  case CGROUP_SUPER_MAGIC:
+  case CGROUP2_SUPER_MAGIC: return EPERM;
+  default: return 0;
+  }
+}
+
+static char *path_of(const struct frame *frame, uint64_t *mode, uint64_t *offset, uint64_t *most) {
+  struct field field;
+  char *path = NULL;
+  for (const unsigned char *at = frame->payload; next_field(&at, frame->end, &field);) {
+    if (field.name == 'p' && path == NULL) path = field_text(&field);
+    else if (field.name == 'm') *mode = field_number(&field);
+    else if (field.name == 'o') *offset = field_number(&field);
+    else if (field.name == 'n') *most = field_number(&field);
+  }
+  return path == NULL ? strdup("") : path;
+}
+
+/* Opened first without reading, so that neither a FIFO nor a device is touched. */
+static int open_to_read(const char *path, struct stat *s, int *fd) {
+  int look = open(path, O_PATH | O_CLOEXEC);
+  if (look < 0) return errno;
+  int error = refusal(look, s);
+  close(look);
+  if (error != 0) return error;
+  *fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (*fd < 0) return errno;
+  error = refusal(*fd, s);
+  if (error != 0) close(*fd);
+  return error;
+}
+
+void file_read_begin(struct file_call *f, const struct frame *frame) {
+  uint64_t ignored, offset = 0, most = MOST_CONTENT;
+  struct stat s;
+  char *path = path_of(frame, &ignored, &offset, &most);
+  int error = open_to_read(path, &s, &f->fd);
+  free(path);
+  if (error == 0) {
+    f->size = (uint64_t)s.st_size;
+    f->left = most;
+    if (lseek(f->fd, (off_t)offset, SEEK_SET) >= 0) return;
+    error = errno;
+    close(f->fd);
+  }
+  file_end(frame->call, error, "read");
+  f->finished = 1;
+}
+
+int file_read_more(struct file_call *f, uint32_t call) {
+  static unsigned char piece[PIECE];
+  if (f->finished) return 0;
+  ssize_t n = read(f->fd, piece, f->left < PIECE ? f->left : PIECE);
+  if (n < 0 && errno == EINTR) return 1;
+  if (n > 0) {
+    link_send(REP_DATA, call, piece, (size_t)n);
+    f->left -= (uint64_t)n;
+    if (f->left > 0) return 1;
+  }
+  if (n < 0) file_end(call, errno, "read");
+  else file_end_size(call, f->size);
+  close(f->fd);
+  f->finished = 1;
+  return 1;
+}
+
+void file_write_begin(struct file_call *f, const struct frame *frame) {
+  uint64_t ignored;
+  f->mode = 0644;
+  f->path = path_of(frame, &f->mode, &ignored, &ignored);
+}
+
+void file_write_more(struct file_call *f, const struct frame *frame) {
+  size_t length = (size_t)(frame->end - frame->payload);
+  if (buffer_used(&f->content) + length > MOST_CONTENT) f->size = EFBIG;
+  else buffer_add(&f->content, frame->payload, length);
+  struct buffer b = {0};
+  put_field_number(&b, 'n', length);
+  link_send(REP_CREDIT, frame->call, buffer_at(&b), buffer_used(&b));
+  buffer_free(&b);
+}
+
+static int write_all(int fd, const struct buffer *b) {
+  for (size_t done = 0; done < buffer_used(b);) {
+    ssize_t n = write(fd, buffer_at(b) + done, buffer_used(b) - done);
+    if (n < 0 && errno != EINTR) return errno;
+    if (n > 0) done += (size_t)n;
+  }
+  return fsync(fd) < 0 && errno != EINVAL && errno != EROFS ? errno : 0;
+}
+
+/* The folders above a new file. */
+static void make_folders(char *path) {
+  for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    *slash = 0;
+    mkdir(path, 0755);
+    *slash = '/';
+  }
+}
+
+/*
+ * All or nothing: the content is whole before the first byte is written, then it is written beside its place and
+ * renamed over it. Nothing is left beside it unless the container is killed within these few system calls.
+ */
+static int replace(const char *path, uint64_t mode, const struct buffer *content) {
+  char temporary[PATH_MAX + 32];
+  struct stat old;
+  if (path[0] != '/') return EINVAL;
+  char *target = realpath(path, NULL);
+  if (target == NULL && errno == ENOENT) {
+    struct stat link;
+    if (lstat(path, &link) == 0) return ELOOP; /* a link to nothing that is here */
+    target = strdup(path);
+    if (target != NULL) make_folders(target);
+  }
+  if (target == NULL) return errno;
+  int error = 0, look = open(target, O_PATH | O_CLOEXEC);
+  if (look >= 0) {
+    error = refusal(look, &old);
+    close(look);
+    mode = old.st_mode & 07777;
+    if (error == 0 && access(target, W_OK) < 0) error = errno;
+  }
+  const char *name = strrchr(target, '/') + 1;
+  snprintf(temporary, sizeof temporary, "%.*s.harness-%d.tmp", (int)(name - target), target, (int)(random() % 1000000000));
+  int fd = error == 0 ? open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+  if (error == 0 && fd < 0) error = errno;
+  if (fd >= 0) {
+    error = write_all(fd, content);
+    if (error == 0 && fchmod(fd, mode & 01777) < 0) error = errno;
+    close(fd);
+    if (error == 0 && rename(temporary, target) < 0) error = errno;
+    if (error != 0) unlink(temporary);
+  }
+  free(target);
+  return error;
+}
+
+void file_write_end(struct file_call *f, uint32_t call) {
+  int error = f->size != 0 ? (int)f->size : replace(f->path, f->mode, &f->content);
+  if (error == 0) file_end_size(call, buffer_used(&f->content));
+  else file_end(call, error, "write");
+  free(f->path);
+  buffer_free(&f->content);
+  f->finished = 1;
+}
+
+static char kind_of(mode_t mode) {
+  return S_ISREG(mode) ? 'f' : S_ISDIR(mode) ? 'd' : S_ISLNK(mode) ? 'l' : 'o';
+}
+
+/* u8 kind | u32 mode | u64 size | u64 seconds of change | u16 length | name */
+static void put_entry(struct buffer *b, const struct stat *s, const char *name) {
+  put_number(b, (unsigned char)kind_of(s->st_mode), 1);
+  put_number(b, s->st_mode & 07777, 4);
+  put_number(b, (uint64_t)s->st_size, 8);
+  put_number(b, (uint64_t)s->st_mtim.tv_sec, 8);
+  put_number(b, strlen(name), 2);
+  buffer_add(b, name, strlen(name));
+}
+
+static void list(const struct frame *frame) {
+  uint64_t ignored, most = 10000;
+  struct buffer b = {0};
+  struct stat s;
+  char *path = path_of(frame, &ignored, &ignored, &most);
+  uint64_t count = 0;
+  DIR *folder = opendir(path);
+  free(path);
+  if (folder == NULL) {
+    file_end(frame->call, errno, "list");
+    return;
+  }
+  for (struct dirent *e; (e = readdir(folder)) != NULL;) {
+    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+    if (count++ < most && fstatat(dirfd(folder), e->d_name, &s, AT_SYMLINK_NOFOLLOW) == 0) put_entry(&b, &s, e->d_name);
+  }
+  closedir(folder);
+  if (buffer_used(&b) > 0) link_send(REP_DATA, frame->call, buffer_at(&b), buffer_used(&b));
+  buffer_free(&b);
+  file_end_size(frame->call, count);
+}
+
+static void stat_one(const struct frame *frame) {
+  uint64_t ignored;
+  struct buffer b = {0};
+  struct stat s;
+  char *path = path_of(frame, &ignored, &ignored, &ignored);
+  int error = lstat(path, &s) < 0 ? errno : 0;
+  if (error == 0) {
+    put_entry(&b, &s, path);
+    link_send(REP_DATA, frame->call, buffer_at(&b), buffer_used(&b));
+    buffer_free(&b);
+  }
+  free(path);
+  file_end(frame->call, error, "stat");
+}
+
+void file_once(const struct frame *frame) {
+  switch (frame->type) {
+  case REQ_HELLO: report(frame); break;
+  case REQ_LIST: list(frame); break;
+  case REQ_STAT: stat_one(frame); break;
+  case REQ_SNAPSHOT: snapshot_take(frame); break;
+  case REQ_CHANGES: snapshot_changes(frame); break;
+  default: file_end(frame->call, ENOSYS, "no such request");
+  }
+}

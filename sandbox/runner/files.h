@@ -1,0 +1,25 @@
+/* Files for the harness's own tools. Links are followed as the commands would follow them; what is not a regular
+ * file, or lies on a file system of the kernel's, is refused: the runner may see more there than a command. */
+#ifndef FILES_H
+#define FILES_H
+#include "buffer.h"
+#include "link.h"
+
+struct file_call {
+  int fd, finished;
+  uint64_t left, size;
+  char *path;
+  uint64_t mode;
+  struct buffer content;
+};
+
+void file_end(uint32_t call, int error, const char *what);
+void file_read_begin(struct file_call *f, const struct frame *frame);
+/* Sends one piece; false when nothing came of it. */
+int file_read_more(struct file_call *f, uint32_t call);
+void file_write_begin(struct file_call *f, const struct frame *frame);
+void file_write_more(struct file_call *f, const struct frame *frame);
+void file_write_end(struct file_call *f, uint32_t call);
+/* HELLO, LIST, STAT, SNAPSHOT and CHANGES: answered at once. */
+void file_once(const struct frame *frame);
+#endif

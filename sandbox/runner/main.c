@@ -1,0 +1,64 @@
+/* PID 1 of a box: one loop over the wire, the commands' streams and the clock. It ends when the harness does. */
+#define _GNU_SOURCE
+#include "calls.h"
+#include "link.h"
+#include "mounts.h"
+#include "spawn.h"
+#include "usage.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static int watch_children(void) {
+  sigset_t children;
+  sigemptyset(&children);
+  sigaddset(&children, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &children, NULL);
+  signal(SIGPIPE, SIG_IGN);
+  return signalfd(-1, &children, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static void drain(int fd) {
+  struct signalfd_siginfo info;
+  while (read(fd, &info, sizeof info) > 0) continue;
+}
+
+int main(void) {
+  static struct pollfd fds[3 + MAX_CALLS * CALL_FDS];
+  struct frame frame;
+  int due;
+  /* It signals all that it may: anywhere but in a box of its own that would be the whole machine. */
+  if (getpid() != 1) return 64;
+  spawn_open();
+  /* No process of the same user can look into this one: memory, environment, descriptors. */
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  struct timespec seed;
+  clock_gettime(CLOCK_REALTIME, &seed);
+  srandom((unsigned)(seed.tv_nsec ^ seed.tv_sec));
+  int children = watch_children();
+  link_open();
+  usage_open();
+  mounts_open();
+  calls_open();
+  for (;;) {
+    fds[0] = (struct pollfd){0, POLLIN, 0};
+    fds[1] = (struct pollfd){children, POLLIN, 0};
+    fds[2] = (struct pollfd){link_waiting() > 0 ? 1 : -1, POLLOUT, 0};
+    int count = calls_watch(fds + 3, &due);
+    if (poll(fds, (nfds_t)(3 + count), due) < 0 && errno != EINTR) return 70;
+    if (fds[1].revents != 0) {
+      drain(children);
+      calls_reap();
+    }
+    int there = fds[0].revents == 0 || link_fill();
+    while (link_next(&frame)) calls_take(&frame);
+    calls_step();
+    if (!link_flush() || !there) return 0;
+  }
+}

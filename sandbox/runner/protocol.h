@@ -1,0 +1,53 @@
+/*
+ * The wire between harness and runner, over the container's stdin and stdout.
+ *
+ * First the harness sends MAGIC and a key of KEY_BYTES. After that both sides send frames:
+ *
+ *   u32 length of what follows | u8 type | u32 call | u64 sequence | payload | tag
+ *
+ * Numbers are little-endian. The tag is the first TAG_BYTES of HMAC-SHA256(key, type..payload). Each side counts
+ * its frames from 0; a frame with another count or tag ends the runner: no command can reach this wire, so whoever
+ * wrote it is not the harness. Payloads are raw bytes, or fields: u8 name | u32 length | bytes, where a number is
+ * eight bytes. The same table stands in src/docker/box/frames.ts.
+ */
+#ifndef PROTOCOL_H
+#define PROTOCOL_H
+
+#define MAGIC "HRN1"
+#define MAGIC_BYTES 4
+#define KEY_BYTES 32
+#define TAG_BYTES 16
+#define HEAD_BYTES 13
+#define MAX_PAYLOAD (1 << 20)
+
+enum request {
+  REQ_HELLO = 0x01,     /* fields: p path to stat (repeated) */
+  REQ_EXEC = 0x02,      /* fields: a word, d folder, e NAME=value (repeated), t ms, h head bytes, l tail bytes, f flags */
+  REQ_STDIN = 0x03,     /* raw: bytes for the call's stdin, or content for WRITE */
+  REQ_STDIN_END = 0x04, /* no payload */
+  REQ_KILL = 0x05,      /* fields: s signal; KILL ends the call with its whole tree */
+  REQ_READ = 0x06,      /* fields: p path, o offset, n most bytes */
+  REQ_WRITE = 0x07,     /* fields: p path, m mode of a new file; then STDIN…, STDIN_END */
+  REQ_LIST = 0x08,      /* fields: p path, n most entries */
+  REQ_STAT = 0x09,      /* fields: p path */
+  REQ_SNAPSHOT = 0x0a,  /* fields: p root, x folder to leave out (repeated), n most entries */
+  REQ_CHANGES = 0x0b,   /* no payload: what differs from the snapshot */
+  REQ_RESIZE = 0x0c,    /* fields: c columns, r rows of the call's terminal */
+};
+
+enum reply {
+  REP_HELLO = 0x81, /* fields: s m n r l h texts of /proc, f dev:ino:mode:path or -:errno:path (repeated) */
+  REP_OUT = 0x82,   /* raw: stdout, up to the head */
+  REP_ERR = 0x83,
+  REP_OUT_TAIL = 0x84, /* raw: the last bytes of stdout, when more came than head and tail together */
+  REP_ERR_TAIL = 0x85,
+  REP_EXIT = 0x86,    /* fields: see calls.c */
+  REP_DATA = 0x87,    /* raw: content of a file, or records of LIST, STAT, CHANGES */
+  REP_END = 0x88,     /* fields: e errno (0 is success), w what was tried, z true size, i incomplete */
+  REP_CREDIT = 0x89,  /* fields: n bytes of stdin that were taken */
+};
+
+#define EXEC_STDIN 1u /* stdin stays open for STDIN frames; else it is empty */
+#define EXEC_TTY 2u   /* stdin, stdout and stderr are a terminal made in the box */
+
+#endif
