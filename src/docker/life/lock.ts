@@ -20,7 +20,7 @@ interface Rival extends files.LockFile {
 }
 
 /** How long to wait for others that have asked and neither won nor lost yet; they take milliseconds. */
-const PATIENCE_MS = 5000;
+const PATIENCE_MS = 2000;
 const POLL_MS = 4;
 
 /**
@@ -116,12 +116,12 @@ function inUse(claim: Claim, { owner, entry }: Rival): HarnessError {
       `${claim.path} may be in use by another run (pid ${owner.pid}): its lock cannot be read`,
       `wait for it to end; harness sandbox ls shows what runs`,
     );
-  const where = entry.claim.path === claim.path ? "" : `, through ${entry.claim.path},`;
+  const where = entry.claim.path === claim.path ? "" : ` in ${entry.claim.path}`;
   // Beside a writer nobody else may be; beside readers only another reader.
   const beside = entry.claim.write ? "" : ", or run beside it: --mode read-only, or --isolation overlay";
   return new HarnessError(
     EXIT.sandbox,
-    `${claim.path} is in use${where} by another run (pid ${owner.pid}, since ${entry.since})`,
+    `${claim.path} is in use by another run${where} (pid ${owner.pid}, since ${entry.since})`,
     `wait for it to end (harness sandbox ls shows it)${beside}`,
   );
 }

@@ -45,8 +45,9 @@ export class SandboxRm extends HarnessCommand {
     const failure = ended.find((one) => one.status === "rejected");
     if (failure !== undefined) throw failure.reason;
     if (ids.length > 0) return;
-    const { failed } = await reap(engine, { uid: uid(), stateDir: placesFrom(process.env).state });
-    for (const { kind, id, reason } of failed) process.stderr.write(`${kind} ${id} is left: ${reason}\n`);
+    const { kept, failed } = await reap(engine, { uid: uid(), stateDir: placesFrom(process.env).state });
+    for (const { kind, id, reason } of [...failed, ...(flags.quiet ? [] : kept)])
+      process.stderr.write(`${kind} ${id} is left: ${reason}\n`);
   }
 }
 
