@@ -1,8 +1,94 @@
+import { type Mode, MODES } from "../core/decision.ts";
+
 /** Every container of a box carries these; it is found again by them and never by its name. */
 export const BOX_LABEL = "dev.harness.box";
 export const UID_LABEL = "dev.harness.uid";
 
-export const ownerLabels = (uid: number): Readonly<Record<string, string>> => ({
+const LABEL = {
+  session: "dev.harness.session",
+  workspace: "dev.harness.workspace",
+  pid: "dev.harness.owner_pid",
+  start: "dev.harness.owner_start",
+  boot: "dev.harness.boot_id",
+  created: "dev.harness.created",
+  mode: "dev.harness.mode",
+  isolation: "dev.harness.isolation",
+} as const;
+
+type Labels = Readonly<Record<string, string>>;
+
+/** One process for all time: a pid returns, but not with the same start and boot. */
+export interface Owner {
+  readonly pid: number;
+  /** When it started, in the system's own count since boot; compared, never calculated with. */
+  readonly start: string;
+  readonly boot: string;
+}
+
+/** What a box says of itself. Its volumes carry the same labels. */
+export interface BoxIdentity {
+  readonly workspace: string;
+  readonly uid: number;
+  readonly owner: Owner;
+  readonly session: string;
+  /** ISO 8601. */
+  readonly created: string;
+  readonly isolation: string;
+  readonly mode: Mode;
+}
+
+/** Read back: what is missing or odd is undefined, and an owner is known whole or not at all. */
+export type BoxRecord = Pick<BoxIdentity, "uid"> & {
+  readonly [key in Exclude<keyof BoxIdentity, "uid">]: BoxIdentity[key] | undefined;
+};
+
+export const ownerLabels = (uid: number, owner?: Owner): Labels => ({
   [BOX_LABEL]: "1",
   [UID_LABEL]: String(uid),
+  ...(owner === undefined
+    ? {}
+    : { [LABEL.pid]: String(owner.pid), [LABEL.start]: owner.start, [LABEL.boot]: owner.boot }),
 });
+
+export const boxLabels = (box: BoxIdentity): Labels => ({
+  ...ownerLabels(box.uid, box.owner),
+  [LABEL.session]: box.session,
+  [LABEL.workspace]: box.workspace,
+  [LABEL.created]: box.created,
+  [LABEL.mode]: box.mode,
+  [LABEL.isolation]: box.isolation,
+});
+
+/** Undefined for what is not ours: without our mark and a user there is nothing to say about it. */
+export function boxOf(labels: Labels | null | undefined): BoxRecord | undefined {
+  const uid = numberIn(labels?.[UID_LABEL]);
+  if (labels?.[BOX_LABEL] !== "1" || uid === undefined) return undefined;
+  const created = labels[LABEL.created];
+  return {
+    uid,
+    owner: ownerIn(labels),
+    session: filled(labels[LABEL.session]),
+    workspace: filled(labels[LABEL.workspace]),
+    created: created !== undefined && !Number.isNaN(Date.parse(created)) ? created : undefined,
+    mode: MODES.find((mode) => mode === labels[LABEL.mode]),
+    isolation: filled(labels[LABEL.isolation]),
+  };
+}
+
+/** An engine's filter that matches every box of one user, and its volumes. */
+export const boxFilter = (uid: number): { label: string[] } => ({
+  label: [`${BOX_LABEL}=1`, `${UID_LABEL}=${uid}`],
+});
+
+function ownerIn(labels: Labels): Owner | undefined {
+  const pid = numberIn(labels[LABEL.pid]);
+  const [start, boot] = [filled(labels[LABEL.start]), filled(labels[LABEL.boot])];
+  return pid === undefined || pid === 0 || start === undefined || boot === undefined
+    ? undefined
+    : { pid, start, boot };
+}
+
+const filled = (text: string | undefined): string | undefined => (text === "" ? undefined : text);
+
+const numberIn = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,10}$/.test(text) ? Number(text) : undefined;

@@ -2,15 +2,17 @@ import { engineFailure, isMissing } from "./failure.ts";
 import type { Engine } from "./engine.ts";
 import { SANDBOX_REPOSITORY } from "./images/inputs.ts";
 import { BASE_REPOSITORY } from "./images/base.ts";
-import { BOX_LABEL, UID_LABEL } from "./labels.ts";
+import { boxFilter } from "./labels.ts";
+import { removeBox } from "./life/boxes.ts";
 
-/** Removes every sandbox container of one user; answers how many there were. */
+/** Removes every sandbox container of one user, and their volumes; answers how many containers there were. */
 export async function removeBoxes(engine: Engine, uid: number): Promise<number> {
-  const label = [`${BOX_LABEL}=1`, `${UID_LABEL}=${uid}`];
-  const boxes = await engine.api.listContainers({ all: true, filters: { label } });
-  await Promise.all(
-    boxes.map(({ Id }) => engine.api.getContainer(Id).remove({ force: true, v: true }).catch(unlessGone)),
-  );
+  const filters = boxFilter(uid);
+  const boxes = await engine.api.listContainers({ all: true, filters });
+  await Promise.all(boxes.map(({ Id }) => removeBox(engine, Id)));
+  const { Volumes } = await engine.api.listVolumes({ filters });
+  // The engine answers null for an empty list.
+  await Promise.all((Volumes ?? []).map(({ Name }) => engine.api.getVolume(Name).remove().catch(unlessGone)));
   return boxes.length;
 }
 

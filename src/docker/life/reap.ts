@@ -1,0 +1,178 @@
+import { unlink } from "node:fs/promises";
+import path from "node:path";
+import type { ContainerInfo, VolumeInspectInfo } from "dockerode";
+import { reasonOf } from "../../core/errors.ts";
+import type { Engine } from "../engine.ts";
+import { engineFailure, isMissing } from "../failure.ts";
+import { boxFilter, type BoxRecord, boxOf, type Owner } from "../labels.ts";
+import { type BoxFolder, boxFolders, removeBoxFolder } from "./folders.ts";
+import { filesIn, locksIn, ownerOf } from "./lock-files.ts";
+import { liveness } from "./owner.ts";
+
+interface Leftover {
+  readonly kind: "container" | "volume" | "folder" | "lock";
+  readonly id: string;
+  readonly reason: string;
+}
+
+export interface Reaped {
+  readonly containers: readonly string[];
+  readonly volumes: readonly string[];
+  readonly folders: readonly string[];
+  readonly locks: readonly string[];
+  /** Of dead runs, left on purpose: changes that were not applied. */
+  readonly kept: readonly Leftover[];
+  /** Could not be removed; the next start tries again. */
+  readonly failed: readonly Leftover[];
+}
+
+export interface ReapRequest {
+  readonly uid: number;
+  readonly stateDir: string;
+}
+
+/** What says nothing of its owner (one command's container) is a leftover once it is older than any such thing gets. */
+const UNOWNED_MS = 3_600_000;
+
+interface Found {
+  readonly id: string;
+  readonly record: BoxRecord;
+  readonly created: number;
+}
+
+/** Removes what dead runs of this user left behind. Throws only when the engine does not answer at all. */
+export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Promise<Reaped> {
+  const failed: Leftover[] = [];
+  const [boxes, volumes] = await list(engine, uid);
+  const isDead = judge();
+  const each = async (
+    kind: Leftover["kind"],
+    things: readonly { readonly id: string; readonly remove: () => Promise<unknown> }[],
+  ): Promise<readonly string[]> => {
+    const gone = things.map(async ({ id, remove }) => {
+      try {
+        await remove();
+        return [id];
+      } catch (thrown) {
+        // Another start may be removing the same things.
+        if (!isMissing(thrown)) failed.push({ kind, id, reason: reasonOf(thrown) });
+        return [];
+      }
+    });
+    return (await Promise.all(gone)).flat();
+  };
+
+  const doomed = await where(boxes, isDead);
+  const containers = await each(
+    "container",
+    doomed.map(({ id }) => ({
+      id,
+      remove: () => engine.api.getContainer(id).remove({ force: true, v: true }),
+    })),
+  );
+  const stuck = new Set(failed.map(({ id }) => id));
+  const living = namesOf(boxes.filter((box) => !doomed.includes(box) || stuck.has(box.id)));
+  const boxless = volumes.filter(({ record }) => !living.has(record.session ?? ""));
+  const orphans = await where(boxless, isDead);
+  const left = (await where((await folders(stateDir, failed)).map(asFound), isDead)).filter(
+    ({ folder }) => !living.has(folder.id),
+  );
+  return {
+    containers,
+    volumes: await each(
+      "volume",
+      orphans.map(({ id }) => ({ id, remove: () => engine.api.getVolume(id).remove() })),
+    ),
+    folders: await each(
+      "folder",
+      left.flatMap(({ id, folder }) =>
+        folder.kept === undefined ? [{ id, remove: () => removeBoxFolder(folder) }] : [],
+      ),
+    ),
+    locks: await each("lock", await staleLocks(stateDir, failed)),
+    kept: left.flatMap(({ id, folder: { kept } }) =>
+      kept === undefined ? [] : [{ kind: "folder", id, reason: kept }],
+    ),
+    failed,
+  };
+}
+
+async function list(engine: Engine, uid: number): Promise<readonly [readonly Found[], readonly Found[]]> {
+  const filters = boxFilter(uid);
+  const [boxes, volumes] = await Promise.all([
+    engine.api.listContainers({ all: true, filters }),
+    engine.api.listVolumes({ filters }),
+  ]).catch((thrown: unknown) => {
+    throw engineFailure("looking for what earlier runs left", thrown);
+  });
+  const own = ({ record }: Found): boolean => record.uid === uid;
+  // The engine answers null for an empty list.
+  return [boxes.flatMap(foundBox).filter(own), (volumes.Volumes ?? []).flatMap(foundVolume).filter(own)];
+}
+
+function foundBox({ Id, Labels, Created }: ContainerInfo): readonly Found[] {
+  const record = boxOf(Labels);
+  return record === undefined ? [] : [{ id: Id, record, created: Created * 1000 }];
+}
+
+function foundVolume(volume: VolumeInspectInfo & { readonly CreatedAt?: string }): readonly Found[] {
+  const record = boxOf(volume.Labels);
+  return record === undefined
+    ? []
+    : [{ id: volume.Name, record, created: Date.parse(volume.CreatedAt ?? "") }];
+}
+
+const asFound = (
+  folder: BoxFolder,
+): { id: string; record: Pick<BoxRecord, "owner">; created: number; folder: BoxFolder } => ({
+  id: path.basename(folder.path),
+  record: { owner: folder.owner },
+  created: folder.changed,
+  folder,
+});
+
+type Judge = (owner: Owner | undefined, created: number) => Promise<boolean>;
+
+function judge(): Judge {
+  const alive = liveness();
+  return async (owner, created) =>
+    owner === undefined ? Date.now() - created > UNOWNED_MS : !(await alive(owner));
+}
+
+async function where<T extends { readonly record: Pick<BoxRecord, "owner">; readonly created: number }>(
+  things: readonly T[],
+  isDead: Judge,
+): Promise<readonly T[]> {
+  const dead = await Promise.all(things.map(({ record, created }) => isDead(record.owner, created)));
+  return things.filter((_, index) => dead[index]);
+}
+
+/** The names by which folders and volumes belong to these boxes. */
+const namesOf = (boxes: readonly Found[]): ReadonlySet<string> =>
+  new Set(boxes.flatMap(({ id, record }) => [id, id.slice(0, 12), record.session ?? id]));
+
+async function folders(stateDir: string, failed: Leftover[]): Promise<readonly BoxFolder[]> {
+  return boxFolders(stateDir).catch((thrown: unknown) => {
+    failed.push({ kind: "folder", id: path.join(stateDir, "boxes"), reason: reasonOf(thrown) });
+    return [];
+  });
+}
+
+async function staleLocks(
+  stateDir: string,
+  failed: Leftover[],
+): Promise<readonly { readonly id: string; readonly remove: () => Promise<void> }[]> {
+  const folder = locksIn(stateDir);
+  const alive = liveness();
+  const files = await filesIn(folder).catch((thrown: unknown) => {
+    failed.push({ kind: "lock", id: folder, reason: reasonOf(thrown) });
+    return [];
+  });
+  const stale = files.map(async (file) => {
+    const owner = ownerOf(file)?.owner;
+    return owner === undefined || (await alive(owner))
+      ? []
+      : [{ id: file, remove: () => unlink(path.join(folder, file)) }];
+  });
+  return (await Promise.all(stale)).flat();
+}

@@ -1,0 +1,64 @@
+import { styleText } from "node:util";
+import { formatSize } from "../../core/bounds.ts";
+
+interface BoxLine {
+  readonly id: string;
+  readonly workspace: string | null;
+  readonly mode: string | null;
+  readonly isolation: string | null;
+  readonly owner: { readonly pid: number; readonly alive: boolean } | null;
+  readonly created: string;
+  readonly state: string;
+}
+
+interface Seen {
+  readonly now: number;
+  /** Bytes in use by id, where known. */
+  readonly memory: ReadonlyMap<string, number>;
+}
+
+const HEAD = ["ID", "MODE", "ISOLATION", "STATE", "AGE", "MEMORY", "OWNER", "WORKSPACE"];
+
+/** One line a box. The workspace comes last: it is the only column without a length of its own. */
+export function boxTable(boxes: readonly BoxLine[], seen: Seen, stream: NodeJS.WriteStream): string {
+  const rows = [HEAD, ...boxes.map((box) => cells(box, seen))];
+  const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+  return lines.map((line, index) => `${index === 0 ? styleText("bold", line, { stream }) : line}\n`).join("");
+}
+
+const cells = (box: BoxLine, { now, memory }: Seen): readonly string[] => [
+  box.id.slice(0, 12),
+  box.mode ?? "-",
+  oneLine(box.isolation ?? "-"),
+  box.state,
+  ageOf(now - Date.parse(box.created)),
+  memory.has(box.id) ? formatSize(memory.get(box.id) ?? 0) : "-",
+  ownerCell(box.owner),
+  oneLine(box.workspace ?? "-"),
+];
+
+function ownerCell(owner: BoxLine["owner"]): string {
+  if (owner === null) return "-";
+  return owner.alive ? String(owner.pid) : `${owner.pid} (gone)`;
+}
+
+/** In the largest unit that fits; a clock that was set back makes nothing younger than now. */
+export function ageOf(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} days`;
+}
+
+/** A folder may be called anything, terminal commands and marks that turn the text around included. */
+const oneLine = (text: string): string =>
+  text.replaceAll(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (mark) => `\\u{${mark.codePointAt(0)?.toString(16) ?? ""}}`,
+  );

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Engine } from "../../../src/docker/engine.ts";
+import { boxLabels, type Owner, ownerLabels } from "../../../src/docker/labels.ts";
+import { thisProcess } from "../../../src/docker/life/owner.ts";
+import { reap } from "../../../src/docker/life/reap.ts";
+import { scratch } from "../../fixtures/scratch.ts";
+
+const skip = process.platform !== "linux" && "reads /proc";
+const UID = 64_323;
+
+const labels = (session: string, owner: Owner): Readonly<Record<string, string>> =>
+  boxLabels({
+    uid: UID,
+    owner,
+    session,
+    workspace: "/work",
+    created: "2026-11-21T10:00:00.000Z",
+    isolation: "overlay",
+    mode: "workspace-write",
+  });
+
+const refusal = (statusCode: number, message: string): Error =>
+  Object.assign(new Error(message), { statusCode });
+
+interface Thing {
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Seconds ago. */
+  readonly age?: number;
+  readonly refuses?: Error;
+}
+
+/** An engine of things that go or refuse to; it writes down what it is asked. */
+function fakeEngine(boxes: readonly Thing[], volumes: readonly Thing[]): { engine: Engine; asked: string[] } {
+  const asked: string[] = [];
+  const madeAt = ({ age = 0 }: Thing): number => Date.now() / 1000 - age;
+  const remover = (things: readonly Thing[], id: string): object => ({
+    remove: () => {
+      asked.push(id);
+      const refuses = things.find((thing) => thing.id === id)?.refuses;
+      return refuses === undefined ? Promise.resolve() : Promise.reject(refuses);
+    },
+  });
+  const api = {
+    listContainers: ({ filters }: { filters: { label: string[] } }) => {
+      asked.push(`containers ${filters.label.join(" ")}`);
+      return Promise.resolve(boxes.map((box) => ({ Id: box.id, Labels: box.labels, Created: madeAt(box) })));
+    },
+    listVolumes: () => {
+      asked.push("volumes");
+      const list = volumes.map((volume) => ({
+        Name: volume.id,
+        Labels: volume.labels,
+        CreatedAt: new Date(madeAt(volume) * 1000).toISOString(),
+      }));
+      return Promise.resolve({ Volumes: list });
+    },
+    getContainer: (id: string) => remover(boxes, id),
+    getVolume: (id: string) => remover(volumes, id),
+  };
+  return { engine: { api } as unknown as Engine, asked };
+}
+
+const reaped = async (boxes: readonly Thing[], volumes: readonly Thing[] = []): Promise<unknown> => {
+  await using place = await scratch();
+  const { engine } = fakeEngine(boxes, volumes);
+  const { containers, volumes: gone, failed } = await reap(engine, { uid: UID, stateDir: place.path });
+  return { containers, volumes: gone, failed: failed.map(({ id, reason }) => `${id}: ${reason}`) };
+};
+
+const dead: Owner = { pid: 1, start: "1", boot: "an-earlier-boot" };
+
+test("one look at containers and one at volumes, by label, and nothing more", { skip }, async () => {
+  await using place = await scratch();
+  const own = await thisProcess();
+  const living = { id: "a", labels: labels("s", own) };
+  const { engine, asked } = fakeEngine([living], [{ id: "v", labels: labels("s", own) }]);
+  await reap(engine, { uid: UID, stateDir: place.path });
+  assert.deepEqual(asked, [`containers dev.harness.box=1 dev.harness.uid=${UID}`, "volumes"]);
+});
+
+test(
+  "one that is gone meanwhile is no failure; any other refusal is told, and the rest goes",
+  { skip },
+  async () => {
+    const boxes = [
+      { id: "gone", labels: labels("1", dead), refuses: refusal(404, "no such container") },
+      { id: "going", labels: labels("2", dead), refuses: refusal(409, "removal is already in progress") },
+      { id: "stuck", labels: labels("3", dead), refuses: refusal(500, "device is busy") },
+      { id: "free", labels: labels("4", dead) },
+    ];
+    const volumes = ["1", "2", "3", "4"].map((session) => ({
+      id: `v${session}`,
+      labels: labels(session, dead),
+    }));
+    assert.deepEqual(await reaped(boxes, volumes), {
+      containers: ["free"],
+      volumes: ["v1", "v4"],
+      failed: ["going: removal is already in progress", "stuck: device is busy"],
+    });
+  },
+);
+
+test("an engine that does not filter makes nobody else's things ours", { skip }, async () => {
+  const foreign = { ...labels("1", dead), "dev.harness.uid": "1" };
+  const things = [
+    { id: "x", labels: foreign },
+    { id: "y", labels: {} },
+  ];
+  assert.deepEqual(await reaped(things, things), { containers: [], volumes: [], failed: [] });
+});
+
+test("what does not say whose it is goes only when it is old", { skip }, async () => {
+  const unowned = ownerLabels(UID);
+  const things = [
+    { id: "young", labels: unowned, age: 600 },
+    { id: "old", labels: unowned, age: 7200 },
+  ];
+  assert.deepEqual(await reaped(things, things), { containers: ["old"], volumes: ["old"], failed: [] });
+});
