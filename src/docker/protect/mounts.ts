@@ -54,7 +54,11 @@ export function arrange(root: string, paths: Iterable<string>, limit = MOUNTS): 
 }
 
 /** The smallest folder that saves enough mounts, else the one that saves most. */
-function bestToClose(pinned: readonly string[], mounts: readonly string[], excess: number): string | undefined {
+function bestToClose(
+  pinned: readonly string[],
+  mounts: readonly string[],
+  excess: number,
+): string | undefined {
   const counts = new Map(pinned.map((folder) => [folder, 0]));
   for (const mount of mounts)
     for (const up of ancestors(mount)) {

@@ -65,9 +65,19 @@ export const PROTECTED: readonly ProtectedName[] = [
 /** Folders full of other people's code, never opened as projects: in them only git repositories count. */
 export const isDependencies = (name: string): boolean => DEPENDENCIES.has(name.toLowerCase());
 
-const DEPENDENCIES = new Set(["node_modules", "bower_components", ".venv", "venv", "site-packages", ".tox", ".yarn"]);
+const DEPENDENCIES = new Set([
+  "node_modules",
+  "bower_components",
+  ".venv",
+  "venv",
+  "site-packages",
+  ".tox",
+  ".yarn",
+]);
 
-const EXACT = new Map(PROTECTED.filter(({ name }) => !name.includes("*")).map((entry) => [entry.name, entry]));
+const EXACT = new Map(
+  PROTECTED.filter(({ name }) => !name.includes("*")).map((entry) => [entry.name, entry]),
+);
 const PATTERNS = PROTECTED.filter(({ name }) => name.includes("*")).map((entry) => ({
   entry,
   fits: entry.name.startsWith("*")
@@ -93,5 +103,7 @@ export function fold(name: string): string {
     : name.replace(IGNORED, "").normalize("NFKC").toUpperCase().toLowerCase();
   if (plain === "git~1") return ".git";
   // Windows drops dots and spaces at the end, and `::$INDEX_ALLOCATION` names the folder itself.
-  return /[. :]/.test(plain.slice(1)) ? plain.replace(/::\$index_allocation$/, "").replace(/[. ]+$/, "") : plain;
+  return /[. :]/.test(plain.slice(1))
+    ? plain.replace(/::\$index_allocation$/, "").replace(/[. ]+$/, "")
+    : plain;
 }

@@ -49,10 +49,12 @@ export async function walk(root: string, bounds: Bounds = BOUNDS): Promise<Walke
     }
     const hits = read.filter(({ name }) => isProtected(name, folder, folder.path === top));
     found.push(...hits.map(({ name }) => `${folder.path}/${name}`));
-    return read.filter((entry) => entry.directory && !hits.includes(entry)).map(({ name }) => ({
-      path: `${folder.path}/${name}`,
-      inDependencies: folder.inDependencies || isDependencies(name),
-    }));
+    return read
+      .filter((entry) => entry.directory && !hits.includes(entry))
+      .map(({ name }) => ({
+        path: `${folder.path}/${name}`,
+        inDependencies: folder.inDependencies || isDependencies(name),
+      }));
   };
 
   let unread = 0;
@@ -151,7 +153,8 @@ export async function isBare(folder: string): Promise<boolean> {
 
 const bytes = (file: string): string => Buffer.from(file, "utf8").toString("latin1");
 
-const printable = (file: string): string => JSON.stringify(Buffer.from(file, "latin1").toString("utf8")).slice(1, -1);
+const printable = (file: string): string =>
+  JSON.stringify(Buffer.from(file, "latin1").toString("utf8")).slice(1, -1);
 
 /** The engine takes paths as text: one that is not UTF-8 cannot be mounted, so it cannot be protected. */
 function asPath(file: string): string {
