@@ -35,39 +35,49 @@ const sectionName = (header: RegExpExecArray): string => {
   return sub === undefined ? name.toLowerCase() : `${name.toLowerCase()}.${sub.replace(/\\(.)/g, "$1")}`;
 };
 
-const ESCAPES: Readonly<Record<string, string>> = { n: "\n", t: "\t", b: "\b", "\\": "\\", '"': '"' };
+interface ReadValue {
+  readonly value: string;
+  readonly rest: string;
+}
 
 /** The value after a name: quotes, escapes, continued lines and comments as git reads them. */
-function readValue(text: string): { readonly value: string; readonly rest: string } | undefined {
-  if (!text.startsWith("=")) {
-    const end = /^[ \t\r]*(?:[#;][^\n]*)?(?:\n|$)/.exec(text);
-    return end === null ? undefined : { value: "true", rest: text.slice(end[0].length) };
-  }
+function readValue(text: string): ReadValue | undefined {
+  if (text.startsWith("=")) return readText(text.replace(/^=[ \t]*/, ""));
+  const end = /^[ \t\r]*(?:[#;][^\n]*)?(?:\n|$)/.exec(text);
+  return end === null ? undefined : { value: "true", rest: text.slice(end[0].length) };
+}
+
+const ESCAPES = new Map([
+  ["\\n", "\n"],
+  ["\\t", "\t"],
+  ["\\b", "\b"],
+  ["\\\\", "\\"],
+  ['\\"', '"'],
+  ["\\\n", ""],
+  ["\\\r\n", ""],
+]);
+
+const PIECE = /\\\r\n|\\[^]|"|\n|[#;][^\n"\\]*|[^"\\\n#;]+/y;
+
+function readText(text: string): ReadValue | undefined {
+  const piece = new RegExp(PIECE);
   let value = "";
   let kept = 0;
   let quoted = false;
-  let at = /^=[ \t]*/.exec(text)?.[0].length ?? 1;
-  for (; at < text.length; at++) {
-    const char = text.charAt(at);
-    if (char === "\n" || (char === "\r" && text.charAt(at + 1) === "\n")) break;
-    if (char === "\\") {
-      at += text.startsWith("\r\n", at + 1) ? 2 : 1;
-      const next = text.charAt(at);
-      if (next === "\n") continue;
-      const escaped = ESCAPES[next];
-      if (escaped === undefined) return undefined;
-      value += escaped;
-      kept = value.length;
-    } else if (char === '"') {
-      quoted = !quoted;
-      kept = value.length;
-    } else if (!quoted && (char === "#" || char === ";")) {
-      while (at < text.length && text.charAt(at) !== "\n") at++;
-      break;
-    } else {
-      value += char;
-      if (quoted || !/\s/.test(char)) kept = value.length;
+  while (piece.lastIndex < text.length) {
+    const at = piece.lastIndex;
+    const found = piece.exec(text)?.[0];
+    if (found === undefined) return undefined;
+    if (found === "\n" || (!quoted && /^[#;]/.test(found))) {
+      const end = text.indexOf("\n", at);
+      return quoted ? undefined : { value: value.slice(0, kept), rest: end < 0 ? "" : text.slice(end) };
     }
+    const meant = found.startsWith("\\") ? ESCAPES.get(found) : found === '"' ? "" : found;
+    if (meant === undefined) return undefined;
+    if (found === '"') quoted = !quoted;
+    value += meant;
+    if (quoted || meant !== found) kept = value.length;
+    else kept = Math.max(kept, value.trimEnd().length);
   }
-  return quoted ? undefined : { value: value.slice(0, kept), rest: text.slice(at) };
+  return quoted ? undefined : { value: value.slice(0, kept), rest: "" };
 }

@@ -28,58 +28,74 @@ const LANES = 4;
  * Paths are handled as bytes (one character a byte), because a name need not be UTF-8.
  */
 export async function walk(root: string, bounds: Bounds = BOUNDS): Promise<Walked> {
-  const top = bytes(root);
-  let level: readonly Folder[] = [{ path: top, inDependencies: false }];
-  let dependencies: Folder[] = [];
   const found: string[] = [];
   const warnings: string[] = [];
   const until = performance.now() + bounds.ms;
-  let entries = 0;
-
-  const visit = async (folder: Folder): Promise<readonly Folder[]> => {
-    const read = await list(folder.path, bounds.entries);
-    if (typeof read === "string") {
-      if (read !== "ENOENT") warnings.push(`${printable(folder.path)} could not be searched: ${read}`);
-      return [];
-    }
-    entries += read.length;
-    if (folder.path !== top && isGitLayout(read)) {
-      found.push(folder.path);
-      return [];
-    }
-    const hits = read.filter(({ name }) => isProtected(name, folder, folder.path === top));
-    found.push(...hits.map(({ name }) => `${folder.path}/${name}`));
-    return read
-      .filter((entry) => entry.directory && !hits.includes(entry))
-      .map(({ name }) => ({
-        path: `${folder.path}/${name}`,
-        inDependencies: folder.inDependencies || isDependencies(name),
-      }));
+  let queues: Queues = {
+    level: [{ path: bytes(root), atTop: true, inDependencies: false }],
+    dependencies: [],
   };
-
-  let unread = 0;
-  while (level.length > 0) {
-    let at = 0;
+  let entries = 0;
+  const spent = (): boolean => entries >= bounds.entries || performance.now() >= until;
+  while (queues.level.length > 0 && !spent()) {
     const below: Folder[] = [];
-    for (; at < level.length && entries < bounds.entries && performance.now() < until; at += LANES)
-      for (const folders of await Promise.all(level.slice(at, at + LANES).map(visit)))
-        for (const folder of folders) (folder.inDependencies ? dependencies : below).push(folder);
-    unread = Math.max(0, level.length - at);
-    if (unread > 0 || entries >= bounds.entries) {
-      unread += below.length + dependencies.length;
-      break;
+    for (let at = 0; at < queues.level.length && !spent(); at += LANES) {
+      const lanes = queues.level.slice(at, at + LANES);
+      for (const seen of await Promise.all(lanes.map((folder) => search(folder, bounds.entries)))) {
+        entries += seen.entries;
+        found.push(...seen.found);
+        warnings.push(...seen.warnings);
+        for (const folder of seen.below) below.push(folder);
+      }
     }
-    level = below;
-    if (level.length === 0) [level, dependencies] = [dependencies, []];
+    queues = nextLevel(queues.dependencies, below);
   }
-  const complete = entries < bounds.entries && unread === 0;
+  const complete = !spent();
   if (!complete)
-    warnings.push(`${root} was not searched to its end: ${entries} entries read, ${unread} folders left out`);
+    warnings.push(`${root} was not searched to its end: a bound was reached after ${entries} entries`);
   return { found: found.map(asPath), complete, warnings };
+}
+
+interface Queues {
+  readonly level: readonly Folder[];
+  readonly dependencies: readonly Folder[];
+}
+
+function nextLevel(waiting: readonly Folder[], below: readonly Folder[]): Queues {
+  const level = below.filter(({ inDependencies }) => !inDependencies);
+  const dependencies = [...waiting, ...below.filter(({ inDependencies }) => inDependencies)];
+  return level.length > 0 ? { level, dependencies } : { level: dependencies, dependencies: [] };
+}
+
+interface Seen {
+  readonly entries: number;
+  readonly found: readonly string[];
+  readonly below: readonly Folder[];
+  readonly warnings: readonly string[];
+}
+
+async function search(folder: Folder, limit: number): Promise<Seen> {
+  const read = await list(folder.path, limit);
+  if (typeof read === "string") {
+    const warnings = read === "ENOENT" ? [] : [`${printable(folder.path)} could not be searched: ${read}`];
+    return { entries: 0, found: [], below: [], warnings };
+  }
+  const entries = read.length;
+  if (!folder.atTop && isGitLayout(read)) return { entries, found: [folder.path], below: [], warnings: [] };
+  const found: string[] = [];
+  const below: Folder[] = [];
+  for (const { name, directory } of read) {
+    const file = `${folder.path}/${name}`;
+    if (isProtected(name, folder)) found.push(file);
+    else if (directory)
+      below.push({ path: file, atTop: false, inDependencies: folder.inDependencies || isDependencies(name) });
+  }
+  return { entries, found, below, warnings: [] };
 }
 
 interface Folder {
   readonly path: string;
+  readonly atTop: boolean;
   readonly inDependencies: boolean;
 }
 
@@ -89,7 +105,7 @@ interface Entry {
   readonly link: boolean;
 }
 
-function isProtected(name: string, { inDependencies }: Folder, atTop: boolean): boolean {
+function isProtected(name: string, { atTop, inDependencies }: Folder): boolean {
   const text = ASCII.test(name) ? name : Buffer.from(name, "latin1").toString("utf8");
   return inDependencies ? fold(text) === ".git" : protectedName(text, atTop) !== undefined;
 }
