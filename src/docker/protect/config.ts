@@ -64,20 +64,25 @@ function readText(text: string): ReadValue | undefined {
   let value = "";
   let kept = 0;
   let quoted = false;
-  while (piece.lastIndex < text.length) {
-    const at = piece.lastIndex;
+  for (let at = 0; at < text.length; at = piece.lastIndex) {
     const found = piece.exec(text)?.[0];
-    if (found === undefined) return undefined;
-    if (found === "\n" || (!quoted && /^[#;]/.test(found))) {
-      const end = text.indexOf("\n", at);
-      return quoted ? undefined : { value: value.slice(0, kept), rest: end < 0 ? "" : text.slice(end) };
-    }
-    const meant = found.startsWith("\\") ? ESCAPES.get(found) : found === '"' ? "" : found;
+    const meant = meaning(found, quoted);
     if (meant === undefined) return undefined;
+    if (meant === END) return { value: value.slice(0, kept), rest: text.slice(at).replace(/^[^\n]+/, "") };
     if (found === '"') quoted = !quoted;
     value += meant;
-    if (quoted || meant !== found) kept = value.length;
-    else kept = Math.max(kept, value.trimEnd().length);
+    kept = quoted || meant !== found ? value.length : Math.max(kept, value.trimEnd().length);
   }
   return quoted ? undefined : { value: value.slice(0, kept), rest: "" };
+}
+
+const END = Symbol("end of the value");
+
+/** What a piece adds to the value; undefined where git would stop with an error. */
+function meaning(piece: string | undefined, quoted: boolean): string | typeof END | undefined {
+  if (piece === undefined) return undefined;
+  if (piece === "\n") return quoted ? undefined : END;
+  if (/^[#;]/.test(piece)) return quoted ? piece : END;
+  if (piece.startsWith("\\")) return ESCAPES.get(piece);
+  return piece === '"' ? "" : piece;
 }

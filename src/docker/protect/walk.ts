@@ -43,7 +43,7 @@ export async function walk(root: string, bounds: Bounds = BOUNDS): Promise<Walke
       const lanes = queues.level.slice(at, at + LANES);
       for (const seen of await Promise.all(lanes.map((folder) => search(folder, bounds.entries)))) {
         entries += seen.entries;
-        found.push(...seen.found);
+        for (const file of seen.found) found.push(file);
         warnings.push(...seen.warnings);
         for (const folder of seen.below) below.push(folder);
       }
