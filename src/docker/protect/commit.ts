@@ -140,9 +140,11 @@ const FROZEN = [
   "objects/info",
 ];
 
+const readOnly = (file: string): CommitMount => ({ path: file, writable: false, optional: true });
+
+const writable = (file: string): CommitMount => ({ path: file, writable: true, optional: false });
+
 function commitMounts({ workspace, gitDir, commonDir }: CommitTarget): readonly CommitMount[] {
-  const readOnly = (file: string): CommitMount => ({ path: file, writable: false, optional: true });
-  const writable = (file: string): CommitMount => ({ path: file, writable: true, optional: false });
   const frozen = (folder: string): readonly CommitMount[] =>
     FROZEN.map((name) => readOnly(path.join(folder, name)));
   const shared = [writable(commonDir), ...frozen(commonDir)];

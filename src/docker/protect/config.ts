@@ -7,7 +7,8 @@ export interface ConfigEntry {
 /** A reading that git itself would refuse ends in `undefined`. Nothing is included, expanded or run. */
 export function parseGitConfig(text: string): readonly ConfigEntry[] | undefined {
   const entries: ConfigEntry[] = [];
-  let section: string | undefined;
+  // Git accepts a name before the first section; it means nothing.
+  let section = "";
   let rest = text.replace(/^\ufeff/, "");
   for (;;) {
     rest = rest.replace(/^(?:\s|[#;][^\n]*)+/, "");
@@ -15,15 +16,15 @@ export function parseGitConfig(text: string): readonly ConfigEntry[] | undefined
     if (rest.startsWith("[")) {
       const header = HEADER.exec(rest);
       if (header === null) return undefined;
-      section = sectionName(header);
+      section = `${sectionName(header)}.`;
       rest = rest.slice(header[0].length);
       continue;
     }
     const name = /^([a-z][a-z0-9-]*)[ \t]*/i.exec(rest);
-    if (name === null || section === undefined) return undefined;
+    if (name === null) return undefined;
     const read = readValue(rest.slice(name[0].length));
     if (read === undefined) return undefined;
-    entries.push({ key: `${section}.${(name[1] ?? "").toLowerCase()}`, value: read.value });
+    entries.push({ key: `${section}${(name[1] ?? "").toLowerCase()}`, value: read.value });
     rest = read.rest;
   }
 }

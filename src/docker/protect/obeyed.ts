@@ -1,4 +1,4 @@
-import { readdir, readlink } from "node:fs/promises";
+import { readdir, readlink, realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import { type ConfigEntry, parseGitConfig } from "./config.ts";
@@ -88,11 +88,14 @@ const add = (file: string, { root, paths }: Finding): void => void (within(root,
 const DEEPEST_INCLUDE = 10;
 
 async function readConfig(file: string, finding: Finding, depth: number): Promise<void> {
-  const text = await readSmall(file);
-  if (text === undefined) return;
-  const entries = parseGitConfig(text);
-  if (entries === undefined) finding.warnings.push(`${file} could not be read as git configuration`);
-  for (const entry of entries ?? []) {
+  const real = await realpath(file).catch(() => undefined);
+  if (real === undefined) return;
+  if (real !== file && within(finding.root, real)) throw refuse(file, `is reached through a link, ${real}`);
+  const text = await readSmall(real);
+  const entries = text === undefined ? undefined : parseGitConfig(text);
+  // Git might read it all the same, and then nobody has looked at what it names.
+  if (entries === undefined) throw refuse(file, "could not be read as git configuration");
+  for (const entry of entries) {
     const { worktree } = finding.repository;
     if (INCLUDES.test(entry.key)) {
       const included = expand(path.dirname(file), entry.value);
