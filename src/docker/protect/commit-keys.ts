@@ -104,7 +104,8 @@ export const GIT_OFF: readonly string[] = [
   "protocol.allow=never",
   "interactive.diffFilter=",
   "submodule.recurse=false",
-  "diff.ignoreSubmodules=all",
+  // A new commit of a submodule counts; git is not started in it to see whether it is dirty.
+  "diff.ignoreSubmodules=dirty",
   "safe.bareRepository=explicit",
   // Without git-lfs the file itself would be committed instead of its pointer; so it fails, and says why.
   "filter.lfs.required=true",

@@ -144,9 +144,10 @@ const readOnly = (file: string): CommitMount => ({ path: file, writable: false, 
 
 const writable = (file: string): CommitMount => ({ path: file, writable: true, optional: false });
 
+const frozen = (folder: string): readonly CommitMount[] =>
+  FROZEN.map((name) => readOnly(path.join(folder, name)));
+
 function commitMounts({ workspace, gitDir, commonDir }: CommitTarget): readonly CommitMount[] {
-  const frozen = (folder: string): readonly CommitMount[] =>
-    FROZEN.map((name) => readOnly(path.join(folder, name)));
   const shared = [writable(commonDir), ...frozen(commonDir)];
   const own = gitDir === commonDir ? [] : [writable(gitDir), ...frozen(gitDir)];
   return [

@@ -80,7 +80,7 @@ for (const args of [
   ["commit", "--message", "-S", "--amend"],
   ["commit", "--message=a\nb", "file"],
 ])
-  test(`git ${args.join(" ")} is taken, after all that is off`, () => {
+  test(`git ${JSON.stringify(args)} is taken, after all that is off`, () => {
     const argv = gitArgv(args);
     assert.deepEqual(argv.slice(-args.length), args);
     assert.ok(argv.indexOf("core.hooksPath=/dev/null") < argv.indexOf(args[0] ?? ""));
@@ -103,9 +103,10 @@ for (const args of [
     assert.equal((await refusalOf(() => gitArgv(args)))[0], 4);
   });
 
+const plan = (config: string): Promise<readonly [number, string]> =>
+  refusalOf(() => commitPlan({ ...target, config: [config] }, ["add", "."]));
+
 test("a configuration that runs programs, or cannot be read, is refused by name", async () => {
-  const plan = (config: string): Promise<readonly [number, string]> =>
-    refusalOf(() => commitPlan({ ...target, config: [config] }, ["add", "."]));
   assert.match((await plan("[alias]\n x = !y\n"))[1], /holds alias\.x$/);
   assert.match((await plan("[alias\n"))[1], /could not be read/);
 });

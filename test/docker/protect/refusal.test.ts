@@ -56,8 +56,9 @@ const MESSAGES: readonly (readonly [string, ...string[]])[] = [
 for (const [message, ...paths] of MESSAGES)
   test(message, () => assert.deepEqual(blockedPaths(`begun\n${message}\nrest`, "/w", protection), paths));
 
+const line = (name: string): string => `touch: cannot touch '.git/${name}': Read-only file system\n`;
+
 test("each path once, in the order of the messages; a flood is bounded", () => {
-  const line = (name: string): string => `touch: cannot touch '.git/${name}': Read-only file system\n`;
   assert.deepEqual(blockedPaths(line("b") + line("a") + line("b"), "/w", protection), [
     "/w/.git/b",
     "/w/.git/a",

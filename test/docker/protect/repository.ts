@@ -2,7 +2,13 @@ import { execFileSync } from "node:child_process";
 
 /** Runs the real git, apart from every configuration of this machine. */
 export function git(cwd: string, ...args: readonly string[]): string {
-  const set = ["user.name=t", "user.email=t@t", "protocol.file.allow=always", "init.defaultBranch=main"];
+  const set = [
+    "user.name=t",
+    "user.email=t@t",
+    "protocol.file.allow=always",
+    "init.defaultBranch=main",
+    "safe.directory=*",
+  ];
   return execFileSync("git", [...set.flatMap((one) => ["-c", one]), ...args], {
     cwd,
     encoding: "utf8",
