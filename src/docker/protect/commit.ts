@@ -18,7 +18,7 @@ export interface CommitTarget {
   readonly identity: { readonly name: string; readonly email: string };
 }
 
-export interface CommitMount {
+interface CommitMount {
   readonly path: string;
   readonly writable: boolean;
   /** Left out when nothing is there: git does not make it for a commit. */

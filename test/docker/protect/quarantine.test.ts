@@ -19,7 +19,7 @@ import { quarantine } from "../../../src/docker/protect/quarantine.ts";
 import { findProtected } from "../../../src/docker/protect/scan.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { git, repository } from "./repository.ts";
+import { git, mkfifo, repository } from "./repository.ts";
 
 test("nothing new is nothing planted, and moves nothing", async () => {
   await using home = await scratch({ "w/.envrc": "", "w/src/a.ts": "" });
@@ -88,7 +88,7 @@ test("the search at the end finds new nested and bare repositories, and none tha
 
 test("a FIFO is removed", async () => {
   await using home = await scratch({ "w/a": "" });
-  execFileSync("mkfifo", [home.at("w/.envrc")]);
+  mkfifo(home.at("w/.envrc"));
   const [moved] = await quarantine(home.at("w"), [home.at("w/.envrc")], home.at("state"));
   assert.deepEqual([moved?.to, moved?.kind], [null, "FIFO"]);
   assert.deepEqual(await readdir(home.at("w")), ["a"]);
@@ -115,7 +115,7 @@ const other = await Promise.all([lstat(SHM), lstat("/tmp")]).then(
 test("to another file system it is copied, links as links, and then removed", { skip: other }, async () => {
   await using home = await scratch({ "w/.git/hooks/x": "hook", "w/.git/HEAD": "ref", "keys/id": "k" });
   await symlink(home.at("keys"), home.at("w/.git/link"));
-  execFileSync("mkfifo", [home.at("w/.git/fifo")]);
+  mkfifo(home.at("w/.git/fifo"));
   await mkdir(home.at("w/.git/empty"));
   const far = await mkdtemp(path.join(SHM, "harness-test-"));
   try {

@@ -23,3 +23,5 @@ export function repository(folder: string): string {
   git(folder, "commit", "-q", "--allow-empty", "-m", "first");
   return folder;
 }
+
+export const mkfifo = (file: string): unknown => execFileSync("sh", ["-c", 'mkfifo -- "$0"', file]);

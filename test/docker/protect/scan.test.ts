@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { chown, link, mkdir, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
@@ -8,7 +7,7 @@ import { findProtected } from "../../../src/docker/protect/scan.ts";
 import { walk } from "../../../src/docker/protect/walk.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
-import { git, repository } from "./repository.ts";
+import { git, mkfifo, repository } from "./repository.ts";
 
 /** The protection of `root` with paths relative to the scratch folder. */
 async function found(home: Scratch, root = "w") {
@@ -176,7 +175,7 @@ test("what the configuration includes, hooks and scripts that it names are prote
 
 const plant: Readonly<Record<string, (file: string, home: Scratch) => Promise<unknown>>> = {
   "is a link": (file) => symlink("/nonexistent", file),
-  "is a FIFO": async (file) => execFileSync("mkfifo", [file]),
+  "is a FIFO": async (file) => mkfifo(file),
   "is a socket": (file) =>
     new Promise<void>((resolve) => {
       const server = createServer().listen(file, resolve);
