@@ -37,17 +37,32 @@ interface Guard {
 /** Quoted names first, all of them (a rename has two); else the one unquoted name that fits. */
 function namedIn(line: string, cwd: string, guard: Guard): readonly string[] {
   const place = (text: string): string | undefined => locate(text, cwd, guard);
-  const quoted = quotedIn(line)
+  const quoted = quotedIn(joined(line))
     .map(place)
     .filter((file) => file !== undefined);
   if (quoted.length > 0) return quoted;
-  const plain = unquotedIn(line)
+  const plain = unquotedIn(joined(line))
     .map(place)
     .find((file) => file !== undefined);
   return plain === undefined ? [] : [plain];
 }
 
 const QUOTES = [/'([^']*)'/g, /"([^"]*)"/g, /\u2018([^\u2019]*)\u2019/g, /`([^`']*)['`]/g];
+
+/** GNU programs write a line break inside a name as `'a'$'\\n''b'`. */
+const joined = (line: string): string =>
+  line.replaceAll(/'\$'((?:\\[^]|[^'\\])*)'('?)/g, (_, text: string, more: string) => {
+    const plain = text.replaceAll(/\\([0-7]{3}|[^])/g, (_, code: string) =>
+      code.length === 3 ? String.fromCodePoint(Number.parseInt(code, 8)) : (CONTROLS.get(code) ?? code),
+    );
+    return more === "" ? `${plain}'` : plain;
+  });
+
+const CONTROLS = new Map([
+  ["n", "\n"],
+  ["t", "\t"],
+  ["r", "\r"],
+]);
 
 const quotedIn = (line: string): readonly string[] =>
   QUOTES.flatMap((quotes) => [...line.matchAll(quotes)].map(([, text = ""]) => text)).filter(

@@ -52,10 +52,10 @@ const ATTACK = [
   "echo x >.git/hooks/pre-push",
   "git config core.hooksPath /tmp",
   "mv .git .g",
-  "rm -rf a/b/.git",
   "mv a c",
   "touch 'odd\nname, x/.vscode/tasks.json'",
-  "echo x >a/free",
+  "echo x >a/free || echo x >c/free",
+  "rm -rf {a,c}/b/.git",
 ].join("\n");
 
 async function prepared() {
@@ -85,7 +85,14 @@ test(
     assert.deepEqual(await readdir(home.at("w/odd\nname, x/.vscode")), ["settings.json"]);
     assert.equal(await home.read("w/a/free"), "x\n");
     const blocked = blockedPaths(stderr, workspace, protection);
-    for (const name of [".git/hooks/pre-push", ".git/config", ".git", "a", "a/b/.git/HEAD"])
+    for (const name of [
+      ".git/hooks/pre-push",
+      ".git/config",
+      ".git",
+      "a",
+      "odd\nname, x/.vscode/tasks.json",
+      "a/b/.git/config",
+    ])
       assert.ok(blocked.includes(home.at("w", name)), `${name} in ${JSON.stringify(blocked)}\n${stderr}`);
   },
 );

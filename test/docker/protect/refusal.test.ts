@@ -42,6 +42,8 @@ const MESSAGES: readonly (readonly [string, ...string[]])[] = [
   ["tar: .git/x: Cannot open: Read-only file system", "/w/.git/x"],
   ["ln: failed to create symbolic link '.git/x': Read-only file system", "/w/.git/x"],
   ["touch: cannot touch 'deep/.git/x': Read-only file system", "/w/sub/deep/.git/x"],
+  ["touch: cannot touch '.git/a'$'\\n\\033''b': Read-only file system", "/w/.git/a\n\u001bb"],
+  ["touch: cannot touch '.git/a'$'\\n': Read-only file system", "/w/.git/a"],
   ["touch: cannot touch '/usr/bin/x': Read-only file system"],
   ["touch: cannot touch '.git/x': Permission denied"],
   ["cp: cannot create '.git/x': No space left on device"],
