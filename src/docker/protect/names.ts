@@ -1,0 +1,109 @@
+/** A name that host programs obey. `*` at one end stands for any text. Names are lower-case. */
+export interface ProtectedName {
+  readonly name: string;
+  /** `root`: only at the top of the workspace; `anywhere`: in every folder that a person may open or enter. */
+  readonly where: "root" | "anywhere";
+  /** The host program that runs or obeys it. */
+  readonly why: string;
+}
+
+const anywhere = (name: string, why: string): ProtectedName => ({ name, where: "anywhere", why });
+const atRoot = (name: string, why: string): ProtectedName => ({ name, where: "root", why });
+
+const AGENT = "another coding agent: its permissions, hooks, commands and servers";
+const EDITOR = "an editor: tasks, debuggers and tool paths that it starts";
+const SHELL = "a shell started with this folder as its home";
+
+/** The whole table. What is missing here is writable. */
+export const PROTECTED: readonly ProtectedName[] = [
+  anywhere(".git", "git: hooks, filters, fsmonitor and aliases of its configuration"),
+  anywhere(".gitmodules", "git: addresses and update commands of submodules"),
+  anywhere(".githooks", "git: a usual core.hooksPath"),
+  anywhere(".husky", "git: the hooks of husky, a usual core.hooksPath"),
+  atRoot(".gitconfig", "git started with this folder as its home"),
+  anywhere(".hg", "mercurial: hooks and extensions of hgrc"),
+  anywhere(".jj", "jujutsu: aliases and tools of its configuration"),
+  anywhere(".harness", "harness: settings of the project"),
+  anywhere(".vscode", EDITOR),
+  anywhere("*.code-workspace", EDITOR),
+  anywhere(".idea", EDITOR),
+  anywhere(".fleet", EDITOR),
+  anywhere(".zed", EDITOR),
+  anywhere(".devcontainer", "an editor: commands run on the host before the container is made"),
+  anywhere(".devcontainer.json", "an editor: commands run on the host before the container is made"),
+  anywhere(".claude", AGENT),
+  anywhere(".codex", AGENT),
+  anywhere(".agents", AGENT),
+  anywhere(".gemini", AGENT),
+  anywhere(".cursor", AGENT),
+  anywhere(".windsurf", AGENT),
+  anywhere(".opencode", AGENT),
+  anywhere(".aider*", AGENT),
+  anywhere(".mcp.json", "coding agents: servers that they start on the host"),
+  anywhere(".envrc", "direnv: run by the shell on entering the folder"),
+  anywhere("mise.toml", "mise: tools, tasks and environment on entering the folder"),
+  anywhere(".mise.toml", "mise: tools, tasks and environment on entering the folder"),
+  anywhere(".mise", "mise: tools, tasks and environment on entering the folder"),
+  anywhere("mise.local.toml", "mise: tools, tasks and environment on entering the folder"),
+  anywhere(".mise.local.toml", "mise: tools, tasks and environment on entering the folder"),
+  atRoot(".profile", SHELL),
+  atRoot(".bashrc", SHELL),
+  atRoot(".bash_profile", SHELL),
+  atRoot(".bash_login", SHELL),
+  atRoot(".bash_logout", SHELL),
+  atRoot(".zshrc", SHELL),
+  atRoot(".zshenv", SHELL),
+  atRoot(".zprofile", SHELL),
+  atRoot(".zlogin", SHELL),
+  atRoot(".zlogout", SHELL),
+  atRoot(".kshrc", SHELL),
+  atRoot(".cshrc", SHELL),
+  atRoot(".tcshrc", SHELL),
+  atRoot(".inputrc", SHELL),
+];
+
+/** Folders full of other people's code, never opened as projects: in them only git repositories count. */
+export const isDependencies = (name: string): boolean => DEPENDENCIES.has(name.toLowerCase());
+
+const DEPENDENCIES = new Set([
+  "node_modules",
+  "bower_components",
+  ".venv",
+  "venv",
+  "site-packages",
+  ".tox",
+  ".yarn",
+]);
+
+const EXACT = new Map(
+  PROTECTED.filter(({ name }) => !name.includes("*")).map((entry) => [entry.name, entry]),
+);
+const PATTERNS = PROTECTED.filter(({ name }) => name.includes("*")).map((entry) => ({
+  entry,
+  fits: entry.name.startsWith("*")
+    ? (name: string) => name.endsWith(entry.name.slice(1))
+    : (name: string) => name.startsWith(entry.name.slice(0, -1)),
+}));
+
+/** What the table says about a name; `atTop` when it stands directly in the workspace. */
+export function protectedName(name: string, atTop: boolean): ProtectedName | undefined {
+  const folded = fold(name);
+  const entry = EXACT.get(folded) ?? PATTERNS.find(({ fits }) => fits(folded))?.entry;
+  return entry?.where === "root" && !atTop ? undefined : entry;
+}
+
+// Characters that HFS+ leaves out when it compares names.
+const IGNORED = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
+const PLAIN = /^[\u0020-\u007e]*$/;
+
+/** One spelling for all those that a case-insensitive file system takes for the same name. */
+export function fold(name: string): string {
+  const plain = PLAIN.test(name)
+    ? name.toLowerCase()
+    : name.replace(IGNORED, "").normalize("NFKC").toUpperCase().toLowerCase();
+  if (plain === "git~1") return ".git";
+  // Windows drops dots and spaces at the end, and `::$INDEX_ALLOCATION` names the folder itself.
+  return /[. :]/.test(plain.slice(1))
+    ? plain.replace(/::\$index_allocation$/, "").replace(/[. ]+$/, "")
+    : plain;
+}

@@ -1,0 +1,76 @@
+import type { Stats } from "node:fs";
+import { constants, lstat, open } from "node:fs/promises";
+import path from "node:path";
+import { EXIT, errorCode, HarnessError } from "../../core/errors.ts";
+
+/** The entry itself, never what it leads to; undefined when it is not there. */
+export async function look(file: string): Promise<Stats | undefined> {
+  return lstat(file).catch((thrown: unknown) => {
+    if (["ENOENT", "ENOTDIR"].includes(errorCode(thrown) ?? "")) return undefined;
+    throw thrown;
+  });
+}
+
+export const kindOf = (stats: Stats): string =>
+  stats.isSymbolicLink()
+    ? "link"
+    : stats.isDirectory()
+      ? "folder"
+      : stats.isFile()
+        ? "file"
+        : stats.isFIFO()
+          ? "FIFO"
+          : stats.isSocket()
+            ? "socket"
+            : "device";
+
+/**
+ * Refuses a protected path that cannot be mounted safely: a link (also on the way to it), FIFO, socket or device,
+ * another owner, or a file with a second name that would stay writable. Undefined when it is not there.
+ */
+export async function solid(root: string, file: string, uid: number): Promise<Stats | undefined> {
+  let at = root;
+  let stats: Stats | undefined;
+  for (const part of path.relative(root, file).split(path.sep)) {
+    at = path.join(at, part);
+    stats = await look(at);
+    if (stats === undefined) return undefined;
+    if (!stats.isDirectory() && (at !== file || !stats.isFile()))
+      throw refuse(
+        file,
+        at === file ? `is a ${kindOf(stats)}` : `is reached through a ${kindOf(stats)}, ${at}`,
+      );
+  }
+  if (stats !== undefined) refuseOwner(file, stats, uid);
+  return stats;
+}
+
+export function refuseOwner(file: string, stats: Stats, uid: number): void {
+  if (stats.uid !== uid) throw refuse(file, `belongs to uid ${stats.uid}, the workspace to uid ${uid}`);
+  if (stats.isFile() && stats.nlink > 1)
+    throw refuse(file, `has ${stats.nlink} names (hard links); writing another one would change it`);
+}
+
+export const refuse = (file: string, why: string): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `${printed(file)} is a protected path and ${printed(why)}`,
+    "make it a plain file or folder of your own, or remove it; --mode read-only starts with it as it is",
+  );
+
+const printed = (text: string): string => JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"');
+
+const LARGEST = 2 ** 20;
+
+/** The text of a small regular file, opened without following a link or waiting for a FIFO; else undefined. */
+export async function readSmall(file: string): Promise<string | undefined> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const handle = await open(file, flags).catch(() => undefined);
+  if (handle === undefined) return undefined;
+  try {
+    const stats = await handle.stat();
+    return stats.isFile() && stats.size <= LARGEST ? await handle.readFile("utf8") : undefined;
+  } finally {
+    await handle.close();
+  }
+}

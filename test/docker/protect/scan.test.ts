@@ -1,0 +1,248 @@
+import assert from "node:assert/strict";
+import { chown, link, mkdir, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import path from "node:path";
+import test from "node:test";
+import { findProtected } from "../../../src/docker/protect/scan.ts";
+import { walk } from "../../../src/docker/protect/walk.ts";
+import { refusalOf } from "../../fixtures/refusal.ts";
+import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+import { git, mkfifo, repository } from "./repository.ts";
+
+/** The protection of `root` with paths relative to the scratch folder. */
+async function found(home: Scratch, root = "w") {
+  const { readOnly, pinned, outside, warnings } = await findProtected(home.at(root));
+  const relative = (paths: readonly string[]): readonly string[] =>
+    paths.map((file) => path.relative(home.path, file));
+  return {
+    readOnly: relative(readOnly).toSorted(),
+    pinned: relative(pinned),
+    outside: relative(outside),
+    warnings: warnings.map((text) => text.replaceAll(home.path, "")),
+  };
+}
+
+const nothing = { readOnly: [], pinned: [], outside: [], warnings: [] };
+
+test("names count at the top and, where they have power there, below; ordinary files do not", async () => {
+  await using home = await scratch({
+    "w/.envrc": "",
+    "w/.bashrc": "",
+    "w/sub/.bashrc": "",
+    "w/sub/deep/.vscode/tasks.json": "",
+    "w/sub/deep/.vscode/.mcp.json": "",
+    "w/x.Code-Workspace": "",
+    "w/.aider.conf.yml": "",
+    "w/src/git/config/hooks": "",
+    "w/.gitignore": "",
+  });
+  assert.deepEqual(await found(home), {
+    ...nothing,
+    readOnly: ["w/.aider.conf.yml", "w/.bashrc", "w/.envrc", "w/sub/deep/.vscode", "w/x.Code-Workspace"],
+    pinned: ["w/sub", "w/sub/deep"],
+  });
+});
+
+test("a repository, a nested one and a bare one; in dependencies only repositories", async () => {
+  await using home = await scratch({ "w/node_modules/p/.vscode/x": "" });
+  repository(home.at("w"));
+  repository(home.at("w/a/nested"));
+  repository(home.at("w/node_modules/p"));
+  git(home.path, "init", "-q", "--bare", home.at("w/fixtures/bare"));
+  assert.deepEqual(await found(home), {
+    ...nothing,
+    readOnly: ["w/.git", "w/a/nested/.git", "w/fixtures/bare", "w/node_modules/p/.git"],
+    pinned: ["w/a", "w/fixtures", "w/node_modules", "w/a/nested", "w/node_modules/p"],
+  });
+});
+
+test("absent names are to be watched for, present ones are not", async () => {
+  await using home = await scratch({ "w/.ENVRC": "", "w/.claude/x": "" });
+  const { absent } = await findProtected(home.at("w"));
+  const has = (name: string): boolean => absent.includes(home.at("w", name));
+  assert.deepEqual([".git", ".harness", ".aider*", ".envrc", ".claude"].map(has), [
+    true,
+    true,
+    true,
+    false,
+    false,
+  ]);
+});
+
+test("a linked worktree leads to the main repository outside", async () => {
+  await using home = await scratch();
+  repository(home.at("main"));
+  git(home.at("main"), "worktree", "add", "-q", home.at("w"));
+  assert.deepEqual(await found(home), { ...nothing, readOnly: ["w/.git"], outside: ["main/.git"] });
+});
+
+test("a worktree inside its own main repository needs nothing outside", async () => {
+  await using home = await scratch();
+  repository(home.at("w"));
+  git(home.at("w"), "worktree", "add", "-q", home.at("w/trees/one"));
+  assert.deepEqual(await found(home), {
+    ...nothing,
+    readOnly: ["w/.git", "w/trees/one/.git"],
+    pinned: ["w/trees", "w/trees/one"],
+  });
+});
+
+test("a submodule: inside its parent, and as the workspace itself", async () => {
+  await using home = await scratch();
+  repository(home.at("library"));
+  repository(home.at("w"));
+  git(home.at("w"), "submodule", "--quiet", "add", home.at("library"), "lib");
+  assert.deepEqual(await found(home), {
+    ...nothing,
+    readOnly: ["w/.git", "w/.gitmodules", "w/lib/.git"],
+    pinned: ["w/lib"],
+  });
+  assert.deepEqual(await found(home, "w/lib"), {
+    ...nothing,
+    readOnly: ["w/lib/.git"],
+    outside: ["w/.git/modules/lib"],
+  });
+});
+
+test("a git directory apart that does not know us is named and not mounted; with core.worktree it is", async () => {
+  await using home = await scratch();
+  git(home.path, "init", "-q", `--separate-git-dir=${home.at("apart")}`, home.at("w"));
+  const unknown = await found(home);
+  assert.deepEqual(unknown.outside, []);
+  assert.match(unknown.warnings.join(), /apart does not name this worktree/);
+  git(home.at("w"), "config", "core.worktree", home.at("w"));
+  assert.deepEqual(await found(home), { ...nothing, readOnly: ["w/.git"], outside: ["apart"] });
+});
+
+test("a separate git directory in the workspace is protected, also under another name", async () => {
+  await using home = await scratch();
+  git(home.path, "init", "-q", `--separate-git-dir=${home.at("w/store")}`, home.at("w/tree"));
+  assert.deepEqual((await found(home)).readOnly, ["w/store", "w/tree/.git"]);
+});
+
+for (const [what, pointer, why] of [
+  ["the root of the file system", "/", /is not a git directory/],
+  ["a folder of keys", "../keys", /keys is not a git directory/],
+  ["somebody's repository", "../other/.git", /does not name this worktree/],
+  ["a worktree of another folder", "../other/.git/worktrees/wt", /does not name this worktree/],
+  ["a path with a line break", "../keys\n/x", /is not a gitdir line/],
+] as const)
+  test(`a pointer to ${what} is named and not mounted`, async () => {
+    await using home = await scratch({ "keys/id": "k", "w/.git": `gitdir: ${pointer}\n` });
+    repository(home.at("other"));
+    git(home.at("other"), "worktree", "add", "-q", home.at("wt"));
+    const { readOnly, outside, warnings } = await found(home);
+    assert.deepEqual([readOnly, outside], [["w/.git"], []]);
+    assert.match(warnings.join("\n"), why);
+  });
+
+test("a git directory whose commondir leads outside mounts nothing", async () => {
+  await using home = await scratch({
+    "w/.git/HEAD": "ref: refs/heads/main\n",
+    "w/.git/commondir": "../../other/.git\n",
+  });
+  repository(home.at("other"));
+  const { outside, warnings } = await found(home);
+  assert.deepEqual(outside, []);
+  assert.match(warnings.join("\n"), /other\/\.git: not mounted/);
+});
+
+test("what the configuration includes, hooks and scripts that it names are protected; missing ones are watched", async () => {
+  await using home = await scratch({
+    "w/conf/git.inc": "[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = later.inc\n",
+    "w/tools/hooks/pre-commit": "",
+    "w/tools/clean.sh": "",
+    "w/tools/other.sh": "",
+    "w/scripts/pre-push": "",
+    "w/test/x": "",
+  });
+  repository(home.at("w"));
+  git(home.at("w"), "config", "include.path", "../conf/git.inc");
+  git(home.at("w"), "config", "filter.x.clean", "sh -c 'tools/clean.sh %f'");
+  git(home.at("w"), "config", "alias.t", "!make test");
+  await symlink("../../scripts/pre-push", home.at("w/.git/hooks/pre-push"));
+  const { readOnly } = await found(home);
+  assert.deepEqual(readOnly, [
+    "w/.git",
+    "w/conf/git.inc",
+    "w/scripts/pre-push",
+    "w/tools/clean.sh",
+    "w/tools/hooks",
+  ]);
+  const { absent } = await findProtected(home.at("w"));
+  assert.ok(absent.includes(home.at("w/conf/later.inc")));
+});
+
+const plant: Readonly<Record<string, (file: string, home: Scratch) => Promise<unknown>>> = {
+  "is a link": (file) => symlink("/nonexistent", file),
+  "is a FIFO": async (file) => mkfifo(file),
+  "is a socket": (file) =>
+    new Promise<void>((resolve) => {
+      const server = createServer().listen(file, resolve);
+      server.unref();
+    }),
+  "has 2 names": async (file, home) => {
+    await writeFile(home.at("w/notes.txt"), "");
+    await link(home.at("w/notes.txt"), file);
+  },
+};
+
+for (const [why, make] of Object.entries(plant))
+  for (const name of [".git", ".envrc"])
+    test(`${name} that ${why} is refused`, async () => {
+      await using home = await scratch({ "w/x/y": "" });
+      await make(home.at("w/x", name), home);
+      const [exit, message] = await refusalOf(() => findProtected(home.at("w")));
+      assert.equal(exit, 6);
+      assert.ok(message.includes(`${home.at("w/x", name)} is a protected path and ${why}`), message);
+    });
+
+const notRoot = process.getuid?.() === 0 ? false : "only root gives files away";
+
+test("a protected path of another owner is refused", { skip: notRoot }, async () => {
+  await using home = await scratch({ "w/.vscode/x": "" });
+  await chown(home.at("w/.vscode"), 4321, 4321);
+  assert.match((await refusalOf(() => findProtected(home.at("w"))))[1], /belongs to uid 4321/);
+});
+
+test("a bare repository as the workspace is refused, and so is a pointer or hooks path that means the workspace", async () => {
+  await using home = await scratch({ "p/.git": "gitdir: .\n" });
+  git(home.path, "init", "-q", "--bare", home.at("b"));
+  repository(home.at("h"));
+  git(home.at("h"), "config", "core.hooksPath", ".");
+  for (const [root, why] of [
+    ["b", /bare git repository/],
+    ["p", /the workspace itself/],
+    ["h", /as a whole/],
+  ] as const)
+    assert.match((await refusalOf(() => findProtected(home.at(root))))[1], why);
+});
+
+test("names with line breaks, commas and quotes are paths like others; one that is no UTF-8 is refused", async () => {
+  await using home = await scratch({ "w/two\nlines, \"q\" 'x':y/.envrc": "" });
+  assert.deepEqual((await found(home)).readOnly, ["w/two\nlines, \"q\" 'x':y/.envrc"]);
+  const odd = Buffer.concat([Buffer.from(home.at("w/odd")), Buffer.from([0xff, 0xfe])]);
+  await mkdir(odd);
+  assert.equal((await found(home)).readOnly.length, 1);
+  await mkdir(Buffer.concat([odd, Buffer.from("/.git")]));
+  assert.match((await refusalOf(() => findProtected(home.at("w"))))[1], /not valid UTF-8/);
+});
+
+test("a configuration that cannot be read, or is a link into the tree, is refused: git might obey it", async () => {
+  for (const [text, target, why] of [
+    ["[core\n", undefined, /could not be read as git configuration/],
+    ["", "../conf", /is reached through a link/],
+  ] as const) {
+    await using home = await scratch({ "w/.git/HEAD": "ref: refs/heads/main\n", "w/conf": "[core]\n" });
+    if (target === undefined) await home.write("w/.git/config", text);
+    else await symlink(target, home.at("w/.git/config"));
+    assert.match((await refusalOf(() => findProtected(home.at("w"))))[1], why);
+  }
+});
+
+test("a bound that is reached is said, and upper folders come first", async () => {
+  await using home = await scratch({ "w/.envrc": "", "w/a/b/c/d/.envrc": "" });
+  const { found: names, complete, warnings } = await walk(home.at("w"), { entries: 3, ms: 10_000 });
+  assert.deepEqual([names, complete], [[home.at("w/.envrc")], false]);
+  assert.match(warnings.join(), /not searched to its end/);
+});
