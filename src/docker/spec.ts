@@ -105,12 +105,12 @@ const privileges = (plan: BoxPlan): HostConfig => ({
     `seccomp=${plan.seccomp}`,
     ...(plan.host.apparmor ? ["apparmor=docker-default"] : []),
   ],
-  MaskedPaths: [...MASKED],
-  ReadonlyPaths: [...READ_ONLY],
+  MaskedPaths: [...MASKED_PATHS],
+  ReadonlyPaths: [...READ_ONLY_PATHS],
 });
 
 /** The engine's own list, and what else tells of the host. /sys/fs/cgroup stays: runtimes read their limits there. */
-const MASKED = [
+export const MASKED_PATHS = [
   ...["asound", "acpi", "kcore", "keys", "latency_stats", "timer_list", "timer_stats", "sched_debug", "scsi"],
   ...["cmdline", "partitions", "diskstats", "interrupts", "kallsyms", "net/unix"],
 ]
@@ -126,7 +126,7 @@ const MASKED = [
       "devices/virtual/powercap",
     ].map((name) => `/sys/${name}`),
   );
-const READ_ONLY = ["bus", "fs", "irq", "sys", "sysrq-trigger"].map((name) => `/proc/${name}`);
+export const READ_ONLY_PATHS = ["bus", "fs", "irq", "sys", "sysrq-trigger"].map((name) => `/proc/${name}`);
 
 const files = (plan: BoxPlan): HostConfig => ({
   ReadonlyRootfs: !open(plan),
@@ -160,4 +160,4 @@ const limits = ({ limits: { memory, cpus, pids }, host }: BoxPlan): HostConfig =
 });
 
 /** No nproc: it counts the processes of the uid on the whole host. */
-const ULIMITS = { nofile: 4096, core: 0, fsize: 4 * 2 ** 30, memlock: 64 * 1024, msgqueue: 0 };
+export const ULIMITS = { nofile: 4096, core: 0, fsize: 4 * 2 ** 30, memlock: 64 * 1024, msgqueue: 0 };
