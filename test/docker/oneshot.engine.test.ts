@@ -6,7 +6,7 @@ import test from "node:test";
 import { HarnessError } from "../../src/core/errors.ts";
 import { ownerLabels } from "../../src/docker/labels.ts";
 import { type Outcome, runOnce } from "../../src/docker/oneshot.ts";
-import { engine, image, skip } from "../fixtures/engine.ts";
+import { engine, image, ROOT, skip } from "../fixtures/engine.ts";
 
 const UID = 64_321;
 
@@ -14,11 +14,10 @@ const run = (command: string, ms = 20_000, workspace?: string): Promise<Outcome>
   runOnce(
     engine,
     {
+      root: ROOT,
       image,
       argv: ["bash", "-c", command],
-      ...(workspace === undefined
-        ? {}
-        : { workspace: { path: workspace, uid: 65_534, gid: 65_534, writable: true } }),
+      ...(workspace === undefined ? {} : { workspace }),
       memory: 256 * 2 ** 20,
       pids: 64,
       labels: ownerLabels(UID),
@@ -54,7 +53,8 @@ test(
   "a program that is not in the image is an error of the sandbox, and leaves nothing",
   { skip },
   async () => {
-    const plan = { image, argv: ["no-such-program"], memory: 2 ** 28, pids: 16, labels: ownerLabels(UID) };
+    const argv = ["no-such-program"];
+    const plan = { root: ROOT, image, argv, memory: 2 ** 28, pids: 16, labels: ownerLabels(UID) };
     await assert.rejects(
       runOnce(engine, plan, 5000),
       (thrown) => thrown instanceof HarnessError && thrown.exit === 6,

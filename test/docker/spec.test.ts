@@ -1,39 +1,60 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
+import { MODES } from "../../src/core/decision.ts";
+import { isWithin } from "../../src/docker/mounts.ts";
 import { type BoxPlan, containerSpec } from "../../src/docker/spec.ts";
 
 const MiB = 2 ** 20;
 
 const PLAN: BoxPlan = {
   image: "harness-sandbox:0123456789ab",
-  argv: ["sh", "-c", "exit 0"],
-  memory: 512 * MiB,
-  pids: 128,
+  argv: ["node", "/runner.js"],
+  mode: "workspace-write",
+  user: { uid: 1000, gid: 100 },
+  workspace: { path: "/home/me/my repo" },
+  readOnly: ["/home/me/my repo/.git", "/home/me/my repo/a/.vscode"],
+  pinned: ["/home/me/my repo/a"],
+  volumes: [{ volume: "runner", target: "/opt/runner" }],
+  limits: { memory: 512 * MiB, cpus: null, pids: 128 },
+  host: { cpus: 4, apparmor: false, runtime: null },
+  seccomp: '{"defaultAction":"SCMP_ACT_ERRNO"}',
+  stdin: true,
   labels: { "dev.harness.box": "0", "dev.harness.uid": "1000" },
 };
 
-const workspace = (writable: boolean): BoxPlan["workspace"] => ({
-  path: "/home/me/my repo",
-  uid: 1000,
-  gid: 100,
-  writable,
+const bind = (path: string, readOnly: boolean): object => ({
+  Type: "bind",
+  Source: path,
+  Target: path,
+  ReadOnly: readOnly,
+  BindOptions: { Propagation: "rprivate", NonRecursive: true },
 });
 
-interface Differing {
-  readonly user: string;
-  readonly folder: string;
-  readonly owner: string;
-  readonly mounts: readonly object[];
-}
+const volume = (name: string, target: string, readOnly: boolean): object => ({
+  Type: "volume",
+  Source: name,
+  Target: target,
+  ReadOnly: readOnly,
+  VolumeOptions: { NoCopy: true },
+});
 
-/** The whole container; what depends on the workspace is all that differs. */
-const container = ({ user, folder, owner, mounts }: Differing): object => ({
+const [REPO, GIT, EDITOR, FOLDER] = [
+  "/home/me/my repo",
+  "/home/me/my repo/.git",
+  "/home/me/my repo/a/.vscode",
+  "/home/me/my repo/a",
+];
+const RUNNER = volume("runner", "/opt/runner", true);
+const NO_NETWORK = { NetworkMode: "none", Dns: ["127.0.0.1"], DnsSearch: ["."] };
+
+/** The whole container; what depends on the mode is all that differs. */
+const container = (mounts: readonly object[], host: object, networkDisabled: boolean): object => ({
   Image: "harness-sandbox:0123456789ab",
-  Entrypoint: ["sh", "-c", "exit 0"],
+  Entrypoint: ["node", "/runner.js"],
   Cmd: [],
-  User: user,
-  WorkingDir: folder,
+  User: "1000:100",
+  WorkingDir: "/",
   Env: [
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME=/home/box",
@@ -45,109 +66,220 @@ const container = ({ user, folder, owner, mounts }: Differing): object => ({
     "GIT_CONFIG_GLOBAL=/dev/null",
   ],
   Hostname: "sandbox",
-  NetworkDisabled: true,
-  AttachStdin: false,
+  NetworkDisabled: networkDisabled,
+  AttachStdin: true,
   AttachStdout: true,
   AttachStderr: true,
-  OpenStdin: false,
+  OpenStdin: true,
+  StdinOnce: true,
   Tty: false,
   StopTimeout: 1,
   Healthcheck: { Test: ["NONE"] },
   Labels: { "dev.harness.box": "1", "dev.harness.uid": "1000" },
   HostConfig: {
-    NetworkMode: "none",
-    Dns: ["127.0.0.1"],
-    DnsSearch: ["."],
+    ...host,
     IpcMode: "private",
+    PidMode: "",
+    UTSMode: "",
+    UsernsMode: "",
+    CgroupnsMode: "private",
     CapDrop: ["ALL"],
     Privileged: false,
-    SecurityOpt: ["no-new-privileges"],
-    ReadonlyRootfs: true,
+    SecurityOpt: ["no-new-privileges", 'seccomp={"defaultAction":"SCMP_ACT_ERRNO"}'],
+    MaskedPaths: [
+      ...[
+        "/proc/asound",
+        "/proc/acpi",
+        "/proc/kcore",
+        "/proc/keys",
+        "/proc/latency_stats",
+        "/proc/timer_list",
+      ],
+      ...["/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/proc/cmdline", "/proc/partitions"],
+      ...["/proc/diskstats", "/proc/interrupts", "/proc/kallsyms", "/proc/net/unix", "/sys/firmware"],
+      ...["/sys/block", "/sys/module", "/sys/kernel", "/sys/class/dmi", "/sys/devices/virtual/dmi"],
+      "/sys/devices/virtual/powercap",
+    ],
+    ReadonlyPaths: ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"],
     Tmpfs: {
-      "/tmp": `rw,nosuid,nodev,exec,size=134217728,nr_inodes=100000,${owner},mode=1777`,
-      "/home/box": `rw,nosuid,nodev,exec,size=134217728,nr_inodes=100000,${owner},mode=0700`,
+      "/tmp": "rw,nosuid,nodev,exec,size=134217728,nr_inodes=100000,uid=1000,gid=100,mode=1777",
+      "/home/box": "rw,nosuid,nodev,exec,size=67108864,nr_inodes=100000,uid=1000,gid=100,mode=0700",
+      "/run": "rw,nosuid,nodev,noexec,size=4194304,nr_inodes=1000,uid=1000,gid=100,mode=0755",
     },
+    ShmSize: 32 * MiB,
     Mounts: mounts,
     Memory: 512 * MiB,
     MemorySwap: 512 * MiB,
+    NanoCpus: 3_500_000_000,
+    CpuShares: 512,
     PidsLimit: 128,
     OomScoreAdj: 500,
     Ulimits: [
       { Name: "nofile", Soft: 4096, Hard: 4096 },
       { Name: "core", Soft: 0, Hard: 0 },
+      { Name: "fsize", Soft: 4 * 2 ** 30, Hard: 4 * 2 ** 30 },
+      { Name: "memlock", Soft: 65_536, Hard: 65_536 },
+      { Name: "msgqueue", Soft: 0, Hard: 0 },
     ],
-    ShmSize: 64 * MiB,
+    Sysctls: { "kernel.shm_rmid_forced": "1" },
     LogConfig: { Type: "none", Config: {} },
     RestartPolicy: { Name: "no" },
-    AutoRemove: false,
+    AutoRemove: true,
   },
 });
 
-const mount = (readOnly: boolean): object => ({
-  Type: "bind",
-  Source: "/home/me/my repo",
-  Target: "/home/me/my repo",
-  ReadOnly: readOnly,
-  BindOptions: { Propagation: "rprivate", NonRecursive: true },
+test("workspace-write is this container and nothing more: protected paths read-only, ancestors pinned", () => {
+  const mounts = [bind(REPO, false), bind(FOLDER, false), bind(GIT, true), bind(EDITOR, true), RUNNER];
+  assert.deepEqual(containerSpec(PLAN), container(mounts, { ...NO_NETWORK, ReadonlyRootfs: true }, true));
 });
 
-const MINE = { user: "1000:100", folder: "/home/me/my repo", owner: "uid=1000,gid=100" };
-
-test("a box whose workspace may be written is this container and nothing more", () => {
-  const spec = containerSpec({ ...PLAN, workspace: workspace(true) } as BoxPlan);
-  assert.deepEqual(spec, container({ ...MINE, mounts: [mount(false)] }));
+test("read-only is the same container with nothing of the workspace writable", () => {
+  const mounts = [bind(REPO, true), bind(GIT, true), bind(EDITOR, true), RUNNER];
+  const spec = containerSpec({ ...PLAN, mode: "read-only" });
+  assert.deepEqual(spec, container(mounts, { ...NO_NETWORK, ReadonlyRootfs: true }, true));
 });
 
-test("a box whose workspace may be read is the same container but for the mount", () => {
-  const spec = containerSpec({ ...PLAN, workspace: workspace(false) } as BoxPlan);
-  assert.deepEqual(spec, container({ ...MINE, mounts: [mount(true)] }));
+test("danger-full-access opens the workspace, the root and the network, and nothing else", () => {
+  const spec = containerSpec({ ...PLAN, mode: "danger-full-access" });
+  const host = { NetworkMode: "bridge", ReadonlyRootfs: false };
+  assert.deepEqual(spec, container([bind(REPO, false), RUNNER], host, false));
 });
 
-test("a box without a workspace mounts nothing and runs as nobody", () => {
-  const nobody = { user: "65534:65534", folder: "/", owner: "uid=65534,gid=65534" };
-  assert.deepEqual(containerSpec(PLAN), container({ ...nobody, mounts: [] }));
+const mountsOf = (plan: Partial<BoxPlan>): unknown =>
+  containerSpec({ ...PLAN, volumes: [], ...plan }).HostConfig.Mounts;
+
+test("a workspace that is a volume lies at the workspace's own path", () => {
+  const workspace = { path: REPO, volume: "copy" };
+  assert.deepEqual(mountsOf({ workspace, readOnly: [], pinned: [] }), [volume("copy", REPO, false)]);
+  assert.deepEqual(mountsOf({ workspace, readOnly: [], pinned: [], mode: "read-only" }), [
+    volume("copy", REPO, true),
+  ]);
 });
 
-/** The part of the container that no plan decides. */
-const LOCKED = {
-  ...containerSpec(PLAN).HostConfig,
-  Tmpfs: 0,
-  Mounts: 0,
-  Memory: 0,
-  MemorySwap: 0,
-  PidsLimit: 0,
-};
+test("a workspace that is itself protected is read-only, and a pin opens nothing that is protected", () => {
+  assert.deepEqual(mountsOf({ readOnly: [REPO], pinned: [FOLDER] }), [bind(REPO, true)]);
+  assert.deepEqual(mountsOf({ readOnly: [FOLDER], pinned: [FOLDER, `${FOLDER}/b`, REPO] }), [
+    bind(REPO, false),
+    bind(FOLDER, true),
+  ]);
+});
 
-test("no plan changes what locks the box", () => {
-  const plans = fc.record({
-    image: fc.string(),
-    argv: fc.array(fc.string()),
+test("what the host can do is used: AppArmor, another runtime, swappiness; its cores are never all taken", () => {
+  const of = (
+    host: BoxPlan["host"],
+    cpus: number | null = null,
+  ): ReturnType<typeof containerSpec>["HostConfig"] =>
+    containerSpec({ ...PLAN, host, limits: { ...PLAN.limits, cpus } }).HostConfig;
+  const rich = of({ cpus: 1, apparmor: true, runtime: "runsc", swappiness: true });
+  assert.deepEqual(
+    [rich.SecurityOpt, rich.Runtime, rich.MemorySwappiness, rich.NanoCpus],
+    [["no-new-privileges", `seccomp=${PLAN.seccomp}`, "apparmor=docker-default"], "runsc", 0, 500_000_000],
+  );
+  assert.equal(of(PLAN.host, 1.25).NanoCpus, 1_250_000_000);
+});
+
+test("a container that only looks at its image has no mount, no standard input and stays to be asked", () => {
+  const { workspace: _, ...rest } = PLAN;
+  const spec = containerSpec({ ...rest, volumes: [], stdin: false });
+  const { OpenStdin, StdinOnce, AttachStdin, HostConfig } = spec;
+  assert.deepEqual([OpenStdin, StdinOnce, AttachStdin, HostConfig.Mounts], [false, false, false, []]);
+  assert.equal(HostConfig.AutoRemove, false);
+});
+
+const folder = fc
+  .array(fc.constantFrom("a", "b", ".git"), { maxLength: 4 })
+  .map((parts) => ["/w", ...parts].join("/"));
+
+const plans: fc.Arbitrary<BoxPlan> = fc.record({
+  image: fc.string(),
+  argv: fc.array(fc.string()),
+  mode: fc.constantFrom(...MODES),
+  user: fc.record({ uid: fc.nat(), gid: fc.nat() }),
+  workspace: fc.oneof(
+    fc.constant({ path: "/w" }),
+    fc.string({ minLength: 1 }).map((volume) => ({ path: "/w", volume })),
+  ),
+  readOnly: fc.array(folder),
+  pinned: fc.array(folder),
+  volumes: fc.array(fc.record({ volume: fc.string(), target: fc.string() }), { maxLength: 2 }),
+  limits: fc.record({
     memory: fc.integer({ min: 64 * MiB, max: 2 ** 42 }),
+    cpus: fc.option(fc.double({ min: 0.1, max: 64, noNaN: true })),
     pids: fc.integer({ min: 16, max: 4_000_000 }),
-    labels: fc.dictionary(fc.string(), fc.string()),
-    workspace: fc.record({
-      path: fc.string().map((name) => `/${name}`),
-      uid: fc.nat(),
-      gid: fc.nat(),
-      writable: fc.boolean(),
-    }),
-  });
+  }),
+  host: fc.record({
+    cpus: fc.integer({ min: 1, max: 256 }),
+    apparmor: fc.boolean(),
+    runtime: fc.constant(null),
+  }),
+  seccomp: fc.json(),
+  stdin: fc.boolean(),
+  labels: fc.dictionary(fc.string(), fc.string()),
+});
+
+/** What would open the box, whatever its value. */
+const OPENERS = [
+  "CapAdd",
+  "Devices",
+  "DeviceRequests",
+  "DeviceCgroupRules",
+  "Binds",
+  "VolumesFrom",
+  "GroupAdd",
+];
+const MORE_OPENERS = [
+  "ExtraHosts",
+  "Links",
+  "PortBindings",
+  "PublishAllPorts",
+  "CgroupParent",
+  "StorageOpt",
+  "Init",
+];
+
+test("no plan opens the box", () => {
+  const ENV = containerSpec(PLAN).Env;
   fc.assert(
     fc.property(plans, (plan) => {
-      const { HostConfig, Labels, User, Image, Entrypoint, WorkingDir, NetworkDisabled } =
-        containerSpec(plan);
-      const { Tmpfs, Mounts, Memory, MemorySwap, PidsLimit, ...fixed } = HostConfig ?? {};
-      assert.deepEqual({ ...fixed, Tmpfs: 0, Mounts: 0, Memory: 0, MemorySwap: 0, PidsLimit: 0 }, LOCKED);
-      assert.deepEqual(
-        [Memory, MemorySwap, PidsLimit, Mounts?.length],
-        [plan.memory, plan.memory, plan.pids, 1],
-      );
-      assert.deepEqual([Image, Entrypoint, WorkingDir], [plan.image, plan.argv, plan.workspace.path]);
-      assert.deepEqual(
-        [Labels?.["dev.harness.box"], User],
-        ["1", `${plan.workspace.uid}:${plan.workspace.gid}`],
-      );
-      assert.deepEqual([NetworkDisabled, Object.keys(Tmpfs ?? {})], [true, ["/tmp", "/home/box"]]);
+      const { HostConfig, ...config } = containerSpec(plan);
+      for (const name of [...OPENERS, ...MORE_OPENERS]) assert.equal(name in HostConfig, false, name);
+      assert.deepEqual([HostConfig.Privileged, HostConfig.CapDrop], [false, ["ALL"]]);
+      assert.deepEqual([config.Env, config.WorkingDir, config.Tty, config.Cmd], [ENV, "/", false, []]);
+      assert.equal(config.Labels?.["dev.harness.box"], "1");
+      assert.equal(config.NetworkDisabled, plan.mode !== "danger-full-access");
+      assert.ok((HostConfig.SecurityOpt as string[]).includes(`seccomp=${plan.seccomp}`));
+    }),
+  );
+});
+
+test("no plan mounts what it does not name, and a protected path is never below a later writable mount", () => {
+  fc.assert(
+    fc.property(plans, (plan) => {
+      const mounts = containerSpec(plan).HostConfig.Mounts ?? [];
+      const bound = mounts.filter(({ Type }) => Type === "bind");
+      for (const { Source, Target } of bound) {
+        assert.equal(Source, Target);
+        assert.ok(["/w", ...plan.readOnly, ...plan.pinned].includes(Target), Target);
+      }
+      assert.equal(new Set(bound.map(({ Target }) => Target)).size, bound.length, "no path twice");
+      if (plan.mode === "danger-full-access") return;
+      const inWorkspace = mounts.slice(0, mounts.length - plan.volumes.length);
+      for (const path of plan.readOnly) {
+        const over = inWorkspace.filter(({ Target }) => isWithin(Target, path));
+        assert.ok(over.length > 0 && over.every(({ ReadOnly }) => ReadOnly === true), path);
+      }
+      if (plan.mode === "read-only") assert.ok(mounts.every(({ ReadOnly }) => ReadOnly === true));
+    }),
+  );
+});
+
+test("files in memory stay under half of the memory, whatever the limit", () => {
+  fc.assert(
+    fc.property(plans, (plan) => {
+      const { Tmpfs, ShmSize = 0, Memory = 0, MemorySwap } = containerSpec(plan).HostConfig;
+      const sizes = Object.values(Tmpfs ?? {}).map((options) => Number(/size=(\d+)/.exec(options)?.[1]));
+      assert.ok(sizes.reduce((sum, size) => sum + size, ShmSize) < Memory / 2);
+      assert.equal(MemorySwap, Memory);
     }),
   );
 });

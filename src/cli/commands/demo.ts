@@ -97,14 +97,14 @@ async function play(stage: Stage, show: (shown: Shown) => void): Promise<readonl
     const outcome = await runOnce(
       stage.engine,
       {
+        root: packageRoot,
         image: stage.image,
         argv: ["bash", "-c", step.command],
-        workspace: {
-          path: stage.workspace,
+        user: {
           uid: ownerId(),
           gid: process.getgid?.() === 0 ? ownerId() : (process.getgid?.() ?? 0),
-          writable: true,
         },
+        workspace: stage.workspace,
         memory: stage.settings.memory,
         pids: stage.settings.pids,
         labels: ownerLabels(uid()),

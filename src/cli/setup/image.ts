@@ -7,17 +7,17 @@ import { done, type SetupContext, standIn, type StepResult } from "./context.ts"
 /** Our image, made when it is not there; or the user's own, checked for what the runner needs. */
 export async function imageStep(engine: Engine, context: SetupContext, rebuild = false): Promise<StepResult> {
   const own = context.config.settings.image;
-  if (own !== null) return foreignImage(engine, own);
+  if (own !== null) return foreignImage(engine, context.root, own);
   const built = await ensureImage(engine, { ...context, cache: context.places.cache }, rebuild);
   if (built.how === "kept") return done(`${built.tag} (${built.how})`);
-  const check = await checkImage(engine, built.tag);
+  const check = await checkImage(engine, context.root, built.tag);
   const lacking = [...check.missing, ...check.absent];
   if (lacking.length === 0) return done(`${built.tag} (${built.how})`);
   const message = `the image that was built lacks ${lacking.join(", ")}`;
   throw new HarnessError(EXIT.sandbox, message, "harness sandbox build --rebuild");
 }
 
-async function foreignImage(engine: Engine, image: string): Promise<StepResult> {
+async function foreignImage(engine: Engine, root: string, image: string): Promise<StepResult> {
   if (!(await imageExists(engine, image))) {
     const message = `no image ${image} on this engine`;
     throw new HarnessError(
@@ -26,7 +26,7 @@ async function foreignImage(engine: Engine, image: string): Promise<StepResult> 
       `docker pull ${image}   (or: harness config set image null)`,
     );
   }
-  const check = await checkImage(engine, image);
+  const check = await checkImage(engine, root, image);
   if (check.missing.length > 0) {
     const message = `the image ${image} lacks what the runner needs: ${check.missing.join(", ")}`;
     throw new HarnessError(EXIT.sandbox, message, `add it to ${image}, or: harness config set image null`);

@@ -16,10 +16,11 @@ export interface ImageCheck {
 }
 
 /** Looks into an image from inside a locked container of it. */
-export async function checkImage(engine: Engine, image: string): Promise<ImageCheck> {
+export async function checkImage(engine: Engine, root: string, image: string): Promise<ImageCheck> {
   const wanted = [...RUNNER_NEEDS, ...CONTENTS];
   const script = `for t in ${wanted.join(" ")}; do command -v $t >/dev/null 2>&1 || echo "no $t"; done; node --version`;
   const plan = {
+    root,
     image,
     argv: ["sh", "-c", script],
     memory: 256 * 2 ** 20,

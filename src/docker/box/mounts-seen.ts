@@ -1,0 +1,113 @@
+import { mountsOf } from "../mounts.ts";
+import { type BoxPlan, containerSpec, MASKED_PATHS, READ_ONLY_PATHS } from "../spec.ts";
+import { type MountPoint, readMountinfo } from "./mountinfo.ts";
+
+/** The mounts in the box against the planned ones and those that every engine makes; the rest is a deviation. */
+export function mountLines(plan: BoxPlan, mountinfo: string): readonly string[] {
+  const { points, strange } = readMountinfo(mountinfo);
+  const expected = expectations(plan);
+  const twice = points.filter(({ path }, index) => points.findIndex((one) => one.path === path) !== index);
+  const absent = [...expected.keys()].filter((path) => !points.some((point) => point.path === path));
+  return [
+    ...strange.map((line) => `a mount that cannot be read: ${line}`),
+    ...twice.map(({ path }) => `${path} is mounted more than once`),
+    ...absent.map((path) => `${path} is no mount of its own`),
+    ...points.flatMap((point) => {
+      const fault = (expected.get(point.path) ?? engineMount)(point);
+      return fault === undefined ? [] : [`${point.path}: ${fault}`];
+    }),
+  ];
+}
+
+/** Why a mount is not as planned, or undefined. */
+type Judge = (point: MountPoint) => string | undefined;
+
+function expectations(plan: BoxPlan): ReadonlyMap<string, Judge> {
+  const { ReadonlyRootfs, Tmpfs = {} } = containerSpec(plan).HostConfig;
+  return new Map<string, Judge>([
+    ["/", (point) => flags(point, ReadonlyRootfs === true ? ["ro"] : ["rw"])],
+    ["/proc", engineMount],
+    ["/proc/sys", engineMount],
+    ["/dev", engineMount],
+    ["/sys", engineMount],
+    ["/dev/shm", engineMount],
+    ...Object.entries(Tmpfs).map(([path, options]): [string, Judge] => [path, scratch(options)]),
+    ...mountsOf(plan).map(({ Target, ReadOnly }): [string, Judge] => [
+      Target,
+      (point) =>
+        ENGINE_TYPES.has(point.type) && point.root === "/"
+          ? `a ${point.type} lies over it`
+          : flags(point, [ReadOnly === true ? "ro" : "rw"]),
+    ]),
+  ]);
+}
+
+const ENGINE_TYPES = new Set(["proc", "sysfs", "devpts", "mqueue", "cgroup", "cgroup2"]);
+
+function flags(point: MountPoint, wanted: readonly string[]): string | undefined {
+  const gone = wanted.filter((option) => !point.options.has(option));
+  if (gone.length > 0) return `not ${gone.join(", not ")} (${[...point.options].join(",")})`;
+  return point.shared ? "what is mounted in it reaches the host" : undefined;
+}
+
+/** Size and inodes are capped as planned; the kernel rounds a size up to whole pages. */
+const scratch =
+  (planned: string): Judge =>
+  (point) => {
+    if (point.type !== "tmpfs") return `is ${point.type}, planned tmpfs`;
+    const words = planned.split(",");
+    const number = (options: readonly string[], name: string): number =>
+      sizeOf(options.find((option) => option.startsWith(`${name}=`))?.slice(name.length + 1));
+    for (const name of ["size", "nr_inodes"]) {
+      const most = Math.ceil(number(words, name) / 65_536) * 65_536;
+      const real = number(point.superOptions, name);
+      if (!(real <= (name === "size" ? most : number(words, name))))
+        return `${name} is ${real}, planned ${most}`;
+    }
+    return flags(point, ["rw", ...words.filter((word) => ["nosuid", "nodev", "noexec"].includes(word))]);
+  };
+
+function sizeOf(text = ""): number {
+  const [, digits, unit = ""] = /^(\d+)([kmg]?)$/.exec(text) ?? [];
+  return Number(digits) * ({ k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 }[unit] ?? 1);
+}
+
+/** What any engine mounts in any container: kernel file systems, its three files, what it masks. */
+function engineMount(point: MountPoint): string | undefined {
+  const { path, type } = point;
+  const plain = PLAIN.get(path);
+  if (plain !== undefined) {
+    if (type !== plain.type || point.root !== "/")
+      return `is ${type} of ${point.root}, planned ${plain.type}`;
+    return flags(point, plain.flags);
+  }
+  if (path.startsWith("/sys/fs/cgroup/")) return type === "cgroup" ? flags(point, ["ro"]) : `is ${type}`;
+  if (path === "/sys/fs/cgroup") return type === "tmpfs" ? flags(point, []) : cgroup2(point);
+  if (READ_ONLY_PATHS.includes(path)) return type === "proc" ? flags(point, ["ro"]) : `is ${type}`;
+  if (isMask(point)) return undefined;
+  if (/^\/etc\/(resolv\.conf|hostname|hosts)$/.test(path) && /\/[0-9a-f]{64}\//.test(point.root))
+    return flags(point, []);
+  return `was not planned (${type} of ${point.root})`;
+}
+
+const PLAIN: ReadonlyMap<string, { readonly type: string; readonly flags: readonly string[] }> = new Map([
+  ["/proc", { type: "proc", flags: ["nosuid", "nodev", "noexec"] }],
+  ["/sys", { type: "sysfs", flags: ["ro", "nosuid", "nodev", "noexec"] }],
+  ["/dev", { type: "tmpfs", flags: ["nosuid"] }],
+  ["/dev/pts", { type: "devpts", flags: ["nosuid", "noexec"] }],
+  ["/dev/mqueue", { type: "mqueue", flags: ["nosuid", "nodev", "noexec"] }],
+  ["/dev/shm", { type: "tmpfs", flags: ["nosuid", "nodev", "noexec"] }],
+]);
+
+const cgroup2 = (point: MountPoint): string | undefined =>
+  point.type === "cgroup2" ? flags(point, ["ro"]) : `is ${point.type}`;
+
+/** A masked path is an empty folder that is read only, or the null device. /proc/net leads to the process's own. */
+function isMask({ path, type, root, options }: MountPoint): boolean {
+  const known = MASKED_PATHS.includes(path) || /^\/proc\/\d+\/net\/unix$/.test(path);
+  if (!known) return false;
+  return (
+    (type === "tmpfs" && root === "/" && options.has("ro")) ||
+    (root === "/null" && /^(dev)?tmpfs$/.test(type))
+  );
+}

@@ -1,0 +1,55 @@
+import type { ContainerCreateOptions } from "dockerode";
+import type { BoxPlan } from "./spec.ts";
+
+type Mount = NonNullable<NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"]>[number];
+type Placed = Pick<BoxPlan, "mode" | "workspace" | "readOnly" | "pinned" | "volumes">;
+
+/** What of the host a container sees, and the order matters: whoever comes later covers. */
+export function mountsOf(plan: Placed): Mount[] {
+  const { workspace } = plan;
+  const extra = plan.volumes.map(({ volume, target }) => fromVolume(volume, target, true));
+  if (workspace === undefined) return extra;
+  const { path, volume } = workspace;
+  const frozen = plan.mode === "read-only" || protectedPaths(plan).includes(path);
+  const base = volume === undefined ? overItself(path, frozen) : fromVolume(volume, path, frozen);
+  const over = protectedPaths(plan).filter((one) => one !== path);
+  const pins = pinnedPaths(plan).filter((one) => one !== path);
+  return [
+    base,
+    ...pins.map((one) => overItself(one, false)),
+    ...over.map((one) => overItself(one, true)),
+    ...extra,
+  ];
+}
+
+/** The full-access mode protects nothing. */
+export const protectedPaths = ({ mode, readOnly }: Placed): readonly string[] =>
+  mode === "danger-full-access" ? [] : [...new Set(readOnly)];
+
+/** A pin makes its path writable, so there is none in a read-only box, and none on or below a protected path. */
+export function pinnedPaths(plan: Placed): readonly string[] {
+  if (plan.mode !== "workspace-write") return [];
+  const guarded = protectedPaths(plan);
+  return [...new Set(plan.pinned)].filter((pin) => !guarded.some((path) => isWithin(pin, path)));
+}
+
+/** Whether a path is another or lies below it; both are absolute and normal. */
+export const isWithin = (path: string, parent: string): boolean =>
+  path === parent || path.startsWith(parent === "/" ? "/" : `${parent}/`);
+
+/** Not recursive: a read-only bind of older engines would leave what is mounted below writable. */
+const overItself = (path: string, readOnly: boolean): Mount => ({
+  Type: "bind",
+  Source: path,
+  Target: path,
+  ReadOnly: readOnly,
+  BindOptions: { Propagation: "rprivate", NonRecursive: true } as NonNullable<Mount["BindOptions"]>,
+});
+
+const fromVolume = (volume: string, target: string, readOnly: boolean): Mount => ({
+  Type: "volume",
+  Source: volume,
+  Target: target,
+  ReadOnly: readOnly,
+  VolumeOptions: { NoCopy: true } as NonNullable<Mount["VolumeOptions"]>,
+});

@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { ownerLabels } from "../../src/docker/labels.ts";
+import { runOnce } from "../../src/docker/oneshot.ts";
+import { engine, image, ROOT, skip } from "../fixtures/engine.ts";
+
+/** Answers of the kernel to calls made by number, one word each: the value, or the name of the error. */
+const PRELUDE = `
+import ctypes, errno, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+arm = os.uname().machine == "aarch64"
+def call(x86, aarch64, *args):
+    number = aarch64 if arm else x86
+    if number is None: return "ENOSYS"
+    ctypes.set_errno(0)
+    value = libc.syscall(ctypes.c_long(number), *[ctypes.c_char_p(a) if isinstance(a, bytes) else ctypes.c_long(a) for a in args])
+    return "ok" if value >= 0 else errno.errorcode[ctypes.get_errno()]
+HERE = -100
+os.chdir("/tmp")
+`;
+
+async function python(code: string): Promise<string> {
+  const plan = { root: ROOT, image, memory: 2 ** 28, pids: 64, labels: ownerLabels(64_323) };
+  const { stdout, stderr } = await runOnce(
+    engine,
+    { ...plan, argv: ["python3", "-c", PRELUDE + code] },
+    30_000,
+  );
+  return `${stdout}${stderr}`.trim();
+}
+
+const words = (calls: readonly string[]): Promise<string> => python(`print(*[${calls.join(", ")}])`);
+
+test(
+  "sockets: unix, internet and route lists are made, other families and protocols are not",
+  { skip },
+  async () => {
+    const socket = (family: number, type: number, protocol: number): string =>
+      `call(41, 198, ${family}, ${type}, ${protocol})`;
+    const cloexec = 0o2000000;
+    const good = [
+      socket(1, 1, 0),
+      socket(1, 5, 0),
+      socket(2, 1 + cloexec, 6),
+      socket(2, 2, 17),
+      socket(10, 1, 0),
+    ];
+    assert.equal(await words([...good, socket(16, 3, 0)]), "ok ok ok ok ok ok");
+    const families = [3, 5, 15, 17, 21, 29, 30, 31, 38, 40, 44].map((family) => socket(family, 2, 0));
+    const protocols = [
+      socket(16, 3, 9),
+      socket(2, 3, 1),
+      socket(2, 1, 132),
+      socket(2, 1, 262),
+      socket(2, 6, 0),
+    ];
+    const wide = socket(2 ** 32 + 38, 5, 0);
+    assert.equal(await words([...families, ...protocols, wide]), Array(17).fill("EPERM").join(" "));
+  },
+);
+
+test("calls that reach into the kernel or into others are refused", { skip }, async () => {
+  const refused = {
+    ptrace: "call(101, 117, 0, 0, 0, 0)",
+    process_vm_readv: "call(310, 270, 1, 0, 0, 0, 0, 0)",
+    keyctl: "call(250, 219, 0, -3, 0)",
+    add_key: "call(248, 217, b'user', b'a', b'b', 1, -3)",
+    vmsplice: "call(278, 75, 1, 0, 0, 0)",
+    bpf: "call(321, 280, 0, 0, 0)",
+    perf_event_open: "call(298, 241, 0, 0, 0, 0, 0)",
+    mount: "call(165, 40, b'none', b'/tmp', b'tmpfs', 0, 0)",
+    unshare: "call(272, 97, 0x10000000)",
+    setns: "call(308, 268, 0, 0)",
+    clone_newuser: "call(56, 220, 0x10000000 | 17, 0, 0, 0, 0)",
+    open_by_handle_at: "call(304, 265, 0, 0, 0)",
+    kexec_load: "call(246, 104, 0, 0, 0, 0)",
+    pivot_root: "call(155, 41, b'/', b'/')",
+  };
+  assert.equal(
+    await words(Object.values(refused)),
+    Object.keys(refused)
+      .map(() => "EPERM")
+      .join(" "),
+  );
+  assert.equal(
+    await words(["call(39, 172)", "call(334, 293, 0, 0, 0, 0)"]),
+    "ok EINVAL",
+    "twins reach the kernel",
+  );
+});
+
+test("calls that libraries do without are said to be missing", { skip }, async () => {
+  const missing = ["call(435, 435, 0, 0)", "call(437, 437, HERE, b'/tmp', 0, 0)", "call(425, 425, 1, 0)"];
+  const more = ["call(426, 426, 0, 0, 0, 0, 0, 0)", "call(447, 447, 0)", "call(323, 282, 0)"];
+  assert.equal(await words([...missing, ...more]), Array(6).fill("ENOSYS").join(" "));
+});
+
+test("no call sets a set-id bit, and the same call without it works", { skip }, async () => {
+  const by = (mode: string, name: string): readonly string[] => [
+    `call(90, None, b'f', ${mode})`,
+    `call(91, 52, fd, ${mode})`,
+    `call(268, 53, HERE, b'f', ${mode})`,
+    `call(85, None, b'${name}1', ${mode})`,
+    `call(2, None, b'${name}2', 0o102, ${mode})`,
+    `call(257, 56, HERE, b'${name}3', 0o102, ${mode})`,
+    `call(257, 56, HERE, b'/tmp', 0o20200002, ${mode})`,
+    `call(83, None, b'${name}4', ${mode})`,
+    `call(258, 34, HERE, b'${name}5', ${mode})`,
+    `call(133, None, b'${name}6', 0o100000 | ${mode}, 0)`,
+    `call(259, 33, HERE, b'${name}7', 0o010000 | ${mode}, 0)`,
+  ];
+  const table = (mode: string, name: string): Promise<string> =>
+    python(`fd = os.open("f", os.O_CREAT | os.O_RDWR)\nprint(*[word for word in [${by(mode, name).join(", ")}]])
+import subprocess; print(subprocess.run(["find", "/tmp", "-perm", "/6000"], capture_output=True, text=True).stdout, end="")`);
+  for (const mode of ["0o4755", "0o2755", "0o6755"])
+    assert.match(await table(mode, "x"), /^((EPERM|ENOSYS) ?){11}$/);
+  assert.match(await table("0o755", "y"), /^((ok|ENOSYS) ?){11}$/);
+  assert.match(await table("0o1755", "z"), /^((ok|ENOSYS) ?){11}$/);
+});
+
+test("a file is opened whatever stands where its mode would be", { skip }, async () => {
+  assert.equal(await words(["call(257, 56, HERE, b'/etc/passwd', 0, 0o6777)"]), "ok");
+});
+
+test("devices are not made, FIFOs and sockets are", { skip }, async () => {
+  const node = (type: string, device: number): string =>
+    `call(259, 33, HERE, b'${type}', ${type} | 0o600, ${device})`;
+  const words4 = [node("0o020000", 0x103), node("0o060000", 0x800), node("0o010000", 0), node("0o140000", 0)];
+  assert.equal(await words(words4), "EPERM EPERM ok ok");
+});
+
+test("nothing is typed into a terminal, not even with the number dressed up", { skip }, async () => {
+  const pty = "import pty, termios, fcntl, array\nmaster, slave = pty.openpty()\n";
+  const ioctl = (request: string): string => `call(16, 29, slave, ${request}, b"x")`;
+  const dressed = "0x100005412";
+  const bad = [ioctl("0x5412"), ioctl("0x541c"), ioctl(dressed), ioctl("0xff0000005412")];
+  assert.equal(await python(`${pty}print(${bad.join(", ")})`), "EPERM EPERM EPERM EPERM");
+  const good = `fcntl.ioctl(slave, termios.TIOCGWINSZ, bytes(8)); fcntl.ioctl(slave, termios.FIONREAD, bytes(4))`;
+  const more = `fcntl.ioctl(slave, termios.TIOCEXCL); fcntl.ioctl(slave, termios.FIOCLEX); termios.tcgetattr(slave)`;
+  assert.equal(await python(`${pty}${good}; ${more}; print("ok")`), "ok");
+});
+
+test("32-bit calls, which the profile cannot look into, end the process", { skip }, async (context) => {
+  const source = `int main(void){long r;__asm__ volatile("int $0x80":"=a"(r):"a"(20));return 0;}`;
+  const plan = { root: ROOT, image, memory: 2 ** 28, pids: 64, labels: ownerLabels(64_323) };
+  const build = `uname -m; cd /tmp; echo '${source}' >a.c; sed 's/int .0x80/nop/' a.c >b.c; cc -o a a.c && cc -o b b.c && ./b && echo twin; ./a; echo $?`;
+  const { stdout } = await runOnce(engine, { ...plan, argv: ["sh", "-c", build] }, 30_000);
+  if (!stdout.startsWith("x86_64")) return context.skip("only x86-64 has them");
+  assert.match(stdout, /^x86_64\ntwin\n(159|139)\n$/);
+});
+
+const WORK: Readonly<Record<string, string>> = {
+  "node, its threads and its sockets": `node -e '
+    const { Worker } = require("worker_threads"); const net = require("net");
+    const server = net.createServer((s) => s.end("hello")).listen(0, "127.0.0.1", () =>
+      net.connect(server.address().port, "127.0.0.1").on("data", () => new Worker("process.exit(0)", { eval: true })
+        .on("exit", () => process.exit(0))));'`,
+  "python, its processes and threads": `python3 -c '
+import subprocess, threading, multiprocessing, socket, tempfile
+subprocess.run(["true"], check=True); t = threading.Thread(target=print); t.start(); t.join()
+p = multiprocessing.Process(target=print); p.start(); p.join(); assert p.exitcode == 0
+a, b = socket.socketpair(); a.send(b"x"); assert b.recv(1) == b"x"; tempfile.TemporaryFile().write(b"x")'`,
+  git: "git init -q r && cd r && echo a >a && git add a && git -c user.name=a -c user.email=a@b commit -qm a && git status --short",
+  "the compiler and make":
+    "printf 'a: a.c\\n\\tcc -o a a.c -pthread\\n' >Makefile && echo 'int main(){return 0;}' >a.c && make -s && ./a",
+  "archives and modes":
+    "mkdir d && echo x >d/f && chmod 755 d && chmod +x d/f && tar czf d.tgz d && tar xzf d.tgz && cp -a d e && mkfifo p",
+  "npm and rg": "npm --version && rg --version && jq -n 1 && ls -la / && ps aux",
+};
+
+for (const [what, command] of Object.entries(WORK))
+  test(`${what}: all of it works behind the profile`, { skip }, async () => {
+    const plan = { root: ROOT, image, memory: 2 ** 29, pids: 128, labels: ownerLabels(64_323) };
+    const { exit_code, stderr } = await runOnce(
+      engine,
+      { ...plan, argv: ["bash", "-ec", `cd /tmp\n${command}`] },
+      30_000,
+    );
+    assert.deepEqual({ exit_code, stderr }, { exit_code: 0, stderr: "" });
+  });
