@@ -35,11 +35,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 cd "$root" || exit 1
-if [ $# -gt 0 ] && [ ! -d "$caller" ]; then
-  printf 'error: the current folder is gone\n  next: cd to a folder that is there\n' >&2
-  exit 2
-fi
-
+# Only now, as before PATH could lead into the folder of the caller.
 log=$(mktemp "${TMPDIR:-/tmp}/harness-start.XXXXXX" 2>/dev/null) || {
   printf 'error: no file can be made in %s\n  next: TMPDIR=/a/folder/with/space ./start.sh\n' "${TMPDIR:-/tmp}" >&2
   exit 1
@@ -47,6 +43,11 @@ log=$(mktemp "${TMPDIR:-/tmp}/harness-start.XXXXXX" 2>/dev/null) || {
 trap 'rm -f "$log"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+if [ $# -gt 0 ] && [ ! -d "$caller" ]; then
+  printf 'error: the current folder is gone\n  next: cd to a folder that is there\n' >&2
+  exit 2
+fi
+
 began=$(date +%s)
 
 # The same line format as the steps that follow in `harness setup`.

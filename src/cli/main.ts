@@ -3,10 +3,12 @@ import { enableCompileCache } from "node:module";
 import path from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { placesFrom } from "../config/places.ts";
+import { hostPath } from "./host-path.ts";
 
 const words = process.argv.slice(2);
 // Its addresses go through an old parser of a package of ours; nobody who reads that can do anything about it.
 process.noDeprecation = true;
+process.env["PATH"] = hostPath(process.env["PATH"]);
 guardOutput();
 if (words.length === 1 && words[0] === "--version") {
   process.stdout.write(`harness ${manifest.version}\n`);
