@@ -1,5 +1,5 @@
 import { engineFailure, isMissing } from "./failure.ts";
-import type { Engine } from "./engine.ts";
+import { answered, type Engine } from "./engine.ts";
 import { SANDBOX_REPOSITORY } from "./images/inputs.ts";
 import { BASE_REPOSITORY } from "./images/base.ts";
 import { BOX_LABEL, UID_LABEL } from "./labels.ts";
@@ -7,7 +7,11 @@ import { BOX_LABEL, UID_LABEL } from "./labels.ts";
 /** Removes every sandbox container of one user; answers how many there were. */
 export async function removeBoxes(engine: Engine, uid: number): Promise<number> {
   const label = [`${BOX_LABEL}=1`, `${UID_LABEL}=${uid}`];
-  const boxes = await engine.api.listContainers({ all: true, filters: { label } });
+  const boxes = await answered((abortSignal) =>
+    engine.api.listContainers({ all: true, filters: { label }, abortSignal }),
+  ).catch((thrown: unknown) => {
+    throw engineFailure("listing sandboxes", thrown);
+  });
   await Promise.all(
     boxes.map(({ Id }) => engine.api.getContainer(Id).remove({ force: true, v: true }).catch(unlessGone)),
   );

@@ -5,6 +5,7 @@ import { broken, type Health, healthy } from "../../src/core/health.ts";
 import { type Engine, findEngine, isEngine } from "../../src/docker/engine.ts";
 import { diskHealth, engineHealth, readInfo } from "../../src/docker/health.ts";
 import { imageExists } from "../../src/docker/images/build.ts";
+import { removeBoxes } from "../../src/docker/teardown.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { onRequest, versionAnswer } from "./loopback.ts";
 
@@ -173,6 +174,7 @@ async function hanging(work: (engine: Engine, silence: () => Promise<void>) => P
 const ASKED: Readonly<Record<string, (engine: Engine) => Promise<unknown>>> = {
   "its description": engineHealth,
   "an image": (engine) => imageExists(engine, "debian:bookworm"),
+  "its boxes": (engine) => removeBoxes(engine, 0),
 };
 
 for (const [what, ask] of Object.entries(ASKED))
