@@ -35,11 +35,19 @@ while [ $# -gt 0 ]; do
   shift
 done
 cd "$root" || exit 1
-
-log=${TMPDIR:-/tmp}/harness-start.$$.log
+# Only now, as before PATH could lead into the folder of the caller.
+log=$(mktemp "${TMPDIR:-/tmp}/harness-start.XXXXXX" 2>/dev/null) || {
+  printf 'error: no file can be made in %s\n  next: TMPDIR=/a/folder/with/space ./start.sh\n' "${TMPDIR:-/tmp}" >&2
+  exit 1
+}
 trap 'rm -f "$log"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+if [ $# -gt 0 ] && [ ! -d "$caller" ]; then
+  printf 'error: the current folder is gone\n  next: cd to a folder that is there\n' >&2
+  exit 2
+fi
+
 began=$(date +%s)
 
 # The same line format as the steps that follow in `harness setup`.
@@ -67,6 +75,7 @@ else
   [ $install = yes ] || fail packages "not installed for this package-lock.json" "npm ci"
   command -v npm >/dev/null 2>&1 ||
     fail node "no npm on PATH" "install Node with npm first, e.g.: apt-get install -y nodejs npm"
+  rm -f node_modules/.harness-packages
   npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >"$log" 2>&1 </dev/null ||
     fail packages "npm ci did not finish" "npm ci, with a package registry in reach; a full disk shows in: df -h ."
   printf '%s\n' "$wanted" >node_modules/.harness-packages
@@ -84,7 +93,7 @@ major=${major%%.*}
   fail node "Node 24 or later is needed, found ${version:-none}" "install Node 24, or set HARNESS_NODE to one"
 ok node "$version"
 
-if [ -f oclif.manifest.json ] && [ -z "$(find src bin package.json -newer oclif.manifest.json -print | head -n 1)" ]; then
+if [ -f dist/main.js ] && [ -s oclif.manifest.json ] && [ -z "$(find src bin package.json -newer oclif.manifest.json -print | head -n 1)" ]; then
   ok build kept
 else
   "$node" bin/build.ts >"$log" 2>&1 || fail build "the bundle could not be made" "npm run build"

@@ -1,6 +1,6 @@
 /** Bundles src/cli into dist/ (one entry per command, shared chunks) and writes oclif's manifest. */
 import { globSync } from "node:fs";
-import { rm, writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Plugin } from "@oclif/core";
 import { build } from "rolldown";
@@ -17,6 +17,9 @@ function entries(): Record<string, string> {
   return Object.fromEntries([["main", path.join(commandRoot, "main.ts")], ...named]);
 }
 
+// The manifest comes last, and at once: where it stands, the bundle is whole.
+const manifest = path.join(root, "oclif.manifest.json");
+await rm(manifest, { force: true });
 await rm(path.join(root, "dist"), { recursive: true, force: true });
 await build({
   input: entries(),
@@ -42,6 +45,8 @@ const plugin = new Plugin({
 await plugin.load();
 const count = Object.keys(plugin.manifest.commands).length;
 if (count === 0) throw new Error("no command was found in dist/commands");
-await writeFile(path.join(root, "oclif.manifest.json"), JSON.stringify(plugin.manifest));
+const whole = path.join(root, "dist/manifest.json");
+await writeFile(whole, JSON.stringify(plugin.manifest));
+await rename(whole, manifest);
 process.stderr.write(`built ${count} commands\n`);
 process.exit(0);

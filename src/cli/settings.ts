@@ -2,6 +2,7 @@ import { Flags } from "@oclif/core";
 import { type Config, loadConfig } from "../config/load.ts";
 import { ISOLATIONS, PROVIDERS, type SettingKey } from "../config/schema.ts";
 import { MODES } from "../core/decision.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
 
 /** The flags that are settings, for every command that prepares or starts a run. */
 export const settingFlags = {
@@ -51,4 +52,12 @@ export function configFor(flags: Readonly<Record<string, unknown>>): Promise<Con
 }
 
 export const workspaceOf = (flags: Readonly<Record<string, unknown>>): string =>
-  typeof flags["cwd"] === "string" ? flags["cwd"] : process.cwd();
+  typeof flags["cwd"] === "string" ? flags["cwd"] : currentFolder();
+
+function currentFolder(): string {
+  try {
+    return process.cwd();
+  } catch (thrown) {
+    throw new HarnessError(EXIT.usage, "the current folder is gone", "cd to a folder that is there", thrown);
+  }
+}

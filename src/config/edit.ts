@@ -1,10 +1,10 @@
-import { mkdir, readlink, realpath, rename, writeFile } from "node:fs/promises";
+import { mkdir, readlink, realpath, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { configError, parseConfigDocument } from "./document.ts";
+import { parseConfigDocument } from "./document.ts";
 import { withValue } from "./insert.ts";
 import { hintFor, readLayer } from "./layer.ts";
-import { readConfigText } from "./load.ts";
+import { readConfigText } from "./read.ts";
 import { ALIASES, SETTING_KEYS, type SettingKey } from "./schema.ts";
 import { nested, valueFromText } from "./text.ts";
 
@@ -50,6 +50,9 @@ async function replaceFile(file: string, text: string): Promise<void> {
     await writeFile(temporary, text, { mode: 0o600, flush: true });
     await rename(temporary, file);
   } catch (thrown) {
-    throw configError(file, `cannot be written: ${reasonOf(thrown)}`);
+    await rm(temporary, { force: true }).catch(() => undefined);
+    const folder = path.dirname(file);
+    const look = `ls -ld ${folder} && df -h ${folder}`;
+    throw new HarnessError(EXIT.usage, `${file}: cannot be written: ${reasonOf(thrown)}`, look, thrown);
   }
 }

@@ -1,8 +1,7 @@
-import { readFile } from "node:fs/promises";
-import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { parseConfigDocument } from "./document.ts";
 import { readLayer } from "./layer.ts";
 import { type Env, placesFrom, projectConfigFile } from "./places.ts";
+import { readConfigText } from "./read.ts";
 import { DEFAULTS, type Layer, SETTING_KEYS, type SettingKey, type Settings } from "./schema.ts";
 import { nested, valueFromText } from "./text.ts";
 
@@ -39,22 +38,6 @@ async function fileSource(file: string): Promise<Source[]> {
   if (text === undefined) return [];
   const document = parseConfigDocument(file, text);
   return [{ origin: file, layer: readLayer(document.value, document.at) }];
-}
-
-/** undefined when there is no such file; any other failure to read it ends the run. */
-export async function readConfigText(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (thrown) {
-    const code = errorCode(thrown);
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw new HarnessError(
-      EXIT.usage,
-      `${file}: cannot be read: ${reasonOf(thrown)}`,
-      `ls -l ${file}`,
-      thrown,
-    );
-  }
 }
 
 /** HARNESS_<KEY>, e.g. HARNESS_CHAT_MODEL, HARNESS_SEARCH_STORE. */

@@ -45,6 +45,11 @@ const name = z
   .string("expected text")
   .min(1, "expected text that is not empty")
   .max(500, "expected at most 500 characters");
+/** As engines read it: [host[:port]/]name[:tag][@digest]. It becomes part of a request's path. */
+const imageName = name.regex(
+  /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d+)?\/)?[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,128})?$/,
+  "expected an image's name such as debian:bookworm or registry.example:5000/team/box",
+);
 const price = z.number("expected a price per million tokens").min(0, "expected a price of 0 or more");
 const webUrl = z.url({ protocol: /^https?$/, error: "expected an http:// or https:// address" });
 const domain = z
@@ -79,7 +84,7 @@ const RULES = {
   mode: oneOf(MODES),
   on_ask: oneOf(ON_ASK),
   isolation: oneOf(ISOLATIONS),
-  image: name.nullable(),
+  image: imageName.nullable(),
   memory: size(64 * MiB, 4 * TiB),
   cpus: processors.nullable(),
   pids: whole(16, 4_000_000),

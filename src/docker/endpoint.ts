@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../core/errors.ts";
 
@@ -101,7 +101,8 @@ async function readJson(file: string): Promise<unknown> {
 
 async function readText(file: string): Promise<string | undefined> {
   try {
-    return await readFile(file, "utf8");
+    // A pipe that nobody writes to would be read for ever.
+    return (await stat(file)).isFile() ? await readFile(file, "utf8") : undefined;
   } catch (thrown) {
     if (errorCode(thrown) !== undefined) return undefined;
     throw thrown;

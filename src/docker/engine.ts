@@ -27,7 +27,7 @@ export interface NoEngine {
   readonly reason: string;
 }
 
-const PING_MS = 10_000;
+const ANSWER_MS = 10_000;
 
 /** The first address that answers; else why the most telling one did not. */
 export async function findEngine(
@@ -53,7 +53,7 @@ async function knock(endpoint: Endpoint): Promise<Engine | NoEngine> {
     return {
       api,
       endpoint,
-      version: readVersion(await within(PING_MS, (signal) => askVersion(api, signal))),
+      version: readVersion(await answered((signal) => askVersion(api, signal))),
     };
   } catch (thrown) {
     const { host, origin } = endpoint;
@@ -62,7 +62,7 @@ async function knock(endpoint: Endpoint): Promise<Engine | NoEngine> {
 }
 
 /** The library takes a signal here; its types do not know of it. */
-const askVersion = (api: Docker, abortSignal: AbortSignal): Promise<unknown> =>
+export const askVersion = (api: Docker, abortSignal: AbortSignal): Promise<unknown> =>
   (api.version as (options: object) => Promise<unknown>).call(api, { abortSignal });
 
 const versionAnswer = z.looseObject({
@@ -116,13 +116,15 @@ function dockerOptions(endpoint: Endpoint): Docker.DockerOptions {
 }
 
 /** Gives up when the engine stays silent: a stopped process can hold a socket open for ever. */
-async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function answered<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const silence = new AbortController();
-  const timer = setTimeout(() => silence.abort(), ms);
+  const timer = setTimeout(() => silence.abort(), ANSWER_MS);
   try {
     return await work(silence.signal);
   } catch (thrown) {
-    throw silence.signal.aborted ? new Error(`no answer within ${ms / 1000} s`, { cause: thrown }) : thrown;
+    throw silence.signal.aborted
+      ? new Error(`no answer within ${ANSWER_MS / 1000} s`, { cause: thrown })
+      : thrown;
   } finally {
     clearTimeout(timer);
   }

@@ -3,7 +3,7 @@ import path from "node:path";
 import { formatDuration, formatSize } from "../core/bounds.ts";
 import { reasonOf } from "../core/errors.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
-import type { Engine } from "./engine.ts";
+import { answered, askVersion, type Engine } from "./engine.ts";
 import { wantedImage, imageExists } from "./images/build.ts";
 import { checkImage } from "./images/needs.ts";
 import { ownerLabels } from "./labels.ts";
@@ -25,16 +25,25 @@ interface EngineInfo {
   readonly DockerRootDir?: string;
 }
 
+interface Components {
+  readonly Components?: readonly { readonly Name: string; readonly Version: string }[];
+}
+
 const OLDEST_API = "1.41";
 
 export async function engineHealth(engine: Engine): Promise<readonly Health[]> {
-  const info = (await engine.api.info()) as EngineInfo;
-  const components = ((await engine.api.version()) as { Components?: { Name: string; Version: string }[] })
-    .Components;
+  const { api } = engine;
+  const [info, { Components: components }] = await answered(
+    async (signal) => [await askInfo(api, signal), (await askVersion(api, signal)) as Components] as const,
+  );
   const runc =
     components?.find(({ Name }) => Name === "runc" || Name === "crun")?.Version ?? "version unknown";
   return [versionHealth(engine), runtimeHealth(info, runc), ...readInfo(info)];
 }
+
+/** Takes a signal as the version does. */
+const askInfo = (api: Engine["api"], abortSignal: AbortSignal): Promise<EngineInfo> =>
+  (api.info as (options: object) => Promise<EngineInfo>).call(api, { abortSignal });
 
 /** Versions are numbers with a dot between: 1.5 is older than 1.41. */
 function atLeast(version: string, oldest: string): boolean {

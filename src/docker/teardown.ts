@@ -1,5 +1,5 @@
 import { engineFailure, isMissing } from "./failure.ts";
-import type { Engine } from "./engine.ts";
+import { answered, type Engine } from "./engine.ts";
 import { SANDBOX_REPOSITORY } from "./images/inputs.ts";
 import { BASE_REPOSITORY } from "./images/base.ts";
 import { boxFilter } from "./labels.ts";
@@ -8,7 +8,11 @@ import { removeBox } from "./life/boxes.ts";
 /** Removes every sandbox container of one user, and their volumes; answers how many containers there were. */
 export async function removeBoxes(engine: Engine, uid: number): Promise<number> {
   const filters = boxFilter(uid);
-  const boxes = await engine.api.listContainers({ all: true, filters });
+  const boxes = await answered((abortSignal) =>
+    engine.api.listContainers({ all: true, filters, abortSignal }),
+  ).catch((thrown: unknown) => {
+    throw engineFailure("listing sandboxes", thrown);
+  });
   await Promise.all(boxes.map(({ Id }) => removeBox(engine, Id)));
   const { Volumes } = await engine.api.listVolumes({ filters });
   // The engine answers null for an empty list.

@@ -208,3 +208,12 @@ test("settings written at the same time by one process leave a whole file", asyn
   assert.match(JSON.stringify(value), /^\{"pids":1[01]\d\}$/);
   assert.deepEqual(await readdir(path.dirname(place.at(FILE))), ["config.json"]);
 });
+
+test("a write that fails leaves the file as it was and nothing beside it", async () => {
+  await using place = await scratch({ [FILE]: '{"pids": 64}' });
+  await symlink("/dev/full", place.at(`${FILE}.${process.pid}.tmp`));
+  const [exit, message] = await refusalOf(() => setSetting(place.at(FILE), "pids", "65"));
+  assert.deepEqual([exit, await place.read(FILE)], [2, '{"pids": 64}']);
+  assert.match(message, /cannot be written: ENOSPC/);
+  assert.deepEqual(await readdir(place.at("harness")), ["config.json"]);
+});

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import test from "node:test";
+import { promisify } from "node:util";
 import { endpointsFrom } from "../../src/docker/endpoint.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
@@ -184,3 +186,10 @@ for (const [name, [env, expected]] of Object.entries(EMPTY))
     await using home = await labAt("unix:///lab.sock");
     assert.deepEqual(await endpointsFrom({ HOME: home.path, ...env }, 0), [expected]);
   });
+
+test("a pipe where docker's configuration stands counts as none", { timeout: 5000 }, async () => {
+  await using home = await scratch();
+  await promisify(execFile)("mkfifo", [home.at("config.json")]);
+  const [first] = await endpointsFrom({ DOCKER_CONFIG: home.path }, 0);
+  assert.equal(first?.origin, "usual socket");
+});

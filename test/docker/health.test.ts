@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { statfs } from "node:fs/promises";
-import test from "node:test";
+import test, { mock } from "node:test";
 import { broken, type Health, healthy } from "../../src/core/health.ts";
-import type { Engine } from "../../src/docker/engine.ts";
+import { type Engine, findEngine, isEngine } from "../../src/docker/engine.ts";
 import { diskHealth, engineHealth, readInfo } from "../../src/docker/health.ts";
+import { imageExists } from "../../src/docker/images/build.ts";
+import { removeBoxes } from "../../src/docker/teardown.ts";
 import { scratch } from "../fixtures/scratch.ts";
+import { onRequest, versionAnswer } from "./loopback.ts";
 
 type Info = Parameters<typeof readInfo>[0];
 
@@ -151,3 +154,34 @@ test("a folder that is not there yet counts by its nearest parent", async () => 
   assert.equal(here.state, free < 1 ? "fail" : free < 5 ? "warn" : "ok");
   assert.ok(here.detail.endsWith(` free in ${place.path}`), here.detail);
 });
+
+/** An engine that said its version and nothing since, as one does whose daemon hangs. */
+async function hanging(work: (engine: Engine, silence: () => Promise<void>) => Promise<void>): Promise<void> {
+  const asked = Promise.withResolvers<void>();
+  const answer = versionAnswer(200, '{"Version": "28.1.0", "ApiVersion": "1.49", "Arch": "amd64"}');
+  await using loopback = await onRequest((request, response) => {
+    if (request.url === "/version") answer(request, response);
+    else asked.resolve();
+  });
+  const engine = await findEngine({ DOCKER_HOST: loopback.host }, 0);
+  assert.ok(isEngine(engine));
+  await work(engine, async () => {
+    await asked.promise;
+    mock.timers.tick(10_000);
+  });
+}
+
+const ASKED: Readonly<Record<string, (engine: Engine) => Promise<unknown>>> = {
+  "its description": engineHealth,
+  "an image": (engine) => imageExists(engine, "debian:bookworm"),
+  "its boxes": (engine) => removeBoxes(engine, 0),
+};
+
+for (const [what, ask] of Object.entries(ASKED))
+  test(`an engine that hangs when asked for ${what} is given up after ten seconds`, async (context) => {
+    await hanging(async (engine, silence) => {
+      mock.timers.enable({ apis: ["setTimeout"] });
+      context.after(() => mock.timers.reset());
+      await Promise.all([assert.rejects(ask(engine), /no answer within 10 s/), silence()]);
+    });
+  });

@@ -133,6 +133,14 @@ test("the first Node on PATH that is new enough is used; folders, broken and old
   assert.deepEqual(said(ended), [0, "this is good/node\n", ""]);
 });
 
+test("a Node of the current folder is passed over, whatever PATH says", async () => {
+  await using place = await packageWith(SHOW);
+  for (const name of ["node", "bin/node", "good/node"]) await fakeNode(place, name, "v24.0.0");
+  const PATH = `:.:bin:./bin:${place.at("good")}:`;
+  const ended = await launch(place.at("package/bin/harness"), [], { env: { PATH }, cwd: place.path });
+  assert.deepEqual(said(ended), [0, "this is good/node\n", ""]);
+});
+
 test("with only an old Node on PATH it ends with 2 and names what it found", async () => {
   await using place = await packageWith(SHOW);
   await fakeNode(place, "old one/node", "v20.0.0");

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
-import { runProgram } from "../fixtures/cli.ts";
+import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 
@@ -134,3 +134,47 @@ for (const [program, stderr] of Object.entries(NEXT))
     const ended = await runProgram(program, ["--bogus"], { home: place.path });
     assert.deepEqual(ended, { code: 2, stdout: "", stderr });
   });
+
+/** What a command line of the shell, with harness as `$0`, says and ends with. */
+async function inShell(line: string, env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  await using place = await scratch();
+  const child = spawn("/bin/sh", ["-c", line, HARNESS], {
+    env: { PATH: "/usr/bin:/bin", ...env, HOME: place.path },
+  });
+  let [stdout, stderr] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { code, stdout, stderr };
+}
+
+for (const words of ["--version", "config list", "config get mode --json"])
+  test(`harness ${words} on a full device says so and ends with 1`, async () => {
+    const { code, stderr } = await inShell(`exec "$0" ${words} >/dev/full`);
+    const [error, next, ...rest] = stderr.trimEnd().split("\n");
+    assert.match(error ?? "", /^error: the answer could not be written: ENOSPC/);
+    assert.match(next ?? "", /^ {2}next: .*df -h/);
+    assert.deepEqual([code, rest], [1, []]);
+  });
+
+test("a stderr that takes nothing changes no exit code", async () => {
+  const ends = ["2>/dev/full", "2>&-"].map(
+    async (to) => (await inShell(`exec "$0" config get nonsense ${to}`)).code,
+  );
+  const closed = inShell('{ { sleep 0.2; "$0" nonsense 2>&1 >/dev/null; echo $? >&3; } | true; } 3>&1');
+  assert.deepEqual([...(await Promise.all(ends)), (await closed).stdout], [2, 2, "2\n"]);
+});
+
+test("an engine by port is asked without warnings of Node", async () => {
+  const { stderr } = await inShell('exec "$0" demo', { DOCKER_HOST: "tcp://127.0.0.1:1" });
+  assert.match(stderr, /^error: the container engine does not answer at tcp:/);
+  assert.doesNotMatch(stderr, /Warning/);
+});
+
+test("in a folder that is gone a command says so and ends with 2", async () => {
+  const { code, stderr } = await inShell(
+    'mkdir "$HOME/gone"; cd "$HOME/gone"; rmdir "$PWD"; exec "$0" config list',
+  );
+  assert.equal(code, 2);
+  assert.match(stderr, /error: the current folder is gone\n {2}next: cd /);
+});

@@ -119,6 +119,12 @@ test("the demo goes through, and its JSON says so", { skip }, async () => {
   assert.ok(steps.length >= 6);
 });
 
+test("the demo without a place for its copy names the place and ends with 1", { skip }, async () => {
+  const { code, stderr } = await program("bin/harness", ["demo"], { TMPDIR: "/nowhere" });
+  assert.equal(code, 1);
+  assert.match(stderr, /^error: the demo's copy could not be made in \/nowhere: ENOENT.*\n {2}next: TMPDIR=/);
+});
+
 test("the demo without its image says how to build it", { skip }, async () => {
   const { code, stderr } = await program("bin/harness", ["demo", "--image", "harness-test-none:1"]);
   assert.equal(code, 6);

@@ -2,7 +2,7 @@ import { cp, lchown, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { formatDuration } from "../../core/bounds.ts";
-import { EXIT, HarnessError } from "../../core/errors.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Engine } from "../../docker/engine.ts";
 import { wantedImage } from "../../docker/images/build.ts";
 import { ownerLabels } from "../../docker/labels.ts";
@@ -34,8 +34,8 @@ export class Demo extends HarnessCommand {
     const engine = await requireEngine();
     const image = settings.image ?? (await builtImage(engine));
     const start = performance.now();
-    const shown = await inCopy((workspace) =>
-      untilInterrupted((signal) =>
+    const shown = await untilInterrupted((signal) =>
+      inCopy((workspace) =>
         play({ engine, image, workspace, signal, settings }, (step) => {
           if (!flags.json && !flags.quiet) process.stderr.write(demoStep(step, process.stderr));
         }),
@@ -66,17 +66,25 @@ async function builtImage(engine: Engine): Promise<string> {
 
 /** A copy owned by an ordinary user even where harness runs as root. */
 async function inCopy<T>(work: (workspace: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(path.join(tmpdir(), "harness-demo-"));
+  const folder = await mkdtemp(path.join(tmpdir(), "harness-demo-")).catch(noCopy);
   try {
-    await cp(path.join(packageRoot, "examples", "broken-sum"), folder, { recursive: true });
-    const owner = ownerId();
-    if (uid() === 0)
-      for (const name of ["", ...(await readdir(folder))])
-        await lchown(path.join(folder, name), owner, owner);
+    await fill(folder).catch(noCopy);
     return await work(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function fill(folder: string): Promise<void> {
+  await cp(path.join(packageRoot, "examples", "broken-sum"), folder, { recursive: true });
+  const owner = ownerId();
+  if (uid() !== 0) return;
+  for (const name of ["", ...(await readdir(folder))]) await lchown(path.join(folder, name), owner, owner);
+}
+
+function noCopy(thrown: unknown): never {
+  const message = `the demo's copy could not be made in ${tmpdir()}: ${reasonOf(thrown)}`;
+  throw new HarnessError(EXIT.failed, message, "TMPDIR=/a/folder/with/space harness demo", thrown);
 }
 
 const ownerId = (): number => (uid() === 0 ? 65_534 : uid());

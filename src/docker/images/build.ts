@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { Engine } from "../engine.ts";
+import { answered, type Engine } from "../engine.ts";
 import { localBase, PULLED_BASE, pullBase } from "./base.ts";
 import { buildContext } from "./context.ts";
 import { type ImageInputs, imageTag, readImageInputs } from "./inputs.ts";
@@ -20,9 +20,24 @@ export async function wantedImage(engine: Engine, root: string): Promise<{ tag: 
   return { tag, present: await imageExists(engine, tag) };
 }
 
+interface Modem {
+  readonly dial: (options: object, done: (failure: Error | null) => void) => void;
+}
+
+/** The library's own inspect takes no signal. */
+const askImage = ({ api }: Engine, name: string, abortSignal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const path = `/images/${name}/json`;
+    const statusCodes = { 200: true, 404: "no such image", 500: "server error" };
+    (api.modem as Modem).dial({ path, method: "GET", statusCodes, abortSignal }, (failure) => {
+      if (failure === null) resolve();
+      else reject(failure);
+    });
+  });
+
 export async function imageExists(engine: Engine, name: string): Promise<boolean> {
   try {
-    await engine.api.getImage(name).inspect();
+    await answered((signal) => askImage(engine, name, signal));
     return true;
   } catch (thrown) {
     if (isMissing(thrown)) return false;

@@ -1,11 +1,12 @@
 import type { Engine } from "../engine.ts";
-import { runOnce } from "../oneshot.ts";
+import { type Outcome, runOnce } from "../oneshot.ts";
 
 /** What the runner needs of any image; a user's own image must have these and nothing else. */
 const RUNNER_NEEDS = ["sh", "node"] as const;
 /** What our image promises on top, and what tools of the agent make use of. */
 const CONTENTS = ["bash", "git", "rg", "python3", "make", "cc", "jq", "patch", "curl", "npm"] as const;
 const OLDEST_NODE = 20;
+const SECONDS = 30;
 
 export interface ImageCheck {
   /** Pieces without which the runner cannot work: empty for a usable image. */
@@ -28,18 +29,20 @@ export async function checkImage(engine: Engine, root: string, image: string): P
     labels: { "dev.harness.check": "1" },
   };
   try {
-    return readCheck((await runOnce(engine, plan, 30_000)).stdout);
+    return readCheck(await runOnce(engine, plan, SECONDS * 1000));
   } catch (thrown) {
     if (!/executable file not found|no such file/i.test(String(thrown))) throw thrown;
     return { missing: ["sh"], absent: [], node: "" };
   }
 }
 
-function readCheck(output: string): ImageCheck {
+export function readCheck({ stdout: output, exit_code }: Pick<Outcome, "stdout" | "exit_code">): ImageCheck {
+  if (exit_code === null) return { missing: [`a sh that ends within ${SECONDS} s`], absent: [], node: "" };
   const gone = new Set([...output.matchAll(/^no (\S+)$/gm)].map((match) => match[1] ?? ""));
   const node = /^v(\d+\.\d+\.\d+)$/m.exec(output)?.[1] ?? "";
   const tooOld = node !== "" && Number(node.split(".")[0]) < OLDEST_NODE;
   const missing = RUNNER_NEEDS.filter((name) => gone.has(name)).map(String);
+  if (node === "" && !gone.has("node")) missing.push("a node that says its version");
   if (tooOld) missing.push(`node ${OLDEST_NODE} or later (it has ${node})`);
   return { missing, absent: CONTENTS.filter((name) => gone.has(name)), node };
 }

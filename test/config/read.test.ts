@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { symlink, writeFile } from "node:fs/promises";
+import test from "node:test";
+import { promisify } from "node:util";
+import { readConfigText } from "../../src/config/read.ts";
+import { refusalOf } from "../fixtures/refusal.ts";
+import { scratch } from "../fixtures/scratch.ts";
+
+test("a file is read as it stands, with its byte order mark", async () => {
+  await using place = await scratch({ "config.json": "\uFEFF{}\r\n" });
+  assert.equal(await readConfigText(place.at("config.json")), "\uFEFF{}\r\n");
+});
+
+test("a file that is not there is undefined", async () => {
+  await using place = await scratch({ file: "" });
+  assert.deepEqual(
+    [await readConfigText(place.at("none")), await readConfigText(place.at("file/none"))],
+    [undefined, undefined],
+  );
+});
+
+test("a pipe that nobody writes to is refused at once", { timeout: 5000 }, async () => {
+  await using place = await scratch();
+  const file = place.at("config.json");
+  await promisify(execFile)("mkfifo", [file]);
+  assert.deepEqual(await refusalOf(() => readConfigText(file)), [
+    2,
+    `${file}: cannot be read: it is a pipe or a device, not a file`,
+  ]);
+});
+
+test("a link to a device without an end is refused", async () => {
+  await using place = await scratch();
+  const file = place.at("config.json");
+  await symlink("/dev/zero", file);
+  assert.deepEqual(await refusalOf(() => readConfigText(file)), [
+    2,
+    `${file}: cannot be read: it is a pipe or a device, not a file`,
+  ]);
+});
+
+test("a file of 1 MiB is read, one of a byte more is refused", async () => {
+  await using place = await scratch();
+  const file = await place.write("config.json", " ".repeat(2 ** 20));
+  assert.equal((await readConfigText(file))?.length, 2 ** 20);
+  await place.write("config.json", " ".repeat(2 ** 20 + 1));
+  assert.deepEqual(await refusalOf(() => readConfigText(file)), [
+    2,
+    `${file}: cannot be read: it has 1.0 MiB; settings have at most 1.0 MiB`,
+  ]);
+});
+
+test("bytes that are no UTF-8 are refused, so that none is lost when a setting is written", async () => {
+  await using place = await scratch();
+  const file = place.at("config.json");
+  await writeFile(file, Buffer.from('{"chat_model": "caf\u00E9"}', "latin1"));
+  assert.deepEqual(await refusalOf(() => readConfigText(file)), [
+    2,
+    `${file}: cannot be read: it is not UTF-8`,
+  ]);
+});

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { cp, utimes } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { promisify } from "node:util";
+import { scratch, type Scratch } from "../fixtures/scratch.ts";
+import { type Ended, launch, ROOT } from "./package.ts";
+
+/** A checkout that is installed and built, with a Node and a harness that say what they are asked. */
+async function checkout(): Promise<Scratch> {
+  const place = await scratch({
+    "package-lock.json": "{}\n",
+    "package.json": "{}\n",
+    "src/main.ts": "",
+    "bin/build.ts": "",
+    "dist/main.js": "",
+    "oclif.manifest.json": "{}",
+  });
+  await cp(path.join(ROOT, "start.sh"), place.at("start.sh"));
+  const sum = await promisify(execFile)("/bin/sh", ["-c", 'cksum <"$0"', place.at("package-lock.json")]);
+  await place.write("node_modules/.harness-packages", sum.stdout);
+  await place.write("node_modules/.bin/node", "#!/bin/sh\necho v24.0.0\n", 0o755);
+  await place.write("bin/harness", '#!/bin/sh\necho "harness $* in $PWD"\n', 0o755);
+  const later = Date.now() / 1000 + 60;
+  await utimes(place.at("oclif.manifest.json"), later, later);
+  return place;
+}
+
+const start = (
+  place: Scratch,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ended> =>
+  launch(place.at("start.sh"), args, { env: { PATH: "/usr/bin:/bin", ...env }, cwd: place.path });
+
+test("what is installed and built is kept", async () => {
+  await using place = await checkout();
+  const { code, stderr } = await start(place, []);
+  assert.equal(code, 0);
+  assert.match(stderr, /✓ packages .* kept\n.*✓ node .* v24\.0\.0\n.*✓ build .* kept\n$/);
+});
+
+test("a bundle that is gone or a manifest that is half-made is built anew", async () => {
+  await using gone = await checkout();
+  await promisify(execFile)("rm", ["-r", gone.at("dist")]);
+  await using half = await checkout();
+  await half.write("oclif.manifest.json", "");
+  for (const place of [gone, half]) assert.match((await start(place, [])).stderr, /✓ build .* bundled\n$/);
+});
+
+test("a folder for temporary files that is not there is named", async () => {
+  await using place = await checkout();
+  const { code, stdout, stderr } = await start(place, [], { TMPDIR: "/nowhere" });
+  assert.deepEqual(
+    [code, stdout, stderr],
+    [1, "", "error: no file can be made in /nowhere\n  next: TMPDIR=/a/folder/with/space ./start.sh\n"],
+  );
+});
+
+test("from a folder that is gone no command is run elsewhere", async () => {
+  await using place = await checkout();
+  const line = 'mkdir gone; cd gone; rmdir ../gone; exec "$0" --no-install run it';
+  const ended = await launch("/bin/sh", ["-c", line, place.at("start.sh")], {
+    env: { PATH: "/usr/bin:/bin" },
+    cwd: place.path,
+  });
+  assert.deepEqual([ended.code, ended.stdout], [2, ""]);
+  assert.match(ended.stderr, /error: the current folder is gone\n {2}next: cd to a folder that is there\n$/);
+});
