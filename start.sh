@@ -38,6 +38,7 @@ cd "$root" || exit 1
 
 log=${TMPDIR:-/tmp}/harness-start.$$.log
 trap 'rm -f "$log"' EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 began=$(date +%s)
