@@ -41,6 +41,7 @@ log=$(mktemp "${TMPDIR:-/tmp}/harness-start.XXXXXX" 2>/dev/null) || {
   exit 1
 }
 trap 'rm -f "$log"' EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 if [ $# -gt 0 ] && [ ! -d "$caller" ]; then

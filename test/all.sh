@@ -4,7 +4,8 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-./start.sh --no-sidecars
+# A model may be on offer; a question would hold the tests up.
+./start.sh --no-sidecars </dev/null
 setup=$?
 [ -x node_modules/.bin/node ] || [ -d node_modules ] || exit "$setup"
 PATH=$PWD/node_modules/.bin:$PATH

@@ -152,14 +152,15 @@ test("a socket that this user may not open is denied", async () => {
   await chmod(place.path, 0o755);
   await using loopback = await onRequest(versionAnswer(200, DOCKER), place.at("engine.sock"));
   await chmod(place.at("engine.sock"), 0o600);
-  const other = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
   if (process.getuid?.() !== 0) await chmod(place.at("engine.sock"), 0o000);
   const source = path.join(import.meta.dirname, "../../src/docker/engine.ts");
+  // Root steps down only once the sources are read: the clone may lie in a folder that is root's alone.
   const program = `import { findEngine } from ${JSON.stringify(source)};
+    if (process.getuid?.() === 0) process.setuid(${NOBODY});
     process.stdout.write(JSON.stringify(await findEngine(process.env, 0)));`;
   const env = { DOCKER_HOST: loopback.host };
   const words = ["--input-type=module", "--eval", program];
-  const { stdout } = await promisify(execFile)(process.execPath, words, { ...other, env, cwd: "/" });
+  const { stdout } = await promisify(execFile)(process.execPath, words, { env, cwd: "/" });
   const reason = `connect EACCES ${place.at("engine.sock")}`;
   assert.deepEqual(JSON.parse(stdout), { kind: "denied", host: loopback.host, origin, reason });
 });

@@ -53,14 +53,27 @@ test("the gate is red in a tree without files, with the real tools", async () =>
   assert.deepEqual([code !== 0, /oxfmt|knip/.test(stdout)], [true, false]);
 });
 
+/** A tree without tests, whose set-up is `start`. */
+async function testless(start: string): Promise<Scratch> {
+  const place = await scratch({ "test/check.sh": "" });
+  for (const file of ["test/unit.sh", "test/all.sh", "test/house/closing-reporter.ts"]) {
+    await place.write(file, "");
+    await cp(path.join(repository, file), place.at(file));
+  }
+  await place.write("start.sh", `#!/bin/sh\n${start}\n`, 0o755);
+  await symlink(path.join(repository, "node_modules"), place.at("node_modules"));
+  return place;
+}
+
 for (const script of ["unit", "all"])
   test(`test/${script}.sh is red, and says so, where it finds no test`, async () => {
-    await using place = await scratch({ "test/none.txt": "" });
-    for (const file of [`test/${script}.sh`, "test/house/closing-reporter.ts"])
-      await cp(path.join(repository, file), place.at(file));
-    await place.write("test/check.sh", "");
-    await place.write("start.sh", "#!/bin/sh\n", 0o755);
-    await symlink(path.join(repository, "node_modules"), place.at("node_modules"));
+    await using place = await testless(":");
     const { code, stdout } = await run("sh", [`test/${script}.sh`], place.path);
     assert.deepEqual([code, stdout.includes("\nno test was run\n")], [1, true]);
   });
+
+test("test/all.sh has nobody answer what the set-up offers", async () => {
+  await using place = await testless('echo "heard: $(cat)"');
+  const { stdout } = await run("sh", ["-c", "echo yes | sh test/all.sh"], place.path);
+  assert.match(stdout, /^heard: $/m);
+});

@@ -8,6 +8,7 @@ import { ownerLabels } from "../../../src/docker/labels.ts";
 import { type CommitPlan, commitPlan } from "../../../src/docker/protect/commit.ts";
 import { containerSpec } from "../../../src/docker/spec.ts";
 import { engine, image, skip } from "../../fixtures/engine.ts";
+import { planOf } from "../../fixtures/plan.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { git, repository } from "./repository.ts";
 
@@ -16,8 +17,8 @@ const UID = 64_322;
 /** The plan in a locked container as its owner would run it; `argv` replaces git to try the walls. */
 async function inside(plan: CommitPlan, argv: readonly string[] = plan.argv): Promise<number> {
   const labels = ownerLabels(UID);
-  const workspace = { path: plan.cwd, uid: UID, gid: UID, writable: false };
-  const spec = containerSpec({ image, argv, workspace, memory: 2 ** 28, pids: 64, labels });
+  const user = { uid: UID, gid: UID };
+  const spec = containerSpec(planOf({ image, argv, user, mode: "read-only", labels }));
   const mounts: NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"] = [];
   for (const mount of plan.mounts) {
     if (mount.optional && !(await lstat(mount.path).catch(() => undefined))) continue;
@@ -32,7 +33,7 @@ async function inside(plan: CommitPlan, argv: readonly string[] = plan.argv): Pr
   }
   const Env = [...(spec.Env ?? []), ...Object.entries(plan.env).map(([key, value]) => `${key}=${value}`)];
   const HostConfig = { ...spec.HostConfig, Mounts: mounts };
-  const container = await engine.api.createContainer({ ...spec, Env, HostConfig });
+  const container = await engine.api.createContainer({ ...spec, Env, HostConfig, WorkingDir: plan.cwd });
   try {
     await container.start();
     return ((await container.wait()) as { StatusCode: number }).StatusCode;

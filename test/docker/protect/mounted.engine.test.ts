@@ -9,6 +9,7 @@ import { blockedPaths } from "../../../src/docker/protect/refusal.ts";
 import { findProtected } from "../../../src/docker/protect/scan.ts";
 import { containerSpec } from "../../../src/docker/spec.ts";
 import { engine, image, skip } from "../../fixtures/engine.ts";
+import { planOf } from "../../fixtures/plan.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { git, repository } from "./repository.ts";
 
@@ -19,16 +20,11 @@ type Mount = readonly [file: string, readOnly: boolean];
 
 /** What a command writes to stderr in a locked container over the workspace with these mounts. */
 async function stderrOf(workspace: string, mounts: readonly Mount[], command: string): Promise<string> {
-  const place = { path: workspace, uid: UID, gid: UID, writable: true };
-  const argv = ["bash", "-c", command];
-  const spec = containerSpec({
-    image,
-    argv,
-    workspace: place,
-    memory: 2 ** 28,
-    pids: 64,
-    labels: ownerLabels(UID),
-  });
+  const argv = ["bash", "-c", 'cd "$1" && eval "$2"', "bash", workspace, command];
+  const user = { uid: UID, gid: UID };
+  const spec = containerSpec(
+    planOf({ image, argv, user, workspace: { path: workspace }, labels: ownerLabels(UID) }),
+  );
   const BindOptions = { Propagation: "rprivate", NonRecursive: true } as const;
   const binds = mounts.map(
     ([file, ReadOnly]) => ({ Type: "bind", Source: file, Target: file, ReadOnly, BindOptions }) as const,
