@@ -178,3 +178,28 @@ for (const [what, command] of Object.entries(WORK))
     );
     assert.deepEqual({ exit_code, stderr }, { exit_code: 0, stderr: "" });
   });
+
+test("a control without the profile does what the profile refuses", { skip }, async () => {
+  const calls = ["call(90, 0, b'f', 0o4755)", "call(272, 97, 0x10000000)", "call(101, 117, 0, 0, 0, 0)"];
+  const code = `${PRELUDE}open("f", "w")\nprint(*[${calls.join(", ")}])`;
+  const container = await engine.api.createContainer({
+    Image: image,
+    Entrypoint: ["python3", "-c", code],
+    User: "65534:65534",
+    Labels: ownerLabels(64_323),
+    HostConfig: {
+      NetworkMode: "none",
+      CapDrop: ["ALL"],
+      SecurityOpt: ["seccomp=unconfined"],
+      Tmpfs: { "/tmp": "" },
+    },
+  });
+  try {
+    await container.start();
+    await container.wait();
+    const log = (await container.logs({ stdout: true })).subarray(8).toString();
+    assert.match(log, process.arch === "x64" ? /^ok \S+ ok\n$/ : /ok\n$/);
+  } finally {
+    await container.remove({ force: true });
+  }
+});
