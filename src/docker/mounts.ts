@@ -23,11 +23,11 @@ export function mountsOf(plan: Placed): Mount[] {
 }
 
 /** The full-access mode protects nothing. */
-export const protectedPaths = ({ mode, readOnly }: Placed): readonly string[] =>
+const protectedPaths = ({ mode, readOnly }: Placed): readonly string[] =>
   mode === "danger-full-access" ? [] : [...new Set(readOnly)];
 
 /** A pin makes its path writable, so there is none in a read-only box, and none on or below a protected path. */
-export function pinnedPaths(plan: Placed): readonly string[] {
+function pinnedPaths(plan: Placed): readonly string[] {
   if (plan.mode !== "workspace-write") return [];
   const guarded = protectedPaths(plan);
   return [...new Set(plan.pinned)].filter((pin) => !guarded.some((path) => isWithin(pin, path)));

@@ -110,23 +110,16 @@ const privileges = (plan: BoxPlan): HostConfig => ({
 });
 
 /** The engine's own list, and what else tells of the host. /sys/fs/cgroup stays: runtimes read their limits there. */
-export const MASKED_PATHS = [
-  ...["asound", "acpi", "kcore", "keys", "latency_stats", "timer_list", "timer_stats", "sched_debug", "scsi"],
-  ...["cmdline", "partitions", "diskstats", "interrupts", "kallsyms", "net/unix"],
-]
-  .map((name) => `/proc/${name}`)
-  .concat(
-    [
-      "firmware",
-      "block",
-      "module",
-      "kernel",
-      "class/dmi",
-      "devices/virtual/dmi",
-      "devices/virtual/powercap",
-    ].map((name) => `/sys/${name}`),
-  );
-export const READ_ONLY_PATHS = ["bus", "fs", "irq", "sys", "sysrq-trigger"].map((name) => `/proc/${name}`);
+export const MASKED_PATHS: readonly string[] = [
+  below("/proc", "asound acpi kcore keys latency_stats timer_list timer_stats sched_debug scsi"),
+  below("/proc", "cmdline partitions diskstats interrupts kallsyms net/unix"),
+  below("/sys", "firmware block module kernel class/dmi devices/virtual/dmi devices/virtual/powercap"),
+].flat();
+export const READ_ONLY_PATHS = below("/proc", "bus fs irq sys sysrq-trigger");
+
+function below(folder: string, names: string): readonly string[] {
+  return names.split(" ").map((name) => `${folder}/${name}`);
+}
 
 const files = (plan: BoxPlan): HostConfig => ({
   ReadonlyRootfs: !open(plan),

@@ -48,6 +48,12 @@ const [REPO, GIT, EDITOR, FOLDER] = [
 const RUNNER = volume("runner", "/opt/runner", true);
 const NO_NETWORK = { NetworkMode: "none", Dns: ["127.0.0.1"], DnsSearch: ["."] };
 
+const MASKED =
+  "/proc/asound /proc/acpi /proc/kcore /proc/keys /proc/latency_stats /proc/timer_list /proc/timer_stats " +
+  "/proc/sched_debug /proc/scsi /proc/cmdline /proc/partitions /proc/diskstats /proc/interrupts " +
+  "/proc/kallsyms /proc/net/unix /sys/firmware /sys/block /sys/module /sys/kernel /sys/class/dmi " +
+  "/sys/devices/virtual/dmi /sys/devices/virtual/powercap";
+
 /** The whole container; what depends on the mode is all that differs. */
 const container = (mounts: readonly object[], host: object, networkDisabled: boolean): object => ({
   Image: "harness-sandbox:0123456789ab",
@@ -86,20 +92,7 @@ const container = (mounts: readonly object[], host: object, networkDisabled: boo
     CapDrop: ["ALL"],
     Privileged: false,
     SecurityOpt: ["no-new-privileges", 'seccomp={"defaultAction":"SCMP_ACT_ERRNO"}'],
-    MaskedPaths: [
-      ...[
-        "/proc/asound",
-        "/proc/acpi",
-        "/proc/kcore",
-        "/proc/keys",
-        "/proc/latency_stats",
-        "/proc/timer_list",
-      ],
-      ...["/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/proc/cmdline", "/proc/partitions"],
-      ...["/proc/diskstats", "/proc/interrupts", "/proc/kallsyms", "/proc/net/unix", "/sys/firmware"],
-      ...["/sys/block", "/sys/module", "/sys/kernel", "/sys/class/dmi", "/sys/devices/virtual/dmi"],
-      "/sys/devices/virtual/powercap",
-    ],
+    MaskedPaths: MASKED.split(" "),
     ReadonlyPaths: ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"],
     Tmpfs: {
       "/tmp": "rw,nosuid,nodev,exec,size=134217728,nr_inodes=100000,uid=1000,gid=100,mode=1777",

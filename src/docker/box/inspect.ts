@@ -149,13 +149,16 @@ const labelLines = (wanted: Fields, found: Fields): readonly string[] =>
     .filter((name) => wanted[name] !== found[name])
     .map((name) => `Config.Labels.${name} is ${shown(found[name])}, planned ${shown(wanted[name])}`);
 
+const mountLine = (type: unknown, from: unknown, to: unknown, writable: boolean): string =>
+  `${String(type)} ${shown(from)} at ${shown(to)}, ${writable ? "writable" : "read-only"}`;
+
 /** What the engine will mount, in its own words; volumes that an image declares show up here. */
 function mountLines(plan: BoxPlan, found: unknown): readonly string[] {
-  const line = (type: unknown, from: unknown, to: unknown, writable: boolean): string =>
-    `${String(type)} ${shown(from)} at ${shown(to)}, ${writable ? "writable" : "read-only"}`;
-  const wanted = mountsOf(plan).map((one) => line(one.Type, one.Source, one.Target, one.ReadOnly !== true));
+  const wanted = mountsOf(plan).map((one) =>
+    mountLine(one.Type, one.Source, one.Target, one.ReadOnly !== true),
+  );
   const there = (Array.isArray(found) ? found.map(fields) : []).map((one) =>
-    line(
+    mountLine(
       one["Type"],
       one["Type"] === "volume" ? one["Name"] : one["Source"],
       one["Destination"],
@@ -171,13 +174,13 @@ function mountLines(plan: BoxPlan, found: unknown): readonly string[] {
 function identityLines(plan: BoxPlan, inspected: Inspected): readonly string[] {
   const networks = Object.keys(fields(fields(inspected["NetworkSettings"])["Networks"]));
   const planned = plan.mode === "danger-full-access" ? "bridge" : "none";
-  const command = [inspected["Path"], ...(Array.isArray(inspected["Args"]) ? inspected["Args"] : [])];
-  const confined = plan.host.apparmor ? ["", "docker-default"] : ["", "unconfined"];
+  const command = [inspected["Path"], ...((inspected["Args"] ?? []) as readonly unknown[])];
+  const confined: readonly unknown[] = [undefined, "", plan.host.apparmor ? "docker-default" : "unconfined"];
   return [
     ...networks.filter((name) => name !== planned).map((name) => `a network was joined: ${name}`),
     ...(isDeepStrictEqual(command, [...plan.argv]) ? [] : [`it would run ${shown(command)}`]),
     ...(settled(inspected["ExecIDs"]) === undefined ? [] : ["something else was started in it"]),
-    ...(confined.includes(String(inspected["AppArmorProfile"] ?? ""))
+    ...(confined.includes(inspected["AppArmorProfile"])
       ? []
       : [`AppArmorProfile is ${shown(inspected["AppArmorProfile"])}`]),
     ...(plan.image.startsWith("sha256:") && inspected.Image !== plan.image

@@ -1,4 +1,4 @@
-import { mountsOf } from "../mounts.ts";
+import { isWithin, mountsOf } from "../mounts.ts";
 import { type BoxPlan, containerSpec, MASKED_PATHS, READ_ONLY_PATHS } from "../spec.ts";
 import { type MountPoint, readMountinfo } from "./mountinfo.ts";
 
@@ -56,16 +56,17 @@ const scratch =
   (point) => {
     if (point.type !== "tmpfs") return `is ${point.type}, planned tmpfs`;
     const words = planned.split(",");
-    const number = (options: readonly string[], name: string): number =>
-      sizeOf(options.find((option) => option.startsWith(`${name}=`))?.slice(name.length + 1));
     for (const name of ["size", "nr_inodes"]) {
-      const most = Math.ceil(number(words, name) / 65_536) * 65_536;
-      const real = number(point.superOptions, name);
-      if (!(real <= (name === "size" ? most : number(words, name))))
+      const most = Math.ceil(sizeIn(words, name) / 65_536) * 65_536;
+      const real = sizeIn(point.superOptions, name);
+      if (!(real <= (name === "size" ? most : sizeIn(words, name))))
         return `${name} is ${real}, planned ${most}`;
     }
     return flags(point, ["rw", ...words.filter((word) => ["nosuid", "nodev", "noexec"].includes(word))]);
   };
+
+const sizeIn = (options: readonly string[], name: string): number =>
+  sizeOf(options.find((option) => option.startsWith(`${name}=`))?.slice(name.length + 1));
 
 function sizeOf(text = ""): number {
   const [, digits, unit = ""] = /^(\d+)([kmg]?)$/.exec(text) ?? [];
@@ -81,8 +82,7 @@ function engineMount(point: MountPoint): string | undefined {
       return `is ${type} of ${point.root}, planned ${plain.type}`;
     return flags(point, plain.flags);
   }
-  if (path.startsWith("/sys/fs/cgroup/")) return type === "cgroup" ? flags(point, ["ro"]) : `is ${type}`;
-  if (path === "/sys/fs/cgroup") return type === "tmpfs" ? flags(point, []) : cgroup2(point);
+  if (isWithin(path, "/sys/fs/cgroup")) return cgroups(point);
   if (READ_ONLY_PATHS.includes(path)) return type === "proc" ? flags(point, ["ro"]) : `is ${type}`;
   if (isMask(point)) return undefined;
   if (/^\/etc\/(resolv\.conf|hostname|hosts)$/.test(path) && /\/[0-9a-f]{64}\//.test(point.root))
@@ -99,8 +99,11 @@ const PLAIN: ReadonlyMap<string, { readonly type: string; readonly flags: readon
   ["/dev/shm", { type: "tmpfs", flags: ["nosuid", "nodev", "noexec"] }],
 ]);
 
-const cgroup2 = (point: MountPoint): string | undefined =>
-  point.type === "cgroup2" ? flags(point, ["ro"]) : `is ${point.type}`;
+/** Version 2 is one mount; version 1 a folder of the engine's with one mount for each controller. */
+function cgroups(point: MountPoint): string | undefined {
+  if (point.path === "/sys/fs/cgroup" && point.type === "tmpfs") return flags(point, []);
+  return /^cgroup2?$/.test(point.type) ? flags(point, ["ro"]) : `is ${point.type}`;
+}
 
 /** A masked path is an empty folder that is read only, or the null device. /proc/net leads to the process's own. */
 function isMask({ path, type, root, options }: MountPoint): boolean {

@@ -17,13 +17,20 @@ const LIBRARIES = /^\/lib(32|64|x32|exec)?(\/|$)/;
 
 /** Below these people do keep projects: web roots, build servers, sources, volumes that a desktop mounts. */
 const ROOMS = [
-  ...["/var/tmp", "/var/www", "/var/home", "/var/srv", "/var/opt"],
-  ...["/var/lib/jenkins/workspace", "/var/jenkins_home/workspace"],
-  ...["/usr/src", "/usr/local/src", "/run/media"],
+  "/var/tmp",
+  "/var/www",
+  "/var/home",
+  "/var/srv",
+  "/var/opt",
+  "/var/lib/jenkins/workspace",
+  "/var/jenkins_home/workspace",
+  "/usr/src",
+  "/usr/local/src",
+  "/run/media",
 ];
 
 /** Shared by everybody: projects are inside, never the whole of it. */
-const SHARED = ["/tmp", "/home", "/opt", "/media", ...ROOMS];
+const SHARED: ReadonlySet<string> = new Set(["/tmp", "/home", "/opt", "/media", ...ROOMS]);
 
 /** Why no box can stand over this path (absolute, without links), or undefined. */
 export function refusedPlace(real: string, places: Places): string | undefined {
@@ -34,7 +41,7 @@ export function refusedPlace(real: string, places: Places): string | undefined {
   if (places.engineRoots.some((one) => isWithin(real, one)))
     return "it belongs to the container engine's data";
   if (places.homes.includes(real)) return "it is a home directory";
-  if (SHARED.includes(real)) return "it is shared by every project in it";
+  if (SHARED.has(real)) return "it is shared by every project in it";
   if (isSystem(real)) return "it belongs to the system";
   if (places.homes.some(holds)) return "a home directory is inside";
   if (holds(places.stateDir)) return "the harness's own state is inside";

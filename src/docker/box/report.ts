@@ -36,6 +36,9 @@ export function reportDifferences(
   ];
 }
 
+/** Real, effective, saved and for files. */
+const fourTimes = (id: number): string => `${id}\t${id}\t${id}\t${id}`;
+
 const ZERO = /^0+$/;
 
 function processLines({ user }: BoxPlan, status: string): readonly string[] {
@@ -43,14 +46,13 @@ function processLines({ user }: BoxPlan, status: string): readonly string[] {
     status.split("\n").map((line) => [line.split(":", 1)[0] ?? "", line.slice(line.indexOf(":") + 1).trim()]),
   );
   const field = (name: string): string => fields.get(name) ?? "unknown";
-  const all = (id: number): string => Array.from({ length: 4 }, () => id).join("\t");
   const must = (name: string, wanted: string): readonly string[] =>
     field(name) === wanted ? [] : [`${name} is ${field(name)}, planned ${wanted}`];
   // The kernel counts the primary group among them.
   const groups = field("Groups").split(" ");
   return [
-    ...must("Uid", all(user.uid)),
-    ...must("Gid", all(user.gid)),
+    ...must("Uid", fourTimes(user.uid)),
+    ...must("Gid", fourTimes(user.gid)),
     ...(groups.every((group) => group === "" || group === String(user.gid))
       ? []
       : [`Groups are ${field("Groups")}, planned none`]),

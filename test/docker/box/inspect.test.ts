@@ -129,9 +129,10 @@ test("variables of the image may stay unless they decide what programs load", ()
     ]);
 });
 
+const env = (Config: Record<string, unknown>): string[] => Config["Env"] as string[];
+
 test("our own variables are there, once, as planned", () => {
   assert.deepEqual(differences(PLAN, withEnv("HOME=/root")), ["Config.Env has HOME more than once"]);
-  const env = (Config: Record<string, unknown>): string[] => Config["Env"] as string[];
   const other = changed(
     ({ Config }) => (Config["Env"] = env(Config).map((one) => one.replace(/^CI=1$/, "CI=2"))),
   );
@@ -153,6 +154,9 @@ test("words of the image without effect are no deviation", () => {
   assert.deepEqual(differences(PLAN, image), []);
 });
 
+const git = (Mounts: unknown[]): { Destination: string; RW: boolean } | undefined =>
+  (Mounts as { Destination: string; RW: boolean }[]).find(({ Destination }) => Destination.endsWith("/.git"));
+
 test("a mount that the engine adds, drops or opens is named with both its ends", () => {
   const volume = { Type: "volume", Name: "abc", Source: "/v/abc/_data", Destination: "/data", RW: true };
   assert.deepEqual(
@@ -162,10 +166,6 @@ test("a mount that the engine adds, drops or opens is named with both its ends",
     ),
     ['mounted unasked: volume "abc" at "/data", writable'],
   );
-  const git = (Mounts: unknown[]): { Destination: string; RW: boolean } | undefined =>
-    (Mounts as { Destination: string; RW: boolean }[]).find(({ Destination }) =>
-      Destination.endsWith("/.git"),
-    );
   const opened = changed(({ Mounts }) => Object.assign(git(Mounts) ?? {}, { RW: true }));
   assert.deepEqual(differences(PLAN, opened), [
     'not mounted: bind "/srv/repo/.git" at "/srv/repo/.git", read-only',
