@@ -21,6 +21,11 @@ export const settingFlags = {
   memory: Flags.string({ description: "memory of the box", helpGroup: "BOX", helpValue: "2g" }),
   cpus: Flags.string({ description: "processors of the box", helpGroup: "BOX", helpValue: "N" }),
   pids: Flags.string({ description: "processes in the box", helpGroup: "BOX", helpValue: "N" }),
+  runtime: Flags.string({
+    description: "another runtime of the engine, e.g. runsc (gVisor)",
+    helpGroup: "BOX",
+    helpValue: "NAME",
+  }),
   timeout: Flags.string({ description: "time for one command", helpGroup: "BOX", helpValue: "120s" }),
 };
 

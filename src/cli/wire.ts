@@ -1,3 +1,8 @@
+import { placesFrom } from "../config/places.ts";
+import type { Settings } from "../config/schema.ts";
+import type { OwnedBox } from "../core/ports.ts";
+import { startBox } from "../docker/box/start.ts";
+import { packageRoot } from "./package-root.ts";
 import { type Engine, findEngine, isEngine, type NoEngine } from "../docker/engine.ts";
 import { engineRemedy } from "../docker/host/remedy.ts";
 import { readSystem } from "../docker/host/system.ts";
@@ -14,6 +19,42 @@ export async function requireEngine(): Promise<Engine> {
   const found = await lookForEngine();
   if (isEngine(found)) return found;
   throw noEngine(found, engineRemedy(await readSystem(process.env), found));
+}
+
+export interface BoxOpening {
+  readonly settings: Settings;
+  readonly workspace: string;
+  readonly runtime: string | null;
+  readonly watchChanges: boolean;
+  readonly warn: (text: string) => void;
+}
+
+/** A verified box over a workspace, as the settings want it. */
+export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
+  const { settings, workspace, runtime, watchChanges, warn } = opening;
+  refuseUnbuilt(settings);
+  const { home, state } = placesFrom(process.env);
+  const engine = await requireEngine();
+  const maker = { engine, root: packageRoot, uid: uid(), home, stateDir: state, onWarning: warn };
+  const { mode, image, memory, cpus, pids } = settings;
+  const limits = { memory, cpus, pids };
+  return startBox(maker, { workspace, mode, image, limits, runtime, watchChanges }, signal);
+}
+
+/** Asked for and not there yet is refused: nothing runs behind weaker walls than it was told to. */
+function refuseUnbuilt({ isolation, allow_domains }: Settings): void {
+  const missing =
+    isolation === "bind"
+      ? allow_domains.length > 0
+        ? "granted domains"
+        : undefined
+      : `isolation ${isolation}`;
+  if (missing === undefined) return;
+  throw new HarnessError(
+    EXIT.usage,
+    `${missing}: not built yet in this version`,
+    "leave it out: CHANGELOG says when",
+  );
 }
 
 export function noEngine(failure: NoEngine, remedy: string): HarnessError {

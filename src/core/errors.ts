@@ -8,6 +8,7 @@ export const EXIT = {
   model: 5,
   sandbox: 6,
   parked: 7,
+  noBox: 125,
   hangup: 129,
   interrupted: 130,
   terminated: 143,

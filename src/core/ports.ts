@@ -1,24 +1,133 @@
 import type { Decision, Mode } from "./decision.ts";
 import type { Message, Usage } from "./messages.ts";
+import type { Cause } from "./tool.ts";
 
 /** What the outside must offer. Each port has one contract suite in test/contract. */
 
 /** Owning a box and using a box are two interfaces: only the owner can end it. */
 export interface Sandbox {
-  start(request: { readonly workspace: string; readonly mode: Mode }): Promise<Box & AsyncDisposable>;
+  start(request: { readonly workspace: string; readonly mode: Mode }): Promise<OwnedBox>;
 }
 
+export type OwnedBox = Box & AsyncDisposable;
+
+/** Only the loss of the box itself rejects; every other ending is a value. */
 export interface Box {
-  exec(argv: readonly string[], signal: AbortSignal): Promise<ExecResult>;
-  read(path: string): Promise<Uint8Array>;
-  write(path: string, content: Uint8Array): Promise<void>;
-  list(path: string): Promise<readonly string[]>;
+  /** Absolute; where commands start unless they say otherwise. */
+  readonly workspace: string;
+  /** Any number side by side. Aborting ends the command with all that it started, and still gives its result. */
+  exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult>;
+  /** A command that goes on beside others until it ends, is killed, or the box ends. */
+  start(request: ExecRequest): Job;
+  read(
+    path: string,
+    range?: { readonly offset: number; readonly limit: number },
+  ): Promise<FileResult<FileContent>>;
+  /** All or nothing; an older file keeps its mode, folders above a new one are made. */
+  write(path: string, content: Uint8Array): Promise<FileResult<null>>;
+  list(path: string): Promise<FileResult<readonly Entry[]>>;
+  stat(path: string): Promise<FileResult<Entry>>;
+  /** What the box has changed in the workspace since it began, where it was asked to watch. */
+  changes(): Promise<Changes>;
+  /** Resolves, with the reason, when the box is no more. */
+  readonly gone: Promise<string>;
+}
+
+export interface ExecRequest {
+  readonly words: readonly string[];
+  /** The workspace when left out. */
+  readonly folder?: string;
+  /** Over the box's own environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** 0 for no limit. */
+  readonly timeoutMs: number;
+  /** Bytes of each stream that are kept: the first and the last ones. */
+  readonly keep: { readonly head: number; readonly tail: number };
+  /** Empty when left out. */
+  readonly input?: AsyncIterable<Uint8Array>;
+  /** The head of each stream, as it comes. What it answers to is waited for before more is read. */
+  readonly onOutput?: (stream: "stdout" | "stderr", bytes: Uint8Array) => Promise<void> | void;
+  /** A terminal of the box's own instead of pipes. */
+  readonly terminal?: { readonly columns: number; readonly rows: number };
+}
+
+export interface KeptOutput {
+  /** Empty where `onOutput` took it. */
+  readonly head: Uint8Array;
+  readonly tail: Uint8Array;
+  readonly total: number;
+  /** Bytes between head and tail that were dropped. */
+  readonly lost: number;
 }
 
 export interface ExecResult {
-  readonly exit_code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
+  /** As a shell gives it: 124 time-out, 126 and 127 not started, 128 + signal. */
+  readonly exit_code: number;
+  readonly cause: Cause | null;
+  /** The cause in words; empty when there is none. */
+  readonly reason: string;
+  readonly stdout: KeptOutput;
+  readonly stderr: KeptOutput;
+  readonly duration_ms: number;
+  readonly timed_out: boolean;
+  /** Whether it was ended by force, whoever did it. */
+  readonly killed: boolean;
+  /** Processes that outlived the command and were ended. */
+  readonly leftovers: number;
+  /** Protected paths that it was refused to write. */
+  readonly blocked: readonly string[];
+  /** Protected paths that it made and that were moved out of the workspace. */
+  readonly quarantined: readonly {
+    readonly from: string;
+    readonly to: string | null;
+    readonly takeBack: string;
+  }[];
+  readonly peak: { readonly memory_bytes: number; readonly pids: number };
+}
+
+export interface Job {
+  readonly result: Promise<ExecResult>;
+  /** What is kept of its output so far. */
+  readonly output: () => { readonly stdout: Uint8Array; readonly stderr: Uint8Array };
+  readonly kill: () => void;
+  readonly resize: (columns: number, rows: number) => void;
+}
+
+/** `blocked` is a refusal by the walls, as against a file that is not there. */
+export type FileResult<T> =
+  | { readonly kind: "ok"; readonly value: T }
+  | {
+      readonly kind: "failed" | "blocked";
+      readonly cause: "filesystem";
+      readonly code: string;
+      readonly path: string;
+      readonly reason: string;
+    };
+
+export interface FileContent {
+  readonly content: Uint8Array;
+  /** Of the whole file. */
+  readonly size: number;
+}
+
+export interface Entry {
+  readonly name: string;
+  readonly kind: "file" | "folder" | "link" | "odd";
+  readonly mode: number;
+  readonly size: number;
+  /** Seconds since 1970. */
+  readonly modified: number;
+}
+
+/** Paths below the workspace. */
+export interface Changes {
+  readonly added: readonly string[];
+  readonly modified: readonly string[];
+  readonly deleted: readonly string[];
+  /** Of those added or modified: neither file nor link. */
+  readonly odd: readonly string[];
+  /** The tree was too large to be seen whole. */
+  readonly incomplete: boolean;
 }
 
 /** Never throws: a failure is the last event of the stream. */

@@ -8,15 +8,17 @@ interface Info {
   readonly NCPU?: number;
   readonly SecurityOptions?: readonly string[] | null;
   readonly CgroupVersion?: string;
+  readonly DockerRootDir?: string;
 }
 
 /** What the container spec must know of the engine's machine. */
-export async function hostFacts(engine: Engine): Promise<HostFacts> {
+export async function hostFacts(engine: Engine): Promise<HostFacts & { readonly root: string }> {
   const info = (await engine.api.info()) as Info;
   return {
     cpus: info.NCPU ?? 1,
     apparmor: (info.SecurityOptions ?? []).some((option) => option.includes("name=apparmor")),
     runtime: null,
+    root: info.DockerRootDir ?? "/var/lib/docker",
     swappiness: info.CgroupVersion !== "2",
   };
 }

@@ -22,7 +22,12 @@ export interface Command {
 }
 
 export interface Listener {
-  readonly onOutput: (stream: "stdout" | "stderr", part: "head" | "tail", bytes: Buffer) => void;
+  /** A promise holds back everything that the box sends, until it is settled. */
+  readonly onOutput: (
+    stream: "stdout" | "stderr",
+    part: "head" | "tail",
+    bytes: Buffer,
+  ) => Promise<void> | void;
 }
 
 /** A command in progress. `ended` never rejects but for the loss of the box. */
@@ -80,7 +85,7 @@ export class RunnerClient {
     const credit = creditWindow(INPUT_WINDOW);
     const ended = this.#call<RunnerExit>(call, (frame, done) => {
       const output = OUTPUTS.get(frame.type as never);
-      if (output !== undefined) onOutput(output[0], output[1], frame.payload);
+      if (output !== undefined) this.#holdBack(onOutput(output[0], output[1], frame.payload));
       else if (frame.type === REPLY.credit) credit.give(frame.payload);
       else if (frame.type === REPLY.exit) done(readExit(frame.payload));
     });
@@ -123,6 +128,12 @@ export class RunnerClient {
     if (content !== undefined) void this.#feed(call, [content], credit);
     const end = await answered;
     return { data: Buffer.concat(parts), end };
+  }
+
+  #holdBack(busy: Promise<void> | void): void {
+    if (busy === undefined) return;
+    this.#wire.pause();
+    void busy.finally(() => this.#wire.resume());
   }
 
   #number(): number {

@@ -101,5 +101,5 @@ function notStarted(errno: number, where: number): Verdict {
 export const nameOfErrno = (errno: number): string =>
   Object.entries(ERRNO).find(([, value]) => value === errno)?.[0] ?? `error ${errno}`;
 
-export const nameOfSignal = (signal: number): string =>
+const nameOfSignal = (signal: number): string =>
   Object.entries(SIGNALS).find(([, value]) => value === signal)?.[0] ?? String(signal);

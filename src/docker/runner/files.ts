@@ -1,4 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Entry } from "../../core/ports.ts";
 import type { RunnerClient } from "./client.ts";
 import { nameOfErrno } from "./exit.ts";
 import { decodeFields, type Field, type FieldValue, numberIn, textIn } from "./fields.ts";
@@ -18,25 +19,14 @@ export class FileRefused extends Error {
   }
 }
 
-export type EntryKind = "file" | "folder" | "link" | "odd";
-
-export interface Entry {
-  readonly name: string;
-  readonly kind: EntryKind;
-  readonly mode: number;
-  readonly size: number;
-  /** Seconds since 1970. */
-  readonly modified: number;
-}
-
 export interface Change {
   readonly what: "added" | "modified" | "deleted";
-  readonly kind: EntryKind;
+  readonly kind: Entry["kind"];
   readonly mode: number;
   readonly path: string;
 }
 
-const KINDS: Readonly<Record<string, EntryKind>> = { f: "file", d: "folder", l: "link" };
+const KINDS: Readonly<Record<string, Entry["kind"]>> = { f: "file", d: "folder", l: "link" };
 const WHATS = { A: "added", M: "modified", D: "deleted" } as const;
 
 interface Question {

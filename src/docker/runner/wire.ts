@@ -5,6 +5,9 @@ import { ByteQueue, type Frame, frameReader, frameWriter, MAGIC } from "./frames
 /** The attached stdio of a container as frames. It ends once, and says why. */
 export interface Wire {
   readonly send: (frame: Frame) => void;
+  /** While paused nothing is read, and in the end the commands wait. */
+  readonly pause: () => void;
+  readonly resume: () => void;
   readonly close: () => void;
 }
 
@@ -48,6 +51,8 @@ export function openWire(stream: Duplex, secret: Buffer, { onFrame, onEnd }: Lis
   stream.write(Buffer.concat([Buffer.from(MAGIC, "latin1"), secret]));
   return {
     send: (frame) => void (ended || stream.write(write(frame))),
+    pause: () => void stream.pause(),
+    resume: () => void stream.resume(),
     close: () => stream.end(),
   };
 }

@@ -1,0 +1,17 @@
+import { once } from "node:events";
+import type { WriteStream } from "node:tty";
+import { visibleStream } from "../render/tty/visible.ts";
+
+/** Hands on a command's bytes as they are; a terminal gets them with its own controls taken out of effect. */
+export function streamTo(stream: WriteStream | NodeJS.WriteStream): {
+  readonly write: (bytes: Uint8Array) => Promise<void> | void;
+  readonly end: () => Promise<void> | void;
+} {
+  const put = (chunk: Uint8Array | string): Promise<void> | void => {
+    if (chunk.length === 0 || stream.write(chunk)) return undefined;
+    return once(stream, "drain").then(() => undefined);
+  };
+  if (!stream.isTTY) return { write: put, end: () => undefined };
+  const text = visibleStream();
+  return { write: (bytes) => put(text.push(bytes)), end: () => put(text.end()) };
+}

@@ -1,0 +1,31 @@
+import { decodeFields, textIn } from "../runner/fields.ts";
+import type { RunnerClient } from "../runner/client.ts";
+import { REQUEST } from "../runner/frames.ts";
+import { textOfPath } from "../runner/path-text.ts";
+import type { BoxReport, SeenFile } from "./report.ts";
+
+/** The box's own word: its texts of /proc, and what it sees at these paths. */
+export async function askReport(client: RunnerClient, paths: readonly string[]): Promise<BoxReport> {
+  const { end } = await client.ask(
+    REQUEST.hello,
+    paths.map((path) => ["p", path] as const),
+  );
+  const fields = decodeFields(end.payload);
+  return {
+    status: textIn(fields, "s"),
+    mountinfo: textIn(fields, "m"),
+    netdev: textIn(fields, "n"),
+    route: textIn(fields, "r"),
+    rlimits: textIn(fields, "l"),
+    hostname: textIn(fields, "h").trim(),
+    stats: fields.filter(({ name }) => name === "f").flatMap(({ bytes }) => seenFile(textOfPath(bytes))),
+  };
+}
+
+/** `dev:ino:mode:path`; what could not be seen is left out, and so is missed in the comparison. */
+function seenFile(text: string): readonly SeenFile[] {
+  const match = /^(\d+):(\d+):([0-7]+):([^]*)$/.exec(text);
+  if (match === null) return [];
+  const [, dev = "", ino = "", mode = "", path = ""] = match;
+  return [{ path, dev, ino, mode: Number.parseInt(mode, 8) }];
+}

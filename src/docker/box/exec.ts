@@ -1,0 +1,90 @@
+import { constants } from "node:os";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { ExecRequest, ExecResult, Job } from "../../core/ports.ts";
+import { KILL, type Listener, type RunnerClient } from "../runner/client.ts";
+import { type RunnerExit, type Verdict, verdictOf } from "../runner/exit.ts";
+import { OutputKeeper } from "./output.ts";
+
+/** Why a command was ended from this side. */
+type Ending = "cancelled" | "disk";
+
+/** What is known of a command's end before the workspace is looked at. */
+export type Ended = Omit<ExecResult, "blocked" | "quarantined">;
+
+export interface Started extends Omit<Job, "result" | "kill"> {
+  readonly ended: Promise<Ended>;
+  readonly end: (why: Ending) => void;
+}
+
+/** Starts one command; `ended` rejects only when the box itself is lost or can no longer be trusted. */
+export function startCommand(client: RunnerClient, request: ExecRequest, workspace: string): Started {
+  const [stdout, stderr] = [new OutputKeeper(), new OutputKeeper()];
+  const onOutput: Listener["onOutput"] = (stream, part, bytes) => {
+    if (request.onOutput !== undefined && part === "head") return request.onOutput(stream, bytes);
+    (stream === "stdout" ? stdout : stderr).add(part, bytes);
+    return undefined;
+  };
+  const command = {
+    words: request.words,
+    folder: request.folder ?? workspace,
+    env: request.env ?? {},
+    timeoutMs: request.timeoutMs,
+    head: request.keep.head,
+    tail: request.keep.tail,
+    terminal: request.terminal !== undefined,
+    input: request.input,
+  };
+  const state: { why: Ending | undefined } = { why: undefined };
+  const start = performance.now();
+  const running = client.run(command, { onOutput });
+  if (request.terminal !== undefined) running.resize(request.terminal.columns, request.terminal.rows);
+  return {
+    ended: running.ended.then((exit) => ({
+      ...resultOf(exit, state.why),
+      stdout: stdout.kept(exit.stdout),
+      stderr: stderr.kept(exit.stderr),
+      duration_ms: Math.round((performance.now() - start) * 1000) / 1000,
+    })),
+    output: () => ({ stdout: stdout.soFar(), stderr: stderr.soFar() }),
+    end: (why) => {
+      state.why ??= why;
+      running.signal(KILL);
+    },
+    resize: running.resize,
+  };
+}
+
+function resultOf(
+  exit: RunnerExit,
+  why: Ending | undefined,
+): Omit<Ended, "stdout" | "stderr" | "duration_ms"> {
+  if (exit.errno === constants.errno.ESTALE) throw mountsMoved();
+  if (exit.stuck) throw stuck();
+  const { exitCode, cause, reason }: Verdict =
+    why === "disk"
+      ? { exitCode: 137, cause: "disk", reason: "it used up the disk space that a run may take" }
+      : verdictOf(exit, why === "cancelled");
+  return {
+    exit_code: exitCode,
+    cause,
+    reason,
+    timed_out: exit.timedOut && why === undefined,
+    killed: why !== undefined || exit.timedOut || exit.signal === KILL,
+    leftovers: exit.killed,
+    peak: { memory_bytes: exit.peakMemory, pids: exit.peakPids },
+  };
+}
+
+const mountsMoved = (): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    "a protected path was replaced from outside while the box was open, so its protection is gone",
+    "start again: the new box protects what is there now",
+  );
+
+const stuck = (): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    "a command could not be ended from inside, so the box is removed",
+    "start again",
+  );

@@ -1,0 +1,19 @@
+import type { KeptOutput } from "../../core/ports.ts";
+
+/** One stream of a command as it is kept on this side: never more than its head and tail. */
+export class OutputKeeper {
+  readonly #head: Buffer[] = [];
+  readonly #tail: Buffer[] = [];
+
+  add(part: "head" | "tail", bytes: Buffer): void {
+    (part === "head" ? this.#head : this.#tail).push(bytes);
+  }
+
+  soFar(): Buffer {
+    return Buffer.concat([...this.#head, ...this.#tail]);
+  }
+
+  kept({ total, lost }: { readonly total: number; readonly lost: number }): KeptOutput {
+    return { head: Buffer.concat(this.#head), tail: Buffer.concat(this.#tail), total, lost };
+  }
+}

@@ -1,0 +1,96 @@
+import { randomBytes } from "node:crypto";
+import type { Mode } from "../../core/decision.ts";
+import type { Engine } from "../engine.ts";
+import { hostFacts, readSeccomp } from "../facts.ts";
+import { boxLabels, type Owner } from "../labels.ts";
+import { thisProcess } from "../life/owner.ts";
+import { findProtected, type Protection } from "../protect/scan.ts";
+import type { BoxPlan, HostFacts } from "../spec.ts";
+import { boxImage, RUNNER } from "./image.ts";
+import { checkWorkspace, type Workspace } from "./workspace.ts";
+
+export interface BoxRequest {
+  readonly workspace: string;
+  readonly mode: Mode;
+  /** The user's own image; null for ours. */
+  readonly image: string | null;
+  readonly limits: BoxPlan["limits"];
+  /** Another runtime of the engine, such as gVisor's runsc. */
+  readonly runtime: string | null;
+  /** Whether `changes` will be asked for. */
+  readonly watchChanges: boolean;
+}
+
+/** Who starts boxes, and with what. */
+export interface BoxMaker {
+  readonly engine: Engine;
+  /** The installed package. */
+  readonly root: string;
+  readonly uid: number;
+  readonly home: string;
+  readonly stateDir: string;
+  /** What a person should know and need not act on. */
+  readonly onWarning: (text: string) => void;
+}
+
+export interface Prepared {
+  readonly plan: BoxPlan;
+  readonly workspace: Workspace;
+  readonly protection: Protection;
+}
+
+/** Looks at engine, image and workspace, and plans the box. Nothing is made yet. */
+export async function prepare(maker: BoxMaker, request: BoxRequest): Promise<Prepared> {
+  const { engine, root, uid, home, stateDir } = maker;
+  const image = boxImage(engine, root, request.image);
+  const fixed = Promise.all([image, readSeccomp(root), thisProcess()]);
+  fixed.catch(() => undefined);
+  const host = await hostFacts(engine);
+  const workspace = await checkWorkspace({
+    path: request.workspace,
+    callerUid: uid,
+    stateDir,
+    home,
+    engineRoot: host.root,
+  });
+  const protection = await findProtected(workspace.path);
+  for (const warning of [...workspace.warnings, ...protection.warnings]) maker.onWarning(warning);
+  const [{ id, volumes }, seccomp, owner] = await fixed;
+  const plan = planOf(request, { workspace, protection, host, id, volumes, seccomp, owner, uid });
+  return { plan, workspace, protection };
+}
+
+interface Given {
+  readonly workspace: Workspace;
+  readonly protection: Protection;
+  readonly host: HostFacts;
+  readonly id: string;
+  readonly volumes: BoxPlan["volumes"];
+  readonly seccomp: string;
+  readonly owner: Owner;
+  readonly uid: number;
+}
+
+const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
+  image: given.id,
+  argv: [RUNNER],
+  mode: request.mode,
+  user: { uid: given.workspace.uid, gid: given.workspace.gid },
+  workspace: { path: given.workspace.path },
+  readOnly: [...given.protection.readOnly, ...given.protection.outside],
+  pinned: given.protection.pinned,
+  volumes: given.volumes,
+  limits: request.limits,
+  host: { ...given.host, runtime: request.runtime },
+  seccomp: given.seccomp,
+  stdin: true,
+  labels: boxLabels({
+    workspace: given.workspace.path,
+    uid: given.uid,
+    owner: given.owner,
+    session: randomBytes(8).toString("hex"),
+    created: new Date().toISOString(),
+    isolation: "bind",
+    mode: request.mode,
+  }),
+});

@@ -1,0 +1,47 @@
+import type { Changes, ExecResult, KeptOutput } from "../core/ports.ts";
+
+/** What `sandbox exec --json` prints, by the contract. */
+export interface ExecJson {
+  readonly exit_code: number;
+  readonly cause: ExecResult["cause"];
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly truncated: boolean;
+  readonly duration_ms: number;
+  readonly timed_out: boolean;
+  readonly killed: boolean;
+  readonly blocked_connections: readonly string[];
+  readonly changes: Pick<Changes, "added" | "modified" | "deleted">;
+  readonly peak: ExecResult["peak"];
+}
+
+export function execJson(result: ExecResult, changes: Changes): ExecJson {
+  const { added, modified, deleted } = changes;
+  return {
+    exit_code: result.exit_code,
+    cause: result.cause,
+    stdout: keptText(result.stdout),
+    stderr: keptText(result.stderr),
+    truncated: result.stdout.lost + result.stderr.lost > 0,
+    duration_ms: result.duration_ms,
+    timed_out: result.timed_out,
+    killed: result.killed,
+    blocked_connections: [],
+    changes: { added, modified, deleted },
+    peak: result.peak,
+  };
+}
+
+/** Head and tail with the number of bytes between them; characters that were cut in two are dropped. */
+function keptText({ head, tail, lost, total }: KeptOutput): string {
+  if (lost === 0) return Buffer.concat([head, tail]).toString("utf8");
+  const gap = `\n[… ${lost} of ${total} bytes left out …]\n`;
+  return `${cleanEnd(head)}${gap}${cleanStart(tail)}`;
+}
+
+const cleanEnd = (bytes: Uint8Array): string => new TextDecoder().decode(bytes, { stream: true });
+
+function cleanStart(bytes: Uint8Array): string {
+  const start = bytes.findIndex((byte) => (byte & 0xc0) !== 0x80);
+  return Buffer.from(bytes.subarray(Math.max(start, 0))).toString("utf8");
+}
