@@ -157,7 +157,7 @@ export class RunnerClient {
     this.#wire.send({ type, call, payload });
   }
 
-  /** Stops quietly when the call ends before its input does. */
+  /** Stops quietly when the call ends before its input does; an input that fails has ended. */
   async #feed(
     call: number,
     input: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -170,6 +170,8 @@ export class RunnerClient {
           if (!(await credit.take(piece.length))) return;
           this.#send(REQUEST.stdin, call, piece);
         }
+    } catch {
+      return;
     } finally {
       this.#send(REQUEST.stdinEnd, call, EMPTY);
     }

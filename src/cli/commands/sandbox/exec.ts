@@ -1,9 +1,12 @@
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
 import { execJson } from "../../../render/exec-json.ts";
+import { asNoBox } from "../../box-failure.ts";
 import { answerJson, HarnessCommand } from "../../command.ts";
-import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
+import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { untilInterrupted } from "../../interrupt.ts";
+import { pipedInput } from "../../piped-input.ts";
+import { noteTo } from "../../note.ts";
 import { streamTo } from "../../stream-to.ts";
 import { openBoxFor } from "../../wire.ts";
 
@@ -16,18 +19,7 @@ export class SandboxExec extends HarnessCommand {
     "No model is asked. The words behind -- are the command; a shell line needs a shell: -- bash -c 'LINE'. Ends with the command's own code; 124 when its time was over, 125 when there is no box, 137 when it was killed. What is piped in is the command's input.";
   static override usage = "sandbox exec [FLAGS] -- CMD...";
   static override strict = false;
-  static override flags = {
-    mode: settingFlags.mode,
-    cwd: settingFlags.cwd,
-    isolation: settingFlags.isolation,
-    image: settingFlags.image,
-    "allow-domain": settingFlags["allow-domain"],
-    memory: settingFlags.memory,
-    cpus: settingFlags.cpus,
-    pids: settingFlags.pids,
-    timeout: settingFlags.timeout,
-    runtime: settingFlags.runtime,
-  };
+  static override flags = boxFlags;
   static override examples = [
     "harness sandbox exec -- npm test",
     "harness sandbox exec --json --mode read-only -- bash -c 'ls | wc -l'",
@@ -41,29 +33,27 @@ export class SandboxExec extends HarnessCommand {
     const { settings } = await configFor(flags);
     const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };
     await untilInterrupted(async (signal) => {
-      const warn = (text: string): void => {
-        if (!flags.quiet) process.stderr.write(`note: ${text}\n`);
-      };
-      const opened = openBoxFor({ ...opening, watchChanges: flags.json, warn }, signal);
-      await using box = await opened.catch((thrown: unknown) => noSandbox(thrown, flags.json));
-      const timeoutMs = settings.timeout;
-      const result = flags.json
-        ? await asJson(box, { words, timeoutMs }, signal)
-        : await streamed(box, { words, timeoutMs }, signal);
+      const opened = openBoxFor({ ...opening, watchChanges: flags.json, warn: noteTo(flags.quiet) }, signal);
+      await using box = await opened.catch((thrown: unknown) => asNoBox(thrown, flags.json));
+      using given = pipedInput();
+      const { input } = given;
+      const what = { words, timeoutMs: settings.timeout, ...(input === undefined ? {} : { input }) };
+      const result = flags.json ? await asJson(box, what, signal) : await streamed(box, what, signal);
       if (!flags.quiet && !flags.json) explain(result);
       process.exitCode = result.exit_code;
       signal.throwIfAborted();
-    });
+    }, "");
   }
 }
 
 interface What {
   readonly words: readonly string[];
   readonly timeoutMs: number;
+  readonly input?: AsyncIterable<Uint8Array>;
 }
 
 async function asJson(box: OwnedBox, what: What, signal: AbortSignal): Promise<ExecResult> {
-  const result = await box.exec({ ...what, ...input(), keep: KEEP }, signal);
+  const result = await box.exec({ ...what, keep: KEEP }, signal);
   answerJson(execJson(result, await box.changes()));
   return result;
 }
@@ -73,7 +63,6 @@ async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise
   const result = await box.exec(
     {
       ...what,
-      ...input(),
       keep: ALL,
       onOutput: (stream, bytes) => (stream === "stdout" ? out : err).write(bytes),
     },
@@ -84,10 +73,6 @@ async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise
   return result;
 }
 
-/** A person's keyboard is not handed to a command that has no terminal. */
-const input = (): { readonly input?: AsyncIterable<Uint8Array> } =>
-  process.stdin.isTTY ? {} : { input: process.stdin as AsyncIterable<Uint8Array> };
-
 /** Endings that the command's own output does not tell of. */
 function explain({ cause, reason, quarantined }: ExecResult): void {
   if (cause !== null && cause !== "program") process.stderr.write(`harness: ${reason}\n`);
@@ -95,10 +80,4 @@ function explain({ cause, reason, quarantined }: ExecResult): void {
     process.stderr.write(
       `harness: ${from} was made in the box and moved out of the workspace; to take it back: ${takeBack}\n`,
     );
-}
-
-function noSandbox(thrown: unknown, json: boolean): never {
-  if (!json && thrown instanceof HarnessError && thrown.exit === EXIT.sandbox)
-    throw new HarnessError(EXIT.noBox, thrown.message, thrown.remedy, thrown);
-  throw thrown;
 }
