@@ -18,6 +18,7 @@ export interface Walls {
   /** Whether commands can make files in the user's own repository. */
   readonly exposed: boolean;
   readonly stateDir: string;
+  readonly onWarning: (text: string) => void;
   /** Removes the container and lets go of the workspace. */
   readonly close: () => Promise<void>;
 }
@@ -90,8 +91,15 @@ const planted = async (walls: Walls): Promise<readonly string[]> =>
 const takeOut = (walls: Walls, found: readonly string[]): Promise<ExecResult["quarantined"]> =>
   quarantine(walls.workspace, found, path.join(walls.stateDir, "quarantine"));
 
+/** What the user reads of a thing that a host program would obey, and how to have it all the same. */
+export const movedAway = (from: string, takeBack: string): string =>
+  `${from} was made in the box and moved out of the workspace${takeBack === "" ? "" : `; to take it back: ${takeBack}`}`;
+
 /** After the container is gone, the whole tree once more: nested repositories too. */
 async function leaveNothingPlanted(walls: Walls): Promise<void> {
   if (!walls.exposed) return;
-  await takeOut(walls, (await findAllPlanted(walls.workspace, walls.protection)).planted);
+  const { planted: found, warnings } = await findAllPlanted(walls.workspace, walls.protection);
+  const moved = await takeOut(walls, found);
+  for (const warning of warnings) walls.onWarning(warning);
+  for (const { from, takeBack } of moved) walls.onWarning(movedAway(from, takeBack));
 }

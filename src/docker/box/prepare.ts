@@ -53,12 +53,22 @@ export async function prepare(maker: BoxMaker, request: BoxRequest): Promise<Pre
     home,
     engineRoot: host.root,
   });
-  const protection = await findProtected(workspace.path);
+  const protection = request.mode === "workspace-write" ? await findProtected(workspace.path) : NOTHING;
   for (const warning of [...workspace.warnings, ...protection.warnings]) maker.onWarning(warning);
   const [{ id, volumes }, seccomp, owner] = await fixed;
   const plan = planOf(request, { workspace, protection, host, id, volumes, seccomp, owner, uid });
   return { plan, workspace, protection };
 }
+
+/** Where everything is read-only nothing has to be found, and with full access nothing is protected. */
+const NOTHING: Protection = {
+  readOnly: [],
+  pinned: [],
+  absent: [],
+  outside: [],
+  warnings: [],
+  complete: true,
+};
 
 interface Given {
   readonly workspace: Workspace;

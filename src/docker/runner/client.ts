@@ -61,11 +61,15 @@ export class RunnerClient {
   /** Resolves, never rejects, when the box is gone, with the reason. */
   readonly gone: Promise<string>;
 
-  constructor(stream: Duplex, secret: Buffer) {
+  /** `onAsk` gets what a command asks of the harness, if it may (sandbox/runner/ask.h), and gives the answer. */
+  constructor(stream: Duplex, secret: Buffer, onAsk?: (asked: Buffer) => Promise<Buffer>) {
     const { promise, resolve } = Promise.withResolvers<string>();
     this.gone = promise;
     this.#wire = openWire(stream, secret, {
-      onFrame: (frame) => this.#pending.get(frame.call)?.onFrame(frame),
+      onFrame: (frame) => {
+        if (frame.type === REPLY.ask) void this.#answer(frame, onAsk);
+        else this.#pending.get(frame.call)?.onFrame(frame);
+      },
       onEnd: (reason) => {
         this.#lost = new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, "harness doctor");
         for (const { onLost } of this.#pending.values()) onLost(this.#lost);
@@ -128,6 +132,11 @@ export class RunnerClient {
     if (content !== undefined) void this.#feed(call, [content], credit);
     const end = await answered;
     return { data: Buffer.concat(parts), end };
+  }
+
+  async #answer({ call, payload }: Frame, onAsk?: (asked: Buffer) => Promise<Buffer>): Promise<void> {
+    const answer = (await onAsk?.(payload)) ?? EMPTY;
+    this.#send(REQUEST.answer, call, answer.subarray(0, MAX_PAYLOAD));
   }
 
   #holdBack(busy: Promise<void> | void): void {

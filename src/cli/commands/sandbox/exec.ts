@@ -1,5 +1,6 @@
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
+import { movedAway } from "../../../docker/box/box.ts";
 import { execJson } from "../../../render/exec-json.ts";
 import { asNoBox } from "../../box-failure.ts";
 import { answerJson, HarnessCommand } from "../../command.ts";
@@ -76,8 +77,5 @@ async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise
 /** Endings that the command's own output does not tell of. */
 function explain({ cause, reason, quarantined }: ExecResult): void {
   if (cause !== null && cause !== "program") process.stderr.write(`harness: ${reason}\n`);
-  for (const { from, takeBack } of quarantined)
-    process.stderr.write(
-      `harness: ${from} was made in the box and moved out of the workspace; to take it back: ${takeBack}\n`,
-    );
+  for (const { from, takeBack } of quarantined) process.stderr.write(`note: ${movedAway(from, takeBack)}\n`);
 }
