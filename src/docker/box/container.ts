@@ -56,16 +56,19 @@ async function create(engine: Engine, plan: BoxPlan): Promise<Docker.Container> 
 /** Attached first, so that nothing the runner says is missed; started only when the engine's word is right. */
 async function connect(container: Docker.Container, plan: BoxPlan, door?: Door): Promise<RunnerClient> {
   const options = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
+  const attaching = container.attach(options) as Promise<unknown> as Promise<Duplex>;
   try {
-    const [stream, inspected] = await Promise.all([
-      container.attach(options) as Promise<unknown> as Promise<Duplex>,
-      container.inspect() as Promise<unknown> as Promise<Inspected>,
-    ]);
+    const inspected = (await container.inspect()) as unknown as Inspected;
     refuseUnlessPlanned("the engine", differences(plan, inspected));
-    const client = new RunnerClient(stream, randomBytes(KEY_BYTES), door);
+    const client = new RunnerClient(await attaching, randomBytes(KEY_BYTES), door);
     await container.start();
     return client;
   } catch (thrown) {
+    // A connection to a container that never ran would keep this process waiting.
+    await attaching.then(
+      (stream) => void stream.destroy(),
+      () => undefined,
+    );
     throw thrown instanceof HarnessError ? thrown : engineFailure("starting the box", thrown);
   }
 }

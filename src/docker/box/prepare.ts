@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Mode } from "../../core/decision.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
 import { hostFacts, readSeccomp } from "../facts.ts";
 import { boxLabels, type Owner } from "../labels.ts";
@@ -46,6 +47,7 @@ export async function prepare(maker: BoxMaker, request: BoxRequest): Promise<Pre
   const fixed = Promise.all([image, readSeccomp(root), thisProcess()]);
   fixed.catch(() => undefined);
   const host = await hostFacts(engine);
+  refuseUnknownRuntime(request.runtime, host.runtimes);
   const workspace = await checkWorkspace({
     path: request.workspace,
     callerUid: uid,
@@ -58,6 +60,16 @@ export async function prepare(maker: BoxMaker, request: BoxRequest): Promise<Pre
   const [{ id, volumes }, seccomp, owner] = await fixed;
   const plan = planOf(request, { workspace, protection, host, id, volumes, seccomp, owner, uid });
   return { plan, workspace, protection };
+}
+
+function refuseUnknownRuntime(runtime: string | null, known: readonly string[]): void {
+  if (runtime === null || known.includes(runtime)) return;
+  const there = known.filter((name) => !name.startsWith("io.containerd.")).join(", ");
+  throw new HarnessError(
+    EXIT.sandbox,
+    `the engine has no runtime ${runtime}; it has ${there}`,
+    "leave out --runtime, or add it to the engine (for gVisor: runsc install)",
+  );
 }
 
 /** Where everything is read-only nothing has to be found, and with full access nothing is protected. */
