@@ -6,7 +6,7 @@ import { blockedPaths } from "../protect/refusal.ts";
 import type { Protection } from "../protect/scan.ts";
 import type { RunnerClient } from "../runner/client.ts";
 import { changesIn, listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
-import { type Ended, startCommand, type Started } from "./exec.ts";
+import { type Ended, notBegun, startCommand, type Started } from "./exec.ts";
 import { asResult, changesOf } from "./files.ts";
 import { watchDisk } from "./watchdog.ts";
 
@@ -26,6 +26,7 @@ export interface Walls {
 export async function openBox(walls: Walls): Promise<OwnedBox> {
   const { workspace, client } = walls;
   const running = new Set<Started>();
+  const ending: { done?: Promise<void> } = {};
   const disk = await watchDisk(workspace, () => {
     for (const command of running) command.end("disk");
   });
@@ -41,14 +42,17 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
     workspace,
     gone: client.gone,
     exec: async (request, signal) => {
+      if (client.lost !== undefined) throw client.lost;
+      if (signal.aborted) return notBegun();
       const { started, result } = start(request);
       const cancel = (): void => started.end("cancelled");
-      if (signal.aborted) cancel();
       signal.addEventListener("abort", cancel, { once: true });
       return result.finally(() => signal.removeEventListener("abort", cancel));
     },
     start: (request) => {
       const { started, result } = start(request);
+      // Its loss is heard by whoever asks for it, then or later.
+      result.catch(() => undefined);
       return { result, output: started.output, kill: () => started.end("cancelled"), resize: started.resize };
     },
     read: (file, range) => asResult(readFileIn(client, within(workspace, file), range)),
@@ -60,12 +64,14 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
       const { changes, incomplete } = await changesIn(client);
       return changesOf(changes, incomplete);
     },
-    [Symbol.asyncDispose]: async () => {
-      disk[Symbol.dispose]();
-      await walls.close();
-      await leaveNothingPlanted(walls);
-    },
+    [Symbol.asyncDispose]: () => (ending.done ??= end(walls, disk)),
   };
+}
+
+async function end(walls: Walls, disk: Disposable): Promise<void> {
+  disk[Symbol.dispose]();
+  await walls.close();
+  await leaveNothingPlanted(walls);
 }
 
 const within = (workspace: string, file: string): string =>

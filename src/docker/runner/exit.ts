@@ -43,6 +43,12 @@ export function readExit(payload: Buffer): RunnerExit {
   };
 }
 
+/** Of a command that did not even come to be started. */
+export const exitUnstarted = (errno: number): RunnerExit => ({
+  ...readExit(Buffer.alloc(0)),
+  errno,
+});
+
 export interface Verdict {
   /** As a shell would give it: 124 for a time-out, 128 + signal, 126 and 127 for what could not be started. */
   readonly exitCode: number;
@@ -87,7 +93,11 @@ function notStarted(errno: number, where: number): Verdict {
     case ERRNO.ENOMEM:
       return { exitCode: 126, cause: "memory", reason: "no memory was left to start it" };
     case ERRNO.E2BIG:
-      return { exitCode: 126, cause: "program", reason: "a word of the command is longer than 128 KiB" };
+      return {
+        exitCode: 126,
+        cause: "program",
+        reason: "it is too long: 128 KiB at most in one word, 1 MiB in all",
+      };
     case ERRNO.ENOENT:
     case ERRNO.ENOTDIR:
       return where === START_FOLDER
