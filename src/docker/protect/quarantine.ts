@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { bytesOfPath } from "../runner/path-text.ts";
 import { hold } from "./held.ts";
 import { move, remove } from "./move.ts";
 import { kindOf, look } from "./solid.ts";
@@ -77,5 +78,8 @@ async function takeOut(root: string, from: string, to: string): Promise<Omit<Qua
   }
 }
 
-/** One word of a shell, whatever it holds. */
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+/** One word of a shell, whatever it holds; bytes that are not UTF-8 by their numbers, as bash and zsh read them. */
+const quoted = (text: string): string =>
+  text.isWellFormed()
+    ? `'${text.replaceAll("'", String.raw`'\''`)}'`
+    : `$'${[...bytesOfPath(text)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}'`;
