@@ -49,7 +49,7 @@ for (const name of ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KE
 const PROCESSES: readonly Attack[] = [
   {
     name: "the environment of the harness, of the box's first process and of the command's parents",
-    run: "printenv; printenv OPENAI_API_KEY; for p in 1 $PPID $$ self; do tr '\\0' '\\n' < /proc/$p/environ; done; cat /proc/1/task/*/environ; strings /proc/1/mem; set",
+    run: "printenv; printenv OPENAI_API_KEY; for p in 1 $PPID $$ self; do cat /proc/$p/environ | tr '\\0' '\\n'; done; cat /proc/1/task/*/environ; strings /proc/1/mem; set",
     denied: (room, ran) => {
       tellsNone(KEY)(room, ran);
       const unknown = ran.all.match(
@@ -57,7 +57,7 @@ const PROCESSES: readonly Attack[] = [
       );
       assert.deepEqual(unknown, null);
     },
-    twin: "test -n \"$PATH\" && test $CI = 1 && tr '\\0' '\\n' < /proc/self/environ | grep -q ^HOME=",
+    twin: "test -n \"$PATH\" && test $CI = 1 && cat /proc/self/environ | tr '\\0' '\\n' | grep -q ^HOME=",
   },
   {
     name: "memory, descriptors and program of the box's first process",
@@ -73,7 +73,7 @@ PY`,
       assert.equal(next.all, "next\n");
     },
     twin: "test -r /proc/self/maps && ls /proc/self/fd && head -c 9 /proc/1/cmdline >/dev/null",
-    control: true,
+    control: "head -c 64 /proc/1/maps | grep -q . && echo READ maps; ls /proc/1/fd | sed 's/^/FD /'",
   },
   {
     name: "descriptors and input of the harness in a command",
@@ -115,11 +115,11 @@ const SYSTEM: readonly Attack[] = [
     name: "the host's resolvers and search names",
     run: "cat /etc/resolv.conf /etc/hosts; getent hosts host.docker.internal",
     denied: tellsNone(...RESOLVERS),
-    twin: "grep -q localhost /etc/hosts",
+    twin: "test -r /etc/resolv.conf && test -r /etc/hosts",
   },
   {
     name: "paths of the host beyond the workspace, in the mounts and in the cgroups",
-    run: "cat /proc/self/mountinfo /proc/self/mounts /proc/1/mountinfo; cat /proc/self/cgroup | sed 's/^/CGROUP /'; df -a",
+    run: "cat /proc/net/* /proc/self/net/* >/dev/null; cat /proc/self/mountinfo /proc/self/mounts /proc/1/mountinfo; cat /proc/self/cgroup | sed 's/^/CGROUP /'; df -a",
     denied: (room, ran) => {
       tellsNone(room.CAN, `${room.root}/state`, `${room.root}/home`, process.cwd())(room, ran);
       never(/^CGROUP .*[0-9a-f]{64}/m)(room, ran);
@@ -131,7 +131,10 @@ const SYSTEM: readonly Attack[] = [
     name: "the kernel's command line, disks, interrupts, symbols and modules",
     run: "cat /proc/cmdline /proc/partitions /proc/diskstats /proc/interrupts /proc/kallsyms /proc/keys /proc/timer_list /proc/sched_debug /proc/kcore 2>/dev/null | head -c 20000; ls /sys/block /sys/module /sys/firmware /sys/kernel /proc/acpi /proc/scsi",
     denied: (room, ran) => {
-      tellsNone(read("/proc/cmdline") || "\0none", ...names("/sys/module"))(room, ran);
+      tellsNone(
+        read("/proc/cmdline") || "\0none",
+        ...names("/sys/module").filter((name) => name.includes("_")),
+      )(room, ran);
       never(/^\s*\d+\s+\d+\s+\d+ [vs]d[a-z]|\d+:.*CPU\d|ffffffff[0-9a-f]{8} |0{16} [A-Za-z] /m)(room, ran);
     },
     twin: "cat /proc/meminfo /proc/cpuinfo /proc/uptime",

@@ -179,7 +179,11 @@ for fd in [0, 1, 2, *[os.open(p, os.O_RDWR) for p in ["/dev/tty", "/dev/pts/0", 
         except OSError: break
     else: print("TYPED", fd)
 PY`;
-  const shell = ["sh", "-c", `${exec(room.filled(command)).map(quoted).join(" ")}; timeout 1 sh -i`];
+  const shell = [
+    "sh",
+    "-c",
+    `${exec(room.filled(command)).map(quoted).join(" ")}; timeout --foreground -s KILL 1 sh -i`,
+  ];
   const text = (await onTerminal(room, shell)).toString();
   assert.doesNotMatch(text, /TYPED/);
   assert.equal(await isThere(`${room.CAN}/made`), false);

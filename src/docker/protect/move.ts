@@ -1,7 +1,7 @@
 import {
   chmod,
   constants,
-  copyFile,
+  type FileHandle,
   mkdir,
   open,
   readdir,
@@ -60,18 +60,32 @@ async function copy(from: string, to: string): Promise<void> {
 }
 
 async function copyRegular(from: string, to: string): Promise<void> {
-  const handle = await open(
-    bytesOfPath(from),
-    constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
-  );
-  try {
-    if (!(await handle.stat()).isFile()) return;
-    if (process.platform === "linux")
-      await copyFile(`/proc/self/fd/${handle.fd}`, bytesOfPath(to), constants.COPYFILE_EXCL);
-    else await copyFile(bytesOfPath(from), bytesOfPath(to), constants.COPYFILE_EXCL);
-  } finally {
-    await handle.close();
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  await using source = await open(bytesOfPath(from), flags);
+  const stats = await source.stat();
+  if (!stats.isFile()) return;
+  await using target = await open(bytesOfPath(to), "wx", stats.mode & 0o777);
+  if (stats.blocks > 0) await copyBytes(source, target);
+  await target.truncate(stats.size);
+}
+
+const PIECE = 2 ** 20;
+
+/** Holes stay holes: a file that takes no space in the workspace must not fill the other disk. */
+async function copyBytes(source: FileHandle, target: FileHandle): Promise<void> {
+  const [piece, zeros] = [Buffer.alloc(PIECE), Buffer.alloc(PIECE)];
+  for (let at = 0; ;) {
+    const { bytesRead } = await source.read(piece, 0, PIECE, at);
+    if (bytesRead === 0) return;
+    const read = piece.subarray(0, bytesRead);
+    if (!read.equals(zeros.subarray(0, bytesRead))) await writeWhole(target, read, at);
+    at += bytesRead;
   }
+}
+
+async function writeWhole(target: FileHandle, bytes: Buffer, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length;)
+    done += (await target.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
 }
 
 const namesIn = async (folder: Held): Promise<readonly string[]> =>

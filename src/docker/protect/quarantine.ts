@@ -78,8 +78,14 @@ async function takeOut(root: string, from: string, to: string): Promise<Omit<Qua
   }
 }
 
-/** One word of a shell, whatever it holds; bytes that are not UTF-8 by their numbers, as bash and zsh read them. */
+/** One word of a shell, whatever it holds. What a terminal cannot show stands by its bytes, as bash and zsh read them. */
 const quoted = (text: string): string =>
-  text.isWellFormed()
-    ? `'${text.replaceAll("'", String.raw`'\''`)}'`
-    : `$'${[...bytesOfPath(text)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}'`;
+  UNSEEN.test(text) ? `$'${[...text].map(byBytes).join("")}'` : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+/** Controls, directions, invisible characters, line ends of any kind, and bytes that are no UTF-8. */
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/u;
+
+const byBytes = (character: string): string =>
+  UNSEEN.test(character) || /['\\]/.test(character)
+    ? [...bytesOfPath(character)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")
+    : character;
