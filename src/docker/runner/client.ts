@@ -5,7 +5,7 @@ import { type Command, execPayload, unsendable } from "./command.ts";
 import { type CreditWindow, creditWindow } from "./credit.ts";
 import { exitUnstarted, readExit, type RunnerExit } from "./exit.ts";
 import { decodeFields, encodeFields, type FieldValue, numberIn } from "./fields.ts";
-import { type Frame, REPLY, REQUEST } from "./frames.ts";
+import { type Frame, MAX_PAYLOAD, REPLY, REQUEST } from "./frames.ts";
 import { openWire, type Wire } from "./wire.ts";
 
 export interface Listener {

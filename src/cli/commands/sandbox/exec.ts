@@ -3,6 +3,7 @@ import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
 import { movedAway } from "../../../docker/box/box.ts";
 import { execJson } from "../../../render/exec-json.ts";
 import { asNoBox } from "../../box-failure.ts";
+import { visible } from "../../../render/tty/visible.ts";
 import { answerJson, HarnessCommand } from "../../command.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { untilInterrupted } from "../../interrupt.ts";
@@ -76,6 +77,7 @@ async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise
 
 /** Endings that the command's own output does not tell of. */
 function explain({ cause, reason, quarantined }: ExecResult): void {
-  if (cause !== null && cause !== "program") process.stderr.write(`harness: ${reason}\n`);
-  for (const { from, takeBack } of quarantined) process.stderr.write(`note: ${movedAway(from, takeBack)}\n`);
+  if (cause !== null && cause !== "program") process.stderr.write(`harness: ${visible(reason)}\n`);
+  for (const { from, takeBack } of quarantined)
+    process.stderr.write(`note: ${visible(movedAway(from, takeBack))}\n`);
 }

@@ -1,5 +1,6 @@
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
 import { SCREEN_RESET, screenFilter } from "../../../render/tty/screen.ts";
+import { visible } from "../../../render/tty/visible.ts";
 import { asNoBox } from "../../box-failure.ts";
 import { HarnessCommand } from "../../command.ts";
 import { untilInterrupted } from "../../interrupt.ts";
@@ -85,6 +86,6 @@ async function piped(box: OwnedBox, signal: AbortSignal): Promise<ExecResult> {
   await out.end();
   await err.end();
   if (result.cause !== null && result.cause !== "program")
-    process.stderr.write(`harness: ${result.reason}\n`);
+    process.stderr.write(`harness: ${visible(result.reason)}\n`);
   return result;
 }
