@@ -1,11 +1,12 @@
 import path from "node:path";
 import type { ExecRequest, ExecResult, OwnedBox } from "../../core/ports.ts";
+import type { Place } from "../isolation/place.ts";
 import { findAllPlanted, findPlanted } from "../protect/planted.ts";
 import { quarantine } from "../protect/quarantine.ts";
 import { blockedPaths } from "../protect/refusal.ts";
 import type { Protection } from "../protect/scan.ts";
 import type { RunnerClient } from "../runner/client.ts";
-import { changesIn, listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
+import { listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
 import { type Ended, startCommand, type Started } from "./exec.ts";
 import { asResult, changesOf } from "./files.ts";
 import { watchDisk } from "./watchdog.ts";
@@ -18,6 +19,7 @@ export interface Walls {
   /** Whether commands can make files in the user's own repository. */
   readonly exposed: boolean;
   readonly stateDir: string;
+  readonly place: Place;
   /** Removes the container and lets go of the workspace. */
   readonly close: () => Promise<void>;
 }
@@ -25,9 +27,13 @@ export interface Walls {
 export async function openBox(walls: Walls): Promise<OwnedBox> {
   const { workspace, client } = walls;
   const running = new Set<Started>();
-  const disk = await watchDisk(workspace, () => {
+  const endAll = (): void => {
     for (const command of running) command.end("disk");
-  });
+  };
+  using stack = new DisposableStack();
+  const { disk } = walls.place;
+  if (disk !== undefined) stack.use(await watchDisk(disk, endAll));
+  const watch = stack.move();
   const start = (request: ExecRequest): { started: Started; result: Promise<ExecResult> } => {
     const started = startCommand(client, { ...request, folder: folderOf(workspace, request) }, workspace);
     running.add(started);
@@ -56,11 +62,11 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
     list: (folder) => asResult(listIn(client, within(workspace, folder))),
     stat: (file) => asResult(statIn(client, within(workspace, file))),
     changes: async () => {
-      const { changes, incomplete } = await changesIn(client);
+      const { changes, incomplete } = await walls.place.changes(client);
       return changesOf(changes, incomplete);
     },
     [Symbol.asyncDispose]: async () => {
-      disk[Symbol.dispose]();
+      watch.dispose();
       await walls.close();
       await leaveNothingPlanted(walls);
     },

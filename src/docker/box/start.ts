@@ -6,6 +6,9 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import type { Engine } from "../engine.ts";
 import { engineFailure, isMissing } from "../failure.ts";
+import type { Isolation, Place } from "../isolation/place.ts";
+import { placeOf } from "../isolation/place-of.ts";
+import { unseen } from "../isolation/unseen.ts";
 import { lockWorkspace } from "../life/lock.ts";
 import { type Reaped, reap } from "../life/reap.ts";
 import { mountsOf } from "../mounts.ts";
@@ -18,6 +21,7 @@ import { openBox } from "./box.ts";
 import { differences, type Inspected } from "./inspect.ts";
 import { askReport } from "./ask-report.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare.ts";
+import type { Workspace } from "./workspace.ts";
 import { reportDifferences, type SeenFile } from "./report.ts";
 
 /**
@@ -30,26 +34,30 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
   tellLeftovers(await reaping, maker.onWarning);
   signal.throwIfAborted();
   const { plan, workspace, protection } = prepared;
+  const { isolation } = request;
   const lock = await lockWorkspace({
     path: workspace.path,
     dev: BigInt(workspace.dev),
     ino: BigInt(workspace.ino),
-    write: request.mode !== "read-only",
+    write: isolation === "bind" && request.mode !== "read-only",
     stateDir: maker.stateDir,
   });
   const stack = new AsyncDisposableStack();
   stack.use(lock);
   try {
-    const container = await create(maker.engine, plan);
+    const place = await placeOf(isolation, { ...maker, ...prepared.place, keep: request.keep });
+    stack.defer(() => removePlace(place, maker.onWarning));
+    signal.throwIfAborted();
+    const container = await create(maker.engine, plan).catch(explained(isolation, workspace));
     stack.defer(() => removeContainer(container));
-    const client = await connect(container, plan);
+    const client = await connect(container, plan).catch(explained(isolation, workspace));
     stack.defer(() => client.close());
-    await verify(client, plan);
-    if (request.watchChanges)
+    await verify(client, plan, place);
+    if (request.watchChanges && place.snapshot)
       await snapshotIn(client, workspace.path, belowWorkspace(workspace.path, protection));
     signal.throwIfAborted();
     const { path } = workspace;
-    const exposed = request.mode === "workspace-write";
+    const exposed = isolation === "bind" && request.mode === "workspace-write";
     const guarded = request.mode === "read-only" ? { ...protection, readOnly: [path] } : protection;
     const close = (): Promise<void> => stack.disposeAsync();
     return await openBox({
@@ -59,11 +67,25 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
       close,
       protection: guarded,
       stateDir: maker.stateDir,
+      place,
     });
   } catch (thrown) {
     await stack.disposeAsync();
     throw thrown;
   }
+}
+
+const explained =
+  (isolation: Isolation, { path }: Workspace) =>
+  (thrown: unknown): never => {
+    throw unseen(isolation, path, thrown) ?? thrown;
+  };
+
+/** What a box ran has ended by then, and is not made worse by what could not be cleared away. */
+async function removePlace(place: Place, onWarning: (text: string) => void): Promise<void> {
+  await place.remove().catch((thrown: unknown) => {
+    onWarning(`left over from this run, for the next one to remove: ${reasonOf(thrown)}`);
+  });
 }
 
 async function create(engine: Engine, plan: BoxPlan): Promise<Docker.Container> {
@@ -91,12 +113,13 @@ async function connect(container: Docker.Container, plan: BoxPlan): Promise<Runn
   }
 }
 
-async function verify(client: RunnerClient, plan: BoxPlan): Promise<void> {
+async function verify(client: RunnerClient, plan: BoxPlan, place: Place): Promise<void> {
   const bound = mountsOf(plan)
     .filter(({ Type }) => Type === "bind")
     .map(({ Target }) => Target);
   const [report, host] = await Promise.all([askReport(client, bound), Promise.all(bound.map(seen))]);
-  refuseUnlessPlanned("the box itself", reportDifferences(plan, report, host));
+  const lines = [...reportDifferences(plan, report, host), ...place.faults(report.mountinfo)];
+  refuseUnlessPlanned("the box itself", lines);
 }
 
 async function seen(path: string): Promise<SeenFile> {
