@@ -1,11 +1,12 @@
 import path from "node:path";
 import type { ExecRequest, ExecResult, OwnedBox } from "../../core/ports.ts";
+import type { Place } from "../isolation/place.ts";
 import { findAllPlanted, findPlanted } from "../protect/planted.ts";
 import { quarantine } from "../protect/quarantine.ts";
 import { blockedPaths } from "../protect/refusal.ts";
 import type { Protection } from "../protect/scan.ts";
 import type { RunnerClient } from "../runner/client.ts";
-import { changesIn, listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
+import { listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
 import { type Ended, notBegun, startCommand, type Started } from "./exec.ts";
 import { asResult, changesOf } from "./files.ts";
 import { watchDisk } from "./watchdog.ts";
@@ -19,6 +20,7 @@ export interface Walls {
   readonly exposed: boolean;
   readonly stateDir: string;
   readonly onWarning: (text: string) => void;
+  readonly place: Place;
   /** Removes the container and lets go of the workspace. */
   readonly close: () => Promise<void>;
 }
@@ -27,9 +29,13 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
   const { workspace, client } = walls;
   const running = new Set<Started>();
   const ending: { done?: Promise<void> } = {};
-  const disk = await watchDisk(workspace, () => {
+  const endAll = (): void => {
     for (const command of running) command.end("disk");
-  });
+  };
+  using stack = new DisposableStack();
+  const { disk } = walls.place;
+  if (disk !== undefined) stack.use(await watchDisk(disk, endAll));
+  const watch = stack.move();
   const start = (request: ExecRequest): { started: Started; result: Promise<ExecResult> } => {
     const started = startCommand(client, { ...request, folder: folderOf(workspace, request) }, workspace);
     running.add(started);
@@ -61,15 +67,15 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
     list: (folder) => asResult(listIn(client, within(workspace, folder))),
     stat: (file) => asResult(statIn(client, within(workspace, file))),
     changes: async () => {
-      const { changes, incomplete } = await changesIn(client);
+      const { changes, incomplete } = await walls.place.changes(client);
       return changesOf(changes, incomplete);
     },
-    [Symbol.asyncDispose]: () => (ending.done ??= end(walls, disk)),
+    [Symbol.asyncDispose]: () => (ending.done ??= end(walls, watch)),
   };
 }
 
-async function end(walls: Walls, disk: Disposable): Promise<void> {
-  disk[Symbol.dispose]();
+async function end(walls: Walls, watch: Disposable): Promise<void> {
+  watch[Symbol.dispose]();
   await walls.close();
   await leaveNothingPlanted(walls);
 }

@@ -16,6 +16,13 @@ import { reportDifferences, type SeenFile } from "./report.ts";
 /** Answers what commands ask of the harness. */
 export type Door = (asked: Buffer) => Promise<Buffer>;
 
+interface Extras {
+  /** Lets commands ask the harness. */
+  readonly door?: Door | undefined;
+  /** What the container's own table of mounts must say besides the plan; a line for each deviation. */
+  readonly faults?: ((mountinfo: string) => readonly string[]) | undefined;
+}
+
 export interface VerifiedContainer {
   readonly client: RunnerClient;
   /** Until it is gone from the engine. */
@@ -29,7 +36,7 @@ export interface VerifiedContainer {
 export async function verifiedContainer(
   engine: Engine,
   plan: BoxPlan,
-  door?: Door,
+  { door, faults }: Extras = {},
 ): Promise<VerifiedContainer> {
   const container = await create(engine, plan);
   const stack = new AsyncDisposableStack();
@@ -37,7 +44,7 @@ export async function verifiedContainer(
   try {
     const client = await connect(container, plan, door);
     stack.defer(() => client.close());
-    await verify(client, plan, door !== undefined);
+    await verify(client, plan, { door, faults });
     return { client, close: () => stack.disposeAsync() };
   } catch (thrown) {
     await stack.disposeAsync();
@@ -73,12 +80,16 @@ async function connect(container: Docker.Container, plan: BoxPlan, door?: Door):
   }
 }
 
-async function verify(client: RunnerClient, plan: BoxPlan, mayAsk: boolean): Promise<void> {
+async function verify(client: RunnerClient, plan: BoxPlan, { door, faults }: Extras): Promise<void> {
   const bound = mountsOf(plan)
     .filter(({ Type }) => Type === "bind")
     .map(({ Target }) => Target);
-  const [report, host] = await Promise.all([askReport(client, bound, mayAsk), Promise.all(bound.map(seen))]);
-  refuseUnlessPlanned("the box itself", reportDifferences(plan, report, host));
+  const [report, host] = await Promise.all([
+    askReport(client, bound, door !== undefined),
+    Promise.all(bound.map(seen)),
+  ]);
+  const lines = [...reportDifferences(plan, report, host), ...(faults?.(report.mountinfo) ?? [])];
+  refuseUnlessPlanned("the box itself", lines);
 }
 
 async function seen(path: string): Promise<SeenFile> {

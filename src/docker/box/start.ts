@@ -1,6 +1,9 @@
 import type { OwnedBox } from "../../core/ports.ts";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
 import { engineFailure } from "../failure.ts";
+import type { Isolation, Place } from "../isolation/place.ts";
+import { placeOf } from "../isolation/place-of.ts";
+import { unseen } from "../isolation/unseen.ts";
 import { lockWorkspace } from "../life/lock.ts";
 import { type Reaped, reap } from "../life/reap.ts";
 import type { Protection } from "../protect/scan.ts";
@@ -9,6 +12,7 @@ import { openBox } from "./box.ts";
 import { commitDoor } from "./commit-door.ts";
 import { verifiedContainer } from "./container.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare.ts";
+import type { Workspace } from "./workspace.ts";
 
 /** A verified box over a locked workspace; what earlier runs left behind is removed on the way. */
 export async function startBox(maker: BoxMaker, request: BoxRequest, signal: AbortSignal): Promise<OwnedBox> {
@@ -17,21 +21,28 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
   tellLeftovers(await reaping, maker.onWarning);
   signal.throwIfAborted();
   const { plan, workspace, protection } = prepared;
+  const { isolation } = request;
   const lock = await lockWorkspace({
     path: workspace.path,
     dev: BigInt(workspace.dev),
     ino: BigInt(workspace.ino),
-    write: request.mode !== "read-only",
+    write: isolation === "bind" && request.mode !== "read-only",
     stateDir: maker.stateDir,
   });
   const stack = new AsyncDisposableStack();
   stack.use(lock);
   try {
-    const exposed = request.mode === "workspace-write";
+    const place = await placeOf(isolation, { ...maker, ...prepared.place, keep: request.keep });
+    stack.defer(() => removePlace(place, maker.onWarning));
+    signal.throwIfAborted();
+    const exposed = isolation === "bind" && request.mode === "workspace-write";
     const door = exposed ? commitDoor({ engine: maker.engine, plan, home: maker.home }) : undefined;
-    const { client, close: end } = await verifiedContainer(maker.engine, plan, door);
+    const { client, close: end } = await verifiedContainer(maker.engine, plan, {
+      ...(door === undefined ? {} : { door }),
+      faults: place.faults,
+    }).catch(explained(isolation, workspace));
     stack.defer(end);
-    if (request.watchChanges)
+    if (request.watchChanges && place.snapshot)
       await snapshotIn(client, workspace.path, belowWorkspace(workspace.path, protection));
     signal.throwIfAborted();
     const { path } = workspace;
@@ -45,11 +56,25 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
       protection: guarded,
       stateDir: maker.stateDir,
       onWarning: maker.onWarning,
+      place,
     });
   } catch (thrown) {
     await stack.disposeAsync();
     throw thrown;
   }
+}
+
+const explained =
+  (isolation: Isolation, { path }: Workspace) =>
+  (thrown: unknown): never => {
+    throw unseen(isolation, path, thrown) ?? thrown;
+  };
+
+/** What a box ran has ended by then, and is not made worse by what could not be cleared away. */
+async function removePlace(place: Place, onWarning: (text: string) => void): Promise<void> {
+  await place.remove().catch((thrown: unknown) => {
+    onWarning(`left over from this run, for the next one to remove: ${reasonOf(thrown)}`);
+  });
 }
 
 const belowWorkspace = (root: string, { readOnly }: Protection): readonly string[] =>

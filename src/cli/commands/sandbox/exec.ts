@@ -13,12 +13,14 @@ import { streamTo } from "../../stream-to.ts";
 import { openBoxFor } from "../../wire.ts";
 
 const KEEP = { head: 256 * 1024, tail: 256 * 1024 };
+/** The box had a layer or a copy, and nothing keeps either for one command. */
+const THROWN_AWAY = "nothing of it reached the repository";
 const ALL = { head: Number.MAX_SAFE_INTEGER, tail: 0 };
 
 export class SandboxExec extends HarnessCommand {
   static override summary = "Run one command in a box over the current folder.";
   static override description =
-    "No model is asked. The words behind -- are the command; a shell line needs a shell: -- bash -c 'LINE'. Ends with the command's own code; 124 when its time was over, 125 when there is no box, 137 when it was killed. What is piped in is the command's input.";
+    "No model is asked. The words behind -- are the command; a shell line needs a shell: -- bash -c 'LINE'. Ends with the command's own code; 124 when its time was over, 125 when there is no box, 137 when it was killed. What is piped in is the command's input. With --isolation overlay or copy the command works on a layer over the folder or on a copy of it: --json lists the changes, and then they are thrown away with the box.";
   static override usage = "sandbox exec [FLAGS] -- CMD...";
   static override strict = false;
   static override flags = boxFlags;
@@ -42,6 +44,7 @@ export class SandboxExec extends HarnessCommand {
       const what = { words, timeoutMs: settings.timeout, ...(input === undefined ? {} : { input }) };
       const result = flags.json ? await asJson(box, what, signal) : await streamed(box, what, signal);
       if (!flags.quiet && !flags.json) explain(result);
+      if (!flags.quiet && settings.isolation !== "bind") process.stderr.write(`harness: ${THROWN_AWAY}\n`);
       process.exitCode = result.exit_code;
       signal.throwIfAborted();
     }, "");
