@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
+import test from "node:test";
+import { skip } from "../fixtures/engine.ts";
 import { type Attack, attacks, never } from "../fixtures/escape-cases.ts";
 import { Room } from "../fixtures/escape.ts";
 import { python } from "./kernel-calls.ts";
@@ -143,3 +145,55 @@ attacks([
     twin: `(for i in 1 2 3; do echo x >> grow.log; done) & wait; test $(wc -l < grow.log) = 3 || test $(wc -l < grow.log) -gt 3`,
   })),
 ]);
+
+const COMET = `cat > /tmp/comet.c <<'END'
+#include <unistd.h>
+int main(void) { setsid(); for (int i = 0; i < 400000; i++) if (fork() > 0) _exit(0); return 0; }
+END
+cc -O -o /tmp/comet /tmp/comet.c && cp /tmp/comet comet`;
+
+/** It forks and leaves, again and again: whoever reads a list of processes reads of the dead. */
+test("a comet is caught, alone and beside another call, which goes on", { skip }, async () => {
+  await using room = await Room.make();
+  assert.equal((await room.exec(COMET)).code, 0);
+  const caught = async (): Promise<void> => {
+    const { result } = await room.exec("./comet; sleep 30", { timeoutMs: 500 });
+    assert.ok(result?.timed_out === true && result.duration_ms < 7000, `${result?.duration_ms} ms`);
+    const { all } = await room.exec("pgrep -c comet; true");
+    assert.equal(all.trim(), "0");
+  };
+  await caught();
+  const beside = room.exec("sleep 6; echo through");
+  await caught();
+  assert.equal((await beside).all, "through\n");
+});
+
+test("of two calls one kills the other: said so, and the box goes on", { skip }, async () => {
+  await using room = await Room.make();
+  const victim = room.exec("sleep 60; echo never");
+  await sleep(300);
+  const { code } = await room.exec("pkill -KILL -f 'sleep 60'; pkill -KILL -x sleep; for p in $(pgrep -x runner); do kill -KILL $p; done; true");
+  assert.notEqual((await victim).code, 0);
+  assert.doesNotMatch((await victim).all, /never/);
+  assert.notEqual(code, null);
+  assert.deepEqual([(await room.exec("echo fine")).all], ["fine\n"]);
+});
+
+test("a neighbour cannot speak for another call's end, only disturb it", { skip }, async () => {
+  await using room = await Room.make();
+  const victim = room.exec("sleep 1; echo mine; exit 3");
+  await sleep(200);
+  const forger = `for p in $(pgrep -x runner); do [ $p = $PPID ] || for f in /proc/$p/fd/*; do (printf '\\2\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0' > $f) 2>/dev/null && echo WROTE; done; done; true`;
+  assert.doesNotMatch((await room.exec(forger)).all, /WROTE/);
+  const { code, all } = await victim;
+  assert.deepEqual([code, all], [3, "mine\n"]);
+});
+
+test("keys in the harness's own environment stay there", { skip }, async () => {
+  await using room = await Room.make();
+  const env = { OPENAI_API_KEY: "canary-1", HARNESS_API_KEY: "canary-2", HTTP_PROXY: "http://canary-3.invalid" };
+  const line = "printenv OPENAI_API_KEY; printenv HARNESS_API_KEY; tr '\\0' '\\n' < /proc/1/environ; tr '\\0' '\\n' < /proc/$PPID/environ; env; echo seen; true";
+  const { stdout, stderr } = await room.harness(["sandbox", "exec", "--", "bash", "-lc", line], env);
+  assert.match(stdout, /^PATH=[^]*seen\n$/m);
+  assert.doesNotMatch(stdout + stderr, /canary/);
+});

@@ -2,7 +2,7 @@ import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { type CreditWindow, creditWindow } from "./credit.ts";
-import { readExit, type RunnerExit } from "./exit.ts";
+import { notTaken, readExit, type RunnerExit } from "./exit.ts";
 import { encodeFields, type FieldValue } from "./fields.ts";
 import { EXEC_STDIN, EXEC_TTY, type Frame, MAX_PAYLOAD, REPLY, REQUEST } from "./frames.ts";
 import { openWire, type Wire } from "./wire.ts";
@@ -88,6 +88,7 @@ export class RunnerClient {
       if (output !== undefined) this.#holdBack(onOutput(output[0], output[1], frame.payload));
       else if (frame.type === REPLY.credit) credit.give(frame.payload);
       else if (frame.type === REPLY.exit) done(readExit(frame.payload));
+      else if (frame.type === REPLY.end) done(notTaken(frame.payload));
     });
     void ended.then(credit.stop, credit.stop);
     const payload = execPayload(command);

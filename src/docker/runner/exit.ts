@@ -43,6 +43,12 @@ export function readExit(payload: Buffer): RunnerExit {
   };
 }
 
+/** The end of a command that the runner had no room for: it answers as it does for files. */
+export const notTaken = (payload: Buffer): RunnerExit => ({
+  ...readExit(Buffer.alloc(0)),
+  errno: numberIn(decodeFields(payload), "e"),
+});
+
 export interface Verdict {
   /** As a shell would give it: 124 for a time-out, 128 + signal, 126 and 127 for what could not be started. */
   readonly exitCode: number;
