@@ -36,7 +36,9 @@ export async function ground(): Promise<Ground> {
     mode: "workspace-write",
     image: null,
     limits: { memory: 2 ** 30, cpus: null, pids: 256 },
-    runtime: null, isolation: "bind", keep: false,
+    runtime: null,
+    isolation: "bind",
+    keep: false,
     watchChanges: false,
   };
   return {

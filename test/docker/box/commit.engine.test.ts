@@ -33,7 +33,16 @@ async function inBox(place: Scratch, line: string, mode: Mode = "workspace-write
     onWarning: () => undefined,
   };
   const limits = { memory: 2 ** 28, cpus: null, pids: 64 };
-  const request = { workspace: place.at("w"), mode, image: null, limits, runtime: null, isolation: "bind", keep: false, watchChanges: false };
+  const request = {
+    workspace: place.at("w"),
+    mode,
+    image: null,
+    limits,
+    runtime: null,
+    isolation: "bind",
+    keep: false,
+    watchChanges: false,
+  };
   await using box = await startBox(maker, request, signal);
   const words = ["bash", "-c", line];
   return await box.exec({ words, timeoutMs: 60_000, keep: { head: 4096, tail: 4096 } }, signal);
