@@ -39,7 +39,7 @@ async function inBox(place: Scratch, line: string, mode: Mode = "workspace-write
     image: null,
     limits,
     runtime: null,
-    isolation: "bind",
+    isolation: "bind" as const,
     keep: false,
     watchChanges: false,
   };
