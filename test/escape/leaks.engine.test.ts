@@ -27,8 +27,7 @@ const USERS = read("/etc/passwd")
   .split("\n")
   .map((line) => line.split(":"))
   .filter(([, , id]) => Number(id) >= 1000 && Number(id) < 65_534)
-  .map(([name, , , , , home]) => [`${name}:`, home ?? ""])
-  .flat();
+  .flatMap(([name, , , , , home]) => [`${name}:`, home ?? ""]);
 
 const RESOLVERS = [...read("/etc/resolv.conf").matchAll(/^(?:nameserver|search|domain)\s+(\S+)/gm)].map(
   ([, name = ""]) => name,

@@ -80,7 +80,9 @@ async function takeOut(root: string, from: string, to: string): Promise<Omit<Qua
 
 /** One word of a shell, whatever it holds. What a terminal cannot show stands by its bytes, as bash and zsh read them. */
 const quoted = (text: string): string =>
-  UNSEEN.test(text) ? `$'${[...text].map(byBytes).join("")}'` : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  UNSEEN.test(text)
+    ? `$'${Array.from(text, byBytes).join("")}'`
+    : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** Controls, directions, invisible characters, line ends of any kind, and bytes that are no UTF-8. */
 const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/u;
