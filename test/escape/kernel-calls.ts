@@ -15,7 +15,8 @@ def call(x86, aarch64, *args):
 `;
 
 /** One shell line that runs this Python after the prelude. */
-export const python = (code: string): string => `python3 -c '${`${PRELUDE}${code}`.replaceAll("'", "'\\''")}'`;
+export const python = (code: string): string =>
+  `python3 -c '${`${PRELUDE}${code}`.replaceAll("'", "'\\''")}'`;
 
 /** One shell line that prints the answer of each call behind its name. */
 export const answers = (calls: Readonly<Record<string, string>>): string =>

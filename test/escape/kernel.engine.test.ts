@@ -32,7 +32,16 @@ const SOCKETS: readonly Attack[] = [
   },
   {
     name: "kernel crypto, packets and virtual machines as sockets",
-    run: sockets([38, 5, 0], [17, 2, 0], [40, 1, 0], [40, 2, 0], [29, 3, 1], [30, 1, 0], [44, 3, 0], [43, 1, 0]),
+    run: sockets(
+      [38, 5, 0],
+      [17, 2, 0],
+      [40, 1, 0],
+      [40, 2, 0],
+      [29, 3, 1],
+      [30, 1, 0],
+      [44, 3, 0],
+      [43, 1, 0],
+    ),
     denied: allRefused,
     twin: sockets([1, 2, 0]),
     control: true,
@@ -72,7 +81,9 @@ const NAMESPACES: readonly Attack[] = [
       setns: "call(308, 268, os.open('/proc/self/ns/net', 0), 0)",
     }),
     denied: allRefused,
-    twin: python("pid = os.fork()\nif pid == 0: os._exit(7)\nassert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7"),
+    twin: python(
+      "pid = os.fork()\nif pid == 0: os._exit(7)\nassert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7",
+    ),
   },
   {
     name: "mounts, old interface and new: the table stays as it was",
@@ -168,7 +179,10 @@ const KERNEL: readonly Attack[] = [
       open_by_handle_at: "call(304, 265, 0, 0, 0)",
     }),
     denied: allRefused,
-    twin: answers({ uname: "call(63, 160, bytes(400))", handle: "call(303, 264, -100, b'/tmp', bytes(200), bytes(8), 0) and 'ok'" }),
+    twin: answers({
+      uname: "call(63, 160, bytes(400))",
+      handle: "call(303, 264, -100, b'/tmp', bytes(200), bytes(8), 0) and 'ok'",
+    }),
   },
   {
     name: "the clock: set to what it is, and even that is refused",

@@ -28,7 +28,9 @@ async function lane(kills: number): Promise<void> {
   await goneWithin(room, 3000);
   assert.deepEqual(await leftOn(room), []);
   const state = path.join(room.root, "state", "harness");
-  const odd = (await readdir(state, { recursive: true })).filter((name) => /\.(lock|held|new)$|\/\./.test(name));
+  const odd = (await readdir(state, { recursive: true })).filter((name) =>
+    /\.(lock|held|new)$|\/\./.test(name),
+  );
   assert.deepEqual(odd, []);
 }
 

@@ -12,7 +12,10 @@ export interface Proxy extends AsyncDisposable {
 const REQUEST = /^(GET|POST|DELETE|HEAD) \/(?:v[\d.]+\/)?([^\s?]*)[\s?]/;
 
 /** `onRequest` gets the request without ids, such as `POST containers/create`, before the engine does. */
-export async function engineProxy(file: string, onRequest: (request: string) => void = () => undefined): Promise<Proxy> {
+export async function engineProxy(
+  file: string,
+  onRequest: (request: string) => void = () => undefined,
+): Promise<Proxy> {
   const sockets = new Set<Socket>();
   const real = engine.endpoint.host.slice("unix://".length);
   const server = createServer((near) => {

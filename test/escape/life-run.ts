@@ -15,19 +15,29 @@ export interface Run {
   readonly ended: Promise<number | NodeJS.Signals | null>;
 }
 
-export function startRun(room: Room, command: string, env: Readonly<Record<string, string>> = {}, flags: readonly string[] = []): Run {
-  const child = spawn(path.join(ROOT, "bin/harness"), ["sandbox", "exec", ...flags, "--", "bash", "-c", command], {
-    cwd: room.W,
-    env: {
-      PATH: process.env["PATH"],
-      HOME: path.join(room.root, "home"),
-      XDG_STATE_HOME: path.join(room.root, "state"),
-      ...env,
+export function startRun(
+  room: Room,
+  command: string,
+  env: Readonly<Record<string, string>> = {},
+  flags: readonly string[] = [],
+): Run {
+  const child = spawn(
+    path.join(ROOT, "bin/harness"),
+    ["sandbox", "exec", ...flags, "--", "bash", "-c", command],
+    {
+      cwd: room.W,
+      env: {
+        PATH: process.env["PATH"],
+        HOME: path.join(room.root, "home"),
+        XDG_STATE_HOME: path.join(room.root, "state"),
+        ...env,
+      },
+      stdio: ["ignore", "pipe", "pipe"],
     },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  );
   let text = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
     child.once("close", (code, signal) => resolve(signal ?? code));
   });
@@ -52,9 +62,17 @@ export async function leftOn(room: Room): Promise<readonly string[]> {
   const state = path.join(room.root, "state", "harness");
   const inside = async (folder: string): Promise<readonly string[]> =>
     (await readdir(path.join(state, folder)).catch(() => [])).map((name) => `${folder}/${name}`);
-  const mounts = (await readFile("/proc/self/mountinfo", "utf8")).split("\n").filter((line) => line.includes(room.root));
+  const mounts = (await readFile("/proc/self/mountinfo", "utf8"))
+    .split("\n")
+    .filter((line) => line.includes(room.root));
   const label = [`dev.harness.workspace=${room.W}`];
   const { Volumes } = await engine.api.listVolumes({ filters: { label } });
   const volumes = (Volumes ?? []).map(({ Name }) => Name);
-  return [...(await room.boxes()), ...volumes, ...mounts, ...(await inside("locks")), ...(await inside("boxes"))];
+  return [
+    ...(await room.boxes()),
+    ...volumes,
+    ...mounts,
+    ...(await inside("locks")),
+    ...(await inside("boxes")),
+  ];
 }

@@ -70,7 +70,10 @@ for (const signal of ["SIGINT", "SIGKILL"] as const)
       assert.ok(seen.has(stage), `never asked: ${[...seen].join(", ")}`);
       if (signal === "SIGKILL") assert.equal(end, "SIGKILL");
       else {
-        assert.ok(end === 130 || (end === 0 && stage.startsWith("DELETE")), `ended with ${end}: ${run.said()}`);
+        assert.ok(
+          end === 130 || (end === 0 && stage.startsWith("DELETE")),
+          `ended with ${end}: ${run.said()}`,
+        );
         assert.deepEqual(await leftOn(room), []);
       }
       // What the engine was asked for last may still be in the making.
@@ -114,33 +117,41 @@ test("a workspace that is deleted in mid-run: the run ends, and nothing comes ba
   await nextIsClean(room);
 });
 
-test("a workspace that is moved away and replaced: the box stays with what it was given", { skip }, async () => {
-  await using room = await Room.make();
-  const run = startRun(room, "echo begun; sleep 0.7; echo x > here; cat other/secret; true");
-  await run.until("begun");
-  await rename(room.W, path.join(room.root, "moved"));
-  await mkdir(path.join(room.W, "other"), { recursive: true });
-  await run.ended;
-  assert.deepEqual(await readdir(room.W), ["other"], "the new folder is not the box's");
-  assert.ok((await readdir(path.join(room.root, "moved"))).includes("here"), "the twin: the old one is");
-  assert.doesNotMatch(run.said(), /token/);
-});
+test(
+  "a workspace that is moved away and replaced: the box stays with what it was given",
+  { skip },
+  async () => {
+    await using room = await Room.make();
+    const run = startRun(room, "echo begun; sleep 0.7; echo x > here; cat other/secret; true");
+    await run.until("begun");
+    await rename(room.W, path.join(room.root, "moved"));
+    await mkdir(path.join(room.W, "other"), { recursive: true });
+    await run.ended;
+    assert.deepEqual(await readdir(room.W), ["other"], "the new folder is not the box's");
+    assert.ok((await readdir(path.join(room.root, "moved"))).includes("here"), "the twin: the old one is");
+    assert.doesNotMatch(run.said(), /token/);
+  },
+);
 
-test("two runs over one workspace, and over one inside the other: the second is refused", { skip }, async () => {
-  await using room = await Room.make();
-  const first = startRun(room, "echo begun; sleep 4");
-  await first.until("begun");
-  for (const flags of [[], ["--cwd", room.at("sub")], ["--mode", "read-only"]]) {
-    const second = startRun(room, "echo ran", {}, flags);
-    assert.equal(await second.ended, 125);
-    assert.match(second.said(), /in use by another run/);
-    assert.doesNotMatch(second.said(), /^ran/m);
-  }
-  assert.equal(await first.ended, 0);
-  const readers = [0, 1].map(() => startRun(room, "echo read; sleep 0.5", {}, ["--mode", "read-only"]));
-  assert.deepEqual(await Promise.all(readers.map(({ ended }) => ended)), [0, 0], "the twin: readers share");
-  await nextIsClean(room);
-});
+test(
+  "two runs over one workspace, and over one inside the other: the second is refused",
+  { skip },
+  async () => {
+    await using room = await Room.make();
+    const first = startRun(room, "echo begun; sleep 4");
+    await first.until("begun");
+    for (const flags of [[], ["--cwd", room.at("sub")], ["--mode", "read-only"]]) {
+      const second = startRun(room, "echo ran", {}, flags);
+      assert.equal(await second.ended, 125);
+      assert.match(second.said(), /in use by another run/);
+      assert.doesNotMatch(second.said(), /^ran/m);
+    }
+    assert.equal(await first.ended, 0);
+    const readers = [0, 1].map(() => startRun(room, "echo read; sleep 0.5", {}, ["--mode", "read-only"]));
+    assert.deepEqual(await Promise.all(readers.map(({ ended }) => ended)), [0, 0], "the twin: readers share");
+    await nextIsClean(room);
+  },
+);
 
 test("a box of another boot is removed by the next start, one of a living run is not", { skip }, async () => {
   await using room = await Room.make();
@@ -151,7 +162,15 @@ test("a box of another boot is removed by the next start, one of a living run is
       Cmd: ["sleep", "60"],
       HostConfig: { NetworkMode: "none" },
       Labels: {
-        ...boxLabels({ workspace: room.W, uid, owner: { ...owner, boot }, session: "s", created: new Date().toISOString(), isolation: "bind", mode: "read-only" }),
+        ...boxLabels({
+          workspace: room.W,
+          uid,
+          owner: { ...owner, boot },
+          session: "s",
+          created: new Date().toISOString(),
+          isolation: "bind",
+          mode: "read-only",
+        }),
       },
     });
   const [old, living] = [await made("11111111-2222-3333-4444-555555555555"), await made(owner.boot)];

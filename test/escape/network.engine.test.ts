@@ -37,7 +37,11 @@ async function listen(at: string | { readonly host: string; readonly port: numbe
 }
 
 const ABSTRACT = `harness-test-${process.pid}`;
-const shared = { v4: undefined as Counter | undefined, v6: undefined as Counter | undefined, abstract: undefined as Counter | undefined };
+const shared = {
+  v4: undefined as Counter | undefined,
+  v6: undefined as Counter | undefined,
+  abstract: undefined as Counter | undefined,
+};
 
 before(async () => {
   shared.v4 = await listen({ host: "127.0.0.1", port: 0 });
@@ -99,7 +103,10 @@ const ROUTES: readonly Attack[] = [
   },
   {
     name: "routes to anywhere: documentation, metadata, the usual gateways, all ones",
-    run: ["198.51.100.7", "169.254.169.254", "172.17.0.1", "192.168.65.2", "10.0.0.1", "255.255.255.255"].map((address) => udp(2, address)).join("\n") + `\n${udp(10, "2001:db8::1")}`,
+    run:
+      ["198.51.100.7", "169.254.169.254", "172.17.0.1", "192.168.65.2", "10.0.0.1", "255.255.255.255"]
+        .map((address) => udp(2, address))
+        .join("\n") + `\n${udp(10, "2001:db8::1")}`,
     denied: never(/ROUTE/),
     twin: udp(2, "127.0.0.1"),
     allowed: (_, { all }) => assert.equal(all, "ROUTE 127.0.0.1\n"),
@@ -152,16 +159,26 @@ for s, to in ((socket.socket(), ("127.0.0.1", 4567)), (socket.socket(1), "\\0${A
   await serving;
 });
 
-test("a socket of a program of the host: beside the workspace it is not there, in it it is met", { skip }, async () => {
-  await using room = await Room.make();
-  await using beside = await listen(`${room.CAN}/s`);
-  const line = (path: string): string => python(`import socket; s = socket.socket(1)
+const connect = (path: string): string =>
+  python(`import socket; s = socket.socket(1)
 try: s.connect(${JSON.stringify(path)}); print("MET")
 except OSError as e: print(e.strerror)`);
-  assert.equal((await room.exec(line("{CAN}/s"))).all, "No such file or directory\n");
-  assert.equal(beside.count(), 0);
-  await using own = await listen(room.at("s"));
-  if (process.getuid?.() === 0) chownSync(room.at("s"), OWNER, OWNER);
-  assert.equal((await room.exec(line("{W}/s"))).all, "MET\n", "a limit: what listens in the workspace is part of it");
-  assert.equal(own.count(), 1);
-});
+
+test(
+  "a socket of a program of the host: beside the workspace it is not there, in it it is met",
+  { skip },
+  async () => {
+    await using room = await Room.make();
+    await using beside = await listen(`${room.CAN}/s`);
+    assert.equal((await room.exec(connect("{CAN}/s"))).all, "No such file or directory\n");
+    assert.equal(beside.count(), 0);
+    await using own = await listen(room.at("s"));
+    if (process.getuid?.() === 0) chownSync(room.at("s"), OWNER, OWNER);
+    assert.equal(
+      (await room.exec(connect("{W}/s"))).all,
+      "MET\n",
+      "a limit: what listens in the workspace is part of it",
+    );
+    assert.equal(own.count(), 1);
+  },
+);

@@ -15,7 +15,11 @@ async function alone(room: Room): Promise<void> {
 
 /** Whether a file in the workspace still grows after the call that began it. */
 async function still(room: Room, file: string): Promise<void> {
-  const size = (): Promise<number> => readFile(room.at(file)).then(({ length }) => length, () => 0);
+  const size = (): Promise<number> =>
+    readFile(room.at(file)).then(
+      ({ length }) => length,
+      () => 0,
+    );
   const before = await size();
   assert.ok(before > 0, "it never wrote");
   await sleep(400);
@@ -172,7 +176,9 @@ test("of two calls one kills the other: said so, and the box goes on", { skip },
   await using room = await Room.make();
   const victim = room.exec("sleep 60; echo never");
   await sleep(300);
-  const { code } = await room.exec("pkill -KILL -f 'sleep 60'; pkill -KILL -x sleep; for p in $(pgrep -x runner); do kill -KILL $p; done; true");
+  const { code } = await room.exec(
+    "pkill -KILL -f 'sleep 60'; pkill -KILL -x sleep; for p in $(pgrep -x runner); do kill -KILL $p; done; true",
+  );
   assert.notEqual((await victim).code, 0);
   assert.doesNotMatch((await victim).all, /never/);
   assert.notEqual(code, null);
@@ -191,8 +197,13 @@ test("a neighbour cannot speak for another call's end, only disturb it", { skip 
 
 test("keys in the harness's own environment stay there", { skip }, async () => {
   await using room = await Room.make();
-  const env = { OPENAI_API_KEY: "canary-1", HARNESS_API_KEY: "canary-2", HTTP_PROXY: "http://canary-3.invalid" };
-  const line = "printenv OPENAI_API_KEY; printenv HARNESS_API_KEY; tr '\\0' '\\n' < /proc/1/environ; tr '\\0' '\\n' < /proc/$PPID/environ; env; echo seen; true";
+  const env = {
+    OPENAI_API_KEY: "canary-1",
+    HARNESS_API_KEY: "canary-2",
+    HTTP_PROXY: "http://canary-3.invalid",
+  };
+  const line =
+    "printenv OPENAI_API_KEY; printenv HARNESS_API_KEY; tr '\\0' '\\n' < /proc/1/environ; tr '\\0' '\\n' < /proc/$PPID/environ; env; echo seen; true";
   const { stdout, stderr } = await room.harness(["sandbox", "exec", "--", "bash", "-lc", line], env);
   assert.match(stdout, /^PATH=[^]*seen\n$/m);
   assert.doesNotMatch(stdout + stderr, /canary/);

@@ -34,4 +34,7 @@ export async function unlocked(command: string, more: HostConfig = {}): Promise<
 }
 
 /** No profile, and the right that most of the walls rest on; still without network and in namespaces of its own. */
-export const ADMIN: HostConfig = { CapAdd: ["SYS_ADMIN"], SecurityOpt: ["seccomp=unconfined", "apparmor=unconfined"] };
+export const ADMIN: HostConfig = {
+  CapAdd: ["SYS_ADMIN"],
+  SecurityOpt: ["seccomp=unconfined", "apparmor=unconfined"],
+};

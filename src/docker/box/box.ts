@@ -8,7 +8,7 @@ import type { RunnerClient } from "../runner/client.ts";
 import { changesIn, listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
 import { type Ended, startCommand, type Started } from "./exec.ts";
 import { asResult, changesOf } from "./files.ts";
-import { watchDisk } from "./watchdog.ts";
+import { type DiskBudget, watchDisk } from "./watchdog.ts";
 
 /** What a verified container is, once nothing more has to be asked about its walls. */
 export interface Walls {
@@ -18,6 +18,8 @@ export interface Walls {
   /** Whether commands can make files in the user's own repository. */
   readonly exposed: boolean;
   readonly stateDir: string;
+  /** The usual one when left out. */
+  readonly disk?: DiskBudget;
   /** Removes the container and lets go of the workspace. */
   readonly close: () => Promise<void>;
 }
@@ -25,9 +27,10 @@ export interface Walls {
 export async function openBox(walls: Walls): Promise<OwnedBox> {
   const { workspace, client } = walls;
   const running = new Set<Started>();
-  const disk = await watchDisk(workspace, () => {
+  const endAll = (): void => {
     for (const command of running) command.end("disk");
-  });
+  };
+  const disk = await watchDisk(workspace, endAll, walls.disk);
   const start = (request: ExecRequest): { started: Started; result: Promise<ExecResult> } => {
     const started = startCommand(client, { ...request, folder: folderOf(workspace, request) }, workspace);
     running.add(started);

@@ -7,6 +7,7 @@ import { thisProcess } from "../life/owner.ts";
 import { findProtected, type Protection } from "../protect/scan.ts";
 import type { BoxPlan, HostFacts } from "../spec.ts";
 import { boxImage, RUNNER } from "./image.ts";
+import type { DiskBudget } from "./watchdog.ts";
 import { checkWorkspace, type Workspace } from "./workspace.ts";
 
 export interface BoxRequest {
@@ -19,6 +20,8 @@ export interface BoxRequest {
   readonly runtime: string | null;
   /** Whether `changes` will be asked for. */
   readonly watchChanges: boolean;
+  /** Of the workspace's file system; the usual budget when left out. */
+  readonly disk?: DiskBudget;
 }
 
 /** Who starts boxes, and with what. */

@@ -59,6 +59,7 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
       close,
       protection: guarded,
       stateDir: maker.stateDir,
+      ...(request.disk === undefined ? {} : { disk: request.disk }),
     });
   } catch (thrown) {
     await stack.disposeAsync();
