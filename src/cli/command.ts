@@ -1,4 +1,5 @@
 import { Command, Flags } from "@oclif/core";
+import { inertJson } from "../render/tty/visible.ts";
 
 /** What every command shares: its output flags, and leaving failures to run.ts. */
 export abstract class HarnessCommand extends Command {
@@ -20,5 +21,5 @@ export function answer(text: string): void {
 }
 
 export function answerJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
+  process.stdout.write(`${inertJson(value)}\n`);
 }

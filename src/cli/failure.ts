@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { inertJson, visible } from "../render/tty/visible.ts";
 import { adviceFor } from "./advice.ts";
 
 export interface Failure {
@@ -25,12 +26,13 @@ export function describeFailure(thrown: unknown, words: readonly string[]): Fail
 
 export function renderFailure({ exit, message, remedy }: Failure, json: boolean): void {
   if (json) {
-    process.stdout.write(`${JSON.stringify({ error: { message, remedy, exit_code: exit } })}\n`);
+    process.stdout.write(`${inertJson({ error: { message, remedy, exit_code: exit } })}\n`);
     return;
   }
   const head = styleText("red", "error:", { stream: process.stderr });
-  const next = remedy === "" ? "" : `  ${styleText("bold", "next:", { stream: process.stderr })} ${remedy}\n`;
-  process.stderr.write(`${head} ${message}\n${next}`);
+  const next =
+    remedy === "" ? "" : `  ${styleText("bold", "next:", { stream: process.stderr })} ${visible(remedy)}\n`;
+  process.stderr.write(`${head} ${visible(message)}\n${next}`);
 }
 
 /** oclif marks its own errors, usage ones among them, with the code to exit with. */

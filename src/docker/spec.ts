@@ -110,10 +110,13 @@ const privileges = (plan: BoxPlan): HostConfig => ({
   ReadonlyPaths: [...READ_ONLY_PATHS],
 });
 
-/** The engine's own list, and what else tells of the host. /sys/fs/cgroup stays: runtimes read their limits there. */
+/**
+ * The engine's own list, and what else tells of the host. /sys/fs/cgroup stays: runtimes read their limits there.
+ * Nothing below /proc/net: the kernel drops a mount there at the next look at it, and it tells only of the box itself.
+ */
 export const MASKED_PATHS: readonly string[] = [
   below("/proc", "asound acpi kcore keys latency_stats timer_list timer_stats sched_debug scsi"),
-  below("/proc", "cmdline partitions diskstats interrupts kallsyms net/unix"),
+  below("/proc", "cmdline partitions diskstats interrupts kallsyms"),
   below("/sys", "firmware block module kernel class/dmi devices/virtual/dmi devices/virtual/powercap"),
 ].flat();
 export const READ_ONLY_PATHS = below("/proc", "bus fs irq sys sysrq-trigger");

@@ -105,10 +105,9 @@ function cgroups(point: MountPoint): string | undefined {
   return /^cgroup2?$/.test(point.type) ? flags(point, ["ro"]) : `is ${point.type}`;
 }
 
-/** A masked path is an empty folder that is read only, or the null device. /proc/net leads to the process's own. */
+/** A masked path is an empty folder that is read only, or the null device. */
 function isMask({ path, type, root, options }: MountPoint): boolean {
-  const known = MASKED_PATHS.includes(path) || /^\/proc\/\d+\/net\/unix$/.test(path);
-  if (!known) return false;
+  if (!MASKED_PATHS.includes(path)) return false;
   return (
     (type === "tmpfs" && root === "/" && options.has("ro")) ||
     (root === "/null" && /^(dev)?tmpfs$/.test(type))

@@ -1,7 +1,7 @@
 import {
   chmod,
   constants,
-  copyFile,
+  type FileHandle,
   mkdir,
   open,
   readdir,
@@ -12,7 +12,8 @@ import {
   unlink,
 } from "node:fs/promises";
 import { errorCode } from "../../core/errors.ts";
-import { hold } from "./held.ts";
+import { bytesOfPath, textOfPath } from "../runner/path-text.ts";
+import { type Held, hold } from "./held.ts";
 import { look } from "./solid.ts";
 
 /** Moves one entry, whatever it is, without following it. Another file system: copied, then removed. */
@@ -32,51 +33,72 @@ const O_PATH = 0o10000000;
 /** To rename a folder its owner must be allowed to write it: one made with mode 0 is opened up first. */
 async function renameOrOpenUp(from: string, to: string): Promise<void> {
   try {
-    await rename(from, to);
+    await rename(bytesOfPath(from), bytesOfPath(to));
   } catch (thrown) {
     if (process.platform !== "linux" || !["EACCES", "EPERM"].includes(errorCode(thrown) ?? "")) throw thrown;
-    const handle = await open(from, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    const handle = await open(bytesOfPath(from), O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
     try {
       await chmod(`/proc/self/fd/${handle.fd}`, 0o700);
     } finally {
       await handle.close();
     }
-    await rename(from, to);
+    await rename(bytesOfPath(from), bytesOfPath(to));
   }
 }
 
 /** Links stay links; FIFOs, sockets and devices are left out, since nothing is lost with them. */
 async function copy(from: string, to: string): Promise<void> {
   const stats = await look(from);
-  if (stats?.isSymbolicLink() === true) await symlink(await readlink(from), to);
+  if (stats?.isSymbolicLink() === true)
+    await symlink(await readlink(bytesOfPath(from), { encoding: "buffer" }), bytesOfPath(to));
   else if (stats?.isFile() === true) await copyRegular(from, to);
   else if (stats?.isDirectory() === true) {
-    await mkdir(to, { mode: 0o700 });
+    await mkdir(bytesOfPath(to), { mode: 0o700 });
     await using folder = await hold(from, "");
-    for (const name of await readdir(folder.entry("."))) await copy(folder.entry(name), `${to}/${name}`);
+    for (const name of await namesIn(folder)) await copy(folder.entry(name), `${to}/${name}`);
   }
 }
 
 async function copyRegular(from: string, to: string): Promise<void> {
-  const handle = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  try {
-    if (!(await handle.stat()).isFile()) return;
-    if (process.platform === "linux")
-      await copyFile(`/proc/self/fd/${handle.fd}`, to, constants.COPYFILE_EXCL);
-    else await copyFile(from, to, constants.COPYFILE_EXCL);
-  } finally {
-    await handle.close();
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  await using source = await open(bytesOfPath(from), flags);
+  const stats = await source.stat();
+  if (!stats.isFile()) return;
+  await using target = await open(bytesOfPath(to), "wx", stats.mode & 0o777);
+  if (stats.blocks > 0) await copyBytes(source, target);
+  await target.truncate(stats.size);
+}
+
+const PIECE = 2 ** 20;
+
+/** Holes stay holes: a file that takes no space in the workspace must not fill the other disk. */
+async function copyBytes(source: FileHandle, target: FileHandle): Promise<void> {
+  const [piece, zeros] = [Buffer.alloc(PIECE), Buffer.alloc(PIECE)];
+  for (let at = 0; ;) {
+    const { bytesRead } = await source.read(piece, 0, PIECE, at);
+    if (bytesRead === 0) return;
+    const read = piece.subarray(0, bytesRead);
+    if (!read.equals(zeros.subarray(0, bytesRead))) await writeWhole(target, read, at);
+    at += bytesRead;
   }
 }
+
+async function writeWhole(target: FileHandle, bytes: Buffer, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length;)
+    done += (await target.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
+}
+
+const namesIn = async (folder: Held): Promise<readonly string[]> =>
+  (await readdir(folder.entry("."), { encoding: "buffer" })).map(textOfPath);
 
 /** Removes an entry and all below it, without following a link. */
 export async function remove(file: string): Promise<void> {
   const stats = await look(file);
   if (stats === undefined) return;
-  if (!stats.isDirectory()) return unlink(file);
+  if (!stats.isDirectory()) return unlink(bytesOfPath(file));
   {
     await using folder = await hold(file, "");
-    for (const name of await readdir(folder.entry("."))) await remove(folder.entry(name));
+    for (const name of await namesIn(folder)) await remove(folder.entry(name));
   }
-  await rmdir(file);
+  await rmdir(bytesOfPath(file));
 }

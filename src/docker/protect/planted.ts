@@ -1,5 +1,6 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
+import { textOfPath } from "../runner/path-text.ts";
 import { within } from "./mounts.ts";
 import { protectedName } from "./names.ts";
 import type { Protection } from "./scan.ts";
@@ -8,7 +9,8 @@ import { isBare, walk } from "./walk.ts";
 
 /** Cheap, for after each call: what is protected at the top of the workspace, or watched for, and was not there. */
 export async function findPlanted(root: string, protection: Protection): Promise<readonly string[]> {
-  const top = (await readdir(root))
+  const top = (await readdir(root, { encoding: "buffer" }))
+    .map(textOfPath)
     .filter((name) => protectedName(name, true) !== undefined)
     .map((name) => path.join(root, name));
   const named = protection.absent.filter((file) => path.dirname(file) !== root || !file.includes("*"));

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { bytesOfPath } from "../runner/path-text.ts";
 import { hold } from "./held.ts";
 import { move, remove } from "./move.ts";
 import { kindOf, look } from "./solid.ts";
@@ -77,5 +78,16 @@ async function takeOut(root: string, from: string, to: string): Promise<Omit<Qua
   }
 }
 
-/** One word of a shell, whatever it holds. */
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+/** One word of a shell, whatever it holds. What a terminal cannot show stands by its bytes, as bash and zsh read them. */
+const quoted = (text: string): string =>
+  UNSEEN.test(text)
+    ? `$'${Array.from(text, byBytes).join("")}'`
+    : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+/** Controls, directions, invisible characters, line ends of any kind, and bytes that are no UTF-8. */
+const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/u;
+
+const byBytes = (character: string): string =>
+  UNSEEN.test(character) || /['\\]/.test(character)
+    ? [...bytesOfPath(character)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")
+    : character;

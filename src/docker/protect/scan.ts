@@ -1,4 +1,5 @@
 import path from "node:path";
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import { arrange, outermost, within } from "./mounts.ts";
 import { fold, PROTECTED, protectedName } from "./names.ts";
 import { obeyed, type Repository } from "./obeyed.ts";
@@ -34,6 +35,7 @@ export async function findProtected(root: string): Promise<Protection> {
   const top = await look(root);
   if (top?.isDirectory() !== true) throw refuse(root, "is no folder");
   const walked = await walk(root);
+  walked.found.forEach(refuseUnnamable);
   const scan: Scan = {
     root,
     uid: top.uid,
@@ -55,6 +57,16 @@ export async function findProtected(root: string): Promise<Protection> {
     outside: outermost(scan.outside),
     complete: walked.complete,
   };
+}
+
+/** The engine takes paths as text: one that is not UTF-8 cannot be mounted, so it cannot be protected. */
+function refuseUnnamable(file: string): void {
+  if (file.isWellFormed()) return;
+  throw new HarnessError(
+    EXIT.sandbox,
+    `${JSON.stringify(file).slice(1, -1)} is to be protected and its name is not valid UTF-8`,
+    "rename that path or one of the folders above it",
+  );
 }
 
 const isDotGit = (file: string): boolean => fold(path.basename(file)) === ".git";

@@ -1,11 +1,12 @@
 import { Buffer } from "node:buffer";
 import type { Dir, Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
-import { EXIT, errorCode, HarnessError } from "../../core/errors.ts";
+import { errorCode } from "../../core/errors.ts";
+import { textOfPath } from "../runner/path-text.ts";
 import { fold, isDependencies, protectedName } from "./names.ts";
 
 export interface Walked {
-  /** Absolute paths: protected names, and folders that git takes for a bare repository. None lies in another. */
+  /** Absolute paths as `textOfPath` gives them: protected names, and folders that git takes for a bare repository. None lies in another. */
   readonly found: readonly string[];
   /** False when a bound ended the search; `warnings` then says so. */
   readonly complete: boolean;
@@ -53,7 +54,7 @@ export async function walk(root: string, bounds: Bounds = BOUNDS): Promise<Walke
   const complete = !spent();
   if (!complete)
     warnings.push(`${root} was not searched to its end: a bound was reached after ${entries} entries`);
-  return { found: found.map(asPath), complete, warnings };
+  return { found: found.map((file) => textOfPath(Buffer.from(file, "latin1"))), complete, warnings };
 }
 
 interface Queues {
@@ -171,14 +172,3 @@ const bytes = (file: string): string => Buffer.from(file, "utf8").toString("lati
 
 const printable = (file: string): string =>
   JSON.stringify(Buffer.from(file, "latin1").toString("utf8")).slice(1, -1);
-
-/** The engine takes paths as text: one that is not UTF-8 cannot be mounted, so it cannot be protected. */
-function asPath(file: string): string {
-  const text = Buffer.from(file, "latin1").toString("utf8");
-  if (bytes(text) === file) return text;
-  throw new HarnessError(
-    EXIT.sandbox,
-    `${printable(file)} is to be protected and its name is not valid UTF-8`,
-    "rename that path or one of the folders above it",
-  );
-}

@@ -6,6 +6,14 @@ const ACTIVE =
 
 export const visible = (text: string): string => text.replaceAll("\r\n", "\n").replaceAll(ACTIVE, shown);
 
+/** One line of JSON that means the same and that a terminal can show: nothing in it is a control. */
+export const inertJson = (value: unknown): string => JSON.stringify(value).replaceAll(ACTIVE, escaped);
+
+const escaped = (character: string): string =>
+  Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
+    .map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`)
+    .join("");
+
 function shown(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x20) return String.fromCodePoint(0x2400 + code);

@@ -1,6 +1,7 @@
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
 import { execJson } from "../../../render/exec-json.ts";
+import { visible } from "../../../render/tty/visible.ts";
 import { answerJson, HarnessCommand } from "../../command.ts";
 import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
 import { untilInterrupted } from "../../interrupt.ts";
@@ -42,7 +43,7 @@ export class SandboxExec extends HarnessCommand {
     const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };
     await untilInterrupted(async (signal) => {
       const warn = (text: string): void => {
-        if (!flags.quiet) process.stderr.write(`note: ${text}\n`);
+        if (!flags.quiet) process.stderr.write(`note: ${visible(text)}\n`);
       };
       const opened = openBoxFor({ ...opening, watchChanges: flags.json, warn }, signal);
       await using box = await opened.catch((thrown: unknown) => noSandbox(thrown, flags.json));
@@ -90,10 +91,10 @@ const input = (): { readonly input?: AsyncIterable<Uint8Array> } =>
 
 /** Endings that the command's own output does not tell of. */
 function explain({ cause, reason, quarantined }: ExecResult): void {
-  if (cause !== null && cause !== "program") process.stderr.write(`harness: ${reason}\n`);
+  if (cause !== null && cause !== "program") process.stderr.write(`harness: ${visible(reason)}\n`);
   for (const { from, takeBack } of quarantined)
     process.stderr.write(
-      `harness: ${from} was made in the box and moved out of the workspace; to take it back: ${takeBack}\n`,
+      `harness: ${visible(from)} was made in the box and moved out of the workspace; to take it back: ${visible(takeBack)}\n`,
     );
 }
 
