@@ -145,15 +145,15 @@ test("a workspace that is a volume lies at the workspace's own path", () => {
   const workspace = { path: REPO, volume: "copy" };
   assert.deepEqual(mountsOf({ workspace, readOnly: [], pinned: [] }), [volume("copy", REPO, false)]);
   assert.deepEqual(mountsOf({ workspace, readOnly: [], pinned: [], mode: "read-only" }), [
-    volume("copy", REPO),
+    volume("copy", REPO, true),
   ]);
 });
 
 test("a workspace that is itself protected is read-only, and a pin opens nothing that is protected", () => {
   assert.deepEqual(mountsOf({ readOnly: [REPO], pinned: [FOLDER] }), [bind(REPO, true)]);
   assert.deepEqual(mountsOf({ readOnly: [FOLDER], pinned: [FOLDER, `${FOLDER}/b`, REPO] }), [
-    bind(REPO),
-    bind(FOLDER),
+    bind(REPO, false),
+    bind(FOLDER, true),
   ]);
 });
 
