@@ -52,7 +52,8 @@ export function containerSpec(plan: BoxPlan): ContainerCreateOptions & { readonl
     WorkingDir: "/",
     Env: environment(),
     Hostname: "sandbox",
-    NetworkDisabled: !open(plan),
+    // Disabled outright, the engine would write no /etc/hosts, and `localhost` would be unknown.
+    NetworkDisabled: false,
     AttachStdin: plan.stdin,
     AttachStdout: true,
     AttachStderr: true,

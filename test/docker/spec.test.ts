@@ -55,7 +55,7 @@ const MASKED =
   "/sys/devices/virtual/dmi /sys/devices/virtual/powercap";
 
 /** The whole container; what depends on the mode is all that differs. */
-const container = (mounts: readonly object[], host: object, networkDisabled: boolean): object => ({
+const container = (mounts: readonly object[], host: object): object => ({
   Image: "harness-sandbox:0123456789ab",
   Entrypoint: ["node", "/runner.js"],
   Cmd: [],
@@ -72,7 +72,7 @@ const container = (mounts: readonly object[], host: object, networkDisabled: boo
     "GIT_CONFIG_GLOBAL=/dev/null",
   ],
   Hostname: "sandbox",
-  NetworkDisabled: networkDisabled,
+  NetworkDisabled: false,
   AttachStdin: true,
   AttachStdout: true,
   AttachStderr: true,
@@ -123,19 +123,19 @@ const container = (mounts: readonly object[], host: object, networkDisabled: boo
 
 test("workspace-write is this container and nothing more: protected paths read-only, ancestors pinned", () => {
   const mounts = [bind(REPO, false), bind(FOLDER, false), bind(GIT, true), bind(EDITOR, true), RUNNER];
-  assert.deepEqual(containerSpec(PLAN), container(mounts, { ...NO_NETWORK, ReadonlyRootfs: true }, true));
+  assert.deepEqual(containerSpec(PLAN), container(mounts, { ...NO_NETWORK, ReadonlyRootfs: true }));
 });
 
 test("read-only is the same container with nothing of the workspace writable", () => {
   const mounts = [bind(REPO, true), bind(GIT, true), bind(EDITOR, true), RUNNER];
   const spec = containerSpec({ ...PLAN, mode: "read-only" });
-  assert.deepEqual(spec, container(mounts, { ...NO_NETWORK, ReadonlyRootfs: true }, true));
+  assert.deepEqual(spec, container(mounts, { ...NO_NETWORK, ReadonlyRootfs: true }));
 });
 
 test("danger-full-access opens the workspace, the root and the network, and nothing else", () => {
   const spec = containerSpec({ ...PLAN, mode: "danger-full-access" });
   const host = { NetworkMode: "bridge", ReadonlyRootfs: false };
-  assert.deepEqual(spec, container([bind(REPO, false), RUNNER], host, false));
+  assert.deepEqual(spec, container([bind(REPO, false), RUNNER], host));
 });
 
 const mountsOf = (plan: Partial<BoxPlan>): unknown =>
@@ -239,7 +239,8 @@ test("no plan opens the box", () => {
       assert.deepEqual([HostConfig.Privileged, HostConfig.CapDrop], [false, ["ALL"]]);
       assert.deepEqual([config.Env, config.WorkingDir, config.Tty, config.Cmd], [ENV, "/", false, []]);
       assert.equal(config.Labels?.["dev.harness.box"], "1");
-      assert.equal(config.NetworkDisabled, plan.mode !== "danger-full-access");
+      assert.equal(config.NetworkDisabled, false);
+      assert.equal(HostConfig.NetworkMode, plan.mode === "danger-full-access" ? "bridge" : "none");
       assert.ok((HostConfig.SecurityOpt as string[]).includes(`seccomp=${plan.seccomp}`));
     }),
   );

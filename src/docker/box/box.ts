@@ -9,7 +9,7 @@ import type { RunnerClient } from "../runner/client.ts";
 import { listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
 import { type Ended, notBegun, startCommand, type Started } from "./exec.ts";
 import { asResult, changesOf } from "./files.ts";
-import { watchDisk } from "./watchdog.ts";
+import { type DiskBudget, watchDisk } from "./watchdog.ts";
 
 /** What a verified container is, once nothing more has to be asked about its walls. */
 export interface Walls {
@@ -21,6 +21,8 @@ export interface Walls {
   readonly stateDir: string;
   readonly onWarning: (text: string) => void;
   readonly place: Place;
+  /** The usual one when left out. */
+  readonly budget?: DiskBudget;
   /** Removes the container and lets go of the workspace. */
   readonly close: () => Promise<void>;
 }
@@ -34,7 +36,7 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
   };
   using stack = new DisposableStack();
   const { disk } = walls.place;
-  if (disk !== undefined) stack.use(await watchDisk(disk, endAll));
+  if (disk !== undefined) stack.use(await watchDisk(disk, endAll, walls.budget));
   const watch = stack.move();
   const start = (request: ExecRequest): { started: Started; result: Promise<ExecResult> } => {
     const started = startCommand(client, { ...request, folder: folderOf(workspace, request) }, workspace);

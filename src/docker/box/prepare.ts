@@ -10,6 +10,7 @@ import { thisProcess } from "../life/owner.ts";
 import { findProtected, type Protection } from "../protect/scan.ts";
 import type { BoxPlan, HostFacts } from "../spec.ts";
 import { boxImage, RUNNER } from "./image.ts";
+import type { DiskBudget } from "./watchdog.ts";
 import { checkWorkspace, type Workspace } from "./workspace.ts";
 
 export interface BoxRequest {
@@ -25,6 +26,8 @@ export interface BoxRequest {
   readonly isolation: Isolation;
   /** Whether the changes of an overlay or a copy outlive the box; a bound workspace has them anyway. */
   readonly keep: boolean;
+  /** Of the workspace's file system; the usual budget when left out. */
+  readonly budget?: DiskBudget;
 }
 
 /** Who starts boxes, and with what. */

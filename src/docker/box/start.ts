@@ -57,6 +57,7 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
       stateDir: maker.stateDir,
       onWarning: maker.onWarning,
       place,
+      ...(request.budget === undefined ? {} : { budget: request.budget }),
     });
   } catch (thrown) {
     await stack.disposeAsync();

@@ -33,7 +33,7 @@ async function spaceOf(folder: string): Promise<Space | undefined> {
   return fs === undefined ? undefined : { bytes: fs.bavail * fs.bsize, inodes: fs.ffree };
 }
 
-/** Looks from time to time until it is disposed; calls `onOver` once. */
+/** Looks from time to time until it is disposed; calls `onOver` at every look that finds too much, until room is made. */
 export async function watchDisk(
   folder: string,
   onOver: (reason: string) => void,
@@ -44,9 +44,7 @@ export async function watchDisk(
   const look = async (): Promise<void> => {
     const now = await spaceOf(folder);
     const reason = start === undefined || now === undefined ? undefined : overBudget(start, now, budget);
-    if (reason === undefined) return;
-    clearInterval(timer);
-    onOver(reason);
+    if (reason !== undefined) onOver(reason);
   };
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }

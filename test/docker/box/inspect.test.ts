@@ -96,7 +96,7 @@ const CONFIG: Readonly<Record<string, unknown>> = {
   WorkingDir: "/srv/repo",
   Hostname: "host",
   Domainname: "corp",
-  NetworkDisabled: false,
+  NetworkDisabled: true,
   Volumes: { "/data": {} },
   Healthcheck: { Test: ["CMD", "sh"] },
   MacAddress: "02:42:ac:11:00:02",
