@@ -11,7 +11,7 @@ const ROOT_RUNS = process.getuid?.() === 0;
 /** Of the workspace and what is in it. */
 export const OWNER = ROOT_RUNS ? 64_351 : (process.getuid?.() ?? 0);
 /** Boxes are labelled with it, so that a test finds its own. */
-export const CALLER = ROOT_RUNS ? 0 : OWNER;
+const CALLER = ROOT_RUNS ? 0 : OWNER;
 
 export interface Opened extends AsyncDisposable {
   readonly box: OwnedBox;
@@ -24,18 +24,19 @@ export interface Opened extends AsyncDisposable {
 export async function openBox(
   place: Scratch,
   wanted: Partial<BoxRequest>,
-  on: Engine = engine,
+  on: { readonly engine?: Engine; readonly stateDir?: string } = {},
 ): Promise<Opened> {
   const workspace = wanted.workspace ?? place.at("w");
   await chmod(place.path, 0o755);
   if (ROOT_RUNS) execFileSync("chown", ["-hR", `${OWNER}:${OWNER}`, workspace]);
   const warnings: string[] = [];
   const maker = {
-    engine: on,
     root: ROOT,
     uid: CALLER,
     home: "/nonexistent",
     stateDir: place.at("state"),
+    engine,
+    ...on,
     onWarning: (text: string) => void warnings.push(text),
   };
   const request: BoxRequest = {
