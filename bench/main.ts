@@ -1,10 +1,11 @@
 /** `npm run bench [-- --only NAME]`: one JSON line per figure; exit 1 when one does not hold. */
 import { parseArgs } from "node:util";
 import { type Figure, measureFigure } from "./figure.ts";
+import { OVERLAY } from "./overlay.ts";
 import { SANDBOX } from "./sandbox.ts";
 import { STARTUP } from "./startup.ts";
 
-const FIGURES: readonly Figure[] = [...STARTUP, ...SANDBOX];
+const FIGURES: readonly Figure[] = [...STARTUP, ...SANDBOX, ...OVERLAY];
 
 function chosen(words: readonly string[]): readonly Figure[] {
   const { values } = parseArgs({ args: [...words], options: { only: { type: "string" } } });

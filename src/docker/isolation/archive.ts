@@ -12,7 +12,7 @@ export interface Limits {
   readonly entries: number;
 }
 
-export const COPY_LIMITS: Limits = { bytes: 2 * 2 ** 30, entries: 500_000 };
+const COPY_LIMITS: Limits = { bytes: 2 * 2 ** 30, entries: 500_000 };
 
 /** Counted before the first byte is sent. */
 export async function refuseTooLarge(root: string, most: Limits = COPY_LIMITS): Promise<void> {
@@ -100,15 +100,13 @@ const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 /** As many bytes as the header says, whatever becomes of the file meanwhile. */
 function* fileParts({ at }: Seen, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
-  let fd: number;
-  try {
-    fd = openSync(at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch (thrown) {
-    return tell(`it cannot be read: ${errorCode(thrown) ?? "unknown"}`);
+  const fd = openFile(at);
+  if (typeof fd === "string") {
+    tell(fd);
+    return;
   }
   try {
     const stats = fstatSync(fd);
-    if (!stats.isFile()) return tell("it is neither file, folder nor link");
     const { size } = stats;
     yield tarHeader({ ...ownership(stats), path, type: "file", size });
     for (let done = 0; done < size;) {
@@ -121,5 +119,17 @@ function* fileParts({ at }: Seen, path: Buffer, tell: (why: string) => void): Ge
     yield padding(size);
   } finally {
     closeSync(fd);
+  }
+}
+
+/** A descriptor of a regular file, or why there is none. */
+function openFile(at: Buffer): number | string {
+  try {
+    const fd = openSync(at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (fstatSync(fd).isFile()) return fd;
+    closeSync(fd);
+    return "it is neither file, folder nor link";
+  } catch (thrown) {
+    return `it cannot be read: ${errorCode(thrown) ?? "unknown"}`;
   }
 }

@@ -4,7 +4,6 @@ import {
   constants,
   type Dir,
   type Dirent,
-  fstatSync,
   lstatSync,
   opendirSync,
   openSync,
@@ -23,23 +22,27 @@ export interface Held extends Disposable {
   readonly at: (name: Buffer) => Buffer;
 }
 
+/** Fails for a folder whose names can be read and not looked up, too. */
 export function hold(folder: string | Buffer): Held {
   const fd = openSync(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   const base = process.platform === "linux" ? Buffer.from(`/proc/self/fd/${fd}`) : Buffer.from(folder);
-  return {
-    stats: fstatSync(fd),
-    at: (name) => Buffer.concat([base, SLASH, name]),
-    [Symbol.dispose]: () => closeSync(fd),
-  };
+  const at = (name: Buffer): Buffer => Buffer.concat([base, SLASH, name]);
+  try {
+    return { stats: lstatSync(at(SELF)), at, [Symbol.dispose]: () => closeSync(fd) };
+  } catch (thrown) {
+    closeSync(fd);
+    throw thrown;
+  }
 }
 
+const SELF = Buffer.from(".");
 const SLASH = Buffer.from("/");
 
 /** Names as bytes, in their order, at most `limit`: one hostile folder must not fill the memory. */
 export function namesIn(folder: Held, limit: number): readonly Buffer[] {
   // The types do not know the encoding `buffer`.
   const options = { encoding: "buffer" as BufferEncoding, bufferSize: 1024 };
-  const opened = opendirSync(folder.at(Buffer.from(".")), options);
+  const opened = opendirSync(folder.at(SELF), options);
   const names: Buffer[] = [];
   try {
     for (let entry = next(opened); entry !== null && names.length < limit; entry = next(opened))
@@ -47,7 +50,7 @@ export function namesIn(folder: Held, limit: number): readonly Buffer[] {
   } finally {
     opened.closeSync();
   }
-  return names.toSorted(Buffer.compare);
+  return names.toSorted((a, b) => Buffer.compare(a, b));
 }
 
 const next = (opened: Dir): Dirent<Buffer> | null => opened.readSync() as unknown as Dirent<Buffer> | null;

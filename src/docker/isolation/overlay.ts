@@ -3,7 +3,7 @@ import path from "node:path";
 import { readMountinfo } from "../box/mountinfo.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { engineFailure } from "../failure.ts";
-import { makeBoxFolder, removeBoxFolder } from "../life/folders.ts";
+import { makeBoxFolder, markFinished, removeBoxFolder } from "../life/folders.ts";
 import { FileRefused, statIn } from "../runner/files.ts";
 import type { RunnerClient } from "../runner/client.ts";
 import { emptyWork, noteImage, overlayVolume } from "./layers.ts";
@@ -68,10 +68,12 @@ async function unfit(folder: string): Promise<string | undefined> {
 }
 
 /** The upper layer's own folder is what the box sees as the workspace, so it looks like it. */
-async function prepareLayers(folder: string, { workspace, image }: VolumeRequest): Promise<void> {
+async function prepareLayers(folder: string, request: VolumeRequest): Promise<void> {
+  const { workspace, image, keep } = request;
   const [upper, work] = [path.join(folder, "upper"), path.join(folder, "work")];
   await symlink(workspace.path, path.join(folder, "lower"));
   await Promise.all([mkdir(upper), mkdir(work), noteImage(folder, image)]);
+  if (!keep) await markFinished(folder);
   await chmod(upper, (await lstat(workspace.path)).mode & 0o7777);
   if (process.getuid?.() === 0)
     await Promise.all([upper, work].map((one) => chown(one, workspace.uid, workspace.gid)));

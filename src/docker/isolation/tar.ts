@@ -13,7 +13,7 @@ export interface TarEntry {
   readonly target?: Buffer;
 }
 
-export const BLOCK = 512;
+const BLOCK = 512;
 const NAME_BYTES = 100;
 const TYPES = { file: "0", link: "2", folder: "5" } as const;
 

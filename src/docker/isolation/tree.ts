@@ -27,15 +27,23 @@ export function* treeOf(root: Held, path: Buffer = Buffer.alloc(0), depth = 0): 
 }
 
 function* folderIn(parent: Held, seen: Seen, depth: number): Generator<Seen, void> {
-  if (seen.stats.dev !== parent.stats.dev) return yield { ...seen, closed: "is another file system" };
-  if (depth >= DEEPEST) return yield { ...seen, closed: "is too deep" };
-  let folder: Held;
-  try {
-    folder = hold(seen.at);
-  } catch (thrown) {
-    return yield { ...seen, closed: `cannot be read: ${errorCode(thrown) ?? "unknown"}` };
+  const folder = opened(parent, seen, depth);
+  if (typeof folder === "string") {
+    yield { ...seen, closed: folder };
+    return;
   }
   using held = folder;
   yield seen;
   yield* treeOf(held, seen.path, depth + 1);
+}
+
+/** The folder, or why it is not entered. */
+function opened(parent: Held, { stats, at }: Seen, depth: number): Held | string {
+  if (stats.dev !== parent.stats.dev) return "is another file system";
+  if (depth >= DEEPEST) return "is too deep";
+  try {
+    return hold(at);
+  } catch (thrown) {
+    return `cannot be read: ${errorCode(thrown) ?? "unknown"}`;
+  }
 }

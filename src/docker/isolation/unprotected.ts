@@ -28,14 +28,8 @@ export async function protectOutside(
     ...NOTHING,
     warnings: [`git does not work in the box: ${why}`],
   });
-  switch (lead.kind) {
-    case "inside":
-      return NOTHING;
-    case "unsafe":
-      return broken(`${pointer} is not followed: ${lead.why}`);
-    case "outside":
-      return isolation === "overlay"
-        ? { ...NOTHING, outside: [lead.mount] }
-        : broken(`${lead.gitDir} lies outside the workspace and is not copied`);
-  }
+  if (lead.kind === "inside") return NOTHING;
+  if (lead.kind === "unsafe") return broken(`${pointer} is not followed: ${lead.why}`);
+  if (isolation === "overlay") return { ...NOTHING, outside: [lead.mount] };
+  return broken(`${lead.gitDir} lies outside the workspace and is not copied`);
 }

@@ -31,11 +31,11 @@ export async function changesOfUpper(layers: Layers): Promise<Changed> {
     await compareFolders(look, { path: Buffer.alloc(0), lower: under, upper: above, depth: 0 });
   });
   const sorted = look.changes.toSorted((a, b) => Buffer.compare(a.bytes, b.bytes));
-  return { changes: sorted.map(({ bytes: _, ...change }) => change), incomplete: look.incomplete };
+  return { changes: sorted.map(({ change }) => change), incomplete: look.incomplete };
 }
 
 interface Look extends Pick<Layers, "shows"> {
-  readonly changes: (Change & { readonly bytes: Buffer })[];
+  readonly changes: { readonly change: Change; readonly bytes: Buffer }[];
   incomplete: boolean;
   readonly most: number;
 }
@@ -153,15 +153,9 @@ function gone(
 }
 
 function note(look: Look, what: Change["what"], bytes: Buffer, stats: Stats): void {
+  const change = { what, kind: kindOf(stats), mode: stats.mode & 0o7777, path: textOfPath(bytes) };
   if (look.changes.length >= look.most) look.incomplete = true;
-  else
-    look.changes.push({
-      what,
-      kind: kindOf(stats),
-      mode: stats.mode & 0o7777,
-      path: textOfPath(bytes),
-      bytes,
-    });
+  else look.changes.push({ change, bytes });
 }
 
 function kindOf(stats: Stats): Change["kind"] {

@@ -65,10 +65,13 @@ async function describe(folder: string, mounts: readonly string[]): Promise<BoxF
   };
 }
 
+/** What is in the folder need not outlive its owner. */
+export const markFinished = (folder: string): Promise<void> => writeFile(path.join(folder, "finished"), "");
+
 /** Moved aside first, so that a kill half-way leaves nothing that looks like unapplied changes. */
 export async function removeBoxFolder(folder: Pick<BoxFolder, "path" | "id">): Promise<void> {
   const gone = path.join(path.dirname(folder.path), `.${folder.id}.${nonce()}`);
-  await writeFile(path.join(folder.path, "finished"), "").catch(() => undefined);
+  await markFinished(folder.path).catch(() => undefined);
   await rename(folder.path, gone).catch((thrown: unknown) => {
     if (errorCode(thrown) !== "ENOENT") throw thrown;
   });

@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readdir } from "node:fs/promises";
+import test from "node:test";
+import type { Changes } from "../../../src/core/ports.ts";
+import { skip } from "../../fixtures/engine.ts";
+import { scratch, type Scratch } from "../../fixtures/scratch.ts";
+import { leftOver, openBox } from "./open-box.ts";
+
+const shell = (line: string): string => execFileSync("bash", ["-ec", line]).toString();
+
+/** A tree with one of everything; a repository's own state as one text, to see that nothing of it moved. */
+const TREE = `
+  mkdir -p a/deep/er empty keep/one swap "$(printf 'new\\nline')" many
+  echo f >file; echo x >run; chmod 640 run; echo g >a/g; echo h >a/deep/h; echo i >a/deep/er/i
+  echo 1 >keep/one/1; echo 2 >keep/2; echo s >swap/s; echo t >turn; echo same >same; echo big >late
+  ln -s file link; ln file hard; mkfifo pipe; echo b >"$(printf 'b\\377d')"; echo n >"$(printf 'new\\nline')/n"
+  for n in 1 2 3 4 5 6 7 8 9; do echo $n >many/$n; done`;
+
+const stateOf = (folder: string): string =>
+  shell(`cd '${folder}' && find . -printf '%p %y %m %i %s %T@ %l\\n' | sort && cat file a/g`);
+
+async function treeIn(): Promise<Scratch> {
+  const place = await scratch({ "w/.harness-test": "" });
+  shell(`cd '${place.at("w")}' && rm .harness-test && ${TREE.trim()}`);
+  return place;
+}
+
+const NOTHING: Changes = { added: [], modified: [], deleted: [], odd: [], incomplete: false };
+
+type Case = readonly [what: string, line: string, changes: Partial<Changes>];
+
+/** What every isolation tells alike. */
+const ALIKE: readonly Case[] = [
+  ["nothing", "true", {}],
+  ["reading", "cat file a/g; ls -R; git status || true", {}],
+  [
+    "a new file, a changed one, a deleted one",
+    "echo 1 >new; echo 2 >>same; rm a/g",
+    {
+      added: ["new"],
+      modified: ["same"],
+      deleted: ["a/g"],
+    },
+  ],
+  ["a mode", "chmod 600 run", { modified: ["run"] }],
+  ["a folder deleted", "rm -r a", { deleted: ["a/deep/er/i", "a/deep/h", "a/g"] }],
+  [
+    "a folder deleted and made again, empty",
+    "rm -r a; mkdir a",
+    { deleted: ["a/deep/er/i", "a/deep/h", "a/g"] },
+  ],
+  [
+    "a folder deleted and made again with other files",
+    "rm -r a; mkdir -p a/deep; echo 2 >a/deep/new",
+    {
+      added: ["a/deep/new"],
+      deleted: ["a/deep/er/i", "a/deep/h", "a/g"],
+    },
+  ],
+  [
+    "a folder renamed",
+    "mv a z",
+    {
+      added: ["z/deep/er/i", "z/deep/h", "z/g"],
+      deleted: ["a/deep/er/i", "a/deep/h", "a/g"],
+    },
+  ],
+  [
+    "a folder in the place of another",
+    "rm -r keep; mv a keep",
+    {
+      added: ["keep/deep/er/i", "keep/deep/h", "keep/g"],
+      deleted: ["a/deep/er/i", "a/deep/h", "a/g", "keep/2", "keep/one/1"],
+    },
+  ],
+  ["a file for a folder", "rm -r swap; echo >swap", { added: ["swap"], deleted: ["swap/s"] }],
+  ["a folder for a file", "rm turn; mkdir turn; echo >turn/in", { added: ["turn/in"], deleted: ["turn"] }],
+  ["a link for a file", "rm turn; ln -s file turn", { modified: ["turn"] }],
+  ["another target of a link", "ln -sfn run link", { modified: ["link"] }],
+  ["a link deleted", "rm link", { deleted: ["link"] }],
+  ["a new link that leads out", "ln -s /etc/passwd out", { added: ["out"] }],
+  ["an empty folder, made and removed", "mkdir new; rmdir empty", {}],
+  [
+    "a pipe and a socket",
+    `mkfifo p; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("s")'`,
+    {
+      added: ["p", "s"],
+      odd: ["p", "s"],
+    },
+  ],
+  ["a pipe deleted", "rm pipe", { deleted: ["pipe"] }],
+  [
+    "names that are not text",
+    `echo >$'b\\377d'; echo >$'new\\nline/n'; echo >$'x\\n\\200'`,
+    {
+      added: ["x\n\uDC80"],
+      modified: ["b\uDCFFd", "new\nline/n"],
+    },
+  ],
+  [
+    "all but one of a folder",
+    "rm many/[1-8]; echo 0 >many/0",
+    {
+      added: ["many/0"],
+      deleted: [1, 2, 3, 4, 5, 6, 7, 8].map((n) => `many/${n}`),
+    },
+  ],
+  ["a file made and deleted", "echo >gone; rm gone; mkdir -p g/h; echo >g/h/i; rm -r g", {}],
+];
+
+/** What only contents tell: a layer compares them, the runner's snapshot sees that something was done. */
+const BY_CONTENT: readonly Case[] = [
+  ["touched", "touch file a/deep/h; touch -d 1999-01-01 run", {}],
+  ["written with the same bytes", "echo f >file; cp --remove-destination file t && cat t >file; rm t", {}],
+  ["mode there and back", "chmod 777 run; chmod 640 run", {}],
+  ["deleted and made again", "rm same; echo same >same", {}],
+  ["a file replaced by a folder and back", "rm turn; mkdir turn; echo >turn/x; rm -r turn; echo t >turn", {}],
+  ["a folder replaced by a file and back", "rm -r swap; echo >swap; rm swap; mkdir swap; echo s >swap/s", {}],
+  ["a folder renamed there and back", "mv a z; mv z a", {}],
+  ["a folder deleted and made again as it was", "cp -a a /tmp/a; rm -r a; cp -a /tmp/a a; rm -r /tmp/a", {}],
+  ["of the same size", "echo e >turn", { modified: ["turn"] }],
+  [
+    "of the same size and time",
+    "touch -r turn /tmp/t; echo e >turn; touch -r /tmp/t turn",
+    { modified: ["turn"] },
+  ],
+  ["another name of a file", "ln run run2", { added: ["run2"] }],
+  [
+    "one of two names of a file: the other keeps its content",
+    "echo 2 >>file; grep -x f hard",
+    { modified: ["file"] },
+  ],
+  ["pipes that stay", "mv a z; mv z a; chmod 600 pipe; chmod 644 pipe", {}],
+];
+
+const SCENES = [
+  ["overlay", ALIKE],
+  ["overlay", BY_CONTENT],
+  ["copy", ALIKE],
+  ["bind", ALIKE],
+] as const;
+
+/** A copy has no odd files, so there is none to delete. */
+const isFor = (isolation: string, what: string): boolean => isolation !== "copy" || what !== "a pipe deleted";
+
+for (const [isolation, cases] of SCENES)
+  for (const [what, line, expected] of cases.filter(([name]) => isFor(isolation, name)))
+    test(`${isolation}: ${what}`, { skip }, async () => {
+      await using place = await treeIn();
+      const workspace = place.at("w");
+      let before = "";
+      {
+        await using opened = await openBox(place, { isolation });
+        before = stateOf(workspace);
+        await opened.sh(line);
+        assert.deepEqual(await opened.box.changes(), { ...NOTHING, ...expected });
+      }
+      if (isolation !== "bind") assert.equal(stateOf(workspace), before);
+      assert.deepEqual(await leftOver(workspace), []);
+      assert.deepEqual(isolation === "overlay" ? await readdir(place.at("state/boxes")) : [], []);
+    });

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { chown, readdir, stat } from "node:fs/promises";
+import test from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { engine, ROOT, skip as noEngine } from "../../fixtures/engine.ts";
+import { scratch, type Scratch } from "../../fixtures/scratch.ts";
+import { leftOver } from "./open-box.ts";
+
+/** nobody: a user of every system. */
+const UID = 65_534;
+const socket = noEngine === false ? engine.endpoint.host.replace(/^unix:\/\//, "") : "";
+const skip =
+  noEngine ||
+  (process.getuid?.() !== 0 && "only root can be somebody else") ||
+  (!socket.startsWith("/") && "no socket");
+
+/** The source of the command as it runs for an ordinary user who may use the engine. */
+async function asUser(place: Scratch, line: string, kill = false): Promise<string> {
+  const { gid } = await stat(socket);
+  const words = ["sandbox", "exec", "--json", "--isolation", "overlay", "--", "bash", "-ec", line];
+  const env = { PATH: process.env["PATH"], HOME: place.path, XDG_STATE_HOME: place.at("state") };
+  const child = spawn(`${ROOT}/bin/harness`, words, {
+    uid: UID,
+    gid,
+    cwd: place.at("w"),
+    env,
+    stdio: "pipe",
+  });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  child.stdin.end();
+  const ended = new Promise((resolve) => child.once("close", resolve));
+  if (kill) {
+    await sleep(2500);
+    child.kill("SIGKILL");
+  }
+  await ended;
+  return kill ? "" : `${out}${err}`;
+}
+
+async function prepared(): Promise<Scratch> {
+  const place = await scratch({ "w/a/file": "1\n", "w/b": "2\n", "state/x": "" });
+  for (const one of ["", "w", "w/a", "w/a/file", "w/b", "state"]) await chown(place.at(one), UID, UID);
+  return place;
+}
+
+/** A deletion leaves in the layer's work folder what only root can remove; a mode of 0 locks its owner out. */
+const LINE = "rm b; mkdir -p x/y; echo >x/y/z; chmod 0 x; echo 2 >a/file";
+
+test(
+  "an ordinary user's overlay leaves nothing, whatever was deleted or locked in it",
+  { skip },
+  async () => {
+    await using place = await prepared();
+    const said = await asUser(place, LINE);
+    assert.match(said, /"modified":\["a\/file"\],"deleted":\["b"\]/);
+    assert.match(said, /nothing of it reached the repository/);
+    assert.doesNotMatch(said, /left over/);
+    assert.deepEqual(await readdir(place.at("state/harness/boxes")), []);
+    assert.deepEqual(await leftOver(place.at("w")), []);
+  },
+);
+
+test("after a kill the next start removes the layer, as nothing keeps it", { skip }, async () => {
+  await using place = await prepared();
+  await asUser(place, `${LINE}; sleep 20`, true);
+  assert.equal((await readdir(place.at("state/harness/boxes"))).length, 1);
+  const said = await asUser(place, "true");
+  assert.doesNotMatch(said, /left over/);
+  assert.deepEqual(await readdir(place.at("state/harness/boxes")), []);
+  assert.deepEqual(await leftOver(place.at("w")), []);
+});
