@@ -8,7 +8,8 @@ export function streamTo(stream: WriteStream | NodeJS.WriteStream): {
   readonly end: () => Promise<void> | void;
 } {
   const put = (chunk: Uint8Array | string): Promise<void> | void => {
-    if (chunk.length === 0 || stream.write(chunk)) return undefined;
+    // What a reader that left would have got is dropped: nothing would ever drain.
+    if (chunk.length === 0 || !stream.writable || stream.write(chunk)) return undefined;
     return once(stream, "drain").then(() => undefined);
   };
   if (!stream.isTTY) return { write: put, end: () => undefined };

@@ -77,9 +77,10 @@ async function create(engine: Engine, plan: BoxPlan): Promise<Docker.Container> 
 /** Attached first, so that nothing the runner says is missed; started only when the engine's word is right. */
 async function connect(container: Docker.Container, plan: BoxPlan): Promise<RunnerClient> {
   const options = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
+  const attaching = container.attach(options) as Promise<unknown> as Promise<Duplex>;
   try {
     const [stream, inspected] = await Promise.all([
-      container.attach(options) as Promise<unknown> as Promise<Duplex>,
+      attaching,
       container.inspect() as Promise<unknown> as Promise<Inspected>,
     ]);
     refuseUnlessPlanned("the engine", differences(plan, inspected));
@@ -87,6 +88,8 @@ async function connect(container: Docker.Container, plan: BoxPlan): Promise<Runn
     await container.start();
     return client;
   } catch (thrown) {
+    // The engine never ends the stream of a container that was not started.
+    void attaching.then((stream) => stream.destroy()).catch(() => undefined);
     throw thrown instanceof HarnessError ? thrown : engineFailure("starting the box", thrown);
   }
 }

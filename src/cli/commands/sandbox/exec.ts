@@ -15,7 +15,6 @@ export class SandboxExec extends HarnessCommand {
   static override description =
     "No model is asked. The words behind -- are the command; a shell line needs a shell: -- bash -c 'LINE'. Ends with the command's own code; 124 when its time was over, 125 when there is no box, 137 when it was killed. What is piped in is the command's input.";
   static override usage = "sandbox exec [FLAGS] -- CMD...";
-  static override strict = false;
   static override flags = {
     mode: settingFlags.mode,
     cwd: settingFlags.cwd,
@@ -34,8 +33,10 @@ export class SandboxExec extends HarnessCommand {
   ];
 
   async run(): Promise<void> {
-    const { flags, argv } = await this.parse(SandboxExec);
-    const words = argv.map(String);
+    // The parser's own list of words is sorted, and loses some: what stands behind -- never goes through it.
+    const dashes = this.argv.indexOf("--");
+    const words = dashes === -1 ? [] : this.argv.slice(dashes + 1);
+    const { flags } = await this.parse(SandboxExec, dashes === -1 ? this.argv : this.argv.slice(0, dashes));
     if (words.length === 0)
       throw new HarnessError(EXIT.usage, "there is no command", "harness sandbox exec -- ls -l");
     const { settings } = await configFor(flags);
@@ -47,12 +48,16 @@ export class SandboxExec extends HarnessCommand {
       const opened = openBoxFor({ ...opening, watchChanges: flags.json, warn }, signal);
       await using box = await opened.catch((thrown: unknown) => noSandbox(thrown, flags.json));
       const timeoutMs = settings.timeout;
-      const result = flags.json
-        ? await asJson(box, { words, timeoutMs }, signal)
-        : await streamed(box, { words, timeoutMs }, signal);
-      if (!flags.quiet && !flags.json) explain(result);
-      process.exitCode = result.exit_code;
+      const left = readerLeft();
+      const either = AbortSignal.any([signal, left]);
+      const result = await (flags.json ? asJson : streamed)(box, { words, timeoutMs }, either);
+      // An open pipe that nobody reads any more would keep this program alive.
+      if (!process.stdin.isTTY) process.stdin.destroy();
       signal.throwIfAborted();
+      if (left.aborted) return;
+      if (flags.json) answerJson(execJson(result, await box.changes()));
+      else if (!flags.quiet) explain(result);
+      process.exitCode = result.exit_code;
     });
   }
 }
@@ -62,10 +67,15 @@ interface What {
   readonly timeoutMs: number;
 }
 
+/** The command is ended when nobody wants its output (`| head -1`), and the box put away; that is no failure. */
+function readerLeft(): AbortSignal {
+  const left = new AbortController();
+  process.stdout.on("error", () => left.abort());
+  return left.signal;
+}
+
 async function asJson(box: OwnedBox, what: What, signal: AbortSignal): Promise<ExecResult> {
-  const result = await box.exec({ ...what, ...input(), keep: KEEP }, signal);
-  answerJson(execJson(result, await box.changes()));
-  return result;
+  return box.exec({ ...what, ...input(), keep: KEEP }, signal);
 }
 
 async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise<ExecResult> {
@@ -89,8 +99,9 @@ const input = (): { readonly input?: AsyncIterable<Uint8Array> } =>
   process.stdin.isTTY ? {} : { input: process.stdin as AsyncIterable<Uint8Array> };
 
 /** Endings that the command's own output does not tell of. */
-function explain({ cause, reason, quarantined }: ExecResult): void {
-  if (cause !== null && cause !== "program") process.stderr.write(`harness: ${reason}\n`);
+function explain({ exit_code, cause, reason, stdout, stderr, quarantined }: ExecResult): void {
+  const unstarted = (exit_code === 126 || exit_code === 127) && stdout.total + stderr.total === 0;
+  if (cause !== null && (cause !== "program" || unstarted)) process.stderr.write(`harness: ${reason}\n`);
   for (const { from, takeBack } of quarantined)
     process.stderr.write(
       `harness: ${from} was made in the box and moved out of the workspace; to take it back: ${takeBack}\n`,
