@@ -8,8 +8,7 @@ export async function runCli(words: readonly string[]): Promise<void> {
   if (options.includes("--no-color")) withoutColor();
   try {
     await run([...words], { root: packageRoot });
-    // A reader that left takes nothing more.
-    if (process.stdout.writable) await flush();
+    await flush();
   } catch (thrown) {
     const failure = describeFailure(thrown, options);
     if (failure.message !== "") renderFailure(failure, options.includes("--json"));

@@ -13,7 +13,9 @@ export interface Ended {
 }
 
 interface Start {
-  readonly input?: string | Buffer | "open";
+  readonly input?: string | Buffer;
+  /** Its standard input stays open and says nothing. */
+  readonly silent?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** Called when this file is there. */
@@ -53,7 +55,7 @@ export function sandboxExec(place: Scratch, words: readonly string[], start: Sta
     then((signal) => child.kill(signal));
   }, 20);
   child.stdin.on("error", () => undefined);
-  if (start.input !== "open") child.stdin.end(start.input ?? "");
+  if (start.silent !== true) child.stdin.end(start.input ?? "");
   return new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code) => {

@@ -90,12 +90,12 @@ test("a kill from inside is told from one of ours", async () => {
   assert.deepEqual([exit_code, cause, killed], [137, "program", true]);
 });
 
+async function* failing(): AsyncGenerator<Uint8Array> {
+  throw await Promise.resolve(new Error("gone"));
+}
+
 test("input that fails ends the command, and is the cause", async () => {
-  // oxlint-disable-next-line require-yield
-  async function* input(): AsyncGenerator<Uint8Array> {
-    throw await Promise.resolve(new Error("gone"));
-  }
-  const { exit, call, started, request } = await opened({ input: input() });
+  const { exit, call, started, request } = await opened({ input: failing() });
   await request(REQUEST.kill);
   exit(call, [["c", 0]]);
   const { exit_code, cause, killed } = await started.ended;

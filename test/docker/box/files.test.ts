@@ -28,13 +28,14 @@ test("whatever else is thrown is the loss of the box, and thrown on", async () =
   await assert.rejects(asResult(Promise.reject(loss)), loss);
 });
 
+const change = (what: Change["what"], kind: Change["kind"], path: string): Change => ({
+  what,
+  kind,
+  path,
+  mode: 0,
+});
+
 test("changes go by what happened to them; odd ones are named once more unless they are gone", () => {
-  const change = (what: Change["what"], kind: Change["kind"], path: string): Change => ({
-    what,
-    kind,
-    path,
-    mode: 0,
-  });
   const list = [
     change("added", "file", "a"),
     change("added", "odd", "o"),

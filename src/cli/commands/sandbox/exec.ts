@@ -41,6 +41,7 @@ export class SandboxExec extends HarnessCommand {
       throw new HarnessError(EXIT.usage, "there is no command", "harness sandbox exec -- ls -l");
     const { settings } = await configFor(flags);
     const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };
+    const left = readerLeft();
     await untilInterrupted(async (signal) => {
       const warn = (text: string): void => {
         if (!flags.quiet) process.stderr.write(`note: ${text}\n`);
@@ -48,7 +49,6 @@ export class SandboxExec extends HarnessCommand {
       const opened = openBoxFor({ ...opening, watchChanges: flags.json, warn }, signal);
       await using box = await opened.catch((thrown: unknown) => noSandbox(thrown, flags.json));
       const timeoutMs = settings.timeout;
-      const left = readerLeft();
       const either = AbortSignal.any([signal, left]);
       const result = await (flags.json ? asJson : streamed)(box, { words, timeoutMs }, either);
       // An open pipe that nobody reads any more would keep this program alive.
@@ -59,6 +59,8 @@ export class SandboxExec extends HarnessCommand {
       else if (!flags.quiet) explain(result);
       process.exitCode = result.exit_code;
     });
+    // A flush would wait for that reader.
+    if (left.aborted) process.exit(0);
   }
 }
 
