@@ -11,6 +11,8 @@ const isLoss = (thrown: unknown): boolean =>
   thrown.exit === EXIT.sandbox &&
   /^the box was lost: ./.test(thrown.message);
 
+const slow = (): Promise<void> => sleep(20);
+
 async function everythingIsLost(box: Box): Promise<void> {
   const asked = [
     box.exec(asking(["true"]), NEVER),
@@ -68,8 +70,7 @@ function abortCases({ open, of, skip }: Suite): void {
     { skip },
     async () => {
       await using opened = await open();
-      const onOutput = (): Promise<void> => sleep(20);
-      const flood = asking(opened.words.flood(1e10), { onOutput, keep: { head: 1e12, tail: 0 } });
+      const flood = asking(opened.words.flood(1e10), { onOutput: slow, keep: { head: 1e12, tail: 0 } });
       const aborted = await opened.box.exec(flood, AbortSignal.timeout(100));
       assert.deepEqual([aborted.exit_code, aborted.cause], [137, "user"]);
       const late = await opened.box.exec({ ...flood, timeoutMs: 100 }, NEVER);

@@ -91,6 +91,7 @@ test("a kill from inside is told from one of ours", async () => {
 });
 
 async function* failing(): AsyncGenerator<Uint8Array> {
+  yield Buffer.alloc(0);
   throw await Promise.resolve(new Error("gone"));
 }
 

@@ -160,6 +160,7 @@ test("input goes on as the runner takes it, and ends with the call", async () =>
 });
 
 async function* failing(): AsyncGenerator<Uint8Array> {
+  yield Buffer.alloc(0);
   await turn();
   throw new Error("gone");
 }
