@@ -22,7 +22,11 @@ if (words.length === 1 && words[0] === "--version") {
 function guardOutput(): void {
   process.stderr.on("error", () => undefined);
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(0);
+    if (error.code === "EPIPE") {
+      // Who listens too has something to put away first.
+      if (process.stdout.listenerCount("error") === 1) process.exit(0);
+      return;
+    }
     process.stderr.write(`error: the answer could not be written: ${error.message}\n`);
     process.stderr.write("  next: look where stdout leads; a full disk shows in: df -h\n");
     process.exit(1);

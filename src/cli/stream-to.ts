@@ -7,8 +7,11 @@ export function streamTo(stream: WriteStream | NodeJS.WriteStream): {
   readonly write: (bytes: Uint8Array) => Promise<void> | void;
   readonly end: () => Promise<void> | void;
 } {
+  const state = { left: false };
+  stream.once("error", () => (state.left = true));
   const put = (chunk: Uint8Array | string): Promise<void> | void => {
-    if (chunk.length === 0 || stream.write(chunk)) return undefined;
+    // What a reader that left would have got is dropped: nothing would ever drain.
+    if (chunk.length === 0 || state.left || stream.write(chunk)) return undefined;
     return once(stream, "drain").then(() => undefined);
   };
   if (!stream.isTTY) return { write: put, end: () => undefined };

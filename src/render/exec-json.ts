@@ -39,9 +39,12 @@ export function keptText({ head, tail, lost, total }: KeptOutput): string {
   return `${cleanEnd(head)}${gap}${cleanStart(tail)}`;
 }
 
-const cleanEnd = (bytes: Uint8Array): string => new TextDecoder().decode(bytes, { stream: true });
+const cleanEnd = (bytes: Uint8Array): string =>
+  new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: true });
 
+/** At most three bytes can be what is left of a character. */
 function cleanStart(bytes: Uint8Array): string {
-  const start = bytes.findIndex((byte) => (byte & 0xc0) !== 0x80);
-  return Buffer.from(bytes.subarray(Math.max(start, 0))).toString("utf8");
+  let start = 0;
+  while (start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;
+  return Buffer.from(bytes.subarray(start)).toString("utf8");
 }

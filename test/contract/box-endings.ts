@@ -11,6 +11,8 @@ const isLoss = (thrown: unknown): boolean =>
   thrown.exit === EXIT.sandbox &&
   /^the box was lost: ./.test(thrown.message);
 
+const slow = (): Promise<void> => sleep(20);
+
 async function everythingIsLost(box: Box): Promise<void> {
   const asked = [
     box.exec(asking(["true"]), NEVER),
@@ -62,6 +64,19 @@ function abortCases({ open, of, skip }: Suite): void {
     abort.abort();
     assert.deepEqual([exit_code, (await other).exit_code], [0, 0]);
   });
+
+  test(
+    of("a flood that nobody keeps up with ends when it is told to, or when its time is over"),
+    { skip },
+    async () => {
+      await using opened = await open();
+      const flood = asking(opened.words.flood(1e10), { onOutput: slow, keep: { head: 1e12, tail: 0 } });
+      const aborted = await opened.box.exec(flood, AbortSignal.timeout(100));
+      assert.deepEqual([aborted.exit_code, aborted.cause], [137, "user"]);
+      const late = await opened.box.exec({ ...flood, timeoutMs: 100 }, NEVER);
+      assert.deepEqual([late.exit_code, late.cause], [124, "timeout"]);
+    },
+  );
 
   test(of("aborting one command leaves those beside it alone"), { skip }, async () => {
     await using opened = await open();

@@ -181,9 +181,12 @@ function changeCases({ open, of, skip }: Suite): void {
     async () => {
       await using opened = await open();
       const { box } = opened;
-      const { exit_code, cause, blocked, reason } = await box.exec(asking(["touch", ".git/new"]), NEVER);
-      assert.deepEqual([exit_code, cause, blocked], [1, "filesystem", [`${box.workspace}/.git/new`]]);
-      assert.notEqual(reason, "");
+      for (const more of [{}, { onOutput: () => undefined }, { keep: { head: 0, tail: 1000 } }]) {
+        const request = asking(["touch", ".git/new"], more);
+        const { exit_code, cause, blocked, reason } = await box.exec(request, NEVER);
+        assert.deepEqual([exit_code, cause, blocked], [1, "filesystem", [`${box.workspace}/.git/new`]]);
+        assert.notEqual(reason, "");
+      }
     },
   );
 

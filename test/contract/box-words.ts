@@ -1,7 +1,7 @@
 import type { ExecRequest, OwnedBox } from "../../src/core/ports.ts";
 
 /** How a box of this kind is told to do what every box can do; `true`, `cat`, `sleep` and the like are the same in all. */
-export interface BoxWords {
+interface BoxWords {
   readonly exit: (code: number) => readonly string[];
   readonly die: (signal: number) => readonly string[];
   /** Ends well and leaves this many processes behind. */

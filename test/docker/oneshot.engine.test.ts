@@ -110,4 +110,3 @@ test("a control without the walls reaches what the box does not", { skip }, asyn
     await container.remove({ force: true });
   }
 });
-

@@ -22,6 +22,7 @@ export interface FakeBox extends OwnedBox {
   readonly lose: (reason: string) => void;
 }
 
+/** For tests of whoever starts boxes. */
 export const fakeSandbox = (options: FakeBoxOptions = {}): Sandbox => ({
   start: ({ workspace }) => Promise.resolve(fakeBox({ ...options, workspace })),
 });

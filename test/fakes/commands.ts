@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FakeTree } from "./tree.ts";
 
 /** What a scripted command has; whatever it was doing is over when the signal says so. */
-export interface FakeProcess {
+interface FakeProcess {
   readonly words: readonly string[];
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;

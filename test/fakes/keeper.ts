@@ -6,6 +6,7 @@ type Put = (bytes: Uint8Array | string) => Promise<void>;
 export class FakeKeeper {
   readonly #streams = { stdout: new Stream(), stderr: new Stream() };
   readonly #request: ExecRequest;
+  #errors = "";
   readonly #start = performance.now();
 
   constructor(request: ExecRequest) {
@@ -16,6 +17,8 @@ export class FakeKeeper {
   readonly err: Put = (bytes) => this.#add("stderr", bytes);
 
   async #add(name: "stdout" | "stderr", given: Uint8Array | string): Promise<void> {
+    if (name === "stderr")
+      this.#errors = (this.#errors + Buffer.from(given as Uint8Array).toString()).slice(-1000);
     const { keep, onOutput } = this.#request;
     const head = this.#streams[name].add(Buffer.from(given as Uint8Array), keep, onOutput === undefined);
     if (head.length === 0 || onOutput === undefined) return;
@@ -23,9 +26,9 @@ export class FakeKeeper {
     await (async () => onOutput(name, head))().catch(() => undefined);
   }
 
-  /** What was said on stderr, as far as it is kept. */
-  get text(): string {
-    return this.#streams.stderr.kept.toString("utf8");
+  /** The last of what was said on stderr, whoever took it. */
+  get errors(): string {
+    return this.#errors;
   }
 
   soFar(): { readonly stdout: Uint8Array; readonly stderr: Uint8Array } {

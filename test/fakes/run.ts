@@ -46,7 +46,7 @@ export function runFake({ request, tree, known, workspace, lost }: Run): Job {
   ])
     .finally(() => (clearTimeout(timer), stop.abort()))
     .then((how): ExecResult => {
-      const blocked = blockedIn(keeper.text, folder, tree);
+      const blocked = blockedIn(keeper.errors, folder, tree);
       const quarantined = tree.takePlanted().map((from) => ({ from, to: null, takeBack: "" }));
       const base = { ...ended(how), ...keeper.kept(), quarantined, blocked };
       return blocked.length > 0 && base.cause === "program" ? { ...base, cause: "filesystem" } : base;

@@ -43,7 +43,7 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
     running.add(started);
     const result = started.ended
       .finally(() => running.delete(started))
-      .then((ended) => judged(walls, request, ended));
+      .then((ended) => judged(walls, request, { ended, errors: started.errors() }));
     return { started, result };
   };
   return {
@@ -88,11 +88,14 @@ const within = (workspace: string, file: string): string =>
 const folderOf = (workspace: string, { folder }: ExecRequest): string => within(workspace, folder ?? ".");
 
 /** The command's end together with what it met and left behind in the workspace. */
-async function judged(walls: Walls, request: ExecRequest, ended: Ended): Promise<ExecResult> {
+async function judged(
+  walls: Walls,
+  request: ExecRequest,
+  { ended, errors }: { readonly ended: Ended; readonly errors: string },
+): Promise<ExecResult> {
   const { protection, workspace } = walls;
   const quarantined = await takeOut(walls, await planted(walls));
-  const text = Buffer.concat([ended.stderr.head, ended.stderr.tail]).toString("utf8");
-  const blocked = blockedPaths(text, folderOf(workspace, request), protection);
+  const blocked = blockedPaths(errors, folderOf(workspace, request), protection);
   const refused = blocked.length > 0 && (ended.cause === "program" || ended.cause === null);
   if (!refused || ended.exit_code === 0) return { ...ended, blocked, quarantined };
   const reason = `blocked: ${blocked.join(", ")} cannot be written here`;

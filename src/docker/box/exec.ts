@@ -3,7 +3,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { ExecRequest, ExecResult, Job } from "../../core/ports.ts";
 import { KILL, type Listener, type RunnerClient } from "../runner/client.ts";
 import { type RunnerExit, type Verdict, verdictOf } from "../runner/exit.ts";
-import { OutputKeeper } from "./output.ts";
+import { LastBytes, OutputKeeper } from "./output.ts";
 
 /** Why a command was ended from this side. */
 type Ending = "cancelled" | "disk" | "input";
@@ -14,12 +14,16 @@ export type Ended = Omit<ExecResult, "blocked" | "quarantined">;
 export interface Started extends Omit<Job, "result" | "kill"> {
   readonly ended: Promise<Ended>;
   readonly end: (why: Ending) => void;
+  /** The last of what it said on stderr, even where `onOutput` took it. */
+  readonly errors: () => string;
 }
 
 /** Starts one command; `ended` rejects only when the box itself is lost or can no longer be trusted. */
 export function startCommand(client: RunnerClient, request: ExecRequest, workspace: string): Started {
   const [stdout, stderr] = [new OutputKeeper(), new OutputKeeper()];
+  const errors = new LastBytes();
   const onOutput: Listener["onOutput"] = (stream, part, bytes) => {
+    if (stream === "stderr") errors.add(bytes);
     if (request.onOutput !== undefined && part === "head") return request.onOutput(stream, bytes);
     (stream === "stdout" ? stdout : stderr).add(part, bytes);
     return undefined;
@@ -49,6 +53,7 @@ export function startCommand(client: RunnerClient, request: ExecRequest, workspa
       stderr: stderr.kept(exit.stderr),
       duration_ms: Math.round((performance.now() - start) * 1000) / 1000,
     })),
+    errors: () => errors.text,
     output: () => ({ stdout: stdout.soFar(), stderr: stderr.soFar() }),
     end,
     resize: running.resize,

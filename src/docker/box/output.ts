@@ -17,3 +17,18 @@ export class OutputKeeper {
     return { head: Buffer.concat(this.#head), tail: Buffer.concat(this.#tail), total, lost };
   }
 }
+
+const LAST = 64 * 1024;
+
+/** What a stream said last, of whatever came by. */
+export class LastBytes {
+  #bytes = Buffer.alloc(0);
+
+  add(bytes: Buffer): void {
+    this.#bytes = Buffer.concat([this.#bytes, bytes.subarray(-LAST)]).subarray(-LAST);
+  }
+
+  get text(): string {
+    return this.#bytes.toString("utf8");
+  }
+}

@@ -136,13 +136,14 @@ test("a promise of the listener holds everything back until it is settled, even 
   assert.equal(heard, 3);
 });
 
+async function* endless(): AsyncGenerator<Uint8Array> {
+  for (;;) yield await Promise.resolve(Buffer.alloc(100_000));
+}
+
 test("input goes on as the runner takes it, and ends with the call", async () => {
   const box = opened();
   const { client, reply, exit, request } = box;
-  async function* input(): AsyncGenerator<Uint8Array> {
-    for (;;) yield await Promise.resolve(Buffer.alloc(100_000));
-  }
-  const running = client.run(command({ input: input() }), DEAF);
+  const running = client.run(command({ input: endless() }), DEAF);
   const { call } = await request(REQUEST.exec);
   await sleep(20);
   const sent = (): number => sizesOf(box).reduce((sum, size) => sum + size, 0);
@@ -158,14 +159,15 @@ test("input goes on as the runner takes it, and ends with the call", async () =>
   assert.equal(sent(), last);
 });
 
+async function* failing(): AsyncGenerator<Uint8Array> {
+  yield Buffer.alloc(0);
+  await turn();
+  throw new Error("gone");
+}
+
 test("input that fails is over, and harms nothing else", async () => {
   const { client, exit, request } = opened();
-  // oxlint-disable-next-line require-yield
-  async function* input(): AsyncGenerator<Uint8Array> {
-    await turn();
-    throw new Error("gone");
-  }
-  const running = client.run(command({ input: input() }), DEAF);
+  const running = client.run(command({ input: failing() }), DEAF);
   const { call } = await request(REQUEST.stdinEnd);
   exit(call);
   assert.equal((await running.ended).code, 0);

@@ -12,20 +12,20 @@ test("no more than the window is ever on its way, and all of it arrives", async 
   await fc.assert(
     fc.asyncProperty(pieces, async (sizes) => {
       const window = creditWindow(100);
-      let [underWay, sent] = [0, 0];
+      const count = { underWay: 0, sent: 0 };
       const sending = (async () => {
         for (const size of sizes) {
           assert.equal(await window.take(size), true);
-          underWay += size;
-          sent += size;
-          assert.ok(underWay <= 100);
+          count.underWay += size;
+          count.sent += size;
+          assert.ok(count.underWay <= 100);
         }
       })();
       const all = sizes.reduce((sum, size) => sum + size, 0);
-      while (sent < all || underWay > 0) {
+      while (count.sent < all || count.underWay > 0) {
         await Promise.resolve();
-        const taken = Math.min(underWay, 7);
-        underWay -= taken;
+        const taken = Math.min(count.underWay, 7);
+        count.underWay -= taken;
         window.give(credit(taken));
         await turn();
       }

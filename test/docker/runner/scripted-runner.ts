@@ -1,4 +1,4 @@
-import { Duplex, duplexPair } from "node:stream";
+import { type Duplex, duplexPair } from "node:stream";
 import { encodeFields, type FieldValue } from "../../../src/docker/runner/fields.ts";
 import {
   ByteQueue,

@@ -22,7 +22,6 @@ export class SandboxExec extends HarnessCommand {
   static override description =
     "No model is asked. The words behind -- are the command; a shell line needs a shell: -- bash -c 'LINE'. Ends with the command's own code; 124 when its time was over, 125 when there is no box, 137 when it was killed. What is piped in is the command's input. With --isolation overlay or copy the command works on a layer over the folder or on a copy of it: --json lists the changes, and then they are thrown away with the box.";
   static override usage = "sandbox exec [FLAGS] -- CMD...";
-  static override strict = false;
   static override flags = boxFlags;
   static override examples = [
     "harness sandbox exec -- npm test",
@@ -30,24 +29,32 @@ export class SandboxExec extends HarnessCommand {
   ];
 
   async run(): Promise<void> {
-    const { flags, argv } = await this.parse(SandboxExec);
-    const words = argv.map(String);
+    // The parser's own list of words is sorted, and loses some: what stands behind -- never goes through it.
+    const dashes = this.argv.indexOf("--");
+    const words = dashes === -1 ? [] : this.argv.slice(dashes + 1);
+    const { flags } = await this.parse(SandboxExec, dashes === -1 ? this.argv : this.argv.slice(0, dashes));
     if (words.length === 0)
       throw new HarnessError(EXIT.usage, "there is no command", "harness sandbox exec -- ls -l");
     const { settings } = await configFor(flags);
     const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };
+    const left = readerLeft();
     await untilInterrupted(async (signal) => {
       const opened = openBoxFor({ ...opening, watchChanges: flags.json, warn: noteTo(flags.quiet) }, signal);
       await using box = await opened.catch((thrown: unknown) => asNoBox(thrown, flags.json));
       using given = pipedInput();
       const { input } = given;
       const what = { words, timeoutMs: settings.timeout, ...(input === undefined ? {} : { input }) };
-      const result = flags.json ? await asJson(box, what, signal) : await streamed(box, what, signal);
-      if (!flags.quiet && !flags.json) explain(result);
+      const either = AbortSignal.any([signal, left]);
+      const result = await (flags.json ? asJson : streamed)(box, what, either);
+      signal.throwIfAborted();
+      if (left.aborted) return;
+      if (flags.json) answerJson(execJson(result, await box.changes()));
+      else if (!flags.quiet) explain(result);
       if (!flags.quiet && settings.isolation !== "bind") process.stderr.write(`harness: ${THROWN_AWAY}\n`);
       process.exitCode = result.exit_code;
-      signal.throwIfAborted();
     }, "");
+    // A flush would wait for that reader.
+    if (left.aborted) process.exit(0);
   }
 }
 
@@ -57,10 +64,15 @@ interface What {
   readonly input?: AsyncIterable<Uint8Array>;
 }
 
+/** The command is ended when nobody wants its output (`| head -1`), and the box put away; that is no failure. */
+function readerLeft(): AbortSignal {
+  const left = new AbortController();
+  process.stdout.on("error", () => left.abort());
+  return left.signal;
+}
+
 async function asJson(box: OwnedBox, what: What, signal: AbortSignal): Promise<ExecResult> {
-  const result = await box.exec({ ...what, keep: KEEP }, signal);
-  answerJson(execJson(result, await box.changes()));
-  return result;
+  return box.exec({ ...what, keep: KEEP }, signal);
 }
 
 async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise<ExecResult> {
@@ -79,8 +91,10 @@ async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise
 }
 
 /** Endings that the command's own output does not tell of. */
-function explain({ cause, reason, quarantined }: ExecResult): void {
-  if (cause !== null && cause !== "program") process.stderr.write(`harness: ${visible(reason)}\n`);
+function explain({ exit_code, cause, reason, stdout, stderr, quarantined }: ExecResult): void {
+  const unstarted = (exit_code === 126 || exit_code === 127) && stdout.total + stderr.total === 0;
+  if (cause !== null && (cause !== "program" || unstarted))
+    process.stderr.write(`harness: ${visible(reason)}\n`);
   for (const { from, takeBack } of quarantined)
     process.stderr.write(`note: ${visible(movedAway(from, takeBack))}\n`);
 }

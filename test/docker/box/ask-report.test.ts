@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { askReport } from "../../../src/docker/box/ask-report.ts";
+import { RunnerClient } from "../../../src/docker/runner/client.ts";
+import { decodeFields } from "../../../src/docker/runner/fields.ts";
+import { REPLY, REQUEST } from "../../../src/docker/runner/frames.ts";
+import { KEY, scriptedRunner } from "../runner/scripted-runner.ts";
+
+test("the box's word is its texts of /proc, and each path that it could see", async () => {
+  const { stream, request, reply } = scriptedRunner();
+  const asking = askReport(new RunnerClient(stream, KEY), ["/work", "/a:b\nc\uDCFF"], false);
+  const { call, payload } = await request(REQUEST.hello);
+  const asked = decodeFields(payload).map(({ name, bytes }) => [name, bytes.toString("latin1")]);
+  assert.deepEqual(asked, [
+    ["p", "/work"],
+    ["p", "/a:b\nc\u00FF"],
+  ]);
+  reply(REPLY.hello, call, [
+    ["s", "status"],
+    ["m", "mounts"],
+    ["n", "net"],
+    ["r", "route"],
+    ["l", "limits"],
+    ["h", "sandbox\n"],
+    ["f", "18446744073709551615:2:40755:/work"],
+    ["f", "1:3:100644:/a:b\nc\uDCFF"],
+    ["f", "-:2:/gone"],
+    ["f", "nonsense"],
+  ]);
+  const { stats, ...texts } = await asking;
+  assert.deepEqual(texts, {
+    status: "status",
+    mountinfo: "mounts",
+    netdev: "net",
+    route: "route",
+    rlimits: "limits",
+    hostname: "sandbox",
+  });
+  assert.deepEqual(stats, [
+    { path: "/work", dev: "18446744073709551615", ino: "2", mode: 0o40755 },
+    { path: "/a:b\nc\uDCFF", dev: "1", ino: "3", mode: 0o100644 },
+  ]);
+});
+
+test("what was not said is empty, and so is no match for any plan", async () => {
+  const { stream, request, reply } = scriptedRunner();
+  const asking = askReport(new RunnerClient(stream, KEY), [], false);
+  reply(REPLY.hello, (await request(REQUEST.hello)).call);
+  const { stats, ...texts } = await asking;
+  assert.deepEqual([stats, new Set(Object.values(texts))], [[], new Set([""])]);
+});

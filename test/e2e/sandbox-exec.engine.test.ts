@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { skip } from "../fixtures/engine.ts";
+import { boxesOver, giveAway } from "../fixtures/real-box.ts";
+import { answerOf, household, sandboxExec } from "./box-command.ts";
+import { ROOT } from "./package.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const sh = (line: string, ...words: readonly string[]): readonly string[] => [
+  "--",
+  "sh",
+  "-c",
+  line,
+  "sh",
+  ...words,
+];
+
+test("--json prints one object with the contract's keys", { skip }, async () => {
+  await using place = await household({ "old.txt": "a", "gone.txt": "b" });
+  const line = "echo out; echo err >&2; echo b >> old.txt; rm gone.txt; mkdir new; echo x > new/file; exit 3";
+  const ended = await sandboxExec(place, ["--json", ...sh(line)]);
+  const { duration_ms, peak, ...rest } = answerOf(ended);
+  assert.deepEqual(rest, {
+    exit_code: 3,
+    cause: "program",
+    stdout: "out\n",
+    stderr: "err\n",
+    truncated: false,
+    timed_out: false,
+    killed: false,
+    blocked_connections: [],
+    changes: { added: ["new/file"], modified: ["old.txt"], deleted: ["gone.txt"] },
+  });
+  assert.deepEqual(Object.keys(peak as object), ["memory_bytes", "pids"]);
+  assert.ok(Number(duration_ms) > 0);
+  assert.deepEqual([ended.code, ended.stdout.toString().split("\n").length], [3, 2]);
+});
+
+test("without it the output is streamed, and the code is the command's own", { skip }, async () => {
+  await using place = await household();
+  const cases: readonly (readonly [readonly string[], number, string, RegExp])[] = [
+    [["--", "echo", "--json", "-x"], 0, "--json -x\n", /^$/],
+    [sh("echo out; echo err >&2; exit 7"), 7, "out\n", /^err\n$/],
+    [["--timeout", "1", ...sh("sleep 30")], 124, "", /time/],
+    [sh("kill -KILL $$"), 137, "", /^$/],
+    [["--", "no-such-program"], 127, "", /command not found/],
+    [["--", "/etc/passwd"], 126, "", /could not be started/],
+    [["--", "true", ...Array.from({ length: 11 }, () => "x".repeat(100_000))], 126, "", /too long/],
+    [["--quiet", "--", "no-such-program"], 127, "", /^$/],
+  ];
+  for (const [words, code, stdout, stderr] of cases) {
+    const ended = await sandboxExec(place, words);
+    assert.deepEqual([ended.code, ended.stdout.toString()], [code, stdout], words.join(" ").slice(0, 80));
+    assert.match(ended.stderr, stderr);
+  }
+});
+
+test("a command's words arrive in their order, each as often as it was given", { skip }, async () => {
+  await using place = await household();
+  const words = ["b", "--", "a", "", "b", "--json", "", "--", "a"];
+  const { stdout } = await sandboxExec(place, ["--", "printf", "[%s]", ...words]);
+  assert.equal(stdout.toString(), words.map((word) => `[${word}]`).join(""));
+});
+
+test("what cannot be a command or a setting ends with 2, before any box", { skip }, async () => {
+  await using place = await household();
+  for (const words of [
+    [],
+    ["--"],
+    ["true"],
+    ["true", "--", "true"],
+    ["--mode", "none", "--", "true"],
+    ["--memory", "lots", "--", "true"],
+    ["--pids", "-1", "--", "true"],
+    ["--cwd", place.at("no/such"), "--", "true"],
+    ["--cwd", place.at("work/file"), "--", "true"],
+  ]) {
+    await place.write("work/file", "");
+    const { code, stdout, stderr } = await sandboxExec(place, words);
+    assert.deepEqual([code, stdout.toString()], [2, ""], words.join(" "));
+    assert.match(stderr, /error: .*\n {2}next: /);
+  }
+});
+
+test("without a box the code is 125: no engine, the root, a home", { skip }, async () => {
+  await using place = await household();
+  const engineless = { DOCKER_HOST: "tcp://127.0.0.1:1" };
+  const dead = await sandboxExec(place, ["--", "true"], { env: engineless });
+  assert.deepEqual([dead.code, dead.stdout.toString()], [125, ""]);
+  assert.match(dead.stderr, /127\.0\.0\.1:1.*\n {2}next: /);
+  for (const folder of ["/", place.path, "/etc", "/tmp"]) {
+    const { code, stderr } = await sandboxExec(place, ["--cwd", folder, "--", "true"]);
+    assert.equal(code, 125, folder);
+    assert.match(stderr, /no box can stand over/);
+  }
+  const { error } = answerOf(await sandboxExec(place, ["--json", "--", "true"], { env: engineless }));
+  assert.deepEqual(Object.keys(error as object), ["message", "remedy", "exit_code"]);
+});
+
+test(
+  "what is piped in is its input; an open pipe that it does not read holds nothing up",
+  { skip },
+  async () => {
+    await using place = await household();
+    const binary = Buffer.from(Array.from({ length: 70_000 }, (_, index) => index & 0xff));
+    const piped = await sandboxExec(place, ["--", "cat"], { input: binary });
+    assert.ok(piped.stdout.equals(binary));
+    const open = await sandboxExec(place, ["--", "echo", "done"], { silent: true });
+    assert.deepEqual([open.code, open.stdout.toString()], [0, "done\n"]);
+    const failed = await sandboxExec(place, ["--json", "--", "head", "-c1"], {
+      input: Buffer.alloc(5_000_000, 65),
+    });
+    assert.deepEqual([failed.code, answerOf(failed)["stdout"]], [0, "A"]);
+  },
+);
+
+test("a large output arrives whole, as bytes", { skip }, async () => {
+  await using place = await household();
+  const { stdout } = await sandboxExec(place, sh("head -c 20000000 /dev/zero | tr '\\0' '\\377'"));
+  assert.equal(stdout.length, 20_000_000);
+  assert.ok(stdout.every((byte) => byte === 255));
+  const cut = answerOf(await sandboxExec(place, ["--json", ...sh("head -c 2000000 /dev/zero")]));
+  assert.equal(cut["truncated"], true);
+  assert.match(String(cut["stdout"]), /… 1475712 of 2000000 bytes left out …/);
+});
+
+test("a reader that leaves ends the command, and all is put away as at any end", { skip }, async () => {
+  await using place = await household();
+  const line = "mkdir .vscode; yes";
+  const { code, stderr } = await sandboxExec(place, sh(line), { readsOnce: true });
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.deepEqual(await boxesOver(place.at("work")), []);
+  assert.deepEqual(await readdir(place.at("work")), []);
+});
+
+test("Ctrl-C ends with 130, SIGTERM with 143, and no container is left", { skip }, async () => {
+  await using place = await household();
+  for (const [signal, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)
+    for (const json of [[], ["--json"]]) {
+      const words = [...json, ...sh("touch up; sleep 60")];
+      const up = place.at("work/up");
+      const ended = await sandboxExec(place, words, { whenMade: [up, (kill) => kill(signal)] });
+      assert.equal(ended.code, code);
+      if (json.length > 0) assert.ok("error" in answerOf(ended));
+      else assert.match(ended.stderr, /interrupted/);
+      assert.deepEqual(await boxesOver(place.at("work")), []);
+      await rm(up);
+    }
+});
+
+test("in read-only mode nothing in the workspace changes, /tmp does", { skip }, async () => {
+  await using place = await household({ "a.txt": "old" });
+  const line = "echo x > /tmp/x && cat /tmp/x; echo new > a.txt";
+  const { code, stdout, stderr } = await sandboxExec(place, ["--mode", "read-only", ...sh(line)]);
+  assert.deepEqual([code === 0, stdout.toString()], [false, "x\n"]);
+  assert.match(stderr, /Read-only file system/);
+  assert.match(stderr, /blocked: .*a\.txt/);
+  assert.equal(await place.read("work/a.txt"), "old");
+  assert.equal((await sandboxExec(place, sh("echo new > a.txt"))).code, 0);
+  assert.equal(await place.read("work/a.txt"), "new\n");
+});
+
+test(
+  "memory and processes have the limits that were asked for, and say so when they are met",
+  { skip },
+  async () => {
+    await using place = await household();
+    const eat = ["--memory", "64m", "--json", "--", "perl", "-e", '$x = "x" x 500_000_000; print length $x'];
+    const eaten = answerOf(await sandboxExec(place, eat));
+    assert.deepEqual([eaten["cause"], eaten["exit_code"]], ["memory", 137]);
+    assert.ok((eaten["peak"] as { memory_bytes: number }).memory_bytes <= 64 * 2 ** 20);
+    const spawn = ["--pids", "20", "--json", ...sh("for _ in $(seq 60); do sleep 5 & done; wait")];
+    assert.equal(answerOf(await sandboxExec(place, spawn))["cause"], "pids");
+    const few = ["--pids", "20", "--json", ...sh("for _ in $(seq 5); do sleep 0.1 & done; wait")];
+    assert.equal(answerOf(await sandboxExec(place, few))["cause"], null);
+  },
+);
+
+test("folders of any name are workspaces, and files of any name are listed", { skip }, async () => {
+  await using place = await household();
+  for (const name of ["a\nb", "a,b: 'ä\" $x", "-n"]) {
+    const folder = place.at(name);
+    await mkdir(folder);
+    await giveAway(folder);
+    const line = 'printf %s "$(pwd)"; printf x > "$(printf "bad\\377\\nname")"';
+    const ended = await sandboxExec(place, ["--json", ...sh(line)], { cwd: folder });
+    const { exit_code, stdout, changes } = answerOf(ended);
+    assert.deepEqual([exit_code, stdout], [0, folder]);
+    assert.deepEqual((changes as { added: string[] }).added, ["bad\uDCFF\nname"]);
+  }
+});
+
+test("what a command plants is moved out, and the way back is said", { skip }, async () => {
+  await using place = await household();
+  const { code, stderr } = await sandboxExec(place, sh("mkdir .vscode && echo '{}' > .vscode/tasks.json"));
+  assert.equal(code, 0);
+  const [, to = ""] = /to take it back: mv -nT -- '([^']*)'/.exec(stderr) ?? [];
+  assert.equal(await readFile(path.join(to, "tasks.json"), "utf8"), "{}\n");
+  assert.deepEqual(await readdir(place.at("work")), []);
+});

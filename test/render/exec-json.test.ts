@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import * as fc from "fast-check";
+import type { ExecResult, KeptOutput } from "../../src/core/ports.ts";
+import { execJson } from "../../src/render/exec-json.ts";
+
+const NONE: KeptOutput = { head: Buffer.alloc(0), tail: Buffer.alloc(0), total: 0, lost: 0 };
+const RESULT: ExecResult = {
+  exit_code: 3,
+  cause: "program",
+  reason: "exit code 3",
+  stdout: NONE,
+  stderr: NONE,
+  duration_ms: 1.25,
+  timed_out: false,
+  killed: false,
+  leftovers: 1,
+  blocked: ["/w/.git"],
+  quarantined: [],
+  peak: { memory_bytes: 4096, pids: 2 },
+};
+const CHANGES = { added: ["a"], modified: ["m"], deleted: ["d"], odd: ["o"], incomplete: true };
+
+const shown = (stdout: KeptOutput): string => execJson({ ...RESULT, stdout }, CHANGES).stdout;
+const cut = (bytes: Buffer, head: number, tail: number): KeptOutput => ({
+  head: bytes.subarray(0, head),
+  tail: bytes.subarray(bytes.length - tail),
+  total: bytes.length,
+  lost: bytes.length - head - tail,
+});
+
+test("the keys are the contract's, no more and no less, in its order", () => {
+  assert.equal(
+    JSON.stringify(execJson(RESULT, CHANGES)),
+    '{"exit_code":3,"cause":"program","stdout":"","stderr":"","truncated":false,"duration_ms":1.25,' +
+      '"timed_out":false,"killed":false,"blocked_connections":[],' +
+      '"changes":{"added":["a"],"modified":["m"],"deleted":["d"]},"peak":{"memory_bytes":4096,"pids":2}}',
+  );
+});
+
+test("what is whole is shown whole, wherever head ends and tail begins", () => {
+  const text = "\uFEFFa€😀ä\n";
+  const bytes = Buffer.from(text);
+  for (let head = 0; head <= bytes.length; head += 1)
+    assert.equal(shown(cut(bytes, head, bytes.length - head)), text);
+});
+
+test("of a character that was cut in two nothing is shown, and the gap says how much is missing", () => {
+  const bytes = Buffer.from("a😀€ä12345ä€😀z");
+  const full = bytes.toString();
+  for (let head = 0; head < bytes.length; head += 1)
+    for (let tail = 0; head + tail < bytes.length; tail += 1) {
+      const text = shown(cut(bytes, head, tail));
+      const [before, after] = text.split(/\n\[… \d+ of \d+ bytes left out …\]\n/);
+      assert.ok(before !== undefined && after !== undefined && !text.includes("\uFFFD"), text);
+      assert.ok(full.startsWith(before) && full.endsWith(after));
+      assert.ok(text.includes(`… ${bytes.length - head - tail} of ${bytes.length} bytes`));
+      assert.ok(head - Buffer.byteLength(before) < 4 && tail - Buffer.byteLength(after) < 4);
+    }
+});
+
+test("a byte order mark at the start is the program's own", () => {
+  assert.ok(shown(cut(Buffer.from("\uFEFFabc-----xyz"), 6, 3)).startsWith("\uFEFFabc"));
+});
+
+test("bytes that are no text are shown as such, not taken for a cut character", () => {
+  const text = shown({ head: Buffer.from("a"), tail: Buffer.alloc(10, 0x80), total: 100, lost: 89 });
+  assert.match(text, /\n\uFFFD{7,10}$/);
+});
+
+test("any bytes at all make text, and either stream that lost something makes the answer truncated", () => {
+  const any = fc.uint8Array({ maxLength: 30 }).map((bytes) => Buffer.from(bytes));
+  fc.assert(
+    fc.property(any, any, fc.nat(9), (head, tail, lost) => {
+      const kept = { head, tail, lost, total: head.length + tail.length + lost };
+      for (const given of [{ stdout: kept }, { stderr: kept }]) {
+        const { truncated, stdout, stderr } = execJson({ ...RESULT, ...given }, CHANGES);
+        assert.equal(truncated, lost > 0);
+        assert.equal(typeof JSON.parse(JSON.stringify(stdout + stderr)), "string");
+      }
+    }),
+  );
+});
