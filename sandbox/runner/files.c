@@ -34,8 +34,7 @@ static void file_end_size(uint32_t call, uint64_t size) {
   buffer_free(&b);
 }
 
-/* 0, or why this open file is none that a tool may read or replace. */
-static int refusal(int fd, struct stat *s) {
+int file_refusal(int fd, struct stat *s) {
   struct statfs fs;
   if (fstat(fd, s) < 0 || fstatfs(fd, &fs) < 0) return errno;
   if (S_ISDIR(s->st_mode)) return EISDIR;
@@ -65,12 +64,12 @@ static char *path_of(const struct frame *frame, uint64_t *mode, uint64_t *offset
 static int open_to_read(const char *path, struct stat *s, int *fd) {
   int look = open(path, O_PATH | O_CLOEXEC);
   if (look < 0) return errno;
-  int error = refusal(look, s);
+  int error = file_refusal(look, s);
   close(look);
   if (error != 0) return error;
   *fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (*fd < 0) return errno;
-  error = refusal(*fd, s);
+  error = file_refusal(*fd, s);
   if (error != 0) close(*fd);
   return error;
 }
@@ -125,64 +124,8 @@ void file_write_more(struct file_call *f, const struct frame *frame) {
   buffer_free(&b);
 }
 
-static int write_all(int fd, const struct buffer *b) {
-  for (size_t done = 0; done < buffer_used(b);) {
-    ssize_t n = write(fd, buffer_at(b) + done, buffer_used(b) - done);
-    if (n < 0 && errno != EINTR) return errno;
-    if (n > 0) done += (size_t)n;
-  }
-  return fsync(fd) < 0 && errno != EINVAL && errno != EROFS ? errno : 0;
-}
-
-/* The folders above a new file. */
-static void make_folders(char *path) {
-  for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-    *slash = 0;
-    mkdir(path, 0755);
-    *slash = '/';
-  }
-}
-
-/*
- * All or nothing: the content is whole before the first byte is written, then it is written beside its place and
- * renamed over it. Nothing is left beside it unless the container is killed within these few system calls.
- */
-static int replace(const char *path, uint64_t mode, const struct buffer *content) {
-  char temporary[PATH_MAX + 32];
-  struct stat old;
-  if (path[0] != '/') return EINVAL;
-  char *target = realpath(path, NULL);
-  if (target == NULL && errno == ENOENT) {
-    struct stat link;
-    if (lstat(path, &link) == 0) return ELOOP; /* a link to nothing that is here */
-    target = strdup(path);
-    if (target != NULL) make_folders(target);
-  }
-  if (target == NULL) return errno;
-  int error = 0, look = open(target, O_PATH | O_CLOEXEC);
-  if (look >= 0) {
-    error = refusal(look, &old);
-    close(look);
-    mode = old.st_mode & 07777;
-    if (error == 0 && access(target, W_OK) < 0) error = errno;
-  }
-  const char *name = strrchr(target, '/') + 1;
-  snprintf(temporary, sizeof temporary, "%.*s.harness-%d.tmp", (int)(name - target), target, (int)(random() % 1000000000));
-  int fd = error == 0 ? open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
-  if (error == 0 && fd < 0) error = errno;
-  if (fd >= 0) {
-    error = write_all(fd, content);
-    if (error == 0 && fchmod(fd, mode & 01777) < 0) error = errno;
-    close(fd);
-    if (error == 0 && rename(temporary, target) < 0) error = errno;
-    if (error != 0) unlink(temporary);
-  }
-  free(target);
-  return error;
-}
-
 void file_write_end(struct file_call *f, uint32_t call) {
-  int error = f->size != 0 ? (int)f->size : replace(f->path, f->mode, &f->content);
+  int error = f->size != 0 ? (int)f->size : file_replace(f->path, f->mode, &f->content);
   if (error == 0) file_end_size(call, buffer_used(&f->content));
   else file_end(call, error, "write");
   free(f->path);

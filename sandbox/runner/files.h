@@ -4,6 +4,7 @@
 #define FILES_H
 #include "buffer.h"
 #include "link.h"
+#include <sys/stat.h>
 
 struct file_call {
   int fd, finished;
@@ -13,6 +14,10 @@ struct file_call {
   struct buffer content;
 };
 
+/* 0, or why this open file is none that a tool may read or replace. */
+int file_refusal(int fd, struct stat *s);
+/* 0 or errno; an older file keeps its mode (replace.c). */
+int file_replace(const char *path, uint64_t mode, const struct buffer *content);
 void file_end(uint32_t call, int error, const char *what);
 void file_read_begin(struct file_call *f, const struct frame *frame);
 /* Sends one piece; false when nothing came of it. */

@@ -1,0 +1,67 @@
+/* A file written all at once or not at all. */
+#define _GNU_SOURCE
+#include "files.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int write_all(int fd, const struct buffer *b) {
+  for (size_t done = 0; done < buffer_used(b);) {
+    ssize_t n = write(fd, buffer_at(b) + done, buffer_used(b) - done);
+    if (n < 0 && errno != EINTR) return errno;
+    if (n > 0) done += (size_t)n;
+  }
+  return fsync(fd) < 0 && errno != EINVAL && errno != EROFS ? errno : 0;
+}
+
+/* The folders above a new file. */
+static void make_folders(char *path) {
+  for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    *slash = 0;
+    mkdir(path, 0755);
+    *slash = '/';
+  }
+}
+
+/*
+ * All or nothing: the content is whole before the first byte is written, then it is written beside its place and
+ * renamed over it. Nothing is left beside it unless the container is killed within these few system calls.
+ */
+int file_replace(const char *path, uint64_t mode, const struct buffer *content) {
+  char temporary[PATH_MAX + 32];
+  struct stat old;
+  if (path[0] != '/') return EINVAL;
+  char *target = realpath(path, NULL);
+  if (target == NULL && errno == ENOENT) {
+    struct stat link;
+    if (lstat(path, &link) == 0) return ELOOP; /* a link to nothing that is here */
+    target = strdup(path);
+    if (target != NULL) make_folders(target);
+  }
+  if (target == NULL) return errno;
+  int error = 0, look = open(target, O_PATH | O_CLOEXEC);
+  if (look >= 0) {
+    error = file_refusal(look, &old);
+    close(look);
+    mode = old.st_mode & 07777;
+    if (error == 0 && access(target, W_OK) < 0) error = errno;
+  }
+  const char *name = strrchr(target, '/') + 1;
+  snprintf(temporary, sizeof temporary, "%.*s.harness-%d.tmp", (int)(name - target), target, (int)(random() % 1000000000));
+  int fd = error == 0 ? open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+  if (error == 0 && fd < 0) error = errno;
+  if (fd >= 0) {
+    error = write_all(fd, content);
+    if (error == 0 && fchmod(fd, mode & 01777) < 0) error = errno;
+    close(fd);
+    if (error == 0 && rename(temporary, target) < 0) error = errno;
+    if (error != 0) unlink(temporary);
+  }
+  free(target);
+  return error;
+}
