@@ -19,11 +19,12 @@ boxContract("fake box", () => {
   return Promise.resolve({ box, words, lose, [Symbol.asyncDispose]: () => box[Symbol.asyncDispose]() });
 });
 
+const greet: FakeCommand = async ({ out, words }) => {
+  await out(`hello ${words[1]}`);
+  return 5;
+};
+
 test("a scripted sandbox starts scripted boxes, and keeps what they were asked", async () => {
-  const greet: FakeCommand = async ({ out, words }) => {
-    await out(`hello ${words[1]}`);
-    return 5;
-  };
   await using box = await fakeSandbox({ commands: { greet } }).start({ workspace: "/w", mode: "read-only" });
   const { exit_code, stdout } = await box.exec(asking(["greet", "you"]), NEVER);
   assert.deepEqual([box.workspace, exit_code, text(stdout.head)], ["/w", 5, "hello you"]);
