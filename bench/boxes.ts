@@ -16,7 +16,7 @@ export interface Ground extends AsyncDisposable {
   readonly image: string;
   readonly startBox: () => Promise<OwnedBox>;
   /** A container of the same image with nothing of ours about it. */
-  readonly startBare: () => Promise<Docker.Container>;
+  readonly startBare: (limits?: Pick<Docker.HostConfig, "NanoCpus">) => Promise<Docker.Container>;
 }
 
 export async function ground(): Promise<Ground> {
@@ -45,8 +45,8 @@ export async function ground(): Promise<Ground> {
     engine,
     image,
     startBox: () => startBox(maker, request, new AbortController().signal),
-    startBare: async () => {
-      const HostConfig = { NetworkMode: "none", Binds: [`${workspace}:${workspace}`] };
+    startBare: async (limits = {}) => {
+      const HostConfig = { ...limits, NetworkMode: "none", Binds: [`${workspace}:${workspace}`] };
       const container = await engine.api.createContainer({ Image: image, Cmd: ["sleep", "600"], HostConfig });
       await container.start();
       return container;

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { availableParallelism } from "node:os";
 import type { ExecResult, OwnedBox } from "../src/core/ports.ts";
 import { dockerExec, ground } from "./boxes.ts";
 import { type Figure, inTurn, type Pair } from "./figure.ts";
@@ -69,11 +70,11 @@ async function ready(): Promise<Pair> {
 const FLOOD = 1_000_000_000;
 const MOST_GROWTH = 100 * 2 ** 20;
 
-/** Against the same bytes through a pipe to a reader that drops them, in a bare container: any cap needs a reader. */
+/** Against the same bytes through a pipe to a reader that drops them, in a bare container with a box's processors: any cap needs a reader. */
 async function flood(): Promise<Pair> {
   await using place = await ground();
   await using box = await place.startBox();
-  const bare = await place.startBare();
+  const bare = await place.startBare({ NanoCpus: Math.max(0.5, availableParallelism() - 0.5) * 1e9 });
   try {
     const line = `head -c ${FLOOD} /dev/zero`;
     const work = async (): Promise<number> => {

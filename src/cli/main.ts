@@ -23,8 +23,8 @@ function guardOutput(): void {
   process.stderr.on("error", () => undefined);
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") {
-      // Who listens too has something to put away first.
-      if (process.stdout.listenerCount("error") === 1) process.exit(0);
+      // Who listens for this has something to put away first.
+      if (!process.stdout.emit("reader-left")) process.exit(0);
       return;
     }
     process.stderr.write(`error: the answer could not be written: ${error.message}\n`);

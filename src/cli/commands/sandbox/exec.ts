@@ -67,7 +67,7 @@ interface What {
 /** The command is ended when nobody wants its output (`| head -1`), and the box put away; that is no failure. */
 function readerLeft(): AbortSignal {
   const left = new AbortController();
-  process.stdout.on("error", () => left.abort());
+  process.stdout.on("reader-left", () => left.abort());
   return left.signal;
 }
 
