@@ -1,10 +1,16 @@
+/** One number beside what it is measured against. */
+export interface Pair {
+  readonly value: number;
+  readonly baseline: number;
+}
+
 /** One figure that the project holds itself to, measured beside its baseline in the same run. */
 export interface Figure {
   readonly name: string;
   readonly unit: string;
   /** The ratio value / baseline must not be above this. */
   readonly hold: number;
-  readonly measure: () => Promise<{ readonly value: number; readonly baseline: number }>;
+  readonly measure: () => Promise<Pair>;
 }
 
 export interface FigureLine {
@@ -34,19 +40,21 @@ export async function measureFigure({ name, unit, hold, measure }: Figure): Prom
 
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 
-function median(values: readonly number[]): number {
+/** The value below which this part of them lies. */
+function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  const upper = sorted[middle] ?? Number.NaN;
-  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] ?? Number.NaN)) / 2;
+  const place = (sorted.length - 1) * part;
+  const [low = Number.NaN, high = low] = sorted.slice(Math.floor(place), Math.floor(place) + 2);
+  return low + (high - low) * (place - Math.floor(place));
 }
 
-/** Medians of two kinds of work done in turn, so that a drift of the machine's speed hits both alike. */
+/** Medians (or another part) of two kinds of work done in turn, so that a drift of the machine's speed hits both alike. */
 export async function inTurn(
   runs: number,
   work: () => Promise<number>,
   baseline: () => Promise<number>,
-): Promise<{ readonly value: number; readonly baseline: number }> {
+  part = 0.5,
+): Promise<Pair> {
   const values: number[] = [];
   const baselines: number[] = [];
   await work();
@@ -55,5 +63,5 @@ export async function inTurn(
     values.push(await work());
     baselines.push(await baseline());
   }
-  return { value: median(values), baseline: median(baselines) };
+  return { value: quantile(values, part), baseline: quantile(baselines, part) };
 }

@@ -1,9 +1,10 @@
 /** `npm run bench [-- --only NAME]`: one JSON line per figure; exit 1 when one does not hold. */
 import { parseArgs } from "node:util";
 import { type Figure, measureFigure } from "./figure.ts";
+import { SANDBOX } from "./sandbox.ts";
 import { STARTUP } from "./startup.ts";
 
-const FIGURES: readonly Figure[] = [...STARTUP];
+const FIGURES: readonly Figure[] = [...STARTUP, ...SANDBOX];
 
 function chosen(words: readonly string[]): readonly Figure[] {
   const { values } = parseArgs({ args: [...words], options: { only: { type: "string" } } });

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <sys/types.h>
 
-#define MAX_CALLS 64
+#define MAX_CALLS 256
 /* The descriptors of one call, in the order of calls_watch. */
 #define CALL_FDS 4
 

@@ -1,8 +1,10 @@
 /* PID 1 of a box: one loop over the wire, the commands' streams and the clock. It ends when the harness does. */
 #define _GNU_SOURCE
+#include "ask.h"
 #include "calls.h"
 #include "link.h"
 #include "mounts.h"
+#include "protocol.h"
 #include "spawn.h"
 #include "usage.h"
 #include <errno.h>
@@ -30,7 +32,7 @@ static void drain(int fd) {
 }
 
 int main(void) {
-  static struct pollfd fds[3 + MAX_CALLS * CALL_FDS];
+  static struct pollfd fds[3 + MAX_CALLS * CALL_FDS + ASK_FDS];
   struct frame frame;
   int due;
   /* It signals all that it may: anywhere but in a box of its own that would be the whole machine. */
@@ -51,14 +53,18 @@ int main(void) {
     fds[1] = (struct pollfd){children, POLLIN, 0};
     fds[2] = (struct pollfd){link_waiting() > 0 ? 1 : -1, POLLOUT, 0};
     int count = calls_watch(fds + 3, &due);
+    count += ask_watch(fds + 3 + count);
     if (poll(fds, (nfds_t)(3 + count), due) < 0 && errno != EINTR) return 70;
     if (fds[1].revents != 0) {
       drain(children);
       calls_reap();
     }
     int there = fds[0].revents == 0 || link_fill();
-    while (link_next(&frame)) calls_take(&frame);
+    while (link_next(&frame))
+      if (frame.type == REQ_ANSWER) ask_answer(&frame);
+      else calls_take(&frame);
     calls_step();
+    ask_step();
     if (!link_flush() || !there) return 0;
   }
 }

@@ -21,7 +21,7 @@
 #define MAX_PAYLOAD (1 << 20)
 
 enum request {
-  REQ_HELLO = 0x01,     /* fields: p path to stat (repeated) */
+  REQ_HELLO = 0x01,     /* fields: p path to stat (repeated), g when commands may ask (ask.h) */
   REQ_EXEC = 0x02,      /* fields: a word, d folder, e NAME=value (repeated), t ms, h head bytes, l tail bytes, f flags */
   REQ_STDIN = 0x03,     /* raw: bytes for the call's stdin, or content for WRITE */
   REQ_STDIN_END = 0x04, /* no payload */
@@ -32,6 +32,7 @@ enum request {
   REQ_STAT = 0x09,      /* fields: p path */
   REQ_SNAPSHOT = 0x0a,  /* fields: p root, x folder to leave out (repeated), n most entries */
   REQ_CHANGES = 0x0b,   /* no payload: what differs from the snapshot */
+  REQ_ANSWER = 0x0d,    /* fields for the asker of that number, see ask.h */
   REQ_RESIZE = 0x0c,    /* fields: c columns, r rows of the call's terminal */
 };
 
@@ -45,6 +46,7 @@ enum reply {
   REP_DATA = 0x87,    /* raw: content of a file, or records of LIST, STAT, CHANGES */
   REP_END = 0x88,     /* fields: e errno (0 is success), w what was tried, z true size, i incomplete */
   REP_CREDIT = 0x89,  /* fields: n bytes of stdin that were taken */
+  REP_ASK = 0x8a,     /* a command asks: `call` is the asker's own number; fields as it wrote them */
 };
 
 #define EXEC_STDIN 1u /* stdin stays open for STDIN frames; else it is empty */

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "report.h"
+#include "ask.h"
 #include "buffer.h"
 #include "protocol.h"
 #include <errno.h>
@@ -39,6 +40,7 @@ void report(const struct frame *frame) {
   put_file(&b, 'l', "/proc/self/limits");
   put_file(&b, 'h', "/proc/sys/kernel/hostname");
   for (const unsigned char *at = frame->payload; next_field(&at, frame->end, &field);) {
+    if (field.name == 'g') ask_open();
     if (field.name != 'p') continue;
     char *path = field_text(&field);
     put_stat(&b, path);

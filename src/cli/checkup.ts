@@ -3,10 +3,10 @@ import { placesFrom } from "../config/places.ts";
 import { DEFAULTS } from "../config/schema.ts";
 import { EXIT, type ExitCode, HarnessError } from "../core/errors.ts";
 import { broken, type Health, healthy } from "../core/health.ts";
+import { boxHealth } from "../docker/box/health.ts";
 import { type Engine, isEngine } from "../docker/engine.ts";
-import { boxHealth, diskHealth, engineHealth, imageHealth } from "../docker/health.ts";
+import { diskHealth, engineHealth, imageHealth } from "../docker/health.ts";
 import { engineRemedy } from "../docker/host/remedy.ts";
-import { wantedImage } from "../docker/images/build.ts";
 import { readSystem } from "../docker/host/system.ts";
 import { modelHealth } from "../models/health.ts";
 import { storeHealth } from "../search/health.ts";
@@ -60,8 +60,7 @@ async function engineChecks(image: string | null): Promise<readonly Health[]> {
 async function imageAndBox(engine: Engine, own: string | null): Promise<readonly Health[]> {
   const check = await imageHealth(engine, packageRoot, own);
   if (check.state === "fail") return [check];
-  const image = own ?? (await wantedImage(engine, packageRoot)).tag;
-  return [check, await boxHealth(engine, packageRoot, image, uid())];
+  return [check, await boxHealth(engine, { root: packageRoot, uid: uid(), image: own })];
 }
 
 const lost = (thrown: unknown): Health =>

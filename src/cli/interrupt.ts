@@ -3,7 +3,10 @@ import { EXIT, type ExitCode, HarnessError } from "../core/errors.ts";
 const CODES = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
 
 /** Runs work that the first Ctrl-C, SIGTERM or SIGHUP ends in order; the work then cleans up through its signal. */
-export async function untilInterrupted<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function untilInterrupted<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  remedy = "the same command goes on where this one stopped",
+): Promise<T> {
   const controller = new AbortController();
   let code: ExitCode | undefined;
   const handlers = Object.entries(CODES).map(([name, exit]) => {
@@ -18,7 +21,6 @@ export async function untilInterrupted<T>(work: (signal: AbortSignal) => Promise
     return await work(controller.signal);
   } catch (thrown) {
     if (code === undefined) throw thrown;
-    const remedy = "the same command goes on where this one stopped";
     throw new HarnessError(code, "interrupted", remedy, thrown);
   } finally {
     for (const remove of handlers) remove();

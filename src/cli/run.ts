@@ -1,4 +1,5 @@
 import { flush, run } from "@oclif/core";
+import { EXIT } from "../core/errors.ts";
 import { describeFailure, renderFailure } from "./failure.ts";
 import { packageRoot } from "./package-root.ts";
 
@@ -6,6 +7,10 @@ import { packageRoot } from "./package-root.ts";
 export async function runCli(words: readonly string[]): Promise<void> {
   const options = beforeDashes(words);
   if (options.includes("--no-color")) withoutColor();
+  process.once("uncaughtException", (thrown) => {
+    renderFailure(describeFailure(thrown, options), options.includes("--json"));
+    process.exit(EXIT.failed);
+  });
   try {
     await run([...words], { root: packageRoot });
     await flush();

@@ -29,6 +29,20 @@ export const settingFlags = {
   timeout: Flags.string({ description: "time for one command", helpGroup: "BOX", helpValue: "120s" }),
 };
 
+/** Those that shape a box, for the commands that open one. */
+export const boxFlags = {
+  mode: settingFlags.mode,
+  cwd: settingFlags.cwd,
+  isolation: settingFlags.isolation,
+  image: settingFlags.image,
+  "allow-domain": settingFlags["allow-domain"],
+  memory: settingFlags.memory,
+  cpus: settingFlags.cpus,
+  pids: settingFlags.pids,
+  timeout: settingFlags.timeout,
+  runtime: settingFlags.runtime,
+};
+
 const KEY_OF_FLAG: Readonly<Record<string, SettingKey>> = {
   mode: "mode",
   model: "chat_model",

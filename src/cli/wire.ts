@@ -36,23 +36,18 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
   const { home, state } = placesFrom(process.env);
   const engine = await requireEngine();
   const maker = { engine, root: packageRoot, uid: uid(), home, stateDir: state, onWarning: warn };
-  const { mode, image, memory, cpus, pids } = settings;
+  const { mode, image, isolation, memory, cpus, pids } = settings;
   const limits = { memory, cpus, pids };
-  return startBox(maker, { workspace, mode, image, limits, runtime, watchChanges }, signal);
+  const request = { workspace, mode, image, isolation, limits, runtime, watchChanges, keep: false };
+  return startBox(maker, request, signal);
 }
 
 /** Asked for and not there yet is refused: nothing runs behind weaker walls than it was told to. */
-function refuseUnbuilt({ isolation, allow_domains }: Settings): void {
-  const missing =
-    isolation === "bind"
-      ? allow_domains.length > 0
-        ? "granted domains"
-        : undefined
-      : `isolation ${isolation}`;
-  if (missing === undefined) return;
+function refuseUnbuilt({ allow_domains }: Settings): void {
+  if (allow_domains.length === 0) return;
   throw new HarnessError(
     EXIT.usage,
-    `${missing}: not built yet in this version`,
+    "granted domains: not built yet in this version",
     "leave it out: CHANGELOG says when",
   );
 }

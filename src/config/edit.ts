@@ -1,7 +1,8 @@
-import { mkdir, readlink, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { readlink, realpath, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { parseConfigDocument } from "./document.ts";
+import { makeFolder } from "./folder.ts";
 import { withValue } from "./insert.ts";
 import { hintFor, readLayer } from "./layer.ts";
 import { readConfigText } from "./read.ts";
@@ -46,7 +47,7 @@ async function behindLink(file: string): Promise<string> {
 async function replaceFile(file: string, text: string): Promise<void> {
   const temporary = `${file}.${process.pid}.tmp`;
   try {
-    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    await makeFolder(path.dirname(file));
     await writeFile(temporary, text, { mode: 0o600, flush: true });
     await rename(temporary, file);
   } catch (thrown) {

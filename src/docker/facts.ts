@@ -9,15 +9,23 @@ interface Info {
   readonly SecurityOptions?: readonly string[] | null;
   readonly CgroupVersion?: string;
   readonly DockerRootDir?: string;
+  readonly Runtimes?: Readonly<Record<string, unknown>>;
+}
+
+export interface EngineFacts extends HostFacts {
+  /** Where the engine keeps its data. */
+  readonly root: string;
+  readonly runtimes: readonly string[];
 }
 
 /** What the container spec must know of the engine's machine. */
-export async function hostFacts(engine: Engine): Promise<HostFacts & { readonly root: string }> {
+export async function hostFacts(engine: Engine): Promise<EngineFacts> {
   const info = (await engine.api.info()) as Info;
   return {
     cpus: info.NCPU ?? 1,
     apparmor: (info.SecurityOptions ?? []).some((option) => option.includes("name=apparmor")),
     runtime: null,
+    runtimes: Object.keys(info.Runtimes ?? {}),
     root: info.DockerRootDir ?? "/var/lib/docker",
     swappiness: info.CgroupVersion !== "2",
   };

@@ -1,13 +1,10 @@
 import { statfs } from "node:fs/promises";
 import path from "node:path";
-import { formatDuration, formatSize } from "../core/bounds.ts";
-import { reasonOf } from "../core/errors.ts";
+import { formatSize } from "../core/bounds.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
 import { answered, askVersion, type Engine } from "./engine.ts";
 import { wantedImage, imageExists } from "./images/build.ts";
 import { checkImage } from "./images/needs.ts";
-import { ownerLabels } from "./labels.ts";
-import { runOnce } from "./oneshot.ts";
 
 /** The fields of the engine's own description that the checks read. */
 interface EngineInfo {
@@ -115,29 +112,9 @@ export async function imageHealth(engine: Engine, root: string, own: string | nu
   if (missing.length > 0)
     return broken("image", `${own} lacks ${missing.join(", ")}`, "harness config set image null");
   if (absent.length > 0) return ailing("image", `${own}, without ${absent.join(", ")}`);
-  return healthy("image", `${own}, Node ${node}`);
+  return healthy("image", node === "" ? own : `${own}, Node ${node}`);
 }
 
-/** Whether a locked container of the image runs at all: what every tool call rests on. */
-export async function boxHealth(engine: Engine, root: string, image: string, uid: number): Promise<Health> {
-  const start = performance.now();
-  const argv = ["sh", "-c", "exit 0"];
-  const plan = { root, image, argv, memory: 256 * MiB, pids: 64, labels: ownerLabels(uid) };
-  try {
-    const { exit_code } = await runOnce(engine, plan, 30_000);
-    if (exit_code === 0)
-      return healthy("box", `a locked container runs (${formatDuration(performance.now() - start)})`);
-    return broken(
-      "box",
-      `a locked container of ${image} ended with ${exit_code ?? "a time-out"}`,
-      "the engine's log",
-    );
-  } catch (thrown) {
-    return broken("box", reasonOf(thrown), "the engine's log says why; then: ./start.sh");
-  }
-}
-
-const MiB = 2 ** 20;
 const GiB = 2 ** 30;
 
 /** Free space where files are kept; folders that do not exist yet count by their nearest parent. */

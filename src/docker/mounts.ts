@@ -2,12 +2,14 @@ import type { ContainerCreateOptions } from "dockerode";
 import type { BoxPlan } from "./spec.ts";
 
 type Mount = NonNullable<NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"]>[number];
-type Placed = Pick<BoxPlan, "mode" | "workspace" | "readOnly" | "pinned" | "volumes">;
+type Placed = Pick<BoxPlan, "mode" | "workspace" | "over" | "readOnly" | "pinned" | "volumes">;
 
 /** What of the host a container sees, and the order matters: whoever comes later covers. */
 export function mountsOf(plan: Placed): Mount[] {
   const { workspace } = plan;
   const extra = plan.volumes.map(({ volume, target }) => fromVolume(volume, target, true));
+  if (plan.over !== undefined)
+    return [...plan.over.map(({ path, writable }) => overItself(path, !writable)), ...extra];
   if (workspace === undefined) return extra;
   const { path, volume } = workspace;
   const frozen = plan.mode === "read-only" || protectedPaths(plan).includes(path);

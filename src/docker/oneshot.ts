@@ -12,8 +12,6 @@ export interface Once {
   readonly argv: readonly string[];
   /** Who the command runs as; nobody when left out. */
   readonly user?: BoxPlan["user"];
-  /** Writable, at its own path, and where the command starts. */
-  readonly workspace?: string;
   readonly memory: number;
   readonly pids: number;
   readonly labels: Readonly<Record<string, string>>;
@@ -63,14 +61,13 @@ export async function runOnce(engine: Engine, once: Once, timeoutMs: number): Pr
 }
 
 async function planOf(engine: Engine, once: Once): Promise<BoxPlan> {
-  const { workspace, memory, pids } = once;
+  const { memory, pids } = once;
   const [host, seccomp] = await Promise.all([hostFacts(engine), readSeccomp(once.root)]);
   return {
     image: once.image,
-    argv: workspace === undefined ? once.argv : startingIn(workspace, once.argv),
+    argv: once.argv,
     mode: "workspace-write",
     user: once.user ?? { uid: NOBODY, gid: NOBODY },
-    ...(workspace === undefined ? {} : { workspace: { path: workspace } }),
     readOnly: [],
     pinned: [],
     volumes: [],
@@ -83,16 +80,6 @@ async function planOf(engine: Engine, once: Once): Promise<BoxPlan> {
 }
 
 const NOBODY = 65_534;
-
-/** Every container starts in "/"; its own shell goes further, behind the walls. */
-const startingIn = (folder: string, argv: readonly string[]): readonly string[] => [
-  "sh",
-  "-c",
-  'cd -- "$1" && shift && exec "$@"',
-  "sh",
-  folder,
-  ...argv,
-];
 
 async function collect(stream: PassThrough): Promise<string> {
   const chunks: Buffer[] = [];

@@ -15,6 +15,8 @@ export interface BoxPlan {
   readonly readOnly: readonly string[];
   /** Ancestors of protected paths, bound over themselves read-write so that they cannot be renamed away. */
   readonly pinned: readonly string[];
+  /** In place of all mounts of the workspace: these paths over themselves, parents before children. */
+  readonly over?: readonly { readonly path: string; readonly writable: boolean }[];
   /** Volumes that are read only: the runner, for images of others. */
   readonly volumes: readonly { readonly volume: string; readonly target: string }[];
   readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
@@ -78,7 +80,8 @@ const open = (plan: BoxPlan): boolean => plan.mode === "danger-full-access";
 
 /** Built from empty: nothing of the host's environment is inherited. */
 const environment = (): string[] => [
-  "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  // First our own git, which asks for a commit instead of writing to a protected directory.
+  "PATH=/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   "HOME=/home/box",
   "LANG=C.UTF-8",
   "TERM=dumb",

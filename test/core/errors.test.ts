@@ -94,6 +94,7 @@ test("the exit codes are the contract's", () => {
     model: 5,
     sandbox: 6,
     parked: 7,
+    noBox: 125,
     hangup: 129,
     interrupted: 130,
     terminated: 143,

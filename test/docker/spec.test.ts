@@ -62,7 +62,7 @@ const container = (mounts: readonly object[], host: object): object => ({
   User: "1000:100",
   WorkingDir: "/",
   Env: [
-    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "PATH=/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME=/home/box",
     "LANG=C.UTF-8",
     "TERM=dumb",

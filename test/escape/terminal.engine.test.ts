@@ -116,7 +116,7 @@ const OWN_LINES: readonly { readonly name: string; readonly command: string; rea
   {
     name: "a planted name that was moved out",
     command: String.raw`touch $'.aider\e]2;x\a\e[31m\xc2\x9b'`,
-    words: /harness: .*\.aider.*moved out/,
+    words: /note: .*\.aider.*moved out/,
   },
   {
     name: "a protected path that was refused",

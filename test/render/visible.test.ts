@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as fc from "fast-check";
-import { visible, visibleStream } from "../../src/render/tty/visible.ts";
+import { visible, inertJson, visibleStream } from "../../src/render/tty/visible.ts";
 
 const SHOWN: Readonly<Record<string, string>> = {
   "plain é 😀\n\ttab": "plain é 😀\n\ttab",
@@ -31,4 +31,11 @@ test("a stream shows the same as the whole text, wherever it is cut, and never a
       assert.doesNotMatch(out, /[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/);
     }),
   );
+});
+
+test("a line of JSON keeps its meaning and holds no control", () => {
+  const value = { "\u009B": ["\u001B[31m\u007F\u202E", "\u{E0041}", "plain ä\n"] };
+  const line = inertJson(value);
+  assert.deepEqual(JSON.parse(line), value);
+  assert.match(line, /^[\u0020-\u007Eä]+$/);
 });

@@ -2,22 +2,20 @@ import { cp, lchown, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { formatDuration } from "../../core/bounds.ts";
+import type { Box } from "../../core/ports.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { Engine } from "../../docker/engine.ts";
-import { wantedImage } from "../../docker/images/build.ts";
-import { ownerLabels } from "../../docker/labels.ts";
-import { type Outcome, runOnce } from "../../docker/oneshot.ts";
+import { keptText } from "../../render/exec-json.ts";
 import { demoStep } from "../../render/tty/demo.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { DEMO, type DemoStep } from "../demo/script.ts";
 import { untilInterrupted } from "../interrupt.ts";
 import { packageRoot } from "../package-root.ts";
 import { configFor, settingFlags } from "../settings.ts";
-import { requireEngine, uid } from "../wire.ts";
+import { openBoxFor, uid } from "../wire.ts";
 
 interface Shown {
   readonly step: DemoStep;
-  readonly outcome: Outcome;
+  readonly outcome: { readonly exit_code: number; readonly stdout: string; readonly stderr: string };
   readonly asExpected: boolean;
   readonly ms: number;
 }
@@ -31,15 +29,15 @@ export class Demo extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Demo);
     const { settings } = await configFor(flags);
-    const engine = await requireEngine();
-    const image = settings.image ?? (await builtImage(engine));
     const start = performance.now();
-    const shown = await untilInterrupted((signal) =>
-      inCopy((workspace) =>
-        play({ engine, image, workspace, signal, settings }, (step) => {
+    const shown = await inCopy((workspace) =>
+      untilInterrupted(async (signal) => {
+        const opening = { settings, workspace, runtime: null, watchChanges: false, warn: () => undefined };
+        await using box = await openBoxFor(opening, signal);
+        return await play(box, signal, (step) => {
           if (!flags.json && !flags.quiet) process.stderr.write(demoStep(step, process.stderr));
-        }),
-      ),
+        });
+      }),
     );
     const good = shown.every(({ asExpected }) => asExpected);
     const ms = performance.now() - start;
@@ -52,16 +50,6 @@ export class Demo extends HarnessCommand {
       );
     process.exitCode = good ? EXIT.done : EXIT.failed;
   }
-}
-
-async function builtImage(engine: Engine): Promise<string> {
-  const { tag, present } = await wantedImage(engine, packageRoot);
-  if (present) return tag;
-  throw new HarnessError(
-    EXIT.sandbox,
-    `the sandbox image ${tag} is not built`,
-    "./start.sh   (or: harness sandbox build)",
-  );
 }
 
 /** A copy owned by an ordinary user even where harness runs as root. */
@@ -89,41 +77,25 @@ function noCopy(thrown: unknown): never {
 
 const ownerId = (): number => (uid() === 0 ? 65_534 : uid());
 
-interface Stage {
-  readonly engine: Engine;
-  readonly image: string;
-  readonly workspace: string;
-  readonly signal: AbortSignal;
-  readonly settings: { readonly memory: number; readonly pids: number };
-}
-
-async function play(stage: Stage, show: (shown: Shown) => void): Promise<readonly Shown[]> {
+/** Plays until a step goes otherwise than it should: what follows would rest on it. */
+async function play(box: Box, signal: AbortSignal, show: (shown: Shown) => void): Promise<readonly Shown[]> {
   const shown: Shown[] = [];
   for (const step of DEMO) {
-    stage.signal.throwIfAborted();
-    const start = performance.now();
-    const outcome = await runOnce(
-      stage.engine,
-      {
-        root: packageRoot,
-        image: stage.image,
-        argv: ["bash", "-c", step.command],
-        user: {
-          uid: ownerId(),
-          gid: process.getgid?.() === 0 ? ownerId() : (process.getgid?.() ?? 0),
-        },
-        workspace: stage.workspace,
-        memory: stage.settings.memory,
-        pids: stage.settings.pids,
-        labels: ownerLabels(uid()),
-      },
-      30_000,
-    );
-    const asExpected = outcome.exit_code !== null && (outcome.exit_code === 0) === (step.ends === "zero");
-    const one = { step, outcome, asExpected, ms: performance.now() - start };
+    const words = ["bash", "-c", step.command];
+    const result = await box.exec({ words, timeoutMs: 30_000, keep: KEEP }, signal);
+    signal.throwIfAborted();
+    const outcome = {
+      exit_code: result.exit_code,
+      stdout: keptText(result.stdout),
+      stderr: keptText(result.stderr),
+    };
+    const asExpected = !result.timed_out && (outcome.exit_code === 0) === (step.ends === "zero");
+    const one = { step, outcome, asExpected, ms: result.duration_ms };
     shown.push(one);
     show(one);
     if (!asExpected) break;
   }
   return shown;
 }
+
+const KEEP = { head: 32 * 1024, tail: 32 * 1024 };

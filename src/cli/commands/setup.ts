@@ -22,6 +22,7 @@ export class Setup extends HarnessCommand {
     "no-install": Flags.boolean({ description: "install nothing; say what to type instead" }),
     "no-sidecars": Flags.boolean({ description: "start no sidecar" }),
     yes: Flags.boolean({ description: "answer offers with yes" }),
+    "no-model": Flags.boolean({ description: "look for no model, as the command that follows needs none" }),
     brief: Flags.boolean({ description: "no closing table, as another command follows" }),
   };
 
@@ -45,13 +46,18 @@ export class Setup extends HarnessCommand {
           return confirm(question, flags.yes, signal);
         },
       };
-      await bringUp(context, steps, !flags["no-sidecars"]);
+      await bringUp(context, steps, { sidecars: !flags["no-sidecars"], model: !flags["no-model"] });
       if (!flags.quiet && !flags.brief) process.stderr.write(setupTable(steps.taken, process.stderr));
     });
   }
 }
 
-async function bringUp(context: SetupContext, steps: Steps, sidecars: boolean): Promise<void> {
+interface Wanted {
+  readonly sidecars: boolean;
+  readonly model: boolean;
+}
+
+async function bringUp(context: SetupContext, steps: Steps, { sidecars, model }: Wanted): Promise<void> {
   const engine = await steps.run(
     "engine",
     () => engineStep(context),
@@ -67,6 +73,7 @@ async function bringUp(context: SetupContext, steps: Steps, sidecars: boolean): 
       ? sidecarStep("qdrant", engine, context)
       : Promise.resolve(standIn(INSTEAD.qdrant, "no sidecar was wanted"));
   await steps.run("search", store, (result) => result);
+  if (!model) return;
   await steps.run(
     "model",
     () => modelStep(engine, sidecars, context),

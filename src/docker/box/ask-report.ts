@@ -4,12 +4,16 @@ import { REQUEST } from "../runner/frames.ts";
 import { textOfPath } from "../runner/path-text.ts";
 import type { BoxReport, SeenFile } from "./report.ts";
 
-/** The box's own word: its texts of /proc, and what it sees at these paths. */
-export async function askReport(client: RunnerClient, paths: readonly string[]): Promise<BoxReport> {
-  const { end } = await client.ask(
-    REQUEST.hello,
-    paths.map((path) => ["p", path] as const),
-  );
+/** The box's own word: its texts of /proc, and what it sees at these paths. `mayAsk` lets commands ask the harness for commits. */
+export async function askReport(
+  client: RunnerClient,
+  paths: readonly string[],
+  mayAsk: boolean,
+): Promise<BoxReport> {
+  const { end } = await client.ask(REQUEST.hello, [
+    ...paths.map((path) => ["p", path] as const),
+    ...(mayAsk ? [["g", ""] as const] : []),
+  ]);
   const fields = decodeFields(end.payload);
   return {
     status: textIn(fields, "s"),

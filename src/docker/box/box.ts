@@ -1,12 +1,13 @@
 import path from "node:path";
 import type { ExecRequest, ExecResult, OwnedBox } from "../../core/ports.ts";
+import type { Place } from "../isolation/place.ts";
 import { findAllPlanted, findPlanted } from "../protect/planted.ts";
 import { quarantine } from "../protect/quarantine.ts";
 import { blockedPaths } from "../protect/refusal.ts";
 import type { Protection } from "../protect/scan.ts";
 import type { RunnerClient } from "../runner/client.ts";
-import { changesIn, listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
-import { type Ended, startCommand, type Started } from "./exec.ts";
+import { listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
+import { type Ended, notBegun, startCommand, type Started } from "./exec.ts";
 import { asResult, changesOf } from "./files.ts";
 import { type DiskBudget, watchDisk } from "./watchdog.ts";
 
@@ -18,8 +19,10 @@ export interface Walls {
   /** Whether commands can make files in the user's own repository. */
   readonly exposed: boolean;
   readonly stateDir: string;
-  /** The usual one when left out. */
-  readonly disk?: DiskBudget;
+  readonly onWarning: (text: string) => void;
+  readonly place: Place;
+  /** Of disk space; the usual one when left out. */
+  readonly budget?: DiskBudget;
   /** Removes the container and lets go of the workspace. */
   readonly close: () => Promise<void>;
 }
@@ -27,10 +30,14 @@ export interface Walls {
 export async function openBox(walls: Walls): Promise<OwnedBox> {
   const { workspace, client } = walls;
   const running = new Set<Started>();
+  const ending: { done?: Promise<void> } = {};
   const endAll = (): void => {
     for (const command of running) command.end("disk");
   };
-  const disk = await watchDisk(workspace, endAll, walls.disk);
+  using stack = new DisposableStack();
+  const { disk } = walls.place;
+  if (disk !== undefined) stack.use(await watchDisk(disk, endAll, walls.budget));
+  const watch = stack.move();
   const start = (request: ExecRequest): { started: Started; result: Promise<ExecResult> } => {
     const started = startCommand(client, { ...request, folder: folderOf(workspace, request) }, workspace);
     running.add(started);
@@ -43,14 +50,17 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
     workspace,
     gone: client.gone,
     exec: async (request, signal) => {
+      if (client.lost !== undefined) throw client.lost;
+      if (signal.aborted) return notBegun();
       const { started, result } = start(request);
       const cancel = (): void => started.end("cancelled");
-      if (signal.aborted) cancel();
       signal.addEventListener("abort", cancel, { once: true });
       return result.finally(() => signal.removeEventListener("abort", cancel));
     },
     start: (request) => {
       const { started, result } = start(request);
+      // Its loss is heard by whoever asks for it, then or later.
+      result.catch(() => undefined);
       return { result, output: started.output, kill: () => started.end("cancelled"), resize: started.resize };
     },
     read: (file, range) => asResult(readFileIn(client, within(workspace, file), range)),
@@ -59,15 +69,17 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
     list: (folder) => asResult(listIn(client, within(workspace, folder))),
     stat: (file) => asResult(statIn(client, within(workspace, file))),
     changes: async () => {
-      const { changes, incomplete } = await changesIn(client);
+      const { changes, incomplete } = await walls.place.changes(client);
       return changesOf(changes, incomplete);
     },
-    [Symbol.asyncDispose]: async () => {
-      disk[Symbol.dispose]();
-      await walls.close();
-      await leaveNothingPlanted(walls);
-    },
+    [Symbol.asyncDispose]: () => (ending.done ??= end(walls, watch)),
   };
+}
+
+async function end(walls: Walls, watch: Disposable): Promise<void> {
+  watch[Symbol.dispose]();
+  await walls.close();
+  await leaveNothingPlanted(walls);
 }
 
 const within = (workspace: string, file: string): string =>
@@ -93,8 +105,15 @@ const planted = async (walls: Walls): Promise<readonly string[]> =>
 const takeOut = (walls: Walls, found: readonly string[]): Promise<ExecResult["quarantined"]> =>
   quarantine(walls.workspace, found, path.join(walls.stateDir, "quarantine"));
 
+/** What the user reads of a thing that a host program would obey, and how to have it all the same. */
+export const movedAway = (from: string, takeBack: string): string =>
+  `${from} was made in the box and moved out of the workspace${takeBack === "" ? "" : `; to take it back: ${takeBack}`}`;
+
 /** After the container is gone, the whole tree once more: nested repositories too. */
 async function leaveNothingPlanted(walls: Walls): Promise<void> {
   if (!walls.exposed) return;
-  await takeOut(walls, (await findAllPlanted(walls.workspace, walls.protection)).planted);
+  const { planted: found, warnings } = await findAllPlanted(walls.workspace, walls.protection);
+  const moved = await takeOut(walls, found);
+  for (const warning of warnings) walls.onWarning(warning);
+  for (const { from, takeBack } of moved) walls.onWarning(movedAway(from, takeBack));
 }

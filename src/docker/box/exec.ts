@@ -6,7 +6,7 @@ import { type RunnerExit, type Verdict, verdictOf } from "../runner/exit.ts";
 import { OutputKeeper } from "./output.ts";
 
 /** Why a command was ended from this side. */
-type Ending = "cancelled" | "disk";
+type Ending = "cancelled" | "disk" | "input";
 
 /** What is known of a command's end before the workspace is looked at. */
 export type Ended = Omit<ExecResult, "blocked" | "quarantined">;
@@ -32,9 +32,13 @@ export function startCommand(client: RunnerClient, request: ExecRequest, workspa
     head: request.keep.head,
     tail: request.keep.tail,
     terminal: request.terminal !== undefined,
-    input: request.input,
+    input: request.input === undefined ? undefined : watched(request.input, () => end("input")),
   };
   const state: { why: Ending | undefined } = { why: undefined };
+  const end = (why: Ending): void => {
+    state.why ??= why;
+    running.signal(KILL);
+  };
   const start = performance.now();
   const running = client.run(command, { onOutput });
   if (request.terminal !== undefined) running.resize(request.terminal.columns, request.terminal.rows);
@@ -46,10 +50,7 @@ export function startCommand(client: RunnerClient, request: ExecRequest, workspa
       duration_ms: Math.round((performance.now() - start) * 1000) / 1000,
     })),
     output: () => ({ stdout: stdout.soFar(), stderr: stderr.soFar() }),
-    end: (why) => {
-      state.why ??= why;
-      running.signal(KILL);
-    },
+    end,
     resize: running.resize,
   };
 }
@@ -61,9 +62,7 @@ function resultOf(
   if (exit.errno === constants.errno.ESTALE) throw mountsMoved();
   if (exit.stuck) throw stuck();
   const { exitCode, cause, reason }: Verdict =
-    why === "disk"
-      ? { exitCode: 137, cause: "disk", reason: "it used up the disk space that a run may take" }
-      : verdictOf(exit, why === "cancelled");
+    why === "disk" || why === "input" ? FORCED[why] : verdictOf(exit, why === "cancelled");
   return {
     exit_code: exitCode,
     cause,
@@ -72,6 +71,39 @@ function resultOf(
     killed: why !== undefined || exit.timedOut || exit.signal === KILL,
     leftovers: exit.killed,
     peak: { memory_bytes: exit.peakMemory, pids: exit.peakPids },
+  };
+}
+
+const FORCED: Readonly<Record<"disk" | "input", Verdict>> = {
+  disk: { exitCode: 137, cause: "disk", reason: "it used up the disk space that a run may take" },
+  input: { exitCode: 137, cause: "user", reason: "its input could not be read to the end" },
+};
+
+/** Half an input must not pass for a whole one. */
+async function* watched(input: AsyncIterable<Uint8Array>, onFailure: () => void): AsyncGenerator<Uint8Array> {
+  try {
+    yield* input;
+  } catch {
+    onFailure();
+  }
+}
+
+/** Of a command that was cancelled before it began. */
+export function notBegun(): ExecResult {
+  const nothing = { head: Buffer.alloc(0), tail: Buffer.alloc(0), total: 0, lost: 0 };
+  return {
+    exit_code: 128 + KILL,
+    cause: "user",
+    reason: "cancelled",
+    stdout: nothing,
+    stderr: nothing,
+    duration_ms: 0,
+    timed_out: false,
+    killed: true,
+    leftovers: 0,
+    blocked: [],
+    quarantined: [],
+    peak: { memory_bytes: 0, pids: 0 },
   };
 }
 

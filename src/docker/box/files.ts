@@ -17,8 +17,10 @@ export async function asResult<T>(work: Promise<T>): Promise<FileResult<T>> {
 }
 
 export function changesOf(list: readonly Change[], incomplete: boolean): Changes {
+  // Only what is in them: a folder is no change of its own.
+  const files = list.filter(({ kind }) => kind !== "folder");
   const of = (what: Change["what"]): readonly string[] =>
-    list.filter((change) => change.what === what).map(({ path }) => path);
-  const odd = list.filter(({ kind, what }) => kind === "odd" && what !== "deleted").map(({ path }) => path);
+    files.filter((change) => change.what === what).map(({ path }) => path);
+  const odd = files.filter(({ kind, what }) => kind === "odd" && what !== "deleted").map(({ path }) => path);
   return { added: of("added"), modified: of("modified"), deleted: of("deleted"), odd, incomplete };
 }

@@ -36,7 +36,9 @@ const ignored: Reader = () => undefined;
 
 /** Lists whose order means nothing to the engine. */
 const unordered: Reader = (value) =>
-  Array.isArray(value) ? value.map((one) => JSON.stringify(settled(one))).toSorted() : settled(value);
+  Array.isArray(value) && value.length > 0
+    ? value.map((one) => JSON.stringify(settled(one))).toSorted()
+    : settled(value);
 
 const HOST_READERS: Readonly<Record<string, Reader>> = {
   CapDrop: unordered,

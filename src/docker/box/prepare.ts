@@ -1,7 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { Mode } from "../../core/decision.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
 import { hostFacts, readSeccomp } from "../facts.ts";
+import type { Isolation, VolumeRequest } from "../isolation/place.ts";
+import { protectOutside } from "../isolation/unprotected.ts";
 import { boxLabels, type Owner } from "../labels.ts";
 import { thisProcess } from "../life/owner.ts";
 import { findProtected, type Protection } from "../protect/scan.ts";
@@ -20,8 +23,11 @@ export interface BoxRequest {
   readonly runtime: string | null;
   /** Whether `changes` will be asked for. */
   readonly watchChanges: boolean;
-  /** Of the workspace's file system; the usual budget when left out. */
-  readonly disk?: DiskBudget;
+  readonly isolation: Isolation;
+  /** Whether the changes of an overlay or a copy outlive the box; a bound workspace has them anyway. */
+  readonly keep: boolean;
+  /** Of disk space; the usual one when left out. */
+  readonly budget?: DiskBudget;
 }
 
 /** Who starts boxes, and with what. */
@@ -40,6 +46,7 @@ export interface Prepared {
   readonly plan: BoxPlan;
   readonly workspace: Workspace;
   readonly protection: Protection;
+  readonly place: Omit<VolumeRequest, "engine" | "stateDir" | "keep" | "onWarning">;
 }
 
 /** Looks at engine, image and workspace, and plans the box. Nothing is made yet. */
@@ -49,6 +56,7 @@ export async function prepare(maker: BoxMaker, request: BoxRequest): Promise<Pre
   const fixed = Promise.all([image, readSeccomp(root), thisProcess()]);
   fixed.catch(() => undefined);
   const host = await hostFacts(engine);
+  refuseUnknownRuntime(request.runtime, host.runtimes);
   const workspace = await checkWorkspace({
     path: request.workspace,
     callerUid: uid,
@@ -56,12 +64,42 @@ export async function prepare(maker: BoxMaker, request: BoxRequest): Promise<Pre
     home,
     engineRoot: host.root,
   });
-  const protection = await findProtected(workspace.path);
+  const protection = await protectionOf(request, workspace);
   for (const warning of [...workspace.warnings, ...protection.warnings]) maker.onWarning(warning);
   const [{ id, volumes }, seccomp, owner] = await fixed;
-  const plan = planOf(request, { workspace, protection, host, id, volumes, seccomp, owner, uid });
-  return { plan, workspace, protection };
+  const session = randomBytes(8).toString("hex");
+  const volume = `harness-${session}`;
+  const given = { workspace, protection, host, id, volumes, seccomp, owner, uid, session, volume };
+  const plan = planOf(request, given);
+  const { labels } = plan;
+  const place = { workspace, session, owner, volume, labels, image: id, engineRoot: host.root };
+  return { plan, workspace, protection, place };
 }
+
+function refuseUnknownRuntime(runtime: string | null, known: readonly string[]): void {
+  if (runtime === null || known.includes(runtime)) return;
+  const there = known.filter((name) => !name.startsWith("io.containerd.")).join(", ");
+  throw new HarnessError(
+    EXIT.sandbox,
+    `the engine has no runtime ${runtime}; it has ${there}`,
+    "leave out --runtime, or add it to the engine (for gVisor: runsc install)",
+  );
+}
+
+async function protectionOf({ isolation, mode }: BoxRequest, workspace: Workspace): Promise<Protection> {
+  if (isolation !== "bind") return protectOutside(isolation, workspace);
+  return mode === "workspace-write" ? findProtected(workspace.path) : NOTHING;
+}
+
+/** Where everything is read-only nothing has to be found, and with full access nothing is protected. */
+const NOTHING: Protection = {
+  readOnly: [],
+  pinned: [],
+  absent: [],
+  outside: [],
+  warnings: [],
+  complete: true,
+};
 
 interface Given {
   readonly workspace: Workspace;
@@ -72,6 +110,8 @@ interface Given {
   readonly seccomp: string;
   readonly owner: Owner;
   readonly uid: number;
+  readonly session: string;
+  readonly volume: string;
 }
 
 const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
@@ -79,7 +119,10 @@ const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
   argv: [RUNNER],
   mode: request.mode,
   user: { uid: given.workspace.uid, gid: given.workspace.gid },
-  workspace: { path: given.workspace.path },
+  workspace: {
+    path: given.workspace.path,
+    ...(request.isolation === "bind" ? {} : { volume: given.volume }),
+  },
   readOnly: [...given.protection.readOnly, ...given.protection.outside],
   pinned: given.protection.pinned,
   volumes: given.volumes,
@@ -91,9 +134,9 @@ const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
     workspace: given.workspace.path,
     uid: given.uid,
     owner: given.owner,
-    session: randomBytes(8).toString("hex"),
+    session: given.session,
     created: new Date().toISOString(),
-    isolation: "bind",
+    isolation: request.isolation,
     mode: request.mode,
   }),
 });

@@ -1,55 +1,51 @@
-import { randomBytes } from "node:crypto";
-import { lstat } from "node:fs/promises";
-import type { Duplex } from "node:stream";
-import type Docker from "dockerode";
-import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { OwnedBox } from "../../core/ports.ts";
-import type { Engine } from "../engine.ts";
-import { engineFailure, isMissing } from "../failure.ts";
+import { HarnessError, reasonOf } from "../../core/errors.ts";
+import { engineFailure } from "../failure.ts";
+import type { Isolation, Place } from "../isolation/place.ts";
+import { placeOf } from "../isolation/place-of.ts";
+import { unseen } from "../isolation/unseen.ts";
 import { lockWorkspace } from "../life/lock.ts";
 import { type Reaped, reap } from "../life/reap.ts";
-import { mountsOf } from "../mounts.ts";
 import type { Protection } from "../protect/scan.ts";
-import { RunnerClient } from "../runner/client.ts";
-import { KEY_BYTES } from "../runner/frames.ts";
 import { snapshotIn } from "../runner/files.ts";
-import { type BoxPlan, containerSpec } from "../spec.ts";
 import { openBox } from "./box.ts";
-import { differences, type Inspected } from "./inspect.ts";
-import { askReport } from "./ask-report.ts";
+import { commitDoor } from "./commit-door.ts";
+import { verifiedContainer } from "./container.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare.ts";
-import { reportDifferences, type SeenFile } from "./report.ts";
+import type { Workspace } from "./workspace.ts";
 
-/**
- * create -> the engine's word against the plan -> start -> the box's own word against the plan -> use. Any deviation
- * removes the container and ends with exit 6; there is no way round it.
- */
+/** A verified box over a locked workspace; what earlier runs left behind is removed on the way. */
 export async function startBox(maker: BoxMaker, request: BoxRequest, signal: AbortSignal): Promise<OwnedBox> {
   const reaping = reap(maker.engine, maker).catch(engineFailed);
   const [prepared] = await Promise.all([prepare(maker, request), reaping]);
   tellLeftovers(await reaping, maker.onWarning);
   signal.throwIfAborted();
   const { plan, workspace, protection } = prepared;
+  const { isolation } = request;
   const lock = await lockWorkspace({
     path: workspace.path,
     dev: BigInt(workspace.dev),
     ino: BigInt(workspace.ino),
-    write: request.mode !== "read-only",
+    write: isolation === "bind" && request.mode !== "read-only",
     stateDir: maker.stateDir,
   });
   const stack = new AsyncDisposableStack();
   stack.use(lock);
   try {
-    const container = await create(maker.engine, plan);
-    stack.defer(() => removeContainer(container));
-    const client = await connect(container, plan);
-    stack.defer(() => client.close());
-    await verify(client, plan);
-    if (request.watchChanges)
+    const place = await placeOf(isolation, { ...maker, ...prepared.place, keep: request.keep });
+    stack.defer(() => removePlace(place, maker.onWarning));
+    signal.throwIfAborted();
+    const exposed = isolation === "bind" && request.mode === "workspace-write";
+    const door = exposed ? commitDoor({ engine: maker.engine, plan, home: maker.home }) : undefined;
+    const { client, close: end } = await verifiedContainer(maker.engine, plan, {
+      ...(door === undefined ? {} : { door }),
+      faults: place.faults,
+    }).catch(explained(isolation, workspace));
+    stack.defer(end);
+    if (request.watchChanges && place.snapshot)
       await snapshotIn(client, workspace.path, belowWorkspace(workspace.path, protection));
     signal.throwIfAborted();
     const { path } = workspace;
-    const exposed = request.mode === "workspace-write";
     const guarded = request.mode === "read-only" ? { ...protection, readOnly: [path] } : protection;
     const close = (): Promise<void> => stack.disposeAsync();
     return await openBox({
@@ -59,7 +55,9 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
       close,
       protection: guarded,
       stateDir: maker.stateDir,
-      ...(request.disk === undefined ? {} : { disk: request.disk }),
+      onWarning: maker.onWarning,
+      place,
+      ...(request.budget === undefined ? {} : { budget: request.budget }),
     });
   } catch (thrown) {
     await stack.disposeAsync();
@@ -67,67 +65,21 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
   }
 }
 
-async function create(engine: Engine, plan: BoxPlan): Promise<Docker.Container> {
-  try {
-    return await engine.api.createContainer(containerSpec(plan));
-  } catch (thrown) {
-    throw engineFailure("making the box", thrown);
-  }
-}
+const explained =
+  (isolation: Isolation, { path }: Workspace) =>
+  (thrown: unknown): never => {
+    throw unseen(isolation, path, thrown) ?? thrown;
+  };
 
-/** Attached first, so that nothing the runner says is missed; started only when the engine's word is right. */
-async function connect(container: Docker.Container, plan: BoxPlan): Promise<RunnerClient> {
-  const options = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
-  try {
-    const [stream, inspected] = await Promise.all([
-      container.attach(options) as Promise<unknown> as Promise<Duplex>,
-      container.inspect() as Promise<unknown> as Promise<Inspected>,
-    ]);
-    refuseUnlessPlanned("the engine", differences(plan, inspected));
-    const client = new RunnerClient(stream, randomBytes(KEY_BYTES));
-    await container.start();
-    return client;
-  } catch (thrown) {
-    throw thrown instanceof HarnessError ? thrown : engineFailure("starting the box", thrown);
-  }
-}
-
-async function verify(client: RunnerClient, plan: BoxPlan): Promise<void> {
-  const bound = mountsOf(plan)
-    .filter(({ Type }) => Type === "bind")
-    .map(({ Target }) => Target);
-  const [report, host] = await Promise.all([askReport(client, bound), Promise.all(bound.map(seen))]);
-  refuseUnlessPlanned("the box itself", reportDifferences(plan, report, host));
-}
-
-async function seen(path: string): Promise<SeenFile> {
-  const { dev, ino } = await lstat(path, { bigint: true });
-  return { path, dev: String(dev), ino: String(ino) };
-}
-
-function refuseUnlessPlanned(who: string, lines: readonly string[]): void {
-  if (lines.length === 0) return;
-  const more = lines.length > 6 ? `\n    and ${lines.length - 6} more` : "";
-  const message = `the box is not as planned, says ${who}, so nothing is run in it:\n    ${lines.slice(0, 6).join("\n    ")}${more}`;
-  throw new HarnessError(EXIT.sandbox, message, "harness doctor");
+/** What a box ran has ended by then, and is not made worse by what could not be cleared away. */
+async function removePlace(place: Place, onWarning: (text: string) => void): Promise<void> {
+  await place.remove().catch((thrown: unknown) => {
+    onWarning(`left over from this run, for the next one to remove: ${reasonOf(thrown)}`);
+  });
 }
 
 const belowWorkspace = (root: string, { readOnly }: Protection): readonly string[] =>
   readOnly.map((file) => file.slice(root.length + 1));
-
-const REMOVAL_MS = 15_000;
-
-/** Until it is really gone: the engine answers at once where a removal has already begun. */
-async function removeContainer(container: Docker.Container): Promise<void> {
-  const abortSignal = AbortSignal.timeout(REMOVAL_MS);
-  const gone = container.wait({ condition: "removed", abortSignal }).catch(() => undefined);
-  try {
-    await container.remove({ force: true, v: true });
-  } catch (thrown) {
-    if (isMissing(thrown)) return;
-    await gone;
-  }
-}
 
 const engineFailed = (thrown: unknown): HarnessError =>
   thrown instanceof HarnessError ? thrown : engineFailure("looking for leftovers", thrown);

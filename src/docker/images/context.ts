@@ -6,15 +6,16 @@ import { promisify } from "node:util";
 import { type Headers, pack, type Pack } from "tar-fs";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import {
+  COMPILED,
   type ImageInputs,
-  isRunnerSource,
+  isSource,
   nodePackage,
   npmManifestFile,
   packageFolder,
-  runnerFolder,
+  sandboxFolder,
 } from "./inputs.ts";
 
-/** The build context as one tar stream: Dockerfile, Node for the engine's architecture, npm, the runner. */
+/** The build context as one tar stream: Dockerfile, Node for the engine's architecture, npm, what is compiled. */
 export async function buildContext(
   root: string,
   inputs: ImageInputs,
@@ -24,11 +25,12 @@ export async function buildContext(
   const npm = path.dirname(npmManifestFile());
   const unneeded = new Set([path.join(npm, "docs"), path.join(npm, "man")]);
   const isUnneeded = (name: string): boolean => unneeded.has(name);
-  const withRunner = (stream: Pack): void => {
-    pack(runnerFolder(root), { pack: stream, ignore: isNoSource, map: under("runner") });
+  const withSources = (stream: Pack): void => {
+    const entries = [...COMPILED];
+    pack(sandboxFolder(root), { entries, pack: stream, ignore: isNoSource, map: under("") });
   };
   const withNpm = (stream: Pack): void => {
-    pack(npm, { pack: stream, ignore: isUnneeded, map: under("npm"), finalize: false, finish: withRunner });
+    pack(npm, { pack: stream, ignore: isUnneeded, map: under("npm"), finalize: false, finish: withSources });
   };
   const withNode = (stream: Pack): void => {
     pack(node, { entries: ["node"], pack: stream, finalize: false, finish: withNpm, map: under("") });
@@ -42,7 +44,8 @@ export async function buildContext(
   return Readable.from(stream, { objectMode: false });
 }
 
-const isNoSource = (name: string): boolean => !isRunnerSource(name);
+/** Folders have no ending. */
+const isNoSource = (name: string): boolean => path.extname(name) !== "" && !isSource(name);
 
 /** Owner and time are left out, so that the builder's cache goes by content alone. */
 const under =

@@ -11,8 +11,8 @@ export interface ImageInputs {
   readonly configure: string;
   readonly node: string;
   readonly npm: string;
-  /** The runner's sources, as one hash. */
-  readonly runner: string;
+  /** What is compiled into the image, as one hash. */
+  readonly sources: string;
   /** As the engine names it: amd64, arm64. */
   readonly arch: string;
 }
@@ -20,14 +20,16 @@ export interface ImageInputs {
 export const SANDBOX_REPOSITORY = "harness-sandbox";
 
 export function imageTag(inputs: ImageInputs): string {
-  const fields = [inputs.dockerfile, inputs.configure, inputs.node, inputs.npm, inputs.runner, inputs.arch];
+  const fields = [inputs.dockerfile, inputs.configure, inputs.node, inputs.npm, inputs.sources, inputs.arch];
   return `${SANDBOX_REPOSITORY}:${shortHash(JSON.stringify(fields))}`;
 }
 
 export const shortHash = (text: string): string =>
   createHash("sha256").update(text).digest("hex").slice(0, 12);
 
-export const runnerFolder = (root: string): string => path.join(root, "sandbox", "runner");
+export const sandboxFolder = (root: string): string => path.join(root, "sandbox");
+/** The folders in it whose programs are compiled into the image. */
+export const COMPILED = ["runner", "git"] as const;
 
 export const configureScript = (root: string): string => path.join(root, "sandbox", "base-configure.sh");
 
@@ -40,16 +42,18 @@ export async function readImageInputs(root: string, arch: string): Promise<Image
     configure: await readFile(configureScript(root), "utf8"),
     node: manifest.optionalDependencies?.[nodePackage(arch)] ?? "",
     npm: npm.version ?? "",
-    runner: await runnerHash(runnerFolder(root)),
+    sources: await sourcesHash(sandboxFolder(root)),
     arch,
   };
 }
 
-/** What the compiler reads; nothing else of the folder counts. */
-export const isRunnerSource = (name: string): boolean => /\.[ch]$/.test(name);
+/** What the compiler reads; nothing else of those folders counts. */
+export const isSource = (name: string): boolean => /\.[ch]$/.test(name);
 
-async function runnerHash(folder: string): Promise<string> {
-  const names = (await readdir(folder)).filter(isRunnerSource).toSorted();
+async function sourcesHash(folder: string): Promise<string> {
+  const inside = async (inner: string): Promise<readonly string[]> =>
+    (await readdir(path.join(folder, inner))).filter(isSource).map((name) => path.join(inner, name));
+  const names = (await Promise.all(COMPILED.map(inside))).flat().toSorted();
   const texts = await Promise.all(names.map((name) => readFile(path.join(folder, name), "utf8")));
   return shortHash(JSON.stringify(names.map((name, index) => [name, texts[index]])));
 }

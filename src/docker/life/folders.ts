@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
@@ -66,13 +66,25 @@ async function describe(folder: string, mounts: readonly string[]): Promise<BoxF
 }
 
 /** Moved aside first, so that a kill half-way leaves nothing that looks like unapplied changes. */
-export async function removeBoxFolder(folder: BoxFolder): Promise<void> {
+export async function removeBoxFolder(folder: Pick<BoxFolder, "path" | "id">): Promise<void> {
   const gone = path.join(path.dirname(folder.path), `.${folder.id}.${nonce()}`);
   await writeFile(path.join(folder.path, "finished"), "").catch(() => undefined);
   await rename(folder.path, gone).catch((thrown: unknown) => {
     if (errorCode(thrown) !== "ENOENT") throw thrown;
   });
-  await rm(gone, { recursive: true, force: true });
+  await rm(gone, { recursive: true, force: true }).catch(async () => {
+    await openUp(gone);
+    await rm(gone, { recursive: true, force: true });
+  });
+}
+
+/** A command may have shut folders of an upper layer to their own owner. Nothing runs there any more. */
+async function openUp(folder: string | Buffer): Promise<void> {
+  const encoding = "buffer" as const;
+  await chmod(folder, 0o700).catch(() => undefined);
+  const entries = await readdir(folder, { encoding, withFileTypes: true }).catch(() => []);
+  for (const entry of entries)
+    if (entry.isDirectory()) await openUp(Buffer.concat([Buffer.from(folder), Buffer.from("/"), entry.name]));
 }
 
 async function ownerOf(folder: string): Promise<Owner | undefined> {

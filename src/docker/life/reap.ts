@@ -4,7 +4,8 @@ import type { ContainerInfo, VolumeInspectInfo } from "dockerode";
 import { reasonOf } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
 import { engineFailure, isMissing } from "../failure.ts";
-import { boxFilter, type BoxRecord, boxOf, type Owner } from "../labels.ts";
+import { emptyWork } from "../isolation/layers.ts";
+import { boxFilter, type BoxRecord, boxOf, type Owner, ownerLabels } from "../labels.ts";
 import { type BoxFolder, boxFolders, removeBoxFolder } from "./folders.ts";
 import { filesIn, locksIn, ownerOf } from "./lock-files.ts";
 import { liveness } from "./owner.ts";
@@ -86,7 +87,7 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
     folders: await each(
       "folder",
       left.flatMap(({ id, folder }) =>
-        folder.kept === undefined ? [{ id, remove: () => removeBoxFolder(folder) }] : [],
+        folder.kept === undefined ? [{ id, remove: () => removeLayers(engine, uid, folder) }] : [],
       ),
     ),
     locks: await each("lock", await staleLocks(stateDir, failed)),
@@ -95,6 +96,11 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
     ),
     failed,
   };
+}
+
+async function removeLayers(engine: Engine, uid: number, folder: BoxFolder): Promise<void> {
+  await emptyWork(engine, folder.path, ownerLabels(uid));
+  await removeBoxFolder(folder);
 }
 
 async function list(engine: Engine, uid: number): Promise<readonly [readonly Found[], readonly Found[]]> {

@@ -2,18 +2,22 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { textOfPath } from "../runner/path-text.ts";
 import { within } from "./mounts.ts";
-import { protectedName } from "./names.ts";
+import { fold, protectedName } from "./names.ts";
 import type { Protection } from "./scan.ts";
 import { look } from "./solid.ts";
 import { isBare, walk } from "./walk.ts";
 
 /** Cheap, for after each call: what is protected at the top of the workspace, or watched for, and was not there. */
 export async function findPlanted(root: string, protection: Protection): Promise<readonly string[]> {
-  const top = (await readdir(root, { encoding: "buffer" }))
-    .map(textOfPath)
+  const names = (await readdir(root, { encoding: "buffer" })).map(textOfPath);
+  const top = names
     .filter((name) => protectedName(name, true) !== undefined)
     .map((name) => path.join(root, name));
-  const named = protection.absent.filter((file) => path.dirname(file) !== root || !file.includes("*"));
+  // What no name in the listing comes near is not looked for one by one.
+  const near = new Set(names.map(fold));
+  const named = protection.absent.filter(
+    (file) => path.dirname(file) !== root || near.has(fold(path.basename(file))),
+  );
   const made = await Promise.all(named.map(async (file) => ((await exists(file)) ? file : "")));
   return fresh([...top, ...made.filter((file) => file !== "")], protection);
 }

@@ -1,28 +1,15 @@
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { type Command, execPayload, unsendable } from "./command.ts";
 import { type CreditWindow, creditWindow } from "./credit.ts";
-import { notTaken, readExit, type RunnerExit } from "./exit.ts";
-import { encodeFields, type FieldValue } from "./fields.ts";
-import { EXEC_STDIN, EXEC_TTY, type Frame, MAX_PAYLOAD, REPLY, REQUEST } from "./frames.ts";
+import { exitUnstarted, readExit, type RunnerExit } from "./exit.ts";
+import { decodeFields, encodeFields, type FieldValue, numberIn } from "./fields.ts";
+import { type Frame, MAX_PAYLOAD, REPLY, REQUEST } from "./frames.ts";
 import { openWire, type Wire } from "./wire.ts";
 
-export interface Command {
-  readonly words: readonly string[];
-  readonly folder: string;
-  readonly env: Readonly<Record<string, string>>;
-  /** 0 for no limit. */
-  readonly timeoutMs: number;
-  /** Bytes of each stream that are handed on as they come; of what follows, only the last `tail` are. */
-  readonly head: number;
-  readonly tail: number;
-  readonly terminal: boolean;
-  /** undefined for none at all. */
-  readonly input: AsyncIterable<Uint8Array> | undefined;
-}
-
 export interface Listener {
-  /** A promise holds back everything that the box sends, until it is settled. */
+  /** A promise holds back everything that the box sends, until it is settled. That it fails is its maker's affair. */
   readonly onOutput: (
     stream: "stdout" | "stderr",
     part: "head" | "tail",
@@ -61,11 +48,15 @@ export class RunnerClient {
   /** Resolves, never rejects, when the box is gone, with the reason. */
   readonly gone: Promise<string>;
 
-  constructor(stream: Duplex, secret: Buffer) {
+  /** `onAsk` gets what a command asks of the harness, if it may (sandbox/runner/ask.h), and gives the answer. */
+  constructor(stream: Duplex, secret: Buffer, onAsk?: (asked: Buffer) => Promise<Buffer>) {
     const { promise, resolve } = Promise.withResolvers<string>();
     this.gone = promise;
     this.#wire = openWire(stream, secret, {
-      onFrame: (frame) => this.#pending.get(frame.call)?.onFrame(frame),
+      onFrame: (frame) => {
+        if (frame.type === REPLY.ask) void this.#answer(frame, onAsk);
+        else this.#pending.get(frame.call)?.onFrame(frame);
+      },
       onEnd: (reason) => {
         this.#lost = new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, "harness doctor");
         for (const { onLost } of this.#pending.values()) onLost(this.#lost);
@@ -75,24 +66,30 @@ export class RunnerClient {
     });
   }
 
+  /** Why there is no box any more, or undefined. */
+  get lost(): HarnessError | undefined {
+    return this.#lost;
+  }
+
   /** Ends the box: the runner leaves when its input does. */
   close(): void {
     this.#wire.close();
   }
 
   run(command: Command, { onOutput }: Listener): Running {
+    const payload = execPayload(command);
+    const impossible = unsendable(command, payload);
+    if (impossible !== undefined) return this.#unstarted(impossible);
     const call = this.#number();
     const credit = creditWindow(INPUT_WINDOW);
     const ended = this.#call<RunnerExit>(call, (frame, done) => {
       const output = OUTPUTS.get(frame.type as never);
-      if (output !== undefined) this.#holdBack(onOutput(output[0], output[1], frame.payload));
+      if (output !== undefined) this.#holdBack(() => onOutput(output[0], output[1], frame.payload));
       else if (frame.type === REPLY.credit) credit.give(frame.payload);
       else if (frame.type === REPLY.exit) done(readExit(frame.payload));
-      else if (frame.type === REPLY.end) done(notTaken(frame.payload));
+      else if (frame.type === REPLY.end) done(exitUnstarted(numberIn(decodeFields(frame.payload), "e")));
     });
     void ended.then(credit.stop, credit.stop);
-    const payload = execPayload(command);
-    if (payload.length > MAX_PAYLOAD) throw tooLong(payload.length);
     this.#send(REQUEST.exec, call, payload);
     if (command.input !== undefined) void this.#feed(call, command.input, credit);
     return {
@@ -131,10 +128,23 @@ export class RunnerClient {
     return { data: Buffer.concat(parts), end };
   }
 
-  #holdBack(busy: Promise<void> | void): void {
+  async #answer({ call, payload }: Frame, onAsk?: (asked: Buffer) => Promise<Buffer>): Promise<void> {
+    const answer = (await onAsk?.(payload)) ?? EMPTY;
+    this.#send(REQUEST.answer, call, answer.subarray(0, MAX_PAYLOAD));
+  }
+
+  #holdBack(work: () => Promise<void> | void): void {
+    const busy = attempted(work);
     if (busy === undefined) return;
     this.#wire.pause();
-    void busy.finally(() => this.#wire.resume());
+    const resume = (): void => this.#wire.resume();
+    void busy.then(resume, resume);
+  }
+
+  #unstarted(errno: number): Running {
+    const ended =
+      this.#lost === undefined ? Promise.resolve(exitUnstarted(errno)) : Promise.reject(this.#lost);
+    return { ended, signal: () => undefined, resize: () => undefined };
   }
 
   #number(): number {
@@ -158,7 +168,7 @@ export class RunnerClient {
     this.#wire.send({ type, call, payload });
   }
 
-  /** Stops quietly when the call ends before its input does. */
+  /** Stops quietly when the call ends before its input does; input that fails is over. */
   async #feed(
     call: number,
     input: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -171,9 +181,10 @@ export class RunnerClient {
           if (!(await credit.take(piece.length))) return;
           this.#send(REQUEST.stdin, call, piece);
         }
-    } finally {
-      this.#send(REQUEST.stdinEnd, call, EMPTY);
+    } catch {
+      // Whoever gave the input knows.
     }
+    this.#send(REQUEST.stdinEnd, call, EMPTY);
   }
 }
 
@@ -183,22 +194,10 @@ const PIECE = 64 * 1024;
 /** SIGKILL ends a call with all that it started. */
 export const KILL = constants.signals.SIGKILL;
 
-function execPayload(command: Command): Buffer {
-  const flags = (command.input === undefined ? 0 : EXEC_STDIN) + (command.terminal ? EXEC_TTY : 0);
-  return encodeFields([
-    ...command.words.map((word) => ["a", word] as const),
-    ...Object.entries(command.env).map(([name, value]) => ["e", `${name}=${value}`] as const),
-    ["d", command.folder],
-    ["t", command.timeoutMs],
-    ["h", command.head],
-    ["l", command.tail],
-    ["f", flags],
-  ]);
+function attempted(work: () => Promise<void> | void): Promise<void> | void {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
 }
-
-const tooLong = (bytes: number): HarnessError =>
-  new HarnessError(
-    EXIT.usage,
-    `a command of ${bytes} bytes is too long: ${MAX_PAYLOAD} at most, and 128 KiB for one word`,
-    "put it into a file, or give it on stdin",
-  );

@@ -43,10 +43,10 @@ export function readExit(payload: Buffer): RunnerExit {
   };
 }
 
-/** The end of a command that the runner had no room for: it answers as it does for files. */
-export const notTaken = (payload: Buffer): RunnerExit => ({
+/** Of a command that did not even come to be started. */
+export const exitUnstarted = (errno: number): RunnerExit => ({
   ...readExit(Buffer.alloc(0)),
-  errno: numberIn(decodeFields(payload), "e"),
+  errno,
 });
 
 export interface Verdict {
@@ -93,7 +93,11 @@ function notStarted(errno: number, where: number): Verdict {
     case ERRNO.ENOMEM:
       return { exitCode: 126, cause: "memory", reason: "no memory was left to start it" };
     case ERRNO.E2BIG:
-      return { exitCode: 126, cause: "program", reason: "a word of the command is longer than 128 KiB" };
+      return {
+        exitCode: 126,
+        cause: "program",
+        reason: "it is too long: 128 KiB at most in one word, 1 MiB in all",
+      };
     case ERRNO.ENOENT:
     case ERRNO.ENOTDIR:
       return where === START_FOLDER

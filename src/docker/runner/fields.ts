@@ -1,6 +1,6 @@
 import { bytesOfPath } from "./path-text.ts";
 
-/** A payload of named fields: u8 name, u32 length, bytes; a number is eight bytes, little-endian. */
+/** A payload of named fields: u8 name, u32 length, bytes; a number is eight bytes, little-endian, rounded up. */
 
 export type FieldValue = string | number | Buffer;
 
@@ -22,7 +22,7 @@ function bytesOf(value: FieldValue): Buffer {
   if (typeof value === "string") return bytesOfPath(value);
   if (typeof value !== "number") return value;
   const bytes = Buffer.allocUnsafe(8);
-  bytes.writeBigUInt64LE(BigInt(value));
+  bytes.writeBigUInt64LE(BigInt(Math.ceil(value)));
   return bytes;
 }
 

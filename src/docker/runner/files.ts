@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Entry } from "../../core/ports.ts";
 import type { RunnerClient } from "./client.ts";
@@ -36,10 +37,16 @@ interface Question {
   readonly content?: Uint8Array;
 }
 
+/** Of Linux, with the NUL at its end. */
+const PATH_MAX = 4096;
+
 async function asked(
   client: RunnerClient,
   { type, path, fields = [], content }: Question,
 ): Promise<{ readonly data: Buffer; readonly end: readonly Field[] }> {
+  if (path.includes("\0")) throw new FileRefused("EINVAL", path, "no file has such a name");
+  if (Buffer.byteLength(path) >= PATH_MAX)
+    throw new FileRefused("ENAMETOOLONG", path, "no file has such a name");
   const { data, end } = await client.ask(type, [["p", path], ...fields], content);
   if (end.type !== REPLY.end) throw new HarnessError(EXIT.sandbox, "the runner gave another answer", "");
   const said = decodeFields(end.payload);
@@ -79,7 +86,7 @@ export async function listIn(client: RunnerClient, path: string, most = 10_000):
 export async function statIn(client: RunnerClient, path: string): Promise<Entry> {
   const [entry] = readEntries((await asked(client, { type: REQUEST.stat, path })).data);
   if (entry === undefined) throw new FileRefused("EIO", path, "stat");
-  return entry;
+  return { ...entry, name: posix.basename(path) };
 }
 
 /** From now on `changesIn` tells what is different below this folder. */

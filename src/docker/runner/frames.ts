@@ -20,6 +20,7 @@ export const REQUEST = {
   stat: 0x09,
   snapshot: 0x0a,
   changes: 0x0b,
+  answer: 0x0d,
   resize: 0x0c,
 } as const;
 
@@ -33,6 +34,7 @@ export const REPLY = {
   data: 0x87,
   end: 0x88,
   credit: 0x89,
+  ask: 0x8a,
 } as const;
 
 export const EXEC_STDIN = 1;

@@ -5,7 +5,7 @@ import { ByteQueue, type Frame, frameReader, frameWriter, MAGIC } from "./frames
 /** The attached stdio of a container as frames. It ends once, and says why. */
 export interface Wire {
   readonly send: (frame: Frame) => void;
-  /** While paused nothing is read, and in the end the commands wait. */
+  /** While paused no frame is handed on and nothing is read, and in the end the commands wait. Each takes one resume. */
   readonly pause: () => void;
   readonly resume: () => void;
   readonly close: () => void;
@@ -26,6 +26,8 @@ export function openWire(stream: Duplex, secret: Buffer, { onFrame, onEnd }: Lis
   const read = frameReader(secret);
   const raw = new ByteQueue();
   const frames = new ByteQueue();
+  const waiting: Frame[] = [];
+  let held = 0;
   let complaint = "";
   let ended = false;
   const end = (reason: string): void => {
@@ -34,26 +36,48 @@ export function openWire(stream: Duplex, secret: Buffer, { onFrame, onEnd }: Lis
     stream.destroy();
     onEnd(complaint.trim() === "" ? reason : `${reason}: ${complaint.trim()}`);
   };
-  stream.on("data", (chunk: Buffer) => {
-    raw.push(chunk);
+  const handOn = (): void => {
+    for (let frame = waiting.shift(); frame !== undefined; frame = waiting.shift()) {
+      onFrame(frame);
+      if (held > 0) return;
+    }
+    if (stream.isPaused()) stream.resume();
+  };
+  const guarded = (work: () => void): void => {
     try {
-      for (const { source, bytes } of demultiplexed(raw))
-        if (source === STDOUT) frames.push(bytes);
-        else complaint = (complaint + bytes.toString("utf8")).slice(-COMPLAINT_BYTES);
-      for (const frame of read(frames)) onFrame(frame);
+      if (!ended) work();
     } catch (thrown) {
       end(reasonOf(thrown));
     }
+  };
+  stream.on("data", (chunk: Buffer) => {
+    raw.push(chunk);
+    guarded(() => {
+      for (const { source, bytes } of demultiplexed(raw))
+        if (source === STDOUT) frames.push(bytes);
+        else complaint = (complaint + bytes.toString("utf8")).slice(-COMPLAINT_BYTES);
+      waiting.push(...read(frames));
+      if (held === 0) handOn();
+    });
   });
-  stream.once("error", (error) => end(reasonOf(error)));
+  stream.on("error", (error) => end(reasonOf(error)));
   stream.once("end", () => end("the box has ended"));
   stream.once("close", () => end("the box has ended"));
   stream.write(Buffer.concat([Buffer.from(MAGIC, "latin1"), secret]));
   return {
     send: (frame) => void (ended || stream.write(write(frame))),
-    pause: () => void stream.pause(),
-    resume: () => void stream.resume(),
-    close: () => stream.end(),
+    pause: () => {
+      held += 1;
+      stream.pause();
+    },
+    resume: () => {
+      held -= 1;
+      if (held === 0) guarded(handOn);
+    },
+    close: () => {
+      stream.end();
+      end("it was closed");
+    },
   };
 }
 

@@ -1,0 +1,66 @@
+import { chown, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type Docker from "dockerode";
+import type { OwnedBox } from "../src/core/ports.ts";
+import type { BoxMaker, BoxRequest } from "../src/docker/box/prepare.ts";
+import { startBox } from "../src/docker/box/start.ts";
+import { type Engine, findEngine, isEngine } from "../src/docker/engine.ts";
+import { wantedImage } from "../src/docker/images/build.ts";
+
+const ROOT = path.join(import.meta.dirname, "..");
+
+/** An engine and a folder to work over; the folder is gone at the end. */
+export interface Ground extends AsyncDisposable {
+  readonly engine: Engine;
+  readonly image: string;
+  readonly startBox: () => Promise<OwnedBox>;
+  /** A container of the same image with nothing of ours about it. */
+  readonly startBare: () => Promise<Docker.Container>;
+}
+
+export async function ground(): Promise<Ground> {
+  const uid = process.getuid?.() ?? 0;
+  const engine = await findEngine(process.env, uid);
+  if (!isEngine(engine)) throw new Error(`no engine: ${engine.reason}`);
+  const { tag: image, present } = await wantedImage(engine, ROOT);
+  if (!present) throw new Error(`the sandbox image ${image} is not built: ./start.sh`);
+  const place = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
+  const workspace = path.join(place, "work");
+  await mkdir(workspace);
+  if (uid === 0) await chown(workspace, 1000, 1000);
+  const [home, stateDir] = [path.join(place, "home"), path.join(place, "state")];
+  const maker: BoxMaker = { engine, root: ROOT, uid, home, stateDir, onWarning: () => undefined };
+  const request: BoxRequest = {
+    workspace,
+    mode: "workspace-write",
+    image: null,
+    limits: { memory: 2 ** 30, cpus: null, pids: 256 },
+    runtime: null,
+    isolation: "bind",
+    keep: false,
+    watchChanges: false,
+  };
+  return {
+    engine,
+    image,
+    startBox: () => startBox(maker, request, new AbortController().signal),
+    startBare: async () => {
+      const HostConfig = { NetworkMode: "none", Binds: [`${workspace}:${workspace}`] };
+      const container = await engine.api.createContainer({ Image: image, Cmd: ["sleep", "600"], HostConfig });
+      await container.start();
+      return container;
+    },
+    [Symbol.asyncDispose]: () => rm(place, { recursive: true, force: true }),
+  };
+}
+
+/** What `docker exec` does: to the end of the command's output, and its exit code. */
+export async function dockerExec(container: Docker.Container, words: readonly string[]): Promise<void> {
+  const exec = await container.exec({ Cmd: [...words], AttachStdout: true, AttachStderr: true });
+  const stream = await exec.start({});
+  stream.resume();
+  await new Promise((resolve, reject) => stream.once("end", resolve).once("error", reject));
+  const { ExitCode } = await exec.inspect();
+  if (ExitCode !== 0) throw new Error(`${words.join(" ")} by docker exec ended with ${ExitCode}`);
+}

@@ -1,0 +1,114 @@
+import { spawn } from "node:child_process";
+import type { ExecResult, OwnedBox } from "../src/core/ports.ts";
+import { dockerExec, ground } from "./boxes.ts";
+import { type Figure, inTurn, type Pair } from "./figure.ts";
+
+const NEVER = new AbortController().signal;
+const KEEP = { head: 64 * 1024, tail: 64 * 1024 };
+
+async function took(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+async function inBox(box: OwnedBox, words: readonly string[]): Promise<ExecResult> {
+  const result = await box.exec({ words, timeoutMs: 120_000, keep: KEEP }, NEVER);
+  if (result.exit_code !== 0) throw new Error(`${words.join(" ")} in the box: ${result.reason}`);
+  return result;
+}
+
+const onHost = (program: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const child = spawn(program, [], { stdio: ["ignore", "pipe", "pipe"] });
+    child.once("error", reject).once("close", () => resolve());
+  });
+
+async function execAgainstHost(part: number): Promise<Pair> {
+  await using place = await ground();
+  await using box = await place.startBox();
+  const work = (): Promise<number> => took(() => inBox(box, ["/bin/true"]));
+  return await inTurn(400, work, () => took(() => onHost("/bin/true")), part);
+}
+
+const ROW = 20;
+
+async function execAgainstDocker(): Promise<Pair> {
+  await using place = await ground();
+  await using box = await place.startBox();
+  const bare = await place.startBare();
+  try {
+    // The engine is busy with the end of an exec for a while; a row of calls is measured and not only that while.
+    const row = async (): Promise<void> => {
+      for (let call = 0; call < ROW; call += 1) await inBox(box, ["/bin/true"]);
+    };
+    const work = async (): Promise<number> => (await took(row)) / ROW;
+    return await inTurn(30, work, () => took(() => dockerExec(bare, ["/bin/true"])));
+  } finally {
+    await bare.remove({ force: true });
+  }
+}
+
+/** The end of either is not part of it. */
+async function ready(): Promise<Pair> {
+  await using place = await ground();
+  const work = async (): Promise<number> => {
+    const start = performance.now();
+    await using _ = await place.startBox();
+    return performance.now() - start;
+  };
+  return await inTurn(21, work, async () => {
+    const start = performance.now();
+    const bare = await place.startBare();
+    const time = performance.now() - start;
+    await bare.remove({ force: true });
+    return time;
+  });
+}
+
+const FLOOD = 1_000_000_000;
+const MOST_GROWTH = 100 * 2 ** 20;
+
+/** Against the same bytes through a pipe to a reader that drops them, in a bare container: any cap needs a reader. */
+async function flood(): Promise<Pair> {
+  await using place = await ground();
+  await using box = await place.startBox();
+  const bare = await place.startBare();
+  try {
+    const line = `head -c ${FLOOD} /dev/zero`;
+    const work = async (): Promise<number> => {
+      const rss = process.memoryUsage.rss();
+      const time = await took(async () => {
+        const { stdout } = await inBox(box, ["sh", "-c", line]);
+        if (stdout.total !== FLOOD) throw new Error(`${stdout.total} bytes came`);
+      });
+      const growth = process.memoryUsage.rss() - rss;
+      if (growth > MOST_GROWTH) throw new Error(`sandbox.flood: memory grew by ${growth} bytes`);
+      return time;
+    };
+    const piped = ["sh", "-c", `${line} | cat >/dev/null`];
+    return await inTurn(5, work, () => took(() => dockerExec(bare, piped)));
+  } finally {
+    await bare.remove({ force: true });
+  }
+}
+
+async function parallel(): Promise<Pair> {
+  await using place = await ground();
+  await using box = await place.startBox();
+  const calls = Array.from({ length: 20 }, () => () => inBox(box, ["/bin/true"]));
+  const inARow = async (): Promise<void> => {
+    for (const call of calls) await call();
+  };
+  const work = (): Promise<number> => took(() => Promise.all(calls.map((call) => call())));
+  return await inTurn(21, work, () => took(inARow));
+}
+
+export const SANDBOX: readonly Figure[] = [
+  { name: "sandbox.exec", unit: "ms", hold: 1.5, measure: () => execAgainstHost(0.5) },
+  { name: "sandbox.exec.p95", unit: "ms", hold: 2, measure: () => execAgainstHost(0.95) },
+  { name: "sandbox.exec-vs-docker", unit: "ms", hold: 0.04, measure: execAgainstDocker },
+  { name: "sandbox.ready", unit: "ms", hold: 1.3, measure: ready },
+  { name: "sandbox.flood", unit: "ms", hold: 1.5, measure: flood },
+  { name: "sandbox.parallel", unit: "ms", hold: 1, measure: parallel },
+];

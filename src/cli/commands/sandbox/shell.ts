@@ -1,0 +1,91 @@
+import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
+import { SCREEN_RESET, screenFilter } from "../../../render/tty/screen.ts";
+import { visible } from "../../../render/tty/visible.ts";
+import { asNoBox } from "../../box-failure.ts";
+import { HarnessCommand } from "../../command.ts";
+import { untilInterrupted } from "../../interrupt.ts";
+import { pipedInput } from "../../piped-input.ts";
+import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
+import { noteTo } from "../../note.ts";
+import { streamTo } from "../../stream-to.ts";
+import { openBoxFor } from "../../wire.ts";
+
+/** The best shell of the image. */
+const SHELL = ["sh", "-c", "command -v bash >/dev/null && exec bash --norc; exec sh"];
+const ALL = { head: Number.MAX_SAFE_INTEGER, tail: 0 };
+
+export class SandboxShell extends HarnessCommand {
+  static override summary = "A shell of your own in a box over the current folder, behind the same walls.";
+  static override description =
+    "On a terminal it is a full one, with job control and colours; what would reach your terminal itself (its title, the clipboard) is held back. Without one, the script on stdin is run. Ends with the shell's code.";
+  static override flags = boxFlags;
+  static override examples = ["harness sandbox shell", "harness sandbox shell --mode read-only < look.sh"];
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(SandboxShell);
+    const { settings } = await configFor(flags);
+    const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };
+    await untilInterrupted(async (signal) => {
+      const opened = openBoxFor({ ...opening, watchChanges: false, warn: noteTo(flags.quiet) }, signal);
+      await using box = await opened.catch((thrown: unknown) => asNoBox(thrown, flags.json));
+      const { exit_code } =
+        process.stdin.isTTY && process.stdout.isTTY
+          ? await onTerminal(box, signal)
+          : await piped(box, signal);
+      process.exitCode = exit_code;
+      signal.throwIfAborted();
+    }, "harness sandbox shell");
+  }
+}
+
+async function onTerminal(box: OwnedBox, signal: AbortSignal): Promise<ExecResult> {
+  const { stdin, stdout } = process;
+  const filter = screenFilter();
+  const size = (): { columns: number; rows: number } => ({ columns: stdout.columns, rows: stdout.rows });
+  stdin.setRawMode(true);
+  const job = box.start({
+    words: SHELL,
+    env: { TERM: terminalName(process.env["TERM"]), PS1: String.raw`[box] \w \$ ` },
+    timeoutMs: 0,
+    keep: ALL,
+    terminal: size(),
+    input: stdin as AsyncIterable<Uint8Array>,
+    onOutput: (_, bytes) => void stdout.write(filter(bytes)),
+  });
+  const resize = (): void => job.resize(size().columns, size().rows);
+  const stop = (): void => job.kill();
+  stdout.on("resize", resize);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await job.result;
+  } finally {
+    stdout.off("resize", resize);
+    stdin.setRawMode(false);
+    stdin.destroy();
+    stdout.write(SCREEN_RESET);
+  }
+}
+
+/** Known to every image; a name of the host's own might not be. */
+const terminalName = (name: string | undefined): string =>
+  name !== undefined && /^(xterm|screen|tmux|vt100|linux)(-256color)?$/.test(name) ? name : "xterm";
+
+async function piped(box: OwnedBox, signal: AbortSignal): Promise<ExecResult> {
+  using given = pipedInput();
+  const [out, err] = [streamTo(process.stdout), streamTo(process.stderr)];
+  const result = await box.exec(
+    {
+      words: SHELL,
+      timeoutMs: 0,
+      keep: ALL,
+      ...(given.input === undefined ? {} : { input: given.input }),
+      onOutput: (stream, bytes) => (stream === "stdout" ? out : err).write(bytes),
+    },
+    signal,
+  );
+  await out.end();
+  await err.end();
+  if (result.cause !== null && result.cause !== "program")
+    process.stderr.write(`harness: ${visible(result.reason)}\n`);
+  return result;
+}

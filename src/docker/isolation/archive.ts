@@ -1,0 +1,125 @@
+import { Buffer } from "node:buffer";
+import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import { EXIT, errorCode, HarnessError } from "../../core/errors.ts";
+import { textOfPath } from "../runner/path-text.ts";
+import { hold } from "./held.ts";
+import { padding, TAR_END, tarHeader } from "./tar.ts";
+import { type Seen, treeOf } from "./tree.ts";
+
+export interface Limits {
+  readonly bytes: number;
+  readonly entries: number;
+}
+
+export const COPY_LIMITS: Limits = { bytes: 2 * 2 ** 30, entries: 500_000 };
+
+/** Counted before the first byte is sent. */
+export async function refuseTooLarge(root: string, most: Limits = COPY_LIMITS): Promise<void> {
+  let [entries, bytes] = [0, 0];
+  using folder = hold(root);
+  for (const { stats } of treeOf(folder)) {
+    entries += 1;
+    if (stats.isFile()) bytes += stats.size;
+    if (entries > most.entries) throw tooLarge(root, `more than ${most.entries} files`);
+    if (bytes > most.bytes) throw tooLarge(root, `more than ${most.bytes / 2 ** 30} GiB`);
+    if (entries % 1000 === 0) await setImmediate();
+  }
+}
+
+const tooLarge = (root: string, what: string): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `${root} is too large to be copied into a box: ${what}`,
+    "name a smaller folder: --cwd DIR; or where the engine is on this machine: --isolation overlay",
+  );
+
+export interface Skipped {
+  readonly path: string;
+  readonly why: string;
+}
+
+const PIECE = 1 << 18;
+
+/**
+ * The tree as a tar stream below one name: owners, modes and times kept, links as links. What is neither file,
+ * folder nor link, and what cannot be read, is left out and told of.
+ */
+export async function* archiveOf(
+  root: string,
+  under: string,
+  skip: (skipped: Skipped) => void,
+): AsyncGenerator<Buffer, void> {
+  const name = Buffer.from(under);
+  using folder = hold(root);
+  const waiting: Buffer[] = [headerOf(folder, name)];
+  let size = 0;
+  for (const seen of treeOf(folder)) {
+    const path = Buffer.concat([name, Buffer.from("/"), seen.path]);
+    const tell = (why: string): void => skip({ path: textOfPath(seen.path), why });
+    if (seen.closed !== undefined) tell(`what is in it is left out: it ${seen.closed}`);
+    for (const part of partsOf(seen, path, tell)) {
+      waiting.push(part);
+      size += part.length;
+      if (size < PIECE) continue;
+      yield Buffer.concat(waiting.splice(0));
+      size = 0;
+    }
+  }
+  yield Buffer.concat([...waiting, TAR_END()]);
+}
+
+function* partsOf(seen: Seen, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+  const { stats } = seen;
+  if (stats.isDirectory()) yield headerOf(seen, path);
+  else if (stats.isSymbolicLink()) yield* linkParts(seen, path, tell);
+  else if (stats.isFile()) yield* fileParts(seen, path, tell);
+  else tell("it is neither file, folder nor link");
+}
+
+const headerOf = ({ stats }: Pick<Seen, "stats">, path: Buffer): Buffer =>
+  tarHeader({ ...ownership(stats), path, type: "folder", size: 0 });
+
+const ownership = ({ mode, uid, gid, mtimeMs }: Seen["stats"]) => ({
+  mode,
+  uid,
+  gid,
+  modified: mtimeMs / 1000,
+});
+
+function* linkParts({ at, stats }: Seen, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+  try {
+    const target = readlinkSync(at, { encoding: "buffer" });
+    yield tarHeader({ ...ownership(stats), path, type: "link", size: 0, target });
+  } catch (thrown) {
+    tell(`it cannot be read: ${errorCode(thrown) ?? "unknown"}`);
+  }
+}
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+
+/** As many bytes as the header says, whatever becomes of the file meanwhile. */
+function* fileParts({ at }: Seen, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+  let fd: number;
+  try {
+    fd = openSync(at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch (thrown) {
+    return tell(`it cannot be read: ${errorCode(thrown) ?? "unknown"}`);
+  }
+  try {
+    const stats = fstatSync(fd);
+    if (!stats.isFile()) return tell("it is neither file, folder nor link");
+    const { size } = stats;
+    yield tarHeader({ ...ownership(stats), path, type: "file", size });
+    for (let done = 0; done < size;) {
+      const piece = Buffer.alloc(Math.min(PIECE, size - done));
+      const read = readSync(fd, piece, 0, piece.length, done);
+      if (read === 0) tell("it became shorter while it was copied");
+      done += read === 0 ? piece.length : read;
+      yield read === 0 ? piece : piece.subarray(0, read);
+    }
+    yield padding(size);
+  } finally {
+    closeSync(fd);
+  }
+}

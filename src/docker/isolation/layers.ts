@@ -1,0 +1,98 @@
+import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import type { MountSettings } from "dockerode";
+import { errorCode } from "../../core/errors.ts";
+import type { Engine } from "../engine.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+export interface VolumeWanted {
+  /** Left out, the engine gives one. */
+  readonly name?: string;
+  readonly labels: Labels;
+  /** The folder's part that is the lower layer. */
+  readonly lower: string;
+}
+
+/**
+ * A volume that the engine mounts when a container with it starts, and unmounts at its end. Without redirects a
+ * renamed folder is a new one with its content, so that the upper layer alone tells what changed.
+ */
+export async function overlayVolume(engine: Engine, folder: string, wanted: VolumeWanted): Promise<string> {
+  const { name, labels, lower } = wanted;
+  const layer = (part: string): string => path.join(folder, part);
+  const options = [
+    `lowerdir=${layer(lower)},upperdir=${layer("upper")},workdir=${layer("work")}`,
+    "redirect_dir=nofollow,index=off,metacopy=off",
+  ];
+  const volume = await engine.api.createVolume({
+    ...(name === undefined ? {} : { Name: name }),
+    Driver: "local",
+    DriverOpts: { type: "overlay", device: "overlay", o: options.join(",") },
+    Labels: { ...labels },
+  });
+  return volume.name;
+}
+
+/** Notes which image a container could be made of, only to mount these layers again. */
+export const noteImage = (folder: string, image: string): Promise<void> =>
+  writeFile(path.join(folder, "image"), image, { mode: 0o600 });
+
+/** Where the layers are in a container that never starts. */
+const PLACE = "/layers";
+
+/**
+ * The kernel keeps a root-owned folder in `work`, and what is left in it after a deletion only root can remove. It
+ * is emptied whenever the layers are mounted, so a mount is asked for, with nothing below; no program runs.
+ */
+export async function emptyWork(engine: Engine, folder: string, labels: Labels): Promise<void> {
+  const inner = path.join(folder, "work", "work");
+  if (!(await isStuck(inner))) return;
+  const image = await readFile(path.join(folder, "image"), "utf8");
+  await mkdir(path.join(folder, "none"), { recursive: true });
+  const Source = await overlayVolume(engine, folder, { labels, lower: "none" });
+  try {
+    await mountOnce(engine, { image, Source, labels });
+  } finally {
+    await engine.api.getVolume(Source).remove();
+  }
+  await rmdir(inner);
+}
+
+async function mountOnce(
+  engine: Engine,
+  { image, Source, labels }: { readonly image: string; readonly Source: string; readonly labels: Labels },
+): Promise<void> {
+  const container = await engine.api.createContainer({
+    Image: image,
+    Entrypoint: ["none"],
+    Labels: { ...labels },
+    NetworkDisabled: true,
+    HostConfig: {
+      NetworkMode: "none",
+      Mounts: [{ Type: "volume", Source, Target: PLACE, VolumeOptions: NO_COPY }],
+    },
+  });
+  try {
+    const answer = (await container.infoArchive({ path: PLACE })) as NodeJS.ReadableStream;
+    answer.resume();
+  } finally {
+    await container.remove({ force: true });
+  }
+}
+
+/** The engine would else fill an empty volume with what the image has there. */
+export const NO_COPY: NonNullable<MountSettings["VolumeOptions"]> = {
+  NoCopy: true,
+  Labels: {},
+  DriverConfig: { Name: "local", Options: {} },
+};
+
+async function isStuck(inner: string): Promise<boolean> {
+  try {
+    await rmdir(inner);
+    return false;
+  } catch (thrown) {
+    return errorCode(thrown) === "ENOTEMPTY" && process.getuid?.() !== 0;
+  }
+}

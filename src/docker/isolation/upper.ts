@@ -1,0 +1,171 @@
+import { Buffer } from "node:buffer";
+import { readlinkSync, type Stats } from "node:fs";
+import { errorCode } from "../../core/errors.ts";
+import type { Change } from "../runner/files.ts";
+import { textOfPath } from "../runner/path-text.ts";
+import { below, type Held, hold, lookIn, namesIn } from "./held.ts";
+import type { Changed } from "./place.ts";
+import { sameContent } from "./same-content.ts";
+import { DEEPEST, treeOf } from "./tree.ts";
+
+export interface Layers {
+  readonly lower: string;
+  readonly upper: string;
+  /** Whether the merged tree has this path, or undefined where that cannot be told. */
+  readonly shows: (path: string) => Promise<boolean | undefined>;
+  /** Changes that are listed; 500,000 when left out. */
+  readonly most?: number;
+}
+
+/**
+ * What the upper layer makes different: kind, mode or content; folders are listed, too. Whiteouts say what was
+ * deleted. That a folder hides the one below it is written where only root can read, so the merged tree is asked
+ * for one name that it would hide. Ordered by path.
+ */
+export async function changesOfUpper(layers: Layers): Promise<Changed> {
+  const { lower, upper, shows, most = 500_000 } = layers;
+  const look: Look = { changes: [], incomplete: false, shows, most };
+  await within(look, undefined, async () => {
+    using under = hold(lower);
+    using above = hold(upper);
+    await compareFolders(look, { path: Buffer.alloc(0), lower: under, upper: above, depth: 0 });
+  });
+  const sorted = look.changes.toSorted((a, b) => Buffer.compare(a.bytes, b.bytes));
+  return { changes: sorted.map(({ bytes: _, ...change }) => change), incomplete: look.incomplete };
+}
+
+interface Look extends Pick<Layers, "shows"> {
+  readonly changes: (Change & { readonly bytes: Buffer })[];
+  incomplete: boolean;
+  readonly most: number;
+}
+
+interface Pair {
+  readonly path: Buffer;
+  /** Undefined where the lower layer has no folder of this path. */
+  readonly lower: Held | undefined;
+  readonly upper: Held;
+  readonly depth: number;
+}
+
+async function compareFolders(look: Look, pair: Pair): Promise<void> {
+  const { path, lower, upper } = pair;
+  const names = namesIn(upper, look.most);
+  for (const name of names) {
+    const mine = lookIn(upper, name);
+    const theirs = lower && lookIn(lower, name);
+    if (mine === undefined) continue;
+    if (isWhiteout(mine)) {
+      if (lower !== undefined && theirs !== undefined) gone(look, lower, { name, path, stats: theirs });
+    } else await compare(look, pair, { name, mine, theirs });
+  }
+  if (lower !== undefined) await hidden(look, { ...pair, lower }, names);
+}
+
+/** What the lower folder has and the upper one does not mention: all of it shows through, or none. */
+async function hidden(look: Look, { path, lower }: Pair & { lower: Held }, names: readonly Buffer[]) {
+  const mentioned = new Set(names.map((name) => name.toString("latin1")));
+  const rest = namesIn(lower, look.most).filter((name) => !mentioned.has(name.toString("latin1")));
+  const [first] = rest;
+  if (first === undefined) return;
+  const shown = await look.shows(textOfPath(below(path, first)));
+  if (shown === undefined) look.incomplete = true;
+  if (shown !== false) return;
+  for (const name of rest) {
+    const stats = lookIn(lower, name);
+    if (stats !== undefined) gone(look, lower, { name, path, stats });
+  }
+}
+
+interface Entry {
+  readonly name: Buffer;
+  readonly mine: Stats;
+  readonly theirs: Stats | undefined;
+}
+
+async function compare(look: Look, pair: Pair, entry: Entry): Promise<void> {
+  const { name, mine, theirs } = entry;
+  const { lower, upper } = pair;
+  const path = below(pair.path, name);
+  const [wasFolder, isFolder] = [theirs?.isDirectory() === true, mine.isDirectory()];
+  if (lower !== undefined && theirs !== undefined && wasFolder !== isFolder)
+    gone(look, lower, { name, path: pair.path, stats: theirs });
+  if (theirs === undefined || wasFolder !== isFolder) note(look, "added", path, mine);
+  else if (theirs.mode !== mine.mode || !(isFolder || (await sameThing(look, pair, entry))))
+    note(look, "modified", path, mine);
+  if (!isFolder) return;
+  if (pair.depth >= DEEPEST) return void (look.incomplete = true);
+  await within(look, undefined, async () => {
+    using above = hold(upper.at(name));
+    using under = lower !== undefined && wasFolder ? hold(lower.at(name)) : undefined;
+    // The box sees nothing of what is mounted in the workspace.
+    const foreign = under !== undefined && under.stats.dev !== lower?.stats.dev;
+    if (foreign) look.incomplete = true;
+    const next = { path, lower: foreign ? undefined : under, upper: above, depth: pair.depth + 1 };
+    await compareFolders(look, next);
+  });
+}
+
+/** Of two things of the same kind and mode; what cannot be read here counts as changed. */
+async function sameThing(look: Look, { lower, upper }: Pair, { name, mine }: Entry): Promise<boolean> {
+  if (lower === undefined) return false;
+  const [one, other] = [lower.at(name), upper.at(name)];
+  if (mine.isFile()) return within(look, false, () => sameContent(one, other));
+  if (!mine.isSymbolicLink()) return true;
+  return within(look, false, async () => readlinkSync(one, RAW).equals(readlinkSync(other, RAW)));
+}
+
+const RAW = { encoding: "buffer" } as const;
+
+/** Commands may go on beside this: what vanishes or is locked away makes the answer incomplete, never wrong. */
+async function within<T>(look: Look, otherwise: T, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (errorCode(thrown) === undefined) throw thrown;
+    look.incomplete = true;
+    return otherwise;
+  }
+}
+
+/** A device of the number 0:0; no command can make one. */
+const isWhiteout = (stats: Stats): boolean => stats.isCharacterDevice() && stats.rdev === 0;
+
+/** With all that is in it. */
+function gone(
+  look: Look,
+  lower: Held,
+  { name, path, stats }: { readonly name: Buffer; readonly path: Buffer; readonly stats: Stats },
+): void {
+  const here = below(path, name);
+  note(look, "deleted", here, stats);
+  if (!stats.isDirectory()) return;
+  if (stats.dev !== lower.stats.dev) {
+    look.incomplete = true;
+    return;
+  }
+  using folder = hold(lower.at(name));
+  for (const seen of treeOf(folder, here)) {
+    note(look, "deleted", seen.path, seen.stats);
+    if (seen.closed !== undefined) look.incomplete = true;
+    if (look.changes.length >= look.most) return;
+  }
+}
+
+function note(look: Look, what: Change["what"], bytes: Buffer, stats: Stats): void {
+  if (look.changes.length >= look.most) look.incomplete = true;
+  else
+    look.changes.push({
+      what,
+      kind: kindOf(stats),
+      mode: stats.mode & 0o7777,
+      path: textOfPath(bytes),
+      bytes,
+    });
+}
+
+function kindOf(stats: Stats): Change["kind"] {
+  if (stats.isDirectory()) return "folder";
+  if (stats.isSymbolicLink()) return "link";
+  return stats.isFile() ? "file" : "odd";
+}

@@ -1,0 +1,7 @@
+import type { Open } from "./box-words.ts";
+
+export interface Suite {
+  readonly open: Open;
+  readonly of: (what: string) => string;
+  readonly skip: string | false;
+}

@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { chmod, lstat } from "node:fs/promises";
+import test from "node:test";
+import type { Mode } from "../../../src/core/decision.ts";
+import type { ExecResult } from "../../../src/core/ports.ts";
+import { startBox } from "../../../src/docker/box/start.ts";
+import { engine, ROOT, skip } from "../../fixtures/engine.ts";
+import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+import { git, repository } from "../protect/repository.ts";
+
+const uid = process.getuid?.() ?? 0;
+const OWNER = uid === 0 ? 64_320 : uid;
+
+async function project(files: Readonly<Record<string, string>> = {}): Promise<Scratch> {
+  const place = await scratch();
+  repository(place.at("w"));
+  for (const [name, text] of Object.entries(files)) await place.write(`w/${name}`, text, 0o755);
+  await chmod(place.path, 0o755);
+  if (uid === 0) execFileSync("chown", ["-R", `${OWNER}:${OWNER}`, place.at("w")]);
+  return place;
+}
+
+/** One shell line in a box over the project. */
+async function inBox(place: Scratch, line: string, mode: Mode = "workspace-write"): Promise<ExecResult> {
+  const { signal } = new AbortController();
+  const maker = {
+    engine,
+    root: ROOT,
+    uid,
+    home: place.at("home"),
+    stateDir: place.at("state"),
+    onWarning: () => undefined,
+  };
+  const limits = { memory: 2 ** 28, cpus: null, pids: 64 };
+  const request = {
+    workspace: place.at("w"),
+    mode,
+    image: null,
+    limits,
+    runtime: null,
+    isolation: "bind" as const,
+    keep: false,
+    watchChanges: false,
+  };
+  await using box = await startBox(maker, request, signal);
+  const words = ["bash", "-c", line];
+  return await box.exec({ words, timeoutMs: 60_000, keep: { head: 4096, tail: 4096 } }, signal);
+}
+
+const shown = ({ stdout, stderr, exit_code }: ExecResult): readonly [number, string, string] => [
+  exit_code,
+  Buffer.from(stdout.head).toString(),
+  Buffer.from(stderr.head).toString(),
+];
+
+const HOOK = "#!/bin/sh\ntouch ran\n";
+const COMMIT = "git -c user.name=me -c user.email=me@here commit -q -m";
+
+test("a script commits from inside, in any folder, as whom it says, and no hook runs", { skip }, async () => {
+  await using place = await project({ ".git/hooks/pre-commit": HOOK, ".git/hooks/post-commit": HOOK });
+  const config = await place.read("w/.git/config");
+  const line = `mkdir sub && cd sub && echo new > file && git add file && ${COMMIT} 'a b' && git status --short`;
+  assert.deepEqual(shown(await inBox(place, line)), [0, "", ""]);
+  assert.equal(
+    git(place.at("w"), "log", "-1", "--format=%an <%ae> %s", "--name-only"),
+    "me <me@here> a b\n\nsub/file\n",
+  );
+  assert.equal(await place.read("w/.git/config"), config);
+  await assert.rejects(lstat(place.at("w/ran")), { code: "ENOENT" });
+  assert.equal((await lstat(place.at("w/.git/index"))).uid, OWNER);
+});
+
+const REFUSED: Readonly<Record<string, readonly [line: string, says: RegExp]>> = {
+  "another setting": ["git -c core.editor=vi commit -m x", /no other setting than user\.name/],
+  "an option that starts a program": ["git commit -m x --gpg-sign=k", /not among the options/],
+  "a template from elsewhere": ["git commit -t /etc/passwd", /not among the options/],
+};
+
+for (const [name, [line, says]] of Object.entries(REFUSED))
+  test(`a commit with ${name} is refused and says why`, { skip }, async () => {
+    await using place = await project();
+    const [code, , stderr] = shown(await inBox(place, `${line} --allow-empty`));
+    assert.equal(code, 128);
+    assert.match(stderr, says);
+    assert.match(stderr, /next: /);
+  });
+
+test("a repository whose own settings could start a program is not committed to", { skip }, async () => {
+  await using place = await project();
+  await place.write(
+    "w/.git/config",
+    `${await place.read("w/.git/config")}[filter "x"]\n\tclean = touch ran\n`,
+  );
+  const [code, , stderr] = shown(await inBox(place, `${COMMIT} x --allow-empty`));
+  assert.equal(code, 128);
+  assert.match(stderr, /configuration holds filter\.x\.clean/);
+});
+
+test("a read-only box commits nothing", { skip }, async () => {
+  await using place = await project();
+  const before = git(place.at("w"), "rev-parse", "HEAD");
+  const result = await inBox(place, `${COMMIT} x --allow-empty`, "read-only");
+  assert.notEqual(result.exit_code, 0);
+  assert.equal(git(place.at("w"), "rev-parse", "HEAD"), before);
+});
+
+test(
+  "other commands of git are the image's own, and a repository of the run's own is too",
+  { skip },
+  async () => {
+    await using place = await project();
+    const line = `git log --oneline | wc -l; git init -q n && cd n && ${COMMIT} one --allow-empty && git log --format=%s`;
+    assert.deepEqual(shown(await inBox(place, line)).slice(0, 2), [0, "1\none\n"]);
+    await assert.rejects(lstat(place.at("w/n/.git")), { code: "ENOENT" });
+  },
+);

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import * as fc from "fast-check";
+import { creditWindow } from "../../../src/docker/runner/credit.ts";
+import { encodeFields } from "../../../src/docker/runner/fields.ts";
+
+const credit = (bytes: number): Buffer => encodeFields([["n", bytes]]);
+
+test("no more than the window is ever on its way, and all of it arrives", async () => {
+  const pieces = fc.array(fc.integer({ min: 1, max: 100 }), { maxLength: 30 });
+  await fc.assert(
+    fc.asyncProperty(pieces, async (sizes) => {
+      const window = creditWindow(100);
+      let [underWay, sent] = [0, 0];
+      const sending = (async () => {
+        for (const size of sizes) {
+          assert.equal(await window.take(size), true);
+          underWay += size;
+          sent += size;
+          assert.ok(underWay <= 100);
+        }
+      })();
+      const all = sizes.reduce((sum, size) => sum + size, 0);
+      while (sent < all || underWay > 0) {
+        await Promise.resolve();
+        const taken = Math.min(underWay, 7);
+        underWay -= taken;
+        window.give(credit(taken));
+        await turn();
+      }
+      await sending;
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test("who waits when it is stopped is told to give up, and everybody later", async () => {
+  const window = creditWindow(10);
+  assert.equal(await window.take(10), true);
+  const waiting = window.take(1);
+  window.stop();
+  assert.deepEqual([await waiting, await window.take(1)], [false, false]);
+  window.give(credit(5));
+  assert.equal(await window.take(1), false);
+});
