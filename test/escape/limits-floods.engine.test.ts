@@ -140,13 +140,17 @@ test("the disk budget ends what runs, and goes on to hold after that", { skip },
   };
   const signal = new AbortController().signal;
   const limits = { memory: 256 * MiB, cpus: null, pids: 128 };
-  const request = { workspace: room.W, mode: "workspace-write" as const, image: null, limits, runtime: null };
+  const request = {
+    workspace: room.W,
+    mode: "workspace-write" as const,
+    image: null,
+    limits,
+    runtime: null,
+    isolation: "bind" as const,
+    keep: false,
+  };
   const budget = { growth: 128 * MiB, floor: 0, inodes: 0 };
-  await using box = await startBox(
-    maker,
-    { ...request, watchChanges: false, isolation: "bind", keep: false, budget },
-    signal,
-  );
+  await using box = await startBox(maker, { ...request, watchChanges: false, budget }, signal);
   const exec = (line: string): Promise<ExecResult> =>
     box.exec({ words: ["bash", "-c", line], timeoutMs: 20_000, keep: { head: 1000, tail: 0 } }, signal);
   const grow = "for i in $(seq 120); do head -c 8M /dev/zero >> big; sleep 0.04; done";

@@ -21,7 +21,7 @@ export interface Walls {
   readonly stateDir: string;
   readonly onWarning: (text: string) => void;
   readonly place: Place;
-  /** The usual one when left out. */
+  /** Of disk space; the usual one when left out. */
   readonly budget?: DiskBudget;
   /** Removes the container and lets go of the workspace. */
   readonly close: () => Promise<void>;

@@ -26,7 +26,7 @@ export interface BoxRequest {
   readonly isolation: Isolation;
   /** Whether the changes of an overlay or a copy outlive the box; a bound workspace has them anyway. */
   readonly keep: boolean;
-  /** Of the workspace's file system; the usual budget when left out. */
+  /** Of disk space; the usual one when left out. */
   readonly budget?: DiskBudget;
 }
 
