@@ -31,6 +31,8 @@ static void finish_command(struct call *c) {
   usage_now(&after);
   observe(c, after.memory, after.pids);
   if (after.memory_peak > c->before.memory_peak) observe(c, after.memory_peak, 0);
+  /* Who was killed at the limit was at it, however short. */
+  if (after.memory_kills > c->before.memory_kills) observe(c, after.memory_limit, 0);
   send_tail(REP_OUT_TAIL, c, &c->keep_out);
   send_tail(REP_ERR_TAIL, c, &c->keep_err);
   if (c->spawn_errno != 0) {

@@ -9,7 +9,7 @@
 #define V2 "/sys/fs/cgroup/"
 
 /* Kept open: a reading is one system call. */
-static int memory_fd, peak_fd, kills_fd, pids_fd, refused_fd;
+static int memory_fd, peak_fd, limit_fd, kills_fd, pids_fd, refused_fd;
 
 static int open_either(const char *v2, const char *v1) {
   int fd = open(v2, O_RDONLY | O_CLOEXEC);
@@ -19,6 +19,7 @@ static int open_either(const char *v2, const char *v1) {
 void usage_open(void) {
   memory_fd = open_either(V2 "memory.current", V1 "memory.usage_in_bytes");
   peak_fd = open_either(V2 "memory.peak", V1 "memory.max_usage_in_bytes");
+  limit_fd = open_either(V2 "memory.max", V1 "memory.limit_in_bytes");
   kills_fd = open_either(V2 "memory.events", V1 "memory.oom_control");
   pids_fd = open_either(V2 "pids.current", "/sys/fs/cgroup/pids/pids.current");
   refused_fd = open_either(V2 "pids.events", "/sys/fs/cgroup/pids/pids.events");
@@ -47,6 +48,7 @@ void usage_sample(uint64_t *memory, uint64_t *pids) {
 void usage_now(struct usage *u) {
   usage_sample(&u->memory, &u->pids);
   u->memory_peak = number(peak_fd, NULL);
+  u->memory_limit = number(limit_fd, NULL);
   u->memory_kills = number(kills_fd, "oom_kill ");
   u->pids_refused = number(refused_fd, "max ");
 }

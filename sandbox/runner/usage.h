@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 struct usage {
-  uint64_t memory, memory_peak, pids, memory_kills, pids_refused;
+  uint64_t memory, memory_peak, memory_limit, pids, memory_kills, pids_refused;
 };
 
 void usage_open(void);
