@@ -1,5 +1,6 @@
 import { type BoxPlan, ULIMITS } from "../spec.ts";
 import { mountsOf } from "../mounts.ts";
+import { gvisorLines, isGvisor } from "./gvisor.ts";
 import { mountLines } from "./mounts-seen.ts";
 
 /** What the first process in the box says of itself. */
@@ -26,15 +27,20 @@ export function reportDifferences(
   report: BoxReport,
   host: readonly SeenFile[],
 ): readonly string[] {
+  if (isGvisor(plan))
+    return [...gvisorLines(plan, report), ...networkLines(plan, report), ...hostLines(report)];
   return [
     ...processLines(plan, report.status),
     ...mountLines(plan, report.mountinfo),
     ...networkLines(plan, report),
     ...limitLines(report.rlimits),
     ...fileLines(plan, report.stats, host),
-    ...(report.hostname === "sandbox" ? [] : [`the host name is ${JSON.stringify(report.hostname)}`]),
+    ...hostLines(report),
   ];
 }
+
+const hostLines = ({ hostname }: BoxReport): readonly string[] =>
+  hostname === "sandbox" ? [] : [`the host name is ${JSON.stringify(hostname)}`];
 
 /** Real, effective, saved and for files. */
 const fourTimes = (id: number): string => `${id}\t${id}\t${id}\t${id}`;
