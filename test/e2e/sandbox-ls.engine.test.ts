@@ -37,8 +37,8 @@ test("ls shows each box once, as a line for people and as an object for scripts"
   await using place = await scratch();
   await using _ = cleared(UID);
   const [own, dead] = [await thisProcess(), await deadOwner()];
-  const living = await realBox({ uid: UID, owner: own, workspace: "/work/a b" });
-  const orphan = await realBox({ uid: UID, owner: dead, workspace: "/work/x\u001B[2J" });
+  const living = await realBox({ uid: UID, owner: own, workspace: "/repo/a b" });
+  const orphan = await realBox({ uid: UID, owner: dead, workspace: "/repo/x\u001B[2J" });
   const { code, stdout } = await harness(place, "ls", "--json");
   const rows = stdout
     .trimEnd()
@@ -50,11 +50,11 @@ test("ls shows each box once, as a line for people and as an object for scripts"
     [
       0,
       [
-        { ...shape, id: living.slice(0, 12), workspace: "/work/a b", owner: { pid: own.pid, alive: true } },
+        { ...shape, id: living.slice(0, 12), workspace: "/repo/a b", owner: { pid: own.pid, alive: true } },
         {
           ...shape,
           id: orphan.slice(0, 12),
-          workspace: "/work/x\u001B[2J",
+          workspace: "/repo/x\u001B[2J",
           owner: { pid: dead.pid, alive: false },
         },
       ],
@@ -63,11 +63,11 @@ test("ls shows each box once, as a line for people and as an object for scripts"
   const table = (await harness(place, "ls")).stdout;
   assert.match(
     table,
-    new RegExp(`^${living.slice(0, 12)} .* running +\\d+ s .* ${own.pid} +/work/a b$`, "m"),
+    new RegExp(`^${living.slice(0, 12)} .* running +\\d+ s .* ${own.pid} +/repo/a b$`, "m"),
   );
   assert.match(
     table,
-    new RegExp(`^${orphan.slice(0, 12)} .* ${dead.pid} \\(gone\\) +/work/x\\\\u\\{1b\\}`, "m"),
+    new RegExp(`^${orphan.slice(0, 12)} .* ${dead.pid} \\(gone\\) +/repo/x\\\\u\\{1b\\}`, "m"),
   );
 });
 
@@ -84,7 +84,7 @@ test("rm takes the beginning of an id, and nothing when one of the ids is wrong"
   for (const words of [[], ["--all", "--dead"], [one, "--all"]]) assert.equal((await rm(...words)).code, 2);
   assert.deepEqual(await leftOf(UID), [one, two].toSorted());
   const { code, stdout } = await rm(one.slice(0, 20), "--json");
-  assert.deepEqual([code, JSON.parse(stdout)], [0, { id: one.slice(0, 12), workspace: "/work" }]);
+  assert.deepEqual([code, JSON.parse(stdout)], [0, { id: one.slice(0, 12), workspace: "/repo" }]);
   assert.deepEqual(await leftOf(UID), [two]);
 });
 

@@ -28,7 +28,7 @@ export const fakeSandbox = (options: FakeBoxOptions = {}): Sandbox => ({
 });
 
 /** A box without an engine: its commands are functions, its files are in memory. */
-export function fakeBox({ workspace = "/work", files = {}, commands = {} }: FakeBoxOptions = {}): FakeBox {
+export function fakeBox({ workspace = "/repo", files = {}, commands = {} }: FakeBoxOptions = {}): FakeBox {
   const tree = new FakeTree(workspace, files);
   const known = { ...COMMANDS, ...commands };
   const asked: ExecRequest[] = [];

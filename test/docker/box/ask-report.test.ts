@@ -8,11 +8,11 @@ import { KEY, scriptedRunner } from "../runner/scripted-runner.ts";
 
 test("the box's word is its texts of /proc, and each path that it could see", async () => {
   const { stream, request, reply } = scriptedRunner();
-  const asking = askReport(new RunnerClient(stream, KEY), ["/work", "/a:b\nc\uDCFF"], false);
+  const asking = askReport(new RunnerClient(stream, KEY), ["/repo", "/a:b\nc\uDCFF"], false);
   const { call, payload } = await request(REQUEST.hello);
   const asked = decodeFields(payload).map(({ name, bytes }) => [name, bytes.toString("latin1")]);
   assert.deepEqual(asked, [
-    ["p", "/work"],
+    ["p", "/repo"],
     ["p", "/a:b\nc\u00FF"],
   ]);
   reply(REPLY.hello, call, [
@@ -22,7 +22,7 @@ test("the box's word is its texts of /proc, and each path that it could see", as
     ["r", "route"],
     ["l", "limits"],
     ["h", "sandbox\n"],
-    ["f", "18446744073709551615:2:40755:/work"],
+    ["f", "18446744073709551615:2:40755:/repo"],
     ["f", "1:3:100644:/a:b\nc\uDCFF"],
     ["f", "-:2:/gone"],
     ["f", "nonsense"],
@@ -37,7 +37,7 @@ test("the box's word is its texts of /proc, and each path that it could see", as
     hostname: "sandbox",
   });
   assert.deepEqual(stats, [
-    { path: "/work", dev: "18446744073709551615", ino: "2", mode: 0o40755 },
+    { path: "/repo", dev: "18446744073709551615", ino: "2", mode: 0o40755 },
     { path: "/a:b\nc\uDCFF", dev: "1", ino: "3", mode: 0o100644 },
   ]);
 });

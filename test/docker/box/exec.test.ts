@@ -18,7 +18,7 @@ async function opened(more: Partial<ExecRequest> = {}): Promise<Opened> {
   const runner = scriptedRunner();
   const client = new RunnerClient(runner.stream, KEY);
   const request = { words: ["x"], timeoutMs: 5, keep: { head: 10, tail: 10 }, ...more };
-  const started = startCommand(client, request, "/work");
+  const started = startCommand(client, request, "/repo");
   return { ...runner, started, call: (await runner.request(REQUEST.exec)).call };
 }
 
@@ -31,7 +31,7 @@ test("the request has what was asked for, and the workspace where no folder was"
   const fields = decodeFields(received[0]?.payload ?? Buffer.alloc(0));
   assert.deepEqual(
     [textIn(fields, "d"), ...["t", "h", "l", "f"].map((name) => numberIn(fields, name))],
-    ["/work", 5, 10, 10, 0],
+    ["/repo", 5, 10, 10, 0],
   );
 });
 

@@ -7,7 +7,7 @@ import { refusalOf } from "../../fixtures/refusal.ts";
 
 const box = (id: string, more: Partial<ListedBox> = {}): ListedBox => ({
   id,
-  workspace: "/work",
+  workspace: "/repo",
   mode: "read-only",
   isolation: "bind",
   owner: { pid: 7, alive: true },
@@ -56,7 +56,7 @@ test("a table says what is known, and shows no command to the terminal", () => {
     boxTable([dead, box("f00", odd)], seen, plain),
     [
       "ID            MODE       ISOLATION  STATE    AGE  MEMORY   OWNER     WORKSPACE",
-      "1234567890ab  read-only  bind       running  2 h  3.0 MiB  9 (gone)  /work",
+      "1234567890ab  read-only  bind       running  2 h  3.0 MiB  9 (gone)  /repo",
       "f00           -          -          exited   2 h  -        -         /a\\u{1b}[2J\\u{202e}\\u{a}b",
       "",
     ].join("\n"),

@@ -55,7 +55,7 @@ test("a zombie is dead, though its pid and start are still there", { skip }, asy
 });
 
 const BOX = {
-  workspace: "/work/a b=c",
+  workspace: "/repo/a b=c",
   uid: 1000,
   owner: { pid: 42, start: "123456", boot: "b" },
   session: "s1",

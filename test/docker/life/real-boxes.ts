@@ -9,7 +9,7 @@ interface Wanted {
   readonly workspace?: string;
 }
 
-const labelsFor = ({ uid, owner, session = "s", workspace = "/work" }: Wanted): Record<string, string> => ({
+const labelsFor = ({ uid, owner, session = "s", workspace = "/repo" }: Wanted): Record<string, string> => ({
   ...boxLabels({
     uid,
     owner,

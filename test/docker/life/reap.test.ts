@@ -14,7 +14,7 @@ const labels = (session: string, owner: Owner): Readonly<Record<string, string>>
     uid: UID,
     owner,
     session,
-    workspace: "/work",
+    workspace: "/repo",
     created: "2026-11-21T10:00:00.000Z",
     isolation: "overlay",
     mode: "workspace-write",

@@ -20,7 +20,7 @@ const opened = (): Opened => {
 
 const command = (more: Partial<Command> = {}): Command => ({
   words: ["true"],
-  folder: "/work",
+  folder: "/repo",
   env: {},
   timeoutMs: 0,
   head: 100,
@@ -183,7 +183,7 @@ test("a command is asked for as it is", async () => {
   const fields = decodeFields(payload);
   const words = fields.filter(({ name }) => name === "a").map(({ bytes }) => bytes.toString("latin1"));
   assert.deepEqual(words, ["a", "", "\u00C3\u00A4\u00FF"]);
-  assert.deepEqual([textIn(fields, "e"), textIn(fields, "d")], ["A=b=c", "/work"]);
+  assert.deepEqual([textIn(fields, "e"), textIn(fields, "d")], ["A=b=c", "/repo"]);
   running.signal(15);
   running.resize(80, 24);
   await request(REQUEST.resize);
