@@ -27,6 +27,8 @@ export interface Box {
   write(path: string, content: Uint8Array): Promise<FileResult<null>>;
   list(path: string): Promise<FileResult<readonly Entry[]>>;
   stat(path: string): Promise<FileResult<Entry>>;
+  /** Lines that fit a regular expression; what the ignore rules cover and binary files are left out. */
+  search(request: SearchRequest): Promise<FileResult<SearchResult>>;
   /** What the box has changed in the workspace since it began, where it was asked to watch. */
   changes(): Promise<Changes>;
   /** Resolves, with the reason, when the box is no more. */
@@ -108,6 +110,20 @@ export interface FileContent {
   readonly content: Uint8Array;
   /** Of the whole file. */
   readonly size: number;
+}
+
+export interface SearchRequest {
+  readonly pattern: string;
+  /** The workspace when left out. */
+  readonly folder?: string;
+  /** Most lines that are given. */
+  readonly limit: number;
+}
+
+export interface SearchResult {
+  readonly lines: readonly { readonly path: string; readonly line: number; readonly text: string }[];
+  /** There were more than were given. */
+  readonly more: boolean;
 }
 
 export interface Entry {

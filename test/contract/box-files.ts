@@ -24,6 +24,7 @@ const run = async ({ box }: Opened, ...words: readonly string[]): Promise<number
 
 export function fileCases(suite: Suite): void {
   contentCases(suite);
+  searchCases(suite);
   refusalCases(suite);
   changeCases(suite);
 }
@@ -106,6 +107,28 @@ function contentCases({ open, of, skip }: Suite): void {
     assert.deepEqual(valueOf(await box.list("sub/folder")), []);
     assert.equal(valueOf(await box.stat(box.workspace)).kind, "folder");
   });
+}
+
+function searchCases({ open, of, skip }: Suite): void {
+  test(
+    of("search gives the lines that fit, in the order of their paths, no more than asked for"),
+    { skip },
+    async () => {
+      await using opened = await open();
+      const { box } = opened;
+      await box.write("sub/a.txt", Buffer.from("one\ntwo needle\nthree\n"));
+      await box.write("sub/b.txt", Buffer.from("needle 4\n"));
+      const lines = [
+        { path: "sub/a.txt", line: 2, text: "two needle" },
+        { path: "sub/b.txt", line: 1, text: "needle 4" },
+      ];
+      assert.deepEqual(valueOf(await box.search({ pattern: "n.edle", limit: 9 })), { lines, more: false });
+      const first = valueOf(await box.search({ pattern: "needle", folder: "sub", limit: 1 }));
+      assert.deepEqual(first, { lines: lines.slice(0, 1), more: true });
+      const none = valueOf(await box.search({ pattern: "no such text", limit: 9 }));
+      assert.deepEqual(none, { lines: [], more: false });
+    },
+  );
 }
 
 function refusalCases({ open, of, skip }: Suite): void {

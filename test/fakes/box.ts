@@ -61,6 +61,7 @@ export function fakeBox({ workspace = "/repo", files = {}, commands = {} }: Fake
     write: (file, content) => whileHere(() => tree.write(at(file), content)),
     list: (folder) => whileHere(() => tree.list(at(folder))),
     stat: (file) => whileHere(() => tree.stat(at(file))),
+    search: (request) => whileHere(() => tree.search(request, at(request.folder ?? "."))),
     changes: () => whileHere(() => tree.changes()),
     [Symbol.asyncDispose]: () => Promise.resolve(lose("the box has ended")),
   };

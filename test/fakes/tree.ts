@@ -1,5 +1,12 @@
 import path from "node:path";
-import type { Changes, Entry, FileContent, FileResult } from "../../src/core/ports.ts";
+import type {
+  Changes,
+  Entry,
+  FileContent,
+  FileResult,
+  SearchRequest,
+  SearchResult,
+} from "../../src/core/ports.ts";
 
 interface Node {
   readonly kind: Entry["kind"];
@@ -54,6 +61,22 @@ export class FakeTree {
   stat(file: string): FileResult<Entry> {
     const node = this.#nodes.get(file);
     return node === undefined ? refused(this.#missing(file), file, "stat") : ok(entryOf(file, node));
+  }
+
+  search({ pattern, limit }: SearchRequest, folder: string): FileResult<SearchResult> {
+    const lines = [...this.#nodes]
+      .filter(([file, { kind }]) => kind === "file" && file.startsWith(`${folder}/`))
+      .filter(([file]) => !file.includes("/.git/"))
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+      .flatMap(([file, { content }]) =>
+        Buffer.from(content)
+          .toString("utf8")
+          .replace(/\n$/, "")
+          .split("\n")
+          .map((text, index) => ({ path: path.relative(this.#root, file), line: index + 1, text })),
+      )
+      .filter(({ text }) => new RegExp(pattern).test(text));
+    return ok({ lines: lines.slice(0, limit), more: lines.length > limit });
   }
 
   /** False where a wall is. */

@@ -9,6 +9,7 @@ import type { RunnerClient } from "../runner/client.ts";
 import { listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
 import { type Ended, notBegun, startCommand, type Started } from "./exec.ts";
 import { asResult, changesOf } from "./files.ts";
+import { searchCommand, searchResult } from "./search.ts";
 import { type DiskBudget, watchDisk } from "./watchdog.ts";
 
 /** What a verified container is, once nothing more has to be asked about its walls. */
@@ -68,6 +69,11 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
       asResult(writeFileIn(client, within(workspace, file), content).then(() => null)),
     list: (folder) => asResult(listIn(client, within(workspace, folder))),
     stat: (file) => asResult(statIn(client, within(workspace, file))),
+    search: async (request) => {
+      const folder = within(workspace, request.folder ?? ".");
+      const result = await start(searchCommand(request, folder)).result;
+      return searchResult(request, { workspace, folder }, result);
+    },
     changes: async () => {
       const { changes, incomplete } = await walls.place.changes(client);
       return changesOf(changes, incomplete);
