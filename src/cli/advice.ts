@@ -17,6 +17,9 @@ export function adviceFor(message: string, words: readonly string[]): Advice {
   const topics = ids.flatMap((id) => id.split(" ").slice(0, -1));
   const asked = UNKNOWN.exec(message)?.[1]?.replaceAll(":", " ");
   if (asked === undefined) return { message, remedy: help(longestKnown(given, ids)) };
+  const known = longestKnown(asked.split(" "), ids);
+  if (known !== "")
+    return { message: `${known}: unexpected word: ${asked.slice(known.length + 1)}`, remedy: help(known) };
   const near = nearest(
     asked,
     ids.filter((id) => !HIDDEN.has(id)),

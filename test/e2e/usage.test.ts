@@ -43,6 +43,11 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     remedy: "harness config get --help",
   },
   "an unknown command": { args: ["bogus"], message: "command bogus not found" },
+  "a command to run without the dashes before it": {
+    args: ["sandbox", "exec", "ls"],
+    message: "sandbox exec: unexpected word: ls",
+    remedy: "harness sandbox exec --help",
+  },
   "a missing argument": {
     args: ["config", "get"],
     message: "Missing 1 required arg:\nkey  e.g. mode or search.store",
