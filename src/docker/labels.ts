@@ -4,6 +4,9 @@ import { type Mode, MODES } from "../core/decision.ts";
 export const BOX_LABEL = "dev.harness.box";
 export const UID_LABEL = "dev.harness.uid";
 
+/** Of the runner's volumes for other images: not a box's label, as they outlive all boxes and go with the images. */
+export const RUNNER_LABEL = "dev.harness.runner";
+
 const LABEL = {
   session: "dev.harness.session",
   workspace: "dev.harness.workspace",

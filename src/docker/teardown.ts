@@ -2,7 +2,7 @@ import { engineFailure, isMissing } from "./failure.ts";
 import { answered, type Engine } from "./engine.ts";
 import { SANDBOX_REPOSITORY } from "./images/inputs.ts";
 import { BASE_REPOSITORY } from "./images/base.ts";
-import { boxFilter } from "./labels.ts";
+import { boxFilter, RUNNER_LABEL } from "./labels.ts";
 import { removeBox } from "./life/boxes.ts";
 
 /** Removes every sandbox container of one user, and their volumes; answers how many containers there were. */
@@ -33,7 +33,14 @@ export async function removeImages(engine: Engine, others: readonly string[]): P
         others.includes(tag),
     );
   for (const tag of ours) await engine.api.getImage(tag).remove({ force: true }).catch(unlessGone);
+  await removeRunners(engine);
   return ours;
+}
+
+/** The volumes by which images of others get our runner. */
+async function removeRunners(engine: Engine): Promise<void> {
+  const { Volumes } = await engine.api.listVolumes({ filters: { label: [RUNNER_LABEL] } });
+  await Promise.all((Volumes ?? []).map(({ Name }) => engine.api.getVolume(Name).remove().catch(unlessGone)));
 }
 
 function unlessGone(thrown: unknown): void {

@@ -2,6 +2,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
 import { engineFailure, isMissing } from "../failure.ts";
 import { wantedImage } from "../images/build.ts";
+import { RUNNER_LABEL } from "../labels.ts";
 import type { BoxPlan } from "../spec.ts";
 
 /** What a box starts from: an image by its id, and where its runner comes from. */
@@ -12,8 +13,6 @@ export interface BoxImage {
 
 const RUNNER_FOLDER = "/usr/local/lib/harness";
 export const RUNNER = `${RUNNER_FOLDER}/runner`;
-/** Not the label of a box: it outlives them all, and goes with the images. */
-const RUNNER_LABEL = "dev.harness.runner";
 
 /** Our own image, or the user's with our runner mounted into it. Nothing of either image is run to find out. */
 export async function boxImage(engine: Engine, root: string, own: string | null): Promise<BoxImage> {
