@@ -37,6 +37,11 @@ const STREAMS: Readonly<Record<string, readonly [text: string, lines: readonly P
       said("Step 1", "", "done"),
       "end",
     ],
+    "lines that the builder coloured": [
+      '{"stream":"\\u001b[91mE: no such package\\n\\u001b[0m"}\n',
+      said("E: no such package"),
+      "end",
+    ],
     "lines of a pull": [
       '{"status":"Pulling","id":"abc","progressDetail":{}}\n{"status":"Digest"}\n',
       said("abc Pulling", "Digest"),

@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 
 /** One line of the engine's progress for a pull or a build. */
 export interface Progress {
@@ -59,9 +60,8 @@ function readLine(line: string): Progress | undefined {
   }
   if (typeof value !== "object" || value === null) return undefined;
   const { stream, status, id, error } = value as Record<string, unknown>;
-  const text = [id, stream ?? status]
-    .filter((part) => typeof part === "string")
-    .join(" ")
-    .trim();
+  const said = [id, stream ?? status].filter((part) => typeof part === "string").join(" ");
+  // The builder colours what a step wrote to its error output.
+  const text = stripVTControlCharacters(said).trim();
   return { text, ...(typeof error === "string" ? { error } : {}) };
 }

@@ -7,8 +7,9 @@ import type { ExecResult } from "../../../src/core/ports.ts";
 import { startBox } from "../../../src/docker/box/start.ts";
 import { engine, ROOT, skip } from "../../fixtures/engine.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
-import { git, repository } from "../protect/repository.ts";
+import { git, noGit, repository } from "../protect/repository.ts";
 
+const cannot = skip || noGit;
 const uid = process.getuid?.() ?? 0;
 const OWNER = uid === 0 ? 64_320 : uid;
 
@@ -57,19 +58,23 @@ const shown = ({ stdout, stderr, exit_code }: ExecResult): readonly [number, str
 const HOOK = "#!/bin/sh\ntouch ran\n";
 const COMMIT = "git -c user.name=me -c user.email=me@here commit -q -m";
 
-test("a script commits from inside, in any folder, as whom it says, and no hook runs", { skip }, async () => {
-  await using place = await project({ ".git/hooks/pre-commit": HOOK, ".git/hooks/post-commit": HOOK });
-  const config = await place.read("w/.git/config");
-  const line = `mkdir sub && cd sub && echo new > file && git add file && ${COMMIT} 'a b' && git status --short`;
-  assert.deepEqual(shown(await inBox(place, line)), [0, "", ""]);
-  assert.equal(
-    git(place.at("w"), "log", "-1", "--format=%an <%ae> %s", "--name-only"),
-    "me <me@here> a b\n\nsub/file\n",
-  );
-  assert.equal(await place.read("w/.git/config"), config);
-  await assert.rejects(lstat(place.at("w/ran")), { code: "ENOENT" });
-  assert.equal((await lstat(place.at("w/.git/index"))).uid, OWNER);
-});
+test(
+  "a script commits from inside, in any folder, as whom it says, and no hook runs",
+  { skip: cannot },
+  async () => {
+    await using place = await project({ ".git/hooks/pre-commit": HOOK, ".git/hooks/post-commit": HOOK });
+    const config = await place.read("w/.git/config");
+    const line = `mkdir sub && cd sub && echo new > file && git add file && ${COMMIT} 'a b' && git status --short`;
+    assert.deepEqual(shown(await inBox(place, line)), [0, "", ""]);
+    assert.equal(
+      git(place.at("w"), "log", "-1", "--format=%an <%ae> %s", "--name-only"),
+      "me <me@here> a b\n\nsub/file\n",
+    );
+    assert.equal(await place.read("w/.git/config"), config);
+    await assert.rejects(lstat(place.at("w/ran")), { code: "ENOENT" });
+    assert.equal((await lstat(place.at("w/.git/index"))).uid, OWNER);
+  },
+);
 
 const REFUSED: Readonly<Record<string, readonly [line: string, says: RegExp]>> = {
   "another setting": ["git -c core.editor=vi commit -m x", /no other setting than user\.name/],
@@ -78,7 +83,7 @@ const REFUSED: Readonly<Record<string, readonly [line: string, says: RegExp]>> =
 };
 
 for (const [name, [line, says]] of Object.entries(REFUSED))
-  test(`a commit with ${name} is refused and says why`, { skip }, async () => {
+  test(`a commit with ${name} is refused and says why`, { skip: cannot }, async () => {
     await using place = await project();
     const [code, , stderr] = shown(await inBox(place, `${line} --allow-empty`));
     assert.equal(code, 128);
@@ -86,18 +91,22 @@ for (const [name, [line, says]] of Object.entries(REFUSED))
     assert.match(stderr, /next: /);
   });
 
-test("a repository whose own settings could start a program is not committed to", { skip }, async () => {
-  await using place = await project();
-  await place.write(
-    "w/.git/config",
-    `${await place.read("w/.git/config")}[filter "x"]\n\tclean = touch ran\n`,
-  );
-  const [code, , stderr] = shown(await inBox(place, `${COMMIT} x --allow-empty`));
-  assert.equal(code, 128);
-  assert.match(stderr, /configuration holds filter\.x\.clean/);
-});
+test(
+  "a repository whose own settings could start a program is not committed to",
+  { skip: cannot },
+  async () => {
+    await using place = await project();
+    await place.write(
+      "w/.git/config",
+      `${await place.read("w/.git/config")}[filter "x"]\n\tclean = touch ran\n`,
+    );
+    const [code, , stderr] = shown(await inBox(place, `${COMMIT} x --allow-empty`));
+    assert.equal(code, 128);
+    assert.match(stderr, /configuration holds filter\.x\.clean/);
+  },
+);
 
-test("a read-only box commits nothing", { skip }, async () => {
+test("a read-only box commits nothing", { skip: cannot }, async () => {
   await using place = await project();
   const before = git(place.at("w"), "rev-parse", "HEAD");
   const result = await inBox(place, `${COMMIT} x --allow-empty`, "read-only");
@@ -107,7 +116,7 @@ test("a read-only box commits nothing", { skip }, async () => {
 
 test(
   "other commands of git are the image's own, and a repository of the run's own is too",
-  { skip },
+  { skip: cannot },
   async () => {
     await using place = await project();
     const line = `git log --oneline | wc -l; git init -q n && cd n && ${COMMIT} one --allow-empty && git log --format=%s`;

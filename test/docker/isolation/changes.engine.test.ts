@@ -5,7 +5,7 @@ import test from "node:test";
 import type { Changes } from "../../../src/core/ports.ts";
 import { skip } from "../../fixtures/engine.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";
-import { leftOver, openBox } from "./open-box.ts";
+import { leftOver, noOverlay, openBox } from "./open-box.ts";
 
 const shell = (line: string): string => execFileSync("bash", ["-ec", line]).toString();
 
@@ -146,7 +146,7 @@ const isFor = (isolation: string, what: string): boolean => isolation !== "copy"
 
 for (const [isolation, cases] of SCENES)
   for (const [what, line, expected] of cases.filter(([name]) => isFor(isolation, name)))
-    test(`${isolation}: ${what}`, { skip }, async () => {
+    test(`${isolation}: ${what}`, { skip: isolation === "overlay" ? noOverlay : skip }, async () => {
       await using place = await treeIn();
       const workspace = place.at("w");
       let before = "";

@@ -1,10 +1,12 @@
 import { execFileSync } from "node:child_process";
+import { statfsSync } from "node:fs";
 import { chmod } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { startBox } from "../../../src/docker/box/start.ts";
 import type { BoxRequest } from "../../../src/docker/box/prepare.ts";
 import type { ExecResult, OwnedBox } from "../../../src/core/ports.ts";
 import type { Engine } from "../../../src/docker/engine.ts";
-import { engine, ROOT } from "../../fixtures/engine.ts";
+import { engine, ROOT, skip } from "../../fixtures/engine.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
 
 const ROOT_RUNS = process.getuid?.() === 0;
@@ -12,6 +14,14 @@ const ROOT_RUNS = process.getuid?.() === 0;
 export const OWNER = ROOT_RUNS ? 64_351 : (process.getuid?.() ?? 0);
 /** Boxes are labelled with it, so that a test finds its own. */
 const CALLER = ROOT_RUNS ? 0 : OWNER;
+
+const OVERLAYFS = 0x794c7630;
+
+/** Why tests with an overlay cannot run here, or false. */
+export const noOverlay: string | false =
+  skip ||
+  (statfsSync(tmpdir()).type === OVERLAYFS &&
+    `${tmpdir()} is on an overlay, which holds no other (TMPDIR=/a/folder/elsewhere)`);
 
 export interface Opened extends AsyncDisposable {
   readonly box: OwnedBox;

@@ -6,11 +6,11 @@ import type { Engine } from "../../../src/docker/engine.ts";
 import { engine, skip } from "../../fixtures/engine.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { repository } from "../protect/repository.ts";
-import { leftOver, openBox, OWNER } from "./open-box.ts";
+import { noGit, repository } from "../protect/repository.ts";
+import { leftOver, noOverlay, openBox, OWNER } from "./open-box.ts";
 
 for (const name of ["a,b", "a:b", "a\\b", "a\\:b,c d", "new\nline", "quo\"te's", "ä ü", "lowerdir=x", "-o"])
-  test(`an overlay over a folder called ${JSON.stringify(name)}`, { skip }, async () => {
+  test(`an overlay over a folder called ${JSON.stringify(name)}`, { skip: noOverlay }, async () => {
     await using place = await scratch({ [`x/${name}/file`]: "1\n" });
     const workspace = place.at("x", name);
     await using opened = await openBox(place, { workspace });
@@ -21,7 +21,7 @@ for (const name of ["a,b", "a:b", "a\\b", "a\\:b,c d", "new\nline", "quo\"te's",
 
 test(
   "protected paths may be written: git works, and nothing of it reaches the repository",
-  { skip },
+  { skip: noOverlay || noGit },
   async () => {
     await using place = await scratch({ "w/.vscode/settings.json": "{}" });
     repository(place.at("w"));
@@ -38,7 +38,7 @@ test(
   },
 );
 
-test("a linked worktree sees its repository, which is read-only", { skip }, async () => {
+test("a linked worktree sees its repository, which is read-only", { skip: noOverlay || noGit }, async () => {
   await using place = await scratch();
   repository(place.at("main"));
 
@@ -50,7 +50,7 @@ test("a linked worktree sees its repository, which is read-only", { skip }, asyn
 
 test(
   "two overlays of one folder stand side by side, and beside a reader; a writer waits",
-  { skip },
+  { skip: noOverlay },
   async () => {
     await using place = await scratch({ "w/file": "1\n" });
     await using one = await openBox(place, {});
@@ -64,13 +64,13 @@ test(
   },
 );
 
-test("in read-only mode an overlay is read-only, too", { skip }, async () => {
+test("in read-only mode an overlay is read-only, too", { skip: noOverlay }, async () => {
   await using place = await scratch({ "w/file": "1\n" });
   await using opened = await openBox(place, { mode: "read-only" });
   assert.equal(await opened.sh("! touch x 2>/dev/null; cat file"), "1\n");
 });
 
-test("kept changes outlive the box, in a folder that says whose they are", { skip }, async () => {
+test("kept changes outlive the box, in a folder that says whose they are", { skip: noOverlay }, async () => {
   await using place = await scratch({ "w/file": "1\n", "w/other": "2\n" });
   await using unchanged = await openBox(place, { keep: true });
   await unchanged.box[Symbol.asyncDispose]();
@@ -88,7 +88,7 @@ test("kept changes outlive the box, in a folder that says whose they are", { ski
 
 test(
   "folders that are locked in the layer, pipes and links hinder neither the list nor the end",
-  { skip },
+  { skip: noOverlay },
   async () => {
     await using place = await scratch({ "w/a/file": "1\n" });
     await using opened = await openBox(place, {});
@@ -97,7 +97,7 @@ test(
   },
 );
 
-test("links in the layer are not followed from the host", { skip }, async () => {
+test("links in the layer are not followed from the host", { skip: noOverlay }, async () => {
   await using place = await scratch({
     "w/d/file": "secret\n",
     "outside/file": "secret\n",
@@ -144,7 +144,7 @@ function withOptions(change: (options: Options) => Options): Engine {
   return { ...engine, api: Object.assign(api, { createVolume }) };
 }
 
-test("what the engine cannot mount is said, and nothing is left", { skip }, async () => {
+test("what the engine cannot mount is said, and nothing is left", { skip: noOverlay }, async () => {
   await using place = await scratch({ "w/file": "" });
   // As an engine on another machine would see it.
   const elsewhere = withOptions(({ o = "", ...others }) => ({
@@ -158,7 +158,7 @@ test("what the engine cannot mount is said, and nothing is left", { skip }, asyn
   assert.deepEqual(await readdir(place.at("state/boxes")), []);
 });
 
-test("an engine that takes the layers for nothing is found out", { skip }, async () => {
+test("an engine that takes the layers for nothing is found out", { skip: noOverlay }, async () => {
   await using place = await scratch({ "w/file": "" });
   const blind = withOptions(() => ({}));
   const [exit, message] = await refusalOf(() => openBox(place, {}, { engine: blind }));

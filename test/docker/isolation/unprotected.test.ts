@@ -3,36 +3,44 @@ import { lstat } from "node:fs/promises";
 import test from "node:test";
 import { protectOutside } from "../../../src/docker/isolation/unprotected.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { git, repository } from "../protect/repository.ts";
+import { git, noGit, repository } from "../protect/repository.ts";
 
-test("of a linked worktree only its repository is protected, and a copy does not have it", async () => {
-  await using place = await scratch();
-  repository(place.at("main"));
-  git(place.at("main"), "worktree", "add", "-q", place.at("w"));
-  const workspace = { path: place.at("w"), uid: (await lstat(place.at("w"))).uid };
-  const overlay = await protectOutside("overlay", workspace);
-  assert.deepEqual([overlay.readOnly, overlay.outside], [[], [place.at("main/.git")]]);
-  const { outside, warnings } = await protectOutside("copy", workspace);
-  assert.deepEqual(outside, []);
-  assert.match(
-    warnings.join(),
-    /^git does not work in the box: .* lies outside the workspace and is not copied$/,
-  );
-});
+test(
+  "of a linked worktree only its repository is protected, and a copy does not have it",
+  { skip: noGit },
+  async () => {
+    await using place = await scratch();
+    repository(place.at("main"));
+    git(place.at("main"), "worktree", "add", "-q", place.at("w"));
+    const workspace = { path: place.at("w"), uid: (await lstat(place.at("w"))).uid };
+    const overlay = await protectOutside("overlay", workspace);
+    assert.deepEqual([overlay.readOnly, overlay.outside], [[], [place.at("main/.git")]]);
+    const { outside, warnings } = await protectOutside("copy", workspace);
+    assert.deepEqual(outside, []);
+    assert.match(
+      warnings.join(),
+      /^git does not work in the box: .* lies outside the workspace and is not copied$/,
+    );
+  },
+);
 
-test("a repository of the workspace's own, and none at all, need nothing; a forged pointer is not followed", async () => {
-  await using place = await scratch({ "plain/file": "", "forged/.git": "gitdir: /etc\n" });
-  repository(place.at("own"));
-  const { uid } = await lstat(place.path);
-  for (const name of ["plain", "own"])
-    assert.deepEqual(await protectOutside("overlay", { path: place.at(name), uid }), {
-      readOnly: [],
-      pinned: [],
-      absent: [],
-      warnings: [],
-      outside: [],
-      complete: true,
-    });
-  const forged = await protectOutside("overlay", { path: place.at("forged"), uid });
-  assert.deepEqual([forged.outside, forged.warnings.length], [[], 1]);
-});
+test(
+  "a repository of the workspace's own, and none at all, need nothing; a forged pointer is not followed",
+  { skip: noGit },
+  async () => {
+    await using place = await scratch({ "plain/file": "", "forged/.git": "gitdir: /etc\n" });
+    repository(place.at("own"));
+    const { uid } = await lstat(place.path);
+    for (const name of ["plain", "own"])
+      assert.deepEqual(await protectOutside("overlay", { path: place.at(name), uid }), {
+        readOnly: [],
+        pinned: [],
+        absent: [],
+        warnings: [],
+        outside: [],
+        complete: true,
+      });
+    const forged = await protectOutside("overlay", { path: place.at("forged"), uid });
+    assert.deepEqual([forged.outside, forged.warnings.length], [[], 1]);
+  },
+);

@@ -1,18 +1,21 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { chown, readdir, stat } from "node:fs/promises";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { engine, ROOT, skip as noEngine } from "../../fixtures/engine.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";
-import { leftOver } from "./open-box.ts";
+import { leftOver, noOverlay } from "./open-box.ts";
 
 /** nobody: a user of every system. */
 const UID = 65_534;
 const socket = noEngine === false ? engine.endpoint.host.replace(/^unix:\/\//, "") : "";
+const launches = (): boolean =>
+  spawnSync("test", ["-x", `${ROOT}/bin/harness`], { uid: UID, gid: UID }).status === 0;
 const skip =
-  noEngine ||
+  noOverlay ||
   (process.getuid?.() !== 0 && "only root can be somebody else") ||
+  (!launches() && `another user may not enter ${ROOT}`) ||
   (!socket.startsWith("/") && "no socket");
 
 /** The source of the command as it runs for an ordinary user who may use the engine. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { parseGitConfig } from "../../../src/docker/protect/config.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { git } from "./repository.ts";
+import { git, noGit } from "./repository.ts";
 
 const TEXTS = [
   "[core]\n\teditor = vi\n",
@@ -25,7 +25,7 @@ const TEXTS = [
 ];
 
 for (const text of TEXTS)
-  test(`read as git reads it: ${JSON.stringify(text)}`, async () => {
+  test(`read as git reads it: ${JSON.stringify(text)}`, { skip: noGit }, async () => {
     await using home = await scratch({ c: text });
     const lines = git(home.path, "config", "-z", "-f", home.at("c"), "--list").split("\0").slice(0, -1);
     const expected = lines.map((line) => {
@@ -44,7 +44,7 @@ for (const text of [
   "[a]\n=v\n",
   "[a]\nk\\",
 ])
-  test(`refused as git refuses it: ${JSON.stringify(text)}`, async () => {
+  test(`refused as git refuses it: ${JSON.stringify(text)}`, { skip: noGit }, async () => {
     await using home = await scratch({ c: text });
     assert.throws(() => git(home.path, "config", "-f", home.at("c"), "--list"));
     assert.equal(parseGitConfig(text), undefined);

@@ -11,10 +11,10 @@ import { containerSpec } from "../../../src/docker/spec.ts";
 import { engine, image, skip } from "../../fixtures/engine.ts";
 import { planOf } from "../../fixtures/plan.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { git, repository } from "./repository.ts";
+import { git, noGit, repository } from "./repository.ts";
 
 const UID = 64_323;
-const notRoot = process.getuid?.() === 0 ? skip : "only root gives files to another owner";
+const cannot = process.getuid?.() === 0 ? skip || noGit : "only root gives files to another owner";
 
 type Mount = readonly [file: string, readOnly: boolean];
 
@@ -65,7 +65,7 @@ async function prepared() {
 
 test(
   "with its mounts nothing protected changes, work beside it does, and the refusals are named",
-  { skip: notRoot },
+  { skip: cannot },
   async () => {
     await using home = await prepared();
     const workspace = home.at("w");
@@ -93,7 +93,7 @@ test(
   },
 );
 
-test("a control without the mounts loses all of it", { skip: notRoot }, async () => {
+test("a control without the mounts loses all of it", { skip: cannot }, async () => {
   await using home = await prepared();
   await stderrOf(home.at("w"), [], ATTACK);
   await assert.rejects(lstat(home.at("w/.git")));

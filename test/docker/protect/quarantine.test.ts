@@ -19,9 +19,9 @@ import { quarantine } from "../../../src/docker/protect/quarantine.ts";
 import { findProtected } from "../../../src/docker/protect/scan.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { git, mkfifo, repository } from "./repository.ts";
+import { git, mkfifo, noGit, repository } from "./repository.ts";
 
-test("nothing new is nothing planted, and moves nothing", async () => {
+test("nothing new is nothing planted, and moves nothing", { skip: noGit }, async () => {
   await using home = await scratch({ "w/.envrc": "", "w/src/a.ts": "" });
   repository(home.at("w"));
   const protection = await findProtected(home.at("w"));
@@ -32,59 +32,71 @@ test("nothing new is nothing planted, and moves nothing", async () => {
   await assert.rejects(stat(home.at("state")));
 });
 
-test("a git init inside is found, moved with all it holds, and put back by the command it gives", async () => {
-  await using home = await scratch({ "w/a's.ts": "x" });
-  const protection = await findProtected(home.at("w"));
-  repository(home.at("w"));
-  const planted = await findPlanted(home.at("w"), protection);
-  assert.deepEqual(planted, [home.at("w/.git")]);
-  const [moved] = await quarantine(home.at("w"), planted, home.at("st ate's"));
-  assert.ok(moved?.to);
-  assert.deepEqual([moved.from, moved.kind], [home.at("w/.git"), "folder"]);
-  assert.deepEqual(await readdir(home.at("w")), ["a's.ts"]);
-  assert.equal((await stat(path.dirname(moved.to))).mode & 0o777, 0o700);
-  const manifest: unknown = JSON.parse(
-    await readFile(path.join(path.dirname(moved.to), "manifest.json"), "utf8"),
-  );
-  assert.deepEqual(manifest, { root: home.at("w"), at: moved.at, items: [moved] });
-  execFileSync("sh", ["-c", moved.takeBack]);
-  assert.match(git(home.at("w"), "log", "--oneline"), /first/);
-});
+test(
+  "a git init inside is found, moved with all it holds, and put back by the command it gives",
+  { skip: noGit },
+  async () => {
+    await using home = await scratch({ "w/a's.ts": "x" });
+    const protection = await findProtected(home.at("w"));
+    repository(home.at("w"));
+    const planted = await findPlanted(home.at("w"), protection);
+    assert.deepEqual(planted, [home.at("w/.git")]);
+    const [moved] = await quarantine(home.at("w"), planted, home.at("st ate's"));
+    assert.ok(moved?.to);
+    assert.deepEqual([moved.from, moved.kind], [home.at("w/.git"), "folder"]);
+    assert.deepEqual(await readdir(home.at("w")), ["a's.ts"]);
+    assert.equal((await stat(path.dirname(moved.to))).mode & 0o777, 0o700);
+    const manifest: unknown = JSON.parse(
+      await readFile(path.join(path.dirname(moved.to), "manifest.json"), "utf8"),
+    );
+    assert.deepEqual(manifest, { root: home.at("w"), at: moved.at, items: [moved] });
+    execFileSync("sh", ["-c", moved.takeBack]);
+    assert.match(git(home.at("w"), "log", "--oneline"), /first/);
+  },
+);
 
-test("other spellings, links and watched paths count; a link is moved, not what it leads to", async () => {
-  await using home = await scratch({ "w/.vscode/x": "", "keys/id": "k" });
-  repository(home.at("w"));
-  git(home.at("w"), "config", "core.hooksPath", "tools/hooks");
-  const protection = await findProtected(home.at("w"));
-  await home.write("w/.VSCODE/tasks.json", "");
-  await home.write("w/tools/hooks/pre-commit", "");
-  await home.write("w/.aider.conf.yml", "");
-  await symlink(home.at("keys"), home.at("w/.claude"));
-  const planted = await findPlanted(home.at("w"), protection);
-  assert.deepEqual(
-    planted,
-    [".VSCODE", ".aider.conf.yml", ".claude", "tools/hooks"].map((name) => home.at("w", name)),
-  );
-  const moved = await quarantine(home.at("w"), planted, home.at("state"));
-  assert.deepEqual(
-    moved.map(({ kind }) => kind),
-    ["folder", "file", "link", "folder"],
-  );
-  assert.equal(await readlink(moved[2]?.to ?? ""), home.at("keys"));
-  assert.equal(await home.read("keys/id"), "k");
-});
+test(
+  "other spellings, links and watched paths count; a link is moved, not what it leads to",
+  { skip: noGit },
+  async () => {
+    await using home = await scratch({ "w/.vscode/x": "", "keys/id": "k" });
+    repository(home.at("w"));
+    git(home.at("w"), "config", "core.hooksPath", "tools/hooks");
+    const protection = await findProtected(home.at("w"));
+    await home.write("w/.VSCODE/tasks.json", "");
+    await home.write("w/tools/hooks/pre-commit", "");
+    await home.write("w/.aider.conf.yml", "");
+    await symlink(home.at("keys"), home.at("w/.claude"));
+    const planted = await findPlanted(home.at("w"), protection);
+    assert.deepEqual(
+      planted,
+      [".VSCODE", ".aider.conf.yml", ".claude", "tools/hooks"].map((name) => home.at("w", name)),
+    );
+    const moved = await quarantine(home.at("w"), planted, home.at("state"));
+    assert.deepEqual(
+      moved.map(({ kind }) => kind),
+      ["folder", "file", "link", "folder"],
+    );
+    assert.equal(await readlink(moved[2]?.to ?? ""), home.at("keys"));
+    assert.equal(await home.read("keys/id"), "k");
+  },
+);
 
-test("the search at the end finds new nested and bare repositories, and none that were there", async () => {
-  await using home = await scratch({ "w/src/a.ts": "" });
-  repository(home.at("w/old"));
-  const protection = await findProtected(home.at("w"));
-  repository(home.at("w/src/new"));
-  git(home.path, "init", "-q", "--bare", home.at("w/src/bare"));
-  assert.deepEqual(await findPlanted(home.at("w"), protection), []);
-  const { planted } = await findAllPlanted(home.at("w"), protection);
-  assert.deepEqual(planted, [home.at("w/src/bare"), home.at("w/src/new/.git")]);
-  assert.deepEqual((await findAllPlanted(home.at("w"), { ...protection, complete: false })).planted, []);
-});
+test(
+  "the search at the end finds new nested and bare repositories, and none that were there",
+  { skip: noGit },
+  async () => {
+    await using home = await scratch({ "w/src/a.ts": "" });
+    repository(home.at("w/old"));
+    const protection = await findProtected(home.at("w"));
+    repository(home.at("w/src/new"));
+    git(home.path, "init", "-q", "--bare", home.at("w/src/bare"));
+    assert.deepEqual(await findPlanted(home.at("w"), protection), []);
+    const { planted } = await findAllPlanted(home.at("w"), protection);
+    assert.deepEqual(planted, [home.at("w/src/bare"), home.at("w/src/new/.git")]);
+    assert.deepEqual((await findAllPlanted(home.at("w"), { ...protection, complete: false })).planted, []);
+  },
+);
 
 test("a FIFO is removed", async () => {
   await using home = await scratch({ "w/a": "" });

@@ -1,4 +1,8 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
+
+/** Why tests with the host's own git cannot run here, or false. */
+export const noGit: string | false =
+  spawnSync("git", ["--version"]).status === 0 ? false : "no git on this machine (apt-get install git)";
 
 /** Runs the real git, apart from every configuration of this machine. */
 export function git(cwd: string, ...args: readonly string[]): string {

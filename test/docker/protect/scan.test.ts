@@ -7,7 +7,7 @@ import { findProtected } from "../../../src/docker/protect/scan.ts";
 import { walk } from "../../../src/docker/protect/walk.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
-import { git, mkfifo, repository } from "./repository.ts";
+import { git, mkfifo, noGit, repository } from "./repository.ts";
 
 /** The protection of `root` with paths relative to the scratch folder. */
 async function found(home: Scratch, root = "w") {
@@ -43,18 +43,22 @@ test("names count at the top and, where they have power there, below; ordinary f
   });
 });
 
-test("a repository, a nested one and a bare one; in dependencies only repositories", async () => {
-  await using home = await scratch({ "w/node_modules/p/.vscode/x": "" });
-  repository(home.at("w"));
-  repository(home.at("w/a/nested"));
-  repository(home.at("w/node_modules/p"));
-  git(home.path, "init", "-q", "--bare", home.at("w/fixtures/bare"));
-  assert.deepEqual(await found(home), {
-    ...nothing,
-    readOnly: ["w/.git", "w/a/nested/.git", "w/fixtures/bare", "w/node_modules/p/.git"],
-    pinned: ["w/a", "w/fixtures", "w/node_modules", "w/a/nested", "w/node_modules/p"],
-  });
-});
+test(
+  "a repository, a nested one and a bare one; in dependencies only repositories",
+  { skip: noGit },
+  async () => {
+    await using home = await scratch({ "w/node_modules/p/.vscode/x": "" });
+    repository(home.at("w"));
+    repository(home.at("w/a/nested"));
+    repository(home.at("w/node_modules/p"));
+    git(home.path, "init", "-q", "--bare", home.at("w/fixtures/bare"));
+    assert.deepEqual(await found(home), {
+      ...nothing,
+      readOnly: ["w/.git", "w/a/nested/.git", "w/fixtures/bare", "w/node_modules/p/.git"],
+      pinned: ["w/a", "w/fixtures", "w/node_modules", "w/a/nested", "w/node_modules/p"],
+    });
+  },
+);
 
 test("absent names are to be watched for, present ones are not", async () => {
   await using home = await scratch({ "w/.ENVRC": "", "w/.claude/x": "" });
@@ -69,14 +73,14 @@ test("absent names are to be watched for, present ones are not", async () => {
   ]);
 });
 
-test("a linked worktree leads to the main repository outside", async () => {
+test("a linked worktree leads to the main repository outside", { skip: noGit }, async () => {
   await using home = await scratch();
   repository(home.at("main"));
   git(home.at("main"), "worktree", "add", "-q", home.at("w"));
   assert.deepEqual(await found(home), { ...nothing, readOnly: ["w/.git"], outside: ["main/.git"] });
 });
 
-test("a worktree inside its own main repository needs nothing outside", async () => {
+test("a worktree inside its own main repository needs nothing outside", { skip: noGit }, async () => {
   await using home = await scratch();
   repository(home.at("w"));
   git(home.at("w"), "worktree", "add", "-q", home.at("w/trees/one"));
@@ -87,7 +91,7 @@ test("a worktree inside its own main repository needs nothing outside", async ()
   });
 });
 
-test("a submodule: inside its parent, and as the workspace itself", async () => {
+test("a submodule: inside its parent, and as the workspace itself", { skip: noGit }, async () => {
   await using home = await scratch();
   repository(home.at("library"));
   repository(home.at("w"));
@@ -104,21 +108,29 @@ test("a submodule: inside its parent, and as the workspace itself", async () => 
   });
 });
 
-test("a git directory apart that does not know us is named and not mounted; with core.worktree it is", async () => {
-  await using home = await scratch();
-  git(home.path, "init", "-q", `--separate-git-dir=${home.at("apart")}`, home.at("w"));
-  const unknown = await found(home);
-  assert.deepEqual(unknown.outside, []);
-  assert.match(unknown.warnings.join(), /apart does not name this worktree/);
-  git(home.at("w"), "config", "core.worktree", home.at("w"));
-  assert.deepEqual(await found(home), { ...nothing, readOnly: ["w/.git"], outside: ["apart"] });
-});
+test(
+  "a git directory apart that does not know us is named and not mounted; with core.worktree it is",
+  { skip: noGit },
+  async () => {
+    await using home = await scratch();
+    git(home.path, "init", "-q", `--separate-git-dir=${home.at("apart")}`, home.at("w"));
+    const unknown = await found(home);
+    assert.deepEqual(unknown.outside, []);
+    assert.match(unknown.warnings.join(), /apart does not name this worktree/);
+    git(home.at("w"), "config", "core.worktree", home.at("w"));
+    assert.deepEqual(await found(home), { ...nothing, readOnly: ["w/.git"], outside: ["apart"] });
+  },
+);
 
-test("a separate git directory in the workspace is protected, also under another name", async () => {
-  await using home = await scratch();
-  git(home.path, "init", "-q", `--separate-git-dir=${home.at("w/store")}`, home.at("w/tree"));
-  assert.deepEqual((await found(home)).readOnly, ["w/store", "w/tree/.git"]);
-});
+test(
+  "a separate git directory in the workspace is protected, also under another name",
+  { skip: noGit },
+  async () => {
+    await using home = await scratch();
+    git(home.path, "init", "-q", `--separate-git-dir=${home.at("w/store")}`, home.at("w/tree"));
+    assert.deepEqual((await found(home)).readOnly, ["w/store", "w/tree/.git"]);
+  },
+);
 
 for (const [what, pointer, why] of [
   ["the root of the file system", "/", /is not a git directory/],
@@ -127,7 +139,7 @@ for (const [what, pointer, why] of [
   ["a worktree of another folder", "../other/.git/worktrees/wt", /does not name this worktree/],
   ["a path with a line break", "../keys\n/x", /is not a gitdir line/],
 ] as const)
-  test(`a pointer to ${what} is named and not mounted`, async () => {
+  test(`a pointer to ${what} is named and not mounted`, { skip: noGit }, async () => {
     await using home = await scratch({ "keys/id": "k", "w/.git": `gitdir: ${pointer}\n` });
     repository(home.at("other"));
     git(home.at("other"), "worktree", "add", "-q", home.at("wt"));
@@ -136,7 +148,7 @@ for (const [what, pointer, why] of [
     assert.match(warnings.join("\n"), why);
   });
 
-test("a git directory whose commondir leads outside mounts nothing", async () => {
+test("a git directory whose commondir leads outside mounts nothing", { skip: noGit }, async () => {
   await using home = await scratch({
     "w/.git/HEAD": "ref: refs/heads/main\n",
     "w/.git/commondir": "../../other/.git\n",
@@ -147,31 +159,35 @@ test("a git directory whose commondir leads outside mounts nothing", async () =>
   assert.match(warnings.join("\n"), /other\/\.git: not mounted/);
 });
 
-test("what the configuration includes, hooks and scripts that it names are protected; missing ones are watched", async () => {
-  await using home = await scratch({
-    "w/conf/git.inc": "[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = later.inc\n",
-    "w/tools/hooks/pre-commit": "",
-    "w/tools/clean.sh": "",
-    "w/tools/other.sh": "",
-    "w/scripts/pre-push": "",
-    "w/test/x": "",
-  });
-  repository(home.at("w"));
-  git(home.at("w"), "config", "include.path", "../conf/git.inc");
-  git(home.at("w"), "config", "filter.x.clean", "sh -c 'tools/clean.sh %f'");
-  git(home.at("w"), "config", "alias.t", "!make test");
-  await symlink("../../scripts/pre-push", home.at("w/.git/hooks/pre-push"));
-  const { readOnly } = await found(home);
-  assert.deepEqual(readOnly, [
-    "w/.git",
-    "w/conf/git.inc",
-    "w/scripts/pre-push",
-    "w/tools/clean.sh",
-    "w/tools/hooks",
-  ]);
-  const { absent } = await findProtected(home.at("w"));
-  assert.ok(absent.includes(home.at("w/conf/later.inc")));
-});
+test(
+  "what the configuration includes, hooks and scripts that it names are protected; missing ones are watched",
+  { skip: noGit },
+  async () => {
+    await using home = await scratch({
+      "w/conf/git.inc": "[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = later.inc\n",
+      "w/tools/hooks/pre-commit": "",
+      "w/tools/clean.sh": "",
+      "w/tools/other.sh": "",
+      "w/scripts/pre-push": "",
+      "w/test/x": "",
+    });
+    repository(home.at("w"));
+    git(home.at("w"), "config", "include.path", "../conf/git.inc");
+    git(home.at("w"), "config", "filter.x.clean", "sh -c 'tools/clean.sh %f'");
+    git(home.at("w"), "config", "alias.t", "!make test");
+    await symlink("../../scripts/pre-push", home.at("w/.git/hooks/pre-push"));
+    const { readOnly } = await found(home);
+    assert.deepEqual(readOnly, [
+      "w/.git",
+      "w/conf/git.inc",
+      "w/scripts/pre-push",
+      "w/tools/clean.sh",
+      "w/tools/hooks",
+    ]);
+    const { absent } = await findProtected(home.at("w"));
+    assert.ok(absent.includes(home.at("w/conf/later.inc")));
+  },
+);
 
 const plant: Readonly<Record<string, (file: string, home: Scratch) => Promise<unknown>>> = {
   "is a link": (file) => symlink("/nonexistent", file),
@@ -205,18 +221,22 @@ test("a protected path of another owner is refused", { skip: notRoot }, async ()
   assert.match((await refusalOf(() => findProtected(home.at("w"))))[1], /belongs to uid 4321/);
 });
 
-test("a bare repository as the workspace is refused, and so is a pointer or hooks path that means the workspace", async () => {
-  await using home = await scratch({ "p/.git": "gitdir: .\n" });
-  git(home.path, "init", "-q", "--bare", home.at("b"));
-  repository(home.at("h"));
-  git(home.at("h"), "config", "core.hooksPath", ".");
-  for (const [root, why] of [
-    ["b", /bare git repository/],
-    ["p", /the workspace itself/],
-    ["h", /as a whole/],
-  ] as const)
-    assert.match((await refusalOf(() => findProtected(home.at(root))))[1], why);
-});
+test(
+  "a bare repository as the workspace is refused, and so is a pointer or hooks path that means the workspace",
+  { skip: noGit },
+  async () => {
+    await using home = await scratch({ "p/.git": "gitdir: .\n" });
+    git(home.path, "init", "-q", "--bare", home.at("b"));
+    repository(home.at("h"));
+    git(home.at("h"), "config", "core.hooksPath", ".");
+    for (const [root, why] of [
+      ["b", /bare git repository/],
+      ["p", /the workspace itself/],
+      ["h", /as a whole/],
+    ] as const)
+      assert.match((await refusalOf(() => findProtected(home.at(root))))[1], why);
+  },
+);
 
 test("names with line breaks, commas and quotes are paths like others; one that is no UTF-8 is refused", async () => {
   await using home = await scratch({ "w/two\nlines, \"q\" 'x':y/.envrc": "" });
