@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { type Attack, attacks, never } from "../fixtures/escape-cases.ts";
+import { OWNER } from "../fixtures/escape.ts";
 import { answers, python } from "./kernel-calls.ts";
 import { ADMIN, unlocked } from "./unlocked.ts";
 
@@ -67,8 +68,8 @@ const NAMESPACES: readonly Attack[] = [
   {
     name: "a user namespace of one's own, and root in it",
     run: "unshare -Ur id -u; unshare -Urm mount -t tmpfs none /mnt; unshare -n true; nsenter -t 1 -m id; id -u",
-    denied: (_, { all }) => assert.match(all, /^1000\n(.*(denied|not permitted).*\n){4}$/),
-    twin: "test $(id -u) = 1000 && readlink /proc/self/ns/user",
+    denied: (_, { all }) => assert.match(all, new RegExp(`^${OWNER}\\n(.*(denied|not permitted).*\\n){4}$`)),
+    twin: `test $(id -u) = ${OWNER} && readlink /proc/self/ns/user`,
   },
   {
     name: "namespaces by number, with and without clone",
@@ -235,7 +236,7 @@ do [ -e $d ] && echo THERE $d; done; find /tmp {W} \\( -type b -o -type c \\) -p
     name: "rights: none in any set, and none to be had from programs of root's",
     run: `grep Cap /proc/self/status | grep -v 0000000000000000; su -c 'echo ROOT' root </dev/null; find / -xdev -perm /6000 -type f -exec sh -c 'grep NoNewPrivs /proc/self/status | grep -v 1$' \\; ; perl -e '$> = 0; $< = 0; print "ROOT\\n" if $> == 0'; true`,
     denied: never(/Cap|ROOT|NoNewPrivs/),
-    twin: "grep 'NoNewPrivs:.*1' /proc/self/status && perl -e 'exit 1 if $> != 1000'",
+    twin: `grep 'NoNewPrivs:.*1' /proc/self/status && perl -e 'exit 1 if $> != ${OWNER}'`,
     control: true,
   },
   {

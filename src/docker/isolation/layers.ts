@@ -49,14 +49,15 @@ export async function emptyWork(engine: Engine, folder: string, labels: Labels):
   const inner = path.join(folder, "work", "work");
   if (!(await isStuck(inner))) return;
   const image = await readFile(path.join(folder, "image"), "utf8");
-  await mkdir(path.join(folder, "none"), { recursive: true });
+  const none = path.join(folder, "none");
+  await mkdir(none, { recursive: true });
   const Source = await overlayVolume(engine, folder, { labels, lower: "none" });
   try {
     await mountOnce(engine, { image, Source, labels });
   } finally {
     await engine.api.getVolume(Source).remove();
   }
-  await rmdir(inner);
+  await Promise.all([rmdir(inner), rmdir(none)]);
 }
 
 async function mountOnce(
