@@ -145,7 +145,11 @@ const SYSTEM: readonly Attack[] = [
     denied: (room, ran) => {
       const dmi = names("/sys/class/dmi/id").map((name) => read(`/sys/class/dmi/id/${name}`));
       const net = names("/sys/class/net").filter((name) => name !== "lo");
-      tellsNone(...dmi, ...net, ...net.map((name) => read(`/sys/class/net/${name}/address`)))(room, ran);
+      // Tunnels have an address of zeros, as lo has everywhere.
+      const addresses = net
+        .map((name) => read(`/sys/class/net/${name}/address`))
+        .filter((text) => /[1-9a-f]/.test(text));
+      tellsNone(...dmi, ...net, ...addresses)(room, ran);
     },
     twin: "ls /sys/class/net | grep -qx lo",
   },

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { lstat } from "node:fs/promises";
 import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import type Docker from "dockerode";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
@@ -106,14 +107,23 @@ function refuseUnlessPlanned(who: string, lines: readonly string[]): void {
 
 const REMOVAL_MS = 15_000;
 
-/** Until it is really gone: the engine answers at once where a removal has already begun. */
+/**
+ * Until it is really gone. Where a removal has already begun the engine refuses another one, and its own waiting
+ * for the end now and then misses it: so it is looked for.
+ */
 async function removeContainer(container: Docker.Container): Promise<void> {
-  const abortSignal = AbortSignal.timeout(REMOVAL_MS);
-  const gone = container.wait({ condition: "removed", abortSignal }).catch(() => undefined);
+  const deadline = performance.now() + REMOVAL_MS;
   try {
     await container.remove({ force: true, v: true });
   } catch (thrown) {
-    if (isMissing(thrown)) return;
-    await gone;
+    while (!isMissing(thrown) && performance.now() < deadline) {
+      if (await isGone(container)) return;
+      await sleep(LOOK_MS);
+    }
   }
 }
+
+const LOOK_MS = 20;
+
+const isGone = (container: Docker.Container): Promise<boolean> =>
+  container.inspect().then(() => false, isMissing);
