@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type Docker from "dockerode";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
-import { engineFailure, isMissing } from "../failure.ts";
+import { engineFailure, hasStatus } from "../failure.ts";
 import { mountsOf } from "../mounts.ts";
 import { RunnerClient } from "../runner/client.ts";
 import { KEY_BYTES } from "../runner/frames.ts";
@@ -116,14 +116,16 @@ async function removeContainer(container: Docker.Container): Promise<void> {
   try {
     await container.remove({ force: true, v: true });
   } catch (thrown) {
-    while (!isMissing(thrown) && performance.now() < deadline) {
-      if (await isGone(container)) return;
-      await sleep(LOOK_MS);
-    }
+    // An engine that does not answer tells nothing more.
+    if (!hasStatus(thrown)) return;
+    while (performance.now() < deadline && (await isThere(container))) await sleep(LOOK_MS);
   }
 }
 
 const LOOK_MS = 20;
 
-const isGone = (container: Docker.Container): Promise<boolean> =>
-  container.inspect().then(() => false, isMissing);
+const isThere = (container: Docker.Container): Promise<boolean> =>
+  container.inspect().then(
+    () => true,
+    () => false,
+  );
