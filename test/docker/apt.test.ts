@@ -9,8 +9,8 @@ const DEBIAN = { distribution: "debian", codename: "bookworm" };
 const UBUNTU = { distribution: "ubuntu", codename: "noble" };
 
 /** `REPO_URI|RELEASE|CODENAME|COMPONENT|ORIGIN|TRUSTED`, as apt fills it in. */
-const OWN = "http://deb.debian.org/debian/|bookworm|bookworm|main|Debian|yes";
-const OWN_LINE = "deb http://deb.debian.org/debian/ bookworm main\n";
+const OWN = "http://mirror.example/debian/|bookworm|bookworm|main|Debian|yes";
+const OWN_LINE = "deb http://mirror.example/debian/ bookworm main\n";
 
 type Case = readonly [system: typeof DEBIAN, targets: readonly string[], list: string];
 
@@ -19,13 +19,13 @@ const TARGETS: Readonly<Record<string, Case>> = {
   "its updates and security fixes, each with its own mirror, sorted": [
     DEBIAN,
     [
-      "http://security.debian.org/|bookworm-security|bookworm-security|main|Debian|yes",
+      "http://security.example/|bookworm-security|bookworm-security|main|Debian|yes",
       OWN,
-      "http://deb.debian.org/debian/|bookworm-updates|bookworm-updates|main|Debian|yes",
+      "http://mirror.example/debian/|bookworm-updates|bookworm-updates|main|Debian|yes",
     ],
-    `deb http://deb.debian.org/debian/ bookworm main
-deb http://deb.debian.org/debian/ bookworm-updates main
-deb http://security.debian.org/ bookworm-security main
+    `deb http://mirror.example/debian/ bookworm main
+deb http://mirror.example/debian/ bookworm-updates main
+deb http://security.example/ bookworm-security main
 `,
   ],
   "several components": [
@@ -36,15 +36,15 @@ deb http://security.debian.org/ bookworm-security main
   "each archive once": [DEBIAN, [OWN, OWN], OWN_LINE],
   "an alias of the release, by its code name": [
     DEBIAN,
-    ["http://deb.debian.org/debian/|stable|bookworm|main|Debian|yes"],
+    ["http://mirror.example/debian/|stable|bookworm|main|Debian|yes"],
     OWN_LINE,
   ],
   "no other release, and no backports": [
     DEBIAN,
     [
-      "http://deb.debian.org/debian/|trixie|trixie|main|Debian|yes",
-      "http://deb.debian.org/debian/|bookworm-backports|bookworm-backports|main|Debian Backports|yes",
-      "http://deb.debian.org/debian/|bookworm-backports|bookworm-backports|main|Debian|yes",
+      "http://mirror.example/debian/|trixie|trixie|main|Debian|yes",
+      "http://mirror.example/debian/|bookworm-backports|bookworm-backports|main|Debian Backports|yes",
+      "http://mirror.example/debian/|bookworm-backports|bookworm-backports|main|Debian|yes",
     ],
     "",
   ],

@@ -59,7 +59,7 @@ const MORE = [
 const FINE = [
   "/home/me/code/app",
   "/home/you/x",
-  "/root/app",
+  "/root/project",
   "/srv/app",
   "/opt/app",
   "/tmp/x",
