@@ -18,3 +18,7 @@ export const hasStatus = (thrown: unknown): thrown is { readonly statusCode: num
 
 /** The engine answers 404 for a thing that is not there. */
 export const isMissing = (thrown: unknown): boolean => hasStatus(thrown) && thrown.statusCode === 404;
+
+/** Removal of one thing twice at once: the engine refuses the second, and the first will do. */
+export const isBeingRemoved = (thrown: unknown): boolean =>
+  hasStatus(thrown) && thrown.statusCode === 409 && /already in progress/i.test(String(thrown));

@@ -1,7 +1,7 @@
 import type { ContainerInfo, ContainerStats } from "dockerode";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
-import { engineFailure, isMissing } from "../failure.ts";
+import { engineFailure, isBeingRemoved, isMissing } from "../failure.ts";
 import { boxFilter, boxOf, type BoxRecord } from "../labels.ts";
 import { liveness } from "./owner.ts";
 
@@ -95,7 +95,3 @@ export async function removeBox(engine: Engine, id: string): Promise<boolean> {
     throw engineFailure(`removing the box ${id.slice(0, SHORT_ID)}`, thrown);
   }
 }
-
-/** Removal of one thing twice at once: the engine refuses the second, and the first will do. */
-const isBeingRemoved = (thrown: unknown): boolean =>
-  thrown instanceof Error && /removal of container \S+ is already in progress/i.test(thrown.message);

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { ContainerInfo, VolumeInspectInfo } from "dockerode";
 import { reasonOf } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
-import { engineFailure, isMissing } from "../failure.ts";
+import { engineFailure, isBeingRemoved, isMissing } from "../failure.ts";
 import { emptyWork } from "../isolation/layers.ts";
 import { boxFilter, type BoxRecord, boxOf, type Owner, ownerLabels } from "../labels.ts";
 import { type BoxFolder, boxFolders, removeBoxFolder } from "./folders.ts";
@@ -44,6 +44,8 @@ interface Found {
 /** Removes what dead runs of this user left behind. Throws only when the engine does not answer at all. */
 export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Promise<Reaped> {
   const failed: Leftover[] = [];
+  // Another start, or a run's own end, may be removing the same things: what hangs on them is left to it.
+  const going = new Set<string>();
   const [boxes, volumes] = await list(engine, uid);
   const isDead = judge();
   const each = async (
@@ -55,8 +57,8 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
         await remove();
         return [id];
       } catch (thrown) {
-        // Another start may be removing the same things.
-        if (!isMissing(thrown)) failed.push({ kind, id, reason: reasonOf(thrown) });
+        if (isBeingRemoved(thrown)) going.add(id);
+        else if (!isMissing(thrown)) failed.push({ kind, id, reason: reasonOf(thrown) });
         return [];
       }
     });
@@ -71,7 +73,7 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
       remove: () => engine.api.getContainer(id).remove({ force: true, v: true }),
     })),
   );
-  const stuck = new Set(failed.map(({ id }) => id));
+  const stuck = new Set([...going, ...failed.map(({ id }) => id)]);
   const living = namesOf(boxes.filter((box) => !doomed.includes(box) || stuck.has(box.id)));
   const boxless = volumes.filter(({ record }) => !living.has(record.session ?? ""));
   const orphans = await where(boxless, isDead);
