@@ -1,0 +1,64 @@
+import type { Span } from "../shell/syntax.ts";
+
+/** Absolute and normalised; of a pattern the part before its first special character, and then `*`. Null: not known. */
+export type Place = string | null;
+
+/** Why something was not understood. Stable: part of rule ids. */
+export type Doubt =
+  /** A word that only the shell can know, where a name, an option or a path stands. */
+  | "word.dynamic"
+  /** A pattern that a file called like an option could turn into one. */
+  | "word.leading-glob"
+  | "command.unknown"
+  /** The name is known, but a path or a definition says that something else runs. */
+  | "command.elsewhere"
+  | "option.unknown"
+  | "operand.unknown"
+  /** An option that loads code or settings which run code. */
+  | "option.loads-code"
+  /** A program in a language of its own (sed, awk, jq …) that is not one of the known harmless forms. */
+  | "language.unknown"
+  | "env.unknown"
+  | "shell.function"
+  | "shell.builtin"
+  | "shell.expansion"
+  | "shell.coproc";
+
+export type EffectKind =
+  | { readonly kind: "read"; readonly path: Place }
+  | { readonly kind: "write"; readonly path: Place }
+  | { readonly kind: "delete"; readonly path: Place; readonly recursive: boolean; readonly forced: boolean }
+  | { readonly kind: "permissions"; readonly path: Place; readonly recursive: boolean }
+  /**
+   * Runs code. check: the project's own tests and linters, by a tool known for that. project: any other code that lies
+   * in `path`. inline: a program given as an argument. input: a program that comes in by stdin. fetched: one that came from the network.
+   */
+  | {
+      readonly kind: "code";
+      readonly from: "check" | "project" | "inline" | "input" | "fetched";
+      readonly path: Place;
+      readonly text?: string;
+    }
+  | { readonly kind: "network"; readonly hosts: readonly string[] }
+  | { readonly kind: "install"; readonly what: string }
+  /** record: add and commit. local: other changes that lose nothing. lost: work or history goes. remote: another repository changes. forced: another's history goes. */
+  | {
+      readonly kind: "repository";
+      readonly change: "record" | "local" | "lost" | "rewritten" | "remote" | "forced";
+      readonly what: string;
+    }
+  | { readonly kind: "process"; readonly what: string }
+  /** The system as a whole: its disks, its power, its kernel. */
+  | { readonly kind: "system"; readonly what: string }
+  | { readonly kind: "privilege"; readonly what: string }
+  | { readonly kind: "device"; readonly path: Place }
+  /** Starts itself again and again. */
+  | { readonly kind: "bomb" }
+  | { readonly kind: "unknown"; readonly doubt: Doubt; readonly what: string };
+
+/** One thing that a command does, and the part of the text that says so. */
+export type Effect = EffectKind & {
+  readonly span: Span;
+  /** The program that does it, or the shell's own construct. */
+  readonly by: string;
+};

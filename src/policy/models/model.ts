@@ -1,0 +1,105 @@
+import type { Doubt, EffectKind, Place } from "../effects/effect.ts";
+import type { Span } from "../shell/syntax.ts";
+
+/** A word as a program gets it. */
+export interface Arg {
+  /** literal: exactly this. glob: a pattern, any number of names. dynamic: only the shell will know; unknown parts are U+FFFC. */
+  readonly kind: "literal" | "glob" | "dynamic";
+  readonly value: string;
+  readonly span: Span;
+}
+
+/**
+ * What an argument means to its program:
+ * data: nothing outside. pattern: data, but the operand of that name goes when an option gives it.
+ * read, write, delete: a path. tree: a path deleted with all below it. target: written, or written into. permissions: a path whose mode or owner changes.
+ * in: the folder where the program works. host: a host or an address of the network.
+ * code: a program in some language, as text. loads: a file of code or of settings that run code. project: a file of code to run.
+ * command: this and all that follow are a command of its own. shell: a text that a shell runs.
+ */
+export type Role =
+  | "data"
+  | "pattern"
+  | "read"
+  | "write"
+  | "delete"
+  | "tree"
+  | "target"
+  | "permissions"
+  | "in"
+  | "host"
+  | "code"
+  | "loads"
+  | "project"
+  | "command"
+  | "shell";
+
+/** An effect that comes with an option or a program as a whole, whatever the words. */
+export type Fixed = "network" | "install" | "check" | "project" | "input" | "process" | "privilege" | "system" | "ask";
+
+/** One program, or one sub-command. Texts are small tables, see `options.ts` and `operands.ts`. */
+export interface Model {
+  /**
+   * Words separated by blanks. `-abc`: three flags. `-o:` takes a value, `-o:write` one of that role, `-i?` may have one
+   * attached. `--long`, `--long=`, `--long=read`, `--long=?`, `--long=?write` likewise. `-i!write`: a flag that turns all
+   * operands to that role. `-n!network`, `--x!check` …: a flag with a fixed effect. `-NUM`: a number as an option. `+…`: options with a plus.
+   */
+  readonly options?: string;
+  /**
+   * Roles by position: `pattern read*`, `read write?`, `read* target`. What is more than these is not understood. `|.`
+   * at the end: without operands it works on the current folder, in the role that stands last.
+   */
+  readonly operands?: string;
+  readonly fixed?: readonly Fixed[];
+  /** Options end at the first operand (env, xargs, ssh …). */
+  readonly strict?: boolean;
+  /** Single-dash long options (`find -name`, `go test -run`): `-abc` is one option, never a bundle. */
+  readonly singleDash?: boolean;
+  /** Long options may be shortened to any unique beginning (getopt_long). */
+  readonly abbreviates?: boolean;
+  /** Arguments with which, alone, it only tells of itself. The default: `--version --help`. */
+  readonly tells?: string;
+  /** The first operand chooses one of these; options before it are this model's own. No entry: not understood. */
+  readonly commands?: Readonly<Record<string, Model>>;
+  /** Other names of sub-commands. */
+  readonly aliases?: Readonly<Record<string, string>>;
+  /** What the table cannot say. It may add effects, never take any away. */
+  readonly also?: (use: Use) => readonly Found[];
+  /** Takes the whole reading over: for programs with a grammar of their own (find, sed, awk, tar, dd, test …). */
+  readonly reads?: (use: Use) => readonly Found[];
+}
+
+/** An effect before it knows who does it; where `span` is left out, the whole command. */
+export type Found = EffectKind & { readonly span?: Span };
+
+export interface GivenOption {
+  /** As in the table: `-o`, `--output`. */
+  readonly name: string;
+  readonly value: Arg | null;
+  readonly span: Span;
+}
+
+/** One use of a program, for `also` and `reads`. */
+export interface Use {
+  /** The name by which it was found in the table; of a sub-command, both: `git log`. */
+  readonly program: string;
+  /** Without the program's (and sub-command's) own name. */
+  readonly args: readonly Arg[];
+  /** Empty for `reads`. */
+  readonly options: readonly GivenOption[];
+  /** Of the programs above a sub-command (`git -C x` before `log`). */
+  readonly globals: readonly GivenOption[];
+  readonly operands: readonly Arg[];
+  /** What stdin is fed with. `network`: something before it in the pipe came from there. */
+  readonly input: "nothing" | "unknown" | "network" | { readonly text: string; readonly span: Span };
+  readonly span: Span;
+  /** Absolute path of an argument, from where the command runs. */
+  place(arg: Arg): Place;
+  /** Where the command runs. */
+  readonly folder: Place;
+  /** The effects of another command line that it runs, e.g. `find -exec`; the first word is its name. */
+  command(args: readonly Arg[], at?: { readonly folder?: Place; readonly input?: Use["input"] }): readonly Found[];
+  /** The effects of a text that a shell runs. */
+  shell(text: Arg): readonly Found[];
+  doubt(doubt: Doubt, arg: Arg, what?: string): Found;
+}
