@@ -41,8 +41,7 @@ export class CommandPolicy {
 
 function decisionOf(rulings: readonly Ruling[], mode: Mode, length: number): Decision {
   const judged = rulings.map((ruling) => ({ ruling, verdict: verdictIn(mode, ruling) }));
-  const rank = ({ verdict }: { readonly verdict: Verdict }): number => VERDICTS.indexOf(verdict);
-  const sorted = judged.toSorted((a, b) => rank(b) - rank(a));
+  const sorted = judged.toSorted((a, b) => VERDICTS.indexOf(b.verdict) - VERDICTS.indexOf(a.verdict));
   const rules = distinct(sorted.map(({ ruling: { id, reason, span } }) => ({ id, reason, span })));
   return {
     decision: sorted[0]?.verdict ?? "allow",

@@ -12,7 +12,7 @@ export const MOST_CHARACTERS = 10_000;
 const PLAIN = /^[\t\n -~]*$/;
 const CONTROL = /[\0-\x08\x0B-\x1F\x7F-\x9F]/u;
 /** Format, bidi and tag characters, all spaces but the plain one, fillers that print as nothing, private and unassigned ones. */
-const INVISIBLE = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\u115F\u1160\u3164\uFFA0\u2800\uFFFC\u034F]|(?! )\p{Zs}/u;
+const INVISIBLE = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\u115F\u1160\u3164\uFFA0\u2800\uFFFC]|\u034F|(?! )\p{Zs}/u;
 const INVALID = /[\uD800-\uDFFF\uFFFD]/u;
 
 /** What no reading may be trusted with, whatever it says. */

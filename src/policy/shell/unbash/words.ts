@@ -53,9 +53,10 @@ export function wordOf(word: SourceWord, read: ScriptReader): Word {
 /** `name=value` as an argument (export, declare …): a word like others. */
 export function assignmentAsWord(source: Source, read: ScriptReader): Word {
   const before = `${source.name}${source.append === true ? "+=" : "="}`;
-  const plain = source.index === undefined && source.value.type === "Word";
+  const { value, index } = source;
+  const plain = index === undefined && value.type === "Word";
   const pieces: readonly Piece[] = plain
-    ? wordOf(source.value as SourceWord, read).pieces
+    ? wordOf(value, read).pieces
     : [{ kind: "unknown", what: "parameter", quoted: false, scripts: scriptsIn(source, read) }];
   return { span: [source.pos, source.end], pieces: merged([{ kind: "text", text: before }, ...pieces]) };
 }
