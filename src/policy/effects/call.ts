@@ -48,6 +48,12 @@ function programOf(value: string): readonly [name: string, trusted: boolean] {
 function elsewhere(name: Arg, { walk, scope }: CallAt): void {
   for (const folder of scope.folders) {
     const path = placeOf(name, folder);
+    function nested(words: Words, at: CallAt): readonly Effect[] {
+      const span = spanOf(words);
+      const run = (): Scope => callEffects(words, { ...at, span });
+      return collected(at, () => at.walk.within({ words, span }, run));
+    }
+
     const inside = path !== null && path.startsWith(`${walk.world.workspace}/`);
     if (inside) walk.add({ kind: "code", from: "project", path }, name.value, name.span);
     else walk.doubt("command.elsewhere", name.value, name.span);
@@ -76,14 +82,16 @@ function surroundings(folder: Place, at: CallAt): Surroundings {
     input: at.input,
     place: placeOf,
     command: ([first, ...rest], { folder, input }) =>
-      first === undefined
-        ? []
-        : collected(at, () =>
-            callEffects([first, ...rest], { ...inside(at, folder), input, span: spanOf([first, ...rest]) }),
-          ),
+      first === undefined ? [] : nested([first, ...rest], { ...inside(at, folder), input }),
     shell: (text, { folder, input }) =>
       collected(at, () => shellEffects(text, { ...inside(at, folder), input })),
   };
+}
+
+function nested(words: Words, at: CallAt): readonly Effect[] {
+  const span = spanOf(words);
+  const run = (): Scope => callEffects(words, { ...at, span });
+  return collected(at, () => at.walk.within({ words, span }, run));
 }
 
 const inside = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: moved(at.scope, [folder]) });
