@@ -112,6 +112,7 @@ const FORGETS = new Set(
 );
 
 function after(program: string, words: Words, scope: Scope): Scope {
+  if (program === "builtin" || program === "command") return behind(words, scope);
   if (program === "cd" || program === "pushd")
     return moved(
       scope,
@@ -119,6 +120,12 @@ function after(program: string, words: Words, scope: Scope): Scope {
     );
   if (program === "popd") return moved(scope, [null]);
   return FORGETS.has(program) ? withoutVariables(scope) : scope;
+}
+
+/** What `builtin cd x` leaves behind is what `cd x` does. */
+function behind([, ...words]: Words, scope: Scope): Scope {
+  const [name, ...rest] = words.filter(({ value }) => !value.startsWith("-"));
+  return name === undefined ? scope : after(name.value, [name, ...rest], scope);
 }
 
 /** Where `cd` leads; options tell only how links are taken. */

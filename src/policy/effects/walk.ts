@@ -102,7 +102,10 @@ export class Walk {
   args(words: readonly Word[], scope: Scope): readonly Arg[] {
     const { home } = this.world;
     const script = (body: Node): "unknown" | "network" => this.apart(body, scope);
-    return words.flatMap((word) => resolve(word, { scope, home, script }));
+    return words.flatMap((word) => {
+      const evaluates = (what: string): void => this.doubt("shell.expansion", what, word.span);
+      return resolve(word, { scope, home, script, evaluates });
+    });
   }
 
   private list({ items }: List, scope: Scope, input: Use["input"]): Scope {

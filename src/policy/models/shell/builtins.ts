@@ -21,7 +21,7 @@ function evaluate(use: Use): readonly Found[] {
 
 function include(use: Use): readonly Found[] {
   const file = use.args.find(({ value }) => value !== "--");
-  return file === undefined ? [] : [changes(use), fileEffects(file, use)];
+  return file === undefined ? [changes(use)] : [changes(use), fileEffects(file, use)];
 }
 
 function trap(use: Use): readonly Found[] {
@@ -70,7 +70,7 @@ export const BUILTINS: Readonly<Record<string, Model>> = {
   shift: HARMLESS,
   logout: CHANGES,
   times: HARMLESS,
-  wait: { options: "-fn -p:", operands: "data*" },
+  wait: { options: "-fn", operands: "data*" },
   jobs: { options: "-lnprs", operands: "data*" },
   fg: HARMLESS,
   bg: HARMLESS,
@@ -101,7 +101,7 @@ export const BUILTINS: Readonly<Record<string, Model>> = {
   getopts: { operands: "data*", also: (use) => assigned(use, use.operands.slice(1, 2), true) },
   let: { reads: (use) => use.args.map((arg) => use.doubt("shell.expansion", arg)) },
   caller: HARMLESS,
-  compgen: { options: "-abcdefgjksuv -A:", operands: "data*" },
+  compgen: CHANGES,
   complete: LISTS_ALONE,
   compopt: CHANGES,
   enable: LISTS_ALONE,

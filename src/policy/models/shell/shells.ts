@@ -5,10 +5,11 @@ const has = ({ options }: Use, name: string): boolean => options.some((option) =
 
 /** A text behind -c, a file, or stdin. */
 function run(use: Use): readonly Found[] {
-  const [first] = use.operands;
+  const [first, second] = use.operands;
   if (has(use, "-c")) return first === undefined ? [] : use.shell(first);
   if (first === undefined || has(use, "-s")) return [...inputEffects(use), ...known(use)];
-  if (has(use, "-n")) return [{ kind: "read", path: use.place(first), span: first.span }];
+  if (has(use, "-n") && second === undefined)
+    return [{ kind: "read", path: use.place(first), span: first.span }];
   return [fileEffects(first, use)];
 }
 
@@ -21,14 +22,14 @@ function known(use: Use): readonly Found[] {
 }
 
 const SHELL: Model = {
-  options: `-c -aefhklmnprtuvxBCDHiPsE -o: -O: --login --noprofile --norc --posix --restricted --verbose --noediting
+  options: `-c -aefhklmnprtuvxBCDHPsE -o: -O: --login --noprofile --norc --posix --restricted --verbose --noediting
     --init-file=loads --rcfile=loads`,
   operands: "data*",
   strict: true,
   also: run,
 };
 
-const OTHER: Model = { options: "-c -aefhilnsuvx -o:", operands: "data*", strict: true, also: run };
+const OTHER: Model = { options: "-c -aefhlnsuvx -o:", operands: "data*", strict: true, also: run };
 
 export const SHELLS: Readonly<Record<string, Model>> = {
   bash: SHELL,
