@@ -48,12 +48,6 @@ function programOf(value: string): readonly [name: string, trusted: boolean] {
 function elsewhere(name: Arg, { walk, scope }: CallAt): void {
   for (const folder of scope.folders) {
     const path = placeOf(name, folder);
-    function nested(words: Words, at: CallAt): readonly Effect[] {
-      const span = spanOf(words);
-      const run = (): Scope => callEffects(words, { ...at, span });
-      return collected(at, () => at.walk.within({ words, span }, run));
-    }
-
     const inside = path !== null && path.startsWith(`${walk.world.workspace}/`);
     if (inside) walk.add({ kind: "code", from: "project", path }, name.value, name.span);
     else walk.doubt("command.elsewhere", name.value, name.span);

@@ -19,6 +19,7 @@ const PAGER: Model = {
   options: "-NUM -eEfFgGiIJmMnNqQrRsSuUwWXc",
   operands: "read*",
   tells: "--version --help -V",
+  also: plus,
 };
 
 /** Names of pages only: a path would be formatted by macros of its own. */
