@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fold, PROTECTED, protectedName } from "../../../src/docker/protect/names.ts";
+import { fold, PROTECTED, protectedName } from "../../src/core/protected-names.ts";
 
 for (const name of [
   ".git",
