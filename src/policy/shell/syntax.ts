@@ -14,7 +14,12 @@ export type Piece =
   /** `$name` or `${name}`, digits and specials too. */
   | { readonly kind: "variable"; readonly name: string; readonly quoted: boolean }
   /** A command or process substitution. */
-  | { readonly kind: "script"; readonly via: "$(" | "`" | "<(" | ">("; readonly body: Node; readonly quoted: boolean }
+  | {
+      readonly kind: "script";
+      readonly via: "$(" | "`" | "<(" | ">(";
+      readonly body: Node;
+      readonly quoted: boolean;
+    }
   /** Any other expansion; the scripts inside it are kept, as they run. */
   | {
       readonly kind: "unknown";
