@@ -4,23 +4,16 @@
  */
 
 /** One character, a test of one, or any text. */
-type Token = number | ((code: number) => boolean) | "star";
+type Token = number | ((code: number, anyCase: boolean) => boolean) | "star";
 
 /** A text without special characters, or tokens. */
 export type NamePattern = string | readonly Token[];
 
-export interface Read {
-  /** Between the slashes; undefined for `**`. */
-  readonly names: readonly (NamePattern | undefined)[];
-  readonly slash: boolean;
-}
-
-/** Undefined for a pattern that matches nothing: an open class, a backslash at the end. */
-export function readPattern(text: string): Read | undefined {
+/** A pattern between its slashes, `**` as undefined. None for one that matches nothing: an open class, a last backslash. */
+export function readPattern(text: string): readonly (NamePattern | undefined)[] | undefined {
   const names: (NamePattern | undefined)[] = [];
   let tokens: Token[] = [];
   let at = 0;
-  const slash = text.includes("/");
   const end = (): void => {
     const doubled = tokens.length === 2 && tokens.every((token) => token === "star");
     names.push(doubled ? undefined : simplified(tokens));
@@ -34,7 +27,7 @@ export function readPattern(text: string): Read | undefined {
     else tokens.push(read.token);
   }
   end();
-  return { names, slash };
+  return names;
 }
 
 const SLASH = 0x2f;
@@ -69,7 +62,11 @@ function readClass(text: string, at: number): { readonly token: Token; readonly 
     next = range.next;
   }
   const member = (code: number): boolean => tests.some((test) => test(code));
-  return { token: negated ? (code) => !member(code) : member, next: next + 1 };
+  // What a class leaves out it leaves out in this spelling only: hiding more is the safe side.
+  const token = negated
+    ? (code: number): boolean => !member(code)
+    : (code: number, anyCase: boolean): boolean => cases(code, anyCase).some(member);
+  return { token, next: next + 1 };
 }
 
 function readRange(
@@ -144,10 +141,14 @@ function fitsTokens(pattern: readonly Token[], name: string, anyCase: boolean): 
   return token === pattern.length || (token === pattern.length - 1 && pattern[token] === "star");
 }
 
-function accepts(token: Exclude<Token, "star">, code: number, anyCase: boolean): boolean {
-  const test = typeof token === "number" ? (each: number) => each === token : token;
-  if (test(code)) return true;
-  if (!anyCase) return false;
+const accepts = (token: Exclude<Token, "star">, code: number, anyCase: boolean): boolean =>
+  typeof token === "number" ? cases(code, anyCase).includes(token) : token(code, anyCase);
+
+function cases(code: number, anyCase: boolean): readonly number[] {
+  if (!anyCase) return [code];
   const character = String.fromCodePoint(code);
-  return [character.toLowerCase(), character.toUpperCase()].some((each) => test(each.codePointAt(0) ?? 0));
+  return [
+    code,
+    ...[character.toLowerCase(), character.toUpperCase()].map((each) => each.codePointAt(0) ?? 0),
+  ];
 }

@@ -36,8 +36,8 @@ function readRule(line: string): IgnoreRule | undefined {
   const foldersOnly = whole.endsWith("/");
   const pattern = foldersOnly ? whole.slice(0, -1) : whole;
   if (pattern === "") return undefined;
-  const read = readPattern(pattern.startsWith("/") ? pattern.slice(1) : pattern);
-  return read && { shows, foldersOnly, names: read.names, anyDepth: !pattern.includes("/") };
+  const names = readPattern(pattern.startsWith("/") ? pattern.slice(1) : pattern);
+  return names && { shows, foldersOnly, names, anyDepth: !pattern.includes("/") };
 }
 
 /** Blanks at the end do not count, but for one behind a backslash. */
@@ -75,26 +75,36 @@ export function isIgnored(
 function matches({ names, anyDepth, shows }: IgnoreRule, path: readonly string[]): boolean[] {
   const [only] = names;
   if (anyDepth) return path.map((name) => only === undefined || fits(only, name, !shows));
-  // Places in the rule's names from which it may go on; the one behind the last says that the path so far fits.
-  let places = opened(names, new Set([0]));
+  // Marks places in the rule's names from which it may go on; the one behind the last says that the path so far fits.
+  let places = opened(names, Uint8Array.of(1, ...names.map(() => 0)));
   return path.map((name) => {
-    const next = new Set<number>();
-    for (const place of places) {
-      const pattern = names[place];
-      if (place === names.length) continue;
-      if (pattern === undefined) next.add(place);
-      if (pattern === undefined ? place === names.length - 1 : fits(pattern, name, !shows))
-        next.add(place + 1);
-    }
+    const next = new Uint8Array(names.length + 1);
+    for (
+      let place = places.indexOf(1);
+      place !== -1 && place < names.length;
+      place = places.indexOf(1, place + 1)
+    )
+      step(names, place, { name, anyCase: !shows, next });
     places = opened(names, next);
-    return places.has(names.length);
+    return places[names.length] === 1;
   });
 }
 
+interface Step {
+  readonly name: string;
+  readonly anyCase: boolean;
+  readonly next: Uint8Array;
+}
+
+function step(names: IgnoreRule["names"], place: number, { name, anyCase, next }: Step): void {
+  const pattern = names[place];
+  if (pattern === undefined) next[place] = 1;
+  if (pattern === undefined ? place === names.length - 1 : fits(pattern, name, anyCase)) next[place + 1] = 1;
+}
+
 /** `**` before another name may stand for none; at the end it stands for one at least. */
-function opened(names: IgnoreRule["names"], places: Set<number>): ReadonlySet<number> {
-  // A set goes on to what is added to it meanwhile.
-  for (const place of places)
-    if (names[place] === undefined && place < names.length - 1) places.add(place + 1);
+function opened(names: IgnoreRule["names"], places: Uint8Array): Uint8Array {
+  for (let place = 0; place < names.length - 1; place += 1)
+    if (places[place] === 1 && names[place] === undefined) places[place + 1] = 1;
   return places;
 }

@@ -53,7 +53,7 @@ export function placeOf(path: string, op: Op, around: Surroundings): PlaceOf {
 
 function kindOf(path: string, { workspace, home }: Surroundings): PlaceKind {
   const special = specialKind(path);
-  if (special !== undefined) return special;
+  if (special !== undefined) return special === "proc" && isSystem(path) ? "system" : special;
   if (isInside(workspace, path)) return "workspace";
   if (isTemp(path)) return "temp";
   if (isSystem(path)) return "system";

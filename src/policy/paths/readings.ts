@@ -27,33 +27,33 @@ export function readingsOf(path: string, op: Op, given: Given): readonly [Readin
     workspace: resolvePath("/", given.workspace),
     home: resolvePath("/", given.home),
   };
-  const { text, somebody } = withHome(path, around.home);
+  if (path.startsWith("~") && !isOwnHome(path)) return [{ place: somebodys(path, op, around), note: "" }];
+  const text = isOwnHome(path) ? around.home + path.slice(1) : path;
   const written = placeOf(text, op, around);
   // Which disk a device is and what another process sees is not asked of the machine that judges.
-  if (links === undefined || specialKind(written.path) !== undefined)
-    return [{ place: somebody ? { ...written, kind: "unknown" } : written, note: "" }];
+  if (links === undefined || specialKind(written.path) !== undefined) return [{ place: written, note: "" }];
   const real = reallyAround(around, links);
   const anew = !isInside(around.workspace, written.path) && isInside(real.workspace, written.path);
-  const place = anew ? placeOf(written.path, op, real) : written;
-  const first = { place: somebody ? { ...place, kind: "unknown" as const } : place, note: "" };
+  const first = { place: anew ? placeOf(written.path, op, real) : written, note: "" };
   const asked = text.startsWith("/proc/") ? [written.path] : [written.path, absolute(text, around)];
   const ends = new Set([...new Set(asked)].map(links));
   const others = [...ends].filter((end) => end !== null && end !== written.path) as string[];
   return [first, ...others.map((end) => ({ place: placeOf(end, op, real), note: `; it leads to ${end}` }))];
 }
 
+const isOwnHome = (path: string): boolean => path === "~" || path.startsWith("~/");
+
+/** Where `~name` is, only the system knows; it is looked at as one among the usual homes. */
+const somebodys = (path: string, op: Op, around: Surroundings): PlaceOf => ({
+  ...placeOf(`/home/${path.slice(1)}`, op, around),
+  kind: "unknown",
+  path,
+});
+
 /** The folders where they really are, so that what links lead to is held against them. */
 function reallyAround(around: Surroundings, links: LinkFacts): Surroundings {
   const end = (folder: string): string => resolvePath("/", links(folder) ?? folder);
   return { ...around, workspace: end(around.workspace), home: end(around.home) };
-}
-
-/** `~` is the home folder. Where `~name` is, only the system knows; it is looked at as one among the usual homes. */
-function withHome(path: string, home: string): { readonly text: string; readonly somebody: boolean } {
-  if (path === "~" || path.startsWith("~/")) return { text: home + path.slice(1), somebody: false };
-  return path.startsWith("~")
-    ? { text: `/home/${path.slice(1)}`, somebody: true }
-    : { text: path, somebody: false };
 }
 
 const absolute = (path: string, { cwd, workspace }: Surroundings): string =>

@@ -85,14 +85,7 @@ export const HOME_STARTUP: Rows = {
     ".qwen",
   ],
   "harness: your settings, sessions and audit": [".config/harness", ".local/state/harness", ".cache/harness"],
-  "programs that the shell finds by name": [
-    "bin",
-    ".local/bin",
-    ".bin",
-    ".cargo/bin",
-    "go/bin",
-    ".npm-global",
-  ],
+  "programs that the shell finds by name": ["bin", ".local/bin", ".bin", "go/bin", ".npm-global"],
   "a package manager or build tool obeys it: scripts, registries, plugins": [
     ".npmrc",
     ".yarnrc",
