@@ -143,11 +143,11 @@ for (const [op, path, verdicts] of [
   });
 
 test("contained is every read, and a write in the workspace or a temporary folder", () => {
-  const contained = (op: "read" | "write", paths: string): readonly string[] =>
-    paths.split(" ").filter((path) => decidePath(path, op, DEV).contained);
-  const paths = "a /tmp/a /dev/null /opt/a ~/a /usr/a /proc/a /dev/a /dev/fd/9 ~x";
-  assert.deepEqual(contained("read", paths), "a /tmp/a /dev/null /opt/a ~/a /usr/a /proc/a".split(" "));
-  assert.deepEqual(contained("write", paths), "a /tmp/a /dev/null".split(" "));
+  const paths = "a /tmp/a /dev/null /opt/a ~/a /usr/a /proc/a /dev/a /dev/fd/9 ~x".split(" ");
+  const contained = (op: "read" | "write"): readonly string[] =>
+    paths.filter((path) => decidePath(path, op, DEV).contained);
+  assert.deepEqual(contained("read"), "a /tmp/a /dev/null /opt/a ~/a /usr/a /proc/a".split(" "));
+  assert.deepEqual(contained("write"), "a /tmp/a /dev/null".split(" "));
 });
 
 test("what .harnessignore covers is neither read nor written, in any mode", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { MODES, VERDICTS } from "../../../src/core/decision.ts";
 import { PROTECTED } from "../../../src/core/protected-names.ts";
 import { decidePath, type PathContext } from "../../../src/policy/paths/decide.ts";
@@ -59,7 +59,8 @@ test("the letter case of a name that is protected or secret never makes it milde
       op,
       fc.boolean(),
       (name, upper, how, deep) => {
-        const other = [...name]
+        const other = name
+          .split("")
           .map((letter) => (upper.next().value === true ? letter.toUpperCase() : letter))
           .join("");
         const [before, after] = deep ? ["src/", "/x"] : ["", ""];
