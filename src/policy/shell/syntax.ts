@@ -5,8 +5,8 @@ export type Span = readonly [start: number, end: number];
 
 /** What makes up a word. Brace expansions are done: a word of the source may stand here as several words. */
 export type Piece =
-  /** `quoted` when any quote or backslash made it: then it is never a pattern, an option's start still is one. */
-  | { readonly kind: "text"; readonly text: string; readonly quoted: boolean }
+  /** Quotes and backslashes are done. Neighbouring texts are one piece; no text is empty. */
+  | { readonly kind: "text"; readonly text: string }
   /** `*`, `?`, `[…]` or an extended pattern, unquoted. */
   | { readonly kind: "glob"; readonly text: string }
   /** An unquoted `~` at the beginning of a word, alone or before `/`. */
@@ -30,7 +30,7 @@ export type Piece =
 
 export interface Word {
   readonly span: Span;
-  /** Empty for `''`. */
+  /** None for `''`. */
   readonly pieces: readonly Piece[];
 }
 
@@ -62,6 +62,7 @@ export interface Simple {
   readonly redirects: readonly Redirect[];
 }
 
+/** `|&` is `|` with `2>&1` as the last redirect of what stands before it; that redirect's spans are those of its command. `!` and `time` leave no trace. */
 export interface Pipeline {
   readonly kind: "pipeline";
   readonly span: Span;
@@ -95,7 +96,7 @@ export interface Compound {
   readonly name: string | null;
   /** The list of `for` (null: the script's own arguments), subject then patterns of `case`, words of `[[ ]]`. */
   readonly words: readonly Word[] | null;
-  /** In the order of the source: conditions and branches of `if`, condition and body of `while`, arms of `case`, what an arithmetic runs. */
+  /** Lists; the body of `function` and `coproc` is the command itself. In the order of the source: conditions and branches of `if`, condition and body of `while`, arms of `case`, what an arithmetic runs. */
   readonly bodies: readonly Node[];
   readonly redirects: readonly Redirect[];
 }
