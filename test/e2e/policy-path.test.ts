@@ -30,33 +30,32 @@ const workspace = (): Promise<Scratch> =>
   });
 
 describe("policy path", { concurrency: 3 }, () => {
-  for (const [words, code, line] of [
-    [["src/a.ts", "--op", "read"], 0, "allow: read W/src/a.ts\n  path.workspace: inside the workspace\n"],
+  for (const [words, code, judged, line] of [
+    [["src/a.ts", "--op", "read"], 0, "src/a.ts", "allow  inside the workspace  (path.workspace)"],
+    [["src/new.ts", "--op", "write"], 0, "src/new.ts", "allow  inside the workspace  (path.workspace)"],
     [
-      ["src/new.ts", "--op", "write"],
-      0,
-      "allow: write W/src/new.ts\n  path.workspace: inside the workspace\n",
-    ],
-    [
-      ["src/new.ts", "--op", "write", "--mode", "read-only"],
+      ["src/../a.ts", "--op", "write", "--mode", "read-only"],
       10,
-      "ask: write W/src/new.ts\n  path.read-only: the mode is read-only\n",
+      "a.ts",
+      "ask  the mode is read-only  (path.read-only)",
     ],
     [
       [".env", "--op", "read"],
       10,
-      "ask: read W/.env\n  path.secret: an environment file: passwords and keys of the project\n",
+      ".env",
+      "ask  an environment file: passwords and keys of the project  (path.secret)",
     ],
     [
       [".GIT/hooks/x", "--op", "write", "--mode", "danger-full-access"],
       20,
-      "deny: write W/.GIT/hooks/x\n  path.protected: the host runs or obeys it; git: hooks, filters, fsmonitor and aliases of its configuration\n",
+      ".GIT/hooks/x",
+      "deny  the host runs or obeys it; git: hooks, filters, fsmonitor and aliases of its configuration  (path.protected)",
     ],
-    [["hidden/a", "--op", "read"], 20, "deny: read W/hidden/a\n  path.ignored: hidden by .harnessignore\n"],
+    [["hidden/a", "--op", "read"], 20, "hidden/a", "deny  hidden by .harnessignore  (path.ignored)"],
   ] as const)
     test(`${words.join(" ")} ends with ${code} and one line for the verdict`, async () => {
       await using place = await workspace();
-      const stdout = line.replace("W", place.at("w"));
+      const stdout = `${line}\n    path  ${place.at("w", judged)}\n`;
       assert.deepEqual(await judge(place, words), { code, stdout, stderr: "" });
     });
 
@@ -106,7 +105,7 @@ describe("policy path", { concurrency: 3 }, () => {
     const { code, stdout } = await judge(place, ["a\u001b[2Jb", "--op", "read"]);
     assert.deepEqual(
       [code, stdout],
-      [20, "deny: read a␛[2Jb\n  path.control: the path holds a control character\n"],
+      [20, "deny  the path holds a control character  (path.control)\n    path  a␛[2Jb\n"],
     );
   });
 

@@ -1,16 +1,13 @@
 import path from "node:path";
 import { Args, Flags } from "@oclif/core";
 import { placesFrom } from "../../../config/places.ts";
-import type { Verdict } from "../../../core/decision.ts";
-import { EXIT, type ExitCode } from "../../../core/errors.ts";
 import { decidePath } from "../../../policy/paths/decide.ts";
-import { verdictText } from "../../../render/tty/verdict.ts";
+import { pathVerdict } from "../../../render/tty/path-verdict.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { ignoreRulesOf } from "../../ignore-file.ts";
 import { linkFacts } from "../../link-facts.ts";
+import { exitOf } from "../../policy/verdict-exit.ts";
 import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
-
-const CODES: Readonly<Record<Verdict, ExitCode>> = { allow: EXIT.done, ask: EXIT.ask, deny: EXIT.deny };
 
 export class PolicyPath extends HarnessCommand {
   static override summary = "Judge reading or writing one path, as the file tools would.";
@@ -43,7 +40,7 @@ export class PolicyPath extends HarnessCommand {
     });
     const { decision, contained, rules } = decided;
     if (flags.json) answerJson({ decision, contained, rules, path: decided.path });
-    else answer(verdictText(`${flags.op} ${decided.path}`, decided, process.stdout));
-    process.exitCode = CODES[decision];
+    else answer(pathVerdict(decided, process.stdout));
+    process.exitCode = exitOf(decision);
   }
 }
