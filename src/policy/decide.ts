@@ -1,11 +1,13 @@
 import type { Decision, MatchedRule, Mode, Verdict } from "../core/decision.ts";
 import { VERDICTS } from "../core/decision.ts";
 import type { Effect } from "./effects/effect.ts";
+import { withFetched } from "./effects/fetched.ts";
 import { Walk } from "./effects/walk.ts";
 import { rulingOf } from "./judge/effects.ts";
 import { placesFor } from "./judge/places.ts";
 import type { Ruling } from "./judge/ruling.ts";
 import { textRuling } from "./judge/text.ts";
+import type { IgnoreRules } from "./paths/ignore.ts";
 import { Models } from "./models/apply.ts";
 import { PROGRAMS } from "./models/table.ts";
 import { readInner, readShell } from "./shell/read.ts";
@@ -17,6 +19,8 @@ export interface CommandContext {
   /** Where the command starts; the workspace when left out. */
   readonly folder?: string;
   readonly home: string;
+  /** `.harnessignore`: what it hides is not read. */
+  readonly ignore?: IgnoreRules;
 }
 
 export interface CommandDecision extends Decision {
@@ -33,9 +37,10 @@ export class CommandPolicy {
     const { tree, doubts } = readShell(text);
     const walk = new Walk({ models: this.models, home, workspace, readShell: readInner });
     walk.node(tree, { folders: [folder], variables: new Map(), functions: new Set() }, "nothing");
+    const effects = withFetched(walk.effects);
     const places = placesFor(context);
-    const rulings = [...doubts.map(textRuling), ...walk.effects.map((effect) => rulingOf(effect, places))];
-    return { ...decisionOf(rulings, mode, text.length), effects: walk.effects };
+    const rulings = [...doubts.map(textRuling), ...effects.map((effect) => rulingOf(effect, places))];
+    return { ...decisionOf(rulings, mode, text.length), effects };
   }
 }
 
