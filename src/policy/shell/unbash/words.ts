@@ -141,7 +141,22 @@ const unknown = (
   what,
   quoted,
   scripts: scriptsIn(part, read),
+  evaluates: evaluates(part),
 });
+
+const PLAIN_OPERATORS = new Set(["Default", "Remove", "Replace", "CaseModification"]);
+
+/** Whether the value of some variable may be run, or a variable may change. */
+function evaluates(part: WordPart): boolean {
+  if (part.type === "ArithmeticExpansion") return /[A-Za-z_$`]/.test(part.text);
+  if (part.type !== "ParameterExpansion") return false;
+  const { prefix, index, operation } = part;
+  if (prefix === "!" || index !== undefined) return true;
+  if (operation === undefined) return false;
+  return (
+    !PLAIN_OPERATORS.has(operation.type) || (operation.type === "Default" && operation.operator.endsWith("="))
+  );
+}
 
 /** Every substitution in a part of the tree, the outermost ones. */
 export function scriptsIn(node: SyntaxNode, read: ScriptReader): readonly Node[] {
