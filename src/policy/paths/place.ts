@@ -45,7 +45,7 @@ export function placeOf(path: string, op: Op, around: Surroundings): PlaceOf {
     kind,
     secret: write ? null : secretOf(kind, folded),
     protected: write ? protectedOf(kind, at, folded, around.workspace) : null,
-    trap: write ? startupAt(folded, around.home) : null,
+    trap: write ? startupAt(folded, around) : null,
     ignored:
       inWorkspace && around.ignore !== undefined && isIgnored(around.ignore, below(around.workspace, at)),
   };
@@ -97,16 +97,17 @@ const HOMES: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** In the home folder of anybody, since the host's user may have any name in a box. */
-function startupAt(folded: string, home: string): string | null {
+function startupAt(folded: string, { home, workspace }: Surroundings): string | null {
   const ownHome = foldPath(home);
   const own = isInside(ownHome, folded) ? startupInHome(below(ownHome, folded)) : null;
-  return own ?? startupInHome(belowHome(folded)) ?? startupOfSystem(below("/", folded));
+  return own ?? startupInHome(belowHome(folded, workspace)) ?? startupOfSystem(below("/", folded));
 }
 
-function belowHome(folded: string): string {
+/** What follows a home folder; a workspace that only lies where homes do, as /home/project, is none. */
+function belowHome(folded: string, workspace: string): string {
   let end = endOfName(folded, 1);
   const names = HOMES.get(folded.slice(1, end)) ?? 0;
   if (names === 0) return "";
   if (names === 2) end = endOfName(folded, end + 1);
-  return folded.slice(end + 1);
+  return end === workspace.length && folded.startsWith(foldPath(workspace)) ? "" : folded.slice(end + 1);
 }

@@ -185,3 +185,12 @@ test("a workspace in an odd place keeps its rules", () => {
   }
   assert.equal(decidePath("x", "write", { ...DEV, workspace: "/home/dev/project/.git" }).decision, "deny");
 });
+
+test("a workspace that only lies where home folders do is no home folder", () => {
+  const context = { ...DEV, workspace: "/home/project" };
+  const verdicts = ["bin/x", ".npmrc", ".bashrc", "/home/other/bin/x", "~/bin/x"].map(
+    (path) => decidePath(path, "write", context).decision,
+  );
+  assert.deepEqual(verdicts, ["allow", "allow", "deny", "deny", "deny"]);
+  assert.equal(decidePath("bin/x", "write", { ...DEV, workspace: "/home/dev" }).decision, "deny");
+});
