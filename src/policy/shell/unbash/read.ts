@@ -39,15 +39,8 @@ export class Converter {
   private scripts = 0;
   private left = BUDGET;
   readonly inner: ScriptReader = {
-    script: (part) => {
-      this.scripts += 1;
-      const made =
-        this.scripts > DEEPEST
-          ? this.tooDeep(part)
-          : this.deeper(part, nothing(this.span(part)), () => this.substitution(part));
-      this.scripts -= 1;
-      return made;
-    },
+    script: (part) => this.reparsed(part, nothing(this.span(part)), () => this.substitution(part)),
+    reparsed: (at, otherwise, work) => this.reparsed(at, otherwise, work),
     deeper: (at, otherwise, work) => this.deeper(at, otherwise, work),
   };
 
@@ -70,6 +63,17 @@ export class Converter {
     return made;
   }
 
+  private reparsed<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
+    if (this.scripts >= DEEPEST) {
+      this.tooDeep(at);
+      return otherwise;
+    }
+    this.scripts += 1;
+    const made = this.deeper(at, otherwise, work);
+    this.scripts -= 1;
+    return made;
+  }
+
   /** False when the text holds more than anybody writes: the rest of it is not looked at. */
   private spend(cost: number, at: { readonly pos: number; readonly end: number }): boolean {
     if (this.left < 0) return false;
@@ -78,9 +82,8 @@ export class Converter {
     return this.left >= 0;
   }
 
-  private tooDeep(at: { readonly pos: number; readonly end: number }): List {
+  private tooDeep(at: { readonly pos: number; readonly end: number }): void {
     this.fail("too many levels in each other", at);
-    return nothing(this.span(at));
   }
 
   script(script: ParsedScript): List {

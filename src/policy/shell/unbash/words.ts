@@ -13,6 +13,8 @@ export interface ScriptReader {
   script(part: ScriptPart): Node;
   /** Does the work one level deeper in the tree; too deep, it is an error, and there is nothing. */
   deeper<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T;
+  /** The same for what the parser reads only when it is looked into. */
+  reparsed<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T;
 }
 export type ScriptPart = Extract<WordPart, { readonly type: "CommandExpansion" | "ProcessSubstitution" }>;
 
@@ -173,6 +175,8 @@ export function scriptsIn(node: SyntaxNode, read: ScriptReader): readonly Node[]
       found.push(read.script(child));
     else if (child.type === "ArithmeticCommandExpansion")
       found.push(read.script({ ...child, type: "CommandExpansion", text: child.text, script: child.script }));
+    else if (child.type === "ParameterExpansion" || child.type === "ArithmeticExpansion")
+      read.reparsed(child, undefined, () => forEachChild(child, look));
     else read.deeper(child, undefined, () => forEachChild(child, look));
   };
   forEachChild(node, look);
