@@ -28,6 +28,7 @@ const PACKAGES = {
   "tar-fs": ["docker"],
   yaml: ["docker"],
   "jsonc-parser": ["config"],
+  unbash: ["policy"],
 };
 
 /** Built-in modules that reach files, processes or sockets; every other built-in is free to all but PURE. */

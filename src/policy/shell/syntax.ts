@@ -1,31 +1,54 @@
-/** The tree both readers make. What it cannot express, a reader reports as not readable. */
+/**
+ * The tree both readers make. What it cannot express, a reader reports as not readable.
+ *
+ * Spans of words and assignments are compared, spans of nodes and redirects are not. Words with an expanded
+ * brace carry the span of the source word. Every body is a `List`, only a function's body is the compound
+ * itself; the root is a `List`, without items when the text holds no command.
+ */
 
 /** Offsets into the judged text, UTF-16, end exclusive. */
 export type Span = readonly [start: number, end: number];
 
-/** What makes up a word. Brace expansions are done: a word of the source may stand here as several words. */
+/**
+ * What makes up a word. Brace expansions are done: a word of the source may stand here as several words, or,
+ * as `{,}` has only empty ones, as none. Braces are expanded in the words of a command and in the list of
+ * `for` and `select`; elsewhere they are text, and an error in a redirect's target.
+ *
+ * Pieces have one form: neighbouring texts that are alike in `quoted` are one text, neighbouring globs are
+ * one glob, no text is empty. The exception is a word of nothing but empty quotes: one empty quoted text.
+ */
 export type Piece =
   /** `quoted` when any quote or backslash made it: then it is never a pattern, an option's start still is one. */
   | { readonly kind: "text"; readonly text: string; readonly quoted: boolean }
-  /** `*`, `?`, `[…]` or an extended pattern, unquoted. */
+  /**
+   * `*`, `?` or `[…]`, unquoted, wherever it stands, also where bash takes it as it is. A `[` that no `]` of
+   * the word closes is text; a bracket that holds quotes, backslashes or expansions is an error, and so is
+   * an extended pattern: `bash -c` reads none.
+   */
   | { readonly kind: "glob"; readonly text: string }
-  /** An unquoted `~` at the beginning of a word, alone or before `/`. */
+  /** An unquoted `~` at the beginning of a word, alone or before `/`; after the `=` and `:` of `name=value` too. */
   | { readonly kind: "home" }
   /** `$name` or `${name}`, digits and specials too. */
   | { readonly kind: "variable"; readonly name: string; readonly quoted: boolean }
-  /** A command or process substitution. */
-  | { readonly kind: "script"; readonly via: "$(" | "`" | "<(" | ">("; readonly body: Node; readonly quoted: boolean }
-  /** Any other expansion; the scripts inside it are kept, as they run. */
+  /**
+   * A command or process substitution. When backslashes were taken out of a backtick's body, the spans
+   * of everything in it are the span of the whole backtick.
+   */
+  | { readonly kind: "script"; readonly via: "$(" | "`" | "<(" | ">("; readonly body: List; readonly quoted: boolean }
+  /**
+   * Any other expansion. `scripts` are the command substitutions found in it, at any depth, in the order of
+   * the source, not those inside another one. `tilde` is `~user`, `~+` or `~-`, up to the next `/`.
+   */
   | {
       readonly kind: "unknown";
       readonly what: "parameter" | "arithmetic" | "locale" | "tilde";
       readonly quoted: boolean;
-      readonly scripts: readonly Node[];
+      readonly scripts: readonly List[];
     };
 
 export interface Word {
   readonly span: Span;
-  /** Empty for `''`. */
+  /** Empty for nothing at all, the value of `a=`. */
   readonly pieces: readonly Piece[];
 }
 
@@ -45,7 +68,11 @@ export interface Redirect {
   readonly operator: RedirectOperator;
   /** As written; null where the operator's own default holds. `{name}` gives the name. */
   readonly descriptor: number | string | null;
-  /** For `<<` (and `<<-`) the body, tabs removed, as one word: quoted text when its delimiter was quoted. */
+  /**
+   * For `<<` (and `<<-`) the body, tabs removed, as one word from its first line to the delimiter's: all its
+   * pieces are quoted, an empty body is one empty text. `a |& b` is written as `a 2>&1 | b`: a last redirect
+   * `>&` of `a` with descriptor 2, whose target is the text `1` with the span of `|&`.
+   */
   readonly target: Word;
 }
 
@@ -57,6 +84,7 @@ export interface Simple {
   readonly redirects: readonly Redirect[];
 }
 
+/** Two parts or more. `!` and `time`, also `time -p`, leave no trace; before no command they are errors. */
 export interface Pipeline {
   readonly kind: "pipeline";
   readonly span: Span;
@@ -88,9 +116,16 @@ export interface Compound {
   readonly span: Span;
   /** The variable of `for` and `select`, the name of `function`. */
   readonly name: string | null;
-  /** The list of `for` (null: the script's own arguments), subject then patterns of `case`, words of `[[ ]]`. */
+  /**
+   * The list of `for` (null: the script's own arguments), subject then patterns of `case`, operands of `[[ ]]`
+   * in the order of the source.
+   */
   readonly words: readonly Word[] | null;
-  /** In the order of the source: conditions and branches of `if`, condition and body of `while`, arms of `case`, what an arithmetic runs. */
+  /**
+   * In the order of the source: conditions and branches of `if`, condition and body of `while`, arms of `case`
+   * (a list without items for an empty one), the compound of a function, the command substitutions of an
+   * arithmetic; those of `for ((…))` stand before its body.
+   */
   readonly bodies: readonly Node[];
   readonly redirects: readonly Redirect[];
 }
@@ -100,5 +135,6 @@ export type Node = Simple | Pipeline | List | Compound;
 /** A reader's answer. On errors `tree` is what was recovered, and good only for finding dangers. */
 export interface Reading {
   readonly tree: List;
+  /** A message that begins with "not read" is about a limit of the reader, any other one about the syntax. */
   readonly errors: readonly { readonly message: string; readonly span: Span }[];
 }
