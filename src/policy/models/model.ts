@@ -35,7 +35,16 @@ export type Role =
   | "shell";
 
 /** An effect that comes with an option or a program as a whole, whatever the words. */
-export type Fixed = "network" | "install" | "check" | "project" | "input" | "process" | "privilege" | "system" | "ask";
+export type Fixed =
+  | "network"
+  | "install"
+  | "check"
+  | "project"
+  | "input"
+  | "process"
+  | "privilege"
+  | "system"
+  | "ask";
 
 /** One program, or one sub-command. Texts are small tables, see `options.ts` and `operands.ts`. */
 export interface Model {
@@ -98,7 +107,10 @@ export interface Use {
   /** Where the command runs. */
   readonly folder: Place;
   /** The effects of another command line that it runs, e.g. `find -exec`; the first word is its name. */
-  command(args: readonly Arg[], at?: { readonly folder?: Place; readonly input?: Use["input"] }): readonly Found[];
+  command(
+    args: readonly Arg[],
+    at?: { readonly folder?: Place; readonly input?: Use["input"] },
+  ): readonly Found[];
   /** The effects of a text that a shell runs. */
   shell(text: Arg): readonly Found[];
   doubt(doubt: Doubt, arg: Arg, what?: string): Found;

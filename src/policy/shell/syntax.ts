@@ -34,7 +34,12 @@ export type Piece =
    * A command or process substitution. When backslashes were taken out of a backtick's body, the spans
    * of everything in it are the span of the whole backtick.
    */
-  | { readonly kind: "script"; readonly via: "$(" | "`" | "<(" | ">("; readonly body: List; readonly quoted: boolean }
+  | {
+      readonly kind: "script";
+      readonly via: "$(" | "`" | "<(" | ">(";
+      readonly body: List;
+      readonly quoted: boolean;
+    }
   /**
    * Any other expansion. `scripts` are the command substitutions found in it, at any depth, in the order of
    * the source, not those inside another one. `tilde` is `~user`, `~+` or `~-`, up to the next `/`.

@@ -16,6 +16,8 @@ export interface Awaited {
 export interface Grammar {
   /** Reads the commands up to `closer` or, where it is 0, up to the end; the closer is left unread. */
   readonly script: (c: Cursor, closer: number) => List;
+  /** Reads commands up to what none can begin with. */
+  readonly list: (c: Cursor) => List;
   /** Reads what a `$` at the cursor begins; null when it is only a dollar sign, which is left unread. */
   readonly dollar: (c: Cursor, quoted: boolean) => Piece | null;
   readonly backtick: (c: Cursor, quoted: boolean) => Piece;
@@ -62,8 +64,11 @@ export class Cursor {
   }
 
   fail(message: string, start = this.pos): void {
-    this.problem ??= { message, span: this.span(start, Math.min(this.text.length, Math.max(start + 1, this.pos))) };
-    this.pos = this.end;
+    if (this.problem !== null) return;
+    const end = Math.min(this.text.length, Math.max(start + 1, this.pos));
+    this.problem = { message, span: this.span(Math.min(start, end), end) };
+    this.pos = this.text.length;
+    this.end = 0;
   }
 
   /** True when one more level may be entered; `leave` must follow. */
@@ -83,8 +88,7 @@ export class Cursor {
     const outer = this.end;
     this.end = end;
     const result = read();
-    this.end = outer;
-    if (this.problem !== null) this.pos = outer;
+    if (this.problem === null) this.end = outer;
     return result;
   }
 
@@ -102,7 +106,6 @@ export class Cursor {
   }
 
   private comment(): void {
-    const line = this.text.indexOf("\n", this.pos);
-    this.pos = line === -1 || line > this.end ? this.end : line;
+    while (this.pos < this.end && this.text.charCodeAt(this.pos) !== NEWLINE) this.pos++;
   }
 }

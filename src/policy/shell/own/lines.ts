@@ -1,0 +1,76 @@
+import type { Piece } from "../syntax.ts";
+import { BACKSLASH, NEWLINE, TAB } from "./chars.ts";
+import type { Awaited, Cursor } from "./cursor.ts";
+import { settle } from "./pieces.ts";
+import { quotedText } from "./quotes.ts";
+
+/** No character: a here-document ends with its lines. */
+const NONE = -2;
+
+/** Skips blanks, comments and newlines, with the here-documents that begin after them. */
+export function newlines(c: Cursor): void {
+  c.blanks();
+  while (c.peek() === NEWLINE) {
+    newline(c);
+    c.blanks();
+  }
+}
+
+/** Reads the newline at the cursor and the here-documents that await it. */
+export function newline(c: Cursor): void {
+  c.pos++;
+  if (c.held > 0) c.fail("not read: a new line inside of a line with a here-document", c.pos - 1);
+  if (c.awaited.length === 0) return;
+  const all = c.awaited;
+  c.awaited = [];
+  for (const awaited of all) if (c.problem === null) body(c, awaited);
+}
+
+function body(c: Cursor, awaited: Awaited): void {
+  const start = c.pos;
+  const close = closing(c, awaited);
+  if (close === null) {
+    c.fail("a here-document has no end", start);
+    return;
+  }
+  const pieces: Piece[] = [{ kind: "text", text: "", quoted: true }];
+  if (awaited.quoted) {
+    const text = c.text.slice(start, close.start);
+    pieces[0] = {
+      kind: "text",
+      text: awaited.tabs ? text.replaceAll(/(^|\n)\t+/g, "$1") : text,
+      quoted: true,
+    };
+  } else c.within(close.start, () => quotedText(c, { closer: NONE, tabs: awaited.tabs }, pieces));
+  awaited.redirect.target = { span: c.span(start, close.start), pieces: settle(pieces) };
+  if (c.problem === null) c.pos = close.end;
+}
+
+/** The line that ends a here-document. Lines that a backslash joins are one line. */
+function closing(c: Cursor, { delimiter, quoted, tabs }: Awaited): { start: number; end: number } | null {
+  let joined: string | null = null;
+  for (let start = c.pos; start < c.end;) {
+    let end = start;
+    while (end < c.end && c.text.charCodeAt(end) !== NEWLINE) end++;
+    let from = start;
+    if (tabs && joined === null) while (c.text.charCodeAt(from) === TAB) from++;
+    const same = c.text.startsWith(delimiter, from) && from + delimiter.length === end;
+    if (same && joined === null) return { start, end };
+    const continued = !quoted && isContinued(c.text, from, end);
+    if (joined !== null || continued) {
+      const line: string = (joined ?? "") + c.text.slice(from, continued ? end - 1 : end);
+      if (!continued && line === delimiter)
+        c.fail("not read: the end of a here-document over two lines", start);
+      joined = continued ? line : null;
+    }
+    start = end + 1;
+  }
+  return null;
+}
+
+/** True when a line ends with a backslash that none escapes. */
+function isContinued(text: string, from: number, end: number): boolean {
+  let at = end;
+  while (at > from && text.charCodeAt(at - 1) === BACKSLASH) at--;
+  return (end - at) % 2 === 1;
+}
