@@ -32,6 +32,8 @@ export function difference(a: Node, b: Node): Difference | null {
       return b.kind === "list" ? list(a, b) : at("kind", a.span);
     case "compound":
       return b.kind === "compound" ? compound(a, b) : at("kind", a.span);
+    default:
+      return a satisfies never;
   }
 }
 
@@ -113,22 +115,33 @@ function word(a: Word, b: Word): Difference | null {
 }
 
 function piece(a: Piece, b: Piece, span: Span): Difference | null {
+  if (a.kind !== b.kind || quotedness(a) !== quotedness(b)) return at("piece of a word", span);
   switch (a.kind) {
     case "text":
-      return b.kind === "text" && a.text === b.text && a.quoted === b.quoted ? null : at("text", span);
     case "glob":
-      return b.kind === "glob" && a.text === b.text ? null : at("pattern", span);
+      return a.text === (b as typeof a).text ? null : at("text", span);
     case "home":
-      return b.kind === "home" ? null : at("tilde", span);
+      return null;
     case "variable":
-      return b.kind === "variable" && a.name === b.name && a.quoted === b.quoted
-        ? null
-        : at("variable", span);
+      return a.name === (b as typeof a).name ? null : at("variable", span);
     case "script":
-      if (b.kind !== "script" || a.via !== b.via || a.quoted !== b.quoted) return at("substitution", span);
-      return difference(a.body, b.body);
+      return a.via === (b as typeof a).via
+        ? difference(a.body, (b as typeof a).body)
+        : at("substitution", span);
     case "unknown":
-      if (b.kind !== "unknown" || a.what !== b.what || a.quoted !== b.quoted) return at("expansion", span);
-      return each(a.scripts, b.scripts, at("scripts of an expansion", span), difference);
+      return unknown(a, b as typeof a, span);
+    default:
+      return a satisfies never;
   }
+}
+
+function quotedness(of: Piece): boolean {
+  return of.kind !== "glob" && of.kind !== "home" && of.quoted;
+}
+
+type Unknown = Piece & { readonly kind: "unknown" };
+
+function unknown(a: Unknown, b: Unknown, span: Span): Difference | null {
+  if (a.what !== b.what) return at("expansion", span);
+  return each(a.scripts, b.scripts, at("scripts of an expansion", span), difference);
 }

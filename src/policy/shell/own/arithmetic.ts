@@ -30,11 +30,8 @@ export function arithmetic(c: Cursor, opener: "(" | "[" | "for", start: number):
       c.fail("an arithmetic is not closed", start);
       return scripts;
     }
-    if (code === DOLLAR || code === BACKTICK) {
-      const piece = code === DOLLAR ? c.grammar.dollar(c, true) : c.grammar.backtick(c, true);
-      if (piece === null) c.fail("not read: a dollar sign in an arithmetic");
-      else collect(piece, scripts);
-    } else if (closes(code, opener, levels)) break;
+    if (code === DOLLAR || code === BACKTICK) expansion(c, code, scripts);
+    else if (closes(code, opener, levels)) break;
     else if (known(c, code, opener, levels)) c.pos++;
     else c.fail("not read: this arithmetic", start);
   }
@@ -43,6 +40,12 @@ export function arithmetic(c: Cursor, opener: "(" | "[" | "for", start: number):
   else if (c.peek(1) === CLOSE) c.pos += 2;
   else c.fail("not read: an arithmetic that may be a subshell", start);
   return scripts;
+}
+
+function expansion(c: Cursor, code: number, scripts: List[]): void {
+  const piece = code === DOLLAR ? c.grammar.dollar(c, true) : c.grammar.backtick(c, true);
+  if (piece === null) c.fail("not read: a dollar sign in an arithmetic");
+  else collect(piece, scripts);
 }
 
 interface Levels {

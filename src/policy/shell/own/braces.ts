@@ -16,23 +16,25 @@ type Codes = readonly number[];
 /** The words that braces make of one word, an empty list of pieces for an empty word; null where none expands. */
 export function expandBraces(c: Cursor, pieces: readonly Piece[]): Piece[][] | null {
   if (!pieces.some((piece) => piece.kind === "text" && !piece.quoted && holdsBrace(piece.text))) return null;
+  const codes = toCodes(pieces);
+  if (!separated(codes)) return null;
+  const words = limits(codes) ?? expand(codes);
+  if (typeof words === "string") {
+    c.fail(`not read: ${words}`);
+    return null;
+  }
+  if (words.length === 1 && words[0]?.length === codes.length) return null;
+  c.braces += words.length;
+  if (c.braces > MOST_OF_ALL) c.fail("not read: too many words made by braces");
+  return words.map((word) => toPieces(word, pieces));
+}
+
+function toCodes(pieces: readonly Piece[]): Codes {
   const codes: number[] = [];
   for (const [index, piece] of pieces.entries())
     if (piece.kind !== "text" || piece.quoted) codes.push(-1 - index);
     else for (let at = 0; at < piece.text.length; at++) codes.push(piece.text.charCodeAt(at));
-  const depth = balance(codes);
-  if (!separated(codes)) return null;
-  const unread = depth === null ? "braces without a partner" : limits(codes, depth);
-  if (unread !== null) {
-    c.fail(`not read: ${unread}`);
-    return null;
-  }
-  const words = expand(codes);
-  if (typeof words === "string") c.fail(`not read: ${words}`);
-  else if (words.length !== 1) c.braces += words.length;
-  if (c.braces > MOST_OF_ALL) c.fail("not read: too many words made by braces");
-  if (typeof words === "string" || (words.length === 1 && words[0]?.length === codes.length)) return null;
-  return words.map((word) => toPieces(word, pieces));
+  return codes;
 }
 
 const holdsBrace = (text: string): boolean => text.includes("{");
@@ -53,7 +55,10 @@ function separated(codes: Codes): boolean {
   return codes.some((code, at) => code === COMMA || (code === DOT && codes[at + 1] === DOT));
 }
 
-function limits(codes: Codes, depth: number): string | null {
+/** Why a word is not expanded. */
+function limits(codes: Codes): string | null {
+  const depth = balance(codes);
+  if (depth === null) return "braces without a partner";
   if (codes.length > LONGEST) return "braces in a long word";
   return depth > DEEPEST ? "too deeply nested braces" : null;
 }

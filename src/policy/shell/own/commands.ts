@@ -2,70 +2,70 @@ import type { List, Node, Redirect, Word } from "../syntax.ts";
 import { AMPERSAND, BAR, BREAK, CLOSE, MINUS, NEWLINE, OPEN, SEMICOLON, classOf } from "./chars.ts";
 import { compound } from "./compound.ts";
 import type { Cursor } from "./cursor.ts";
-import { newline, newlines } from "./lines.ts";
+import { newlines } from "./lines.ts";
 import { noJoin } from "./redirects.ts";
 import { reserved } from "./reserved.ts";
 import { simple } from "./simple.ts";
 
 /** Reads commands up to what cannot begin one: a closing parenthesis, `;;`, a closing reserved word, the end. */
 export function list(c: Cursor): List {
-  const items: { node: Node; then: "&&" | "||" | ";" | "&" }[] = [];
+  const items: Item[] = [];
   newlines(c);
   const start = c.pos;
-  while (c.pos < c.end && !ends(c)) {
+  while (!ends(c)) {
     const node = pipeline(c);
     if (node === null) break;
-    const then = separator(c);
-    items.push({ node, then: then ?? ";" });
-    if (then === null) break;
-    if (then === "&&" || then === "||") {
+    const operator = separator(c);
+    // oxlint-disable-next-line unicorn/no-thenable
+    items.push({ node, then: operator ?? ";" });
+    if (operator === null) break;
+    if (operator === "&&" || operator === "||") {
       newlines(c);
-      if (c.pos >= c.end || ends(c)) c.fail("a command is missing");
+      if (ends(c)) c.fail("a command is missing");
     }
   }
   const last = items.at(-1)?.node.span[1] ?? start;
   return { kind: "list", span: c.fixed ?? [Math.min(start, last), last], items };
 }
 
+type Item = List["items"][number];
+
 /** Reserved words that no command begins with. */
 const CLOSING: ReadonlySet<string> = new Set(["then", "elif", "else", "fi", "do", "done", "esac", "}"]);
 
 function ends(c: Cursor): boolean {
   const code = c.peek();
-  if (code === CLOSE || code === SEMICOLON) return true;
+  if (code === -1 || code === CLOSE || code === SEMICOLON) return true;
   const word = reserved(c);
   return word !== "" && CLOSING.has(word);
 }
 
 /** Reads what stands between two commands; null where no other may follow. */
-function separator(c: Cursor): "&&" | "||" | ";" | "&" | null {
-  const code = c.peek();
-  const next = c.peek(1);
-  if (code === NEWLINE) {
-    newlines(c);
-    return ";";
+function separator(c: Cursor): Item["then"] | null {
+  switch (c.peek()) {
+    case NEWLINE:
+      newlines(c);
+      return ";";
+    case AMPERSAND:
+      return operator(c, c.peek(1) === AMPERSAND ? "&&" : "&");
+    case BAR:
+      return operator(c, "||");
+    case SEMICOLON:
+      return c.peek(1) === SEMICOLON || c.peek(1) === AMPERSAND ? null : operator(c, ";");
+    case -1:
+    case CLOSE:
+      return null;
+    default:
+      c.fail("an operator is missing");
+      return null;
   }
-  if (code === AMPERSAND || code === BAR) {
-    const twice = next === code;
-    c.pos += twice ? 2 : 1;
-    noJoin(c);
-    if (!twice) newlinesAfter(c);
-    return code === BAR ? "||" : twice ? "&&" : "&";
-  }
-  if (code === SEMICOLON) {
-    if (next === SEMICOLON || next === AMPERSAND) return null;
-    c.pos++;
-    noJoin(c);
-    newlinesAfter(c);
-    return ";";
-  }
-  if (code !== -1 && code !== CLOSE) c.fail("an operator is missing");
-  return null;
 }
 
-function newlinesAfter(c: Cursor): void {
-  c.blanks();
-  if (c.peek() === NEWLINE) newlines(c);
+function operator(c: Cursor, written: Item["then"]): Item["then"] {
+  c.pos += written.length;
+  noJoin(c);
+  newlines(c);
+  return written;
 }
 
 /** Reads a pipeline with its prefixes; null where a command is missing. */
@@ -73,24 +73,22 @@ function pipeline(c: Cursor): Node | null {
   const start = c.pos;
   prefixes(c);
   const first = command(c);
-  if (first === null || c.peek() !== BAR || c.peek(1) === BAR) return first;
+  if (first === null || !atBar(c)) return first;
   const parts: Node[] = [first];
-  while (c.peek() === BAR && c.peek(1) !== BAR) {
-    const bar = c.pos;
-    const both = c.peek(1) === AMPERSAND;
-    c.pos += both ? 2 : 1;
-    const left = parts.at(-1);
-    if (both && left !== undefined) parts[parts.length - 1] = withErrors(c, left, bar);
+  while (atBar(c)) {
+    if (c.peek(1) === AMPERSAND) parts.push(withErrors(c, parts.pop() ?? first, c.pos));
+    c.pos += c.peek(1) === AMPERSAND ? 2 : 1;
     noJoin(c);
     newlines(c);
     const word = reserved(c);
     if (word === "!" || CLOSING.has(word)) c.fail("a command is missing");
     const part = command(c);
-    if (part === null) break;
-    parts.push(part);
+    if (part !== null) parts.push(part);
   }
   return { kind: "pipeline", span: c.span(start, parts.at(-1)?.span[1] ?? start), parts };
 }
+
+const atBar = (c: Cursor): boolean => c.peek() === BAR && c.peek(1) !== BAR;
 
 /** The left part of `|&`, as if `2>&1` were its last redirect. */
 function withErrors(c: Cursor, node: Node, bar: number): Node {
@@ -135,9 +133,10 @@ function command(c: Cursor): Node | null {
 
 /** Reads the commands up to `closer`, or up to the end where it is 0. */
 export function script(c: Cursor, closer: number): List {
+  newlines(c);
+  // Bash takes `time` for a program where it is the first word of a substitution.
+  if (closer === CLOSE && reserved(c) === "time") c.fail("not read: time at the beginning of a substitution");
   const read = list(c);
-  c.blanks();
-  if (c.peek() === NEWLINE) newline(c);
   const code = c.peek();
   if (code !== -1 && code !== closer) c.fail("this cannot stand here");
   return read;

@@ -19,21 +19,19 @@ export function compound(c: Cursor, word: string): Compound {
   c.leave();
   const redirects: Redirect[] = [];
   let end = c.pos;
-  // A function's redirects are those of its body.
-  if (inner.what !== "function") {
+  c.blanks();
+  // A function has none of its own, they are those of its body.
+  while (inner.what !== "function" && readRedirect(c, redirects)) {
+    end = c.pos;
     c.blanks();
-    while (readRedirect(c, redirects)) {
-      end = c.pos;
-      c.blanks();
-    }
-  } else c.blanks();
+  }
   return { kind: "compound", span: c.span(start, end), ...inner, redirects };
 }
 
 function read(c: Cursor, word: string, start: number): Inner {
   switch (word) {
     case "(":
-      return c.peek(1) === OPEN ? arithmeticCommand(c, start) : subshell(c, start);
+      return parenthesis(c, start);
     case "{":
       return group(c);
     case "[[":
@@ -49,7 +47,7 @@ function read(c: Cursor, word: string, start: number): Inner {
     case "function":
       return functionKeyword(c);
     default:
-      c.fail(word === "coproc" ? "not read: coproc" : `${word} cannot stand here`);
+      c.fail(`not read: ${word}`);
       return { what: "group", name: null, words: null, bodies: [] };
   }
 }
@@ -61,7 +59,8 @@ function group(c: Cursor): Inner {
   return { what: "group", name: null, words: null, bodies };
 }
 
-function subshell(c: Cursor, start: number): Inner {
+function parenthesis(c: Cursor, start: number): Inner {
+  if (c.peek(1) === OPEN) return arithmeticCommand(c, start);
   c.pos++;
   noJoin(c);
   const bodies = [filled(c)];

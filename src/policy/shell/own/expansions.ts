@@ -101,26 +101,36 @@ function parameterName(c: Cursor): string | null {
 
 /** Reads the rest of `${…}` and its brace, for the command substitutions in it. */
 function operand(c: Cursor, quoted: boolean, start: number): List[] {
-  const scripts: List[] = [];
-  let inner = false;
-  for (;;) {
-    const code = c.peek();
-    if (code === BRACE_CLOSE && !inner) break;
-    if (code === -1) {
+  const inside: Inside = { quoted, inner: false, scripts: [] };
+  while (c.peek() !== BRACE_CLOSE || inside.inner) {
+    if (c.peek() === -1) {
       c.fail("an expansion is not closed", start);
-      return scripts;
+      return inside.scripts;
     }
-    if (code === DOUBLE && !quoted) {
-      inner = !inner;
-      c.pos++;
-    } else if (code === DOLLAR || code === BACKTICK) expansion(c, quoted || inner, scripts);
-    else if (code === BACKSLASH) c.pos += 2;
-    else if (code === SINGLE && !quoted && !inner) skipSingle(c);
-    else if (misread(c, code, inner)) c.fail("not read: quotes or braces in an expansion", start);
-    else c.pos++;
+    step(c, inside, start);
   }
   c.pos++;
-  return scripts;
+  return inside.scripts;
+}
+
+interface Inside {
+  /** Whether the whole expansion stands in quotes. */
+  readonly quoted: boolean;
+  /** Whether the cursor is in quotes of the expansion's own. */
+  inner: boolean;
+  readonly scripts: List[];
+}
+
+function step(c: Cursor, inside: Inside, start: number): void {
+  const code = c.peek();
+  if (code === DOLLAR || code === BACKTICK) expansion(c, inside.quoted || inside.inner, inside.scripts);
+  else if (code === BACKSLASH) c.pos += 2;
+  else if (code === DOUBLE && !inside.quoted) {
+    inside.inner = !inside.inner;
+    c.pos++;
+  } else if (code === SINGLE && !inside.quoted && !inside.inner) skipSingle(c);
+  else if (misread(c, code, inside.inner)) c.fail("not read: quotes or braces in an expansion", start);
+  else c.pos++;
 }
 
 /** What bash reads in one of several ways, by the operator and by the quotes around it. */

@@ -47,25 +47,37 @@ function body(c: Cursor, awaited: Awaited): void {
 }
 
 /** The line that ends a here-document. Lines that a backslash joins are one line. */
-function closing(c: Cursor, { delimiter, quoted, tabs }: Awaited): { start: number; end: number } | null {
-  let joined: string | null = null;
+function closing(c: Cursor, awaited: Awaited): { start: number; end: number } | null {
+  let joined = "";
   for (let start = c.pos; start < c.end;) {
-    let end = start;
-    while (end < c.end && c.text.charCodeAt(end) !== NEWLINE) end++;
-    let from = start;
-    if (tabs && joined === null) while (c.text.charCodeAt(from) === TAB) from++;
-    const same = c.text.startsWith(delimiter, from) && from + delimiter.length === end;
-    if (same && joined === null) return { start, end };
-    const continued = !quoted && isContinued(c.text, from, end);
-    if (joined !== null || continued) {
-      const line: string = (joined ?? "") + c.text.slice(from, continued ? end - 1 : end);
-      if (!continued && line === delimiter)
+    const end = lineEnd(c, start);
+    const from = awaited.tabs && joined === "" ? lineStart(c, start, end) : start;
+    const continued = !awaited.quoted && isContinued(c.text, from, end);
+    if (continued) joined += `${c.text.slice(from, end - 1)}\n`;
+    else if (joined !== "") {
+      if (joined.replaceAll("\n", "") + c.text.slice(from, end) === awaited.delimiter)
         c.fail("not read: the end of a here-document over two lines", start);
-      joined = continued ? line : null;
-    }
+      joined = "";
+    } else if (holds(c, from, end, awaited.delimiter)) return { start, end };
     start = end + 1;
   }
   return null;
+}
+
+function holds(c: Cursor, from: number, end: number, line: string): boolean {
+  return end - from === line.length && c.text.startsWith(line, from);
+}
+
+function lineStart(c: Cursor, start: number, end: number): number {
+  let from = start;
+  while (from < end && c.text.charCodeAt(from) === TAB) from++;
+  return from;
+}
+
+function lineEnd(c: Cursor, from: number): number {
+  let end = from;
+  while (end < c.end && c.text.charCodeAt(end) !== NEWLINE) end++;
+  return end;
 }
 
 /** True when a line ends with a backslash that none escapes. */

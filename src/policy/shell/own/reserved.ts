@@ -4,6 +4,7 @@ import type { Cursor } from "./cursor.ts";
 const WORDS: ReadonlySet<string> = new Set([
   "!",
   "[[",
+  "]]",
   "{",
   "}",
   "case",
@@ -17,6 +18,7 @@ const WORDS: ReadonlySet<string> = new Set([
   "for",
   "function",
   "if",
+  "in",
   "select",
   "then",
   "time",
@@ -47,6 +49,7 @@ function begins(code: number): boolean {
   switch (code) {
     case 33:
     case 91:
+    case 93:
     case 123:
     case 125:
       return true;
@@ -57,7 +60,7 @@ function begins(code: number): boolean {
 
 const FIRST = "cdefistuw";
 
-/** Lower-case letters, and the second `[`. */
+/** Lower-case letters, and the second bracket. */
 function continues(code: number): boolean {
-  return (code >= 97 && code <= 122) || code === 91;
+  return (code >= 97 && code <= 122) || code === 91 || code === 93;
 }

@@ -6,18 +6,30 @@ const UPPER = /^[A-Z]$/;
 /** The items of `first..last` or `first..last..step`, or why they are not made. */
 export function sequence(text: string, most: number): string[] | string {
   const [first = "", last = "", step = "1", ...more] = text.split("..");
-  const letters = (LOWER.test(first) && LOWER.test(last)) || (UPPER.test(first) && UPPER.test(last));
-  const numbers = INTEGER.test(first) && INTEGER.test(last);
-  if (more.length > 0 || !INTEGER.test(step) || !(letters || numbers)) return "this sequence";
-  const from = letters ? first.charCodeAt(0) : Number(first);
-  const to = letters ? last.charCodeAt(0) : Number(last);
+  if (more.length > 0 || !INTEGER.test(step)) return "this sequence";
   const by = Math.abs(Number(step)) || 1;
-  if (Math.abs(to - from) / by >= most) return "too many words made by braces";
-  const width = PADDED.test(first) || PADDED.test(last) ? Math.max(first.length, last.length) : 0;
-  const items: string[] = [];
-  for (let at = from; from <= to ? at <= to : at >= to; at += from <= to ? by : -by)
-    items.push(letters ? String.fromCharCode(at) : padded(at, width));
-  return items;
+  if (both(LOWER, first, last) || both(UPPER, first, last)) {
+    const codes = range(first.charCodeAt(0), last.charCodeAt(0), by, most);
+    return codes.map((code) => String.fromCharCode(code));
+  }
+  return both(INTEGER, first, last) ? integers(first, last, by, most) : "this sequence";
+}
+
+function integers(first: string, last: string, by: number, most: number): string[] | string {
+  const values = range(Number(first), Number(last), by, most + 1);
+  const padding = PADDED.test(first) || PADDED.test(last);
+  const width = padding ? Math.max(first.length, last.length) : 0;
+  return values.length > most ? "too many words made by braces" : values.map((value) => padded(value, width));
+}
+
+const both = (pattern: RegExp, first: string, last: string): boolean =>
+  pattern.test(first) && pattern.test(last);
+
+/** At most `most` numbers. */
+function range(from: number, to: number, by: number, most: number): number[] {
+  const length = Math.floor(Math.abs(to - from) / by) + 1;
+  const step = from <= to ? by : -by;
+  return Array.from({ length: Math.min(length, most) }, (_, index) => from + index * step);
 }
 
 function padded(value: number, width: number): string {

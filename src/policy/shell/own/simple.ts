@@ -13,17 +13,7 @@ export function simple(c: Cursor): Node | null {
   const words: Word[] = [];
   const redirects: Redirect[] = [];
   let end = start;
-  for (;;) {
-    const before = c.pos;
-    if (!readRedirect(c, redirects)) {
-      const code = c.peek();
-      if ((classOf(code) & BREAK) !== 0 && !((code === LESS || code === GREATER) && c.peek(1) === OPEN))
-        break;
-      if (words.length > 0 || !readAssignment(c, assignments)) {
-        readWord(c, "argument", words);
-        if (c.joined) checkJoined(c, words, before);
-      }
-    }
+  while (readRedirect(c, redirects) || readWordAt(c, assignments, words)) {
     end = c.pos;
     c.blanks();
   }
@@ -33,6 +23,18 @@ export function simple(c: Cursor): Node | null {
     return null;
   }
   return { kind: "simple", span: c.span(start, end), assignments, words, redirects };
+}
+
+/** Reads a word or assignment; false where none begins. */
+function readWordAt(c: Cursor, assignments: Assignment[], words: Word[]): boolean {
+  const code = c.peek();
+  const substitution = (code === LESS || code === GREATER) && c.peek(1) === OPEN;
+  if ((classOf(code) & BREAK) !== 0 && !substitution) return false;
+  if (words.length === 0 && readAssignment(c, assignments)) return true;
+  const start = c.pos;
+  readWord(c, "argument", words);
+  if (c.joined) checkJoined(c, words, start);
+  return true;
 }
 
 interface Parts {

@@ -1,5 +1,5 @@
 import type { Word } from "../syntax.ts";
-import { AMPERSAND, BANG, BAR, BREAK, CLOSE, GREATER, LESS, OPEN, classOf } from "./chars.ts";
+import { AMPERSAND, BANG, BAR, BREAK, CLOSE, GREATER, LESS, NEWLINE, OPEN, classOf } from "./chars.ts";
 import type { Cursor } from "./cursor.ts";
 import { newlines } from "./lines.ts";
 import type { Inner } from "./parts.ts";
@@ -74,8 +74,8 @@ function operands(c: Cursor, words: Word[]): void {
     return;
   }
   words.push(first);
-  const operator = binary(c);
-  if (operator) words.push(operand(c));
+  if (binary(c)) words.push(operand(c));
+  else if (c.peek() === NEWLINE) c.fail("an operator is missing");
 }
 
 /** Reads a word that is no operator. */

@@ -9,54 +9,64 @@ const NAMED = /^~[\w.+-]+$/;
 
 type Use = "argument" | "value" | "target" | "other" | "expanded";
 
+const isUnquoted = (piece: Piece | undefined): piece is Piece & { kind: "text" } =>
+  piece?.kind === "text" && !piece.quoted;
+
 /** Makes pieces of the unquoted tildes that bash replaces. */
 export function findTildes(c: Cursor, pieces: Piece[], use: Use): Piece[] {
-  if (!pieces.some((piece) => piece.kind === "text" && !piece.quoted && piece.text.includes("~")))
-    return pieces;
-  const first = pieces[0];
-  const head = first?.kind === "text" && !first.quoted ? first.text : "";
-  const assigned = use === "value" || (use !== "other" && ASSIGNMENT.test(head));
-  if (use === "expanded" && assigned) c.fail("not read: a tilde beside braces");
-  if (use !== "value" && SUBSCRIPT.test(head)) c.fail("not read: a tilde after a subscript");
+  if (!pieces.some((piece) => isUnquoted(piece) && piece.text.includes("~"))) return pieces;
+  const named = use !== "value" && isNamed(c, isUnquoted(pieces[0]) ? pieces[0].text : "", use);
+  const assigned = named || use === "value";
   const found: Piece[] = [];
   for (const [index, piece] of pieces.entries()) {
-    if (piece.kind !== "text" || piece.quoted) addPiece(found, piece);
+    if (!isUnquoted(piece)) addPiece(found, piece);
     else {
-      const last = index === pieces.length - 1;
-      const starts = index === 0 ? firstStart(piece.text, use, assigned) : -1;
-      splitText(c, { text: piece.text, assigned, last, starts }, found);
+      const first = named ? piece.text.indexOf("=") + 1 : 0;
+      const place = { assigned, first: index === 0 ? first : -1, last: index === pieces.length - 1 };
+      splitText(c, piece.text, place, found);
     }
   }
   return found;
 }
 
-/** Where, beside after a colon, a tilde of the first text counts. */
-function firstStart(text: string, use: Use, assigned: boolean): number {
-  return assigned && use !== "value" ? text.indexOf("=") + 1 : 0;
+/** Whether a word that is no assignment looks like one to bash. */
+function isNamed(c: Cursor, head: string, use: Use): boolean {
+  const named = use !== "other" && ASSIGNMENT.test(head);
+  if (use === "expanded" && named) c.fail("not read: a tilde beside braces");
+  if (SUBSCRIPT.test(head)) c.fail("not read: a tilde after a subscript");
+  return named;
 }
 
-interface Unquoted {
-  readonly text: string;
+interface Place {
+  /** Whether a tilde counts after a colon, and ends before one. */
   readonly assigned: boolean;
+  /** Where, beside after a colon, a tilde counts. */
+  readonly first: number;
   /** Whether the word ends with this text. */
   readonly last: boolean;
-  readonly starts: number;
 }
 
-function splitText(c: Cursor, { text, assigned, last, starts }: Unquoted, found: Piece[]): void {
+function splitText(c: Cursor, text: string, { assigned, first, last }: Place, found: Piece[]): void {
   let run = 0;
   for (let at = text.indexOf("~"); at !== -1; at = text.indexOf("~", at + 1)) {
-    if (at !== starts && !(assigned && at > 0 && text[at - 1] === ":")) continue;
-    let end = at + 1;
-    while (end < text.length && text[end] !== "/" && !(assigned && text[end] === ":")) end++;
+    if (at !== first && !(assigned && text[at - 1] === ":")) continue;
+    const end = prefixEnd(text, at, assigned);
     if (end === text.length && !last) c.fail("not read: a tilde before quotes or an expansion");
-    if (run < at) addText(found, text.slice(run, at), false);
-    const prefix = text.slice(at, end);
-    if (prefix === "~") found.push({ kind: "home" });
-    else if (NAMED.test(prefix)) found.push({ kind: "unknown", what: "tilde", quoted: false, scripts: [] });
-    else c.fail("not read: this tilde");
+    addText(found, text.slice(run, at), false);
+    found.push(prefix(c, text.slice(at, end)));
     run = end;
-    at = end - 1;
   }
-  if (run < text.length) addText(found, text.slice(run), false);
+  addText(found, text.slice(run), false);
+}
+
+function prefixEnd(text: string, from: number, assigned: boolean): number {
+  for (let at = from; at < text.length; at++)
+    if (text[at] === "/" || (assigned && text[at] === ":")) return at;
+  return text.length;
+}
+
+function prefix(c: Cursor, text: string): Piece {
+  if (text === "~") return { kind: "home" };
+  if (!NAMED.test(text)) c.fail("not read: this tilde");
+  return { kind: "unknown", what: "tilde", quoted: false, scripts: [] };
 }

@@ -78,20 +78,26 @@ function readPieces(c: Cursor, use: Use, out: Word[]): void {
   const pieces: Piece[] = [];
   let joined = false;
   for (let code = c.peek(); code !== -1; code = c.peek()) {
-    const bits = code < 128 ? (CLASS[code] ?? 0) : 0;
-    if ((bits & BREAK) !== 0) {
-      if (stops(c.text, c.pos) || c.peek(1) !== OPEN) break;
-      addPiece(pieces, substitution(c, code === LESS ? "<(" : ">(", false));
-    } else if ((bits & ACTIVE) === 0) plainRun(c, pieces);
-    else if (code === BACKSLASH && c.peek(1) === NEWLINE) {
+    if (code === BACKSLASH && c.peek(1) === NEWLINE) {
       joined = true;
       c.pos += 2;
-    } else active(c, code, pieces);
+    } else if (!readPart(c, code, pieces)) break;
   }
   c.joined = joined;
   const broken = c.awaited.length + c.held > 0 && c.text.slice(start, c.pos).includes("\n");
   if (broken) c.fail("not read: a word over several lines before a here-document", start);
   finish(c, { use, span: c.span(start, c.pos), pieces }, out);
+}
+
+/** Reads a part of a word; false at its end. */
+function readPart(c: Cursor, code: number, pieces: Piece[]): boolean {
+  const bits = code < 128 ? (CLASS[code] ?? 0) : 0;
+  if ((bits & BREAK) !== 0) {
+    if (stops(c.text, c.pos) || c.peek(1) !== OPEN) return false;
+    addPiece(pieces, substitution(c, code === LESS ? "<(" : ">(", false));
+  } else if ((bits & ACTIVE) === 0) plainRun(c, pieces);
+  else active(c, code, pieces);
+  return true;
 }
 
 function plainRun(c: Cursor, pieces: Piece[]): void {
