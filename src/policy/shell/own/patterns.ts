@@ -18,7 +18,7 @@ export function findPatterns(c: Cursor, pieces: Piece[]): Piece[] {
       continue;
     }
     if (open && piece.text.includes("]")) c.fail("not read: quotes or an expansion in a bracket");
-    open = splitText(piece.text, found) || open;
+    open = splitText(c, piece.text, found) || open;
   }
   return found;
 }
@@ -32,7 +32,7 @@ function holdsPattern(text: string): boolean {
 }
 
 /** @returns whether a bracket was opened and not closed in this text */
-function splitText(text: string, found: Piece[]): boolean {
+function splitText(c: Cursor, text: string, found: Piece[]): boolean {
   const lastClose = text.lastIndexOf("]");
   let open = false;
   let run = 0;
@@ -40,7 +40,7 @@ function splitText(text: string, found: Piece[]): boolean {
     const code = text.charCodeAt(at);
     let end = at + 1;
     if (code === BRACKET) {
-      end = at < lastClose ? bracketEnd(text, at, lastClose) : -1;
+      end = at < lastClose ? bracketEnd(c, text, at, lastClose) : -1;
       open ||= end === -1;
     } else if (code !== STAR && code !== QUESTION) end = -1;
     if (end === -1) at++;
@@ -56,16 +56,18 @@ function splitText(text: string, found: Piece[]): boolean {
 }
 
 /** The end of the bracket expression at `from`, or -1. Its first `]` is one of its members. */
-function bracketEnd(text: string, from: number, lastClose: number): number {
+function bracketEnd(c: Cursor, text: string, from: number, lastClose: number): number {
   let at = from + 1;
   const negation = text.charCodeAt(at);
   if (negation === BANG || negation === CARET) at++;
   if (text.charCodeAt(at) === BRACKET_CLOSE) at++;
+  if (at > lastClose) return -1;
   for (; at <= lastClose; at++) {
     const code = text.charCodeAt(at);
     if (code === BRACKET_CLOSE) return at + 1;
     if (code === BRACKET) at = classEnd(text, at);
   }
+  c.fail("not read: this bracket");
   return -1;
 }
 
