@@ -18,11 +18,18 @@ export type Doubt =
   | "option.loads-code"
   /** A program in a language of its own (sed, awk, jq …) that is not one of the known harmless forms. */
   | "language.unknown"
+  /** A variable that decides what runs, or how. */
   | "env.unknown"
+  /** A variable that only the program it is for knows. */
+  | "env.own"
   | "shell.function"
   | "shell.builtin"
   | "shell.expansion"
-  | "shell.coproc";
+  | "shell.coproc"
+  /** A text for a shell that no reader, or only one of them, can read. */
+  | "shell.unreadable"
+  /** More commands, or deeper ones, than are looked at. */
+  | "shell.limit";
 
 export type EffectKind =
   | { readonly kind: "read"; readonly path: Place }

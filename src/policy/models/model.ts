@@ -3,11 +3,16 @@ import type { Span } from "../shell/syntax.ts";
 
 /** A word as a program gets it. */
 export interface Arg {
-  /** literal: exactly this. glob: a pattern, any number of names. dynamic: only the shell will know; unknown parts are U+FFFC. */
+  /** literal: exactly this. glob: a pattern, any number of names. dynamic: only the shell will know; unknown parts are `UNKNOWN`. */
   readonly kind: "literal" | "glob" | "dynamic";
   readonly value: string;
   readonly span: Span;
+  /** A substitution is in it: what that gives. `network`: something in it came from there. */
+  readonly feed?: "unknown" | "network";
 }
+
+/** Stands for what is not known in a value. The character gate lets no text through that contains it. */
+export const UNKNOWN = "\uFFFC";
 
 /**
  * What an argument means to its program:
@@ -78,8 +83,8 @@ export interface Model {
   readonly reads?: (use: Use) => readonly Found[];
 }
 
-/** An effect before it knows who does it; where `span` is left out, the whole command. */
-export type Found = EffectKind & { readonly span?: Span };
+/** An effect before it knows who does it: where `span` or `by` are left out, the whole command and its program. */
+export type Found = EffectKind & { readonly span?: Span; readonly by?: string };
 
 export interface GivenOption {
   /** As in the table: `-o`, `--output`. */

@@ -136,7 +136,7 @@ function piece(a: Piece, b: Piece, span: Span): Difference | null {
 }
 
 function quotedness(of: Piece): boolean {
-  return of.kind !== "glob" && of.kind !== "home" && of.quoted;
+  return "quoted" in of && of.quoted;
 }
 
 type Unknown = Piece & { readonly kind: "unknown" };

@@ -14,12 +14,11 @@ export type Span = readonly [start: number, end: number];
  * as `{,}` has only empty ones, as none. Braces are expanded in the words of a command and in the list of
  * `for` and `select`; elsewhere they are text, and an error in a redirect's target.
  *
- * Pieces have one form: neighbouring texts that are alike in `quoted` are one text, neighbouring globs are
- * one glob, no text is empty. The exception is a word of nothing but empty quotes: one empty quoted text.
+ * Pieces have one form: neighbouring texts are one text, neighbouring globs are one glob, no text is empty.
  */
 export type Piece =
-  /** `quoted` when any quote or backslash made it: then it is never a pattern, an option's start still is one. */
-  | { readonly kind: "text"; readonly text: string; readonly quoted: boolean }
+  /** Quotes and backslashes are done. */
+  | { readonly kind: "text"; readonly text: string }
   /**
    * `*`, `?` or `[…]`, unquoted, wherever it stands, also where bash takes it as it is. A `[` that no `]` of
    * the word closes is text; a bracket that holds quotes, backslashes or expansions is an error, and so is
@@ -37,7 +36,7 @@ export type Piece =
   | {
       readonly kind: "script";
       readonly via: "$(" | "`" | "<(" | ">(";
-      readonly body: List;
+      readonly body: Node;
       readonly quoted: boolean;
     }
   /**
@@ -48,12 +47,12 @@ export type Piece =
       readonly kind: "unknown";
       readonly what: "parameter" | "arithmetic" | "locale" | "tilde";
       readonly quoted: boolean;
-      readonly scripts: readonly List[];
+      readonly scripts: readonly Node[];
     };
 
 export interface Word {
   readonly span: Span;
-  /** Empty for nothing at all, the value of `a=`. */
+  /** None for `''`, nor for the value of `a=`. */
   readonly pieces: readonly Piece[];
 }
 
@@ -73,11 +72,7 @@ export interface Redirect {
   readonly operator: RedirectOperator;
   /** As written; null where the operator's own default holds. `{name}` gives the name. */
   readonly descriptor: number | string | null;
-  /**
-   * For `<<` (and `<<-`) the body, tabs removed, as one word from its first line to the delimiter's: all its
-   * pieces are quoted, an empty body is one empty text. `a |& b` is written as `a 2>&1 | b`: a last redirect
-   * `>&` of `a` with descriptor 2, whose target is the text `1` with the span of `|&`.
-   */
+  /** For `<<` (and `<<-`) the body, tabs removed, as one word, from its first line to the delimiter's. */
   readonly target: Word;
 }
 
@@ -89,7 +84,11 @@ export interface Simple {
   readonly redirects: readonly Redirect[];
 }
 
-/** Two parts or more. `!` and `time`, also `time -p`, leave no trace; before no command they are errors. */
+/**
+ * Two parts or more. `|&` is `|` with `2>&1` as the last redirect of what stands before it; that redirect's
+ * spans are those of its command. `!` and `time`, also `time -p`, leave no trace; before no command they are
+ * errors.
+ */
 export interface Pipeline {
   readonly kind: "pipeline";
   readonly span: Span;
@@ -127,9 +126,9 @@ export interface Compound {
    */
   readonly words: readonly Word[] | null;
   /**
-   * In the order of the source: conditions and branches of `if`, condition and body of `while`, arms of `case`
-   * (a list without items for an empty one), the compound of a function, the command substitutions of an
-   * arithmetic; those of `for ((…))` stand before its body.
+   * Lists; the body of `function` and `coproc` is the command itself. In the order of the source: conditions and
+   * branches of `if`, condition and body of `while`, arms of `case` (a list without items for an empty one), the
+   * command substitutions of an arithmetic; those of `for ((…))` stand before its body.
    */
   readonly bodies: readonly Node[];
   readonly redirects: readonly Redirect[];

@@ -1,4 +1,4 @@
-import type { List } from "../syntax.ts";
+import type { Node } from "../syntax.ts";
 import {
   BACKTICK,
   BRACKET,
@@ -21,8 +21,8 @@ const OPERATORS = " \t+-*/%<>=!&|^~?:,#";
  * Reads an expression and what closes it, `))` or `]`, for the command substitutions in it. `;` is one of its
  * characters in the head of a loop.
  */
-export function arithmetic(c: Cursor, opener: "(" | "[" | "for", start: number): List[] {
-  const scripts: List[] = [];
+export function arithmetic(c: Cursor, opener: "(" | "[" | "for", start: number): Node[] {
+  const scripts: Node[] = [];
   const levels = { round: 0, square: 0, semicolons: 0 };
   for (;;) {
     const code = c.peek();
@@ -42,7 +42,7 @@ export function arithmetic(c: Cursor, opener: "(" | "[" | "for", start: number):
   return scripts;
 }
 
-function expansion(c: Cursor, code: number, scripts: List[]): void {
+function expansion(c: Cursor, code: number, scripts: Node[]): void {
   const piece = code === DOLLAR ? c.grammar.dollar(c, true) : c.grammar.backtick(c, true);
   if (piece === null) c.fail("not read: a dollar sign in an arithmetic");
   else collect(piece, scripts);

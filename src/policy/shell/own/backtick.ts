@@ -1,10 +1,11 @@
-import type { List, Piece } from "../syntax.ts";
+import type { List } from "../syntax.ts";
+import type { Expansion } from "./pieces.ts";
 import { BACKSLASH, BACKTICK, DOLLAR, DOUBLE } from "./chars.ts";
 import { Cursor } from "./cursor.ts";
 import { nested } from "./nested.ts";
 
 /** Reads an old substitution. Its end is found first, then its body is read, as bash does. */
-export function backtick(c: Cursor, quoted: boolean): Piece {
+export function backtick(c: Cursor, quoted: boolean): Expansion {
   const start = c.pos;
   let at = start + 1;
   let escaped = false;

@@ -1,7 +1,6 @@
-import type { Piece } from "../syntax.ts";
 import { BRACE, BRACE_CLOSE, COMMA, DOT } from "./chars.ts";
 import type { Cursor } from "./cursor.ts";
-import { addPiece, addText } from "./pieces.ts";
+import { type Part, addPart, addText } from "./pieces.ts";
 import { sequence } from "./sequence.ts";
 
 /** Words that one word may become, and all words of a text; words that are longer are not expanded. */
@@ -14,7 +13,7 @@ const DEEPEST = 8;
 type Codes = readonly number[];
 
 /** The words that braces make of one word, an empty list of pieces for an empty word; null where none expands. */
-export function expandBraces(c: Cursor, pieces: readonly Piece[]): Piece[][] | null {
+export function expandBraces(c: Cursor, pieces: readonly Part[]): Part[][] | null {
   if (!pieces.some((piece) => piece.kind === "text" && !piece.quoted && holdsBrace(piece.text))) return null;
   const codes = toCodes(pieces);
   if (!separated(codes)) return null;
@@ -29,7 +28,7 @@ export function expandBraces(c: Cursor, pieces: readonly Piece[]): Piece[][] | n
   return words.map((word) => toPieces(word, pieces));
 }
 
-function toCodes(pieces: readonly Piece[]): Codes {
+function toCodes(pieces: readonly Part[]): Codes {
   const codes: number[] = [];
   for (const [index, piece] of pieces.entries())
     if (piece.kind !== "text" || piece.quoted) codes.push(-1 - index);
@@ -126,8 +125,8 @@ function cross(left: readonly Codes[], right: readonly Codes[]): Codes[] {
   return left.flatMap((before) => right.map((after) => [...before, ...after]));
 }
 
-function toPieces(word: Codes, pieces: readonly Piece[]): Piece[] {
-  const made: Piece[] = [];
+function toPieces(word: Codes, pieces: readonly Part[]): Part[] {
+  const made: Part[] = [];
   let text = "";
   for (const code of word) {
     if (code >= 0) {
@@ -137,7 +136,7 @@ function toPieces(word: Codes, pieces: readonly Piece[]): Piece[] {
     const piece = pieces[-1 - code];
     addText(made, text, false);
     text = "";
-    if (piece !== undefined) addPiece(made, piece);
+    if (piece !== undefined) addPart(made, piece);
   }
   addText(made, text, false);
   return made;

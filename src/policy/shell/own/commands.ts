@@ -16,7 +16,6 @@ export function list(c: Cursor): List {
     const node = pipeline(c);
     if (node === null) break;
     const operator = separator(c);
-    // oxlint-disable-next-line unicorn/no-thenable
     items.push({ node, then: operator ?? ";" });
     if (operator === null) break;
     if (operator === "&&" || operator === "||") {
@@ -76,7 +75,7 @@ function pipeline(c: Cursor): Node | null {
   if (first === null || !atBar(c)) return first;
   const parts: Node[] = [first];
   while (atBar(c)) {
-    if (c.peek(1) === AMPERSAND) parts.push(withErrors(c, parts.pop() ?? first, c.pos));
+    if (c.peek(1) === AMPERSAND) parts.push(withErrors(parts.pop() ?? first));
     c.pos += c.peek(1) === AMPERSAND ? 2 : 1;
     noJoin(c);
     newlines(c);
@@ -91,10 +90,10 @@ function pipeline(c: Cursor): Node | null {
 const atBar = (c: Cursor): boolean => c.peek() === BAR && c.peek(1) !== BAR;
 
 /** The left part of `|&`, as if `2>&1` were its last redirect. */
-function withErrors(c: Cursor, node: Node, bar: number): Node {
+function withErrors(node: Node): Node {
   if (node.kind === "list" || node.kind === "pipeline") return node;
-  const span = c.span(bar, bar + 2);
-  const target: Word = { span, pieces: [{ kind: "text", text: "1", quoted: false }] };
+  const { span } = node;
+  const target: Word = { span, pieces: [{ kind: "text", text: "1" }] };
   const redirect: Redirect = { span, operator: ">&", descriptor: 2, target };
   return { ...node, redirects: [...node.redirects, redirect] };
 }

@@ -1,4 +1,4 @@
-import type { Compound, List, Redirect } from "../syntax.ts";
+import type { Compound, Node, Redirect } from "../syntax.ts";
 import { arithmetic } from "./arithmetic.ts";
 import { branches } from "./branches.ts";
 import { CLOSE, OPEN } from "./chars.ts";
@@ -72,7 +72,7 @@ function parenthesis(c: Cursor, start: number): Inner {
 
 function arithmeticCommand(c: Cursor, start: number): Inner {
   c.pos += 2;
-  const bodies: List[] = arithmetic(c, "(", start);
+  const bodies: Node[] = arithmetic(c, "(", start);
   return { what: "arithmetic", name: null, words: null, bodies };
 }
 

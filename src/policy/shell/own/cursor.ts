@@ -1,5 +1,6 @@
-import type { List, Piece, Reading, Redirect, Span } from "../syntax.ts";
+import type { List, Reading, Redirect, Span } from "../syntax.ts";
 import { BACKSLASH, HASH, NEWLINE, SPACE, TAB } from "./chars.ts";
+import type { Expansion } from "./pieces.ts";
 
 /** Nested constructs beyond this are an error, so that no text can use up the stack. */
 const DEEPEST = 100;
@@ -19,8 +20,8 @@ export interface Grammar {
   /** Reads commands up to what none can begin with. */
   readonly list: (c: Cursor) => List;
   /** Reads what a `$` at the cursor begins; null when it is only a dollar sign, which is left unread. */
-  readonly dollar: (c: Cursor, quoted: boolean) => Piece | null;
-  readonly backtick: (c: Cursor, quoted: boolean) => Piece;
+  readonly dollar: (c: Cursor, quoted: boolean) => Expansion | null;
+  readonly backtick: (c: Cursor, quoted: boolean) => Expansion;
 }
 
 type Problem = Reading["errors"][number];

@@ -1,4 +1,5 @@
-import type { List, Piece } from "../syntax.ts";
+import type { Node } from "../syntax.ts";
+import type { Expansion } from "./pieces.ts";
 import { arithmetic } from "./arithmetic.ts";
 import {
   BACKSLASH,
@@ -30,7 +31,7 @@ const among = (code: number, members: string): boolean =>
   code > 0 && members.includes(String.fromCharCode(code));
 
 /** Reads what a `$` begins; null, with nothing read, when it stands for itself. */
-export function dollar(c: Cursor, quoted: boolean): Piece | null {
+export function dollar(c: Cursor, quoted: boolean): Expansion | null {
   const next = c.peek(1);
   if (isNameStart(next)) return variable(c, quoted);
   if (next === BRACE) return parameter(c, quoted);
@@ -45,7 +46,7 @@ export function dollar(c: Cursor, quoted: boolean): Piece | null {
   return null;
 }
 
-function variable(c: Cursor, quoted: boolean): Piece {
+function variable(c: Cursor, quoted: boolean): Expansion {
   const start = ++c.pos;
   while (isName(c.peek())) c.pos++;
   const name = c.text.slice(start, c.pos);
@@ -55,7 +56,7 @@ function variable(c: Cursor, quoted: boolean): Piece {
 }
 
 /** Reads a command or process substitution; the cursor is at the two characters that open it. */
-export function substitution(c: Cursor, via: "$(" | "<(" | ">(", quoted: boolean): Piece {
+export function substitution(c: Cursor, via: "$(" | "<(" | ">(", quoted: boolean): Expansion {
   const start = c.pos;
   c.pos += 2;
   const body = nested(c, () => c.grammar.script(c, CLOSE));
@@ -64,14 +65,14 @@ export function substitution(c: Cursor, via: "$(" | "<(" | ">(", quoted: boolean
   return { kind: "script", via, body, quoted };
 }
 
-function arithmeticPiece(c: Cursor, quoted: boolean, opening: number): Piece {
+function arithmeticPiece(c: Cursor, quoted: boolean, opening: number): Expansion {
   const start = c.pos;
   c.pos += opening;
   const scripts = nested(c, () => arithmetic(c, opening === 2 ? "[" : "(", start));
   return { kind: "unknown", what: "arithmetic", quoted, scripts };
 }
 
-function parameter(c: Cursor, quoted: boolean): Piece {
+function parameter(c: Cursor, quoted: boolean): Expansion {
   const start = c.pos;
   c.pos += 2;
   const name = parameterName(c);
@@ -100,7 +101,7 @@ function parameterName(c: Cursor): string | null {
 }
 
 /** Reads the rest of `${…}` and its brace, for the command substitutions in it. */
-function operand(c: Cursor, quoted: boolean, start: number): List[] {
+function operand(c: Cursor, quoted: boolean, start: number): Node[] {
   const inside: Inside = { quoted, inner: false, scripts: [] };
   while (c.peek() !== BRACE_CLOSE || inside.inner) {
     if (c.peek() === -1) {
@@ -118,7 +119,7 @@ interface Inside {
   readonly quoted: boolean;
   /** Whether the cursor is in quotes of the expansion's own. */
   inner: boolean;
-  readonly scripts: List[];
+  readonly scripts: Node[];
 }
 
 function step(c: Cursor, inside: Inside, start: number): void {
@@ -141,7 +142,7 @@ function misread(c: Cursor, code: number, inner: boolean): boolean {
   return code === DOUBLE || code === SINGLE || code === BRACE;
 }
 
-function expansion(c: Cursor, quoted: boolean, scripts: List[]): void {
+function expansion(c: Cursor, quoted: boolean, scripts: Node[]): void {
   if (c.peek() === BACKTICK) {
     collect(c.grammar.backtick(c, quoted), scripts);
     return;

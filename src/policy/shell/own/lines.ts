@@ -1,7 +1,6 @@
-import type { Piece } from "../syntax.ts";
 import { BACKSLASH, NEWLINE, TAB } from "./chars.ts";
 import type { Awaited, Cursor } from "./cursor.ts";
-import { settle } from "./pieces.ts";
+import { type Part, addText, settle } from "./pieces.ts";
 import { quotedText } from "./quotes.ts";
 
 /** No character: a here-document ends with its lines. */
@@ -33,14 +32,10 @@ function body(c: Cursor, awaited: Awaited): void {
     c.fail("a here-document has no end", start);
     return;
   }
-  const pieces: Piece[] = [{ kind: "text", text: "", quoted: true }];
+  const pieces: Part[] = [];
   if (awaited.quoted) {
     const text = c.text.slice(start, close.start);
-    pieces[0] = {
-      kind: "text",
-      text: awaited.tabs ? text.replaceAll(/(^|\n)\t+/g, "$1") : text,
-      quoted: true,
-    };
+    addText(pieces, awaited.tabs ? text.replaceAll(/(^|\n)\t+/g, "$1") : text, true);
   } else c.within(close.start, () => quotedText(c, { closer: NONE, tabs: awaited.tabs }, pieces));
   awaited.redirect.target = { span: c.span(start, close.start), pieces: settle(pieces) };
   if (c.problem === null) c.pos = close.end;

@@ -1,4 +1,5 @@
-import type { List, Piece } from "../syntax.ts";
+import type { Node } from "../syntax.ts";
+import type { Expansion } from "./pieces.ts";
 import type { Cursor } from "./cursor.ts";
 
 /** Reads something one level deeper, with here-documents of its own. */
@@ -16,7 +17,7 @@ export function nested<T>(c: Cursor, read: () => T): T {
 }
 
 /** Adds the command substitutions of an expansion inside another one. */
-export function collect(piece: Piece, scripts: List[]): void {
+export function collect(piece: Expansion, scripts: Node[]): void {
   if (piece.kind === "script") scripts.push(piece.body);
   else if (piece.kind === "unknown") for (const script of piece.scripts) scripts.push(script);
 }

@@ -1,20 +1,19 @@
-import type { Piece } from "../syntax.ts";
 import { BANG, BRACKET, BRACKET_CLOSE, COLON, DOT, EQUALS, QUESTION, STAR } from "./chars.ts";
 import type { Cursor } from "./cursor.ts";
-import { addPiece, addText } from "./pieces.ts";
+import { type Part, addPart, addText } from "./pieces.ts";
 
 const CARET = 94;
 const LONGEST_CLASS = 20;
 
 /** Makes pieces of the unquoted patterns. */
-export function findPatterns(c: Cursor, pieces: Piece[]): Piece[] {
+export function findPatterns(c: Cursor, pieces: Part[]): Part[] {
   if (!pieces.some((piece) => piece.kind === "text" && !piece.quoted && holdsPattern(piece.text)))
     return pieces;
-  const found: Piece[] = [];
+  const found: Part[] = [];
   let open = false;
   for (const piece of pieces) {
     if (piece.kind !== "text" || piece.quoted) {
-      addPiece(found, piece);
+      addPart(found, piece);
       continue;
     }
     if (open && piece.text.includes("]")) c.fail("not read: quotes or an expansion in a bracket");
@@ -32,7 +31,7 @@ function holdsPattern(text: string): boolean {
 }
 
 /** @returns whether a bracket was opened and not closed in this text */
-function splitText(c: Cursor, text: string, found: Piece[]): boolean {
+function splitText(c: Cursor, text: string, found: Part[]): boolean {
   const lastClose = text.lastIndexOf("]");
   let open = false;
   let run = 0;
@@ -46,7 +45,7 @@ function splitText(c: Cursor, text: string, found: Piece[]): boolean {
     if (end === -1) at++;
     else {
       if (run < at) addText(found, text.slice(run, at), false);
-      addPiece(found, { kind: "glob", text: text.slice(at, end) });
+      addPart(found, { kind: "glob", text: text.slice(at, end) });
       at = end;
       run = end;
     }

@@ -1,10 +1,9 @@
-import type { Piece } from "../syntax.ts";
 import { BACKSLASH, BACKTICK, DOLLAR, DOUBLE, NEWLINE, SINGLE, TAB } from "./chars.ts";
 import type { Cursor } from "./cursor.ts";
-import { addPiece, addText } from "./pieces.ts";
+import { type Part, addPart, addText } from "./pieces.ts";
 
 /** Reads `'…'`. */
-export function single(c: Cursor, pieces: Piece[]): void {
+export function single(c: Cursor, pieces: Part[]): void {
   const start = c.pos;
   const close = c.text.indexOf("'", start + 1);
   if (close === -1 || close >= c.end) {
@@ -16,7 +15,7 @@ export function single(c: Cursor, pieces: Piece[]): void {
 }
 
 /** Reads `"…"`. */
-export function double(c: Cursor, pieces: Piece[]): void {
+export function double(c: Cursor, pieces: Part[]): void {
   const start = c.pos++;
   addText(pieces, "", true);
   quotedText(c, { closer: DOUBLE, tabs: false }, pieces);
@@ -31,7 +30,7 @@ export interface Quoted {
   readonly tabs: boolean;
 }
 
-export function quotedText(c: Cursor, within: Quoted, pieces: Piece[]): void {
+export function quotedText(c: Cursor, within: Quoted, pieces: Part[]): void {
   let run = c.pos;
   if (within.tabs) run = skipTabs(c);
   while (c.pos < c.end) {
@@ -55,7 +54,7 @@ function skipTabs(c: Cursor): number {
 }
 
 /** Reads an escape or expansion. @returns where the next run of plain text begins */
-function special(c: Cursor, code: number, within: Quoted, pieces: Piece[]): number {
+function special(c: Cursor, code: number, within: Quoted, pieces: Part[]): number {
   const start = c.pos;
   if (code === BACKSLASH) return escape(c, within, start);
   const piece = code === DOLLAR ? c.grammar.dollar(c, true) : c.grammar.backtick(c, true);
@@ -63,7 +62,7 @@ function special(c: Cursor, code: number, within: Quoted, pieces: Piece[]): numb
     c.pos++;
     return start;
   }
-  addPiece(pieces, piece);
+  addPart(pieces, piece);
   if (within.tabs && c.text.slice(start, c.pos).includes("\n"))
     c.fail("not read: an expansion over several lines in a here-document without its tabs", start);
   return c.pos;
@@ -103,7 +102,7 @@ const NUMBERS: ReadonlyMap<string, readonly [digits: number, base: number]> = ne
 ]);
 
 /** Reads `$'…'`. What is no ASCII character, as its value depends on the locale, is not read. */
-export function ansi(c: Cursor, pieces: Piece[]): void {
+export function ansi(c: Cursor, pieces: Part[]): void {
   const start = c.pos;
   c.pos += 2;
   let text = "";

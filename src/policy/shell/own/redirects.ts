@@ -139,7 +139,7 @@ function hereDocument(c: Cursor, { start, descriptor, tabs }: Opened, out: Redir
   const from = c.pos;
   const { delimiter, quoted } = readDelimiter(c);
   if (delimiter === "" || c.peek(1) === OPEN) c.fail("not read: the name of a here-document", from);
-  const target: Word = { span: c.span(c.pos, c.pos), pieces: [{ kind: "text", text: "", quoted: true }] };
+  const target: Word = { span: c.span(c.pos, c.pos), pieces: [] };
   const redirect: Redirect = { span: c.span(start, c.pos), operator: "<<", descriptor, target };
   out.push(redirect);
   c.awaited.push({ redirect, delimiter, quoted, tabs });

@@ -48,9 +48,9 @@ interface Parts {
 /** A parenthesis after words: only a function's name may stand before it. */
 function opened(c: Cursor, { start, end, assignments, words, redirects }: Parts): Node {
   const piece = words[0]?.pieces[0];
-  const only = words.length === 1 && words[0]?.pieces.length === 1 && !c.joined;
-  const name = only && piece?.kind === "text" && !piece.quoted ? piece.text : "";
-  if (name !== "" && assignments.length + redirects.length === 0) return functionNamed(c, name, start);
+  const name = words.length === 1 && piece?.kind === "text" ? piece.text : "";
+  const plain = name !== "" && c.text.startsWith(name, start) && end === start + name.length;
+  if (plain && assignments.length + redirects.length === 0) return functionNamed(c, name, start);
   c.fail("not read: a parenthesis in a command");
   return { kind: "simple", span: c.span(start, end), assignments, words, redirects };
 }

@@ -67,9 +67,9 @@ function term(c: Cursor, words: Word[]): void {
 }
 
 function operands(c: Cursor, words: Word[]): void {
+  const start = c.pos;
   const first = operand(c);
-  const name = plain(first);
-  if (UNARY.has(name)) {
+  if (UNARY.has(c.text.slice(start, c.pos).trimEnd())) {
     words.push(operand(c));
     return;
   }
@@ -89,11 +89,6 @@ function operand(c: Cursor): Word {
   return word;
 }
 
-function plain(word: Word): string {
-  const [piece, more] = word.pieces;
-  return piece?.kind === "text" && !piece.quoted && more === undefined ? piece.text : "";
-}
-
 /** Reads an operator between two operands, if there is one. */
 function binary(c: Cursor): boolean {
   const code = c.peek();
@@ -102,7 +97,9 @@ function binary(c: Cursor): boolean {
     c.pos++;
   } else {
     if ((classOf(code) & BREAK) !== 0 || closes(c)) return false;
-    if (!BINARY.has(plain(oneWord(c, "other")))) c.fail("not read: this operator of a test");
+    const start = c.pos;
+    oneWord(c, "other");
+    if (!BINARY.has(c.text.slice(start, c.pos))) c.fail("not read: this operator of a test");
   }
   c.blanks();
   return true;

@@ -1,6 +1,5 @@
-import type { Piece } from "../syntax.ts";
 import type { Cursor } from "./cursor.ts";
-import { addPiece, addText } from "./pieces.ts";
+import { type Part, addPart, addText } from "./pieces.ts";
 
 /** A word that bash takes for an assignment, also where it is an argument. */
 const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
@@ -9,17 +8,17 @@ const NAMED = /^~[\w.+-]+$/;
 
 type Use = "argument" | "value" | "target" | "other" | "expanded";
 
-const isUnquoted = (piece: Piece | undefined): piece is Piece & { kind: "text" } =>
+const isUnquoted = (piece: Part | undefined): piece is Part & { kind: "text" } =>
   piece?.kind === "text" && !piece.quoted;
 
 /** Makes pieces of the unquoted tildes that bash replaces. */
-export function findTildes(c: Cursor, pieces: Piece[], use: Use): Piece[] {
+export function findTildes(c: Cursor, pieces: Part[], use: Use): Part[] {
   if (!pieces.some((piece) => isUnquoted(piece) && piece.text.includes("~"))) return pieces;
   const named = use !== "value" && isNamed(c, isUnquoted(pieces[0]) ? pieces[0].text : "", use);
   const assigned = named || use === "value";
-  const found: Piece[] = [];
+  const found: Part[] = [];
   for (const [index, piece] of pieces.entries()) {
-    if (!isUnquoted(piece)) addPiece(found, piece);
+    if (!isUnquoted(piece)) addPart(found, piece);
     else {
       const first = named ? piece.text.indexOf("=") + 1 : 0;
       const place = { assigned, first: index === 0 ? first : -1, last: index === pieces.length - 1 };
@@ -46,7 +45,7 @@ interface Place {
   readonly last: boolean;
 }
 
-function splitText(c: Cursor, text: string, { assigned, first, last }: Place, found: Piece[]): void {
+function splitText(c: Cursor, text: string, { assigned, first, last }: Place, found: Part[]): void {
   let run = 0;
   for (let at = text.indexOf("~"); at !== -1; at = text.indexOf("~", at + 1)) {
     if (at !== first && !(assigned && text[at - 1] === ":")) continue;
@@ -65,7 +64,7 @@ function prefixEnd(text: string, from: number, assigned: boolean): number {
   return text.length;
 }
 
-function prefix(c: Cursor, text: string): Piece {
+function prefix(c: Cursor, text: string): Part {
   if (text === "~") return { kind: "home" };
   if (!NAMED.test(text)) c.fail("not read: this tilde");
   return { kind: "unknown", what: "tilde", quoted: false, scripts: [] };

@@ -1,4 +1,4 @@
-import type { Piece, Span, Word } from "../syntax.ts";
+import type { Span, Word } from "../syntax.ts";
 import { expandBraces } from "./braces.ts";
 import {
   ACTIVE,
@@ -18,7 +18,7 @@ import {
 import type { Cursor } from "./cursor.ts";
 import { substitution } from "./expansions.ts";
 import { findPatterns } from "./patterns.ts";
-import { addPiece, addText, settle } from "./pieces.ts";
+import { type Part, addPart, addText, settle } from "./pieces.ts";
 import { ansi, double, single } from "./quotes.ts";
 import { findTildes } from "./tildes.ts";
 
@@ -48,9 +48,10 @@ export function readWord(c: Cursor, use: Use, out: Word[]): void {
     out.push({ span, pieces: [] });
     return;
   }
-  const pieces: Piece[] = [{ kind: "text", text: text.slice(start, at), quoted: false }];
-  if ((seen & LATE) === 0 || (at === start + 1 && bare(text, start))) out.push({ span, pieces });
-  else finish(c, { use, span, pieces }, out);
+  const source = text.slice(start, at);
+  if ((seen & LATE) === 0 || (at === start + 1 && bare(text, start)))
+    out.push({ span, pieces: [{ kind: "text", text: source }] });
+  else finish(c, { use, span, pieces: [{ kind: "text", text: source, quoted: false }] }, out);
 }
 
 /** One word that is not an argument, and never several. */
@@ -75,7 +76,7 @@ function stops(text: string, at: number): boolean {
 
 function readPieces(c: Cursor, use: Use, out: Word[]): void {
   const start = c.pos;
-  const pieces: Piece[] = [];
+  const pieces: Part[] = [];
   let joined = false;
   for (let code = c.peek(); code !== -1; code = c.peek()) {
     if (code === BACKSLASH && c.peek(1) === NEWLINE) {
@@ -90,17 +91,17 @@ function readPieces(c: Cursor, use: Use, out: Word[]): void {
 }
 
 /** Reads a part of a word; false at its end. */
-function readPart(c: Cursor, code: number, pieces: Piece[]): boolean {
+function readPart(c: Cursor, code: number, pieces: Part[]): boolean {
   const bits = code < 128 ? (CLASS[code] ?? 0) : 0;
   if ((bits & BREAK) !== 0) {
     if (stops(c.text, c.pos) || c.peek(1) !== OPEN) return false;
-    addPiece(pieces, substitution(c, code === LESS ? "<(" : ">(", false));
+    addPart(pieces, substitution(c, code === LESS ? "<(" : ">(", false));
   } else if ((bits & ACTIVE) === 0) plainRun(c, pieces);
   else active(c, code, pieces);
   return true;
 }
 
-function plainRun(c: Cursor, pieces: Piece[]): void {
+function plainRun(c: Cursor, pieces: Part[]): void {
   const start = c.pos;
   for (; c.pos < c.end; c.pos++) {
     const code = c.text.charCodeAt(c.pos);
@@ -109,14 +110,14 @@ function plainRun(c: Cursor, pieces: Piece[]): void {
   addText(pieces, c.text.slice(start, c.pos), false);
 }
 
-function active(c: Cursor, code: number, pieces: Piece[]): void {
+function active(c: Cursor, code: number, pieces: Part[]): void {
   switch (code) {
     case SINGLE:
       return single(c, pieces);
     case DOUBLE:
       return double(c, pieces);
     case BACKTICK:
-      return addPiece(pieces, c.grammar.backtick(c, false));
+      return addPart(pieces, c.grammar.backtick(c, false));
     case DOLLAR:
       return dollarSign(c, pieces);
     default:
@@ -124,7 +125,7 @@ function active(c: Cursor, code: number, pieces: Piece[]): void {
   }
 }
 
-function escaped(c: Cursor, pieces: Piece[]): void {
+function escaped(c: Cursor, pieces: Part[]): void {
   if (c.peek(1) === -1) {
     c.fail("not read: a backslash at the end");
     return;
@@ -134,13 +135,13 @@ function escaped(c: Cursor, pieces: Piece[]): void {
   c.pos += 1 + character.length;
 }
 
-function dollarSign(c: Cursor, pieces: Piece[]): void {
+function dollarSign(c: Cursor, pieces: Part[]): void {
   const next = c.peek(1);
   if (next === SINGLE) ansi(c, pieces);
   else if (next === DOUBLE) pieces.push(locale(c));
   else {
     const piece = c.grammar.dollar(c, false);
-    if (piece !== null) addPiece(pieces, piece);
+    if (piece !== null) addPart(pieces, piece);
     else if (c.problem === null) {
       c.pos++;
       addText(pieces, "$", false);
@@ -148,8 +149,8 @@ function dollarSign(c: Cursor, pieces: Piece[]): void {
   }
 }
 
-function locale(c: Cursor): Piece {
-  const inside: Piece[] = [];
+function locale(c: Cursor): Part {
+  const inside: Part[] = [];
   c.pos++;
   double(c, inside);
   const scripts = inside.flatMap((piece) =>
@@ -161,7 +162,7 @@ function locale(c: Cursor): Piece {
 interface Raw {
   readonly use: Use;
   readonly span: Span;
-  readonly pieces: Piece[];
+  readonly pieces: Part[];
 }
 
 /** What bash does to a word once it is complete: braces, then tildes, then patterns. */

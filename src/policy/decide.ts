@@ -1,0 +1,64 @@
+import type { Decision, MatchedRule, Mode, Verdict } from "../core/decision.ts";
+import { VERDICTS } from "../core/decision.ts";
+import type { Effect } from "./effects/effect.ts";
+import { Walk } from "./effects/walk.ts";
+import { rulingOf } from "./judge/effects.ts";
+import { placesFor } from "./judge/places.ts";
+import type { Ruling } from "./judge/ruling.ts";
+import { textRuling } from "./judge/text.ts";
+import { Models } from "./models/apply.ts";
+import { PROGRAMS } from "./models/table.ts";
+import { readInner, readShell } from "./shell/read.ts";
+
+export interface CommandContext {
+  readonly mode: Mode;
+  /** Absolute. */
+  readonly workspace: string;
+  /** Where the command starts; the workspace when left out. */
+  readonly folder?: string;
+  readonly home: string;
+}
+
+export interface CommandDecision extends Decision {
+  readonly effects: readonly Effect[];
+}
+
+/** Judges command lines. It reads its tables once; beyond that it keeps nothing. */
+export class CommandPolicy {
+  private readonly models = new Models(PROGRAMS);
+
+  /** Pure and total: whatever the text is, there is a decision. */
+  decide(text: string, context: CommandContext): CommandDecision {
+    const { workspace, home, mode, folder = workspace } = context;
+    const { tree, doubts } = readShell(text);
+    const walk = new Walk({ models: this.models, home, workspace, readShell: readInner });
+    walk.node(tree, { folders: [folder], variables: new Map(), functions: new Set() }, "nothing");
+    const places = placesFor(context);
+    const rulings = [...doubts.map(textRuling), ...walk.effects.map((effect) => rulingOf(effect, places))];
+    return { ...decisionOf(rulings, mode, text.length), effects: walk.effects };
+  }
+}
+
+function decisionOf(rulings: readonly Ruling[], mode: Mode, length: number): Decision {
+  const judged = rulings.map((ruling) => ({ ruling, verdict: verdictIn(mode, ruling) }));
+  const sorted = judged.toSorted((a, b) => VERDICTS.indexOf(b.verdict) - VERDICTS.indexOf(a.verdict));
+  const rules = distinct(sorted.map(({ ruling: { id, reason, span } }) => ({ id, reason, span })));
+  return {
+    decision: sorted[0]?.verdict ?? "allow",
+    contained: rulings.every(({ contained }) => contained),
+    rules: rules.length > 0 ? rules : [{ id: "harmless", reason: "it only prints", span: [0, length] }],
+  };
+}
+
+function verdictIn(mode: Mode, { verdict, readOnly }: Ruling): Verdict {
+  if (mode === "read-only") return readOnly;
+  return mode === "danger-full-access" && verdict === "ask" ? "allow" : verdict;
+}
+
+function distinct(rules: readonly MatchedRule[]): readonly MatchedRule[] {
+  const seen = new Set<string>();
+  return rules.filter(({ id, reason, span }) => {
+    const key = `${id} ${span[0]} ${span[1]} ${reason}`;
+    return seen.has(key) ? false : seen.add(key);
+  });
+}

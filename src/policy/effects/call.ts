@@ -1,0 +1,128 @@
+import type { Arg, Model, Use } from "../models/model.ts";
+import type { Surroundings } from "../models/use.ts";
+import type { Span } from "../shell/syntax.ts";
+import type { Effect, Place } from "./effect.ts";
+import { placeOf } from "./place.ts";
+import { moved, type Scope, withoutVariables } from "./scope.ts";
+import { shellEffects } from "./shell-text.ts";
+import type { Walk } from "./walk.ts";
+
+export interface CallAt {
+  readonly walk: Walk;
+  readonly scope: Scope;
+  readonly input: Use["input"];
+  readonly span: Span;
+}
+
+export type Words = readonly [Arg, ...Arg[]];
+
+/** One command with its words. Returns what is true after it. */
+export function callEffects(words: Words, at: CallAt): Scope {
+  const { walk, scope } = at;
+  const [name] = words;
+  // A function of the text itself: its body was judged where it stands.
+  if (name.kind === "literal" && scope.functions.has(name.value)) return withoutVariables(scope);
+  if (name.kind !== "literal") {
+    walk.doubt("word.dynamic", name.value, name.span);
+    if (name.feed === "network")
+      walk.add({ kind: "code", from: "fetched", path: null }, name.value, name.span);
+  }
+  const [program, trusted] = programOf(name.value);
+  const model = walk.world.models.find(program);
+  if (!trusted) elsewhere(name, at);
+  else if (model === undefined) walk.doubt("command.unknown", name.value, name.span);
+  if (model !== undefined) perFolder(model, words, at);
+  return trusted ? after(program, words, scope) : scope;
+}
+
+const SYSTEM = new Set(["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"]);
+
+/** The name to look up, and whether that is the program which runs. */
+function programOf(value: string): readonly [name: string, trusted: boolean] {
+  const slash = value.lastIndexOf("/");
+  if (slash === -1) return [value, true];
+  return [value.slice(slash + 1), SYSTEM.has(value.slice(0, slash))];
+}
+
+/** A program by its path: a file of the project, or one that nobody knows. */
+function elsewhere(name: Arg, { walk, scope }: CallAt): void {
+  for (const folder of scope.folders) {
+    const path = placeOf(name, folder);
+    const inside = path !== null && path.startsWith(`${walk.world.workspace}/`);
+    if (inside) walk.add({ kind: "code", from: "project", path }, name.value, name.span);
+    else walk.doubt("command.elsewhere", name.value, name.span);
+  }
+}
+
+function perFolder(model: Model, words: Words, at: CallAt): void {
+  const { walk, scope } = at;
+  const seen = new Set<string>();
+  for (const folder of scope.folders) {
+    const found = walk.world.models.effects(model, words, surroundings(folder, at));
+    for (const each of found) {
+      if (scope.folders.length > 1) {
+        const key = JSON.stringify(each);
+        if (seen.has(key)) continue;
+        seen.add(key);
+      }
+      walk.add(each, words[0].value, at.span);
+    }
+  }
+}
+
+function surroundings(folder: Place, at: CallAt): Surroundings {
+  return {
+    folder,
+    input: at.input,
+    place: placeOf,
+    command: ([first, ...rest], { folder, input }) =>
+      first === undefined
+        ? []
+        : collected(at, () =>
+            callEffects([first, ...rest], { ...inside(at, folder), input, span: spanOf([first, ...rest]) }),
+          ),
+    shell: (text, { folder, input }) =>
+      collected(at, () => shellEffects(text, { ...inside(at, folder), input })),
+  };
+}
+
+const inside = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: moved(at.scope, [folder]) });
+
+const spanOf = (words: Words): Span => [words[0].span[0], Math.max(...words.map(({ span }) => span[1]))];
+
+/** What a command inside a command does, for the outer one to answer for. */
+function collected({ walk, span, scope }: CallAt, work: () => unknown): readonly Effect[] {
+  const before = walk.effects.length;
+  walk.deeper(span, scope, work);
+  return walk.effects.splice(before);
+}
+
+const FORGETS = new Set(
+  "export declare typeset readonly local read readarray mapfile unset getopts printf let eval source . set shopt".split(
+    " ",
+  ),
+);
+
+function after(program: string, words: Words, scope: Scope): Scope {
+  if (program === "cd" || program === "pushd")
+    return moved(
+      scope,
+      scope.folders.map((folder) => target(words, folder)),
+    );
+  if (program === "popd") return moved(scope, [null]);
+  return FORGETS.has(program) ? withoutVariables(scope) : scope;
+}
+
+/** Where `cd` leads; options tell only how links are taken. */
+function target(words: Words, folder: Place): Place {
+  const [path, ...more] = words.slice(1).filter(({ value }) => !/^-[LPe@]+$|^--$/.test(value));
+  if (
+    path === undefined ||
+    more.length > 0 ||
+    path.kind !== "literal" ||
+    path.value === "-" ||
+    path.value === ""
+  )
+    return null;
+  return placeOf(path, folder);
+}

@@ -1,0 +1,109 @@
+import type { Arg, Use } from "../models/model.ts";
+import type { Compound, Node } from "../shell/syntax.ts";
+import { either, type Scope, withFunction, withoutVariables, withVariable } from "./scope.ts";
+import type { Walk } from "./walk.ts";
+
+interface At {
+  readonly walk: Walk;
+  readonly scope: Scope;
+  readonly input: Use["input"];
+}
+
+/** Does what every branch of it does; what is true after it is what is true after any. */
+export function compoundEffects(node: Compound, at: At): Scope {
+  const { walk, scope, input } = at;
+  switch (node.what) {
+    case "group":
+      return node.bodies.reduce((now, body) => walk.node(body, now, input), scope);
+    case "subshell":
+      for (const body of node.bodies) walk.apart(body, scope, input);
+      return scope;
+    case "for":
+    case "select":
+      return loop(node, at);
+    case "test":
+      return test(node, at);
+    case "function":
+      return define(node, at);
+    case "coproc":
+      walk.doubt("shell.coproc", "coproc", node.span);
+      for (const body of node.bodies) walk.apart(body, scope, "unknown");
+      return scope;
+    case "arithmetic":
+      walk.doubt("shell.expansion", "((", node.span);
+      for (const body of node.bodies) walk.apart(body, scope, input);
+      return withoutVariables(scope);
+    case "case":
+      walk.args(node.words ?? [], scope);
+      return branches(node, at);
+    case "if":
+    case "while":
+    case "until":
+      return branches(node, at);
+  }
+}
+
+/** Conditions and branches, in an order that nobody knows, any number of times. */
+function branches({ what, bodies }: Compound, { walk, scope, input }: At): Scope {
+  const repeats = what === "while" || what === "until";
+  let now = repeats ? withoutVariables(scope) : scope;
+  const before = now;
+  for (const body of bodies) now = either(now, walk.node(body, now, input));
+  return settled(before, now, repeats);
+}
+
+/** A loop that changes its folder may be anywhere in its second round. */
+function settled(before: Scope, after: Scope, repeats: boolean): Scope {
+  const left = either(before, after);
+  return repeats && left.folders !== before.folders && left.folders.length > before.folders.length
+    ? { ...left, folders: [null] }
+    : left;
+}
+
+const MOST_ROUNDS = 16;
+
+function loop(node: Compound, { walk, scope, input }: At): Scope {
+  const { name, words, bodies } = node;
+  const values: readonly Arg[] = words === null ? [] : walk.args(words, scope);
+  const known =
+    values.length > 0 && values.length <= MOST_ROUNDS && values.every(({ kind }) => kind !== "dynamic");
+  const before = withoutVariables(scope);
+  let now = before;
+  for (const value of known ? values : [null]) {
+    const round = name === null ? now : withVariable(now, name, value);
+    for (const body of bodies) now = either(now, walk.node(body, round, input));
+  }
+  return withoutVariables(settled(before, now, true));
+}
+
+/** `[[ ]]`: its words may be arithmetic, and arithmetic may run what stands in a subscript. */
+function test({ words, span }: Compound, { walk, scope }: At): Scope {
+  for (const arg of walk.args(words ?? [], scope))
+    if (arg.kind === "dynamic" || /\[.*[$`]/.test(arg.value)) walk.doubt("shell.expansion", "[[", span);
+  return scope;
+}
+
+function define(node: Compound, { walk, scope }: At): Scope {
+  const name = node.name ?? "";
+  walk.doubt("shell.function", name, node.span);
+  if (node.bodies.some((body) => callsItself(body, name, false))) walk.add({ kind: "bomb" }, name, node.span);
+  const within = withFunction(withoutVariables(scope), name);
+  for (const body of node.bodies) walk.apart(body, within);
+  return within;
+}
+
+/** A call of itself from a pipe or in the background: it multiplies. */
+function callsItself(node: Node, name: string, apart: boolean): boolean {
+  switch (node.kind) {
+    case "simple": {
+      const [piece] = node.words[0]?.pieces ?? [];
+      return apart && piece?.kind === "text" && piece.text === name;
+    }
+    case "pipeline":
+      return node.parts.some((part) => callsItself(part, name, true));
+    case "list":
+      return node.items.some(({ node: item, then }) => callsItself(item, name, apart || then === "&"));
+    case "compound":
+      return node.bodies.some((body) => callsItself(body, name, apart));
+  }
+}

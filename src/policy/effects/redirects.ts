@@ -1,0 +1,90 @@
+import type { Arg, Found, Use } from "../models/model.ts";
+import type { Redirect, RedirectOperator } from "../shell/syntax.ts";
+import { placeOf } from "./place.ts";
+import type { Scope } from "./scope.ts";
+import type { Walk } from "./walk.ts";
+
+interface At {
+  readonly walk: Walk;
+  readonly scope: Scope;
+  readonly by: string;
+  readonly input: Use["input"];
+}
+
+/** Does what redirects do, and says what stdin is then. */
+export function redirectEffects(redirects: readonly Redirect[], at: At): Use["input"] {
+  let { input } = at;
+  for (const redirect of redirects) input = one(redirect, at) ?? input;
+  return input;
+}
+
+function one(redirect: Redirect, at: At): Use["input"] | null {
+  const { operator, descriptor, target, span } = redirect;
+  const { walk, scope } = at;
+  const [arg, ...more] = walk.args([target], scope);
+  if (operator === "<<" || operator === "<<<") return feedsStdin(redirect) ? fedBy(arg) : null;
+  if (typeof descriptor === "string") walk.doubt("shell.expansion", `{${descriptor}}`, span);
+  if (arg === undefined || more.length > 0) walk.doubt("word.dynamic", operator, span);
+  else if (!isDescriptor(operator, arg)) return opened(redirect, operator, arg, at);
+  return null;
+}
+
+const feedsStdin = ({ descriptor }: Redirect): boolean => descriptor === null || descriptor === 0;
+
+/** A file, or one of the shell's own connections. */
+function opened(
+  redirect: Redirect,
+  operator: keyof typeof DIRECTIONS,
+  arg: Arg,
+  at: At,
+): Use["input"] | null {
+  const [reads, writes] = DIRECTIONS[operator];
+  const socket = isSocket(arg);
+  const found = socket
+    ? [{ kind: "network", hosts: hostOf(arg) } as const]
+    : filesOf(arg, operator, at.scope);
+  for (const each of found) at.walk.add(each, at.by, redirect.span);
+  if (socket) return reads ? "network" : null;
+  return reads && !writes && feedsStdin(redirect) ? (arg.feed ?? "unknown") : null;
+}
+
+const DIRECTIONS: Readonly<
+  Record<Exclude<RedirectOperator, "<<" | "<<<">, readonly [reads: boolean, writes: boolean]>
+> = {
+  "<": [true, false],
+  "<&": [true, false],
+  "<>": [true, true],
+  ">": [false, true],
+  ">>": [false, true],
+  ">|": [false, true],
+  ">&": [false, true],
+  "&>": [false, true],
+  "&>>": [false, true],
+};
+
+/** `2>&1`, `<&-`: another name for what is open already. */
+const isDescriptor = (operator: RedirectOperator, { kind, value }: Arg): boolean =>
+  (operator === ">&" || operator === "<&") && kind === "literal" && /^\d*-?$/.test(value);
+
+function filesOf(arg: Arg, operator: keyof typeof DIRECTIONS, { folders }: Scope): readonly Found[] {
+  const path = folders.length === 1 ? placeOf(arg, folders[0] ?? null) : null;
+  const [reads, writes] = DIRECTIONS[operator];
+  return [
+    ...(reads ? [{ kind: "read", path } as const] : []),
+    ...(writes ? [{ kind: "write", path } as const] : []),
+  ];
+}
+
+/** The shell itself makes connections of these names. */
+const isSocket = ({ value }: Arg): boolean => /^\/dev\/(?:tcp|udp)\//.test(value);
+
+function hostOf({ value }: Arg): readonly string[] {
+  const host = value.split("/")[3];
+  return host === undefined || host === "" ? [] : [host];
+}
+
+function fedBy(arg: Arg | undefined): Use["input"] {
+  if (arg === undefined) return { text: "", span: [0, 0] };
+  if (arg.kind === "literal") return { text: arg.value, span: arg.span };
+  return arg.feed ?? "unknown";
+}

@@ -1,0 +1,82 @@
+import { type Arg, UNKNOWN } from "../models/model.ts";
+import type { Node, Piece, Word } from "../shell/syntax.ts";
+import type { Scope } from "./scope.ts";
+
+export interface Resolver {
+  readonly scope: Scope;
+  readonly home: string;
+  /** Does what a substitution does, and says what its output may hold. */
+  script(body: Node): "unknown" | "network";
+}
+
+/** The arguments that a word becomes: several only where a known value is split. */
+export function resolve(word: Word, resolver: Resolver): readonly Arg[] {
+  const { pieces, span } = word;
+  const [only] = pieces;
+  if (pieces.length === 1 && only?.kind === "text") return [{ kind: "literal", value: only.text, span }];
+  const made = pieces.map((piece) => partOf(piece, resolver));
+  const value = made.map((part) => part.value).join("");
+  const kind = made.reduce<Arg["kind"]>((known, part) => vaguer(known, part.kind), "literal");
+  const feed = made.find((part) => part.feed === "network")?.feed ?? made.find((part) => part.feed)?.feed;
+  const arg: Arg = { kind, value, span, ...(feed === undefined ? {} : { feed }) };
+  return made.some(({ splits }) => splits) ? split(arg) : [arg];
+}
+
+type Part = Omit<Arg, "span"> & { readonly splits: boolean };
+
+const RANK = { literal: 0, glob: 1, dynamic: 2 } as const;
+const vaguer = (a: Arg["kind"], b: Arg["kind"]): Arg["kind"] => (RANK[a] >= RANK[b] ? a : b);
+const NOTHING_KNOWN: Part = { kind: "dynamic", value: UNKNOWN, splits: false };
+
+function partOf(piece: Piece, resolver: Resolver): Part {
+  switch (piece.kind) {
+    case "text":
+      return { kind: "literal", value: piece.text, splits: false };
+    case "glob":
+      return { kind: "glob", value: piece.text, splits: false };
+    case "home":
+      return { kind: "literal", value: resolver.home, splits: false };
+    case "variable":
+      return variable(piece.name, piece.quoted, resolver);
+    case "script": {
+      const feed = resolver.script(piece.body);
+      // What a reader gets is a pipe of its own; what stands in one is not known.
+      return piece.via === "<("
+        ? { kind: "literal", value: "/dev/fd/63", splits: false, feed }
+        : { ...NOTHING_KNOWN, feed };
+    }
+    case "unknown": {
+      const feeds = piece.scripts.map((script) => resolver.script(script));
+      const feed = feeds.includes("network") ? "network" : feeds[0];
+      return feed === undefined ? NOTHING_KNOWN : { ...NOTHING_KNOWN, feed };
+    }
+  }
+}
+
+function variable(name: string, quoted: boolean, { scope, home }: Resolver): Part {
+  const known = scope.variables.get(name) ?? standing(name, { scope, home });
+  if (known === undefined) return NOTHING_KNOWN;
+  const { kind, value, feed } = known;
+  const loose = !quoted && kind === "literal" && /[\s*?[\]]/.test(value);
+  return { kind: loose ? "dynamic" : kind, value, splits: loose, ...(feed === undefined ? {} : { feed }) };
+}
+
+/** Variables that every shell has. */
+function standing(
+  name: string,
+  { scope, home }: Pick<Resolver, "scope" | "home">,
+): Pick<Arg, "kind" | "value" | "feed"> | undefined {
+  if (name === "HOME") return { kind: "literal", value: home };
+  if (name === "IFS") return { kind: "literal", value: " \t\n" };
+  const [folder, ...others] = scope.folders;
+  return name === "PWD" && typeof folder === "string" && others.length === 0
+    ? { kind: "literal", value: folder }
+    : undefined;
+}
+
+/** A guess at what word splitting makes: good for finding dangers, never for an allow. */
+const split = (arg: Arg): readonly Arg[] =>
+  arg.value
+    .split(/[ \t\n]+/)
+    .filter((value) => value !== "")
+    .map((value) => ({ ...arg, value }));

@@ -1,0 +1,53 @@
+import type { Arg } from "../models/model.ts";
+import type { Place } from "./effect.ts";
+
+/** What a command can know of what ran before it. Values, never changed in place. */
+export interface Scope {
+  /** Where it may be: more than one after a `cd` that can have failed. Null in it: anywhere. */
+  readonly folders: readonly Place[];
+  /** Variables whose value is known, as the words they stand for. */
+  readonly variables: ReadonlyMap<string, Arg>;
+  readonly functions: ReadonlySet<string>;
+}
+
+const MOST_FOLDERS = 4;
+
+/** Of two ways the script may have gone. */
+export function either(a: Scope, b: Scope): Scope {
+  if (a === b) return a;
+  return {
+    folders: joined(a.folders, b.folders),
+    variables: a.variables === b.variables ? a.variables : common(a.variables, b.variables),
+    functions: a.functions === b.functions ? a.functions : new Set([...a.functions, ...b.functions]),
+  };
+}
+
+function joined(a: readonly Place[], b: readonly Place[]): readonly Place[] {
+  if (a === b) return a;
+  const all = [...new Set([...a, ...b])];
+  return all.length > MOST_FOLDERS || all.includes(null) ? [null] : all;
+}
+
+const common = (a: Scope["variables"], b: Scope["variables"]): Scope["variables"] =>
+  new Map(
+    [...a].filter(([name, { value, kind }]) => b.get(name)?.value === value && b.get(name)?.kind === kind),
+  );
+
+export const moved = (scope: Scope, folders: readonly Place[]): Scope => ({
+  ...scope,
+  folders: joined(folders, []),
+});
+
+export function withVariable(scope: Scope, name: string, value: Arg | null): Scope {
+  const variables = new Map(scope.variables);
+  if (value === null) variables.delete(name);
+  else variables.set(name, value);
+  return { ...scope, variables };
+}
+
+export const withoutVariables = (scope: Scope): Scope => ({ ...scope, variables: new Map() });
+
+export const withFunction = (scope: Scope, name: string): Scope => ({
+  ...scope,
+  functions: new Set([...scope.functions, name]),
+});

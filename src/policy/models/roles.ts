@@ -1,0 +1,81 @@
+import type { Place } from "../effects/effect.ts";
+import type { Arg, Fixed, Found, Role, Use } from "./model.ts";
+
+export interface Weight {
+  readonly forced: boolean;
+  readonly recursive: boolean;
+}
+
+/** What an argument of this role does. `command` takes all that follow and is not asked here. */
+export function roleEffects(
+  role: Exclude<Role, "command">,
+  arg: Arg,
+  use: Use,
+  weight: Weight,
+): readonly Found[] {
+  const { span } = arg;
+  switch (role) {
+    case "data":
+    case "pattern":
+      return [];
+    case "read":
+    case "in":
+      return isStdio(arg) ? [] : [{ kind: "read", path: use.place(arg), span }];
+    case "write":
+    case "target":
+      return isStdio(arg) ? [] : [{ kind: "write", path: use.place(arg), span }];
+    case "delete":
+    case "tree":
+      return [
+        {
+          kind: "delete",
+          path: use.place(arg),
+          forced: weight.forced,
+          recursive: role === "tree" || weight.recursive,
+          span,
+        },
+      ];
+    case "permissions":
+      return [{ kind: "permissions", path: use.place(arg), recursive: weight.recursive, span }];
+    case "host":
+      return [{ kind: "network", hosts: hostsOf(arg), span }];
+    case "code":
+      return [use.doubt("language.unknown", arg)];
+    case "loads":
+      return [use.doubt("option.loads-code", arg)];
+    case "project":
+      return [{ kind: "code", from: "project", path: use.place(arg), span }];
+    case "shell":
+      return use.shell(arg);
+  }
+}
+
+/** A lone `-` is stdin or stdout. */
+const isStdio = ({ kind, value }: Arg): boolean => value === "-" && kind === "literal";
+
+/** The host of an address or of `user@host:path`; none where it cannot be seen. */
+function hostsOf({ kind, value }: Arg): readonly string[] {
+  if (kind !== "literal") return [];
+  const [, host] =
+    /^(?:[a-z][a-z0-9+.-]*:\/\/)?(?:[^@/\s]*@)?(\[[0-9a-f:.]+\]|[^:/?#\s]+)/i.exec(value) ?? [];
+  return host === undefined ? [] : [host.toLowerCase()];
+}
+
+export function fixedEffect(fixed: Fixed, folder: Place, what: string): Found {
+  switch (fixed) {
+    case "network":
+      return { kind: "network", hosts: [] };
+    case "install":
+    case "process":
+    case "privilege":
+    case "system":
+      return { kind: fixed, what };
+    case "check":
+    case "project":
+      return { kind: "code", from: fixed, path: folder };
+    case "input":
+      return { kind: "code", from: "input", path: null };
+    case "ask":
+      return { kind: "unknown", doubt: "option.unknown", what };
+  }
+}

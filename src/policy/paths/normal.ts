@@ -1,0 +1,72 @@
+/** Paths as Linux reads them, by text alone. No link is followed but those of /proc whose end is known. */
+
+/**
+ * Absolute, without `.`, `..`, doubled and trailing slashes. `/proc/self/cwd` is `from`, `/proc/<any>/root` is `/`,
+ * since all processes of a box share one root. Where another process works stays as written: nobody knows.
+ */
+export function resolvePath(from: string, path: string): string {
+  const absolute = path.startsWith("/");
+  if (absolute && isNormal(path)) return path;
+  const folder = walk([], from, []);
+  return `/${walk(absolute ? [] : folder, path, folder).join("/")}`;
+}
+
+const ODD = /\/\.{0,2}(?:\/|$)/;
+
+const isNormal = (path: string): boolean => !ODD.test(path) && !path.startsWith("/proc/");
+
+function walk(start: readonly string[], path: string, cwd: readonly string[]): readonly string[] {
+  let at = [...start];
+  for (const name of path.split("/")) {
+    if (name === "" || name === ".") continue;
+    if (name === "..") at.pop();
+    else {
+      at.push(name);
+      if (at[0] === "proc") at = followed(at, cwd);
+    }
+  }
+  return at;
+}
+
+/** The names of a path that ends at one of the links of /proc, with that link followed. */
+function followed(at: string[], cwd: readonly string[]): string[] {
+  const link = processFile(at);
+  if (link === undefined) return at;
+  if (link.file === "root") return [];
+  return link.file === "cwd" && !isNumber(link.process) ? [...cwd] : at;
+}
+
+export interface ProcessFile {
+  /** `self`, `thread-self` or a number. */
+  readonly process: string;
+  /** The name in the process's folder. */
+  readonly file: string;
+  /** Names that follow that one. */
+  readonly below: number;
+}
+
+/** The names after `/` of a file of one process, in /proc/<process>/… or /proc/<process>/task/<thread>/…. */
+export function processFile(names: readonly string[]): ProcessFile | undefined {
+  const [proc, process, first, thread, second] = names;
+  if (proc !== "proc" || process === undefined || first === undefined || !isProcess(process))
+    return undefined;
+  const inTask = first === "task" && thread !== undefined && isNumber(thread);
+  if (!inTask) return { process, file: first, below: names.length - 3 };
+  return second === undefined ? undefined : { process, file: second, below: names.length - 5 };
+}
+
+const isProcess = (name: string): boolean => name === "self" || name === "thread-self" || isNumber(name);
+
+const isNumber = (name: string): boolean => /^[0-9]+$/.test(name);
+
+/** Both absolute and resolved; a folder is inside itself. */
+export const isInside = (folder: string, path: string): boolean =>
+  folder === "/"
+    ? path.startsWith("/")
+    : path.startsWith(folder) && (path.length === folder.length || path.charCodeAt(folder.length) === SLASH);
+
+const SLASH = 0x2f;
+
+/** What follows the folder, without a leading slash; empty for the folder itself. The path lies inside. */
+export const below = (folder: string, path: string): string =>
+  path.slice(folder === "/" ? 1 : folder.length + 1);

@@ -1,0 +1,43 @@
+import type { Doubt } from "../effects/effect.ts";
+import { type Flaw, flawsOf } from "./gate.ts";
+import type { List, Span } from "./syntax.ts";
+import { readUnbash } from "./unbash/read.ts";
+
+/** Why a text is not simply what its tree says. `text.*` ones come from its characters. */
+export interface TextDoubt {
+  readonly id: Flaw["id"] | "text.syntax" | "text.disagree";
+  readonly what: string;
+  readonly span: Span;
+}
+
+export interface ShellText {
+  /** What is good enough to look for dangers in; an allow needs that there is no doubt. */
+  readonly tree: List;
+  readonly doubts: readonly TextDoubt[];
+}
+
+export function readShell(text: string): ShellText {
+  const flaws = flawsOf(text);
+  const { tree, errors } = readUnbash(text);
+  const syntax = errors.map(({ message, span }): TextDoubt => ({ id: "text.syntax", what: message, span }));
+  return { tree, doubts: [...flaws, ...syntax] };
+}
+
+/** The same for a text inside another one, as its effects. */
+export function readInner(text: string): { readonly tree: List; readonly doubts: readonly InnerDoubt[] } {
+  const { tree, doubts } = readShell(text);
+  return {
+    tree,
+    doubts: doubts.map(({ id, what, span }) => ({
+      doubt: "shell.unreadable",
+      what: what === "" ? id : `${id}, ${what}`,
+      span,
+    })),
+  };
+}
+
+interface InnerDoubt {
+  readonly doubt: Doubt;
+  readonly what: string;
+  readonly span: Span;
+}
