@@ -41,7 +41,7 @@ export type Piece =
     }
   /**
    * Any other expansion. `scripts` are the command substitutions found in it, at any depth, in the order of
-   * the source, not those inside another one. `tilde` is `~user`, `~+` or `~-`, up to the next `/`.
+   * the source, not those inside another one; `quoted` says what stands around it. `tilde` is `~user`, `~+` or `~-`, up to the next `/`.
    */
   | {
       readonly kind: "unknown";

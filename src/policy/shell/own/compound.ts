@@ -18,7 +18,7 @@ export function compound(c: Cursor, word: string): Compound {
     : { what: "group", name: null, words: null, bodies: [] };
   c.leave();
   const redirects: Redirect[] = [];
-  let end = c.pos;
+  let end = inner.what === "function" ? (inner.bodies[0]?.span[1] ?? c.pos) : c.pos;
   c.blanks();
   // A function has none of its own, they are those of its body.
   while (inner.what !== "function" && readRedirect(c, redirects)) {
@@ -92,7 +92,7 @@ export function functionNamed(c: Cursor, name: string, start: number): Compound 
   parentheses(c);
   const inner = c.enter() ? functionBody(c, name) : null;
   c.leave();
-  const end = c.pos;
+  const end = inner?.bodies[0]?.span[1] ?? c.pos;
   c.blanks();
   return {
     kind: "compound",

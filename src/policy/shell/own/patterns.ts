@@ -35,7 +35,7 @@ function splitText(c: Cursor, text: string, found: Part[]): boolean {
   const lastClose = text.lastIndexOf("]");
   let open = false;
   let run = 0;
-  for (let at = 0; at < text.length;) {
+  for (let at = 0; at < text.length && c.problem === null;) {
     const code = text.charCodeAt(at);
     let end = at + 1;
     if (code === BRACKET) {

@@ -156,7 +156,7 @@ function locale(c: Cursor): Part {
   const scripts = inside.flatMap((piece) =>
     piece.kind === "script" ? [piece.body] : piece.kind === "unknown" ? piece.scripts : [],
   );
-  return { kind: "unknown", what: "locale", quoted: true, scripts };
+  return { kind: "unknown", what: "locale", quoted: false, scripts };
 }
 
 interface Raw {
