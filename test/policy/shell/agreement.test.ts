@@ -28,7 +28,7 @@ test("two readers make one tree of every command people and models write", () =>
 test("two readers make one tree of any script that both read", () => {
   fc.assert(
     fc.property(scripts, (text) => assert.equal(parted(text), null)),
-    { numRuns: 1000 },
+    { numRuns: 500 },
   );
 });
 

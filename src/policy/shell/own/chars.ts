@@ -15,7 +15,6 @@ export const PLUS = 43;
 export const COMMA = 44;
 export const MINUS = 45;
 export const DOT = 46;
-export const SLASH = 47;
 export const COLON = 58;
 export const SEMICOLON = 59;
 export const LESS = 60;
@@ -29,11 +28,10 @@ export const BACKTICK = 96;
 export const BRACE = 123;
 export const BAR = 124;
 export const BRACE_CLOSE = 125;
-export const TILDE = 126;
 
 /** The classes of `CLASS`, as bits. */
-export const NAME_START = 1;
-export const DIGIT = 2;
+const NAME_START = 1;
+const DIGIT = 2;
 /** Ends a word when unquoted. */
 export const BREAK = 4;
 /** Quotes, expansions and escapes: a word that holds one is read by pieces. */

@@ -66,8 +66,9 @@ export class Cursor {
 
   fail(message: string, start = this.pos): void {
     if (this.problem !== null) return;
-    const end = Math.min(this.text.length, Math.max(start + 1, this.pos));
-    this.problem = { message, span: this.span(Math.min(start, end), end) };
+    const from = Math.max(0, Math.min(start, this.text.length - 1));
+    const to = Math.min(this.text.length, Math.max(from + 1, this.pos));
+    this.problem = { message, span: this.span(from, to) };
     this.pos = this.text.length;
     this.end = 0;
   }

@@ -16,7 +16,7 @@ export function newlines(c: Cursor): void {
 }
 
 /** Reads the newline at the cursor and the here-documents that await it. */
-export function newline(c: Cursor): void {
+function newline(c: Cursor): void {
   c.pos++;
   if (c.held > 0) c.fail("not read: a new line inside of a line with a here-document", c.pos - 1);
   if (c.awaited.length === 0) return;
@@ -38,7 +38,7 @@ function body(c: Cursor, awaited: Awaited): void {
     addText(pieces, awaited.tabs ? text.replaceAll(/(^|\n)\t+/g, "$1") : text, true);
   } else c.within(close.start, () => quotedText(c, { closer: NONE, tabs: awaited.tabs }, pieces));
   awaited.redirect.target = { span: c.span(start, close.start), pieces: settle(pieces) };
-  if (c.problem === null) c.pos = close.end;
+  if (c.problem === null) c.pos = Math.min(close.end + 1, c.end);
 }
 
 /** The line that ends a here-document. Lines that a backslash joins are one line. */

@@ -58,8 +58,11 @@ function list(c: Cursor): Word[] | null {
     newlines(c);
     return null;
   }
+  const before = c.pos;
   newlines(c);
   if (!atIn(c)) return null;
+  // Bash takes it for a mistake in an arm of `case`.
+  if (c.pos !== before) c.fail("not read: in on a line of its own");
   c.pos += 2;
   const words: Word[] = [];
   for (;;) {
