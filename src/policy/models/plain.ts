@@ -1,0 +1,33 @@
+import type { Fixed, Found, Model, Use } from "./model.ts";
+import { fixedEffect } from "./roles.ts";
+
+/** A program of the GNU kind: long options may be shortened. The options come last, as they are long. */
+export const gnu = (operands: string, options: string, also?: (use: Use) => readonly Found[]): Model => ({
+  options,
+  operands,
+  abbreviates: true,
+  ...(also === undefined ? {} : { also }),
+});
+
+/** Whatever its arguments are, it does nothing but print. */
+export const PRINTS: Model = { reads: () => [] };
+
+/** Whatever its arguments are, it does this. */
+export const always = (fixed: Fixed, tells = "--version --help"): Model => ({
+  tells,
+  reads: (use) => [fixedEffect(fixed, use.folder, use.program)],
+});
+
+/** Harmless with these arguments only, in any number and order, or without any; otherwise it does this. */
+export function unless(words: string, fixed: Fixed): Model {
+  const harmless = new Set(words.split(/\s+/));
+  return {
+    reads: (use) =>
+      use.args.every(({ kind, value }) => kind === "literal" && harmless.has(value))
+        ? []
+        : [fixedEffect(fixed, use.folder, use.program)],
+  };
+}
+
+export const given = ({ options }: Use, ...names: readonly string[]): boolean =>
+  options.some(({ name }) => names.includes(name));
