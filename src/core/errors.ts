@@ -8,6 +8,9 @@ export const EXIT = {
   model: 5,
   sandbox: 6,
   parked: 7,
+  /** Verdicts of `policy`, beside done for allow. */
+  ask: 10,
+  deny: 20,
   noBox: 125,
   hangup: 129,
   interrupted: 130,

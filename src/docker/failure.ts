@@ -21,4 +21,4 @@ export const isMissing = (thrown: unknown): boolean => hasStatus(thrown) && thro
 
 /** Removal of one thing twice at once: the engine refuses the second, and the first will do. */
 export const isBeingRemoved = (thrown: unknown): boolean =>
-  hasStatus(thrown) && thrown.statusCode === 409 && /already in progress/i.test(String(thrown));
+  hasStatus(thrown) && thrown.statusCode === 409 && /already in progress/i.test(reasonOf(thrown));

@@ -29,6 +29,7 @@ const PACKAGES = {
   yaml: ["docker"],
   "jsonc-parser": ["config"],
   unbash: ["policy"],
+  "shell-quote": ["policy"],
 };
 
 /** Built-in modules that reach files, processes or sockets; every other built-in is free to all but PURE. */

@@ -18,22 +18,39 @@ export function redirectEffects(redirects: readonly Redirect[], at: At): Use["in
   return input;
 }
 
-function one({ operator, descriptor, target, span }: Redirect, at: At): Use["input"] | null {
-  const { walk, scope, by } = at;
+function one(redirect: Redirect, at: At): Use["input"] | null {
+  const { operator, descriptor, target, span } = redirect;
+  const { walk, scope } = at;
   const [arg, ...more] = walk.args([target], scope);
-  const stdin = descriptor === null || descriptor === 0;
-  if (operator === "<<" || operator === "<<<") return stdin ? fedBy(arg) : null;
+  if (operator === "<<" || operator === "<<<") return feedsStdin(redirect) ? fedBy(arg) : null;
   if (typeof descriptor === "string") walk.doubt("shell.expansion", `{${descriptor}}`, span);
   if (arg === undefined || more.length > 0) walk.doubt("word.dynamic", operator, span);
-  if (arg === undefined || more.length > 0 || isDescriptor(operator, arg)) return null;
-  const [reads, writes] = DIRECTIONS[operator];
-  const found = isSocket(arg) ? [{ kind: "network", hosts: hostOf(arg) } as const] : filesOf(arg, operator, scope);
-  for (const each of found) walk.add(each, by, span);
-  if (isSocket(arg)) return reads ? "network" : null;
-  return reads && !writes && stdin ? (arg.feed ?? "unknown") : null;
+  else if (!isDescriptor(operator, arg)) return opened(redirect, operator, arg, at);
+  return null;
 }
 
-const DIRECTIONS: Readonly<Record<Exclude<RedirectOperator, "<<" | "<<<">, readonly [reads: boolean, writes: boolean]>> = {
+const feedsStdin = ({ descriptor }: Redirect): boolean => descriptor === null || descriptor === 0;
+
+/** A file, or one of the shell's own connections. */
+function opened(
+  redirect: Redirect,
+  operator: keyof typeof DIRECTIONS,
+  arg: Arg,
+  at: At,
+): Use["input"] | null {
+  const [reads, writes] = DIRECTIONS[operator];
+  const socket = isSocket(arg);
+  const found = socket
+    ? [{ kind: "network", hosts: hostOf(arg) } as const]
+    : filesOf(arg, operator, at.scope);
+  for (const each of found) at.walk.add(each, at.by, redirect.span);
+  if (socket) return reads ? "network" : null;
+  return reads && !writes && feedsStdin(redirect) ? (arg.feed ?? "unknown") : null;
+}
+
+const DIRECTIONS: Readonly<
+  Record<Exclude<RedirectOperator, "<<" | "<<<">, readonly [reads: boolean, writes: boolean]>
+> = {
   "<": [true, false],
   "<&": [true, false],
   "<>": [true, true],

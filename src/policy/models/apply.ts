@@ -1,12 +1,13 @@
 import type { Arg, Found, Model, Role, Use } from "./model.ts";
 import { operandTable, type OperandTable, rolesFor } from "./operands.ts";
 import { optionTable, type OptionTable } from "./options.ts";
-import { readArguments, type Reading } from "./reading.ts";
+import { type Manner, readArguments, type Reading } from "./reading.ts";
 import { fixedEffect, roleEffects, type Weight } from "./roles.ts";
 import { type Call, makeUse, type Surroundings } from "./use.ts";
 
 /** A model whose small tables are read. */
 interface Compiled {
+  readonly manner: Manner;
   readonly options: OptionTable;
   readonly operands: OperandTable;
   readonly tells: ReadonlySet<string>;
@@ -41,15 +42,10 @@ export class Models {
 
   private use(model: Model, call: Call, around: Surroundings): readonly Found[] {
     const compiled = this.compile(model);
-    const [only] = call.args;
-    if (call.args.length === 1 && only?.kind === "literal" && compiled.tells.has(only.value)) return [];
+    if (tellsOfItself(call.args, compiled)) return [];
     if (model.reads !== undefined)
       return model.reads(makeUse(call, { options: [], operands: call.args }, around));
-    const reading = readArguments(call.args, compiled.options, {
-      strict: model.strict === true || model.commands !== undefined,
-      singleDash: model.singleDash ?? false,
-      abbreviates: model.abbreviates ?? false,
-    });
+    const reading = readArguments(call.args, compiled.options, compiled.manner);
     const use = makeUse(call, reading, movedBy(reading, around));
     const misread = reading.misread.map(({ doubt, arg, what }) => use.doubt(doubt, arg, what));
     const found = [...misread, ...optionEffects(reading, use)];
@@ -80,8 +76,10 @@ export class Models {
   private compile(model: Model): Compiled {
     const known = this.compiled.get(model);
     if (known !== undefined) return known;
+    const { singleDash = false, abbreviates = false, strict = false } = model;
     const compiled = {
-      options: optionTable(model.options ?? "", model.singleDash ?? false),
+      manner: { strict: strict || model.commands !== undefined, singleDash, abbreviates },
+      options: optionTable(model.options ?? "", singleDash),
       operands: operandTable(model.operands ?? ""),
       tells: new Set((model.tells ?? "--version --help").split(/\s+/)),
     };
@@ -89,6 +87,9 @@ export class Models {
     return compiled;
   }
 }
+
+const tellsOfItself = ([only, ...more]: readonly Arg[], { tells }: Compiled): boolean =>
+  more.length === 0 && only?.kind === "literal" && tells.has(only.value);
 
 const baseName = (program: string): string => program.slice(program.lastIndexOf("/") + 1);
 

@@ -72,16 +72,27 @@ function specsOf(token: string, singleDash: boolean): readonly OptionSpec[] {
   if (!/^--?[^-]/.test(head)) throw new Error(`not an option of a table: ${token}`);
   const [turns, fixed] = turnOf(turn, token);
   const long = head.startsWith("--") || singleDash;
-  const cut = long ? head.indexOf("=") : head.slice(2).search(/[:?]/) + 2;
-  const bare = cut < (long ? 0 : 2);
-  const value = bare ? null : head.slice(cut);
-  const takes = value === null ? "nothing" : /^=?\?/.test(value) ? "maybe" : "value";
-  const word = value?.replace(/^[:=]?\??/, "") ?? "";
-  const spec = { takes, role: word === "" ? "data" : roleOf(word, token), turns, fixed } as const;
-  const names = bare ? head : head.slice(0, cut);
-  const each = long ? [names] : [...names.slice(1)].map((letter) => `-${letter}`);
-  if (!bare && each.length > 1) throw new Error(`one letter only may take a value: ${token}`);
-  return each.map((name) => ({ name, ...spec }));
+  const cut = cutOf(head, long);
+  const names = head.slice(0, cut);
+  const spec = { ...valueOf(head.slice(cut), token), turns, fixed };
+  if (long) return [{ name: names, ...spec }];
+  const letters = names.slice(1).split("");
+  if (spec.takes !== "nothing" && letters.length > 1)
+    throw new Error(`one letter only may take a value: ${token}`);
+  return letters.map((letter) => ({ name: `-${letter}`, ...spec }));
+}
+
+/** Where the names end: at `=` of long ones, behind the first letter's `:` or `?` of short ones. */
+function cutOf(head: string, long: boolean): number {
+  const at = long ? head.indexOf("=") : head.slice(2).search(/[:?]/) + 2;
+  return at < (long ? 0 : 2) ? head.length : at;
+}
+
+/** `=read`, `:`, `=?`, `?write` or nothing. */
+function valueOf(text: string, token: string): Pick<OptionSpec, "takes" | "role"> {
+  if (text === "") return { takes: "nothing", role: "data" };
+  const word = text.replace(/^[:=]?\??/, "");
+  return { takes: /^=?\?/.test(text) ? "maybe" : "value", role: word === "" ? "data" : roleOf(word, token) };
 }
 
 function turnOf(turn: string | undefined, token: string): readonly [Role | null, Fixed | null] {

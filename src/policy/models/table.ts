@@ -4,7 +4,11 @@ import { CHANGES } from "./files/changes.ts";
 import { LISTING } from "./files/listing.ts";
 import { PIECES } from "./files/pieces.ts";
 import type { Model } from "./model.ts";
-import { SHELLS } from "./shells.ts";
+import { BUILTINS } from "./shell/builtins.ts";
+import { ESCAPING_PROGRAMS } from "./shell/escaping.ts";
+import { INTERPRETERS } from "./shell/interpreters.ts";
+import { SHELLS } from "./shell/shells.ts";
+import { WRAPPERS } from "./shell/wrappers.ts";
 import { FACTS } from "./system/facts.ts";
 import { MACHINE } from "./system/machine.ts";
 import { PROCESSES } from "./system/processes.ts";
@@ -13,25 +17,27 @@ import { COMPARE } from "./text/compare.ts";
 import { FIELDS } from "./text/fields.ts";
 import { PRINTING } from "./text/printing.ts";
 import { READERS } from "./text/readers.ts";
-import { WRAPPERS } from "./wrappers.ts";
 
 /** Every program that is known, by name. A name stands in one group only. */
 export const PROGRAMS: ReadonlyMap<string, Model> = grouped([
-  ARCHIVES,
-  BYTES,
-  CHANGES,
-  COMPARE,
-  COMPRESS,
-  FACTS,
-  FIELDS,
-  LISTING,
-  MACHINE,
-  PIECES,
-  PRINTING,
-  PROCESSES,
-  READERS,
+  BUILTINS,
   SHELLS,
   WRAPPERS,
+  INTERPRETERS,
+  ESCAPING_PROGRAMS,
+  LISTING,
+  CHANGES,
+  PIECES,
+  READERS,
+  FIELDS,
+  COMPARE,
+  BYTES,
+  PRINTING,
+  FACTS,
+  PROCESSES,
+  MACHINE,
+  ARCHIVES,
+  COMPRESS,
 ]);
 
 function grouped(groups: readonly Readonly<Record<string, Model>>[]): ReadonlyMap<string, Model> {

@@ -1,7 +1,7 @@
 import type { Fixed, Found, Model, Use } from "../model.ts";
 import { always } from "../plain.ts";
 import { fixedEffect } from "../roles.ts";
-import { inputEffects } from "../shells.ts";
+import { inputEffects } from "../shell/code.ts";
 
 const LISTS = "-l -L --list --table --version --help -V";
 

@@ -1,0 +1,37 @@
+/** What would make it allowed, by rule: for people, and for a model that is refused. */
+const HINTS: readonly (readonly [rule: string, hint: string])[] = [
+  ["text.syntax", "write it so that bash can read it; a long script is better put into a file"],
+  ["text.empty", "give a command"],
+  ["text.", "write it with plain characters, and in shorter pieces"],
+  ["word.dynamic", "write the value itself instead of the expansion"],
+  ["word.leading-glob", "put -- before the pattern, or begin it with ./"],
+  ["command.unknown", "use a program that is known, or let a rule of yours allow it: harness policy --help"],
+  ["command.elsewhere", "call the program by its plain name"],
+  ["option.loads-code", "leave the option out: the project's own configuration is used"],
+  ["option.unknown", "leave the option out"],
+  ["operand.unknown", "look up what the program takes"],
+  ["language.unknown", "use a simpler form, such as sed -n 1,20p or awk '{print $1}'"],
+  ["env.", "leave the variable out"],
+  ["shell.", "write the commands out, one after the other"],
+  ["read.secret", "nothing makes it allowed; read an example file instead, such as .env.example"],
+  ["read.outside", "read files of the workspace"],
+  ["read.unknown", "name the file"],
+  ["write.trap", "nothing makes it allowed: do it yourself, outside of harness"],
+  ["delete.broad", "name what is to go: rm -rf build"],
+  ["permissions.broad", "name the files, without -R"],
+  ["code.fetched", "download it, read it, then run the file"],
+  ["code.input", "put the program into a file of the workspace and run that"],
+  ["code.inline", "put the program into a file of the workspace and run that"],
+  ["code.elsewhere", "run it from inside the workspace"],
+  ["repository.rewritten", "nothing makes it allowed; git stash or git revert keep what was there"],
+  ["repository.forced", "push without force, or do it yourself"],
+  ["network", "grant the host: --allow-domain HOST"],
+  ["install", "install before the run, or put it into the image: harness sandbox build"],
+  ["privilege", "leave sudo out: in the box it gains nothing"],
+  ["system", "nothing makes it allowed"],
+  ["device", "nothing makes it allowed"],
+  ["bomb", "nothing makes it allowed"],
+];
+
+export const hintFor = (rule: string): string | undefined =>
+  HINTS.find(([id]) => rule === id || (id.endsWith(".") && rule.startsWith(id)))?.[1];
