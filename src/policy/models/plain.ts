@@ -21,12 +21,14 @@ export const always = (fixed: Fixed, tells = "--version --help"): Model => ({
 /** Harmless with these arguments only, in any number and order, or without any; otherwise it does this. */
 export function unless(words: string, fixed: Fixed): Model {
   const harmless = new Set(words.split(/\s+/));
-  return {
-    reads: (use) =>
-      use.args.every(({ kind, value }) => kind === "literal" && harmless.has(value))
-        ? []
-        : [fixedEffect(fixed, use.folder, use.program)],
-  };
+  return { reads: (use) => outside(use, (word) => harmless.has(word), fixed) };
+}
+
+/** What is not known may be harmless too: that is a doubt, and not yet the effect. */
+export function outside(use: Use, isHarmless: (word: string) => boolean, fixed: Fixed): readonly Found[] {
+  if (use.args.some(({ kind, value }) => kind === "literal" && !isHarmless(value)))
+    return [fixedEffect(fixed, use.folder, use.program)];
+  return use.args.filter(({ kind }) => kind !== "literal").map((arg) => use.doubt("word.dynamic", arg));
 }
 
 export const given = ({ options }: Use, ...names: readonly string[]): boolean =>

@@ -97,47 +97,41 @@ function archives({ use, reading, names }: Parts, kind: "read" | "write"): reado
   });
 }
 
-/** The folders of `-C`, each from the one before; the first is where it starts. */
-function folders({ reading, use }: Parts): readonly Arg[] {
+/** The folder that `-C` leads to by this offset of the text: each starts from the one before. */
+function folderAt({ reading, use }: Parts, offset: number): Arg {
   let folder: Arg = { kind: "literal", value: ".", span: use.span };
-  const all = [folder];
-  for (const { name, value } of reading.options)
-    if ((name === "-C" || name === "--directory") && value !== null) {
-      folder = value.value.startsWith("/") ? value : joined(folder, value);
-      all.push(folder);
-    }
-  return all;
+  for (const { name, value, span } of reading.options)
+    if ((name === "-C" || name === "--directory") && value !== null && span[0] < offset)
+      folder = within(folder, value);
+  return folder;
 }
 
-const joined = (folder: Arg, { kind, value, span }: Arg): Arg => ({
-  kind: folder.kind === "literal" ? kind : folder.kind,
-  value: `${folder.value}/${value}`,
-  span,
-});
+function within(folder: Arg, arg: Arg): Arg {
+  if (arg.value.startsWith("/")) return arg;
+  const kind = folder.kind === "literal" ? arg.kind : folder.kind;
+  return { kind, value: `${folder.value}/${arg.value}`, span: arg.span };
+}
 
-/** What goes into an archive, from any of the folders: which one it is depends on the order, which is not kept. */
 function members(parts: Parts): readonly Found[] {
   const { use, reading, names } = parts;
-  return folders(parts).flatMap((folder, at, all) =>
-    reading.operands.flatMap((member): readonly Found[] => {
-      const { span } = member;
-      if (member.value.startsWith("/") ? at > 0 : at === 0 && all.length > 1 && reading.operands.length === 1)
-        return [];
-      const path = use.place(member.value.startsWith("/") ? member : joined(folder, member));
-      const gone: Found = { kind: "delete", path, recursive: true, forced: false, span };
-      return [{ kind: "read", path, span }, ...(names.has("--remove-files") ? [gone] : [])];
-    }),
-  );
+  const removes = names.has("--remove-files");
+  return reading.operands.flatMap((member): readonly Found[] => {
+    const { span } = member;
+    const path = use.place(within(folderAt(parts, span[0]), member));
+    const gone: Found = { kind: "delete", path, recursive: true, forced: false, span };
+    return [{ kind: "read", path, span }, ...(removes ? [gone] : [])];
+  });
 }
 
-const FREE = ["-P", "--absolute-names", "--transform", "--xform", "--show-transformed-names"];
+/** With these, members may have names that lead anywhere. */
+const FREE = ["-P", "--absolute-names", "--transform", "--xform"];
 
 function takenOut(parts: Parts): readonly Found[] {
-  const { use, names } = parts;
+  const { use, reading, names } = parts;
   if (names.has("-O") || names.has("--to-stdout")) return [];
-  const found = folders(parts).map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span }));
-  const top = parts.reading.options.filter(({ name, value }) => name === "--one-top-level" && value !== null);
-  const free = FREE.some((name) => names.has(name)) || top.length > 0;
-  // Its members may have names that lead anywhere.
-  return free ? [...found, { kind: "write", path: null }] : found;
+  const offsets = [...reading.operands.map(({ span }) => span[0]), Number.MAX_SAFE_INTEGER];
+  const places = new Set(offsets.map((offset) => use.place(folderAt(parts, offset))));
+  const top = reading.options.some(({ name, value }) => name === "--one-top-level" && value !== null);
+  if (top || FREE.some((name) => names.has(name))) places.add(null);
+  return [...places].map((path) => ({ kind: "write", path }));
 }

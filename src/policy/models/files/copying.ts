@@ -21,7 +21,11 @@ function into(use: Use): Into {
   if (last === undefined || operands.length === 1)
     return { sources: operands, target: { ...HERE, span: use.span }, isFolder: true };
   const sources = operands.slice(0, -1);
-  return { sources, target: last, isFolder: sources.length > 1 || FOLDER.test(last.value) };
+  return {
+    sources,
+    target: last,
+    isFolder: sources.length > 1 || sources[0]?.kind !== "literal" || FOLDER.test(last.value),
+  };
 }
 
 /** The target, and what can come to stand in it: the names that the host obeys mostly begin with a dot. */
@@ -54,8 +58,10 @@ const reads = (use: Use, { sources }: Into): readonly Found[] =>
 
 export function copies(use: Use): readonly Found[] {
   if (given(use, "-s", "--symbolic-link", "-l", "--link")) return links(use);
-  return [...reads(use, into(use)), ...written(use)];
+  return copied(use);
 }
+
+const copied = (use: Use): readonly Found[] => [...reads(use, into(use)), ...written(use)];
 
 /** What moves leaves its place and can be read at the other one. */
 export function moves(use: Use): readonly Found[] {
@@ -86,6 +92,6 @@ export function links(use: Use): readonly Found[] {
 }
 
 export function installs(use: Use): readonly Found[] {
-  if (!given(use, "-d", "--directory")) return copies(use);
+  if (!given(use, "-d", "--directory")) return copied(use);
   return use.operands.map((folder) => ({ kind: "write", path: use.place(folder), span: folder.span }));
 }

@@ -1,5 +1,5 @@
 import type { Found, Model, Use } from "../model.ts";
-import { given, gnu, PRINTS } from "../plain.ts";
+import { given, gnu, outside, PRINTS } from "../plain.ts";
 import { printenvEffects } from "./environment.ts";
 import { psEffects } from "./ps.ts";
 
@@ -55,7 +55,7 @@ export const FACTS: Readonly<Record<string, Model>> = {
     operands: "data?",
     options: `-sfdiIya -A!network -F:read!system -b!system --short --fqdn --long --domain --ip-address --all-ip-addresses --yp --nis
       --alias --all-fqdns!network --file=read!system --boot!system`,
-    also: ({ operands, program }) => operands.map(({ span }) => ({ kind: "system", what: program, span })),
+    also: (use) => outside({ ...use, args: use.operands }, () => false, "system"),
   },
   stty: {
     operands: "data*",

@@ -1,5 +1,5 @@
 import type { Found, Model, Use } from "../model.ts";
-import { always, unless } from "../plain.ts";
+import { always, outside, unless } from "../plain.ts";
 
 /** Programs that act on disks, power and the kernel, whatever they are told. */
 const SYSTEM =
@@ -30,12 +30,7 @@ export const MACHINE: Readonly<Record<string, Model>> = {
     operands: "data*",
     options:
       "-abdeNnqrX -A -w!system -p?!system -f?!system --all --deprecated --names --values --write!system --load=?!system --system!system --pattern=",
-    also: ({ operands, program }) => [
-      ...operands
-        .filter(({ kind, value }) => kind !== "literal" || value.includes("="))
-        .map(({ span }): Found => ({ kind: "system", what: program, span })),
-      { kind: "read", path: "/proc/sys" },
-    ],
+    also: (use) => sysctlEffects(use),
   },
   dmesg: {
     options: `-deHkLPrTtuxSw -F:read -f: -l: -s: -C!system -c!system -D!system -E!system -n:!system --clear!system
@@ -45,47 +40,46 @@ export const MACHINE: Readonly<Record<string, Model>> = {
     abbreviates: true,
     also: () => [{ kind: "read", path: "/dev/kmsg" }],
   },
-  ip: { reads: ipEffects, tells: "-V -Version help" },
-  ifconfig: { reads: ifconfigEffects },
+  ip: { reads: (use) => ipEffects(use), tells: "-V -Version help" },
+  ifconfig: { reads: (use) => ifconfigEffects(use) },
   route: unless("-n -e -ee -v -4 -6 --numeric", "system"),
   timedatectl: unless("status show timesync-status list-timezones --no-pager -a --all", "system"),
   hostnamectl: unless("status --no-pager --static --transient --pretty", "system"),
   localectl: unless("status list-locales list-keymaps --no-pager", "system"),
   loginctl: unless("list-sessions list-users list-seats --no-pager --no-legend", "system"),
-  "update-alternatives": { reads: alternativesEffects },
+  "update-alternatives": { reads: (use) => alternativesEffects(use) },
 };
-
-const system = ({ program, span }: Use): readonly Found[] => [{ kind: "system", what: program, span }];
 
 const IP_OPTION =
   /^-(?:4|6|br|brief|c|color(?:=\w+)?|j|json|p|pretty|o|oneline|s|stats|d|details|h|human|N|Numeric)$/;
 const IP_OBJECT =
-  /^(?:a|ad|add|addr|address|l|li|link|r|ro|route|ru|rule|n|ne|neigh|neighbour|maddr|maddress|nei|neighbor)$/;
+  /^(?:a|ad|add|addr|address|l|li|link|r|ro|route|ru|rule|n|ne|nei|neigh|neighbor|neighbour|maddr|maddress)$/;
 const IP_VERB = /^(?:s|sh|sho|show|l|li|lis|list|ls|lst|g|ge|get)$/;
 
 /** `ip addr show`: any other verb changes the network of the machine, or runs a command in another one. */
 function ipEffects(use: Use): readonly Found[] {
-  const words = use.args.filter(({ value }) => !IP_OPTION.test(value));
-  const [object, verb] = words;
-  const reads =
-    use.args.every(({ kind }) => kind === "literal") &&
-    object !== undefined &&
-    IP_OBJECT.test(object.value) &&
-    (verb === undefined || IP_VERB.test(verb.value));
-  return reads ? [{ kind: "network", hosts: [] }] : use.args.length === 0 ? [] : system(use);
+  const [object, verb] = use.args.filter(({ value }) => !IP_OPTION.test(value));
+  if (object === undefined) return [];
+  const vague = [object, verb].find((arg) => arg !== undefined && arg.kind !== "literal");
+  if (vague !== undefined) return [use.doubt("word.dynamic", vague)];
+  const shows = IP_OBJECT.test(object.value) && (verb === undefined || IP_VERB.test(verb.value));
+  return [shows ? { kind: "network", hosts: [] } : { kind: "system", what: use.program }];
 }
 
 const INTERFACE = /^-a$|^\w+$/;
 
-function ifconfigEffects(use: Use): readonly Found[] {
-  const reads =
-    use.args.length <= 1 && use.args.every(({ kind, value }) => kind === "literal" && INTERFACE.test(value));
-  return reads ? [] : system(use);
-}
+const ifconfigEffects = (use: Use): readonly Found[] =>
+  outside(use, (word) => use.args.length <= 1 && INTERFACE.test(word), "system");
 
-function alternativesEffects(use: Use): readonly Found[] {
-  const [verb, ...names] = use.args;
-  const reads =
-    verb !== undefined && ["--list", "--display", "--query", "--get-selections"].includes(verb.value);
-  return reads && names.length <= 1 ? [] : system(use);
-}
+const ALTERNATIVES = new Set(["--list", "--display", "--query", "--get-selections"]);
+
+const alternativesEffects = (use: Use): readonly Found[] =>
+  outside(use, (word) => use.args.length <= 2 && (ALTERNATIVES.has(word) || !word.startsWith("-")), "system");
+
+const sysctlEffects = (use: Use): readonly Found[] => [
+  ...use.operands
+    .filter(({ kind, value }) => kind === "literal" && value.includes("="))
+    .map(({ span }): Found => ({ kind: "system", what: use.program, span })),
+  ...use.operands.filter(({ kind }) => kind !== "literal").map((arg) => use.doubt("word.dynamic", arg)),
+  { kind: "read", path: "/proc/sys" },
+];

@@ -1,6 +1,5 @@
 import type { Found, Model, Use } from "../model.ts";
 import { gnu, PRINTS } from "../plain.ts";
-import { fixedEffect } from "../roles.ts";
 import { testEffects } from "./conditions.ts";
 
 /** Programs that print what they are told, or only end. */
@@ -28,8 +27,8 @@ export const PRINTING: Readonly<Record<string, Model>> = {
 /** Any operand that is no format sets the clock. */
 function setsDate(use: Use): readonly Found[] {
   return use.operands
-    .filter(({ value }) => !value.startsWith("+"))
-    .map((arg) => ({ ...fixedEffect("system", use.folder, use.program), span: arg.span }));
+    .filter(({ kind, value }) => kind === "literal" && !value.startsWith("+"))
+    .map(({ span }) => ({ kind: "system", what: use.program, span }));
 }
 
 const COUNTS = /(?:^|[^%])(?:%%)*%[-+ #'*.\d]*n/;
