@@ -9,6 +9,8 @@ export interface Arg {
   readonly span: Span;
   /** A substitution is in it: what that gives. `network`: something in it came from there. */
   readonly feed?: "unknown" | "network";
+  /** What is unknown in it stands unquoted: it may become several words, or none. */
+  readonly loose?: true;
 }
 
 /** Stands for what is not known in a value. The character gate lets no text through that contains it. */
