@@ -73,6 +73,7 @@ function perFolder(model: Model, words: Words, at: CallAt): void {
 function surroundings(folder: Place, at: CallAt): Surroundings {
   return {
     folder,
+    home: at.walk.world.home,
     input: at.input,
     place: placeOf,
     command: ([first, ...rest], { folder, input }) =>
