@@ -1,11 +1,13 @@
 import type { Decision, MatchedRule, Mode, Verdict } from "../core/decision.ts";
 import { VERDICTS } from "../core/decision.ts";
 import type { Effect } from "./effects/effect.ts";
+import { withFetched } from "./effects/fetched.ts";
 import { Walk } from "./effects/walk.ts";
 import { rulingOf } from "./judge/effects.ts";
 import { placesFor } from "./judge/places.ts";
 import type { Ruling } from "./judge/ruling.ts";
 import { textRuling } from "./judge/text.ts";
+import type { IgnoreRules } from "./paths/ignore.ts";
 import { Models } from "./models/apply.ts";
 import { PROGRAMS } from "./models/table.ts";
 import { readInner, readShell } from "./shell/read.ts";
@@ -17,6 +19,8 @@ export interface CommandContext {
   /** Where the command starts; the workspace when left out. */
   readonly folder?: string;
   readonly home: string;
+  /** `.harnessignore`: what it hides is not read. */
+  readonly ignore?: IgnoreRules;
 }
 
 export interface CommandDecision extends Decision {
@@ -33,18 +37,24 @@ export class CommandPolicy {
     const { tree, doubts } = readShell(text);
     const walk = new Walk({ models: this.models, home, workspace, readShell: readInner });
     walk.node(tree, { folders: [folder], variables: new Map(), functions: new Set() }, "nothing");
+    const effects = withFetched(walk.effects);
     const places = placesFor(context);
-    const rulings = [...doubts.map(textRuling), ...walk.effects.map((effect) => rulingOf(effect, places))];
-    return { ...decisionOf(rulings, mode, text.length), effects: walk.effects };
+    const rulings = [...doubts.map(textRuling), ...effects.map((effect) => rulingOf(effect, places))];
+    return { ...decisionOf(rulings, mode, text.length), effects };
   }
 }
 
+/** Of a text of thousands of commands not every rule is told. */
+const MOST_RULES = 200;
+
 function decisionOf(rulings: readonly Ruling[], mode: Mode, length: number): Decision {
-  const judged = rulings.map((ruling) => ({ ruling, verdict: verdictIn(mode, ruling) }));
-  const sorted = judged.toSorted((a, b) => VERDICTS.indexOf(b.verdict) - VERDICTS.indexOf(a.verdict));
-  const rules = distinct(sorted.map(({ ruling: { id, reason, span } }) => ({ id, reason, span })));
+  const byVerdict = new Map<Verdict, Ruling[]>(VERDICTS.map((verdict) => [verdict, []]));
+  for (const ruling of rulings) byVerdict.get(verdictIn(mode, ruling))?.push(ruling);
+  const strictestFirst = VERDICTS.toReversed();
+  const sorted = strictestFirst.flatMap((verdict) => byVerdict.get(verdict) ?? []);
+  const rules = distinct(sorted.slice(0, MOST_RULES * 5)).slice(0, MOST_RULES);
   return {
-    decision: sorted[0]?.verdict ?? "allow",
+    decision: strictestFirst.find((verdict) => (byVerdict.get(verdict)?.length ?? 0) > 0) ?? "allow",
     contained: rulings.every(({ contained }) => contained),
     rules: rules.length > 0 ? rules : [{ id: "harmless", reason: "it only prints", span: [0, length] }],
   };
@@ -55,10 +65,13 @@ function verdictIn(mode: Mode, { verdict, readOnly }: Ruling): Verdict {
   return mode === "danger-full-access" && verdict === "ask" ? "allow" : verdict;
 }
 
-function distinct(rules: readonly MatchedRule[]): readonly MatchedRule[] {
+function distinct(rulings: readonly Ruling[]): readonly MatchedRule[] {
   const seen = new Set<string>();
-  return rules.filter(({ id, reason, span }) => {
+  const rules: MatchedRule[] = [];
+  for (const { id, reason, span } of rulings) {
     const key = `${id} ${span[0]} ${span[1]} ${reason}`;
-    return seen.has(key) ? false : seen.add(key);
-  });
+    if (!seen.has(key)) rules.push({ id, reason, span });
+    seen.add(key);
+  }
+  return rules;
 }

@@ -94,6 +94,8 @@ test("the exit codes are the contract's", () => {
     model: 5,
     sandbox: 6,
     parked: 7,
+    ask: 10,
+    deny: 20,
     noBox: 125,
     hangup: 129,
     interrupted: 130,

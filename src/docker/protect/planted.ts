@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { textOfPath } from "../runner/path-text.ts";
 import { within } from "./mounts.ts";
-import { fold, protectedName } from "./names.ts";
+import { fold, protectedName } from "../../core/protected-names.ts";
 import type { Protection } from "./scan.ts";
 import { look } from "./solid.ts";
 import { isBare, walk } from "./walk.ts";

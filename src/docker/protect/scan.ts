@@ -1,7 +1,7 @@
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { arrange, outermost, within } from "./mounts.ts";
-import { fold, PROTECTED, protectedName } from "./names.ts";
+import { fold, PROTECTED, protectedName } from "../../core/protected-names.ts";
 import { obeyed, type Repository } from "./obeyed.ts";
 import { followPointer } from "./pointer.ts";
 import { look, refuse, solid } from "./solid.ts";

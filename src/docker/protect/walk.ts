@@ -3,7 +3,7 @@ import type { Dir, Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { errorCode } from "../../core/errors.ts";
 import { textOfPath } from "../runner/path-text.ts";
-import { fold, isDependencies, protectedName } from "./names.ts";
+import { fold, isDependencies, protectedName } from "../../core/protected-names.ts";
 
 export interface Walked {
   /** Absolute paths as `textOfPath` gives them: protected names, and folders that git takes for a bare repository. None lies in another. */

@@ -77,14 +77,16 @@ function surroundings(folder: Place, at: CallAt): Surroundings {
     input: at.input,
     place: placeOf,
     command: ([first, ...rest], { folder, input }) =>
-      first === undefined
-        ? []
-        : collected(at, () =>
-            callEffects([first, ...rest], { ...inside(at, folder), input, span: spanOf([first, ...rest]) }),
-          ),
+      first === undefined ? [] : nested([first, ...rest], { ...inside(at, folder), input }),
     shell: (text, { folder, input }) =>
       collected(at, () => shellEffects(text, { ...inside(at, folder), input })),
   };
+}
+
+function nested(words: Words, at: CallAt): readonly Effect[] {
+  const span = spanOf(words);
+  const run = (): Scope => callEffects(words, { ...at, span });
+  return collected(at, () => at.walk.within({ words, span }, run));
 }
 
 const inside = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: moved(at.scope, [folder]) });
@@ -105,6 +107,7 @@ const FORGETS = new Set(
 );
 
 function after(program: string, words: Words, scope: Scope): Scope {
+  if (program === "builtin" || program === "command") return behind(words, scope);
   if (program === "cd" || program === "pushd")
     return moved(
       scope,
@@ -112,6 +115,12 @@ function after(program: string, words: Words, scope: Scope): Scope {
     );
   if (program === "popd") return moved(scope, [null]);
   return FORGETS.has(program) ? withoutVariables(scope) : scope;
+}
+
+/** What `builtin cd x` leaves behind is what `cd x` does. */
+function behind([, ...words]: Words, scope: Scope): Scope {
+  const [name, ...rest] = words.filter(({ value }) => !value.startsWith("-"));
+  return name === undefined ? scope : after(name.value, [name, ...rest], scope);
 }
 
 /** Where `cd` leads; options tell only how links are taken. */

@@ -1,5 +1,6 @@
 import type { Arg, Use } from "../models/model.ts";
 import type { Compound, Node } from "../shell/syntax.ts";
+import { isPrivate, variableDoubt } from "./environment.ts";
 import { either, type Scope, withFunction, withoutVariables, withVariable } from "./scope.ts";
 import type { Walk } from "./walk.ts";
 
@@ -64,6 +65,7 @@ const MOST_ROUNDS = 16;
 
 function loop(node: Compound, { walk, scope, input }: At): Scope {
   const { name, words, bodies } = node;
+  if (name !== null && !isPrivate(name)) walk.doubt(variableDoubt(name), name, node.span);
   const values: readonly Arg[] = words === null ? [] : walk.args(words, scope);
   const known =
     values.length > 0 && values.length <= MOST_ROUNDS && values.every(({ kind }) => kind !== "dynamic");

@@ -12,6 +12,8 @@ export type Doubt =
   | "command.unknown"
   /** The name is known, but a path or a definition says that something else runs. */
   | "command.elsewhere"
+  /** A program made to run whatever it is told, in ways that are not followed. */
+  | "command.escapes"
   | "option.unknown"
   | "operand.unknown"
   /** An option that loads code or settings which run code. */
@@ -74,4 +76,6 @@ export type Effect = EffectKind & {
   readonly span: Span;
   /** The program that does it, or the shell's own construct. */
   readonly by: string;
+  /** Which of the text's commands does it: its place among `Walk.calls`; -1 for none of them. */
+  readonly call: number;
 };

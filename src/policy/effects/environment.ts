@@ -22,3 +22,10 @@ export function isInert(name: string, value: string | null): boolean {
 /** A shell variable of its own reaches no program, unless its name stands in the environment already. */
 export const isPrivate = (name: string): boolean =>
   /^[a-z_][a-z0-9_]*$/.test(name) && !/^(npm_|_$)/.test(name);
+
+/** Names that tell a program, a loader or a shell what to run. */
+const DECIDING =
+  /^(?:PATH|SHELL|ENV|BASH_ENV|IFS|PS[0-4]|PROMPT_COMMAND|CDPATH|GLOBIGNORE|SHELLOPTS|BASHOPTS|HOME|PWD|EDITOR|VISUAL|BROWSER|PAGER|CC|CXX|LD|AR|AS|MAKE|LANG_PATH|CLASSPATH|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|TERMCAP|TERMINFO|DISPLAY)$|^(?:LD|DYLD|GIT|SSH|NODE|NPM|npm|YARN|PNPM|BUN|DENO|PYTHON|PIP|UV|PERL|RUBY|GEM|BUNDLE|JAVA|JDK|MAVEN|GRADLE|PHP|LUA|CARGO|RUST|GO|MAKE|CMAKE|DOCKER|KUBE|AWS|HTTP|HTTPS|FTP|ALL|NO|http|https|ftp|all|no|CURL|WGET|LESS|MAN|GREP|RIPGREP|FZF|BAT|TAR|ZIP|GZIP|XZ|BASH|ZSH|HIST|XDG|HARNESS|DBUS|GTK|QT|ELECTRON|PUPPETEER|PLAYWRIGHT)_?\w*|OPT(?:ION)?S$|FLAGS$|PRELOAD|WRAPPER|_CMD$|COMMAND/;
+
+export const variableDoubt = (name: string): "env.unknown" | "env.own" =>
+  DECIDING.test(name) ? "env.unknown" : "env.own";

@@ -7,6 +7,8 @@ export interface Resolver {
   readonly home: string;
   /** Does what a substitution does, and says what its output may hold. */
   script(body: Node): "unknown" | "network";
+  /** Told of an expansion that may run what stands in a variable. */
+  evaluates(what: string): void;
 }
 
 /** The arguments that a word becomes: several only where a known value is split. */
@@ -46,6 +48,7 @@ function partOf(piece: Piece, resolver: Resolver): Part {
         : { ...NOTHING_KNOWN, feed };
     }
     case "unknown": {
+      if (piece.evaluates === true) resolver.evaluates(piece.what);
       const feeds = piece.scripts.map((script) => resolver.script(script));
       const feed = feeds.includes("network") ? "network" : feeds[0];
       return feed === undefined ? NOTHING_KNOWN : { ...NOTHING_KNOWN, feed };

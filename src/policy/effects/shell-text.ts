@@ -1,4 +1,4 @@
-import type { Arg } from "../models/model.ts";
+import { type Arg, UNKNOWN } from "../models/model.ts";
 import type { Span } from "../shell/syntax.ts";
 import type { CallAt } from "./call.ts";
 import { withoutVariables } from "./scope.ts";
@@ -10,7 +10,8 @@ export function shellEffects(text: Arg, { walk, scope, input }: CallAt): void {
     const from = text.feed === "network" ? "fetched" : "input";
     walk.add({ kind: "code", from, path: null }, "shell", text.span);
   }
-  const { tree, doubts } = walk.world.readShell(text.value);
+  // What is not known is read as some word, so that dangers around it are still seen.
+  const { tree, doubts } = walk.world.readShell(text.value.replaceAll(UNKNOWN, "_"));
   const before = walk.effects.length;
   for (const { doubt, what, span } of doubts) walk.doubt(doubt, what, span);
   walk.apart(tree, withoutVariables(scope), input);

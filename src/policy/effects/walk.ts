@@ -4,7 +4,7 @@ import type { Assignment, Compound, List, Node, Pipeline, Simple, Span, Word } f
 import { callEffects } from "./call.ts";
 import { compoundEffects } from "./compound.ts";
 import type { Doubt, Effect } from "./effect.ts";
-import { isInert, isPrivate } from "./environment.ts";
+import { isInert, isPrivate, variableDoubt } from "./environment.ts";
 import { redirectEffects } from "./redirects.ts";
 import { resolve } from "./resolve.ts";
 import { either, type Scope, withVariable } from "./scope.ts";
@@ -21,6 +21,12 @@ export interface World {
   };
 }
 
+/** One command that the text runs, as far as its words are known. */
+export interface Called {
+  readonly words: readonly Arg[];
+  readonly span: Span;
+}
+
 const MOST_COMMANDS = 100;
 const DEEPEST = 10;
 
@@ -28,19 +34,34 @@ const DEEPEST = 10;
 export class Walk {
   readonly world: World;
   readonly effects: Effect[] = [];
-  private commands = 0;
+  /** Every command with its words, those inside wrappers and texts too, in the order they were met. */
+  readonly calls: Called[] = [];
+  private call = -1;
   private depth = 0;
+  private full = false;
 
   constructor(world: World) {
     this.world = world;
   }
 
   add(found: Found, by: string, span: Span): void {
-    this.effects.push({ ...found, by: found.by ?? by, span: found.span ?? span });
+    const { call = this.call } = found;
+    this.effects.push({ ...found, by: found.by ?? by, span: found.span ?? span, call });
   }
 
   doubt(doubt: Doubt, what: string, span: Span): void {
-    this.effects.push({ kind: "unknown", doubt, what, by: what, span });
+    this.effects.push({ kind: "unknown", doubt, what, by: what, span, call: this.call });
+  }
+
+  /** What `work` finds belongs to this command. */
+  within<T>(called: Called, work: () => T): T {
+    const outer = this.call;
+    this.call = this.calls.push(called) - 1;
+    try {
+      return work();
+    } finally {
+      this.call = outer;
+    }
   }
 
   /** Returns what is true after it. */
@@ -81,7 +102,10 @@ export class Walk {
   args(words: readonly Word[], scope: Scope): readonly Arg[] {
     const { home } = this.world;
     const script = (body: Node): "unknown" | "network" => this.apart(body, scope);
-    return words.flatMap((word) => resolve(word, { scope, home, script }));
+    return words.flatMap((word) => {
+      const evaluates = (what: string): void => this.doubt("shell.expansion", what, word.span);
+      return resolve(word, { scope, home, script, evaluates });
+    });
   }
 
   private list({ items }: List, scope: Scope, input: Use["input"]): Scope {
@@ -110,17 +134,23 @@ export class Walk {
   }
 
   private simple(node: Simple, scope: Scope, input: Use["input"]): Scope {
-    this.commands += 1;
-    if (this.commands > MOST_COMMANDS) {
-      if (this.commands === MOST_COMMANDS + 1)
-        this.doubt("shell.limit", `more than ${MOST_COMMANDS} commands`, node.span);
-      if (this.commands > MOST_COMMANDS * 20) return scope;
+    if (this.calls.length >= MOST_COMMANDS && !this.full) {
+      this.full = true;
+      this.doubt("shell.limit", `more than ${MOST_COMMANDS} commands`, node.span);
     }
-    const args = this.args(node.words, scope);
-    const by = args[0]?.value ?? "shell";
+    if (this.calls.length > MOST_COMMANDS * 20) return scope;
+    const words = this.args(node.words, scope);
+    return this.within({ words, span: node.span }, () => this.command(node, words, { scope, input }));
+  }
+
+  private command(
+    node: Simple,
+    [first, ...rest]: readonly Arg[],
+    { scope, input }: { readonly scope: Scope; readonly input: Use["input"] },
+  ): Scope {
+    const by = first?.value ?? "shell";
     const fed =
       node.redirects.length === 0 ? input : redirectEffects(node.redirects, { walk: this, scope, by, input });
-    const [first, ...rest] = args;
     if (first === undefined) return node.assignments.reduce((now, each) => this.assign(each, now), scope);
     for (const each of node.assignments) this.prefix(each, scope);
     return callEffects([first, ...rest], { walk: this, scope, input: fed, span: node.span });
@@ -131,7 +161,7 @@ export class Walk {
     const value = this.valueOf(assignment, scope);
     const { name, span } = assignment;
     const known = value?.kind === "literal" ? value.value : null;
-    if (!isInert(name, known)) this.doubt("env.unknown", name, span);
+    if (!isInert(name, known)) this.doubt(variableDoubt(name), name, span);
   }
 
   /** `name=value` alone. */
@@ -139,7 +169,7 @@ export class Walk {
     const value = this.valueOf(assignment, scope);
     const { name, span, append } = assignment;
     if (!isPrivate(name) && !isInert(name, value?.kind === "literal" ? value.value : null))
-      this.doubt("env.unknown", name, span);
+      this.doubt(variableDoubt(name), name, span);
     return withVariable(scope, name, append || value?.kind !== "literal" ? null : value);
   }
 

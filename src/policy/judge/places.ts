@@ -1,32 +1,49 @@
 import type { Place } from "../effects/effect.ts";
+import type { IgnoreRules } from "../paths/ignore.ts";
+import { isInside } from "../paths/normal.ts";
+import { placeOfPattern } from "../paths/pattern.ts";
+import { type Op, type PlaceKind, placeOf } from "../paths/place.ts";
 import type { PathFacts, Places } from "./files.ts";
 
 interface Context {
   readonly workspace: string;
   readonly home: string;
+  readonly ignore?: IgnoreRules;
 }
 
-const SINKS = /^\/dev\/(?:null|zero|full|stdin|stdout|stderr|tty|random|urandom|fd\/\d+)$/;
-const isIn = (folder: string, path: string): boolean => path === folder || path.startsWith(`${folder}/`);
+const KINDS: Readonly<Record<PlaceKind, PathFacts["kind"]>> = {
+  workspace: "workspace",
+  temp: "temp",
+  system: "system",
+  home: "outside",
+  outside: "outside",
+  proc: "outside",
+  unknown: "outside",
+  "null-device": "sink",
+  device: "device",
+};
 
-export function placesFor({ workspace, home }: Context): Places {
-  const project = (path: Place): boolean =>
-    path !== null &&
-    isIn(workspace, path) &&
-    !/\/(?:node_modules|\.git)(?:\/|$)/.test(path.slice(workspace.length));
-  return { workspace, home, isProject: project, facts: (path) => factsOf(path, workspace) };
+/** Code that others wrote, and what git keeps. */
+const FOREIGN = /\/(?:node_modules|\.git|vendor|site-packages)(?:\/|$)/i;
+
+export function placesFor(context: Context): Places {
+  const { workspace, home } = context;
+  const isProject = (path: Place): boolean =>
+    path !== null && isInside(workspace, path) && !FOREIGN.test(path.slice(workspace.length));
+  return { workspace, home, isProject, facts: (path, op) => factsOf(path, op, context) };
 }
 
-function factsOf(path: string, workspace: string): PathFacts {
-  const facts = { secret: null, trap: null, ignored: false } as const;
-  if (SINKS.test(path)) return { ...facts, kind: "sink" };
-  if (isIn("/dev", path)) return { ...facts, kind: "device" };
-  if (isIn(workspace, path)) {
-    const trap = /\/(?:\.git|\.vscode|\.husky)(?:\/|$)/.test(path) ? "git or an editor" : null;
-    const secret = /\/\.env(?:\.|$)|\.pem$|\.key$/.test(path) ? "a key" : null;
-    return { kind: "workspace", trap, secret, ignored: false };
-  }
-  if (isIn("/tmp", path) || isIn("/var/tmp", path)) return { ...facts, kind: "temp" };
-  if (/^\/(?:usr|bin|lib)/.test(path)) return { ...facts, kind: "system" };
-  return { ...facts, kind: "outside", trap: /\/\.(?:bash|zsh|profile|ssh)/.test(path) ? "a shell" : null };
+const PATTERN = /[*?[(]/;
+
+function factsOf(path: string, op: Op, context: Context): PathFacts {
+  const place = PATTERN.test(path) ? placeOfPattern(path, op, context) : placeOf(path, op, context);
+  return {
+    kind: isPipe(path) ? "sink" : KINDS[place.kind],
+    secret: place.secret,
+    trap: place.protected ?? place.trap,
+    ignored: place.ignored,
+  };
 }
+
+/** What `<( )` gives a program to read. */
+const isPipe = (path: string): boolean => path === "/dev/fd/63";

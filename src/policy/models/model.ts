@@ -86,7 +86,7 @@ export interface Model {
 }
 
 /** An effect before it knows who does it: where `span` or `by` are left out, the whole command and its program. */
-export type Found = EffectKind & { readonly span?: Span; readonly by?: string };
+export type Found = EffectKind & { readonly span?: Span; readonly by?: string; readonly call?: number };
 
 export interface GivenOption {
   /** As in the table: `-o`, `--output`. */

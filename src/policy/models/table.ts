@@ -1,10 +1,20 @@
 import { INSPECTION } from "./inspection.ts";
 import type { Model } from "./model.ts";
-import { SHELLS } from "./shells.ts";
-import { WRAPPERS } from "./wrappers.ts";
+import { BUILTINS } from "./shell/builtins.ts";
+import { ESCAPING_PROGRAMS } from "./shell/escaping.ts";
+import { INTERPRETERS } from "./shell/interpreters.ts";
+import { SHELLS } from "./shell/shells.ts";
+import { WRAPPERS } from "./shell/wrappers.ts";
 
 /** Every program that is known, by name. A name stands in one group only. */
-export const PROGRAMS: ReadonlyMap<string, Model> = grouped([INSPECTION, SHELLS, WRAPPERS]);
+export const PROGRAMS: ReadonlyMap<string, Model> = grouped([
+  INSPECTION,
+  BUILTINS,
+  SHELLS,
+  WRAPPERS,
+  INTERPRETERS,
+  ESCAPING_PROGRAMS,
+]);
 
 function grouped(groups: readonly Readonly<Record<string, Model>>[]): ReadonlyMap<string, Model> {
   const all = new Map<string, Model>();

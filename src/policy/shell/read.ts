@@ -19,8 +19,12 @@ export interface ShellText {
 export function readShell(text: string): ShellText {
   const flaws = flawsOf(text);
   const { tree, errors } = readUnbash(text);
+  const empty: readonly TextDoubt[] =
+    tree.items.length === 0 && flaws.length === 0
+      ? [{ id: "text.empty", what: "", span: [0, text.length] }]
+      : [];
   const syntax = errors.map(({ message, span }): TextDoubt => ({ id: "text.syntax", what: message, span }));
-  return { tree, doubts: [...flaws, ...syntax] };
+  return { tree, doubts: [...flaws, ...empty, ...syntax] };
 }
 
 /** The same for a text inside another one, as its effects. */

@@ -26,6 +26,8 @@ export type Piece =
       readonly what: "parameter" | "arithmetic" | "locale" | "tilde";
       readonly quoted: boolean;
       readonly scripts: readonly Node[];
+      /** A value in it may itself be run: `${x@P}`, `${!x}`, arithmetic with names. Only the first reader tells. */
+      readonly evaluates?: boolean;
     };
 
 export interface Word {

@@ -24,6 +24,7 @@ export const PROTECTED: readonly ProtectedName[] = [
   anywhere(".hg", "mercurial: hooks and extensions of hgrc"),
   anywhere(".jj", "jujutsu: aliases and tools of its configuration"),
   anywhere(".harness", "harness: settings of the project"),
+  atRoot(".harnessignore", "harness: what the model may not see"),
   anywhere(".vscode", EDITOR),
   anywhere("*.code-workspace", EDITOR),
   anywhere(".idea", EDITOR),
@@ -86,8 +87,11 @@ const PATTERNS = PROTECTED.filter(({ name }) => name.includes("*")).map((entry) 
 }));
 
 /** What the table says about a name; `atTop` when it stands directly in the workspace. */
-export function protectedName(name: string, atTop: boolean): ProtectedName | undefined {
-  const folded = fold(name);
+export const protectedName = (name: string, atTop: boolean): ProtectedName | undefined =>
+  protectedFolded(fold(name), atTop);
+
+/** The same for a name that is folded already. */
+export function protectedFolded(folded: string, atTop: boolean): ProtectedName | undefined {
   const entry = EXACT.get(folded) ?? PATTERNS.find(({ fits }) => fits(folded))?.entry;
   return entry?.where === "root" && !atTop ? undefined : entry;
 }
@@ -103,7 +107,19 @@ export function fold(name: string): string {
     : name.replace(IGNORED, "").normalize("NFKC").toUpperCase().toLowerCase();
   if (plain === "git~1") return ".git";
   // Windows drops dots and spaces at the end, and `::$INDEX_ALLOCATION` names the folder itself.
-  return /[. :]/.test(plain.slice(1))
-    ? plain.replace(/::\$index_allocation$/, "").replace(/[. ]+$/, "")
-    : plain;
+  return /[. :]/.test(plain.slice(1)) ? trimmed(plain.replace(/::\$index_allocation$/, "")) : plain;
 }
+
+/** A loop, since a pattern for the end of a text starts anew at each dot. */
+function trimmed(name: string): string {
+  let end = name.length;
+  while (end > 0 && (name[end - 1] === "." || name[end - 1] === " ")) end -= 1;
+  return name.slice(0, end);
+}
+
+// Names that `fold` only lowers; `:` and `~` stand in spellings of Windows, dots and spaces it drops at a name's end.
+const SIMPLE = /^(?:[\u0021-\u002d\u002f-\u0039\u003b-\u007d]|[. ](?![. /]|$))*$/;
+
+/** `fold` for every name of a path. */
+export const foldPath = (path: string): string =>
+  SIMPLE.test(path) ? path.toLowerCase() : path.split("/").map(fold).join("/");

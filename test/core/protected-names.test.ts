@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fold, PROTECTED, protectedName } from "../../../src/docker/protect/names.ts";
+import { fold, foldPath, PROTECTED, protectedName } from "../../src/core/protected-names.ts";
 
 for (const name of [
   ".git",
@@ -25,6 +25,8 @@ for (const [name, atTop, is] of [
   [".aider.chat.history.md", false, true],
   [".bashrc", true, true],
   [".bashrc", false, false],
+  [".harnessignore", true, true],
+  [".harnessignore", false, false],
   [".gitignore", true, false],
   [".gitattributes", true, false],
   ["git", true, false],
@@ -41,4 +43,18 @@ test("every row is in the spelling that names are compared in, once, with its re
   assert.deepEqual(names.map(fold), names);
   assert.equal(new Set(names).size, names.length);
   assert.ok(PROTECTED.every(({ why }) => why.length > 10));
+});
+
+test("a path is folded name by name", () => {
+  for (const path of [
+    "a/B.ts",
+    "/.GIT./x",
+    "a. /git~1",
+    "x:y/.git::$INDEX_ALLOCATION",
+    "/Ä/.g\u200cit",
+    "a b/c.d",
+    "/",
+    "",
+  ])
+    assert.equal(foldPath(path), path.split("/").map(fold).join("/"), path);
 });

@@ -1,0 +1,46 @@
+import path from "node:path";
+import { Args, Flags } from "@oclif/core";
+import { placesFrom } from "../../../config/places.ts";
+import { decidePath } from "../../../policy/paths/decide.ts";
+import { pathVerdict } from "../../../render/tty/path-verdict.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { ignoreRulesOf } from "../../ignore-file.ts";
+import { linkFacts } from "../../link-facts.ts";
+import { exitOf } from "../../policy/verdict-exit.ts";
+import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
+
+export class PolicyPath extends HarnessCommand {
+  static override summary = "Judge reading or writing one path, as the file tools would.";
+  static override description =
+    "Nothing is read or written but links on the way and the workspace's .harnessignore. The workspace is --cwd or the current folder, and need not exist. Ends with 0 for allow, 10 for ask, 20 for deny. A path that starts with - stands behind --.";
+  static override args = {
+    path: Args.string({ required: true, description: "from the workspace, or absolute", ignoreStdin: true }),
+  };
+  static override flags = {
+    op: Flags.option({ options: ["read", "write"] as const, required: true, description: "what is done" })(),
+    mode: settingFlags.mode,
+    cwd: settingFlags.cwd,
+  };
+  static override examples = [
+    "harness policy path src/main.ts --op write",
+    "harness policy path .git/hooks/pre-commit --op write --json",
+  ];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(PolicyPath);
+    const { settings } = await configFor(flags);
+    const workspace = path.resolve(workspaceOf(flags));
+    const ignore = await ignoreRulesOf(workspace);
+    const decided = decidePath(args.path, flags.op, {
+      mode: settings.mode,
+      workspace,
+      home: placesFrom(process.env).home,
+      links: linkFacts,
+      ...(ignore === undefined ? {} : { ignore }),
+    });
+    const { decision, contained, rules } = decided;
+    if (flags.json) answerJson({ decision, contained, rules, path: decided.path });
+    else answer(pathVerdict(decided, process.stdout));
+    process.exitCode = exitOf(decision);
+  }
+}

@@ -1,0 +1,126 @@
+import type { Found, Model, Use } from "../model.ts";
+import { fileEffects, joined } from "./code.ts";
+import { assigned, DECLARE, EXPORT, PRINTS_ENVIRONMENT, UNSET } from "./variables.ts";
+
+const changes = (use: Use): Found => ({
+  kind: "unknown",
+  doubt: "shell.builtin",
+  what: use.program,
+  span: use.span,
+});
+
+/** What it does to the shell itself is not followed. */
+const CHANGES: Model = { reads: (use) => [changes(use)] };
+const HARMLESS: Model = { options: "-NUM", operands: "data*" };
+const LISTS_ALONE: Model = { reads: (use) => (use.args.length === 0 ? [] : [changes(use)]) };
+
+function evaluate(use: Use): readonly Found[] {
+  const [first, ...rest] = use.args.filter(({ value }) => value !== "--");
+  return first === undefined ? [] : [changes(use), ...use.shell(joined([first, ...rest]))];
+}
+
+function include(use: Use): readonly Found[] {
+  const file = use.args.find(({ value }) => value !== "--");
+  return file === undefined ? [changes(use)] : [changes(use), fileEffects(file, use)];
+}
+
+function trap(use: Use): readonly Found[] {
+  const [action, ...signals] = use.args.filter(({ value }) => value !== "--");
+  if (action === undefined || /^-[lp]+$/.test(action.value)) return [];
+  const found = signals.length === 0 || action.value === "-" || action.value === "" ? [] : use.shell(action);
+  return [changes(use), ...found];
+}
+
+/** `name=text`: the text runs under that name afterwards. */
+function alias(use: Use): readonly Found[] {
+  return use.args.flatMap((arg) => {
+    const equals = arg.value.indexOf("=");
+    if (equals === -1 && arg.kind === "literal") return [];
+    return [changes(use), ...use.shell({ ...arg, value: arg.value.slice(equals + 1) })];
+  });
+}
+
+/** `set` only turns the usual switches, or sets the positional words. */
+function set(use: Use): readonly Found[] {
+  if (use.args.length === 0) return PRINTS_ENVIRONMENT(use);
+  const end = use.args.findIndex(({ value }) => value === "--" || value === "-");
+  const switches = end === -1 ? use.args : use.args.slice(0, end);
+  return switches.flatMap((arg) =>
+    arg.kind === "literal" &&
+    /^(?:[-+][abefhmnuvxCEPTo]+|\w+)$/.test(arg.value) &&
+    !/^(?:posix|history|vi|emacs)$/.test(arg.value)
+      ? []
+      : [changes(use)],
+  );
+}
+
+/** Names of variables; a subscript would be calculated. */
+const names = (use: Use): readonly Found[] => assigned(use, use.operands, true);
+
+export const BUILTINS: Readonly<Record<string, Model>> = {
+  cd: { options: "-LPe@", operands: "data" },
+  pushd: { options: "-n", operands: "data" },
+  popd: { options: "-n", operands: "data" },
+  dirs: { options: "-clpv", operands: "data*" },
+  ":": HARMLESS,
+  exit: HARMLESS,
+  return: HARMLESS,
+  break: HARMLESS,
+  continue: HARMLESS,
+  shift: HARMLESS,
+  logout: CHANGES,
+  times: HARMLESS,
+  wait: { options: "-fn", operands: "data*" },
+  jobs: { options: "-lnprs", operands: "data*" },
+  fg: HARMLESS,
+  bg: HARMLESS,
+  umask: { options: "-pS", operands: "data" },
+  ulimit: { options: "-HSabcdefiklmnpqrstuvxPRT", operands: "" },
+  type: { options: "-afptP", operands: "data*" },
+  command: { options: "-p", operands: "command*", strict: true, tells: "", reads: command },
+  builtin: { operands: "command*", strict: true },
+  exec: { options: "-cl -a:", operands: "command*", strict: true },
+  hash: { options: "-rlt", operands: "data*" },
+  eval: { reads: evaluate },
+  source: { reads: include },
+  ".": { reads: include },
+  trap: { reads: trap },
+  alias: { reads: alias },
+  unalias: CHANGES,
+  set: { reads: set },
+  shopt: { options: "-pq", operands: "data*" },
+  export: EXPORT,
+  declare: DECLARE,
+  typeset: DECLARE,
+  local: DECLARE,
+  readonly: DECLARE,
+  unset: UNSET,
+  read: { options: "-ers -a: -d: -i: -n: -N: -p: -t: -u:", operands: "data*", also: names },
+  mapfile: { options: "-t -d: -n: -O: -s: -u:", operands: "data*", also: names },
+  readarray: { options: "-t -d: -n: -O: -s: -u:", operands: "data*", also: names },
+  getopts: { operands: "data*", also: (use) => assigned(use, use.operands.slice(1, 2), true) },
+  let: { reads: (use) => use.args.map((arg) => use.doubt("shell.expansion", arg)) },
+  caller: HARMLESS,
+  compgen: CHANGES,
+  complete: LISTS_ALONE,
+  compopt: CHANGES,
+  enable: LISTS_ALONE,
+  bind: CHANGES,
+  history: { options: "-NUM", operands: "data" },
+  fc: CHANGES,
+  disown: CHANGES,
+  suspend: CHANGES,
+};
+
+/** `command -v x` only tells; else it runs what follows. */
+function command(use: Use): readonly Found[] {
+  const at = use.args.findIndex(({ value }) => !value.startsWith("-") || value === "--");
+  const options = at === -1 ? use.args : use.args.slice(0, at);
+  const rest = at === -1 ? [] : use.args.slice(use.args[at]?.value === "--" ? at + 1 : at);
+  const odd = options.filter(({ kind, value }) => kind !== "literal" || !/^-[pvV]+$/.test(value));
+  const tells = options.some(({ value }) => /[vV]/.test(value));
+  return [
+    ...odd.map((arg) => use.doubt("option.unknown", arg)),
+    ...(tells || rest.length === 0 ? [] : use.command(rest)),
+  ];
+}

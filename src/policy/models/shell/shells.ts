@@ -1,0 +1,50 @@
+import type { Arg, Found, Model, Use } from "../model.ts";
+import { fileEffects, inputEffects } from "./code.ts";
+
+const has = ({ options }: Use, name: string): boolean => options.some((option) => option.name === name);
+
+/** A text behind -c, a file, or stdin. */
+function run(use: Use): readonly Found[] {
+  const [first, second] = use.operands;
+  if (has(use, "-c")) return first === undefined ? [] : use.shell(first);
+  if (first === undefined || has(use, "-s")) return [...inputEffects(use), ...known(use)];
+  if (has(use, "-n") && second === undefined)
+    return [{ kind: "read", path: use.place(first), span: first.span }];
+  return [fileEffects(first, use)];
+}
+
+/** What comes in by stdin, where it stands in the command itself. */
+function known(use: Use): readonly Found[] {
+  const { input } = use;
+  if (typeof input === "string") return [];
+  const text: Arg = { kind: "literal", value: input.text, span: input.span };
+  return use.shell(text);
+}
+
+const SHELL: Model = {
+  options: `-c -aefhklmnprtuvxBCDHPsE -o: -O: --login --noprofile --norc --posix --restricted --verbose --noediting
+    --init-file=loads --rcfile=loads`,
+  operands: "data*",
+  strict: true,
+  also: run,
+};
+
+const OTHER: Model = { options: "-c -aefhlnsuvx -o:", operands: "data*", strict: true, also: run };
+
+export const SHELLS: Readonly<Record<string, Model>> = {
+  bash: SHELL,
+  sh: SHELL,
+  rbash: SHELL,
+  dash: OTHER,
+  ash: OTHER,
+  zsh: OTHER,
+  ksh: OTHER,
+  mksh: OTHER,
+  yash: OTHER,
+  posh: OTHER,
+  fish: OTHER,
+  csh: OTHER,
+  tcsh: OTHER,
+  busybox: { options: "--list --list-full", operands: "command*", strict: true },
+  toybox: { operands: "command*", strict: true },
+};

@@ -1,0 +1,39 @@
+import { isInert, isPrivate, variableDoubt } from "../../effects/environment.ts";
+import type { Found, Model, Use } from "../model.ts";
+
+/** All variables, and with them whatever secret stands in one. */
+export const PRINTS_ENVIRONMENT = ({ span }: Use): readonly Found[] => [
+  { kind: "read", path: "/proc/self/environ", span },
+];
+
+/** `NAME=value` and `NAME` as arguments; `own` when it stays inside the shell. */
+export function assigned(use: Use, args: Use["args"], own: boolean): readonly Found[] {
+  return args.flatMap((arg) => {
+    const [, name, value] = /^(\w+)(?:\+?=([^]*))?$/.exec(arg.value) ?? [];
+    if (name === undefined || (arg.kind !== "literal" && value === undefined))
+      return [use.doubt("shell.expansion", arg)];
+    const known = arg.kind === "literal" ? (value ?? null) : null;
+    return isInert(name, known) || (own && isPrivate(name))
+      ? []
+      : [use.doubt(variableDoubt(name), arg, name)];
+  });
+}
+
+export const EXPORT: Model = {
+  options: "-p -n",
+  operands: "data*",
+  also: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, false)),
+};
+
+/** Attributes that make values run or stand for other names are left out. */
+export const DECLARE: Model = {
+  options: "-p -r -a -A -g -l -u -F",
+  operands: "data*",
+  also: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, true)),
+};
+
+export const UNSET: Model = {
+  options: "-v",
+  operands: "data*",
+  also: (use) => assigned(use, use.operands, true),
+};

@@ -1,0 +1,154 @@
+/**
+ * Patterns of one name, as gitignore has them: `*`, `?`, `[a-z]`, `[!a]`, `[[:alpha:]]`, `\` before a plain character.
+ * Matched by hand, in time of name times pattern at worst: the rules come from a repository that nobody trusts.
+ */
+
+/** One character, a test of one, or any text. */
+type Token = number | ((code: number, anyCase: boolean) => boolean) | "star";
+
+/** A text without special characters, or tokens. */
+export type NamePattern = string | readonly Token[];
+
+/** A pattern between its slashes, `**` as undefined. None for one that matches nothing: an open class, a last backslash. */
+export function readPattern(text: string): readonly (NamePattern | undefined)[] | undefined {
+  const names: (NamePattern | undefined)[] = [];
+  let tokens: Token[] = [];
+  let at = 0;
+  const end = (): void => {
+    const doubled = tokens.length === 2 && tokens.every((token) => token === "star");
+    names.push(doubled ? undefined : simplified(tokens));
+    tokens = [];
+  };
+  while (at < text.length) {
+    const read = readToken(text, at);
+    if (read === undefined) return undefined;
+    at = read.next;
+    if (read.token === SLASH) end();
+    else tokens.push(read.token);
+  }
+  end();
+  return names;
+}
+
+const SLASH = 0x2f;
+
+function readToken(text: string, at: number): { readonly token: Token; readonly next: number } | undefined {
+  const character = text[at];
+  if (character === "*") return { token: "star", next: at + 1 };
+  if (character === "?") return { token: () => true, next: at + 1 };
+  if (character === "[") return readClass(text, at + 1);
+  const from = character === "\\" ? at + 1 : at;
+  const code = text.codePointAt(from);
+  return code === undefined ? undefined : { token: code, next: from + width(code) };
+}
+
+/** `at` is behind the bracket. */
+function readClass(text: string, at: number): { readonly token: Token; readonly next: number } | undefined {
+  const negated = text[at] === "!" || text[at] === "^";
+  const tests: ((code: number) => boolean)[] = [];
+  let next = negated ? at + 1 : at;
+  for (let first = true; first || text[next] !== "]"; first = false) {
+    const named = NAMED.exec(text.slice(next, next + LONGEST_NAMED));
+    if (named !== null) {
+      const test = CLASSES[named[1] ?? ""];
+      if (test === undefined) return undefined;
+      tests.push((code) => test.test(String.fromCodePoint(code)));
+      next += named[0].length;
+      continue;
+    }
+    const range = readRange(text, next);
+    if (range === undefined) return undefined;
+    tests.push((code) => range.low <= code && code <= range.high);
+    next = range.next;
+  }
+  const member = (code: number): boolean => tests.some((test) => test(code));
+  // What a class leaves out it leaves out in this spelling only: hiding more is the safe side.
+  const token = negated
+    ? (code: number): boolean => !member(code)
+    : (code: number, anyCase: boolean): boolean => cases(code, anyCase).some(member);
+  return { token, next: next + 1 };
+}
+
+function readRange(
+  text: string,
+  at: number,
+): { readonly low: number; readonly high: number; readonly next: number } | undefined {
+  const low = readMember(text, at);
+  if (low === undefined) return undefined;
+  if (text[low.next] !== "-" || text[low.next + 1] === "]")
+    return { low: low.code, high: low.code, next: low.next };
+  const high = readMember(text, low.next + 1);
+  return high === undefined ? undefined : { low: low.code, high: high.code, next: high.next };
+}
+
+function readMember(text: string, at: number): { readonly code: number; readonly next: number } | undefined {
+  const from = text[at] === "\\" ? at + 1 : at;
+  const code = text.codePointAt(from);
+  return code === undefined ? undefined : { code, next: from + width(code) };
+}
+
+const NAMED = /^\[:([a-z]*):\]/;
+const LONGEST_NAMED = 12;
+
+const CLASSES: Readonly<Record<string, RegExp>> = {
+  alnum: /^[a-z0-9]$/i,
+  alpha: /^[a-z]$/i,
+  blank: /^[ \t]$/,
+  cntrl: /^[\u0000-\u001f\u007f]$/,
+  digit: /^[0-9]$/,
+  graph: /^[!-~]$/,
+  lower: /^[a-z]$/,
+  print: /^[ -~]$/,
+  punct: /^[!-/:-@[-`{-~]$/,
+  space: /^\s$/,
+  upper: /^[A-Z]$/,
+  xdigit: /^[0-9a-f]$/i,
+};
+
+const width = (code: number): number => (code > 0xffff ? 2 : 1);
+
+function simplified(tokens: readonly Token[]): NamePattern {
+  const codes = tokens.filter((token) => typeof token === "number");
+  if (codes.length === tokens.length) return codes.map((code) => String.fromCodePoint(code)).join("");
+  return tokens.filter((token, index) => token !== "star" || tokens[index - 1] !== "star");
+}
+
+/** `anyCase`: in any letter case of the name. */
+export function fits(pattern: NamePattern, name: string, anyCase: boolean): boolean {
+  return typeof pattern === "string"
+    ? pattern === name || (anyCase && pattern.toLowerCase() === name.toLowerCase())
+    : fitsTokens(pattern, name, anyCase);
+}
+
+/** Only the last `*` is ever tried again, which is enough, and keeps the time to name times pattern. */
+function fitsTokens(pattern: readonly Token[], name: string, anyCase: boolean): boolean {
+  let [at, token, starAt, starToken] = [0, 0, 0, -1];
+  while (at < name.length) {
+    const code = name.codePointAt(at) ?? 0;
+    const expected = pattern[token];
+    if (expected === "star") {
+      token += 1;
+      [starAt, starToken] = [at, token];
+    } else if (expected !== undefined && accepts(expected, code, anyCase)) {
+      at += width(code);
+      token += 1;
+    } else {
+      if (starToken === -1) return false;
+      starAt += width(name.codePointAt(starAt) ?? 0);
+      [at, token] = [starAt, starToken];
+    }
+  }
+  return token === pattern.length || (token === pattern.length - 1 && pattern[token] === "star");
+}
+
+const accepts = (token: Exclude<Token, "star">, code: number, anyCase: boolean): boolean =>
+  typeof token === "number" ? cases(code, anyCase).includes(token) : token(code, anyCase);
+
+function cases(code: number, anyCase: boolean): readonly number[] {
+  if (!anyCase) return [code];
+  const character = String.fromCodePoint(code);
+  return [
+    code,
+    ...[character.toLowerCase(), character.toUpperCase()].map((each) => each.codePointAt(0) ?? 0),
+  ];
+}

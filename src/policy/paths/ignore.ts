@@ -1,0 +1,110 @@
+import { fits, type NamePattern, readPattern } from "./glob.ts";
+
+/**
+ * `.harnessignore`, in the syntax of gitignore. Own code and not the package `ignore`: that one makes a regular
+ * expression of each row, whose time grows with the path to the power of the row's `**` (a row of five took 250 ms for
+ * a path of 120 characters), and it throws on paths that are not relative. The rules come from a repository that nobody
+ * trusts, so here the time is rules times path at worst, and nothing throws.
+ */
+export interface IgnoreRules {
+  readonly rules: readonly IgnoreRule[];
+  /** The text was longer than is read: then everything is hidden, for nobody knows what it says. */
+  readonly tooLong: boolean;
+}
+
+interface IgnoreRule {
+  readonly shows: boolean;
+  readonly foldersOnly: boolean;
+  /** Names between slashes, undefined for `**`; a row without a slash has one name, to be found at any depth. */
+  readonly names: readonly (NamePattern | undefined)[];
+  readonly anyDepth: boolean;
+}
+
+/** Characters that are read of a rule file. */
+export const LONGEST_RULES = 64 * 1024;
+
+export function readIgnore(text: string): IgnoreRules {
+  if (text.length > LONGEST_RULES) return { rules: [], tooLong: true };
+  const lines = text.replace(/^\ufeff/, "").split(/\r?\n/);
+  return { rules: lines.map(readRule).filter((rule) => rule !== undefined), tooLong: false };
+}
+
+function readRule(line: string): IgnoreRule | undefined {
+  if (line.startsWith("#")) return undefined;
+  const shows = line.startsWith("!");
+  const whole = withoutBlanks(shows ? line.slice(1) : line);
+  const foldersOnly = whole.endsWith("/");
+  const pattern = foldersOnly ? whole.slice(0, -1) : whole;
+  if (pattern === "") return undefined;
+  const names = readPattern(pattern.startsWith("/") ? pattern.slice(1) : pattern);
+  return names && { shows, foldersOnly, names, anyDepth: !pattern.includes("/") };
+}
+
+/** Blanks at the end do not count, but for one behind a backslash. */
+function withoutBlanks(line: string): string {
+  let end = line.length;
+  while (end > 0 && line[end - 1] === " ") end -= 1;
+  let backslashes = 0;
+  while (line[end - 1 - backslashes] === "\\") backslashes += 1;
+  return line.slice(0, backslashes % 2 === 1 ? end + 1 : end);
+}
+
+/**
+ * Whether a path from the workspace is hidden, by itself or with a folder above it: what lies in a hidden folder cannot
+ * be shown again. Rules hide in any letter case and show only in their own. Without `isFolder` the stricter answer.
+ */
+export function isIgnored(
+  { rules, tooLong }: IgnoreRules,
+  relativePath: string,
+  isFolder?: boolean,
+): boolean {
+  const names = relativePath.split("/").filter((name) => name !== "" && name !== ".");
+  if (names.length === 0) return false;
+  if (tooLong) return true;
+  const hidden = names.map(() => false);
+  for (const rule of rules) {
+    const matched = matches(rule, names);
+    const last = names.length - 1;
+    if (rule.foldersOnly && !(rule.shows ? isFolder === true : isFolder !== false)) matched[last] = false;
+    for (let depth = 0; depth <= last; depth += 1) if (matched[depth] === true) hidden[depth] = !rule.shows;
+  }
+  return hidden.includes(true);
+}
+
+/** For each name of the path, whether the rule fits the path up to there. */
+function matches({ names, anyDepth, shows }: IgnoreRule, path: readonly string[]): boolean[] {
+  const [only] = names;
+  if (anyDepth) return path.map((name) => only === undefined || fits(only, name, !shows));
+  // Marks places in the rule's names from which it may go on; the one behind the last says that the path so far fits.
+  let places = opened(names, Uint8Array.of(1, ...names.map(() => 0)));
+  return path.map((name) => {
+    const next = new Uint8Array(names.length + 1);
+    for (
+      let place = places.indexOf(1);
+      place !== -1 && place < names.length;
+      place = places.indexOf(1, place + 1)
+    )
+      step(names, place, { name, anyCase: !shows, next });
+    places = opened(names, next);
+    return places[names.length] === 1;
+  });
+}
+
+interface Step {
+  readonly name: string;
+  readonly anyCase: boolean;
+  readonly next: Uint8Array;
+}
+
+function step(names: IgnoreRule["names"], place: number, { name, anyCase, next }: Step): void {
+  const pattern = names[place];
+  if (pattern === undefined) next[place] = 1;
+  if (pattern === undefined ? place === names.length - 1 : fits(pattern, name, anyCase)) next[place + 1] = 1;
+}
+
+/** `**` before another name may stand for none; at the end it stands for one at least. */
+function opened(names: IgnoreRule["names"], places: Uint8Array): Uint8Array {
+  for (let place = 0; place < names.length - 1; place += 1)
+    if (places[place] === 1 && names[place] === undefined) places[place + 1] = 1;
+  return places;
+}

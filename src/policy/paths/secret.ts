@@ -1,0 +1,70 @@
+import { endOfName } from "./match.ts";
+import { SECRETS } from "./secrets.ts";
+
+interface Row {
+  readonly why: string;
+  /** The names before the last one, each with its slash; empty for most rows. */
+  readonly before: string;
+  readonly folder: boolean;
+}
+
+const ALL = Object.entries(SECRETS).flatMap(([why, paths]) => paths.map((path) => ({ why, path })));
+
+const BY_NAME: ReadonlyMap<string, readonly Row[]> = Map.groupBy(
+  ALL.filter(({ path }) => !path.includes("*")).map(({ why, path }) => {
+    const folder = path.endsWith("/");
+    const whole = folder ? path.slice(0, -1) : path;
+    const start = whole.lastIndexOf("/") + 1;
+    return { why, folder, name: whole.slice(start), before: whole.slice(0, start) };
+  }),
+  ({ name }) => name,
+);
+
+const STARTS = ALL.filter(({ path }) => path.endsWith("*")).map(({ path, why }) => ({
+  start: path.slice(0, -1),
+  why,
+}));
+
+/** By the ending with its dot. */
+const ENDS: ReadonlyMap<string, string> = new Map(
+  ALL.filter(({ path }) => path.startsWith("*")).map(({ path, why }) => [path.slice(1), why]),
+);
+
+const LONGEST = Math.max(...[...ENDS.keys()].map((end) => end.length));
+
+/** Why a read there may show a password or a key. The path is absolute, resolved and folded. */
+export function secretAt(folded: string): string | null {
+  const name = folded.slice(folded.lastIndexOf("/") + 1);
+  return isHarmless(name) ? null : (bySpelling(name) ?? byTable(folded));
+}
+
+/** By whole names only: in folders of the system a certificate or a test's key is nobody's secret. */
+export const namedSecretAt = (folded: string): string | null => byTable(folded);
+
+const EXAMPLES = [".example", ".sample", ".template", ".dist"];
+
+/** Names that say that they hold none: public keys, and examples of environment files. */
+const isHarmless = (name: string): boolean =>
+  name.endsWith(".pub") || (name.startsWith(".env.") && EXAMPLES.some((end) => name.endsWith(end)));
+
+function bySpelling(name: string): string | null {
+  for (let dot = name.indexOf(".", name.length - LONGEST); dot !== -1; dot = name.indexOf(".", dot + 1)) {
+    const why = ENDS.get(name.slice(dot));
+    if (why !== undefined) return why;
+  }
+  return STARTS.find(({ start }) => name.startsWith(start))?.why ?? null;
+}
+
+function byTable(folded: string): string | null {
+  for (let start = 1; start <= folded.length;) {
+    const end = endOfName(folded, start);
+    const rows = BY_NAME.get(folded.slice(start, end));
+    const row = rows?.find((each) => (each.folder || end === folded.length) && follows(folded, start, each));
+    if (row !== undefined) return row.why;
+    start = end + 1;
+  }
+  return null;
+}
+
+const follows = (folded: string, start: number, { before }: Row): boolean =>
+  before === "" || folded.slice(0, start).endsWith(`/${before}`);

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { foldPath } from "../../../src/core/protected-names.ts";
+import { DEEPEST } from "../../../src/policy/paths/match.ts";
+import { secretAt } from "../../../src/policy/paths/secret.ts";
+import { SECRETS } from "../../../src/policy/paths/secrets.ts";
+import { startupInHome, startupOfSystem } from "../../../src/policy/paths/startup.ts";
+import { HOME_STARTUP } from "../../../src/policy/paths/startup-home.ts";
+import { SYSTEM_STARTUP } from "../../../src/policy/paths/startup-system.ts";
+
+for (const [name, table, found] of [
+  ["home", HOME_STARTUP, startupInHome],
+  ["system", SYSTEM_STARTUP, startupOfSystem],
+] as const) {
+  const rows = Object.entries(table).flatMap(([why, paths]) => paths.map((path) => [path, why] as const));
+
+  test(`every row of ${name} start-up is folded, once, not too deep, and found by itself and below`, () => {
+    const paths = rows.map(([path]) => path);
+    assert.deepEqual(paths.map(foldPath), paths);
+    assert.equal(new Set(paths).size, paths.length);
+    assert.ok(paths.every((path) => path.split("/").length <= DEEPEST));
+    assert.deepEqual(
+      rows.map(([path]) => [path, found(path), found(`${path}/x/y/z/1/2/3`), found(`${path}x`)?.length ?? 0]),
+      rows.map(([path, why]) => [path, why, why, 0]),
+    );
+  });
+}
+
+test("every row of secrets is folded, once, and found where it may stand", () => {
+  const rows = Object.entries(SECRETS).flatMap(([why, paths]) => paths.map((path) => ({ why, path })));
+  const paths = rows.map(({ path }) => path);
+  assert.deepEqual(
+    paths.map((path) => foldPath(path.replace("*", "x")).replace(/\/$/, "")),
+    paths.map((path) => path.replace("*", "x").replace(/\/$/, "")),
+  );
+  assert.equal(new Set(paths).size, paths.length);
+  for (const { path } of rows) {
+    const plain = path.replace("*", "x").replace(/\/$/, "");
+    assert.notEqual(secretAt(`/${plain}`), null, path);
+    assert.notEqual(secretAt(`/a/b/${plain}`), null, path);
+    assert.equal(path.endsWith("/") && secretAt(`/a/${plain}/b`) === null, false, path);
+  }
+});
+
+test("a folder called like a secret file hides nothing in it", () => {
+  assert.deepEqual(
+    [secretAt("/w/.env/bin/activate"), secretAt("/w/x.key/a"), secretAt("/w/xrun/secrets/a")],
+    [null, null, null],
+  );
+});
