@@ -1,3 +1,4 @@
+import { GIT } from "./git/git.ts";
 import { INSPECTION } from "./inspection.ts";
 import type { Model } from "./model.ts";
 import { BUILTINS } from "./shell/builtins.ts";
@@ -9,6 +10,7 @@ import { WRAPPERS } from "./shell/wrappers.ts";
 /** Every program that is known, by name. A name stands in one group only. */
 export const PROGRAMS: ReadonlyMap<string, Model> = grouped([
   INSPECTION,
+  GIT,
   BUILTINS,
   SHELLS,
   WRAPPERS,
