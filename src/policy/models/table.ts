@@ -5,12 +5,14 @@ import { BUILTINS } from "./shell/builtins.ts";
 import { ESCAPING_PROGRAMS } from "./shell/escaping.ts";
 import { INTERPRETERS } from "./shell/interpreters.ts";
 import { SHELLS } from "./shell/shells.ts";
+import { VERSION_CONTROL } from "./vcs/vcs.ts";
 import { WRAPPERS } from "./shell/wrappers.ts";
 
 /** Every program that is known, by name. A name stands in one group only. */
 export const PROGRAMS: ReadonlyMap<string, Model> = grouped([
   INSPECTION,
   GIT,
+  VERSION_CONTROL,
   BUILTINS,
   SHELLS,
   WRAPPERS,

@@ -1,3 +1,4 @@
+import { LFS } from "../vcs/lfs.ts";
 import type { Found, Model, Use } from "../model.ts";
 import { CHANGES } from "./changes.ts";
 import { EXCHANGE } from "./exchange.ts";
@@ -9,6 +10,9 @@ import { STATE } from "./state.ts";
 import { WORK_TREE } from "./worktree.ts";
 import { PLUMBING } from "./plumbing.ts";
 
+/** Options whose value may ask for signatures, which gpg then checks. */
+const SHAPES = new Set(["--format", "--pretty", "--group", "--sort"]);
+
 /** `-c key=value` before a command, and formats that start gpg. */
 function asked(use: Use): readonly Found[] {
   const { globals, options } = use;
@@ -17,9 +21,9 @@ function asked(use: Use): readonly Found[] {
   );
   const formats = options.filter(
     ({ name, value }) =>
-      (name === "--format" || name === "--pretty") &&
+      SHAPES.has(name) &&
       value !== null &&
-      (value.kind !== "literal" || /%G|\(signature/.test(value.value)),
+      (value.kind !== "literal" || /%G|\(signature|^-?signature/.test(value.value)),
   );
   return [...settings, ...formats].flatMap(({ name, value }) =>
     value === null ? [] : [use.doubt("option.unknown", value, `${name} ${value.value}`)],
@@ -62,6 +66,7 @@ export const GIT: Readonly<Record<string, Model>> = {
         ...STATE,
         ...WORK_TREE,
       }),
+      lfs: LFS,
       version: { options: "--build-options" },
       help: {
         options:

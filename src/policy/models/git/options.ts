@@ -40,7 +40,7 @@ export const LOG = `${DIFF_LETTERS} ${DIFF} ${WALK_LETTERS} ${WALK} -q -L: --com
   --no-use-mailmap --no-mailmap --clear-decorations --decorate-refs= --decorate-refs-exclude= --decorate=? --no-decorate`;
 
 /** Which refs, and how they are shown: in a list of branches, tags or refs. A commit may stand in the next word; it is data there too. */
-export const REFS = `--contains=? --no-contains=? --with=? --without=? --merged=? --no-merged=? --points-at= --no-points-at --sort=
+export const REFS = `--contains=? --no-contains=? --with=? --without=? --merged=? --no-merged=? --points-at=? --no-points-at --sort=
   --no-sort --format= --no-format --color=? --no-color --column=? --no-column --ignore-case --no-ignore-case --omit-empty`;
 
 /** Paths from a file, one a line. */
