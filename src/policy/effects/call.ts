@@ -1,4 +1,4 @@
-import type { Arg, Model, Use } from "../models/model.ts";
+import { type Arg, isGuess, type Model, type Use } from "../models/model.ts";
 import type { Surroundings } from "../models/use.ts";
 import type { Span } from "../shell/syntax.ts";
 import type { Effect, Place } from "./effect.ts";
@@ -27,6 +27,7 @@ export function callEffects(words: Words, at: CallAt): Scope {
     if (name.feed === "network")
       walk.add({ kind: "code", from: "fetched", path: null }, name.value, name.span);
   }
+  for (const word of words) if (isGuess(word)) walk.doubt("word.dynamic", word.value, word.span);
   const [program, trusted] = programOf(name.value);
   const model = walk.world.models.find(program);
   if (!trusted) elsewhere(name, at);

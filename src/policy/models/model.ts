@@ -14,6 +14,9 @@ export interface Arg {
 /** Stands for what is not known in a value. The character gate lets no text through that contains it. */
 export const UNKNOWN = "\uFFFC";
 
+/** A value that may be this one, or another: dangers are looked for in it. */
+export const isGuess = ({ kind, value }: Arg): boolean => kind === "dynamic" && !value.includes(UNKNOWN);
+
 /**
  * What an argument means to its program:
  * data: nothing outside. pattern: data, but the operand of that name goes when an option gives it.

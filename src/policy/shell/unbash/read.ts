@@ -16,7 +16,13 @@ import { assignmentAsWord, type ScriptPart, type ScriptReader, scriptsIn, wordOf
 export function readUnbash(text: string): Reading {
   const converter = new Converter();
   const tree = converter.script(parse(text));
-  return { tree, errors: converter.errors };
+  // The parser puts some errors behind the end.
+  const inside = (at: number): number => Math.min(at, text.length);
+  const errors = converter.errors.map(({ message, span: [from, to] }) => ({
+    message,
+    span: [inside(from), inside(to)] as const,
+  }));
+  return { tree, errors };
 }
 
 /** Each level is read again when it is looked into: deeper ones would cost more than they tell. */
