@@ -1,4 +1,4 @@
-import type { Doubt, EffectKind, Place } from "../effects/effect.ts";
+import type { Change, Doubt, EffectKind, Place } from "../effects/effect.ts";
 import type { Span } from "../shell/syntax.ts";
 
 /** A word as a program gets it. */
@@ -44,11 +44,13 @@ export type Role =
   | "command"
   | "shell";
 
-/** An effect that comes with an option or a program as a whole, whatever the words. */
+/** An effect that comes with an option or a program as a whole, whatever the words. Of a repository: what changes. */
 export type Fixed =
+  | Change
   | "network"
   | "install"
   | "check"
+  | "config"
   | "project"
   | "input"
   | "process"
@@ -116,6 +118,7 @@ export interface Use {
   place(arg: Arg): Place;
   /** Where the command runs. */
   readonly folder: Place;
+  readonly home: string;
   /** The effects of another command line that it runs, e.g. `find -exec`; the first word is its name. */
   command(
     args: readonly Arg[],

@@ -3,11 +3,13 @@ import { COMPRESS } from "./archives/compress.ts";
 import { CHANGES } from "./files/changes.ts";
 import { LISTING } from "./files/listing.ts";
 import { PIECES } from "./files/pieces.ts";
+import { GIT } from "./git/git.ts";
 import type { Model } from "./model.ts";
 import { BUILTINS } from "./shell/builtins.ts";
 import { ESCAPING_PROGRAMS } from "./shell/escaping.ts";
 import { INTERPRETERS } from "./shell/interpreters.ts";
 import { SHELLS } from "./shell/shells.ts";
+import { VERSION_CONTROL } from "./vcs/vcs.ts";
 import { WRAPPERS } from "./shell/wrappers.ts";
 import { FACTS } from "./system/facts.ts";
 import { MACHINE } from "./system/machine.ts";
@@ -20,6 +22,8 @@ import { READERS } from "./text/readers.ts";
 
 /** Every program that is known, by name. A name stands in one group only. */
 export const PROGRAMS: ReadonlyMap<string, Model> = grouped([
+  GIT,
+  VERSION_CONTROL,
   BUILTINS,
   SHELLS,
   WRAPPERS,
