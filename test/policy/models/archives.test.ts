@@ -23,6 +23,7 @@ describe("tar", () => {
     "tar cf a.tar --remove-files .": "deny; write a.tar; read .; delete -r .",
     "tar cf a.tar -T list": "ask; read list; option.unknown -T; write a.tar",
     "tar rf a.tar b": "ask; write a.tar; read b",
+    "tar c {-C,/etc,passwd}": "ask; read /etc/passwd",
     "tar --delete -f a.tar b": "ask; write a.tar; read b",
     "tar -tf a.tar -x": "ask; operand.unknown tar",
     tar: "ask; operand.unknown tar",
