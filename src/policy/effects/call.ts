@@ -31,7 +31,8 @@ export function callEffects(words: Words, at: CallAt): Scope {
   const [program, trusted] = programOf(name.value);
   const model = walk.world.models.find(program);
   if (!trusted) elsewhere(name, at);
-  else if (model === undefined && !name.value.includes(UNKNOWN)) walk.doubt("command.unknown", name.value, name.span);
+  else if (model === undefined && !name.value.includes(UNKNOWN))
+    walk.doubt("command.unknown", name.value, name.span);
   if (model !== undefined) perFolder(model, words, at);
   return trusted ? after(program, words, scope) : scope;
 }

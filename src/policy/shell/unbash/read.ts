@@ -135,7 +135,8 @@ export class Converter {
   }
 
   placed<T extends { readonly span: Span }>(thing: T): T {
-    return this.whole === null ? thing : { ...thing, span: this.whole };
+    const [pos, end] = thing.span;
+    return this.whole === null && end <= this.length ? thing : { ...thing, span: this.span({ pos, end }) };
   }
 
   redirects(sources: readonly Redirection[]): readonly Redirect[] {
