@@ -4,7 +4,7 @@ import { tells } from "./told.ts";
 describe("programs that tell of the machine", () => {
   tells({
     "uname -a": "allow",
-    "id -u": "allow",
+    "id -u": "ask; read /etc/passwd",
     "which node": "allow",
     hostname: "allow",
     "hostname -I": "allow",
