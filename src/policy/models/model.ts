@@ -74,6 +74,11 @@ export interface Model {
   readonly fixed?: readonly Fixed[];
   /** Options end at the first operand (env, xargs, ssh …). */
   readonly strict?: boolean;
+  /**
+   * No option is left out that does more than read: those stand in the table with a role or `!ask`. Then a word that the
+   * shell may turn into an option does no harm, as long as all options of the table only read.
+   */
+  readonly complete?: boolean;
   /** Single-dash long options (`find -name`, `go test -run`): `-abc` is one option, never a bundle. */
   readonly singleDash?: boolean;
   /** Long options may be shortened to any unique beginning (getopt_long). */

@@ -1,11 +1,12 @@
 import type { Fixed, Found, Model, Use } from "./model.ts";
 import { fixedEffect } from "./roles.ts";
 
-/** A program of the GNU kind: long options may be shortened. The options come last, as they are long. */
+/** A program of the GNU kind: long options may be shortened, and all that do more than read are listed. The options come last, as they are long. */
 export const gnu = (operands: string, options: string, also?: (use: Use) => readonly Found[]): Model => ({
   options,
   operands,
   abbreviates: true,
+  complete: true,
   ...(also === undefined ? {} : { also }),
 });
 

@@ -6,8 +6,8 @@ import { fixedEffect, roleEffects } from "../roles.ts";
 const VALUED = "bCfFgHIKLNTVX";
 
 /** The archive and folders of `-C` have roles of their own, below. */
-const TABLE = optionTable(
-  `-AcdrtuxnSkWOmpsMBiajJzZhlRvwoGP -b: -C: -f: -F:loads -g:write -H: -I:loads -K: -L: -N: -T:read!ask -V: -X:read
+const TABLE = optionTable({
+  options: `-AcdrtuxnSkWOmpsMBiajJzZhlRvwoGP -b: -C: -f: -F:loads -g:write -H: -I:loads -K: -L: -N: -T:read!ask -V: -X:read
   --catenate --concatenate --create --delete --diff --compare --append --test-label --list --update --extract --get
   --directory= --file= --info-script=loads --new-volume-script=loads --listed-incremental=write --incremental
   --use-compress-program=loads --to-command=loads --checkpoint=? --checkpoint-action=loads --rsh-command=loads
@@ -30,8 +30,7 @@ const TABLE = optionTable(
   --check-links --no-quote-chars= --quote-chars= --quoting-style= --block-number --show-defaults --show-omitted-dirs
   --show-snapshot-field-ranges --show-transformed-names --show-stored-names --totals=? --utc --verbose --warning=
   --interactive --confirmation --restrict`,
-  false,
-);
+});
 
 const LISTS = new Set(["-t", "--list", "-d", "--diff", "--compare", "--test-label"]);
 const TAKES_OUT = new Set(["-x", "--extract", "--get"]);
