@@ -1,5 +1,7 @@
 import { INSPECTION } from "./inspection.ts";
+import { LANGUAGES } from "./languages/programs.ts";
 import type { Model } from "./model.ts";
+import { SEARCHING } from "./search/programs.ts";
 import { BUILTINS } from "./shell/builtins.ts";
 import { ESCAPING_PROGRAMS } from "./shell/escaping.ts";
 import { INTERPRETERS } from "./shell/interpreters.ts";
@@ -9,6 +11,8 @@ import { WRAPPERS } from "./shell/wrappers.ts";
 /** Every program that is known, by name. A name stands in one group only. */
 export const PROGRAMS: ReadonlyMap<string, Model> = grouped([
   INSPECTION,
+  SEARCHING,
+  LANGUAGES,
   BUILTINS,
   SHELLS,
   WRAPPERS,
