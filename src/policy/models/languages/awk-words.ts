@@ -59,25 +59,7 @@ function skipSpace(text: string, from: number): number {
   }
 }
 
-const SIGNS = [
-  "||",
-  "&&",
-  "|&",
-  ">>",
-  ">=",
-  "<=",
-  "==",
-  "!=",
-  "++",
-  "--",
-  "+=",
-  "-=",
-  "*=",
-  "/=",
-  "%=",
-  "^=",
-  "**",
-];
+const SIGNS = new Set("|| && |& >> >= <= == != ++ -- += -= *= /= %= ^= **".split(" "));
 const SINGLE = "+-*/%^!~?:;,$()[]{}<>=|";
 const isDigit = (char: string): boolean => char >= "0" && char <= "9";
 const isName = (char: string): boolean =>
@@ -98,9 +80,14 @@ function wordAt(text: string, at: number, divides: () => boolean | null): AwkWor
     if (divided === null) return null;
     if (!divided) return quoted("regex", text, at, regexEnd(text, at + 1, "/"), naiveEnd(text, at + 1));
   }
+  return sign(text, at);
+}
+
+function sign(text: string, at: number): AwkWord | null {
   const two = text.slice(at, at + 2);
-  if (SIGNS.includes(two)) return { kind: "sign", text: two, glued: true };
-  return SINGLE.includes(char) ? { kind: "sign", text: char, glued: true } : null;
+  const one = text.charAt(at);
+  if (SIGNS.has(two)) return { kind: "sign", text: two, glued: true };
+  return SINGLE.includes(one) ? { kind: "sign", text: one, glued: true } : null;
 }
 
 function quoted(
@@ -124,16 +111,17 @@ function number(text: string, at: number): AwkWord {
 }
 
 const BEFORE_REGEX = new Set("print printf return case else do".split(" "));
+const LITERALS: ReadonlySet<AwkWord["kind"]> = new Set(["string", "number"]);
 /** After these, a slash is one thing to some implementations and another to others. */
-const UNCLEAR = new Set("length getline in BEGIN END".split(" "));
+const UNCLEAR = new Set("length getline in BEGIN END ++ -- $".split(" "));
 
 /** Whether a slash after this word divides; null where that is not sure. */
 function dividesAfter(before: AwkWord | undefined, condition: boolean): boolean | null {
   if (before === undefined || before.kind === "newline") return false;
   const { kind, text } = before;
   if (kind === "regex") return null;
-  if (kind === "string" || kind === "number") return true;
+  if (LITERALS.has(kind)) return true;
   if (kind === "name") return UNCLEAR.has(text) ? null : !BEFORE_REGEX.has(text);
   if (text === ")") return condition ? null : true;
-  return text === "++" || text === "--" || text === "$" ? null : text === "]";
+  return UNCLEAR.has(text) ? null : text === "]";
 }

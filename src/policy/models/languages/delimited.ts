@@ -42,7 +42,7 @@ function bracketEnd(text: string, from: number, escapes: boolean): number {
     if (char === "]") return at;
     if (char === "\n") return -1;
     if (char === "\\" && escapes) at += 1;
-    else if (char === "[" && CLASSES.includes(text.charAt(at + 1))) {
+    else if (char === "[" && CLASSES.has(text.charAt(at + 1))) {
       const close = text.indexOf(`${text.charAt(at + 1)}]`, at + 2);
       if (close === -1) return -1;
       at = close + 1;
@@ -52,4 +52,4 @@ function bracketEnd(text: string, from: number, escapes: boolean): number {
 }
 
 /** `[:alpha:]`, `[=e=]`, `[.-.]`. */
-const CLASSES: readonly string[] = [":", "=", "."];
+const CLASSES: ReadonlySet<string> = new Set([":", "=", "."]);

@@ -16,7 +16,7 @@ const VALUES: Readonly<Record<string, readonly ValueRole[]>> = {
   "--library-path": ["loads"],
 };
 
-const LETTERS = "crjasSCMneRhV";
+const BUNDLE = /^-[crjasSCMneRhV]+$/;
 const FLAGS: ReadonlySet<string> = new Set(
   `--compact-output --raw-output --raw-output0 --join-output --ascii-output --slurp --sort-keys --color-output
   --monochrome-output --null-input --exit-status --raw-input --tab --unbuffered --stream --stream-errors --seq --help
@@ -90,12 +90,7 @@ class JqReader {
     else if (value === "--args" || value === "--jsonargs") this.filesFollow = false;
     else if (FILTER_FILES.has(value) || /^-[a-zA-Z]*f$/.test(value)) this.take("loads", arg);
     else if (value.startsWith("-L")) this.take("loads", arg);
-    else if (!FLAGS.has(value) && !this.isBundle(value))
-      this.found.push(this.use.doubt("option.unknown", arg));
-  }
-
-  private isBundle(value: string): boolean {
-    return !value.startsWith("--") && [...value.slice(1)].every((letter) => LETTERS.includes(letter));
+    else if (!FLAGS.has(value) && !BUNDLE.test(value)) this.found.push(this.use.doubt("option.unknown", arg));
   }
 
   private valued(roles: readonly ValueRole[], option: Arg): void {

@@ -17,28 +17,19 @@ function groupEffects(use: Use): readonly Found[] {
   ];
 }
 
+const OTHER_VERBS = new Set("scan test new lsp completions help".split(" "));
+
+/** Its verb `run` may be left out. The others load rules, which may load code. */
 const AST_GREP: Model = {
-  options: "",
+  options: `-p: -l: -r: -k: -c:loads -A: -B: -C: -j: --pattern= --lang= --kind= --selector= --strictness= --rewrite= --json=?
+    --color= --heading= --debug-query=? --no-ignore= --globs= --threads= --follow --stdin --after= --before= --context=
+    --files-with-matches --inspect= --config=loads -i!write --interactive!write -U!write --update-all!write`,
+  operands: "read*|.",
   tells: "--version --help -V -h",
-  commands: {
-    run: {
-      options: `-p: -l: -r: -c:loads -A: -B: -C: -j: --pattern= --lang= --selector= --strictness= --rewrite= --json=?
-        --color= --heading= --debug-query=? --no-ignore= --globs= --threads= --follow --stdin --after= --before= --context=
-        --files-with-matches --inspect= -i!write --interactive!write -U!write --update-all!write`,
-      operands: "read*|.",
-      tells: "--help -h",
-    },
-    scan: {
-      options: `-r:loads -c:loads --rule=loads --inline-rules=loads --config=loads --json=? --color= --report-style= --threads=
-        --globs= --format= --error=? --warning=? --info=? --hint=? --off=? -i!write -U!write --interactive!write
-        --update-all!write`,
-      operands: "read*|.",
-      fixed: ["ask"],
-    },
-    test: { operands: "data*", fixed: ["ask"] },
-    new: { operands: "data*", fixed: ["ask"] },
-    lsp: { operands: "data*", fixed: ["ask"] },
-  },
+  also: ({ operands: [verb] }) =>
+    verb !== undefined && OTHER_VERBS.has(verb.value)
+      ? [{ kind: "unknown", doubt: "operand.unknown", what: verb.value, span: verb.span }]
+      : [],
 };
 
 export const SOURCE_TOOLS: Readonly<Record<string, Model>> = {
