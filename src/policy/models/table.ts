@@ -4,7 +4,9 @@ import { CHANGES } from "./files/changes.ts";
 import { LISTING } from "./files/listing.ts";
 import { PIECES } from "./files/pieces.ts";
 import { GIT } from "./git/git.ts";
+import { LANGUAGES } from "./languages/programs.ts";
 import type { Model } from "./model.ts";
+import { SEARCHING } from "./search/programs.ts";
 import { BUILTINS } from "./shell/builtins.ts";
 import { ESCAPING_PROGRAMS } from "./shell/escaping.ts";
 import { INTERPRETERS } from "./shell/interpreters.ts";
@@ -24,6 +26,8 @@ import { READERS } from "./text/readers.ts";
 export const PROGRAMS: ReadonlyMap<string, Model> = grouped([
   GIT,
   VERSION_CONTROL,
+  SEARCHING,
+  LANGUAGES,
   BUILTINS,
   SHELLS,
   WRAPPERS,
