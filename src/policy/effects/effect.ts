@@ -37,12 +37,12 @@ export type EffectKind =
   | { readonly kind: "delete"; readonly path: Place; readonly recursive: boolean; readonly forced: boolean }
   | { readonly kind: "permissions"; readonly path: Place; readonly recursive: boolean }
   /**
-   * Runs code. check: the project's own tests and linters, by a tool known for that. project: any other code that lies
+   * Runs code. settings: a tool that only tells something, but obeys what lies in `path`. check: the project's own tests and linters, by a tool known for that. project: any other code that lies
    * in `path`. inline: a program given as an argument. input: a program that comes in by stdin. fetched: one that came from the network.
    */
   | {
       readonly kind: "code";
-      readonly from: "check" | "project" | "inline" | "input" | "fetched";
+      readonly from: "settings" | "check" | "project" | "inline" | "input" | "fetched";
       readonly path: Place;
       readonly text?: string;
     }

@@ -19,6 +19,7 @@ export interface OptionTable {
 const FIXED: ReadonlySet<string> = new Set<Fixed>([
   "network",
   "install",
+  "settings",
   "check",
   "project",
   "input",
@@ -38,6 +39,7 @@ const ROLES: ReadonlySet<string> = new Set<Role>([
   "permissions",
   "in",
   "host",
+  "check",
   "code",
   "loads",
   "project",
