@@ -27,13 +27,17 @@ function one({ operator, descriptor, target, span }: Redirect, at: At): Use["inp
   if (arg === undefined || more.length > 0) walk.doubt("word.dynamic", operator, span);
   if (arg === undefined || more.length > 0 || isDescriptor(operator, arg)) return null;
   const [reads, writes] = DIRECTIONS[operator];
-  const found = isSocket(arg) ? [{ kind: "network", hosts: hostOf(arg) } as const] : filesOf(arg, operator, scope);
+  const found = isSocket(arg)
+    ? [{ kind: "network", hosts: hostOf(arg) } as const]
+    : filesOf(arg, operator, scope);
   for (const each of found) walk.add(each, by, span);
   if (isSocket(arg)) return reads ? "network" : null;
   return reads && !writes && stdin ? (arg.feed ?? "unknown") : null;
 }
 
-const DIRECTIONS: Readonly<Record<Exclude<RedirectOperator, "<<" | "<<<">, readonly [reads: boolean, writes: boolean]>> = {
+const DIRECTIONS: Readonly<
+  Record<Exclude<RedirectOperator, "<<" | "<<<">, readonly [reads: boolean, writes: boolean]>
+> = {
   "<": [true, false],
   "<&": [true, false],
   "<>": [true, true],

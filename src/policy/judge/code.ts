@@ -20,7 +20,11 @@ export function codeRuling({ from, path, text, by }: CodeEffect, places: Places)
     case "settings":
       return places.isProject(path)
         ? { id: "code.settings", reason: `${by} obeys the project's settings`, ...HARMLESS }
-        : { id: "code.elsewhere", reason: `${by} obeys settings of another folder than the workspace`, ...ASKED };
+        : {
+            id: "code.elsewhere",
+            reason: `${by} obeys settings of another folder than the workspace`,
+            ...ASKED,
+          };
     case "check":
       return places.isProject(path)
         ? { id: "code.check", reason: `${by} runs the project's own checks`, ...IN_WORKSPACE }

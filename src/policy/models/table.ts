@@ -1,11 +1,11 @@
 import { INSPECTION } from "./inspection.ts";
 import type { Model } from "./model.ts";
+import { PROJECT } from "./project/project.ts";
 import { SHELLS } from "./shells.ts";
 import { WRAPPERS } from "./wrappers.ts";
 
 /** Every program that is known, by name. A name stands in one group only. */
-export const PROGRAMS: ReadonlyMap<string, Model> = grouped([INSPECTION, SHELLS, WRAPPERS]);
-
+export const PROGRAMS: ReadonlyMap<string, Model> = grouped([INSPECTION, ...PROJECT, SHELLS, WRAPPERS]);
 function grouped(groups: readonly Readonly<Record<string, Model>>[]): ReadonlyMap<string, Model> {
   const all = new Map<string, Model>();
   for (const group of groups)
