@@ -1,4 +1,12 @@
 import type { Model } from "../model.ts";
+import { BUILDS } from "./builds.ts";
+import { COMPILERS } from "./compilers.ts";
+import { JVM } from "./jvm.ts";
+import { DOTNET_AND_SWIFT } from "./dotnet-swift.ts";
+import { SCRIPTING } from "./scripting.ts";
+import { OTHER_LANGUAGES } from "./other-languages.ts";
+import { TEXT_LINTS } from "./text-lints.ts";
+import { SYSTEM_PACKAGES } from "./system-packages.ts";
 import { BUN_AND_DENO } from "./bun-deno.ts";
 import { GO_TOOLS } from "./go.ts";
 import { JAVASCRIPT } from "./javascript.ts";
@@ -26,4 +34,12 @@ export const PROJECT: readonly Readonly<Record<string, Model>>[] = [
   PYTHON_PACKAGES,
   RUST,
   GO_TOOLS,
+  SYSTEM_PACKAGES,
+  TEXT_LINTS,
+  OTHER_LANGUAGES,
+  SCRIPTING,
+  DOTNET_AND_SWIFT,
+  JVM,
+  COMPILERS,
+  BUILDS,
 ];

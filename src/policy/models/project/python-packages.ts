@@ -51,13 +51,20 @@ const manager = (more: Readonly<Record<string, Model>>): Model => ({
   tells: "--version -V --help -h",
   commands: {
     run,
-    ...named("show list check env version about graph info help where venv", tells),
+    ...named("show list check version about graph info help where venv", tells),
     ...named(
       "install add remove update lock sync upgrade uninstall export init new self python tool cache source",
       always("install"),
     ),
     ...named("publish login search", always("network")),
     ...named("build shell", always("project")),
+    env: {
+      options: MANAGER_OPTIONS,
+      commands: {
+        ...named("list info show find", tells),
+        ...named("create use activate remove prune run", always("install")),
+      },
+    },
     ...more,
   },
 });

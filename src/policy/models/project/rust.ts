@@ -125,7 +125,7 @@ export const RUST: Readonly<Record<string, Model>> = {
   },
   rustfmt: RUSTFMT,
   rustc: {
-    options: `-v -h --print= --explain= --verbose --edition= --crate-type= --crate-name= --test -O -g -A: -W: -D: -F: --cfg= --check-cfg= --color=
+    options: `-v -V --version -h --print= --explain= --verbose --edition= --crate-type= --crate-name= --test -O -g -A: -W: -D: -F: --cfg= --check-cfg= --color=
       --error-format= --cap-lints= --target= --emit=write -o:write --out-dir=write -C:loads -Z:loads -L:loads -l:loads --extern=loads`,
     operands: "project",
     tells: "--version -V -vV -Vv --help -h",
