@@ -6,6 +6,7 @@ import { PIECES } from "./files/pieces.ts";
 import { GIT } from "./git/git.ts";
 import { LANGUAGES } from "./languages/programs.ts";
 import type { Model } from "./model.ts";
+import { PROJECT } from "./project/project.ts";
 import { SEARCHING } from "./search/programs.ts";
 import { BUILTINS } from "./shell/builtins.ts";
 import { ESCAPING_PROGRAMS } from "./shell/escaping.ts";
@@ -46,6 +47,7 @@ export const PROGRAMS: ReadonlyMap<string, Model> = grouped([
   MACHINE,
   ARCHIVES,
   COMPRESS,
+  ...PROJECT,
 ]);
 
 function grouped(groups: readonly Readonly<Record<string, Model>>[]): ReadonlyMap<string, Model> {
