@@ -71,7 +71,7 @@ function loop(node: Compound, { walk, scope, input }: At): Scope {
     values.length > 0 && values.length <= MOST_ROUNDS && values.every(({ kind }) => kind !== "dynamic");
   const before = withoutVariables(scope);
   let now = before;
-  for (const value of known ? values : [null]) {
+  for (const value of known && !walk.crowded ? values : [null]) {
     const round = name === null ? now : withVariable(now, name, value);
     for (const body of bodies) now = either(now, walk.node(body, round, input));
   }
