@@ -20,8 +20,22 @@ export function resolve(word: Word, resolver: Resolver): readonly Arg[] {
   const value = made.map((part) => part.value).join("");
   const kind = made.reduce<Arg["kind"]>((known, part) => vaguer(known, part.kind), "literal");
   const feed = made.find((part) => part.feed === "network")?.feed ?? made.find((part) => part.feed)?.feed;
-  const arg: Arg = { kind, value, span, ...(feed === undefined ? {} : { feed }) };
+  const arg: Arg = {
+    kind,
+    value,
+    span,
+    ...(feed === undefined ? {} : { feed }),
+    ...(pieces.some((piece, at) => isLoose(piece, made[at])) ? { loose: true } : {}),
+  };
   return made.some(({ splits }) => splits) ? split(arg) : [arg];
+}
+
+/** `"$@"` and `"${list[@]}"` become several words in quotes too. */
+function isLoose(piece: Piece, part: Part | undefined): boolean {
+  if (part?.value !== UNKNOWN) return false;
+  if (piece.kind === "variable") return !piece.quoted || piece.name === "@";
+  if (piece.kind === "unknown") return piece.what === "parameter";
+  return piece.kind === "script" && !piece.quoted;
 }
 
 type Part = Omit<Arg, "span"> & { readonly splits: boolean };

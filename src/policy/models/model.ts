@@ -9,6 +9,8 @@ export interface Arg {
   readonly span: Span;
   /** A substitution is in it: what that gives. `network`: something in it came from there. */
   readonly feed?: "unknown" | "network";
+  /** Not known and outside of quotes: it may become several words, any of them an option, or none. */
+  readonly loose?: true;
 }
 
 /** Stands for what is not known in a value. The character gate lets no text through that contains it. */
