@@ -1,4 +1,4 @@
-import { type Arg, isGuess, type Model, type Use } from "../models/model.ts";
+import { type Arg, isGuess, type Model, UNKNOWN, type Use } from "../models/model.ts";
 import type { Surroundings } from "../models/use.ts";
 import type { Span } from "../shell/syntax.ts";
 import type { Effect, Place } from "./effect.ts";
@@ -31,7 +31,8 @@ export function callEffects(words: Words, at: CallAt): Scope {
   const [program, trusted] = programOf(name.value);
   const model = walk.world.models.find(program);
   if (!trusted) elsewhere(name, at);
-  else if (model === undefined) walk.doubt("command.unknown", name.value, name.span);
+  else if (model === undefined && !name.value.includes(UNKNOWN))
+    walk.doubt("command.unknown", name.value, name.span);
   if (model !== undefined) perFolder(model, words, at);
   return trusted ? after(program, words, scope) : scope;
 }

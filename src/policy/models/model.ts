@@ -9,7 +9,7 @@ export interface Arg {
   readonly span: Span;
   /** A substitution is in it: what that gives. `network`: something in it came from there. */
   readonly feed?: "unknown" | "network";
-  /** Not known and outside of quotes: it may become several words, any of them an option, or none. */
+  /** What is unknown in it stands unquoted: it may become several words, or none. */
   readonly loose?: true;
 }
 

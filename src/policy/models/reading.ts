@@ -67,7 +67,7 @@ class Reader {
     this.operands.push(arg);
     if (arg.kind === "literal" || this.table.tame) return;
     const open = arg.value.charAt(0);
-    if (arg.kind === "dynamic" && (open === UNKNOWN || arg.loose)) this.doubt("word.dynamic", arg);
+    if (arg.kind === "dynamic" && (open === UNKNOWN || arg.loose === true)) this.doubt("word.dynamic", arg);
     else if (arg.kind === "glob" && (open === "*" || open === "?" || open === "["))
       this.doubt("word.leading-glob", arg);
   }
@@ -78,7 +78,6 @@ class Reader {
     const equals = value.indexOf("=");
     const name = equals === -1 ? value : value.slice(0, equals);
     if (name.includes(UNKNOWN)) return this.doubt("word.dynamic", arg);
-    if (arg.loose && !this.table.tame) this.doubt("word.dynamic", arg);
     if (value.startsWith("--") || this.manner.singleDash) {
       const spec = this.find(name);
       if (spec !== undefined) return this.long(spec, arg, equals === -1 ? null : value.slice(equals + 1));
@@ -127,11 +126,12 @@ class Reader {
     this.at += 1;
     // A pattern may become several words, and the second one is then no longer its value.
     if (value.kind === "glob") this.doubt("word.leading-glob", value);
-    if (value.loose && !this.table.tame) this.doubt("word.dynamic", value);
     this.give(spec, arg, value);
   }
 
   private give(spec: OptionSpec, arg: Arg, value: Arg | null): void {
+    // Another word of it could be an option.
+    if (value?.loose === true && !this.table.tame) this.doubt("word.dynamic", value);
     this.options.push({ name: spec.name, value, span: arg.span, spec });
   }
 
