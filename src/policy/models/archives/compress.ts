@@ -1,11 +1,13 @@
 import type { Model } from "../model.ts";
 import { gnu } from "../plain.ts";
+import { unpackedEffects } from "./suffixes.ts";
 
 /** A file is replaced, unless an option only shows or tests it. */
 const GZIP = gnu(
   "write*",
   `-NUM -c!read -t!read -l!read -dfknNqrvaA -S: --stdout!read --to-stdout!read --test!read --list!read --decompress --uncompress
   --force --keep --no-name --name --quiet --recursive --rsyncable --suffix= --synchronous --verbose --fast --best --ascii`,
+  unpackedEffects,
 );
 const ZCAT = gnu(
   "read*",
@@ -15,6 +17,7 @@ const BZIP2: Model = {
   operands: "write*",
   options: `-NUM -c!read -t!read -dzfkqvsLV --stdout!read --test!read --decompress --compress --force --keep --quiet --verbose
     --small --fast --best --repetitive-fast --repetitive-best --license`,
+  also: unpackedEffects,
 };
 const XZ_OPTIONS = `-NUM -dzfkeqvQH -S: -T: -M: -F: -C: --compress --decompress --uncompress --force --keep --single-stream --no-sparse
   --suffix= --files=?read!ask --files0=?read!ask --format= --check= --ignore-check --extreme --threads= --block-size= --block-list=
@@ -23,6 +26,7 @@ const XZ_OPTIONS = `-NUM -dzfkeqvQH -S: -T: -M: -F: -C: --compress --decompress 
 const XZ = gnu(
   "write*",
   `${XZ_OPTIONS} -c!read -t!read -l!read --stdout!read --to-stdout!read --test!read --list!read`,
+  unpackedEffects,
 );
 const XZCAT = gnu("read*", `${XZ_OPTIONS} -ctl --stdout --to-stdout --test --list`);
 const ZSTD_OPTIONS = `-NUM -dzfkvqCHr -M: -T: -D:read -o:write --decompress --uncompress --compress --force --keep --rm!ask --trace=write
@@ -35,6 +39,7 @@ const ZSTD: Model = {
   operands: "write*",
   options: `${ZSTD_OPTIONS} -c!read -t!read -l!read --stdout!read --test!read --list!read`,
   tells: "--version --help -V -h -H",
+  also: unpackedEffects,
 };
 const ZSTDCAT: Model = { operands: "read*", options: `${ZSTD_OPTIONS} -ctl --stdout --test --list` };
 
@@ -45,7 +50,7 @@ export const COMPRESS: Readonly<Record<string, Model>> = {
   pigz: GZIP,
   unpigz: GZIP,
   uncompress: GZIP,
-  compress: { operands: "write*", options: "-dfvrk -c!read -b:" },
+  compress: { operands: "write*", options: "-dfvrk -c!read -b:", also: unpackedEffects },
   zcat: ZCAT,
   gzcat: ZCAT,
   bzip2: BZIP2,
@@ -69,11 +74,13 @@ export const COMPRESS: Readonly<Record<string, Model>> = {
     operands: "write write?",
     options:
       "-NUM -c!read -t!read -dzfkqvlm --stdout!read --test!read --list!read --decompress --compress --force --keep --rm!ask --best --fast=?",
+    also: unpackedEffects,
   },
   lz4cat: { operands: "read*", options: "-dcfqv" },
   brotli: {
     operands: "write*",
     options: `-NUM -c!read -t!read -dfknvj -o:write -q: -w: -S: -D:read -Z --stdout!read --test!read --decompress --force --keep --rm
       --no-copy-stat --output=write --quality= --lgwin= --suffix= --dictionary=read --best --verbose`,
+    also: unpackedEffects,
   },
 };

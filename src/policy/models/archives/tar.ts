@@ -97,13 +97,26 @@ function archives({ use, reading, names }: Parts, kind: "read" | "write"): reado
   });
 }
 
-/** The folder that `-C` leads to by this offset of the text: each starts from the one before. */
-function folderAt({ reading, use }: Parts, offset: number): Arg {
+/** The folders that `-C` leads to, one from the other, and from which offset of the text each of them holds. */
+function foldersOf({ reading, use }: Parts): readonly (readonly [from: number, folder: Arg])[] {
   let folder: Arg = { kind: "literal", value: ".", span: use.span };
+  const folders: [number, Arg][] = [[-1, folder]];
   for (const { name, value, span } of reading.options)
-    if ((name === "-C" || name === "--directory") && value !== null && span[0] < offset)
+    if ((name === "-C" || name === "--directory") && value !== null) {
       folder = within(folder, value);
-  return folder;
+      folders.push([span[0], folder]);
+    }
+  return folders;
+}
+
+/** Each operand with the folder that holds where it stands: both come in the order of the text, words of one brace in any. */
+function placed(parts: Parts): readonly (readonly [member: Arg, folder: Arg])[] {
+  const folders = foldersOf(parts);
+  let at = 0;
+  return parts.reading.operands.map((member) => {
+    while ((folders[at + 1]?.[0] ?? Number.MAX_SAFE_INTEGER) <= member.span[0]) at += 1;
+    return [member, (folders[at] as (typeof folders)[number])[1]];
+  });
 }
 
 function within(folder: Arg, arg: Arg): Arg {
@@ -113,11 +126,11 @@ function within(folder: Arg, arg: Arg): Arg {
 }
 
 function members(parts: Parts): readonly Found[] {
-  const { use, reading, names } = parts;
+  const { use, names } = parts;
   const removes = names.has("--remove-files");
-  return reading.operands.flatMap((member): readonly Found[] => {
+  return placed(parts).flatMap(([member, folder]): readonly Found[] => {
     const { span } = member;
-    const path = use.place(within(folderAt(parts, span[0]), member));
+    const path = use.place(within(folder, member));
     const gone: Found = { kind: "delete", path, recursive: true, forced: false, span };
     return [{ kind: "read", path, span }, ...(removes ? [gone] : [])];
   });
@@ -129,8 +142,11 @@ const FREE = ["-P", "--absolute-names", "--transform", "--xform"];
 function takenOut(parts: Parts): readonly Found[] {
   const { use, reading, names } = parts;
   if (names.has("-O") || names.has("--to-stdout")) return [];
-  const offsets = [...reading.operands.map(({ span }) => span[0]), Number.MAX_SAFE_INTEGER];
-  const places = new Set(offsets.map((offset) => use.place(folderAt(parts, offset))));
+  const last = foldersOf(parts)
+    .slice(-1)
+    .map(([, folder]) => folder);
+  const folders = [...placed(parts).map(([, folder]) => folder), ...last];
+  const places = new Set(folders.map((folder) => use.place(folder)));
   const top = reading.options.some(({ name, value }) => name === "--one-top-level" && value !== null);
   if (top || FREE.some((name) => names.has(name))) places.add(null);
   return [...places].map((path) => ({ kind: "write", path }));

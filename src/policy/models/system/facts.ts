@@ -7,23 +7,32 @@ const PGREP = `-lavwcfinoxLA -d: -g: -G: -O: -P: -s: -t: -u: -U: -F:read -r: --d
   --lightweight --count --full --pgroup= --group= --ignore-case --newest --oldest --older= --parent= --session= --terminal=
   --euid= --uid= --exact --pidfile=read --logpidfile --runstates= --ignore-ancestors --cgroup= --ns= --nslist=`;
 
+/** What tells who is who reads the system's accounts. */
+const accounts = (operands: string, options: string): Model => ({
+  ...gnu(operands, options),
+  also: ({ span }) => [{ kind: "read", path: "/etc/passwd", span }],
+});
+
 /** Programs that tell of the machine, its users and its processes. */
 export const FACTS: Readonly<Record<string, Model>> = {
   uname: PRINTS,
   arch: PRINTS,
   nproc: PRINTS,
-  whoami: PRINTS,
-  logname: PRINTS,
-  id: PRINTS,
-  groups: PRINTS,
-  users: gnu("read?", ""),
-  who: gnu(
+  id: accounts("data*", "-agGnruzZ --context --group --groups --name --real --user --zero"),
+  whoami: accounts("", ""),
+  logname: accounts("", ""),
+  groups: accounts("data*", ""),
+  users: accounts("read?", ""),
+  who: accounts(
     "read*",
     `-abdHlmpqrstTuw --all --boot --dead --heading --ips --login --lookup!network --process --count --runlevel --short --time
     --mesg --users --message --writable`,
   ),
-  w: gnu("data*", "-husfoi --no-header --no-current --short --from --old-style --ip-addr"),
-  last: gnu("data*", "-NUM -adFiRwx -f:read -n: -p: -s: -t: --file=read --limit= --fullnames --fulltimes"),
+  w: accounts("data*", "-husfoi --no-header --no-current --short --from --old-style --ip-addr"),
+  last: accounts(
+    "data*",
+    "-NUM -adFiRwx -f:read -n: -p: -s: -t: --file=read --limit= --fullnames --fulltimes",
+  ),
   uptime: PRINTS,
   free: PRINTS,
   vmstat: PRINTS,
