@@ -106,10 +106,16 @@ function movedBy({ options }: Reading, around: Surroundings): Surroundings {
 
 function optionEffects({ options }: Reading, use: Use): readonly Found[] {
   return options.flatMap(({ spec, value, span, name }) => {
-    const found = value === null || spec.role === "command" ? [] : roleEffects(spec.role, value, use, LIGHT);
+    const found = value === null || spec.role === "command" ? [] : givenEffects(spec.role, value, use);
     return spec.fixed === null ? found : [...found, { ...fixedEffect(spec.fixed, use.folder, name), span }];
   });
 }
+
+/** Folders of options have moved the use already: each was meant from the one before it. */
+const givenEffects = (role: Exclude<Role, "command">, value: Arg, use: Use): readonly Found[] =>
+  role === "in"
+    ? [{ kind: "read", path: use.folder, span: value.span }]
+    : roleEffects(role, value, use, LIGHT);
 
 const LIGHT: Weight = { forced: false, recursive: false };
 const RECURSIVE = new Set(["-r", "-R", "--recursive"]);
