@@ -21,12 +21,15 @@ export function readUnbash(text: string): Reading {
 
 /** Each level is read again when it is looked into: deeper ones would cost more than they tell. */
 const DEEPEST = 10;
+/** As each level of a long text costs more. */
+const LONG = 10_000;
+const DEEPEST_OF_LONG = 3;
 /** Of anything in anything, such as sums of sums. */
 const DEEPEST_TREE = 200;
 
 /** About what the things cost to judge. */
 const COST = { command: 5, word: 1, redirect: 10, substitution: 20 };
-const BUDGET = 40_000;
+const BUDGET = 20_000;
 
 const nothing = (span: Span): List => ({ kind: "list", span, items: [] });
 
@@ -71,7 +74,7 @@ export class Converter {
   }
 
   private reparsed<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
-    if (this.scripts >= DEEPEST) {
+    if (this.scripts >= (this.length > LONG ? DEEPEST_OF_LONG : DEEPEST)) {
       this.tooDeep(at);
       return otherwise;
     }
