@@ -33,7 +33,7 @@ export class PolicyCheck extends HarnessCommand {
     const dashes = this.argv.indexOf("--");
     const words = dashes === -1 ? [] : this.argv.slice(dashes + 1);
     const { flags } = await this.parse(PolicyCheck, dashes === -1 ? this.argv : this.argv.slice(0, dashes));
-    if (flags.stdin === (dashes !== -1))
+    if (flags.stdin ? dashes !== -1 : words.length === 0)
       throw new HarnessError(
         EXIT.usage,
         flags.stdin ? "a command and --stdin at once" : "there is no command",
