@@ -1,5 +1,6 @@
 import { INSPECTION } from "./inspection.ts";
 import type { Model } from "./model.ts";
+import { NETWORK } from "./network/group.ts";
 import { BUILTINS } from "./shell/builtins.ts";
 import { ESCAPING_PROGRAMS } from "./shell/escaping.ts";
 import { INTERPRETERS } from "./shell/interpreters.ts";
@@ -14,6 +15,7 @@ export const PROGRAMS: ReadonlyMap<string, Model> = grouped([
   WRAPPERS,
   INTERPRETERS,
   ESCAPING_PROGRAMS,
+  ...NETWORK,
 ]);
 
 function grouped(groups: readonly Readonly<Record<string, Model>>[]): ReadonlyMap<string, Model> {
