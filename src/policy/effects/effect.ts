@@ -33,6 +33,12 @@ export type Doubt =
   /** More commands, or deeper ones, than are looked at. */
   | "shell.limit";
 
+/**
+ * Of a repository. record: add and commit. local: other changes that lose nothing. lost: work or history goes.
+ * rewritten: it goes, and nothing brings it back. remote: another repository changes. forced: another's history goes.
+ */
+export type Change = "record" | "local" | "lost" | "rewritten" | "remote" | "forced";
+
 export type EffectKind =
   | { readonly kind: "read"; readonly path: Place }
   | { readonly kind: "write"; readonly path: Place }
@@ -41,19 +47,19 @@ export type EffectKind =
   /**
    * Runs code. check: the project's own tests and linters, by a tool known for that. project: any other code that lies
    * in `path`. inline: a program given as an argument. input: a program that comes in by stdin. fetched: one that came from the network.
+   * config: obeys settings that stand in `path`, as git obeys those of the repository it is in.
    */
   | {
       readonly kind: "code";
-      readonly from: "check" | "project" | "inline" | "input" | "fetched";
+      readonly from: "check" | "config" | "project" | "inline" | "input" | "fetched";
       readonly path: Place;
       readonly text?: string;
     }
   | { readonly kind: "network"; readonly hosts: readonly string[] }
   | { readonly kind: "install"; readonly what: string }
-  /** record: add and commit. local: other changes that lose nothing. lost: work or history goes. remote: another repository changes. forced: another's history goes. */
   | {
       readonly kind: "repository";
-      readonly change: "record" | "local" | "lost" | "rewritten" | "remote" | "forced";
+      readonly change: Change;
       readonly what: string;
     }
   | { readonly kind: "process"; readonly what: string }

@@ -1,7 +1,7 @@
 import type { Effect } from "../effects/effect.ts";
 import type { Rule } from "./effects.ts";
 import type { Places } from "./files.ts";
-import { ASKED, CONTAINED, DENIED, IN_WORKSPACE } from "./ruling.ts";
+import { ASKED, CONTAINED, DENIED, HARMLESS, IN_WORKSPACE } from "./ruling.ts";
 
 export type CodeEffect = Extract<Effect, { readonly kind: "code" }>;
 
@@ -21,6 +21,14 @@ export function codeRuling({ from, path, text, by }: CodeEffect, places: Places)
       return places.isProject(path)
         ? { id: "code.check", reason: `${by} runs the project's own checks`, ...IN_WORKSPACE }
         : { id: "code.elsewhere", reason: `${by} runs code of another folder than the workspace`, ...ASKED };
+    case "config":
+      return places.isProject(path)
+        ? { id: "code.settings", reason: `${by} obeys the settings of the project`, ...HARMLESS }
+        : {
+            id: "code.settings",
+            reason: `${by} obeys the settings of a folder that is not the workspace`,
+            ...ASKED,
+          };
     case "project":
       return places.isProject(path)
         ? { id: "code.project", reason: `${by} runs code of the project`, ...CONTAINED }

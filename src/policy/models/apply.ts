@@ -79,7 +79,7 @@ export class Models {
     const { singleDash = false, abbreviates = false, strict = false } = model;
     const compiled = {
       manner: { strict: strict || model.commands !== undefined, singleDash, abbreviates },
-      options: optionTable(model.options ?? "", singleDash),
+      options: optionTable(model),
       operands: operandTable(model.operands ?? ""),
       tells: new Set((model.tells ?? "--version --help").split(/\s+/)),
     };

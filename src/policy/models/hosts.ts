@@ -1,11 +1,12 @@
-import type { Arg } from "./model.ts";
+import { type Arg, UNKNOWN } from "./model.ts";
 
 /**
  * The host of an address, of `host:port` or of `user@host:path`, in small letters and without a closing dot. None where
  * it cannot be seen, and none where two programs could see different ones: a wrong host is worse than none.
  */
-export function hostsOf({ kind, value }: Pick<Arg, "kind" | "value">): readonly string[] {
-  if (kind === "dynamic" || (kind === "glob" && !isBehindHost(value))) return [];
+export function hostsOf(arg: Pick<Arg, "kind" | "value" | "loose">): readonly string[] {
+  if (!isPlain(arg)) return [];
+  const { value } = arg;
   const authority = authorityOf(value);
   if (authority === null) return [];
   const host = hostIn(authority.replace(USER, ""));
@@ -56,9 +57,11 @@ function hostIn(text: string): string | null {
   return name.toLowerCase();
 }
 
-/** Whatever names a pattern finds, they begin with what stands before it. */
-function isBehindHost(value: string): boolean {
-  const scheme = SCHEME.exec(value)?.[0].length ?? 0;
-  const slash = value.indexOf("/", scheme);
-  return slash !== -1 && value.search(/[*?[]/) > slash;
+/** The host stands as it is, whatever a pattern finds behind it and whatever the shell puts there. */
+function isPlain({ kind, value, loose = false }: Pick<Arg, "kind" | "value" | "loose">): boolean {
+  if (kind === "literal") return true;
+  const slash = value.indexOf("/", SCHEME.exec(value)?.[0].length ?? 0);
+  if (slash === -1) return false;
+  if (kind === "glob") return value.search(/[*?[]/) > slash;
+  return !loose && value.indexOf(UNKNOWN) > slash;
 }

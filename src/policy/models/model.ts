@@ -1,4 +1,4 @@
-import type { Doubt, EffectKind, Place } from "../effects/effect.ts";
+import type { Change, Doubt, EffectKind, Place } from "../effects/effect.ts";
 import type { Span } from "../shell/syntax.ts";
 
 /** A word as a program gets it. */
@@ -9,10 +9,15 @@ export interface Arg {
   readonly span: Span;
   /** A substitution is in it: what that gives. `network`: something in it came from there. */
   readonly feed?: "unknown" | "network";
+  /** What is unknown in it stands unquoted: it may become several words, or none. */
+  readonly loose?: true;
 }
 
 /** Stands for what is not known in a value. The character gate lets no text through that contains it. */
 export const UNKNOWN = "\uFFFC";
+
+/** A value that may be this one, or another: dangers are looked for in it. */
+export const isGuess = ({ kind, value }: Arg): boolean => kind === "dynamic" && !value.includes(UNKNOWN);
 
 /**
  * What an argument means to its program:
@@ -39,11 +44,13 @@ export type Role =
   | "command"
   | "shell";
 
-/** An effect that comes with an option or a program as a whole, whatever the words. */
+/** An effect that comes with an option or a program as a whole, whatever the words. Of a repository: what changes. */
 export type Fixed =
+  | Change
   | "network"
   | "install"
   | "check"
+  | "config"
   | "project"
   | "input"
   | "process"
@@ -67,6 +74,11 @@ export interface Model {
   readonly fixed?: readonly Fixed[];
   /** Options end at the first operand (env, xargs, ssh …). */
   readonly strict?: boolean;
+  /**
+   * No option is left out that does more than read: those stand in the table with a role or `!ask`. Then a word that the
+   * shell may turn into an option does no harm, as long as all options of the table only read.
+   */
+  readonly complete?: boolean;
   /** Single-dash long options (`find -name`, `go test -run`): `-abc` is one option, never a bundle. */
   readonly singleDash?: boolean;
   /** Long options may be shortened to any unique beginning (getopt_long). */
@@ -111,6 +123,7 @@ export interface Use {
   place(arg: Arg): Place;
   /** Where the command runs. */
   readonly folder: Place;
+  readonly home: string;
   /** The effects of another command line that it runs, e.g. `find -exec`; the first word is its name. */
   command(
     args: readonly Arg[],

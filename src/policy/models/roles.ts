@@ -64,11 +64,14 @@ export function fixedEffect(fixed: Fixed, folder: Place, what: string): Found {
     case "system":
       return { kind: fixed, what };
     case "check":
+    case "config":
     case "project":
       return { kind: "code", from: fixed, path: folder };
     case "input":
       return { kind: "code", from: "input", path: null };
     case "ask":
       return { kind: "unknown", doubt: "option.unknown", what };
+    default:
+      return { kind: "repository", change: fixed, what };
   }
 }

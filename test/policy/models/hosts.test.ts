@@ -84,8 +84,14 @@ test("A pattern behind the host leaves the host as it is", () => {
   assert.deepEqual(hostsOf({ kind: "glob", value: "https://*.example.com/" }), []);
 });
 
-test("A word that only the shell knows has no host", () => {
-  assert.deepEqual(hostsOf({ kind: "dynamic", value: "https://example.com/\uFFFC" }), []);
+test("What only the shell knows leaves the host as it is when it stands behind it, in the same word", () => {
+  const dynamic = (value: string, loose?: true): readonly string[] =>
+    hostsOf({ kind: "dynamic", value, ...(loose === undefined ? {} : { loose }) });
+  assert.deepEqual(dynamic("https://example.com/\uFFFC"), ["example.com"]);
+  assert.deepEqual(dynamic("https://example.com/\uFFFC", true), []);
+  assert.deepEqual(dynamic("https://example.com\uFFFC/"), []);
+  assert.deepEqual(dynamic("https://\uFFFC@example.com/"), []);
+  assert.deepEqual(dynamic("https://example.com/a"), []);
 });
 
 test("Long addresses are read in one pass", () => {

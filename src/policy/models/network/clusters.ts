@@ -1,6 +1,6 @@
 import type { Found, Model, Use } from "../model.ts";
 import { copied, named as podPart } from "./copies.ts";
-import { given, named, remote, runsElsewhere, telling, valuesOf, networkTo } from "./parts.ts";
+import { given, manages, named, remote, runsElsewhere, telling, valuesOf, networkTo } from "./parts.ts";
 
 const TOLD = "--version version --help -h help";
 
@@ -51,7 +51,7 @@ const COPIES: Model = {
 };
 
 const ASKS = `get describe explain logs top events api-resources api-versions cluster-info diff auth wait rollout scale autoscale
-  expose run exec attach port-forward proxy debug cordon uncordon drain taint label annotate completion certificate config
+  expose run exec attach port-forward proxy debug cordon uncordon drain taint label annotate certificate config
   plugin options kustomize`;
 
 const KUBECTL: Model = {
@@ -60,6 +60,7 @@ const KUBECTL: Model = {
   commands: {
     version: VERSION,
     ...named(ASKS, remote("--help -h")),
+    completion: manages("--help -h"),
     ...named("apply create replace delete patch edit set", SENDS),
     cp: COPIES,
   },
@@ -74,6 +75,7 @@ const HELM: Model = {
   tells: "--help -h help",
   commands: {
     version: telling("--short --client -c --template="),
+    completion: manages("--help -h"),
     lint: {
       options: `${HELM_VALUES} --strict --quiet --with-subcharts --skip-schema-validation`,
       operands: "read*|.",
@@ -85,7 +87,7 @@ const HELM: Model = {
     },
     ...named(
       `template list ls install upgrade uninstall delete rollback status history get show inspect search repo pull fetch push
-      dependency dep package create env plugin registry test verify completion diff secrets`,
+      dependency dep package create env plugin registry test verify diff secrets`,
       runsElsewhere("--help -h"),
     ),
   },

@@ -1,6 +1,5 @@
 import type { Arg, Found, Model, Use } from "../model.ts";
-import { inputEffects } from "../shell/code.ts";
-import { named, part, remote, valuesOf } from "./parts.ts";
+import { commandsFromStdin, named, part, remote, valuesOf } from "./parts.ts";
 
 /** `\! command` of psql and mysql, `system command` of mysql, `COPY … PROGRAM 'command'`: the client or server runs it. */
 const ESCAPES = /\\!\s*([^\n]+)|^\s*system\s+([^\n;]+)|\bprogram\s+'([^']+)'/i;
@@ -17,7 +16,7 @@ const statements =
   (...options: readonly string[]) =>
   (use: Use): readonly Found[] => [
     ...valuesOf(use, ...options).flatMap((text) => statement(text, use)),
-    ...(use.input === "nothing" ? [] : inputEffects(use)),
+    ...commandsFromStdin(use),
   ];
 
 const POSTGRES = `-h:host -p: -U: -d: -w -W --host=host --port= --username= --dbname= --no-password --password`;

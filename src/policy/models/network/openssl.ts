@@ -1,20 +1,28 @@
-import type { Model } from "../model.ts";
+import type { Found, Model, Use } from "../model.ts";
 import { named, remote } from "./parts.ts";
 
 /** Libraries and settings that run code. */
 const CODE = "-engine=loads -provider=loads -provider-path=loads -config=loads -propquery=";
 const FORMS = "-inform= -outform= -text -noout -nameopt= -certopt=";
 
+/** `http:`, `file:` and other schemes stand for files as well. */
+const schemes = (use: Use): readonly Found[] =>
+  use.args
+    .filter(({ value }) => /^[a-z][a-z0-9.+-]+:/i.test(value))
+    .map((arg) => use.doubt("operand.unknown", arg));
+
 /** `-option` and `--option` are the same; none may be shortened or bundled. */
-const part = (options: string, operands = ""): Model => ({
+const table = (options: string, operands = ""): Model => ({
   options: `-help ${CODE} ${options}`,
   operands,
   singleDash: true,
   tells: "-help --help",
 });
 
+const part = (options: string, operands = ""): Model => ({ ...table(options, operands), also: schemes });
+
 /** Makes, unlocks or changes keys and what they sign: never without being asked. */
-const secretive = (options: string): Model => ({ ...part(options, "data*"), fixed: ["ask"] });
+const secretive = (options: string): Model => ({ ...table(options, "data*"), fixed: ["ask"] });
 
 const KEY = `${FORMS} -in=read -out=write -pubin -pubout -pubcheck -check -modulus -passin= -passout= -traditional -aes128
   -aes256 -des3 -topk8 -nocrypt -inkey=read -key=read -keyout=write -newkey= -new -x509 -nodes -noenc -batch -days= -subj=
@@ -37,7 +45,7 @@ const DIGEST = part(
 );
 
 const TALKS: Model = {
-  ...part(
+  ...table(
     `-connect=host -host=host -port= -servername= -proxy=host -accept= -cert=read -key=read -CAfile=read -CApath=read
     -showcerts -brief -quiet -state -debug -msg -tls1 -tls1_1 -tls1_2 -tls1_3 -no_ssl3 -no_tls1 -no_tls1_1 -no_tls1_2
     -no_tls1_3 -alpn= -nextprotoneg= -starttls= -xmpphost= -name= -verify= -verify_return_error -verify_hostname= -status

@@ -28,11 +28,20 @@ export const networkTo = (arg: Arg): Found => ({ kind: "network", hosts: hostsOf
 export const reachesAnyway = (use: Use): readonly Found[] =>
   use.operands.length > 0 ? [] : [{ kind: "network", hosts: [] }];
 
+/** First words with which such programs only print a text for the shell. */
+const PRINTS = new Set(["completion", "completions", "docker-env", "podman-env"]);
+
 /** The network, with the hosts of all addresses among the arguments. */
-function talks({ args }: Use): readonly Found[] {
+function talks({ args, program }: Use): readonly Found[] {
+  const [first] = args;
+  if (first?.kind === "literal" && PRINTS.has(first.value)) return [{ kind: "process", what: program }];
   const addresses = args.filter(({ value }) => value.includes("://"));
   return [{ kind: "network", hosts: [...new Set(addresses.flatMap(hostsOf))] }];
 }
+
+/** What comes in by stdin are commands, some of which run on this side. */
+export const commandsFromStdin = ({ input }: Use): readonly Found[] =>
+  input === "nothing" ? [] : [{ kind: "code", from: "input", path: null }];
 
 /** It talks to another machine, whatever its words say. */
 export const remote = (tells = "--version --help"): Model => ({ tells, reads: talks });

@@ -1,7 +1,6 @@
 import { hostsOf } from "../hosts.ts";
 import type { Arg, Found, Model, Use } from "../model.ts";
-import { inputEffects } from "../shell/code.ts";
-import { networkTo, part, reachesAnyway, remote, writing } from "./parts.ts";
+import { commandsFromStdin, given, networkTo, part, reachesAnyway, reading, remote, writing } from "./parts.ts";
 
 /** `-e` runs a program and `-c` a text for a shell, in most of those called so. */
 const NETCAT: Model = {
@@ -17,11 +16,11 @@ const NETCAT: Model = {
 };
 
 /** One end of socat: `TYPE:what:more,options`. */
-function endEffects(end: Arg, use: Use): readonly Found[] {
+function endEffects(end: Arg, use: Use, readOnly: boolean): readonly Found[] {
   const [, type = "", rest = ""] = /^([^:,]*)[:,]?([^]*)$/.exec(end.value) ?? [];
   const what = part(end, beforeOptions(rest));
   if (/^(?:EXEC|SYSTEM|SHELL)$/i.test(type)) return use.shell(what);
-  if (/^(?:CREATE|CREAT|OPEN|GOPEN|FILE|PIPE|FIFO)$/i.test(type)) return [writing(what, use)];
+  if (/^(?:CREATE|CREAT|OPEN|GOPEN|FILE|PIPE|FIFO)$/i.test(type)) return [readOnly ? reading(what, use) : writing(what, use)];
   if (/^(?:TCP|UDP|SCTP|DCCP|SSL|OPENSSL|SOCKS|PROXY|IP)/i.test(type) && !/LISTEN|RECV/i.test(type))
     return [networkTo(what)];
   return [];
@@ -34,10 +33,11 @@ function beforeOptions(text: string): string {
   return text;
 }
 
-/** Either end may be two, one for each direction. */
+/** Either end may be two, one for each direction; with `-u` the first is only read, with `-U` the second. */
 function ends(use: Use): readonly Found[] {
-  const found = use.operands.flatMap((arg) =>
-    arg.value.split("!!").flatMap((end) => endEffects(part(arg, end), use)),
+  const source = given(use, "-u") ? 0 : given(use, "-U") ? 1 : -1;
+  const found = use.operands.flatMap((arg, index) =>
+    arg.value.split("!!").flatMap((end) => endEffects(part(arg, end), use, index === source)),
   );
   return found.some(({ kind }) => kind === "network") ? found : [{ kind: "network", hosts: [] }, ...found];
 }
@@ -47,7 +47,7 @@ const scripted = (options: string): Model => ({
   options,
   operands: "host data*",
   tells: "--version --help -h",
-  also: (use) => [...reachesAnyway(use), ...(use.input === "nothing" ? [] : inputEffects(use))],
+  also: (use) => [...reachesAnyway(use), ...commandsFromStdin(use)],
 });
 
 /** Addresses and keys of a mail or a page are data; files that are sent are named. */
@@ -55,12 +55,11 @@ const MAIL: Model = {
   options:
     "-EIinNuvBt -s: -c: -b: -r: -f: -q:read -a:read -A:read -S:loads -C:loads -X:write -F:loads -e:loads",
   operands: "data*",
-  fixed: ["network"],
   tells: "--version -V --help",
-  also: ({ operands }) => operands.filter(({ value }) => value.includes("@")).map(mailTo),
+  also: ({ operands }) => [
+    { kind: "network", hosts: operands.filter(({ value }) => value.includes("@")).flatMap(hostsOf) },
+  ],
 };
-
-const mailTo = (arg: Arg): Found => ({ kind: "network", hosts: hostsOf(arg), span: arg.span });
 
 /** The command runs with its connections led elsewhere. */
 const LEADS: Model = {
@@ -78,8 +77,8 @@ export const SOCKETS: Readonly<Record<string, Model>> = {
   "nc.openbsd": NETCAT,
   cryptcat: NETCAT,
   socat: {
-    options:
-      "-duUvxsgt46Dhq -b: -t: -T: -L:write -W:write -lf:write -lp: -lm -ly -ls -lu -lh -S: -r:write -R:write --experimental --statistics",
+    options: `-d -dd -ddd -dddd -D -u -U -v -x -s -g -4 -6 -0 -b= -t= -T= -L=write -W=write -lf=write -lp= -lm -ly -ls -lu -lh
+      -S= -r=write -R=write --experimental --statistics`,
     singleDash: true,
     operands: "data*",
     tells: "-V -h -hh --version --help",
