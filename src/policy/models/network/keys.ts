@@ -6,13 +6,14 @@ const SHOWING = ["-l", "-B", "-y", "-F", "-L", "-e"];
 const WITH_THEM = new Set([...SHOWING, "-f", "-E", "-m", "-P", "-q", "-v"]);
 
 function keyFile(use: Use): readonly Found[] {
-  const files = valuesOf(use, "-f");
   const shows = given(use, ...SHOWING) && use.options.every(({ name }) => WITH_THEM.has(name));
-  if (files.length === 0) return [{ kind: shows ? "read" : "write", path: null }];
-  return files.map((file) => (shows ? reading(file, use) : writing(file, use)));
+  const files = valuesOf(use, "-f");
+  if (files.length > 0) return files.map((file) => (shows ? reading(file, use) : writing(file, use)));
+  const name = given(use, "-F", "-R", "-H") ? "known_hosts" : "id_ed25519";
+  return [{ kind: shows ? "read" : "write", path: `${use.home}/.ssh/${name}` }];
 }
 
-const UNKNOWN_FILE: Found = { kind: "read", path: null };
+const rings = ({ home }: Use): Found => ({ kind: "read", path: `${home}/.gnupg` });
 
 /** Shows or changes what an agent holds. */
 const AGENT = "process";
@@ -46,13 +47,13 @@ const GPG: Model = {
       "--export",
       "--edit-key",
     )
-      ? [UNKNOWN_FILE]
+      ? [rings(use)]
       : use.operands.map((file) => reading(file, use)),
 };
 
 const PASSWORDS: Model = {
   operands: "data*",
-  reads: ({ program }) => [UNKNOWN_FILE, { kind: "process", what: program }],
+  reads: ({ program }) => [{ kind: "process", what: program }],
 };
 
 export const KEYS: Readonly<Record<string, Model>> = {
@@ -81,7 +82,7 @@ export const KEYS: Readonly<Record<string, Model>> = {
   gpgv: {
     options: "-qv --keyring=read --status-fd= --logger-fd= --ignore-time-conflict",
     operands: "read*",
-    also: () => [UNKNOWN_FILE],
+    also: (use) => [rings(use)],
   },
   gpgconf: PASSWORDS,
   "gpg-agent": PASSWORDS,
