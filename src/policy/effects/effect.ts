@@ -45,13 +45,13 @@ export type EffectKind =
   | { readonly kind: "delete"; readonly path: Place; readonly recursive: boolean; readonly forced: boolean }
   | { readonly kind: "permissions"; readonly path: Place; readonly recursive: boolean }
   /**
-   * Runs code. check: the project's own tests and linters, by a tool known for that. project: any other code that lies
-   * in `path`. inline: a program given as an argument. input: a program that comes in by stdin. fetched: one that came from the network.
-   * config: obeys settings that stand in `path`, as git obeys those of the repository it is in.
+   * Runs code. settings: only tells something, but obeys settings that lie in `path`, as git those of its repository.
+   * check: the project's own tests and linters, by a tool known for that. project: any other code that lies in `path`.
+   * inline: a program given as an argument. input: one that comes in by stdin. fetched: one that came from the network.
    */
   | {
       readonly kind: "code";
-      readonly from: "check" | "config" | "project" | "inline" | "input" | "fetched";
+      readonly from: "settings" | "check" | "project" | "inline" | "input" | "fetched";
       readonly path: Place;
       readonly text?: string;
     }

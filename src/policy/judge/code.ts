@@ -17,18 +17,18 @@ export function codeRuling({ from, path, text, by }: CodeEffect, places: Places)
       };
     case "inline":
       return inline(text ?? "", by);
+    case "settings":
+      return places.isProject(path)
+        ? { id: "code.settings", reason: `${by} obeys the project's settings`, ...HARMLESS }
+        : {
+            id: "code.elsewhere",
+            reason: `${by} obeys settings of another folder than the workspace`,
+            ...ASKED,
+          };
     case "check":
       return places.isProject(path)
         ? { id: "code.check", reason: `${by} runs the project's own checks`, ...IN_WORKSPACE }
         : { id: "code.elsewhere", reason: `${by} runs code of another folder than the workspace`, ...ASKED };
-    case "config":
-      return places.isProject(path)
-        ? { id: "code.settings", reason: `${by} obeys the settings of the project`, ...HARMLESS }
-        : {
-            id: "code.settings",
-            reason: `${by} obeys the settings of a folder that is not the workspace`,
-            ...ASKED,
-          };
     case "project":
       return places.isProject(path)
         ? { id: "code.project", reason: `${by} runs code of the project`, ...CONTAINED }

@@ -24,6 +24,7 @@ export const isGuess = ({ kind, value }: Arg): boolean => kind === "dynamic" && 
  * data: nothing outside. pattern: data, but the operand of that name goes when an option gives it.
  * read, write, delete: a path. tree: a path deleted with all below it. target: written, or written into. permissions: a path whose mode or owner changes.
  * in: the folder where the program works. host: a host or an address of the network.
+ * check: a file or folder whose tests run, or which a linter reads with the settings next to it: read, and code of the project.
  * code: a program in some language, as text. loads: a file of code or of settings that run code. project: a file of code to run.
  * command: this and all that follow are a command of its own. shell: a text that a shell runs.
  */
@@ -38,6 +39,7 @@ export type Role =
   | "permissions"
   | "in"
   | "host"
+  | "check"
   | "code"
   | "loads"
   | "project"
@@ -49,8 +51,8 @@ export type Fixed =
   | Change
   | "network"
   | "install"
+  | "settings"
   | "check"
-  | "config"
   | "project"
   | "input"
   | "process"
@@ -87,6 +89,8 @@ export interface Model {
   readonly tells?: string;
   /** The first operand chooses one of these; options before it are this model's own. No entry: not understood. */
   readonly commands?: Readonly<Record<string, Model>>;
+  /** What an operand is that chooses none of `commands` (a script of the project, a file). */
+  readonly otherwise?: Model;
   /** Other names of sub-commands. */
   readonly aliases?: Readonly<Record<string, string>>;
   /** What the table cannot say. It may add effects, never take any away. */

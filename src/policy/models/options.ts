@@ -19,8 +19,8 @@ export interface OptionTable {
 const FIXED: ReadonlySet<string> = new Set<Fixed>([
   "network",
   "install",
+  "settings",
   "check",
-  "config",
   "project",
   "input",
   "process",
@@ -45,6 +45,7 @@ const ROLES: ReadonlySet<string> = new Set<Role>([
   "permissions",
   "in",
   "host",
+  "check",
   "code",
   "loads",
   "project",

@@ -7,6 +7,7 @@ import { GIT } from "./git/git.ts";
 import { LANGUAGES } from "./languages/programs.ts";
 import type { Model } from "./model.ts";
 import { NETWORK } from "./network/group.ts";
+import { PROJECT } from "./project/project.ts";
 import { SEARCHING } from "./search/programs.ts";
 import { BUILTINS } from "./shell/builtins.ts";
 import { ESCAPING_PROGRAMS } from "./shell/escaping.ts";
@@ -48,6 +49,7 @@ export const PROGRAMS: ReadonlyMap<string, Model> = grouped([
   MACHINE,
   ARCHIVES,
   COMPRESS,
+  ...PROJECT,
 ]);
 
 function grouped(groups: readonly Readonly<Record<string, Model>>[]): ReadonlyMap<string, Model> {

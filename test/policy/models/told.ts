@@ -7,9 +7,9 @@ const WORKSPACE = "/home/dev/project";
 const policy = new CommandPolicy();
 
 /** What a command is judged to do, as one line: the verdict, then each effect once, paths as seen from the workspace. */
-function told(command: string): string {
+export function told(command: string, mode: "workspace-write" | "read-only" = "workspace-write"): string {
   const { decision, effects } = policy.decide(command, {
-    mode: "workspace-write",
+    mode,
     workspace: WORKSPACE,
     home: "/home/dev",
   });

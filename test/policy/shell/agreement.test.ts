@@ -1,16 +1,29 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import test from "node:test";
 import * as fc from "fast-check";
 import { difference } from "../../../src/policy/shell/agree.ts";
 import { readOwn } from "../../../src/policy/shell/own/read.ts";
 import { readUnbash } from "../../../src/policy/shell/unbash/read.ts";
+import { judgedIn } from "../../fixtures/policy/corpus.ts";
 import { show } from "../../fixtures/policy-tree.ts";
 import { hereDocuments, scripts } from "../../fixtures/policy-scripts.ts";
 
-const commands = JSON.parse(
-  readFileSync(new URL("../../fixtures/policy-commands.json", import.meta.url), "utf8"),
-) as string[];
+const WRITTEN = [
+  "cat <<'EOF' > a.txt\nit's $HOME\nEOF",
+  'for f in src/*.ts; do wc -l "$f"; done',
+  "[ -d dist ] && ls dist || echo none",
+  "git show stash@{0}:src/a.ts",
+  "awk -F, '{print $2}' a.csv | sort | uniq -c",
+  'test -f a && echo "yes: $(date +%F)"',
+  "printf '%s\\n' \"${x[@]}\"",
+  'if [[ -n "$CI" ]]; then npm ci; else npm i; fi',
+  'a=$(git rev-parse HEAD); echo "$a"',
+  "ls {src,test}/**/*.ts",
+  "echo $((2 + 3 * 4)) && (( $(a) ))",
+  'while read -r l; do echo "$l"; done < in.txt',
+  "diff <(sort a) <(sort b)",
+  "case $1 in start) a;; stop|halt) b;; *) c;; esac",
+];
 
 /** Both trees as text where the readers part, null where they agree or one reads nothing. */
 function parted(text: string): { own: string; unbash: string } | null {
@@ -21,8 +34,22 @@ function parted(text: string): { own: string; unbash: string } | null {
   return { own: show(own, true), unbash: show(unbash, true) };
 }
 
-test("two readers make one tree of every command people and models write", () => {
-  for (const text of commands) assert.deepEqual({ text, parted: parted(text) }, { text, parted: null });
+test("two readers make one tree of every command that is to be allowed", () => {
+  const commands = judgedIn("sample.jsonl", "benign/*.jsonl").filter(({ want }) => want === "allow");
+  assert.ok(commands.length > 100);
+  for (const { cmd } of commands) {
+    const errors = [...readOwn(cmd).errors, ...readUnbash(cmd).errors];
+    assert.deepEqual({ cmd, errors, parted: parted(cmd) }, { cmd, errors: [], parted: null });
+  }
+});
+
+test("two readers make one tree of every attack that both read, but of static braces with quotes", () => {
+  const commands = judgedIn("*/*.jsonl").filter(({ cmd }) => !/\{[^}]*["'$]/.test(cmd));
+  for (const { cmd } of commands) assert.deepEqual({ cmd, parted: parted(cmd) }, { cmd, parted: null });
+});
+
+test("two readers make one tree of what people write", () => {
+  for (const text of WRITTEN) assert.deepEqual({ text, parted: parted(text) }, { text, parted: null });
 });
 
 test("two readers make one tree of any script that both read", () => {

@@ -102,7 +102,7 @@ export const CHANGES: Readonly<Record<string, Model>> = {
     also: collected,
   },
   prune: {
-    options: "-nv --dry-run --verbose --expire= --progress --exclude-promisor-objects",
+    options: "-nv --dry-run --no-dry-run!lost --verbose --expire= --progress --exclude-promisor-objects",
     operands: "data*",
     also: pruned,
   },

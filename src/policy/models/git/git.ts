@@ -39,7 +39,7 @@ function standing(model: Model): Model {
     ...model,
     abbreviates: true,
     tells: model.tells ?? "-h --help",
-    fixed: [...fixed, "config"],
+    fixed: [...fixed, "settings"],
     also: (use) => [...asked(use), ...(also?.(use) ?? NOTHING)],
     ...(commands === undefined ? {} : { commands: allStanding(commands) }),
   };

@@ -105,7 +105,7 @@ export const WORK_TREE: Readonly<Record<string, Model>> = {
     fixed: ["local"],
   },
   clean: {
-    options: "-dxXqfni -e: --force --dry-run --quiet --interactive --exclude=",
+    options: "-dxXqfni -e: --force --dry-run --no-dry-run!lost --quiet --interactive --exclude=",
     operands: "data*",
     also: cleaned,
   },
@@ -114,7 +114,11 @@ export const WORK_TREE: Readonly<Record<string, Model>> = {
     operands: "data*",
     also: removed,
   },
-  mv: { options: "-fknv --force --dry-run --verbose --sparse", operands: "data*", also: renamed },
+  mv: {
+    options: "-fknv --force --dry-run --no-dry-run!local --verbose --sparse",
+    operands: "data*",
+    also: renamed,
+  },
   "checkout-index": {
     options: `-ufaqn --index --quiet --force --all --no-create --prefix=write --stage= --temp --ignore-skip-worktree-bits -z
       --stdin`,

@@ -7,7 +7,7 @@ const TOLD = "--version -v -V version --help -h help";
 /** Programs for clouds, hosting and services: each word of them is a request. */
 const SERVICES = `gcloud bq az azd func cbt oci ibmcloud aliyun tccli hcloud scw linode-cli vultr-cli doctl exo civo ovh openstack
   nova heroku fly flyctl vercel vc now netlify wrangler cloudflare firebase supabase railway render amplify sst
-  surge gh-pages convex planetscale pscale turso neonctl neon upstash appwrite nhost hasura expo-cli eas fastlane
+  surge gh-pages convex planetscale pscale turso neonctl neon upstash appwrite nhost hasura expo-cli eas 
   shopify stripe twilio auth0 okta clerk sentry-cli datadog-ci newrelic honeycomb circleci travis buildkite-agent drone
   jenkins-cli gitlab-runner actions-runner codecov coveralls jira acli linear slack slackcat discord telegram-send ntfy
   huggingface-cli hf ollama llm aichat sgpt openai anthropic replicate modal runpodctl kaggle wandb mlflow cml
@@ -86,7 +86,7 @@ const GSUTIL: Model = {
 };
 
 /** Copies that are kept somewhere else. */
-const BACKUPS = `restic borg borgmatic duplicity duplicati kopia rdiff-backup rsnapshot s3cmd s4cmd s5cmd mcli minio-client swift b2 azcopy
+const BACKUPS = `restic borg borgmatic duplicity duplicati kopia rdiff-backup rsnapshot s3cmd s4cmd s5cmd mcli minio-client azcopy
   backblaze-b2 bup tarsnap attic unison osync lsyncd drive`;
 
 export const CLOUDS: Readonly<Record<string, Model>> = {

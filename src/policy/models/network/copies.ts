@@ -35,7 +35,9 @@ export function copied(use: Use, elsewhere: Elsewhere): readonly Found[] {
 function into(target: Arg, sources: readonly Arg[], use: Use): readonly Found[] {
   if (sources.length < 2 && !/(?:^|\/)\.{0,2}$/.test(target.value)) return [];
   return sources.flatMap((source) => {
-    const name = source.value.slice(Math.max(source.value.lastIndexOf("/"), source.value.lastIndexOf(":")) + 1);
+    const name = source.value.slice(
+      Math.max(source.value.lastIndexOf("/"), source.value.lastIndexOf(":")) + 1,
+    );
     return /^\.{0,2}$/.test(name) ? [] : [writing(part(target, `${target.value}/${name}`), use)];
   });
 }

@@ -4,7 +4,7 @@ import { manages, named, runsElsewhere } from "./parts.ts";
 const TOLD = "--version -v -V version --help -h help";
 
 /** Images and containers without an engine of their own, or the parts below one. */
-const IMAGES = `buildah skopeo kaniko img buildctl buildkitd crane oras cosign notation syft grype trivy dive earthly pack
+const IMAGES = `buildah skopeo kaniko img buildctl buildkitd crane oras cosign notation dive earthly pack
   crictl ctr containerd dockerd colima lima limactl finch apptainer singularity enroot charliecloud toolbox distrobox
   flatpak-spawn lxc lxc-attach lxc-create lxc-start lxc-stop lxc-execute lxd incus multipass orb rancher runc crun youki
   kata-runtime umoci systemd-nspawn machinectl portablectl act dagger devcontainer`;
@@ -23,7 +23,7 @@ const SERVERS = `nginx caddy apache2 apache2ctl apachectl httpd lighttpd haproxy
   rabbitmqctl kafka-server-start zookeeper-server-start elasticsearch opensearch meilisearch typesense etcd minio
   prometheus grafana-server influxd clickhouse-server cockroach neo4j named dnsmasq unbound coredns sshd dropbear
   vsftpd smbd nmbd nfsd rpcbind slapd postfix exim4 dovecot squid3 mosquitto nats-server verdaccio
-  live-server http-server json-server browser-sync php-fpm supervisord supervisorctl circusd`;
+  json-server browser-sync php-fpm supervisord supervisorctl circusd`;
 
 export const MACHINES_AND_SERVERS: Readonly<Record<string, Model>> = {
   ...named(IMAGES, runsElsewhere(TOLD)),

@@ -1,6 +1,15 @@
 import { hostsOf } from "../hosts.ts";
 import type { Arg, Found, Model, Use } from "../model.ts";
-import { commandsFromStdin, given, networkTo, part, reachesAnyway, reading, remote, writing } from "./parts.ts";
+import {
+  commandsFromStdin,
+  given,
+  networkTo,
+  part,
+  reachesAnyway,
+  reading,
+  remote,
+  writing,
+} from "./parts.ts";
 
 /** `-e` runs a program and `-c` a text for a shell, in most of those called so. */
 const NETCAT: Model = {
@@ -20,7 +29,8 @@ function endEffects(end: Arg, use: Use, readOnly: boolean): readonly Found[] {
   const [, type = "", rest = ""] = /^([^:,]*)[:,]?([^]*)$/.exec(end.value) ?? [];
   const what = part(end, beforeOptions(rest));
   if (/^(?:EXEC|SYSTEM|SHELL)$/i.test(type)) return use.shell(what);
-  if (/^(?:CREATE|CREAT|OPEN|GOPEN|FILE|PIPE|FIFO)$/i.test(type)) return [readOnly ? reading(what, use) : writing(what, use)];
+  if (/^(?:CREATE|CREAT|OPEN|GOPEN|FILE|PIPE|FIFO)$/i.test(type))
+    return [readOnly ? reading(what, use) : writing(what, use)];
   if (/^(?:TCP|UDP|SCTP|DCCP|SSL|OPENSSL|SOCKS|PROXY|IP)/i.test(type) && !/LISTEN|RECV/i.test(type))
     return [networkTo(what)];
   return [];

@@ -27,7 +27,9 @@ const settings = (use: Use): readonly Found[] => valuesOf(use, "-o").flatMap((va
 /** Of what follows the host, options are still its own; the rest is for the other machine. */
 function behindHost(use: Use): readonly Found[] {
   const [, next] = use.operands;
-  return next?.value.startsWith("-") === true && next.value !== "--" ? [use.doubt("option.unknown", next)] : [];
+  return next?.value.startsWith("-") === true && next.value !== "--"
+    ? [use.doubt("option.unknown", next)]
+    : [];
 }
 
 const OPTIONS = `-46AaCfGgKkNnqsTtVvXxYy -B: -b: -c: -D: -e: -L: -l: -m: -O: -P: -p: -Q: -R: -w: -o: -J:host -W:host

@@ -58,11 +58,6 @@ export const READERS: Readonly<Record<string, Model>> = {
   unexpand: gnu("read*", "-NUM -a -t: --all --first-only --tabs="),
   rev: gnu("read*", "-0 --zero"),
   tsort: { operands: "read?" },
-  zgrep: {
-    operands: "pattern read*",
-    options: "-inclLvwxEFGPhHoqsazZ -e:pattern -f:read -A: -B: -C: -m: --color=?",
-    tells: "--version --help -V",
-  },
   zdiff: { operands: "read read?", options: "-qsuwbiBryNT -U: -C:" },
   zcmp: { operands: "read read?", options: "-bls -n: -i:" },
   echo: { ...PRINTS, tells: "" },

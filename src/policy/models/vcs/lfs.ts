@@ -8,12 +8,13 @@ export const hooked = ({ folder }: Use): readonly Found[] => [
 const attributed = ({ operands, folder }: Use): readonly Found[] =>
   operands.length === 0 ? [] : [{ kind: "write", path: folder === null ? null : `${folder}/.gitattributes` }];
 
-const shown = (options = ""): Model => ({ options, operands: "data*", fixed: ["config"] });
+const shown = (options = ""): Model => ({ options, operands: "data*", fixed: ["settings"] });
 const reached = (options = ""): Model => ({ options, operands: "data*", fixed: ["network", "local"] });
 
 /** Large files of git: alone, and as a command of git. */
 export const LFS: Model = {
   tells: "-h --help --version version help env",
+  fixed: ["config"],
   commands: {
     env: shown(),
     version: shown(),
@@ -22,7 +23,7 @@ export const LFS: Model = {
       "-ldnsa -I: -X: --long --size --debug --all --deleted --name-only --json --include= --exclude=",
     ),
     logs: shown(),
-    pointer: { options: "--file=read --pointer=read --stdin --check --strict", fixed: ["config"] },
+    pointer: { options: "--file=read --pointer=read --stdin --check --strict", fixed: ["settings"] },
     track: {
       ...shown("-nvl --dry-run --verbose --lockable --not-lockable --no-excluded --filename --json"),
       also: attributed,

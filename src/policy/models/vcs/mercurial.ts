@@ -8,12 +8,12 @@ const PICKS = "-I: -X: -S --include= --exclude= --subrepos";
 const shown = (options = "", operands = "data*"): Model => ({
   options: `${ALL} ${options}`,
   operands,
-  fixed: ["config"],
+  fixed: ["settings"],
 });
 const changed = (fixed: Model["fixed"], options = "", operands = "data*"): Model => ({
   options: `${ALL} ${options}`,
   operands,
-  fixed: [...(fixed ?? []), "config"],
+  fixed: [...(fixed ?? []), "settings"],
 });
 
 const NETWORK = ["network", "local"] as const;

@@ -5,7 +5,7 @@ const SVN = `-qvN --quiet --verbose --non-interactive --no-auth-cache --username
 const svn = (fixed: Model["fixed"], options = "", operands = "read*"): Model => ({
   options: `${SVN} ${options}`,
   operands,
-  fixed: [...(fixed ?? []), "config"],
+  fixed: [...(fixed ?? []), "settings"],
 });
 
 const JJ = `-R:in --repository=in --ignore-working-copy --at-operation= --at-op= --color= --quiet --no-pager --debug --config=!ask
@@ -13,7 +13,7 @@ const JJ = `-R:in --repository=in --ignore-working-copy --at-operation= --at-op=
 const jj = (fixed: Model["fixed"], options = "", operands = "data*"): Model => ({
   options: `${JJ} ${options}`,
   operands,
-  fixed: [...(fixed ?? []), "config"],
+  fixed: [...(fixed ?? []), "settings"],
 });
 const JJ_DIFFS = "-s --summary --stat --types --name-only --git --color-words --context= --tool=!ask -w -b";
 

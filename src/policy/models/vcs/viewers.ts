@@ -9,7 +9,7 @@ export const VIEWERS: Readonly<Record<string, Model>> = {
       --max-line-length= --true-color= --list-languages --list-syntax-themes --show-config --show-colors --show-syntax-themes
       --paging= --pager=!ask --diff-args=!ask --config=loads --features=!ask`,
     operands: "read*",
-    fixed: ["config"],
+    fixed: ["settings"],
     tells: "-V --version -h --help",
   },
   difft: {
@@ -19,14 +19,14 @@ export const VIEWERS: Readonly<Record<string, Model>> = {
     operands: "read read",
     tells: "-V --version -h --help",
   },
-  tig: { operands: "data*", fixed: ["local", "config"], tells: "-v --version -h --help" },
+  tig: { operands: "data*", fixed: ["local", "settings"], tells: "-v --version -h --help" },
   lazygit: {
     options: "-p:in --path=in",
     operands: "data*",
-    fixed: ["local", "config"],
+    fixed: ["local", "settings"],
     tells: "-v --version -h --help",
   },
-  gitk: { operands: "data*", fixed: ["config", "ask"] },
+  gitk: { operands: "data*", fixed: ["settings", "ask"] },
   "pre-commit": {
     options: "--color=",
     tells: "-V --version -h --help",

@@ -75,16 +75,22 @@ function pipeline(c: Cursor): Node | null {
   if (first === null || !atBar(c)) return first;
   const parts: Node[] = [first];
   while (atBar(c)) {
-    if (c.peek(1) === AMPERSAND) parts.push(withErrors(parts.pop() ?? first));
-    c.pos += c.peek(1) === AMPERSAND ? 2 : 1;
+    const both = c.peek(1) === AMPERSAND;
+    if (both) parts.push(withErrors(parts.pop() ?? first));
+    c.pos += both ? 2 : 1;
     noJoin(c);
-    newlines(c);
-    const word = reserved(c);
-    if (word === "!" || CLOSING.has(word)) c.fail("a command is missing");
-    const part = command(c);
+    const part = commandAfterBar(c, both);
     if (part !== null) parts.push(part);
   }
   return { kind: "pipeline", span: c.span(start, parts.at(-1)?.span[1] ?? start), parts };
+}
+
+function commandAfterBar(c: Cursor, both: boolean): Node | null {
+  newlines(c);
+  const word = reserved(c);
+  if (word === "!" || CLOSING.has(word)) c.fail("a command is missing");
+  if (word === "time" && both) c.fail("not read: time after |&");
+  return command(c);
 }
 
 const atBar = (c: Cursor): boolean => c.peek() === BAR && c.peek(1) !== BAR;

@@ -125,8 +125,14 @@ function readTarget(c: Cursor, operator: RedirectOperator): Word | null {
   if (!copies && readRedirect(c, [])) c.fail("a redirect has no target", start);
   const word = oneWord(c, operator === "<<<" ? "other" : "target");
   if (c.pos === start) c.fail("a redirect has no target");
-  if (copies && c.joined) c.fail("not read: a descriptor over two lines", start);
+  if (copies) checkCopied(c, start);
   return c.problem === null || word.pieces.length > 0 ? word : null;
+}
+
+/** After `>&` and `<&`, bash ends the word after a `-` at its beginning, and then begins another one. */
+function checkCopied(c: Cursor, start: number): void {
+  if (c.joined) c.fail("not read: a descriptor over two lines", start);
+  if (c.text.charCodeAt(start) === MINUS && c.pos > start + 1) c.fail("not read: a word after >&-", start);
 }
 
 interface Opened {

@@ -32,8 +32,9 @@ function readWordAt(c: Cursor, assignments: Assignment[], words: Word[]): boolea
   if ((classOf(code) & BREAK) !== 0 && !substitution) return false;
   if (words.length === 0 && readAssignment(c, assignments)) return true;
   const start = c.pos;
+  const first = words.length === 0;
   readWord(c, "argument", words);
-  if (c.joined) checkJoined(c, words, start);
+  if (c.joined) checkJoined(c, words, { start, first });
   return true;
 }
 
@@ -56,13 +57,13 @@ function opened(c: Cursor, { start, end, assignments, words, redirects }: Parts)
 }
 
 /** A line continuation inside of what may be more than a word is an error. */
-function checkJoined(c: Cursor, words: readonly Word[], start: number): void {
+function checkJoined(c: Cursor, words: readonly Word[], word: { start: number; first: boolean }): void {
   const piece = words.at(-1)?.pieces[0];
   const text = piece?.kind === "text" ? piece.text : "";
   const code = c.peek();
   const descriptor = (code === LESS || code === GREATER) && /^[\d{]/.test(text);
-  const first = words.length === 1 && (isReserved(text) || text.includes("="));
-  if (descriptor || first) c.fail("not read: a line continuation inside of a word", start);
+  const command = word.first && (isReserved(text) || /[=[]/.test(c.text.slice(word.start, c.pos)));
+  if (descriptor || command) c.fail("not read: a line continuation inside of a word", word.start);
 }
 
 function readAssignment(c: Cursor, out: Assignment[]): boolean {
