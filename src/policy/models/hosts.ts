@@ -58,10 +58,10 @@ function hostIn(text: string): string | null {
 }
 
 /** The host stands as it is, whatever a pattern finds behind it and whatever the shell puts there. */
-function isPlain({ kind, value, loose = false }: Pick<Arg, "kind" | "value" | "loose">): boolean {
+function isPlain({ kind, value, loose }: Pick<Arg, "kind" | "value" | "loose">): boolean {
   if (kind === "literal") return true;
   const slash = value.indexOf("/", SCHEME.exec(value)?.[0].length ?? 0);
   if (slash === -1) return false;
   if (kind === "glob") return value.search(/[*?[]/) > slash;
-  return !loose && value.indexOf(UNKNOWN) > slash;
+  return loose === undefined && value.indexOf(UNKNOWN) > slash;
 }

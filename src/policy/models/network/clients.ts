@@ -68,7 +68,7 @@ const VIDEOS: Model = {
 
 export const CLIENTS: Readonly<Record<string, Model>> = {
   ...named("http https httpie xh xhs", HTTPIE),
-  ...named(BROWSERS, remote("--version -v -version --help -h")),
+  ...named(BROWSERS, remote("--version -version --help")),
   ...named(FETCHERS, remote()),
   "yt-dlp": VIDEOS,
 };

@@ -2,11 +2,9 @@ import type { Found, Model, Use } from "../model.ts";
 import { copied, emptied, named as elsewhere } from "./copies.ts";
 import { given, named, remote } from "./parts.ts";
 
-const TOLD = "--version -v -V version --help -h help";
-
 /** Programs for clouds, hosting and services: each word of them is a request. */
-const SERVICES = `gcloud bq az azd func cbt oci ibmcloud aliyun tccli hcloud scw linode-cli vultr-cli doctl exo civo ovh openstack
-  nova heroku fly flyctl vercel vc now netlify wrangler cloudflare firebase supabase railway render amplify sst
+const SERVICES = `bq azd func cbt oci ibmcloud aliyun tccli hcloud scw linode-cli vultr-cli exo ovh openstack
+  nova cloudflare firebase railway render amplify sst
   surge gh-pages convex planetscale pscale turso neonctl neon upstash appwrite nhost hasura expo-cli eas 
   shopify stripe twilio auth0 okta clerk sentry-cli datadog-ci newrelic honeycomb circleci travis buildkite-agent drone
   jenkins-cli gitlab-runner actions-runner codecov coveralls jira acli linear slack slackcat discord telegram-send ntfy
@@ -14,7 +12,7 @@ const SERVICES = `gcloud bq az azd func cbt oci ibmcloud aliyun tccli hcloud scw
   spotify zoom obs-cli saml2aws aws-vault aws-sso aws-okta awslocal localstack gimme-aws-creds
   jf jfrog artifactory nexus-cli conjur tsh tctl teleport bitwarden lpass 1password dropbox onedrive gdrive megacmd
   mega-put mega-get gupload transfer croc wormhole magic-wormhole ffsend syncthing ipfs bittorrent-cli
-  ngrok cloudflared localtunnel lt bore frpc frps chisel inlets gost v2ray xray ss-local sslocal tor privoxy dnscrypt-proxy
+  localtunnel lt bore frpc frps chisel inlets gost v2ray xray ss-local sslocal tor privoxy dnscrypt-proxy
   adb fastboot idevicesyslog ios-deploy scrcpy`;
 
 /** Buckets and files: what lies on this side is read or written. */
@@ -24,7 +22,7 @@ const BUCKETS: Model = {
     --content-type= --cache-control= --metadata= --follow-symlinks --no-follow-symlinks --force --delete
     --delete-unmatched-destination-objects --no-sign-request --output= --no-clobber`,
   operands: "data*",
-  tells: "--help help",
+  tells: "--help",
   fixed: ["network"],
   also: moved,
 };
@@ -39,18 +37,18 @@ function moved(use: Use): readonly Found[] {
 const AWS: Model = {
   options: `--profile= --region= --output= --query= --endpoint-url=host --no-sign-request --no-verify-ssl --no-paginate --debug
     --color= --no-cli-pager --ca-bundle=read --cli-read-timeout= --cli-connect-timeout= --no-cli-auto-prompt`,
-  tells: "--version help",
+  tells: "--version",
   commands: {
     s3: {
-      tells: "help",
-      commands: { ...named("cp mv sync", BUCKETS), ...named("ls mb rb rm presign website", remote("help")) },
+      tells: "",
+      commands: { ...named("cp mv sync", BUCKETS), ...named("ls mb rb rm presign website", remote("")) },
     },
     ...named(
       `sts s3api ec2 ecs ecr ecr-public eks iam lambda logs cloudformation cloudfront cloudwatch dynamodb rds sns sqs ssm
       secretsmanager kms route53 acm apigateway apigatewayv2 athena batch codebuild codecommit codedeploy codepipeline
       cognito-idp configure elasticache elb elbv2 events glue kinesis organizations redshift sagemaker sso sso-oidc
       stepfunctions support login`,
-      remote("help"),
+      remote(""),
     ),
   },
 };
@@ -93,6 +91,8 @@ export const CLOUDS: Readonly<Record<string, Model>> = {
   aws: AWS,
   rclone: RCLONE,
   gsutil: GSUTIL,
-  ...named(SERVICES, remote(TOLD)),
-  ...named(BACKUPS, remote(TOLD)),
+  ...named("heroku vercel vc now netlify wrangler supabase", remote("--version -v --help")),
+  ...named("gcloud az doctl fly flyctl ngrok cloudflared civo", remote("--version version --help")),
+  ...named(SERVICES, remote()),
+  ...named(BACKUPS, remote()),
 };

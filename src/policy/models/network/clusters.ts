@@ -2,8 +2,6 @@ import type { Found, Model, Use } from "../model.ts";
 import { copied, named as podPart } from "./copies.ts";
 import { given, manages, named, remote, runsElsewhere, telling, valuesOf, networkTo } from "./parts.ts";
 
-const TOLD = "--version version --help -h help";
-
 /** Settings of a cluster name helper programs that log in. */
 const GLOBALS = `-n: -s:host -v: -A --namespace= --context= --cluster= --user= --token= --server=host --as= --as-group= --as-uid=
   --request-timeout= --cache-dir=target --certificate-authority=read --client-certificate=read --client-key=read
@@ -93,14 +91,17 @@ const HELM: Model = {
   },
 };
 
-const OTHERS = `k9s k3s k3d k0s kubeadm kubelet kustomize kubectx kubens kubeseal stern skaffold tilt devspace okteto garden telepresence
-  microk8s minishift crc oc rosa eksctl kops kubespray istioctl linkerd cilium hubble flux argocd argo tkn velero calicoctl
-  kn kompose kubescape popeye helmfile helmsman krew kubectl-krew clusterctl talosctl rke rke2 etcdctl
-  consul nomad boundary waypoint serf dapr knative kapp ytt vcluster werf draft acorn`;
+const OTHERS = `k0s kubeadm kubelet kubectx kubens kubeseal okteto garden telepresence
+  microk8s minishift crc oc rosa kops kubespray istioctl linkerd cilium hubble flux argocd argo tkn velero calicoctl
+  kn kubescape popeye helmfile helmsman krew kubectl-krew clusterctl rke rke2 etcdctl
+  waypoint serf dapr knative kapp ytt vcluster werf draft acorn`;
 
 export const CLUSTERS: Readonly<Record<string, Model>> = {
   kubectl: KUBECTL,
   helm: HELM,
-  ...named("minikube kind", runsElsewhere("--version -v version --help -h help")),
-  ...named(OTHERS, runsElsewhere(TOLD)),
+  ...named(
+    "minikube kind k9s k3s k3d kustomize skaffold stern tilt devspace kompose eksctl talosctl consul nomad boundary",
+    runsElsewhere("--version version --help help"),
+  ),
+  ...named(OTHERS, runsElsewhere()),
 };

@@ -93,5 +93,5 @@ export const DATABASES: Readonly<Record<string, Model>> = {
   ),
   ...named("mongo mongosh", MONGO),
   ...named("redis-cli valkey-cli keydb-cli", REDIS),
-  ...named(OTHERS, remote("--version -v -V version --help -h")),
+  ...named(OTHERS, remote()),
 };

@@ -9,6 +9,8 @@ function keyFile(use: Use): readonly Found[] {
   const shows = given(use, ...SHOWING) && use.options.every(({ name }) => WITH_THEM.has(name));
   const files = valuesOf(use, "-f");
   if (files.length > 0) return files.map((file) => (shows ? reading(file, use) : writing(file, use)));
+  // Keys of a device, or of the machine.
+  if (given(use, "-D", "-A", "-k", "-Q")) return [];
   const name = given(use, "-F", "-R", "-H") ? "known_hosts" : "id_ed25519";
   return [{ kind: shows ? "read" : "write", path: `${use.home}/.ssh/${name}` }];
 }

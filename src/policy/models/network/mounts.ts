@@ -9,9 +9,7 @@ const WALLS: Readonly<Record<string, RegExp>> = {
   "--privileged": /^(?!false$)/i,
   "--use-api-socket": /^(?!false$)/i,
   "--cap-add": /^(?:cap_)?(?:all|sys_admin|sys_module|sys_ptrace|sys_rawio|dac_read_search|bpf)$/i,
-  "--pid": /^host$/,
   "--device": /^\/dev\/(?:sd|nvme|vd|xvd|hd|mem|kmem|port|dm-|mapper|loop|disk)/,
-  "--security-opt": /unconfined|label[:=]disable/,
 };
 
 function rights(use: Use): readonly Found[] {

@@ -9,7 +9,7 @@ const asks = (options: string, tells: string): Model => ({
 });
 
 /** Names and addresses are asked of a server: what stands in them leaves the machine. */
-const NAMES: Model = { reads: lookups, tells: "-v -V -h -version --version --help" };
+const NAMES: Model = { reads: lookups, tells: "-v -h --version --help" };
 
 /** `@server name type +option …`: the hosts are the server and whatever has a dot. */
 function lookups(use: Use): readonly Found[] {
@@ -32,7 +32,7 @@ const TRACE = asks(
 );
 
 /** What leaves or reaches the machine, seen or made up packet by packet. */
-const PACKETS = `nmap zenmap masscan zmap rustscan arping hping3 hping fping nping scapy ettercap bettercap dsniff nikto
+const PACKETS = `zenmap masscan zmap rustscan arping hping3 hping fping nping scapy ettercap bettercap dsniff nikto
   sqlmap gobuster ffuf dirb wfuzz hydra amass subfinder iperf iperf3 netperf speedtest speedtest-cli smbclient smbmap
   rpcclient snmpwalk snmpget ldapsearch ldapmodify showmount onesixtyone avahi-browse avahi-resolve upnpc nbtscan
   ntpdate ntpq chronyd sntp rdate wakeonlan etherwake whois finger rwhois rlogin rsh rexec rcp xfreerdp rdesktop
@@ -60,7 +60,9 @@ function entries(use: Use): readonly Found[] {
 }
 
 export const PROBES: Readonly<Record<string, Model>> = {
-  ...named("dig kdig drill delv dog doggo nslookup host", NAMES),
+  ...named("dig kdig drill delv dog doggo", NAMES),
+  nslookup: { reads: lookups, tells: "-version --version" },
+  host: { reads: lookups, tells: "-V" },
   resolvectl: remote(),
   "systemd-resolve": remote(),
   ping: PING,
@@ -71,11 +73,12 @@ export const PROBES: Readonly<Record<string, Model>> = {
   tracepath: TRACE,
   tracepath6: TRACE,
   mtr: remote("--version -v --help -h"),
-  ...named(PACKETS, remote("--version -V --help -h")),
+  nmap: remote("--version -V --help -h"),
+  ...named(PACKETS, remote()),
   tcpdump: CAPTURES,
   tshark: CAPTURES_FROM_MANY,
   wireshark: CAPTURES_FROM_MANY,
   dumpcap: CAPTURES_FROM_MANY,
-  ngrep: CAPTURES_FROM_MANY,
+  ngrep: remote(),
   getent: { options: "-i --no-idn", operands: "data*", also: entries },
 };

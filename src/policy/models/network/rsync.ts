@@ -57,7 +57,7 @@ function synchronised(use: Use): readonly Found[] {
 /** Rules of a filter may stand in files: `merge FILE`, `. FILE`. */
 const filterFiles = (use: Use): readonly Found[] =>
   valuesOf(use, "-f", "--filter").flatMap((rule) => {
-    const file = /^(?:merge|\.)(?:,\S*)?[\s_]+(.+)$/.exec(rule.value)?.[1];
+    const file = /^(?:merge|\.)[^\s_]*[\s_]+([^]+)$/.exec(rule.value)?.[1];
     return file === undefined ? [] : [reading(part(rule, file), use)];
   });
 
