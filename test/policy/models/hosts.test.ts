@@ -4,6 +4,9 @@ import { hostsOf } from "../../../src/policy/models/hosts.ts";
 
 const hostsOfText = (value: string): readonly string[] => hostsOf({ kind: "literal", value });
 
+const dynamic = (value: string, loose?: true): readonly string[] =>
+  hostsOf({ kind: "dynamic", value, ...(loose === undefined ? {} : { loose }) });
+
 const SEEN: readonly (readonly [address: string, host: string])[] = [
   ["https://example.com", "example.com"],
   ["https://example.com/a/b?c=d#e", "example.com"],
@@ -85,8 +88,6 @@ test("A pattern behind the host leaves the host as it is", () => {
 });
 
 test("What only the shell knows leaves the host as it is when it stands behind it, in the same word", () => {
-  const dynamic = (value: string, loose?: true): readonly string[] =>
-    hostsOf({ kind: "dynamic", value, ...(loose === undefined ? {} : { loose }) });
   assert.deepEqual(dynamic("https://example.com/\uFFFC"), ["example.com"]);
   assert.deepEqual(dynamic("https://example.com/\uFFFC", true), []);
   assert.deepEqual(dynamic("https://example.com\uFFFC/"), []);

@@ -64,8 +64,7 @@ const KUBECTL: Model = {
   },
 };
 
-const HELM_VALUES =
-  "-f:read --values=read --set= --set-string= --set-json= --set-file= -n: --namespace= --kube-version=";
+const HELM_VALUES = "-f:read --values=read --set= --set-string= --set-json= -n: --namespace= --kube-version=";
 
 const HELM: Model = {
   options: `-n: --namespace= --debug --kube-context= --kube-apiserver=host --kubeconfig=loads --registry-config=read

@@ -15,12 +15,13 @@ export function hostPart({ value }: Arg): string | null {
 export const named = ({ value }: Arg): string | null =>
   /^(?:[a-z0-9]+:\/\/|[^/:]+:)/i.test(value) ? "" : null;
 
+const reached = (arg: Arg, host: string): readonly Found[] =>
+  host === "" ? [] : [networkTo(part(arg, host))];
+
 /** All but the last operand are read, the last one is written; hosts are the network. */
 export function copied(use: Use, elsewhere: Elsewhere): readonly Found[] {
   const sources = use.operands.length > 1 ? use.operands.slice(0, -1) : use.operands;
   const target = use.operands.length > 1 ? use.operands.at(-1) : undefined;
-  const reached = (arg: Arg, host: string): readonly Found[] =>
-    host === "" ? [] : [networkTo(part(arg, host))];
   const ends = sources.flatMap((arg): readonly Found[] => {
     const host = elsewhere(arg);
     return host === null ? [reading(arg, use)] : reached(arg, host);
