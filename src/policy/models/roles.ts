@@ -1,4 +1,5 @@
 import type { Place } from "../effects/effect.ts";
+import { hostsOf } from "./hosts.ts";
 import type { Arg, Fixed, Found, Role, Use } from "./model.ts";
 
 export interface Weight {
@@ -66,14 +67,6 @@ function checkEffects(arg: Arg, use: Use): readonly Found[] {
 
 /** A lone `-` is stdin or stdout. */
 const isStdio = ({ kind, value }: Arg): boolean => value === "-" && kind === "literal";
-
-/** The host of an address or of `user@host:path`; none where it cannot be seen. */
-function hostsOf({ kind, value }: Arg): readonly string[] {
-  if (kind !== "literal") return [];
-  const [, host] =
-    /^(?:[a-z][a-z0-9+.-]*:\/\/)?(?:[^@/\s]*@)?(\[[0-9a-f:.]+\]|[^:/?#\s]+)/i.exec(value) ?? [];
-  return host === undefined ? [] : [host.toLowerCase()];
-}
 
 export function fixedEffect(fixed: Fixed, folder: Place, what: string): Found {
   switch (fixed) {
