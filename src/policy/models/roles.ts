@@ -84,7 +84,7 @@ export function fixedEffect(fixed: Fixed, folder: Place, what: string): Found {
     case "input":
       return { kind: "code", from: "input", path: null };
     case "ask":
-      return { kind: "unknown", doubt: "option.unknown", what };
+      return { kind: "unknown", doubt: what.startsWith("-") ? "option.unknown" : "command.unfollowed", what };
     default:
       return { kind: "repository", change: fixed, what };
   }
