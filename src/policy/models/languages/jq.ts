@@ -16,6 +16,7 @@ const VALUES: Readonly<Record<string, readonly ValueRole[]>> = {
   "--library-path": ["loads"],
 };
 
+const FILTER_LETTER = /^-[a-zA-Z]*f[a-zA-Z]*$/;
 const BUNDLE = /^-[crjasSCMneRhV]+$/;
 const FLAGS: ReadonlySet<string> = new Set(
   `--compact-output --raw-output --raw-output0 --join-output --ascii-output --slurp --sort-keys --color-output
@@ -57,7 +58,7 @@ class JqReader {
   read(): readonly Found[] {
     const { args } = this.use;
     // Whichever word it is that names the file of the filter, all others are read as well.
-    this.filterSeen = args.some(({ value }) => FILTER_FILES.has(value) || /^-[a-zA-Z]*f/.test(value));
+    this.filterSeen = args.some(({ value }) => FILTER_FILES.has(value) || FILTER_LETTER.test(value));
     while (this.at < args.length) {
       const arg = args[this.at++] as Arg;
       if (arg.value === "--") this.optionsEnded = true;
@@ -88,7 +89,7 @@ class JqReader {
     if (kind !== "literal") this.found.push(this.use.doubt("word.dynamic", arg));
     else if (roles !== undefined) this.valued(roles, arg);
     else if (value === "--args" || value === "--jsonargs") this.filesFollow = false;
-    else if (FILTER_FILES.has(value) || /^-[a-zA-Z]*f$/.test(value)) this.take("loads", arg);
+    else if (FILTER_FILES.has(value) || FILTER_LETTER.test(value)) this.take("loads", arg);
     else if (value.startsWith("-L")) this.take("loads", arg);
     else if (!FLAGS.has(value) && !BUNDLE.test(value)) this.found.push(this.use.doubt("option.unknown", arg));
   }

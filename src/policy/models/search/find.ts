@@ -1,9 +1,10 @@
 import { type Arg, type Found, type Model, UNKNOWN, type Use } from "../model.ts";
 import { roleEffects } from "../roles.ts";
 import { Narrowing } from "./find-narrow.ts";
-import { replaced } from "./placeholder.ts";
+import { filled, mostOf } from "./placeholder.ts";
 import { COMPARED, PLAIN, RUNNING, TIMED, VALUED, WRITING } from "./find-words.ts";
 
+const MARK: readonly string[] = ["{}"];
 const LIGHT = { forced: false, recursive: false };
 const OPERATORS: ReadonlySet<string> = new Set(["(", ")", "!", ",", "-not", "-a", "-and", "-o", "-or"]);
 
@@ -163,7 +164,7 @@ class FindReader {
     this.at += 1;
     for (const word of words) this.unclear(word);
     if (words.length === 0) this.doubtful(arg);
-    const found = this.starts.flatMap((start) => this.commandAt(words, start, inItsFolder));
+    const found = this.command(words, inItsFolder);
     this.found.push(...found);
     // Below the start there may be a project that is none of ours.
     if (inItsFolder && found.some(({ kind }) => kind === "code" || kind === "repository"))
@@ -176,15 +177,18 @@ class FindReader {
     return value === ";" || (value === "+" && this.at > from && args[this.at - 1]?.value === "{}");
   }
 
-  private commandAt(words: readonly Arg[], start: Arg, inItsFolder: boolean): readonly Found[] {
-    const from: Arg = inItsFolder ? { kind: "literal", value: ".", span: start.span } : start;
-    const at = inItsFolder ? { folder: this.use.place(start) } : {};
-    return this.below(from).flatMap((path) =>
-      this.use.command(
-        words.map((word) => replaced(word, "{}", path)),
-        at,
-      ),
-    );
+  private command(words: readonly Arg[], inItsFolder: boolean): readonly Found[] {
+    if (!inItsFolder) {
+      const [finds, doubts] = mostOf(
+        this.starts.flatMap((start) => this.below(start)),
+        this.use,
+      );
+      return [...doubts, ...this.use.command(filled(words, MARK, finds))];
+    }
+    const [start, ...others] = this.starts;
+    const folder = start === undefined || others.length > 0 ? null : this.use.place(start);
+    const here: Arg = { kind: "literal", value: ".", span: this.use.span };
+    return this.use.command(filled(words, MARK, this.below(here)), { folder });
   }
 
   /** Any of what it finds below a start, as words. */
