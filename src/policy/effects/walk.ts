@@ -53,6 +53,11 @@ export class Walk {
     this.effects.push({ kind: "unknown", doubt, what, by: what, span, call: this.call });
   }
 
+  /** Nothing more is looked at several times. */
+  get crowded(): boolean {
+    return this.calls.length >= MOST_COMMANDS;
+  }
+
   /** What `work` finds belongs to this command. */
   within<T>(called: Called, work: () => T): T {
     const outer = this.call;
@@ -109,12 +114,15 @@ export class Walk {
   }
 
   private list({ items }: List, scope: Scope, input: Use["input"]): Scope {
-    // `a && b; c`: when a fails, c runs where a ran.
     let chain = scope;
     let now = scope;
+    /** After the left side of `||`, when that went well. */
+    let well: Scope | null = null;
     for (const { node, then } of items) {
       const after = this.node(node, now, input);
-      now = then === "&&" ? after : then === "&" ? chain : either(after, then === "||" ? now : chain);
+      const next = well !== null && leaves(node) ? well : afterItem(after, now, chain);
+      well = then === "||" ? after : null;
+      now = then === "&&" ? after : then === "&" ? chain : next;
       if (then === ";" || then === "&") chain = now;
     }
     return now;
@@ -134,7 +142,7 @@ export class Walk {
   }
 
   private simple(node: Simple, scope: Scope, input: Use["input"]): Scope {
-    if (this.calls.length >= MOST_COMMANDS && !this.full) {
+    if (this.crowded && !this.full) {
       this.full = true;
       this.doubt("shell.limit", `more than ${MOST_COMMANDS} commands`, node.span);
     }
@@ -179,6 +187,19 @@ export class Walk {
     const args = this.args([value], scope);
     return args.length === 1 ? (args[0] ?? null) : null;
   }
+}
+
+/** What is true behind an item: `cd` may have failed, and in `a && b; c` b may not have run at all. */
+const afterItem = (after: Scope, now: Scope, chain: Scope): Scope =>
+  now === chain
+    ? { ...after, folders: either(after, { ...after, folders: now.folders }).folders }
+    : either(after, chain);
+
+/** `cd x || exit`: whoever goes on is in x. */
+function leaves(node: Node): boolean {
+  if (node.kind !== "simple") return false;
+  const [piece] = node.words[0]?.pieces ?? [];
+  return piece?.kind === "text" && (piece.text === "exit" || piece.text === "return");
 }
 
 /** What `echo words` puts into a pipe, where that is plain to see. */

@@ -33,7 +33,7 @@ export function placesFor(context: Context): Places {
   return { workspace, home, isProject, facts: (path, op) => factsOf(path, op, context) };
 }
 
-const PATTERN = /[*?[(]/;
+const PATTERN = /[*?[]/;
 
 function factsOf(path: string, op: Op, context: Context): PathFacts {
   const place = PATTERN.test(path) ? placeOfPattern(path, op, context) : placeOf(path, op, context);

@@ -47,13 +47,6 @@ export const CALCULATORS: Readonly<Record<string, Model>> = {
     tells: "--version --help -V -h -v",
     also: dcEffects,
   },
-  expr: { reads: () => [] },
-  numfmt: {
-    options: `-d: -z --debug --delimiter= --field= --format= --from= --from-unit= --grouping --header=? --invalid=
-      --padding= --round= --suffix= --to= --to-unit= --zero-terminated`,
-    operands: "data*",
-    abbreviates: true,
-  },
   datamash: {
     options: `-fhiCsWzH -t: -g: -F: -R: -c: --full --header-in --header-out --headers --ignore-case --sort --skip-comments
       --field-separator= --group= --filler= --narm --round= --output-delimiter= --whitespace --zero-terminated --no-strict --format=

@@ -4,16 +4,15 @@ import { type Manner, readArguments } from "../reading.ts";
 import { roleEffects } from "../roles.ts";
 import { filled, mostOf } from "./placeholder.ts";
 
-const OPTIONS = optionTable(
-  `-HIusigFalLp01qh -d: -E: -t: -e: -S: -o: -c: -j: -C:in --hidden --no-ignore --no-ignore-vcs --no-ignore-parent
+const OPTIONS = optionTable({
+  options: `-HIusigFalLp01qh -d: -E: -t: -e: -S: -o: -c: -j: -C:in --hidden --no-ignore --no-ignore-vcs --no-ignore-parent
   --no-global-ignore-file --no-require-git --unrestricted --case-sensitive --ignore-case --glob --regex --fixed-strings
   --and= --absolute-path --relative-path --list-details --follow --full-path --print0 --max-depth= --min-depth=
   --exact-depth= --exclude= --prune --type= --extension= --size= --changed-within= --changed-before= --newer= --older=
   --change-newer-than= --change-older-than= --owner= --format= --color= --hyperlink=? --threads= --max-results= --quiet
   --show-errors --base-directory=in --path-separator= --search-path=read --strip-cwd-prefix=? --one-file-system --mount
   --xdev --ignore-file=read --batch-size= --max-buffer-time= --ignore --ignore-vcs --no-hidden --no-follow`,
-  false,
-);
+});
 const MANNER: Manner = { strict: false, singleDash: false, abbreviates: false };
 const LIGHT = { forced: false, recursive: false };
 const RUNS: ReadonlySet<string> = new Set(["-x", "-X", "--exec", "--exec-batch"]);

@@ -78,7 +78,6 @@ export const SOURCE_TOOLS: Readonly<Record<string, Model>> = {
     singleDash: true,
     tells: "-version -help --version --help -h",
   },
-  semgrep: { operands: "data*", fixed: ["network"], tells: "--version --help" },
   "tree-sitter": { operands: "data*", fixed: ["project"], tells: "--version --help -V -h" },
   sd: {
     options:

@@ -9,18 +9,6 @@ function fzfEffects(use: Use): readonly Found[] {
     : [{ kind: "unknown", doubt: "operand.unknown", what: "a terminal" }];
 }
 
-const EZA: Model = {
-  options: `-1lGRTxFXaAdrDfbBghHimnSMuUZ@oN -s: -L: -t: -I: -w: --oneline --long --grid --recurse --tree --across --classify=?
-    --color=? --colour=? --color-scale=? --icons=? --no-quotes --hyperlink --width= --all --almost-all --list-dirs
-    --level= --reverse --sort= --group-directories-first --group-directories-last --only-dirs --only-files
-    --show-symlinks --no-symlinks --ignore-glob= --git-ignore --binary --bytes --group --header --links --inode
-    --modified --mounts --numeric --flags --blocksize --time= --accessed --created --changed --total-size --time-style=
-    --no-permissions --octal-permissions --no-filesize --no-user --no-time --stdin!ask --git --no-git --git-repos
-    --extended --context --smart-group --absolute=? --dereference`,
-  operands: "read*|.",
-  tells: "--version --help -v -?",
-};
-
 const LSD: Model = {
   options: `-aAFlLRdhxStrvXGUgiZN1 -I: --all --almost-all --color= --icon= --icon-theme= --classify --long
     --oneline --recursive --tree --depth= --directory-only --human-readable --permission= --size= --total-size --date=
@@ -31,8 +19,6 @@ const LSD: Model = {
 };
 
 export const VIEWERS: Readonly<Record<string, Model>> = {
-  eza: EZA,
-  exa: EZA,
   lsd: LSD,
   hexyl: {
     options: `-pviP -n: -s: -c: -o: -b: -g: --length= --bytes= --skip= --block-size= --no-squeezing --color= --border= --plain
@@ -40,14 +26,6 @@ export const VIEWERS: Readonly<Record<string, Model>> = {
       --terminal-width=`,
     operands: "read",
     tells: "--version --help -V -h",
-  },
-  delta: {
-    options: `-ns -w: --line-numbers --side-by-side --color-only --no-gitconfig --dark --light --width= --paging=
-      --syntax-theme= --list-languages --list-syntax-themes --show-config --diff-highlight --diff-so-fancy --raw
-      --hyperlinks --keep-plus-minus-markers --navigate --relative-paths --tabs= --wrap-max-lines= --max-line-length=
-      --pager=loads --config=loads --features=loads --default-language=`,
-    operands: "read read",
-    tells: "--version --help -V -h --list-languages --list-syntax-themes",
   },
   fzf: {
     options: `-eixm1s0 -f: -q: -n: -d: --filter= --query= --nth= --with-nth= --delimiter= --exact --no-sort --tac --tiebreak=

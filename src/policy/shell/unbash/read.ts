@@ -14,7 +14,7 @@ import { assignmentAsWord, type ScriptPart, type ScriptReader, scriptsIn, wordOf
 
 /** The tree that the package `unbash` reads, in our words. */
 export function readUnbash(text: string): Reading {
-  const converter = new Converter();
+  const converter = new Converter(text.length);
   const tree = converter.script(parse(text));
   return { tree, errors: converter.errors };
 }
@@ -38,6 +38,13 @@ export class Converter {
   private depth = 0;
   private scripts = 0;
   private left = BUDGET;
+  /** Of the text: the parser puts some ends behind it. */
+  private readonly length: number;
+
+  constructor(length: number) {
+    this.length = length;
+  }
+
   readonly inner: ScriptReader = {
     script: (part) => this.reparsed(part, nothing(this.span(part)), () => this.substitution(part)),
     reparsed: (at, otherwise, work) => this.reparsed(at, otherwise, work),
@@ -45,7 +52,7 @@ export class Converter {
   };
 
   span({ pos, end }: { readonly pos: number; readonly end: number }): Span {
-    return this.whole ?? [pos, end];
+    return this.whole ?? [Math.min(pos, this.length), Math.min(end, this.length)];
   }
 
   fail(message: string, at: { readonly pos: number; readonly end: number }): void {
@@ -128,7 +135,8 @@ export class Converter {
   }
 
   placed<T extends { readonly span: Span }>(thing: T): T {
-    return this.whole === null ? thing : { ...thing, span: this.whole };
+    const [pos, end] = thing.span;
+    return this.whole === null && end <= this.length ? thing : { ...thing, span: this.span({ pos, end }) };
   }
 
   redirects(sources: readonly Redirection[]): readonly Redirect[] {

@@ -189,6 +189,8 @@ export function merged(pieces: readonly Piece[]): readonly Piece[] {
     const before = out.at(-1);
     if (piece.kind === "text" && before?.kind === "text")
       out[out.length - 1] = { kind: "text", text: before.text + piece.text };
+    else if (piece.kind === "glob" && before?.kind === "glob")
+      out[out.length - 1] = { kind: "glob", text: before.text + piece.text };
     else out.push(piece);
   }
   return out;
