@@ -125,9 +125,9 @@ function behind([, ...words]: Words, scope: Scope): Scope {
   return name === undefined ? scope : after(name.value, [name, ...rest], scope);
 }
 
-/** Where `cd` leads; options tell only how links are taken. */
+/** Where `cd` leads. With the other options links decide, and those are not known here. */
 function target(words: Words, folder: Place): Place {
-  const [path, ...more] = words.slice(1).filter(({ value }) => !/^-[LPe@]+$|^--$/.test(value));
+  const [path, ...more] = words.slice(1).filter(({ value }) => !/^-L$|^--$/.test(value));
   if (
     path === undefined ||
     more.length > 0 ||

@@ -2,7 +2,7 @@ import type { Found, Model, Use } from "../model.ts";
 import { escapes } from "./wrappers.ts";
 
 /** Editors, debuggers and the like: each has a way to run any command, and most need a person. */
-const ESCAPING: Model = { reads: (use) => [escapes(use)] };
+const ESCAPING: Model = { tells: "--version --help -version -V", reads: (use) => [escapes(use)] };
 
 const NAMES = `vi vim nvim view ex ed rvim gvim vimdiff emacs emacsclient nano pico micro joe mcedit mc code codium subl kate
   gedit zed hx helix gdb lldb cgdb rr strace ltrace dtrace bpftrace perf valgrind catchsegv ptrace tmux screen dtach

@@ -14,7 +14,7 @@ const reached = (options = ""): Model => ({ options, operands: "data*", fixed: [
 /** Large files of git: alone, and as a command of git. */
 export const LFS: Model = {
   tells: "-h --help --version version help env",
-  fixed: ["config"],
+  fixed: ["settings"],
   commands: {
     env: shown(),
     version: shown(),
