@@ -1,5 +1,5 @@
 import type { Arg, Found, Model, Role, Use } from "../model.ts";
-import { UNKNOWN } from "../model.ts";
+import { isGuess, UNKNOWN } from "../model.ts";
 import { roleEffects } from "../roles.ts";
 import { filterNames } from "./filter-words.ts";
 
@@ -70,7 +70,8 @@ class JqReader {
 
   private operand(arg: Arg): void {
     const open = arg.value.charAt(0);
-    if (arg.kind === "dynamic" && open === UNKNOWN) this.found.push(this.use.doubt("word.dynamic", arg));
+    const isAny = arg.kind === "dynamic" && (open === UNKNOWN || isGuess(arg));
+    if (arg.loose === true || isAny) this.found.push(this.use.doubt("word.dynamic", arg));
     else if (arg.kind === "glob" && (open === "*" || open === "?" || open === "["))
       this.found.push(this.use.doubt("word.leading-glob", arg));
     if (!this.filterSeen) {
@@ -100,7 +101,8 @@ class JqReader {
       if (value === undefined)
         this.found.push(this.use.doubt("option.unknown", option, `${option.value} without its value`));
       // Without quotes, what is not known could be several words.
-      else if (value.kind !== "literal") this.found.push(this.use.doubt("word.dynamic", value));
+      else if (value.loose === true || value.kind === "glob")
+        this.found.push(this.use.doubt("word.dynamic", value));
       if (value !== undefined) this.take(role, value);
     }
   }

@@ -94,9 +94,8 @@ function commandEffects(command: readonly Arg[], found: readonly Arg[], use: Use
   const doubts = command
     .filter((word) => word.kind !== "literal")
     .map((word) => use.doubt(word.kind === "glob" ? "word.leading-glob" : "word.dynamic", word));
-  const none: readonly Found[] =
-    command.length === 0 ? [{ kind: "unknown", doubt: "operand.unknown", what: "no command" }] : [];
-  return [...doubts, ...none, ...use.command(filled(marked ? command : [...command, MARK], MARKS, found))];
+  if (command.length === 0) return [{ kind: "unknown", doubt: "operand.unknown", what: "no command" }];
+  return [...doubts, ...use.command(filled(marked ? command : [...command, MARK], MARKS, found))];
 }
 
 const MARK: Arg = { kind: "literal", value: "{}", span: [0, 0] };

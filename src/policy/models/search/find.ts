@@ -1,4 +1,4 @@
-import { type Arg, type Found, type Model, UNKNOWN, type Use } from "../model.ts";
+import { type Arg, type Found, isGuess, type Model, UNKNOWN, type Use } from "../model.ts";
 import { roleEffects } from "../roles.ts";
 import { Narrowing } from "./find-narrow.ts";
 import { filled, mostOf } from "./placeholder.ts";
@@ -70,8 +70,7 @@ class FindReader {
 
   /** What the shell puts here may be any part of an expression. */
   private unclear(arg: Arg): void {
-    if (arg.kind === "dynamic" && arg.value.startsWith(UNKNOWN))
-      this.found.push(this.use.doubt("word.dynamic", arg));
+    if (isOpen(arg)) this.found.push(this.use.doubt("word.dynamic", arg));
     if (arg.kind === "glob" && /^[*?[]/.test(arg.value))
       this.found.push(this.use.doubt("word.leading-glob", arg));
   }
@@ -110,7 +109,7 @@ class FindReader {
     const value = this.use.args[this.at];
     this.at += 1;
     if (value === undefined) this.doubtful(of, `${of.value} without its value`);
-    else if (value.kind === "dynamic") this.found.push(this.use.doubt("word.dynamic", value));
+    else if (value.loose === true) this.found.push(this.use.doubt("word.dynamic", value));
     else if (value.kind === "glob" && !isNoPredicate(value.value))
       this.found.push(this.use.doubt("word.leading-glob", value));
     return value;
@@ -199,6 +198,10 @@ class FindReader {
     return paths.map((path) => ({ kind: kind === "dynamic" ? kind : "glob", value: path, span }));
   }
 }
+
+/** Whether it may be any word at all. */
+const isOpen = (arg: Arg): boolean =>
+  arg.loose === true || (arg.kind === "dynamic" && (arg.value.startsWith(UNKNOWN) || isGuess(arg)));
 
 /** Whether nothing that the pattern can become is a word of an expression. */
 const isNoPredicate = (pattern: string): boolean =>

@@ -34,7 +34,13 @@ function xargsEffects(use: Use): readonly Found[] {
 
 /** Stands for any number of words, whatever they are. */
 function unknownWord({ input, span }: Use): Arg {
-  return { kind: "dynamic", value: UNKNOWN, span, feed: input === "network" ? input : "unknown" };
+  return {
+    kind: "dynamic",
+    value: UNKNOWN,
+    loose: true,
+    span,
+    feed: input === "network" ? input : "unknown",
+  };
 }
 
 /** The words that come in: those of a text that is plain to see, or one that stands for any number of any. */
