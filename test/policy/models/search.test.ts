@@ -66,6 +66,7 @@ describe("tools for sources", () => {
   tells({
     "ctags -R src": "ask; read src; write tags",
     "ctags -R -f - src": "allow; read src",
+    "ctags src -x": "ask; read src; write tags",
     "ctags --options=x src": "ask; option.loads-code x; read src; write tags",
     "cloc src": "allow; read src",
     "cloc --extract-with=id src": "ask; option.loads-code id; read src",

@@ -40,6 +40,7 @@ describe("sed", () => {
     "sed -f a.sed /etc/shadow": "ask; read a.sed; read /etc/shadow; language.unknown a.sed",
     "sed --sandbox -f a.sed /etc/shadow": "ask; read a.sed; read /etc/shadow",
     "sed --sandbox '1e id' a": "allow; read a",
+    "sed '1e id' --sandbox a": "ask; read a; language.unknown id; read /etc/passwd",
     "sed -n p *.ts": "ask; word.leading-glob *.ts; read *.ts",
     "sed --unknown p a": "ask; option.unknown --unknown; read a",
   });
