@@ -30,8 +30,10 @@ export type Doubt =
   | "shell.coproc"
   /** A text for a shell that no reader, or only one of them, can read. */
   | "shell.unreadable"
-  /** More commands, or deeper ones, than are looked at. */
-  | "shell.limit";
+  /** More commands, or deeper ones, than are understood. */
+  | "shell.limit"
+  /** So many, or so deep, that the rest was not even looked at. */
+  | "shell.excess";
 
 /**
  * Of a repository. record: add and commit. local: other changes that lose nothing. lost: work or history goes.

@@ -27,8 +27,12 @@ export interface Called {
   readonly span: Span;
 }
 
-const MOST_COMMANDS = 100;
-const DEEPEST = 10;
+/** Beyond these it asks, and goes on looking for dangers. */
+const MANY = 100;
+const DEEP = 10;
+/** Beyond these it looks no further, and denies. */
+const MOST = 2000;
+const DEEPEST = 40;
 
 /** Turns a tree of commands into what they do. One walk judges one text, with all texts inside it. */
 export class Walk {
@@ -38,7 +42,6 @@ export class Walk {
   readonly calls: Called[] = [];
   private call = -1;
   private depth = 0;
-  private full = false;
 
   constructor(world: World) {
     this.world = world;
@@ -55,7 +58,7 @@ export class Walk {
 
   /** Nothing more is looked at several times. */
   get crowded(): boolean {
-    return this.calls.length >= MOST_COMMANDS;
+    return this.calls.length >= MANY;
   }
 
   /** What `work` finds belongs to this command. */
@@ -92,8 +95,9 @@ export class Walk {
   }
 
   deeper<T>(span: Span, otherwise: T, work: () => T): T {
+    if (this.depth === DEEP) this.doubt("shell.limit", `more than ${DEEP} levels`, span);
     if (this.depth >= DEEPEST) {
-      this.doubt("shell.limit", `more than ${DEEPEST} levels`, span);
+      this.doubt("shell.excess", `more than ${DEEPEST} levels`, span);
       return otherwise;
     }
     this.depth += 1;
@@ -116,14 +120,17 @@ export class Walk {
   private list({ items }: List, scope: Scope, input: Use["input"]): Scope {
     let chain = scope;
     let now = scope;
+    let first = true;
     /** After the left side of `||`, when that went well. */
     let well: Scope | null = null;
     for (const { node, then } of items) {
       const after = this.node(node, now, input);
-      const next = well !== null && leaves(node) ? well : afterItem(after, now, chain);
+      const next =
+        well !== null && leaves(node) ? well : first ? unlessMoved(after, now) : either(after, chain);
       well = then === "||" ? after : null;
       now = then === "&&" ? after : then === "&" ? chain : next;
-      if (then === ";" || then === "&") chain = now;
+      first = then === ";" || then === "&";
+      if (first) chain = now;
     }
     return now;
   }
@@ -142,11 +149,9 @@ export class Walk {
   }
 
   private simple(node: Simple, scope: Scope, input: Use["input"]): Scope {
-    if (this.crowded && !this.full) {
-      this.full = true;
-      this.doubt("shell.limit", `more than ${MOST_COMMANDS} commands`, node.span);
-    }
-    if (this.calls.length > MOST_COMMANDS * 20) return scope;
+    if (this.calls.length === MANY) this.doubt("shell.limit", `more than ${MANY} commands`, node.span);
+    if (this.calls.length === MOST) this.doubt("shell.excess", `more than ${MOST} commands`, node.span);
+    if (this.calls.length > MOST) return scope;
     const words = this.args(node.words, scope);
     return this.within({ words, span: node.span }, () => this.command(node, words, { scope, input }));
   }
@@ -189,11 +194,11 @@ export class Walk {
   }
 }
 
-/** What is true behind an item: `cd` may have failed, and in `a && b; c` b may not have run at all. */
-const afterItem = (after: Scope, now: Scope, chain: Scope): Scope =>
-  now === chain
-    ? { ...after, folders: either(after, { ...after, folders: now.folders }).folders }
-    : either(after, chain);
+/** Behind a command that certainly ran, but may have failed: a `cd` then leaves everything where it was. */
+const unlessMoved = (after: Scope, before: Scope): Scope =>
+  after.folders === before.folders
+    ? after
+    : { ...after, folders: either(after, { ...after, folders: before.folders }).folders };
 
 /** `cd x || exit`: whoever goes on is in x. */
 function leaves(node: Node): boolean {
