@@ -10,6 +10,7 @@ export function shellEffects(text: Arg, { walk, scope, input }: CallAt): void {
     const from = text.feed === "network" ? "fetched" : "input";
     walk.add({ kind: "code", from, path: null }, "shell", text.span);
   }
+  if (text.value.replaceAll(UNKNOWN, "").trim() === "") return;
   // What is not known is read as some word, so that dangers around it are still seen.
   const { tree, doubts } = walk.world.readShell(text.value.replaceAll(UNKNOWN, "_"));
   const before = walk.effects.length;

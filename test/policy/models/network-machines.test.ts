@@ -56,7 +56,7 @@ describe("clusters", () => {
     "kubectl exec app -- rm -rf /": "ask; network",
     "kubectl --kubeconfig /tmp/x get pods": "ask; option.loads-code /tmp/x; network",
     'eval "$(kubectl completion bash)"':
-      "ask; process; shell.builtin eval; word.dynamic ?; code input; command.unknown _",
+      "ask; process; shell.builtin eval; word.dynamic ?; code input",
     "kubectl frobnicate": "ask; operand.unknown kubectl frobnicate",
     "helm version --short": "allow",
     "helm lint charts/app": "allow; read charts/app",
@@ -65,7 +65,7 @@ describe("clusters", () => {
     "helm upgrade x ./chart": "ask; process; network",
     "minikube version": "allow",
     "eval $(minikube docker-env)":
-      "ask; process; shell.builtin eval; word.dynamic ?; code input; command.unknown _",
+      "ask; process; shell.builtin eval; word.dynamic ?; code input",
     "kind create cluster": "ask; process; network",
     k9s: "ask; process; network",
   });

