@@ -1,5 +1,4 @@
 import type { Decision, Mode } from "./decision.ts";
-import type { Message, Usage } from "./messages.ts";
 import type { Cause } from "./tool.ts";
 
 /** What the outside must offer. Each port has one contract suite in test/contract. */
@@ -145,19 +144,6 @@ export interface Changes {
   /** The tree was too large to be seen whole. */
   readonly incomplete: boolean;
 }
-
-/** Never throws: a failure is the last event of the stream. */
-export interface Provider {
-  stream(
-    request: { readonly messages: readonly Message[] },
-    signal: AbortSignal,
-  ): AsyncIterable<ProviderEvent>;
-}
-
-export type ProviderEvent =
-  | { readonly type: "text" | "thinking"; readonly text: string }
-  | { readonly type: "finished"; readonly message: Message; readonly usage: Usage }
-  | { readonly type: "failed"; readonly reason: string; readonly remedy: string };
 
 export interface Approver {
   ask(question: {
