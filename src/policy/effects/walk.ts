@@ -25,7 +25,11 @@ export interface World {
 export interface Called {
   readonly words: readonly Arg[];
   readonly span: Span;
+  /** Its redirects and variables: the shell does what they say, not the program. */
+  readonly aside: readonly Span[];
 }
+
+const NOTHING_ASIDE: readonly Span[] = [];
 
 const MOST_COMMANDS = 100;
 const DEEPEST = 10;
@@ -140,7 +144,12 @@ export class Walk {
     }
     if (this.calls.length > MOST_COMMANDS * 20) return scope;
     const words = this.args(node.words, scope);
-    return this.within({ words, span: node.span }, () => this.command(node, words, { scope, input }));
+    const { span, redirects, assignments } = node;
+    const aside =
+      redirects.length + assignments.length === 0
+        ? NOTHING_ASIDE
+        : [...redirects, ...assignments].map((each) => each.span);
+    return this.within({ words, span, aside }, () => this.command(node, words, { scope, input }));
   }
 
   private command(

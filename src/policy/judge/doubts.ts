@@ -24,6 +24,8 @@ const REASONS: Readonly<Record<Doubt, (what: string, by: string) => string>> = {
   "shell.limit": (what) => `${what} are not looked at`,
 };
 
+export const DOUBTS: readonly string[] = Object.keys(REASONS);
+
 export const doubtRuling = ({ doubt, what, by }: DoubtEffect): Rule => ({
   id: doubt,
   reason: REASONS[doubt](what, by),
