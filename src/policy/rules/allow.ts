@@ -1,6 +1,7 @@
 import type { Effect } from "../effects/effect.ts";
 import type { Called } from "../effects/walk.ts";
 import type { PathFacts, Places } from "../judge/files.ts";
+import { resolvePath } from "../paths/normal.ts";
 import type { Span } from "../shell/syntax.ts";
 import { isCalled, isNeverAllowed, pathOf } from "./effect-names.ts";
 import { surelyHosts, surelyPath } from "./match.ts";
@@ -32,7 +33,7 @@ export function vouches(rule: UserRule, claim: Claim): boolean {
     case "network":
       return vouchesHosts(rule, effect.hosts);
     case "unknown":
-      return called !== undefined && vouchesDoubt(rule, effect, called);
+      return called !== undefined && vouchesDoubt(rule, effect, { called, places: claim.places });
     case "install":
     case "process":
       return rule.prefix !== null;
@@ -102,13 +103,16 @@ const vouchesHosts = ({ host, prefix, exact }: UserRule, hosts: readonly string[
 type DoubtEffect = Extract<Effect, { readonly kind: "unknown" }>;
 
 /** What is not understood is vouched for where the words in question are words of the rule. */
-function vouchesDoubt(rule: UserRule, { doubt, span }: DoubtEffect, called: Called): boolean {
+function vouchesDoubt(
+  rule: UserRule,
+  { doubt, span }: DoubtEffect,
+  { called, places }: { readonly called: Called; readonly places: Places },
+): boolean {
   if (rule.prefix === null || isNeverAllowed(doubt)) return false;
   const pinned = rule.prefix.length;
   switch (doubt) {
     case "command.unknown":
-    case "command.escapes":
-      return true;
+      return called.words.slice(pinned).every(({ value }) => staysInside(value, places));
     case "command.elsewhere":
       return (
         called.words[0]?.value.startsWith("/") === true && rule.prefix[0]?.has(called.words[0].value) === true
@@ -116,6 +120,14 @@ function vouchesDoubt(rule: UserRule, { doubt, span }: DoubtEffect, called: Call
     default:
       return isPinned(span, called, pinned);
   }
+}
+
+/** What looks like a path, in a word for a program that nobody knows, is one: it leads outside or to a secret, or not. */
+function staysInside(word: string, places: Places): boolean {
+  const path = word.startsWith("-") ? word.slice(word.indexOf("=") + 1) : word;
+  const facts = places.facts(resolvePath(places.workspace, path), "read");
+  const outside = /^\/|(?:^|\/)\.\.(?:\/|$)/.test(path) && !INSIDE.has(facts.kind) && facts.kind !== "system";
+  return !outside && facts.secret === null;
 }
 
 /** All words that the span touches are among the first ones. */

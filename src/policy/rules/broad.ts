@@ -97,10 +97,11 @@ const NOWHERE = { workspace: "/home/user/projects/this", home: "/home/user" } as
 
 const takesInAll = (each: PathPattern): boolean =>
   (each.fixed < each.names.length && takesAll(each) && isBroad(fixedPart(each, NOWHERE), NOWHERE)) ||
+  each.names.length === 0 ||
   fixedPart(each, NOWHERE) === "/";
 
-function broadPath({ path, effect, prefix }: UserRule): TooBroad | undefined {
-  if (path === null) return undefined;
+function broadPath({ path, effect, prefix, exact }: UserRule): TooBroad | undefined {
+  if (path === null || exact) return undefined;
   if (effect === null && prefix === null)
     return blame(
       "path",

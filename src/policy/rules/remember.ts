@@ -34,7 +34,15 @@ export function ruleFor(
   const [flaw] = looked.flaws;
   if (flaw !== undefined) return refused(`no rule can allow it: ${flaw.reason} (${flaw.id})`);
   const drafts = draftsFor(text, looked, placesFor(context));
-  return typeof drafts === "string" ? refused(drafts) : tried(drafts, { text, context, policy });
+  if (typeof drafts === "string") return refused(drafts);
+  const trial = { text, context, policy };
+  const plain = tried(drafts, trial);
+  return plain.kind === "rules"
+    ? plain
+    : tried(
+        drafts.map((draft) => ({ ...draft, rule: draft.withPaths })),
+        trial,
+      );
 }
 
 const refused = (reason: string): Remembered => ({ kind: "refused", reason });
@@ -42,6 +50,8 @@ const refused = (reason: string): Remembered => ({ kind: "refused", reason });
 /** A rule to be, and what may show what it is for. */
 interface Draft {
   readonly rule: Pick<RuleForm, "prefix" | "exact" | "effect" | "path">;
+  /** The same with its paths, where those lie outside. */
+  readonly withPaths: Draft["rule"];
   readonly example: string;
 }
 
@@ -89,7 +99,7 @@ function redirectDraft(effect: Effect, places: Places): Draft | undefined {
   const path = pathText(at, places);
   return path === undefined
     ? undefined
-    : { rule: { effect: "write", path }, example: `echo > ${shellText([path])}` };
+    : { ...both({ effect: "write", path }), example: `echo > ${shellText([path])}` };
 }
 
 function commandDraft(
@@ -103,18 +113,12 @@ function commandDraft(
   const prefix = words.map(({ value }) => value);
   const example = shellText(prefix);
   const rule = { prefix, exact: true } as const;
-  const paths = asked.filter(({ effect }) => pathOf(effect) !== null && !isInline(effect));
-  if (
-    paths.every(
-      ({ ruling }) =>
-        ruling.id.endsWith(".workspace") || ruling.id.endsWith(".temp") || ruling.id === "code.project",
-    )
-  )
-    return { rule, example };
-  const named = paths.map(({ effect }) => pathText(pathOf(effect) ?? "", places));
-  if (named.includes(undefined)) return "a path of it holds a character that patterns give a meaning";
-  return { rule: { ...rule, path: [...new Set(named.flatMap((each) => each ?? []))] }, example };
+  const paths = asked.flatMap(({ effect }) => (isInline(effect) ? [] : (pathOf(effect) ?? [])));
+  const named = [...new Set(paths)].flatMap((path) => pathText(path, places) ?? []);
+  return { ...both(rule), ...(named.length === 0 ? {} : { withPaths: { ...rule, path: named } }), example };
 }
+
+const both = (rule: Draft["rule"]): Pick<Draft, "rule" | "withPaths"> => ({ rule, withPaths: rule });
 
 const isInline = (effect: Effect): boolean => effect.kind === "code" && effect.from === "inline";
 
@@ -122,7 +126,7 @@ const isInline = (effect: Effect): boolean => effect.kind === "code" && effect.f
 function pathText(path: string, { workspace, home }: Places): string | undefined {
   if (/[*?[\]\\]/.test(path)) return undefined;
   if (isInside(workspace, path)) return below(workspace, path) || ".";
-  return isInside(home, path) ? `~/${below(home, path)}` : path;
+  return isInside(home, path) ? `~/${below(home, path)}`.replace(/\/$/, "") : path;
 }
 
 interface Trial {
@@ -136,9 +140,7 @@ function tried(drafts: readonly Draft[], trial: Trial): Remembered {
   const rules: RuleForm[] = [];
   const compiled: UserRule[] = [];
   for (const { rule, example } of drafts) {
-    const made = [text, example]
-      .map((match) => finished(rule, match, trial))
-      .find((each) => each !== undefined);
+    const made = finished(rule, text, trial) ?? finished(rule, example, trial);
     if (made === undefined) return refused(`no rule can hold exactly this: ${example}`);
     rules.push(made.form);
     compiled.push({ ...made.rule, id: `user.new-${rules.length}` });
