@@ -1,4 +1,4 @@
-import { readlink, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, readlink, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { makeFolder } from "./folder.ts";
@@ -10,7 +10,8 @@ export async function replaceFile(file: string, text: string): Promise<void> {
   try {
     await makeFolder(path.dirname(target));
     const mode = await modeOf(target);
-    await writeFile(temporary, text, { mode, flush: true });
+    await writeFile(temporary, text, { mode: PRIVATE, flush: true });
+    await chmod(temporary, mode);
     await rename(temporary, target);
   } catch (thrown) {
     await rm(temporary, { force: true }).catch(() => undefined);

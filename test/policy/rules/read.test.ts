@@ -66,13 +66,14 @@ test("a mistake in a rule is told with its key", () => {
   );
 });
 
+const alone = (word: string): string =>
+  `prefix: ${word} alone is too broad: it can run or fetch anything; give the next word too`;
+const option = (words: string): string =>
+  `prefix: ${words} is too broad: an option says little; give all words, and exact = true`;
+const runs = (word: string): string =>
+  `prefix: ${word} runs another command: give the words of that command, without ${word}`;
+
 test("a rule too broad to be meant is a mistake", () => {
-  const alone = (word: string): string =>
-    `prefix: ${word} alone is too broad: it can run or fetch anything; give the next word too`;
-  const option = (words: string): string =>
-    `prefix: ${words} is too broad: an option says little; give all words, and exact = true`;
-  const runs = (word: string): string =>
-    `prefix: ${word} runs another command: give the words of that command, without ${word}`;
   const rows: readonly (readonly [rule: object, message: string])[] = [
     [{ prefix: ["bash"] }, alone("bash")],
     [{ prefix: ["/bin/sh"] }, alone("/bin/sh")],

@@ -30,7 +30,7 @@ export class PolicyReplay extends HarnessCommand {
       if (changed === undefined) continue;
       total.changed += 1;
       if (flags.json) answerJson(changed);
-      else answer(changedVerdict(changed, process.stdout));
+      else answer(`${changedVerdict(changed, process.stdout)}\n`);
     }
     if (flags.json) answerJson({ summary: { ...total, ...counts } });
     else answer(summary(total, counts));
@@ -68,9 +68,10 @@ function summary(total: { readonly judged: number; readonly changed: number }, c
     [unreadable, "lines that are no JSON"],
     [torn, "files whose last line is not whole"],
   ] as const;
-  const told = aside.flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
+  const told = aside.flatMap(([count, what]) => (count === 0 ? [] : [`${what}: ${count}`]));
   const { judged, changed } = total;
-  return [`${judged} commands of ${sessions} sessions judged, ${changed} verdicts change`, ...told].join(
-    "; ",
-  );
+  return [
+    `sessions: ${sessions}; commands judged: ${judged}; verdicts that change: ${changed}`,
+    ...told,
+  ].join("; ");
 }
