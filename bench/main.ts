@@ -2,10 +2,11 @@
 import { parseArgs } from "node:util";
 import { type Figure, measureFigure } from "./figure.ts";
 import { OVERLAY } from "./overlay.ts";
+import { POLICY } from "./policy.ts";
 import { SANDBOX } from "./sandbox.ts";
 import { STARTUP } from "./startup.ts";
 
-const FIGURES: readonly Figure[] = [...STARTUP, ...SANDBOX, ...OVERLAY];
+const FIGURES: readonly Figure[] = [...STARTUP, ...POLICY, ...SANDBOX, ...OVERLAY];
 
 function chosen(words: readonly string[]): readonly Figure[] {
   const { values } = parseArgs({ args: [...words], options: { only: { type: "string" } } });

@@ -22,7 +22,9 @@ function wholeProcess(program: string, args: readonly string[], home: string): P
 }
 
 /** `harness …` against an empty program on the same Node. */
-async function againstEmptyProgram(args: readonly string[]): Promise<{ value: number; baseline: number }> {
+export async function againstEmptyProgram(
+  args: readonly string[],
+): Promise<{ value: number; baseline: number }> {
   const home = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
   try {
     const empty = path.join(home, "empty.mjs");

@@ -60,12 +60,17 @@ export class CommandPolicy {
   }
 }
 
+/** Of a text of thousands of commands not every rule is told. */
+const MOST_RULES = 200;
+
 function decisionOf(rulings: readonly Ruling[], mode: Mode, length: number): Decision {
-  const judged = rulings.map((ruling) => ({ ruling, verdict: verdictIn(mode, ruling) }));
-  const sorted = judged.toSorted((a, b) => VERDICTS.indexOf(b.verdict) - VERDICTS.indexOf(a.verdict));
-  const rules = distinct(sorted.map(({ ruling: { id, reason, span } }) => ({ id, reason, span })));
+  const byVerdict = new Map<Verdict, Ruling[]>(VERDICTS.map((verdict) => [verdict, []]));
+  for (const ruling of rulings) byVerdict.get(verdictIn(mode, ruling))?.push(ruling);
+  const strictestFirst = VERDICTS.toReversed();
+  const sorted = strictestFirst.flatMap((verdict) => byVerdict.get(verdict) ?? []);
+  const rules = distinct(sorted.slice(0, MOST_RULES * 5)).slice(0, MOST_RULES);
   return {
-    decision: sorted[0]?.verdict ?? "allow",
+    decision: strictestFirst.find((verdict) => (byVerdict.get(verdict)?.length ?? 0) > 0) ?? "allow",
     contained: rulings.every(({ contained }) => contained),
     rules: rules.length > 0 ? rules : [{ id: "harmless", reason: "it only prints", span: [0, length] }],
   };
@@ -76,10 +81,13 @@ function verdictIn(mode: Mode, { verdict, readOnly }: Ruling): Verdict {
   return mode === "danger-full-access" && verdict === "ask" ? "allow" : verdict;
 }
 
-function distinct(rules: readonly MatchedRule[]): readonly MatchedRule[] {
+function distinct(rulings: readonly Ruling[]): readonly MatchedRule[] {
   const seen = new Set<string>();
-  return rules.filter(({ id, reason, span }) => {
+  const rules: MatchedRule[] = [];
+  for (const { id, reason, span } of rulings) {
     const key = `${id} ${span[0]} ${span[1]} ${reason}`;
-    return seen.has(key) ? false : seen.add(key);
-  });
+    if (!seen.has(key)) rules.push({ id, reason, span });
+    seen.add(key);
+  }
+  return rules;
 }

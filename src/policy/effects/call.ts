@@ -1,4 +1,4 @@
-import type { Arg, Model, Use } from "../models/model.ts";
+import { type Arg, isGuess, type Model, UNKNOWN, type Use } from "../models/model.ts";
 import type { Surroundings } from "../models/use.ts";
 import type { Span } from "../shell/syntax.ts";
 import type { Effect, Place } from "./effect.ts";
@@ -27,10 +27,12 @@ export function callEffects(words: Words, at: CallAt): Scope {
     if (name.feed === "network")
       walk.add({ kind: "code", from: "fetched", path: null }, name.value, name.span);
   }
+  for (const word of words) if (isGuess(word)) walk.doubt("word.dynamic", word.value, word.span);
   const [program, trusted] = programOf(name.value);
   const model = walk.world.models.find(program);
   if (!trusted) elsewhere(name, at);
-  else if (model === undefined) walk.doubt("command.unknown", name.value, name.span);
+  else if (model === undefined && !name.value.includes(UNKNOWN))
+    walk.doubt("command.unknown", name.value, name.span);
   if (model !== undefined) perFolder(model, words, at);
   return trusted ? after(program, words, scope) : scope;
 }
@@ -73,6 +75,7 @@ function perFolder(model: Model, words: Words, at: CallAt): void {
 function surroundings(folder: Place, at: CallAt): Surroundings {
   return {
     folder,
+    home: at.walk.world.home,
     input: at.input,
     place: placeOf,
     command: ([first, ...rest], { folder, input }) =>
@@ -122,9 +125,9 @@ function behind([, ...words]: Words, scope: Scope): Scope {
   return name === undefined ? scope : after(name.value, [name, ...rest], scope);
 }
 
-/** Where `cd` leads; options tell only how links are taken. */
+/** Where `cd` leads. With the other options links decide, and those are not known here. */
 function target(words: Words, folder: Place): Place {
-  const [path, ...more] = words.slice(1).filter(({ value }) => !/^-[LPe@]+$|^--$/.test(value));
+  const [path, ...more] = words.slice(1).filter(({ value }) => !/^-L$|^--$/.test(value));
   if (
     path === undefined ||
     more.length > 0 ||

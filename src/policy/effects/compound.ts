@@ -65,13 +65,15 @@ const MOST_ROUNDS = 16;
 
 function loop(node: Compound, { walk, scope, input }: At): Scope {
   const { name, words, bodies } = node;
-  if (name !== null && !isPrivate(name)) walk.doubt(variableDoubt(name), name, node.span);
+  // `for ((…))` calculates.
+  if (name === null) walk.doubt("shell.expansion", "((", node.span);
+  else if (!isPrivate(name)) walk.doubt(variableDoubt(name), name, node.span);
   const values: readonly Arg[] = words === null ? [] : walk.args(words, scope);
   const known =
     values.length > 0 && values.length <= MOST_ROUNDS && values.every(({ kind }) => kind !== "dynamic");
   const before = withoutVariables(scope);
   let now = before;
-  for (const value of known ? values : [null]) {
+  for (const value of known && !walk.crowded ? values : [null]) {
     const round = name === null ? now : withVariable(now, name, value);
     for (const body of bodies) now = either(now, walk.node(body, round, input));
   }

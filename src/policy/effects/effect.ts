@@ -30,8 +30,16 @@ export type Doubt =
   | "shell.coproc"
   /** A text for a shell that no reader, or only one of them, can read. */
   | "shell.unreadable"
-  /** More commands, or deeper ones, than are looked at. */
-  | "shell.limit";
+  /** More commands, or deeper ones, than are understood. */
+  | "shell.limit"
+  /** So many, or so deep, that the rest was not even looked at. */
+  | "shell.excess";
+
+/**
+ * Of a repository. record: add and commit. local: other changes that lose nothing. lost: work or history goes.
+ * rewritten: it goes, and nothing brings it back. remote: another repository changes. forced: another's history goes.
+ */
+export type Change = "record" | "local" | "lost" | "rewritten" | "remote" | "forced";
 
 export type EffectKind =
   | { readonly kind: "read"; readonly path: Place }
@@ -39,21 +47,21 @@ export type EffectKind =
   | { readonly kind: "delete"; readonly path: Place; readonly recursive: boolean; readonly forced: boolean }
   | { readonly kind: "permissions"; readonly path: Place; readonly recursive: boolean }
   /**
-   * Runs code. check: the project's own tests and linters, by a tool known for that. project: any other code that lies
-   * in `path`. inline: a program given as an argument. input: a program that comes in by stdin. fetched: one that came from the network.
+   * Runs code. settings: only tells something, but obeys settings that lie in `path`, as git those of its repository.
+   * check: the project's own tests and linters, by a tool known for that. project: any other code that lies in `path`.
+   * inline: a program given as an argument. input: one that comes in by stdin. fetched: one that came from the network.
    */
   | {
       readonly kind: "code";
-      readonly from: "check" | "project" | "inline" | "input" | "fetched";
+      readonly from: "settings" | "check" | "project" | "inline" | "input" | "fetched";
       readonly path: Place;
       readonly text?: string;
     }
   | { readonly kind: "network"; readonly hosts: readonly string[] }
   | { readonly kind: "install"; readonly what: string }
-  /** record: add and commit. local: other changes that lose nothing. lost: work or history goes. remote: another repository changes. forced: another's history goes. */
   | {
       readonly kind: "repository";
-      readonly change: "record" | "local" | "lost" | "rewritten" | "remote" | "forced";
+      readonly change: Change;
       readonly what: string;
     }
   | { readonly kind: "process"; readonly what: string }

@@ -2,9 +2,13 @@ import { type Arg, UNKNOWN } from "../models/model.ts";
 import { resolvePath } from "../paths/normal.ts";
 import type { Place } from "./effect.ts";
 
+/** No system takes a longer path. */
+const LONGEST = 4096;
+
 /** Where an argument leads from a folder. A pattern keeps its special characters. */
 export function placeOf({ kind, value }: Arg, folder: Place): Place {
   if (kind === "dynamic" && (value.includes(UNKNOWN) || value === "")) return null;
+  if (value.length > LONGEST) return null;
   if (value.startsWith("/")) return resolvePath("/", value);
   return folder === null ? null : resolvePath(folder, value);
 }

@@ -1,4 +1,4 @@
-import type { Arg, Found, Use } from "../models/model.ts";
+import { type Arg, type Found, isGuess, type Use } from "../models/model.ts";
 import type { Redirect, RedirectOperator } from "../shell/syntax.ts";
 import { placeOf } from "./place.ts";
 import type { Scope } from "./scope.ts";
@@ -24,8 +24,8 @@ function one(redirect: Redirect, at: At): Use["input"] | null {
   const [arg, ...more] = walk.args([target], scope);
   if (operator === "<<" || operator === "<<<") return feedsStdin(redirect) ? fedBy(arg) : null;
   if (typeof descriptor === "string") walk.doubt("shell.expansion", `{${descriptor}}`, span);
-  if (arg === undefined || more.length > 0) walk.doubt("word.dynamic", operator, span);
-  else if (!isDescriptor(operator, arg)) return opened(redirect, operator, arg, at);
+  if (arg === undefined || more.length > 0 || isGuess(arg)) walk.doubt("word.dynamic", operator, span);
+  if (arg !== undefined && !isDescriptor(operator, arg)) return opened(redirect, operator, arg, at);
   return null;
 }
 

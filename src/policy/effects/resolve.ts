@@ -20,7 +20,14 @@ export function resolve(word: Word, resolver: Resolver): readonly Arg[] {
   const value = made.map((part) => part.value).join("");
   const kind = made.reduce<Arg["kind"]>((known, part) => vaguer(known, part.kind), "literal");
   const feed = made.find((part) => part.feed === "network")?.feed ?? made.find((part) => part.feed)?.feed;
-  const arg: Arg = { kind, value, span, ...(feed === undefined ? {} : { feed }) };
+  const loose = made.some((part) => part.loose === true);
+  const arg: Arg = {
+    kind,
+    value,
+    span,
+    ...(feed === undefined ? {} : { feed }),
+    ...(loose ? { loose } : {}),
+  };
   return made.some(({ splits }) => splits) ? split(arg) : [arg];
 }
 
@@ -28,7 +35,12 @@ type Part = Omit<Arg, "span"> & { readonly splits: boolean };
 
 const RANK = { literal: 0, glob: 1, dynamic: 2 } as const;
 const vaguer = (a: Arg["kind"], b: Arg["kind"]): Arg["kind"] => (RANK[a] >= RANK[b] ? a : b);
-const NOTHING_KNOWN: Part = { kind: "dynamic", value: UNKNOWN, splits: false };
+const nothingKnown = (quoted: boolean): Part => ({
+  kind: "dynamic",
+  value: UNKNOWN,
+  splits: false,
+  ...(quoted ? {} : { loose: true }),
+});
 
 function partOf(piece: Piece, resolver: Resolver): Part {
   switch (piece.kind) {
@@ -45,20 +57,22 @@ function partOf(piece: Piece, resolver: Resolver): Part {
       // What a reader gets is a pipe of its own; what stands in one is not known.
       return piece.via === "<("
         ? { kind: "literal", value: "/dev/fd/63", splits: false, feed }
-        : { ...NOTHING_KNOWN, feed };
+        : { ...nothingKnown(piece.quoted), feed };
     }
     case "unknown": {
       if (piece.evaluates === true) resolver.evaluates(piece.what);
       const feeds = piece.scripts.map((script) => resolver.script(script));
       const feed = feeds.includes("network") ? "network" : feeds[0];
-      return feed === undefined ? NOTHING_KNOWN : { ...NOTHING_KNOWN, feed };
+      // `"${names[@]}"` is several words, quoted or not.
+      const nothing = nothingKnown(piece.quoted && piece.what !== "parameter");
+      return feed === undefined ? nothing : { ...nothing, feed };
     }
   }
 }
 
 function variable(name: string, quoted: boolean, { scope, home }: Resolver): Part {
   const known = scope.variables.get(name) ?? standing(name, { scope, home });
-  if (known === undefined) return NOTHING_KNOWN;
+  if (known === undefined) return nothingKnown(quoted && name !== "@");
   const { kind, value, feed } = known;
   const loose = !quoted && kind === "literal" && /[\s*?[\]]/.test(value);
   return { kind: loose ? "dynamic" : kind, value, splits: loose, ...(feed === undefined ? {} : { feed }) };

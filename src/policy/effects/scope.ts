@@ -28,10 +28,15 @@ function joined(a: readonly Place[], b: readonly Place[]): readonly Place[] {
   return all.length > MOST_FOLDERS || all.includes(null) ? [null] : all;
 }
 
-const common = (a: Scope["variables"], b: Scope["variables"]): Scope["variables"] =>
-  new Map(
-    [...a].filter(([name, { value, kind }]) => b.get(name)?.value === value && b.get(name)?.kind === kind),
-  );
+/** What only one of them says, or each otherwise, is a guess: good for finding dangers, never for an allow. */
+function common(a: Scope["variables"], b: Scope["variables"]): Scope["variables"] {
+  const both = new Map<string, Arg>();
+  for (const [name, arg] of [...b, ...a]) {
+    const same = a.get(name)?.value === b.get(name)?.value && a.get(name)?.kind === b.get(name)?.kind;
+    both.set(name, same ? arg : { ...arg, kind: "dynamic" });
+  }
+  return both;
+}
 
 export const moved = (scope: Scope, folders: readonly Place[]): Scope => ({
   ...scope,

@@ -41,6 +41,7 @@ function deed(effect: Effect): string {
 
 const CODE: Readonly<Record<Extract<Effect, { readonly kind: "code" }>["from"], string>> = {
   check: "the project's checks",
+  settings: "what the settings say",
   project: "code",
   inline: "a program of the command line",
   input: "a program from stdin",

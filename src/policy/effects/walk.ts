@@ -31,8 +31,12 @@ export interface Called {
 
 const NOTHING_ASIDE: readonly Span[] = [];
 
-const MOST_COMMANDS = 100;
-const DEEPEST = 10;
+/** Beyond these it asks, and goes on looking for dangers. */
+const MANY = 100;
+const DEEP = 10;
+/** Beyond these it looks no further, and denies. */
+const MOST = 2000;
+const DEEPEST = 40;
 
 /** Turns a tree of commands into what they do. One walk judges one text, with all texts inside it. */
 export class Walk {
@@ -42,7 +46,6 @@ export class Walk {
   readonly calls: Called[] = [];
   private call = -1;
   private depth = 0;
-  private full = false;
 
   constructor(world: World) {
     this.world = world;
@@ -55,6 +58,11 @@ export class Walk {
 
   doubt(doubt: Doubt, what: string, span: Span): void {
     this.effects.push({ kind: "unknown", doubt, what, by: what, span, call: this.call });
+  }
+
+  /** Nothing more is looked at several times. */
+  get crowded(): boolean {
+    return this.calls.length >= MANY;
   }
 
   /** What `work` finds belongs to this command. */
@@ -91,8 +99,9 @@ export class Walk {
   }
 
   deeper<T>(span: Span, otherwise: T, work: () => T): T {
+    if (this.depth === DEEP) this.doubt("shell.limit", `more than ${DEEP} levels`, span);
     if (this.depth >= DEEPEST) {
-      this.doubt("shell.limit", `more than ${DEEPEST} levels`, span);
+      this.doubt("shell.excess", `more than ${DEEPEST} levels`, span);
       return otherwise;
     }
     this.depth += 1;
@@ -113,13 +122,19 @@ export class Walk {
   }
 
   private list({ items }: List, scope: Scope, input: Use["input"]): Scope {
-    // `a && b; c`: when a fails, c runs where a ran.
     let chain = scope;
     let now = scope;
+    let first = true;
+    /** After the left side of `||`, when that went well. */
+    let well: Scope | null = null;
     for (const { node, then } of items) {
       const after = this.node(node, now, input);
-      now = then === "&&" ? after : then === "&" ? chain : either(after, then === "||" ? now : chain);
-      if (then === ";" || then === "&") chain = now;
+      const next =
+        well !== null && leaves(node) ? well : first ? unlessMoved(after, now) : either(after, chain);
+      well = then === "||" ? after : null;
+      now = then === "&&" ? after : then === "&" ? chain : next;
+      first = then === ";" || then === "&";
+      if (first) chain = now;
     }
     return now;
   }
@@ -138,11 +153,9 @@ export class Walk {
   }
 
   private simple(node: Simple, scope: Scope, input: Use["input"]): Scope {
-    if (this.calls.length >= MOST_COMMANDS && !this.full) {
-      this.full = true;
-      this.doubt("shell.limit", `more than ${MOST_COMMANDS} commands`, node.span);
-    }
-    if (this.calls.length > MOST_COMMANDS * 20) return scope;
+    if (this.calls.length === MANY) this.doubt("shell.limit", `more than ${MANY} commands`, node.span);
+    if (this.calls.length === MOST) this.doubt("shell.excess", `more than ${MOST} commands`, node.span);
+    if (this.calls.length > MOST) return scope;
     const words = this.args(node.words, scope);
     const { span, redirects, assignments } = node;
     const aside =
@@ -188,6 +201,19 @@ export class Walk {
     const args = this.args([value], scope);
     return args.length === 1 ? (args[0] ?? null) : null;
   }
+}
+
+/** Behind a command that certainly ran, but may have failed: a `cd` then leaves everything where it was. */
+const unlessMoved = (after: Scope, before: Scope): Scope =>
+  after.folders === before.folders
+    ? after
+    : { ...after, folders: either(after, { ...after, folders: before.folders }).folders };
+
+/** `cd x || exit`: whoever goes on is in x. */
+function leaves(node: Node): boolean {
+  if (node.kind !== "simple") return false;
+  const [piece] = node.words[0]?.pieces ?? [];
+  return piece?.kind === "text" && (piece.text === "exit" || piece.text === "return");
 }
 
 /** What `echo words` puts into a pipe, where that is plain to see. */

@@ -1,7 +1,7 @@
 import type { Effect } from "../effects/effect.ts";
 import type { Rule } from "./effects.ts";
 import type { Places } from "./files.ts";
-import { ASKED, CONTAINED, DENIED, IN_WORKSPACE } from "./ruling.ts";
+import { ASKED, CONTAINED, DENIED, HARMLESS, IN_WORKSPACE } from "./ruling.ts";
 
 export type CodeEffect = Extract<Effect, { readonly kind: "code" }>;
 
@@ -17,6 +17,14 @@ export function codeRuling({ from, path, text, by }: CodeEffect, places: Places)
       };
     case "inline":
       return inline(text ?? "", by);
+    case "settings":
+      return places.isProject(path)
+        ? { id: "code.settings", reason: `${by} obeys the project's settings`, ...HARMLESS }
+        : {
+            id: "code.elsewhere",
+            reason: `${by} obeys settings of another folder than the workspace`,
+            ...ASKED,
+          };
     case "check":
       return places.isProject(path)
         ? { id: "code.check", reason: `${by} runs the project's own checks`, ...IN_WORKSPACE }

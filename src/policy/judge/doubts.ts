@@ -1,6 +1,6 @@
 import type { Doubt, Effect } from "../effects/effect.ts";
 import type { Rule } from "./effects.ts";
-import { ASKED, CONTAINED } from "./ruling.ts";
+import { ASKED, CONTAINED, DENIED, type Worth } from "./ruling.ts";
 
 type DoubtEffect = Extract<Effect, { readonly kind: "unknown" }>;
 
@@ -21,7 +21,8 @@ const REASONS: Readonly<Record<Doubt, (what: string, by: string) => string>> = {
   "shell.expansion": () => "the shell calculates here, and that can run commands",
   "shell.coproc": () => "a process beside the others, whose end nobody waits for",
   "shell.unreadable": (what) => `the text for a shell is not understood: ${what}`,
-  "shell.limit": (what) => `${what} are not looked at`,
+  "shell.limit": (what) => `${what} are too much to follow`,
+  "shell.excess": (what) => `${what}: what lies behind them was not looked at`,
 };
 
 export const DOUBTS: readonly string[] = Object.keys(REASONS);
@@ -29,5 +30,10 @@ export const DOUBTS: readonly string[] = Object.keys(REASONS);
 export const doubtRuling = ({ doubt, what, by }: DoubtEffect): Rule => ({
   id: doubt,
   reason: REASONS[doubt](what, by),
-  ...(doubt === "env.own" ? CONTAINED : ASKED),
+  ...worthOf(doubt),
 });
+
+function worthOf(doubt: Doubt): Worth {
+  if (doubt === "shell.excess") return DENIED;
+  return doubt === "env.own" ? CONTAINED : ASKED;
+}

@@ -23,6 +23,7 @@ const HINTS: readonly (readonly [rule: string, hint: string])[] = [
   ["code.input", "put the program into a file of the workspace and run that"],
   ["code.inline", "put the program into a file of the workspace and run that"],
   ["code.elsewhere", "run it from inside the workspace"],
+  ["code.settings", "run it from inside the workspace"],
   ["repository.rewritten", "nothing makes it allowed; git stash or git revert keep what was there"],
   ["repository.forced", "push without force, or do it yourself"],
   ["network", "grant the host: --allow-domain HOST"],

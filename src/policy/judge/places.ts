@@ -1,9 +1,9 @@
 import type { Place } from "../effects/effect.ts";
 import type { IgnoreRules } from "../paths/ignore.ts";
 import { isInside } from "../paths/normal.ts";
+import { placeOfPattern } from "../paths/pattern.ts";
 import { type Op, type PlaceKind, placeOf } from "../paths/place.ts";
 import type { PathFacts, Places } from "./files.ts";
-import { isPattern, samplesOf } from "./patterns.ts";
 
 interface Context {
   readonly workspace: string;
@@ -33,25 +33,17 @@ export function placesFor(context: Context): Places {
   return { workspace, home, isProject, facts: (path, op) => factsOf(path, op, context) };
 }
 
-/** Of a pattern the worst that it can name. */
-function factsOf(path: string, op: Op, context: Context): PathFacts {
-  if (!isPattern(path)) return plainFacts(path, op, context);
-  const all = samplesOf(path).map((sample) => plainFacts(sample, op, context));
-  const [first = plainFacts(path, op, context)] = all;
-  return {
-    kind: first.kind,
-    secret: all.find(({ secret }) => secret !== null)?.secret ?? null,
-    trap: all.find(({ trap }) => trap !== null)?.trap ?? null,
-    ignored: all.some(({ ignored }) => ignored),
-  };
-}
+const PATTERN = /[*?[]/;
 
-function plainFacts(path: string, op: Op, context: Context): PathFacts {
-  const place = placeOf(path, op, context);
+function factsOf(path: string, op: Op, context: Context): PathFacts {
+  const place = PATTERN.test(path) ? placeOfPattern(path, op, context) : placeOf(path, op, context);
   return {
-    kind: KINDS[place.kind],
+    kind: isPipe(path) ? "sink" : KINDS[place.kind],
     secret: place.secret,
     trap: place.protected ?? place.trap,
     ignored: place.ignored,
   };
 }
+
+/** What `<( )` gives a program to read. */
+const isPipe = (path: string): boolean => path === "/dev/fd/63";

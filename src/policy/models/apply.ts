@@ -37,6 +37,7 @@ export class Models {
     for (const model of models) {
       this.compile(model);
       this.compileAll(Object.values(model.commands ?? {}));
+      if (model.otherwise !== undefined) this.compileAll([model.otherwise]);
     }
   }
 
@@ -60,7 +61,7 @@ export class Models {
   }
 
   private sub(
-    { commands = {}, aliases = {} }: Model,
+    { commands = {}, aliases = {}, otherwise }: Model,
     use: Use,
     { call, around }: { readonly call: Call; readonly around: Surroundings },
   ): readonly Found[] {
@@ -69,6 +70,8 @@ export class Models {
     const word = Object.hasOwn(aliases, name.value) ? (aliases[name.value] ?? "") : name.value;
     const program = `${call.program} ${word}`;
     const model = Object.hasOwn(commands, word) ? commands[word] : undefined;
+    if (model === undefined && otherwise !== undefined)
+      return this.use(otherwise, { ...call, args: use.operands }, around);
     if (model === undefined) return [use.doubt("operand.unknown", name, program)];
     return this.use(model, { program, name, args, globals: [...call.globals, ...use.options] }, around);
   }
@@ -79,7 +82,7 @@ export class Models {
     const { singleDash = false, abbreviates = false, strict = false } = model;
     const compiled = {
       manner: { strict: strict || model.commands !== undefined, singleDash, abbreviates },
-      options: optionTable(model.options ?? "", singleDash),
+      options: optionTable(model),
       operands: operandTable(model.operands ?? ""),
       tells: new Set((model.tells ?? "--version --help").split(/\s+/)),
     };
@@ -103,10 +106,16 @@ function movedBy({ options }: Reading, around: Surroundings): Surroundings {
 
 function optionEffects({ options }: Reading, use: Use): readonly Found[] {
   return options.flatMap(({ spec, value, span, name }) => {
-    const found = value === null || spec.role === "command" ? [] : roleEffects(spec.role, value, use, LIGHT);
+    const found = value === null || spec.role === "command" ? [] : givenEffects(spec.role, value, use);
     return spec.fixed === null ? found : [...found, { ...fixedEffect(spec.fixed, use.folder, name), span }];
   });
 }
+
+/** Folders of options have moved the use already: each was meant from the one before it. */
+const givenEffects = (role: Exclude<Role, "command">, value: Arg, use: Use): readonly Found[] =>
+  role === "in"
+    ? [{ kind: "read", path: use.folder, span: value.span }]
+    : roleEffects(role, value, use, LIGHT);
 
 const LIGHT: Weight = { forced: false, recursive: false };
 const RECURSIVE = new Set(["-r", "-R", "--recursive"]);
@@ -128,17 +137,22 @@ function operandEffects(table: OperandTable, { options, operands }: Reading, use
     found.push(
       ...(role === null ? [use.doubt("operand.unknown", arg)] : roleEffects(role, arg, use, weight)),
     );
+    if (role === "check" && turned === "write") found.push(...roleEffects(turned, arg, use, weight));
   }
   if (operands.length === 0 && table.here) found.push(...hereEffects(table, turned, use));
   return found;
 }
 
-/** Only what names a file can be turned. */
+/** Only what names a file can be turned; of what is checked, the code runs all the same. */
 const roleOfOperand = (role: Role | null, turned: Role | null): Role | null =>
   turned !== null && (role === "read" || role === "write") ? turned : role;
 
 function hereEffects(table: OperandTable, turned: Role | null, use: Use): readonly Found[] {
   const role = roleOfOperand(table.last.at(-1) ?? table.many ?? table.first.at(-1) ?? "read", turned);
   const here: Arg = { kind: "literal", value: ".", span: use.span };
-  return role === null || role === "command" ? [] : roleEffects(role, here, use, LIGHT);
+  if (role === null || role === "command") return [];
+  const found = roleEffects(role, here, use, LIGHT);
+  return role === "check" && turned === "write"
+    ? [...found, ...roleEffects(turned, here, use, LIGHT)]
+    : found;
 }

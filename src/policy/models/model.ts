@@ -1,4 +1,4 @@
-import type { Doubt, EffectKind, Place } from "../effects/effect.ts";
+import type { Change, Doubt, EffectKind, Place } from "../effects/effect.ts";
 import type { Span } from "../shell/syntax.ts";
 
 /** A word as a program gets it. */
@@ -9,16 +9,22 @@ export interface Arg {
   readonly span: Span;
   /** A substitution is in it: what that gives. `network`: something in it came from there. */
   readonly feed?: "unknown" | "network";
+  /** What is unknown in it stands unquoted: it may become several words, or none. */
+  readonly loose?: true;
 }
 
 /** Stands for what is not known in a value. The character gate lets no text through that contains it. */
 export const UNKNOWN = "\uFFFC";
+
+/** A value that may be this one, or another: dangers are looked for in it. */
+export const isGuess = ({ kind, value }: Arg): boolean => kind === "dynamic" && !value.includes(UNKNOWN);
 
 /**
  * What an argument means to its program:
  * data: nothing outside. pattern: data, but the operand of that name goes when an option gives it.
  * read, write, delete: a path. tree: a path deleted with all below it. target: written, or written into. permissions: a path whose mode or owner changes.
  * in: the folder where the program works. host: a host or an address of the network.
+ * check: a file or folder whose tests run, or which a linter reads with the settings next to it: read, and code of the project.
  * code: a program in some language, as text. loads: a file of code or of settings that run code. project: a file of code to run.
  * command: this and all that follow are a command of its own. shell: a text that a shell runs.
  */
@@ -33,16 +39,19 @@ export type Role =
   | "permissions"
   | "in"
   | "host"
+  | "check"
   | "code"
   | "loads"
   | "project"
   | "command"
   | "shell";
 
-/** An effect that comes with an option or a program as a whole, whatever the words. */
+/** An effect that comes with an option or a program as a whole, whatever the words. Of a repository: what changes. */
 export type Fixed =
+  | Change
   | "network"
   | "install"
+  | "settings"
   | "check"
   | "project"
   | "input"
@@ -67,6 +76,11 @@ export interface Model {
   readonly fixed?: readonly Fixed[];
   /** Options end at the first operand (env, xargs, ssh …). */
   readonly strict?: boolean;
+  /**
+   * No option is left out that does more than read: those stand in the table with a role or `!ask`. Then a word that the
+   * shell may turn into an option does no harm, as long as all options of the table only read.
+   */
+  readonly complete?: boolean;
   /** Single-dash long options (`find -name`, `go test -run`): `-abc` is one option, never a bundle. */
   readonly singleDash?: boolean;
   /** Long options may be shortened to any unique beginning (getopt_long). */
@@ -75,6 +89,8 @@ export interface Model {
   readonly tells?: string;
   /** The first operand chooses one of these; options before it are this model's own. No entry: not understood. */
   readonly commands?: Readonly<Record<string, Model>>;
+  /** What an operand is that chooses none of `commands` (a script of the project, a file). */
+  readonly otherwise?: Model;
   /** Other names of sub-commands. */
   readonly aliases?: Readonly<Record<string, string>>;
   /** What the table cannot say. It may add effects, never take any away. */
@@ -111,6 +127,7 @@ export interface Use {
   place(arg: Arg): Place;
   /** Where the command runs. */
   readonly folder: Place;
+  readonly home: string;
   /** The effects of another command line that it runs, e.g. `find -exec`; the first word is its name. */
   command(
     args: readonly Arg[],

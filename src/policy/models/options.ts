@@ -1,4 +1,4 @@
-import type { Fixed, Role } from "./model.ts";
+import type { Fixed, Model, Role } from "./model.ts";
 
 export interface OptionSpec {
   readonly name: string;
@@ -12,13 +12,14 @@ export interface OptionSpec {
 export interface OptionTable {
   readonly named: ReadonlyMap<string, OptionSpec>;
   readonly numbers: boolean;
-  /** No option of it does more than reading: a word that turns out to be an option does no harm. */
+  /** No option of it does more than read, and none is left out that does: a word that turns out to be an option does no harm. */
   readonly tame: boolean;
 }
 
 const FIXED: ReadonlySet<string> = new Set<Fixed>([
   "network",
   "install",
+  "settings",
   "check",
   "project",
   "input",
@@ -26,6 +27,12 @@ const FIXED: ReadonlySet<string> = new Set<Fixed>([
   "privilege",
   "system",
   "ask",
+  "record",
+  "local",
+  "lost",
+  "rewritten",
+  "remote",
+  "forced",
 ]);
 const ROLES: ReadonlySet<string> = new Set<Role>([
   "data",
@@ -38,6 +45,7 @@ const ROLES: ReadonlySet<string> = new Set<Role>([
   "permissions",
   "in",
   "host",
+  "check",
   "code",
   "loads",
   "project",
@@ -47,23 +55,23 @@ const ROLES: ReadonlySet<string> = new Set<Role>([
 const TAME: ReadonlySet<Role> = new Set<Role>(["data", "pattern", "read"]);
 
 /** Reads the small language of `Model.options`. A mistake in a table is a mistake of ours: it throws. */
-export function optionTable(text: string, singleDash: boolean): OptionTable {
+export function optionTable({ options = "", singleDash = false, complete = false }: Model): OptionTable {
   const named = new Map<string, OptionSpec>();
   let numbers = false;
-  for (const token of text.split(/\s+/)) {
+  for (const token of options.split(/\s+/)) {
     if (token === "") continue;
     if (token === "-NUM") {
       numbers = true;
       continue;
     }
     for (const spec of specsOf(token, singleDash)) {
-      if (named.has(spec.name)) throw new Error(`the option ${spec.name} stands twice in: ${text}`);
+      if (named.has(spec.name)) throw new Error(`the option ${spec.name} stands twice in: ${options}`);
       named.set(spec.name, spec);
     }
   }
-  const tame = [...named.values()].every(
-    ({ role, turns, fixed }) => TAME.has(role) && (turns === null || TAME.has(turns)) && fixed === null,
-  );
+  const reads = ({ role, turns, fixed }: OptionSpec): boolean =>
+    TAME.has(role) && (turns === null || TAME.has(turns)) && fixed === null;
+  const tame = complete && [...named.values()].every(reads);
   return { named, numbers, tame };
 }
 

@@ -67,7 +67,7 @@ class Reader {
     this.operands.push(arg);
     if (arg.kind === "literal" || this.table.tame) return;
     const open = arg.value.charAt(0);
-    if (arg.kind === "dynamic" && open === UNKNOWN) this.doubt("word.dynamic", arg);
+    if (arg.kind === "dynamic" && (open === UNKNOWN || arg.loose === true)) this.doubt("word.dynamic", arg);
     else if (arg.kind === "glob" && (open === "*" || open === "?" || open === "["))
       this.doubt("word.leading-glob", arg);
   }
@@ -130,6 +130,8 @@ class Reader {
   }
 
   private give(spec: OptionSpec, arg: Arg, value: Arg | null): void {
+    // Another word of it could be an option.
+    if (value?.loose === true && !this.table.tame) this.doubt("word.dynamic", value);
     this.options.push({ name: spec.name, value, span: arg.span, spec });
   }
 

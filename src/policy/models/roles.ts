@@ -39,6 +39,8 @@ export function roleEffects(
       return [{ kind: "permissions", path: use.place(arg), recursive: weight.recursive, span }];
     case "host":
       return [{ kind: "network", hosts: hostsOf(arg), span }];
+    case "check":
+      return checkEffects(arg, use);
     case "code":
       return [use.doubt("language.unknown", arg)];
     case "loads":
@@ -48,6 +50,18 @@ export function roleEffects(
     case "shell":
       return use.shell(arg);
   }
+}
+
+/** What looks like an option here stands behind `--`: it may be one again for what the program runs. */
+function checkEffects(arg: Arg, use: Use): readonly Found[] {
+  if (isStdio(arg)) return [];
+  const { span } = arg;
+  const path = use.place(arg);
+  return [
+    ...(arg.value.startsWith("-") ? [use.doubt("operand.unknown", arg)] : []),
+    { kind: "read", path, span },
+    { kind: "code", from: "check", path, span },
+  ];
 }
 
 /** A lone `-` is stdin or stdout. */
@@ -70,6 +84,7 @@ export function fixedEffect(fixed: Fixed, folder: Place, what: string): Found {
     case "privilege":
     case "system":
       return { kind: fixed, what };
+    case "settings":
     case "check":
     case "project":
       return { kind: "code", from: fixed, path: folder };
@@ -77,5 +92,7 @@ export function fixedEffect(fixed: Fixed, folder: Place, what: string): Found {
       return { kind: "code", from: "input", path: null };
     case "ask":
       return { kind: "unknown", doubt: "option.unknown", what };
+    default:
+      return { kind: "repository", change: fixed, what };
   }
 }

@@ -5,6 +5,7 @@ import type { Arg, Found, GivenOption, Use } from "./model.ts";
 export interface Surroundings {
   readonly input: Use["input"];
   readonly folder: Place;
+  readonly home: string;
   place(arg: Arg, from: Place): Place;
   command(
     words: readonly Arg[],
@@ -27,13 +28,14 @@ export interface Understood {
 }
 
 export function makeUse(call: Call, { options, operands }: Understood, around: Surroundings): Use {
-  const { folder, input } = around;
+  const { folder, home, input } = around;
   return {
     ...call,
     options,
     operands,
     input,
     folder,
+    home,
     span: [call.name.span[0], Math.max(call.args.at(-1)?.span[1] ?? 0, call.name.span[1])],
     place: (arg) => around.place(arg, folder),
     command: (words, at) =>

@@ -79,6 +79,7 @@ function vouchesCode(rule: UserRule, effect: CodeEffect, { called, places }: Cla
   switch (effect.from) {
     case "inline":
       return rule.exact;
+    case "settings":
     case "check":
     case "project":
       if (rule.path !== null) return surelyPath(rule.path, effect.path, places);

@@ -22,7 +22,14 @@ const KINDS: Readonly<Record<Kind, true>> = {
   unknown: true,
 };
 
-const CODE = ["check", "project", "inline", "input", "fetched"] as const satisfies readonly CodeFrom[];
+const CODE = [
+  "settings",
+  "check",
+  "project",
+  "inline",
+  "input",
+  "fetched",
+] as const satisfies readonly CodeFrom[];
 
 /** What a rule may name: a kind, `code.…`, `repository.…`, or the id of a doubt. */
 export const EFFECT_NAMES: readonly string[] = [
@@ -41,7 +48,7 @@ export function isCalled(effect: Effect, name: string): boolean {
 
 /** Effects that have a path for a rule to name. */
 export const PATH_EFFECTS: ReadonlySet<string> = new Set(
-  "read write delete permissions device code code.check code.project".split(" "),
+  "read write delete permissions device code code.settings code.check code.project".split(" "),
 );
 
 /** What no rule allows: denied anyway, or nobody can say what it is that would be allowed. */

@@ -1,5 +1,7 @@
 import type { Doubt } from "../effects/effect.ts";
+import { difference } from "./agree.ts";
 import { type Flaw, flawsOf } from "./gate.ts";
+import { readOwn } from "./own/read.ts";
 import type { List, Span } from "./syntax.ts";
 import { readUnbash } from "./unbash/read.ts";
 
@@ -24,7 +26,19 @@ export function readShell(text: string): ShellText {
       ? [{ id: "text.empty", what: "", span: [0, text.length] }]
       : [];
   const syntax = errors.map(({ message, span }): TextDoubt => ({ id: "text.syntax", what: message, span }));
-  return { tree, doubts: [...flaws, ...empty, ...syntax] };
+  return {
+    tree,
+    doubts: [...flaws, ...empty, ...syntax, ...(syntax.length > 0 ? [] : secondOpinion(text, tree))],
+  };
+}
+
+/** What the other reader says against a tree. */
+function secondOpinion(text: string, tree: List): readonly TextDoubt[] {
+  const other = readOwn(text);
+  const [error] = other.errors;
+  if (error !== undefined) return [{ id: "text.disagree", what: error.message, span: error.span }];
+  const found = difference(tree, other.tree);
+  return found === null ? [] : [{ id: "text.disagree", ...found }];
 }
 
 /** The same for a text inside another one, as its effects. */

@@ -1,26 +1,48 @@
-/** The tree both readers make. What it cannot express, a reader reports as not readable. */
+/**
+ * The tree both readers make. What it cannot express, a reader reports as not readable.
+ *
+ * Spans of words and assignments are compared, spans of nodes and redirects are not. Words with an expanded
+ * brace carry the span of the source word. Every body is a `List`, only a function's body is the compound
+ * itself; the root is a `List`, without items when the text holds no command.
+ */
 
 /** Offsets into the judged text, UTF-16, end exclusive. */
 export type Span = readonly [start: number, end: number];
 
-/** What makes up a word. Brace expansions are done: a word of the source may stand here as several words. */
+/**
+ * What makes up a word. Brace expansions are done: a word of the source may stand here as several words, or,
+ * as `{,}` has only empty ones, as none. Braces are expanded in the words of a command and in the list of
+ * `for` and `select`; elsewhere they are text, and an error in a redirect's target.
+ *
+ * Pieces have one form: neighbouring texts are one text, neighbouring globs are one glob, no text is empty.
+ */
 export type Piece =
-  /** Quotes and backslashes are done. Neighbouring texts are one piece; no text is empty. */
+  /** Quotes and backslashes are done. */
   | { readonly kind: "text"; readonly text: string }
-  /** `*`, `?`, `[…]` or an extended pattern, unquoted. */
+  /**
+   * `*`, `?` or `[…]`, unquoted, wherever it stands, also where bash takes it as it is. A `[` that no `]` of
+   * the word closes is text; a bracket that holds quotes, backslashes or expansions is an error, and so is
+   * an extended pattern: `bash -c` reads none.
+   */
   | { readonly kind: "glob"; readonly text: string }
-  /** An unquoted `~` at the beginning of a word, alone or before `/`. */
+  /** An unquoted `~` at the beginning of a word, alone or before `/`; after the `=` and `:` of `name=value` too. */
   | { readonly kind: "home" }
   /** `$name` or `${name}`, digits and specials too. */
   | { readonly kind: "variable"; readonly name: string; readonly quoted: boolean }
-  /** A command or process substitution. */
+  /**
+   * A command or process substitution. When backslashes were taken out of a backtick's body, the spans
+   * of everything in it are the span of the whole backtick.
+   */
   | {
       readonly kind: "script";
       readonly via: "$(" | "`" | "<(" | ">(";
       readonly body: Node;
       readonly quoted: boolean;
     }
-  /** Any other expansion; the scripts inside it are kept, as they run. */
+  /**
+   * Any other expansion. `scripts` are the command substitutions found in it, at any depth, in the order of
+   * the source, not those inside another one; `quoted` says what stands around it. `tilde` is `~user`, `~+` or `~-`, up to the next `/`.
+   */
   | {
       readonly kind: "unknown";
       readonly what: "parameter" | "arithmetic" | "locale" | "tilde";
@@ -32,7 +54,7 @@ export type Piece =
 
 export interface Word {
   readonly span: Span;
-  /** None for `''`. */
+  /** None for `''`, nor for the value of `a=`. */
   readonly pieces: readonly Piece[];
 }
 
@@ -52,7 +74,7 @@ export interface Redirect {
   readonly operator: RedirectOperator;
   /** As written; null where the operator's own default holds. `{name}` gives the name. */
   readonly descriptor: number | string | null;
-  /** For `<<` (and `<<-`) the body, tabs removed, as one word: quoted text when its delimiter was quoted. */
+  /** For `<<` (and `<<-`) the body, tabs removed, as one word, from its first line to the delimiter's. */
   readonly target: Word;
 }
 
@@ -64,7 +86,11 @@ export interface Simple {
   readonly redirects: readonly Redirect[];
 }
 
-/** `|&` is `|` with `2>&1` as the last redirect of what stands before it; that redirect's spans are those of its command. `!` and `time` leave no trace. */
+/**
+ * Two parts or more. `|&` is `|` with `2>&1` as the last redirect of what stands before it; that redirect's
+ * spans are those of its command. `!` and `time`, also `time -p`, leave no trace; before no command they are
+ * errors.
+ */
 export interface Pipeline {
   readonly kind: "pipeline";
   readonly span: Span;
@@ -96,9 +122,16 @@ export interface Compound {
   readonly span: Span;
   /** The variable of `for` and `select`, the name of `function`. */
   readonly name: string | null;
-  /** The list of `for` (null: the script's own arguments), subject then patterns of `case`, words of `[[ ]]`. */
+  /**
+   * The list of `for` (null: the script's own arguments), subject then patterns of `case`, operands of `[[ ]]`
+   * in the order of the source.
+   */
   readonly words: readonly Word[] | null;
-  /** Lists; the body of `function` and `coproc` is the command itself. In the order of the source: conditions and branches of `if`, condition and body of `while`, arms of `case`, what an arithmetic runs. */
+  /**
+   * Lists; the body of `function` and `coproc` is the command itself. In the order of the source: conditions and
+   * branches of `if`, condition and body of `while`, arms of `case` (a list without items for an empty one), the
+   * command substitutions of an arithmetic; those of `for ((…))` stand before its body.
+   */
   readonly bodies: readonly Node[];
   readonly redirects: readonly Redirect[];
 }
@@ -108,5 +141,6 @@ export type Node = Simple | Pipeline | List | Compound;
 /** A reader's answer. On errors `tree` is what was recovered, and good only for finding dangers. */
 export interface Reading {
   readonly tree: List;
+  /** A message that begins with "not read" is about a limit of the reader, any other one about the syntax. */
   readonly errors: readonly { readonly message: string; readonly span: Span }[];
 }

@@ -1,3 +1,4 @@
+import { Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
 import { movedAway } from "../../../docker/box/box.ts";
@@ -22,7 +23,12 @@ export class SandboxExec extends HarnessCommand {
   static override description =
     "No model is asked. The words behind -- are the command; a shell line needs a shell: -- bash -c 'LINE'. Ends with the command's own code; 124 when its time was over, 125 when there is no box, 137 when it was killed. What is piped in is the command's input. With --isolation overlay or copy the command works on a layer over the folder or on a copy of it: --json lists the changes, and then they are thrown away with the box.";
   static override usage = "sandbox exec [FLAGS] -- CMD...";
-  static override flags = boxFlags;
+  static override flags = {
+    ...boxFlags,
+    policy: Flags.boolean({
+      description: "judge it first, and refuse (4) what an unattended run would refuse",
+    }),
+  };
   static override examples = [
     "harness sandbox exec -- npm test",
     "harness sandbox exec --json --mode read-only -- bash -c 'ls | wc -l'",
@@ -36,6 +42,10 @@ export class SandboxExec extends HarnessCommand {
     if (words.length === 0)
       throw new HarnessError(EXIT.usage, "there is no command", "harness sandbox exec -- ls -l");
     const { settings } = await configFor(flags);
+    if (flags.policy) {
+      const { refuseUnlessAllowed } = await import("../../policy/judged-exec.ts");
+      refuseUnlessAllowed(words, settings.mode, workspaceOf(flags));
+    }
     const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };
     const left = readerLeft();
     await untilInterrupted(async (signal) => {

@@ -58,7 +58,7 @@ function set(use: Use): readonly Found[] {
 const names = (use: Use): readonly Found[] => assigned(use, use.operands, true);
 
 export const BUILTINS: Readonly<Record<string, Model>> = {
-  cd: { options: "-LPe@", operands: "data" },
+  cd: { options: "-LPe@", operands: "data", complete: true },
   pushd: { options: "-n", operands: "data" },
   popd: { options: "-n", operands: "data" },
   dirs: { options: "-clpv", operands: "data*" },

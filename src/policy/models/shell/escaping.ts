@@ -2,12 +2,12 @@ import type { Found, Model, Use } from "../model.ts";
 import { escapes } from "./wrappers.ts";
 
 /** Editors, debuggers and the like: each has a way to run any command, and most need a person. */
-const ESCAPING: Model = { reads: (use) => [escapes(use)] };
+const ESCAPING: Model = { tells: "--version --help -version -V", reads: (use) => [escapes(use)] };
 
 const NAMES = `vi vim nvim view ex ed rvim gvim vimdiff emacs emacsclient nano pico micro joe mcedit mc code codium subl kate
   gedit zed hx helix gdb lldb cgdb rr strace ltrace dtrace bpftrace perf valgrind catchsegv ptrace tmux screen dtach
   zellij byobu reptyr nmtui dialog whiptail sqlite3 sqlite duckdb ranger nnn lf vifm telnetd inetd rlwrap socksify
-  jshell jrunscript jdb ipython ipython3 bpython ptpython pry rails artisan most msfconsole cmd start open xdg-open
+  jrunscript jdb ipython ipython3 bpython ptpython pry artisan most msfconsole cmd start open xdg-open
   gnuplot octave maxima gp sage latex pdflatex xelatex lualatex tex`;
 
 /** `+command` at its start. */

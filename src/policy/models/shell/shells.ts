@@ -6,7 +6,7 @@ const has = ({ options }: Use, name: string): boolean => options.some((option) =
 /** A text behind -c, a file, or stdin. */
 function run(use: Use): readonly Found[] {
   const [first, second] = use.operands;
-  if (has(use, "-c")) return first === undefined ? [] : use.shell(first);
+  if (has(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
   if (first === undefined || has(use, "-s")) return [...inputEffects(use), ...known(use)];
   if (has(use, "-n") && second === undefined)
     return [{ kind: "read", path: use.place(first), span: first.span }];

@@ -1,4 +1,11 @@
-import type { CommandNode, For, Select, TestExpression, Word as SourceWord } from "unbash";
+import type {
+  ArithmeticExpression,
+  CommandNode,
+  For,
+  Select,
+  TestExpression,
+  Word as SourceWord,
+} from "unbash";
 import type { Compound, Node } from "../syntax.ts";
 import type { Converter } from "./read.ts";
 import { scriptsIn } from "./words.ts";
@@ -43,15 +50,11 @@ function partsOf(source: Exclude<Source, { readonly type: "Redirected" }>, conve
       return loopOf(source, converter);
     case "ArithmeticFor": {
       const parts = [source.initialize, source.test, source.update];
-      const scripts = parts.flatMap((part) => (part === undefined ? [] : scriptsIn(part, converter.inner)));
+      const scripts = parts.flatMap((part) => arithmeticScripts(part, converter));
       return { what: "for", bodies: [...scripts, body(source.body)] };
     }
     case "ArithmeticCommand": {
-      const { expression } = source;
-      return {
-        what: "arithmetic",
-        bodies: expression === undefined ? [] : scriptsIn(expression, converter.inner),
-      };
+      return { what: "arithmetic", bodies: arithmeticScripts(source.expression, converter) };
     }
     case "Case": {
       const words = [source.word, ...source.items.flatMap(({ pattern }) => pattern)];
@@ -68,6 +71,16 @@ function partsOf(source: Exclude<Source, { readonly type: "Redirected" }>, conve
     case "Coproc":
       return { what: "coproc", name: source.name?.value ?? null, bodies: [bodyOf(source.body, converter)] };
   }
+}
+
+/** The expression may be nothing but a substitution, so it is looked for as a part of something. */
+function arithmeticScripts(
+  expression: ArithmeticExpression | undefined,
+  converter: Converter,
+): readonly Node[] {
+  if (expression === undefined) return [];
+  const { pos, end } = expression;
+  return scriptsIn({ type: "ArithmeticGroup", pos, end, expression }, converter.inner);
 }
 
 function loopOf(source: For | Select, converter: Converter): Filled {

@@ -10,29 +10,90 @@ import {
 import type { Assignment, List, Node, Reading, Redirect, Simple, Span, Word } from "../syntax.ts";
 import { compoundOf } from "./compound.ts";
 import { redirectOf } from "./redirects.ts";
-import { assignmentAsWord, type ScriptPart, scriptsIn, wordOf, wordsOf } from "./words.ts";
+import { assignmentAsWord, type ScriptPart, type ScriptReader, scriptsIn, wordOf, wordsOf } from "./words.ts";
 
 /** The tree that the package `unbash` reads, in our words. */
 export function readUnbash(text: string): Reading {
-  const script = parse(text);
-  const converter = new Converter();
-  const tree = converter.script(script);
+  const converter = new Converter(text.length);
+  const tree = converter.script(parse(text));
   return { tree, errors: converter.errors };
 }
+
+/** Each level is read again when it is looked into: deeper ones would cost more than they tell. */
+const DEEPEST = 10;
+/** As each level of a long text costs more. */
+const LONG = 10_000;
+const DEEPEST_OF_LONG = 3;
+/** Of anything in anything, such as sums of sums. */
+const DEEPEST_TREE = 200;
+
+/** About what the things cost to judge. */
+const COST = { command: 5, word: 1, redirect: 10, substitution: 20 };
+const BUDGET = 20_000;
+
+const nothing = (span: Span): List => ({ kind: "list", span, items: [] });
 
 /** Where a tree is made of, and what went wrong on the way. */
 export class Converter {
   readonly errors: { readonly message: string; readonly span: Span }[] = [];
   /** Inside decoded backticks positions mean nothing: everything there has the place of the whole. */
   private whole: Span | null = null;
-  readonly inner = (part: ScriptPart): Node => this.substitution(part);
+  private depth = 0;
+  private scripts = 0;
+  private left = BUDGET;
+  /** Of the text: the parser puts some ends behind it. */
+  private readonly length: number;
+
+  constructor(length: number) {
+    this.length = length;
+  }
+
+  readonly inner: ScriptReader = {
+    script: (part) => this.reparsed(part, nothing(this.span(part)), () => this.substitution(part)),
+    reparsed: (at, otherwise, work) => this.reparsed(at, otherwise, work),
+    deeper: (at, otherwise, work) => this.deeper(at, otherwise, work),
+  };
 
   span({ pos, end }: { readonly pos: number; readonly end: number }): Span {
-    return this.whole ?? [pos, end];
+    return this.whole ?? [Math.min(pos, this.length), Math.min(end, this.length)];
   }
 
   fail(message: string, at: { readonly pos: number; readonly end: number }): void {
     this.errors.push({ message, span: this.span(at) });
+  }
+
+  private deeper<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
+    if (this.depth >= DEEPEST_TREE) {
+      this.tooDeep(at);
+      return otherwise;
+    }
+    this.depth += 1;
+    const made = work();
+    this.depth -= 1;
+    return made;
+  }
+
+  private reparsed<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
+    if (this.scripts >= (this.length > LONG ? DEEPEST_OF_LONG : DEEPEST)) {
+      this.tooDeep(at);
+      return otherwise;
+    }
+    this.scripts += 1;
+    const made = this.deeper(at, otherwise, work);
+    this.scripts -= 1;
+    return made;
+  }
+
+  /** False when the text holds more than anybody writes: the rest of it is not looked at. */
+  private spend(cost: number, at: { readonly pos: number; readonly end: number }): boolean {
+    if (this.left < 0) return false;
+    this.left -= cost;
+    if (this.left < 0) this.fail("more commands, words and redirects than are looked at", at);
+    return this.left >= 0;
+  }
+
+  private tooDeep(at: { readonly pos: number; readonly end: number }): void {
+    this.fail("too many levels in each other", at);
   }
 
   script(script: ParsedScript): List {
@@ -68,6 +129,7 @@ export class Converter {
   }
 
   words(source: Parameters<typeof wordsOf>[0]): readonly Word[] {
+    if (!this.spend(COST.word, source)) return [];
     return wordsOf(source, this.inner).map((word) => this.placed(word));
   }
 
@@ -76,14 +138,16 @@ export class Converter {
   }
 
   placed<T extends { readonly span: Span }>(thing: T): T {
-    return this.whole === null ? thing : { ...thing, span: this.whole };
+    const [pos, end] = thing.span;
+    return this.whole === null && end <= this.length ? thing : { ...thing, span: this.span({ pos, end }) };
   }
 
   redirects(sources: readonly Redirection[]): readonly Redirect[] {
-    return sources.flatMap((source) => redirectOf(source, this));
+    return sources.flatMap((source) => (this.spend(COST.redirect, source) ? redirectOf(source, this) : []));
   }
 
   private simple(source: Command): Simple {
+    this.spend(COST.command, source);
     const name = source.name === undefined ? [] : this.words(source.name);
     const assignments = source.prefix.filter((part) => part.type === "Assignment");
     const words =
@@ -114,10 +178,11 @@ export class Converter {
   }
 
   private substitution(part: ScriptPart): Node {
+    if (!this.spend(COST.substitution, part)) return nothing(this.span(part));
     const { script } = part;
     if (script === undefined || part.text.startsWith("${")) {
       this.fail("a substitution that is not read", part);
-      return { kind: "list", span: this.span(part), items: [] };
+      return nothing(this.span(part));
     }
     const outer = this.whole;
     if (script.source !== undefined) this.whole ??= [part.pos, part.end];

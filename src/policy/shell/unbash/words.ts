@@ -9,7 +9,13 @@ import type { Node, Piece, Span, Word } from "../syntax.ts";
 import { expandBraces, isStatic } from "./braces.ts";
 
 /** Makes trees of the scripts inside words; the reader of commands gives it. */
-export type ScriptReader = (part: ScriptPart) => Node;
+export interface ScriptReader {
+  script(part: ScriptPart): Node;
+  /** Does the work one level deeper in the tree; too deep, it is an error, and there is nothing. */
+  deeper<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T;
+  /** The same for what the parser reads only when it is looked into. */
+  reparsed<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T;
+}
 export type ScriptPart = Extract<WordPart, { readonly type: "CommandExpansion" | "ProcessSubstitution" }>;
 
 /** The words that one word of the source becomes: more than one only by braces. */
@@ -19,11 +25,12 @@ export function wordsOf(word: SourceWord, read: ScriptReader): readonly Word[] {
     return [{ span, pieces: textPieces(word.value) }];
   const { parts = [] } = word;
   const [home, from] = tildeOf(word.text);
-  let each: readonly (readonly Piece[])[] = [home];
-  if (word.parts === undefined) each = [[...home, ...textPieces(word.value.slice(from))]];
+  if (word.parts === undefined) return [{ span, pieces: [...home, ...textPieces(word.value.slice(from))] }];
+  let each: readonly Piece[][] = [[...home]];
   for (const [index, part] of parts.entries()) {
     const next = partPieces(part, index === 0 ? from : 0, read);
-    each = next.length === 1 ? each.map((pieces) => [...pieces, ...(next[0] ?? [])]) : crossed(each, next);
+    if (next.length !== 1) each = crossed(each, next);
+    else for (const pieces of each) pieces.push(...(next[0] ?? []));
   }
   return each.map((pieces) => ({ span, pieces: merged(pieces) }));
 }
@@ -34,7 +41,7 @@ const LIMIT = 64;
 function crossed(
   each: readonly (readonly Piece[])[],
   next: readonly (readonly Piece[])[],
-): readonly (readonly Piece[])[] {
+): readonly Piece[][] {
   if (each.length * next.length > LIMIT)
     return [[{ kind: "unknown", what: "parameter", quoted: false, scripts: [] }]];
   return each.flatMap((pieces) => next.map((more) => [...pieces, ...more]));
@@ -115,9 +122,11 @@ export function plainPieces(part: WordPart, where: Where): readonly Piece[] {
         ? [{ kind: "variable", name: part.parameter, quoted }]
         : [unknown("parameter", part, where)];
     case "CommandExpansion":
-      return [{ kind: "script", via: part.text.startsWith("`") ? "`" : "$(", body: read(part), quoted }];
+      return [
+        { kind: "script", via: part.text.startsWith("`") ? "`" : "$(", body: read.script(part), quoted },
+      ];
     case "ProcessSubstitution":
-      return [{ kind: "script", via: part.operator === "<" ? "<(" : ">(", body: read(part), quoted }];
+      return [{ kind: "script", via: part.operator === "<" ? "<(" : ">(", body: read.script(part), quoted }];
     case "ArithmeticExpansion":
       return [unknown("arithmetic", part, where)];
     case "LocaleString":
@@ -161,12 +170,16 @@ function evaluates(part: WordPart): boolean {
 /** Every substitution in a part of the tree, the outermost ones. */
 export function scriptsIn(node: SyntaxNode, read: ScriptReader): readonly Node[] {
   const found: Node[] = [];
-  forEachChild(node, (child) => {
-    if (child.type === "CommandExpansion" || child.type === "ProcessSubstitution") found.push(read(child));
+  const look = (child: SyntaxNode): void => {
+    if (child.type === "CommandExpansion" || child.type === "ProcessSubstitution")
+      found.push(read.script(child));
     else if (child.type === "ArithmeticCommandExpansion")
-      found.push(read({ ...child, type: "CommandExpansion", text: child.text, script: child.script }));
-    else found.push(...scriptsIn(child, read));
-  });
+      found.push(read.script({ ...child, type: "CommandExpansion", text: child.text, script: child.script }));
+    else if (child.type === "ParameterExpansion" || child.type === "ArithmeticExpansion")
+      read.reparsed(child, undefined, () => forEachChild(child, look));
+    else read.deeper(child, undefined, () => forEachChild(child, look));
+  };
+  forEachChild(node, look);
   return found;
 }
 
@@ -176,6 +189,8 @@ export function merged(pieces: readonly Piece[]): readonly Piece[] {
     const before = out.at(-1);
     if (piece.kind === "text" && before?.kind === "text")
       out[out.length - 1] = { kind: "text", text: before.text + piece.text };
+    else if (piece.kind === "glob" && before?.kind === "glob")
+      out[out.length - 1] = { kind: "glob", text: before.text + piece.text };
     else out.push(piece);
   }
   return out;

@@ -1,0 +1,81 @@
+import type { Doubt } from "../../effects/effect.ts";
+import type { Arg, Fixed, Found, Model, Use } from "../model.ts";
+import { fixedEffect } from "../roles.ts";
+
+/** More about one use than its table says. */
+export type Also = (use: Use) => readonly Found[];
+
+/** A program of which every use, whatever its words, has these effects. */
+export const always = (...fixed: readonly Fixed[]): Model => ({
+  reads: (use) => fixed.map((each) => fixedEffect(each, use.folder, use.program)),
+});
+
+/** One model under many names. */
+export const named = (names: string, model: Model): Readonly<Record<string, Model>> =>
+  Object.fromEntries(names.split(/\s+/).map((name) => [name, model]));
+
+export const allOf =
+  (...parts: readonly Also[]): Also =>
+  (use) =>
+    parts.flatMap((part) => part(use));
+
+/** Values of options that are harmless, by option; any other one is code to load, or not understood. */
+export function only(values: Readonly<Record<string, string>>, doubt: Doubt = "option.loads-code"): Also {
+  const known = new Map(
+    Object.entries(values).flatMap(([options, words]) => {
+      const set: ReadonlySet<string> = new Set(words.split(/\s+/));
+      return options.split(" ").map((option) => [option, set] as const);
+    }),
+  );
+  return (use) =>
+    use.options.flatMap(({ name, value, span }) => {
+      const words = known.get(name);
+      if (words === undefined || isAmong(words, value)) return [];
+      return [{ kind: "unknown", doubt, what: value?.value ?? name, span }];
+    });
+}
+
+const isAmong = (words: ReadonlySet<string>, value: Arg | null): boolean =>
+  words.has(value?.value ?? "") && value?.kind !== "dynamic";
+
+/** Options whose values must look like this to be harmless. */
+export const shaped =
+  (shapes: Readonly<Record<string, RegExp>>): Also =>
+  (use) =>
+    use.options.flatMap(({ name, value, span }) => {
+      const shape = Object.hasOwn(shapes, name) ? shapes[name] : undefined;
+      if (shape === undefined || value === null || (value.kind === "literal" && shape.test(value.value)))
+        return [];
+      return [{ kind: "unknown", doubt: "option.loads-code", what: value.value, span }];
+    });
+
+/** Formatters that write what they are given, or all that lies below, unless one of these options is there. */
+export const writesUnless =
+  (...names: readonly string[]): Also =>
+  (use) => {
+    if (use.options.some(({ name }) => names.includes(name))) return [];
+    if (use.operands.length === 0) return [{ kind: "write", path: use.folder }];
+    return use.operands.map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span }));
+  };
+
+/** With one of these options it writes somewhere below the folder where it works. */
+export const writesHereWith =
+  (...names: readonly string[]): Also =>
+  (use) =>
+    use.options.some(({ name }) => names.includes(name)) ? [{ kind: "write", path: use.folder }] : [];
+
+/** Words that it hands on: they are judged as those of another entry of the table. */
+export const forwards =
+  (to: string, skip = 0): Also =>
+  (use) => {
+    const words = use.operands.slice(skip);
+    const [first] = words;
+    if (first === undefined) return [];
+    return use.command([word(to, first), ...(first.value === "--" ? words.slice(1) : words)]);
+  };
+
+export const word = (value: string, { span }: Pick<Arg, "span">): Arg => ({ kind: "literal", value, span });
+
+/** No option that takes a file of arguments. */
+export const noResponseFiles: Also = (use) =>
+  use.operands.filter(({ value }) => value.startsWith("@")).map((arg) => use.doubt("option.loads-code", arg));

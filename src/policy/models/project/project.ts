@@ -1,0 +1,45 @@
+import type { Model } from "../model.ts";
+import { BUILDS } from "./builds.ts";
+import { COMPILERS } from "./compilers.ts";
+import { JVM } from "./jvm.ts";
+import { DOTNET_AND_SWIFT } from "./dotnet-swift.ts";
+import { SCRIPTING } from "./scripting.ts";
+import { OTHER_LANGUAGES } from "./other-languages.ts";
+import { TEXT_LINTS } from "./text-lints.ts";
+import { SYSTEM_PACKAGES } from "./system-packages.ts";
+import { BUN_AND_DENO } from "./bun-deno.ts";
+import { GO_TOOLS } from "./go.ts";
+import { JAVASCRIPT } from "./javascript.ts";
+import { NODES } from "./node.ts";
+import { NPM_TOOLS } from "./npm.ts";
+import { PACKAGE_MANAGERS } from "./package-managers.ts";
+import { PYTHON_LINTS } from "./python-lints.ts";
+import { MODULES } from "./python-modules.ts";
+import { PYTHON_PACKAGES } from "./python-packages.ts";
+import { PYTHON_TESTS } from "./pytest.ts";
+import { PYTHONS } from "./python.ts";
+import { RUST } from "./rust.ts";
+
+/** The tools of projects, by ecosystem. */
+export const PROJECT: readonly Readonly<Record<string, Model>>[] = [
+  NPM_TOOLS,
+  PACKAGE_MANAGERS,
+  BUN_AND_DENO,
+  NODES,
+  JAVASCRIPT,
+  PYTHONS,
+  MODULES,
+  PYTHON_TESTS,
+  PYTHON_LINTS,
+  PYTHON_PACKAGES,
+  RUST,
+  GO_TOOLS,
+  SYSTEM_PACKAGES,
+  TEXT_LINTS,
+  OTHER_LANGUAGES,
+  SCRIPTING,
+  DOTNET_AND_SWIFT,
+  JVM,
+  COMPILERS,
+  BUILDS,
+];

@@ -1,0 +1,112 @@
+import type { Arg, Found, Model, Use } from "../model.ts";
+import { roleEffects } from "../roles.ts";
+import { fixedEffect } from "../roles.ts";
+import { named } from "./parts.ts";
+
+const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
+
+/** Options that are on or off, and may say so in the next word. */
+const SWITCHES =
+  words(`all allowarbitraryextensions allowimportingtsextensions allowjs allowsyntheticdefaultimports allowumdglobalaccess
+  allowunreachablecode allowunusedlabels alwaysstrict assumechangesonlyaffectdirectdependencies checkjs composite
+  declaration d declarationmap diagnostics disablereferencedprojectload disablesizelimit disablesolutionsearching
+  downleveliteration emitdecoratormetadata emitdeclarationonly erasablesyntaxonly esmoduleinterop
+  exactoptionalpropertytypes experimentaldecorators explainfiles extendeddiagnostics
+  forceconsistentcasinginfilenames importhelpers incremental i inlinesourcemap inlinesources isolateddeclarations
+  isolatedmodules keyofstringsonly libreplacement listemittedfiles listfiles listfilesonly noemit noemithelpers
+  noemitonerror noerrortruncation nofallthroughcasesinswitch noimplicitany noimplicitoverride noimplicitreturns
+  noimplicitthis nolib nopropertyaccessfromindexsignature noresolve nostricgenericchecks nouncheckedindexedaccess
+  nouncheckedsideeffectimports nounusedlocals nounusedparameters preserveconstenums preservesymlinks
+  preservewatchoutput pretty removecomments resolvejsonmodule resolvepackagejsonexports
+  resolvepackagejsonimports rewriterelativeimportextensions showconfig singlethreaded skipdefaultlibcheck
+  skiplibcheck sourcemap strict strictbindcallapply strictbuiltiniteratorreturn strictfunctiontypes
+  strictnullchecks strictpropertyinitialization stripinternal suppressexcesspropertyerrors
+  suppressimplicitanyindexerrors traceresolution usedefineforclassfields useunknownincatchvariables
+  verbatimmodulesyntax verbose v force f dry build b stopbuildonerrors quiet noerrortruncation`);
+
+const VALUES =
+  words(`charset customconditions ignoredeprecations jsx jsxfactory jsxfragmentfactory jsximportsource lib locale maxnodemodulejsdepth
+  mapoot module m moduledetection moduleresolution modulesuffixes newline reactnamespace sourceroot target t types
+  checkers builders typeroots paths`);
+const CHECKED = words("project p rootdir rootdirs baseurl");
+const WRITTEN = words(
+  "outdir outfile out declarationdir tsbuildinfofile generatetrace generatecpuprofile pprofdir",
+);
+/** With one of these it writes nothing beside what tells it that nothing has changed. */
+const QUIET = ["noemit", "showconfig", "listfilesonly", "dry"];
+
+interface Seen {
+  readonly found: Found[];
+  readonly on: Map<string, boolean>;
+}
+
+/** The compiler's own grammar: names of any case, one dash or two, and switches that take `true` or `false`. */
+function typescript(use: Use): readonly Found[] {
+  const seen: Seen = { found: [fixedEffect("check", use.folder, use.program)], on: new Map() };
+  let at = 0;
+  while (at < use.args.length) at += argument(use.args[at] as Arg, use.args[at + 1], { use, seen });
+  if (!QUIET.some((name) => seen.on.get(name) === true)) seen.found.push({ kind: "write", path: use.folder });
+  return seen.found;
+}
+
+/** How many words it took. */
+function argument(
+  arg: Arg,
+  next: Arg | undefined,
+  { use, seen: { found, on } }: { readonly use: Use; readonly seen: Seen },
+): 1 | 2 {
+  if (!arg.value.startsWith("-")) {
+    found.push(...operand(arg, use));
+    return 1;
+  }
+  const name = arg.value.replace(/^--?/, "").toLowerCase();
+  if (arg.kind === "literal" && SWITCHES.has(name)) {
+    const said = next?.kind === "literal" ? SAID.get(next.value.toLowerCase()) : undefined;
+    on.set(name, said ?? true);
+    return said === undefined ? 1 : 2;
+  }
+  if (arg.kind === "literal" && next !== undefined) {
+    if (VALUES.has(name)) return 2;
+    const role = CHECKED.has(name) ? "check" : WRITTEN.has(name) ? "write" : null;
+    if (role !== null) {
+      found.push(...roleEffects(role, next, use, { forced: false, recursive: false }));
+      return 2;
+    }
+  }
+  found.push(use.doubt("option.unknown", arg));
+  return 1;
+}
+
+const SAID: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["false", false],
+  ["null", false],
+]);
+
+/** `@file` holds more arguments. */
+function operand(arg: Arg, use: Use): readonly Found[] {
+  if (arg.value.startsWith("@")) return [use.doubt("option.loads-code", arg)];
+  const doubts = arg.kind === "literal" ? [] : [use.doubt("word.dynamic", arg)];
+  return [...doubts, ...roleEffects("check", arg, use, { forced: false, recursive: false })];
+}
+
+const TSC: Model = { reads: typescript, tells: "--version -v -V --help -h --all -help" };
+
+export const TYPESCRIPT: Readonly<Record<string, Model>> = {
+  ...named("tsc vue-tsc tsgo", TSC),
+  "svelte-check": {
+    options: `--output= --no-tsconfig --tsconfig=check --workspace=check --ignore= --fail-on-warnings --compiler-warnings= --diagnostic-sources=
+      --threshold= --color --no-color --watch!ask --preserveWatchOutput --config=loads`,
+    fixed: ["check"],
+  },
+  astro: {
+    options: "--config=loads --root=check",
+    commands: {
+      check: {
+        options:
+          "--root=check --minimumFailingSeverity= --minimumSeverity= --noSync --tsconfig=check --watch!ask --config=loads --verbose --silent",
+        fixed: ["check"],
+      },
+    },
+  },
+};

@@ -1,0 +1,201 @@
+import { type Arg, type Found, type Model, UNKNOWN, type Use } from "../model.ts";
+import { roleEffects } from "../roles.ts";
+import { Narrowing } from "./find-narrow.ts";
+import { replaced } from "./placeholder.ts";
+import { COMPARED, PLAIN, RUNNING, TIMED, VALUED, WRITING } from "./find-words.ts";
+
+const LIGHT = { forced: false, recursive: false };
+const OPERATORS: ReadonlySet<string> = new Set(["(", ")", "!", ",", "-not", "-a", "-and", "-o", "-or"]);
+
+export const FIND: Model = {
+  reads: (use) => new FindReader(use).read(),
+  tells: "--version --help -version -help",
+};
+
+class FindReader {
+  private readonly found: Found[] = [];
+  private readonly starts: Arg[] = [];
+  private readonly narrowing = new Narrowing();
+  private readonly use: Use;
+  private at = 0;
+
+  constructor(use: Use) {
+    this.use = use;
+  }
+
+  read(): readonly Found[] {
+    this.options();
+    this.paths();
+    while (this.at < this.use.args.length) this.predicate(this.next());
+    if (!this.narrowing.closed) this.doubtful(this.here(), "(");
+    return this.found;
+  }
+
+  private next(): Arg {
+    this.at += 1;
+    return this.use.args[this.at - 1] as Arg;
+  }
+
+  private here(): Arg {
+    return this.use.args.at(-1) ?? { kind: "literal", value: ".", span: this.use.span };
+  }
+
+  private doubtful(arg: Arg, what: string = arg.value): void {
+    this.found.push(this.use.doubt("operand.unknown", arg, what));
+  }
+
+  private options(): void {
+    const { args } = this.use;
+    for (; this.at < args.length; this.at += 1) {
+      const { value, kind } = args[this.at] as Arg;
+      if (kind !== "literal") return;
+      if (value === "-D") this.at += 1;
+      else if (!/^-(?:[HLP]|O\d|-)$/.test(value)) return;
+    }
+  }
+
+  private paths(): void {
+    const { args } = this.use;
+    for (; this.at < args.length; this.at += 1) {
+      const arg = args[this.at] as Arg;
+      if (arg.value.startsWith("-") && arg.value !== "-") break;
+      if (arg.kind === "literal" && OPERATORS.has(arg.value)) break;
+      this.unclear(arg);
+      this.starts.push(arg);
+    }
+    if (this.starts.length === 0) this.starts.push({ kind: "literal", value: ".", span: this.use.span });
+    for (const start of this.starts) this.found.push(...roleEffects("read", start, this.use, LIGHT));
+  }
+
+  /** What the shell puts here may be any part of an expression. */
+  private unclear(arg: Arg): void {
+    if (arg.kind === "dynamic" && arg.value.startsWith(UNKNOWN))
+      this.found.push(this.use.doubt("word.dynamic", arg));
+    if (arg.kind === "glob" && /^[*?[]/.test(arg.value))
+      this.found.push(this.use.doubt("word.leading-glob", arg));
+  }
+
+  private predicate(arg: Arg): void {
+    const { value, kind } = arg;
+    if (kind !== "literal")
+      this.found.push(this.use.doubt(kind === "glob" ? "word.leading-glob" : "word.dynamic", arg));
+    else if (OPERATORS.has(value)) this.operator(arg);
+    else if (PLAIN.has(value)) this.narrowing.test(value, undefined);
+    else if (VALUED.has(value) || TIMED.test(value)) this.narrowing.test(value, this.value(arg));
+    else if (COMPARED.test(value)) this.compared(arg);
+    else this.action(arg);
+  }
+
+  private operator(arg: Arg): void {
+    switch (arg.value) {
+      case "(":
+        return this.narrowing.open();
+      case ")":
+        if (!this.narrowing.close()) this.doubtful(arg);
+        return;
+      case "!":
+      case "-not":
+        return this.narrowing.not();
+      case "-o":
+      case "-or":
+      case ",":
+        return this.narrowing.or();
+      default:
+    }
+  }
+
+  /** The value of a predicate. One that could be several words could hold another predicate. */
+  private value(of: Arg): Arg | undefined {
+    const value = this.use.args[this.at];
+    this.at += 1;
+    if (value === undefined) this.doubtful(of, `${of.value} without its value`);
+    else if (value.kind === "dynamic") this.found.push(this.use.doubt("word.dynamic", value));
+    else if (value.kind === "glob" && !isNoPredicate(value.value))
+      this.found.push(this.use.doubt("word.leading-glob", value));
+    return value;
+  }
+
+  private compared(arg: Arg): void {
+    const value = this.value(arg);
+    if (value !== undefined) this.found.push(...roleEffects("read", value, this.use, LIGHT));
+    this.narrowing.test(arg.value, value);
+  }
+
+  private action(arg: Arg): void {
+    const { value } = arg;
+    const writes = Object.hasOwn(WRITING, value) ? WRITING[value] : undefined;
+    if (value === "-delete") this.delete(arg);
+    else if (value === "-files0-from") this.listed(arg);
+    else if (writes !== undefined) this.write(arg, writes);
+    else if (Object.hasOwn(RUNNING, value)) this.run(arg, RUNNING[value] === true);
+    else if (/^-O\d$|^-[HLP]$/.test(value)) return;
+    else this.doubtful(arg);
+  }
+
+  private delete({ span }: Arg): void {
+    const all = this.narrowing.left === null;
+    for (const start of this.starts)
+      for (const found of all ? [start] : this.below(start))
+        this.found.push({ kind: "delete", path: this.use.place(found), recursive: all, forced: all, span });
+  }
+
+  /** Where it starts, a file says. */
+  private listed(arg: Arg): void {
+    const value = this.value(arg);
+    if (value !== undefined) this.found.push(...roleEffects("read", value, this.use, LIGHT));
+    const start: Arg = { kind: "dynamic", value: UNKNOWN, span: arg.span };
+    this.starts.push(start);
+    this.found.push({ kind: "read", path: null, span: arg.span });
+  }
+
+  private write(arg: Arg, count: number): void {
+    const file = this.value(arg);
+    if (file !== undefined) this.found.push(...roleEffects("write", file, this.use, LIGHT));
+    if (count > 1) this.value(arg);
+  }
+
+  private run(arg: Arg, inItsFolder: boolean): void {
+    const { args } = this.use;
+    const from = this.at;
+    while (this.at < args.length && !this.endsCommand(from)) this.at += 1;
+    if (this.at >= args.length) this.doubtful(arg, `${arg.value} without its end`);
+    const words = args.slice(from, this.at);
+    this.at += 1;
+    for (const word of words) this.unclear(word);
+    if (words.length === 0) this.doubtful(arg);
+    const found = this.starts.flatMap((start) => this.commandAt(words, start, inItsFolder));
+    this.found.push(...found);
+    // Below the start there may be a project that is none of ours.
+    if (inItsFolder && found.some(({ kind }) => kind === "code" || kind === "repository"))
+      this.found.push(this.use.doubt("option.unknown", arg));
+  }
+
+  private endsCommand(from: number): boolean {
+    const { args } = this.use;
+    const value = args[this.at]?.value;
+    return value === ";" || (value === "+" && this.at > from && args[this.at - 1]?.value === "{}");
+  }
+
+  private commandAt(words: readonly Arg[], start: Arg, inItsFolder: boolean): readonly Found[] {
+    const from: Arg = inItsFolder ? { kind: "literal", value: ".", span: start.span } : start;
+    const at = inItsFolder ? { folder: this.use.place(start) } : {};
+    return this.below(from).flatMap((path) =>
+      this.use.command(
+        words.map((word) => replaced(word, "{}", path)),
+        at,
+      ),
+    );
+  }
+
+  /** Any of what it finds below a start, as words. */
+  private below({ kind, value, span }: Arg): readonly Arg[] {
+    const { left } = this.narrowing;
+    const folder = `${value.replace(/\/+$/, "")}/*`;
+    const paths = left === null ? [folder] : left.map((name) => `${folder}/${name}`);
+    return paths.map((path) => ({ kind: kind === "dynamic" ? kind : "glob", value: path, span }));
+  }
+}
+
+/** Whether nothing that the pattern can become is a word of an expression. */
+const isNoPredicate = (pattern: string): boolean =>
+  /\.[A-Za-z]\w*$/.test(pattern) || /^[^-*?[(!,]/.test(pattern);

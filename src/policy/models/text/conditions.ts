@@ -1,0 +1,65 @@
+import type { Arg, Found, Use } from "../model.ts";
+
+const FILE = new Set("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S".split(" "));
+const TEXT = new Set(["-n", "-z", "-t", "-o"]);
+const FILES = new Set(["-nt", "-ot", "-ef"]);
+const TEXTS = new Set(["=", "==", "!=", "<", ">"]);
+const NUMBERS = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"]);
+const NAMES = new Set(["-v", "-R"]);
+
+const NAME = /^\w+$/;
+const NUMBER = /^[+-]?\d+$/;
+
+/**
+ * `test` and `[`. Its operators are looked for by where they could stand, not by its grammar, which depends on the number of
+ * words: what could be an operator is taken for one. A variable's name or a number may hold a subscript, which some shells run.
+ */
+export function testEffects(use: Use): readonly Found[] {
+  const closes = use.args.at(-1);
+  if (use.program !== "[") return use.args.flatMap((_, at) => wordEffects(use, use.args, at));
+  if (closes?.kind !== "literal" || closes.value !== "]")
+    return [use.doubt("operand.unknown", closes ?? { kind: "literal", value: "[", span: use.span })];
+  const words = use.args.slice(0, -1);
+  return words.flatMap((_, at) => wordEffects(use, words, at));
+}
+
+function wordEffects(use: Use, words: readonly Arg[], at: number): readonly Found[] {
+  const word = words[at] as Arg;
+  if (word.kind === "literal") return operatorEffects(use, word, [words[at - 1], words[at + 1]]);
+  const open = word.value.charAt(0);
+  if (word.kind === "glob") return "*?[".includes(open) ? [use.doubt("word.leading-glob", word)] : [];
+  return word.loose !== true && isShielded(words, at) ? [] : [use.doubt("word.dynamic", word)];
+}
+
+type Neighbours = readonly [before: Arg | undefined, behind: Arg | undefined];
+
+function operatorEffects(use: Use, { value }: Arg, [before, behind]: Neighbours): readonly Found[] {
+  const known = [before, behind].filter((arg) => arg !== undefined);
+  if (NAMES.has(value))
+    return behind === undefined || isLiteral(behind, NAME) ? [] : [use.doubt("shell.expansion", behind)];
+  if (NUMBERS.has(value))
+    return known.filter((arg) => !isLiteral(arg, NUMBER)).map((arg) => use.doubt("shell.expansion", arg));
+  if (FILES.has(value)) return known.flatMap((arg) => seen(use, arg));
+  return FILE.has(value) && behind !== undefined ? seen(use, behind) : [];
+}
+
+const isLiteral = ({ kind, value }: Arg, form: RegExp): boolean => kind === "literal" && form.test(value);
+
+const CONNECTIVES = new Set(["!", "(", ")", "-a", "-o"]);
+
+function seen(use: Use, arg: Arg): readonly Found[] {
+  const { kind, value, span } = arg;
+  if (kind === "literal" && (CONNECTIVES.has(value) || FILE.has(value) || TEXT.has(value))) return [];
+  return [{ kind: "read", path: use.place(arg), span }];
+}
+
+/** Where a word stands that can only be an operand, whatever it holds. */
+function isShielded(words: readonly Arg[], at: number): boolean {
+  const before = words[at - 1];
+  const behind = words[at + 1];
+  if (words.length === 1) return true;
+  const follows = before?.kind === "literal" && (isUnary(before.value) || TEXTS.has(before.value));
+  return follows || (behind?.kind === "literal" && TEXTS.has(behind.value));
+}
+
+const isUnary = (value: string): boolean => FILE.has(value) || TEXT.has(value);

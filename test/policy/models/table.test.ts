@@ -1,0 +1,8 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Models } from "../../../src/policy/models/apply.ts";
+import { PROGRAMS } from "../../../src/policy/models/table.ts";
+
+test("every table of every program can be read", () => {
+  assert.doesNotThrow(() => new Models(PROGRAMS).compileAll());
+});

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { readOwn } from "../../../src/policy/shell/own/read.ts";
+import { show } from "../../fixtures/policy-tree.ts";
+
+type Table = readonly (readonly [text: string, tree: string])[];
+
+function check(table: Table, spans = false): void {
+  for (const [text, tree] of table)
+    assert.deepEqual({ text, tree: show(readOwn(text), spans) }, { text, tree });
+}
+
+test("quotes and backslashes are taken away", () => {
+  check([
+    ["git log --oneline -10", "[git log --oneline -10];"],
+    [`r''m "-r"f a\\ b`, "[rm -rf a b];"],
+    [`a '' "" ''""`, "[a '' '' ''];"],
+    ['"a \\" \\$ \\` \\\\ \\n"', '[a " $ ` \\ \\n];'],
+    ["'a\\' \"'\"", "[a\\ '];"],
+    ["a\\\nb \\\n c", "[ab c];"],
+    ["\"a\\\nb\" 'a\\\nb'", "[ab a\\\nb];"],
+    ["$'a\\tb\\x41\\101\\u0042\\'\\q'", "[a\tbAAB'\\q];"],
+    ['a $"b $(c)"', "[a <locale {[c];}>];"],
+    ['a $ $. "$" b$', "[a $ $. $ b$];"],
+    ["echo a#b #c", "[echo a#b];"],
+    ["\\~ '~' \\* '*' \\{a,b}", "[~ ~ * * {a,b}];"],
+  ]);
+});
+
+test("expansions are pieces, with what runs in them", () => {
+  check([
+    [
+      '$a "$b" ${c} "${d}" $1 ${10} $@ $# $? $- $$ $! $_',
+      '[<$a> "<$b>" <$c> "<$d>" <$1> <$10> <$@> <$#> <$?> <$-> <$$> <$!> <$_>];',
+    ],
+    ["$10 ${#} ${!} ${@}", "[<$1>0 <$#> <$!> <$@>];"],
+    ["${#a} ${!a} ${a[1]} ${a:-b} ${a@P}", "[<parameter> <parameter> <parameter> <parameter> <parameter>];"],
+    ["${a:-$(b)`c`${d:-$(e)}}", "[<parameter {[b];} {[c];} {[e];}>];"],
+    ['${a:-"}$(b)"}c', "[<parameter {[b];}>c];"],
+    ["${a:-'}$(b)'}c", "[<parameter>c];"],
+    ['a $(b | c) "$(d "e")"', '[a <$( [b] | [c];> "<$( [d e];>"];'],
+    ["a $() $(<b)", "[a <$( > <$( [<< b>];>];"],
+    ["a <(b) >(c)d e<(f)", "[a <<( [b];> <>( [c];>d e<<( [f];>];"],
+    ["a $((1 + $(b))) $[c[$(d)]]", "[a <arithmetic {[b];}> <arithmetic {[d];}>];"],
+    ['a `b` "`c`"', '[a <` [b];> "<` [c];>"];'],
+    ["a $(case b in c) d;; esac)", "[a <$( <case (b c) {[d];}>;>];"],
+  ]);
+});
+
+test("the body of a backtick is read without its backslashes", () => {
+  check([["a `b \\`c\\` \\$d \\\\e`", "[a <` [b <` [c];> <$d> e];>];"]]);
+  check(
+    [
+      ["a `b c`", "[a@0-1 <` [b@3-4 c@5-6];>@2-7];"],
+      ["a `b \\$c`", "[a@0-1 <` [b@2-9 <$c>@2-9];>@2-9];"],
+    ],
+    true,
+  );
+});
+
+test("patterns and tildes are pieces where no quote is", () => {
+  check([
+    ["a * b*c?d [a-z]* **/x", "[a ‹*› b‹*›c‹?›d ‹[a-z]*› ‹**›/x];"],
+    ["[ a ] [] [!] []a] [[:alpha:]]x ]", "[[ a ] [] [!] ‹[]a]› ‹[[:alpha:]]›x ]];"],
+    ["a ~ ~/b ~c/d ~+ b~ /~", "[a <home> <home>/b <tilde>/d <tilde> b~ /~];"],
+    ["a b=~/c b=d:~/e --b=~/c", "[a b=<home>/c b=d:<home>/e --b=~/c];"],
+    ["a=~:~/b:c~ d=e~", "[<set a=<home>:<home>/b:c~> <set d=e~>];"],
+  ]);
+});
+
+test("braces make several words, each with the place of the one", () => {
+  check([
+    ["{rm,-rf,/}", "[rm -rf /];"],
+    ["a b{c,d}e {f,{g,h}}", "[a bce bde f g h];"],
+    ["a {1..3} {c..a} {01..9..4} {3..-3..-3}", "[a 1 2 3 c b a 01 05 09 3 0 -3];"],
+    ["a {} {b} HEAD@{1} @{u}..b {b,c", "error: not read: braces without a partner @29-30"],
+    ["a {} {b} HEAD@{1} @{u}..b {{b,c}}", "[a {} {b} HEAD@{1} @{u}..b {b} {c}];"],
+    ["a {$b,'c d',*} {,} {,e}", "[a <$b> c d ‹*› e];"],
+    ["a={b,c} <<< {b,c} case", "[<set a={b,c}> case <<<< {b,c}>];"],
+    ["{~,/x}/y", "[<home>/y /x/y];"],
+  ]);
+  check([["a b{c,d}", "[a@0-1 bc@2-8 bd@2-8];"]], true);
+});
+
+test("what bash reads in more than one way is an error", () => {
+  check([
+    ["a ?(b)", "error: not read: a parenthesis in a command @3-4"],
+    ["a $'\\xe9'", "error: not read: an escape that is no ASCII character @4-5"],
+    ["a $'\\0'", "error: not read: an escape that is no ASCII character @4-5"],
+    ['a ["b"]', "error: not read: quotes or an expansion in a bracket @6-7"],
+    ['a ~"b"', "error: not read: a tilde before quotes or an expansion @5-6"],
+    ["a {1..a}", "error: not read: this sequence @7-8"],
+    ["a {1..100}", "error: not read: too many words made by braces @9-10"],
+    ["a > {b,c}", "error: not read: braces in a redirect's target @4-9"],
+    ['"${a:-"b"}"', "error: not read: quotes or braces in an expansion @1-6"],
+    ["${ a; }", "error: not read: this expansion @2-3"],
+    ["$((a); (b))", "error: not read: an arithmetic that may be a subshell @0-4"],
+    ["a $b\\\nc", "error: not read: a name over two lines @3-4"],
+    ["i\\\nf a", "error: not read: a line continuation inside of a word @0-4"],
+    ["a &\\\n& b", "error: not read: an operator before a line continuation @3-4"],
+    ["a \\", "error: not read: a backslash at the end @2-3"],
+    ["a[1]=b", "error: not read: a subscript @0-1"],
+    ["a=(b)", "error: not read: an array @0-2"],
+  ]);
+});

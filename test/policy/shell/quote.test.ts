@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import * as fc from "fast-check";
+import { shellText } from "../../../src/policy/shell/quote.ts";
+import { readUnbash } from "../../../src/policy/shell/unbash/read.ts";
+
+/** The words of the one command in a text, or null when it is not one of plain words. */
+function wordsOf(text: string): readonly string[] | null {
+  const { tree, errors } = readUnbash(text);
+  const [item, ...more] = tree.items;
+  if (errors.length > 0 || more.length > 0 || item?.node.kind !== "simple") return null;
+  const words = item.node.words.map(({ pieces: [piece, ...others] }) =>
+    piece === undefined ? "" : piece.kind === "text" && others.length === 0 ? piece.text : null,
+  );
+  return words.includes(null) ? null : words.map((word) => word ?? "");
+}
+
+const word = fc.oneof(
+  fc.string({ maxLength: 12 }),
+  fc
+    .array(fc.constantFrom(..."'\"\\$`!~*?[]{}()<>|&;#= \t\nab-".split("")), { maxLength: 8 })
+    .map((letters) => letters.join("")),
+);
+
+test("a shell reads the words that were quoted", () => {
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (words) => {
+      assert.deepEqual(wordsOf(shellText(["echo", ...words])), ["echo", ...words]);
+    }),
+    { numRuns: 5000 },
+  );
+});
