@@ -31,14 +31,16 @@ export function vouches(rule: UserRule, claim: Claim): boolean {
     case "code":
       return vouchesCode(rule, effect, claim);
     case "network":
-      return vouchesHosts(rule, effect.hosts);
+      return rule.host === null
+        ? isOwn(rule, effect, called) && (rule.exact || effect.hosts.length === 0)
+        : surelyHosts(rule.host, effect.hosts);
     case "unknown":
       return called !== undefined && vouchesDoubt(rule, effect, { called, places: claim.places });
     case "install":
     case "process":
-      return rule.prefix !== null;
+      return isOwn(rule, effect, called);
     case "repository":
-      return rule.prefix !== null && (effect.change !== "lost" || rule.exact || isNamed(rule, effect));
+      return isOwn(rule, effect, called) && (effect.change !== "lost" || rule.exact || isNamed(rule, effect));
     case "system":
     case "privilege":
     case "device":
@@ -97,10 +99,6 @@ function isSameFile({ path, by }: CodeEffect, called: Called | undefined, { work
   );
 }
 
-/** Hosts that only free words name need a host of the rule. */
-const vouchesHosts = ({ host, prefix, exact }: UserRule, hosts: readonly string[]): boolean =>
-  host === null ? prefix !== null && (exact || hosts.length === 0) : surelyHosts(host, hosts);
-
 type DoubtEffect = Extract<Effect, { readonly kind: "unknown" }>;
 
 /** What is not understood is vouched for where the words in question are words of the rule. */
@@ -130,6 +128,11 @@ function staysInside(word: string, places: Places): boolean {
   const outside = /^\/|(?:^|\/)\.\.(?:\/|$)/.test(path) && !INSIDE.has(facts.kind) && facts.kind !== "system";
   return !outside && facts.secret === null;
 }
+
+/** It comes with the command as such or with a word of the rule, not with an option that the rule leaves free. */
+const isOwn = ({ prefix }: UserRule, { span: [from, to] }: Effect, called: Called | undefined): boolean =>
+  prefix !== null &&
+  called?.words.slice(0, prefix.length).some(({ span }) => span[0] < to && from < span[1]) === true;
 
 /** All words that the span touches are among the first ones. */
 function isPinned([from, to]: Span, { words }: Called, pinned: number): boolean {

@@ -22,10 +22,13 @@ export function applyRules(rules: UserRules, judged: Judged): readonly Ruling[] 
   const rulings = [...judged.rulings];
   const extra: Ruling[] = [];
   for (const rule of rules) {
+    if (asksForCommand(rule) && !judged.calls.some((called) => fitsCommand(rule, called))) continue;
     if (rule.decision === "allow") extra.push(...allowed(rule, judged, rulings));
     else extra.push(...tightened(rule, judged));
   }
-  return [...extra, ...rulings];
+  const covered = rulings.filter((ruling, index) => ruling !== judged.rulings[index]);
+  const others = rulings.filter((ruling, index) => ruling === judged.rulings[index]);
+  return [...extra, ...covered, ...others];
 }
 
 /** What it adds says nothing of containment: that is told by the effects. */
@@ -40,7 +43,6 @@ const rulingBy = ({ id, reason, decision }: UserRule, span: Span): Ruling => ({
 
 function tightened(rule: UserRule, { calls, effects, places }: Judged): readonly Ruling[] {
   const fitting = asksForCommand(rule) ? calls.map((called) => fitsCommand(rule, called)) : null;
-  if (fitting?.includes(true) === false) return [];
   if (!asksForEffect(rule))
     return calls.filter((_, index) => fitting?.[index] === true).map(({ span }) => rulingBy(rule, span));
   return effects
@@ -52,19 +54,30 @@ function tightened(rule: UserRule, { calls, effects, places }: Judged): readonly
 
 /** Changes `rulings` where the rule vouches; answers the rule itself for commands that it fits and that need no rule. */
 function allowed(rule: UserRule, judged: Judged, rulings: Ruling[]): readonly Ruling[] {
+  const { calls, effects, places } = judged;
+  const covering = { rule, judged, rulings };
   if (!asksForCommand(rule)) {
-    for (const [index, effect] of judged.effects.entries()) cover({ rule, judged, rulings }, index, effect);
+    for (const index of effects.keys()) cover(covering, index);
     return [];
   }
-  return judged.calls.flatMap((called, call) => {
+  const own = effectsOf(calls.length, effects);
+  return calls.flatMap((called, call) => {
     if (!fitsCommand(rule, called)) return [];
-    const own = judged.effects.filter((effect) => effect.call === call);
-    if (!fitsAllow(rule, called, own, judged.places)) return [];
-    const asked = own.some((effect) => judged.rulings[judged.effects.indexOf(effect)]?.verdict === "ask");
-    for (const [index, effect] of judged.effects.entries())
-      if (effect.call === call) cover({ rule, judged, rulings }, index, effect);
-    return asked ? [] : [rulingBy(rule, called.span)];
+    const indices = own[call] ?? [];
+    const does = indices.flatMap((index) => effects[index] ?? []);
+    if (!fitsAllow(rule, called, does, places)) return [];
+    for (const index of indices) cover(covering, index);
+    return indices.some((index) => judged.rulings[index]?.verdict === "ask")
+      ? []
+      : [rulingBy(rule, called.span)];
   });
+}
+
+/** The places of each command's effects. */
+function effectsOf(count: number, effects: readonly Effect[]): readonly (readonly number[])[] {
+  const own: number[][] = Array.from({ length: count }, () => []);
+  for (const [index, { call }] of effects.entries()) own[call]?.push(index);
+  return own;
 }
 
 interface Covering {
@@ -73,10 +86,11 @@ interface Covering {
   readonly rulings: Ruling[];
 }
 
-function cover({ rule, judged, rulings }: Covering, index: number, effect: Effect): void {
-  const { calls, places, mode } = judged;
-  const ruling = rulings[index];
-  if (ruling?.verdict !== "ask" || (mode === "read-only" && effect.kind !== "read")) return;
+function cover({ rule, judged, rulings }: Covering, index: number): void {
+  const { calls, effects, places, mode } = judged;
+  const [ruling, effect] = [rulings[index], effects[index]];
+  if (effect === undefined || ruling?.verdict !== "ask" || (mode === "read-only" && effect.kind !== "read"))
+    return;
   if (!vouches(rule, { effect, called: calls[effect.call], places })) return;
   const { span, contained } = ruling;
   rulings[index] = { ...rulingBy(rule, span), contained };

@@ -31,6 +31,7 @@ export function fitsCommand(rule: UserRule, { words }: Called): boolean {
 
 /** An allow takes a path of the system's folders for the plain name; what tightens takes any path. */
 function isProgram({ decision }: UserRule, known: ReadonlySet<string>, value: string): boolean {
+  if (!value.includes("/")) return false;
   const [name, trusted] = programOf(value);
   return (trusted || decision !== "allow") && known.has(name);
 }

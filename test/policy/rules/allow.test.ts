@@ -143,6 +143,48 @@ const CASES: Readonly<Record<string, readonly [rule: Written, rows: readonly Row
       ["f() { rm -rf src; }; f; perl tool.pl", "ask"],
     ],
   ],
+  "what an option brings that the prefix leaves free is not vouched for": [
+    { prefix: [["pytest", "mypy", "sort"]] },
+    [
+      ["pytest --pastebin=all", "ask"],
+      ["mypy --install-types", "ask"],
+      ["sort -o x a", "allow"],
+      ["sort -o ../x a", "ask"],
+      ["sort --compress-program=x a", "ask"],
+    ],
+  ],
+  "an installing command is named by its prefix": [
+    { prefix: ["npm", ["install", "run"]] },
+    [
+      ["npm install", "allow"],
+      ["npm install left-pad", "allow"],
+      ["npm run build", "allow"],
+      ["npm run build --script-shell=./x", "ask"],
+      ["npm publish", "ask"],
+      ["cd .. && npm run build", "ask"],
+    ],
+  ],
+  "git that is allowed loses nothing": [
+    { prefix: ["git", ["push", "checkout", "clean"]] },
+    [
+      ["git push origin main", "allow"],
+      ["git push --force", "deny"],
+      ["git checkout -b x", "allow"],
+      ["git checkout -- .", "ask"],
+      ["git -C ../other push", "ask"],
+      ["git -c core.pager=x push", "ask"],
+      ["git clean -fdx", "deny"],
+    ],
+  ],
+  "names that another program fills in are not known": [
+    { prefix: [["frob", "rm"]] },
+    [
+      ["cat list | xargs rm", "ask"],
+      ["xargs frob < list", "ask"],
+      ["find . -name '*.tmp' -exec frob {} +", "ask"],
+      ["find / -exec rm {} +", "ask"],
+    ],
+  ],
   "a file of the project is that of the workspace": [
     { prefix: ["./run.sh"] },
     [
