@@ -12,6 +12,8 @@ export type Doubt =
   | "command.unknown"
   /** The name is known, but a path or a definition says that something else runs. */
   | "command.elsewhere"
+  /** Known by name, but what it does is not followed. */
+  | "command.unfollowed"
   /** A program made to run whatever it is told, in ways that are not followed. */
   | "command.escapes"
   | "option.unknown"

@@ -1,8 +1,8 @@
 import { type Arg, UNKNOWN } from "../models/model.ts";
 import type { Span } from "../shell/syntax.ts";
 import type { CallAt } from "./call.ts";
+import { moved } from "./called.ts";
 import { withoutVariables } from "./scope.ts";
-import type { Called } from "./walk.ts";
 
 /** What a text does when a shell runs it. */
 export function shellEffects(text: Arg, { walk, scope, input }: CallAt): void {
@@ -11,6 +11,7 @@ export function shellEffects(text: Arg, { walk, scope, input }: CallAt): void {
     const from = text.feed === "network" ? "fetched" : "input";
     walk.add({ kind: "code", from, path: null }, "shell", text.span);
   }
+  if (text.value.replaceAll(UNKNOWN, "").trim() === "") return;
   // What is not known is read as some word, so that dangers around it are still seen.
   const { tree, doubts } = walk.world.readShell(text.value.replaceAll(UNKNOWN, "_"));
   const before = walk.effects.length;
@@ -22,15 +23,9 @@ export function shellEffects(text: Arg, { walk, scope, input }: CallAt): void {
   for (const effect of inner) walk.effects.push({ ...effect, span: place(effect.span) });
   for (let call = callsBefore; call < walk.calls.length; call += 1) {
     const called = walk.calls[call];
-    if (called !== undefined) walk.calls[call] = placed(called, place);
+    if (called !== undefined) walk.calls[call] = moved(called, place);
   }
 }
-
-const placed = ({ words, span, aside }: Called, place: (span: Span) => Span): Called => ({
-  words: words.map((word) => ({ ...word, span: place(word.span) })),
-  span: place(span),
-  aside: aside.map(place),
-});
 
 /** Offsets in the inner text as offsets in the outer one, exact where that text stands there as it is. */
 function placer({ value, span: [start, end] }: Arg): (span: Span) => Span {

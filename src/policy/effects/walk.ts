@@ -2,6 +2,7 @@ import type { Models } from "../models/apply.ts";
 import type { Arg, Found, Use } from "../models/model.ts";
 import type { Assignment, Compound, List, Node, Pipeline, Simple, Span, Word } from "../shell/syntax.ts";
 import { callEffects } from "./call.ts";
+import { type Called, calledFrom } from "./called.ts";
 import { compoundEffects } from "./compound.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { isInert, isPrivate, variableDoubt } from "./environment.ts";
@@ -20,16 +21,6 @@ export interface World {
     readonly doubts: readonly { readonly doubt: Doubt; readonly what: string; readonly span: Span }[];
   };
 }
-
-/** One command that the text runs, as far as its words are known. */
-export interface Called {
-  readonly words: readonly Arg[];
-  readonly span: Span;
-  /** Its redirects and variables: the shell does what they say, not the program. */
-  readonly aside: readonly Span[];
-}
-
-const NOTHING_ASIDE: readonly Span[] = [];
 
 /** Beyond these it asks, and goes on looking for dangers. */
 const MANY = 100;
@@ -157,12 +148,7 @@ export class Walk {
     if (this.calls.length === MOST) this.doubt("shell.excess", `more than ${MOST} commands`, node.span);
     if (this.calls.length > MOST) return scope;
     const words = this.args(node.words, scope);
-    const { span, redirects, assignments } = node;
-    const aside =
-      redirects.length + assignments.length === 0
-        ? NOTHING_ASIDE
-        : [...redirects, ...assignments].map((each) => each.span);
-    return this.within({ words, span, aside }, () => this.command(node, words, { scope, input }));
+    return this.within(calledFrom(node, words), () => this.command(node, words, { scope, input }));
   }
 
   private command(

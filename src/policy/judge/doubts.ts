@@ -9,6 +9,7 @@ const REASONS: Readonly<Record<Doubt, (what: string, by: string) => string>> = {
   "word.leading-glob": (what, by) => `a file whose name begins with - turns ${what} into an option of ${by}`,
   "command.unknown": (what) => `${what} is no program that is known here`,
   "command.elsewhere": (what) => `${what} is not the program of that name in the system's folders`,
+  "command.unfollowed": (what) => `what ${what} does is not followed here`,
   "command.escapes": (what) => `${what} has ways of its own to run any command`,
   "option.unknown": (what, by) => `${what} is no option of ${by} that is known to be harmless`,
   "operand.unknown": (what, by) => `${what} is nothing that ${by} is known to take`,

@@ -1,4 +1,5 @@
 import type { Place } from "../effects/effect.ts";
+import { hostsOf } from "./hosts.ts";
 import type { Arg, Fixed, Found, Role, Use } from "./model.ts";
 
 export interface Weight {
@@ -67,14 +68,6 @@ function checkEffects(arg: Arg, use: Use): readonly Found[] {
 /** A lone `-` is stdin or stdout. */
 const isStdio = ({ kind, value }: Arg): boolean => value === "-" && kind === "literal";
 
-/** The host of an address or of `user@host:path`; none where it cannot be seen. */
-function hostsOf({ kind, value }: Arg): readonly string[] {
-  if (kind !== "literal") return [];
-  const [, host] =
-    /^(?:[a-z][a-z0-9+.-]*:\/\/)?(?:[^@/\s]*@)?(\[[0-9a-f:.]+\]|[^:/?#\s]+)/i.exec(value) ?? [];
-  return host === undefined ? [] : [host.toLowerCase()];
-}
-
 export function fixedEffect(fixed: Fixed, folder: Place, what: string): Found {
   switch (fixed) {
     case "network":
@@ -91,7 +84,7 @@ export function fixedEffect(fixed: Fixed, folder: Place, what: string): Found {
     case "input":
       return { kind: "code", from: "input", path: null };
     case "ask":
-      return { kind: "unknown", doubt: "option.unknown", what };
+      return { kind: "unknown", doubt: what.startsWith("-") ? "option.unknown" : "command.unfollowed", what };
     default:
       return { kind: "repository", change: fixed, what };
   }

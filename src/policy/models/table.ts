@@ -6,6 +6,7 @@ import { PIECES } from "./files/pieces.ts";
 import { GIT } from "./git/git.ts";
 import { LANGUAGES } from "./languages/programs.ts";
 import type { Model } from "./model.ts";
+import { NETWORK } from "./network/group.ts";
 import { PROJECT } from "./project/project.ts";
 import { SEARCHING } from "./search/programs.ts";
 import { BUILTINS } from "./shell/builtins.ts";
@@ -34,6 +35,7 @@ export const PROGRAMS: ReadonlyMap<string, Model> = grouped([
   WRAPPERS,
   INTERPRETERS,
   ESCAPING_PROGRAMS,
+  ...NETWORK,
   LISTING,
   CHANGES,
   PIECES,

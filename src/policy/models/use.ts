@@ -39,7 +39,10 @@ export function makeUse(call: Call, { options, operands }: Understood, around: S
     span: [call.name.span[0], Math.max(call.args.at(-1)?.span[1] ?? 0, call.name.span[1])],
     place: (arg) => around.place(arg, folder),
     command: (words, at) =>
-      around.command(words, { folder: at?.folder ?? folder, input: at?.input ?? input }),
+      around.command(words, {
+        folder: at?.folder === undefined ? folder : at.folder,
+        input: at?.input ?? input,
+      }),
     shell: (text) => around.shell(text, { folder, input }),
     doubt: (doubt, arg, what = arg.value): Found => ({ kind: "unknown", doubt, what, span: arg.span }),
   };

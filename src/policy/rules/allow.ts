@@ -1,5 +1,5 @@
 import type { Effect } from "../effects/effect.ts";
-import type { Called } from "../effects/walk.ts";
+import { type Called, isAside } from "../effects/called.ts";
 import type { PathFacts, Places } from "../judge/files.ts";
 import { resolvePath } from "../paths/normal.ts";
 import type { Span } from "../shell/syntax.ts";
@@ -21,7 +21,25 @@ export interface Claim {
 export function vouches(rule: UserRule, claim: Claim): boolean {
   const { effect, called } = claim;
   if (rule.effect !== null && !rule.effect.some((name) => isCalled(effect, name))) return false;
-  if (rule.prefix !== null && (called === undefined || isAside(effect, called))) return false;
+  return rule.prefix === null
+    ? vouchesNamed(rule, claim)
+    : called !== undefined &&
+        !isAside(called, effect.span) &&
+        vouchesOwn(rule, { ...claim, called, pinned: rule.prefix.length });
+}
+
+/** Of a rule that names no command: only what it names. */
+function vouchesNamed({ path, host }: UserRule, { effect, places }: Claim): boolean {
+  if (effect.kind === "network") return host !== null && surelyHosts(host, effect.hosts);
+  if (effect.kind === "device" || (effect.kind === "code" && !isOfFile(effect))) return false;
+  return path !== null && surelyPath(path, pathOf(effect), places);
+}
+
+/** Of a rule that names a command: `pinned` words of it. */
+type OwnClaim = Claim & { readonly called: Called; readonly pinned: number };
+
+function vouchesOwn(rule: UserRule, claim: OwnClaim): boolean {
+  const { effect } = claim;
   switch (effect.kind) {
     case "read":
     case "write":
@@ -30,21 +48,18 @@ export function vouches(rule: UserRule, claim: Claim): boolean {
       return vouchesPath(rule, effect, claim.places);
     case "code":
       return vouchesCode(rule, effect, claim);
+    case "unknown":
+      return vouchesDoubt(rule, effect, claim);
     case "network":
       return rule.host === null
-        ? isOwn(rule, effect, called) && (rule.exact || effect.hosts.length === 0)
+        ? isOwn(claim) && (rule.exact || effect.hosts.length === 0)
         : surelyHosts(rule.host, effect.hosts);
-    case "unknown":
-      return called !== undefined && vouchesDoubt(rule, effect, { called, places: claim.places });
     case "install":
     case "process":
-      return isOwn(rule, effect, called);
+      return isOwn(claim);
     case "repository":
-      return isOwn(rule, effect, called) && (effect.change !== "lost" || rule.exact || isNamed(rule, effect));
-    case "system":
-    case "privilege":
-    case "device":
-    case "bomb":
+      return isOwn(claim) && (effect.change !== "lost" || rule.exact || isNamed(rule, effect));
+    default:
       return false;
   }
 }
@@ -58,42 +73,36 @@ function isPlain(rule: UserRule, { words }: Called): boolean {
   );
 }
 
-const isAside = ({ span }: Effect, { aside }: Called): boolean =>
-  aside.some(([from, to]) => from === span[0] && to === span[1]);
-
 const isNamed = ({ effect: named }: UserRule, { change }: { readonly change: string }): boolean =>
   named?.includes(`repository.${change}`) === true;
 
 type PathEffect = Extract<Effect, { readonly kind: "read" | "write" | "delete" | "permissions" }>;
 
-function vouchesPath({ path, prefix }: UserRule, { kind, path: at }: PathEffect, places: Places): boolean {
+function vouchesPath({ path }: UserRule, { kind, path: at }: PathEffect, places: Places): boolean {
   if (at === null) return false;
   if (path !== null) return surelyPath(path, at, places);
   const facts = places.facts(at, kind === "read" ? "read" : "write");
-  return prefix !== null && facts.secret === null && INSIDE.has(facts.kind);
+  return facts.secret === null && INSIDE.has(facts.kind);
 }
 
 const INSIDE: ReadonlySet<PathFacts["kind"]> = new Set(["workspace", "temp", "sink"]);
 
 type CodeEffect = Extract<Effect, { readonly kind: "code" }>;
 
-function vouchesCode(rule: UserRule, effect: CodeEffect, { called, places }: Claim): boolean {
-  switch (effect.from) {
-    case "inline":
-      return rule.exact;
-    case "settings":
-    case "check":
-    case "project":
-      if (rule.path !== null) return surelyPath(rule.path, effect.path, places);
-      return rule.prefix !== null && places.isProject(effect.path) && isSameFile(effect, called, places);
-    default:
-      return false;
-  }
+const isOfFile = ({ from }: CodeEffect): boolean =>
+  from === "settings" || from === "check" || from === "project";
+
+function vouchesCode(rule: UserRule, effect: CodeEffect, { called, places }: OwnClaim): boolean {
+  if (effect.from === "inline") return rule.exact;
+  if (!isOfFile(effect)) return false;
+  return rule.path === null
+    ? places.isProject(effect.path) && isSameFile(effect, called, places)
+    : surelyPath(rule.path, effect.path, places);
 }
 
 /** `./run.sh` of a rule is that of the workspace, wherever a `cd` went. */
-function isSameFile({ path, by }: CodeEffect, called: Called | undefined, { workspace }: Places): boolean {
-  const name = called?.words[0]?.value ?? by;
+function isSameFile({ path }: CodeEffect, { words }: Called, { workspace }: Places): boolean {
+  const name = words[0]?.value ?? "";
   return (
     !name.includes("/") || name.startsWith("/") || path === `${workspace}/${name.replace(/^(?:\.\/)+/, "")}`
   );
@@ -102,23 +111,13 @@ function isSameFile({ path, by }: CodeEffect, called: Called | undefined, { work
 type DoubtEffect = Extract<Effect, { readonly kind: "unknown" }>;
 
 /** What is not understood is vouched for where the words in question are words of the rule. */
-function vouchesDoubt(
-  rule: UserRule,
-  { doubt, span }: DoubtEffect,
-  { called, places }: { readonly called: Called; readonly places: Places },
-): boolean {
-  if (rule.prefix === null || isNeverAllowed(doubt)) return false;
-  const pinned = rule.prefix.length;
-  switch (doubt) {
-    case "command.unknown":
-      return called.words.slice(pinned).every(({ value }) => staysInside(value, places));
-    case "command.elsewhere":
-      return (
-        called.words[0]?.value.startsWith("/") === true && rule.prefix[0]?.has(called.words[0].value) === true
-      );
-    default:
-      return isPinned(span, called, pinned);
-  }
+function vouchesDoubt({ prefix }: UserRule, { doubt, span }: DoubtEffect, claim: OwnClaim): boolean {
+  const { called, pinned, places } = claim;
+  if (isNeverAllowed(doubt)) return false;
+  if (doubt !== "command.unknown" && doubt !== "command.elsewhere") return isPinned(span, called, pinned);
+  const name = called.words[0]?.value ?? "";
+  const isNamed = doubt === "command.unknown" || (name.startsWith("/") && prefix?.[0]?.has(name) === true);
+  return isNamed && called.words.slice(pinned).every(({ value }) => staysInside(value, places));
 }
 
 /** What looks like a path, in a word for a program that nobody knows, is one: it leads outside or to a secret, or not. */
@@ -130,9 +129,8 @@ function staysInside(word: string, places: Places): boolean {
 }
 
 /** It comes with the command as such or with a word of the rule, not with an option that the rule leaves free. */
-const isOwn = ({ prefix }: UserRule, { span: [from, to] }: Effect, called: Called | undefined): boolean =>
-  prefix !== null &&
-  called?.words.slice(0, prefix.length).some(({ span }) => span[0] < to && from < span[1]) === true;
+const isOwn = ({ effect, called, pinned }: OwnClaim): boolean =>
+  called.words.slice(0, pinned).some(({ span: [from, to] }) => from < effect.span[1] && effect.span[0] < to);
 
 /** All words that the span touches are among the first ones. */
 function isPinned([from, to]: Span, { words }: Called, pinned: number): boolean {

@@ -1,6 +1,6 @@
 import type { Mode } from "../../core/decision.ts";
 import type { Effect } from "../effects/effect.ts";
-import type { Called } from "../effects/walk.ts";
+import type { Called } from "../effects/called.ts";
 import type { Places } from "../judge/files.ts";
 import type { Ruling } from "../judge/ruling.ts";
 import type { Span } from "../shell/syntax.ts";

@@ -1,6 +1,6 @@
 import { programOf } from "../effects/call.ts";
 import type { Effect } from "../effects/effect.ts";
-import type { Called } from "../effects/walk.ts";
+import type { Called } from "../effects/called.ts";
 import { isCalled, isWhole, pathOf } from "./effect-names.ts";
 import { mayFit, type PathPattern, surelyFits } from "./path-pattern.ts";
 import type { UserRule } from "./rule.ts";

@@ -1,6 +1,6 @@
 import { type CommandContext, type CommandPolicy, type Looked } from "../decide.ts";
 import type { Effect } from "../effects/effect.ts";
-import type { Called } from "../effects/walk.ts";
+import { type Called, isAside } from "../effects/called.ts";
 import { rulingOf } from "../judge/effects.ts";
 import type { Places } from "../judge/files.ts";
 import { placesFor } from "../judge/places.ts";
@@ -70,7 +70,7 @@ function draftsFor(text: string, { calls, effects }: Looked, places: Places): re
     const never = neverFor(effect);
     if (never) return `no rule can allow it: ${ruling.reason} (${ruling.id})`;
     const called = calls[effect.call];
-    if (called === undefined || isAside(effect, called)) {
+    if (called === undefined || isAside(called, effect.span)) {
       const draft = redirectDraft(effect, places);
       if (draft === undefined) return `a rule would hold for every command: ${ruling.reason} (${ruling.id})`;
       drafts.set(draft.example, draft);
@@ -87,9 +87,6 @@ function draftsFor(text: string, { calls, effects }: Looked, places: Places): re
 const neverFor = (effect: Effect): boolean =>
   isNeverAllowed(effect.kind === "unknown" ? effect.doubt : effect.kind) ||
   (effect.kind === "code" && isNeverAllowed(`code.${effect.from}`));
-
-const isAside = ({ span }: Effect, { aside }: Called): boolean =>
-  aside.some(([from, to]) => from === span[0] && to === span[1]);
 
 /** `> file` is the shell's own deed: a rule for it names the file and no command, so only one of the workspace will do. */
 function redirectDraft(effect: Effect, places: Places): Draft | undefined {

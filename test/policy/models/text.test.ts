@@ -102,7 +102,7 @@ describe("printf and date", () => {
     "date -s tomorrow": "deny; system",
     "date 01010101": "deny; system",
     "date -r a": "allow; read a",
-    yes: "ask; option.unknown yes",
+    yes: "ask; command.unfollowed yes",
   });
 });
 

@@ -7,7 +7,7 @@ tells({
   "gh pr view 1": "ask; network",
   "gh gist create .env": "ask; network; read .env",
   "gh extension install a/b": "ask; install",
-  "gh auth token": "ask; option.unknown gh auth",
+  "gh auth token": "ask; command.unfollowed gh auth",
   "gh alias list": "allow",
   "glab mr list": "ask; network",
   "hg st": "allow; code settings",

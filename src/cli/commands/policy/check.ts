@@ -31,10 +31,9 @@ export class PolicyCheck extends HarnessCommand {
   ];
 
   async run(): Promise<void> {
-    const { flags: argv, text } = givenCommand(this.argv);
+    const { flags: argv, text, dashes } = givenCommand(this.argv);
     const { flags } = await this.parse(PolicyCheck, [...argv]);
-    if (flags.stdin && text !== undefined)
-      throw new HarnessError(EXIT.usage, "a command and --stdin at once", EXAMPLE);
+    if (flags.stdin && dashes) throw new HarnessError(EXIT.usage, "a command and --stdin at once", EXAMPLE);
     if (!flags.stdin && text === undefined) throw noCommand(EXAMPLE);
     const context = await judgingFor(flags);
     const policy = new CommandPolicy();

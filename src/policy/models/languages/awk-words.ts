@@ -78,7 +78,7 @@ function wordAt(text: string, at: number, divides: () => boolean | null): AwkWor
   if (char === "/") {
     const divided = divides();
     if (divided === null) return null;
-    if (!divided) return quoted("regex", text, at, regexEnd(text, at + 1, "/"), naiveEnd(text, at + 1));
+    if (!divided) return quoted("regex", text, at, regexEnd(text, at + 1, "/"));
   }
   return sign(text, at);
 }
@@ -90,19 +90,9 @@ function sign(text: string, at: number): AwkWord | null {
   return SINGLE.includes(one) ? { kind: "sign", text: one, glued: true } : null;
 }
 
-function quoted(
-  kind: "string" | "regex",
-  text: string,
-  at: number,
-  ...ends: readonly number[]
-): AwkWord | null {
-  const [end = -1] = ends;
-  if (end === -1 || ends.some((other) => other !== end)) return null;
-  return { kind, text: text.slice(at + 1, end), glued: true };
+function quoted(kind: "string" | "regex", text: string, at: number, end: number): AwkWord | null {
+  return end === -1 ? null : { kind, text: text.slice(at + 1, end), glued: true };
 }
-
-/** Some implementations know nothing of brackets when they look for the end of a regular expression. */
-const naiveEnd = (text: string, from: number): number => plainEnd(text, from, "/");
 
 function number(text: string, at: number): AwkWord {
   let end = at;

@@ -30,7 +30,7 @@ function optionDoubts(use: Use): readonly Found[] {
       return [use.doubt("option.unknown", value, `-W ${value.value}`)];
     if (!VARIABLES.has(name)) return [];
     // Without quotes, what is not known could be several words, and the second one a program.
-    if (value.kind !== "literal") return [use.doubt("word.dynamic", value)];
+    if (value.loose === true || value.kind === "glob") return [use.doubt("word.dynamic", value)];
     return /^[A-Za-z_]\w*=/.test(value.value) && !value.value.startsWith("ARG")
       ? []
       : [use.doubt("operand.unknown", value)];

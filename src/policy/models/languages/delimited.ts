@@ -1,6 +1,9 @@
 /** Parts of a script between delimiters, as sed and awk have them. All answers are the offset of the closing delimiter, or -1. */
 
-/** Of a regular expression that begins at `from`. Where readers of bracket expressions differ, there is no answer. */
+/**
+ * Of a regular expression that begins at `from`. Where readers of bracket expressions differ, there is no answer. A program
+ * that knows nothing of brackets ends it inside of one, and then refuses the whole script: no bracket may stay open.
+ */
 export function regexEnd(text: string, from: number, delimiter: string): number {
   const end = scan(text, from, delimiter, false);
   return end !== -1 && scan(text, from, delimiter, true) === end ? end : -1;

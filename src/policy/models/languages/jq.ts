@@ -1,5 +1,5 @@
 import type { Arg, Found, Model, Role, Use } from "../model.ts";
-import { UNKNOWN } from "../model.ts";
+import { isGuess, UNKNOWN } from "../model.ts";
 import { roleEffects } from "../roles.ts";
 import { filterNames } from "./filter-words.ts";
 
@@ -16,6 +16,7 @@ const VALUES: Readonly<Record<string, readonly ValueRole[]>> = {
   "--library-path": ["loads"],
 };
 
+const FILTER_LETTER = /^-[a-zA-Z]*f[a-zA-Z]*$/;
 const BUNDLE = /^-[crjasSCMneRhV]+$/;
 const FLAGS: ReadonlySet<string> = new Set(
   `--compact-output --raw-output --raw-output0 --join-output --ascii-output --slurp --sort-keys --color-output
@@ -57,7 +58,7 @@ class JqReader {
   read(): readonly Found[] {
     const { args } = this.use;
     // Whichever word it is that names the file of the filter, all others are read as well.
-    this.filterSeen = args.some(({ value }) => FILTER_FILES.has(value) || /^-[a-zA-Z]*f/.test(value));
+    this.filterSeen = args.some(({ value }) => FILTER_FILES.has(value) || FILTER_LETTER.test(value));
     while (this.at < args.length) {
       const arg = args[this.at++] as Arg;
       if (arg.value === "--") this.optionsEnded = true;
@@ -69,7 +70,8 @@ class JqReader {
 
   private operand(arg: Arg): void {
     const open = arg.value.charAt(0);
-    if (arg.kind === "dynamic" && open === UNKNOWN) this.found.push(this.use.doubt("word.dynamic", arg));
+    const isAny = arg.kind === "dynamic" && (open === UNKNOWN || isGuess(arg));
+    if (arg.loose === true || isAny) this.found.push(this.use.doubt("word.dynamic", arg));
     else if (arg.kind === "glob" && (open === "*" || open === "?" || open === "["))
       this.found.push(this.use.doubt("word.leading-glob", arg));
     if (!this.filterSeen) {
@@ -88,7 +90,7 @@ class JqReader {
     if (kind !== "literal") this.found.push(this.use.doubt("word.dynamic", arg));
     else if (roles !== undefined) this.valued(roles, arg);
     else if (value === "--args" || value === "--jsonargs") this.filesFollow = false;
-    else if (FILTER_FILES.has(value) || /^-[a-zA-Z]*f$/.test(value)) this.take("loads", arg);
+    else if (FILTER_FILES.has(value) || FILTER_LETTER.test(value)) this.take("loads", arg);
     else if (value.startsWith("-L")) this.take("loads", arg);
     else if (!FLAGS.has(value) && !BUNDLE.test(value)) this.found.push(this.use.doubt("option.unknown", arg));
   }
@@ -99,7 +101,8 @@ class JqReader {
       if (value === undefined)
         this.found.push(this.use.doubt("option.unknown", option, `${option.value} without its value`));
       // Without quotes, what is not known could be several words.
-      else if (value.kind !== "literal") this.found.push(this.use.doubt("word.dynamic", value));
+      else if (value.loose === true || value.kind === "glob")
+        this.found.push(this.use.doubt("word.dynamic", value));
       if (value !== undefined) this.take(role, value);
     }
   }

@@ -169,11 +169,15 @@ class ScriptReader {
     this.skip(isBlank);
     if (this.here() === "\\") {
       this.at += 1;
+      const behind = this.at;
       this.skip(isBlank);
       if (this.here() === "\\") return false;
+      // Blanks alone are a text of one line to some, and nothing to others.
+      if (this.here() === "\n" && this.at > behind) return false;
       if (this.here() === "\n") this.at += 1;
     } else if (this.here() === "\n") return false;
-    if (this.at >= this.text.length) return false;
+    // `$a\\` with nothing behind it ends the last line, where it has no end.
+    if (this.at >= this.text.length) return this.text.endsWith("\\");
     for (; this.at < this.text.length && this.here() !== "\n"; this.at += 1)
       if (this.here() === "\\") this.at += 1;
     return this.at <= this.text.length;

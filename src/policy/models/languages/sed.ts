@@ -12,7 +12,10 @@ function scriptEffects(use: Use): readonly Found[] {
   const [first] = operands;
   const own = given.length > 0 || files.length > 0 ? given : operands.slice(0, 1);
   const found = given.length === 0 && files.length > 0 && first !== undefined ? [firstFile(first, use)] : [];
-  if (options.some(({ name }) => name === "--sandbox")) return found;
+  // Where POSIXLY_CORRECT is set, what stands behind the first operand is no option.
+  const early = first === undefined ? use.args : use.args.slice(0, use.args.indexOf(first));
+  const asked = options.some(({ name }) => name === "--sandbox");
+  if (asked && early.some(({ value }) => value === "--sandbox")) return found;
   return [
     ...found,
     ...files.map(({ value, span, name }) =>

@@ -2,7 +2,7 @@ import type { Arg, Found, Model, Use } from "../model.ts";
 import { optionTable } from "../options.ts";
 import { type Manner, readArguments } from "../reading.ts";
 import { roleEffects } from "../roles.ts";
-import { replaced } from "./placeholder.ts";
+import { filled, mostOf } from "./placeholder.ts";
 
 const OPTIONS = optionTable({
   options: `-HIusigFalLp01qh -d: -E: -t: -e: -S: -o: -c: -j: -C:in --hidden --no-ignore --no-ignore-vcs --no-ignore-parent
@@ -29,10 +29,9 @@ function fdEffects(use: Use): readonly Found[] {
     [...use.args.slice(0, at), ...(end === -1 ? [] : rest.slice(end + 1))],
     use,
   );
-  return [
-    ...found,
-    ...starts.flatMap((start) => names.flatMap((name) => commandEffects(command, below(start, name), use))),
-  ];
+  const finds = starts.flatMap((start) => names.map((name) => below(start, name)));
+  const [most, doubts] = mostOf(finds, use);
+  return [...found, ...doubts, ...commandEffects(command, most, use)];
 }
 
 interface Own {
@@ -73,7 +72,8 @@ const EXTENSION: ReadonlySet<string> = new Set(["-e", "--extension"]);
 /** Everything, some of it, or what has one name. */
 function nameOf(pattern: Arg | undefined): string {
   if (pattern === undefined || !/[A-Za-z0-9]/.test(pattern.value)) return "*";
-  return /^[\w.-]+$/.test(pattern.value) ? `*/${pattern.value.toLowerCase()}` : "*/*found*";
+  const name = pattern.value.replaceAll(/[\^$\\]/g, "").toLowerCase();
+  return /^[\w.-]+$/.test(name) ? `*/${name}` : "*/*found*";
 }
 
 function inFolder(base: Arg, start: Arg): Arg {
@@ -89,14 +89,15 @@ const below = ({ kind, value, span }: Arg, name: string): Arg => ({
 });
 
 /** What it finds stands in place of a mark, or at the end. */
-function commandEffects(command: readonly Arg[], found: Arg, use: Use): readonly Found[] {
+function commandEffects(command: readonly Arg[], found: readonly Arg[], use: Use): readonly Found[] {
   const marked = command.some(({ value }) => MARKS.some((mark) => value.includes(mark)));
-  const filled = command.map((word) => MARKS.reduce((now, mark) => replaced(now, mark, found), word));
   const doubts = command
     .filter((word) => word.kind !== "literal")
     .map((word) => use.doubt(word.kind === "glob" ? "word.leading-glob" : "word.dynamic", word));
-  const none = command.length === 0 ? [use.doubt("operand.unknown", found)] : [];
-  return [...doubts, ...none, ...use.command(marked ? filled : [...filled, found])];
+  if (command.length === 0) return [{ kind: "unknown", doubt: "operand.unknown", what: "no command" }];
+  return [...doubts, ...use.command(filled(marked ? command : [...command, MARK], MARKS, found))];
 }
+
+const MARK: Arg = { kind: "literal", value: "{}", span: [0, 0] };
 
 export const FD: Model = { reads: fdEffects, tells: "--version --help -V -h" };

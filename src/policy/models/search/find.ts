@@ -1,9 +1,10 @@
-import { type Arg, type Found, type Model, UNKNOWN, type Use } from "../model.ts";
+import { type Arg, type Found, isGuess, type Model, UNKNOWN, type Use } from "../model.ts";
 import { roleEffects } from "../roles.ts";
 import { Narrowing } from "./find-narrow.ts";
-import { replaced } from "./placeholder.ts";
+import { filled, mostOf } from "./placeholder.ts";
 import { COMPARED, PLAIN, RUNNING, TIMED, VALUED, WRITING } from "./find-words.ts";
 
+const MARK: readonly string[] = ["{}"];
 const LIGHT = { forced: false, recursive: false };
 const OPERATORS: ReadonlySet<string> = new Set(["(", ")", "!", ",", "-not", "-a", "-and", "-o", "-or"]);
 
@@ -69,8 +70,7 @@ class FindReader {
 
   /** What the shell puts here may be any part of an expression. */
   private unclear(arg: Arg): void {
-    if (arg.kind === "dynamic" && arg.value.startsWith(UNKNOWN))
-      this.found.push(this.use.doubt("word.dynamic", arg));
+    if (isOpen(arg)) this.found.push(this.use.doubt("word.dynamic", arg));
     if (arg.kind === "glob" && /^[*?[]/.test(arg.value))
       this.found.push(this.use.doubt("word.leading-glob", arg));
   }
@@ -109,7 +109,7 @@ class FindReader {
     const value = this.use.args[this.at];
     this.at += 1;
     if (value === undefined) this.doubtful(of, `${of.value} without its value`);
-    else if (value.kind === "dynamic") this.found.push(this.use.doubt("word.dynamic", value));
+    else if (value.loose === true) this.found.push(this.use.doubt("word.dynamic", value));
     else if (value.kind === "glob" && !isNoPredicate(value.value))
       this.found.push(this.use.doubt("word.leading-glob", value));
     return value;
@@ -163,7 +163,7 @@ class FindReader {
     this.at += 1;
     for (const word of words) this.unclear(word);
     if (words.length === 0) this.doubtful(arg);
-    const found = this.starts.flatMap((start) => this.commandAt(words, start, inItsFolder));
+    const found = this.command(words, inItsFolder);
     this.found.push(...found);
     // Below the start there may be a project that is none of ours.
     if (inItsFolder && found.some(({ kind }) => kind === "code" || kind === "repository"))
@@ -176,15 +176,18 @@ class FindReader {
     return value === ";" || (value === "+" && this.at > from && args[this.at - 1]?.value === "{}");
   }
 
-  private commandAt(words: readonly Arg[], start: Arg, inItsFolder: boolean): readonly Found[] {
-    const from: Arg = inItsFolder ? { kind: "literal", value: ".", span: start.span } : start;
-    const at = inItsFolder ? { folder: this.use.place(start) } : {};
-    return this.below(from).flatMap((path) =>
-      this.use.command(
-        words.map((word) => replaced(word, "{}", path)),
-        at,
-      ),
-    );
+  private command(words: readonly Arg[], inItsFolder: boolean): readonly Found[] {
+    if (!inItsFolder) {
+      const [finds, doubts] = mostOf(
+        this.starts.flatMap((start) => this.below(start)),
+        this.use,
+      );
+      return [...doubts, ...this.use.command(filled(words, MARK, finds))];
+    }
+    const [start, ...others] = this.starts;
+    const folder = start === undefined || others.length > 0 ? null : this.use.place(start);
+    const here: Arg = { kind: "literal", value: ".", span: this.use.span };
+    return this.use.command(filled(words, MARK, this.below(here)), { folder });
   }
 
   /** Any of what it finds below a start, as words. */
@@ -195,6 +198,10 @@ class FindReader {
     return paths.map((path) => ({ kind: kind === "dynamic" ? kind : "glob", value: path, span }));
   }
 }
+
+/** Whether it may be any word at all. */
+const isOpen = (arg: Arg): boolean =>
+  arg.loose === true || (arg.kind === "dynamic" && (arg.value.startsWith(UNKNOWN) || isGuess(arg)));
 
 /** Whether nothing that the pattern can become is a word of an expression. */
 const isNoPredicate = (pattern: string): boolean =>

@@ -14,7 +14,12 @@ function grepEffects(use: Use, recursive: boolean): readonly Found[] {
   const given = options.some(({ name }) => name === "-e" || name === "--regexp") || has(options, FILES);
   const first = has(options, FILES) ? operands.slice(0, 1) : [];
   const here = recursive && operands.length === (given ? 0 : 1);
+  // Another word of what stands unquoted is a file.
+  const spills = [...operands, ...options.flatMap(({ value }) => value ?? [])].some(
+    ({ loose }) => loose === true,
+  );
   return [
+    ...(spills ? [{ kind: "read", path: null } as const] : []),
     ...first.flatMap((arg) => roleEffects("read", arg, use, LIGHT)),
     ...(here ? [{ kind: "read", path: use.folder } as const] : []),
   ];
@@ -33,6 +38,7 @@ const GREP: Model = {
   operands: "pattern read*",
   tells: "--version --help -V",
   abbreviates: true,
+  complete: true,
   also: (use) => grepEffects(use, has(use.options, RECURSIVE)),
 };
 

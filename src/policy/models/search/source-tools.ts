@@ -1,11 +1,15 @@
 import type { Found, Model, Use } from "../model.ts";
 
-/** Without `-f` or `-o` it writes its index into the current folder; `-` and `-x` print it. */
+/** Without `-f` or `-o` it writes its index into the current folder; `-` and `-x` print it, in front of the files. */
 function ctagsEffects(use: Use): readonly Found[] {
-  const target = use.options.findLast(({ name }) => name === "-f" || name === "-o");
-  if (target !== undefined || use.options.some(({ name }) => name === "-x")) return [];
-  return [{ kind: "write", path: use.place({ kind: "literal", value: "tags", span: use.span }) }];
+  const { options, operands, span } = use;
+  const [first] = operands;
+  const start = first?.span[0] ?? Number.MAX_SAFE_INTEGER;
+  if (options.some((option) => PRINTS.has(option.name) && option.span[0] < start)) return [];
+  return [{ kind: "write", path: use.place({ kind: "literal", value: "tags", span }) }];
 }
+
+const PRINTS: ReadonlySet<string> = new Set(["-f", "-o", "-x"]);
 
 /** Not the search of that name: it asks for the rights of another group. */
 function groupEffects(use: Use): readonly Found[] {

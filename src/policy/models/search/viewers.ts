@@ -37,7 +37,7 @@ export const VIEWERS: Readonly<Record<string, Model>> = {
   },
   choose: {
     options:
-      "-cnx -d -e -f: -i:read -o: --character-wise --debug --exclusive --field-separator= --input=read --non-greedy --one-indexed --output-field-separator=",
+      "-NUM -cnx -d -e -f: -i:read -o: --character-wise --debug --exclusive --field-separator= --input=read --non-greedy --one-indexed --output-field-separator=",
     operands: "data*",
     tells: "--version --help -V -h",
   },

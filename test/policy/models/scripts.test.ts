@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import * as fc from "fast-check";
+import { awkDeeds } from "../../../src/policy/models/languages/awk-program.ts";
+import { filterNames } from "../../../src/policy/models/languages/filter-words.ts";
+import { sedDeeds } from "../../../src/policy/models/languages/sed-script.ts";
+
+const SED_PARTS = [
+  "s/a/b/",
+  "/",
+  "[",
+  "]",
+  "\\",
+  "\n",
+  ";",
+  "{",
+  "}",
+  "a ",
+  "i\\",
+  "p",
+  "1",
+  ",",
+  "$",
+  "#",
+  "y/a/b/",
+  "b x",
+  " ",
+];
+const AWK_PARTS = [
+  "{",
+  "}",
+  "print ",
+  "printf ",
+  "(",
+  ")",
+  "/",
+  "[",
+  "]",
+  '"',
+  "\\",
+  "#",
+  "\n",
+  ";",
+  ",",
+  "a ",
+  "$1",
+  "getline ",
+  "if(x)",
+];
+const JQ_PARTS = [
+  '"',
+  "\\(",
+  "(",
+  ")",
+  "#",
+  "\n",
+  "\\",
+  ".",
+  "a",
+  " ",
+  ":",
+  "{",
+  "}",
+  ",",
+  "|",
+  "[",
+  "]",
+  "$",
+];
+
+const scriptOf = (parts: readonly string[]): fc.Arbitrary<string> =>
+  fc.array(fc.constantFrom(...parts), { maxLength: 12 }).map((chosen) => chosen.join(""));
+
+describe("the small languages", () => {
+  test("a sed command on a line of its own is seen, whatever stands before it", () => {
+    fc.assert(
+      fc.property(scriptOf(SED_PARTS), (before) => {
+        const deeds = sedDeeds(`${before}\nw out`);
+        const isText = /(?:^|[^\\])\\\n?$/.test(before) || before.endsWith("\\");
+        return isText || deeds === null || deeds.some(({ kind }) => kind === "write");
+      }),
+    );
+  });
+
+  test("an awk rule on a line of its own is seen, whatever complete program stands before it", () => {
+    fc.assert(
+      fc.property(scriptOf(AWK_PARTS), (before) => {
+        const deeds = awkDeeds(`${before}\nEND { system("id") }`);
+        return before.endsWith("\\") || deeds === null;
+      }),
+    );
+  });
+
+  test("a name on a line of its own is seen, whatever filter stands before it", () => {
+    fc.assert(
+      fc.property(scriptOf(JQ_PARTS), (before) => {
+        const names = filterNames(`${before}\n| env |\n${before}`);
+        const open = filterNames(before) === null;
+        return open || names === null || names.includes("env");
+      }),
+    );
+  });
+
+  test("a text without an end is not understood", () => {
+    assert.deepEqual([sedDeeds("s/a/b"), awkDeeds('{ print "a }'), filterNames('"a')], [null, null, null]);
+  });
+});
