@@ -23,8 +23,8 @@ export async function loadRules({ env, workspace, trusted }: RulesRequest): Prom
   if (files.length === 0) return [];
   // What rules mean, and how they are written, is loaded only for those who have some.
   const { rulesOf } = await import("./policy-rules.ts");
-  const around = { workspace, home: placesFrom(env).home };
-  const lists = await Promise.all(files.map((file) => rulesOf(file, around)));
+  const { home } = placesFrom(env);
+  const lists = await Promise.all(files.map((file) => rulesOf(file, home)));
   return lists.flat();
 }
 

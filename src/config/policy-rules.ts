@@ -1,6 +1,6 @@
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { CommandPolicy } from "../policy/decide.ts";
-import { type ExampleContext, failedExamples } from "../policy/rules/examples.ts";
+import { failedExamples } from "../policy/rules/examples.ts";
 import { type Origin, readRules } from "../policy/rules/read.ts";
 import type { UserRules } from "../policy/rules/rule.ts";
 import { type ConfigDocument, parseConfigDocument } from "./document.ts";
@@ -9,11 +9,11 @@ import type { PolicyText } from "./policy-file.ts";
 /** The rules of one text, or why they cannot be had, with file and line. */
 export async function rulesOf(
   { file, text, origin }: PolicyText & { readonly origin: Origin },
-  around: ExampleContext,
+  home: string,
 ): Promise<UserRules> {
   const { list, key, at } = await written(file, text);
   const { examples, problems } = readRules(list, origin);
-  const wrong = problems.length > 0 ? problems : failedExamples(examples, new CommandPolicy(), around);
+  const wrong = problems.length > 0 ? problems : failedExamples(examples, new CommandPolicy(), home);
   const [first, ...more] = wrong;
   if (first === undefined) return examples.map(({ rule }) => rule);
   const others = more.length === 0 ? "" : ` (and ${more.length} more)`;

@@ -12,8 +12,7 @@ const TOML_RULE =
 const FILE = "home/.config/harness/policy.toml";
 const JSON_FILE = "home/.config/harness/policy.json";
 
-const add = (place: Scratch): Promise<string> =>
-  addRules({ HOME: place.at("home") }, [RULE], { workspace: "/w", home: place.at("home") });
+const add = (place: Scratch): Promise<string> => addRules({ HOME: place.at("home") }, [RULE]);
 
 test("a first rule makes a private file", async () => {
   await using place = await scratch();

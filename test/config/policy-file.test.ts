@@ -44,6 +44,18 @@ test("a project's rules count only in a trusted project, beside the user's", asy
   );
 });
 
+test("examples hold wherever one works", async () => {
+  const text =
+    '[[rule]]\neffect = "read"\npath = "~/notes/**"\ndecision = "allow"\nreason = "x"\nmatch = ["cat ~/notes/a"]\n';
+  await using place = await scratch({ [TOML]: text });
+  for (const workspace of [place.at("home/notes"), place.at("home"), "/", "/etc", place.at("home/.ssh")])
+    assert.equal(
+      (await loadRules({ env: { HOME: place.at("home") }, workspace, trusted: false })).length,
+      1,
+      workspace,
+    );
+});
+
 test("two files of rules are a mistake", async () => {
   await using place = await scratch({ [TOML]: DENY, "home/.harness/policy.json": "{}" });
   assert.deepEqual(await refusalOf(() => load(place)), [

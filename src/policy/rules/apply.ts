@@ -58,7 +58,9 @@ function allowed(rule: UserRule, judged: Judged, rulings: Ruling[]): readonly Ru
   const covering = { rule, judged, rulings };
   if (!asksForCommand(rule)) {
     for (const index of effects.keys()) cover(covering, index);
-    return [];
+    return effects
+      .filter((effect, index) => judged.rulings[index]?.verdict === "allow" && names(rule, judged, effect))
+      .map(({ span }) => rulingBy(rule, span));
   }
   const own = effectsOf(calls.length, effects);
   return calls.flatMap((called, call) => {
@@ -72,6 +74,9 @@ function allowed(rule: UserRule, judged: Judged, rulings: Ruling[]): readonly Ru
       : [rulingBy(rule, called.span)];
   });
 }
+
+const names = (rule: UserRule, { places }: Judged, effect: Effect): boolean =>
+  vouches(rule, { effect, called: undefined, places });
 
 /** The places of each command's effects. */
 function effectsOf(count: number, effects: readonly Effect[]): readonly (readonly number[])[] {

@@ -1,20 +1,18 @@
 import type { CommandDecision, CommandPolicy } from "../decide.ts";
 import type { Examples, RuleProblem, UserRule } from "./rule.ts";
 
-export interface ExampleContext {
-  readonly workspace: string;
-  readonly home: string;
-}
+/** Rules hold in every workspace, and so do their examples: they are tried in one that is nobody's. */
+const WORKSPACE = "/workspace";
 
-/** Runs the examples, each with its own rule alone in workspace-write; the places are those in the list of rules. */
+/** Runs the examples, each with its own rule alone in workspace-write; the keys are those in the list of rules. */
 export function failedExamples(
   list: readonly Examples[],
   policy: CommandPolicy,
-  context: ExampleContext,
+  home: string,
 ): readonly RuleProblem[] {
   return list.flatMap(({ rule, match, notMatch }, index) => {
     const judge = (text: string): CommandDecision =>
-      policy.decide(text, { ...context, mode: "workspace-write", rules: [rule] });
+      policy.decide(text, { workspace: WORKSPACE, home, mode: "workspace-write", rules: [rule] });
     const failed = (key: string, number: number, message: string): RuleProblem => ({
       keys: [index, key, number],
       message,

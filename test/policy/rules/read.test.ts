@@ -185,7 +185,7 @@ test("examples are tried, each with its own rule alone", () => {
     rows.map(([rule]) => {
       const { examples, problems } = readRules([rule], "user");
       assert.deepEqual(problems, []);
-      return [rule, failedExamples(examples, policy, AROUND).map(({ message }) => message)];
+      return [rule, failedExamples(examples, policy, AROUND.home).map(({ message }) => message)];
     }),
     rows,
   );

@@ -31,6 +31,7 @@ test("paths outside the workspace are named", () => {
     ["cat /etc/passwd ~/x", ["/etc/passwd", "~/x"]],
     ["cd ~ && cat x", ["~/x"]],
     ["ls ~", ["~"]],
+    ["rm /home/dev/project/x", ["~/project/x"]],
     ["cd sub && ./run.sh", ["sub/run.sh"]],
   ] as const;
   assert.deepEqual(
@@ -71,7 +72,8 @@ test("there is no rule for what is denied, allowed already, or not known well en
       "cat x | sh",
       "no rule can allow it: sh runs what it is given on stdin, which is not known here (code.input)",
     ],
-    ["cat '/etc/*'", "no rule can hold exactly this: cat /etc/\\*"],
+    ["cat '/etc/*'", "no rule can hold exactly this in every workspace: cat /etc/\\*"],
+    ["cat ../x", "no rule can hold exactly this in every workspace: cat ../x; name paths from ~ or from /"],
   ] as const;
   for (const [text, reason] of rows) {
     const remembered = ruleFor(text, AROUND, policy);

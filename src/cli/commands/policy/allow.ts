@@ -29,7 +29,7 @@ export class PolicyAllow extends HarnessCommand {
         `no rule was written: ${made.reason}`,
         "harness policy check --explain -- CMD",
       );
-    const file = await addRules(process.env, made.rules, judging);
+    const file = await addRules(process.env, made.rules);
     if (flags.json) answerJson({ file, rules: made.rules });
     else answer(`${visible(file)}\n\n${made.rules.map((rule) => visible(tomlRule(rule))).join("\n")}`);
   }
