@@ -110,7 +110,7 @@ export const POLICY: readonly Figure[] = [
   {
     name: "policy.load",
     unit: "ms",
-    hold: 3.5,
+    hold: 4.5,
     measure: () => againstEmptyProgram(["policy", "check", "--", "ls"]),
   },
 ];

@@ -94,7 +94,7 @@ const VERBS = {
 } as const;
 
 /** As people would write it. */
-export function shown(path: string, { workspace, home }: Places): string {
+function shown(path: string, { workspace, home }: Places): string {
   if (path === workspace) return "the workspace";
   if (path.startsWith(`${workspace}/`)) return path.slice(workspace.length + 1);
   if (path === home) return "the home folder";

@@ -2,13 +2,13 @@ import type { Doubt } from "../effects/effect.ts";
 import { type Arg, type GivenOption, UNKNOWN } from "./model.ts";
 import type { OptionSpec, OptionTable } from "./options.ts";
 
-export interface Misread {
+interface Misread {
   readonly doubt: Doubt;
   readonly arg: Arg;
   readonly what: string;
 }
 
-export interface Given extends GivenOption {
+interface Given extends GivenOption {
   readonly spec: OptionSpec;
 }
 

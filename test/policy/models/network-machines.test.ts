@@ -55,8 +55,7 @@ describe("clusters", () => {
     "kubectl cp app:/a .git/hooks/x": "deny; network; write .git/hooks/x",
     "kubectl exec app -- rm -rf /": "ask; network",
     "kubectl --kubeconfig /tmp/x get pods": "ask; option.loads-code /tmp/x; network",
-    'eval "$(kubectl completion bash)"':
-      "ask; process; shell.builtin eval; word.dynamic ?; code input",
+    'eval "$(kubectl completion bash)"': "ask; process; shell.builtin eval; word.dynamic ?; code input",
     "kubectl frobnicate": "ask; operand.unknown kubectl frobnicate",
     "helm version --short": "allow",
     "helm lint charts/app": "allow; read charts/app",
@@ -64,8 +63,7 @@ describe("clusters", () => {
       "ask; read https:/evil.example/v.yml; read charts/app; network evil.example",
     "helm upgrade x ./chart": "ask; process; network",
     "minikube version": "allow",
-    "eval $(minikube docker-env)":
-      "ask; process; shell.builtin eval; word.dynamic ?; code input",
+    "eval $(minikube docker-env)": "ask; process; shell.builtin eval; word.dynamic ?; code input",
     "kind create cluster": "ask; process; network",
     k9s: "ask; process; network",
   });

@@ -5,13 +5,14 @@ import { always, named } from "./parts.ts";
 /** A plain setting on the command line; of what is written otherwise, a shell may run some. */
 const PLAIN = /^(?!SHELL=|MAKEFLAGS=|MAKEFILES=|\.)[A-Za-z_][\w-]*[:?+]?=[\w./:,-]*$/;
 
+const isOdd = (arg: Arg): boolean =>
+  arg.kind !== "literal" || (arg.value.includes("=") && !PLAIN.test(arg.value));
+
 /** What stands in rules runs, and already does when they are only read. */
 function targets(use: Use): readonly Found[] {
-  const odd = (arg: Arg): boolean =>
-    arg.kind !== "literal" || (arg.value.includes("=") && !PLAIN.test(arg.value));
   return [
     fixedEffect("project", use.folder, use.program),
-    ...use.operands.filter(odd).map((arg) => use.doubt("operand.unknown", arg)),
+    ...use.operands.filter(isOdd).map((arg) => use.doubt("operand.unknown", arg)),
   ];
 }
 
@@ -36,7 +37,7 @@ const JUST: Model = {
 };
 
 /** Builders with a language of their own: whatever they are told, it is the project's code that says what happens. */
-const builder = (tells = "--version -v -V --help -h"): Model => ({ ...always("project"), tells });
+const builder = (tells: string): Model => ({ ...always("project"), tells });
 
 const CTEST: Model = {
   options: `-V -VV -N -Q -F -j=? -R= -E= -L= -LE= -I= -C= -O=write -S=loads -SP=loads -D=!network -M=!network -T=!network --output-on-failure
@@ -45,7 +46,7 @@ const CTEST: Model = {
     --label-regex= --label-exclude= --preset= --list-presets --print-labels --no-label-summary --output-log=write
     --output-junit=write --script=loads --build-and-test!project --overwrite=loads --dashboard=!network --resource-spec-file=read`,
   singleDash: true,
-  tells: "--version -version --help -h -help /V",
+  tells: "--version -version --help -h -help",
   fixed: ["check"],
 };
 
@@ -101,7 +102,7 @@ export const BUILDS: Readonly<Record<string, Model>> = {
   ...named("task go-task", { ...always("project"), tells: "--version --help -h --list -l --list-all -a" }),
   ...named(
     "ninja samu scons waf buck buck2 pants please tup mage invoke inv fab doit b2 premake5 xmake",
-    builder("--version --help -h -v"),
+    builder("--version --help -h"),
   ),
   ...named(
     "configure autoreconf autoconf automake aclocal libtoolize gettextize",

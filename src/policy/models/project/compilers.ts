@@ -1,4 +1,4 @@
-import type { Found, Model, Use } from "../model.ts";
+import type { Arg, Found, Model, Use } from "../model.ts";
 import { fixedEffect, roleEffects } from "../roles.ts";
 import { always, named } from "./parts.ts";
 
@@ -8,31 +8,34 @@ const TELLS =
   /^(?:-v|-V|--version|-print-[\w-]+(?:=[\w.+-]*)?|--print-[\w-]+(?:=[\w.+-]*)?|-dump(?:version|machine|fullversion|specs)|--help(?:=[\w,^]+)?|--target-help|-Q|-###)$/;
 /** What is known not to write, load or run anything. */
 const HARMLESS =
-  /^(?:-fsyntax-only|-c|-S|-E|-g\w*|-O\w?|-w|-pedantic(?:-errors)?|-ansi|-pthread|-static|-shared|-pipe|-std=[\w+:]+|-W(?![lpa],)[\w+=-]*|-D\w+(?:=[\w."\\]*)?|-U\w+|-m[\w=.-]+|-f(?!plugin|profile|dump|auto-profile|compare-debug|callgraph|stack-usage|save|pass-plugin|use-ld|lto-|modules|module|cs-profile|debug-prefix|crash|bolt|sanitize-(?:ignore|black)list|xray|thinlto|embed)[\w=,-]+|-M{1,2}|-nostdlib|-nostdinc|-x(?:c|c\+\+|none)?)$/;
+  /^(?:-fsyntax-only|-c|-S|-E|-g[0-3]?|-ggdb[0-3]?|-O\w?|-w|-pedantic(?:-errors)?|-ansi|-pthread|-static|-shared|-pipe|-std=[\w+:]+|-W(?![lpa],)[\w+=-]*|-D\w+(?:=[\w.]*)?|-U\w+|-m(?:32|64|arch=[\w.-]+|tune=[\w.-]+)|-f(?:no-)?(?:PIC|pic|PIE|pie|exceptions|rtti|strict-aliasing|permissive|diagnostics-color(?:=\w+)?|color-diagnostics|openmp|stack-protector(?:-\w+)?|omit-frame-pointer|sanitize=[\w,]+|visibility=\w+|max-errors=\d+|concepts|coroutines|common|char8_t|unsigned-char|signed-char|short-enums|inline-functions|fast-math|analyzer|function-sections|data-sections)|-M{1,2}|-nostdlib|-nostdinc)$/;
 
 /** A compiler of C and its kin. Its options are many, and some of them run or load programs: only a few are known. */
 function compiles(use: Use): readonly Found[] {
   const { args, folder, program } = use;
-  if (args.every(({ kind, value }) => kind === "literal" && TELLS.test(value)) && args.length > 0) return [];
+  const all = (shape: RegExp): boolean =>
+    args.every(({ kind, value }) => kind === "literal" && shape.test(value));
+  if (args.length > 0 && all(TELLS)) return [];
   const checks = args.some(({ kind, value }) => kind === "literal" && value === "-fsyntax-only");
   const found: Found[] = checks
     ? [fixedEffect("check", folder, program)]
     : [{ kind: "write", path: folder }, fixedEffect("project", folder, program)];
-  for (let at = 0; at < args.length; at += 1) {
-    const arg = args[at];
-    if (arg === undefined) continue;
-    const { kind, value } = arg;
-    if (value.startsWith("-o") && kind === "literal") {
-      const target = value === "-o" ? args[(at += 1)] : { ...arg, value: value.slice(2) };
-      if (target !== undefined) found.push(...roleEffects("write", target, use, LIGHT));
-    } else if (/^-[IL]./.test(value))
-      found.push(...roleEffects("check", { ...arg, value: value.slice(2) }, use, LIGHT));
-    else if (value.startsWith("-")) {
-      if (kind !== "literal" || !HARMLESS.test(value)) found.push(use.doubt("option.unknown", arg));
-    } else if (value.startsWith("@")) found.push(use.doubt("option.loads-code", arg));
-    else found.push(...roleEffects("check", arg, use, LIGHT));
-  }
+  for (const [at, arg] of args.entries())
+    found.push(...(args[at - 1]?.value === "-o" ? written(arg, use) : word(arg, use)));
   return found;
+}
+
+const written = (arg: Arg, use: Use): readonly Found[] => roleEffects("write", arg, use, LIGHT);
+
+function word(arg: Arg, use: Use): readonly Found[] {
+  const { kind, value } = arg;
+  if (value === "-o" && kind === "literal") return [];
+  if (value.startsWith("-o")) return written({ ...arg, value: value.slice(2) }, use);
+  if (/^-[IL]./.test(value)) return roleEffects("check", { ...arg, value: value.slice(2) }, use, LIGHT);
+  if (value.startsWith("-"))
+    return kind === "literal" && HARMLESS.test(value) ? [] : [use.doubt("option.unknown", arg)];
+  if (value.startsWith("@")) return [use.doubt("option.loads-code", arg)];
+  return roleEffects("check", arg, use, LIGHT);
 }
 
 const CC: Model = { reads: compiles, tells: "--version --help -v" };

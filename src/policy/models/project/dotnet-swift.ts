@@ -38,7 +38,7 @@ const DOTNET: Model = {
 };
 
 const SWIFT: Model = {
-  options: "",
+  fixed: ["input"],
   tells: "--version -version --help -h -help",
   commands: {
     test: {
@@ -53,7 +53,7 @@ const SWIFT: Model = {
       commands: {
         ...named("describe show-dependencies dump-package tools-version", {
           options: "--type= --format=",
-          fixed: ["settings"],
+          fixed: ["check"],
         }),
         ...named("update resolve edit unedit add-dependency", always("install")),
         ...named("init clean reset purge-cache", always("ask")),

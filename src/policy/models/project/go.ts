@@ -88,10 +88,11 @@ const GOLANGCI: Model = {
       operands: "check*",
       fixed: ["check"],
     },
-    ...named("version help linters formatters", {
+    ...named("version help", { options: "--format= --short --json", operands: "data*", fixed: ["settings"] }),
+    ...named("linters formatters", {
       options: "--format= --short --json -c:loads --config=loads",
       operands: "data*",
-      fixed: ["settings"],
+      fixed: ["check"],
     }),
     ...named("fmt migrate custom cache config completion", always("project")),
   },

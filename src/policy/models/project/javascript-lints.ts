@@ -1,5 +1,5 @@
 import type { Model } from "../model.ts";
-import { named, only, writesUnless } from "./parts.ts";
+import { named, only, writesHereWith, writesUnless } from "./parts.ts";
 
 const ESLINT: Model = {
   options: `-c:loads -f: -o:write -h --ext= --quiet --max-warnings= --format= --output-file=write --color --no-color --rule= --env= --global=
@@ -11,7 +11,7 @@ const ESLINT: Model = {
     --config=loads --rulesdir=loads --resolve-plugins-relative-to=loads --plugin=loads --parser=loads --parser-options=loads
     --flag=loads --suppress-all!project --suppress-rule=loads --suppressions-location=write --prune-suppressions!project
     --init!install --inspect-config!install --mcp!network`,
-  operands: "check*",
+  operands: "check*|.",
   tells: "--version -v --help -h",
   fixed: ["check"],
   also: only({
@@ -119,12 +119,15 @@ export const JAVASCRIPT_LINTS: Readonly<Record<string, Model>> = {
   tslint: lint(
     "-c:loads -p:check --project=check -t: --format= -e: --exclude= -r:loads --rules-dir=loads --formatters-dir=loads -o:write",
   ),
-  knip: lint(
-    `-c:loads --production --strict --include= --exclude= --workspace= -W: --no-progress -n --reporter= --no-exit-code --max-issues=
+  knip: {
+    ...lint(
+      `-c:loads --production --strict --include= --exclude= --workspace= -W: --no-progress -n --reporter= --no-exit-code --max-issues=
      --dependencies --exports --files --no-config-hints --tsConfig=check -t:check --directory=check --preprocessor=loads --debug
      --include-entry-exports --no-gitignore --cycles --include-libs --isolate-workspaces --cache --trace-exports`,
-    "",
-  ),
+      "",
+    ),
+    also: writesHereWith("--fix"),
+  },
   depcheck: lint(
     "--json --ignores= --ignore-dirs= --ignore-patterns= --skip-missing=? --quiet --parsers=loads --detectors=loads --specials=loads",
   ),

@@ -2,8 +2,7 @@ import type { Found, Model, Use } from "../model.ts";
 import { fixedEffect } from "../roles.ts";
 import { COVERED } from "./coverage.ts";
 import { CHECKERS } from "./checkers.ts";
-import { NODE } from "./node.ts";
-import { always, named, only } from "./parts.ts";
+import { allOf, always, named, only } from "./parts.ts";
 import { REPORTERS } from "./runner-names.ts";
 
 /** Measures the coverage of what it runs; only runners that are known run under it. */
@@ -13,13 +12,20 @@ const COVERAGE: Model = {
     --report-dir=write --reports-dir=write -o:write --temp-dir=write --temp-directory=write --cwd=loads
     --nycrc-path=loads --config=loads -c:loads -i:loads --require=loads --omit-relative --merge-async --instrument`,
   fixed: ["check"],
-  commands: {
-    ...CHECKERS,
-    node: NODE,
-    ...named("report merge instrument check-coverage", always("project")),
-  },
-  also: only({ "-r --reporter": COVERED }),
+  strict: true,
+  operands: "data*",
+  also: allOf(only({ "-r --reporter": COVERED }), measured),
 };
+
+const MEASURED = new Set(["node", ...Object.keys(CHECKERS)]);
+
+/** Runners that are known; of all else nobody knows what runs. */
+function measured(use: Use): readonly Found[] {
+  const [name] = use.operands;
+  if (name === undefined) return [];
+  const known = name.kind === "literal" && MEASURED.has(name.value);
+  return known ? use.command(use.operands) : [use.doubt("operand.unknown", name)];
+}
 
 const playwright: Model = {
   options: `-g: -x -j: -u?!project -c:loads --config=loads --grep= --grep-invert= --gv= --list --project= --reporter= --retries= --workers= --timeout=
@@ -63,7 +69,7 @@ function tasks(use: Use): readonly Found[] {
 
 const runsTasks: Model = { options: MONOREPO, operands: "data*", also: tasks };
 const tells: Model = { options: MONOREPO, operands: "data*", fixed: ["settings"] };
-const task: Model = { options: MONOREPO, operands: "data*", fixed: ["check"] };
+const task: Model = { options: MONOREPO, operands: "check*", fixed: ["check"] };
 
 const TURBO: Model = {
   options: MONOREPO,
@@ -80,7 +86,7 @@ const NX: Model = {
   commands: {
     test: task,
     ...named("run-many affected", runsTasks),
-    ...named("report list show", tells),
+    ...named("report list show", { ...tells, fixed: ["check"] }),
     ...named("add migrate init import", always("install")),
     ...named("connect login logout", always("network")),
   },
@@ -123,13 +129,11 @@ export const JAVASCRIPT: Readonly<Record<string, Model>> = {
   nx: NX,
   lerna: LERNA,
   ...named("concurrently", MANY),
-  ...named(
-    `${BUNDLERS} size-limit karma gulp grunt rush moon wireit run-s run-p npm-run-all npm-run-all2 storybook`,
-    {
-      ...always("project"),
-      tells: "--version -v -V --help -h",
-    },
-  ),
+  ...named(`${BUNDLERS} karma gulp rush moon wireit run-s run-p npm-run-all npm-run-all2 storybook`, {
+    ...always("project"),
+    tells: "--version -v -V --help -h",
+  }),
+  ...named("grunt size-limit", { ...always("project"), tells: "--version --help -h" }),
   ...named(
     "cross-env cross-env-shell dotenv dotenvx env-cmd husky lint-staged changeset semantic-release",
     always("ask", "project"),

@@ -1,5 +1,6 @@
 import type { Arg, Found, Model, Use } from "../model.ts";
 import { fixedEffect } from "../roles.ts";
+import { programEffects } from "./interpreters.ts";
 import { always, named } from "./parts.ts";
 
 /** Options of maven that choose, print, or keep from the network, and those of them whose value is the next word. */
@@ -21,7 +22,12 @@ function maven(use: Use): readonly Found[] {
   for (let at = 0; at < args.length; at += 1) {
     const arg = args[at] as Arg;
     if (!arg.value.startsWith("-")) goals.push(arg);
-    else if (arg.kind === "literal" && MAVEN_VALUES.has(arg.value)) at += 1;
+    else if (
+      arg.kind === "literal" &&
+      MAVEN_VALUES.has(arg.value) &&
+      args[at + 1]?.value.startsWith("-") === false
+    )
+      at += 1;
     else if (arg.kind !== "literal" || !(MAVEN_FLAGS.has(arg.value) || MAVEN_PROPERTY.test(arg.value)))
       found.push(use.doubt("option.unknown", arg));
   }
@@ -57,16 +63,18 @@ const SBT: Model = {
   also: targets(/^test$/),
 };
 
-/** A class, an archive or a source file: code of the project, or of a path that nobody knows. */
+const isVersion = ({ kind, value }: Arg): boolean =>
+  kind === "literal" && /^(?:-{1,2}version|-XshowSettings(?::\w+)?)$/.test(value);
+
+/** A source file or an archive is code of the project; a class may lie anywhere. */
 const JAVA: Model = {
   tells: "--version -version -fullversion --help -help -h -? -X --list-modules",
   reads: (use) => {
-    const tells = use.args.every(
-      ({ kind, value }) => kind === "literal" && /^(?:-{1,2}version|-XshowSettings(?::\w+)?)$/.test(value),
-    );
-    return tells && use.args.length > 0
-      ? []
-      : [fixedEffect("project", use.folder, use.program), fixedEffect("ask", use.folder, use.program)];
+    const [first, second] = use.args;
+    if (first?.kind === "literal" && first.value.endsWith(".java")) return programEffects(first, use);
+    if (first?.value === "-jar" && second !== undefined) return programEffects(second, use);
+    if (first !== undefined && use.args.every(isVersion)) return [];
+    return [fixedEffect("project", use.folder, use.program), fixedEffect("ask", use.folder, use.program)];
   },
 };
 
@@ -76,7 +84,7 @@ const LEIN: Model = {
   tells: "version --version -v help --help -h",
   commands: {
     test: { operands: "", fixed: ["check"] },
-    ...named("version help classpath", { operands: "data*", fixed: ["settings"] }),
+    ...named("version help classpath", { operands: "data*", fixed: ["check"] }),
     ...named("deps install upgrade deploy", always("install")),
   },
   otherwise: always("project"),
@@ -86,7 +94,7 @@ const lint = (options: string): Model => ({
   options,
   operands: "check*",
   fixed: ["check"],
-  tells: "--version -v -V --help -h",
+  tells: "--version --help -h",
 });
 
 export const JVM: Readonly<Record<string, Model>> = {

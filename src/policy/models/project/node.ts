@@ -1,7 +1,9 @@
-import type { Arg, Found, Model, Use } from "../model.ts";
+import type { Found, GivenOption, Model, Use } from "../model.ts";
 import { fixedEffect, roleEffects } from "../roles.ts";
+import { inlineEffects } from "../shell/code.ts";
 import { programEffects } from "./interpreters.ts";
-import { always, named, only } from "./parts.ts";
+import { always, forwards, named, only, word } from "./parts.ts";
+import { TEST_WORDS } from "./scripts.ts";
 
 const OPTIONS = `--test --test-only --test-force-exit --test-name-pattern= --test-skip-pattern= --test-reporter= --test-reporter-destination=
   --test-concurrency= --test-timeout= --test-shard= --test-isolation= --experimental-test-isolation=
@@ -25,7 +27,7 @@ const OPTIONS = `--test --test-only --test-force-exit --test-name-pattern= --tes
   --cpu-prof-dir=write --heap-prof-dir=write --diagnostic-dir=write --redirect-warnings=write --trace-event-file-pattern=write
   --report-dir=write --report-directory=write --report-on-signal!project --tls-keylog=write --disable-wasm-trap-handler`;
 
-export const NODE: Model = {
+const NODE: Model = {
   options: OPTIONS,
   singleDash: true,
   strict: true,
@@ -35,46 +37,45 @@ export const NODE: Model = {
 };
 
 const INLINE: ReadonlySet<string> = new Set(["-e", "--eval", "-p", "--print", "-pe"]);
+const handsOn = forwards(TEST_WORDS);
 const reporters = only({
   "--test-reporter": "spec tap dot junit lcov",
 });
 
 function node(use: Use): readonly Found[] {
+  return [...reporters(use), ...destinations(use), ...programs(use)];
+}
+
+function programs(use: Use): readonly Found[] {
   const { options, operands, folder, program } = use;
   const has = (...names: readonly string[]): boolean => options.some(({ name }) => names.includes(name));
   const texts = options.filter(({ name }) => INLINE.has(name));
   const [file] = operands;
-  const found = [...reporters(use), ...destinations(use)];
-  for (const { name, value } of texts) found.push(inline(name === "-pe" ? (file ?? null) : value, use));
-  const script = options.find(({ name }) => name === "--run");
-  if (script !== undefined)
-    found.push(
-      fixedEffect(
-        script.value?.value === "test" && script.value.kind === "literal" ? "check" : "project",
-        folder,
-        program,
-      ),
-    );
   if (has("--test"))
-    found.push(
+    return [
       fixedEffect("check", folder, program),
+      ...inlines(texts, use),
       ...operands.flatMap((arg) => roleEffects("check", arg, use, LIGHT)),
-    );
-  else if (has("--check", "-c"))
-    found.push(...operands.flatMap((arg) => roleEffects("read", arg, use, LIGHT)));
-  else if (texts.length === 0 && script === undefined) found.push(...programEffects(file, use));
-  return found;
+    ];
+  if (texts.length > 0) return inlines(texts, use);
+  if (has("--run")) return [...scripts(use), ...handsOn(use)];
+  return has("--check", "-c")
+    ? operands.flatMap((arg) => roleEffects("read", arg, use, LIGHT))
+    : programEffects(file, use);
 }
 
-const LIGHT = { forced: false, recursive: false };
+const inlines = (texts: readonly GivenOption[], use: Use): readonly Found[] =>
+  texts.map(({ name, value }) => inlineEffects((name === "-pe" ? use.operands[0] : value) ?? word("", use)));
 
-const inline = (text: Arg | null, { folder, span }: Use): Found => ({
-  kind: "code",
-  from: "inline",
-  path: folder,
-  text: text?.kind === "literal" ? text.value : "",
-  span: text?.span ?? span,
-});
+/** `--run` starts a script of the package. */
+const scripts = ({ options, folder, program }: Use): readonly Found[] =>
+  options
+    .filter(({ name }) => name === "--run")
+    .map(({ value }) =>
+      fixedEffect(value?.kind === "literal" && value.value === "test" ? "check" : "project", folder, program),
+    );
+
+const LIGHT = { forced: false, recursive: false };
 
 /** Where reports go: a stream by its name, or a file. */
 function destinations(use: Use): readonly Found[] {

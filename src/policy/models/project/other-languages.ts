@@ -1,21 +1,14 @@
 import type { Found, Model, Use } from "../model.ts";
 import { fixedEffect } from "../roles.ts";
-import { always, named, shaped, writesUnless } from "./parts.ts";
+import { always, checks, named, shaped, writesUnless } from "./parts.ts";
 
-const checks = (options: string, more: Partial<Model> = {}): Model => ({
-  options,
-  operands: "check*",
-  fixed: ["check"],
-  tells: "--version -v -V --help -h",
-  ...more,
-});
-const project = (tells = "--version -version version -v -V --help -h"): Model => ({
+const project = (tells = "--version -version -v -V --help -h"): Model => ({
   ...always("project"),
   tells,
 });
 
 const MIX: Model = {
-  options: "",
+  fixed: ["project"],
   tells: "--version -v --help -h",
   commands: {
     test: checks(
@@ -36,7 +29,7 @@ const MIX: Model = {
     ...named("deps help deps.tree xref app.tree", {
       options: "--all --only= --exclude= --format=",
       operands: "data*",
-      fixed: ["settings"],
+      fixed: ["check"],
     }),
     ...named(
       "deps.get deps.update deps.clean deps.unlock local.hex local.rebar archive.install hex.info",
@@ -86,7 +79,7 @@ const haskell = (more: Readonly<Record<string, Model>>): Model => ({
   tells: "--version --numeric-version -V --help -h",
   commands: {
     test: checks(HASKELL_TEST),
-    ...named("build run exec bench repl ghci haddock clean script runghc ghc", always("project")),
+    ...named("build run exec bench repl haddock clean script runghc ghc", always("project")),
     ...named("install update setup upgrade init new fetch unpack get freeze", always("install")),
     ...more,
   },
@@ -105,13 +98,13 @@ export const OTHER_LANGUAGES: Readonly<Record<string, Model>> = {
         "eunit ct dialyzer xref lint",
         checks("--suite= --case= --module= --verbose -v --cover -c", { operands: "" }),
       ),
-      ...named("deps tree version help", { operands: "data*", fixed: ["settings"] }),
+      ...named("deps tree version help", { operands: "data*", fixed: ["check"] }),
     },
     otherwise: always("project"),
   },
   zig: ZIG,
   stack: haskell({
-    ...named("path ls query", { options: "", operands: "data*", fixed: ["settings"] }),
+    ...named("path ls query", { options: "", operands: "data*", fixed: ["check"] }),
     ...named("hoogle templates", always("network")),
   }),
   cabal: haskell({ ...named("info list outdated check", always("network")) }),

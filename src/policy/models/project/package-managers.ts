@@ -1,7 +1,7 @@
 import type { Found, Model, Use } from "../model.ts";
 import { fixedEffect } from "../roles.ts";
 import { CHECKERS } from "./checkers.ts";
-import { always, named, word } from "./parts.ts";
+import { always, COMMAND, named, word } from "./parts.ts";
 import { runsScript, SCRIPT, TESTS } from "./scripts.ts";
 
 const PNPM_OPTIONS = `-r -w -s -P -D -g -F: --recursive --workspace-root --silent --filter= --filter-prod= -C:in --dir=in --parallel
@@ -31,7 +31,7 @@ const PNPM: Model = {
       options: PNPM_OPTIONS,
       commands: { path: pnpmTells, status: pnpmTells, prune: always("install") },
     },
-    exec: { options: PNPM_OPTIONS, commands: CHECKERS },
+    exec: { options: PNPM_OPTIONS, commands: CHECKERS, otherwise: COMMAND },
     run: { options: PNPM_OPTIONS, strict: true, operands: "data*", also: runsScript },
     test: TESTS,
   },
@@ -61,7 +61,7 @@ const YARN: Model = {
   fixed: ["install"],
   commands: {
     ...CHECKERS,
-    ...named("list why bin help versions licenses explain constraints", yarnTells),
+    ...named("list why bin help versions licenses explain", yarnTells),
     ...named("outdated audit npm info login logout owner publish tag team search", always("network")),
     ...named(
       `install add remove up upgrade upgrade-interactive link unlink import plugin set dedupe patch patch-commit
@@ -69,7 +69,7 @@ const YARN: Model = {
       always("install"),
     ),
     ...named("dlx create", always("install", "project")),
-    ...named("rebuild pack start exec node", always("project")),
+    ...named("rebuild pack start exec node constraints", always("project")),
     ...named("init version stage", always("ask")),
     config: {
       options: YARN_OPTIONS,
@@ -104,9 +104,9 @@ function yarnInWorkspace(use: Use): readonly Found[] {
   return workspace === undefined ? [] : use.command([word("yarn", workspace), ...rest]);
 }
 
-function yarnAgain({ operands, command }: Use): readonly Found[] {
-  const [first] = operands;
-  return first === undefined ? [] : command([word("yarn", first), ...operands]);
+function yarnAgain(use: Use): readonly Found[] {
+  const [first] = use.operands;
+  return first === undefined ? [] : use.command([word("yarn", first), ...use.operands]);
 }
 
 function aliases(of: string, names: string): Readonly<Record<string, string>> {

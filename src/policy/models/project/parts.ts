@@ -7,7 +7,30 @@ export type Also = (use: Use) => readonly Found[];
 
 /** A program of which every use, whatever its words, has these effects. */
 export const always = (...fixed: readonly Fixed[]): Model => ({
-  reads: (use) => fixed.map((each) => fixedEffect(each, use.folder, use.program)),
+  reads: (use) => [
+    ...fixed.map((each) => fixedEffect(each, use.folder, use.program)),
+    ...(fixed.includes("project") ? elsewhere(use) : []),
+  ],
+});
+
+/** Code may also lie where an argument leads out of the folder. */
+const elsewhere = (use: Use): readonly Found[] =>
+  use.args.flatMap((arg) => {
+    const path = arg.value.slice(arg.value.indexOf("=") + 1);
+    if (!path.startsWith("/") && !path.includes("..")) return [];
+    return [{ kind: "code", from: "project", path: use.place({ ...arg, value: path }), span: arg.span }];
+  });
+
+/** A command of its own, among the programs of the project. */
+export const COMMAND: Model = { strict: true, operands: "command*", fixed: ["project"] };
+
+/** A tool that checks the files it is given, with the project's settings. */
+export const checks = (options: string, more: Partial<Model> = {}): Model => ({
+  options,
+  operands: "check*",
+  fixed: ["check"],
+  tells: "--version --help -h",
+  ...more,
 });
 
 /** One model under many names. */
@@ -28,7 +51,7 @@ export function only(values: Readonly<Record<string, string>>, doubt: Doubt = "o
     }),
   );
   return (use) =>
-    use.options.flatMap(({ name, value, span }) => {
+    [...use.globals, ...use.options].flatMap(({ name, value, span }) => {
       const words = known.get(name);
       if (words === undefined || isAmong(words, value)) return [];
       return [{ kind: "unknown", doubt, what: value?.value ?? name, span }];
@@ -42,7 +65,7 @@ const isAmong = (words: ReadonlySet<string>, value: Arg | null): boolean =>
 export const shaped =
   (shapes: Readonly<Record<string, RegExp>>): Also =>
   (use) =>
-    use.options.flatMap(({ name, value, span }) => {
+    [...use.globals, ...use.options].flatMap(({ name, value, span }) => {
       const shape = Object.hasOwn(shapes, name) ? shapes[name] : undefined;
       if (shape === undefined || value === null || (value.kind === "literal" && shape.test(value.value)))
         return [];
@@ -73,6 +96,12 @@ export const forwards =
     if (first === undefined) return [];
     return use.command([word(to, first), ...(first.value === "--" ? words.slice(1) : words)]);
   };
+
+/** What is named by its address is fetched. */
+export const addresses: Also = ({ operands }) =>
+  operands
+    .filter(({ value }) => /^[a-z][a-z0-9+.-]*:\/?\//i.test(value) || /^(?:npm|jsr):/.test(value))
+    .map(({ span }) => ({ kind: "network", hosts: [], span }));
 
 export const word = (value: string, { span }: Pick<Arg, "span">): Arg => ({ kind: "literal", value, span });
 

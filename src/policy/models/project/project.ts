@@ -9,37 +9,46 @@ import { TEXT_LINTS } from "./text-lints.ts";
 import { SYSTEM_PACKAGES } from "./system-packages.ts";
 import { BUN_AND_DENO } from "./bun-deno.ts";
 import { GO_TOOLS } from "./go.ts";
+import { guarded, type Manners } from "./guard.ts";
 import { JAVASCRIPT } from "./javascript.ts";
 import { NODES } from "./node.ts";
 import { NPM_TOOLS } from "./npm.ts";
 import { PACKAGE_MANAGERS } from "./package-managers.ts";
+import { PHP } from "./php.ts";
 import { PYTHON_LINTS } from "./python-lints.ts";
 import { MODULES } from "./python-modules.ts";
 import { PYTHON_PACKAGES } from "./python-packages.ts";
 import { PYTHON_TESTS } from "./pytest.ts";
 import { PYTHONS } from "./python.ts";
+import { RUBY } from "./ruby.ts";
 import { RUST } from "./rust.ts";
+
+const PLAIN: Manners = { splitsLetters: false, readsArguments: false };
+const JAVASCRIPT_MANNERS: Manners = { splitsLetters: true, readsArguments: false };
+const OTHERS: Manners = { splitsLetters: false, readsArguments: true };
 
 /** The tools of projects, by ecosystem. */
 export const PROJECT: readonly Readonly<Record<string, Model>>[] = [
-  NPM_TOOLS,
-  PACKAGE_MANAGERS,
-  BUN_AND_DENO,
-  NODES,
-  JAVASCRIPT,
-  PYTHONS,
-  MODULES,
-  PYTHON_TESTS,
-  PYTHON_LINTS,
-  PYTHON_PACKAGES,
-  RUST,
-  GO_TOOLS,
-  SYSTEM_PACKAGES,
-  TEXT_LINTS,
-  OTHER_LANGUAGES,
-  SCRIPTING,
-  DOTNET_AND_SWIFT,
-  JVM,
-  COMPILERS,
-  BUILDS,
+  ...[NPM_TOOLS, PACKAGE_MANAGERS, BUN_AND_DENO, NODES, JAVASCRIPT].map((table) =>
+    guarded(table, JAVASCRIPT_MANNERS),
+  ),
+  ...[SYSTEM_PACKAGES].map((table) => guarded(table, PLAIN)),
+  ...[
+    PYTHONS,
+    MODULES,
+    PYTHON_TESTS,
+    PYTHON_LINTS,
+    PYTHON_PACKAGES,
+    RUST,
+    GO_TOOLS,
+    BUILDS,
+    COMPILERS,
+    JVM,
+    DOTNET_AND_SWIFT,
+    RUBY,
+    PHP,
+    SCRIPTING,
+    OTHER_LANGUAGES,
+    TEXT_LINTS,
+  ].map((table) => guarded(table, OTHERS)),
 ];

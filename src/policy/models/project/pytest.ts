@@ -50,7 +50,7 @@ const COVERAGE: Model = {
       options: `-m -i --show-missing --include= --omit= --skip-covered --no-skip-covered --skip-empty --sort= --format= --fail-under=
         --precision= --ignore-errors --contexts= --data-file=read --rcfile=loads -q --quiet`,
       operands: "data*",
-      fixed: ["settings"],
+      fixed: ["check"],
     }),
     ...named("run combine html xml json lcov annotate erase", always("project")),
   },
@@ -67,6 +67,6 @@ export const PYTHON_TESTS: Readonly<Record<string, Model>> = {
   coverage: COVERAGE,
   ...named("coverage3 python3-coverage", COVERAGE),
   "django-admin": DJANGO,
-  ...named("tox nox", { ...always("install", "project"), tells: "--version --help -h -l --list listenvs" }),
+  ...named("tox nox", { ...always("install", "project"), tells: "--version --help -h" }),
   ...named("behave robot locust", { ...always("project"), tells: "--version --help -h" }),
 };

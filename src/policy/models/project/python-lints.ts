@@ -1,75 +1,6 @@
 import type { Model } from "../model.ts";
-import { allOf, always, named, noResponseFiles, shaped, writesUnless } from "./parts.ts";
-
-/** Settings in files are no code, but they may name more of them; as a text they are not understood. */
-const SETTINGS = shaped({ "--config": /^[^="']+\.(?:toml|cfg|ini)$/, "--config-file": /^[^="']+$/ });
-
-const RUFF = `-q -v -s -n -e --quiet --verbose --silent --no-cache --cache-dir=write --config=check --isolated --exclude= --extend-exclude=
-  --force-exclude --no-force-exclude --respect-gitignore --no-respect-gitignore --stdin-filename=read --target-version= --preview
-  --no-preview --extension= --diff --color= --line-length=`;
-const ruff: Model = {
-  options: RUFF,
-  tells: "--version -V --help -h",
-  commands: {
-    check: {
-      options: `${RUFF} --select= --extend-select= --ignore= --extend-ignore= --per-file-ignores= --extend-per-file-ignores= --fixable=
-        --unfixable= --extend-fixable= --output-format= --statistics --show-files --show-settings --exit-zero
-        --exit-non-zero-on-fix --show-fixes --no-show-fixes --no-fix --no-unsafe-fixes --unsafe-fixes --ignore-noqa --show-source
-        --no-show-source -o:write --output-file=write --fix!write --fix-only!write --add-noqa=?!write -w!ask --watch!ask`,
-      operands: "check*|.",
-      fixed: ["check"],
-      also: SETTINGS,
-    },
-    format: {
-      options: `${RUFF} --check --output-format= --exit-non-zero-on-format --range=`,
-      operands: "check*",
-      fixed: ["check"],
-      also: allOf(SETTINGS, writesUnless("--check", "--diff")),
-    },
-    ...named("rule linter config version help", {
-      options: "-q -v --all --output-format= --output= -h --help",
-      operands: "data*",
-    }),
-    analyze: {
-      options: RUFF,
-      commands: { graph: { options: RUFF, operands: "check*|.", fixed: ["check"] } },
-    },
-    clean: always("project"),
-    server: always("ask"),
-  },
-  otherwise: { options: RUFF, operands: "check*", fixed: ["check"], also: SETTINGS },
-};
-
-const BLACK: Model = {
-  options: `-l: -t: -S -C -q -v -c:code -x -W: --check --diff --color --no-color --fast --safe --line-length= --target-version= --pyi --ipynb
-    --skip-string-normalization --skip-magic-trailing-comma --skip-source-first-line --preview --unstable --enable-unstable-feature=
-    --required-version= --exclude= --extend-exclude= --force-exclude= --include= --stdin-filename= --workers= --quiet
-    --verbose --config=check --no-cache --line-ranges= --code=code`,
-  operands: "check*",
-  tells: "--version --help -h",
-  fixed: ["check"],
-  also: allOf(SETTINGS, writesUnless("--check", "--diff")),
-};
-
-const ISORT: Model = {
-  options: `-c -q -v -d -l: -w: -m: -p: -o: -s: --check --check-only --diff --stdout --profile= --line-length= --line-width= --multi-line= --project=
-    --thirdparty= --skip= --skip-glob= --extend-skip= --filter-files --skip-gitignore --color --quiet --verbose --trailing-comma
-    --use-parentheses --force-single-line-imports --sl --py= --python-version= --src=read --atomic!write --show-files
-    --show-config --float-to-top --combine-as --sp=loads --settings-path=loads --settings-file=loads --settings=loads`,
-  operands: "check*",
-  fixed: ["check"],
-  tells: "--version --help -h -V",
-  also: writesUnless(
-    "--check",
-    "--check-only",
-    "-c",
-    "--diff",
-    "-d",
-    "--stdout",
-    "--show-files",
-    "--show-config",
-  ),
-};
+import { allOf, always, checks, named, noResponseFiles, shaped } from "./parts.ts";
+import { PYTHON_FORMATS, PYTHON_SETTINGS } from "./python-formats.ts";
 
 const FLAKE8: Model = {
   options: `-v -q -h -j: --verbose --quiet --count --color= --format= --max-line-length= --max-doc-length= --select= --extend-select= --ignore=
@@ -101,7 +32,7 @@ const MYPY: Model = {
   operands: "check*",
   fixed: ["check"],
   tells: "--version -V --help -h",
-  also: allOf(noResponseFiles, SETTINGS),
+  also: allOf(noResponseFiles, PYTHON_SETTINGS),
 };
 
 const PYLINT: Model = {
@@ -128,17 +59,8 @@ const PYRIGHT: Model = {
   tells: "--version --help -h",
 };
 
-const lint = (options: string): Model => ({
-  options: `--config=loads ${options}`,
-  operands: "check*",
-  fixed: ["check"],
-  tells: "--version --help -h",
-});
-
 export const PYTHON_LINTS: Readonly<Record<string, Model>> = {
-  ruff,
-  black: BLACK,
-  isort: ISORT,
+  ...PYTHON_FORMATS,
   flake8: FLAKE8,
   ...named("mypy", MYPY),
   ...named("dmypy", { ...always("project"), tells: "--version --help" }),
@@ -146,40 +68,42 @@ export const PYTHON_LINTS: Readonly<Record<string, Model>> = {
   ...named("pyright basedpyright", PYRIGHT),
   ty: {
     commands: {
-      check: lint(
+      check: checks(
         "--output-format= --error= --warn= --ignore= --exit-zero --python-version= --project=check --python=loads -q -v",
       ),
       version: {},
     },
   },
-  bandit: lint(
+  bandit: checks(
     "-r -q -v -l -i -f: -x: -s: -t: -n: -a: -c:loads -p:loads --format= --exclude= --skip= --tests= --severity-level= --confidence-level= --recursive --quiet --exit-zero -o:write --output=write",
   ),
-  pydocstyle: lint("-v -d -s -e --select= --ignore= --convention= --count --explain --match= --add-ignore="),
+  pydocstyle: checks(
+    "-v -d -s -e --select= --ignore= --convention= --count --explain --match= --add-ignore=",
+  ),
   ...named(
     "pycodestyle pep8",
-    lint(
+    checks(
       "-v -q --max-line-length= --select= --ignore= --exclude= --count --statistics --show-source --first --diff",
     ),
   ),
-  pyflakes: lint(""),
-  vulture: lint("--min-confidence= --exclude= --ignore-names= --sort-by-size --make-whitelist -v"),
+  pyflakes: checks(""),
+  vulture: checks("--min-confidence= --exclude= --ignore-names= --sort-by-size --make-whitelist -v"),
   radon: {
     options: "--config=loads",
     commands: named(
       "cc mi raw hal",
-      lint(
+      checks(
         "-s -a -j -n: -x: -e: -i: --min= --max= --show-complexity --average --total-average --exclude= --json -O:write --output-file=write",
       ),
     ),
   },
   autopep8: {
-    ...lint(
+    ...checks(
       "-i!write --in-place!write -r -d -a -v -j: --diff --recursive --aggressive --exit-code --max-line-length= --select= --ignore= --exclude=",
     ),
   },
   yapf: {
-    ...lint(
+    ...checks(
       "-i!write --in-place!write -r -d -q -p --diff --recursive --quiet --parallel --style=loads -e: --exclude=",
     ),
   },

@@ -1,5 +1,5 @@
 import type { Model } from "../model.ts";
-import { always, named } from "./parts.ts";
+import { type Also, always, COMMAND, named } from "./parts.ts";
 import { PYTHON_LINTS } from "./python-lints.ts";
 import { PYTHONS } from "./python.ts";
 import { PYTEST } from "./pytest.ts";
@@ -36,7 +36,7 @@ const PIP: Model = {
 
 /** Programs that a project's environment runs by these names; anything else in it is the project's own. */
 const IN_ENVIRONMENT: Readonly<Record<string, Model>> = { ...PYTHON_LINTS, pytest: PYTEST, ...PYTHONS };
-const run: Model = { options: "", commands: IN_ENVIRONMENT, otherwise: always("project") };
+const run: Model = { options: "", commands: IN_ENVIRONMENT, otherwise: COMMAND };
 
 const MANAGER_OPTIONS = `-q -v -h --quiet --verbose --no-interaction -n --ansi --no-ansi --no-plugins --no-cache -C:in --directory=in
   --project=loads -P:loads -p:loads`;
@@ -46,18 +46,23 @@ const tells: Model = {
   operands: "data*",
   fixed: ["settings"],
 };
+/** With a word it writes the new one into the project. */
+const changesVersion: Also = ({ operands, folder }) =>
+  operands.length === 0 ? [] : [{ kind: "write", path: folder }];
+
 const manager = (more: Readonly<Record<string, Model>>): Model => ({
   options: MANAGER_OPTIONS,
   tells: "--version -V --help -h",
   commands: {
     run,
-    ...named("show list check version about graph info help where venv", tells),
+    ...named("show list check about graph info help where venv", tells),
     ...named(
       "install add remove update lock sync upgrade uninstall export init new self python tool cache source",
       always("install"),
     ),
     ...named("publish login search", always("network")),
     ...named("build shell", always("project")),
+    version: { ...tells, also: changesVersion },
     env: {
       options: MANAGER_OPTIONS,
       commands: {
@@ -81,7 +86,8 @@ const UV: Model = {
   options: UV_OPTIONS,
   tells: "--version -V --help -h",
   commands: {
-    ...named("tree version help", uvTells),
+    version: { ...uvTells, also: changesVersion },
+    ...named("tree help", uvTells),
     pip: {
       options: UV_OPTIONS,
       commands: {
@@ -122,8 +128,8 @@ export const PYTHON_PACKAGES: Readonly<Record<string, Model>> = {
   uv: UV,
   ...named("uvx pipx", { ...always("install", "project"), tells: "--version --help -h" }),
   poetry: manager({ config: always("ask"), debug: tells }),
-  pipenv: manager({ verify: tells }),
-  pdm: manager({ config: always("ask") }),
+  pipenv: manager({ check: always("network"), verify: tells }),
+  pdm: manager({ show: always("network"), config: always("ask") }),
   hatch: manager({ ...named("test fmt clean config dep status", always("install", "project")) }),
   ...named("conda mamba micromamba", CONDA),
   ...named("pyenv virtualenv easy_install rye pixi", {

@@ -1,10 +1,12 @@
 import type { Arg, Found, Model, Use } from "../model.ts";
 import { fixedEffect } from "../roles.ts";
+import { inlineEffects } from "../shell/code.ts";
 import { programEffects } from "./interpreters.ts";
 import { named, word } from "./parts.ts";
 import { PYTHON_MODULES } from "./python-modules.ts";
 
 const FLAGS = /^-[bBdEiIOPqRsSuvx]+$/;
+
 const TELLS = "--version -V -VV --help -h -? --help-env --help-xoptions --help-all";
 /** Settings of the interpreter that neither write nor load anything. */
 const SETTINGS =
@@ -14,32 +16,41 @@ const SETTINGS =
 function python(use: Use): readonly Found[] {
   const found: Found[] = [];
   const { args } = use;
-  for (let at = 0; at < args.length; at += 1) {
+  for (let at = 0; at < args.length;) {
     const arg = args[at] as Arg;
-    if (!arg.value.startsWith("-") || arg.value === "-") return [...found, ...programEffects(arg, use)];
-    if (arg.kind !== "literal") return [...found, use.doubt("word.dynamic", arg)];
-    if (arg.value === "--") return [...found, ...programEffects(args[at + 1], use)];
-    if (FLAGS.test(arg.value)) continue;
-    const [, letter = "", attached = ""] = /^-[bBdEiIOPqRsSuvx]*([cmWX])([\s\S]*)$/.exec(arg.value) ?? [];
-    const value = attached === "" ? args[at + 1] : { ...arg, value: attached };
-    const rest = args.slice(attached === "" ? at + 2 : at + 1);
-    if (letter === "c") return [...found, inline(value, use)];
-    if (letter === "m") return [...found, ...moduleEffects(value ?? arg, rest, use)];
-    const known =
-      letter === "W" || (letter === "X" && value?.kind === "literal" && SETTINGS.test(value.value));
-    if (!known && arg.value !== "--check-hash-based-pycs") found.push(use.doubt("option.unknown", arg));
-    if (attached === "") at += 1;
+    if (ENDS.test(arg.value)) return [...found, ...programOf(arg, args.slice(at + 1), use)];
+    const words = harmlessWords(arg, args[at + 1]);
+    if (words === 0) found.push(use.doubt("option.unknown", arg));
+    at += Math.max(words, 1);
   }
   return [...found, ...programEffects(undefined, use)];
 }
 
-const inline = (text: Arg | undefined, { folder, span }: Use): Found => ({
-  kind: "code",
-  from: "inline",
-  path: folder,
-  text: text?.kind === "literal" ? text.value : "",
-  span: text?.span ?? span,
-});
+/** A file, `-`, `--`, `-c` or `-m`, the last two perhaps behind flags. */
+const ENDS = /^(?:[^-]|-?$|--$|-[bBdEiIOPqRsSuvx]*[cm])/;
+const LAST = /^-[bBdEiIOPqRsSuvx]*([cm])([\s\S]*)$/;
+const SETTING = /^-[bBdEiIOPqRsSuvx]*([WX])([\s\S]*)$/;
+
+/** How many words an option takes; 0 for one that is not known to be harmless. */
+function harmlessWords({ kind, value }: Arg, next: Arg | undefined): 0 | 1 | 2 {
+  if (kind !== "literal") return 0;
+  if (FLAGS.test(value)) return 1;
+  if (value === "--check-hash-based-pycs") return 2;
+  const [, letter, attached] = SETTING.exec(value) ?? [];
+  if (letter === undefined) return 0;
+  const setting = attached === "" ? next?.value : attached;
+  if (letter === "X" && (setting === undefined || !SETTINGS.test(setting))) return 0;
+  return attached === "" ? 2 : 1;
+}
+
+function programOf(first: Arg, rest: readonly Arg[], use: Use): readonly Found[] {
+  if (first.value === "--") return programEffects(rest[0], use);
+  const [, letter, attached = ""] = LAST.exec(first.value) ?? [];
+  if (letter === undefined) return programEffects(first, use);
+  const apart = attached === "";
+  const value = (apart ? rest[0] : { ...first, value: attached }) ?? first;
+  return letter === "c" ? [inlineEffects(value)] : moduleEffects(value, apart ? rest.slice(1) : rest, use);
+}
 
 /** Even a module of the language itself may import one of the same name from where it runs. */
 function moduleEffects(module: Arg, rest: readonly Arg[], use: Use): readonly Found[] {

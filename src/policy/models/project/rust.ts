@@ -18,7 +18,7 @@ const tells: Model = {
 };
 
 const CARGO: Model = {
-  options: `${GLOBALS}`,
+  options: GLOBALS,
   tells: "--version -V --help -h --list -vV",
   commands: {
     test: {

@@ -1,6 +1,6 @@
 import type { Found, Model, Use } from "../model.ts";
 import { fixedEffect } from "../roles.ts";
-import { forwards } from "./parts.ts";
+import { always, forwards } from "./parts.ts";
 
 /** The entry of the table that judges what is handed on to a package's tests. */
 export const TEST_WORDS = "npm test --";
@@ -22,4 +22,4 @@ export const TESTS: Model = {
 };
 
 /** A script of the project, or a program in its packages. */
-export const SCRIPT: Model = { reads: (use) => [fixedEffect("project", use.folder, use.program)] };
+export const SCRIPT: Model = always("project");

@@ -1,5 +1,5 @@
 import type { Model } from "../model.ts";
-import { always, named } from "./parts.ts";
+import { addresses, always, named } from "./parts.ts";
 
 const TELLS = "--version -v -V --help -h version help";
 const installs: Model = { ...always("install"), tells: TELLS };
@@ -41,6 +41,7 @@ const RPM: Model = {
     --load=loads --pipe=shell --dbpath=loads --rebuilddb!system --initdb!system`,
   operands: "data*",
   tells: TELLS,
+  also: addresses,
 };
 
 const dnf: Model = {

@@ -1,21 +1,13 @@
 import type { Model } from "../model.ts";
-import { always, named, only, shaped, writesUnless } from "./parts.ts";
+import { addresses, always, checks, named, only, shaped, writesUnless } from "./parts.ts";
 
 /** Linters that only read: what they are given, and settings that are no code. */
 const reads = (options: string, more: Partial<Model> = {}): Model => ({
   options,
   operands: "read*",
-  tells: "--version -V -v --help -h",
+  tells: "--version --help -h",
   ...more,
 });
-const checks = (options: string, more: Partial<Model> = {}): Model => ({
-  options,
-  operands: "check*",
-  fixed: ["check"],
-  tells: "--version -V -v --help -h",
-  ...more,
-});
-
 const TERRAFORM: Model = {
   options: "-chdir=in",
   singleDash: true,
@@ -28,11 +20,8 @@ const TERRAFORM: Model = {
       fixed: ["settings"],
       also: writesUnless("-check"),
     },
-    validate: {
-      options: "-json -no-color -no-tests -test-directory=check -var=loads -var-file=loads",
-      singleDash: true,
-      fixed: ["check"],
-    },
+    // It starts programs that were downloaded.
+    validate: always("project"),
     version: { options: "-json", singleDash: true },
     ...named("providers graph output show console state workspace", always("network", "project")),
     ...named(
@@ -77,6 +66,7 @@ export const TEXT_LINTS: Readonly<Record<string, Model>> = {
   ),
   "ansible-lint": checks(
     "-q -v -p -x: -t: -w: -f: --offline --nocolor --strict --profile= --exclude= --skip-list= --warn-list= --tags= --format= -L -T -R -r:loads -c:loads --config-file=loads --rules-dir=loads --project-dir=loads --fix=?!write --write=?!write -i:read",
+    { operands: "check*|." },
   ),
   "ansible-playbook": always("network", "project"),
   "cfn-lint": checks(
@@ -90,6 +80,7 @@ export const TEXT_LINTS: Readonly<Record<string, Model>> = {
         "lint build breaking ls-files",
         checks(
           "--error-format= --path=check --exclude-path= --against=loads --config=loads -o:write --output=write --format=",
+          { also: addresses },
         ),
       ),
       format: checks(
@@ -114,6 +105,7 @@ export const TEXT_LINTS: Readonly<Record<string, Model>> = {
   },
   codespell: checks(
     "-q: -s -c -f -H -d -x:read -I:read -L: -S: -C: -A: -B: --skip= --ignore-words-list= --ignore-words=read --quiet-level= --summary --count --check-filenames --check-hidden --builtin= --context= -i: --dictionary=read -D:read -w!write --write-changes!write --config=loads --toml=loads",
+    { operands: "check*|." },
   ),
   typos: checks(
     "-q -v -j: --format= --hidden --no-ignore --exclude= --files --sort --color= --locale= --isolated --diff -w!write --write-changes!write --config=loads -c:loads --write-file=write --no-unicode --force-exclude",

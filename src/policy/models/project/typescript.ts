@@ -1,6 +1,5 @@
-import type { Arg, Found, Model, Use } from "../model.ts";
-import { roleEffects } from "../roles.ts";
-import { fixedEffect } from "../roles.ts";
+import { type Arg, type Found, type Model, UNKNOWN, type Use } from "../model.ts";
+import { fixedEffect, roleEffects } from "../roles.ts";
 import { named } from "./parts.ts";
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
@@ -26,9 +25,9 @@ const SWITCHES =
 
 const VALUES =
   words(`charset customconditions ignoredeprecations jsx jsxfactory jsxfragmentfactory jsximportsource lib locale maxnodemodulejsdepth
-  mapoot module m moduledetection moduleresolution modulesuffixes newline reactnamespace sourceroot target t types
-  checkers builders typeroots paths`);
-const CHECKED = words("project p rootdir rootdirs baseurl");
+  maproot module m moduledetection moduleresolution modulesuffixes newline reactnamespace sourceroot target t types
+  checkers builders typeroots`);
+const CHECKED = words("project p rootdir baseurl");
 const WRITTEN = words(
   "outdir outfile out declarationdir tsbuildinfofile generatetrace generatecpuprofile pprofdir",
 );
@@ -50,32 +49,36 @@ function typescript(use: Use): readonly Found[] {
 }
 
 /** How many words it took. */
-function argument(
-  arg: Arg,
-  next: Arg | undefined,
-  { use, seen: { found, on } }: { readonly use: Use; readonly seen: Seen },
-): 1 | 2 {
+function argument(arg: Arg, next: Arg | undefined, at: At): 1 | 2 {
+  const { use, seen } = at;
   if (!arg.value.startsWith("-")) {
-    found.push(...operand(arg, use));
+    seen.found.push(...operand(arg, use));
     return 1;
   }
   const name = arg.value.replace(/^--?/, "").toLowerCase();
   if (arg.kind === "literal" && SWITCHES.has(name)) {
     const said = next?.kind === "literal" ? SAID.get(next.value.toLowerCase()) : undefined;
-    on.set(name, said ?? true);
+    seen.on.set(name, said ?? true);
     return said === undefined ? 1 : 2;
   }
-  if (arg.kind === "literal" && next !== undefined) {
-    if (VALUES.has(name)) return 2;
-    const role = CHECKED.has(name) ? "check" : WRITTEN.has(name) ? "write" : null;
-    if (role !== null) {
-      found.push(...roleEffects(role, next, use, { forced: false, recursive: false }));
-      return 2;
-    }
-  }
-  found.push(use.doubt("option.unknown", arg));
+  if (arg.kind === "literal" && next !== undefined && isValue(next) && valued(name, next, at)) return 2;
+  seen.found.push(use.doubt("option.unknown", arg));
   return 1;
 }
+
+interface At {
+  readonly use: Use;
+  readonly seen: Seen;
+}
+
+function valued(name: string, value: Arg, { use, seen }: At): boolean {
+  const role = CHECKED.has(name) ? "check" : WRITTEN.has(name) ? "write" : null;
+  if (role !== null) seen.found.push(...roleEffects(role, value, use, { forced: false, recursive: false }));
+  return role !== null || VALUES.has(name);
+}
+
+/** What is not known may be an option. */
+const isValue = ({ value }: Arg): boolean => !value.startsWith("-") && !value.startsWith(UNKNOWN);
 
 const SAID: ReadonlyMap<string, boolean> = new Map([
   ["true", true],

@@ -1,0 +1,65 @@
+import { describe } from "node:test";
+import { tells } from "./told.ts";
+
+describe("Rust", () => {
+  tells({
+    "cargo test": "allow; code check",
+    "cargo test parse -- --nocapture --test-threads=1": "allow; code check",
+    "cargo test -- --logfile /etc/x": "ask; code check; write /etc/x",
+    "cargo test --target ./x.json": "ask; code check; option.loads-code ./x.json",
+    "cargo test --target x86_64-unknown-linux-gnu": "allow; code check",
+    "cargo test --config x": "ask; option.loads-code x; code check",
+    "cargo test --manifest-path /tmp/evil/Cargo.toml": "ask; read /tmp/evil/Cargo.toml; code check",
+    "cargo +nightly test": "ask; operand.unknown cargo +nightly",
+    "cargo clippy --all-targets -- -D warnings": "allow; code check",
+    "cargo clippy -- -Clinker=./x": "ask; code check; option.loads-code linker=./x",
+    "cargo clippy --fix": "ask; code check; write .",
+    "cargo fmt --check": "allow; code check",
+    "cargo fmt --all -- --check": "allow; code check",
+    "cargo fmt": "ask; code check; write .",
+    "cargo fmt -- --config-path x --check": "ask; code check; option.loads-code x",
+    "cargo tree": "allow; code settings",
+    "cargo build": "ask; code project",
+    "cargo add tokio": "ask; install",
+    "cargo search x": "ask; network",
+    "cargo evil": "ask; operand.unknown cargo evil",
+    "rustfmt --check src/main.rs": "allow; read src/main.rs; code check",
+    "rustfmt src/main.rs": "ask; read src/main.rs; code check; write src/main.rs",
+    "rustc --print cfg": "allow",
+    "rustc --print=cfg=/etc/x": "ask; option.loads-code cfg=/etc/x",
+    "rustc x.rs -o x": "ask; write x; code project",
+    "rustup show": "allow",
+    "rustup update": "ask; install",
+  });
+});
+
+describe("Go", () => {
+  tells({
+    "go test ./...": "allow; read ...; code check",
+    "go test -run TestParse -v ./pkg/...": "allow; read pkg/...; code check",
+    "go test -exec ./x ./...": "ask; option.loads-code ./x; read ...; code check",
+    "go test ./... --exec=./x": "ask; option.loads-code ./x; read ...; code check",
+    "go test -mod=mod ./...": "ask; read ...; code check; option.loads-code mod",
+    "go test example.com/evil@latest": "ask; read example.com/evil@latest; code check; network",
+    "go test ../evil/...": "ask; read /home/dev/evil/...; code check",
+    "go test -coverprofile=c.out ./...": "ask; write c.out; read ...; code check",
+    "go test -C /tmp/evil ./...": "ask; read /tmp/evil; read /tmp/evil/...; code check",
+    "go test ./... -args -x": "ask; option.unknown -args; read ...; code check",
+    "go vet -vettool=./x ./...": "ask; option.loads-code ./x; read ...; code check",
+    "go vet -printf=false ./...": "allow; read ...; code check",
+    "go list -m all": "allow; code settings",
+    "go env -w A=b": "ask; option.unknown -w; code settings",
+    "go env GOROOT": "allow; code settings",
+    "go version": "allow",
+    "go build": "ask; code project",
+    "go mod tidy": "ask; install",
+    "go mod why x": "allow; code settings",
+    "go tool compile x.go": "ask; operand.unknown go tool compile",
+    "gofmt -l .": "allow; read .",
+    "gofmt -w src": "ask; write src",
+    "golangci-lint run ./...": "allow; read ...; code check",
+    "golangci-lint run -c x": "ask; option.loads-code x; code check",
+    "golangci-lint run --fix": "ask; code project; code check",
+    "go run ../evil": "ask; code project",
+  });
+});
