@@ -63,6 +63,18 @@ describe("rules of a user", { concurrency: 3 }, () => {
     );
   });
 
+  test("count in sandbox exec --policy, before there is a box", async () => {
+    const rule = '[[rule]]\nprefix = ["ls"]\ndecision = "deny"\nreason = "no lists"\n';
+    await using place = await workspace({ [FILE]: rule });
+    const { code, stderr } = await runProgram("bin/harness", ["sandbox", "exec", "--policy", "--", "ls"], {
+      home: place.at("home"),
+      cwd: place.at("w"),
+      env: { XDG_CACHE_HOME: cache.path },
+    });
+    assert.equal(code, 4);
+    assert.match(stderr, /denied: no lists \(user\.1\)/);
+  });
+
   test("a mistake in them ends the command with 2, file and line", async () => {
     await using place = await workspace({ [FILE]: RULES.replace('"frob build"', '"frob deploy"') });
     assert.deepEqual(await policy(place, ["check", "--", "ls"]), {
