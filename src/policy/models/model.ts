@@ -93,7 +93,10 @@ export interface Model {
   readonly otherwise?: Model;
   /** Other names of sub-commands. */
   readonly aliases?: Readonly<Record<string, string>>;
-  /** What the table cannot say. It may add effects, never take any away. */
+  /**
+   * What the table cannot say. It may add effects, never take any away. Of a program with `commands` it is asked only
+   * where none of them is chosen: options before a sub-command are that one's `globals`.
+   */
   readonly also?: (use: Use) => readonly Found[];
   /** Takes the whole reading over: for programs with a grammar of their own (find, sed, awk, tar, dd, test …). */
   readonly reads?: (use: Use) => readonly Found[];
