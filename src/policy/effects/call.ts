@@ -40,7 +40,7 @@ export function callEffects(words: Words, at: CallAt): Scope {
 const SYSTEM = new Set(["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"]);
 
 /** The name to look up, and whether that is the program which runs. */
-function programOf(value: string): readonly [name: string, trusted: boolean] {
+export function programOf(value: string): readonly [name: string, trusted: boolean] {
   const slash = value.lastIndexOf("/");
   if (slash === -1) return [value, true];
   return [value.slice(slash + 1), SYSTEM.has(value.slice(0, slash))];
@@ -88,7 +88,7 @@ function surroundings(folder: Place, at: CallAt): Surroundings {
 function nested(words: Words, at: CallAt): readonly Effect[] {
   const span = spanOf(words);
   const run = (): Scope => callEffects(words, { ...at, span });
-  return collected(at, () => at.walk.within({ words, span }, run));
+  return collected(at, () => at.walk.within({ words, span, aside: [] }, run));
 }
 
 const inside = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: moved(at.scope, [folder]) });

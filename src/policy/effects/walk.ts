@@ -2,6 +2,7 @@ import type { Models } from "../models/apply.ts";
 import type { Arg, Found, Use } from "../models/model.ts";
 import type { Assignment, Compound, List, Node, Pipeline, Simple, Span, Word } from "../shell/syntax.ts";
 import { callEffects } from "./call.ts";
+import { type Called, calledFrom } from "./called.ts";
 import { compoundEffects } from "./compound.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { isInert, isPrivate, variableDoubt } from "./environment.ts";
@@ -19,12 +20,6 @@ export interface World {
     readonly tree: List;
     readonly doubts: readonly { readonly doubt: Doubt; readonly what: string; readonly span: Span }[];
   };
-}
-
-/** One command that the text runs, as far as its words are known. */
-export interface Called {
-  readonly words: readonly Arg[];
-  readonly span: Span;
 }
 
 /** Beyond these it asks, and goes on looking for dangers. */
@@ -153,7 +148,7 @@ export class Walk {
     if (this.calls.length === MOST) this.doubt("shell.excess", `more than ${MOST} commands`, node.span);
     if (this.calls.length > MOST) return scope;
     const words = this.args(node.words, scope);
-    return this.within({ words, span: node.span }, () => this.command(node, words, { scope, input }));
+    return this.within(calledFrom(node, words), () => this.command(node, words, { scope, input }));
   }
 
   private command(

@@ -26,6 +26,8 @@ const REASONS: Readonly<Record<Doubt, (what: string, by: string) => string>> = {
   "shell.excess": (what) => `${what}: what lies behind them was not looked at`,
 };
 
+export const DOUBTS: readonly string[] = Object.keys(REASONS);
+
 export const doubtRuling = ({ doubt, what, by }: DoubtEffect): Rule => ({
   id: doubt,
   reason: REASONS[doubt](what, by),
