@@ -74,9 +74,12 @@ function variable(name: string, quoted: boolean, { scope, home }: Resolver): Par
   const known = scope.variables.get(name) ?? standing(name, { scope, home });
   if (known === undefined) return nothingKnown(quoted && name !== "@");
   const { kind, value, feed } = known;
-  const loose = !quoted && kind === "literal" && /[\s*?[\]]/.test(value);
+  // Names that a pattern finds may hold blanks, and an empty value is no word at all.
+  const loose = !quoted && kind !== "dynamic" && (kind === "glob" || value === "" || SPLITS.test(value));
   return { kind: loose ? "dynamic" : kind, value, splits: loose, ...(feed === undefined ? {} : { feed }) };
 }
+
+const SPLITS = /[\s*?[\]\\]/;
 
 /** Variables that every shell has. */
 function standing(
@@ -92,8 +95,7 @@ function standing(
 }
 
 /** A guess at what word splitting makes: good for finding dangers, never for an allow. */
-const split = (arg: Arg): readonly Arg[] =>
-  arg.value
-    .split(/[ \t\n]+/)
-    .filter((value) => value !== "")
-    .map((value) => ({ ...arg, value }));
+function split(arg: Arg): readonly Arg[] {
+  const values = arg.value.split(/[ \t\n]+/).filter((value) => value !== "");
+  return values.length === 0 ? [arg] : values.map((value) => ({ ...arg, value }));
+}
