@@ -31,7 +31,9 @@ export type Doubt =
   /** A text for a shell that no reader, or only one of them, can read. */
   | "shell.unreadable"
   /** More commands, or deeper ones, than are looked at. */
-  | "shell.limit";
+  | "shell.limit"
+  /** So many or so deep that even dangers are not looked for. */
+  | "shell.unseen";
 
 /**
  * Of a repository. record: add and commit. local: other changes that lose nothing. lost: work or history goes.

@@ -1,6 +1,6 @@
 import type { Doubt, Effect } from "../effects/effect.ts";
 import type { Rule } from "./effects.ts";
-import { ASKED, CONTAINED } from "./ruling.ts";
+import { ASKED, CONTAINED, DENIED } from "./ruling.ts";
 
 type DoubtEffect = Extract<Effect, { readonly kind: "unknown" }>;
 
@@ -22,10 +22,11 @@ const REASONS: Readonly<Record<Doubt, (what: string, by: string) => string>> = {
   "shell.coproc": () => "a process beside the others, whose end nobody waits for",
   "shell.unreadable": (what) => `the text for a shell is not understood: ${what}`,
   "shell.limit": (what) => `${what} are not looked at`,
+  "shell.unseen": (what) => `${what} lies too deep, or comes too late, to be looked at`,
 };
 
 export const doubtRuling = ({ doubt, what, by }: DoubtEffect): Rule => ({
   id: doubt,
   reason: REASONS[doubt](what, by),
-  ...(doubt === "env.own" ? CONTAINED : ASKED),
+  ...(doubt === "env.own" ? CONTAINED : doubt === "shell.unseen" ? DENIED : ASKED),
 });
