@@ -84,10 +84,11 @@ function loop(node: Compound, { walk, scope, input }: At): Scope {
   return withoutVariables(settled(before, now, (from) => round(from, null)));
 }
 
-/** `[[ ]]`: its words may be arithmetic, and arithmetic may run what stands in a subscript. */
-function test({ words, span }: Compound, { walk, scope }: At): Scope {
-  for (const arg of walk.args(words ?? [], scope))
-    if (arg.kind === "dynamic" || /\[.*[$`]/.test(arg.value)) walk.doubt("shell.expansion", "[[", span);
+/** `[[ ]]`: its words may be arithmetic, and arithmetic may run what stands in a subscript, of a variable's value too. */
+function test({ words, span, evaluates = false }: Compound, { walk, scope }: At): Scope {
+  for (const { kind, value } of walk.args(words ?? [], scope))
+    if (kind === "dynamic" || /\[.*[$`]/.test(value) || (evaluates && !/^-?\d+$/.test(value)))
+      walk.doubt("shell.expansion", "[[", span);
   return scope;
 }
 

@@ -75,8 +75,9 @@ function variable(name: string, quoted: boolean, { scope, home }: Resolver): Par
   if (known === undefined) return nothingKnown(quoted && name !== "@");
   const { kind, value, feed } = known;
   // Names that a pattern finds may hold blanks, and an empty value is no word at all.
-  const loose = !quoted && kind !== "dynamic" && (kind === "glob" || value === "" || SPLITS.test(value));
-  return { kind: loose ? "dynamic" : kind, value, splits: loose, ...(feed === undefined ? {} : { feed }) };
+  const loose = !quoted && (kind === "glob" || value === "" || SPLITS.test(value));
+  const part: Part = { kind: loose ? "dynamic" : kind, value, splits: loose };
+  return { ...part, ...(feed === undefined ? {} : { feed }), ...(loose && value === "" ? { loose } : {}) };
 }
 
 const SPLITS = /[\s*?[\]\\]/;
