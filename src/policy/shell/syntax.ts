@@ -136,6 +136,8 @@ export interface Compound {
    */
   readonly bodies: readonly Node[];
   readonly redirects: readonly Redirect[];
+  /** Of `[[ ]]`: names in it stand for numbers or for variables (`-eq`, `-v` …). Only the first reader tells. */
+  readonly evaluates?: boolean;
 }
 
 export type Node = Simple | Pipeline | List | Compound;

@@ -14,7 +14,7 @@ function environment(use: Use): readonly Found[] {
   return [
     ...assigned(use, variables, false),
     ...split.flatMap(({ value }) =>
-      value === null ? [] : [use.doubt("option.unknown", value), ...use.shell(value)],
+      value === null ? [] : [use.doubt("option.unknown", value), ...use.shell(joined([value, ...command]))],
     ),
     ...(command.length > 0 ? use.command(command) : split.length > 0 ? [] : PRINTS_ENVIRONMENT(use)),
   ];
