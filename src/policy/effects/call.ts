@@ -115,8 +115,10 @@ const FORGETS = new Set(
   ),
 );
 
+const BEFORE: ReadonlySet<string> = new Set(["builtin", "command"]);
+
 function after(program: string, words: Words, scope: Scope): Scope {
-  if (program === "builtin" || program === "command") return behind(words, scope);
+  if (BEFORE.has(program)) return behind(words, scope);
   if (program === "cd" || program === "pushd")
     return moved(
       scope,
@@ -127,8 +129,8 @@ function after(program: string, words: Words, scope: Scope): Scope {
 }
 
 /** What `builtin cd x` leaves behind is what `cd x` does. */
-function behind([, ...words]: Words, scope: Scope): Scope {
-  const at = words.findIndex(({ value }) => !value.startsWith("-"));
+function behind(words: Words, scope: Scope): Scope {
+  const at = words.findIndex(({ value }) => !value.startsWith("-") && !BEFORE.has(value));
   const [name, ...rest] = at === -1 ? [] : words.slice(at);
   return name === undefined ? scope : after(name.value, [name, ...rest], scope);
 }

@@ -1,5 +1,6 @@
 import type { Arg, Found, Model, Use } from "../model.ts";
 import { fileEffects, inputEffects } from "./code.ts";
+import { onlyBash } from "./small.ts";
 import { isSwitch } from "./switches.ts";
 import { escapes } from "./wrappers.ts";
 
@@ -53,17 +54,9 @@ const OTHER: Model = {
   also: (use) => [...run(use), ...(has(use, "-c") ? [escapes(use)] : [])],
 };
 
-/** What only bash knows; the small shells read other commands there. Looked for in the text, quoted or not. */
-const ONLY_BASH =
-  /\$'|&>|<<<|\|&|\(\(|<\(|>\(|\{[^\s{}]*(?:,|\.\.)|(?:^|[\s;&|({])(?:\[\[|function|select|time|coproc)(?=\s)/;
-/** Before a command of the shell itself, the variable stays. */
-const STAYS = /(?:^|[\s;&|({])\w+=[^\s;&|]*\s+[^\s;&|]/;
-
 function foreign(use: Use): readonly Found[] {
   const [text] = use.operands;
-  return has(use, "-c") && text !== undefined && (ONLY_BASH.test(text.value) || STAYS.test(text.value))
-    ? [use.doubt("shell.unreadable", text, "only bash is known to read it so")]
-    : [];
+  return has(use, "-c") && text !== undefined ? onlyBash(text, use) : [];
 }
 
 export const SHELLS: Readonly<Record<string, Model>> = {
