@@ -29,6 +29,8 @@ const DEEPEST = 10;
 /** Up to these, dangers are still looked for; no text of the length that is read holds more without repeating itself. */
 const MOST_SEEN = 10_000;
 const DEEPEST_SEEN = 200;
+/** Of all commands together: wrappers in wrappers pass the same words on. */
+const MOST_WORDS = 50_000;
 
 /** Turns a tree of commands into what they do. One walk judges one text, with all texts inside it. */
 export class Walk {
@@ -38,6 +40,7 @@ export class Walk {
   readonly calls: Called[] = [];
   private call = -1;
   private depth = 0;
+  private passed = 0;
   private full = false;
   private blind = false;
 
@@ -62,6 +65,7 @@ export class Walk {
   /** What `work` finds belongs to this command. */
   within<T>(called: Called, work: () => T): T {
     const outer = this.call;
+    this.passed += called.words.length;
     this.call = this.calls.push(called) - 1;
     try {
       return work();
@@ -93,7 +97,8 @@ export class Walk {
   }
 
   deeper<T>(span: Span, otherwise: T, work: () => T): T {
-    if (this.depth >= DEEPEST_SEEN || this.calls.length > MOST_SEEN) return this.unseen(span, otherwise);
+    if (this.depth >= DEEPEST_SEEN || this.calls.length > MOST_SEEN || this.passed > MOST_WORDS)
+      return this.unseen(span, otherwise);
     if (this.depth === DEEPEST) this.doubt("shell.limit", `more than ${DEEPEST} levels`, span);
     this.depth += 1;
     try {
