@@ -1,7 +1,7 @@
 import { isRecord, type OfferedTool } from "./reading.ts";
 
 const PREFIX = /^(?:functions?|tools?|default_api)[.:]/;
-const SUFFIX = /:\d+$/;
+const SUFFIX = /(?::\d+|\.call)$/;
 const LONGEST = 80;
 
 /** The names and schemas of one request. */

@@ -3,7 +3,7 @@
 /** What opens a call for every family that wraps its calls. */
 export const OPENERS: readonly string[] = [
   "<tool_call>", "<tool_calls>", "<toolcall>", "<TOOLCALL>", "<tool-call>", "<tools>",
-  "<function_call>", "<functioncall>", "<function_calls>", "<function_calls>",
+  "<function_call>", "<functioncall>", "<function_calls>", "<antml:function_calls>",
   "<seed:tool_call>", "<minimax:tool_call>",
   "<|tool_call|>", "<|tool_calls|>", "<|tool_call>", "<|tool_call_start|>", "<|tool_calls_section_begin|>",
   "<|tool_call_begin|>", "<start_function_call>",
@@ -14,7 +14,7 @@ export const OPENERS: readonly string[] = [
 
 export const CLOSERS: readonly string[] = [
   "</tool_call>", "</tool_calls>", "</toolcall>", "</TOOLCALL>", "</tool-call>", "</tools>",
-  "</function_call>", "</functioncall>", "</function_calls>", "</function_calls>",
+  "</function_call>", "</functioncall>", "</function_calls>", "</antml:function_calls>",
   "</seed:tool_call>", "</minimax:tool_call>",
   "<|/tool_call|>", "</|tool_call|>", "<tool_call|>", "<|tool_call_end|>", "<|tool_calls_section_end|>",
   "<end_function_call>", "</｜DSML｜function_calls>", "</｜DSML｜tool_calls>",
