@@ -54,6 +54,7 @@ function readStripped(text: string, start: number, final: boolean): Segment {
  * the next turn begins.
  */
 export function strippedThought(text: string, final: boolean): Segment | undefined {
+  if (!final && "analysis".startsWith(text)) return { kind: "more" };
   if (!/^analysis(?:[^\sa-z]|$)/.test(text.slice(0, 9))) return undefined;
   TURN.lastIndex = 0;
   const turn = TURN.exec(text);

@@ -49,7 +49,12 @@ export function readPythonList(text: string, start: number): Outcome {
   let at = skipSpace(text, start + 1);
   for (;;) {
     const read = readPythonCall(text, at);
-    if (read.kind !== "calls") return { kind: "text", end: start + 1 };
+    if (read.kind !== "calls") {
+      const rest = text.slice(at, at + 90);
+      if (rest.length === 90 || !/^[\w.-]*\s*$/.test(rest)) return { kind: "text", end: start + 1 };
+      const last = { name: rest.trim(), args: {}, repaired: true, broken: CUT };
+      return { kind: "calls", found: [...cutOff(found), last], end: text.length, cut: true };
+    }
     found.push(...read.found);
     if (read.cut || read.found.some((each) => each.broken !== undefined)) return { ...read, found };
     at = skipSpace(text, read.end);

@@ -136,7 +136,7 @@ export class Scanner {
     const { text, at } = this;
     if (opensHarmony(text, at)) return this.#segment(readHarmony(text, at, this.#final));
     if (!opensWrapped(text, at, lineStart)) return undefined;
-    const read = readWrapped(text, at);
+    const read = readWrapped(text, at, this.#final);
     const shown = read.kind === "calls" && announcedAsShown(text, at, false);
     return this.#segment(shown && (this.#final || !read.cut) ? { kind: "text", end: read.end } : read);
   }

@@ -8,7 +8,7 @@ import { ARGUMENT_KEYS, CALL_KEYS, callsIn } from "./shapes.ts";
 const FIRST_KEY = /\{\s*["']?([A-Za-z_]\w*)["']?\s*:\s*(?:["']([^"'\n]{0,80})["'])?/y;
 const PYTHON_LIST = /\[\s*([A-Za-z_][\w.-]*)\s*\(/y;
 const ARGUMENTS = new RegExp(`["']?(?:${[...ARGUMENT_KEYS].join("|")})["']?\\s*:`);
-const AFTER_NAME = /:\s*["'][\w.:-]*(?:["']\s*(?:,\s*(?:["']\w*["']?)?)?)?$/;
+const AFTER_NAME = /:\s*["'][\w.:-]*(?:["']\s*(?:,\s*["']?\w*["']?\s*)?)?$/;
 const PEEK = 600;
 
 const isMeant = (tools: OfferedTools, name: string): boolean =>
@@ -27,6 +27,7 @@ export function readBare(text: string, start: number, tools: OfferedTools): Outc
 function readBareJson(text: string, start: number, tools: OfferedTools): Outcome {
   const early = { kind: "text", end: start + 1 } as const;
   const object = text[start] === "{" ? start : skipSpace(text, start + 1);
+  if (object < text.length && text[object] !== "{") return text[object] === "[" ? nested(text, start) : early;
   FIRST_KEY.lastIndex = object;
   const first = FIRST_KEY.exec(text);
   if (first === null && text.length - object > PEEK) return early;
@@ -38,6 +39,12 @@ function readBareJson(text: string, start: number, tools: OfferedTools): Outcome
   const whole = { found: shape.found ?? [], end: read.end, cut: read.atEnd };
   if (whole.found.length === 0 || !whole.found.every((each) => isCall(each, tools))) return { kind: "text", end: read.end };
   return { kind: "calls", ...whole };
+}
+
+/** A list of lists is no call, and nothing inside of it is one. */
+function nested(text: string, start: number): Outcome {
+  const read = readLiteral(text, start);
+  return { kind: "text", end: read.ok ? read.end : Math.max(start + 1, read.at) };
 }
 
 /** A name alone is no call, nor are arguments that are no object. */

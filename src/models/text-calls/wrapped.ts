@@ -5,7 +5,9 @@ import { CLOSERS, OPENERS, tokenAt } from "./tokens.ts";
 
 const FAR = 4000;
 const CLOSER = new RegExp(CLOSERS.map((token) => token.replaceAll(/[[\]|/\\]/g, String.raw`\$&`)).join("|"), "g");
-const NAME_ALONE = /^[\w.:-]{0,80}\s*<?[\w/|]{0,40}$/;
+/** So near to the end, what is no payload yet may be the beginning of one. */
+const NEAR = 200;
+const NAME_ALONE = /^[\w.:-]{0,80}\s{0,9}[<[]?[\w/|｜▁=".-]{0,90}\]?$/;
 const FENCE = /```[\w]*[ \t]*\r?\n?/y;
 const ACTION = /Action:\s{0,4}(?=```(?:json)?\s*\n)/y;
 const BARE_GEMMA = /call:([A-Za-z_][\w.-]{0,79})\s*[{(]/y;
@@ -20,8 +22,8 @@ export function opensWrapped(text: string, at: number, lineStart: boolean): bool
 }
 
 /** The calls behind a family's tokens, with every closer and every further call that follows at once. */
-export function readWrapped(text: string, start: number): Outcome {
-  return new Wrapper(text).read(start);
+export function readWrapped(text: string, start: number, final: boolean): Outcome {
+  return new Wrapper(text, final).read(start);
 }
 
 class Wrapper {
@@ -30,8 +32,11 @@ class Wrapper {
   #open = true;
   #tools = false;
 
-  constructor(text: string) {
+  readonly #final: boolean;
+
+  constructor(text: string, final: boolean) {
     this.#text = text;
+    this.#final = final;
   }
 
   read(start: number): Outcome {
@@ -99,8 +104,9 @@ class Wrapper {
 
   #unknown(start: number, at: number, end: number): Outcome {
     if (this.#found.length > 0) return this.#calls(end, false);
-    if (NAME_ALONE.test(this.#text.slice(at, at + 130)) && this.#text.length - at < 130)
-      return this.#over(this.#text.length);
+    const rest = this.#text.slice(at, at + NEAR);
+    if (rest.length < NEAR && !this.#final) return { kind: "more" };
+    if (rest.length < NEAR && NAME_ALONE.test(rest)) return this.#over(this.#text.length);
     return { kind: "text", end: start + 1 };
   }
 
