@@ -7,7 +7,12 @@ const OPENING = /^(?:`{1,}|~{1,})[^\n`]*$/;
 const LANGUAGES: ReadonlySet<string> = new Set(["", "json", "tool_code", "tool_call", "tool_calls"]);
 
 /** A fence with all that it holds; undefined where none begins. */
-export function readFence(text: string, at: number, tools: OfferedTools, final: boolean): Outcome | undefined {
+export function readFence(
+  text: string,
+  at: number,
+  tools: OfferedTools,
+  final: boolean,
+): Outcome | undefined {
   OPENER.lastIndex = at;
   const opener = OPENER.exec(text);
   const marks = opener?.[1];

@@ -4,7 +4,8 @@ import { skipSpace } from "./pythonic.ts";
 
 const HEADER =
   /(?:<\|start\|>)?(?:assistant)?\s{0,4}(?:to=([\w.:-]{1,90})\s{0,4})?<\|channel\|>\s{0,4}(analysis|commentary|final)?\s{0,4}(?:to=([\w.:-]{1,90})\s{0,4})?(?:<\|constrain\|>)?\s{0,4}(?:json|code)?\s{0,4}<\|message\|>/y;
-const STRIPPED = /(?:assistant)?(?:commentary|analysis) {0,4}to=(functions\.[\w.:-]{1,90})\s{0,4}(?:<\|constrain\|>)?(?:json|code)?\s{0,4}(?:<\|message\|>)?/y;
+const STRIPPED =
+  /(?:assistant)?(?:commentary|analysis) {0,4}to=(functions\.[\w.:-]{1,90})\s{0,4}(?:<\|constrain\|>)?(?:json|code)?\s{0,4}(?:<\|message\|>)?/y;
 const OPENING = /<\|start\|>|<\|channel\|>|(?:assistant)?(?:commentary|analysis) {0,4}to=functions\./y;
 const BODY_END = /<\|(?:end|return|start|channel|call)\|>/g;
 const RECIPIENT = /to=([\w.:-]{1,90})/;
@@ -14,7 +15,13 @@ const LONGEST_HEADER = 260;
 /** A segment of the harmony format: calls, or a body that is shown or thought. */
 export type Segment =
   | Outcome
-  | { readonly kind: "body"; readonly from: number; readonly to: number; readonly end: number; readonly shown: boolean };
+  | {
+      readonly kind: "body";
+      readonly from: number;
+      readonly to: number;
+      readonly end: number;
+      readonly shown: boolean;
+    };
 
 export function opensHarmony(text: string, at: number): boolean {
   OPENING.lastIndex = at;
@@ -45,7 +52,12 @@ function readStripped(text: string, start: number, final: boolean): Segment {
   if (!final) return { kind: "more" };
   const to = RECIPIENT.exec(rest)?.[1];
   if (to !== undefined && start + rest.length <= Math.max(at, start) + 40)
-    return { kind: "calls", found: [{ name: to, args: {}, repaired: false, broken: CUT }], end: text.length, cut: true };
+    return {
+      kind: "calls",
+      found: [{ name: to, args: {}, repaired: false, broken: CUT }],
+      end: text.length,
+      cut: true,
+    };
   return { kind: "text", end: start + 1 };
 }
 

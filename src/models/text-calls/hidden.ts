@@ -75,7 +75,8 @@ const LONG = [
   "<｜DSML｜invoke name=",
   "Action: ```json\n",
 ];
-const HEAD = /^(?:<\/?(?:function|invoke|antml:|｜DSML｜|parameter)[^>\n]{0,130}|Action:\s*`{0,3}(?:json)?\s?|call:[\w.-]{0,80}\s?|(?:assistant)?commentary to=functions\.[\w.:-]{0,90}\s*(?:json)?)$/;
+const HEAD =
+  /^(?:<\/?(?:function|invoke|antml:|｜DSML｜|parameter)[^>\n]{0,130}|Action:\s*`{0,3}(?:json)?\s?|call:[\w.-]{0,80}\s?|(?:assistant)?commentary to=functions\.[\w.:-]{0,90}\s*(?:json)?)$/;
 
 /** Whether the rest of the text may be the beginning of a token. */
 export function mayBeToken(text: string, at: number): boolean {

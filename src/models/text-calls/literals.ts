@@ -2,7 +2,13 @@ import { readQuoted } from "./quoted.ts";
 
 /** A literal of JSON or Python as it stands in a text. */
 export type Literal =
-  | { readonly ok: true; readonly value: unknown; readonly end: number; readonly repaired: boolean; readonly atEnd: boolean }
+  | {
+      readonly ok: true;
+      readonly value: unknown;
+      readonly end: number;
+      readonly repaired: boolean;
+      readonly atEnd: boolean;
+    }
   | { readonly ok: false; readonly at: number; readonly cut: boolean; readonly twice: boolean };
 
 const DEEPEST = 64;
@@ -65,7 +71,8 @@ class LiteralReader {
     if (char === "{") return this.#object();
     if (char === "[") return this.#array();
     if (char === '"' || char === "'") return this.#string();
-    if (this.#python && /[rR]/.test(char ?? "") && /["']/.test(this.#text[this.at + 1] ?? "")) return this.#rawString();
+    if (this.#python && /[rR]/.test(char ?? "") && /["']/.test(this.#text[this.at + 1] ?? ""))
+      return this.#rawString();
     return this.#word();
   }
 

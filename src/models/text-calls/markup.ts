@@ -5,7 +5,8 @@ import { skipSpace } from "./pythonic.ts";
 
 /** `<function=N>`, `<function name="N">`, `<invoke name="N">`, and DeepSeek's `<｜DSML｜invoke name="N">`. */
 const HEAD = /<((?:antml:|｜DSML｜)?)(function|invoke)(?:=|\s+name=)\s*(["']?)([\w.:-]{1,80})\3\s*>/y;
-const PARAMETER = /<(?:antml:|｜DSML｜)?parameter(?:=|\s+name=)\s*(["']?)([^"'<>\s]{1,120})\1(?:\s+string=["']?(true|false)["']?)?\s*>/y;
+const PARAMETER =
+  /<(?:antml:|｜DSML｜)?parameter(?:=|\s+name=)\s*(["']?)([^"'<>\s]{1,120})\1(?:\s+string=["']?(true|false)["']?)?\s*>/y;
 const CLOSER = /<\/(?:antml:|｜DSML｜)?(?:function|invoke)\s*>/y;
 const PARAMETER_END = /<\/(?:antml:|｜DSML｜)?parameter\s*>/;
 const NEXT = /<(?:antml:|｜DSML｜)?parameter(?:=|\s+name=)|<\/(?:antml:|｜DSML｜)?(?:function|invoke)\s*>/y;
@@ -117,7 +118,12 @@ class Parameters {
   }
 
   #broken(reason: string, end: number, cut: boolean): Outcome {
-    return { kind: "calls", found: [{ name: this.#name, args: {}, repaired: false, broken: reason }], end, cut };
+    return {
+      kind: "calls",
+      found: [{ name: this.#name, args: {}, repaired: false, broken: reason }],
+      end,
+      cut,
+    };
   }
 }
 

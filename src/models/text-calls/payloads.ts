@@ -27,7 +27,8 @@ export const nameIn = (text: string): string => NAME_KEY.exec(text.slice(0, 600)
 export function readPayload(text: string, start: number): Outcome {
   const char = text[start];
   if (char === "{") return readJson(text, start);
-  if (char === "[") return at(PYTHON_LIST, text, start) === null ? readJson(text, start) : readPythonList(text, start);
+  if (char === "[")
+    return at(PYTHON_LIST, text, start) === null ? readJson(text, start) : readPythonList(text, start);
   if (char === "<" && beginsMarkup(text, start)) return readMarkup(text, start);
   if (text.startsWith("call:", start)) return readGemmaCall(text, start);
   const named = readNamed(text, start);
@@ -66,7 +67,12 @@ export function readJson(text: string, start: number): Outcome {
   if (!read.ok) return broken(read, text, nameIn(text.slice(start, start + 600)));
   const shape = callsIn(read.value, read.repaired);
   const found: readonly Found[] = shape.found ?? [
-    { name: nameIn(text.slice(start, Math.min(read.end, start + 600))), args: {}, repaired: false, broken: shape.reason },
+    {
+      name: nameIn(text.slice(start, Math.min(read.end, start + 600))),
+      args: {},
+      repaired: false,
+      broken: shape.reason,
+    },
   ];
   return { kind: "calls", found, end: read.end, cut: read.atEnd };
 }
@@ -96,7 +102,8 @@ function readGlm(text: string, start: number): Outcome {
     const key = pair?.[1]?.trim();
     if (key === undefined) {
       const rest = text.slice(from, from + 200);
-      const cut = "<arg_key></tool_call>".includes(rest) || (rest.startsWith("<arg_key>") && rest.length < 200);
+      const cut =
+        "<arg_key></tool_call>".includes(rest) || (rest.startsWith("<arg_key>") && rest.length < 200);
       return ends(cut ? text.length : from, { broken: cut ? CUT : GARBLED }, cut);
     }
     const value = GLM_PAIR.lastIndex;

@@ -10,7 +10,8 @@ export function mayBegin(text: string, at: number, edge: number): boolean {
 
 const SENTENCE = /[.!?…。！？]["”’')*_]{0,2}$/;
 const NO_SENTENCE = /(?:^|\s)(?:e\.g|i\.e|etc|vs|cf|\d{1,3})\.$/i;
-const ANNOUNCED = /(?:^|[.!?]\s+)(?:I'll|I will|I’ll|Let me|Let's|I am going to|I'm going to|First,|Now)\b[^.!?"`]*:$/;
+const ANNOUNCED =
+  /(?:^|[.!?]\s+)(?:I'll|I will|I’ll|Let me|Let's|I am going to|I'm going to|First,|Now)\b[^.!?"`]*:$/;
 
 const endsSentence = (before: string): boolean =>
   (SENTENCE.test(before) && !NO_SENTENCE.test(before)) || ANNOUNCED.test(before);

@@ -3,7 +3,7 @@ import { CUT, type Found, type Outcome } from "./reading.ts";
 
 const HEAD = /(?:print\s*\(\s*)?([A-Za-z_][\w.-]{0,79})\s*\(/y;
 const KEYWORD = /\s*([A-Za-z_]\w*)\s*=(?!=)\s*/y;
-const LITERALS = "arguments must be plain values with their names, as in f(path=\"a\")";
+const LITERALS = 'arguments must be plain values with their names, as in f(path="a")';
 
 /** One `name(key=literal, …)`, with `print(…)` round it or without. */
 export function readPythonCall(text: string, start: number): Outcome {
@@ -24,23 +24,32 @@ export function readPythonCall(text: string, start: number): Outcome {
     if (text[at] === ")") break;
     KEYWORD.lastIndex = at;
     const key = KEYWORD.exec(text)?.[1];
-    if (key === undefined) return broken(at >= text.length ? CUT : LITERALS, lineEnd(text, at), at >= text.length);
+    if (key === undefined)
+      return broken(at >= text.length ? CUT : LITERALS, lineEnd(text, at), at >= text.length);
     const read = readLiteral(text, KEYWORD.lastIndex, true);
-    if (!read.ok) return broken(read.cut ? CUT : LITERALS, read.cut ? text.length : lineEnd(text, read.at), read.cut);
+    if (!read.ok)
+      return broken(read.cut ? CUT : LITERALS, read.cut ? text.length : lineEnd(text, read.at), read.cut);
     if (args.has(key)) return broken(`the argument ${key} is given twice`, lineEnd(text, read.end));
     if (read.repaired) return broken(LITERALS, lineEnd(text, read.end), read.atEnd);
     args.set(key, read.value);
     at = skipSpace(text, read.end);
     if (text[at] === ",") at += 1;
-    else if (text[at] !== ")") return broken(at >= text.length ? CUT : LITERALS, lineEnd(text, at), at >= text.length);
+    else if (text[at] !== ")")
+      return broken(at >= text.length ? CUT : LITERALS, lineEnd(text, at), at >= text.length);
   }
   at += 1;
   if (head[0].startsWith("print")) {
     at = skipSpace(text, at);
-    if (text[at] !== ")") return broken(at >= text.length ? CUT : LITERALS, lineEnd(text, at), at >= text.length);
+    if (text[at] !== ")")
+      return broken(at >= text.length ? CUT : LITERALS, lineEnd(text, at), at >= text.length);
     at += 1;
   }
-  return { kind: "calls", found: [{ name, args: Object.fromEntries(args), repaired: false }], end: at, cut: false };
+  return {
+    kind: "calls",
+    found: [{ name, args: Object.fromEntries(args), repaired: false }],
+    end: at,
+    cut: false,
+  };
 }
 
 /** `[f(a=1), g()]`. */
@@ -66,7 +75,8 @@ export function readPythonList(text: string, start: number): Outcome {
 }
 
 /** A list whose end is missing may have lost calls, so that none of it is whole. */
-const cutOff = (found: readonly Found[]): readonly Found[] => found.map((each) => ({ ...each, repaired: true }));
+const cutOff = (found: readonly Found[]): readonly Found[] =>
+  found.map((each) => ({ ...each, repaired: true }));
 
 export function skipSpace(text: string, from: number): number {
   let at = from;

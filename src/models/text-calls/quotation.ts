@@ -27,7 +27,8 @@ export class Quotation {
     if (this.#ticks > 0) return false;
     if (char === "“" || char === "«") this.#quoted = true;
     else if (char === "”" || char === "»") this.#quoted = false;
-    else if (char === '"') this.#quoted = !this.#quoted && (at === 0 || /[\s([{:,=—-]/.test(text[at - 1] ?? " "));
+    else if (char === '"')
+      this.#quoted = !this.#quoted && (at === 0 || /[\s([{:,=—-]/.test(text[at - 1] ?? " "));
     else return false;
     return true;
   }

@@ -64,7 +64,7 @@ function readTriple(text: string, start: number, quote: string): Quoted {
   const raw = text.slice(start + 3, end);
   if (!raw.includes("\\")) return { value: raw.replaceAll("\r\n", "\n"), end: end + 3, repaired: false };
   const parts: string[] = [];
-  for (let at = 0; at < raw.length; ) {
+  for (let at = 0; at < raw.length;) {
     const next = raw.indexOf("\\", at);
     parts.push(raw.slice(at, next === -1 ? raw.length : next));
     if (next === -1) break;
@@ -86,8 +86,7 @@ function readEscape(text: string, at: number, python: boolean): Escape | undefin
   const char = text[at + 1];
   if (char === undefined) return undefined;
   const plain = PLAIN[char];
-  if (plain !== undefined && !(python && char === "/"))
-    return { value: plain, end: at + 2, invented: false };
+  if (plain !== undefined && !(python && char === "/")) return { value: plain, end: at + 2, invented: false };
   const digits = char === "u" ? 4 : python && char === "x" ? 2 : python && char === "U" ? 8 : 0;
   if (digits > 0) {
     const hex = text.slice(at + 2, at + 2 + digits);

@@ -115,7 +115,8 @@ export class Scanner {
     if (read === undefined) return undefined;
     if (read.kind === "more") return false;
     if (read.kind === "text") return this.#prose(read.end);
-    if (deep || this.#quotation.open || announcedAsShown(this.text, first, true)) return this.#prose(read.end);
+    if (deep || this.#quotation.open || announcedAsShown(this.text, first, true))
+      return this.#prose(read.end);
     return this.#calls(read, true);
   }
 
@@ -123,11 +124,14 @@ export class Scanner {
     const { text, at } = this;
     const read = readBare(text, at, this.#tools);
     if (read.kind === "more") return false;
-    const open = read.end >= text.length || (read.kind === "calls" ? read.cut : mayGrow(text.slice(at, at + 200)));
+    const open =
+      read.end >= text.length || (read.kind === "calls" ? read.cut : mayGrow(text.slice(at, at + 200)));
     if (!this.#final && open) return false;
     if (read.kind === "text") return read.end > at + 1 ? this.#prose(read.end) : undefined;
-    const lone = text[at - 1] === ";" || /^[ \t\r;]*(?:$|\n|[<[{;])/.test(text.slice(read.end, read.end + 80));
-    if (!lone || this.#quotation.open || insideCode(text, at, 0) || announcedAsShown(text, at, true)) return this.#prose(read.end);
+    const lone =
+      text[at - 1] === ";" || /^[ \t\r;]*(?:$|\n|[<[{;])/.test(text.slice(read.end, read.end + 80));
+    if (!lone || this.#quotation.open || insideCode(text, at, 0) || announcedAsShown(text, at, true))
+      return this.#prose(read.end);
     return this.#calls(read, true);
   }
 

@@ -4,7 +4,10 @@ import { isRecord } from "./reading.ts";
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** Arguments with the types that the schema names; values that fit no type stay as they are written. */
-export function typed(args: Readonly<Record<string, unknown>>, schema: unknown): Readonly<Record<string, unknown>> {
+export function typed(
+  args: Readonly<Record<string, unknown>>,
+  schema: unknown,
+): Readonly<Record<string, unknown>> {
   const properties = isRecord(schema) && isRecord(schema["properties"]) ? schema["properties"] : undefined;
   if (properties === undefined) return args;
   return Object.fromEntries(

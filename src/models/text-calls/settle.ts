@@ -1,6 +1,13 @@
 import type { Item } from "./items.ts";
 import type { OfferedTools } from "./names.ts";
-import { CUT, type Found, isRecord, type Reading, type WrittenCall, type WrittenMalformed } from "./reading.ts";
+import {
+  CUT,
+  type Found,
+  isRecord,
+  type Reading,
+  type WrittenCall,
+  type WrittenMalformed,
+} from "./reading.ts";
 import { typed } from "./schema.ts";
 import { commentedAsShown, LOOK_AFTER } from "./shown.ts";
 
@@ -91,8 +98,10 @@ function judgeCall(found: Found, { tools, readers }: Judge): WrittenCall | Writt
   const args = found.args ?? {};
   if (!isRecord(args)) return { name, reason: "the arguments must be an object with names and values" };
   if (found.repaired && !readers.has(name))
-    return { name, reason: `${CUT} (a quote, a bracket or a tag is missing, and what changes things is not guessed)` };
+    return {
+      name,
+      reason: `${CUT} (a quote, a bracket or a tag is missing, and what changes things is not guessed)`,
+    };
   const schema = tools.schema(name);
   return { name, args: schema === undefined ? args : typed(args, schema) };
 }
-

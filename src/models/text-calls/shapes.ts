@@ -2,7 +2,16 @@ import { readLiteral, same } from "./literals.ts";
 import { type Found, isRecord } from "./reading.ts";
 
 const NAMES = ["name", "tool", "tool_name", "function", "function_name", "action", "recipient_name"] as const;
-const ARGS = ["arguments", "args", "parameters", "params", "input", "tool_input", "action_input", "kwargs"] as const;
+const ARGS = [
+  "arguments",
+  "args",
+  "parameters",
+  "params",
+  "input",
+  "tool_input",
+  "action_input",
+  "kwargs",
+] as const;
 const BESIDE = new Set(["id", "type", "tool_call_id", "call_id", "index", "tool_use_id"]);
 const ENVELOPES = ["function", "tool_call", "function_call", "tool_calls", "call"] as const;
 const TYPES = new Set(["function", "tool_call", "tool_use", "function_call", "call", "tool"]);
@@ -11,7 +20,9 @@ export const CALL_KEYS: ReadonlySet<string> = new Set([...NAMES, ...ARGS, ...BES
 export const ARGUMENT_KEYS: ReadonlySet<string> = new Set(ARGS);
 
 /** Why an object is none: it is something else, or a call that cannot be run. */
-export type Shape = { readonly found: readonly Found[] } | { readonly found: undefined; readonly reason: string };
+export type Shape =
+  | { readonly found: readonly Found[] }
+  | { readonly found: undefined; readonly reason: string };
 
 const FOREIGN = 'a call is {"name": …, "arguments": {…}} and nothing else';
 const other = (reason: string = FOREIGN): Shape => ({ found: undefined, reason });
@@ -48,7 +59,9 @@ function callOf(value: Readonly<Record<string, unknown>>, repaired: boolean): Sh
   if (body === undefined) return { found: [{ name, args: undefined, repaired }] };
   const args = parsed(value[body]);
   if (bodies.some((key) => !same(parsed(value[key]).value, args.value)))
-    return { found: [{ name, args: {}, repaired, broken: "the call has two sets of arguments that differ" }] };
+    return {
+      found: [{ name, args: {}, repaired, broken: "the call has two sets of arguments that differ" }],
+    };
   if (isDefinition(args.value)) return other("this is the definition of a tool");
   return { found: [{ name, args: args.value, repaired: repaired || args.repaired }] };
 }

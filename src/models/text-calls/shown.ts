@@ -2,7 +2,8 @@ import { lineBefore } from "./places.ts";
 
 const EXAMPLE =
   /\b(?:examples?|formats?|such as|e\.g\.|for instance|like (?:so|this)|looks? like|sample|syntax|would (?:be|look|write|send|have)|(?:you|user|client|model|assistant|it|they|he|she) (?:wrote|writes|sent|sends|emits|emitted|produced|produces|answered|logged)|instead of|template|illustrat\w+|hypothetical\w*|the (?:log|transcript|fixture) (?:shows?|says|contains))\b/i;
-const REFUSED = /\b(?:do not|don['’]t|never|won['’]t|will not|should not|shouldn['’]t|cannot|can['’]t|must not|would not) (?:ever )?(?:run|call|send|execute|use|write|emit)\b/i;
+const REFUSED =
+  /\b(?:do not|don['’]t|never|won['’]t|will not|should not|shouldn['’]t|cannot|can['’]t|must not|would not) (?:ever )?(?:run|call|send|execute|use|write|emit)\b/i;
 const ASKED = /\b(?:would like to (?:run|call|do)|may I|shall I|should I|want me to)\b/i;
 const INTENT = /^(?:I['’]ll|I will|Let me|Let['’]s|I am going|I['’]m going|First|Now|Next)\b/i;
 const SHOWING = /\b(?:show|give|illustrate|demonstrate|explain|here is|here's|write|quote)\b/i;
@@ -21,8 +22,10 @@ export function announcedAsShown(text: string, at: number, weak: boolean): boole
 /** How much of the text behind a call is looked at. */
 export const LOOK_AFTER = 240;
 const GOES_ON = /^(?:[,.;:)\]}'"`”’»|]|[a-z][a-z'’]*[\s,.])/;
-const COMMENTED = /^(?:This|That|These|Those|The above|Above|It)\b[^.!?]{0,100}\b(?:example|format|syntax|how|would|sample|what|wrote|only|just|illustrat\w+)\b/;
-const ASKS = /\b(?:shall I|should I|may I|is (?:that|this) (?:ok|okay|all right|alright|fine)|do you want|ok to)\b[^.!]*\?/i;
+const COMMENTED =
+  /^(?:This|That|These|Those|The above|Above|It)\b[^.!?]{0,100}\b(?:example|format|syntax|how|would|sample|what|wrote|only|just|illustrat\w+)\b/;
+const ASKS =
+  /\b(?:shall I|should I|may I|is (?:that|this) (?:ok|okay|all right|alright|fine)|do you want|ok to)\b[^.!]*\?/i;
 
 /** Whether the text behind goes on in the same sentence, or speaks about the call. */
 export function commentedAsShown(after: string): boolean {

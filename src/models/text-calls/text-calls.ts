@@ -15,7 +15,11 @@ export const PURE_READERS: readonly string[] = [
 ];
 
 /** Reads a whole reply. Never throws. */
-export function readCalls(text: string, tools: readonly OfferedTool[], options: ReadingOptions = {}): Reading {
+export function readCalls(
+  text: string,
+  tools: readonly OfferedTool[],
+  options: ReadingOptions = {},
+): Reading {
   return readOffered(text, new OfferedTools(tools), new Set(options.readers ?? PURE_READERS));
 }
 

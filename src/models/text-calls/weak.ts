@@ -37,7 +37,8 @@ function readBareJson(text: string, start: number, tools: OfferedTools): Outcome
   if (!read.ok) return readBroken(text, start, read, tools);
   const shape = callsIn(read.value, read.repaired);
   const whole = { found: shape.found ?? [], end: read.end, cut: read.atEnd };
-  if (whole.found.length === 0 || !whole.found.every((each) => isCall(each, tools))) return { kind: "text", end: read.end };
+  if (whole.found.length === 0 || !whole.found.every((each) => isCall(each, tools)))
+    return { kind: "text", end: read.end };
   return { kind: "calls", ...whole };
 }
 
@@ -61,8 +62,11 @@ function readBroken(text: string, start: number, read: Unread, tools: OfferedToo
   const head = text.slice(start, start + PEEK);
   const name = nameIn(head);
   const argumentsFollow = ARGUMENTS.test(head);
-  const cutName = read.cut && AFTER_NAME.test(head) && name !== "" && (tools.begins(name) || isMeant(tools, name));
-  const meant = argumentsFollow ? isMeant(tools, name) || (read.cut && name === "" && beginsWithArguments(head)) : cutName;
+  const cutName =
+    read.cut && AFTER_NAME.test(head) && name !== "" && (tools.begins(name) || isMeant(tools, name));
+  const meant = argumentsFollow
+    ? isMeant(tools, name) || (read.cut && name === "" && beginsWithArguments(head))
+    : cutName;
   if (!meant) return { kind: "text", end: Math.max(start + 1, Math.min(read.at, text.length)) };
   const reason = read.twice ? "a key is given twice" : read.cut ? CUT : GARBLED;
   return {
@@ -73,7 +77,8 @@ function readBroken(text: string, start: number, read: Unread, tools: OfferedToo
   };
 }
 
-const beginsWithArguments = (head: string): boolean => /^\[?\s*\{\s*["'](?:arguments|parameters)["']\s*:\s*\{/.test(head);
+const beginsWithArguments = (head: string): boolean =>
+  /^\[?\s*\{\s*["'](?:arguments|parameters)["']\s*:\s*\{/.test(head);
 
 function paragraphEnd(text: string, from: number): number {
   const blank = /\n[ \t\r]*\n|\n[ \t]*```/g;
@@ -108,8 +113,15 @@ function readStatement(text: string, at: number, tools: OfferedTools): Outcome {
   if (read.kind === "calls" && read.found.every((each) => isMeant(tools, each.name))) return read;
   const end = text.indexOf("```", at);
   const rest = text.slice(at, end === -1 ? text.length : end);
-  const name = [...rest.slice(0, 4000).matchAll(MENTION)].find((hit) => tools.resolve(hit[1] ?? "") !== undefined)?.[1];
+  const name = [...rest.slice(0, 4000).matchAll(MENTION)].find(
+    (hit) => tools.resolve(hit[1] ?? "") !== undefined,
+  )?.[1];
   if (name === undefined) return { kind: "text", end: lineEnd(text, at) };
   const broken = "only calls with plain values are read, no code round them";
-  return { kind: "calls", found: [{ name, args: {}, repaired: false, broken }], end: at + rest.length, cut: end === -1 };
+  return {
+    kind: "calls",
+    found: [{ name, args: {}, repaired: false, broken }],
+    end: at + rest.length,
+    cut: end === -1,
+  };
 }

@@ -4,7 +4,10 @@ import { CUT, type Found, type Outcome } from "./reading.ts";
 import { CLOSERS, OPENERS, tokenAt } from "./tokens.ts";
 
 const FAR = 4000;
-const CLOSER = new RegExp(CLOSERS.map((token) => token.replaceAll(/[[\]|/\\]/g, String.raw`\$&`)).join("|"), "g");
+const CLOSER = new RegExp(
+  CLOSERS.map((token) => token.replaceAll(/[[\]|/\\]/g, String.raw`\$&`)).join("|"),
+  "g",
+);
 /** So near to the end, what is no payload yet may be the beginning of one. */
 const NEAR = 200;
 const NAME_ALONE = /^[\w.:-]{0,80}\s{0,9}[<[]?[\w/|｜▁=".-]{0,90}\]?$/;
@@ -123,4 +126,5 @@ class Wrapper {
 }
 
 const partial = (rest: string): boolean =>
-  rest.length < 40 && [...OPENERS, ...CLOSERS].some((token) => token.length > rest.length && token.startsWith(rest));
+  rest.length < 40 &&
+  [...OPENERS, ...CLOSERS].some((token) => token.length > rest.length && token.startsWith(rest));
