@@ -70,6 +70,7 @@ const LONG = [
   "<|start|>assistant",
   "<|channel|>",
   "<function=",
+  "call:",
   "<function name=",
   "<invoke name=",
   "<｜DSML｜invoke name=",

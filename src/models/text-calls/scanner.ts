@@ -90,7 +90,8 @@ export class Scanner {
       if (fence !== undefined) return fence;
     }
     if (this.at === start && (char === ">" || deep)) return this.#wholeLine();
-    this.#prose(first);
+    this.items.prose(this.at, first);
+    this.at = first;
     if (!this.#final && !this.#quotation.open && mayBeToken(text, first)) return false;
     if (char === "{" || char === "[") {
       const done = this.#weak();
@@ -128,11 +129,12 @@ export class Scanner {
       read.end >= text.length || (read.kind === "calls" ? read.cut : mayGrow(text.slice(at, at + 200)));
     if (!this.#final && open) return false;
     if (read.kind === "text") return read.end > at + 1 ? this.#prose(read.end) : undefined;
-    const lone =
-      text[at - 1] === ";" || /^[ \t\r;]*(?:$|\n|[<[{;])/.test(text.slice(read.end, read.end + 80));
+    if (!this.#final && /^\s{0,9}[;,]?\s{0,9}$/.test(text.slice(read.end, read.end + 24))) return false;
+    const end = behindSeparator(text, read.end);
+    const lone = /^[ \t\r]*(?:$|\n|[<[{])/.test(text.slice(end, end + 80));
     if (!lone || this.#quotation.open || insideCode(text, at, 0) || announcedAsShown(text, at, true))
       return this.#prose(read.end);
-    return this.#calls(read, true);
+    return this.#calls({ ...read, end }, true);
   }
 
   /** Undefined when no family's token stands here. */
@@ -186,3 +188,9 @@ export class Scanner {
 
 /** A beginning that may still become a bare call. */
 const mayGrow = (rest: string): boolean => /^[[{]\s*(?:\{\s*)?["']?[\w.-]*["']?\s*$/.test(rest);
+
+/** Calls may be parted by a semicolon. */
+function behindSeparator(text: string, end: number): number {
+  const parted = /^\s{0,9}[;,]\s{0,9}(?=[[{<])/.exec(text.slice(end, end + 24));
+  return end + (parted?.[0].length ?? 0);
+}

@@ -120,7 +120,7 @@ class Wrapper {
   }
 
   #calls(end: number, cut: boolean): Outcome {
-    if (this.#tools && this.#found.some((each) => each.broken !== undefined)) return { kind: "text", end };
+    if (this.#tools && this.#found.some(({ broken }) => broken !== undefined && broken !== CUT)) return { kind: "text", end };
     return { kind: "calls", found: this.#found, end, cut };
   }
 }

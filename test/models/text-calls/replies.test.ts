@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Reading } from "../../../src/models/text-calls/reading.ts";
+import { CallStream } from "../../../src/models/text-calls/stream.ts";
+import { readCalls } from "../../../src/models/text-calls/text-calls.ts";
+import { allReplies, FILES, type Reply, repliesIn } from "../../fixtures/text-calls/replies.ts";
+
+const plain = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
+
+function answers(want: Reply["want"], reading: Reading): boolean {
+  if (want === "malformed") return reading.calls.length === 0 && reading.malformed.length > 0;
+  return JSON.stringify(reading.calls) === JSON.stringify(want) && (want.length > 0 || reading.malformed.length === 0);
+}
+
+for (const name of FILES)
+  test(`every reply is read as it is meant: ${name}`, () => {
+    const wrong = repliesIn(name).filter((reply) => {
+      const reading = readCalls(reply.text, reply.tools);
+      const right = answers(reply.want, reading) || (reply.also !== undefined && answers(reply.also, reading));
+      const seen = reply.debatable === true || plain(reading.prose) === plain(reply.prose);
+      return !(right && seen) && !(reply.debatable === true && reading.calls.length === 0);
+    });
+    assert.deepEqual(
+      wrong.map(({ id, text }) => `${id} ${text}`),
+      [],
+    );
+  });
+
+test("half of the replies are no calls", () => {
+  const all = allReplies();
+  assert.ok(all.length > 260);
+  assert.ok(all.filter(({ want }) => want === "malformed" || want.length === 0).length * 2 > all.length);
+});
+
+/** A reply in pieces: what was displayed, and what was read in the end. */
+function streamed(reply: Reply, sizes: (index: number) => number): { shown: string; reading: Reading; rest: string } {
+  const stream = new CallStream(reply.tools);
+  let shown = "";
+  for (let at = 0, index = 0; at < reply.text.length; index += 1) {
+    const size = sizes(index);
+    shown += stream.push(reply.text.slice(at, at + size));
+    at += size;
+  }
+  const reading = stream.end();
+  return { shown, reading, rest: stream.rest(reading) };
+}
+
+/** What a lone closer of thinking makes a thought was already shown. */
+const LATE_THOUGHT = /<\/think>/;
+
+for (const [name, sizes] of [
+  ["1", () => 1],
+  ["2", () => 2],
+  ["3", () => 3],
+  ["7", () => 7],
+  ["many", (index: number) => ((index * 7919) % 13) + 1],
+] as const)
+  test(`pieces of ${name} characters change nothing, and no call is displayed`, () => {
+    for (const reply of allReplies()) {
+      const { shown, reading, rest } = streamed(reply, sizes);
+      assert.deepEqual(reading, readCalls(reply.text, reply.tools), reply.id);
+      if (!reading.prose.startsWith(shown)) assert.match(reply.text, LATE_THOUGHT, `${reply.id} ${shown}`);
+      else assert.equal(shown + rest, reading.prose, reply.id);
+    }
+  });
