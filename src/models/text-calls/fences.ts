@@ -1,5 +1,6 @@
 import type { OfferedTools } from "./names.ts";
 import type { Outcome } from "./reading.ts";
+import { CLOSERS, ENDS, tokenAt } from "./tokens.ts";
 import { readFenced } from "./weak.ts";
 
 const OPENER = /(`{3,}|~{3,})[ \t]*([^\n`]*)\n/y;
@@ -19,7 +20,7 @@ export function readFence(
   if (opener === null || marks === undefined)
     return !final && OPENING.test(text.slice(at, at + 200)) ? { kind: "more" } : undefined;
   const body = OPENER.lastIndex;
-  const language = (opener[2] ?? "").trim();
+  const language = (opener[2] ?? "").trim().toLowerCase();
   const close = closing(text, body, marks);
   if (LANGUAGES.has(language)) {
     const read = readFenced(text, body, language, tools);
@@ -51,16 +52,20 @@ function closing(text: string, from: number, marks: string): number | undefined 
   while (at < text.length) {
     const next = text.indexOf("\n", at);
     const end = next === -1 ? text.length : next;
-    if (closes(text, at, end, marks)) return end;
+    const close = closes(text, at, end, marks);
+    if (close !== undefined) return close;
     at = end + 1;
   }
   return undefined;
 }
 
-function closes(text: string, from: number, end: number, marks: string): boolean {
+/** Behind the marks that close a fence, on a line of their own or with tokens that end the turn. */
+function closes(text: string, from: number, end: number, marks: string): number | undefined {
   let at = from;
   while (text[at] === " " || text[at] === "\t") at += 1;
-  if (!text.startsWith(marks, at) || end - at > 100) return false;
-  const line = text.slice(at, end).trim();
-  return line.replaceAll(marks[0] ?? "", "") === "";
+  if (!text.startsWith(marks, at) || end - at > 100) return undefined;
+  let behind = at;
+  while (text[behind] === marks[0]) behind += 1;
+  if (text.slice(behind, end).trim() === "") return end;
+  return tokenAt(ENDS, text, behind) === undefined && tokenAt(CLOSERS, text, behind) === undefined ? undefined : behind;
 }

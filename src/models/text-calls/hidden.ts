@@ -17,7 +17,7 @@ interface Hidden {
 /** Thinking, tokens that end a turn, invented answers, and shown HTML. */
 export function hide(text: string, at: number, place: Place): Hidden | undefined {
   const char = text[at];
-  if (char !== "<" && char !== "[" && char !== "◁") return undefined;
+  if (char !== "<" && char !== "[" && char !== "◁" && char !== "O") return undefined;
   const begins = mayBegin(text, at, place.edge);
   return thinking(text, at, place, begins) ?? ending(text, at, place, begins) ?? shown(text, at, place);
 }

@@ -8,7 +8,7 @@ export function mayBegin(text: string, at: number, edge: number): boolean {
   return endsSentence(before);
 }
 
-const SENTENCE = /[.!?…。！？]["”’')*_]{0,2}$/;
+const SENTENCE = /(?:[.!?…。！？]["”’')*_]{0,2}|\p{Extended_Pictographic}\uFE0F?)$/u;
 const NO_SENTENCE = /(?:^|\s)(?:e\.g|i\.e|etc|vs|cf|\d{1,3})\.$/i;
 const ANNOUNCED =
   /(?:^|[.!?]\s+)(?:I'll|I will|I’ll|Let me|Let's|I am going to|I'm going to|First,|Now)\b[^.!?"`]*:$/;

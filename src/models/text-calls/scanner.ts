@@ -9,7 +9,7 @@ import { Quotation } from "./quotation.ts";
 import { readBare } from "./weak.ts";
 import { opensWrapped, readWrapped } from "./wrapped.ts";
 
-const SPECIAL = /[\n`"“”«»<[{fAcat◁]/g;
+const SPECIAL = /[\n`"“”«»<[{fAcatO◁]/g;
 const INDENT = /[ \t]*/y;
 
 /**

@@ -8,16 +8,24 @@ const ASKED = /\b(?:would like to (?:run|call|do)|may I|shall I|should I|want me
 const INTENT = /^(?:I['’]ll|I will|Let me|Let['’]s|I am going|I['’]m going|First|Now|Next)\b/i;
 const SHOWING = /\b(?:show|give|illustrate|demonstrate|explain|here is|here's|write|quote)\b/i;
 
+/** A report, an instruction or a wish: shown, unless the same sentence says what is done next. */
+const REPORTED =
+  /\b(?:recorded|previous(?:ly)?|earlier|last time|I ran|I called|was called|should|must|contain(?:s|ed)?|returned|returns|returns?|replied|add|paste|copy|save|yourself|you can|your|expected|payload|log(?:s|ged)?|transcript|fixture|shows?|shown|said|says|wrote|writes|sent|sends|received|was|were|means)\b/i;
+const NEXT_STEP =
+  /\b(?:I['’]ll|I will|let me|let['’]s|I am going|I['’]m going|we['’]ll|we will|I need|I want to|I have to|I should|I must|we need|we should|first|next|now|calling|reading|running|checking|searching|looking)\b/i;
+
 /** Whether the line before says that what follows is only shown. */
 export function announcedAsShown(text: string, at: number, weak: boolean): boolean {
   const line = lineBefore(text, at);
   const sentence = line.split(/(?<=[.!?])\s+(?=[A-Z])/).at(-1) ?? line;
   if (REFUSED.test(sentence)) return true;
-  if (weak) return EXAMPLE.test(line) || ASKED.test(sentence);
+  if (weak) return EXAMPLE.test(line) || ASKED.test(sentence) || isReport(sentence);
   if (!/:\s*\**$/.test(line)) return false;
   if (INTENT.test(sentence) && !SHOWING.test(sentence)) return false;
   return EXAMPLE.test(sentence) || ASKED.test(sentence);
 }
+
+const isReport = (sentence: string): boolean => REPORTED.test(sentence) && !NEXT_STEP.test(sentence);
 
 /** How much of the text behind a call is looked at. */
 export const LOOK_AFTER = 240;

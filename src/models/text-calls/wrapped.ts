@@ -57,6 +57,12 @@ class Wrapper {
       }
       if (partial(text.slice(at, at + 40))) return this.#over(text.length);
       if (!this.#open) return this.#calls(end, false);
+      if (this.#found.length > 0 && /[}\]]/.test(text[at] ?? "")) {
+        this.#tooMany();
+        at += 1;
+        end = at;
+        continue;
+      }
       const read = readPayload(text, at);
       if (read.kind !== "calls") return this.#unknown(start, at, end);
       this.#found.push(...read.found);
@@ -96,6 +102,12 @@ class Wrapper {
     let at = from;
     while (/[\s;,]/.test(this.#text[at] ?? "x")) at += 1;
     return at;
+  }
+
+  /** A bracket too many: what was meant to be in it is a guess. */
+  #tooMany(): void {
+    const last = this.#found.pop();
+    if (last !== undefined) this.#found.push({ ...last, repaired: true });
   }
 
   /** Behind the closer of a call that cannot be read, or behind everything. */
