@@ -49,6 +49,7 @@ export class Scanner {
     const { text, at } = this;
     const char = text[at] ?? "";
     if (char === "\n") return this.#newLine();
+    if (char === "`" && !this.#final && /^`{1,9}$/.test(text.slice(at, at + 10))) return false;
     if (this.#quotation.pass(text, at)) return this.#prose(this.#quotation.end);
     if (!this.#quotation.open) {
       const hidden = hide(text, at, { edge: this.#edge, final: this.#final, called: this.items.called });

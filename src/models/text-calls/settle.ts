@@ -21,7 +21,8 @@ export function isShown(
   const prose = after?.kind === "prose" ? text.slice(after.from, after.to).trim() : "";
   if (item.weak && prose !== "") return true;
   const enough = prose.length >= LOOK_AFTER || final;
-  if (after?.kind === "calls") return false;
+  if (after?.kind === "calls") return !final && (item.weak || after.weak) ? undefined : false;
+  if (item.weak && !final) return undefined;
   return enough ? prose !== "" && commentedAsShown(prose) : undefined;
 }
 

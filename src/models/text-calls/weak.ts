@@ -59,7 +59,7 @@ interface Unread {
 }
 
 function readBroken(text: string, start: number, read: Unread, tools: OfferedTools): Outcome {
-  const head = text.slice(start, start + PEEK);
+  const head = text.slice(start, Math.min(read.cut ? text.length : read.at, start + PEEK));
   const name = nameIn(head);
   const argumentsFollow = ARGUMENTS.test(head);
   const cutName =

@@ -69,6 +69,7 @@ class Wrapper {
       if (read.cut) return this.#calls(text.length, true);
       const broken = read.found.some((each) => each.broken !== undefined);
       at = broken ? this.#past(read.end) : read.end;
+      if (broken && at >= text.length && !this.#final) return { kind: "more" };
       end = at;
     }
   }
