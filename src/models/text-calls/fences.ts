@@ -67,5 +67,7 @@ function closes(text: string, from: number, end: number, marks: string): number 
   let behind = at;
   while (text[behind] === marks[0]) behind += 1;
   if (text.slice(behind, end).trim() === "") return end;
-  return tokenAt(ENDS, text, behind) === undefined && tokenAt(CLOSERS, text, behind) === undefined ? undefined : behind;
+  return tokenAt(ENDS, text, behind) === undefined && tokenAt(CLOSERS, text, behind) === undefined
+    ? undefined
+    : behind;
 }

@@ -31,7 +31,8 @@ function thinking(text: string, at: number, place: Place, begins: boolean): Hidd
     }
     if (!text.startsWith(closer, at)) continue;
     const end = at + closer.length;
-    if (!place.final && text.slice(end, end + 20).trim() === "" && text.length < end + 20) return { kind: "more", end: at };
+    if (!place.final && text.slice(end, end + 20).trim() === "" && text.length < end + 20)
+      return { kind: "more", end: at };
     if (begins || /^(?:\s*$|\s*\n|[<[{])/.test(text.slice(end, end + 20))) return { kind: "thought", end };
   }
   return undefined;
@@ -44,7 +45,8 @@ function ending(text: string, at: number, place: Place, begins: boolean): Hidden
   const token = tokenAt(ENDS, text, at);
   if (token === undefined) return undefined;
   const end = at + token.length;
-  if (!place.final && text.slice(end, end + 20).trim() === "" && text.length < end + 20) return { kind: "more", end: at };
+  if (!place.final && text.slice(end, end + 20).trim() === "" && text.length < end + 20)
+    return { kind: "more", end: at };
   const over = /^[ \t\r]*(?:$|\n|<)/.test(text.slice(end, end + 20));
   return over || at === place.edge ? { kind: "hidden", end } : undefined;
 }

@@ -60,22 +60,18 @@ function described(tool: OfferedTool): { name: string; schema: unknown } {
 
 const fold = (name: string): string => name.replaceAll(/[-_\s]/g, "").toLowerCase();
 
-/** Whether at most `most` letters are added, lost, changed or swapped. */
+/** Whether at most `most` letters are added, lost or changed, or two neighbours swapped. */
 function within(one: string, other: string, most: number): boolean {
-  if (Math.abs(one.length - other.length) > most) return false;
-  let older: number[] = [];
-  let old = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= one.length; i += 1) {
-    const row = [i];
-    for (let j = 1; j <= other.length; j += 1) {
-      const same = one[i - 1] === other[j - 1] ? 0 : 1;
-      let best = Math.min((old[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (old[j - 1] ?? 0) + same);
-      if (i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1])
-        best = Math.min(best, (older[j - 2] ?? 0) + 1);
-      row.push(best);
-    }
-    older = old;
-    old = row;
-  }
-  return (old[other.length] ?? most + 1) <= most;
+  if (one === other) return true;
+  if (most === 0 || Math.abs(one.length - other.length) > most) return false;
+  let at = 0;
+  while (one[at] === other[at]) at += 1;
+  const [a, b] = [one.slice(at), other.slice(at)];
+  const swapped = a.length > 1 && a[0] === b[1] && a[1] === b[0] && within(a.slice(2), b.slice(2), most - 1);
+  return (
+    swapped ||
+    within(a.slice(1), b.slice(1), most - 1) ||
+    within(a.slice(1), b, most - 1) ||
+    within(a, b.slice(1), most - 1)
+  );
 }

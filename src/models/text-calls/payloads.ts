@@ -62,7 +62,7 @@ export function readArguments(text: string, start: number, name: string): Outcom
   return { kind: "calls", found, end: read.end, cut: read.atEnd };
 }
 
-export function readJson(text: string, start: number): Outcome {
+function readJson(text: string, start: number): Outcome {
   const read = readLiteral(text, start);
   if (!read.ok) return broken(read, text, nameIn(text.slice(start, start + 600)));
   const shape = callsIn(read.value, read.repaired);
@@ -98,12 +98,9 @@ function readGlm(text: string, start: number): Outcome {
     from = skipSpace(text, from);
     if (text.startsWith("</tool_call>", from)) return ends(from, {}, false);
     if (from >= text.length) return ends(from, { repaired: true }, true);
-    const pair = at(GLM_PAIR, text, from);
-    const key = pair?.[1]?.trim();
+    const key = at(GLM_PAIR, text, from)?.[1]?.trim();
     if (key === undefined) {
-      const rest = text.slice(from, from + 200);
-      const cut =
-        "<arg_key></tool_call>".includes(rest) || (rest.startsWith("<arg_key>") && rest.length < 200);
+      const cut = isBeginningOfPair(text.slice(from, from + 200));
       return ends(cut ? text.length : from, { broken: cut ? CUT : GARBLED }, cut);
     }
     const value = GLM_PAIR.lastIndex;
@@ -114,3 +111,6 @@ function readGlm(text: string, start: number): Outcome {
     from = end + "</arg_value>".length;
   }
 }
+
+const isBeginningOfPair = (rest: string): boolean =>
+  "<arg_key></tool_call>".includes(rest) || (rest.startsWith("<arg_key>") && rest.length < 200);

@@ -25,6 +25,11 @@ export class Quotation {
       return true;
     }
     if (this.#ticks > 0) return false;
+    return this.#mark(text, at);
+  }
+
+  #mark(text: string, at: number): boolean {
+    const char = text[at];
     if (char === "“" || char === "«") this.#quoted = true;
     else if (char === "”" || char === "»") this.#quoted = false;
     else if (char === '"')

@@ -3,6 +3,7 @@ import { opensHarmony, readHarmony, type Segment, strippedThought } from "./harm
 import { Items } from "./items.ts";
 import type { OfferedTools } from "./names.ts";
 import { insideCode, mayBegin } from "./places.ts";
+import type { Outcome } from "./reading.ts";
 import { announcedAsShown } from "./shown.ts";
 import { hide, mayBeToken } from "./hidden.ts";
 import { Quotation } from "./quotation.ts";
@@ -35,11 +36,11 @@ export class Scanner {
 
   scan(final: boolean): void {
     this.#final = final;
-    if (this.at === 0 && !this.#beginning()) return;
+    if (this.at === 0 && !this.#opening()) return;
     while (this.at < this.text.length) if (!this.#step()) return;
   }
 
-  #beginning(): boolean {
+  #opening(): boolean {
     const thought = strippedThought(this.text, this.#final);
     return thought === undefined || this.#segment(thought);
   }
@@ -51,16 +52,17 @@ export class Scanner {
     if (char === "\n") return this.#newLine();
     if (char === "`" && !this.#final && /^`{1,9}$/.test(text.slice(at, at + 10))) return false;
     if (this.#quotation.pass(text, at)) return this.#prose(this.#quotation.end);
-    if (!this.#quotation.open) {
-      const hidden = hide(text, at, { edge: this.#edge, final: this.#final, called: this.items.called });
-      if (hidden !== undefined) return this.#hide(hidden);
-      if (!this.#final && mayBeToken(text, at)) return false;
-      if (char !== "{" && mayBegin(text, at, this.#edge)) {
-        const done = this.#strong(false);
-        if (done !== undefined) return done;
-      }
-    }
-    return this.#prose(this.#nextSpecial(at + 1));
+    const done = this.#quotation.open ? undefined : this.#inline(char);
+    return done ?? this.#prose(this.#nextSpecial(at + 1));
+  }
+
+  /** What begins inside of a line; undefined when nothing does. */
+  #inline(char: string): boolean | undefined {
+    const { text, at } = this;
+    const hidden = hide(text, at, { edge: this.#edge, final: this.#final, called: this.items.called });
+    if (hidden !== undefined) return this.#hide(hidden);
+    if (!this.#final && mayBeToken(text, at)) return false;
+    return char !== "{" && mayBegin(text, at, this.#edge) ? this.#strong(false) : undefined;
   }
 
   #nextSpecial(from: number): number {
@@ -77,29 +79,37 @@ export class Scanner {
 
   #line(): boolean {
     const { text } = this;
-    const start = this.#lineStart;
     INDENT.lastIndex = this.at;
     const first = this.at + (INDENT.exec(text)?.[0].length ?? 0);
     const char = text[first];
-    if (char === undefined && !this.#final) return false;
-    if (char === undefined) return this.#prose(first);
+    if (char === undefined) return this.#final && this.#prose(first);
     if (char === "\n" || char === "\r") this.#quotation.reset();
-    const indent = text.slice(start, first);
-    const deep = this.at === start && (indent.length > 3 || indent.includes("\t"));
-    if (char === "`" || char === "~") {
-      const fence = this.#fence(first, deep);
-      if (fence !== undefined) return fence;
-    }
-    if (this.at === start && (char === ">" || deep)) return this.#wholeLine();
+    const done = this.#block(first, char);
+    if (done !== undefined) return done;
     this.items.prose(this.at, first);
     this.at = first;
-    if (!this.#final && !this.#quotation.open && mayBeToken(text, first)) return false;
-    if (char === "{" || char === "[") {
-      const done = this.#weak();
-      if (done !== undefined) return done;
-    }
-    const done = this.#quotation.open ? undefined : this.#strong(true);
-    if (done !== undefined) return done;
+    return this.#beginning(char) ?? this.#noBeginning();
+  }
+
+  /** A fence, a quoted line or an indented one. */
+  #block(first: number, char: string): boolean | undefined {
+    const atStart = this.at === this.#lineStart;
+    const indent = this.text.slice(this.at, first);
+    const deep = atStart && (indent.length > 3 || indent.includes("\t"));
+    const fence = char === "`" || char === "~" ? this.#fence(first, deep) : undefined;
+    if (fence !== undefined) return fence;
+    return atStart && (char === ">" || deep) ? this.#wholeLine() : undefined;
+  }
+
+  /** A call at a line's beginning. */
+  #beginning(char: string): boolean | undefined {
+    const { open } = this.#quotation;
+    if (!this.#final && !open && mayBeToken(this.text, this.at)) return false;
+    const weak = char === "{" || char === "[" ? this.#weak() : undefined;
+    return weak ?? (open ? undefined : this.#strong(true));
+  }
+
+  #noBeginning(): boolean {
     this.#lineStart = -1;
     return true;
   }
@@ -125,12 +135,8 @@ export class Scanner {
   #weak(): boolean | undefined {
     const { text, at } = this;
     const read = readBare(text, at, this.#tools);
-    if (read.kind === "more") return false;
-    const open =
-      read.end >= text.length || (read.kind === "calls" ? read.cut : mayGrow(text.slice(at, at + 200)));
-    if (!this.#final && open) return false;
+    if (read.kind === "more" || (!this.#final && isOpen(text, at, read))) return false;
     if (read.kind === "text") return read.end > at + 1 ? this.#prose(read.end) : undefined;
-    if (!this.#final && /^\s{0,9}[;,]?\s{0,9}$/.test(text.slice(read.end, read.end + 24))) return false;
     const end = behindSeparator(text, read.end);
     const lone = /^[ \t\r]*(?:$|\n|[<[{])/.test(text.slice(end, end + 80));
     if (!lone || this.#quotation.open || insideCode(text, at, 0) || announcedAsShown(text, at, true))
@@ -194,4 +200,11 @@ const mayGrow = (rest: string): boolean => /^[[{]\s*(?:\{\s*)?["']?[\w.-]*["']?\
 function behindSeparator(text: string, end: number): number {
   const parted = /^\s{0,9}[;,]\s{0,9}(?=[[{<])/.exec(text.slice(end, end + 24));
   return end + (parted?.[0].length ?? 0);
+}
+
+/** Whether more text could change what a bare call is. */
+function isOpen(text: string, at: number, read: Exclude<Outcome, { kind: "more" }>): boolean {
+  if (read.end >= text.length) return true;
+  if (read.kind === "text") return mayGrow(text.slice(at, at + 200));
+  return read.cut || /^\s{0,9}[;,]?\s{0,9}$/.test(text.slice(read.end, read.end + 24));
 }

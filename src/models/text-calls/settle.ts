@@ -18,12 +18,11 @@ export function isShown(
   text: string,
   final: boolean,
 ): boolean | undefined {
+  if (after?.kind === "calls") return !final && (item.weak || after.weak) ? undefined : false;
   const prose = after?.kind === "prose" ? text.slice(after.from, after.to).trim() : "";
   if (item.weak && prose !== "") return true;
-  const enough = prose.length >= LOOK_AFTER || final;
-  if (after?.kind === "calls") return !final && (item.weak || after.weak) ? undefined : false;
-  if (item.weak && !final) return undefined;
-  return enough ? prose !== "" && commentedAsShown(prose) : undefined;
+  if (!final && (item.weak || prose.length < LOOK_AFTER)) return undefined;
+  return prose !== "" && commentedAsShown(prose);
 }
 
 /** The next item that is more than space or a token. */
@@ -37,7 +36,7 @@ export function itemAfter(list: readonly Item[], index: number, text: string): I
 }
 
 /** Which calls are meant, from the end to the beginning: a bare call counts only if nothing is said behind it. */
-export function decide(list: readonly Item[], text: string): readonly boolean[] {
+function decide(list: readonly Item[], text: string): readonly boolean[] {
   const shown: boolean[] = list.map(() => false);
   let said = false;
   let next: Item | undefined;

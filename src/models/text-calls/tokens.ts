@@ -111,7 +111,8 @@ export const INVENTED: readonly string[] = [
   "<|start_header_id|>",
   "<|START_TOOL_RESULT|>",
   "<start_function_response>",
-  "<|ipython|>", "Observation:",
+  "<|ipython|>",
+  "Observation:",
 ];
 
 /** Opener and closer of thinking. */

@@ -133,7 +133,8 @@ class Wrapper {
   }
 
   #calls(end: number, cut: boolean): Outcome {
-    if (this.#tools && this.#found.some(({ broken }) => broken !== undefined && broken !== CUT)) return { kind: "text", end };
+    if (this.#tools && this.#found.some(({ broken }) => broken !== undefined && broken !== CUT))
+      return { kind: "text", end };
     return { kind: "calls", found: this.#found, end, cut };
   }
 }

@@ -9,11 +9,54 @@ import { repliesIn } from "../../fixtures/text-calls/replies.ts";
 const TOOLS = ["read_file", "list_dir", "glob", "grep", "edit_file", "write_file", "bash"];
 const call = '{"name": "bash", "arguments": {"command": "ls"}}';
 const PIECES = [
-  ...OPENERS, ...CLOSERS, ...ENDS, ...INVENTED, ...[...THINKING, ...SHOWN].flat(),
-  call, '{"name": "read_file", "arguments": {"path": "a"}}', '[bash(command="ls")]', "<function=bash>", "<parameter=command>",
-  "</parameter>", "</function>", "read_file", "[ARGS]", '{"path": "a"}', "<|channel|>", "<|message|>", "<|start|>assistant",
-  "commentary to=functions.bash", "analysis", "final", "```json\n", "```\n", "```", "`", '"', "'", "{", "}", "[", "]", "\n", "\n\n",
-  "> ", "    ", "- ", "1. ", " ", "Well. ", "I'll look.", "for example:", "\r\n", "call:bash{", '<|"|>', "<arg_key>", ";", ",", "\\",
+  ...OPENERS,
+  ...CLOSERS,
+  ...ENDS,
+  ...INVENTED,
+  ...[...THINKING, ...SHOWN].flat(),
+  call,
+  '{"name": "read_file", "arguments": {"path": "a"}}',
+  '[bash(command="ls")]',
+  "<function=bash>",
+  "<parameter=command>",
+  "</parameter>",
+  "</function>",
+  "read_file",
+  "[ARGS]",
+  '{"path": "a"}',
+  "<|channel|>",
+  "<|message|>",
+  "<|start|>assistant",
+  "commentary to=functions.bash",
+  "analysis",
+  "final",
+  "```json\n",
+  "```\n",
+  "```",
+  "`",
+  '"',
+  "'",
+  "{",
+  "}",
+  "[",
+  "]",
+  "\n",
+  "\n\n",
+  "> ",
+  "    ",
+  "- ",
+  "1. ",
+  " ",
+  "Well. ",
+  "I'll look.",
+  "for example:",
+  "\r\n",
+  "call:bash{",
+  '<|"|>',
+  "<arg_key>",
+  ";",
+  ",",
+  "\\",
 ];
 const soup = fc.array(fc.constantFrom(...PIECES), { maxLength: 14 }).map((parts) => parts.join(""));
 const texts = fc.oneof(soup, fc.string({ unit: "binary", maxLength: 60 }));
@@ -42,11 +85,19 @@ test("no text throws, and pieces of any size are read as the whole", () => {
 const replies = repliesIn("calls").filter(({ want }) => want !== "malformed" && want.length > 0);
 
 test("a fence, a quote or an indent makes every call text", () => {
-  const lines = (text: string, prefix: string): string => text.split("\n").map((line) => prefix + line).join("\n");
+  const lines = (text: string, prefix: string): string =>
+    text
+      .split("\n")
+      .map((line) => prefix + line)
+      .join("\n");
   const wrong = replies
     .filter(({ text }) => !text.includes("```") && !text.includes("`") && !text.includes("</think>"))
     .flatMap(({ id, text, tools }) =>
-      [`Seen:\n\n\`\`\`text\n${text}\n\`\`\`\n\nSo.`, `Seen:\n\n${lines(text, "> ")}\n\nSo.`, `Seen:\n\n${lines(text, "    ")}\n\nSo.`]
+      [
+        `Seen:\n\n\`\`\`text\n${text}\n\`\`\`\n\nSo.`,
+        `Seen:\n\n${lines(text, "> ")}\n\nSo.`,
+        `Seen:\n\n${lines(text, "    ")}\n\nSo.`,
+      ]
         .filter((shown) => readCalls(shown, tools).calls.length > 0)
         .map((shown) => `${id} ${shown}`),
     );
@@ -64,7 +115,20 @@ test("a call that changes things is run whole or not at all, wherever it is cut"
 });
 
 test("64 KiB of anything is read in a moment", () => {
-  for (const piece of [...PIECES, '{"a":', "[1,\n", '{"name": "bash", "arguments": {', '["x",\n', "<tool_call>{x\n\n", "<parameter=a>", "```json\n{", "</think>\n", "<function=bash><parameter=a>", '"\\', "[bash("]) {
+  for (const piece of [
+    ...PIECES,
+    '{"a":',
+    "[1,\n",
+    '{"name": "bash", "arguments": {',
+    '["x",\n',
+    "<tool_call>{x\n\n",
+    "<parameter=a>",
+    "```json\n{",
+    "</think>\n",
+    "<function=bash><parameter=a>",
+    '"\\',
+    "[bash(",
+  ]) {
     const text = piece.repeat(Math.ceil(65_536 / piece.length));
     const start = performance.now();
     readCalls(text, TOOLS);

@@ -9,14 +9,18 @@ const plain = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
 
 function answers(want: Reply["want"], reading: Reading): boolean {
   if (want === "malformed") return reading.calls.length === 0 && reading.malformed.length > 0;
-  return JSON.stringify(reading.calls) === JSON.stringify(want) && (want.length > 0 || reading.malformed.length === 0);
+  return (
+    JSON.stringify(reading.calls) === JSON.stringify(want) &&
+    (want.length > 0 || reading.malformed.length === 0)
+  );
 }
 
 for (const name of FILES)
   test(`every reply is read as it is meant: ${name}`, () => {
     const wrong = repliesIn(name).filter((reply) => {
       const reading = readCalls(reply.text, reply.tools);
-      const right = answers(reply.want, reading) || (reply.also !== undefined && answers(reply.also, reading));
+      const right =
+        answers(reply.want, reading) || (reply.also !== undefined && answers(reply.also, reading));
       const seen = reply.debatable === true || plain(reading.prose) === plain(reply.prose);
       return !(right && seen) && !(reply.debatable === true && reading.calls.length === 0);
     });
@@ -33,7 +37,10 @@ test("half of the replies are no calls", () => {
 });
 
 /** A reply in pieces: what was displayed, and what was read in the end. */
-function streamed(reply: Reply, sizes: (index: number) => number): { shown: string; reading: Reading; rest: string } {
+function streamed(
+  reply: Reply,
+  sizes: (index: number) => number,
+): { shown: string; reading: Reading; rest: string } {
   const stream = new CallStream(reply.tools);
   let shown = "";
   for (let at = 0, index = 0; at < reply.text.length; index += 1) {
