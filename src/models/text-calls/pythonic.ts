@@ -11,45 +11,64 @@ export function readPythonCall(text: string, start: number): Outcome {
   const head = HEAD.exec(text);
   const name = head?.[1];
   if (head === null || name === undefined || name === "print") return { kind: "text", end: start };
-  let at = HEAD.lastIndex;
-  const args = new Map<string, unknown>();
-  const broken = (reason: string, end: number, cut = false): Outcome => ({
-    kind: "calls",
-    found: [{ name, args: {}, repaired: false, broken: reason }],
-    end,
-    cut,
-  });
-  for (;;) {
-    at = skipSpace(text, at);
-    if (text[at] === ")") break;
-    KEYWORD.lastIndex = at;
-    const key = KEYWORD.exec(text)?.[1];
-    if (key === undefined)
-      return broken(at >= text.length ? CUT : LITERALS, lineEnd(text, at), at >= text.length);
-    const read = readLiteral(text, KEYWORD.lastIndex, true);
-    if (!read.ok)
-      return broken(read.cut ? CUT : LITERALS, read.cut ? text.length : lineEnd(text, read.at), read.cut);
-    if (args.has(key)) return broken(`the argument ${key} is given twice`, lineEnd(text, read.end));
-    if (read.repaired) return broken(LITERALS, lineEnd(text, read.end), read.atEnd);
-    args.set(key, read.value);
-    at = skipSpace(text, read.end);
-    if (text[at] === ",") at += 1;
-    else if (text[at] !== ")")
-      return broken(at >= text.length ? CUT : LITERALS, lineEnd(text, at), at >= text.length);
+  const call = new PythonCall(text, HEAD.lastIndex);
+  const fault = call.read() ?? (head[0].startsWith("print") ? call.closing() : undefined);
+  if (fault === undefined) {
+    const found = [{ name, args: Object.fromEntries(call.args), repaired: false }];
+    return { kind: "calls", found, end: call.at, cut: false };
   }
-  at += 1;
-  if (head[0].startsWith("print")) {
-    at = skipSpace(text, at);
-    if (text[at] !== ")")
-      return broken(at >= text.length ? CUT : LITERALS, lineEnd(text, at), at >= text.length);
-    at += 1;
+  const cut = fault === CUT;
+  const found = [{ name, args: {}, repaired: false, broken: fault }];
+  return { kind: "calls", found, end: cut ? text.length : lineEnd(text, call.at), cut };
+}
+
+class PythonCall {
+  at: number;
+  readonly args = new Map<string, unknown>();
+  readonly #text: string;
+
+  constructor(text: string, at: number) {
+    this.#text = text;
+    this.at = at;
   }
-  return {
-    kind: "calls",
-    found: [{ name, args: Object.fromEntries(args), repaired: false }],
-    end: at,
-    cut: false,
-  };
+
+  /** The fault, if there is one. */
+  read(): string | undefined {
+    const text = this.#text;
+    for (;;) {
+      this.at = skipSpace(text, this.at);
+      if (text[this.at] === ")") return this.closing();
+      const fault = this.#argument();
+      if (fault !== undefined) return fault;
+      this.at = skipSpace(text, this.at);
+      if (text[this.at] === ",") this.at += 1;
+      else if (text[this.at] !== ")") return this.#fault();
+    }
+  }
+
+  closing(): string | undefined {
+    this.at = skipSpace(this.#text, this.at);
+    if (this.#text[this.at] !== ")") return this.#fault();
+    this.at += 1;
+    return undefined;
+  }
+
+  #argument(): string | undefined {
+    KEYWORD.lastIndex = this.at;
+    const key = KEYWORD.exec(this.#text)?.[1];
+    if (key === undefined) return this.#fault();
+    const read = readLiteral(this.#text, KEYWORD.lastIndex, true);
+    this.at = read.ok ? read.end : read.at;
+    if (!read.ok) return read.cut ? CUT : LITERALS;
+    if (this.args.has(key)) return `the argument ${key} is given twice`;
+    if (read.repaired) return read.atEnd ? CUT : LITERALS;
+    this.args.set(key, read.value);
+    return undefined;
+  }
+
+  #fault(): string {
+    return this.at >= this.#text.length ? CUT : LITERALS;
+  }
 }
 
 /** `[f(a=1), g()]`. */
@@ -58,20 +77,24 @@ export function readPythonList(text: string, start: number): Outcome {
   let at = skipSpace(text, start + 1);
   for (;;) {
     const read = readPythonCall(text, at);
-    if (read.kind !== "calls") {
-      const rest = text.slice(at, at + 90);
-      if (rest.length === 90 || !/^[\w.-]*\s*$/.test(rest)) return { kind: "text", end: start + 1 };
-      const last = { name: rest.trim(), args: {}, repaired: true, broken: CUT };
-      return { kind: "calls", found: [...cutOff(found), last], end: text.length, cut: true };
-    }
+    if (read.kind !== "calls") return readListEnd(text, at, start, found);
     found.push(...read.found);
     if (read.cut || read.found.some((each) => each.broken !== undefined)) return { ...read, found };
     at = skipSpace(text, read.end);
-    if (text[at] === ",") at = skipSpace(text, at + 1);
+    const comma = text[at] === ",";
+    if (comma) at = skipSpace(text, at + 1);
     if (text[at] === "]") return { kind: "calls", found, end: at + 1, cut: false };
     if (at >= text.length) return { kind: "calls", found: cutOff(found), end: at, cut: true };
-    if (text[at - 1] !== "," && !/\s/.test(text[at - 1] ?? "")) return { kind: "text", end: at };
+    if (!comma) return { kind: "text", end: at };
   }
+}
+
+/** Something that is no call, unless it is the beginning of one that the end cuts. */
+function readListEnd(text: string, at: number, start: number, found: readonly Found[]): Outcome {
+  const rest = text.slice(at, at + 90);
+  if (rest.length === 90 || !/^[\w.-]*\s*$/.test(rest)) return { kind: "text", end: start + 1 };
+  const last = { name: rest.trim(), args: {}, repaired: true, broken: CUT };
+  return { kind: "calls", found: [...cutOff(found), last], end: text.length, cut: true };
 }
 
 /** A list whose end is missing may have lost calls, so that none of it is whole. */

@@ -85,17 +85,21 @@ interface Escape {
 function readEscape(text: string, at: number, python: boolean): Escape | undefined {
   const char = text[at + 1];
   if (char === undefined) return undefined;
-  const plain = PLAIN[char];
-  if (plain !== undefined && !(python && char === "/")) return { value: plain, end: at + 2, invented: false };
-  const digits = char === "u" ? 4 : python && char === "x" ? 2 : python && char === "U" ? 8 : 0;
-  if (digits > 0) {
-    const hex = text.slice(at + 2, at + 2 + digits);
-    if (!/^[0-9a-fA-F]+$/.test(hex) || hex.length < digits) return undefined;
-    const code = Number.parseInt(hex, 16);
-    if (code > 0x10_ff_ff) return undefined;
-    const value = digits === 4 ? String.fromCharCode(code) : String.fromCodePoint(code);
-    return { value, end: at + 2 + digits, invented: false };
-  }
+  const plain = python && char === "/" ? undefined : PLAIN[char];
+  if (plain !== undefined) return { value: plain, end: at + 2, invented: false };
+  const digits = char === "u" ? 4 : python ? (PYTHON_DIGITS[char] ?? 0) : 0;
+  if (digits > 0) return readCode(text, at + 2, digits);
   if (python && char === "\n") return { value: "", end: at + 2, invented: false };
   return { value: `\\${char}`, end: at + 2, invented: !python };
+}
+
+const PYTHON_DIGITS: Readonly<Record<string, number>> = { x: 2, U: 8 };
+
+function readCode(text: string, from: number, digits: number): Escape | undefined {
+  const hex = text.slice(from, from + digits);
+  if (!/^[0-9a-fA-F]+$/.test(hex) || hex.length < digits) return undefined;
+  const code = Number.parseInt(hex, 16);
+  if (code > 0x10_ff_ff) return undefined;
+  const value = digits === 4 ? String.fromCharCode(code) : String.fromCodePoint(code);
+  return { value, end: from + digits, invented: false };
 }

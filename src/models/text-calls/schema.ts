@@ -49,15 +49,20 @@ function typesOf(schema: Readonly<Record<string, unknown>>): ReadonlySet<string>
 
 function fromText(text: string, types: ReadonlySet<string>, asWritten: string): unknown {
   if (types.has("boolean") && /^(?:true|false)$/i.test(text)) return text.toLowerCase() === "true";
-  if (types.has("integer") || types.has("number")) {
-    const number = NUMBER.test(text) ? Number(text) : Number.NaN;
-    if (types.has("number") ? Number.isFinite(number) : Number.isSafeInteger(number)) return number;
-  }
   if (types.has("null") && /^(?:null|none)$/i.test(text)) return null;
-  const opener = text[0];
-  if ((types.has("array") && opener === "[") || (types.has("object") && opener === "{")) {
-    const read = readLiteral(text, 0);
-    if (read.ok && !read.repaired && read.end === text.length) return read.value;
-  }
-  return asWritten;
+  return numberFrom(text, types) ?? membersFrom(text, types) ?? asWritten;
+}
+
+function numberFrom(text: string, types: ReadonlySet<string>): number | undefined {
+  if (!NUMBER.test(text)) return undefined;
+  const number = Number(text);
+  if (types.has("number") && Number.isFinite(number)) return number;
+  return types.has("integer") && Number.isSafeInteger(number) ? number : undefined;
+}
+
+function membersFrom(text: string, types: ReadonlySet<string>): unknown {
+  const type = text.startsWith("[") ? "array" : text.startsWith("{") ? "object" : "";
+  if (!types.has(type)) return undefined;
+  const read = readLiteral(text, 0);
+  return read.ok && !read.repaired && read.end === text.length ? read.value : undefined;
 }

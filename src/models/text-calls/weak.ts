@@ -25,21 +25,27 @@ export function readBare(text: string, start: number, tools: OfferedTools): Outc
 }
 
 function readBareJson(text: string, start: number, tools: OfferedTools): Outcome {
-  const early = { kind: "text", end: start + 1 } as const;
   const object = text[start] === "{" ? start : skipSpace(text, start + 1);
-  if (object < text.length && text[object] !== "{") return text[object] === "[" ? nested(text, start) : early;
-  FIRST_KEY.lastIndex = object;
-  const first = FIRST_KEY.exec(text);
-  if (first === null && text.length - object > PEEK) return early;
-  if (first?.[1] !== undefined && !CALL_KEYS.has(first[1])) return early;
-  if (first?.[1] === "name" && first[2] !== undefined && !isMeant(tools, first[2])) return early;
+  if (text[object] === "[") return nested(text, start);
+  if (!mayBeCall(text, object, tools)) return { kind: "text", end: start + 1 };
   const read = readLiteral(text, start);
   if (!read.ok) return readBroken(text, start, read, tools);
-  const shape = callsIn(read.value, read.repaired);
-  const whole = { found: shape.found ?? [], end: read.end, cut: read.atEnd };
-  if (whole.found.length === 0 || !whole.found.every((each) => isCall(each, tools)))
+  const found = callsIn(read.value, read.repaired).found ?? [];
+  if (found.length === 0 || !found.every((each) => isCall(each, tools)))
     return { kind: "text", end: read.end };
-  return { kind: "calls", ...whole };
+  return { kind: "calls", found, end: read.end, cut: read.atEnd };
+}
+
+/** Judged by its first key, so that long data is shown as it comes. */
+function mayBeCall(text: string, object: number, tools: OfferedTools): boolean {
+  if (object >= text.length) return true;
+  if (text[object] !== "{") return false;
+  FIRST_KEY.lastIndex = object;
+  const first = FIRST_KEY.exec(text);
+  const key = first?.[1];
+  if (key === undefined) return text.length - object <= PEEK;
+  if (!CALL_KEYS.has(key)) return false;
+  return key !== "name" || first?.[2] === undefined || isMeant(tools, first[2]);
 }
 
 /** A list of lists is no call, and nothing inside of it is one. */
@@ -61,13 +67,8 @@ interface Unread {
 function readBroken(text: string, start: number, read: Unread, tools: OfferedTools): Outcome {
   const head = text.slice(start, Math.min(read.cut ? text.length : read.at, start + PEEK));
   const name = nameIn(head);
-  const argumentsFollow = ARGUMENTS.test(head);
-  const cutName =
-    read.cut && AFTER_NAME.test(head) && name !== "" && (tools.begins(name) || isMeant(tools, name));
-  const meant = argumentsFollow
-    ? isMeant(tools, name) || (read.cut && name === "" && beginsWithArguments(head))
-    : cutName;
-  if (!meant) return { kind: "text", end: Math.max(start + 1, Math.min(read.at, text.length)) };
+  if (!isMeantAsCall(head, name, read.cut, tools))
+    return { kind: "text", end: Math.max(start + 1, Math.min(read.at, text.length)) };
   const reason = read.twice ? "a key is given twice" : read.cut ? CUT : GARBLED;
   return {
     kind: "calls",
@@ -75,6 +76,13 @@ function readBroken(text: string, start: number, read: Unread, tools: OfferedToo
     end: read.cut ? text.length : paragraphEnd(text, read.at),
     cut: read.cut,
   };
+}
+
+/** An offered name with arguments; or a beginning that so far can be nothing else. */
+function isMeantAsCall(head: string, name: string, cut: boolean, tools: OfferedTools): boolean {
+  if (name !== "" && isMeant(tools, name)) return ARGUMENTS.test(head) || (cut && AFTER_NAME.test(head));
+  if (!cut) return false;
+  return name === "" ? beginsWithArguments(head) : AFTER_NAME.test(head) && tools.begins(name);
 }
 
 const beginsWithArguments = (head: string): boolean =>

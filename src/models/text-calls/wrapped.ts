@@ -33,6 +33,8 @@ class Wrapper {
   readonly #text: string;
   readonly #found: Found[] = [];
   #open = true;
+  /** Behind the last thing that belongs to the calls. */
+  #end = 0;
   #tools = false;
 
   readonly #final: boolean;
@@ -44,34 +46,34 @@ class Wrapper {
 
   read(start: number): Outcome {
     const text = this.#text;
-    let at = this.#head(start);
-    let end = at;
+    this.#end = this.#head(start);
     for (;;) {
-      at = this.#skip(at);
-      if (at >= text.length) return this.#over(text.length);
+      const at = this.#skip(this.#end);
+      if (at >= text.length || partial(text.slice(at, at + 40))) return this.#over(text.length);
       const token = this.#token(at);
-      if (token > 0) {
-        at += token;
-        end = at;
-        continue;
-      }
-      if (partial(text.slice(at, at + 40))) return this.#over(text.length);
-      if (!this.#open) return this.#calls(end, false);
-      if (this.#found.length > 0 && /[}\]]/.test(text[at] ?? "")) {
-        this.#tooMany();
-        at += 1;
-        end = at;
-        continue;
-      }
-      const read = readPayload(text, at);
-      if (read.kind !== "calls") return this.#unknown(start, at, end);
-      this.#found.push(...read.found);
-      if (read.cut) return this.#calls(text.length, true);
-      const broken = read.found.some((each) => each.broken !== undefined);
-      at = broken ? this.#past(read.end) : read.end;
-      if (broken && at >= text.length && !this.#final) return { kind: "more" };
-      end = at;
+      if (token > 0) this.#end = at + token;
+      else if (this.#open) {
+        const done = this.#payload(start, at);
+        if (done !== undefined) return done;
+      } else return this.#calls(this.#end, false);
     }
+  }
+
+  /** One payload; an outcome when nothing can follow. */
+  #payload(start: number, at: number): Outcome | undefined {
+    const text = this.#text;
+    if (this.#found.length > 0 && /[}\]]/.test(text[at] ?? "")) {
+      this.#tooMany();
+      this.#end = at + 1;
+      return undefined;
+    }
+    const read = readPayload(text, at);
+    if (read.kind !== "calls") return this.#unknown(start, at, this.#end);
+    this.#found.push(...read.found);
+    if (read.cut) return this.#calls(text.length, true);
+    const broken = read.found.some((each) => each.broken !== undefined);
+    this.#end = broken ? this.#past(read.end) : read.end;
+    return broken && this.#end >= text.length && !this.#final ? { kind: "more" } : undefined;
   }
 
   #head(start: number): number {

@@ -84,12 +84,13 @@ test("no text throws, and pieces of any size are read as the whole", () => {
 
 const replies = repliesIn("calls").filter(({ want }) => want !== "malformed" && want.length > 0);
 
+const lines = (text: string, prefix: string): string =>
+  text
+    .split("\n")
+    .map((line) => prefix + line)
+    .join("\n");
+
 test("a fence, a quote or an indent makes every call text", () => {
-  const lines = (text: string, prefix: string): string =>
-    text
-      .split("\n")
-      .map((line) => prefix + line)
-      .join("\n");
   const wrong = replies
     .filter(({ text }) => !text.includes("```") && !text.includes("`") && !text.includes("</think>"))
     .flatMap(({ id, text, tools }) =>
