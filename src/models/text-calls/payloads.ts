@@ -85,7 +85,7 @@ function broken(read: Extract<Literal, { ok: false }>, text: string, name: strin
 
 /** GLM: a name, then keys and values in tags of their own. */
 function readGlm(text: string, start: number): Outcome {
-  const name = at(GLM, text, start)?.[1] ?? "";
+  const name = glmName(text, start);
   const args = new Map<string, unknown>();
   let from = GLM.lastIndex;
   const ends = (end: number, more: Partial<Found>, cut: boolean): Outcome => ({
@@ -114,3 +114,5 @@ function readGlm(text: string, start: number): Outcome {
 
 const isBeginningOfPair = (rest: string): boolean =>
   "<arg_key></tool_call>".includes(rest) || (rest.startsWith("<arg_key>") && rest.length < 200);
+
+const glmName = (text: string, start: number): string => at(GLM, text, start)?.[1] ?? "";

@@ -19,11 +19,14 @@ export function isShown(
   final: boolean,
 ): boolean | undefined {
   if (after?.kind === "calls") return !final && (item.weak || after.weak) ? undefined : false;
-  const prose = after?.kind === "prose" ? text.slice(after.from, after.to).trim() : "";
-  if (item.weak && prose !== "") return true;
-  if (!final && (item.weak || prose.length < LOOK_AFTER)) return undefined;
-  return prose !== "" && commentedAsShown(prose);
+  const prose = proseOf(after, text);
+  if (prose === "") return final ? false : undefined;
+  if (item.weak) return true;
+  return final || prose.length >= LOOK_AFTER ? commentedAsShown(prose) : undefined;
 }
+
+const proseOf = (item: Item | undefined, text: string): string =>
+  item?.kind === "prose" ? text.slice(item.from, item.to).trim() : "";
 
 /** The next item that is more than space or a token. */
 export function itemAfter(list: readonly Item[], index: number, text: string): Item | undefined {

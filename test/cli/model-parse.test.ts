@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import test from "node:test";
+import { parsedLines, readingText } from "../../src/cli/model/parse-lines.ts";
+
+const answers = async (lines: readonly string[]): Promise<unknown[]> => {
+  const found: unknown[] = [];
+  for await (const each of parsedLines(Readable.from([`${lines.join("\n")}\n`]))) found.push(each);
+  return found;
+};
+
+test("every line is answered in its turn, and a bad one by its error", async () => {
+  const call = '<tool_call>{"name": "bash", "arguments": {"command": "ls"}}</tool_call>';
+  const tools = [{ name: "read_file", parameters: { properties: { limit: { type: "integer" } } } }];
+  assert.deepEqual(
+    await answers([
+      JSON.stringify({ text: `Look.\n${call}`, tools: ["bash"] }),
+      "{",
+      JSON.stringify({ text: call }),
+      JSON.stringify({ tools: [] }),
+      JSON.stringify({ text: '{"name": "read_file", "arguments": {"limit": "3"}}', tools }),
+    ]),
+    [
+      { calls: [{ name: "bash", args: { command: "ls" } }], malformed: [], prose: "Look." },
+      { error: 'line 2: this is no JSON; expected {"text": "…", "tools": ["read_file"]}' },
+      { error: 'line 3: "tools" is a list of names, or of {"name", "parameters"}' },
+      { error: 'line 4: expected an object with a text "text", as in {"text": "…", "tools": ["read_file"]}' },
+      { calls: [{ name: "read_file", args: { limit: 3 } }], malformed: [], prose: "" },
+    ],
+  );
+});
+
+test("people see calls, what cannot be read, and the text", () => {
+  assert.equal(
+    readingText({
+      calls: [{ name: "bash", args: { command: "ls" } }],
+      malformed: [{ name: "x", reason: "cut" }],
+      prose: "Hi\nyou",
+    }),
+    'call       bash {"command":"ls"}\nmalformed  "x": cut\nprose      "Hi\\nyou"',
+  );
+});
