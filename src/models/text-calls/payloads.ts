@@ -3,7 +3,7 @@ import { readGemmaCall } from "./gemma.ts";
 import { type Literal, readLiteral } from "./literals.ts";
 import { readPythonCall, readPythonList, skipSpace } from "./pythonic.ts";
 import { CUT, type Found, GARBLED, type Outcome } from "./reading.ts";
-import { callsIn } from "./shapes.ts";
+import { callsIn, isDefinition } from "./shapes.ts";
 
 const NAME_KEY = /["']?(?:name|tool|tool_name|function|function_name|action)["']?\s*:\s*["']([\w.:-]{0,80})/;
 const PYTHON_LIST = /\[\s*[A-Za-z_][\w.-]*\s*\(/y;
@@ -11,7 +11,7 @@ const PYTHON_CALL = /(?:print\s*\(\s*)?[A-Za-z_][\w.-]*\s*\(/y;
 const DEEPSEEK = /(?:function)?<｜tool▁sep｜>([\w.:-]{1,80})\s*|([\w.:-]{1,80})<｜tool▁sep｜>\s*/y;
 const KIMI = /([\w.:-]{1,80})\s*<\|tool_call_argument_begin\|>\s*/y;
 const MISTRAL = /([\w.:-]{1,80})\s*(?:\[CALL_ID\]\s*[\w-]{1,40}\s*)?(?:\[ARGS\]\s*|(?=\{))/y;
-const GLM = /([\w.:-]{1,80})\s*(?=<arg_key>|<\/tool_call>)/y;
+const GLM = /([A-Za-z_][\w.:-]{0,79})\s*(?=<arg_key>|<\/tool_call>)/y;
 const GLM_PAIR = /<arg_key>([^<]{1,120})<\/arg_key>\s*<arg_value>/y;
 const FENCE = /```(?:json)?[ \t]*\r?\n/y;
 
@@ -65,6 +65,7 @@ export function readArguments(text: string, start: number, name: string): Outcom
 function readJson(text: string, start: number): Outcome {
   const read = readLiteral(text, start);
   if (!read.ok) return broken(read, text, nameIn(text.slice(start, start + 600)));
+  if (isDefinition(read.value)) return { kind: "text", end: start };
   const shape = callsIn(read.value, read.repaired);
   const found: readonly Found[] = shape.found ?? [
     {

@@ -62,7 +62,7 @@ function callOf(value: Readonly<Record<string, unknown>>, repaired: boolean): Sh
     return {
       found: [{ name, args: {}, repaired, broken: "the call has two sets of arguments that differ" }],
     };
-  if (isDefinition(args.value)) return other("this is the definition of a tool");
+  if (isSchema(args.value)) return other("this is the definition of a tool");
   return { found: [{ name, args: args.value, repaired: repaired || args.repaired }] };
 }
 
@@ -72,7 +72,11 @@ const beside = (value: Readonly<Record<string, unknown>>): number => {
   return Object.keys(value).filter((key) => BESIDE.has(key)).length;
 };
 
-const isDefinition = (args: unknown): boolean =>
+/** What a tool takes is no call of it. */
+export const isDefinition = (value: unknown): boolean =>
+  isRecord(value) && (isSchema(value["parameters"]) || "input_schema" in value);
+
+const isSchema = (args: unknown): boolean =>
   isRecord(args) && args["type"] === "object" && isRecord(args["properties"]);
 
 /** Arguments that came as JSON text, once or twice over. */

@@ -1,7 +1,7 @@
 import { lineBefore } from "./places.ts";
 
 const EXAMPLE =
-  /\b(?:examples?|formats?|such as|e\.g\.|for instance|like (?:so|this)|looks? like|sample|syntax|would (?:be|look|write|send|have)|(?:you|user|client|model|assistant|it|they|he|she) (?:wrote|writes|sent|sends|emits|emitted|produced|produces|answered|logged)|instead of|template|illustrat\w+|hypothetical\w*|the (?:log|transcript|fixture) (?:shows?|says|contains))\b/i;
+  /\b(?:examples?|formats?|such as|e\.g\.|for instance|like (?:so|this)|looks? like|sample|syntax|would (?:be|look|write|send|have|call|run|use)|if you (?:want|like|need|wish|prefer)|(?:you|user|client|model|assistant|it|they|he|she) (?:wrote|writes|sent|sends|emits|emitted|produced|produces|answered|logged)|instead of|template|illustrat\w+|hypothetical\w*|the (?:log|transcript|fixture) (?:shows?|says|contains))\b/i;
 const REFUSED =
   /\b(?:do not|don['’]t|never|won['’]t|will not|should not|shouldn['’]t|cannot|can['’]t|must not|would not) (?:ever )?(?:run|call|send|execute|use|write|emit)\b/i;
 const ASKED = /\b(?:would like to (?:run|call|do)|may I|shall I|should I|want me to)\b/i;
@@ -20,7 +20,7 @@ export function announcedAsShown(text: string, at: number, weak: boolean): boole
   const sentence = line.split(/(?<=[.!?])\s+(?=[A-Z])/).at(-1) ?? line;
   if (REFUSED.test(sentence)) return true;
   if (weak) return EXAMPLE.test(line) || ASKED.test(sentence) || isReport(sentence);
-  if (!/:\s*\**$/.test(line)) return false;
+  if (!/:\s*\**$|^#{1,6} |^\*\*[^*]+\*\*$/.test(line)) return false;
   if (INTENT.test(sentence) && !SHOWING.test(sentence)) return false;
   return EXAMPLE.test(sentence) || ASKED.test(sentence);
 }

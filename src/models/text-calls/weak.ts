@@ -67,7 +67,8 @@ interface Unread {
 function readBroken(text: string, start: number, read: Unread, tools: OfferedTools): Outcome {
   const head = text.slice(start, Math.min(read.cut ? text.length : read.at, start + PEEK));
   const name = nameIn(head);
-  if (!isMeantAsCall(head, name, read.cut, tools))
+  const twice = read.twice && name !== "" && isMeant(tools, name);
+  if (!twice && !isMeantAsCall(head, name, read.cut, tools))
     return { kind: "text", end: Math.max(start + 1, Math.min(read.at, text.length)) };
   const reason = read.twice ? "a key is given twice" : read.cut ? CUT : GARBLED;
   return {
