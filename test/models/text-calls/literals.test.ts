@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import * as fc from "fast-check";
+import { readLiteral } from "../../../src/models/text-calls/literals.ts";
+import { OfferedTools } from "../../../src/models/text-calls/names.ts";
+import { typed } from "../../../src/models/text-calls/schema.ts";
+
+test("JSON is read as JSON, whatever is in its strings", () => {
+  fc.assert(
+    fc.property(
+      fc.json({ maxDepth: 4, noUnicodeString: false }),
+      fc.constantFrom(0, 1, 2),
+      (json, indent) => {
+        const value: unknown = JSON.parse(json);
+        const text = JSON.stringify({ value }, null, indent);
+        const read = readLiteral(text, 0);
+        assert.deepEqual(read, {
+          ok: true,
+          value: { value },
+          end: text.length,
+          repaired: false,
+          atEnd: false,
+        });
+      },
+    ),
+  );
+});
+
+test("a beginning of JSON is never whole without a repair", () => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 3 }), fc.nat(), (json, at) => {
+      const text = `{"value":${json}}`;
+      const read = readLiteral(text.slice(0, at % text.length), 0);
+      assert.ok(!read.ok || read.repaired);
+    }),
+  );
+});
+
+test("names are folded, slips are told, two that fold to one are neither", () => {
+  const tools = new OfferedTools(["read_file", "bash", "a-b", "a_b"]);
+  const resolved = [
+    "readFile",
+    "functions.read_file:0",
+    "Read-File",
+    "BASH",
+    "a-b",
+    "ab",
+    "raed_file",
+    "files",
+  ];
+  assert.deepEqual(
+    resolved.map((name) => tools.resolve(name)),
+    ["read_file", "read_file", "read_file", "bash", "a-b", undefined, undefined, undefined],
+  );
+  assert.deepEqual([tools.near("raed_file"), tools.near("web_search")], ["read_file", undefined]);
+});
+
+test("values take the type that the schema names, and no other", () => {
+  const schema = {
+    properties: {
+      n: { type: "integer" },
+      s: { type: "string" },
+      b: { type: ["boolean", "null"] },
+      l: { type: "array", items: { type: "number" } },
+    },
+  };
+  assert.deepEqual(typed({ n: "12", s: "12", b: "None", l: "['1', 2]", x: "3" }, schema), {
+    n: 12,
+    s: "12",
+    b: null,
+    l: [1, 2],
+    x: "3",
+  });
+  assert.deepEqual(typed({ n: "1.5", b: "yes", l: "[1" }, schema), { n: "1.5", b: "yes", l: "[1" });
+});
