@@ -41,6 +41,8 @@ describe("tests and linters of Python", () => {
     "pytest --cov --cov-report=term-missing": "allow; code check",
     "pytest --cov-report=html:/etc/x": "ask; code check; write /etc/x",
     "pytest --junitxml=out.xml": "ask; write out.xml; code check",
+    "pytest --debug": "ask; code check; write pytestdebug.log",
+    "pytest --debug=x.log": "ask; write x.log; code check",
     "pytest @args": "ask; read @args; code check; option.loads-code @args",
     "pytest -o addopts=x": "ask; option.loads-code addopts=x; code check",
     "pytest --pdb": "ask; option.unknown --pdb; code check",

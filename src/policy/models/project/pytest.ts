@@ -27,7 +27,7 @@ export const PYTEST: Model = {
   operands: "check*",
   tells: "--version -V --help -h",
   fixed: ["check"],
-  also: allOf(noResponseFiles, shaped({ "-p": /^no:[\w.]+$/ }), reports),
+  also: allOf(noResponseFiles, shaped({ "-p": /^no:[\w.]+$/ }), reports, traces),
 };
 
 /** `--cov-report=html:folder` names where it goes. */
@@ -39,6 +39,15 @@ function reports(use: Use): readonly Found[] {
     return tail === "skip-covered"
       ? []
       : roleEffects("write", { ...value, value: tail }, use, { forced: false, recursive: false });
+  });
+}
+
+/** `--debug` alone writes a file of its own, too. */
+function traces(use: Use): readonly Found[] {
+  const alone = use.options.filter(({ name, value }) => name === "--debug" && value === null);
+  return alone.map(({ span }) => {
+    const path = use.place({ kind: "literal", value: "pytestdebug.log", span });
+    return { kind: "write", path, span };
   });
 }
 
