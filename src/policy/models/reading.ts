@@ -24,6 +24,9 @@ export interface Manner {
   readonly abbreviates: boolean;
 }
 
+/** Whatever files there are, each word that `--include=*.ts` becomes is that option again. */
+const NAMED = /^--[a-z][a-z-]*=/;
+
 /** Tells options from operands, as getopt does. Linear; every argument ends as an option, a value, an operand or misread. */
 export function readArguments(args: readonly Arg[], table: OptionTable, manner: Manner): Reading {
   return new Reader(args, table, manner).read();
@@ -74,7 +77,8 @@ class Reader {
 
   private option(arg: Arg): void {
     const { value } = arg;
-    if (arg.kind === "glob") return this.doubt("word.leading-glob", arg);
+    if (arg.kind === "glob" && !(this.table.tame && NAMED.test(value)))
+      return this.doubt("word.leading-glob", arg);
     const equals = value.indexOf("=");
     const name = equals === -1 ? value : value.slice(0, equals);
     if (name.includes(UNKNOWN)) return this.doubt("word.dynamic", arg);

@@ -4,6 +4,9 @@ import { tells } from "./told.ts";
 describe("grep", () => {
   tells({
     "grep -rn foo . --include='*.ts' --exclude-dir=node_modules": "allow; read .",
+    "grep -rn foo . --include=*.ts": "allow; read .",
+    "grep --f*=.env foo": "ask; word.leading-glob --f*=.env",
+    "grep --file=.env* a.ts": "ask; read .env*; read a.ts",
     "grep -r foo": "allow; read .",
     "grep foo": "allow",
     "grep -e foo -e bar a": "allow; read a",
