@@ -3,8 +3,11 @@ import { tells } from "./told.ts";
 
 describe("grep", () => {
   tells({
-    "grep -rn foo . --include='*.ts' --exclude-dir=node_modules": "allow; read .",
-    "grep -rn foo . --include=*.ts": "allow; read .",
+    "grep -rn foo . --include='*.ts' --exclude-dir=node_modules": "allow; read .; read *.ts",
+    "grep -rn foo . --include=*.ts": "allow; read .; read *.ts",
+    "grep -rh . --include='.env*'": "ask; read .; read .env*",
+    "rg --hidden -g '*.pem' -g '!*.md' KEY": "ask; read .; read *.pem",
+    "rg --files --hidden -g '.env*'": "allow; read .",
     "grep --f*=.env foo": "ask; word.leading-glob --f*=.env",
     "grep --file=.env* a.ts": "ask; read .env*; read a.ts",
     "grep -r foo": "allow; read .",

@@ -1,8 +1,10 @@
 import type { Found, GivenOption, Model, Use } from "../model.ts";
 import { roleEffects } from "../roles.ts";
+import { chosenEffects } from "./chosen.ts";
 
 const LIGHT = { forced: false, recursive: false };
 const FILES: ReadonlySet<string> = new Set(["-f", "--file"]);
+const CHOOSING: ReadonlySet<string> = new Set(["--include"]);
 const RECURSIVE: ReadonlySet<string> = new Set(["-r", "-R", "--recursive", "--dereference-recursive"]);
 
 const has = (options: readonly GivenOption[], names: ReadonlySet<string>): boolean =>
@@ -22,6 +24,7 @@ function grepEffects(use: Use, recursive: boolean): readonly Found[] {
     ...(spills ? [{ kind: "read", path: null } as const] : []),
     ...first.flatMap((arg) => roleEffects("read", arg, use, LIGHT)),
     ...(here ? [{ kind: "read", path: use.folder } as const] : []),
+    ...chosenEffects(use, CHOOSING),
   ];
 }
 
