@@ -20,7 +20,7 @@ function searches(patternless: ReadonlySet<string>): (use: Use) => readonly Foun
   };
 }
 
-const CHOOSING: ReadonlySet<string> = new Set(["-g", "--glob", "--iglob"]);
+const CHOOSING: ReadonlySet<string> = new Set(["-g", "--glob", "--iglob", "--type-add"]);
 const rgSearches = searches(new Set(["--files", "-f", "--file"]));
 
 /** With `--files` only names are told. */
