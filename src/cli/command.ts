@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { Command, Flags } from "@oclif/core";
 import { inertJson } from "../render/tty/visible.ts";
 
@@ -22,4 +23,10 @@ export function answer(text: string): void {
 
 export function answerJson(value: unknown): void {
   process.stdout.write(`${inertJson(value)}\n`);
+}
+
+/** Many answers, no faster than they are read. */
+export async function answerEach(values: AsyncIterable<unknown>): Promise<void> {
+  for await (const value of values)
+    if (!process.stdout.write(`${inertJson(value)}\n`)) await once(process.stdout, "drain");
 }

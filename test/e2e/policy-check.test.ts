@@ -119,6 +119,15 @@ contained  no
     );
   });
 
+  test("--stdin gives one answer a line, whatever stands inside of it", async () => {
+    const { code, stdout } = await check([...IN, "--stdin"], '\uFEFF{"cmd":"echo \u2028"}\r\n{"cmd":"ls"}');
+    const answers = stdout.trimEnd().split("\n");
+    assert.deepEqual(
+      [code, answers.map((line) => (JSON.parse(line) as { decision: string }).decision)],
+      [0, ["ask", "allow"]],
+    );
+  });
+
   test("without a command, or with one and --stdin, it is bad usage with a next step", async () => {
     for (const words of [[], ["--stdin", "--", "ls"]]) {
       const { code, stdout, stderr } = await check(words, "");

@@ -3,6 +3,7 @@ import path from "node:path";
 import { z } from "zod";
 import { MODES, VERDICTS } from "../../core/decision.ts";
 import { errorCode } from "../../core/errors.ts";
+import { linesIn } from "../../core/lines.ts";
 
 const place = z.string().refine((value) => path.isAbsolute(value));
 
@@ -63,7 +64,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
 async function* judgedIn(file: string, counts: Counts): AsyncGenerator<JudgedThen> {
   await using handle = await open(file);
   let broken = false;
-  for await (const line of handle.readLines()) {
+  for await (const line of linesIn(handle.createReadStream())) {
     // Only the last line can be torn: another one after it says that this one was meant so.
     if (broken) counts.unreadable += 1;
     const value = parsed(line);

@@ -4,7 +4,7 @@ import { CommandPolicy } from "../../../policy/decide.ts";
 import { effectText } from "../../../policy/effects/text.ts";
 import { hintFor } from "../../../policy/judge/hints.ts";
 import { explanation, verdictLine } from "../../../render/tty/explained.ts";
-import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { answer, answerEach, answerJson, HarnessCommand } from "../../command.ts";
 import { judgedLines } from "../../policy/check-lines.ts";
 import { givenCommand, noCommand } from "../../policy/given-command.ts";
 import { judgingFor } from "../../policy/rules.ts";
@@ -38,7 +38,7 @@ export class PolicyCheck extends HarnessCommand {
     const context = await judgingFor(flags);
     const policy = new CommandPolicy();
     if (text === undefined) {
-      for await (const decided of judgedLines(process.stdin, policy, context)) answerJson(decided);
+      await answerEach(judgedLines(process.stdin, policy, context));
       return;
     }
     const decided = policy.decide(text, context);
