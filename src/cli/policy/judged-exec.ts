@@ -6,6 +6,9 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { CommandPolicy } from "../../policy/decide.ts";
 import { hintFor } from "../../policy/judge/hints.ts";
 import { shellText } from "../../policy/shell/quote.ts";
+import { visibleLine } from "../../render/tty/visible.ts";
+import { nextCommand } from "./next-command.ts";
+import { runsUnattended } from "./unattended.ts";
 
 /** Refuses a command as a run does with nobody there: what is denied, and what asks without being contained. */
 export async function refuseUnlessAllowed(
@@ -17,13 +20,14 @@ export async function refuseUnlessAllowed(
   const workspace = path.resolve(folder);
   const own = await loadRules({ env: process.env, workspace, trusted: false });
   const context = { mode, workspace, home, rules: own };
-  const { decision, contained, rules } = new CommandPolicy().decide(shellText(words), context);
-  if (decision === "allow" || (decision === "ask" && contained && mode !== "read-only")) return;
-  const [rule] = rules;
-  const verdict = decision === "deny" ? "denied" : "nobody is there to be asked";
+  const text = shellText(words);
+  const decided = new CommandPolicy().decide(text, context);
+  if (runsUnattended(decided, mode)) return;
+  const [rule] = decided.rules;
+  const verdict = decided.decision === "deny" ? "denied" : "nobody is there to be asked";
   throw new HarnessError(
     EXIT.refused,
-    `${verdict}: ${rule?.reason ?? "no rule allows it"} (${rule?.id ?? "none"})`,
-    (rule && hintFor(rule.id)) ?? "harness policy check --explain -- CMD",
+    `${verdict}: ${visibleLine(rule?.reason ?? "no rule allows it")} (${rule?.id ?? "none"})`,
+    (rule && hintFor(rule.id)) ?? nextCommand("check --explain", text, {}),
   );
 }
