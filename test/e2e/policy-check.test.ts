@@ -106,7 +106,7 @@ describe("policy check", { concurrency: 3 }, () => {
   });
 
   test("without a command, or with one and --stdin, it is bad usage with a next step", async () => {
-    for (const words of [[], ["--stdin", "--", "ls"]]) {
+    for (const words of [[], ["--"], ["--stdin", "--", "ls"], ["--stdin", "--explain"]]) {
       const { code, stdout, stderr } = await check(words, "");
       assert.deepEqual([code, stdout], [2, ""]);
       assert.match(stderr, /^error: .*\n {2}next: harness policy check -- 'ls -l'\n$/);

@@ -36,6 +36,8 @@ export class PolicyCheck extends HarnessCommand {
     const { flags: argv, text, dashes } = givenCommand(this.argv);
     const { flags } = await this.parse(PolicyCheck, [...argv]);
     if (flags.stdin && dashes) throw new HarnessError(EXIT.usage, "a command and --stdin at once", EXAMPLE);
+    if (flags.stdin && flags.explain)
+      throw new HarnessError(EXIT.usage, "--explain is about one command, not about --stdin", EXAMPLE);
     if (!flags.stdin && text === undefined) throw noCommand(EXAMPLE);
     const context = await judgingFor(flags);
     const policy = new CommandPolicy();
