@@ -32,10 +32,16 @@ export interface CommandDecision extends Decision {
   readonly effects: readonly Effect[];
 }
 
+/** What one rule of a decision says by itself. */
+interface Standing {
+  readonly verdict: Verdict;
+  readonly contained: boolean;
+}
+
 export interface Explained {
   readonly decision: CommandDecision;
-  /** Of each rule of the decision alone. */
-  readonly verdicts: readonly Verdict[];
+  /** One for each rule of the decision. */
+  readonly standings: readonly Standing[];
 }
 
 export interface Looked {
@@ -58,11 +64,16 @@ export class CommandPolicy {
   explain(text: string, context: CommandContext): Explained {
     const { rulings, effects } = this.judge(text, context);
     const decision = decisionOf(rulings, context.mode, text.length);
-    const verdicts = decision.rules.map((rule) => {
+    const standings = decision.rules.map((rule) => {
       const same = rulings.filter((ruling) => keyOf(ruling) === keyOf(rule));
-      return same.length === 0 ? "allow" : strictest(same.map((ruling) => verdictIn(context.mode, ruling)));
+      const verdicts = same.map((ruling) => verdictIn(context.mode, ruling));
+      return {
+        // None makes the rule that nothing is done.
+        verdict: verdicts.length === 0 ? "allow" : strictest(verdicts),
+        contained: same.every(({ contained }) => contained),
+      };
     });
-    return { decision: { ...decision, effects }, verdicts };
+    return { decision: { ...decision, effects }, standings };
   }
 
   private judge(

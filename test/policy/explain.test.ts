@@ -16,10 +16,19 @@ for (const [mode, text, told] of [
   ["workspace-write", "echo", ["allow harmless"]],
 ] as const)
   test(`${text} is explained rule by rule in ${mode}`, () => {
-    const { decision, verdicts } = policy.explain(text, { ...place, mode });
+    const { decision, standings } = policy.explain(text, { ...place, mode });
     assert.deepEqual(
-      decision.rules.map(({ id }, at) => `${verdicts[at]} ${id}`),
+      decision.rules.map(({ id }, at) => `${standings[at]?.verdict} ${id}`),
       told,
     );
     assert.deepEqual(decision, policy.decide(text, { ...place, mode }));
   });
+
+test("a rule is contained or not by itself", () => {
+  const { standings } = policy.explain("mkdir x; curl x; ls", { ...place, mode: "workspace-write" });
+  assert.deepEqual(standings, [
+    { verdict: "ask", contained: true },
+    { verdict: "ask", contained: false },
+    { verdict: "allow", contained: true },
+  ]);
+});

@@ -7,6 +7,7 @@ import { CommandPolicy } from "../../policy/decide.ts";
 import { hintFor } from "../../policy/judge/hints.ts";
 import { shellText } from "../../policy/shell/quote.ts";
 import { visibleLine } from "../../render/tty/visible.ts";
+import { ignoreRulesOf } from "../ignore-file.ts";
 import { nextCommand } from "./next-command.ts";
 import { runsUnattended } from "./unattended.ts";
 
@@ -18,16 +19,22 @@ export async function refuseUnlessAllowed(
 ): Promise<void> {
   const { home } = placesFrom(process.env);
   const workspace = path.resolve(folder);
-  const own = await loadRules({ env: process.env, workspace, trusted: false });
-  const context = { mode, workspace, home, rules: own };
+  const rules = await loadRules({ env: process.env, workspace, trusted: false });
+  const ignore = await ignoreRulesOf(workspace);
+  const context = { mode, workspace, home, rules, ...(ignore === undefined ? {} : { ignore }) };
   const text = shellText(words);
-  const decided = new CommandPolicy().decide(text, context);
-  if (runsUnattended(decided, mode)) return;
-  const [rule] = decided.rules;
-  const verdict = decided.decision === "deny" ? "denied" : "nobody is there to be asked";
+  const { decision, standings } = new CommandPolicy().explain(text, context);
+  if (runsUnattended(decision, mode)) return;
+  // What runs unattended is not why it is refused, though its rule may stand first.
+  const rule = decision.rules.find((_, at) => {
+    const standing = standings[at];
+    return standing === undefined || !runsUnattended({ ...standing, decision: standing.verdict }, mode);
+  });
+  const place = workspace === process.cwd() ? {} : { cwd: workspace };
+  const verdict = decision.decision === "deny" ? "denied" : "nobody is there to be asked";
   throw new HarnessError(
     EXIT.refused,
     `${verdict}: ${visibleLine(rule?.reason ?? "no rule allows it")} (${rule?.id ?? "none"})`,
-    (rule && hintFor(rule.id)) ?? nextCommand("check --explain", text, {}),
+    (rule && hintFor(rule.id)) ?? nextCommand("check --explain", text, { mode, ...place }),
   );
 }

@@ -1,3 +1,4 @@
+import type { Mode } from "../../core/decision.ts";
 import { shellText } from "../../policy/shell/quote.ts";
 
 /** What is no longer than a line is written out. */
@@ -7,9 +8,12 @@ const LONGEST = 120;
 export function nextCommand(
   command: "allow" | "check --explain",
   text: string,
-  { cwd }: { readonly cwd?: string | undefined },
+  { mode, cwd }: { readonly mode?: Mode; readonly cwd?: string | undefined },
 ): string {
-  const place = cwd === undefined ? "" : ` --cwd ${shellText([cwd])}`;
+  const flags = [
+    ...(mode === undefined ? [] : ["--mode", mode]),
+    ...(cwd === undefined ? [] : ["--cwd", cwd]),
+  ];
   const plain = text.length <= LONGEST && /^[\u0020-\u007E]*$/.test(text);
-  return `harness policy ${command}${place} -- ${plain ? shellText([text]) : "CMD"}`;
+  return `harness policy ${[command, ...flags.map((flag) => shellText([flag]))].join(" ")} -- ${plain ? shellText([text]) : "CMD"}`;
 }

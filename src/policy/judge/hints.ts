@@ -15,6 +15,7 @@ const HINTS: readonly (readonly [rule: string, hint: string])[] = [
   ["language.unknown", "use a simpler form, such as sed -n 1,20p or awk '{print $1}'"],
   ["env.", "leave the variable out"],
   ["shell.", "write the commands out, one after the other"],
+  ["read.ignored", "take it out of .harnessignore yourself, if it may be seen"],
   ["read.secret", "read an example file instead, such as .env.example"],
   ["read.outside", "read files of the workspace"],
   ["read.unknown", "name the file"],

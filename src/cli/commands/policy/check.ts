@@ -62,17 +62,18 @@ interface Asked {
 }
 
 async function explained(text: string, { policy, context, cwd }: Asked): Promise<CommandDecision> {
-  const { decision, verdicts } = policy.explain(text, context);
+  const { decision, standings } = policy.explain(text, context);
   const { ruleFor } = await import("../../../policy/rules/remember.ts");
   const allowable =
     decision.decision === "ask" &&
     context.mode === "workspace-write" &&
     ruleFor(text, context, policy).kind === "rules";
   const more = {
+    verdicts: standings.map(({ verdict }) => verdict),
     effects: decision.effects.map(effectText),
     unattended: runsUnattended(decision, context.mode),
     ...(allowable ? { remedy: nextCommand("allow", text, { cwd }) } : {}),
   };
-  answer(explanation({ text, decision, verdicts, hintFor, ...more }, process.stdout));
+  answer(explanation({ text, decision, hintFor, ...more }, process.stdout));
   return decision;
 }
