@@ -14,6 +14,8 @@ for (const [mode, text, told] of [
   ["read-only", "ls; npm test", ["ask code.check", "allow read.workspace"]],
   ["danger-full-access", "curl x", ["allow network"]],
   ["workspace-write", "echo", ["allow harmless"]],
+  ["workspace-write", ")", ["deny text.syntax"]],
+  ["workspace-write", "# nothing", ["deny text.empty"]],
 ] as const)
   test(`${text} is explained rule by rule in ${mode}`, () => {
     const { decision, standings } = policy.explain(text, { ...place, mode });
