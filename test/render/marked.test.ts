@@ -40,6 +40,15 @@ test("a long line is cut around the span", () => {
   ]);
 });
 
+test("of a line without end only what is near the span is looked at", () => {
+  const text = "a ".repeat(1_000_000);
+  assert.deepEqual(drawn(text, [1_000_000, 1_000_001], 40), [
+    "…a a a a a a a a a a a a a a a a a a a …",
+    "                     ^",
+  ]);
+  assert.deepEqual(drawn(text, [0, text.length], 40), [`${"a ".repeat(19)}a…`, "^".repeat(39)]);
+});
+
 test("no line is wider than it may be, and its marks begin below what they are about", () => {
   const texts = fc.string({ unit: fc.constantFrom("a", "日", "\t", "😀", "\u0301", "\u200B", "x ") });
   fc.assert(

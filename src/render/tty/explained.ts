@@ -7,6 +7,7 @@ const COLOURS = { allow: "green", ask: "yellow", deny: "red" } as const satisfie
 const INDENT = "    ";
 /** Where the stream does not tell how wide it is. */
 const WIDTH = 120;
+const MOST_EFFECTS = 200;
 /** Of the text, below one rule. */
 const MOST_LINES = 6;
 
@@ -46,12 +47,18 @@ export function explanation(explained: Explained, stream: NodeJS.WriteStream): s
     ...told,
     ...(beside.length === 0 ? [] : ["allowed", ...beside.map((rule) => ruleLine(rule, stream)), ""]),
     "effects",
-    ...(effects.length === 0 ? ["none"] : effects).map((effect) => `${INDENT}${visibleLine(effect)}`),
+    ...effectLines(effects),
     "",
     `contained   ${decision.contained ? CONTAINED : NOT_CONTAINED}`,
     `unattended  ${explained.unattended ? "it runs" : "it is refused"}`,
     ...(remedy === undefined ? [] : [`to allow    ${remedy}`]),
   ].join("\n");
+}
+
+function effectLines(effects: readonly string[]): readonly string[] {
+  const told = effects.length === 0 ? ["none"] : effects.slice(0, MOST_EFFECTS).map(visibleLine);
+  const more = effects.length - MOST_EFFECTS;
+  return [...told, ...(more > 0 ? [`… and ${more} more: --json has all`] : [])].map((line) => INDENT + line);
 }
 
 const CONTAINED = "yes: no network, and it changes only the workspace and temporary files";

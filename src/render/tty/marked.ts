@@ -17,8 +17,7 @@ export function markedLines(text: string, [from, to]: Span, width: number): read
     const end = start + line.length;
     const touched = from === to ? from >= start && from <= end : from < end && to > start;
     if (touched && text !== "") {
-      const left = Math.max(from, start) - start;
-      lines.push(markedLine(cellsOf(line), [left, Math.min(to, end) - start], width));
+      lines.push(markedLine(line, [Math.max(from, start) - start, Math.min(to, end) - start], width));
     }
     start = end + 1;
   }
@@ -29,16 +28,29 @@ export function markedLines(text: string, [from, to]: Span, width: number): read
 const BEFORE = 20;
 const CUT = "…";
 
-function markedLine(cells: readonly Cell[], [from, to]: Span, width: number): MarkedLine {
-  const whole = widthOf(cells) <= width;
-  const start = whole || widthOf(cells.slice(0, to)) < width ? 0 : startOf(cells, from, width);
-  const left = start === 0 ? "" : CUT;
+/** No more than this on either side of the beginning of a span is looked at. */
+const AROUND = 1000;
+
+function markedLine(text: string, span: Span, width: number): MarkedLine {
+  const first = Math.max(0, span[0] - AROUND);
+  const last = Math.min(text.length, span[0] + AROUND);
+  const cells = cellsOf(text.slice(first, last));
+  const [from, to] = [span[0] - first, Math.min(span[1], last) - first];
+  const whole = last - first === text.length && widthOf(cells) <= width;
+  const near = first === 0 && widthOf(cells.slice(0, to)) < width;
+  const start = whole || near ? 0 : startOf(cells, from, width);
+  const left = start + first === 0 ? "" : CUT;
   const end = whole ? cells.length : forth(cells, start, width - left.length - CUT.length);
-  const right = end === cells.length ? "" : CUT;
-  const shown = cells.slice(start, end);
+  const right = first + end === text.length ? "" : CUT;
   const marked = widthOf(cells.slice(from, Math.min(to, end)));
   return {
-    line: left + shown.map((cell) => cell.shown).join("") + right,
+    line:
+      left +
+      cells
+        .slice(start, end)
+        .map((cell) => cell.shown)
+        .join("") +
+      right,
     blanks: " ".repeat(left.length + widthOf(cells.slice(start, from))),
     marks: "^".repeat(Math.max(1, marked)),
   };
