@@ -3,7 +3,7 @@ import { tells } from "./told.ts";
 
 describe("builders", () => {
   tells({
-    "make --version": "allow",
+    "make --version": "allow; code settings",
     "make test": "ask; code project",
     "make -n test": "ask; code project",
     "make CC=clang": "ask; code project",

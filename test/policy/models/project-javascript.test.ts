@@ -52,7 +52,7 @@ describe("npm, pnpm and yarn", () => {
     "pnpm exec rm -rf /": "deny; delete -f -r /; code project",
     "npm help": "allow",
     "npx --version": "allow",
-    "yarn --version": "allow",
+    "yarn --version": "allow; code settings",
     "npm -C=/tmp/evil test": "ask; read =/tmp/evil; code check; option.unknown =/tmp/evil",
     "npm test -wx=../evil": "ask; read x=../evil; code check; option.unknown x=../evil",
     "npm test -prefix /tmp/evil": "ask; option.unknown -p; code check; read /tmp/evil",

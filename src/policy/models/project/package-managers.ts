@@ -25,7 +25,8 @@ const PNPM: Model = {
       always("install"),
     ),
     ...named("dlx create install-test", always("install", "project")),
-    ...named("rebuild pack start restart stop", always("project")),
+    ...named("rebuild pack", always("project")),
+    ...named("start restart stop", SCRIPT),
     ...named("config set get init server", always("ask")),
     store: {
       options: PNPM_OPTIONS,
@@ -69,7 +70,8 @@ const YARN: Model = {
       always("install"),
     ),
     ...named("dlx create", always("install", "project")),
-    ...named("rebuild pack start exec node constraints", always("project")),
+    ...named("rebuild pack exec node constraints", always("project")),
+    start: SCRIPT,
     ...named("init version stage", always("ask")),
     config: {
       options: YARN_OPTIONS,
