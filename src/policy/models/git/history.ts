@@ -1,4 +1,4 @@
-import type { Model } from "../model.ts";
+import type { Found, Model, Use } from "../model.ts";
 import { DIFF, DIFF_LETTERS, LOG, REFS, WALK, WALK_LETTERS } from "./options.ts";
 import { loggedFiles, searchedFiles, shownFiles } from "./paths.ts";
 
@@ -21,6 +21,14 @@ const PLUMBING: Model = {
   operands: "data*",
   also: shownFiles,
 };
+
+const BATCHES: ReadonlySet<string> = new Set(["--batch", "--batch-command"]);
+
+/** What is shown comes in by stdin, unless it is everything. */
+const asked = ({ options }: Use): readonly Found[] =>
+  options.some(({ name }) => BATCHES.has(name)) && options.every(({ name }) => name !== "--batch-all-objects")
+    ? [{ kind: "read", path: null }]
+    : [];
 
 /** Commands that show commits, files of commits and what changed in them. */
 export const HISTORY: Readonly<Record<string, Model>> = {
@@ -71,7 +79,7 @@ export const HISTORY: Readonly<Record<string, Model>> = {
       --buffer --no-buffer --unordered --follow-symlinks --allow-unknown-type --use-mailmap --mailmap --no-use-mailmap
       --no-mailmap --filter= -z`,
     operands: "data*",
-    also: shownFiles,
+    also: (use) => [...shownFiles(use), ...asked(use)],
   },
   archive: {
     options: `-v -l -NUM -o:write --output=write --format= --list --prefix= --add-file=read --add-virtual-file= --verbose
