@@ -1,6 +1,7 @@
 import type { Found, Model, Use } from "../model.ts";
 import { fixedEffect } from "../roles.ts";
 import { CHECKERS } from "./checkers.ts";
+import { tokens } from "./npm.ts";
 import { always, COMMAND, named, word } from "./parts.ts";
 import { runsScript, SCRIPT, TESTS } from "./scripts.ts";
 
@@ -75,7 +76,11 @@ const YARN: Model = {
     ...named("init version stage", always("ask")),
     config: {
       options: YARN_OPTIONS,
-      commands: { ...named("list get", yarnTells), ...named("set delete unset", always("ask")) },
+      commands: {
+        list: yarnTells,
+        get: { ...yarnTells, also: tokens },
+        ...named("set delete unset", always("ask")),
+      },
     },
     run: yarnRun,
     test: TESTS,

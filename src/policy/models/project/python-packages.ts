@@ -55,7 +55,11 @@ const manager = (more: Readonly<Record<string, Model>>): Model => ({
   tells: "--version -V --help -h",
   commands: {
     run,
-    ...named("show list check about graph info help where venv", tells),
+    ...named("show list check about graph info help where", tells),
+    venv: {
+      options: MANAGER_OPTIONS,
+      commands: { list: tells, ...named("create remove purge activate", always("install")) },
+    },
     ...named(
       "install add remove update lock sync upgrade uninstall export init new self python tool cache source",
       always("install"),
