@@ -6,6 +6,8 @@ describe("of several modes of a packer the last one counts", () => {
     "xz -t a.xz": "allow; read a.xz",
     "xz -d -t a.xz": "allow; read a.xz",
     "xz -t -d a.xz": "ask; read a.xz; write a.xz; write a",
+    "zstd -c -T -o out a": "ask; write out; read a",
+    "zstd -c -T0 a": "allow; read a",
     "zstd -l -d a.zst": "ask; read a.zst; write a.zst; write a",
     "xz -cd a.xz": "allow; read a.xz",
     "bzip2 -t -d -c a.bz2": "allow; read a.bz2",
@@ -18,6 +20,14 @@ describe("what a file or stdin says to a program", () => {
     "strings @list": "ask; read @list; option.loads-code @list",
     "git cat-file --batch": "ask; code settings; read ?",
     "git cat-file --batch --batch-all-objects": "allow; code settings",
+  });
+});
+
+describe("options that git looks for in the values of others", () => {
+  tells({
+    "git archive --prefix x/ HEAD": "allow; code settings; read HEAD",
+    "git archive --prefix --output=x.tar HEAD":
+      "ask; code settings; read HEAD; option.unknown --output=x.tar",
   });
 });
 

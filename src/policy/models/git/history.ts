@@ -30,6 +30,14 @@ const asked = ({ options }: Use): readonly Found[] =>
     ? [{ kind: "read", path: null }]
     : [];
 
+/** It looks for `-o` and `--remote` first, even among the values of other options. */
+const lookedThrough = (use: Use): readonly Found[] =>
+  use.options.flatMap(({ value, span }) =>
+    value !== null && value.span !== span && value.value.startsWith("-")
+      ? [use.doubt("option.unknown", value)]
+      : [],
+  );
+
 /** Commands that show commits, files of commits and what changed in them. */
 export const HISTORY: Readonly<Record<string, Model>> = {
   log: { options: LOG, operands: "data*", also: loggedFiles },
@@ -85,7 +93,7 @@ export const HISTORY: Readonly<Record<string, Model>> = {
     options: `-v -l -NUM -o:write --output=write --format= --list --prefix= --add-file=read --add-virtual-file= --verbose
       --worktree-attributes --mtime= --remote=host!network --exec=!ask`,
     operands: "data*",
-    also: shownFiles,
+    also: (use) => [...shownFiles(use), ...lookedThrough(use)],
   },
   cherry: { options: "-v --abbrev=? --no-abbrev", operands: "data data? data?" },
   describe: {

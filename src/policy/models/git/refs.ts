@@ -73,7 +73,7 @@ export const NAMES: Readonly<Record<string, Model>> = {
     also: namedRefs,
   },
   reflog: {
-    options: `${LOG} --expire= --expire-unreachable= --rewrite --updateref --stale-fix --dry-run --verbose`,
+    options: `${LOG} --expire=!ask --expire-unreachable=!ask --rewrite --updateref --stale-fix --dry-run --verbose`,
     operands: "data*",
     also: loggedRefs,
   },
