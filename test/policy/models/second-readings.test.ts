@@ -67,6 +67,8 @@ describe("words that are commands, settings or more values", () => {
     "dotnet format --verify-no-changes false": "ask; read false; code check; operand.unknown false",
     "dart format -o none -o write lib": "ask; read lib; code check; write lib",
     "dart format -o none lib": "allow; read lib; code check",
+    "uv tree": "ask; code settings; write .",
+    "uv tree --frozen": "allow; code settings",
     "phpcs --standard=PSR12 src": "allow; read src; code check",
     "phpcs --standard=/tmp/x src": "ask; read src; code check; option.loads-code /tmp/x",
     "golangci-lint run --out-format=json:x": "ask; code check; option.loads-code json:x",

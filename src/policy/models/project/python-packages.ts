@@ -1,5 +1,5 @@
 import type { Model } from "../model.ts";
-import { type Also, always, COMMAND, named } from "./parts.ts";
+import { COMMAND, always, named, type Also, writesUnless } from "./parts.ts";
 import { PYTHON_LINTS } from "./python-lints.ts";
 import { PYTHONS } from "./python.ts";
 import { PYTEST } from "./pytest.ts";
@@ -91,7 +91,9 @@ const UV: Model = {
   tells: "--version -V --help -h",
   commands: {
     version: { ...uvTells, also: changesVersion },
-    ...named("tree help", uvTells),
+    // It brings its lock file up to date, unless told not to.
+    tree: { ...uvTells, also: writesUnless("--frozen", "--locked") },
+    help: uvTells,
     pip: {
       options: UV_OPTIONS,
       commands: {
