@@ -91,6 +91,8 @@ export interface Model {
   readonly abbreviates?: boolean;
   /** Arguments with which, alone, it only tells of itself. The default: `--version --help`. */
   readonly tells?: string;
+  /** Even what tells of itself obeys the settings of the folder, or is a program that lies in it. */
+  readonly local?: true;
   /** The first operand chooses one of these; options before it are this model's own. No entry: not understood. */
   readonly commands?: Readonly<Record<string, Model>>;
   /** What an operand is that chooses none of `commands` (a script of the project, a file). */

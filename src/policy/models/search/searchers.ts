@@ -6,13 +6,21 @@ const LIGHT = { forced: false, recursive: false };
 const WITHOUT_PATTERN: ReadonlySet<string> = new Set(["--files", "-f", "--file", "-g"]);
 const PATTERNS: ReadonlySet<string> = new Set(["-e", "--regexp"]);
 
+/** Which files are searched, as patterns: as good as their names. */
+const GLOBS: ReadonlySet<string> = new Set(["-g", "--glob", "--iglob"]);
+const NO_GLOBS: ReadonlySet<string> = new Set();
+
 /** Without a folder they search the current one. Where options make the pattern a path, it is read. */
-function searches(patternless: ReadonlySet<string>): (use: Use) => readonly Found[] {
+function searches(patternless: ReadonlySet<string>, globs = NO_GLOBS): (use: Use) => readonly Found[] {
   return (use) => {
     const { options, operands } = use;
     const first = options.some(({ name }) => patternless.has(name)) ? operands.slice(0, 1) : [];
     const given = first.length > 0 || options.some(({ name }) => PATTERNS.has(name));
+    const picked = options.filter(
+      ({ name, value }) => globs.has(name) && value !== null && !value.value.startsWith("!"),
+    );
     return [
+      ...picked.flatMap(({ value }) => (value === null ? [] : roleEffects("read", value, use, LIGHT))),
       ...first.flatMap((arg) => roleEffects("read", arg, use, LIGHT)),
       ...(operands.length <= (given ? 0 : 1) ? [{ kind: "read", path: use.folder } as const] : []),
     ];
@@ -39,7 +47,7 @@ const RG: Model = {
     --pre=loads --hostname-bin=loads -z!ask --search-zip!ask`,
   operands: "pattern read*",
   tells: "--version --help -V -h --pcre2-version --type-list",
-  also: searches(new Set(["--files", "-f", "--file"])),
+  also: searches(new Set(["--files", "-f", "--file"]), GLOBS),
 };
 
 const AG: Model = {
