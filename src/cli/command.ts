@@ -5,8 +5,9 @@ import { inertJson } from "../render/tty/visible.ts";
 /** What every command shares: its output flags, and leaving failures to run.ts. */
 export abstract class HarnessCommand extends Command {
   static override baseFlags = {
-    json: Flags.boolean({ description: "answer as JSON on stdout", helpGroup: "OUTPUT" }),
+    // First, since the help leaves out the blanks before the first one only: those are where a letter would stand.
     quiet: Flags.boolean({ char: "q", description: "no progress on stderr", helpGroup: "OUTPUT" }),
+    json: Flags.boolean({ description: "answer as JSON on stdout", helpGroup: "OUTPUT" }),
     "no-color": Flags.boolean({ description: "no colours (also: NO_COLOR)", helpGroup: "OUTPUT" }),
   };
 

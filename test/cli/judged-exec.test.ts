@@ -10,7 +10,7 @@ const RUNS = "it runs";
 async function refusal(words: readonly string[], mode: Mode = "workspace-write"): Promise<string> {
   await using place = await scratch({ ".harnessignore": "hidden/\n" });
   try {
-    await refuseUnlessAllowed(words, mode, place.path);
+    await refuseUnlessAllowed(words, mode, { cwd: place.path });
     return RUNS;
   } catch (thrown) {
     assert.ok(thrown instanceof HarnessError && thrown.exit === EXIT.refused);

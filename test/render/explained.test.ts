@@ -32,9 +32,10 @@ test("milder rules say what they are, allowed ones stand apart, a hint is given 
   const lines = told("a; b; c", [
     ["deny", { id: "one", reason: "it is bad", span: [0, 1] }],
     ["ask", { id: "two", reason: "who knows", span: [3, 4] }],
+    ["ask", { id: "too", reason: "of the same part", span: [3, 4] }],
     ["allow", { id: "three", reason: "it is good", span: [6, 7] }],
   ]);
-  assert.deepEqual(lines.slice(0, 17), [
+  assert.deepEqual(lines.slice(0, 18), [
     "deny  it is bad  (one)",
     "",
     "    a; b; c",
@@ -45,6 +46,7 @@ test("milder rules say what they are, allowed ones stand apart, a hint is given 
     "    a; b; c",
     "       ^",
     "    two (ask)  who knows",
+    "    too (ask)  of the same part",
     "",
     "allowed",
     "    three  it is good",

@@ -8,6 +8,7 @@ import { hintFor } from "../../policy/judge/hints.ts";
 import { shellText } from "../../policy/shell/quote.ts";
 import { visibleLine } from "../../render/tty/visible.ts";
 import { ignoreRulesOf } from "../ignore-file.ts";
+import { workspaceOf } from "../settings.ts";
 import { nextCommand } from "./next-command.ts";
 import { runsUnattended } from "./unattended.ts";
 
@@ -15,10 +16,10 @@ import { runsUnattended } from "./unattended.ts";
 export async function refuseUnlessAllowed(
   words: readonly string[],
   mode: Mode,
-  folder: string,
+  flags: { readonly cwd?: string | undefined },
 ): Promise<void> {
   const { home } = placesFrom(process.env);
-  const workspace = path.resolve(folder);
+  const workspace = path.resolve(workspaceOf(flags));
   const rules = await loadRules({ env: process.env, workspace, trusted: false });
   const ignore = await ignoreRulesOf(workspace);
   const context = { mode, workspace, home, rules, ...(ignore === undefined ? {} : { ignore }) };
@@ -30,11 +31,10 @@ export async function refuseUnlessAllowed(
     const standing = standings[at];
     return standing === undefined || !runsUnattended({ ...standing, decision: standing.verdict }, mode);
   });
-  const place = workspace === process.cwd() ? {} : { cwd: workspace };
   const verdict = decision.decision === "deny" ? "denied" : "nobody is there to be asked";
   throw new HarnessError(
     EXIT.refused,
     `${verdict}: ${visibleLine(rule?.reason ?? "no rule allows it")} (${rule?.id ?? "none"})`,
-    (rule && hintFor(rule.id)) ?? nextCommand("check --explain", text, { mode, ...place }),
+    (rule && hintFor(rule.id)) ?? nextCommand("check --explain", text, { mode, cwd: flags.cwd }),
   );
 }

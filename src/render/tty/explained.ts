@@ -32,15 +32,12 @@ export function verdictLine({ decision, rules }: Decision, stream: NodeJS.WriteS
   return rule === undefined ? word : `${word}  ${visibleLine(rule.reason)}  (${rule.id})`;
 }
 
-/** Each rule that stands behind the verdict under the part of the text that it is about, then the milder ones, then what the text does. */
+/** Each rule that asks or denies below the part of the text that it is about, then those that allow, then what the text does. */
 export function explanation(explained: Explained, stream: NodeJS.WriteStream): string {
   const { decision, verdicts, effects, remedy } = explained;
-  const allowed = (at: number): boolean => verdicts[at] === "allow" && decision.decision !== "allow";
-  const hints = new Set<string>();
-  const told = decision.rules.flatMap((rule, at) =>
-    allowed(at) ? [] : ruleLines(rule, verdicts[at] ?? decision.decision, { explained, hints, stream }),
-  );
-  const beside = decision.rules.filter((_, at) => allowed(at));
+  const telling = { explained, hints: new Set<string>(), stream };
+  const told = partsOf(explained).flatMap((part) => partLines(part, telling));
+  const beside = decision.rules.filter((_, at) => isBeside(verdicts[at], decision));
   return [
     verdictLine(decision, stream),
     "",
@@ -67,6 +64,30 @@ const NOT_CONTAINED = "no: it may reach the network, or change what lies elsewhe
 const ruleLine = ({ id, reason }: MatchedRule, stream: NodeJS.WriteStream, beside = ""): string =>
   `${INDENT}${styleText("bold", id, { stream })}${beside}  ${visibleLine(reason)}`;
 
+/** Rules about the same part of the text. */
+interface Part {
+  readonly span: MatchedRule["span"];
+  readonly verdict: Verdict;
+  readonly rules: MatchedRule[];
+}
+
+function partsOf({ decision, verdicts }: Explained): readonly Part[] {
+  const parts: Part[] = [];
+  for (const [at, rule] of decision.rules.entries()) {
+    const verdict = verdicts[at] ?? decision.decision;
+    if (isBeside(verdict, decision)) continue;
+    const last = parts.at(-1);
+    const [from, to] = last?.span ?? [];
+    if (last?.verdict === verdict && from === rule.span[0] && to === rule.span[1]) last.rules.push(rule);
+    else parts.push({ span: rule.span, verdict, rules: [rule] });
+  }
+  return parts;
+}
+
+/** Allowed, where that is not what the whole is. */
+const isBeside = (verdict: Verdict | undefined, { decision }: Decision): boolean =>
+  verdict === "allow" && decision !== "allow";
+
 interface Telling {
   readonly explained: Explained;
   /** Those that are told already: each is told once. */
@@ -74,27 +95,39 @@ interface Telling {
   readonly stream: NodeJS.WriteStream;
 }
 
-function ruleLines(
-  rule: MatchedRule,
-  verdict: Verdict,
-  { explained, hints, stream }: Telling,
+function partLines({ span, verdict, rules }: Part, telling: Telling): readonly string[] {
+  const { explained, stream } = telling;
+  const beside = verdict === explained.decision.decision ? "" : ` (${verdict})`;
+  return [
+    ...marked(explained.text, { span, verdict }, stream),
+    ...rules.flatMap((rule) => [
+      ruleLine(rule, stream, beside),
+      ...(verdict === "allow" ? [] : hintLines(rule, telling)),
+    ]),
+    "",
+  ];
+}
+
+function hintLines({ id }: MatchedRule, { explained, hints }: Telling): readonly string[] {
+  const hint = explained.hintFor(id);
+  if (hint === undefined || hints.has(hint)) return [];
+  hints.add(hint);
+  return [`${INDENT}to pass: ${hint}`];
+}
+
+function marked(
+  text: string,
+  { span, verdict }: Pick<Part, "span" | "verdict">,
+  stream: NodeJS.WriteStream,
 ): readonly string[] {
-  const { text, decision, hintFor } = explained;
-  const hint = verdict === "allow" ? undefined : hintFor(rule.id);
-  const again = hint === undefined || hints.has(hint);
-  if (hint !== undefined) hints.add(hint);
   const width = Math.max(40, stream.columns || WIDTH) - INDENT.length;
-  const lines = markedLines(text, rule.span, width);
-  const marked = lines.slice(0, MOST_LINES).flatMap(({ line, blanks, marks }) => {
-    const shown = marks.slice(0, Math.max(1, width - blanks.length));
-    return [`${INDENT}${line}`, `${INDENT}${blanks}${styleText(COLOURS[verdict], shown, { stream })}`];
-  });
+  const lines = markedLines(text, span, width);
   const more = lines.length - MOST_LINES;
   return [
-    ...marked,
+    ...lines.slice(0, MOST_LINES).flatMap(({ line, blanks, marks }) => {
+      const shown = marks.slice(0, Math.max(1, width - blanks.length));
+      return [`${INDENT}${line}`, `${INDENT}${blanks}${styleText(COLOURS[verdict], shown, { stream })}`];
+    }),
     ...(more > 0 ? [`${INDENT}… and ${more} more ${more === 1 ? "line" : "lines"}`] : []),
-    ruleLine(rule, stream, verdict === decision.decision ? "" : ` (${verdict})`),
-    ...(again ? [] : [`${INDENT}to pass: ${hint}`]),
-    "",
   ];
 }
