@@ -1,6 +1,6 @@
 import type { Span } from "../shell/syntax.ts";
 
-/** Absolute and normalised; of a pattern the part before its first special character, and then `*`. Null: not known. */
+/** Absolute and normalised; a pattern keeps its special characters. Null: not known. */
 export type Place = string | null;
 
 /** Why something was not understood. Stable: part of rule ids. */
@@ -34,14 +34,15 @@ export type Doubt =
   | "shell.unreadable"
   /** More commands, or deeper ones, than are understood. */
   | "shell.limit"
-  /** So many, or so deep, that the rest was not even looked at. */
-  | "shell.excess";
+  /** So many or so deep that even dangers are not looked for. */
+  | "shell.unseen";
 
 /**
  * Of a repository. record: add and commit. local: other changes that lose nothing. lost: work or history goes.
  * rewritten: it goes, and nothing brings it back. remote: another repository changes. forced: another's history goes.
  */
-export type Change = "record" | "local" | "lost" | "rewritten" | "remote" | "forced";
+export const CHANGE_KINDS = ["record", "local", "lost", "rewritten", "remote", "forced"] as const;
+type Change = (typeof CHANGE_KINDS)[number];
 
 export type EffectKind =
   | { readonly kind: "read"; readonly path: Place }

@@ -2,13 +2,14 @@
 export const ENVIRONMENT = "/proc/self/environ";
 
 const SECRET =
-  /key|token|secret|passw|(?:^|_)pass$|pwd_|_pwd$|cred|auth|cookie|session|dsn|_pat$|_url$|_uri$|connection/i;
+  /key|token|secret|pass|\wpwd$|pwd_|(?:^|_)(?:pat|jwt|sas|pin)(?:_|$)|webhook|private|cred|auth|cookie|session|dsn|_url$|_uri$|connection/i;
 
 /** A variable whose name says that it is one to keep. */
 export const namesSecret = (name: string): boolean => SECRET.test(name);
 
 /** The same, of a name as programs find it in their environment; others are mostly the script's own. */
-export const exportsSecret = (name: string): boolean => /^[A-Z][A-Z0-9_]*$/.test(name) && SECRET.test(name);
+export const exportsSecret = (name: string): boolean =>
+  /^[A-Z][A-Z0-9_]*$/.test(name) && SECRET.test(name) && name !== "OLDPWD";
 
 /** Variables that change what programs print, and nothing that they do. */
 const INERT = new Set(
@@ -41,7 +42,7 @@ export const isPrivate = (name: string): boolean =>
 const DECIDING_NAMES = new Set(
   `PATH SHELL ENV IFS PS0 PS1 PS2 PS3 PS4 PROMPT_COMMAND CDPATH GLOBIGNORE SHELLOPTS BASHOPTS HOME PWD OLDPWD EDITOR VISUAL
   BROWSER PAGER CC CXX LD AR AS CLASSPATH GCONV_PATH LOCPATH NLSPATH HOSTALIASES RES_OPTIONS TERMCAP TERMINFO DISPLAY
-  TMPDIR`.split(/\s+/),
+  TMPDIR POSIXLY_CORRECT`.split(/\s+/),
 );
 /** The same by how they begin: all variables of these programs. */
 const DECIDING_FAMILIES =

@@ -41,7 +41,7 @@ const CYPRESS: Model = {
   options: "--config-file=loads",
   commands: {
     run: {
-      options: `-s: -q -b: -e: -r: --spec= --quiet --headless --headed --browser= --e2e --component --env= --reporter= --no-runner-ui --no-exit!ask
+      options: `-s:check -q -b: -e: -r: --spec=check --quiet --headless --headed --browser= --e2e --component --env= --reporter= --no-runner-ui --no-exit!ask
         --record!network --key=!network -P:check --project=check -C:loads --config-file=loads -c:loads --config=loads -o:loads --reporter-options=loads`,
       fixed: ["check"],
       also: only({ "-b --browser": "chrome chromium edge electron firefox", "-r --reporter": REPORTERS }),

@@ -1,10 +1,8 @@
 import type { Found, GivenOption, Model, Use } from "../model.ts";
 import { roleEffects } from "../roles.ts";
-import { chosenEffects } from "./chosen.ts";
 
 const LIGHT = { forced: false, recursive: false };
 const FILES: ReadonlySet<string> = new Set(["-f", "--file"]);
-const CHOOSING: ReadonlySet<string> = new Set(["--include"]);
 const RECURSIVE: ReadonlySet<string> = new Set(["-r", "-R", "--recursive", "--dereference-recursive"]);
 
 const has = (options: readonly GivenOption[], names: ReadonlySet<string>): boolean =>
@@ -24,7 +22,6 @@ function grepEffects(use: Use, recursive: boolean): readonly Found[] {
     ...(spills ? [{ kind: "read", path: null } as const] : []),
     ...first.flatMap((arg) => roleEffects("read", arg, use, LIGHT)),
     ...(here ? [{ kind: "read", path: use.folder } as const] : []),
-    ...chosenEffects(use, CHOOSING),
   ];
 }
 
@@ -33,7 +30,7 @@ const OPTIONS = `-EFGPivwxycLlqosbHhnTZaIUzu -NUM -e:pattern -f:read -m: -A: -B:
   --word-regexp --line-regexp --count --color=? --colour=? --files-without-match --files-with-matches --max-count=
   --only-matching --quiet --silent --no-messages --byte-offset --with-filename --no-filename --label= --line-number
   --initial-tab --null --after-context= --before-context= --context= --text --binary-files= --devices= --directories=
-  --exclude= --exclude-from=read --exclude-dir= --include= --line-buffered --binary --null-data --unix-byte-offsets
+  --exclude= --exclude-from=read --exclude-dir= --include=read --line-buffered --binary --null-data --unix-byte-offsets
   --group-separator= --no-group-separator`;
 
 const GREP: Model = {

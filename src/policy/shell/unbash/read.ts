@@ -3,6 +3,7 @@ import {
   type Command,
   type CompoundList,
   parse,
+  type Pipeline,
   type Redirection,
   type ParsedScript,
   type Statement,
@@ -21,7 +22,7 @@ export function readUnbash(text: string): Reading {
 
 /** Each level is read again when it is looked into: deeper ones would cost more than they tell. */
 const DEEPEST = 10;
-/** As each level of a long text costs more. */
+/** Each level of a long text costs more. */
 const LONG = 10_000;
 const DEEPEST_OF_LONG = 3;
 /** Of anything in anything, such as sums of sums. */
@@ -33,7 +34,7 @@ const BUDGET = 20_000;
 
 const nothing = (span: Span): List => ({ kind: "list", span, items: [] });
 
-/** Where a tree is made of, and what went wrong on the way. */
+/** Makes one tree, and keeps what went wrong on the way. */
 export class Converter {
   readonly errors: { readonly message: string; readonly span: Span }[] = [];
   /** Inside decoded backticks positions mean nothing: everything there has the place of the whole. */
@@ -124,7 +125,7 @@ export class Converter {
       return source.operators[index] === "|&" ? withErrors(node) : node;
     });
     const [only] = parts;
-    if (only !== undefined && parts.length === 1) return only;
+    if (only !== undefined && parts.length === 1) return isNegated(source) ? negated(only) : only;
     return { kind: "pipeline", span: [parts[0]?.span[0] ?? 0, parts.at(-1)?.span[1] ?? 0], parts };
   }
 
@@ -193,6 +194,18 @@ export class Converter {
 }
 
 const asPiece = (body: Node): Word["pieces"][number] => ({ kind: "script", via: "$(", body, quoted: false });
+
+const isNegated = ({ prefixes }: Pipeline): boolean => prefixes.some(({ type }) => type === "Negation");
+
+const negated = (body: Node): Node => ({
+  kind: "compound",
+  what: "not",
+  span: body.span,
+  name: null,
+  words: null,
+  bodies: [body],
+  redirects: [],
+});
 
 /** `|&`: its errors go the same way. */
 function withErrors(node: Node): Node {
