@@ -9,6 +9,8 @@ export type Doubt =
   | "word.dynamic"
   /** A pattern that a file called like an option could turn into one. */
   | "word.leading-glob"
+  /** The same of a program whose options only read. */
+  | "word.bare-glob"
   | "command.unknown"
   /** The name is known, but a path or a definition says that something else runs. */
   | "command.elsewhere"

@@ -5,6 +5,7 @@ const HINTS: readonly (readonly [rule: string, hint: string])[] = [
   ["text.", "write it with plain characters, and in shorter pieces"],
   ["word.dynamic", "write the value itself instead of the expansion"],
   ["word.leading-glob", "put -- before the pattern, or begin it with ./"],
+  ["word.bare-glob", "write ./* instead"],
   ["command.unknown", "use a program that is known, or let a rule of yours allow it: harness policy allow"],
   ["command.elsewhere", "call the program by its plain name"],
   ["command.unfollowed", "let a rule of yours allow it, when you know what it does: harness policy allow"],

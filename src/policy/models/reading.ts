@@ -68,11 +68,17 @@ class Reader {
 
   private operand(arg: Arg): void {
     this.operands.push(arg);
-    if (arg.kind === "literal" || this.table.tame) return;
+    if (arg.kind === "literal") return;
+    if (this.table.tame) return this.anything(arg);
     const open = arg.value.charAt(0);
     if (arg.kind === "dynamic" && (open === UNKNOWN || arg.loose === true)) this.doubt("word.dynamic", arg);
     else if (arg.kind === "glob" && (open === "*" || open === "?" || open === "["))
       this.doubt("word.leading-glob", arg);
+  }
+
+  /** `*` alone finds every file, however it is called; `*.ts` only those that are meant. */
+  private anything(arg: Arg): void {
+    if (arg.kind === "glob" && /^[*?]+$/.test(arg.value)) this.doubt("word.bare-glob", arg);
   }
 
   private option(arg: Arg): void {

@@ -1,5 +1,4 @@
 import type { Found, Model, Use } from "../model.ts";
-import { fixedEffect } from "../roles.ts";
 import { COVERED } from "./coverage.ts";
 import { CHECKERS } from "./checkers.ts";
 import { allOf, always, named, only } from "./parts.ts";
@@ -59,17 +58,9 @@ const MONOREPO = `-t: -p: -F: -v --target= --targets= --projects= --filter= --sc
   --include-dependents --graph=write --cwd=loads --runner=loads --cache-dir=write --api=!network --token=!network
   --remote-cache-timeout=!network --profile=write`;
 
-/** Tasks of a repository of packages: only those called `test` are known to be tests. */
-function tasks(use: Use): readonly Found[] {
-  const targets = use.options.filter(({ name }) => ["-t", "--target", "--targets"].includes(name));
-  const names = [...use.operands, ...targets.flatMap(({ value }) => value ?? [])];
-  const tests = names.length > 0 && names.every(({ kind, value }) => kind === "literal" && value === "test");
-  return [fixedEffect(tests ? "check" : "project", use.folder, use.program)];
-}
-
-const runsTasks: Model = { options: MONOREPO, operands: "data*", also: tasks };
+/** Tasks of a repository of packages are scripts of the packages, whatever they are called. */
+const runsTasks: Model = { options: MONOREPO, operands: "data*", fixed: ["project"] };
 const tells: Model = { options: MONOREPO, operands: "data*", fixed: ["settings"] };
-const task: Model = { options: MONOREPO, operands: "check*", fixed: ["check"] };
 
 const TURBO: Model = {
   options: MONOREPO,
@@ -84,7 +75,7 @@ const TURBO: Model = {
 const NX: Model = {
   options: MONOREPO,
   commands: {
-    test: task,
+    test: runsTasks,
     ...named("run-many affected", runsTasks),
     ...named("report list show", { ...tells, fixed: ["check"] }),
     ...named("add migrate init import", always("install")),
