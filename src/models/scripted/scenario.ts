@@ -24,8 +24,9 @@ export interface Scenario {
   readonly capabilities: Header;
 }
 
+const REPEAT = 'expected a whole number from 1 on, or "forever"';
 const repeat = z
-  .union([z.literal("forever"), z.int().min(1)], 'expected a whole number from 1 on, or "forever"')
+  .union([z.literal("forever"), z.int().min(1, REPEAT)], REPEAT)
   .default(1)
   .transform((times) => (times === "forever" ? Number.POSITIVE_INFINITY : times));
 
