@@ -6,7 +6,7 @@ import { NO_USAGE, REFUSED_USAGE, sumUsage, usageOf } from "./accounting/usage.t
 import { Attempt } from "./attempt.ts";
 import type { Clock } from "./clock.ts";
 import { isEmpty, messageFrom, stopOf } from "./ending.ts";
-import { asFailure, modelFailure, wasRefused } from "./failure.ts";
+import { asFailure, inShort, modelFailure, wasRefused } from "./failure.ts";
 import type { Fallbacks } from "./fallbacks.ts";
 import { Reply } from "./reply.ts";
 import { delayAfter, type RetryRules } from "./retry.ts";
@@ -175,7 +175,7 @@ export class Exchange {
   }
 
   #again(reason: string, ms: number): ProviderEvent {
-    return { type: "waiting", reason: this.#means.clean(reason), ms, attempt: this.#attempts + 1 };
+    return { type: "waiting", reason: inShort(reason, this.#means.clean), ms, attempt: this.#attempts + 1 };
   }
 
   #failed(failure: WireFailure): ProviderEvent {

@@ -31,15 +31,16 @@ export function modelFailure(failure: WireFailure, clean: (text: string) => stri
     retryAfterMs !== null && retryAfterMs > 0
       ? ` (the server asks to wait ${formatDuration(retryAfterMs)})`
       : "";
-  const reason = `${shortened(failure.message.trim() || kind)}${asked}`;
-  return { kind, reason: clean(reason), remedy: clean(failure.remedy || REMEDIES[kind]) };
+  const reason = `${inShort(failure.message.trim() || kind, clean)}${asked}`;
+  return { kind, reason, remedy: clean(failure.remedy || REMEDIES[kind]) };
 }
 
 /** The beginning, which says what happened, and the end, which often says why. */
-const shortened = (text: string): string =>
-  text.length <= LONGEST_REASON
-    ? text
-    : `${text.slice(0, LONGEST_REASON * 0.75)} … ${text.slice(-LONGEST_REASON * 0.25)}`.toWellFormed();
+export function inShort(text: string, clean: (text: string) => string): string {
+  const whole = clean(text);
+  if (whole.length <= LONGEST_REASON) return whole;
+  return `${whole.slice(0, LONGEST_REASON * 0.75)} … ${whole.slice(-LONGEST_REASON * 0.25)}`.toWellFormed();
+}
 
 const BEFORE_READING: ReadonlySet<FailureKind> = new Set([
   "unreachable",

@@ -46,6 +46,7 @@ export class Watched<T> {
   readonly #leave = new AbortController();
   readonly #lastMoment: number;
   #source: AsyncIterator<T> | null = null;
+  #resolve: ((step: IteratorResult<T>) => void) | null = null;
   #reject: ((failure: WireFailure) => void) | null = null;
   #failure: WireFailure | null = null;
   #takeBack: (() => void) | null = null;
@@ -61,20 +62,16 @@ export class Watched<T> {
     watch.signal.addEventListener("abort", this.#cancel, { once: true });
   }
 
-  async next(): Promise<IteratorResult<T>> {
+  next(): Promise<IteratorResult<T>> {
     if (this.#watch.signal.aborted) this.#cancel();
-    if (this.#failure !== null) throw this.#failure;
-    this.#source ??= this.#open(this.#leave.signal)[Symbol.asyncIterator]();
-    const source = this.#source;
-    this.#wait();
-    const step = await new Promise<IteratorResult<T>>((resolve, reject) => {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
       this.#reject = reject;
-      source.next().then(resolve, reject);
+      this.#wait();
+      this.#source ??= this.#open(this.#leave.signal)[Symbol.asyncIterator]();
+      this.#source.next().then(this.#step, reject);
     });
-    this.#reject = null;
-    this.#begun = true;
-    this.#over = step.done === true;
-    return step;
   }
 
   end(): void {
@@ -86,6 +83,13 @@ export class Watched<T> {
     this.#leave.abort();
     this.#source?.return?.().catch(() => {});
   }
+
+  readonly #step = (step: IteratorResult<T>): void => {
+    this.#reject = null;
+    this.#begun = true;
+    this.#over = step.done === true;
+    this.#resolve?.(step);
+  };
 
   readonly #cancel = (): void => this.#fail(new WireFailure("cancelled", "cancelled"));
 

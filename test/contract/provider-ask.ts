@@ -35,7 +35,7 @@ const CAPABILITIES: Capabilities = {
 };
 
 /** Short enough to be waited for in a test, long enough for a loaded machine. */
-export const LIMITS: Limits = {
+const LIMITS: Limits = {
   connectMs: 1000,
   firstMs: 400,
   idleMs: 400,
@@ -46,7 +46,7 @@ export const LIMITS: Limits = {
 
 export type Finished = Extract<ProviderEvent, { readonly type: "finished" }>;
 export type Failed = Extract<ProviderEvent, { readonly type: "failed" }>;
-export type Waiting = Extract<ProviderEvent, { readonly type: "waiting" }>;
+type Waiting = Extract<ProviderEvent, { readonly type: "waiting" }>;
 
 export interface Answer {
   readonly events: readonly ProviderEvent[];

@@ -8,7 +8,7 @@ import { talk, type Talk } from "./provider-ask.ts";
 import type { Ability, Scenario, ServerFixture } from "./provider-server.ts";
 import type { Limits } from "../../src/models/timeouts.ts";
 
-export interface Case {
+interface Case {
   readonly scenario: Scenario;
   readonly limits?: Partial<Limits>;
   readonly needs?: Ability;

@@ -1,4 +1,3 @@
-import assert from "node:assert/strict";
 import type { ModelRequest, ProviderEvent } from "../../src/core/provider.ts";
 import { makeProvider, type ProviderOptions } from "../../src/models/provider.ts";
 import type { Wire, WireEvent, WireRequest } from "../../src/models/wire.ts";
@@ -48,8 +47,3 @@ export async function asked(
 }
 
 export const text = (text: string): WireEvent => ({ type: "text", text });
-
-export function message(answer: Answer) {
-  assert.equal(answer.last.type, "finished", JSON.stringify(answer.last));
-  return answer.last;
-}

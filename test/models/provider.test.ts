@@ -170,3 +170,13 @@ test("an adapter that does not answer to its signal is left at once", async () =
   assert.equal(value.type === "failed" && value.failure.kind, "cancelled");
   assert.equal((await events.next()).done, true);
 });
+
+test("a long failure keeps its beginning and its end, and no part of a key", async () => {
+  const key = "sk-0123456789";
+  const said = `begin ${"x".repeat(1490)} ${key} ${"y".repeat(5000)} ${key} end`;
+  const { wire } = playing([new WireFailure("server", said)]);
+  const { reason } = failed(await asked(wire, { keys: [key] })).failure;
+  assert.match(reason, /^begin x.* … y.* \[key\] end$/);
+  assert.doesNotMatch(reason, /sk-/);
+  assert.ok(reason.length < 2100);
+});

@@ -13,7 +13,7 @@ export interface Step {
 }
 
 /** Steps that are played so many times. */
-export interface Loop {
+interface Loop {
   readonly repeat: number;
   readonly steps: readonly (Step | Loop)[];
 }
