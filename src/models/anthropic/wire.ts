@@ -19,14 +19,15 @@ export interface AnthropicOptions {
 const VERSION = "2023-06-01";
 
 /**
- * Anthropic's Messages API. The official client is not used here, for what it does and cannot be told to leave:
- * - it sends through fetch, which follows redirects and takes `x-api-key` along to another host;
+ * Anthropic's Messages API. Not through the official client, of which nothing but JSON and a URL would be left:
+ * - its fetch follows redirects and takes the key along to another host; it would have to be replaced by `post`;
  * - it hides an abort: a stream that was ended reads like one that is complete, as does one without `message_stop`;
- * - it reads the environment (headers, tokens and credential files of other programs; ANTHROPIC_LOG prints requests to
- *   stdout, which here belongs to the answer) and prints warnings of its own;
- * - it bounds no event, and gives up a body that is silent for five minutes;
+ *   that and bounds on events need the raw bytes, so its reader goes too;
+ * - it reads the environment: headers, tokens and credential files of other programs; ANTHROPIC_LOG prints requests to
+ *   stdout, which here belongs to the answer; and it warns of models on its own;
+ * - its current version speaks a version of the API that proxies do not know and that has no temperature;
  * - loading it costs 85 ms and 25 MB, half of what a start and a fifth of what a run may take.
- * A test holds this wire and its loopback server against the client instead.
+ * A test holds this wire and its loopback server against the client instead, and requests against its types.
  */
 export class AnthropicWire implements Wire {
   readonly #url: string;
