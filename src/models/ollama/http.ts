@@ -72,14 +72,18 @@ export async function refusalIn(response: IncomingMessage): Promise<Answer> {
     response.destroy();
     return { kind: "foreign", reason: `it redirects to ${originOf(response.headers.location)}` };
   }
-  return { kind: "refused", status, error: errorIn(jsonIn(await textIn(response))) ?? "" };
+  return { kind: "refused", status, error: errorIn(jsonIn(await bodyOf(response))) ?? "" };
 }
 
-/** The `error` of an Ollama answer or stream line, or undefined when it has none. */
-export function errorIn(value: unknown): string | undefined {
+/** The `error` of an Ollama answer or stream line, cut to what can be shown, or undefined when it has none. */
+export const errorIn = (value: unknown): string | undefined => wordsIn(value)?.slice(0, MAX_ERROR);
+
+/** The same, whole. */
+export function wordsIn(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null || !("error" in value)) return undefined;
   const { error } = value;
-  return (typeof error === "string" ? error : JSON.stringify(error)).slice(0, MAX_ERROR);
+  if (error === null || error === undefined) return undefined;
+  return typeof error === "string" ? error : JSON.stringify(error);
 }
 
 /** The value of a JSON text; undefined, which JSON cannot say, when it is none. */
@@ -93,14 +97,14 @@ export function jsonIn(text: string | undefined): unknown {
 
 async function answerIn(response: IncomingMessage): Promise<Answer> {
   if (response.statusCode !== 200) return refusalIn(response);
-  const value = jsonIn(await textIn(response));
+  const value = jsonIn(await bodyOf(response));
   if (value !== undefined) return { kind: "json", value };
   const type = response.headers["content-type"]?.split(";")[0] ?? "no content type";
   return { kind: "foreign", reason: `it answers with ${type} that is no JSON` };
 }
 
 /** The body, or undefined when it is longer than any answer of these servers. */
-async function textIn(response: IncomingMessage): Promise<string | undefined> {
+export async function bodyOf(response: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
