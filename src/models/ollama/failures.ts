@@ -97,6 +97,9 @@ const OTHERWISE: Row = { statuses: null, words: ANY, kind: "refused", remedy: ot
 
 /** llama-server, on a reply that its grammar cannot read; what follows is the reply. */
 const UNREAD_REPLY = /Failed to parse input at pos \d+:\s?([\s\S]*)$/;
+/** Ollama's own parsers of calls; what they could not read they keep to themselves. */
+const UNREAD_CALL =
+  /error parsing tool call|failed to parse|XML syntax error|^invalid (?:format|tool call|argument|function call|object)|^empty (?:function|argument) name|^expected (?:'call:' prefix|'\{' in tool call)|^tool ['"].*['"] (?:not found|is not declared)|mismatched arg_key|failed to produce valid JSON|^required argument .* is missing|^incomplete \w+ tool call|^unterminated string/i;
 
 export const refusesThinking = ({ status, words }: Refusal): boolean =>
   status === 400 && /does not support thinking/i.test(words);
@@ -104,8 +107,8 @@ export const refusesThinking = ({ status, words }: Refusal): boolean =>
 export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
   const words = unwrapped(refusal.words);
   const { kind, remedy, passing, refusesTools } = rowFor(refusal.status, words);
-  const raw = UNREAD_REPLY.exec(words)?.[1] ?? null;
-  const shown = (raw === null ? words : "the server could not read the model's reply").trim();
+  const raw = unreadIn(words);
+  const shown = (raw === null || raw === "" ? words : "the server could not read the model's reply").trim();
   const said = shown === "" ? `HTTP ${refusal.status}` : shown.slice(0, LONGEST_REASON);
   return new WireFailure(kind, `Ollama at ${asked.baseUrl}: ${said}`, {
     remedy: remedy(asked),
@@ -115,6 +118,9 @@ export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
     raw,
   });
 }
+
+const unreadIn = (words: string): string | null =>
+  UNREAD_REPLY.exec(words)?.[1] ?? (UNREAD_CALL.test(words) ? "" : null);
 
 const rowFor = (status: number, words: string): Row =>
   ROWS.find(({ statuses, words: pattern }) => (statuses?.includes(status) ?? true) && pattern.test(words)) ??
@@ -133,10 +139,15 @@ export function failureIn(thrown: unknown, asked: Asked, begun: boolean, signal:
     return new WireFailure("unreachable", `what answers at ${asked.baseUrl} does not speak HTTP`, {
       remedy: "harness config set base_url http://HOST:11434",
     });
-  return new WireFailure("unreachable", `no Ollama answers at ${asked.baseUrl}: ${reasonOf(thrown)}`, {
-    remedy: ollamaLine(asked.baseUrl, "serve"),
-    passing: code === "ECONNRESET" || code === "ETIMEDOUT" || code === "EPIPE",
-  });
+  const late = code === "ETIMEDOUT";
+  return new WireFailure(
+    late ? "timeout" : "unreachable",
+    `no Ollama answers at ${asked.baseUrl}: ${reasonOf(thrown)}`,
+    {
+      remedy: ollamaLine(asked.baseUrl, "serve"),
+      passing: late || code === "ECONNRESET" || code === "EPIPE",
+    },
+  );
 }
 
 /** Ollama hands on what its runner answered, JSON and all. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 
 export interface Question {
@@ -7,6 +7,8 @@ export interface Question {
   /** Sent as JSON by POST; without it the request is a GET. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Longest wait for the connection alone; it ends as ETIMEDOUT. */
+  readonly connectMs?: number;
 }
 
 /** How one request ended. `refused` carries the server's own words, empty when it gave none. */
@@ -25,7 +27,8 @@ const MAX_ERROR = 500;
  * minutes; hashing or loading a large model is. Not the official client, which writes to stdout when
  * an answer is no JSON and takes no signal for most calls.
  */
-export async function ask(url: string, { signal, body, headers }: Question): Promise<IncomingMessage> {
+export async function ask(url: string, question: Question): Promise<IncomingMessage> {
+  const { signal, body, headers, connectMs } = question;
   signal.throwIfAborted();
   const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
   const json = body === undefined ? undefined : JSON.stringify(body);
@@ -42,7 +45,18 @@ export async function ask(url: string, { signal, body, headers }: Question): Pro
       resolve,
     );
     sent.on("error", reject);
+    if (connectMs !== undefined) boundConnecting(sent, connectMs);
     sent.end(json);
+  });
+}
+
+function boundConnecting(sent: ClientRequest, connectMs: number): void {
+  sent.once("socket", (socket) => {
+    if (!socket.connecting) return;
+    const late = Object.assign(new Error("no connection in time"), { code: "ETIMEDOUT" });
+    const timer = setTimeout(() => sent.destroy(late), connectMs);
+    const end = (): void => clearTimeout(timer);
+    socket.once("connect", end).once("close", end);
   });
 }
 

@@ -98,11 +98,11 @@ export class OllamaSession {
 }
 
 function noServer(baseUrl: string, status: { readonly kind: string; readonly reason: string }): WireFailure {
-  return status.kind === "down"
-    ? new WireFailure("unreachable", `no Ollama answers at ${baseUrl}: ${status.reason}`, {
-        remedy: ollamaLine(baseUrl, "serve"),
-      })
-    : new WireFailure("unreachable", `what answers at ${baseUrl} is not Ollama: ${status.reason}`, {
-        remedy: "harness config set base_url http://HOST:11434",
-      });
+  if (status.kind !== "down")
+    return new WireFailure("unreachable", `what answers at ${baseUrl} is not Ollama: ${status.reason}`, {
+      remedy: "harness config set base_url http://HOST:11434",
+    });
+  return new WireFailure("unreachable", `no Ollama answers at ${baseUrl}: ${status.reason}`, {
+    remedy: ollamaLine(baseUrl, "serve"),
+  });
 }

@@ -65,7 +65,11 @@ export class OllamaWire implements Wire {
   ): Promise<readonly [IncomingMessage, ModelInForce]> {
     const { baseUrl } = this.#options;
     const body = chatBody(request, facts);
-    const response = await ask(`${baseUrl}/api/chat`, { signal, body });
+    const response = await ask(`${baseUrl}/api/chat`, {
+      signal,
+      body,
+      connectMs: request.connectMs,
+    });
     if (response.statusCode === 200) return [response, facts];
     const refusal = await refusalOf(response);
     if (body.think !== undefined && refusesThinking(refusal))

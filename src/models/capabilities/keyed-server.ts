@@ -5,6 +5,8 @@ import { entryIn, idsIn, propsContext, wordOf } from "./reported.ts";
 export interface ServerQuestion {
   /** Ends in /v1 on most servers. */
   readonly base: string;
+  /** Where its list of models is. */
+  readonly list: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
@@ -28,7 +30,7 @@ export async function askServer(question: ServerQuestion): Promise<ServerAnswer>
     const answer = await askJson(url, { signal, headers: question.headers });
     return answer.kind === "json" ? answer.value : undefined;
   };
-  const answer = await askJson(`${question.base}/models`, { signal, headers: question.headers });
+  const answer = await askJson(question.list, { signal, headers: question.headers });
   if (answer.kind !== "json")
     return {
       models: null,
