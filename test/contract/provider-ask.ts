@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { Capabilities, ModelRequest, ProviderEvent, ToolOffer } from "../../src/core/provider.ts";
 import type { Limits } from "../../src/models/timeouts.ts";
 import { makeProvider } from "../../src/models/provider.ts";
+import { standIn } from "../fakes/written-calls.ts";
 import { HISTORY, KEY, type Opened, type Scenario, type ServerFixture } from "./provider-server.ts";
 
 /** Asking a provider as the agent does, and what must hold of every answer. */
@@ -39,7 +40,7 @@ export const LIMITS: Limits = {
   firstMs: 400,
   idleMs: 400,
   totalMs: 5000,
-  bytes: 16 * 2 ** 20,
+  characters: 16 * 2 ** 20,
   events: 100_000,
 };
 
@@ -72,8 +73,9 @@ export async function talk(
   const provider = makeProvider(opened.wire, {
     capabilities: () => Promise.resolve(CAPABILITIES),
     limits: { ...LIMITS, ...limits },
-    retry: { wait: (_ms, signal) => Promise.resolve(signal.throwIfAborted()) },
+    retry: { wait: () => Promise.resolve() },
     keys: [KEY],
+    written: standIn,
   });
   return {
     opened,

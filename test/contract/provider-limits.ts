@@ -43,7 +43,7 @@ function timeCases(add: Add): void {
 }
 
 function sizeCases(add: Add): void {
-  const bounds = { bytes: 64 * 1024, events: 2000 };
+  const bounds = { characters: 64 * 1024, events: 2000 };
   add(
     "a model that never stops is stopped, and the reply says that it was cut",
     {
@@ -54,7 +54,7 @@ function sizeCases(add: Add): void {
       const { message, stop, notes } = finished(await ask());
       assert.equal(stop, "length");
       assert.equal(notes.length, 1);
-      assert.ok(message.text.length > 1000 && message.text.length <= bounds.bytes);
+      assert.ok(message.text.length > 1000 && message.text.length <= bounds.characters);
       await opened.left;
     },
   );
