@@ -35,7 +35,7 @@ export function modelSeat(settings: Settings): ModelSeat {
   const own = { user, maxContext };
   switch (provider) {
     case "ollama":
-      return ollamaSeat(baseUrl, own);
+      return ollamaSeat(settings);
     case "openai":
     case "anthropic":
       return keyedSeat(provider, baseUrl, own);

@@ -1,19 +1,22 @@
+import type { Settings } from "../config/schema.ts";
 import type { Capabilities } from "../core/provider.ts";
-import { believe, NO_WORD, type Sources, wantedWindow } from "../models/capabilities/believe.ts";
+import { believe, NO_WORD, wantedWindow } from "../models/capabilities/believe.ts";
 import { believeOllama } from "../models/capabilities/ollama.ts";
 import type { ProbeSubject } from "../models/capabilities/probes.ts";
+import { believingProvider } from "../models/capabilities/provider.ts";
 import { ollamaAddress } from "../models/ollama/address.ts";
 import { ollamaListing } from "../models/ollama/server.ts";
 import { OllamaWire } from "../models/ollama/wire.ts";
-import { makeProvider } from "../models/provider.ts";
 import type { ModelListing, ModelSeat } from "./model-seat.ts";
 import { probed } from "./probed.ts";
 
 const TIMEOUT_MS = 5000;
 
 /** Ollama's models, over one session: whatever asks gets the same window. */
-export function ollamaSeat(base: string | null, own: Pick<Sources, "user" | "maxContext">): ModelSeat {
-  const baseUrl = ollamaAddress(process.env, base);
+export function ollamaSeat(settings: Settings): ModelSeat {
+  const { base_url, capabilities: user, max_context_tokens: maxContext, prices } = settings;
+  const own = { user, maxContext };
+  const baseUrl = ollamaAddress(process.env, base_url);
   const wire = new OllamaWire({ baseUrl, wanted: (model) => wantedWindow(model, own) });
   const subject = async (model: string, signal: AbortSignal): Promise<ProbeSubject> => {
     const facts = await wire.modelInForce(model, signal).catch(() => undefined);
@@ -31,7 +34,8 @@ export function ollamaSeat(base: string | null, own: Pick<Sources, "user" | "max
     capabilities,
     subject,
     provider: (tools) =>
-      makeProvider(wire, {
+      believingProvider(wire, {
+        prices,
         capabilities: async (model, signal) => {
           const believed = await capabilities(model, signal);
           return tools === undefined ? believed : { ...believed, tools };

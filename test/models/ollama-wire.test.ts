@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { OllamaWire, type OllamaWireOptions } from "../../src/models/ollama/wire.ts";
+import type { SessionOptions } from "../../src/models/ollama/session.ts";
+import { OllamaWire } from "../../src/models/ollama/wire.ts";
 import { WireFailure, type WireEvent, type WireRequest } from "../../src/models/wire.ts";
 import { chatLine, doneLine, errorLine } from "../fakes/ollama-chat.ts";
 import {
@@ -24,7 +25,7 @@ const REQUEST: WireRequest = {
 async function serving(
   lines: readonly string[],
   options: FakeOllamaOptions = {},
-  more: Partial<OllamaWireOptions> = {},
+  more: Partial<SessionOptions> = {},
 ): Promise<{ readonly fake: FakeOllama; readonly wire: OllamaWire } & AsyncDisposable> {
   const fake = await startFakeOllama({
     models: [QWEN],
@@ -216,26 +217,24 @@ test("a form is asked for only where there are no tools, and it is said", async 
   assert.deepEqual([notes(without).length, notes(beside).length], [0, 1]);
 });
 
-const CUTS: readonly (readonly [string, number, string, string | undefined])[] = [
-  ["as many tokens as expected", 3900, "0.12.6", undefined],
+const COUNTS: readonly (readonly [string, number, string, readonly WireEvent[]])[] = [
+  ["a count within the window is handed on", 3900, "0.12.6", [{ type: "usage", prompt: 3900 }]],
   [
-    "far fewer tokens",
-    1800,
+    "a full window is told",
+    32_768,
     "0.12.6",
-    "the prompt may have been cut: the server read 1800 tokens of about 4000",
+    [
+      { type: "usage", prompt: 32_768 },
+      { type: "note", text: "the prompt may have been cut: it fills the window of 32768 tokens" },
+    ],
   ],
-  ["far fewer tokens of a version that miscounts", 1800, "0.30.0", undefined],
-  ["a full window", 32_768, "0.12.6", "the prompt may have been cut: it fills the window of 32768 tokens"],
+  ["a version that leaves out what it kept has not counted", 180, "0.30.0", [{ type: "usage" }]],
 ];
 
-for (const [what, read, version, note] of CUTS)
-  test(`${what}: ${note ?? "no note"}`, async () => {
-    await using server = await serving(
-      [doneLine({ prompt_eval_count: read })],
-      { version },
-      { estimate: () => 4000 },
-    );
-    assert.deepEqual(notes(await all(server.wire)), note === undefined ? [] : [note]);
+for (const [sentence, prompt_eval_count, version, events] of COUNTS)
+  test(sentence, async () => {
+    await using server = await serving([doneLine({ prompt_eval_count, eval_count: undefined })], { version });
+    assert.deepEqual((await all(server.wire)).slice(0, -1), events);
   });
 
 const STOPS: readonly (readonly [unknown, string])[] = [

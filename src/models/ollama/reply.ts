@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Stop } from "../../core/provider.ts";
 import { WireFailure, type WireEvent } from "../wire.ts";
+import type { ModelInForce } from "./session.ts";
 
 const count = z.number().int().nonnegative().nullish().catch(null);
 const text = z.string().nullish();
@@ -22,13 +23,19 @@ const chatLine = z.object({
 });
 type ChatLine = z.infer<typeof chatLine>;
 
+/** It counted of a prompt only what it had not kept from the one before. */
+const MISCOUNTS = /^0\.30\.0(?:$|-)/;
+
 /** Reads the lines of one reply. */
 export class ReplyReader {
+  readonly #facts: Pick<ModelInForce, "window" | "version">;
   #calls = 0;
   /** The server has said that it is done. */
   done = false;
-  /** Tokens of the prompt by the server's count. */
-  prompt: number | null = null;
+
+  constructor(facts: Pick<ModelInForce, "window" | "version">) {
+    this.#facts = facts;
+  }
 
   /** The events of a line that holds no error. */
   *read(value: unknown): Generator<WireEvent> {
@@ -56,9 +63,14 @@ export class ReplyReader {
         passing: true,
       });
     this.done = true;
-    this.prompt = line.prompt_eval_count ?? null;
-    const { prompt_eval_count: prompt, eval_count: completion } = line;
-    yield { type: "usage", ...known("prompt", prompt), ...known("completion", completion) };
+    const { window, version } = this.#facts;
+    const prompt = MISCOUNTS.test(version ?? "") ? null : line.prompt_eval_count;
+    yield { type: "usage", ...known("prompt", prompt), ...known("completion", line.eval_count) };
+    if ((prompt ?? 0) >= window.tokens)
+      yield {
+        type: "note",
+        text: `the prompt may have been cut: it fills the window of ${window.tokens} tokens`,
+      };
     yield { type: "stop", stop: this.#stop(line.done_reason) };
   }
 

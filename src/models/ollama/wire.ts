@@ -7,17 +7,8 @@ import { linesOf } from "./lines.ts";
 import { ReplyReader } from "./reply.ts";
 import { type ModelInForce, OllamaSession, type SessionOptions } from "./session.ts";
 
-export interface OllamaWireOptions extends SessionOptions {
-  /** Tokens that a request's prompt should take: a server that read far fewer has cut it. */
-  readonly estimate?: (request: WireRequest) => number;
-}
-
 /** A call comes in one line, and may hold a whole file. */
 const LONGEST_LINE = 32 * 2 ** 20;
-/** Below it an estimate is too coarse to accuse a server. */
-const LEAST_ESTIMATE = 1000;
-/** It counted only what it had not kept from the request before. */
-const MISCOUNTS = /^0\.30\.0(?:$|-)/;
 
 /**
  * Ollama's /api/chat. Not through the official client (0.6.4): it takes no signal for one request, and none at all
@@ -26,10 +17,10 @@ const MISCOUNTS = /^0\.30\.0(?:$|-)/;
  * neither `truncate` nor `shift`.
  */
 export class OllamaWire implements Wire {
-  readonly #options: OllamaWireOptions;
+  readonly #options: SessionOptions;
   readonly #session: OllamaSession;
 
-  constructor(options: OllamaWireOptions) {
+  constructor(options: SessionOptions) {
     this.#options = options;
     this.#session = new OllamaSession(options);
   }
@@ -48,10 +39,7 @@ export class OllamaWire implements Wire {
       const [response, used] = await this.#post(request, facts, signal);
       begun = true;
       for (const text of leftOut(request, used)) yield { type: "note", text };
-      const reader = new ReplyReader();
-      yield* replyOf(response, reader, asked, signal);
-      const cut = this.#cut(request, used, reader.prompt);
-      if (cut !== null) yield { type: "note", text: cut };
+      yield* replyOf(response, new ReplyReader(used), asked, signal);
     } catch (thrown) {
       throw failureIn(thrown, asked, begun, signal);
     }
@@ -75,16 +63,6 @@ export class OllamaWire implements Wire {
     if (body.think !== undefined && refusesThinking(refusal))
       return this.#post(request, this.#session.cannotThink(request.model, facts), signal);
     throw failureOf(refusal, { baseUrl, model: request.model });
-  }
-
-  /** Why the prompt may not have been read whole; null when nothing speaks for it. */
-  #cut(request: WireRequest, { window, version }: ModelInForce, read: number | null): string | null {
-    if (read === null) return null;
-    if (read >= window.tokens)
-      return `the prompt may have been cut: it fills the window of ${window.tokens} tokens`;
-    const estimate = this.#options.estimate?.(request) ?? 0;
-    if (estimate < LEAST_ESTIMATE || read * 2 >= estimate || MISCOUNTS.test(version ?? "")) return null;
-    return `the prompt may have been cut: the server read ${read} tokens of about ${Math.round(estimate)}`;
   }
 }
 
