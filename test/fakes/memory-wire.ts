@@ -14,16 +14,29 @@ import {
 
 /** A server and its adapter in one, without a network: what a scenario says, as wire events. */
 export function memoryServer(scenario: Scenario): Promise<Opened> {
+  let requests = 0;
+  return Promise.resolve(
+    recorded({
+      send: (_request, signal) => {
+        requests += 1;
+        return play(replyAt(scenario, requests - 1), signal);
+      },
+    }),
+  );
+}
+
+/** A wire that has no server behind it; what it was asked is kept. */
+export function recorded(inner: Wire): Opened {
   const asked: WireRequest[] = [];
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   const wire: Wire = {
     send: (request, signal) => {
       signal.addEventListener("abort", () => leave(), { once: true });
       asked.push(request);
-      return play(replyAt(scenario, asked.length - 1), signal);
+      return inner.send(request, signal);
     },
   };
-  return Promise.resolve({
+  return {
     wire,
     asked: () =>
       asked.map(({ nativeTools, tools, ...rest }) => ({
@@ -32,7 +45,7 @@ export function memoryServer(scenario: Scenario): Promise<Opened> {
       })),
     left,
     [Symbol.asyncDispose]: () => Promise.resolve(),
-  });
+  };
 }
 
 async function* play(answered: Answered, signal: AbortSignal): AsyncGenerator<WireEvent> {
@@ -84,7 +97,7 @@ async function* playPart(
   }
 }
 
-function pieces(text: string, slice = text.length): readonly string[] {
+export function pieces(text: string, slice = text.length): readonly string[] {
   const size = Math.max(slice, 1);
   return Array.from({ length: Math.ceil(text.length / size) }, (_, index) =>
     text.slice(index * size, (index + 1) * size),
