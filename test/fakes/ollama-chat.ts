@@ -1,12 +1,12 @@
 /** Lines of /api/chat as Ollama writes them. */
 
-export interface ChatMessage {
+interface ChatMessage {
   readonly content?: string;
   readonly thinking?: string;
   readonly calls?: readonly ChatCall[];
 }
 
-interface ChatCall {
+export interface ChatCall {
   readonly name: string;
   readonly args: unknown;
   readonly id?: string;
