@@ -13,7 +13,7 @@ export interface Word {
 export const NO_WORD: Word = { context: null, tools: null, thinking: null, cache: null };
 
 /** A row of the setting `capabilities`. */
-export interface OwnRow {
+interface OwnRow {
   readonly prefix: string;
   readonly context?: number | undefined;
   readonly tools?: boolean | undefined;

@@ -18,6 +18,9 @@ export type Answer =
   | { readonly kind: "foreign"; readonly reason: string }
   | { readonly kind: "unreachable"; readonly reason: string };
 
+/** The reason of a request whose time was over. */
+export const NO_ANSWER = "no answer in time";
+
 const MAX_BODY = 16 * 2 ** 20;
 const MAX_ERROR = 500;
 
@@ -75,9 +78,7 @@ export async function askJson(url: string, question: Question): Promise<Answer> 
 
 /** What ended a request whose signal fired. */
 const endedBy = (signal: AbortSignal): string =>
-  signal.reason instanceof DOMException && signal.reason.name === "TimeoutError"
-    ? "no answer in time"
-    : "cancelled";
+  signal.reason instanceof DOMException && signal.reason.name === "TimeoutError" ? NO_ANSWER : "cancelled";
 
 /** The message of an answer that is no success. The body is read to its bound and ended. */
 export async function refusalIn(response: IncomingMessage): Promise<Answer> {

@@ -1,5 +1,6 @@
 import { WireFailure } from "../wire.ts";
 import { contextInForce, type ContextInForce, serverMemory } from "./context.ts";
+import { NO_ANSWER } from "./http.ts";
 import { ollamaLine } from "./names.ts";
 import { OLDEST_OLLAMA, type OllamaStatus, ollamaStatus } from "./server.ts";
 
@@ -102,7 +103,13 @@ function noServer(baseUrl: string, status: { readonly kind: string; readonly rea
     return new WireFailure("unreachable", `what answers at ${baseUrl} is not Ollama: ${status.reason}`, {
       remedy: "harness config set base_url http://HOST:11434",
     });
-  return new WireFailure("unreachable", `no Ollama answers at ${baseUrl}: ${status.reason}`, {
-    remedy: ollamaLine(baseUrl, "serve"),
-  });
+  const late = status.reason === NO_ANSWER;
+  return new WireFailure(
+    late ? "timeout" : "unreachable",
+    `no Ollama answers at ${baseUrl}: ${status.reason}`,
+    {
+      remedy: ollamaLine(baseUrl, "serve"),
+      passing: late,
+    },
+  );
 }
