@@ -1,12 +1,9 @@
 import type { Settings } from "../config/schema.ts";
-import { EXIT, HarnessError } from "../core/errors.ts";
 import type { Capabilities, Provider } from "../core/provider.ts";
-import { believe, NO_WORD, type Sources } from "../models/capabilities/believe.ts";
-import { askServer, type ServerAnswer } from "../models/capabilities/keyed-server.ts";
 import type { ProbeSubject } from "../models/capabilities/probes.ts";
-import { keyedServer } from "../models/health.ts";
+import { keyedSeat } from "./keyed-seat.ts";
 import { ollamaSeat } from "./ollama-seat.ts";
-import { probed } from "./probed.ts";
+import { scriptedSeat } from "./scripted-seat.ts";
 
 /** Owned by wire.ts: constructs what speaks to models, as the settings want it. */
 
@@ -28,58 +25,15 @@ export interface ModelListing {
   readonly reason: string;
 }
 
-const TIMEOUT_MS = 5000;
-
 export function modelSeat(settings: Settings): ModelSeat {
-  const { provider, capabilities: user, max_context_tokens: maxContext, base_url: baseUrl } = settings;
-  const own = { user, maxContext };
+  const { provider } = settings;
   switch (provider) {
     case "ollama":
       return ollamaSeat(settings);
     case "openai":
     case "anthropic":
-      return keyedSeat(provider, baseUrl, own);
+      return keyedSeat(provider, settings);
     default:
-      return {
-        server: "a scenario file",
-        list: () => Promise.resolve({ models: [], reason: "" }),
-        capabilities: (model) => Promise.resolve(believe(model, { ...own, probe: null, server: NO_WORD })),
-        subject: (model) => Promise.resolve({ model, server: "scripted", version: "" }),
-        provider: () => unbuilt(provider),
-      };
+      return scriptedSeat(settings);
   }
-}
-
-function keyedSeat(
-  name: "openai" | "anthropic",
-  baseUrl: string | null,
-  own: Pick<Sources, "user" | "maxContext">,
-): ModelSeat {
-  const reached = keyedServer(name, { baseUrl, env: process.env });
-  let known: ServerAnswer | undefined;
-  const answer = async (signal: AbortSignal): Promise<ServerAnswer> => {
-    if (known !== undefined) return known;
-    const asked = await askServer({ ...reached, signal, timeoutMs: TIMEOUT_MS });
-    if (asked.models !== null) known = asked;
-    return asked;
-  };
-  const subject = (model: string): ProbeSubject => ({ model, server: reached.base, version: "" });
-  return {
-    server: reached.base,
-    list: answer,
-    capabilities: async (model, signal) => {
-      const [{ wordOn }, probe] = await Promise.all([answer(signal), probed(subject(model))]);
-      return believe(model, { ...own, probe, server: wordOn(model) });
-    },
-    subject: (model) => Promise.resolve(subject(model)),
-    provider: () => unbuilt(name),
-  };
-}
-
-function unbuilt(provider: string): never {
-  throw new HarnessError(
-    EXIT.usage,
-    `the provider ${provider}: not built yet in this version`,
-    "leave it out: CHANGELOG says when",
-  );
 }

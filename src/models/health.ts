@@ -87,10 +87,10 @@ async function keyedHealth(provider: Keyed, request: ModelHealthRequest): Promis
 /** Where such a provider is asked for its models, and with what. The headers hold the key. */
 export function keyedServer(
   provider: "openai" | "anthropic",
-  from: Pick<ModelHealthRequest, "baseUrl" | "env">,
+  { baseUrl, key }: { readonly baseUrl: string | null; readonly key: string },
 ): { readonly base: string; readonly list: string; readonly headers: Readonly<Record<string, string>> } {
   const keyed = provider === "openai" ? OPENAI : ANTHROPIC;
-  const { base, headers } = reach(keyed, from);
+  const { base, headers } = reach(keyed, { baseUrl, env: { [keyed.variable]: key } });
   return { base, list: `${base}${keyed.listPath}`, headers };
 }
 
