@@ -17,6 +17,7 @@ export class ModelProbe extends HarnessCommand {
     model: Args.string({ description: "the model; the configured one when left out" }),
   };
   static override flags = {
+    model: settingFlags.model,
     provider: settingFlags.provider,
     "base-url": settingFlags["base-url"],
   };
@@ -24,7 +25,7 @@ export class ModelProbe extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ModelProbe);
-    const { settings } = await configFor({ ...flags, model: args.model });
+    const { settings } = await configFor({ ...flags, model: args.model ?? flags.model });
     const { chat_model: model } = settings;
     const seat = modelSeat(settings);
     const note = noteTo(flags.quiet || flags.json);
