@@ -1,11 +1,9 @@
-import { readlink, realpath, rename, rm, writeFile } from "node:fs/promises";
-import path from "node:path";
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
 import { parseConfigDocument } from "./document.ts";
-import { makeFolder } from "./folder.ts";
 import { withValue } from "./insert.ts";
 import { hintFor, readLayer } from "./layer.ts";
 import { readConfigText } from "./read.ts";
+import { replaceFile } from "./replace.ts";
 import { ALIASES, SETTING_KEYS, type SettingKey } from "./schema.ts";
 import { nested, valueFromText } from "./text.ts";
 
@@ -28,32 +26,8 @@ export async function setSetting(file: string, dotted: string, text: string): Pr
   const alias = Object.keys(ALIASES).find((other) => ALIASES[other] === key && hasKey(document.value, other));
   const edited = withValue(before, (alias ?? key).split("."), value);
   readLayer(parseConfigDocument(file, edited).value, document.at);
-  await replaceFile(await behindLink(file), edited);
+  await replaceFile(file, edited);
 }
 
 const hasKey = (value: unknown, key: string): boolean =>
   typeof value === "object" && value !== null && Object.hasOwn(value, key);
-
-/** Where to write so that a link into someone's dotfiles stays one, even when it points at nothing yet. */
-async function behindLink(file: string): Promise<string> {
-  try {
-    return await realpath(file);
-  } catch {
-    const target = await readlink(file).catch(() => undefined);
-    return target === undefined ? file : path.resolve(path.dirname(file), target);
-  }
-}
-
-async function replaceFile(file: string, text: string): Promise<void> {
-  const temporary = `${file}.${process.pid}.tmp`;
-  try {
-    await makeFolder(path.dirname(file));
-    await writeFile(temporary, text, { mode: 0o600, flush: true });
-    await rename(temporary, file);
-  } catch (thrown) {
-    await rm(temporary, { force: true }).catch(() => undefined);
-    const folder = path.dirname(file);
-    const look = `ls -ld ${folder} && df -h ${folder}`;
-    throw new HarnessError(EXIT.usage, `${file}: cannot be written: ${reasonOf(thrown)}`, look, thrown);
-  }
-}

@@ -21,18 +21,27 @@ function insertion(text: string, keys: readonly string[], value: unknown): strin
   return held.type === "object" ? inserted(text, held, inner, value) : undefined;
 }
 
+/** The text with one more item in the list of this key. */
+export function withItem(text: string, key: string, value: unknown): string {
+  const root = parseTree(text.replace(/^\uFEFF/, " "), [], { allowTrailingComma: true });
+  const list = root === undefined ? undefined : propertyOf(root, key)?.children?.[1];
+  const edited = list?.type === "array" ? inserted(text, list, null, value) : undefined;
+  return edited ?? withValue(text, [key], [value]);
+}
+
 const propertyOf = (node: Node, key: string): Node | undefined =>
   node.children?.find((property) => property.children?.[0]?.value === key);
 
-function inserted(text: string, object: Node, key: string, value: unknown): string | undefined {
-  const last = object.children?.at(-1);
+/** Behind the last entry; `key` is null in a list. */
+function inserted(text: string, holder: Node, key: string | null, value: unknown): string | undefined {
+  const last = holder.children?.at(-1);
   if (last === undefined) return undefined;
   const end = last.offset + last.length;
   const { comma, lineEnd } = behind(text, end);
   const indent = /(?<=^|\n)[ \t]*$/.exec(text.slice(0, last.offset))?.[0];
   const separator = indent === undefined ? " " : `${text.includes("\r\n") ? "\r\n" : "\n"}${indent}`;
   const shown = JSON.stringify(value, null, indent === undefined ? undefined : 2).replaceAll("\n", separator);
-  const property = `${separator}${JSON.stringify(key)}: ${shown}`;
+  const property = `${separator}${key === null ? "" : `${JSON.stringify(key)}: `}${shown}`;
   const [first, trailing] = comma ? ["", ","] : [",", ""];
   return `${text.slice(0, end)}${first}${text.slice(end, lineEnd)}${property}${trailing}${text.slice(lineEnd)}`;
 }

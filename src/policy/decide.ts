@@ -2,6 +2,7 @@ import type { Decision, MatchedRule, Mode, Verdict } from "../core/decision.ts";
 import { VERDICTS } from "../core/decision.ts";
 import type { Effect } from "./effects/effect.ts";
 import { withFetched } from "./effects/fetched.ts";
+import type { Called } from "./effects/called.ts";
 import { Walk } from "./effects/walk.ts";
 import { rulingOf } from "./judge/effects.ts";
 import { placesFor } from "./judge/places.ts";
@@ -10,6 +11,8 @@ import { textRuling } from "./judge/text.ts";
 import type { IgnoreRules } from "./paths/ignore.ts";
 import { Models } from "./models/apply.ts";
 import { PROGRAMS } from "./models/table.ts";
+import { applyRules } from "./rules/apply.ts";
+import type { UserRules } from "./rules/rule.ts";
 import { readInner, readShell } from "./shell/read.ts";
 
 export interface CommandContext {
@@ -21,9 +24,17 @@ export interface CommandContext {
   readonly home: string;
   /** `.harnessignore`: what it hides is not read. */
   readonly ignore?: IgnoreRules;
+  /** Of the user, and of a trusted project. */
+  readonly rules?: UserRules;
 }
 
 export interface CommandDecision extends Decision {
+  readonly effects: readonly Effect[];
+}
+
+export interface Looked {
+  readonly flaws: readonly Ruling[];
+  readonly calls: readonly Called[];
   readonly effects: readonly Effect[];
 }
 
@@ -33,14 +44,20 @@ export class CommandPolicy {
 
   /** Pure and total: whatever the text is, there is a decision. */
   decide(text: string, context: CommandContext): CommandDecision {
-    const { workspace, home, mode, folder = workspace } = context;
+    const { flaws, calls, effects } = this.look(text, context);
+    const places = placesFor(context);
+    const rulings = effects.map((effect) => rulingOf(effect, places));
+    const { rules = [], mode } = context;
+    const ruled = rules.length === 0 ? rulings : applyRules(rules, { calls, effects, rulings, places, mode });
+    return { ...decisionOf([...flaws, ...ruled], mode, text.length), effects };
+  }
+
+  /** What the text runs and does, and what is wrong with it as a text. */
+  look(text: string, { workspace, home, folder = workspace }: Omit<CommandContext, "mode">): Looked {
     const { tree, doubts } = readShell(text);
     const walk = new Walk({ models: this.models, home, workspace, readShell: readInner });
     walk.node(tree, { folders: [folder], variables: new Map(), functions: new Set() }, "nothing");
-    const effects = withFetched(walk.effects);
-    const places = placesFor(context);
-    const rulings = [...doubts.map(textRuling), ...effects.map((effect) => rulingOf(effect, places))];
-    return { ...decisionOf(rulings, mode, text.length), effects };
+    return { flaws: doubts.map(textRuling), calls: walk.calls, effects: withFetched(walk.effects) };
   }
 }
 

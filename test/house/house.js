@@ -28,6 +28,7 @@ const PACKAGES = {
   "tar-fs": ["docker"],
   yaml: ["docker"],
   "jsonc-parser": ["config"],
+  "smol-toml": ["config"],
   unbash: ["policy"],
   "shell-quote": ["policy"],
 };

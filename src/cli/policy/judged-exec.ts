@@ -1,5 +1,6 @@
 import path from "node:path";
 import { placesFrom } from "../../config/places.ts";
+import { loadRules } from "../../config/policy-file.ts";
 import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { CommandPolicy } from "../../policy/decide.ts";
@@ -7,9 +8,15 @@ import { hintFor } from "../../policy/judge/hints.ts";
 import { shellText } from "../../policy/shell/quote.ts";
 
 /** Refuses a command as a run does with nobody there: what is denied, and what asks without being contained. */
-export function refuseUnlessAllowed(words: readonly string[], mode: Mode, workspace: string): void {
+export async function refuseUnlessAllowed(
+  words: readonly string[],
+  mode: Mode,
+  folder: string,
+): Promise<void> {
   const { home } = placesFrom(process.env);
-  const context = { mode, workspace: path.resolve(workspace), home };
+  const workspace = path.resolve(folder);
+  const own = await loadRules({ env: process.env, workspace, trusted: false });
+  const context = { mode, workspace, home, rules: own };
   const { decision, contained, rules } = new CommandPolicy().decide(shellText(words), context);
   if (decision === "allow" || (decision === "ask" && contained && mode !== "read-only")) return;
   const [rule] = rules;

@@ -27,6 +27,7 @@ export function callEffects(words: Words, at: CallAt): Scope {
     if (name.feed === "network")
       walk.add({ kind: "code", from: "fetched", path: null }, name.value, name.span);
   }
+  maybeNothing(words, at);
   for (const word of words) if (isGuess(word)) walk.doubt("word.dynamic", word.value, word.span);
   const [program, trusted] = programOf(name.value);
   const model = walk.world.models.find(program);
@@ -37,10 +38,16 @@ export function callEffects(words: Words, at: CallAt): Scope {
   return trusted ? after(program, words, scope) : scope;
 }
 
+/** A name that may be no word at all: then the next one is the name, and its dangers are looked for. */
+function maybeNothing([name, next, ...rest]: Words, at: CallAt): void {
+  if (name.loose !== true || next?.kind !== "literal" || next.value.startsWith("-")) return;
+  at.walk.effects.push(...nested([next, ...rest], at));
+}
+
 const SYSTEM = new Set(["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"]);
 
 /** The name to look up, and whether that is the program which runs. */
-function programOf(value: string): readonly [name: string, trusted: boolean] {
+export function programOf(value: string): readonly [name: string, trusted: boolean] {
   const slash = value.lastIndexOf("/");
   if (slash === -1) return [value, true];
   return [value.slice(slash + 1), SYSTEM.has(value.slice(0, slash))];
@@ -88,7 +95,7 @@ function surroundings(folder: Place, at: CallAt): Surroundings {
 function nested(words: Words, at: CallAt): readonly Effect[] {
   const span = spanOf(words);
   const run = (): Scope => callEffects(words, { ...at, span });
-  return collected(at, () => at.walk.within({ words, span }, run));
+  return collected(at, () => at.walk.within({ words, span, aside: [] }, run));
 }
 
 const inside = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: moved(at.scope, [folder]) });
@@ -108,8 +115,10 @@ const FORGETS = new Set(
   ),
 );
 
+const BEFORE: ReadonlySet<string> = new Set(["builtin", "command"]);
+
 function after(program: string, words: Words, scope: Scope): Scope {
-  if (program === "builtin" || program === "command") return behind(words, scope);
+  if (BEFORE.has(program)) return behind(words, scope);
   if (program === "cd" || program === "pushd")
     return moved(
       scope,
@@ -120,21 +129,16 @@ function after(program: string, words: Words, scope: Scope): Scope {
 }
 
 /** What `builtin cd x` leaves behind is what `cd x` does. */
-function behind([, ...words]: Words, scope: Scope): Scope {
-  const [name, ...rest] = words.filter(({ value }) => !value.startsWith("-"));
+function behind(words: Words, scope: Scope): Scope {
+  const at = words.findIndex(({ value }) => !value.startsWith("-") && !BEFORE.has(value));
+  const [name, ...rest] = at === -1 ? [] : words.slice(at);
   return name === undefined ? scope : after(name.value, [name, ...rest], scope);
 }
 
 /** Where `cd` leads. With the other options links decide, and those are not known here. */
 function target(words: Words, folder: Place): Place {
   const [path, ...more] = words.slice(1).filter(({ value }) => !/^-L$|^--$/.test(value));
-  if (
-    path === undefined ||
-    more.length > 0 ||
-    path.kind !== "literal" ||
-    path.value === "-" ||
-    path.value === ""
-  )
+  if (path === undefined || more.length > 0 || path.kind !== "literal" || /^(?:[-+]\d*)?$/.test(path.value))
     return null;
   return placeOf(path, folder);
 }

@@ -16,6 +16,8 @@ export function compoundEffects(node: Compound, at: At): Scope {
   switch (node.what) {
     case "group":
       return node.bodies.reduce((now, body) => walk.node(body, now, input), scope);
+    case "not":
+      return node.bodies.reduce((now, body) => either(now, walk.node(body, now, input)), scope);
     case "subshell":
       for (const body of node.bodies) walk.apart(body, scope, input);
       return scope;
@@ -47,18 +49,19 @@ export function compoundEffects(node: Compound, at: At): Scope {
 /** Conditions and branches, in an order that nobody knows, any number of times. */
 function branches({ what, bodies }: Compound, { walk, scope, input }: At): Scope {
   const repeats = what === "while" || what === "until";
-  let now = repeats ? withoutVariables(scope) : scope;
-  const before = now;
-  for (const body of bodies) now = either(now, walk.node(body, now, input));
-  return settled(before, now, repeats);
+  const before = repeats ? withoutVariables(scope) : scope;
+  const once = (from: Scope): Scope =>
+    bodies.reduce((now, body) => either(now, walk.node(body, now, input)), from);
+  const after = once(before);
+  return repeats ? settled(before, after, once) : after;
 }
 
-/** A loop that changes its folder may be anywhere in its second round. */
-function settled(before: Scope, after: Scope, repeats: boolean): Scope {
+/** A loop that changes its folder may be anywhere in its second round: that is judged too. */
+function settled(before: Scope, after: Scope, again: (from: Scope) => Scope): Scope {
   const left = either(before, after);
-  return repeats && left.folders !== before.folders && left.folders.length > before.folders.length
-    ? { ...left, folders: [null] }
-    : left;
+  return left.folders === before.folders || left.folders.length === before.folders.length
+    ? left
+    : again({ ...left, folders: [null] });
 }
 
 const MOST_ROUNDS = 16;
@@ -73,17 +76,19 @@ function loop(node: Compound, { walk, scope, input }: At): Scope {
     values.length > 0 && values.length <= MOST_ROUNDS && values.every(({ kind }) => kind !== "dynamic");
   const before = withoutVariables(scope);
   let now = before;
-  for (const value of known && !walk.crowded ? values : [null]) {
-    const round = name === null ? now : withVariable(now, name, value);
-    for (const body of bodies) now = either(now, walk.node(body, round, input));
-  }
-  return withoutVariables(settled(before, now, true));
+  const round = (from: Scope, value: Arg | null): Scope => {
+    const start = name === null ? from : withVariable(from, name, value);
+    return bodies.reduce((after, body) => either(after, walk.node(body, start, input)), from);
+  };
+  for (const value of known && !walk.crowded ? values : [null]) now = round(now, value);
+  return withoutVariables(settled(before, now, (from) => round(from, null)));
 }
 
-/** `[[ ]]`: its words may be arithmetic, and arithmetic may run what stands in a subscript. */
-function test({ words, span }: Compound, { walk, scope }: At): Scope {
-  for (const arg of walk.args(words ?? [], scope))
-    if (arg.kind === "dynamic" || /\[.*[$`]/.test(arg.value)) walk.doubt("shell.expansion", "[[", span);
+/** `[[ ]]`: its words may be arithmetic, and arithmetic may run what stands in a subscript, of a variable's value too. */
+function test({ words, span, evaluates = false }: Compound, { walk, scope }: At): Scope {
+  for (const { kind, value } of walk.args(words ?? [], scope))
+    if (kind === "dynamic" || /\[.*[$`]/.test(value) || (evaluates && !/^-?\d+$/.test(value)))
+      walk.doubt("shell.expansion", "[[", span);
   return scope;
 }
 

@@ -34,8 +34,8 @@ export type Doubt =
   | "shell.unreadable"
   /** More commands, or deeper ones, than are understood. */
   | "shell.limit"
-  /** So many, or so deep, that the rest was not even looked at. */
-  | "shell.excess";
+  /** So many or so deep that even dangers are not looked for. */
+  | "shell.unseen";
 
 /**
  * Of a repository. record: add and commit. local: other changes that lose nothing. lost: work or history goes.

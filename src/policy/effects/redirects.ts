@@ -67,12 +67,14 @@ const isDescriptor = (operator: RedirectOperator, { kind, value }: Arg): boolean
   (operator === ">&" || operator === "<&") && kind === "literal" && /^\d*-?$/.test(value);
 
 function filesOf(arg: Arg, operator: keyof typeof DIRECTIONS, { folders }: Scope): readonly Found[] {
-  const path = folders.length === 1 ? placeOf(arg, folders[0] ?? null) : null;
   const [reads, writes] = DIRECTIONS[operator];
-  return [
-    ...(reads ? [{ kind: "read", path } as const] : []),
-    ...(writes ? [{ kind: "write", path } as const] : []),
-  ];
+  return folders.flatMap((folder) => {
+    const path = placeOf(arg, folder);
+    return [
+      ...(reads ? [{ kind: "read", path } as const] : []),
+      ...(writes ? [{ kind: "write", path } as const] : []),
+    ];
+  });
 }
 
 /** The shell itself makes connections of these names. */

@@ -74,9 +74,13 @@ function variable(name: string, quoted: boolean, { scope, home }: Resolver): Par
   const known = scope.variables.get(name) ?? standing(name, { scope, home });
   if (known === undefined) return nothingKnown(quoted && name !== "@");
   const { kind, value, feed } = known;
-  const loose = !quoted && kind === "literal" && /[\s*?[\]]/.test(value);
-  return { kind: loose ? "dynamic" : kind, value, splits: loose, ...(feed === undefined ? {} : { feed }) };
+  // Names that a pattern finds may hold blanks, and an empty value is no word at all.
+  const loose = !quoted && (kind === "glob" || value === "" || SPLITS.test(value));
+  const part: Part = { kind: loose ? "dynamic" : kind, value, splits: loose };
+  return { ...part, ...(feed === undefined ? {} : { feed }), ...(loose && value === "" ? { loose } : {}) };
 }
+
+const SPLITS = /[\s*?[\]\\]/;
 
 /** Variables that every shell has. */
 function standing(
@@ -92,8 +96,7 @@ function standing(
 }
 
 /** A guess at what word splitting makes: good for finding dangers, never for an allow. */
-const split = (arg: Arg): readonly Arg[] =>
-  arg.value
-    .split(/[ \t\n]+/)
-    .filter((value) => value !== "")
-    .map((value) => ({ ...arg, value }));
+function split(arg: Arg): readonly Arg[] {
+  const values = arg.value.split(/[ \t\n]+/).filter((value) => value !== "");
+  return values.length === 0 ? [arg] : values.map((value) => ({ ...arg, value }));
+}

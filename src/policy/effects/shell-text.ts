@@ -1,6 +1,7 @@
 import { type Arg, UNKNOWN } from "../models/model.ts";
 import type { Span } from "../shell/syntax.ts";
 import type { CallAt } from "./call.ts";
+import { moved } from "./called.ts";
 import { withoutVariables } from "./scope.ts";
 
 /** What a text does when a shell runs it. */
@@ -14,11 +15,16 @@ export function shellEffects(text: Arg, { walk, scope, input }: CallAt): void {
   // What is not known is read as some word, so that dangers around it are still seen.
   const { tree, doubts } = walk.world.readShell(text.value.replaceAll(UNKNOWN, "_"));
   const before = walk.effects.length;
+  const callsBefore = walk.calls.length;
   for (const { doubt, what, span } of doubts) walk.doubt(doubt, what, span);
   walk.apart(tree, withoutVariables(scope), input);
   const inner = walk.effects.splice(before);
   const place = placer(text);
   for (const effect of inner) walk.effects.push({ ...effect, span: place(effect.span) });
+  for (let call = callsBefore; call < walk.calls.length; call += 1) {
+    const called = walk.calls[call];
+    if (called !== undefined) walk.calls[call] = moved(called, place);
+  }
 }
 
 /** Offsets in the inner text as offsets in the outer one, exact where that text stands there as it is. */

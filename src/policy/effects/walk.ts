@@ -2,12 +2,15 @@ import type { Models } from "../models/apply.ts";
 import type { Arg, Found, Use } from "../models/model.ts";
 import type { Assignment, Compound, List, Node, Pipeline, Simple, Span, Word } from "../shell/syntax.ts";
 import { callEffects } from "./call.ts";
+import { type Called, calledFrom } from "./called.ts";
 import { compoundEffects } from "./compound.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { isInert, isPrivate, variableDoubt } from "./environment.ts";
 import { redirectEffects } from "./redirects.ts";
 import { resolve } from "./resolve.ts";
-import { either, type Scope, withVariable } from "./scope.ts";
+import { chainFrom, endOf, failed, leaves, type Link, linked, startOf } from "./chain.ts";
+import { echoed, inPart } from "./input.ts";
+import { type Scope, withVariable } from "./scope.ts";
 
 /** What the walk needs to know of the world around the text. */
 export interface World {
@@ -21,18 +24,13 @@ export interface World {
   };
 }
 
-/** One command that the text runs, as far as its words are known. */
-export interface Called {
-  readonly words: readonly Arg[];
-  readonly span: Span;
-}
-
-/** Beyond these it asks, and goes on looking for dangers. */
-const MANY = 100;
-const DEEP = 10;
-/** Beyond these it looks no further, and denies. */
-const MOST = 2000;
-const DEEPEST = 40;
+const MOST_COMMANDS = 100;
+const DEEPEST = 10;
+/** Up to these, dangers are still looked for; no text of the length that is read holds more without repeating itself. */
+const MOST_SEEN = 10_000;
+const DEEPEST_SEEN = 200;
+/** Of all commands together: wrappers in wrappers pass the same words on. */
+const MOST_WORDS = 50_000;
 
 /** Turns a tree of commands into what they do. One walk judges one text, with all texts inside it. */
 export class Walk {
@@ -42,6 +40,9 @@ export class Walk {
   readonly calls: Called[] = [];
   private call = -1;
   private depth = 0;
+  private passed = 0;
+  private full = false;
+  private blind = false;
 
   constructor(world: World) {
     this.world = world;
@@ -58,12 +59,13 @@ export class Walk {
 
   /** Nothing more is looked at several times. */
   get crowded(): boolean {
-    return this.calls.length >= MANY;
+    return this.calls.length >= MOST_COMMANDS;
   }
 
   /** What `work` finds belongs to this command. */
   within<T>(called: Called, work: () => T): T {
     const outer = this.call;
+    this.passed += called.words.length;
     this.call = this.calls.push(called) - 1;
     try {
       return work();
@@ -95,17 +97,21 @@ export class Walk {
   }
 
   deeper<T>(span: Span, otherwise: T, work: () => T): T {
-    if (this.depth === DEEP) this.doubt("shell.limit", `more than ${DEEP} levels`, span);
-    if (this.depth >= DEEPEST) {
-      this.doubt("shell.excess", `more than ${DEEPEST} levels`, span);
-      return otherwise;
-    }
+    if (this.depth >= DEEPEST_SEEN || this.calls.length > MOST_SEEN || this.passed > MOST_WORDS)
+      return this.unseen(span, otherwise);
+    if (this.depth === DEEPEST) this.doubt("shell.limit", `more than ${DEEPEST} levels`, span);
     this.depth += 1;
     try {
       return work();
     } finally {
       this.depth -= 1;
     }
+  }
+
+  private unseen<T>(span: Span, otherwise: T): T {
+    if (!this.blind) this.doubt("shell.unseen", "what stands here", span);
+    this.blind = true;
+    return otherwise;
   }
 
   args(words: readonly Word[], scope: Scope): readonly Arg[] {
@@ -118,21 +124,17 @@ export class Walk {
   }
 
   private list({ items }: List, scope: Scope, input: Use["input"]): Scope {
-    let chain = scope;
-    let now = scope;
-    let first = true;
-    /** After the left side of `||`, when that went well. */
-    let well: Scope | null = null;
-    for (const { node, then } of items) {
-      const after = this.node(node, now, input);
-      const next =
-        well !== null && leaves(node) ? well : first ? unlessMoved(after, now) : either(after, chain);
-      well = then === "||" ? after : null;
-      now = then === "&&" ? after : then === "&" ? chain : next;
-      first = then === ";" || then === "&";
-      if (first) chain = now;
+    let chain = chainFrom(scope);
+    let link: Link = ";";
+    for (const [index, { node, then }] of items.entries()) {
+      const now = startOf(chain, link);
+      const after = this.node(node, now, index === 0 && items.length === 1 ? input : inPart(input));
+      chain = linked(chain, link, leaves(node) ? null : { after, failed: failed(after, now) });
+      if (then === "&") chain = chainFrom(chain.start);
+      else if (then === ";") chain = chainFrom(endOf(chain));
+      link = then;
     }
-    return now;
+    return chain.start;
   }
 
   private pipeline({ parts }: Pipeline, scope: Scope, input: Use["input"]): void {
@@ -144,16 +146,19 @@ export class Walk {
   }
 
   private compound(node: Compound, scope: Scope, input: Use["input"]): Scope {
-    const redirects = redirectEffects(node.redirects, { walk: this, scope, by: node.what, input });
-    return compoundEffects(node, { walk: this, scope, input: redirects });
+    const redirected = redirectEffects(node.redirects, { walk: this, scope, by: node.what, input });
+    const whole = node.what === "group" || node.what === "subshell";
+    return compoundEffects(node, { walk: this, scope, input: whole ? redirected : inPart(redirected) });
   }
 
   private simple(node: Simple, scope: Scope, input: Use["input"]): Scope {
-    if (this.calls.length === MANY) this.doubt("shell.limit", `more than ${MANY} commands`, node.span);
-    if (this.calls.length === MOST) this.doubt("shell.excess", `more than ${MOST} commands`, node.span);
-    if (this.calls.length > MOST) return scope;
+    if (this.crowded && !this.full) {
+      this.full = true;
+      this.doubt("shell.limit", `more than ${MOST_COMMANDS} commands`, node.span);
+    }
+    if (this.calls.length > MOST_SEEN) return this.unseen(node.span, scope);
     const words = this.args(node.words, scope);
-    return this.within({ words, span: node.span }, () => this.command(node, words, { scope, input }));
+    return this.within(calledFrom(node, words), () => this.command(node, words, { scope, input }));
   }
 
   private command(
@@ -162,8 +167,11 @@ export class Walk {
     { scope, input }: { readonly scope: Scope; readonly input: Use["input"] },
   ): Scope {
     const by = first?.value ?? "shell";
+    const shared = node.assignments.length > 0 || takesPart(first, rest) ? inPart(input) : input;
     const fed =
-      node.redirects.length === 0 ? input : redirectEffects(node.redirects, { walk: this, scope, by, input });
+      node.redirects.length === 0
+        ? shared
+        : redirectEffects(node.redirects, { walk: this, scope, by, input: shared });
     if (first === undefined) return node.assignments.reduce((now, each) => this.assign(each, now), scope);
     for (const each of node.assignments) this.prefix(each, scope);
     return callEffects([first, ...rest], { walk: this, scope, input: fed, span: node.span });
@@ -194,27 +202,6 @@ export class Walk {
   }
 }
 
-/** Behind a command that certainly ran, but may have failed: a `cd` then leaves everything where it was. */
-const unlessMoved = (after: Scope, before: Scope): Scope =>
-  after.folders === before.folders
-    ? after
-    : { ...after, folders: either(after, { ...after, folders: before.folders }).folders };
-
-/** `cd x || exit`: whoever goes on is in x. */
-function leaves(node: Node): boolean {
-  if (node.kind !== "simple") return false;
-  const [piece] = node.words[0]?.pieces ?? [];
-  return piece?.kind === "text" && (piece.text === "exit" || piece.text === "return");
-}
-
-/** What `echo words` puts into a pipe, where that is plain to see. */
-function echoed(node: Node): Use["input"] | null {
-  if (node.kind !== "simple" || node.redirects.length > 0) return null;
-  const texts = node.words.map(({ pieces: [piece, ...more] }) =>
-    more.length === 0 && piece?.kind === "text" ? piece.text : null,
-  );
-  const [name, ...words] = texts;
-  if ((name !== "echo" && name !== "printf") || words.includes(null) || words[0]?.startsWith("-") === true)
-    return null;
-  return { text: `${words.join(" ")}\n`, span: node.span };
-}
+/** A substitution among the words reads from the same stdin. */
+const takesPart = (first: Arg | undefined, rest: readonly Arg[]): boolean =>
+  first?.feed !== undefined || rest.some(({ feed }) => feed !== undefined);

@@ -23,8 +23,10 @@ const REASONS: Readonly<Record<Doubt, (what: string, by: string) => string>> = {
   "shell.coproc": () => "a process beside the others, whose end nobody waits for",
   "shell.unreadable": (what) => `the text for a shell is not understood: ${what}`,
   "shell.limit": (what) => `${what} are too much to follow`,
-  "shell.excess": (what) => `${what}: what lies behind them was not looked at`,
+  "shell.unseen": (what) => `${what} lies too deep, or comes too late, to be looked at`,
 };
+
+export const DOUBTS: readonly string[] = Object.keys(REASONS);
 
 export const doubtRuling = ({ doubt, what, by }: DoubtEffect): Rule => ({
   id: doubt,
@@ -33,6 +35,6 @@ export const doubtRuling = ({ doubt, what, by }: DoubtEffect): Rule => ({
 });
 
 function worthOf(doubt: Doubt): Worth {
-  if (doubt === "shell.excess") return DENIED;
+  if (doubt === "shell.unseen") return DENIED;
   return doubt === "env.own" ? CONTAINED : ASKED;
 }

@@ -2,10 +2,14 @@ import { type Decision, type MatchedRule, type Mode, strictest, VERDICTS } from 
 import { type Finding, findingsOf, isContained, whyUnreadable } from "./findings.ts";
 import { type LinkFacts, readingsOf } from "./readings.ts";
 import type { Op, Surroundings } from "./place.ts";
+import { ruledFindings } from "../rules/path-findings.ts";
+import type { UserRules } from "../rules/rule.ts";
 
 export interface PathContext extends Surroundings {
   readonly mode: Mode;
   readonly links?: LinkFacts;
+  /** Of the user, and of a trusted project. */
+  readonly rules?: UserRules;
 }
 
 export interface PathDecision extends Decision {
@@ -19,9 +23,11 @@ export function decidePath(path: string, op: Op, context: PathContext): PathDeci
   if (unreadable !== undefined)
     return { decision: "deny", contained: false, rules: rulesOf([unreadable], path), path };
   const readings = readingsOf(path, op, context);
-  const findings = readings.flatMap(({ place, note }) =>
-    findingsOf(place, op, context.mode).map((each) => ({ ...each, reason: each.reason + note })),
-  );
+  const { rules = [], mode } = context;
+  const findings = readings.flatMap(({ place, note }) => {
+    const found = findingsOf(place, op, mode).map((each) => ({ ...each, reason: each.reason + note }));
+    return ruledFindings(found, rules, { path: place.path, op, mode, around: context });
+  });
   const verdict = strictest(findings.map((each) => each.verdict));
   return {
     decision: verdict === "ask" && context.mode === "danger-full-access" ? "allow" : verdict,

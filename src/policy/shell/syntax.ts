@@ -88,8 +88,8 @@ export interface Simple {
 
 /**
  * Two parts or more. `|&` is `|` with `2>&1` as the last redirect of what stands before it; that redirect's
- * spans are those of its command. `!` and `time`, also `time -p`, leave no trace; before no command they are
- * errors.
+ * spans are those of its command. `time`, also `time -p`, leaves no trace, nor does `!` before a pipeline; before
+ * no command they are errors.
  */
 export interface Pipeline {
   readonly kind: "pipeline";
@@ -108,6 +108,8 @@ export interface Compound {
   readonly kind: "compound";
   readonly what:
     | "group"
+    /** What stands behind `!`. */
+    | "not"
     | "subshell"
     | "if"
     | "while"
@@ -128,12 +130,14 @@ export interface Compound {
    */
   readonly words: readonly Word[] | null;
   /**
-   * Lists; the body of `function` and `coproc` is the command itself. In the order of the source: conditions and
+   * Lists; the body of `function`, `coproc` and `not` is the command itself. In the order of the source: conditions and
    * branches of `if`, condition and body of `while`, arms of `case` (a list without items for an empty one), the
    * command substitutions of an arithmetic; those of `for ((…))` stand before its body.
    */
   readonly bodies: readonly Node[];
   readonly redirects: readonly Redirect[];
+  /** Of `[[ ]]`: names in it stand for numbers or for variables (`-eq`, `-v` …). Only the first reader tells. */
+  readonly evaluates?: boolean;
 }
 
 export type Node = Simple | Pipeline | List | Compound;

@@ -18,7 +18,7 @@ test("lists and pipelines keep their operators", () => {
     ["a &&\n\n b;\n", "[a]&& [b];"],
     ["a | b |\n c", "[a] | [b] | [c];"],
     ["a |& { b; } |& c", "[a <2>& 1>] | <group {[b];} <2>& 1>> | [c];"],
-    ["! a | b; time -p a; ! time c; time -- d", "[a] | [b]; [a]; [c]; [d];"],
+    ["! a | b; time -p a; ! time c; time -- d", "[a] | [b]; [a]; <not {[c]}>; [d];"],
     ["a | time -p b", "[a] | [time -p b];"],
     ["a&b;c", "[a]& [b]; [c];"],
     ["# a\nb # c; d\ne", "[b]; [e];"],

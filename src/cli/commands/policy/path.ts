@@ -1,13 +1,12 @@
-import path from "node:path";
 import { Args, Flags } from "@oclif/core";
-import { placesFrom } from "../../../config/places.ts";
 import { decidePath } from "../../../policy/paths/decide.ts";
 import { pathVerdict } from "../../../render/tty/path-verdict.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { ignoreRulesOf } from "../../ignore-file.ts";
 import { linkFacts } from "../../link-facts.ts";
+import { judgingFor } from "../../policy/rules.ts";
 import { exitOf } from "../../policy/verdict-exit.ts";
-import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
+import { settingFlags } from "../../settings.ts";
 
 export class PolicyPath extends HarnessCommand {
   static override summary = "Judge reading or writing one path, as the file tools would.";
@@ -28,13 +27,10 @@ export class PolicyPath extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(PolicyPath);
-    const { settings } = await configFor(flags);
-    const workspace = path.resolve(workspaceOf(flags));
-    const ignore = await ignoreRulesOf(workspace);
+    const judging = await judgingFor(flags);
+    const ignore = await ignoreRulesOf(judging.workspace);
     const decided = decidePath(args.path, flags.op, {
-      mode: settings.mode,
-      workspace,
-      home: placesFrom(process.env).home,
+      ...judging,
       links: linkFacts,
       ...(ignore === undefined ? {} : { ignore }),
     });

@@ -1,5 +1,6 @@
 import type { Found, Model, Use } from "../model.ts";
 import { fileEffects, joined } from "./code.ts";
+import { areSwitches, isSwitch } from "./switches.ts";
 import { assigned, DECLARE, EXPORT, PRINTS_ENVIRONMENT, UNSET } from "./variables.ts";
 
 const changes = (use: Use): Found => ({
@@ -43,16 +44,22 @@ function alias(use: Use): readonly Found[] {
 /** `set` only turns the usual switches, or sets the positional words. */
 function set(use: Use): readonly Found[] {
   if (use.args.length === 0) return PRINTS_ENVIRONMENT(use);
-  const end = use.args.findIndex(({ value }) => value === "--" || value === "-");
-  const switches = end === -1 ? use.args : use.args.slice(0, end);
-  return switches.flatMap((arg) =>
-    arg.kind === "literal" &&
-    /^(?:[-+][abefhmnuvxCEPTo]+|\w+)$/.test(arg.value) &&
-    !/^(?:posix|history|vi|emacs)$/.test(arg.value)
-      ? []
-      : [changes(use)],
-  );
+  let named = false;
+  for (const { kind, value } of use.args) {
+    if (kind === "literal" && !named && (value === "--" || value === "-")) return [];
+    const known = named ? isSwitch(value) : areSwitches(value);
+    if (kind !== "literal" || !known) return positional(use, value, { kind, named });
+    named = !named && value.endsWith("o");
+  }
+  return [];
 }
+
+/** From the first word on that is no switch. */
+const positional = (
+  use: Use,
+  value: string,
+  { kind, named }: { readonly kind: string; readonly named: boolean },
+): readonly Found[] => (kind === "literal" && !named && /^\w/.test(value) ? [] : [changes(use)]);
 
 /** Names of variables; a subscript would be calculated. */
 const names = (use: Use): readonly Found[] => assigned(use, use.operands, true);
@@ -93,7 +100,7 @@ export const BUILTINS: Readonly<Record<string, Model>> = {
   declare: DECLARE,
   typeset: DECLARE,
   local: DECLARE,
-  readonly: DECLARE,
+  readonly: CHANGES,
   unset: UNSET,
   read: { options: "-ers -a: -d: -i: -n: -N: -p: -t: -u:", operands: "data*", also: names },
   mapfile: { options: "-t -d: -n: -O: -s: -u:", operands: "data*", also: names },

@@ -1,5 +1,8 @@
 import type { Arg, Found, Model, Use } from "../model.ts";
 import { fileEffects, inputEffects } from "./code.ts";
+import { onlyBash } from "./small.ts";
+import { isSwitch } from "./switches.ts";
+import { escapes } from "./wrappers.ts";
 
 const has = ({ options }: Use, name: string): boolean => options.some((option) => option.name === name);
 
@@ -21,22 +24,47 @@ function known(use: Use): readonly Found[] {
   return use.shell(text);
 }
 
+/** `-o name`: one of the usual switches. */
+const switches = (use: Use): readonly Found[] =>
+  use.options.flatMap(({ name, value }) =>
+    name !== "-o" || value === null || (value.kind === "literal" && isSwitch(value.value))
+      ? []
+      : [use.doubt("option.unknown", value)],
+  );
+
 const SHELL: Model = {
-  options: `-c -aefhklmnprtuvxBCDHPsE -o: -O: --login --noprofile --norc --posix --restricted --verbose --noediting
+  options: `-c -efhlmnprtuvxBCDsE -o: --login --noprofile --norc --restricted --verbose --noediting
     --init-file=loads --rcfile=loads`,
   operands: "data*",
   strict: true,
-  also: run,
+  also: (use) => [...switches(use), ...run(use)],
 };
 
-const OTHER: Model = { options: "-c -aefhlnsuvx -o:", operands: "data*", strict: true, also: run };
+/** `sh` may be any of the small ones: what it is told has to mean the same to them as to bash. */
+const SMALL: Model = {
+  options: "-c -efhlnsuvx -o:",
+  operands: "data*",
+  strict: true,
+  also: (use) => [...switches(use), ...run(use), ...foreign(use)],
+};
+
+/** Each with words and quotes of its own: what bash would do is looked at for dangers only. */
+const OTHER: Model = {
+  ...SMALL,
+  also: (use) => [...run(use), ...(has(use, "-c") ? [escapes(use)] : [])],
+};
+
+function foreign(use: Use): readonly Found[] {
+  const [text] = use.operands;
+  return has(use, "-c") && text !== undefined ? onlyBash(text, use) : [];
+}
 
 export const SHELLS: Readonly<Record<string, Model>> = {
   bash: SHELL,
-  sh: SHELL,
+  sh: SMALL,
   rbash: SHELL,
-  dash: OTHER,
-  ash: OTHER,
+  dash: SMALL,
+  ash: SMALL,
   zsh: OTHER,
   ksh: OTHER,
   mksh: OTHER,

@@ -1,5 +1,5 @@
 import { isInert, isPrivate, variableDoubt } from "../../effects/environment.ts";
-import type { Found, Model, Use } from "../model.ts";
+import { type Found, type Model, UNKNOWN, type Use } from "../model.ts";
 
 /** All variables, and with them whatever secret stands in one. */
 export const PRINTS_ENVIRONMENT = ({ span }: Use): readonly Found[] => [
@@ -10,7 +10,7 @@ export const PRINTS_ENVIRONMENT = ({ span }: Use): readonly Found[] => [
 export function assigned(use: Use, args: Use["args"], own: boolean): readonly Found[] {
   return args.flatMap((arg) => {
     const [, name, value] = /^(\w+)(?:\+?=([^]*))?$/.exec(arg.value) ?? [];
-    if (name === undefined || (arg.kind !== "literal" && value === undefined))
+    if (name === undefined || (own && isAgain(value)) || (arg.kind !== "literal" && value === undefined))
       return [use.doubt("shell.expansion", arg)];
     const known = arg.kind === "literal" ? (value ?? null) : null;
     return isInert(name, known) || (own && isPrivate(name))
@@ -19,15 +19,18 @@ export function assigned(use: Use, args: Use["args"], own: boolean): readonly Fo
   });
 }
 
+/** `-a x=(…)`: the words in it are expanded once more. */
+const isAgain = (value = ""): boolean => value.startsWith("(") || value.startsWith(UNKNOWN);
+
 export const EXPORT: Model = {
   options: "-p -n",
   operands: "data*",
   also: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, false)),
 };
 
-/** Attributes that make values run or stand for other names are left out. */
+/** Attributes that make values run, change or stay, or stand for other names, are left out. */
 export const DECLARE: Model = {
-  options: "-p -r -a -A -g -l -u -F",
+  options: "-p -a -A -g -F",
   operands: "data*",
   also: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, true)),
 };

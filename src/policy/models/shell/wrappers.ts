@@ -1,5 +1,6 @@
 import type { Arg, Found, Model, Use } from "../model.ts";
 import { joined } from "./code.ts";
+import { onlyBash } from "./small.ts";
 import { assigned, PRINTS_ENVIRONMENT } from "./variables.ts";
 
 /** Runs its operands as a command, and does nothing else. */
@@ -14,7 +15,7 @@ function environment(use: Use): readonly Found[] {
   return [
     ...assigned(use, variables, false),
     ...split.flatMap(({ value }) =>
-      value === null ? [] : [use.doubt("option.unknown", value), ...use.shell(value)],
+      value === null ? [] : [use.doubt("option.unknown", value), ...use.shell(joined([value, ...command]))],
     ),
     ...(command.length > 0 ? use.command(command) : split.length > 0 ? [] : PRINTS_ENVIRONMENT(use)),
   ];
@@ -23,7 +24,9 @@ function environment(use: Use): readonly Found[] {
 /** The words make one text for a shell. */
 function asText(use: Use): readonly Found[] {
   const [first, ...rest] = use.operands;
-  return first === undefined ? [] : use.shell(joined([first, ...rest]));
+  if (first === undefined) return [];
+  const text = joined([first, ...rest]);
+  return [...use.shell(text), ...onlyBash(text, use)];
 }
 
 /** A lock, then a command; or a text behind -c. */

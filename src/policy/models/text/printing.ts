@@ -31,7 +31,7 @@ function setsDate(use: Use): readonly Found[] {
     .map(({ span }) => ({ kind: "system", what: use.program, span }));
 }
 
-const COUNTS = /(?:^|[^%])(?:%%)*%[-+ #'*.\d]*n/;
+const COUNTS = /(?:^|[^%])(?:%%)*%[-+ #'*.\dhjlLqtz]*n/;
 
 /** `-v name` and `%n` set variables of the shell, and a name may hold a subscript, which is calculated. */
 function printfEffects(use: Use): readonly Found[] {

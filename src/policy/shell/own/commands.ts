@@ -70,9 +70,10 @@ function operator(c: Cursor, written: Item["then"]): Item["then"] {
 /** Reads a pipeline with its prefixes; null where a command is missing. */
 function pipeline(c: Cursor): Node | null {
   const start = c.pos;
-  prefixes(c);
+  const negated = prefixes(c);
   const first = command(c);
-  if (first === null || !atBar(c)) return first;
+  if (first === null) return null;
+  if (!atBar(c)) return negated ? not(first) : first;
   const parts: Node[] = [first];
   while (atBar(c)) {
     const both = c.peek(1) === AMPERSAND;
@@ -104,10 +105,22 @@ function withErrors(node: Node): Node {
   return { ...node, redirects: [...node.redirects, redirect] };
 }
 
-/** Skips `!`, `time` and the options of `time`. */
-function prefixes(c: Cursor): void {
+const not = (body: Node): Node => ({
+  kind: "compound",
+  what: "not",
+  span: body.span,
+  name: null,
+  words: null,
+  bodies: [body],
+  redirects: [],
+});
+
+/** Skips `!`, `time` and the options of `time`. @returns whether there was a `!` */
+function prefixes(c: Cursor): boolean {
+  let negated = false;
   for (let word = reserved(c); word === "!" || word === "time"; word = reserved(c)) {
     const start = c.pos;
+    negated ||= word === "!";
     c.pos += word.length;
     if (word === "!" && c.peek() === OPEN) c.fail("not read: an extended pattern", start);
     c.blanks();
@@ -116,6 +129,7 @@ function prefixes(c: Cursor): void {
     if (code === NEWLINE || code === -1 || code === SEMICOLON || code === CLOSE)
       c.fail(`not read: ${word} before no command`, start);
   }
+  return negated;
 }
 
 function timeOptions(c: Cursor): void {

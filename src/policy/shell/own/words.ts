@@ -51,7 +51,7 @@ export function readWord(c: Cursor, use: Use, out: Word[]): void {
   const source = text.slice(start, at);
   if ((seen & LATE) === 0 || (at === start + 1 && bare(text, start)))
     out.push({ span, pieces: [{ kind: "text", text: source }] });
-  else finish(c, { use, span, pieces: [{ kind: "text", text: source, quoted: false }] }, out);
+  else finish(c, { use, span, pieces: [{ kind: "text", text: source, quoted: false }], names: false }, out);
 }
 
 /** One word that is not an argument, and never several. */
@@ -87,8 +87,12 @@ function readPieces(c: Cursor, use: Use, out: Word[]): void {
   c.joined = joined;
   const broken = c.awaited.length + c.held > 0 && c.text.slice(start, c.pos).includes("\n");
   if (broken) c.fail("not read: a word over several lines before a here-document", start);
-  finish(c, { use, span: c.span(start, c.pos), pieces }, out);
+  const names = NAME.test(c.text.slice(start, c.pos));
+  finish(c, { use, span: c.span(start, c.pos), pieces, names }, out);
 }
+
+/** A name without braces around it. */
+const NAME = /\$[A-Za-z_]/;
 
 /** Reads a part of a word; false at its end. */
 function readPart(c: Cursor, code: number, pieces: Part[]): boolean {
@@ -163,16 +167,20 @@ interface Raw {
   readonly use: Use;
   readonly span: Span;
   readonly pieces: Part[];
+  /** Whether a `$name` is written in it. */
+  readonly names: boolean;
 }
 
 /** What bash does to a word once it is complete: braces, then tildes, then patterns. */
-function finish(c: Cursor, { use, span, pieces }: Raw, out: Word[]): void {
+function finish(c: Cursor, { use, span, pieces, names }: Raw, out: Word[]): void {
   const expanded = use === "argument" || use === "target" ? expandBraces(c, pieces) : null;
   if (expanded === null) {
     const found = findPatterns(c, findTildes(c, pieces, use));
     out.push({ span, pieces: settle(found) });
     return;
   }
+  // `$x{a,b}` is `$xa $xb`.
+  if (names && expanded.some(longerName)) c.fail("not read: a name beside braces", span[0]);
   if (use === "target") c.fail("not read: braces in a redirect's target", span[0]);
   for (const one of expanded) {
     if (one.length === 0) continue;
@@ -180,3 +188,9 @@ function finish(c: Cursor, { use, span, pieces }: Raw, out: Word[]): void {
     out.push({ span, pieces: settle(found) });
   }
 }
+
+const longerName = (word: readonly Part[]): boolean =>
+  word.some((piece, at) => {
+    const next = word[at + 1];
+    return piece.kind === "variable" && next?.kind === "text" && !next.quoted && /^\w/.test(next.text);
+  });

@@ -11,7 +11,7 @@ import type { Converter } from "./read.ts";
 import { scriptsIn } from "./words.ts";
 
 type Source = Exclude<CommandNode, { readonly type: "Command" }>;
-type Filled = Pick<Compound, "what"> & Partial<Pick<Compound, "name" | "words" | "bodies">>;
+type Filled = Pick<Compound, "what"> & Partial<Pick<Compound, "name" | "words" | "bodies" | "evaluates">>;
 
 export function compoundOf(source: Source, converter: Converter): Node {
   const span = converter.span(source);
@@ -65,7 +65,11 @@ function partsOf(source: Exclude<Source, { readonly type: "Redirected" }>, conve
       };
     }
     case "TestCommand":
-      return { what: "test", words: testWords(source.expression).map((word) => converter.word(word)) };
+      return {
+        what: "test",
+        words: testWords(source.expression).map((word) => converter.word(word)),
+        evaluates: evaluates(source.expression),
+      };
     case "Function":
       return { what: "function", name: source.name.value, bodies: [bodyOf(source.body, converter)] };
     case "Coproc":
@@ -109,5 +113,21 @@ function testWords(test: TestExpression): readonly SourceWord[] {
       return testWords(test.operand);
     case "TestGroup":
       return testWords(test.expression);
+  }
+}
+
+const EVALUATING: ReadonlySet<string> = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"]);
+
+function evaluates(test: TestExpression): boolean {
+  switch (test.type) {
+    case "TestUnary":
+    case "TestBinary":
+      return EVALUATING.has(test.operator);
+    case "TestLogical":
+      return test.operands.some(evaluates);
+    case "TestNot":
+      return evaluates(test.operand);
+    case "TestGroup":
+      return evaluates(test.expression);
   }
 }

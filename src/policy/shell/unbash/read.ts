@@ -3,6 +3,7 @@ import {
   type Command,
   type CompoundList,
   parse,
+  type Pipeline,
   type Redirection,
   type ParsedScript,
   type Statement,
@@ -124,7 +125,7 @@ export class Converter {
       return source.operators[index] === "|&" ? withErrors(node) : node;
     });
     const [only] = parts;
-    if (only !== undefined && parts.length === 1) return only;
+    if (only !== undefined && parts.length === 1) return isNegated(source) ? negated(only) : only;
     return { kind: "pipeline", span: [parts[0]?.span[0] ?? 0, parts.at(-1)?.span[1] ?? 0], parts };
   }
 
@@ -193,6 +194,18 @@ export class Converter {
 }
 
 const asPiece = (body: Node): Word["pieces"][number] => ({ kind: "script", via: "$(", body, quoted: false });
+
+const isNegated = ({ prefixes }: Pipeline): boolean => prefixes.some(({ type }) => type === "Negation");
+
+const negated = (body: Node): Node => ({
+  kind: "compound",
+  what: "not",
+  span: body.span,
+  name: null,
+  words: null,
+  bodies: [body],
+  redirects: [],
+});
 
 /** `|&`: its errors go the same way. */
 function withErrors(node: Node): Node {

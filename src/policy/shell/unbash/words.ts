@@ -42,19 +42,26 @@ function crossed(
   each: readonly (readonly Piece[])[],
   next: readonly (readonly Piece[])[],
 ): readonly Piece[][] {
-  if (each.length * next.length > LIMIT)
-    return [[{ kind: "unknown", what: "parameter", quoted: false, scripts: [] }]];
+  if (each.length * next.length > LIMIT) return [[severalWords([...each, ...next])]];
   return each.flatMap((pieces) => next.map((more) => [...pieces, ...more]));
 }
 
 /** A word where the shell makes exactly one. */
 export function wordOf(word: SourceWord, read: ScriptReader): Word {
-  const [only, ...more] = wordsOf(word, read);
+  const words = wordsOf(word, read);
+  const [only, ...more] = words;
   if (only !== undefined && more.length === 0) return only;
-  return {
-    span: [word.pos, word.end],
-    pieces: [{ kind: "unknown", what: "parameter", quoted: false, scripts: [] }],
-  };
+  return { span: [word.pos, word.end], pieces: [severalWords(words.map(({ pieces }) => pieces))] };
+}
+
+/** Something that is not known, with all that runs in it, each once. */
+function severalWords(words: readonly (readonly Piece[])[]): Piece {
+  const scripts = words
+    .flat()
+    .flatMap((piece) =>
+      piece.kind === "script" ? [piece.body] : piece.kind === "unknown" ? piece.scripts : [],
+    );
+  return { kind: "unknown", what: "parameter", quoted: false, scripts: [...new Set(scripts)] };
 }
 
 /** `name=value` as an argument (export, declare …): a word like others. */

@@ -1,0 +1,36 @@
+import { addRules } from "../../../config/policy-edit.ts";
+import { EXIT, HarnessError } from "../../../core/errors.ts";
+import { CommandPolicy } from "../../../policy/decide.ts";
+import { ruleFor } from "../../../policy/rules/remember.ts";
+import { tomlRule } from "../../../policy/rules/written.ts";
+import { visible } from "../../../render/tty/visible.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { givenCommand, noCommand } from "../../policy/given-command.ts";
+import { judgingFor } from "../../policy/rules.ts";
+import { settingFlags } from "../../settings.ts";
+
+export class PolicyAllow extends HarnessCommand {
+  static override summary = "Allow exactly this command from now on, by rules in your policy file.";
+  static override description =
+    "Writes the narrowest rules there are, with the command as their example, into the policy file of your settings, and shows them. What is denied, allowed already, or not understood well enough for a rule, is refused: exit 2, and nothing is written.";
+  static override usage = "policy allow [FLAGS] -- CMD...";
+  static override flags = { cwd: settingFlags.cwd };
+  static override examples = ["harness policy allow -- npm run build"];
+
+  async run(): Promise<void> {
+    const { flags: argv, text } = givenCommand(this.argv);
+    const { flags } = await this.parse(PolicyAllow, [...argv]);
+    if (text === undefined) throw noCommand("harness policy allow -- npm run build");
+    const judging = await judgingFor(flags);
+    const made = ruleFor(text, judging, new CommandPolicy());
+    if (made.kind === "refused")
+      throw new HarnessError(
+        EXIT.usage,
+        `no rule was written: ${made.reason}`,
+        "harness policy check --explain -- CMD",
+      );
+    const file = await addRules(process.env, made.rules);
+    if (flags.json) answerJson({ file, rules: made.rules });
+    else answer(`${visible(file)}\n\n${made.rules.map((rule) => visible(tomlRule(rule))).join("\n")}`);
+  }
+}

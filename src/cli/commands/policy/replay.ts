@@ -1,0 +1,77 @@
+import { Flags } from "@oclif/core";
+import { placesFrom } from "../../../config/places.ts";
+import { CommandPolicy, type CommandContext } from "../../../policy/decide.ts";
+import { type ChangedVerdict, changedVerdict } from "../../../render/tty/replayed.ts";
+import { type Counts, judgedCommands, type JudgedThen, noCounts } from "../../../sessions/audit/decisions.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { judgingFor } from "../../policy/rules.ts";
+import { sinceMoment } from "../../policy/since.ts";
+
+export class PolicyReplay extends HarnessCommand {
+  static override summary = "Judge the commands of past sessions again, and list the verdicts that change.";
+  static override description =
+    "Each command is judged for the workspace and in the mode it was judged in then, under the rules as they are now. Nothing is run.";
+  static override flags = {
+    since: Flags.string({ description: "only later ones: 2h, 7d, or a date", helpValue: "TIME" }),
+  };
+  static override examples = ["harness policy replay", "harness policy replay --since 7d --json"];
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(PolicyReplay);
+    const since = flags.since === undefined ? Number.NEGATIVE_INFINITY : sinceMoment(flags.since, Date.now());
+    const judging = await judgingFor(flags);
+    const policy = new CommandPolicy();
+    const counts = noCounts();
+    const total = { judged: 0, changed: 0 };
+    for await (const then of judgedCommands(placesFrom(process.env).state, counts)) {
+      if (Date.parse(then.ts) < since) continue;
+      total.judged += 1;
+      const changed = changeOf(then, policy, judging);
+      if (changed === undefined) continue;
+      total.changed += 1;
+      if (flags.json) answerJson(changed);
+      else answer(`${changedVerdict(changed, process.stdout)}\n`);
+    }
+    if (flags.json) answerJson({ summary: { ...total, ...counts } });
+    else answer(summary(total, counts));
+  }
+}
+
+/** Undefined where the verdict is the same. */
+function changeOf(
+  then: JudgedThen,
+  policy: CommandPolicy,
+  judging: CommandContext,
+): ChangedVerdict | undefined {
+  const { command, mode, workspace, folder, decision: old, ts, session } = then;
+  const place = folder === undefined ? { workspace } : { workspace, folder };
+  const now = policy.decide(command, { ...judging, mode, ...place });
+  if (now.decision === old) return undefined;
+  const [rule] = now.rules;
+  return {
+    ts,
+    session,
+    command,
+    mode,
+    old,
+    new: now.decision,
+    rule: rule?.id ?? "",
+    reason: rule?.reason ?? "",
+  };
+}
+
+function summary(total: { readonly judged: number; readonly changed: number }, counts: Counts): string {
+  const { sessions, skipped, unreadable, torn } = counts;
+  if (sessions === 0) return "there are no sessions yet";
+  const aside = [
+    [skipped, "other lines skipped"],
+    [unreadable, "lines that are no JSON"],
+    [torn, "files whose last line is not whole"],
+  ] as const;
+  const told = aside.flatMap(([count, what]) => (count === 0 ? [] : [`${what}: ${count}`]));
+  const { judged, changed } = total;
+  return [
+    `sessions: ${sessions}; commands judged: ${judged}; verdicts that change: ${changed}`,
+    ...told,
+  ].join("; ");
+}

@@ -1,0 +1,63 @@
+import { Args } from "@oclif/core";
+import { EXIT, HarnessError } from "../../../core/errors.ts";
+import { CommandPolicy } from "../../../policy/decide.ts";
+import { scoreTable, wrongVerdict } from "../../../render/tty/judged.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { readJudged } from "../../policy/judged-lines.ts";
+import { judgingFor } from "../../policy/rules.ts";
+import { Score } from "../../policy/score.ts";
+import { linesOf } from "../../policy/text-lines.ts";
+import { settingFlags } from "../../settings.ts";
+
+export class PolicyTest extends HarnessCommand {
+  static override summary = "Judge a file of commands whose verdicts are known.";
+  static override description =
+    'Each line is a JSON object {"cmd", "want", "mode"?, "class"?, "why"?, "debatable"?}; want is allow, ask, deny or not-allow. Wrong verdicts are listed, then right ones counted by class; debatable ones are counted apart. Ends with 0 when all are right, 1 when some are wrong, 2 when the file cannot be read.';
+  static override args = {
+    file: Args.string({ required: true, description: "the file, or - for stdin", ignoreStdin: true }),
+  };
+  static override flags = { mode: settingFlags.mode, cwd: settingFlags.cwd };
+  static override examples = [
+    "harness policy test commands.jsonl",
+    "harness policy test --json - < commands.jsonl",
+  ];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(PolicyTest);
+    const score = new Score(new CommandPolicy(), await judgingFor(flags));
+    await judgeAll(args.file, score);
+    const { wrong, classes, sure, debatable } = score;
+    if (flags.json) {
+      for (const each of wrong) answerJson(each);
+      answerJson({ summary: { ...sure, debatable, classes: Object.fromEntries(classes) } });
+    } else {
+      const told = wrong.map((each) =>
+        wrongVerdict({ ...each, where: `${args.file}:${each.line}` }, process.stdout),
+      );
+      answer([...told, scoreTable(classes, score)].join("\n"));
+    }
+    process.exitCode = sure.right === sure.total ? EXIT.done : EXIT.failed;
+  }
+}
+
+async function judgeAll(file: string, score: Score): Promise<void> {
+  let number = 0;
+  for await (const line of linesOf(file)) {
+    number += 1;
+    if (line.trim() === "") continue;
+    const judged = readJudged(line);
+    if (typeof judged === "string")
+      throw new HarnessError(
+        EXIT.usage,
+        `${file}:${number}: ${judged}`,
+        'a line: {"cmd": "ls -l", "want": "allow"}',
+      );
+    score.judge(judged, number);
+  }
+  if (score.sure.total + score.debatable.total === 0)
+    throw new HarnessError(
+      EXIT.usage,
+      `${file}: there is no command in it`,
+      'a line: {"cmd": "ls -l", "want": "allow"}',
+    );
+}

@@ -1,0 +1,158 @@
+import type { Effect } from "../effects/effect.ts";
+import { type Called, isAside } from "../effects/called.ts";
+import type { PathFacts, Places } from "../judge/files.ts";
+import { resolvePath } from "../paths/normal.ts";
+import type { Span } from "../shell/syntax.ts";
+import { isCalled, isNeverAllowed, pathOf } from "./effect-names.ts";
+import { surelyHosts, surelyPath } from "./match.ts";
+import type { UserRule } from "./rule.ts";
+
+export interface Claim {
+  readonly effect: Effect;
+  /** The command that has the effect; none where the shell itself has it. */
+  readonly called: Called | undefined;
+  readonly places: Places;
+}
+
+/**
+ * Whether an allow rule vouches for an asked effect of a command that it fits. It does for what it names: its words, its
+ * paths, its hosts; for the rest of the command only as far as the workspace reaches. See docs/policy-rules.md.
+ */
+export function vouches(rule: UserRule, claim: Claim): boolean {
+  const { effect, called } = claim;
+  if (rule.effect !== null && !rule.effect.some((name) => isCalled(effect, name))) return false;
+  return rule.prefix === null
+    ? vouchesNamed(rule, claim)
+    : called !== undefined &&
+        !isAside(called, effect.span) &&
+        vouchesOwn(rule, { ...claim, called, pinned: rule.prefix.length });
+}
+
+/** Of a rule that names no command: only what it names. */
+function vouchesNamed({ path, host }: UserRule, { effect, places }: Claim): boolean {
+  if (effect.kind === "network") return host !== null && surelyHosts(host, effect.hosts);
+  if (effect.kind === "device" || (effect.kind === "code" && !isOfFile(effect))) return false;
+  return path !== null && surelyPath(path, pathOf(effect), places);
+}
+
+/** Of a rule that names a command: `pinned` words of it. */
+type OwnClaim = Claim & { readonly called: Called; readonly pinned: number };
+
+function vouchesOwn(rule: UserRule, claim: OwnClaim): boolean {
+  const { effect } = claim;
+  switch (effect.kind) {
+    case "read":
+    case "write":
+    case "delete":
+    case "permissions":
+      return vouchesPath(rule, effect, claim.places);
+    case "code":
+      return vouchesCode(rule, effect, claim);
+    case "unknown":
+      return vouchesDoubt(rule, effect, claim);
+    case "network":
+      return rule.host === null
+        ? isOwn(claim) && (rule.exact || effect.hosts.length === 0)
+        : surelyHosts(rule.host, effect.hosts);
+    case "install":
+    case "process":
+      return isOwn(claim);
+    case "repository":
+      return isOwn(claim) && (effect.change !== "lost" || rule.exact || isNamed(rule, effect));
+    default:
+      return false;
+  }
+}
+
+/** Nothing in the command is left to the shell, or to a program that fills names in: its words are what they look like. */
+function isPlain(rule: UserRule, { words }: Called): boolean {
+  return words.every(
+    ({ kind, value }) =>
+      !value.includes("{}") &&
+      (kind === "literal" || (kind === "glob" && !rule.exact && /^[^*?[@+!]/.test(value))),
+  );
+}
+
+const isNamed = ({ effect: named }: UserRule, { change }: { readonly change: string }): boolean =>
+  named?.includes(`repository.${change}`) === true;
+
+type PathEffect = Extract<Effect, { readonly kind: "read" | "write" | "delete" | "permissions" }>;
+
+function vouchesPath({ path }: UserRule, { kind, path: at }: PathEffect, places: Places): boolean {
+  if (at === null) return false;
+  if (path !== null) return surelyPath(path, at, places);
+  const facts = places.facts(at, kind === "read" ? "read" : "write");
+  return facts.secret === null && INSIDE.has(facts.kind);
+}
+
+const INSIDE: ReadonlySet<PathFacts["kind"]> = new Set(["workspace", "temp", "sink"]);
+
+type CodeEffect = Extract<Effect, { readonly kind: "code" }>;
+
+const isOfFile = ({ from }: CodeEffect): boolean =>
+  from === "settings" || from === "check" || from === "project";
+
+function vouchesCode(rule: UserRule, effect: CodeEffect, { called, places }: OwnClaim): boolean {
+  if (effect.from === "inline") return rule.exact;
+  if (!isOfFile(effect)) return false;
+  return rule.path === null
+    ? places.isProject(effect.path) && isSameFile(effect, called, places)
+    : surelyPath(rule.path, effect.path, places);
+}
+
+/** `./run.sh` of a rule is that of the workspace, wherever a `cd` went. */
+function isSameFile({ path }: CodeEffect, { words }: Called, { workspace }: Places): boolean {
+  const name = words[0]?.value ?? "";
+  return (
+    !name.includes("/") || name.startsWith("/") || path === `${workspace}/${name.replace(/^(?:\.\/)+/, "")}`
+  );
+}
+
+type DoubtEffect = Extract<Effect, { readonly kind: "unknown" }>;
+
+/** What is not understood is vouched for where the words in question are words of the rule. */
+function vouchesDoubt({ prefix }: UserRule, { doubt, span }: DoubtEffect, claim: OwnClaim): boolean {
+  const { called, pinned, places } = claim;
+  if (isNeverAllowed(doubt)) return false;
+  if (doubt !== "command.unknown" && doubt !== "command.elsewhere") return isPinned(span, called, pinned);
+  const name = called.words[0]?.value ?? "";
+  const isNamed = doubt === "command.unknown" || (name.startsWith("/") && prefix?.[0]?.has(name) === true);
+  return isNamed && called.words.slice(pinned).every(({ value }) => staysInside(value, places));
+}
+
+/** What looks like a path, in a word for a program that nobody knows, is one: it leads outside or to a secret, or not. */
+function staysInside(word: string, places: Places): boolean {
+  const path = word.startsWith("-") ? word.slice(word.indexOf("=") + 1) : word;
+  const facts = places.facts(resolvePath(places.workspace, path), "read");
+  const outside = /^\/|(?:^|\/)\.\.(?:\/|$)/.test(path) && !INSIDE.has(facts.kind) && facts.kind !== "system";
+  return !outside && facts.secret === null;
+}
+
+/** It comes with the command as such or with a word of the rule, not with an option that the rule leaves free. */
+const isOwn = ({ effect, called, pinned }: OwnClaim): boolean =>
+  called.words.slice(0, pinned).some(({ span: [from, to] }) => from < effect.span[1] && effect.span[0] < to);
+
+/** All words that the span touches are among the first ones. */
+function isPinned([from, to]: Span, { words }: Called, pinned: number): boolean {
+  const touched = words.map(({ span }) => span[0] < to && from < span[1]);
+  return touched.includes(true) && !touched.slice(pinned).includes(true);
+}
+
+/** Where the rule asks for effects, the command has them; nothing of it is left to the shell. */
+export function fitsAllow(
+  rule: UserRule,
+  called: Called,
+  effects: readonly Effect[],
+  places: Places,
+): boolean {
+  const { effect: names, path, host } = rule;
+  const named = (effect: Effect): boolean => names === null || names.some((name) => isCalled(effect, name));
+  const has = (test: (effect: Effect) => boolean): boolean =>
+    effects.some((effect) => named(effect) && test(effect));
+  return (
+    isPlain(rule, called) &&
+    (names === null || has(() => true)) &&
+    (path === null || has((effect) => surelyPath(path, pathOf(effect), places))) &&
+    (host === null || has((effect) => effect.kind === "network" && surelyHosts(host, effect.hosts)))
+  );
+}

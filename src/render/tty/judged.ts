@@ -1,0 +1,46 @@
+import { styleText } from "node:util";
+import { visible } from "./visible.ts";
+
+export interface WrongVerdict {
+  readonly where: string;
+  readonly cmd: string;
+  readonly mode: string;
+  readonly class: string;
+  readonly want: string;
+  readonly got: string;
+  readonly rule: string;
+  readonly reason: string;
+  readonly debatable: boolean;
+}
+
+interface Counted {
+  readonly right: number;
+  readonly total: number;
+}
+
+/** What went wrong with one command of a file. */
+export function wrongVerdict(wrong: WrongVerdict, stream: NodeJS.WriteStream): string {
+  const { where, cmd, mode, want, got, rule, reason, debatable } = wrong;
+  const verdicts = styleText(debatable ? "yellow" : "red", `want ${want}, got ${got}`, { stream });
+  const apart = debatable ? ", debatable" : "";
+  return [
+    `${visible(where)}  ${verdicts}  [${visible(wrong.class)}${apart}]`,
+    `    ${visible(cmd).replaceAll("\n", "\n    ")}`,
+    `    ${visible(reason)}  (${visible(rule)}, ${mode})`,
+    "",
+  ].join("\n");
+}
+
+/** Right and total of each class, then of all. */
+export function scoreTable(
+  classes: ReadonlyMap<string, Counted>,
+  { sure, debatable }: { readonly sure: Counted; readonly debatable: Counted },
+): string {
+  const rows: readonly (readonly [string, Counted])[] = [
+    ...[...classes].map(([name, count]) => [visible(name), count] as const),
+    ["all", sure],
+    ...(debatable.total === 0 ? [] : [["debatable, apart", debatable] as const]),
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, { right, total }]) => `${name.padEnd(width)}  ${right}/${total}`).join("\n");
+}

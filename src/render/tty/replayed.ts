@@ -1,0 +1,25 @@
+import { styleText } from "node:util";
+import { visible } from "./visible.ts";
+
+export interface ChangedVerdict {
+  readonly ts: string;
+  readonly session: string;
+  readonly command: string;
+  readonly mode: string;
+  readonly old: string;
+  readonly new: string;
+  readonly rule: string;
+  readonly reason: string;
+}
+
+/** A command of a past session whose verdict is another one now. */
+export function changedVerdict(changed: ChangedVerdict, stream: NodeJS.WriteStream): string {
+  const { ts, session, command, mode, rule, reason } = changed;
+  const verdicts = styleText("bold", `${changed.old} -> ${changed.new}`, { stream });
+  return [
+    `${verdicts}  ${visible(ts)}  ${visible(session)}`,
+    `    ${visible(command).replaceAll("\n", "\n    ")}`,
+    `    ${visible(reason)}  (${visible(rule)}, ${mode})`,
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { loadRules } from "../../src/config/policy-file.ts";
+import { refusalOf } from "../fixtures/refusal.ts";
+import { scratch, type Scratch } from "../fixtures/scratch.ts";
+
+const TOML = "home/.config/harness/policy.toml";
+const JSON_FILE = "home/.config/harness/policy.json";
+const PROJECT = "w/.harness/policy.toml";
+
+const load = (place: Scratch, trusted = false): Promise<readonly { readonly id: string }[]> =>
+  loadRules({ env: { HOME: place.at("home") }, workspace: place.at("w"), trusted });
+
+const DENY = '[[rule]]\nprefix = ["ls"]\ndecision = "deny"\nreason = "because"\n';
+
+test("rules are read from TOML and from JSON with comments, at each place of settings", async () => {
+  for (const [file, text] of [
+    [TOML, DENY],
+    ["home/.harness/policy.toml", `\uFEFF${DENY.replaceAll("\n", "\r\n")}`],
+    [JSON_FILE, '{"rules": [ // mine\n {"prefix": ["ls"], "decision": "deny", "reason": "because"},]}'],
+    ["home/.harness/policy.json", '{"rules": [{"prefix": ["ls"], "decision": "deny", "reason": "because"}]}'],
+  ] as const) {
+    await using place = await scratch({ [file]: text });
+    assert.deepEqual(
+      (await load(place)).map(({ id }) => id),
+      ["user.1"],
+      file,
+    );
+  }
+});
+
+test("without a file, or with an empty one, there are no rules", async () => {
+  for (const files of [{}, { [TOML]: "# later\n" }, { [JSON_FILE]: "{}" }]) {
+    await using place = await scratch(files);
+    assert.deepEqual(await load(place), []);
+  }
+});
+
+test("a project's rules count only in a trusted project, beside the user's", async () => {
+  await using place = await scratch({ [TOML]: DENY, [PROJECT]: DENY });
+  assert.deepEqual(
+    [await load(place), await load(place, true)].map((rules) => rules.map(({ id }) => id)),
+    [["user.1"], ["user.1", "project.1"]],
+  );
+});
+
+test("examples hold wherever one works", async () => {
+  const text =
+    '[[rule]]\neffect = "read"\npath = "~/notes/**"\ndecision = "allow"\nreason = "x"\nmatch = ["cat ~/notes/a"]\n';
+  await using place = await scratch({ [TOML]: text });
+  for (const workspace of [place.at("home/notes"), place.at("home"), "/", "/etc", place.at("home/.ssh")])
+    assert.equal(
+      (await loadRules({ env: { HOME: place.at("home") }, workspace, trusted: false })).length,
+      1,
+      workspace,
+    );
+});
+
+test("two files of rules are a mistake", async () => {
+  await using place = await scratch({ [TOML]: DENY, "home/.harness/policy.json": "{}" });
+  assert.deepEqual(await refusalOf(() => load(place)), [
+    2,
+    `${place.at(TOML)} and ${place.at("home/.harness/policy.json")}: there are two files of rules; one counts`,
+  ]);
+});
+
+const ALLOW = 'prefix = ["frob"]\ndecision = "allow"\nreason = "because"\n';
+
+/** A file, and where and what its mistake is. */
+const MISTAKES: readonly (readonly [file: string, text: string, where: string, message: string])[] = [
+  [TOML, "[[rule]\n", ":1:8", "expected end of table array declaration; expected TOML"],
+  [TOML, '[[rules]]\nid = "a"\n', "", "rules: unknown key; a file of rules holds [[rule]] tables"],
+  [TOML, "rule = 1\n", ":1", "rule: expected a list of rules: [[rule]] tables"],
+  [
+    TOML,
+    `# a\n${DENY}\n[[rule]] # b\n\n${ALLOW}mtach = ["frob"]\n`,
+    ":12",
+    "mtach: unknown key; did you mean match?",
+  ],
+  [
+    TOML,
+    `${DENY}\n[[rule]]\n${ALLOW}`,
+    ":6",
+    "match: missing; a rule that allows shows at least one command that it is for",
+  ],
+  [
+    TOML,
+    `[[rule]]\n${ALLOW}match = [\n  "frob a", # [[rule]]\n  "frobs",\n]\n`,
+    ":5",
+    'match: "frobs" is still asked about: frobs is no program that is known here (command.unknown)',
+  ],
+  [
+    TOML,
+    `[[rule]]\n${ALLOW.replace("because", "[[rule]]")}match = ["frob"]\nnotMatch = ["""\nfrob"""]\n`,
+    ":6",
+    'notMatch: "frob" is matched',
+  ],
+  [
+    TOML,
+    `[[rule]]\nreason = '''\n[[rule]]\nmatch = 1'''\n\n[[rule]]\nprefix = ["bash"]\ndecision = "allow"\nreason = "x"\nmatch = []\n`,
+    ":1",
+    "decision: missing; expected one of allow, ask, deny (and 1 more)",
+  ],
+  [
+    JSON_FILE,
+    '{\n  "rules": [\n    {"prefix": ["ls"],\n     "decision": "no", "reason": "x"}]}',
+    ":4:18",
+    "decision: expected one of allow, ask, deny",
+  ],
+  [JSON_FILE, '{"rule": []}', ":1:10", 'rule: unknown key; a file of rules holds {"rules": [...]}'],
+  [JSON_FILE, "{", ":1:2", "close brace expected; expected a JSON object"],
+  [
+    JSON_FILE,
+    '{\n "rules": [{"prefix": ["ls"], "decision": "deny", "reason": "x",\n "match": ["ls",\n "cat"]}]}',
+    ":4:2",
+    'match: "cat" is not matched',
+  ],
+];
+
+for (const [file, text, where, message] of MISTAKES)
+  test(`${message}: the file and the line are named`, async () => {
+    await using place = await scratch({ [file]: text });
+    assert.deepEqual(await refusalOf(() => load(place)), [2, `${place.at(file)}${where}: ${message}`]);
+  });
+
+test("a project that allows something is a mistake, with file and line", async () => {
+  await using place = await scratch({ [PROJECT]: `[[rule]]\n${ALLOW}match = ["frob"]\n` });
+  assert.deepEqual(await refusalOf(() => load(place, true)), [
+    2,
+    `${place.at(PROJECT)}:3: decision: a project's rule may only tighten: ask or deny`,
+  ]);
+});
