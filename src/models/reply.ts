@@ -14,6 +14,9 @@ export interface Ended {
   readonly events: readonly ProviderEvent[];
 }
 
+/** Reading one more piece costs as much as the text before it is long: a long text is read in larger pieces. */
+const PACE = 512;
+
 /** What one attempt brings, as it comes. */
 export class Reply {
   text = "";
@@ -28,6 +31,7 @@ export class Reply {
   /** Anything came at all. */
   begun = false;
   #content = "";
+  #pending = "";
   #characters = 0;
   #events = 0;
   readonly #native = new NativeCalls();
@@ -71,7 +75,7 @@ export class Reply {
   end(tools: OfferedTools, raw: string | null): Ended {
     const rest = raw?.startsWith(this.#content) === true ? raw.slice(this.#content.length) : (raw ?? "");
     const thought = this.#thought(this.#wholeThinking.end());
-    const said = this.#said(this.#wholeText.end() + rest);
+    const said = this.#shownText(this.#written.push(this.#pending + this.#wholeText.end() + rest));
     const { prose, ...written } = this.#written.end();
     const native = this.#native.end(tools);
     const withdrawn = !prose.startsWith(this.text);
@@ -102,7 +106,11 @@ export class Reply {
 
   #said(piece: string): ProviderEvent | null {
     this.#content += piece;
-    return this.#shownText(this.#written.push(piece));
+    this.#pending += piece;
+    if (this.#pending.length * PACE < this.#content.length) return null;
+    const ready = this.#pending;
+    this.#pending = "";
+    return this.#shownText(this.#written.push(ready));
   }
 
   #shownText(text: string): ProviderEvent | null {
