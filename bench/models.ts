@@ -1,6 +1,7 @@
 import type { Capabilities, ModelRequest } from "../src/core/provider.ts";
-import { makeProvider } from "../src/models/provider.ts";
+import { makeProvider, type ProviderOptions } from "../src/models/provider.ts";
 import type { Wire, WireEvent, WireRequest } from "../src/models/wire.ts";
+import { plainText } from "../src/models/written-calls.ts";
 import { type Figure, inTurn } from "./figure.ts";
 
 const CHUNKS = 20_000;
@@ -32,15 +33,15 @@ const capabilities = (): Promise<Capabilities> => Promise.reject(new Error("nobo
 const wire: Wire = {
   async *send() {
     await Promise.resolve();
-    for (let chunk = 0; chunk < CHUNKS; chunk += 1) yield { type: "text", text: " some words" };
+    for (let chunk = 0; chunk < CHUNKS; chunk += 1) yield { type: "text", text: "some words " };
     yield { type: "stop", stop: "end" };
   },
 };
 
 const perChunk = (start: number): number => ((performance.now() - start) * 1000) / CHUNKS;
 
-async function throughProvider(): Promise<number> {
-  const provider = makeProvider(wire, { capabilities });
+async function throughProvider(options: Pick<ProviderOptions, "written">): Promise<number> {
+  const provider = makeProvider(wire, { capabilities, ...options });
   const start = performance.now();
   let text = "";
   for await (const event of provider.stream(REQUEST, signal)) if (event.type === "text") text += event.text;
@@ -55,7 +56,7 @@ async function plainly(): Promise<number> {
 }
 
 function checked(text: string, us: number): number {
-  if (text.length !== CHUNKS * " some words".length) throw new Error("the text is not whole");
+  if (text.trimEnd().length !== CHUNKS * "some words ".length - 1) throw new Error("the text is not whole");
   return us;
 }
 
@@ -90,13 +91,22 @@ async function toFinished(): Promise<number> {
   throw new Error("the reply did not end as it should");
 }
 
+/** The baseline is the figure to hold itself. */
+const held = (us: number) => (): Promise<number> => Promise.resolve(us);
+
 export const MODELS: readonly Figure[] = [
-  { name: "models.chunk", unit: "us", hold: 8, measure: () => inTurn(RUNS, throughProvider, plainly) },
-  // The baseline is the figure to hold itself.
   {
-    name: "models.finished",
+    name: "models.chunk",
+    unit: "us",
+    hold: 6,
+    measure: () => inTurn(RUNS, () => throughProvider({ written: plainText }), plainly),
+  },
+  // The same, and the text is read for calls.
+  {
+    name: "models.read",
     unit: "us",
     hold: 1,
-    measure: () => inTurn(101, toFinished, () => Promise.resolve(1000)),
+    measure: () => inTurn(RUNS, () => throughProvider({}), held(5)),
   },
+  { name: "models.finished", unit: "us", hold: 1, measure: () => inTurn(101, toFinished, held(1000)) },
 ];

@@ -10,9 +10,9 @@ import { asFailure, inShort, modelFailure, wasRefused } from "./failure.ts";
 import type { Fallbacks } from "./fallbacks.ts";
 import { Reply } from "./reply.ts";
 import { delayAfter, type RetryRules } from "./retry.ts";
+import { OfferedTools } from "./text-calls/names.ts";
 import { inText } from "./text-protocol.ts";
 import { type Limits, Watched } from "./timeouts.ts";
-import { ToolNames } from "./tool-names.ts";
 import { type Wire, WireFailure } from "./wire.ts";
 import type { ReadCalls, WrittenCalls } from "./written-calls.ts";
 
@@ -78,10 +78,13 @@ export class Exchange {
     if (this.#signal.aborted) return [this.cancelled()];
     try {
       if (failure !== null && failure.raw === null) return [this.#afterFailure(failure, reply)];
-      const { events, found } = reply.end(new ToolNames(this.#request.tools), failure?.raw ?? null);
-      if (failure === null) return [...events, this.#afterReply(reply, found)];
-      const again = this.#afterUnread(failure, found);
-      return again === null ? [...events, this.#afterReply(reply, found)] : [again];
+      const { events, found, withdrawn } = reply.end(
+        new OfferedTools(this.#request.tools),
+        failure?.raw ?? null,
+      );
+      const again = failure === null ? null : this.#afterUnread(failure, found);
+      if (again !== null) return [again];
+      return [...(withdrawn ? [this.#withdrawal()] : []), ...events, this.#afterReply(reply, found)];
     } catch (thrown) {
       return [this.#failed(asFailure(thrown))];
     }
@@ -139,12 +142,12 @@ export class Exchange {
   }
 
   /** Such a reply never ends a run as done. It is asked for once more, without what most often makes it empty. */
-  #afterEmpty({ stop, thinking }: Reply): ProviderEvent {
+  #afterEmpty({ stop, onlyThought }: Reply): ProviderEvent {
     if (stop === "filtered") return this.#failed(new WireFailure("refused", "the server filtered the reply"));
     if (this.#wasEmpty)
       return this.#failed(new WireFailure("empty", "the model answered with nothing, twice"));
     this.#wasEmpty = true;
-    const thought = thinking !== "" && this.#think !== false;
+    const thought = onlyThought && this.#think !== false;
     const inText = this.#native && this.#request.tools.length > 0 && !thought;
     if (inText) this.#native = false;
     else this.#think = false;
@@ -165,6 +168,10 @@ export class Exchange {
         `The server read ${counted.prompt} tokens of about ${estimator.tokens(model, bytes)}: the prompt may have been cut.`,
       );
     estimator.learn(model, bytes, counted.prompt);
+  }
+
+  #withdrawal(): ProviderEvent {
+    return { type: "waiting", reason: "what came so far was a thought", ms: 0, attempt: this.#attempts };
   }
 
   #inText(): ProviderEvent {

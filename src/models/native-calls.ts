@@ -1,7 +1,8 @@
 import type { WireEvent } from "./wire.ts";
 import { readArguments } from "./arguments.ts";
 import { JsonEnds } from "./json-text.ts";
-import type { ToolNames } from "./tool-names.ts";
+import type { OfferedTools } from "./text-calls/names.ts";
+import { typed } from "./text-calls/schema.ts";
 import type { ReadCall, ReadCalls } from "./written-calls.ts";
 
 type CallPart = Extract<WireEvent, { readonly type: "call" }>;
@@ -53,19 +54,31 @@ export class NativeCalls {
   }
 
   /** What can be run and what cannot, in the order in which they began. */
-  end(names: ToolNames): ReadCalls {
+  end(tools: OfferedTools): ReadCalls {
     const calls: ReadCall[] = [];
     const malformed: { id: string; name: string; reason: string }[] = [];
-    for (const { id, name, args } of this.#made) {
-      const named = names.find(name);
-      if ("wrong" in named) {
-        malformed.push({ id, name, reason: named.wrong });
+    for (const { id, name: given, args } of this.#made) {
+      const name = tools.resolve(given);
+      if (name === undefined) {
+        malformed.push({ id, name: shown(given), reason: unknownName(given, tools) });
         continue;
       }
       const read = readArguments(args);
-      if ("wrong" in read) malformed.push({ id, name: named.name, reason: read.wrong });
-      else calls.push({ id, name: named.name, args: read.args });
+      if ("wrong" in read) malformed.push({ id, name, reason: read.wrong });
+      else calls.push({ id, name, args: typed(read.args, tools.schema(name)) });
     }
     return { calls, malformed };
   }
 }
+
+/** A misspelling is told, never followed. */
+function unknownName(given: string, tools: OfferedTools): string {
+  const quoted = JSON.stringify(shown(given));
+  if (tools.names.length === 0) return `No tool can be called now; ${quoted} was not run.`;
+  const near = tools.near(given);
+  const hint = near === undefined ? "" : ` Did you mean ${near}?`;
+  return `There is no tool ${quoted}; there are ${tools.names.join(", ")}.${hint}`;
+}
+
+const LONGEST_SHOWN = 80;
+const shown = (name: string): string => name.slice(0, LONGEST_SHOWN).toWellFormed();

@@ -6,6 +6,7 @@ import { Exchange, type Means } from "./exchange.ts";
 import { type Fallbacks, RememberedFallbacks } from "./fallbacks.ts";
 import { redact } from "./keys.ts";
 import { RETRIES, type RetryRules } from "./retry.ts";
+import { CallStream } from "./text-calls/stream.ts";
 import { type Limits, LIMITS } from "./timeouts.ts";
 import type { Wire } from "./wire.ts";
 import { plainText, type ReadsWritten } from "./written-calls.ts";
@@ -22,6 +23,7 @@ export interface ProviderOptions {
   readonly prices?: readonly Price[];
   readonly estimator?: TokenEstimator;
   readonly fallbacks?: Fallbacks;
+  /** Reads calls from the text; an own one knows more of the tools. */
   readonly written?: ReadsWritten;
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -60,7 +62,7 @@ async function* stream(
 }
 
 function meansFrom(wire: Wire, options: ProviderOptions): Means {
-  const { keys = [], written = plainText } = options;
+  const { keys = [], written = (tools) => new CallStream(tools) } = options;
   return {
     wire,
     limits: { ...LIMITS, ...options.limits },

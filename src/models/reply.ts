@@ -2,10 +2,20 @@ import type { ProviderEvent, Stop } from "../core/provider.ts";
 import type { Counted } from "./accounting/usage.ts";
 import { NativeCalls } from "./native-calls.ts";
 import type { Limits } from "./timeouts.ts";
-import type { ToolNames } from "./tool-names.ts";
+import type { OfferedTools } from "./text-calls/names.ts";
 import { WholeText } from "./whole-text.ts";
 import type { WireEvent } from "./wire.ts";
 import type { ReadCalls, WrittenCalls } from "./written-calls.ts";
+
+export interface Ended {
+  readonly found: ReadCalls;
+  /** What was shown as text turned out to be a thought: the events begin anew. */
+  readonly withdrawn: boolean;
+  readonly events: readonly ProviderEvent[];
+}
+
+/** Reading one more piece costs as much as the text before it is long: a long text is read in larger pieces. */
+const PACE = 512;
 
 /** What one attempt brings, as it comes. */
 export class Reply {
@@ -21,6 +31,7 @@ export class Reply {
   /** Anything came at all. */
   begun = false;
   #content = "";
+  #pending = "";
   #characters = 0;
   #events = 0;
   readonly #native = new NativeCalls();
@@ -60,17 +71,21 @@ export class Reply {
     }
   }
 
-  /** The rest that was held back, as events; and the calls. `raw` is what the server could not read. */
-  end(
-    names: ToolNames,
-    raw: string | null,
-  ): { readonly events: readonly ProviderEvent[]; readonly found: ReadCalls } {
+  /** The calls, and the rest that was held back as events. `raw` is what the server could not read. */
+  end(tools: OfferedTools, raw: string | null): Ended {
     const rest = raw?.startsWith(this.#content) === true ? raw.slice(this.#content.length) : (raw ?? "");
-    const certain = this.#written.push(this.#wholeText.end() + rest);
-    const written = this.#written.end();
-    const events = [this.#thought(this.#wholeThinking.end()), this.#shownText(certain + written.prose)];
-    const native = this.#native.end(names);
+    const thought = this.#thought(this.#wholeThinking.end());
+    const said = this.#shownText(this.#written.push(this.#pending + this.#wholeText.end() + rest));
+    const { prose, ...written } = this.#written.end();
+    const native = this.#native.end(tools);
+    const withdrawn = !prose.startsWith(this.text);
+    if (withdrawn) this.#withdraw();
+    const left = this.#shownText(prose.slice(this.text.length));
+    const events: readonly (ProviderEvent | null)[] = withdrawn
+      ? [{ type: "thinking", text: this.thinking }, left]
+      : [thought, said, left];
     return {
+      withdrawn,
       events: events.filter((event) => event !== null),
       found: {
         calls: [...native.calls, ...written.calls],
@@ -79,9 +94,23 @@ export class Reply {
     };
   }
 
+  /** All of it was thoughts, and none of it may be shown. */
+  get onlyThought(): boolean {
+    return this.thinking !== "" || this.#content.trim() !== "";
+  }
+
+  #withdraw(): void {
+    this.thinking += this.text;
+    this.text = "";
+  }
+
   #said(piece: string): ProviderEvent | null {
     this.#content += piece;
-    return this.#shownText(this.#written.push(piece));
+    this.#pending += piece;
+    if (this.#pending.length * PACE < this.#content.length) return null;
+    const ready = this.#pending;
+    this.#pending = "";
+    return this.#shownText(this.#written.push(ready));
   }
 
   #shownText(text: string): ProviderEvent | null {

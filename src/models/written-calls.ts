@@ -11,16 +11,22 @@ export interface ReadCalls {
 
 /** Reads the content of one reply for calls that are written as text. */
 export interface WrittenCalls {
-  /** The prose that is certain by now, possibly none. */
+  /** The prose that may be shown by now, possibly none. */
   push(chunk: string): string;
-  /** `prose` is what was still held back. */
+  /** `prose` is the whole of it. It begins with what `push` gave, unless that turned out to be a thought. */
   end(): ReadCalls & { readonly prose: string };
 }
 
 export type ReadsWritten = (tools: readonly ToolOffer[]) => WrittenCalls;
 
 /** Content that is not read at all: it has to fit a format, so calls in it are data. */
-export const plainText: ReadsWritten = () => ({
-  push: (chunk) => chunk,
-  end: () => ({ calls: [], malformed: [], prose: "" }),
-});
+export const plainText: ReadsWritten = () => {
+  let prose = "";
+  return {
+    push: (chunk) => {
+      prose += chunk;
+      return chunk;
+    },
+    end: () => ({ calls: [], malformed: [], prose }),
+  };
+};

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import type { Capabilities, ModelRequest, ProviderEvent, ToolOffer } from "../../src/core/provider.ts";
 import type { Limits } from "../../src/models/timeouts.ts";
 import { makeProvider } from "../../src/models/provider.ts";
-import { standIn } from "../fakes/written-calls.ts";
 import { HISTORY, KEY, type Opened, type Scenario, type ServerFixture } from "./provider-server.ts";
 
 /** Asking a provider as the agent does, and what must hold of every answer. */
@@ -75,7 +74,6 @@ export async function talk(
     limits: { ...LIMITS, ...limits },
     retry: { wait: () => Promise.resolve() },
     keys: [KEY],
-    written: standIn,
   });
   return {
     opened,

@@ -2,7 +2,6 @@ import type { ModelRequest, ProviderEvent } from "../../src/core/provider.ts";
 import { makeProvider, type ProviderOptions } from "../../src/models/provider.ts";
 import type { Wire, WireEvent, WireRequest } from "../../src/models/wire.ts";
 import { answerFrom, type Answer, REQUEST } from "../contract/provider-ask.ts";
-import { standIn } from "../fakes/written-calls.ts";
 
 /** What one attempt does: the events, then the failure if there is one. */
 export type Played = readonly (WireEvent | Error)[];
@@ -29,7 +28,6 @@ export function playing(...attempts: readonly Played[]): { wire: Wire; sent: Wir
 export function providerOver(wire: Wire, options: Partial<ProviderOptions> = {}) {
   return makeProvider(wire, {
     capabilities: () => Promise.reject(new Error("nobody asks")),
-    written: standIn,
     retry: { wait: () => Promise.resolve() },
     ...options,
   });

@@ -5,11 +5,11 @@ import { readArguments } from "../../src/models/arguments.ts";
 import { CallIds } from "../../src/models/call-ids.ts";
 import { JsonEnds, surveyJson } from "../../src/models/json-text.ts";
 import { NativeCalls } from "../../src/models/native-calls.ts";
-import { ToolNames } from "../../src/models/tool-names.ts";
+import { OfferedTools } from "../../src/models/text-calls/names.ts";
 import { HISTORY } from "../contract/provider-server.ts";
 import { TOOLS } from "../contract/provider-ask.ts";
 
-const names = new ToolNames(TOOLS);
+const names = new OfferedTools(TOOLS);
 
 type Part = Parameters<NativeCalls["take"]>[0];
 
@@ -24,9 +24,11 @@ function reads(text: string): unknown {
   return "args" in read ? read.args : read.wrong;
 }
 
-function found(name: string): unknown {
-  const named = names.find(name);
-  return "name" in named ? named.name : named.wrong;
+function told(name: string, tools = names): unknown {
+  const calls = new NativeCalls();
+  calls.take({ type: "call", index: 0, name });
+  const { calls: good, malformed } = calls.end(tools);
+  return good[0]?.name ?? malformed[0]?.reason;
 }
 
 test("calls are put together by their index, in the order in which they began", () => {
@@ -130,32 +132,22 @@ test("a survey finds the key that was planted twice, however it is written", () 
 });
 
 test("names are found in other spellings, and told where they are none", () => {
-  for (const name of [
-    "read_file",
-    "readFile",
-    "Read-File",
-    "READ_FILE",
-    "functions.read_file:12",
-    "tools.read_file",
-  ])
-    assert.equal(found(name), "read_file");
-  assert.equal(
-    found("read_fil"),
-    'There is no tool "read_fil"; there are list_dir, read_file, write_file. Did you mean read_file?',
-  );
-  assert.equal(
-    found("x".repeat(100_000)),
-    `There is no tool "${"x".repeat(80)}"; there are list_dir, read_file, write_file.`,
-  );
-  assert.match(String(found("")), /There is no tool ""/);
+  for (const name of ["read_file", "readFile", "Read-File", "READ_FILE", "functions.read_file:12"])
+    assert.equal(told(name), "read_file");
+  const known = "there are list_dir, read_file, write_file.";
+  assert.equal(told("read_fil"), `There is no tool "read_fil"; ${known} Did you mean read_file?`);
+  assert.equal(told("x".repeat(100_000)), `There is no tool "${"x".repeat(80)}"; ${known}`);
+  assert.equal(told(""), `There is no tool ""; ${known}`);
+  assert.equal(told("ab", new OfferedTools([])), 'No tool can be called now; "ab" was not run.');
 });
 
-test("a spelling that fits two tools is told, and one that is exact is taken", () => {
-  const tools = ["ab", "a_b"].map((name) => ({ name, description: "", schema: {} }));
-  const both = new ToolNames(tools);
-  assert.deepEqual(both.find("a_b"), { name: "a_b" });
-  assert.deepEqual(both.find("A-B"), { wrong: '"A-B" may be any of ab, a_b: give one of them.' });
-  assert.deepEqual(new ToolNames([]).find("ab"), { wrong: 'No tool can be called now; "ab" was not run.' });
+test("values have the types that the schema names", () => {
+  const schema = { type: "object", properties: { n: { type: "integer" }, s: { type: "string" } } };
+  const calls = new NativeCalls();
+  calls.take({ type: "call", index: 0, name: "t", args: '{"n":"12","s":"12","other":"12"}' });
+  assert.deepEqual(calls.end(new OfferedTools([{ name: "t", schema }])).calls, [
+    { id: "", name: "t", args: { n: 12, s: "12", other: "12" } },
+  ]);
 });
 
 test("an id is kept unless the conversation has it", () => {

@@ -13,14 +13,14 @@ const unread = (raw: string): Played => [new WireFailure("server", "failed to pa
 test("calls in a reply that the server could not read are found", async () => {
   const { wire, sent } = playing(unread(`I look. ${CALL}`));
   const answer = await asked(wire);
-  assert.deepEqual([calls(answer), answer.text, sent.length], [LIST, "I look. ", 1]);
+  assert.deepEqual([calls(answer), answer.text, sent.length], [LIST, "I look.", 1]);
   assert.deepEqual(finished(answer).notes, ["The server could not read the reply; it was read here."]);
 });
 
 test("what was shown of such a reply is not shown twice", async () => {
   const { wire } = playing([text("I look. "), ...unread(`I look. ${CALL}`)]);
   const answer = await asked(wire);
-  assert.deepEqual([calls(answer), answer.text], [LIST, "I look. "]);
+  assert.deepEqual([calls(answer), answer.text], [LIST, "I look."]);
 });
 
 test("a reply that nobody can read is asked for once more, then with the tools in the prompt, which is remembered", async () => {
@@ -64,6 +64,26 @@ test("a reply that thought without a word is asked for without thinking", async 
       [undefined, true],
       [false, true],
     ],
+  );
+});
+
+test("a text that a late end of thinking made a thought is taken back", async () => {
+  const { wire } = playing([text("I could list src. "), text("Or not.\n</think>\n\nDone.")]);
+  const answer = await asked(wire);
+  assert.deepEqual(finished(answer).message.text, "Done.");
+  assert.deepEqual(
+    answer.waits.map(({ ms, attempt }) => ({ ms, attempt })),
+    [{ ms: 0, attempt: 1 }],
+  );
+  assert.match(answer.thinking, /^I could list src\./);
+});
+
+test("thoughts inside of the text alone are an empty reply", async () => {
+  const { wire, sent } = playing([text("<think>Hm.</think>")], [text("Yes.")]);
+  assert.equal((await asked(wire)).text, "Yes.");
+  assert.deepEqual(
+    sent.map(({ think }) => think),
+    [undefined, false],
   );
 });
 

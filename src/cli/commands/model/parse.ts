@@ -1,0 +1,26 @@
+import { Flags } from "@oclif/core";
+import { EXIT, HarnessError } from "../../../core/errors.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { parsedLines, readingText } from "../../model/parse-lines.ts";
+
+const EXAMPLE = "harness model parse --stdin --json < replies.jsonl";
+
+export class ModelParse extends HarnessCommand {
+  static override summary = "Find the tool calls in replies, without running them.";
+  static override description =
+    'Each line of the input is a JSON object {"text", "tools"}: a reply, and the tools that were offered, by name or as {"name", "parameters"}. Each is answered in its turn by the calls that would be run, those that cannot be read, and the text that a user would see. A line that is none is answered by its error. The end is always 0.';
+  static override usage = "model parse --stdin [FLAGS]";
+  static override flags = {
+    stdin: Flags.boolean({ description: "read replies from stdin, one JSON object a line" }),
+  };
+  static override examples = [EXAMPLE];
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(ModelParse);
+    if (!flags.stdin) throw new HarnessError(EXIT.usage, "no replies were given", EXAMPLE);
+    for await (const reading of parsedLines(process.stdin)) {
+      if (flags.json) answerJson(reading);
+      else answer(readingText(reading));
+    }
+  }
+}

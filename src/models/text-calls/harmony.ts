@@ -1,0 +1,75 @@
+import { readArguments } from "./payloads.ts";
+import { CUT, type Outcome } from "./reading.ts";
+import { skipSpace } from "./pythonic.ts";
+
+const HEADER =
+  /(?:<\|start\|>)?(?:assistant)?\s{0,4}(?:to=([\w.:-]{1,90})\s{0,4})?<\|channel\|>\s{0,4}(analysis|commentary|final)?\s{0,4}(?:to=([\w.:-]{1,90})\s{0,4})?(?:<\|constrain\|>)?\s{0,4}(?:json|code)?\s{0,4}<\|message\|>/y;
+const STRIPPED =
+  /(?:assistant)?(?:commentary|analysis) {0,4}to=(functions\.[\w.:-]{1,90})\s{0,4}(?:<\|constrain\|>)?(?:json|code)?\s{0,4}(?:<\|message\|>)?/y;
+const OPENING = /<\|start\|>|<\|channel\|>|(?:assistant)?(?:commentary|analysis) {0,4}to=functions\./y;
+const BODY_END = /<\|(?:end|return|start|channel|call)\|>/g;
+const RECIPIENT = /to=([\w.:-]{1,90})/;
+const TURN = /assistant(?=commentary|final|analysis)/g;
+const LONGEST_HEADER = 260;
+
+/** A segment of the harmony format: calls, or a body that is shown or thought. */
+export type Segment =
+  | Outcome
+  | {
+      readonly kind: "body";
+      readonly from: number;
+      readonly to: number;
+      readonly end: number;
+      readonly shown: boolean;
+    };
+
+export function opensHarmony(text: string, at: number): boolean {
+  OPENING.lastIndex = at;
+  return OPENING.test(text);
+}
+
+export function readHarmony(text: string, start: number, final: boolean): Segment {
+  HEADER.lastIndex = start;
+  const header = HEADER.exec(text);
+  if (header === null) return readStripped(text, start, final);
+  const body = HEADER.lastIndex;
+  const to = header[1] ?? header[3];
+  if (to !== undefined) return readArguments(text, skipSpace(text, body), to);
+  BODY_END.lastIndex = body;
+  const over = BODY_END.exec(text);
+  if (over === null && !final) return { kind: "more" };
+  const end = over?.index ?? text.length;
+  return { kind: "body", from: body, to: end, end, shown: header[2] !== "analysis" };
+}
+
+function readStripped(text: string, start: number, final: boolean): Segment {
+  STRIPPED.lastIndex = start;
+  const name = STRIPPED.exec(text)?.[1];
+  const at = STRIPPED.lastIndex;
+  if (name !== undefined && text[at] === "{") return readArguments(text, at, name);
+  const rest = text.slice(start, start + LONGEST_HEADER);
+  if (rest.length === LONGEST_HEADER) return { kind: "text", end: start + 1 };
+  if (!final) return { kind: "more" };
+  const to = RECIPIENT.exec(rest)?.[1];
+  if (to !== undefined && start + rest.length <= Math.max(at, start) + 40)
+    return {
+      kind: "calls",
+      found: [{ name: to, args: {}, repaired: false, broken: CUT }],
+      end: text.length,
+      cut: true,
+    };
+  return { kind: "text", end: start + 1 };
+}
+
+/**
+ * The beginning of a reply that lost its tokens: `analysis…assistantcommentary to=…`. What is thought ends where
+ * the next turn begins.
+ */
+export function strippedThought(text: string, final: boolean): Segment | undefined {
+  if (!final && "analysis".startsWith(text)) return { kind: "more" };
+  if (!/^analysis(?:[^\sa-z]|$)/.test(text.slice(0, 9))) return undefined;
+  TURN.lastIndex = 0;
+  const turn = TURN.exec(text);
+  if (turn !== null) return { kind: "body", from: 0, to: 0, end: turn.index, shown: false };
+  return final ? undefined : { kind: "more" };
+}

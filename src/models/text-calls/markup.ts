@@ -1,0 +1,134 @@
+import { Ahead } from "./ahead.ts";
+import { readLiteral } from "./literals.ts";
+import { CUT, type Found, GARBLED, type Outcome } from "./reading.ts";
+import { skipSpace } from "./pythonic.ts";
+
+/** `<function=N>`, `<function name="N">`, `<invoke name="N">`, and DeepSeek's `<｜DSML｜invoke name="N">`. */
+const HEAD = /<((?:antml:|｜DSML｜)?)(function|invoke)(?:=|\s+name=)\s*(["']?)([\w.:-]{1,80})\3\s*>/y;
+const PARAMETER =
+  /<(?:antml:|｜DSML｜)?parameter(?:=|\s+name=)\s*(["']?)([^"'<>\s]{1,120})\1(?:\s+string=["']?(true|false)["']?)?\s*>/y;
+const CLOSER = /<\/(?:antml:|｜DSML｜)?(?:function|invoke)\s*>/y;
+const PARAMETER_END = /<\/(?:antml:|｜DSML｜)?parameter\s*>/;
+const NEXT = /<(?:antml:|｜DSML｜)?parameter(?:=|\s+name=)|<\/(?:antml:|｜DSML｜)?(?:function|invoke)\s*>/y;
+const LONE_NEXT = /\n\s*(?:<parameter(?:=|\s+name=)|<\/(?:function|invoke)\s*>)/;
+const JSON_BODY = /\s*\{\s*(?:["'}]|$)/y;
+
+export const beginsMarkup = (text: string, at: number): boolean => matches(HEAD, text, at);
+
+function matches(pattern: RegExp, text: string, at: number): boolean {
+  pattern.lastIndex = at;
+  return pattern.test(text);
+}
+
+/** One call of parameters in tags, or of JSON in a function's tag. */
+export function readMarkup(text: string, start: number): Outcome {
+  HEAD.lastIndex = start;
+  const head = HEAD.exec(text);
+  const name = head?.[4];
+  if (head === null || name === undefined) return { kind: "text", end: start + 1 };
+  const body = HEAD.lastIndex;
+  if (matches(JSON_BODY, text, body)) return readJsonBody(text, body, name);
+  return new Parameters(text, name, head[1] === "｜DSML｜").read(body);
+}
+
+function readJsonBody(text: string, start: number, name: string): Outcome {
+  const read = readLiteral(text, skipSpace(text, start));
+  if (!read.ok) {
+    const found = [{ name, args: {}, repaired: false, broken: read.cut ? CUT : GARBLED }];
+    return { kind: "calls", found, end: read.cut ? text.length : read.at, cut: read.cut };
+  }
+  const at = skipSpace(text, read.end);
+  const end = matches(CLOSER, text, at) ? CLOSER.lastIndex : read.end;
+  const found = [{ name, args: read.value, repaired: read.repaired }];
+  return { kind: "calls", found, end, cut: read.atEnd || at >= text.length };
+}
+
+class Parameters {
+  readonly #text: string;
+  readonly #name: string;
+  readonly #dsml: boolean;
+  readonly #args = new Map<string, unknown>();
+  readonly #lone: Ahead;
+  readonly #closer: Ahead;
+  #repaired = false;
+
+  constructor(text: string, name: string, dsml: boolean) {
+    this.#text = text;
+    this.#lone = new Ahead(text, LONE_NEXT);
+    this.#closer = new Ahead(text, PARAMETER_END);
+    this.#name = name;
+    this.#dsml = dsml;
+  }
+
+  read(start: number): Outcome {
+    const text = this.#text;
+    let at = start;
+    for (;;) {
+      at = skipSpace(text, at);
+      if (matches(CLOSER, text, at)) return this.#calls(CLOSER.lastIndex, false);
+      PARAMETER.lastIndex = at;
+      const head = PARAMETER.exec(text);
+      if (head === null) return this.#unclosed(at);
+      const value = this.#value(PARAMETER.lastIndex);
+      if (value === undefined) return this.#broken(CUT, text.length, true);
+      const key = head[2] ?? "";
+      if (this.#args.has(key)) return this.#broken(`the parameter ${key} is given twice`, value.end, false);
+      this.#args.set(key, head[3] === "false" ? literal(value.text) : this.#trimmed(value.text));
+      at = value.end;
+    }
+  }
+
+  /**
+   * Up to the closer that another parameter or the call's own closer follows. Without one a value ends where the next
+   * of them begins a line: a repair, as the value might have gone on.
+   */
+  #value(start: number): { text: string; end: number } | undefined {
+    const text = this.#text;
+    const lone = this.#dsml ? Number.POSITIVE_INFINITY : this.#lone.next(start).start;
+    for (let hit = this.#closer.next(start); hit.start < lone; hit = this.#closer.next(hit.end)) {
+      const next = skipSpace(text, hit.end);
+      if (next >= text.length || matches(NEXT, text, next) || text.startsWith("</tool_call>", next))
+        return { text: text.slice(start, hit.start), end: next };
+    }
+    if (lone > text.length) return undefined;
+    this.#repaired = true;
+    return { text: text.slice(start, lone + 1), end: lone };
+  }
+
+  #trimmed(value: string): string {
+    if (this.#dsml) return value;
+    return value.replaceAll("\r\n", "\n").replace(/^\n/, "").replace(/\n$/, "");
+  }
+
+  /** Every value is whole, the call's closer is not there: more parameters may be lost. */
+  #unclosed(at: number): Outcome {
+    const cut = at >= this.#text.length || "<parameter=</function></invoke>".includes(this.#text.slice(at));
+    if (this.#args.size === 0) return cut ? this.#broken(CUT, at, true) : { kind: "text", end: at };
+    if (cut && at < this.#text.length) return this.#broken(CUT, this.#text.length, true);
+    if (!cut && !this.#text.startsWith("</", at)) return this.#broken(GARBLED, at, false);
+    this.#repaired = true;
+    return this.#calls(at, cut);
+  }
+
+  #calls(end: number, cut: boolean): Outcome {
+    const found: Found[] = [
+      { name: this.#name, args: Object.fromEntries(this.#args), repaired: this.#repaired },
+    ];
+    return { kind: "calls", found, end, cut: cut || end >= this.#text.length };
+  }
+
+  #broken(reason: string, end: number, cut: boolean): Outcome {
+    return {
+      kind: "calls",
+      found: [{ name: this.#name, args: {}, repaired: false, broken: reason }],
+      end,
+      cut,
+    };
+  }
+}
+
+/** A value that is marked as no string. */
+function literal(written: string): unknown {
+  const read = readLiteral(written, 0);
+  return read.ok && !read.repaired && written.slice(read.end).trim() === "" ? read.value : written;
+}

@@ -1,0 +1,80 @@
+import { OfferedTools } from "./names.ts";
+import type { OfferedTool, Reading, ReadingOptions } from "./reading.ts";
+import { Scanner } from "./scanner.ts";
+import { isShown, itemAfter } from "./settle.ts";
+import { PURE_READERS, readOffered } from "./text-calls.ts";
+
+const SMALL = 512;
+
+/** A reply as it comes. What may be a call is held back; how the reply is cut into chunks changes nothing. */
+export class CallStream {
+  readonly #tools: OfferedTools;
+  readonly #readers: ReadonlySet<string>;
+  readonly #scanner: Scanner;
+  /** Below this length another look is not worth it: what is held back would be read again for every letter. */
+  #next = 0;
+  #settled = 0;
+  #partOfItem = 0;
+  #shown = "";
+  #space = "";
+
+  constructor(tools: readonly OfferedTool[], options: ReadingOptions = {}) {
+    this.#tools = new OfferedTools(tools);
+    this.#readers = new Set(options.readers ?? PURE_READERS);
+    this.#scanner = new Scanner(this.#tools);
+  }
+
+  /** The text that may be displayed now, behind all that was given before. */
+  push(chunk: string): string {
+    const scanner = this.#scanner;
+    scanner.text += chunk;
+    const { length } = scanner.text;
+    if (length < this.#next) return "";
+    scanner.scan(false);
+    const held = length - scanner.at;
+    this.#next = held < SMALL ? 0 : length + Math.floor(held / 4);
+    return this.#release();
+  }
+
+  /** The same as the reading of the whole text. */
+  end(): Reading {
+    return readOffered(this.#scanner.text, this.#tools, this.#readers);
+  }
+
+  /** What of the prose has not been given by `push` yet; all of it when a late `</think>` made what was given a thought. */
+  rest(reading: Reading): string {
+    return reading.prose.startsWith(this.#shown) ? reading.prose.slice(this.#shown.length) : reading.prose;
+  }
+
+  #release(): string {
+    const { items, text } = this.#scanner;
+    const { list } = items;
+    const parts: string[] = [];
+    if (list.length < this.#settled) this.#settled = 0;
+    for (; this.#settled < list.length; this.#settled += 1) {
+      const item = list[this.#settled];
+      if (item === undefined) break;
+      if (item.kind === "prose") {
+        const from = Math.max(item.from, this.#partOfItem);
+        parts.push(text.slice(from, item.to));
+        this.#partOfItem = Math.max(item.to, this.#partOfItem);
+        if (this.#settled === list.length - 1) break;
+      } else if (item.kind === "calls") {
+        const shown = isShown(item, itemAfter(list, this.#settled, text), text, false);
+        if (shown === undefined) break;
+        if (shown) parts.push(text.slice(item.from, item.to));
+      }
+    }
+    return this.#visible(parts.join(""));
+  }
+
+  /** Space at the ends is no prose: it is held until something follows. */
+  #visible(text: string): string {
+    const given = this.#space + text;
+    const whole = this.#shown === "" ? given.trimStart() : given;
+    const visible = whole.trimEnd();
+    this.#space = whole.slice(visible.length);
+    this.#shown += visible;
+    return visible;
+  }
+}

@@ -1,0 +1,130 @@
+import { beginsMarkup } from "./markup.ts";
+import { readPayload } from "./payloads.ts";
+import { CUT, type Found, type Outcome } from "./reading.ts";
+import { CLOSERS, OPENERS, tokenAt } from "./tokens.ts";
+
+const FAR = 4000;
+const CLOSER = new RegExp(
+  CLOSERS.map((token) => token.replaceAll(/[[\]|/\\]/g, String.raw`\$&`)).join("|"),
+  "g",
+);
+/** So near to the end, what is no payload yet may be the beginning of one. */
+const NEAR = 200;
+const NAME_ALONE = /^[\w.:-]{0,80}\s{0,9}[<[]?[\w/|｜▁=".-]{0,90}\]?$/;
+const FENCE = /```[\w]*[ \t]*\r?\n?/y;
+const ACTION = /Action:\s{0,4}(?=```(?:json)?\s*\n)/y;
+const BARE_GEMMA = /call:([A-Za-z_][\w.-]{0,79})\s*[{(]/y;
+
+/** Whether a family's token opens a call here. */
+export function opensWrapped(text: string, at: number, lineStart: boolean): boolean {
+  if (tokenAt(OPENERS, text, at) !== undefined || beginsMarkup(text, at)) return true;
+  if (text.startsWith("functools[", at)) return true;
+  ACTION.lastIndex = at;
+  BARE_GEMMA.lastIndex = at;
+  return lineStart && (ACTION.test(text) || BARE_GEMMA.test(text));
+}
+
+/** The calls behind a family's tokens, with every closer and every further call that follows at once. */
+export function readWrapped(text: string, start: number, final: boolean): Outcome {
+  return new Wrapper(text, final).read(start);
+}
+
+class Wrapper {
+  readonly #text: string;
+  readonly #found: Found[] = [];
+  #open = true;
+  #tools = false;
+
+  readonly #final: boolean;
+
+  constructor(text: string, final: boolean) {
+    this.#text = text;
+    this.#final = final;
+  }
+
+  read(start: number): Outcome {
+    const text = this.#text;
+    let at = this.#head(start);
+    let end = at;
+    for (;;) {
+      at = this.#skip(at);
+      if (at >= text.length) return this.#over(text.length);
+      const token = this.#token(at);
+      if (token > 0) {
+        at += token;
+        end = at;
+        continue;
+      }
+      if (partial(text.slice(at, at + 40))) return this.#over(text.length);
+      if (!this.#open) return this.#calls(end, false);
+      const read = readPayload(text, at);
+      if (read.kind !== "calls") return this.#unknown(start, at, end);
+      this.#found.push(...read.found);
+      if (read.cut) return this.#calls(text.length, true);
+      const broken = read.found.some((each) => each.broken !== undefined);
+      at = broken ? this.#past(read.end) : read.end;
+      end = at;
+    }
+  }
+
+  #head(start: number): number {
+    if (this.#text.startsWith("functools", start)) return start + "functools".length;
+    ACTION.lastIndex = start;
+    if (ACTION.test(this.#text)) return ACTION.lastIndex;
+    if (this.#text.startsWith("<tools>", start)) this.#tools = true;
+    return start;
+  }
+
+  /** The length of the opener, closer or fence at a place. */
+  #token(at: number): number {
+    const opener = tokenAt(OPENERS, this.#text, at);
+    if (opener !== undefined) {
+      this.#open = true;
+      return opener.length;
+    }
+    const closer = tokenAt(CLOSERS, this.#text, at);
+    if (closer !== undefined) {
+      this.#open = false;
+      return closer.length;
+    }
+    if (!this.#open) return 0;
+    FENCE.lastIndex = at;
+    return FENCE.exec(this.#text)?.[0].length ?? 0;
+  }
+
+  #skip(from: number): number {
+    let at = from;
+    while (/[\s;,]/.test(this.#text[at] ?? "x")) at += 1;
+    return at;
+  }
+
+  /** Behind the closer of a call that cannot be read, or behind everything. */
+  #past(from: number): number {
+    CLOSER.lastIndex = 0;
+    const hit = CLOSER.exec(this.#text.slice(from, from + FAR));
+    return hit === null ? this.#text.length : from + hit.index;
+  }
+
+  #unknown(start: number, at: number, end: number): Outcome {
+    if (this.#found.length > 0) return this.#calls(end, false);
+    const rest = this.#text.slice(at, at + NEAR);
+    if (rest.length < NEAR && !this.#final) return { kind: "more" };
+    if (rest.length < NEAR && NAME_ALONE.test(rest)) return this.#over(this.#text.length);
+    return { kind: "text", end: start + 1 };
+  }
+
+  #over(end: number): Outcome {
+    if (this.#found.length === 0 && this.#open)
+      this.#found.push({ name: "", args: {}, repaired: false, broken: CUT });
+    return this.#calls(end, true);
+  }
+
+  #calls(end: number, cut: boolean): Outcome {
+    if (this.#tools && this.#found.some((each) => each.broken !== undefined)) return { kind: "text", end };
+    return { kind: "calls", found: this.#found, end, cut };
+  }
+}
+
+const partial = (rest: string): boolean =>
+  rest.length < 40 &&
+  [...OPENERS, ...CLOSERS].some((token) => token.length > rest.length && token.startsWith(rest));
