@@ -1,12 +1,13 @@
 /** `npm run bench [-- --only NAME]`: one JSON line per figure; exit 1 when one does not hold. */
 import { parseArgs } from "node:util";
 import { type Figure, measureFigure } from "./figure.ts";
+import { MODELS } from "./models.ts";
 import { OVERLAY } from "./overlay.ts";
 import { POLICY } from "./policy.ts";
 import { SANDBOX } from "./sandbox.ts";
 import { STARTUP } from "./startup.ts";
 
-const FIGURES: readonly Figure[] = [...STARTUP, ...POLICY, ...SANDBOX, ...OVERLAY];
+const FIGURES: readonly Figure[] = [...STARTUP, ...POLICY, ...MODELS, ...SANDBOX, ...OVERLAY];
 
 function chosen(words: readonly string[]): readonly Figure[] {
   const { values } = parseArgs({ args: [...words], options: { only: { type: "string" } } });

@@ -9,6 +9,9 @@ interface Advice {
 }
 
 const UNKNOWN = /^command (\S+) not found$/;
+const SPARE = /^Unexpected arguments?: (.*)$/;
+/** Commands about a command: its words stand behind dashes. */
+const BEHIND_DASHES: ReadonlySet<string> = new Set(["policy check", "policy allow", "sandbox exec"]);
 
 /** A usage error with the help to read: of the command, of its topic, or of the one that was probably meant. */
 export function adviceFor(message: string, words: readonly string[]): Advice {
@@ -16,10 +19,15 @@ export function adviceFor(message: string, words: readonly string[]): Advice {
   const ids = commandIds();
   const topics = ids.flatMap((id) => id.split(" ").slice(0, -1));
   const asked = UNKNOWN.exec(message)?.[1]?.replaceAll(":", " ");
-  if (asked === undefined) return { message, remedy: help(longestKnown(given, ids)) };
+  if (asked === undefined) {
+    const known = longestKnown(given, ids);
+    return { message, remedy: usage(known, SPARE.exec(message)?.[1]?.replaceAll(", ", " ")) };
+  }
   const known = longestKnown(asked.split(" "), ids);
-  if (known !== "")
-    return { message: `${known}: unexpected word: ${asked.slice(known.length + 1)}`, remedy: help(known) };
+  if (known !== "") {
+    const word = asked.slice(known.length + 1);
+    return { message: `${known}: unexpected word: ${word}`, remedy: usage(known, word) };
+  }
   const near = nearest(
     asked,
     ids.filter((id) => !HIDDEN.has(id)),
@@ -33,6 +41,10 @@ const HIDDEN: ReadonlySet<string> = new Set(["setup", "teardown"]);
 
 const help = (command: string): string =>
   ["harness", command, "--help"].filter((word) => word !== "").join(" ");
+
+/** What to type instead; where words are spare that were meant as a command, that command. */
+const usage = (command: string, words: string | undefined): string =>
+  words !== undefined && BEHIND_DASHES.has(command) ? `harness ${command} -- ${words}` : help(command);
 
 function leading(words: readonly string[]): readonly string[] {
   const end = words.findIndex((word) => !/^[a-z]+$/.test(word));

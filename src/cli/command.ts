@@ -1,11 +1,13 @@
+import { once } from "node:events";
 import { Command, Flags } from "@oclif/core";
 import { inertJson } from "../render/tty/visible.ts";
 
 /** What every command shares: its output flags, and leaving failures to run.ts. */
 export abstract class HarnessCommand extends Command {
   static override baseFlags = {
-    json: Flags.boolean({ description: "answer as JSON on stdout", helpGroup: "OUTPUT" }),
+    // First, since the help leaves out the blanks before the first one only: those are where a letter would stand.
     quiet: Flags.boolean({ char: "q", description: "no progress on stderr", helpGroup: "OUTPUT" }),
+    json: Flags.boolean({ description: "answer as JSON on stdout", helpGroup: "OUTPUT" }),
     "no-color": Flags.boolean({ description: "no colours (also: NO_COLOR)", helpGroup: "OUTPUT" }),
   };
 
@@ -22,4 +24,10 @@ export function answer(text: string): void {
 
 export function answerJson(value: unknown): void {
   process.stdout.write(`${inertJson(value)}\n`);
+}
+
+/** Many answers, no faster than they are read. */
+export async function answerEach(values: AsyncIterable<unknown>): Promise<void> {
+  for await (const value of values)
+    if (!process.stdout.write(`${inertJson(value)}\n`)) await once(process.stdout, "drain");
 }

@@ -43,5 +43,10 @@ function oclifExit(thrown: unknown): number | undefined {
   return typeof oclif.exit === "number" ? oclif.exit : undefined;
 }
 
-/** oclif adds its advice below a blank line or as `See more help with`; ours is the remedy. */
-const firstParagraph = (text: string): string => text.replace(/\n*See more help with.*$/s, "").trim();
+/** oclif adds its advice below a blank line or as `See more help with`; ours is the remedy. Nor needs one error a headline. */
+const firstParagraph = (text: string): string =>
+  text
+    .replace(/\n*See more help with.*$/s, "")
+    .replace(/^The following errors? occurred:\n\s*/, "")
+    .replaceAll(/Missing required flag (?=\w)/g, "Missing required flag --")
+    .trim();

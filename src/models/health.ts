@@ -71,15 +71,10 @@ export async function modelHealth(request: ModelHealthRequest): Promise<readonly
 }
 
 async function keyedHealth(provider: Keyed, request: ModelHealthRequest): Promise<readonly Health[]> {
-  const base = cleanBase(request.baseUrl ?? provider.publicBase);
-  const key = request.env[provider.variable]?.trim() ?? "";
+  const { base, key, headers } = reach(provider, request);
   const setKey = `export ${provider.variable}=KEY`;
   if (key === "" && base === provider.publicBase)
     return [broken("model.server", `${provider.variable} is not set; ${base} needs it`, setKey)];
-  const headers = {
-    ...(key === "" ? {} : provider.headers(key)),
-    ...(provider === ANTHROPIC ? ANTHROPIC_VERSION : {}),
-  };
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const answer = await askJson(`${base}${provider.listPath}`, { signal, headers });
   const list = answer.kind === "json" ? modelList.safeParse(answer.value).data?.data : undefined;
@@ -87,6 +82,25 @@ async function keyedHealth(provider: Keyed, request: ModelHealthRequest): Promis
   const model = list.find(({ id }) => id === request.model);
   const server = healthy("model.server", `${provider.name} API at ${base}`);
   return [server, nameHealth(request.model, model), contextHealth(provider, base, request, model)];
+}
+
+/** Where such a provider is asked for its models, and with what. The headers hold the key. */
+export function keyedServer(
+  provider: "openai" | "anthropic",
+  { baseUrl, key }: { readonly baseUrl: string | null; readonly key: string },
+): { readonly base: string; readonly list: string; readonly headers: Readonly<Record<string, string>> } {
+  const keyed = provider === "openai" ? OPENAI : ANTHROPIC;
+  const { base, headers } = reach(keyed, { baseUrl, env: { [keyed.variable]: key } });
+  return { base, list: `${base}${keyed.listPath}`, headers };
+}
+
+function reach(provider: Keyed, { baseUrl, env }: Pick<ModelHealthRequest, "baseUrl" | "env">) {
+  const key = env[provider.variable]?.trim() ?? "";
+  const headers = {
+    ...(key === "" ? {} : provider.headers(key)),
+    ...(provider === ANTHROPIC ? ANTHROPIC_VERSION : {}),
+  };
+  return { base: cleanBase(baseUrl ?? provider.publicBase), key, headers };
 }
 
 /** The server's own words are left out: some repeat the key that they refuse. */

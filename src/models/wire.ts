@@ -15,6 +15,11 @@ export interface Wire {
 export interface WireRequest extends ModelRequest {
   /** False: tools are not sent, as the server or the model refuses them; they stand in the prompt instead. */
   readonly nativeTools: boolean;
+  /**
+   * Longest wait for a connection, which only the adapter sees: it fails as `timeout`, passing. Waiting for the first
+   * event and between events is limited by the caller, through `signal`.
+   */
+  readonly connectMs: number;
 }
 
 export type WireEvent =
@@ -27,7 +32,7 @@ export type WireEvent =
       readonly name?: string;
       readonly args?: string;
     }
-  /** What the server counted; the last word counts. */
+  /** What the server counted; the last word counts. `cached` is a part of `prompt`. */
   | {
       readonly type: "usage";
       readonly prompt?: number;
@@ -47,7 +52,10 @@ export class WireFailure extends Error {
   readonly passing: boolean;
   /** What the server asked to wait, in milliseconds. */
   readonly retryAfterMs: number | null;
-  /** The reply as the server could not read it: there may be calls in it. */
+  /**
+   * The server could not read what the model wrote: this is that text, as there may be calls in it; empty when the server
+   * keeps it to itself. null for every other failure.
+   */
   readonly raw: string | null;
   /** It will not take `tools` for this model. */
   readonly refusesTools: boolean;

@@ -1,5 +1,5 @@
 import type { Decision, MatchedRule, Mode, Verdict } from "../core/decision.ts";
-import { VERDICTS } from "../core/decision.ts";
+import { strictest, VERDICTS } from "../core/decision.ts";
 import type { Effect } from "./effects/effect.ts";
 import { withFetched } from "./effects/fetched.ts";
 import type { Called } from "./effects/called.ts";
@@ -32,6 +32,18 @@ export interface CommandDecision extends Decision {
   readonly effects: readonly Effect[];
 }
 
+/** What one rule of a decision says by itself. */
+interface Standing {
+  readonly verdict: Verdict;
+  readonly contained: boolean;
+}
+
+export interface Explained {
+  readonly decision: CommandDecision;
+  /** One for each rule of the decision. */
+  readonly standings: readonly Standing[];
+}
+
 export interface Looked {
   readonly flaws: readonly Ruling[];
   readonly calls: readonly Called[];
@@ -44,12 +56,36 @@ export class CommandPolicy {
 
   /** Pure and total: whatever the text is, there is a decision. */
   decide(text: string, context: CommandContext): CommandDecision {
+    const { rulings, effects } = this.judge(text, context);
+    return { ...decisionOf(rulings, context.mode, text.length), effects };
+  }
+
+  /** The same decision, for people. */
+  explain(text: string, context: CommandContext): Explained {
+    const { rulings, effects } = this.judge(text, context);
+    const decision = decisionOf(rulings, context.mode, text.length);
+    const standings = decision.rules.map((rule) => {
+      const same = rulings.filter((ruling) => keyOf(ruling) === keyOf(rule));
+      const verdicts = same.map((ruling) => verdictIn(context.mode, ruling));
+      return {
+        // None makes the rule that nothing is done.
+        verdict: verdicts.length === 0 ? "allow" : strictest(verdicts),
+        contained: same.every(({ contained }) => contained),
+      };
+    });
+    return { decision: { ...decision, effects }, standings };
+  }
+
+  private judge(
+    text: string,
+    context: CommandContext,
+  ): { readonly rulings: readonly Ruling[]; readonly effects: readonly Effect[] } {
     const { flaws, calls, effects } = this.look(text, context);
     const places = placesFor(context);
     const rulings = effects.map((effect) => rulingOf(effect, places));
     const { rules = [], mode } = context;
     const ruled = rules.length === 0 ? rulings : applyRules(rules, { calls, effects, rulings, places, mode });
-    return { ...decisionOf([...flaws, ...ruled], mode, text.length), effects };
+    return { rulings: [...flaws, ...ruled], effects };
   }
 
   /** What the text runs and does, and what is wrong with it as a text. */
@@ -85,10 +121,13 @@ function verdictIn(mode: Mode, { verdict, readOnly }: Ruling): Verdict {
 function distinct(rulings: readonly Ruling[]): readonly MatchedRule[] {
   const seen = new Set<string>();
   const rules: MatchedRule[] = [];
-  for (const { id, reason, span } of rulings) {
-    const key = `${id} ${span[0]} ${span[1]} ${reason}`;
+  for (const ruling of rulings) {
+    const { id, reason, span } = ruling;
+    const key = keyOf(ruling);
     if (!seen.has(key)) rules.push({ id, reason, span });
     seen.add(key);
   }
   return rules;
 }
+
+const keyOf = ({ id, reason, span }: MatchedRule): string => `${id} ${span[0]} ${span[1]} ${reason}`;

@@ -111,7 +111,7 @@ describe("policy path", { concurrency: 3 }, () => {
 
   for (const [name, words, cause] of [
     ["no path", ["--op", "read"], "Missing 1 required arg"],
-    ["no operation", ["a"], "Missing required flag op"],
+    ["no operation", ["a"], "Missing required flag --op"],
     ["an unknown operation", ["a", "--op", "run"], "Expected --op=run to be one of: read, write"],
     [
       "an unknown mode",

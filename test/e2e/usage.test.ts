@@ -46,7 +46,17 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   "a command to run without the dashes before it": {
     args: ["sandbox", "exec", "ls"],
     message: "sandbox exec: unexpected word: ls",
-    remedy: "harness sandbox exec --help",
+    remedy: "harness sandbox exec -- ls",
+  },
+  "a command to judge without the dashes, behind a flag": {
+    args: ["policy", "check", "--explain", "git", "status"],
+    message: "Unexpected arguments: git, status",
+    remedy: "harness policy check -- git status",
+  },
+  "a flag that must be there": {
+    args: ["policy", "path", "a"],
+    message: "Missing required flag --op",
+    remedy: "harness policy path --help",
   },
   "a missing argument": {
     args: ["config", "get"],

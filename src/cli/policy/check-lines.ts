@@ -1,16 +1,15 @@
-import { createInterface } from "node:readline";
 import { type Mode, MODES } from "../../core/decision.ts";
+import { linesIn } from "../../core/lines.ts";
 import type { CommandContext, CommandDecision, CommandPolicy } from "../../policy/decide.ts";
 
 /** Judges one JSON object a line, in order; a line that is none gets an answer too. */
 export async function* judgedLines(
-  input: NodeJS.ReadableStream,
+  input: AsyncIterable<Uint8Array>,
   policy: CommandPolicy,
   context: CommandContext,
 ): AsyncGenerator<CommandDecision> {
-  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
   let number = 0;
-  for await (const line of lines) {
+  for await (const line of linesIn(input)) {
     number += 1;
     const asked = readLine(line);
     yield typeof asked === "string"

@@ -6,24 +6,35 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { CommandPolicy } from "../../policy/decide.ts";
 import { hintFor } from "../../policy/judge/hints.ts";
 import { shellText } from "../../policy/shell/quote.ts";
+import { visibleLine } from "../../render/tty/visible.ts";
+import { ignoreRulesOf } from "../ignore-file.ts";
+import { workspaceOf } from "../settings.ts";
+import { nextCommand } from "./next-command.ts";
+import { runsUnattended } from "./unattended.ts";
 
 /** Refuses a command as a run does with nobody there: what is denied, and what asks without being contained. */
 export async function refuseUnlessAllowed(
   words: readonly string[],
   mode: Mode,
-  folder: string,
+  flags: { readonly cwd?: string | undefined },
 ): Promise<void> {
   const { home } = placesFrom(process.env);
-  const workspace = path.resolve(folder);
-  const own = await loadRules({ env: process.env, workspace, trusted: false });
-  const context = { mode, workspace, home, rules: own };
-  const { decision, contained, rules } = new CommandPolicy().decide(shellText(words), context);
-  if (decision === "allow" || (decision === "ask" && contained && mode !== "read-only")) return;
-  const [rule] = rules;
-  const verdict = decision === "deny" ? "denied" : "nobody is there to be asked";
+  const workspace = path.resolve(workspaceOf(flags));
+  const rules = await loadRules({ env: process.env, workspace, trusted: false });
+  const ignore = await ignoreRulesOf(workspace);
+  const context = { mode, workspace, home, rules, ...(ignore === undefined ? {} : { ignore }) };
+  const text = shellText(words);
+  const { decision, standings } = new CommandPolicy().explain(text, context);
+  if (runsUnattended(decision, mode)) return;
+  // What runs unattended is not why it is refused, though its rule may stand first.
+  const rule = decision.rules.find((_, at) => {
+    const standing = standings[at];
+    return standing === undefined || !runsUnattended({ ...standing, decision: standing.verdict }, mode);
+  });
+  const verdict = decision.decision === "deny" ? "denied" : "nobody is there to be asked";
   throw new HarnessError(
     EXIT.refused,
-    `${verdict}: ${rule?.reason ?? "no rule allows it"} (${rule?.id ?? "none"})`,
-    (rule && hintFor(rule.id)) ?? "harness policy check --explain -- CMD",
+    `${verdict}: ${visibleLine(rule?.reason ?? "no rule allows it")} (${rule?.id ?? "none"})`,
+    (rule && hintFor(rule.id)) ?? nextCommand("check --explain", text, { mode, cwd: flags.cwd }),
   );
 }

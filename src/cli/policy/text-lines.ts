@@ -1,15 +1,15 @@
 import { open } from "node:fs/promises";
-import { createInterface } from "node:readline";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { linesIn } from "../../core/lines.ts";
 
 /** The lines of a file, or of stdin for `-`. */
 export async function* linesOf(file: string): AsyncGenerator<string> {
   if (file === "-") {
-    yield* createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY });
+    yield* linesIn(process.stdin);
     return;
   }
   await using handle = await opened(file);
-  yield* handle.readLines();
+  yield* linesIn(handle.createReadStream());
 }
 
 async function opened(file: string): ReturnType<typeof open> {

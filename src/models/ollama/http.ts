@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 
 export interface Question {
@@ -7,6 +7,8 @@ export interface Question {
   /** Sent as JSON by POST; without it the request is a GET. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Longest wait for the connection alone; it ends as ETIMEDOUT. */
+  readonly connectMs?: number;
 }
 
 /** How one request ended. `refused` carries the server's own words, empty when it gave none. */
@@ -15,6 +17,9 @@ export type Answer =
   | { readonly kind: "refused"; readonly status: number; readonly error: string }
   | { readonly kind: "foreign"; readonly reason: string }
   | { readonly kind: "unreachable"; readonly reason: string };
+
+/** The reason of a request whose time was over. */
+export const NO_ANSWER = "no answer in time";
 
 const MAX_BODY = 16 * 2 ** 20;
 const MAX_ERROR = 500;
@@ -25,7 +30,8 @@ const MAX_ERROR = 500;
  * minutes; hashing or loading a large model is. Not the official client, which writes to stdout when
  * an answer is no JSON and takes no signal for most calls.
  */
-export async function ask(url: string, { signal, body, headers }: Question): Promise<IncomingMessage> {
+export async function ask(url: string, question: Question): Promise<IncomingMessage> {
+  const { signal, body, headers, connectMs } = question;
   signal.throwIfAborted();
   const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
   const json = body === undefined ? undefined : JSON.stringify(body);
@@ -42,7 +48,18 @@ export async function ask(url: string, { signal, body, headers }: Question): Pro
       resolve,
     );
     sent.on("error", reject);
+    if (connectMs !== undefined) boundConnecting(sent, connectMs);
     sent.end(json);
+  });
+}
+
+function boundConnecting(sent: ClientRequest, connectMs: number): void {
+  sent.once("socket", (socket) => {
+    if (!socket.connecting) return;
+    const late = Object.assign(new Error("no connection in time"), { code: "ETIMEDOUT" });
+    const timer = setTimeout(() => sent.destroy(late), connectMs);
+    const end = (): void => clearTimeout(timer);
+    socket.once("connect", end).once("close", end);
   });
 }
 
@@ -61,9 +78,7 @@ export async function askJson(url: string, question: Question): Promise<Answer> 
 
 /** What ended a request whose signal fired. */
 const endedBy = (signal: AbortSignal): string =>
-  signal.reason instanceof DOMException && signal.reason.name === "TimeoutError"
-    ? "no answer in time"
-    : "cancelled";
+  signal.reason instanceof DOMException && signal.reason.name === "TimeoutError" ? NO_ANSWER : "cancelled";
 
 /** The message of an answer that is no success. The body is read to its bound and ended. */
 export async function refusalIn(response: IncomingMessage): Promise<Answer> {
@@ -72,14 +87,18 @@ export async function refusalIn(response: IncomingMessage): Promise<Answer> {
     response.destroy();
     return { kind: "foreign", reason: `it redirects to ${originOf(response.headers.location)}` };
   }
-  return { kind: "refused", status, error: errorIn(jsonIn(await textIn(response))) ?? "" };
+  return { kind: "refused", status, error: errorIn(jsonIn(await bodyOf(response))) ?? "" };
 }
 
-/** The `error` of an Ollama answer or stream line, or undefined when it has none. */
-export function errorIn(value: unknown): string | undefined {
+/** The `error` of an Ollama answer or stream line, cut to what can be shown, or undefined when it has none. */
+export const errorIn = (value: unknown): string | undefined => wordsIn(value)?.slice(0, MAX_ERROR);
+
+/** The same, whole. */
+export function wordsIn(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null || !("error" in value)) return undefined;
   const { error } = value;
-  return (typeof error === "string" ? error : JSON.stringify(error)).slice(0, MAX_ERROR);
+  if (error === null || error === undefined) return undefined;
+  return typeof error === "string" ? error : JSON.stringify(error);
 }
 
 /** The value of a JSON text; undefined, which JSON cannot say, when it is none. */
@@ -93,14 +112,14 @@ export function jsonIn(text: string | undefined): unknown {
 
 async function answerIn(response: IncomingMessage): Promise<Answer> {
   if (response.statusCode !== 200) return refusalIn(response);
-  const value = jsonIn(await textIn(response));
+  const value = jsonIn(await bodyOf(response));
   if (value !== undefined) return { kind: "json", value };
   const type = response.headers["content-type"]?.split(";")[0] ?? "no content type";
   return { kind: "foreign", reason: `it answers with ${type} that is no JSON` };
 }
 
 /** The body, or undefined when it is longer than any answer of these servers. */
-async function textIn(response: IncomingMessage): Promise<string | undefined> {
+export async function bodyOf(response: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { formatDuration } from "../../core/bounds.ts";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { ask, errorIn, jsonIn, refusalIn } from "./http.ts";
+import { linesOf } from "./lines.ts";
 import { ollamaLine } from "./names.ts";
 
 export interface PullProgress {
@@ -64,7 +65,7 @@ async function follow(
   request: PullRequest,
   watch: Watch,
 ): Promise<string | undefined> {
-  for await (const line of linesOf(response)) {
+  for await (const line of linesOf(response, MAX_LINE)) {
     const value = jsonIn(line);
     const error = errorIn(value);
     if (error !== undefined) return error;
@@ -85,19 +86,6 @@ async function refusal(response: IncomingMessage): Promise<string> {
   const answer = await refusalIn(response);
   if (answer.kind === "foreign") return answer.reason;
   return answer.kind === "refused" ? answer.error || `HTTP ${answer.status}` : "it is no Ollama server";
-}
-
-/** A cut connection throws; a line that never ends does too. */
-async function* linesOf(response: IncomingMessage): AsyncGenerator<string> {
-  let rest = "";
-  response.setEncoding("utf8");
-  for await (const chunk of response as AsyncIterable<string>) {
-    const lines = (rest + chunk).split("\n");
-    rest = lines.pop() ?? "";
-    if (rest.length > MAX_LINE) throw new Error("the server sends a line without an end");
-    yield* lines.filter((line) => line.trim() !== "");
-  }
-  if (rest.trim() !== "") yield rest;
 }
 
 /** Fires when nothing moves. Ollama repeats the last line while a download stands still, so only a new one counts. */

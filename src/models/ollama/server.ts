@@ -4,13 +4,24 @@ import { fullName } from "./names.ts";
 
 /** What was found at an address. Everything that can go wrong on the way is an arm of it. */
 export type OllamaStatus =
+  | NoServer
+  | { readonly kind: "model-missing"; readonly version: string; readonly models: readonly string[] }
+  | ReadyModel;
+
+export type OllamaListing =
+  | NoServer
+  | {
+      readonly kind: "listed";
+      readonly version: string;
+      readonly models: readonly { readonly name: string; readonly size: number | null }[];
+    };
+
+type NoServer =
   | { readonly kind: "down"; readonly reason: string }
   | { readonly kind: "not-ollama"; readonly reason: string }
   | { readonly kind: "too-old"; readonly version: string }
   /** It is Ollama, but an answer that is needed did not come. */
-  | { readonly kind: "failing"; readonly version: string; readonly reason: string }
-  | { readonly kind: "model-missing"; readonly version: string; readonly models: readonly string[] }
-  | ReadyModel;
+  | { readonly kind: "failing"; readonly version: string; readonly reason: string };
 
 export interface ReadyModel {
   readonly kind: "ready";
@@ -63,26 +74,41 @@ function listOf<T>(item: z.ZodType<T>) {
 
 /** Whether `model` can be used at `baseUrl`. Never throws; all its requests together end within `timeoutMs`. */
 export async function ollamaStatus(request: StatusRequest): Promise<OllamaStatus> {
-  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(request.timeoutMs)]);
-  const call = (path: string, body?: unknown): Promise<Answer> =>
-    askJson(`${request.baseUrl}${path}`, { signal, ...(body === undefined ? {} : { body }) });
+  const call = callFor(request);
+  const listing = await listingOf(call);
+  return listing.kind === "listed" ? modelStatus(listing, request.model, call) : listing;
+}
+
+/** The models at `baseUrl`, in the server's order, under the same terms. */
+export const ollamaListing = (request: Omit<StatusRequest, "model">): Promise<OllamaListing> =>
+  listingOf(callFor(request));
+
+type Call = (path: string, body?: unknown) => Promise<Answer>;
+
+function callFor({ baseUrl, signal, timeoutMs }: Omit<StatusRequest, "model">): Call {
+  const either = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  return (path, body) =>
+    askJson(`${baseUrl}${path}`, { signal: either, ...(body === undefined ? {} : { body }) });
+}
+
+async function listingOf(call: Call): Promise<OllamaListing> {
   const hello = await call("/api/version");
   const version = read(versionAnswer, hello)?.version;
   if (version === undefined) return stranger(hello);
   if (isOlder(version)) return { kind: "too-old", version };
-  return modelStatus(version, request.model, call);
-}
-
-async function modelStatus(
-  version: string,
-  wanted: string,
-  call: (path: string, body?: unknown) => Promise<Answer>,
-): Promise<OllamaStatus> {
   const tags = await call("/api/tags");
   const list = read(tagsAnswer, tags);
   if (list === undefined) return { kind: "failing", version, reason: `/api/tags: ${why(tags)}` };
-  const found = list.models.find(named(wanted));
-  const missing = { kind: "model-missing", version, models: list.models.map(({ name }) => name) } as const;
+  return { kind: "listed", version, models: list.models };
+}
+
+async function modelStatus(
+  { version, models }: Extract<OllamaListing, { readonly kind: "listed" }>,
+  wanted: string,
+  call: Call,
+): Promise<OllamaStatus> {
+  const found = models.find(named(wanted));
+  const missing = { kind: "model-missing", version, models: models.map(({ name }) => name) } as const;
   if (found === undefined) return missing;
   const [show, ps] = await Promise.all([call("/api/show", { model: found.name }), call("/api/ps")]);
   if (show.kind === "refused" && show.status === 404) return missing;
@@ -105,7 +131,7 @@ const named =
     fullName(name) === fullName(wanted);
 
 /** What stands at the address when it did not name its version. A 5xx is most often a proxy without its server. */
-function stranger(answer: Answer): OllamaStatus {
+function stranger(answer: Answer): NoServer {
   const gone = answer.kind === "unreachable" || (answer.kind === "refused" && answer.status >= 500);
   return { kind: gone ? "down" : "not-ollama", reason: why(answer) };
 }

@@ -20,7 +20,7 @@ export function calledFrom({ span, redirects, assignments }: Simple, words: read
 const NOTHING: readonly Span[] = [];
 
 /** Where it stands in a text around the one it was read from. */
-export const moved = ({ words, span, aside }: Called, place: (span: Span) => Span): Called => ({
+export const relocated = ({ words, span, aside }: Called, place: (span: Span) => Span): Called => ({
   words: words.map((word) => ({ ...word, span: place(word.span) })),
   span: place(span),
   aside: aside.map(place),

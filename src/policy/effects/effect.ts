@@ -1,6 +1,6 @@
 import type { Span } from "../shell/syntax.ts";
 
-/** Absolute and normalised; of a pattern the part before its first special character, and then `*`. Null: not known. */
+/** Absolute and normalised; a pattern keeps its special characters. Null: not known. */
 export type Place = string | null;
 
 /** Why something was not understood. Stable: part of rule ids. */
@@ -9,6 +9,8 @@ export type Doubt =
   | "word.dynamic"
   /** A pattern that a file called like an option could turn into one. */
   | "word.leading-glob"
+  /** The same of a program whose options only read. */
+  | "word.bare-glob"
   | "command.unknown"
   /** The name is known, but a path or a definition says that something else runs. */
   | "command.elsewhere"
@@ -41,7 +43,8 @@ export type Doubt =
  * Of a repository. record: add and commit. local: other changes that lose nothing. lost: work or history goes.
  * rewritten: it goes, and nothing brings it back. remote: another repository changes. forced: another's history goes.
  */
-export type Change = "record" | "local" | "lost" | "rewritten" | "remote" | "forced";
+export const CHANGE_KINDS = ["record", "local", "lost", "rewritten", "remote", "forced"] as const;
+type Change = (typeof CHANGE_KINDS)[number];
 
 export type EffectKind =
   | { readonly kind: "read"; readonly path: Place }

@@ -1,3 +1,16 @@
+/** Where a process's variables can be read; they often hold keys and passwords. */
+export const ENVIRONMENT = "/proc/self/environ";
+
+const SECRET =
+  /key|token|secret|pass|\wpwd$|pwd_|(?:^|_)(?:pat|jwt|sas|pin)(?:_|$)|webhook|private|cred|auth|cookie|session|dsn|_url$|_uri$|connection/i;
+
+/** A variable whose name says that it is one to keep. */
+export const namesSecret = (name: string): boolean => SECRET.test(name);
+
+/** The same, of a name as programs find it in their environment; others are mostly the script's own. */
+export const exportsSecret = (name: string): boolean =>
+  /^[A-Z][A-Z0-9_]*$/.test(name) && SECRET.test(name) && name !== "OLDPWD";
+
 /** Variables that change what programs print, and nothing that they do. */
 const INERT = new Set(
   `CI NODE_ENV FORCE_COLOR NO_COLOR CLICOLOR CLICOLOR_FORCE COLORTERM TERM COLUMNS LINES LANG LANGUAGE LC_ALL LC_CTYPE

@@ -9,6 +9,8 @@ export interface Resolver {
   script(body: Node): "unknown" | "network";
   /** Told of an expansion that may run what stands in a variable. */
   evaluates(what: string): void;
+  /** Told of a variable that comes from outside the text. */
+  inherits(name: string): void;
 }
 
 /** The arguments that a word becomes: several only where a known value is split. */
@@ -61,6 +63,8 @@ function partOf(piece: Piece, resolver: Resolver): Part {
     }
     case "unknown": {
       if (piece.evaluates === true) resolver.evaluates(piece.what);
+      for (const name of piece.variables ?? [])
+        if (!resolver.scope.variables.has(name)) resolver.inherits(name);
       const feeds = piece.scripts.map((script) => resolver.script(script));
       const feed = feeds.includes("network") ? "network" : feeds[0];
       // `"${names[@]}"` is several words, quoted or not.
@@ -70,9 +74,12 @@ function partOf(piece: Piece, resolver: Resolver): Part {
   }
 }
 
-function variable(name: string, quoted: boolean, { scope, home }: Resolver): Part {
-  const known = scope.variables.get(name) ?? standing(name, { scope, home });
-  if (known === undefined) return nothingKnown(quoted && name !== "@");
+function variable(name: string, quoted: boolean, resolver: Resolver): Part {
+  const known = resolver.scope.variables.get(name) ?? standing(name, resolver);
+  if (known === undefined) {
+    resolver.inherits(name);
+    return nothingKnown(quoted && name !== "@");
+  }
   const { kind, value, feed } = known;
   // Names that a pattern finds may hold blanks, and an empty value is no word at all.
   const loose = !quoted && (kind === "glob" || value === "" || SPLITS.test(value));

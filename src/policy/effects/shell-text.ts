@@ -1,7 +1,7 @@
 import { type Arg, UNKNOWN } from "../models/model.ts";
 import type { Span } from "../shell/syntax.ts";
 import type { CallAt } from "./call.ts";
-import { moved } from "./called.ts";
+import { relocated } from "./called.ts";
 import { withoutVariables } from "./scope.ts";
 
 /** What a text does when a shell runs it. */
@@ -23,7 +23,7 @@ export function shellEffects(text: Arg, { walk, scope, input }: CallAt): void {
   for (const effect of inner) walk.effects.push({ ...effect, span: place(effect.span) });
   for (let call = callsBefore; call < walk.calls.length; call += 1) {
     const called = walk.calls[call];
-    if (called !== undefined) walk.calls[call] = moved(called, place);
+    if (called !== undefined) walk.calls[call] = relocated(called, place);
   }
 }
 

@@ -5,7 +5,7 @@ import { callEffects } from "./call.ts";
 import { type Called, calledFrom } from "./called.ts";
 import { compoundEffects } from "./compound.ts";
 import type { Doubt, Effect } from "./effect.ts";
-import { isInert, isPrivate, variableDoubt } from "./environment.ts";
+import { ENVIRONMENT, exportsSecret, isInert, isPrivate, variableDoubt } from "./environment.ts";
 import { redirectEffects } from "./redirects.ts";
 import { resolve } from "./resolve.ts";
 import { chainFrom, endOf, failed, leaves, type Link, linked, startOf } from "./chain.ts";
@@ -119,7 +119,10 @@ export class Walk {
     const script = (body: Node): "unknown" | "network" => this.apart(body, scope);
     return words.flatMap((word) => {
       const evaluates = (what: string): void => this.doubt("shell.expansion", what, word.span);
-      return resolve(word, { scope, home, script, evaluates });
+      const inherits = (name: string): void => {
+        if (exportsSecret(name)) this.add({ kind: "read", path: ENVIRONMENT }, `$${name}`, word.span);
+      };
+      return resolve(word, { scope, home, script, evaluates, inherits });
     });
   }
 

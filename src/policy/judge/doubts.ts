@@ -7,6 +7,7 @@ type DoubtEffect = Extract<Effect, { readonly kind: "unknown" }>;
 const REASONS: Readonly<Record<Doubt, (what: string, by: string) => string>> = {
   "word.dynamic": () => "only the shell will know what stands here",
   "word.leading-glob": (what, by) => `a file whose name begins with - turns ${what} into an option of ${by}`,
+  "word.bare-glob": (what, by) => `${what} takes in every file, also one that ${by} reads as an option`,
   "command.unknown": (what) => `${what} is no program that is known here`,
   "command.elsewhere": (what) => `${what} is not the program of that name in the system's folders`,
   "command.unfollowed": (what) => `what ${what} does is not followed here`,
@@ -36,5 +37,5 @@ export const doubtRuling = ({ doubt, what, by }: DoubtEffect): Rule => ({
 
 function worthOf(doubt: Doubt): Worth {
   if (doubt === "shell.unseen") return DENIED;
-  return doubt === "env.own" ? CONTAINED : ASKED;
+  return doubt === "env.own" || doubt === "word.bare-glob" ? CONTAINED : ASKED;
 }

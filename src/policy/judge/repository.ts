@@ -13,8 +13,6 @@ const CHANGES: Readonly<Record<RepositoryEffect["change"], readonly [reason: str
   forced: ["overwrites the history of another repository", DENIED],
 };
 
-export const CHANGE_KINDS: readonly string[] = Object.keys(CHANGES);
-
 export function repositoryRuling({ change, what }: RepositoryEffect): Rule {
   const [says, worth] = CHANGES[change];
   return { id: `repository.${change}`, reason: `${what} ${says}`, ...worth };

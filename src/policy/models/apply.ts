@@ -43,7 +43,8 @@ export class Models {
 
   private use(model: Model, call: Call, around: Surroundings): readonly Found[] {
     const compiled = this.compile(model);
-    if (tellsOfItself(call.args, compiled)) return [];
+    if (tellsOfItself(call.args, compiled))
+      return model.local === true ? [fixedEffect("settings", around.folder, call.program)] : [];
     if (model.reads !== undefined)
       return model.reads(makeUse(call, { options: [], operands: call.args }, around));
     const reading = readArguments(call.args, compiled.options, compiled.manner);
@@ -71,7 +72,11 @@ export class Models {
     const program = `${call.program} ${word}`;
     const model = Object.hasOwn(commands, word) ? commands[word] : undefined;
     if (model === undefined && otherwise !== undefined)
-      return this.use(otherwise, { ...call, args: use.operands }, around);
+      return this.use(
+        otherwise,
+        { ...call, args: use.operands, globals: [...call.globals, ...use.options] },
+        around,
+      );
     if (model === undefined) return [use.doubt("operand.unknown", name, program)];
     return this.use(model, { program, name, args, globals: [...call.globals, ...use.options] }, around);
   }
@@ -84,7 +89,7 @@ export class Models {
       manner: { strict: strict || model.commands !== undefined, singleDash, abbreviates },
       options: optionTable(model),
       operands: operandTable(model.operands ?? ""),
-      tells: new Set((model.tells ?? "--version --help").split(/\s+/)),
+      tells: new Set((model.tells ?? "--version --help").split(/\s+/).filter((word) => word !== "")),
     };
     this.compiled.set(model, compiled);
     return compiled;

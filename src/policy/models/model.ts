@@ -1,4 +1,4 @@
-import type { Change, Doubt, EffectKind, Place } from "../effects/effect.ts";
+import { CHANGE_KINDS, type Doubt, type EffectKind, type Place } from "../effects/effect.ts";
 import type { Span } from "../shell/syntax.ts";
 
 /** A word as a program gets it. */
@@ -13,7 +13,7 @@ export interface Arg {
   readonly loose?: true;
 }
 
-/** Stands for what is not known in a value. The character gate lets no text through that contains it. */
+/** Stands for what is not known in a value. A text that contains it is never allowed: the character gate sees to that. */
 export const UNKNOWN = "\uFFFC";
 
 /** A value that may be this one, or another: dangers are looked for in it. */
@@ -28,44 +28,48 @@ export const isGuess = ({ kind, value }: Arg): boolean => kind === "dynamic" && 
  * code: a program in some language, as text. loads: a file of code or of settings that run code. project: a file of code to run.
  * command: this and all that follow are a command of its own. shell: a text that a shell runs.
  */
-export type Role =
-  | "data"
-  | "pattern"
-  | "read"
-  | "write"
-  | "delete"
-  | "tree"
-  | "target"
-  | "permissions"
-  | "in"
-  | "host"
-  | "check"
-  | "code"
-  | "loads"
-  | "project"
-  | "command"
-  | "shell";
+export const ROLES = [
+  "data",
+  "pattern",
+  "read",
+  "write",
+  "delete",
+  "tree",
+  "target",
+  "permissions",
+  "in",
+  "host",
+  "check",
+  "code",
+  "loads",
+  "project",
+  "command",
+  "shell",
+] as const;
+export type Role = (typeof ROLES)[number];
 
 /** An effect that comes with an option or a program as a whole, whatever the words. Of a repository: what changes. */
-export type Fixed =
-  | Change
-  | "network"
-  | "install"
-  | "settings"
-  | "check"
-  | "project"
-  | "input"
-  | "process"
-  | "privilege"
-  | "system"
-  | "ask";
+export const FIXED = [
+  ...CHANGE_KINDS,
+  "network",
+  "install",
+  "settings",
+  "check",
+  "project",
+  "input",
+  "process",
+  "privilege",
+  "system",
+  "ask",
+] as const;
+export type Fixed = (typeof FIXED)[number];
 
 /** One program, or one sub-command. Texts are small tables, see `options.ts` and `operands.ts`. */
 export interface Model {
   /**
    * Words separated by blanks. `-abc`: three flags. `-o:` takes a value, `-o:write` one of that role, `-i?` may have one
    * attached. `--long`, `--long=`, `--long=read`, `--long=?`, `--long=?write` likewise. `-i!write`: a flag that turns all
-   * operands to that role. `-n!network`, `--x!check` …: a flag with a fixed effect. `-NUM`: a number as an option. `+…`: options with a plus.
+   * operands to that role. `-n!network`, `--x!check` …: a flag with a fixed effect. `-NUM`: a number as an option.
    */
   readonly options?: string;
   /**
@@ -87,6 +91,8 @@ export interface Model {
   readonly abbreviates?: boolean;
   /** Arguments with which, alone, it only tells of itself. The default: `--version --help`. */
   readonly tells?: string;
+  /** Even what tells of itself obeys the settings of the folder, or is a program that lies in it. */
+  readonly local?: true;
   /** The first operand chooses one of these; options before it are this model's own. No entry: not understood. */
   readonly commands?: Readonly<Record<string, Model>>;
   /** What an operand is that chooses none of `commands` (a script of the project, a file). */

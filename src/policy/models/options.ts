@@ -1,4 +1,4 @@
-import type { Fixed, Model, Role } from "./model.ts";
+import { FIXED, type Fixed, type Model, type Role, ROLES } from "./model.ts";
 
 export interface OptionSpec {
   readonly name: string;
@@ -16,42 +16,8 @@ export interface OptionTable {
   readonly tame: boolean;
 }
 
-const FIXED: ReadonlySet<string> = new Set<Fixed>([
-  "network",
-  "install",
-  "settings",
-  "check",
-  "project",
-  "input",
-  "process",
-  "privilege",
-  "system",
-  "ask",
-  "record",
-  "local",
-  "lost",
-  "rewritten",
-  "remote",
-  "forced",
-]);
-const ROLES: ReadonlySet<string> = new Set<Role>([
-  "data",
-  "pattern",
-  "read",
-  "write",
-  "delete",
-  "tree",
-  "target",
-  "permissions",
-  "in",
-  "host",
-  "check",
-  "code",
-  "loads",
-  "project",
-  "command",
-  "shell",
-]);
+const FIXED_WORDS: ReadonlySet<string> = new Set(FIXED);
+const ROLE_WORDS: ReadonlySet<string> = new Set(ROLES);
 const TAME: ReadonlySet<Role> = new Set<Role>(["data", "pattern", "read"]);
 
 /** Reads the small language of `Model.options`. A mistake in a table is a mistake of ours: it throws. */
@@ -105,10 +71,10 @@ function valueOf(text: string, token: string): Pick<OptionSpec, "takes" | "role"
 
 function turnOf(turn: string | undefined, token: string): readonly [Role | null, Fixed | null] {
   if (turn === undefined) return [null, null];
-  return FIXED.has(turn) ? [null, turn as Fixed] : [roleOf(turn, token), null];
+  return FIXED_WORDS.has(turn) ? [null, turn as Fixed] : [roleOf(turn, token), null];
 }
 
 export function roleOf(word: string, where: string): Role {
-  if (!ROLES.has(word)) throw new Error(`not a role: ${word} in ${where}`);
+  if (!ROLE_WORDS.has(word)) throw new Error(`not a role: ${word} in ${where}`);
   return word as Role;
 }

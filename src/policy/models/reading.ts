@@ -24,6 +24,9 @@ export interface Manner {
   readonly abbreviates: boolean;
 }
 
+/** Whatever files there are, each word that `--include=*.ts` becomes is that option again. */
+const NAMED = /^--[a-z][a-z-]*=/;
+
 /** Tells options from operands, as getopt does. Linear; every argument ends as an option, a value, an operand or misread. */
 export function readArguments(args: readonly Arg[], table: OptionTable, manner: Manner): Reading {
   return new Reader(args, table, manner).read();
@@ -65,16 +68,23 @@ class Reader {
 
   private operand(arg: Arg): void {
     this.operands.push(arg);
-    if (arg.kind === "literal" || this.table.tame) return;
+    if (arg.kind === "literal") return;
+    if (this.table.tame) return this.anything(arg);
     const open = arg.value.charAt(0);
     if (arg.kind === "dynamic" && (open === UNKNOWN || arg.loose === true)) this.doubt("word.dynamic", arg);
     else if (arg.kind === "glob" && (open === "*" || open === "?" || open === "["))
       this.doubt("word.leading-glob", arg);
   }
 
+  /** `*` alone finds every file, however it is called; `*.ts` only those that are meant. */
+  private anything(arg: Arg): void {
+    if (arg.kind === "glob" && /^[*?]+$/.test(arg.value)) this.doubt("word.bare-glob", arg);
+  }
+
   private option(arg: Arg): void {
     const { value } = arg;
-    if (arg.kind === "glob") return this.doubt("word.leading-glob", arg);
+    if (arg.kind === "glob" && !(this.table.tame && NAMED.test(value)))
+      return this.doubt("word.leading-glob", arg);
     const equals = value.indexOf("=");
     const name = equals === -1 ? value : value.slice(0, equals);
     if (name.includes(UNKNOWN)) return this.doubt("word.dynamic", arg);

@@ -21,9 +21,10 @@ export function roleEffects(
       return [];
     case "read":
     case "in":
-      return isStdio(arg) ? [] : [{ kind: "read", path: use.place(arg), span }];
-    case "write":
+      return isStdio(arg) ? [] : [{ kind: "read", path: use.place(arg), span }, ...fetched(arg)];
     case "target":
+      return [{ kind: "write", path: use.place(arg), span }];
+    case "write":
       return isStdio(arg) ? [] : [{ kind: "write", path: use.place(arg), span }];
     case "delete":
     case "tree":
@@ -62,8 +63,15 @@ function checkEffects(arg: Arg, use: Use): readonly Found[] {
     ...(arg.value.startsWith("-") ? [use.doubt("operand.unknown", arg)] : []),
     { kind: "read", path, span },
     { kind: "code", from: "check", path, span },
+    ...fetched(arg),
   ];
 }
+
+/** What is named by its address instead of a path. */
+const fetched = (arg: Arg): readonly Found[] =>
+  /^[a-z][a-z0-9+.-]*:\/\//i.test(arg.value)
+    ? [{ kind: "network", hosts: hostsOf(arg), span: arg.span }]
+    : [];
 
 /** A lone `-` is stdin or stdout. */
 const isStdio = ({ kind, value }: Arg): boolean => value === "-" && kind === "literal";

@@ -1,6 +1,5 @@
-import type { Effect } from "../effects/effect.ts";
 import { DOUBTS } from "../judge/doubts.ts";
-import { CHANGE_KINDS } from "../judge/repository.ts";
+import { CHANGE_KINDS, type Effect } from "../effects/effect.ts";
 
 type Kind = Effect["kind"];
 type CodeFrom = Extract<Effect, { readonly kind: "code" }>["from"];

@@ -11,7 +11,7 @@ import type {
   Word,
 } from "./syntax.ts";
 
-/** Where two trees part, as a place in the first one, or null when they say the same. */
+/** Where two trees part, as a place in the first one. */
 export interface Difference {
   readonly what: string;
   readonly span: Span;
@@ -19,7 +19,7 @@ export interface Difference {
 
 /**
  * Compares what two readers made of one text: kinds, words with their spans, redirects, assignments, operators.
- * Spans of nodes and redirects are not compared.
+ * Spans of nodes and redirects are not compared. Null when they say the same.
  */
 export function difference(a: Node, b: Node): Difference | null {
   if (a === b) return null;

@@ -5,7 +5,7 @@ import { readOwn } from "./own/read.ts";
 import type { List, Span } from "./syntax.ts";
 import { readUnbash } from "./unbash/read.ts";
 
-/** Why a text is not simply what its tree says. `text.*` ones come from its characters. */
+/** Why a text is not simply what its tree says. */
 export interface TextDoubt {
   readonly id: Flaw["id"] | "text.syntax" | "text.disagree";
   readonly what: string;
@@ -22,7 +22,7 @@ export function readShell(text: string): ShellText {
   const flaws = flawsOf(text);
   const { tree, errors } = readUnbash(text);
   const empty: readonly TextDoubt[] =
-    tree.items.length === 0 && flaws.length === 0
+    tree.items.length === 0 && flaws.length === 0 && errors.length === 0
       ? [{ id: "text.empty", what: "", span: [0, text.length] }]
       : [];
   const syntax = errors.map(({ message, span }): TextDoubt => ({ id: "text.syntax", what: message, span }));

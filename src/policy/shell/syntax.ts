@@ -50,6 +50,8 @@ export type Piece =
       readonly scripts: readonly Node[];
       /** A value in it may itself be run: `${x@P}`, `${!x}`, arithmetic with names. Only the first reader tells. */
       readonly evaluates?: boolean;
+      /** The variables in it, some words that are none among them. Only the first reader tells. */
+      readonly variables?: readonly string[];
     };
 
 export interface Word {

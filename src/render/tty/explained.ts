@@ -1,73 +1,133 @@
 import { styleText } from "node:util";
 import type { Decision, MatchedRule, Verdict } from "../../core/decision.ts";
-import { visible } from "./visible.ts";
+import { markedLines } from "./marked.ts";
+import { visibleLine } from "./visible.ts";
 
 const COLOURS = { allow: "green", ask: "yellow", deny: "red" } as const satisfies Record<Verdict, string>;
 const INDENT = "    ";
+/** Where the stream does not tell how wide it is. */
+const WIDTH = 120;
+const MOST_EFFECTS = 200;
+/** Of the text, below one rule. */
+const MOST_LINES = 6;
 
 export interface Explained {
   readonly text: string;
   readonly decision: Decision;
+  /** Of each rule of the decision. */
+  readonly verdicts: readonly Verdict[];
   /** One line each, as words. */
   readonly effects: readonly string[];
   readonly hintFor: (rule: string) => string | undefined;
+  /** Whether it runs where nobody can be asked. */
+  readonly unattended: boolean;
+  /** What allows it from now on, where something does. */
+  readonly remedy?: string;
 }
 
 /** The verdict and its first reason. */
 export function verdictLine({ decision, rules }: Decision, stream: NodeJS.WriteStream): string {
   const [rule] = rules;
   const word = styleText(["bold", COLOURS[decision]], decision, { stream });
-  return rule === undefined ? word : `${word}  ${visible(rule.reason)}  (${rule.id})`;
+  return rule === undefined ? word : `${word}  ${visibleLine(rule.reason)}  (${rule.id})`;
 }
 
-/** Each rule under the part of the text that it is about, then what the text does. */
-export function explanation(
-  { text, decision, effects, hintFor }: Explained,
-  stream: NodeJS.WriteStream,
-): string {
-  const { rules, contained } = decision;
-  const parts = rules.map((rule) => [
-    ...underlined(text, rule, stream),
-    `${INDENT}${styleText("bold", rule.id, { stream })}  ${visible(rule.reason)}`,
-    ...toPass(decision.decision, hintFor(rule.id)),
-    "",
-  ]);
-  const does = effects.map((effect) => `${INDENT}${visible(effect)}`);
+/** Each rule that asks or denies below the part of the text that it is about, then those that allow, then what the text does. */
+export function explanation(explained: Explained, stream: NodeJS.WriteStream): string {
+  const { decision, verdicts, effects, remedy } = explained;
+  const telling = { explained, hints: new Set<string>(), stream };
+  const told = partsOf(explained).flatMap((part) => partLines(part, telling));
+  const beside = decision.rules.filter((_, at) => isBeside(verdicts[at], decision));
   return [
     verdictLine(decision, stream),
     "",
-    ...parts.flat(),
+    ...told,
+    ...(beside.length === 0 ? [] : ["allowed", ...beside.map((rule) => ruleLine(rule, stream)), ""]),
     "effects",
-    ...(does.length === 0 ? [`${INDENT}none`] : does),
-    `contained  ${contained ? "yes: it stays inside the workspace, without network" : "no"}`,
+    ...effectLines(effects),
+    "",
+    `contained   ${decision.contained ? CONTAINED : NOT_CONTAINED}`,
+    `unattended  ${explained.unattended ? "it runs" : "it is refused"}`,
+    ...(remedy === undefined ? [] : [`to allow    ${remedy}`]),
   ].join("\n");
 }
 
-const toPass = (verdict: Verdict, hint: string | undefined): readonly string[] =>
-  verdict === "allow" || hint === undefined ? [] : [`${INDENT}to pass: ${hint}`];
-
-/** The lines that a span touches, with marks below. */
-function underlined(
-  text: string,
-  { span: [from, to] }: MatchedRule,
-  stream: NodeJS.WriteStream,
-): readonly string[] {
-  const lines: string[] = [];
-  let start = 0;
-  for (const line of text.split("\n")) {
-    const [left, right] = [Math.max(from, start) - start, Math.min(to, start + line.length) - start];
-    if (right > left) {
-      const before = visible(line.slice(0, left));
-      const marks = "^".repeat(Math.max(1, visible(line.slice(left, right)).length));
-      lines.push(
-        `${INDENT}${visible(line)}`,
-        `${INDENT}${" ".repeat(before.length)}${styleText("red", marks, { stream })}`,
-      );
-    }
-    start += line.length + 1;
-  }
-  return lines.slice(0, MOST_LINES);
+function effectLines(effects: readonly string[]): readonly string[] {
+  const told = effects.length === 0 ? ["none"] : effects.slice(0, MOST_EFFECTS).map(visibleLine);
+  const more = effects.length - MOST_EFFECTS;
+  return [...told, ...(more > 0 ? [`… and ${more} more: --json has all`] : [])].map((line) => INDENT + line);
 }
 
-/** Two for each line of the text. */
-const MOST_LINES = 12;
+const CONTAINED = "yes: no network, and it changes only the workspace and temporary files";
+const NOT_CONTAINED = "no: it may reach the network, or change what lies elsewhere";
+
+const ruleLine = ({ id, reason }: MatchedRule, stream: NodeJS.WriteStream, beside = ""): string =>
+  `${INDENT}${styleText("bold", id, { stream })}${beside}  ${visibleLine(reason)}`;
+
+/** Rules about the same part of the text. */
+interface Part {
+  readonly span: MatchedRule["span"];
+  readonly verdict: Verdict;
+  readonly rules: MatchedRule[];
+}
+
+function partsOf({ decision, verdicts }: Explained): readonly Part[] {
+  const parts: Part[] = [];
+  for (const [at, rule] of decision.rules.entries()) {
+    const verdict = verdicts[at] ?? decision.decision;
+    if (isBeside(verdict, decision)) continue;
+    const last = parts.at(-1);
+    const [from, to] = last?.span ?? [];
+    if (last?.verdict === verdict && from === rule.span[0] && to === rule.span[1]) last.rules.push(rule);
+    else parts.push({ span: rule.span, verdict, rules: [rule] });
+  }
+  return parts;
+}
+
+/** Allowed, where that is not what the whole is. */
+const isBeside = (verdict: Verdict | undefined, { decision }: Decision): boolean =>
+  verdict === "allow" && decision !== "allow";
+
+interface Telling {
+  readonly explained: Explained;
+  /** Those that are told already: each is told once. */
+  readonly hints: Set<string>;
+  readonly stream: NodeJS.WriteStream;
+}
+
+function partLines({ span, verdict, rules }: Part, telling: Telling): readonly string[] {
+  const { explained, stream } = telling;
+  const beside = verdict === explained.decision.decision ? "" : ` (${verdict})`;
+  return [
+    ...marked(explained.text, { span, verdict }, stream),
+    ...rules.flatMap((rule) => [
+      ruleLine(rule, stream, beside),
+      ...(verdict === "allow" ? [] : hintLines(rule, telling)),
+    ]),
+    "",
+  ];
+}
+
+function hintLines({ id }: MatchedRule, { explained, hints }: Telling): readonly string[] {
+  const hint = explained.hintFor(id);
+  if (hint === undefined || hints.has(hint)) return [];
+  hints.add(hint);
+  return [`${INDENT}to pass: ${hint}`];
+}
+
+function marked(
+  text: string,
+  { span, verdict }: Pick<Part, "span" | "verdict">,
+  stream: NodeJS.WriteStream,
+): readonly string[] {
+  const width = Math.max(40, stream.columns || WIDTH) - INDENT.length;
+  const lines = markedLines(text, span, width);
+  const more = lines.length - MOST_LINES;
+  return [
+    ...lines.slice(0, MOST_LINES).flatMap(({ line, blanks, marks }) => {
+      const shown = marks.slice(0, Math.max(1, width - blanks.length));
+      return [`${INDENT}${line}`, `${INDENT}${blanks}${styleText(COLOURS[verdict], shown, { stream })}`];
+    }),
+    ...(more > 0 ? [`${INDENT}… and ${more} more ${more === 1 ? "line" : "lines"}`] : []),
+  ];
+}

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { visible } from "./visible.ts";
+import { visible, visibleLine } from "./visible.ts";
 
 export interface WrongVerdict {
   readonly where: string;
@@ -24,9 +24,9 @@ export function wrongVerdict(wrong: WrongVerdict, stream: NodeJS.WriteStream): s
   const verdicts = styleText(debatable ? "yellow" : "red", `want ${want}, got ${got}`, { stream });
   const apart = debatable ? ", debatable" : "";
   return [
-    `${visible(where)}  ${verdicts}  [${visible(wrong.class)}${apart}]`,
+    `${visibleLine(where)}  ${verdicts}  [${visibleLine(wrong.class)}${apart}]`,
     `    ${visible(cmd).replaceAll("\n", "\n    ")}`,
-    `    ${visible(reason)}  (${visible(rule)}, ${mode})`,
+    `    ${visibleLine(reason)}  (${visibleLine(rule)}, ${mode})`,
     "",
   ].join("\n");
 }
@@ -37,7 +37,7 @@ export function scoreTable(
   { sure, debatable }: { readonly sure: Counted; readonly debatable: Counted },
 ): string {
   const rows: readonly (readonly [string, Counted])[] = [
-    ...[...classes].map(([name, count]) => [visible(name), count] as const),
+    ...[...classes].map(([name, count]) => [visibleLine(name), count] as const),
     ["all", sure],
     ...(debatable.total === 0 ? [] : [["debatable, apart", debatable] as const]),
   ];

@@ -1,12 +1,12 @@
 import type { Decision } from "../../core/decision.ts";
 import { verdictLine } from "./explained.ts";
-import { visible } from "./visible.ts";
+import { visibleLine } from "./visible.ts";
 
 /** The verdict with its first reason, then the other reasons, then the path that was judged. */
 export function pathVerdict(
   decision: Decision & { readonly path: string },
   stream: NodeJS.WriteStream,
 ): string {
-  const [, ...others] = decision.rules.map(({ id, reason }) => `    ${visible(reason)}  (${id})`);
-  return [verdictLine(decision, stream), ...others, `    path  ${visible(decision.path)}`].join("\n");
+  const [, ...others] = decision.rules.map(({ id, reason }) => `    ${visibleLine(reason)}  (${id})`);
+  return [verdictLine(decision, stream), ...others, `    path  ${visibleLine(decision.path)}`].join("\n");
 }

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { visible } from "./visible.ts";
+import { visible, visibleLine } from "./visible.ts";
 
 export interface ChangedVerdict {
   readonly ts: string;
@@ -17,9 +17,9 @@ export function changedVerdict(changed: ChangedVerdict, stream: NodeJS.WriteStre
   const { ts, session, command, mode, rule, reason } = changed;
   const verdicts = styleText("bold", `${changed.old} -> ${changed.new}`, { stream });
   return [
-    `${verdicts}  ${visible(ts)}  ${visible(session)}`,
+    `${verdicts}  ${visibleLine(ts)}  ${visibleLine(session)}`,
     `    ${visible(command).replaceAll("\n", "\n    ")}`,
-    `    ${visible(reason)}  (${visible(rule)}, ${mode})`,
+    `    ${visibleLine(reason)}  (${visibleLine(rule)}, ${mode})`,
     "",
   ].join("\n");
 }

@@ -6,6 +6,14 @@ const ACTIVE =
 
 export const visible = (text: string): string => text.replaceAll("\r\n", "\n").replaceAll(ACTIVE, shown);
 
+const LONGEST = 400;
+
+/** The same in one line, cut where it is long: a text of others cannot look like a line of ours. */
+export function visibleLine(text: string): string {
+  const line = visible(text).replaceAll("\n", "\u240A").replaceAll("\t", " ");
+  return line.length <= LONGEST ? line : `${line.slice(0, LONGEST)}…`;
+}
+
 /** One line of JSON that means the same and that a terminal can show: nothing in it is a control. */
 export const inertJson = (value: unknown): string => JSON.stringify(value).replaceAll(ACTIVE, escaped);
 

@@ -2,7 +2,8 @@ import { open, readdir } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import { MODES, VERDICTS } from "../../core/decision.ts";
-import { errorCode } from "../../core/errors.ts";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { linesIn } from "../../core/lines.ts";
 
 const place = z.string().refine((value) => path.isAbsolute(value));
 
@@ -56,14 +57,19 @@ async function namesIn(folder: string): Promise<readonly string[]> {
       .toSorted();
   } catch (thrown) {
     if (errorCode(thrown) === "ENOENT") return [];
-    throw thrown;
+    throw unreadable(folder, thrown);
   }
 }
 
+const unreadable = (file: string, thrown: unknown): HarnessError =>
+  new HarnessError(EXIT.usage, `${file}: cannot be read: ${reasonOf(thrown)}`, `ls -ld ${file}`, thrown);
+
 async function* judgedIn(file: string, counts: Counts): AsyncGenerator<JudgedThen> {
-  await using handle = await open(file);
+  await using handle = await open(file).catch((thrown: unknown) => {
+    throw unreadable(file, thrown);
+  });
   let broken = false;
-  for await (const line of handle.readLines()) {
+  for await (const line of linesIn(handle.createReadStream())) {
     // Only the last line can be torn: another one after it says that this one was meant so.
     if (broken) counts.unreadable += 1;
     const value = parsed(line);

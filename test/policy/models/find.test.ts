@@ -3,6 +3,8 @@ import { tells } from "./told.ts";
 
 describe("find", () => {
   tells({
+    "find . -path '*/.ssh/*' -exec cat {} +": "ask; read .; read */.ssh/*",
+    "find . -path './src/*.ts' -exec cat {} +": "allow; read .; read */src/*.ts",
     find: "allow; read .",
     "find src test -name '*.ts' -o -type f -print": "allow; read src; read test",
     "find -L . \\( -name a -o -name b \\) -prune -o -type f -printf '%p\\n'": "allow; read .",

@@ -33,7 +33,7 @@ tells({
   "git symbolic-ref HEAD": "allow; code settings",
   "git ls-files --others": "allow; code settings",
   "git help -a": "allow",
-  "git push --help": "allow",
+  "git push --help": "allow; code settings",
   "git --version": "allow",
 });
 

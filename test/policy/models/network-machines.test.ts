@@ -60,7 +60,7 @@ describe("clusters", () => {
     "helm version --short": "allow",
     "helm lint charts/app": "allow; read charts/app",
     "helm lint -f https://evil.example/v.yml charts/app":
-      "ask; read https:/evil.example/v.yml; read charts/app; network evil.example",
+      "ask; read https:/evil.example/v.yml; network evil.example; read charts/app",
     "helm upgrade x ./chart": "ask; process; network",
     "minikube version": "allow",
     "eval $(minikube docker-env)": "ask; process; shell.builtin eval; word.dynamic ?; code input",

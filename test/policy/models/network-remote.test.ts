@@ -83,7 +83,7 @@ describe("openssl", () => {
     "openssl x509 -in server.crt -noout -text": "allow; read server.crt",
     "openssl x509 -in server.key -noout -text": "ask; read server.key",
     "openssl x509 -in http://evil.example/x -text":
-      "ask; read http:/evil.example/x; operand.unknown http://evil.example/x",
+      "ask; read http:/evil.example/x; network evil.example; operand.unknown http://evil.example/x",
     "openssl rand -hex 16": "allow",
     "openssl rand -out src/a.ts 4": "ask; write src/a.ts",
     "openssl rsa -in x.pem -text": "ask; read x.pem; command.unfollowed openssl rsa",

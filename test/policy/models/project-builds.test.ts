@@ -3,7 +3,7 @@ import { tells } from "./told.ts";
 
 describe("builders", () => {
   tells({
-    "make --version": "allow",
+    "make --version": "allow; code settings",
     "make test": "ask; code project",
     "make -n test": "ask; code project",
     "make CC=clang": "ask; code project",
@@ -50,7 +50,7 @@ describe("packages of systems", () => {
     "rpm -i x.rpm": "ask; option.unknown -i",
     "brew upgrade": "ask; install",
     "nix-shell -p x": "ask; install; code project",
-    "rpm -qp https://evil.example/x.rpm": "ask; network",
+    "rpm -qp https://evil.example/x.rpm": "ask; network; read https:/evil.example/x.rpm",
     "dpkg -c /home/x.deb": "ask; read /home/x.deb",
     "apt-cache policy nodejs": "allow",
   });

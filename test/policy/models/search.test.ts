@@ -3,7 +3,13 @@ import { tells } from "./told.ts";
 
 describe("grep", () => {
   tells({
-    "grep -rn foo . --include='*.ts' --exclude-dir=node_modules": "allow; read .",
+    "grep -rn foo . --include='*.ts' --exclude-dir=node_modules": "allow; read *.ts; read .",
+    "grep -rn foo . --include=*.ts": "allow; read *.ts; read .",
+    "grep -rh . --include='.env*'": "ask; read .env*; read .",
+    "rg --hidden -g '*.pem' -g '!*.md' KEY": "ask; read .; read *.pem",
+    "rg --files --hidden -g '.env*'": "allow; read .",
+    "grep --f*=.env foo": "ask; word.leading-glob --f*=.env",
+    "grep --file=.env* a.ts": "ask; read .env*; read a.ts",
     "grep -r foo": "allow; read .",
     "grep foo": "allow",
     "grep -e foo -e bar a": "allow; read a",
@@ -72,9 +78,9 @@ describe("tools for sources", () => {
     "cloc --extract-with=id src": "ask; option.loads-code id; read src",
     "tokei src": "allow; read src",
     "scc -o out": "ask; write out; read .",
-    "ast-grep -p 'f($A)' src": "allow; read src",
-    "ast-grep run -p a -r b -U src": "ask; write run; write src",
-    "ast-grep scan": "ask; read scan; operand.unknown scan",
+    "ast-grep -p 'f($A)' src": "allow; read src; code check",
+    "ast-grep run -p a -r b -U src": "ask; write run; write src; code check",
+    "ast-grep scan": "ask; read scan; code check; operand.unknown scan",
     "sg root -c 'rm -rf /'": "deny; command.escapes sg; delete -f -r /",
     "sd a b x": "ask; write x",
     "sd -p a b x": "allow; read x",
@@ -120,7 +126,7 @@ describe("markup", () => {
     "xmllint --shell a.xml": "ask; option.unknown -shell; read a.xml",
     "xmllint --output out a.xml": "ask; write out; read a.xml",
     "xmllint --schema http://x.example/c.xsd a.xml":
-      "ask; read http:/x.example/c.xsd; read a.xml; network x.example",
+      "ask; read http:/x.example/c.xsd; network x.example; read a.xml; network",
     "gron a.json": "allow; read a.json",
     "gron https://x.example/a": "ask; read https:/x.example/a; network x.example",
     "fx a.json .x": "ask; read a.json; code inline",

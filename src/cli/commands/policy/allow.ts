@@ -3,9 +3,10 @@ import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { CommandPolicy } from "../../../policy/decide.ts";
 import { ruleFor } from "../../../policy/rules/remember.ts";
 import { tomlRule } from "../../../policy/rules/written.ts";
-import { visible } from "../../../render/tty/visible.ts";
+import { visible, visibleLine } from "../../../render/tty/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { givenCommand, noCommand } from "../../policy/given-command.ts";
+import { nextCommand } from "../../policy/next-command.ts";
 import { judgingFor } from "../../policy/rules.ts";
 import { settingFlags } from "../../settings.ts";
 
@@ -26,8 +27,8 @@ export class PolicyAllow extends HarnessCommand {
     if (made.kind === "refused")
       throw new HarnessError(
         EXIT.usage,
-        `no rule was written: ${made.reason}`,
-        "harness policy check --explain -- CMD",
+        `no rule was written: ${visibleLine(made.reason)}`,
+        nextCommand("check --explain", text, flags),
       );
     const file = await addRules(process.env, made.rules);
     if (flags.json) answerJson({ file, rules: made.rules });

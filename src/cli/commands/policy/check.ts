@@ -1,13 +1,15 @@
 import { Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { CommandPolicy } from "../../../policy/decide.ts";
+import { type CommandDecision, CommandPolicy } from "../../../policy/decide.ts";
 import { effectText } from "../../../policy/effects/text.ts";
 import { hintFor } from "../../../policy/judge/hints.ts";
 import { explanation, verdictLine } from "../../../render/tty/explained.ts";
-import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { answer, answerEach, answerJson, HarnessCommand } from "../../command.ts";
 import { judgedLines } from "../../policy/check-lines.ts";
 import { givenCommand, noCommand } from "../../policy/given-command.ts";
+import { nextCommand } from "../../policy/next-command.ts";
 import { judgingFor } from "../../policy/rules.ts";
+import { runsUnattended } from "../../policy/unattended.ts";
 import { exitOf } from "../../policy/verdict-exit.ts";
 import { settingFlags } from "../../settings.ts";
 
@@ -34,19 +36,44 @@ export class PolicyCheck extends HarnessCommand {
     const { flags: argv, text, dashes } = givenCommand(this.argv);
     const { flags } = await this.parse(PolicyCheck, [...argv]);
     if (flags.stdin && dashes) throw new HarnessError(EXIT.usage, "a command and --stdin at once", EXAMPLE);
+    if (flags.stdin && flags.explain)
+      throw new HarnessError(EXIT.usage, "--explain is about one command, not about --stdin", EXAMPLE);
     if (!flags.stdin && text === undefined) throw noCommand(EXAMPLE);
     const context = await judgingFor(flags);
     const policy = new CommandPolicy();
     if (text === undefined) {
-      for await (const decided of judgedLines(process.stdin, policy, context)) answerJson(decided);
+      await answerEach(judgedLines(process.stdin, policy, context));
       return;
     }
-    const decided = policy.decide(text, context);
+    const explain = flags.explain && !flags.json;
+    const decided = explain
+      ? await explained(text, { policy, context, cwd: flags.cwd })
+      : policy.decide(text, context);
     if (flags.json) answerJson(decided);
-    else if (flags.explain) {
-      const effects = decided.effects.map(effectText);
-      answer(explanation({ text, decision: decided, effects, hintFor }, process.stdout));
-    } else answer(verdictLine(decided, process.stdout));
+    else if (!explain) answer(verdictLine(decided, process.stdout));
     process.exitCode = exitOf(decided.decision);
   }
+}
+
+interface Asked {
+  readonly policy: CommandPolicy;
+  readonly context: Awaited<ReturnType<typeof judgingFor>>;
+  readonly cwd: string | undefined;
+}
+
+async function explained(text: string, { policy, context, cwd }: Asked): Promise<CommandDecision> {
+  const { decision, standings } = policy.explain(text, context);
+  const { ruleFor } = await import("../../../policy/rules/remember.ts");
+  const allowable =
+    decision.decision === "ask" &&
+    context.mode === "workspace-write" &&
+    ruleFor(text, context, policy).kind === "rules";
+  const more = {
+    verdicts: standings.map(({ verdict }) => verdict),
+    effects: decision.effects.map(effectText),
+    unattended: runsUnattended(decision, context.mode),
+    ...(allowable ? { remedy: nextCommand("allow", text, { cwd }) } : {}),
+  };
+  answer(explanation({ text, decision, hintFor, ...more }, process.stdout));
+  return decision;
 }

@@ -40,24 +40,19 @@ export class PolicyTest extends HarnessCommand {
   }
 }
 
+const EXAMPLE = 'write lines such as {"cmd": "ls -l", "want": "allow"}';
+
 async function judgeAll(file: string, score: Score): Promise<void> {
+  const name = file === "-" ? "stdin" : file;
   let number = 0;
   for await (const line of linesOf(file)) {
     number += 1;
     if (line.trim() === "") continue;
     const judged = readJudged(line);
     if (typeof judged === "string")
-      throw new HarnessError(
-        EXIT.usage,
-        `${file}:${number}: ${judged}`,
-        'a line: {"cmd": "ls -l", "want": "allow"}',
-      );
+      throw new HarnessError(EXIT.usage, `${name}:${number}: ${judged}`, EXAMPLE);
     score.judge(judged, number);
   }
   if (score.sure.total + score.debatable.total === 0)
-    throw new HarnessError(
-      EXIT.usage,
-      `${file}: there is no command in it`,
-      'a line: {"cmd": "ls -l", "want": "allow"}',
-    );
+    throw new HarnessError(EXIT.usage, `${name}: there is no command in it`, EXAMPLE);
 }

@@ -44,7 +44,7 @@ export class SandboxExec extends HarnessCommand {
     const { settings } = await configFor(flags);
     if (flags.policy) {
       const { refuseUnlessAllowed } = await import("../../policy/judged-exec.ts");
-      await refuseUnlessAllowed(words, settings.mode, workspaceOf(flags));
+      await refuseUnlessAllowed(words, settings.mode, flags);
     }
     const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };
     const left = readerLeft();

@@ -62,6 +62,20 @@ export const ARCHIVES: Readonly<Record<string, Model>> = {
 
 /** The names come on stdin; only `-t` and `--to-stdout` write none. */
 function cpioEffects(use: Use): readonly Found[] {
+  return [...remoteArchives(use), ...modeEffects(use)];
+}
+
+/** A name with a colon is one on another machine. */
+const remoteArchives = (use: Use): readonly Found[] =>
+  use.options.flatMap(({ name, value }): readonly Found[] =>
+    ARCHIVE_OPTIONS.has(name) && value?.value.includes(":") === true
+      ? [{ kind: "network", hosts: [], span: value.span }]
+      : [],
+  );
+
+const ARCHIVE_OPTIONS: ReadonlySet<string> = new Set(["-F", "-I", "-O", "--file"]);
+
+function modeEffects(use: Use): readonly Found[] {
   if (given(use, "-t", "--list", "--to-stdout")) return [];
   if (given(use, "-i", "--extract"))
     return [{ kind: "write", path: given(use, "--absolute-filenames") ? null : use.folder }];

@@ -29,7 +29,7 @@ const XZ = gnu(
   unpackedEffects,
 );
 const XZCAT = gnu("read*", `${XZ_OPTIONS} -ctl --stdout --to-stdout --test --list`);
-const ZSTD_OPTIONS = `-NUM -dzfkvqCHr -M: -T: -D:read -o:write --decompress --uncompress --compress --force --keep --rm!ask --trace=write
+const ZSTD_OPTIONS = `-NUM -dzfkvqCHr -M? -T? -D:read -o:write --decompress --uncompress --compress --force --keep --rm!ask --trace=write
   --progress --no-progress --filelist=read!ask --output-dir-flat=target --output-dir-mirror=target --asyncio --no-asyncio --check
   --no-check --ultra --fast=? --adapt=? --long=? --patch-from=read --single-thread --auto-threads= --rsyncable --exclude-compressed
   --stream-size= --size-hint= --target-compressed-block-size= --format= --sparse --no-sparse --pass-through --no-pass-through

@@ -55,7 +55,10 @@ const AR_TAKES_OUT = /^-?x[ovVPT]*$/;
 /** `ar`: letters, then the archive. Any option behind them may load a plug-in. */
 export function arEffects(use: Use): readonly Found[] {
   const [letters, archive, ...members] = use.args;
-  if (letters === undefined || archive === undefined) return [];
+  if (letters === undefined) return [];
+  // A script on stdin says what is written.
+  if (letters.value.includes("M")) return [use.doubt("language.unknown", letters)];
+  if (archive === undefined) return [];
   const doubts = use.args
     .filter((arg) => arg.value.startsWith("--") || arg.value.startsWith("@") || arg.kind === "dynamic")
     .map((arg) => use.doubt("option.unknown", arg));

@@ -44,7 +44,7 @@ export const CHANGES: Readonly<Record<string, Model>> = {
   unlink: { operands: "delete" },
   srm: { operands: "delete*", options: "-dfirRvz --force --recursive" },
   trash: { operands: "delete*", options: "-fvrR" },
-  mkdir: gnu("write*", "-pvZ -m: --mode= --parents --verbose --context=?"),
+  mkdir: gnu("target*", "-pvZ -m: --mode= --parents --verbose --context=?"),
   touch: gnu(
     "write*",
     "-acfhm -d: -r:read -t: --no-create --date= --no-dereference --reference=read --time=",

@@ -3,7 +3,7 @@ import { gnu } from "../plain.ts";
 
 const LINE_ENDS: Model = {
   operands: "write*",
-  options: `-nkqfoblsumv7 -c: -i?!read -O!read --newfile --oldfile --keepdate --quiet --force --convmode= --info=?!read
+  options: `-n!write -o!write -kqfblsumv7 -c: -i?!read -O!read --newfile!write --oldfile!write --keepdate --quiet --force --convmode= --info=?!read
     --to-stdout!read --add-eol --newline --safe --verbose --keep-bom --remove-bom --add-bom`,
   tells: "-h -V -L --help --version --license",
 };

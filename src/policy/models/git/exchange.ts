@@ -1,4 +1,5 @@
 import type { Arg, Found, Model, Use } from "../model.ts";
+import { shownFiles } from "./paths.ts";
 import { forcedRefs } from "./refs.ts";
 
 const URL = /^(?:(?:https?|ssh|git|ftps?):\/\/(?:[^@/]*@)?|[\w.-]+@)(\[[0-9a-f:.]+\]|[\w.-]+)/i;
@@ -11,6 +12,9 @@ function reached(use: Use): readonly Found[] {
   const helpers = texts.filter(({ value }) => /^\w+::/.test(value));
   return [{ kind: "network", hosts }, ...helpers.map((arg) => use.doubt("option.loads-code", arg))];
 }
+
+/** Where patches go, if not into the folder. */
+const PLACED: ReadonlySet<string> = new Set(["--stdout", "-o", "--output-directory"]);
 
 const FETCHES = `-vqaftpk46 -j: -o: --verbose --quiet --all --append --upload-pack=!ask --force --tags --no-tags --jobs= --prune
   --no-prune --recurse-submodules=? --no-recurse-submodules --dry-run --keep --progress --no-progress --depth= --shallow-since=
@@ -65,10 +69,12 @@ export const EXCHANGE: Readonly<Record<string, Model>> = {
     options: `-nNkspM -v: -o:target -NUM --output-directory=target --stdout --numbered --no-numbered --signoff --keep-subject
       --reroll-count= --cover-letter --subject-prefix= --rfc=? --suffix= --base= --root --zero-commit --stat --no-stat`,
     operands: "data*",
-    also: ({ options, folder }) =>
-      options.some(({ name }) => name === "--stdout" || name === "-o" || name === "--output-directory")
+    also: (use) => [
+      ...shownFiles(use),
+      ...(use.options.some(({ name }) => PLACED.has(name))
         ? []
-        : [{ kind: "write", path: folder }],
+        : [{ kind: "write", path: use.folder } as const]),
+    ],
   },
   "send-email": { operands: "read*", fixed: ["network"] },
   "imap-send": { options: "-vq --curl --no-curl --folder= --list", fixed: ["network"] },
@@ -78,5 +84,6 @@ export const EXCHANGE: Readonly<Record<string, Model>> = {
   "fast-export": {
     options: "--all --export-marks=write --import-marks=read --progress= --no-data",
     operands: "data*",
+    also: shownFiles,
   },
 };

@@ -38,6 +38,8 @@ function standing(model: Model): Model {
   return {
     ...model,
     abbreviates: true,
+    // `--help` opens a viewer that the repository's settings name.
+    local: true,
     tells: model.tells ?? "-h --help",
     fixed: [...fixed, "settings"],
     also: (use) => [...asked(use), ...(also?.(use) ?? NOTHING)],

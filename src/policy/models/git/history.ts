@@ -1,4 +1,4 @@
-import type { Model } from "../model.ts";
+import type { Found, Model, Use } from "../model.ts";
 import { DIFF, DIFF_LETTERS, LOG, REFS, WALK, WALK_LETTERS } from "./options.ts";
 import { loggedFiles, searchedFiles, shownFiles } from "./paths.ts";
 
@@ -21,6 +21,22 @@ const PLUMBING: Model = {
   operands: "data*",
   also: shownFiles,
 };
+
+const BATCHES: ReadonlySet<string> = new Set(["--batch", "--batch-command"]);
+
+/** What is shown comes in by stdin, unless it is everything. */
+const asked = ({ options }: Use): readonly Found[] =>
+  options.some(({ name }) => BATCHES.has(name)) && options.every(({ name }) => name !== "--batch-all-objects")
+    ? [{ kind: "read", path: null }]
+    : [];
+
+/** It looks for `-o` and `--remote` first, even among the values of other options. */
+const lookedThrough = (use: Use): readonly Found[] =>
+  use.options.flatMap(({ value, span }) =>
+    value !== null && value.span !== span && value.value.startsWith("-")
+      ? [use.doubt("option.unknown", value)]
+      : [],
+  );
 
 /** Commands that show commits, files of commits and what changed in them. */
 export const HISTORY: Readonly<Record<string, Model>> = {
@@ -71,13 +87,13 @@ export const HISTORY: Readonly<Record<string, Model>> = {
       --buffer --no-buffer --unordered --follow-symlinks --allow-unknown-type --use-mailmap --mailmap --no-use-mailmap
       --no-mailmap --filter= -z`,
     operands: "data*",
-    also: shownFiles,
+    also: (use) => [...shownFiles(use), ...asked(use)],
   },
   archive: {
     options: `-v -l -NUM -o:write --output=write --format= --list --prefix= --add-file=read --add-virtual-file= --verbose
       --worktree-attributes --mtime= --remote=host!network --exec=!ask`,
     operands: "data*",
-    also: shownFiles,
+    also: (use) => [...shownFiles(use), ...lookedThrough(use)],
   },
   cherry: { options: "-v --abbrev=? --no-abbrev", operands: "data data? data?" },
   describe: {

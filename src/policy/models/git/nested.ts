@@ -1,5 +1,6 @@
 import type { Arg, Found, Model, Use } from "../model.ts";
 import { DIFF, DIFF_LETTERS, LOG, PATHS_FROM } from "./options.ts";
+import { loggedFiles } from "./paths.ts";
 
 const STASHES = `-qkua -p!ask -m: -S -U: --quiet --keep-index --no-keep-index --include-untracked --no-include-untracked --all
   --staged --patch!ask --message= ${PATHS_FROM}`;
@@ -52,7 +53,7 @@ export const NESTED: Readonly<Record<string, Model>> = {
       store: local("-m: -q --message= --quiet"),
       drop: lost("-q --quiet"),
       clear: lost(),
-      list: shown(LOG),
+      list: { ...shown(LOG), also: loggedFiles },
       show: shown(`${DIFF_LETTERS} ${DIFF} --include-untracked --no-include-untracked --only-untracked`),
     },
   },

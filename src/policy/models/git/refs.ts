@@ -1,5 +1,6 @@
 import type { Arg, Found, Model, Use } from "../model.ts";
 import { LOG, REFS } from "./options.ts";
+import { loggedFiles } from "./paths.ts";
 
 /** Lists, when one of these is given or nothing is named; else it makes what is named. */
 const LISTS: Readonly<Record<string, ReadonlySet<string>>> = {
@@ -19,16 +20,17 @@ function namedRefs(use: Use): readonly Found[] {
   return lists ? [] : [{ kind: "repository", change: "local", what: program }];
 }
 
-const GONE = new Set(["expire", "delete", "drop"]);
+const GONE = new Set(["expire", "delete", "drop", "write"]);
 
 /** `reflog`: any first word that is no action names what is shown. */
 function loggedRefs(use: Use): readonly Found[] {
   const [action] = use.operands;
-  if (action === undefined || action.value === "show") return [];
+  const shown = loggedFiles(use);
+  if (action === undefined || action.value === "show") return shown;
   if (action.kind !== "literal") return [use.doubt("word.dynamic", action)];
   return GONE.has(action.value)
     ? [{ kind: "repository", change: "rewritten", what: `${use.program} ${action.value}` }]
-    : [];
+    : shown;
 }
 
 /** `-d` alone removes; any other use gives a ref another value. */
@@ -71,7 +73,7 @@ export const NAMES: Readonly<Record<string, Model>> = {
     also: namedRefs,
   },
   reflog: {
-    options: `${LOG} --expire= --expire-unreachable= --rewrite --updateref --stale-fix --dry-run --verbose`,
+    options: `${LOG} --expire=!ask --expire-unreachable=!ask --rewrite --updateref --stale-fix --dry-run --verbose`,
     operands: "data*",
     also: loggedRefs,
   },

@@ -4,6 +4,20 @@ const ADDRESS = /^(?:https?|ftp):/i;
 
 /** What is named by an address is fetched. */
 function fetches(use: Use): readonly Found[] {
+  return [...named(use), ...included(use)];
+}
+
+const SCHEMAS: ReadonlySet<string> = new Set(["-schema", "-relaxng", "-schematron"]);
+
+/** A schema may include others by their address. */
+const included = ({ options }: Use): readonly Found[] =>
+  options.some(({ name }) => name === "-nonet")
+    ? []
+    : options
+        .filter(({ name }) => SCHEMAS.has(name))
+        .map(({ span }) => ({ kind: "network", hosts: [], span }));
+
+function named(use: Use): readonly Found[] {
   const words: readonly Arg[] = [...use.operands, ...use.options.flatMap(({ value }) => value ?? [])];
   return words.flatMap((arg): readonly Found[] => {
     const [address] = ADDRESS.exec(arg.value) ?? [];

@@ -44,7 +44,7 @@ const BUN: Model = {
 const DENO_OPTIONS = `-q --quiet --no-config --no-lock --lock=write --frozen=? --cached-only --no-remote --no-npm --unstable --node-modules-dir=?
   --vendor=? --no-check=? --ignore= --json --log-level= -L: -c:loads --config=loads --import-map=loads
   --cert=loads --preload=loads --import=loads --require=loads -r?!network --reload=?!network --watch=?!ask
-  --inspect=?!network --inspect-brk=?!network --env-file=?loads --location=host --ext= --seed= --v8-flags=`;
+  --inspect=?!network --inspect-brk=?!network --env-file=?loads --location=host --ext= --seed= --v8-flags=!ask`;
 const GRANTS = `--allow-read=? -R --allow-write=?!project -W!project --allow-env=? -E --allow-sys=? -S --allow-hrtime --allow-import=?!network
   --deny-read=? --deny-write=? --deny-net=? --deny-env=? --deny-sys=? --deny-run=? --deny-ffi=? --no-prompt
   --allow-net=?!project -N!project --allow-run=?!project --allow-ffi=?!project --allow-all!project -A!project`;

@@ -1,5 +1,5 @@
 import type { Found, Model, Use } from "../model.ts";
-import { always, named, only, writesUnless } from "./parts.ts";
+import { allOf, always, named, noSettings, only, verbs, writesUnless } from "./parts.ts";
 
 const DOTNET_OPTIONS = `-v: -c: -f: -r: -h --verbosity= --configuration= --framework= --runtime= --nologo --no-logo --no-build --no-restore -o:write
   --output=write --property=loads -p:loads`;
@@ -13,17 +13,22 @@ const DOTNET: Model = {
         --collect=loads --test-adapter-path=loads -d:write --diag=write --results-directory=write -e:loads --environment=loads --interactive!ask`,
       operands: "check*",
       fixed: ["check"],
-      also: only({
-        "--logger -l":
-          "trx console html console;verbosity=normal console;verbosity=detailed console;verbosity=minimal",
-      }),
+      // Behind `--` stand settings, among them folders of programs to load.
+      also: allOf(
+        noSettings,
+        only({
+          "--logger -l":
+            "trx console html console;verbosity=normal console;verbosity=detailed console;verbosity=minimal",
+        }),
+      ),
     },
     format: {
       options: `-v: --verify-no-changes --severity= --no-restore --include= --exclude= --diagnostics= --include-generated --verbosity=
         --binarylog=write --report=write`,
       operands: "check*",
       fixed: ["check"],
-      also: writesUnless("--verify-no-changes"),
+      // A switch may be turned off by the word behind it.
+      also: allOf(writesUnless("--verify-no-changes"), verbs("true false")),
     },
     list: {
       options: `${DOTNET_OPTIONS} --include-transitive --format= --outdated!network --vulnerable!network --deprecated!network`,
@@ -128,9 +133,7 @@ export const DOTNET_AND_SWIFT: Readonly<Record<string, Model>> = {
 
 /** It writes, unless the result goes nowhere or to the screen. */
 function dartFormats(use: Use): readonly Found[] {
-  const shown = use.options.some(
-    ({ name, value }) =>
-      (name === "-o" || name === "--output") && (value?.value === "none" || value?.value === "show"),
-  );
+  const output = use.options.findLast(({ name }) => name === "-o" || name === "--output")?.value?.value;
+  const shown = output === "none" || output === "show";
   return shown ? [] : writesUnless()(use);
 }

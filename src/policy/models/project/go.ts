@@ -1,5 +1,5 @@
 import type { Found, Model, Use } from "../model.ts";
-import { allOf, always, named, only } from "./parts.ts";
+import { allOf, always, named, only, shaped, verbs } from "./parts.ts";
 
 const BUILD = `-C=in -a -n -p= -race -msan -asan -cover -covermode= -coverpkg= -v -work -x -mod= -tags= -trimpath -buildvcs=? -json
   -modcacherw -toolexec=loads -overlay=loads -modfile=loads -pkgdir=loads -ldflags=loads -gcflags=loads -asmflags=loads
@@ -87,6 +87,8 @@ const GOLANGCI: Model = {
         --cpu-profile-path=write --mem-profile-path=write --trace-path=write --output.text.path=write --output.json.path=write`,
       operands: "check*",
       fixed: ["check"],
+      // Behind a colon stands a file.
+      also: shaped({ "--out-format": /^[\w,-]+$/ }),
     },
     ...named("version help", { options: "--format= --short --json", operands: "data*", fixed: ["settings"] }),
     ...named("linters formatters", {
@@ -117,6 +119,8 @@ export const GO_TOOLS: Readonly<Record<string, Model>> = {
       --junitfile=write --jsonfile=write --post-run-command=shell --raw-command!ask --watch!ask --debug`,
     operands: "check*",
     fixed: ["check"],
+    // Words of their own for `go test`.
+    also: shaped({ "--packages": /^[^-\s]\S*(?:\s+[^-\s]\S*)*$/ }),
   },
   ginkgo: flags({
     options: `-r -v -vv -p -race -cover -trace -focus= -skip= -label-filter= -procs= -nodes= -timeout= -fail-fast -keep-going -randomize-all -seed=
@@ -124,6 +128,7 @@ export const GO_TOOLS: Readonly<Record<string, Model>> = {
       -exec=loads -toolexec=loads -until-it-fails!ask`,
     operands: "check*",
     fixed: ["check"],
+    also: verbs("bootstrap generate unfocus watch build"),
   }),
   gopls: always("ask"),
   delve: always("project"),

@@ -4,6 +4,8 @@ import { type Arg, type Found, type Model, UNKNOWN, type Use } from "../model.ts
 export interface Manners {
   /** `-tc x` may be `-t` and `-c x`, though `-t` takes a value (yargs, minimist, commander). */
   readonly splitsLetters: boolean;
+  /** To say its version, it may run code of the folder: settings, plug-ins, another release of itself. */
+  readonly local: boolean;
   /** `@file` may stand for the arguments in a file. */
   readonly readsArguments: boolean;
 }
@@ -23,6 +25,7 @@ export function guarded(
     const { also, reads, commands, otherwise } = model;
     const made: Model = {
       ...model,
+      ...(manners.local ? { local: true } : {}),
       ...(reads === undefined
         ? { also: (use) => [...ambiguities(use, manners), ...(also?.(use) ?? [])] }
         : { reads: (use) => [...ambiguities({ ...use, operands: [] }, manners), ...reads(use)] }),

@@ -1,6 +1,10 @@
 import type { Model } from "../model.ts";
-import { named, only, writesHereWith, writesUnless } from "./parts.ts";
+import { allOf, always, named, only, verbs, writesHereWith, writesUnless } from "./parts.ts";
 
+const ESLINT_FORMATS = only({
+  "-f --format":
+    "stylish json html json-with-metadata compact unix checkstyle junit tap visualstudio jslint-xml codeframe table",
+});
 const ESLINT: Model = {
   options: `-c:loads -f: -o:write -h --ext= --quiet --max-warnings= --format= --output-file=write --color --no-color --rule= --env= --global=
     --no-eslintrc --no-config-lookup --no-inline-config --report-unused-disable-directives
@@ -14,10 +18,7 @@ const ESLINT: Model = {
   operands: "check*|.",
   tells: "--version -v --help -h",
   fixed: ["check"],
-  also: only({
-    "-f --format":
-      "stylish json html json-with-metadata compact unix checkstyle junit tap visualstudio jslint-xml codeframe table",
-  }),
+  also: ESLINT_FORMATS,
 };
 
 const PARSERS = `babel babel-flow babel-ts flow acorn espree meriyah typescript css less scss json json5 jsonc json-stringify graphql
@@ -84,9 +85,13 @@ const lint = (options: string, operands = "check*|."): Model => ({
   fixed: ["check"],
 });
 
+const CSPELL = lint(
+  "-c:loads --no-progress --no-summary --quiet --words-only --unique --gitignore --dot --exclude= -e: --show-suggestions --no-must-find-files",
+);
+
 export const JAVASCRIPT_LINTS: Readonly<Record<string, Model>> = {
   eslint: ESLINT,
-  eslint_d: ESLINT,
+  eslint_d: { ...ESLINT, also: allOf(verbs("start stop restart status"), ESLINT_FORMATS) },
   prettier: PRETTIER,
   biome: {
     tells: "--version -V --help -h",
@@ -126,7 +131,12 @@ export const JAVASCRIPT_LINTS: Readonly<Record<string, Model>> = {
      --include-entry-exports --no-gitignore --cycles --include-libs --isolate-workspaces --cache --trace-exports`,
       "",
     ),
-    also: writesHereWith("--fix"),
+    also: allOf(
+      writesHereWith("--fix"),
+      only({
+        "--reporter": "symbols compact codeowners json codeclimate markdown disclosure github-actions",
+      }),
+    ),
   },
   depcheck: lint(
     "--json --ignores= --ignore-dirs= --ignore-patterns= --skip-missing=? --quiet --parsers=loads --detectors=loads --specials=loads",
@@ -138,21 +148,18 @@ export const JAVASCRIPT_LINTS: Readonly<Record<string, Model>> = {
   cspell: {
     options: "--no-progress",
     commands: {
-      ...named(
-        "lint check",
-        lint(
-          "-c:loads --no-progress --no-summary --quiet --words-only --unique --gitignore --dot --exclude= -e: --show-suggestions --no-must-find-files",
-        ),
-      ),
+      ...named("lint check", CSPELL),
+      ...named("init link add trace suggestions sug dictionaries cache", always("ask")),
     },
-    otherwise: lint(
-      "-c:loads --no-progress --no-summary --quiet --words-only --unique --gitignore --dot --exclude= -e: --show-suggestions --no-must-find-files",
-    ),
+    otherwise: CSPELL,
   },
   commitlint: lint(
     "-f: --from= -t: --to= -l --last -V --verbose -q --quiet --strict -c --color --no-color -e?read --edit=?read -x:loads --extends=loads -p:loads -g:loads",
     "",
   ),
   htmlhint: lint("-c:loads -f: --format= -i: --ignore= --nocolor --warn -r:loads --rulesdir=loads"),
-  solhint: lint("-c:loads -f: --formatter=loads -q --quiet -w: --max-warnings= --ignore-path=read"),
+  solhint: {
+    ...lint("-c:loads -f:loads --formatter=loads -q --quiet -w: --max-warnings= --ignore-path=read"),
+    also: verbs("init-config stdin list-rules"),
+  },
 };

@@ -1,8 +1,10 @@
 import type { Found, Model, Use } from "../model.ts";
 import { fixedEffect } from "../roles.ts";
 import { COVERED } from "./coverage.ts";
-import { allOf, always, named, only, shaped } from "./parts.ts";
+import { allOf, always, greedy, named, noSettings, only, shaped, verbs } from "./parts.ts";
 import { REPORTERS, WATCHES_NOT } from "./runner-names.ts";
+
+const JEST_REPORTERS = "default summary verbose agent github-actions silent";
 
 /** Operands of it are patterns that choose among the project's own tests. */
 const JEST: Model = {
@@ -26,10 +28,12 @@ const JEST: Model = {
   also: allOf(
     WATCHES_NOT,
     only({
-      "--reporters": "default summary verbose agent github-actions silent",
+      "--reporters": JEST_REPORTERS,
       "--env --testEnvironment": "node",
       "--coverageReporters": COVERED,
     }),
+    greedy("--reporters", JEST_REPORTERS),
+    greedy("--coverageReporters", COVERED),
   ),
 };
 
@@ -85,7 +89,10 @@ const MOCHA: Model = {
   operands: "check*",
   tells: "--version -V --help -h",
   fixed: ["check"],
-  also: only({ "-R --reporter": REPORTERS, "-u --ui": "bdd tdd qunit exports" }),
+  also: allOf(
+    only({ "-R --reporter": REPORTERS, "-u --ui": "bdd tdd qunit exports" }),
+    verbs("init inspect debug"),
+  ),
 };
 
 const AVA: Model = {
@@ -93,6 +100,7 @@ const AVA: Model = {
     --no-cache --no-worker-threads --update-snapshots!project --watch!ask --config=loads --node-arguments=loads`,
   operands: "check*",
   fixed: ["check"],
+  also: verbs("debug reset-cache"),
 };
 
 const TAP: Model = {
@@ -102,7 +110,10 @@ const TAP: Model = {
     -r:loads --require=loads --save=write --output-file=write -o:write --output-dir=write`,
   operands: "check*",
   fixed: ["check"],
-  also: only({ "-R --reporter": `${REPORTERS} terse base tree-counts silent`, "--coverage-report": COVERED }),
+  also: allOf(
+    only({ "-R --reporter": `${REPORTERS} terse base tree-counts silent`, "--coverage-report": COVERED }),
+    verbs("plugin build config debug repl report"),
+  ),
 };
 
 const TAPE: Model = {
@@ -117,6 +128,7 @@ const JASMINE: Model = {
     --config=loads --helper=loads --require=loads --reporter=loads`,
   operands: "check*",
   fixed: ["check"],
+  also: allOf(noSettings, verbs("init examples")),
 };
 
 /** The tests as the scaffolding of a framework starts them. */

@@ -1,5 +1,4 @@
 import type { Found, Model, Use } from "../model.ts";
-import { fixedEffect } from "../roles.ts";
 import { COVERED } from "./coverage.ts";
 import { CHECKERS } from "./checkers.ts";
 import { allOf, always, named, only } from "./parts.ts";
@@ -41,7 +40,7 @@ const CYPRESS: Model = {
   options: "--config-file=loads",
   commands: {
     run: {
-      options: `-s: -q -b: -e: -r: --spec= --quiet --headless --headed --browser= --e2e --component --env= --reporter= --no-runner-ui --no-exit!ask
+      options: `-s:check -q -b: -e: -r: --spec=check --quiet --headless --headed --browser= --e2e --component --env= --reporter= --no-runner-ui --no-exit!ask
         --record!network --key=!network -P:check --project=check -C:loads --config-file=loads -c:loads --config=loads -o:loads --reporter-options=loads`,
       fixed: ["check"],
       also: only({ "-b --browser": "chrome chromium edge electron firefox", "-r --reporter": REPORTERS }),
@@ -59,17 +58,9 @@ const MONOREPO = `-t: -p: -F: -v --target= --targets= --projects= --filter= --sc
   --include-dependents --graph=write --cwd=loads --runner=loads --cache-dir=write --api=!network --token=!network
   --remote-cache-timeout=!network --profile=write`;
 
-/** Tasks of a repository of packages: only those called `test` are known to be tests. */
-function tasks(use: Use): readonly Found[] {
-  const targets = use.options.filter(({ name }) => ["-t", "--target", "--targets"].includes(name));
-  const names = [...use.operands, ...targets.flatMap(({ value }) => value ?? [])];
-  const tests = names.length > 0 && names.every(({ kind, value }) => kind === "literal" && value === "test");
-  return [fixedEffect(tests ? "check" : "project", use.folder, use.program)];
-}
-
-const runsTasks: Model = { options: MONOREPO, operands: "data*", also: tasks };
+/** Tasks of a repository of packages are scripts of the packages, whatever they are called. */
+const runsTasks: Model = { options: MONOREPO, operands: "data*", fixed: ["project"] };
 const tells: Model = { options: MONOREPO, operands: "data*", fixed: ["settings"] };
-const task: Model = { options: MONOREPO, operands: "check*", fixed: ["check"] };
 
 const TURBO: Model = {
   options: MONOREPO,
@@ -84,7 +75,7 @@ const TURBO: Model = {
 const NX: Model = {
   options: MONOREPO,
   commands: {
-    test: task,
+    test: runsTasks,
     ...named("run-many affected", runsTasks),
     ...named("report list show", { ...tells, fixed: ["check"] }),
     ...named("add migrate init import", always("install")),

@@ -1,7 +1,7 @@
 import type { Arg, Found, Model, Use } from "../model.ts";
 import { fixedEffect } from "../roles.ts";
 import { programEffects } from "./interpreters.ts";
-import { always, named } from "./parts.ts";
+import { always, named, verbs } from "./parts.ts";
 
 /** Options of maven that choose, print, or keep from the network, and those of them whose value is the next word. */
 const MAVEN_FLAGS = new Set(
@@ -108,9 +108,14 @@ export const JVM: Readonly<Record<string, Model>> = {
   }),
   ...named("jps jinfo jmap jstack jcmd", always("process")),
   lein: LEIN,
-  ktlint: lint(
-    "-F!project --format!project --color --color-name= --limit= --relative --reporter=loads -R:loads --ruleset=loads --editorconfig=loads --baseline=read --stdin --log-level=",
-  ),
+  ktlint: {
+    ...lint(
+      "-F!project --format!project --color --color-name= --limit= --relative --reporter=loads -R:loads --ruleset=loads --editorconfig=loads --baseline=write --stdin --log-level=",
+    ),
+    also: verbs(
+      "installGitPreCommitHook installGitPrePushHook generateEditorConfig applyToIDEA applyToIDEAProject",
+    ),
+  },
   detekt: lint(
     "-i:check --input=check --all-rules --build-upon-default-config --max-issues= --parallel --excludes= --config=loads -c:loads --plugins=loads -p:loads --report=loads -r:loads --auto-correct!project --create-baseline!project --base-path=check",
   ),

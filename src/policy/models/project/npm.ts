@@ -1,5 +1,5 @@
 import type { Found, Model, Use } from "../model.ts";
-import { allOf, always, forwards, named, only } from "./parts.ts";
+import { allOf, always, forwards, greedy, named, only } from "./parts.ts";
 import { REPORTERS, WATCHES_NOT } from "./runner-names.ts";
 import { runsScript, TEST_WORDS } from "./scripts.ts";
 
@@ -62,7 +62,7 @@ const NPM: Model = {
 };
 
 /** Some of its settings are the keys to a registry. */
-function tokens(use: Use): readonly Found[] {
+export function tokens(use: Use): readonly Found[] {
   return use.operands
     .filter(({ kind, value }) => kind !== "literal" || /auth|password|token|cert|key|\/\//i.test(value))
     .map((arg) => use.doubt("operand.unknown", arg));
@@ -96,7 +96,11 @@ const FORWARDED: Model = {
     --test-only --test-reporter= --test-concurrency= --hideSkippedTests --no-file-parallelism --parallel --jobs=
     --updateSnapshot!project --update!project --quiet --headless --workers= --grep-invert= --list -x -q -k: --tb= --lf`,
   operands: "check*",
-  also: allOf(WATCHES_NOT, only({ "--reporter --reporters --test-reporter": REPORTERS })),
+  also: allOf(
+    WATCHES_NOT,
+    only({ "--reporter --reporters --test-reporter": REPORTERS }),
+    greedy("--reporters", REPORTERS),
+  ),
 };
 
 export const NPM_TOOLS: Readonly<Record<string, Model>> = {

@@ -1,6 +1,6 @@
 import type { Found, Model, Use } from "../model.ts";
 import { fixedEffect } from "../roles.ts";
-import { always, checks, named, shaped, writesUnless } from "./parts.ts";
+import { always, checks, named, only, shaped, verbs, writesUnless } from "./parts.ts";
 
 const project = (tells = "--version -version -v -V --help -h"): Model => ({
   ...always("project"),
@@ -25,9 +25,11 @@ const MIX: Model = {
     ),
     credo: checks(
       "--strict --format= --all --only= --ignore= --checks= --min-priority= --mute-exit-status --verbose --config-file=loads -C: --config-name= --files-included= --files-excluded= -a -A",
+      { also: verbs("gen.config gen.check") },
     ),
     ...named("deps help deps.tree xref app.tree", {
       options: "--all --only= --exclude= --format=",
+      also: only({ "--format": "pretty plain stats cycles" }),
       operands: "data*",
       fixed: ["check"],
     }),
@@ -85,7 +87,9 @@ const haskell = (more: Readonly<Record<string, Model>>): Model => ({
   },
 });
 
-const ELM: Model = checks("--fuzz= --seed= --report= --watch!ask --compiler=loads --project=check");
+const ELM: Model = checks("--fuzz= --seed= --report= --watch!ask --compiler=loads --project=check", {
+  also: verbs("init install make"),
+});
 
 export const OTHER_LANGUAGES: Readonly<Record<string, Model>> = {
   mix: MIX,
@@ -109,7 +113,7 @@ export const OTHER_LANGUAGES: Readonly<Record<string, Model>> = {
   }),
   cabal: haskell({ ...named("info list outdated check", always("network")) }),
   hlint: checks(
-    "-j: -q -v -s -c -i: --ignore= --color= --json --cross --threads= --hint=loads -h:loads --report=?write --refactor!project --refactor-options=loads --with=loads --cpp-file=loads -X: --no-summary",
+    "-j: -q -v -s -c -i: --ignore= --color= --json --cross --threads= --hint=loads -h:loads --report=?write!project --refactor!project --refactor-options=loads --with=loads --cpp-file=loads -X: --no-summary",
     { tells: "--version -V --help -?" },
   ),
   ormolu: checks("-m: --mode= --check-idempotence -o:loads --ghc-opt=loads -c", {

@@ -1,6 +1,7 @@
 import type { Found, Model, Use } from "../model.ts";
 import { fixedEffect } from "../roles.ts";
 import { CHECKERS } from "./checkers.ts";
+import { tokens } from "./npm.ts";
 import { always, COMMAND, named, word } from "./parts.ts";
 import { runsScript, SCRIPT, TESTS } from "./scripts.ts";
 
@@ -25,7 +26,8 @@ const PNPM: Model = {
       always("install"),
     ),
     ...named("dlx create install-test", always("install", "project")),
-    ...named("rebuild pack start restart stop", always("project")),
+    ...named("rebuild pack", always("project")),
+    ...named("start restart stop", SCRIPT),
     ...named("config set get init server", always("ask")),
     store: {
       options: PNPM_OPTIONS,
@@ -69,11 +71,16 @@ const YARN: Model = {
       always("install"),
     ),
     ...named("dlx create", always("install", "project")),
-    ...named("rebuild pack start exec node constraints", always("project")),
+    ...named("rebuild pack exec node constraints", always("project")),
+    start: SCRIPT,
     ...named("init version stage", always("ask")),
     config: {
       options: YARN_OPTIONS,
-      commands: { ...named("list get", yarnTells), ...named("set delete unset", always("ask")) },
+      commands: {
+        list: yarnTells,
+        get: { ...yarnTells, also: tokens },
+        ...named("set delete unset", always("ask")),
+      },
     },
     run: yarnRun,
     test: TESTS,

@@ -108,3 +108,32 @@ export const word = (value: string, { span }: Pick<Arg, "span">): Arg => ({ kind
 /** No option that takes a file of arguments. */
 export const noResponseFiles: Also = (use) =>
   use.operands.filter(({ value }) => value.startsWith("@")).map((arg) => use.doubt("option.loads-code", arg));
+
+/** A tool with commands beside its files: these words, in the first place, make or change something. */
+export const verbs = (words: string): Also => {
+  const known: ReadonlySet<string> = new Set(words.split(/\s+/));
+  return (use) => {
+    const [first] = use.operands;
+    return first !== undefined && known.has(first.value) ? [use.doubt("operand.unknown", first)] : [];
+  };
+};
+
+/** `NAME=value` sets something, where all else names files. */
+export const noSettings: Also = (use) =>
+  use.operands.filter(({ value }) => value.includes("=")).map((arg) => use.doubt("operand.unknown", arg));
+
+/** What an option takes whose values end only at the next option: each of them must be one of these. */
+export const greedy = (names: string, words: string): Also => {
+  const options: ReadonlySet<string> = new Set(names.split(" "));
+  const known: ReadonlySet<string> = new Set(words.split(/\s+/));
+  return (use) =>
+    use.options.flatMap(({ name, span }) => {
+      if (!options.has(name)) return [];
+      const at = use.args.findIndex((arg) => arg.span === span);
+      const rest = use.args.slice(at + 1);
+      const end = rest.findIndex(({ value }) => value.startsWith("-"));
+      return (end === -1 ? rest : rest.slice(0, end))
+        .filter(({ kind, value }) => kind !== "literal" || !known.has(value))
+        .map((arg) => use.doubt("option.loads-code", arg));
+    });
+};

@@ -1,5 +1,5 @@
 import type { Model } from "../model.ts";
-import { always, checks, named } from "./parts.ts";
+import { allOf, always, checks, named, only, writesHereWith } from "./parts.ts";
 
 const PHPUNIT = checks(
   `--filter= --testdox --testsuite= --exclude-testsuite= --group= --exclude-group= --covers= --uses= --list-tests --list-suites --list-groups --stop-on-failure --stop-on-error
@@ -17,7 +17,25 @@ const PHP_LINT = checks(
    --sniffs= --exclude= --severity= --warning-severity= --error-severity= --parallel= --threads= --no-cache --show-info= --output-format= --colors --no-colors --encoding=
    -c:loads --config=loads --configuration=loads -a:loads --autoload-file=loads --generate-baseline=?write --fix!project --alter!project --report-file=write
    --bootstrap=loads --basepath= --root=loads -r:loads --set-baseline=write`,
+  {
+    also: allOf(
+      only({
+        "--standard": "PSR1 PSR2 PSR12 PEAR Squiz Zend Generic MySource",
+        "--report": "full summary json xml checkstyle csv emacs source diff junit code info performance",
+        "--error-format --output-format":
+          "raw table checkstyle json junit prettyJson gitlab github teamcity console text emacs pylint compact xml sarif",
+      }),
+      writesHereWith("--generate-baseline"),
+    ),
+  },
 );
+/** Its `-l` takes no value. */
+const PHPCS: Model = { ...PHP_LINT, options: PHP_LINT.options?.replace("-l: ", "-l ") ?? "" };
+/** Its `--report` names a file. */
+const PSALM: Model = {
+  ...PHP_LINT,
+  options: PHP_LINT.options?.replace("--report= ", "--report=write ") ?? "",
+};
 const PHP_TOOLS: Readonly<Record<string, Model>> = {
   ...named("phpunit pest", PHPUNIT),
   phpstan: {
@@ -28,7 +46,9 @@ const PHP_TOOLS: Readonly<Record<string, Model>> = {
       ...named("clear-result-cache worker diagnose", always("project")),
     },
   },
-  ...named("phpcs psalm parallel-lint phpmd", PHP_LINT),
+  phpcs: PHPCS,
+  psalm: PSALM,
+  ...named("parallel-lint phpmd", PHP_LINT),
   ...named("phpcbf php-cs-fixer pint rector", { ...always("project"), tells: "--version -V --help -h" }),
 };
 const COMPOSER: Model = {

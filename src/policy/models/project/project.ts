@@ -23,32 +23,28 @@ import { PYTHONS } from "./python.ts";
 import { RUBY } from "./ruby.ts";
 import { RUST } from "./rust.ts";
 
-const PLAIN: Manners = { splitsLetters: false, readsArguments: false };
-const JAVASCRIPT_MANNERS: Manners = { splitsLetters: true, readsArguments: false };
-const OTHERS: Manners = { splitsLetters: false, readsArguments: true };
+const PLAIN: Manners = { splitsLetters: false, readsArguments: false, local: false };
+const JAVASCRIPT_MANNERS: Manners = { splitsLetters: true, readsArguments: false, local: false };
+const OTHERS: Manners = { splitsLetters: false, readsArguments: true, local: false };
+const LOCAL: Manners = { ...OTHERS, local: true };
 
 /** The tools of projects, by ecosystem. */
 export const PROJECT: readonly Readonly<Record<string, Model>>[] = [
-  ...[NPM_TOOLS, PACKAGE_MANAGERS, BUN_AND_DENO, NODES, JAVASCRIPT].map((table) =>
-    guarded(table, JAVASCRIPT_MANNERS),
-  ),
+  ...[NPM_TOOLS, BUN_AND_DENO, NODES].map((table) => guarded(table, JAVASCRIPT_MANNERS)),
+  ...[PACKAGE_MANAGERS, JAVASCRIPT].map((table) => guarded(table, { ...JAVASCRIPT_MANNERS, local: true })),
   ...[SYSTEM_PACKAGES].map((table) => guarded(table, PLAIN)),
+  ...[PYTHONS, MODULES, GO_TOOLS, COMPILERS, TEXT_LINTS].map((table) => guarded(table, OTHERS)),
   ...[
-    PYTHONS,
-    MODULES,
     PYTHON_TESTS,
     PYTHON_LINTS,
     PYTHON_PACKAGES,
     RUST,
-    GO_TOOLS,
     BUILDS,
-    COMPILERS,
     JVM,
     DOTNET_AND_SWIFT,
     RUBY,
     PHP,
     SCRIPTING,
     OTHER_LANGUAGES,
-    TEXT_LINTS,
-  ].map((table) => guarded(table, OTHERS)),
+  ].map((table) => guarded(table, LOCAL)),
 ];

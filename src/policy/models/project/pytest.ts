@@ -12,7 +12,7 @@ export const PYTEST: Model = {
     --verbosity= --xfail-tb --runxfail --noconftest --keep-duplicates --collect-in-virtualenv --cache-clear --cache-show=?
     --doctest-modules --doctest-glob= --doctest-report= --doctest-ignore-import-errors --doctest-continue-on-failure
     --no-fold-skipped --assert= --import-mode= --log-level= --log-cli-level= --log-format= --log-date-format=
-    --log-cli-format= --log-disable= --log-file=write --debug=?write --junitxml=write --junit-xml=write --junit-prefix=
+    --log-cli-format= --log-disable= --log-file=write --debug=?write!ask --junitxml=write --junit-xml=write --junit-prefix=
     --junitprefix= --report-log=write --html=write --self-contained-html --json-report --json-report-file=write
     --basetemp=tree --rootdir=check --confcutdir=check --config-file=loads --override-ini=loads --pastebin=!network
     --pdb!ask --pdbcls=loads --trace!ask --pyargs!project --plugin=loads --version

@@ -1,5 +1,5 @@
 import type { Model } from "../model.ts";
-import { type Also, always, COMMAND, named } from "./parts.ts";
+import { COMMAND, always, named, type Also, writesUnless } from "./parts.ts";
 import { PYTHON_LINTS } from "./python-lints.ts";
 import { PYTHONS } from "./python.ts";
 import { PYTEST } from "./pytest.ts";
@@ -55,7 +55,11 @@ const manager = (more: Readonly<Record<string, Model>>): Model => ({
   tells: "--version -V --help -h",
   commands: {
     run,
-    ...named("show list check about graph info help where venv", tells),
+    ...named("show list check about graph info help where", tells),
+    venv: {
+      options: MANAGER_OPTIONS,
+      commands: { list: tells, ...named("create remove purge activate", always("install")) },
+    },
     ...named(
       "install add remove update lock sync upgrade uninstall export init new self python tool cache source",
       always("install"),
@@ -87,7 +91,9 @@ const UV: Model = {
   tells: "--version -V --help -h",
   commands: {
     version: { ...uvTells, also: changesVersion },
-    ...named("tree help", uvTells),
+    // It brings its lock file up to date, unless told not to.
+    tree: { ...uvTells, also: writesUnless("--frozen", "--locked") },
+    help: uvTells,
     pip: {
       options: UV_OPTIONS,
       commands: {

@@ -18,6 +18,8 @@ function python(use: Use): readonly Found[] {
   const { args } = use;
   for (let at = 0; at < args.length;) {
     const arg = args[at] as Arg;
+    // It goes on with what comes in by stdin, once the program ends.
+    if (GOES_ON.test(arg.value)) found.push(...programEffects(undefined, use));
     if (ENDS.test(arg.value)) return [...found, ...programOf(arg, args.slice(at + 1), use)];
     const words = harmlessWords(arg, args[at + 1]);
     if (words === 0) found.push(use.doubt("option.unknown", arg));
@@ -28,6 +30,7 @@ function python(use: Use): readonly Found[] {
 
 /** A file, `-`, `--`, `-c` or `-m`, the last two perhaps behind flags. */
 const ENDS = /^(?:[^-]|-?$|--$|-[bBdEiIOPqRsSuvx]*[cm])/;
+const GOES_ON = /^-[bBdEIOPqRsSuvx]*i/;
 const LAST = /^-[bBdEiIOPqRsSuvx]*([cm])([\s\S]*)$/;
 const SETTING = /^-[bBdEiIOPqRsSuvx]*([WX])([\s\S]*)$/;
 

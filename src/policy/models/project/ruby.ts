@@ -15,7 +15,7 @@ const RSPEC = checks(
 );
 
 const RUBOCOP = checks(
-  `-D -d -E -F -L -P -S -V -l -x -f: -n --lint --format= --only= --except= --display-cop-names --no-display-cop-names --display-style-guide --display-only-fail-level-offenses
+  `-D -d -E -F -L -P -S -V -l -x!write -f: -n --lint --format= --only= --except= --display-cop-names --no-display-cop-names --display-style-guide --display-only-fail-level-offenses
    --extra-details --fail-level= --fail-fast --force-exclusion --no-color --color --parallel --no-parallel --cache= --list-target-files --only-guide-cops
    --show-cops=? --debug --ignore-parent-exclusion --force-default-config --ignore-disable-comments --display-time --stderr -s:read --stdin=read
    --layout -a!write -A!write -o:write --out=write --autocorrect!write --auto-correct!write --autocorrect-all!write --auto-correct-all!write --fix-layout!write

@@ -18,8 +18,10 @@ export function runsScript(use: Use): readonly Found[] {
 
 /** `test` of the package managers that hand on everything behind it. */
 export const TESTS: Model = {
+  // The script gets `--help` too.
+  tells: "",
   reads: (use) => [fixedEffect("check", use.folder, use.program), ...forwards(TEST_WORDS)(use)],
 };
 
 /** A script of the project, or a program in its packages. */
-export const SCRIPT: Model = always("project");
+export const SCRIPT: Model = { ...always("project"), tells: "" };

@@ -1,4 +1,4 @@
-import type { Model } from "../model.ts";
+import type { Found, Model, Use } from "../model.ts";
 import { addresses, always, named } from "./parts.ts";
 
 const TELLS = "--version -v -V --help -h version help";
@@ -35,13 +35,19 @@ const DPKG: Model = {
   tells: TELLS,
 };
 
+/** With `-p` and `-f` its operands are files. */
+const packageFiles = (use: Use): readonly Found[] =>
+  use.options.some(({ name }) => name === "-p" || name === "-f" || name === "--file")
+    ? use.operands.map((arg) => ({ kind: "read", path: use.place(arg), span: arg.span }))
+    : [];
+
 const RPM: Model = {
   options: `-q -a -i!ask -l -f -p -R -V -c -d --query --queryformat= --qf= --all --info --list --file --requires --provides --changelog --scripts --verify -v
     -U!install -F!install -e!install --install!install --upgrade!install --erase!install --import!install --root=loads -E:code --eval=code --define=loads
     --load=loads --pipe=shell --dbpath=loads --rebuilddb!system --initdb!system`,
   operands: "data*",
   tells: TELLS,
-  also: addresses,
+  also: (use) => [...addresses(use), ...packageFiles(use)],
 };
 
 const dnf: Model = {

@@ -1,5 +1,16 @@
 import type { Model } from "../model.ts";
-import { addresses, always, checks, named, only, shaped, writesUnless } from "./parts.ts";
+import {
+  addresses,
+  allOf,
+  always,
+  checks,
+  named,
+  only,
+  shaped,
+  type Also,
+  verbs,
+  writesUnless,
+} from "./parts.ts";
 
 /** Linters that only read: what they are given, and settings that are no code. */
 const reads = (options: string, more: Partial<Model> = {}): Model => ({
@@ -8,6 +19,13 @@ const reads = (options: string, more: Partial<Model> = {}): Model => ({
   tells: "--version --help -h",
   ...more,
 });
+/** Rules as a text, which name no file of more rules. */
+const YAML_RULES = /^(?![\s\S]*extends:\s*["']?[./~])[\s\S]*$/;
+
+/** What it finds is tried out at the services that it is for. */
+const verified: Also = ({ options }) =>
+  options.some(({ name }) => name === "-n" || name === "--no-verify") ? [] : [{ kind: "network", hosts: [] }];
+
 const TERRAFORM: Model = {
   options: "-chdir=in",
   singleDash: true,
@@ -43,7 +61,7 @@ export const TEXT_LINTS: Readonly<Record<string, Model>> = {
   yamllint: reads(
     "-d: -f: -s --config-data= --format= --strict --no-warnings --list-files -c:loads --config-file=loads",
     {
-      also: shaped({ "-d": /^(?![\s\S]*extends:\s*[./~])[\s\S]*$/ }),
+      also: shaped({ "-d": YAML_RULES, "--config-data": YAML_RULES }),
     },
   ),
   actionlint: {
@@ -113,7 +131,7 @@ export const TEXT_LINTS: Readonly<Record<string, Model>> = {
   ),
   vale: checks(
     "--output= --minAlertLevel= --no-exit --glob= --no-wrap --no-global --ignore-syntax --filter= --ext= --config=loads --sources=loads",
-    { also: only({ "--output": "CLI JSON line" }) },
+    { also: allOf(only({ "--output": "CLI JSON line" }), verbs("sync fix")) },
   ),
   ...named(
     "editorconfig-checker ec",
@@ -127,7 +145,8 @@ export const TEXT_LINTS: Readonly<Record<string, Model>> = {
     tells: "--version --help -h",
     commands: {
       scan: checks(
-        "--all-files --exclude-files= --exclude-lines= --no-verify --only-verified!network --list-all-plugins --string= --baseline=write -p:loads --plugin=loads -f:loads --filter=loads --force-use-all-plugins --only-allowlisted",
+        "--all-files --exclude-files= --exclude-lines= --no-verify --only-verified!network --list-all-plugins --string= --baseline=write -p:loads --plugin=loads -f:loads --filter=loads --force-use-all-plugins --only-allowlisted -n",
+        { also: verified },
       ),
       audit: always("ask"),
     },

@@ -89,7 +89,8 @@ const SAID: ReadonlyMap<string, boolean> = new Map([
 /** `@file` holds more arguments. */
 function operand(arg: Arg, use: Use): readonly Found[] {
   if (arg.value.startsWith("@")) return [use.doubt("option.loads-code", arg)];
-  const doubts = arg.kind === "literal" ? [] : [use.doubt("word.dynamic", arg)];
+  const certain = arg.kind === "literal" || (arg.kind === "glob" && /^\w/.test(arg.value));
+  const doubts = certain ? [] : [use.doubt("word.dynamic", arg)];
   return [...doubts, ...roleEffects("check", arg, use, { forced: false, recursive: false })];
 }
 

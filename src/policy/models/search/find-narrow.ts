@@ -62,15 +62,15 @@ export class Narrowing {
 const SOME: Left = ["*found*"];
 const MOST_NAMES = 8;
 
-/** The name that a pattern is about, in the letters of names that are judged. */
+/** The name that a pattern is about, in the letters of names that are judged: of one for paths, all but what stands for any folder. */
 function byName(name: string, value: Arg | undefined): Left {
   if (!NAMING.has(name) || value === undefined || !/[A-Za-z0-9]/.test(value.value)) return null;
   const plain = name.endsWith("regex")
     ? value.value.replaceAll(".*", "*").replaceAll(/\\(.)/g, "$1").replace(/\$$/, "")
     : value.value;
-  const last = plain.slice(plain.lastIndexOf("/") + 1);
-  if (!/[A-Za-z0-9]/.test(last) || /[()|+\\]/.test(last)) return SOME;
-  return [name.startsWith("-i") ? last.toLowerCase() : last];
+  const about = plain.replace(/^(?:(?:\.|\*+)\/)+/, "");
+  if (!/[A-Za-z0-9]/.test(about) || /[()|+\\]/.test(about)) return SOME;
+  return [name.startsWith("-i") ? about.toLowerCase() : about];
 }
 
 function joined(one: Left | undefined, other: Left): Left {

@@ -30,7 +30,7 @@ const OPTIONS = `-EFGPivwxycLlqosbHhnTZaIUzu -NUM -e:pattern -f:read -m: -A: -B:
   --word-regexp --line-regexp --count --color=? --colour=? --files-without-match --files-with-matches --max-count=
   --only-matching --quiet --silent --no-messages --byte-offset --with-filename --no-filename --label= --line-number
   --initial-tab --null --after-context= --before-context= --context= --text --binary-files= --devices= --directories=
-  --exclude= --exclude-from=read --exclude-dir= --include= --line-buffered --binary --null-data --unix-byte-offsets
+  --exclude= --exclude-from=read --exclude-dir= --include=read --line-buffered --binary --null-data --unix-byte-offsets
   --group-separator= --no-group-separator`;
 
 const GREP: Model = {

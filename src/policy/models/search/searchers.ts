@@ -1,5 +1,6 @@
 import type { Found, Model, Use } from "../model.ts";
 import { roleEffects } from "../roles.ts";
+import { chosenEffects } from "./chosen.ts";
 
 const LIGHT = { forced: false, recursive: false };
 /** Options with which no operand is a pattern. */
@@ -18,6 +19,15 @@ function searches(patternless: ReadonlySet<string>): (use: Use) => readonly Foun
     ];
   };
 }
+
+const CHOOSING: ReadonlySet<string> = new Set(["-g", "--glob", "--iglob", "--type-add"]);
+const rgSearches = searches(new Set(["--files", "-f", "--file"]));
+
+/** With `--files` only names are told. */
+const rgEffects = (use: Use): readonly Found[] =>
+  use.options.some(({ name }) => name === "--files")
+    ? rgSearches(use)
+    : [...rgSearches(use), ...chosenEffects(use, CHOOSING)];
 
 const RG: Model = {
   options: `-abcFHhiLlNnoPpqSsUuVvwx0.I -e:pattern -f:read -g: -m: -M: -A: -B: -C: -d: -j: -r: -t: -T: -E: --text
@@ -39,7 +49,7 @@ const RG: Model = {
     --pre=loads --hostname-bin=loads -z!ask --search-zip!ask`,
   operands: "pattern read*",
   tells: "--version --help -V -h --pcre2-version --type-list",
-  also: searches(new Set(["--files", "-f", "--file"])),
+  also: rgEffects,
 };
 
 const AG: Model = {

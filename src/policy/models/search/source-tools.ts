@@ -30,6 +30,8 @@ const AST_GREP: Model = {
     --files-with-matches --inspect= --config=loads -i!write --interactive!write -U!write --update-all!write`,
   operands: "read*|.",
   tells: "--version --help -V -h",
+  // Its settings may name libraries of more languages.
+  fixed: ["check"],
   also: ({ operands: [verb] }) =>
     verb !== undefined && OTHER_VERBS.has(verb.value)
       ? [{ kind: "unknown", doubt: "operand.unknown", what: verb.value, span: verb.span }]

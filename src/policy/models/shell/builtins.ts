@@ -81,7 +81,11 @@ export const BUILTINS: Readonly<Record<string, Model>> = {
   jobs: { options: "-lnprs", operands: "data*" },
   fg: HARMLESS,
   bg: HARMLESS,
-  umask: { options: "-pS", operands: "data" },
+  umask: {
+    options: "-pS",
+    operands: "data*",
+    also: (use) => (use.operands.length === 0 ? [] : [changes(use)]),
+  },
   ulimit: { options: "-HSabcdefiklmnpqrstuvxPRT", operands: "" },
   type: { options: "-afptP", operands: "data*" },
   command: { options: "-p", operands: "command*", strict: true, tells: "", reads: command },

@@ -51,7 +51,7 @@ export const INTERPRETERS: Readonly<Record<string, Model>> = {
   php: interpreter(
     "-anqsw -r: -B: -R: -E: -F:project -f:project -l:read -c:loads -d:loads -z:loads -S:!network -t:in",
     ["-r", "-B", "-R", "-E"],
-    "-v --version -i -m --help -h",
+    "-v --version -m --help -h",
   ),
   lua: interpreter("-EWi -e: -l:loads", ["-e"], "-v"),
   luajit: interpreter("-EWi -e: -l:loads -j:loads -O? -b:", ["-e"], "-v"),

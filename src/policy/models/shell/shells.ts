@@ -6,11 +6,14 @@ import { escapes } from "./wrappers.ts";
 
 const has = ({ options }: Use, name: string): boolean => options.some((option) => option.name === name);
 
-/** A text behind -c, a file, or stdin. */
+const STDIN: ReadonlySet<string> = new Set(["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);
+
+/** A text behind -c, a file, or stdin. A lone `-` in front of them ends the options, as `--` does. */
 function run(use: Use): readonly Found[] {
-  const [first, second] = use.operands;
+  const [first, second] = use.operands[0]?.value === "-" ? use.operands.slice(1) : use.operands;
   if (has(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
-  if (first === undefined || has(use, "-s")) return [...inputEffects(use), ...known(use)];
+  if (first === undefined || has(use, "-s") || STDIN.has(first.value))
+    return [...inputEffects(use), ...known(use)];
   if (has(use, "-n") && second === undefined)
     return [{ kind: "read", path: use.place(first), span: first.span }];
   return [fileEffects(first, use)];

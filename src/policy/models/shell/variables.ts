@@ -1,9 +1,9 @@
-import { isInert, isPrivate, variableDoubt } from "../../effects/environment.ts";
+import { ENVIRONMENT, isInert, isPrivate, variableDoubt } from "../../effects/environment.ts";
 import { type Found, type Model, UNKNOWN, type Use } from "../model.ts";
 
 /** All variables, and with them whatever secret stands in one. */
 export const PRINTS_ENVIRONMENT = ({ span }: Use): readonly Found[] => [
-  { kind: "read", path: "/proc/self/environ", span },
+  { kind: "read", path: ENVIRONMENT, span },
 ];
 
 /** `NAME=value` and `NAME` as arguments; `own` when it stays inside the shell. */

@@ -1,9 +1,5 @@
+import { ENVIRONMENT, namesSecret } from "../../effects/environment.ts";
 import type { Found, Use } from "../model.ts";
-
-/** Where a process's variables can be read; they often hold keys and passwords. */
-export const ENVIRONMENT = "/proc/self/environ";
-
-const SECRET = /key|token|secret|passw|pwd_|cred|auth|cookie|session|dsn|_url$|_uri$|connection/i;
 
 /** Variables by name are told, unless the name says that it is a secret; all of them are not. */
 export function printenvEffects(use: Use): readonly Found[] {
@@ -11,6 +7,6 @@ export function printenvEffects(use: Use): readonly Found[] {
   const doubts = names
     .filter(({ kind, value }) => kind !== "literal" || value.startsWith("-"))
     .map((arg) => use.doubt(arg.kind === "literal" ? "option.unknown" : "word.dynamic", arg));
-  const secret = names.length === 0 || names.some(({ value }) => SECRET.test(value));
+  const secret = names.length === 0 || names.some(({ value }) => namesSecret(value));
   return secret ? [...doubts, { kind: "read", path: ENVIRONMENT }] : doubts;
 }

@@ -16,6 +16,7 @@ const accounts = (operands: string, options: string): Model => ({
 /** Programs that tell of the machine, its users and its processes. */
 export const FACTS: Readonly<Record<string, Model>> = {
   uname: PRINTS,
+  lsb_release: gnu("", "-vidrcas --version --id --description --release --codename --all --short"),
   arch: PRINTS,
   nproc: PRINTS,
   id: accounts("data*", "-agGnruzZ --context --group --groups --name --real --user --zero"),

@@ -1,5 +1,5 @@
+import { ENVIRONMENT } from "../../effects/environment.ts";
 import type { Arg, Found, Use } from "../model.ts";
-import { ENVIRONMENT } from "./environment.ts";
 
 /** Letters, the last of which may take the next word. */
 const UNIX = /^-[AadeNfFHjlLMmPTcwyZ]*[CGgOopqstUu]?$/;

@@ -58,9 +58,14 @@ export const BYTES: Readonly<Record<string, Model>> = {
       -ps -plain -postscript -r -revert -s= -seek= -u -uppercase -R=`,
     tells: "-h -help -v -version --version --help",
   },
+  // `@file` holds more arguments.
   strings: gnu(
     "read*",
     `-NUM -adfwo -n: -t: -T: -e: -U: -s: --all --data --print-file-name --bytes= --radix= --include-all-whitespace --target=
     --encoding= --unicode= --output-separator=`,
+    (use) =>
+      use.operands
+        .filter(({ value }) => value.startsWith("@"))
+        .map((arg) => use.doubt("option.loads-code", arg)),
   ),
 };

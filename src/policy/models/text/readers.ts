@@ -4,7 +4,7 @@ import { batEffects } from "./bat.ts";
 
 const BAT: Model = {
   operands: "read*",
-  options: `-AnpPuSfdV -l: -H: -r: -m: --show-all --number --plain --no-paging --unbuffered --chop-long-lines --force-colorization
+  options: `-AnpPuSfV -d!ask -l: -H: -r: -m: --show-all --number --plain --no-paging --unbuffered --chop-long-lines --force-colorization
     --diff!ask --language= --highlight-line= --line-range= --map-syntax= --file-name= --diff-context= --tabs= --wrap= --theme=
     --terminal-width= --color= --italic-text= --decorations= --paging= --pager=loads --style= --ignored-suffix=
     --squeeze-blank --squeeze-limit= --strip-ansi= --nonprintable-notation= --list-languages --list-themes --no-config

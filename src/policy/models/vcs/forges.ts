@@ -13,6 +13,11 @@ function sent(use: Use): readonly Found[] {
 
 const ASKS: Model = { reads: sent };
 const LISTS: Model = { options: "-h: --host=", operands: "data*" };
+/** Keys of settings are words of a few kinds; what else is asked for may be a token. */
+const tokens = (use: Use): readonly Found[] =>
+  use.operands
+    .filter(({ kind, value }) => kind !== "literal" || /token|oauth|password/i.test(value))
+    .map((arg) => use.doubt("operand.unknown", arg));
 const INSTALLS: Model = { operands: "data*", fixed: ["install"] };
 /** Prints a token, or changes what later commands do. */
 const KEEPS: Model = { operands: "data*", fixed: ["ask"] };
@@ -38,7 +43,9 @@ export const FORGES: Readonly<Record<string, Model>> = {
       ...asking(GROUPS),
       auth: KEEPS,
       alias: { commands: { list: LISTS, set: KEEPS, delete: KEEPS, import: KEEPS } },
-      config: { commands: { get: LISTS, list: LISTS, set: KEEPS, "clear-cache": KEEPS } },
+      config: {
+        commands: { get: { ...LISTS, also: tokens }, list: LISTS, set: KEEPS, "clear-cache": KEEPS },
+      },
       extension: {
         commands: {
           list: LISTS,

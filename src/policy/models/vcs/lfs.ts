@@ -22,7 +22,7 @@ export const LFS: Model = {
     "ls-files": shown(
       "-ldnsa -I: -X: --long --size --debug --all --deleted --name-only --json --include= --exclude=",
     ),
-    logs: shown(),
+    logs: { fixed: ["settings"], commands: { last: shown(), show: shown() } },
     pointer: { options: "--file=read --pointer=read --stdin --check --strict", fixed: ["settings"] },
     track: {
       ...shown("-nvl --dry-run --verbose --lockable --not-lockable --no-excluded --filename --json"),

@@ -1,14 +1,27 @@
-import type { Model } from "../model.ts";
+import type { Found, Model, Use } from "../model.ts";
 
 /** Options that every command of it takes. */
 const ALL = `-R:in -qvy --repository=in --cwd=in --noninteractive --quiet --verbose --color= --config=!ask --debug --debugger!ask
-  --encoding= --encodingmode= --traceback --time --profile!ask --hidden --pager=`;
+  --encoding= --encodingmode= --traceback --time --profile!ask --hidden --pager=!ask`;
 const PICKS = "-I: -X: -S --include= --exclude= --subrepos";
+
+/** Another repository by its address; and of some options even a value is looked for wherever it stands. */
+const strayed = (use: Use): readonly Found[] => [
+  ...[...use.operands, ...[...use.globals, ...use.options].flatMap(({ value }) => value ?? [])]
+    .filter(({ value }) => /^[a-z][a-z0-9+.-]*:\/\//i.test(value))
+    .map(({ span }): Found => ({ kind: "network", hosts: [], span })),
+  ...use.options.flatMap(({ value, span }) =>
+    value !== null && value.span !== span && /^-\D/.test(value.value)
+      ? [use.doubt("option.unknown", value)]
+      : [],
+  ),
+];
 
 const shown = (options = "", operands = "data*"): Model => ({
   options: `${ALL} ${options}`,
   operands,
   fixed: ["settings"],
+  also: strayed,
 });
 const changed = (fixed: Model["fixed"], options = "", operands = "data*"): Model => ({
   options: `${ALL} ${options}`,

@@ -1,4 +1,4 @@
-import type { Model } from "../model.ts";
+import type { Found, Model, Use } from "../model.ts";
 
 const SVN = `-qvN --quiet --verbose --non-interactive --no-auth-cache --username= --password= --trust-server-cert --config-dir=loads
   --config-option=!ask --depth=`;
@@ -6,7 +6,14 @@ const svn = (fixed: Model["fixed"], options = "", operands = "read*"): Model => 
   options: `${SVN} ${options}`,
   operands,
   fixed: [...(fixed ?? []), "settings"],
+  also: upstream,
 });
+
+/** `^/trunk`: from the root of the repository on its server. */
+const upstream = ({ operands }: Use): readonly Found[] =>
+  operands
+    .filter(({ value }) => value.startsWith("^/"))
+    .map(({ span }) => ({ kind: "network", hosts: [], span }));
 
 const JJ = `-R:in --repository=in --ignore-working-copy --at-operation= --at-op= --color= --quiet --no-pager --debug --config=!ask
   --config-file=loads --config-toml=!ask --ignore-immutable`;

@@ -7,7 +7,7 @@ export const VIEWERS: Readonly<Record<string, Model>> = {
     options: `-ns -w: --line-numbers --side-by-side --dark --light --color-only --raw --navigate --hyperlinks --no-gitconfig
       --diff-so-fancy --diff-highlight --keep-plus-minus-markers --syntax-theme= --width= --tabs= --wrap-max-lines=
       --max-line-length= --true-color= --list-languages --list-syntax-themes --show-config --show-colors --show-syntax-themes
-      --paging= --pager=!ask --diff-args=!ask --config=loads --features=!ask`,
+      --paging=!ask --pager=!ask --diff-args=!ask --config=loads --features=!ask`,
     operands: "read*",
     fixed: ["settings"],
     tells: "-V --version -h --help",

@@ -6,7 +6,6 @@ const MOST = 64;
 /** What bash makes of `{a,b{1..3}}`. Null for more than `MOST` results, or deeper than anybody writes. */
 export const expandBraces = (text: string): readonly string[] | null => expand(text, 0);
 
-/** Null when there are too many, or they are too deep. */
 function expand(text: string, depth: number): readonly string[] | null {
   if (depth > 8) return null;
   const found = firstGroup(text);

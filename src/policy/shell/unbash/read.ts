@@ -22,7 +22,7 @@ export function readUnbash(text: string): Reading {
 
 /** Each level is read again when it is looked into: deeper ones would cost more than they tell. */
 const DEEPEST = 10;
-/** As each level of a long text costs more. */
+/** Each level of a long text costs more. */
 const LONG = 10_000;
 const DEEPEST_OF_LONG = 3;
 /** Of anything in anything, such as sums of sums. */
@@ -34,7 +34,7 @@ const BUDGET = 20_000;
 
 const nothing = (span: Span): List => ({ kind: "list", span, items: [] });
 
-/** Where a tree is made of, and what went wrong on the way. */
+/** Makes one tree, and keeps what went wrong on the way. */
 export class Converter {
   readonly errors: { readonly message: string; readonly span: Span }[] = [];
   /** Inside decoded backticks positions mean nothing: everything there has the place of the whole. */

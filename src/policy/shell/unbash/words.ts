@@ -158,7 +158,11 @@ const unknown = (
   quoted,
   scripts: scriptsIn(part, read),
   evaluates: evaluates(part),
+  variables: variablesIn(part.text),
 });
+
+const variablesIn = (text: string): readonly string[] =>
+  Array.from(text.matchAll(/\$\{?[#!]?(\w+)/g), ([, name = ""]) => name);
 
 const PLAIN_OPERATORS = new Set(["Default", "Remove", "Replace", "CaseModification"]);
 

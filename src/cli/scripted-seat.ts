@@ -1,0 +1,34 @@
+import type { Settings } from "../config/schema.ts";
+import { makeProvider } from "../models/provider.ts";
+import { readScenario } from "../models/scripted/read.ts";
+import { scriptedCapabilities, ScriptedWire } from "../models/scripted/wire.ts";
+import type { ModelSeat } from "./model-seat.ts";
+
+/** The model is the scenario's file. */
+export function scriptedSeat({ prices }: Settings): ModelSeat {
+  return {
+    server: "a scenario file",
+    list: () => Promise.resolve({ models: [], reason: "" }),
+    capabilities: (model) => Promise.resolve(scriptedCapabilities(readScenario(model))),
+    subject: (model) => Promise.resolve({ model, server: "scripted", version: "" }),
+    provider: (tools) => {
+      // Played from its first step by whoever asks first: one provider is one performance.
+      const wires = new Map<string, ScriptedWire>();
+      const wireOf = (model: string): ScriptedWire => {
+        const wire = wires.get(model) ?? new ScriptedWire(readScenario(model));
+        wires.set(model, wire);
+        return wire;
+      };
+      return makeProvider(
+        { send: (request, signal) => wireOf(request.model).send(request, signal) },
+        {
+          prices,
+          capabilities: (model) => {
+            const believed = scriptedCapabilities(readScenario(model));
+            return Promise.resolve(tools === undefined ? believed : { ...believed, tools });
+          },
+        },
+      );
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import type { FailureKind, ModelFailure, Provider } from "../../core/provider.ts";
+import { BRACES, type Check, CHECKS, ONE_CALL, requestFor, type Seen } from "./checks.ts";
+
+export interface ProbeRequest {
+  readonly model: string;
+  /** Offers tools natively whatever is believed. */
+  readonly native: Provider;
+  /** Writes tools into the prompt. */
+  readonly written: Provider;
+  readonly signal: AbortSignal;
+  readonly onCheck: (name: string, passed: boolean) => void;
+}
+
+export type ProbeResult =
+  | {
+      readonly kind: "made";
+      readonly native: boolean;
+      /** Calls get through, natively or as text. */
+      readonly usable: boolean;
+      readonly checks: Readonly<Record<string, boolean>>;
+    }
+  | { readonly kind: "failed"; readonly failure: ModelFailure };
+
+/** Without these two no work is done; the others say how well. */
+const NEEDED: readonly Check[] = [ONE_CALL, BRACES];
+const WRITTEN = "a call written as text";
+/** Models are not the same twice, even when asked to be. */
+const ATTEMPTS = 2;
+
+/** What the model did, not what the server is: it fails the check and not the probe. */
+const OF_THE_MODEL: ReadonlySet<FailureKind> = new Set(["empty", "garbled", "server"]);
+
+/** Asks a model for real calls, natively; where those do not work, for one in its own words. */
+export async function probeCalls(request: ProbeRequest): Promise<ProbeResult> {
+  const checks: Record<string, boolean> = {};
+  const run = async (name: string, provider: Provider, check: Check): Promise<ModelFailure | undefined> => {
+    const outcome = await tried(provider, request, check);
+    if (typeof outcome !== "boolean") return outcome;
+    checks[name] = outcome;
+    request.onCheck(name, outcome);
+    return undefined;
+  };
+  for (const check of CHECKS) {
+    const failure = await run(check.name, request.native, check);
+    if (failure !== undefined) return { kind: "failed", failure };
+  }
+  const native = NEEDED.every(({ name }) => checks[name] === true);
+  if (!native) {
+    const failure = await run(WRITTEN, request.written, ONE_CALL);
+    if (failure !== undefined) return { kind: "failed", failure };
+  }
+  return { kind: "made", native, usable: native || checks[WRITTEN] === true, checks };
+}
+
+async function tried(
+  provider: Provider,
+  request: ProbeRequest,
+  check: Check,
+): Promise<boolean | ModelFailure> {
+  const mustBeNative = provider === request.native;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const seen = await asked(provider, request, check);
+    if ("kind" in seen && !OF_THE_MODEL.has(seen.kind)) return seen;
+    if ("kind" in seen) continue;
+    if (check.passes(seen) && (!mustBeNative || seen.native >= seen.calls.length)) return true;
+  }
+  return false;
+}
+
+async function asked(
+  provider: Provider,
+  { model, signal }: ProbeRequest,
+  check: Check,
+): Promise<Seen | ModelFailure> {
+  const native = new Set<number>();
+  for await (const event of provider.stream(requestFor(model, check), signal)) {
+    if (event.type === "call") native.add(event.index);
+    if (event.type === "waiting") native.clear();
+    if (event.type === "failed") return event.failure;
+    if (event.type === "finished")
+      return { native: native.size, calls: event.message.calls, text: event.message.text };
+  }
+  throw new Error("a provider ends with finished or failed");
+}

@@ -1,0 +1,40 @@
+import type { Message, ToolCall } from "../core/messages.ts";
+import type { AssistantMessage, MalformedCall, Stop } from "../core/provider.ts";
+import { CallIds } from "./call-ids.ts";
+import type { Reply } from "./reply.ts";
+import type { ReadCalls } from "./written-calls.ts";
+
+/** How a reply that came to its end becomes a message. */
+
+export const isEmpty = ({ text }: Reply, { calls, malformed }: ReadCalls): boolean =>
+  text.trim() === "" && calls.length === 0 && malformed.length === 0;
+
+/** What the server says is believed only where the reply does not show better. */
+export function stopOf({ stop, cut }: Reply, { calls, malformed }: ReadCalls): Stop {
+  if (cut) return "length";
+  if (stop === "length" || stop === "filtered") return stop;
+  if (calls.length > 0) return "calls";
+  return stop === "calls" && malformed.length === 0 ? "end" : stop;
+}
+
+/** The message, with every call once, and an id for each that no other call of the conversation has. */
+export function messageFrom(
+  { text, thinking }: Reply,
+  found: ReadCalls,
+  history: readonly Message[],
+  random: () => number,
+): { readonly message: AssistantMessage; readonly malformed: readonly MalformedCall[] } {
+  const ids = new CallIds(history, random);
+  const seen = new Set<string>();
+  const calls: ToolCall[] = [];
+  for (const { id, name, args } of found.calls) {
+    const call = `${name} ${JSON.stringify(args)}`;
+    if (seen.has(call)) continue;
+    seen.add(call);
+    calls.push({ id: ids.next(id), name, args });
+  }
+  return {
+    message: { role: "assistant", text, ...(thinking === "" ? {} : { thinking }), calls },
+    malformed: found.malformed.map(({ id, name, reason }) => ({ id: ids.next(id), name, reason })),
+  };
+}

@@ -1,0 +1,83 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import * as z from "zod";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+
+/** Where each API's key stands in the environment; the file has the same APIs as keys. */
+const VARIABLES = { openai: "OPENAI_API_KEY", anthropic: "ANTHROPIC_API_KEY" } as const;
+
+export type KeyName = keyof typeof VARIABLES;
+
+/** A header's value takes nothing else, and an error about it would show it. */
+const key = z.string().regex(/^[\u0021-\u007e]{1,500}$/);
+const keyFile = z.strictObject({ openai: key, anthropic: key }).partial();
+
+const LARGEST = 64 * 1024;
+const OTHERS = 0o077;
+/** Shorter ones are stand-ins such as `none`, and words of that length occur everywhere. */
+const SHORTEST_HIDDEN = 8;
+
+export interface KeyPlaces {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The user's keys.json; it need not be there. */
+  readonly file: string;
+}
+
+/** The key of one API: from the environment, else from the file; undefined when neither has it. */
+export function readKey(name: KeyName, { env, file }: KeyPlaces): string | undefined {
+  const given = env[VARIABLES[name]]?.trim();
+  if (given === undefined || given === "") return keysIn(file)[name];
+  if (key.safeParse(given).success) return given;
+  const remedy = `Set it again, from the page of your account: export ${VARIABLES[name]}=…`;
+  throw new HarnessError(EXIT.usage, `${VARIABLES[name]} holds signs that no key has`, remedy);
+}
+
+/** The text with a mark in place of every key. */
+export function redact(text: string, keys: readonly string[]): string {
+  let clean = text;
+  for (const key of keys) if (key.length >= SHORTEST_HIDDEN) clean = clean.replaceAll(key, "[key]");
+  return clean;
+}
+
+function keysIn(file: string): z.infer<typeof keyFile> {
+  const text = readSecret(file);
+  if (text === undefined) return {};
+  const read = keyFile.safeParse(jsonIn(text));
+  if (read.success) return read.data;
+  const remedy = `Write it as {"openai": "sk-…", "anthropic": "sk-…"}; each of them may be left out.`;
+  throw new HarnessError(EXIT.usage, `${file} is no file of keys`, remedy);
+}
+
+/** The parser's own message would show a part of the text. */
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The file that was looked at is the one that is read, and it is never waited for. */
+function readSecret(file: string): string | undefined {
+  let opened: number;
+  try {
+    opened = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
+    throw new HarnessError(EXIT.usage, `cannot read ${file}: ${reasonOf(thrown)}`, `Mend it, or remove it.`);
+  }
+  try {
+    const { mode, size, uid } = fstatSync(opened);
+    if ((mode & constants.S_IFMT) !== constants.S_IFREG || size > LARGEST)
+      throw new HarnessError(EXIT.usage, `${file} is no file of keys`, `Mend it, or remove it.`);
+    if ((mode & OTHERS) !== 0) {
+      const shown = (mode & 0o777).toString(8).padStart(4, "0");
+      const reason = `${file} has mode ${shown}, so others may read or change the keys in it`;
+      throw new HarnessError(EXIT.usage, reason, `chmod 600 '${file.replaceAll("'", String.raw`'\''`)}'`);
+    }
+    if (uid !== process.getuid?.())
+      throw new HarnessError(EXIT.usage, `${file} belongs to somebody else`, `Mend it, or remove it.`);
+    return readFileSync(opened, "utf8");
+  } finally {
+    closeSync(opened);
+  }
+}

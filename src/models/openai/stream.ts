@@ -1,0 +1,94 @@
+import type { Stop } from "../../core/provider.ts";
+import { asCount, asFields, asList, asText, type Fields } from "../http/fields.ts";
+import type { WireEvent } from "../wire.ts";
+import { CallParts } from "./calls.ts";
+
+const STOPS: Readonly<Record<string, Stop>> = {
+  stop: "end",
+  eos: "end",
+  eos_token: "end",
+  end_turn: "end",
+  stop_sequence: "end",
+  length: "length",
+  max_tokens: "length",
+  model_length: "length",
+  tool_calls: "calls",
+  function_call: "calls",
+  tool_use: "calls",
+  content_filter: "filtered",
+};
+
+/** Chunks of a chat completion, and whole ones, into events. Only the first choice is read. */
+export class ChatReader {
+  readonly #calls = new CallParts();
+  /** The server has said why the reply ends; its counts may still come. */
+  stopped = false;
+
+  read(value: unknown): WireEvent[] {
+    const chunk = asFields(value) ?? {};
+    const choice = asList(chunk["choices"])
+      .map(asFields)
+      .find((each) => (each?.["index"] ?? 0) === 0);
+    const events: WireEvent[] = [];
+    if (choice !== undefined) this.#choice(choice, events);
+    const usage = usageIn(asFields(chunk["usage"]) ?? asFields(asFields(chunk["x_groq"])?.["usage"]));
+    if (usage !== undefined) events.push(usage);
+    return events;
+  }
+
+  #choice(choice: Fields, events: WireEvent[]): void {
+    const delta = asFields(choice["delta"]) ?? asFields(choice["message"]);
+    if (delta !== undefined) this.#delta(delta, events);
+    const reason = asText(choice["finish_reason"]);
+    if (reason === undefined || this.stopped) return;
+    this.stopped = true;
+    events.push({ type: "stop", stop: STOPS[reason] ?? "unknown" });
+  }
+
+  #delta(delta: Fields, events: WireEvent[]): void {
+    const thought = asText(delta["reasoning_content"]) ?? asText(delta["reasoning"]);
+    if (thought !== undefined) events.push({ type: "thinking", text: thought });
+    contentIn(delta["content"], events);
+    contentIn(delta["refusal"], events);
+    for (const call of listIn(delta["tool_calls"])) this.#calls.read(asFields(call) ?? {}, events);
+    const legacy = asFields(delta["function_call"]);
+    if (legacy !== undefined) this.#calls.read({ index: "legacy", function: legacy }, events);
+  }
+}
+
+/** Some servers give a single call without its list. */
+const listIn = (calls: unknown): readonly unknown[] =>
+  Array.isArray(calls) ? calls : calls === undefined || calls === null ? [] : [calls];
+
+function contentIn(content: unknown, events: WireEvent[]): void {
+  const text = asText(content);
+  if (text !== undefined) events.push({ type: "text", text });
+  for (const part of asList(content)) partOf(asFields(part) ?? {}, events);
+}
+
+/** Mistral's own API gives parts, and thoughts among them. */
+function partOf(part: Fields, events: WireEvent[]): void {
+  const text = asText(part["text"]);
+  if (text !== undefined) events.push({ type: "text", text });
+  for (const thought of asList(part["thinking"])) {
+    const text = asText(asFields(thought)?.["text"]);
+    if (text !== undefined) events.push({ type: "thinking", text });
+  }
+}
+
+/** DeepSeek counts what it had kept in a field of its own. */
+function usageIn(usage: Fields | undefined): WireEvent | undefined {
+  if (usage === undefined) return undefined;
+  const prompt = asCount(usage["prompt_tokens"]);
+  const completion = asCount(usage["completion_tokens"]);
+  const cached =
+    asCount(asFields(usage["prompt_tokens_details"])?.["cached_tokens"]) ??
+    asCount(usage["prompt_cache_hit_tokens"]);
+  if (prompt === undefined && completion === undefined) return undefined;
+  return {
+    type: "usage",
+    ...(prompt === undefined ? {} : { prompt }),
+    ...(completion === undefined ? {} : { completion }),
+    ...(cached === undefined ? {} : { cached }),
+  };
+}

@@ -1,0 +1,69 @@
+import type { Message, ToolCall } from "../core/messages.ts";
+import type { ModelRequest, ToolOffer } from "../core/provider.ts";
+
+/**
+ * Tools for a model or a server that takes none: they stand in the system prompt, calls and results stand in the text.
+ * The form is the one that most models have met in training. The same conversation always becomes the same bytes, and
+ * a longer one begins with those of the shorter, so what a server has read stays read.
+ */
+export function inText(request: ModelRequest): ModelRequest {
+  if (request.tools.length === 0 && !request.messages.some(isOfTools)) return request;
+  const names = new Map<string, string>();
+  const messages: Message[] = [];
+  for (const message of withTools(request)) {
+    const last = messages.at(-1);
+    const said = saidInText(message, names);
+    if (message.role === "tool" && last?.role === "user")
+      messages[messages.length - 1] = { role: "user", text: `${last.text}\n${said.text}` };
+    else messages.push(said);
+  }
+  return { ...request, messages, tools: [] };
+}
+
+const isOfTools = (message: Message): boolean =>
+  message.role === "tool" || (message.role === "assistant" && message.calls.length > 0);
+
+/** A call as the model is asked to write it. */
+export const writtenCall = ({ name, args }: Pick<ToolCall, "name" | "args">): string =>
+  `<tool_call>\n${JSON.stringify({ name, arguments: args })}\n</tool_call>`;
+
+function withTools({ messages, tools }: ModelRequest): readonly Message[] {
+  if (tools.length === 0) return messages;
+  const [first, ...others] = messages;
+  const text = describe(tools);
+  return first?.role === "system"
+    ? [{ role: "system", text: `${first.text}\n\n${text}` }, ...others]
+    : [{ role: "system", text }, ...messages];
+}
+
+function describe(tools: readonly ToolOffer[]): string {
+  const lines = tools.map(({ name, description, schema }) =>
+    JSON.stringify({ name, description, parameters: schema }),
+  );
+  return [
+    "# Tools",
+    "",
+    "You can call these tools. Each line has a name, what the tool does, and the JSON schema of its arguments.",
+    "<tools>",
+    ...lines,
+    "</tools>",
+    "",
+    "To call a tool, end your reply with a block of exactly this form, one block for each call:",
+    writtenCall({ name: "the tool's name", args: { "an argument's name": "its value" } }),
+    "The results come in the next message, inside of <tool_response>. Never write that block yourself.",
+  ].join("\n");
+}
+
+/** The message without roles and fields for tools; `names` learns which call an id is of. */
+function saidInText(message: Message, names: Map<string, string>): Message {
+  if (message.role === "tool")
+    return { role: "user", text: response(names.get(message.call) ?? "tool", message.text) };
+  if (message.role !== "assistant" || message.calls.length === 0) return message;
+  for (const { id, name } of message.calls) names.set(id, name);
+  const parts = [message.text.trimEnd(), ...message.calls.map(writtenCall)];
+  return { ...message, text: parts.filter((part) => part !== "").join("\n"), calls: [] };
+}
+
+/** What a tool printed cannot end its own block. */
+const response = (name: string, text: string): string =>
+  `<tool_response name=${JSON.stringify(name)}>\n${text.replaceAll(/<(?=\/?tool_response)/gi, "<\\")}\n</tool_response>`;

@@ -1,0 +1,134 @@
+import { formatDuration } from "../core/bounds.ts";
+import type { Clock } from "./clock.ts";
+import { WireFailure } from "./wire.ts";
+
+/** How long and how much one attempt may be. A local model may load for minutes and write a call in silence. */
+export interface Limits {
+  /** For a connection. */
+  readonly connectMs: number;
+  /** From the request to the first event: the model is loaded and the prompt read. */
+  readonly firstMs: number;
+  /** Between two events. Ollama says nothing while a call is being written. */
+  readonly idleMs: number;
+  readonly totalMs: number;
+  /** Of text, thinking and arguments together. */
+  readonly characters: number;
+  /** Each is a token or more. */
+  readonly events: number;
+}
+
+const MINUTE = 60_000;
+
+export const LIMITS: Limits = {
+  connectMs: 10_000,
+  firstMs: 10 * MINUTE,
+  idleMs: 10 * MINUTE,
+  totalMs: 120 * MINUTE,
+  characters: 16 * 2 ** 20,
+  events: 200_000,
+};
+
+export interface Watch {
+  readonly limits: Limits;
+  readonly clock: Clock;
+  /** Whoever asked. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * An iteration that ends in time even when its source does not answer to the signal that it was given: `next` rejects
+ * with a `WireFailure` when a limit is reached, or at once when whoever asked has cancelled. Time counts only while
+ * something is waited for. Ending it twice is fine, and not ending it leaves a connection open.
+ */
+export class Watched<T> {
+  readonly #open: (signal: AbortSignal) => AsyncIterable<T>;
+  readonly #watch: Watch;
+  readonly #leave = new AbortController();
+  readonly #lastMoment: number;
+  #source: AsyncIterator<T> | null = null;
+  #resolve: ((step: IteratorResult<T>) => void) | null = null;
+  #reject: ((failure: WireFailure) => void) | null = null;
+  #failure: WireFailure | null = null;
+  #takeBack: (() => void) | null = null;
+  #deadline = 0;
+  #looksAt = 0;
+  #begun = false;
+  #over = false;
+
+  constructor(open: (signal: AbortSignal) => AsyncIterable<T>, watch: Watch) {
+    this.#open = open;
+    this.#watch = watch;
+    this.#lastMoment = watch.clock.now() + watch.limits.totalMs;
+    watch.signal.addEventListener("abort", this.#cancel, { once: true });
+  }
+
+  next(): Promise<IteratorResult<T>> {
+    if (this.#watch.signal.aborted) this.#cancel();
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#wait();
+      this.#source ??= this.#open(this.#leave.signal)[Symbol.asyncIterator]();
+      this.#source.next().then(this.#step, reject);
+    });
+  }
+
+  end(): void {
+    this.#watch.signal.removeEventListener("abort", this.#cancel);
+    this.#takeBack?.();
+    this.#takeBack = null;
+    if (this.#over) return;
+    this.#over = true;
+    this.#leave.abort();
+    this.#source?.return?.().catch(() => {});
+  }
+
+  readonly #step = (step: IteratorResult<T>): void => {
+    this.#reject = null;
+    this.#begun = true;
+    this.#over = step.done === true;
+    this.#resolve?.(step);
+  };
+
+  readonly #cancel = (): void => this.#fail(new WireFailure("cancelled", "cancelled"));
+
+  #fail(failure: WireFailure): void {
+    this.#failure ??= failure;
+    this.#leave.abort();
+    this.#reject?.(this.#failure);
+    this.#reject = null;
+  }
+
+  #wait(): void {
+    const { clock, limits } = this.#watch;
+    const now = clock.now();
+    this.#deadline = Math.min(now + (this.#begun ? limits.idleMs : limits.firstMs), this.#lastMoment);
+    if (this.#takeBack === null || this.#looksAt > this.#deadline) this.#lookIn(this.#deadline - now, now);
+  }
+
+  /** One timer serves many steps: it looks again when it was too early. */
+  #lookIn(ms: number, now: number): void {
+    this.#takeBack?.();
+    this.#looksAt = now + ms;
+    this.#takeBack = this.#watch.clock.after(ms, this.#look);
+  }
+
+  readonly #look = (): void => {
+    this.#takeBack = null;
+    if (this.#reject === null) return;
+    const now = this.#watch.clock.now();
+    if (now < this.#deadline) this.#lookIn(this.#deadline - now, now);
+    else this.#fail(this.#tooSlow());
+  };
+
+  #tooSlow(): WireFailure {
+    const { limits } = this.#watch;
+    if (this.#deadline === this.#lastMoment)
+      return new WireFailure("timeout", `the reply took longer than ${formatDuration(limits.totalMs)}`);
+    const reason = this.#begun
+      ? `nothing came for ${formatDuration(limits.idleMs)}, in the middle of the reply`
+      : `no reply began within ${formatDuration(limits.firstMs)}`;
+    return new WireFailure("timeout", reason);
+  }
+}

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { refuseUnlessAllowed } from "../../src/cli/policy/judged-exec.ts";
+import type { Mode } from "../../src/core/decision.ts";
+import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import { scratch } from "../fixtures/scratch.ts";
+
+const RUNS = "it runs";
+
+async function refusal(words: readonly string[], mode: Mode = "workspace-write"): Promise<string> {
+  await using place = await scratch({ ".harnessignore": "hidden/\n" });
+  try {
+    await refuseUnlessAllowed(words, mode, { cwd: place.path });
+    return RUNS;
+  } catch (thrown) {
+    assert.ok(thrown instanceof HarnessError && thrown.exit === EXIT.refused);
+    return `${thrown.message}; ${thrown.remedy.replace(place.path, "FOLDER")}`;
+  }
+}
+
+const HIDDEN = ".harnessignore keeps hidden/x from being read";
+
+for (const [words, told] of [
+  [["ls"], RUNS],
+  [["mkdir", "x"], RUNS],
+  [
+    ["cat", "hidden/x"],
+    `denied: ${HIDDEN} (read.ignored); take it out of .harnessignore yourself, if it may be seen`,
+  ],
+  [
+    ["bash", "-c", "mkdir x; pkill y"],
+    "nobody is there to be asked: pkill acts on other processes (process); harness policy check --explain --mode workspace-write --cwd FOLDER -- \"bash -c 'mkdir x; pkill y'\"",
+  ],
+  [
+    ["a\nallow  b"],
+    "nobody is there to be asked: a␊allow  b is no program that is known here (command.unknown); use a program that is known, or let a rule of yours allow it: harness policy allow",
+  ],
+] as const)
+  test(`${JSON.stringify(words)} with nobody there: ${told}`, async () => {
+    assert.equal(await refusal(words), told);
+  });
+
+test("in read-only mode what asks is refused, contained or not", async () => {
+  assert.match(await refusal(["mkdir", "x"], "read-only"), /^nobody is there to be asked: mkdir writes x /);
+});

@@ -1,0 +1,4 @@
+import { openMessages } from "../fakes/anthropic-server.ts";
+import { providerSuite } from "./provider-suite.ts";
+
+providerSuite("anthropic", { open: openMessages });

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import type { ProviderEvent } from "../../src/core/provider.ts";
+import { answerFrom, failed, finished, type Talk } from "./provider-ask.ts";
+import type { Add } from "./provider-suite.ts";
+
+const HELLO = { type: "text", text: "Hello" } as const;
+const pause = (ms: number) => ({ type: "pause", ms }) as const;
+
+export function limitCases(add: Add): void {
+  timeCases(add);
+  sizeCases(add);
+  cancelCases(add);
+}
+
+function timeCases(add: Add): void {
+  add(
+    "a slow beginning is waited for",
+    { scenario: { replies: [{ parts: [pause(150), HELLO, pause(150), HELLO] }] } },
+    async ({ ask }) => assert.equal(finished(await ask()).message.text, "HelloHello"),
+  );
+
+  add(
+    "a beginning that does not come is a timeout",
+    { scenario: { replies: [{ parts: [], ends: "silent" }] }, limits: { firstMs: 60 } },
+    async ({ ask, opened }) => {
+      const { failure } = failed(await ask());
+      assert.equal(failure.kind, "timeout");
+      assert.notEqual(failure.remedy, "");
+      assert.equal(opened.asked().length, 1);
+      await opened.left;
+    },
+  );
+
+  add(
+    "a stream that stops moving is a timeout",
+    { scenario: { replies: [{ parts: [HELLO], ends: "silent" }] }, limits: { idleMs: 60 } },
+    async ({ ask, opened }) => {
+      const answer = await ask();
+      assert.deepEqual([failed(answer).failure.kind, answer.text], ["timeout", "Hello"]);
+      await opened.left;
+    },
+  );
+}
+
+function sizeCases(add: Add): void {
+  const bounds = { characters: 64 * 1024, events: 2000 };
+  add(
+    "a model that never stops is stopped, and the reply says that it was cut",
+    {
+      scenario: { replies: [{ parts: [{ type: "text", text: "more and " }], ends: "endless" }] },
+      limits: bounds,
+    },
+    async ({ ask, opened }) => {
+      const { message, stop, notes } = finished(await ask());
+      assert.equal(stop, "length");
+      assert.equal(notes.length, 1);
+      assert.ok(message.text.length > 1000 && message.text.length <= bounds.characters);
+      await opened.left;
+    },
+  );
+
+  add(
+    "a model that thinks for ever has said nothing",
+    {
+      scenario: { replies: [{ parts: [{ type: "thinking", text: "more and " }], ends: "endless" }] },
+      limits: bounds,
+      needs: "thinking",
+    },
+    async ({ ask }) => assert.equal(failed(await ask()).failure.kind, "empty"),
+  );
+}
+
+function cancelCases(add: Add): void {
+  add(
+    "who cancels before is not asked for",
+    { scenario: { replies: [{ parts: [HELLO] }] } },
+    async ({ ask, opened }) => {
+      const { failure, usage } = failed(await ask({}, AbortSignal.abort()));
+      assert.deepEqual([failure.kind, usage.requests, opened.asked().length], ["cancelled", 0, 0]);
+    },
+  );
+
+  add(
+    "who cancels while it streams is done at once, and the server is left",
+    { scenario: { replies: [{ parts: [HELLO], ends: "silent" }] }, limits: { idleMs: 5000 } },
+    async (talk) => {
+      const { answer, ms } = await cancelled(talk, ({ type }) => type === "text");
+      assert.deepEqual([failed(answer).failure.kind, answer.text], ["cancelled", "Hello"]);
+      assert.ok(ms < 200, `${ms} ms`);
+      await talk.opened.left;
+    },
+  );
+
+  add(
+    "who cancels before the first word is done at once",
+    { scenario: { replies: [{ parts: [], ends: "silent" }] }, limits: { firstMs: 5000 } },
+    async (talk) => {
+      const abort = new AbortController();
+      setTimeout(() => abort.abort(), 50);
+      const events: ProviderEvent[] = [];
+      for await (const event of talk.stream(abort.signal)) events.push(event);
+      assert.equal(failed(answerFrom(events)).failure.kind, "cancelled");
+      await talk.opened.left;
+    },
+  );
+
+  add(
+    "who cancels while it waits to ask again is done at once",
+    { scenario: { replies: [{ refuses: "server" }] } },
+    async (talk) => {
+      const { answer } = await cancelled(talk, ({ type }) => type === "waiting");
+      assert.equal(failed(answer).failure.kind, "cancelled");
+      assert.equal(talk.opened.asked().length, 1);
+    },
+  );
+}
+
+/** Cancels at the first such event; how long the rest took. */
+async function cancelled(talk: Talk, at: (event: ProviderEvent) => boolean) {
+  const abort = new AbortController();
+  const events: ProviderEvent[] = [];
+  let start = Number.NaN;
+  for await (const event of talk.stream(abort.signal)) {
+    events.push(event);
+    if (Number.isNaN(start) && at(event)) {
+      start = performance.now();
+      abort.abort();
+    }
+  }
+  return { answer: answerFrom(events), ms: performance.now() - start };
+}

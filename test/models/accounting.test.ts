@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { promptBytes, TokenEstimator } from "../../src/models/accounting/estimator.ts";
+import { costOf, priceOf } from "../../src/models/accounting/prices.ts";
+import { NO_USAGE, REFUSED_USAGE, sumUsage, usageOf } from "../../src/models/accounting/usage.ts";
+
+const ROWS = [
+  { model: "gpt", input: 1, output: 2 },
+  { model: "gpt-5-mini", input: 3, output: 4 },
+  { model: "gpt-5", input: 5, output: 6, cached: 0.5 },
+];
+
+test("the longest beginning of a model's name has its price", () => {
+  const priced = ["gpt-5-mini-2026", "gpt-5.1", "gpt-4", "llama"].map((model) => priceOf(model, ROWS)?.input);
+  assert.deepEqual(priced, [3, 5, 1, undefined]);
+});
+
+test("a cost is known where the price and the counts are", () => {
+  const usage = usageOf({ prompt: 1000, completion: 10, cached: 400 });
+  assert.equal(costOf(usage, ROWS[2]), (600 * 5 + 400 * 0.5 + 10 * 6) / 1e6);
+  assert.equal(costOf(usage, ROWS[0]), (1000 * 1 + 10 * 2) / 1e6);
+  assert.equal(costOf(usage, undefined), null);
+  assert.equal(costOf(usageOf({ completion: 10 }), ROWS[0]), null);
+});
+
+test("counts that are none are unknown", () => {
+  assert.deepEqual(usageOf({ prompt: -1, completion: Number.NaN, cached: 1.5 }), {
+    requests: 1,
+    prompt_tokens: null,
+    completion_tokens: null,
+    cached_tokens: null,
+    cost: null,
+  });
+});
+
+test("a sum is unknown where a part of it is, and a refused request used nothing", () => {
+  const known = { ...usageOf({ prompt: 5, completion: 6, cached: 0 }), cost: 1 };
+  assert.deepEqual([NO_USAGE, REFUSED_USAGE, known].reduce(sumUsage), { ...known, requests: 2 });
+  const { requests, prompt_tokens, cost } = sumUsage(known, usageOf({}));
+  assert.deepEqual([requests, prompt_tokens, cost], [2, null, null]);
+});
+
+test("an estimate begins with four bytes a token and comes near to what is counted", () => {
+  const estimator = new TokenEstimator();
+  assert.equal(estimator.tokens("m", 4000), 1000);
+  for (let turn = 0; turn < 20; turn += 1) estimator.learn("m", 30_000, 10_000);
+  assert.equal(estimator.tokens("m", 3000), 1000);
+  assert.equal(estimator.tokens("other", 4000), 1000);
+});
+
+test("one odd count moves an estimate by a part, and an impossible one not at all", () => {
+  const estimator = new TokenEstimator();
+  estimator.learn("m", 40_000, 10_000);
+  estimator.learn("m", 40_000, 20_000);
+  assert.equal(estimator.tokens("m", 40_000), 13_000);
+  for (const count of [0, -5, Number.NaN, 1e9]) estimator.learn("m", 40_000, count);
+  assert.equal(estimator.tokens("m", 40_000), 13_000);
+});
+
+test("a prompt that looks cut teaches nothing", () => {
+  const estimator = new TokenEstimator();
+  assert.equal(estimator.looksCut("m", 40_000, 4096), true);
+  estimator.learn("m", 40_000, 4096);
+  assert.equal(estimator.tokens("m", 40_000), 10_000);
+  assert.equal(estimator.looksCut("m", 40_000, 9000), false);
+  assert.equal(estimator.looksCut("m", 2000, 1), false);
+});
+
+test("everything that is read counts as prompt", () => {
+  const empty = { messages: [], tools: [] };
+  const call = { id: "a", name: "b", args: { path: "ö" } };
+  assert.equal(promptBytes(empty), 0);
+  assert.equal(promptBytes({ ...empty, messages: [{ role: "user", text: "ö" }] }), 2);
+  assert.equal(
+    promptBytes({ ...empty, messages: [{ role: "assistant", text: "", calls: [call] }] }),
+    Buffer.byteLength(JSON.stringify([call])),
+  );
+});

@@ -1,0 +1,202 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { ProviderEvent } from "../../src/core/provider.ts";
+import { RememberedFallbacks } from "../../src/models/fallbacks.ts";
+import { type Wire, WireFailure } from "../../src/models/wire.ts";
+import { calls, failed, finished, REQUEST } from "../contract/provider-ask.ts";
+import { asked, type Played, playing, providerOver, text } from "./ask.ts";
+
+const CALL = '<tool_call>{"name": "list_dir", "arguments": {"path": "src"}}</tool_call>';
+const LIST = [{ name: "list_dir", args: { path: "src" } }];
+const unread = (raw: string): Played => [new WireFailure("server", "failed to parse the reply", { raw })];
+
+test("calls in a reply that the server could not read are found", async () => {
+  const { wire, sent } = playing(unread(`I look. ${CALL}`));
+  const answer = await asked(wire);
+  assert.deepEqual([calls(answer), answer.text, sent.length], [LIST, "I look.", 1]);
+  assert.deepEqual(finished(answer).notes, ["The server could not read the reply; it was read here."]);
+});
+
+test("what was shown of such a reply is not shown twice", async () => {
+  const { wire } = playing([text("I look. "), ...unread(`I look. ${CALL}`)]);
+  const answer = await asked(wire);
+  assert.deepEqual([calls(answer), answer.text], [LIST, "I look."]);
+});
+
+test("a reply that nobody can read is asked for once more, then with the tools in the prompt, which is remembered", async () => {
+  const { wire, sent } = playing(unread(""), unread("{"), [text(CALL)]);
+  const fallbacks = new RememberedFallbacks();
+  const answer = await asked(wire, { fallbacks });
+  assert.deepEqual(calls(answer), LIST);
+  assert.deepEqual(
+    sent.map(({ nativeTools }) => nativeTools),
+    [true, true, false],
+  );
+  assert.equal(fallbacks.has(REQUEST.model), true);
+});
+
+test("tools in the prompt are not remembered where they did not help", async () => {
+  const { wire, sent } = playing(unread(""));
+  const fallbacks = new RememberedFallbacks();
+  const answer = await asked(wire, { fallbacks });
+  assert.deepEqual([failed(answer).failure.kind, sent.length], ["server", 3]);
+  assert.equal(fallbacks.has(REQUEST.model), false);
+});
+
+test("a model that is known to take no tools is not asked with them", async () => {
+  const { wire, sent } = playing([text(CALL)]);
+  const fallbacks = new RememberedFallbacks();
+  fallbacks.add(REQUEST.model, "it said so");
+  assert.deepEqual(calls(await asked(wire, { fallbacks })), LIST);
+  assert.deepEqual(
+    sent.map(({ nativeTools, tools }) => [nativeTools, tools]),
+    [[false, []]],
+  );
+});
+
+test("a reply that thought without a word is asked for without thinking", async () => {
+  const { wire, sent } = playing([{ type: "thinking", text: "Hm." }], [text("Yes.")]);
+  const answer = await asked(wire);
+  assert.equal(answer.text, "Yes.");
+  assert.deepEqual(
+    sent.map(({ think, nativeTools }) => [think, nativeTools]),
+    [
+      [undefined, true],
+      [false, true],
+    ],
+  );
+});
+
+test("a text that a late end of thinking made a thought is taken back", async () => {
+  const { wire } = playing([text("I could list src. "), text("Or not.\n</think>\n\nDone.")]);
+  const answer = await asked(wire);
+  assert.deepEqual(finished(answer).message.text, "Done.");
+  assert.deepEqual(
+    answer.waits.map(({ ms, attempt }) => ({ ms, attempt })),
+    [{ ms: 0, attempt: 1 }],
+  );
+  assert.match(answer.thinking, /^I could list src\./);
+});
+
+test("thoughts inside of the text alone are an empty reply", async () => {
+  const { wire, sent } = playing([text("<think>Hm.</think>")], [text("Yes.")]);
+  assert.equal((await asked(wire)).text, "Yes.");
+  assert.deepEqual(
+    sent.map(({ think }) => think),
+    [undefined, false],
+  );
+});
+
+test("a filtered reply is refused, not empty", async () => {
+  const { wire, sent } = playing([{ type: "stop", stop: "filtered" }]);
+  assert.deepEqual([failed(await asked(wire)).failure.kind, sent.length], ["refused", 1]);
+});
+
+test("a reply that has to fit a format is not read for calls", async () => {
+  const { wire } = playing([text(CALL)]);
+  const answer = await asked(wire, {}, { format: { type: "object" } });
+  assert.deepEqual([calls(answer), answer.text], [[], CALL]);
+});
+
+test("a call that is made and written is one call", async () => {
+  const { wire } = playing([
+    { type: "call", index: 0, name: "list_dir", args: '{"path":"src"}' },
+    text(CALL),
+  ]);
+  assert.deepEqual(calls(await asked(wire)), LIST);
+});
+
+test("the stop of a reply is what it shows, where the server says something else", async () => {
+  const call = { type: "call", index: 0, name: "list_dir", args: '{"path":"src"}' } as const;
+  const stops = [
+    await asked(playing([call, { type: "stop", stop: "end" }]).wire),
+    await asked(playing([text("Hm."), { type: "stop", stop: "calls" }]).wire),
+    await asked(playing([call, { type: "stop", stop: "length" }]).wire),
+  ].map((answer) => finished(answer).stop);
+  assert.deepEqual(stops, ["calls", "end", "length"]);
+});
+
+test("a prompt of which the server read less than half may have been cut", async () => {
+  const messages = [{ role: "user", text: "word ".repeat(4000) }] as const;
+  const { wire } = playing([text("Yes."), { type: "usage", prompt: 2048, completion: 2 }]);
+  const { notes } = finished(await asked(wire, {}, { messages }));
+  assert.equal(notes.length, 1);
+  assert.match(notes[0] ?? "", /2048 tokens .* may have been cut/);
+});
+
+test("usage is the sum of all attempts, and costs what the price says", async () => {
+  const { wire } = playing(
+    [
+      { type: "thinking", text: "Hm." },
+      { type: "usage", prompt: 1000, completion: 100, cached: 400 },
+    ],
+    [new WireFailure("rate_limited", "busy", { passing: true })],
+    [
+      text("Yes."),
+      { type: "usage", prompt: 1000, completion: 1, cached: 0 },
+      { type: "usage", completion: 10 },
+    ],
+  );
+  const prices = [{ model: "contract", input: 10, output: 100, cached: 1 }];
+  assert.deepEqual(finished(await asked(wire, { prices })).usage, {
+    requests: 3,
+    prompt_tokens: 2000,
+    completion_tokens: 110,
+    cached_tokens: 400,
+    cost: (600 * 10 + 400 * 1 + 100 * 100 + 1000 * 10 + 10 * 100) / 1e6,
+  });
+});
+
+test("halves of a character that come apart are shown as one, and a half alone as a sign for it", async () => {
+  const { wire } = playing([
+    text("a\ud83d"),
+    text("\ude42b\ud83d"),
+    text(""),
+    text("c\ude42"),
+    text("\ud83d"),
+  ]);
+  const answer = await asked(wire);
+  assert.equal(answer.text, "a🙂b\ufffdc\ufffd\ufffd");
+  assert.ok(answer.events.every((event) => event.type !== "text" || event.text.isWellFormed()));
+});
+
+test("a defect of an adapter is a failure like others", async () => {
+  const wires: readonly Wire[] = [
+    playing([new TypeError("x is not a function")]).wire,
+    {
+      send: () => {
+        throw new TypeError("x is not a function");
+      },
+    },
+  ];
+  for (const wire of wires) {
+    const { kind, reason } = failed(await asked(wire)).failure;
+    assert.deepEqual([kind, reason], ["garbled", "x is not a function"]);
+  }
+});
+
+test("an adapter that does not answer to its signal is left at once", async () => {
+  const wire: Wire = {
+    async *send() {
+      await new Promise(() => {});
+      yield text("late");
+    },
+  };
+  const abort = new AbortController();
+  const events = providerOver(wire).stream(REQUEST, abort.signal)[Symbol.asyncIterator]();
+  const first = events.next();
+  abort.abort();
+  const { value } = (await first) as { value: ProviderEvent };
+  assert.equal(value.type === "failed" && value.failure.kind, "cancelled");
+  assert.equal((await events.next()).done, true);
+});
+
+test("a long failure keeps its beginning and its end, and no part of a key", async () => {
+  const key = "sk-0123456789";
+  const said = `begin ${"x".repeat(1490)} ${key} ${"y".repeat(5000)} ${key} end`;
+  const { wire } = playing([new WireFailure("server", said)]);
+  const { reason } = failed(await asked(wire, { keys: [key] })).failure;
+  assert.match(reason, /^begin x.* … y.* \[key\] end$/);
+  assert.doesNotMatch(reason, /sk-/);
+  assert.ok(reason.length < 2100);
+});

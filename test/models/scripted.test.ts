@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { EXIT } from "../../src/core/errors.ts";
+import type { Message } from "../../src/core/messages.ts";
+import { readScenario, scenarioFrom } from "../../src/models/scripted/read.ts";
+import { scriptedCapabilities, ScriptedWire } from "../../src/models/scripted/wire.ts";
+import { calls, failed, finished, REQUEST } from "../contract/provider-ask.ts";
+import { asked } from "./ask.ts";
+
+const wireOf = (...lines: readonly string[]): ScriptedWire =>
+  new ScriptedWire(scenarioFrom(lines.join("\n"), "s.jsonl"));
+
+const user = (text: string): readonly Message[] => [{ role: "user", text }];
+
+test("steps answer one request each, over several lines and between comments", async () => {
+  const wire = wireOf(
+    "// first",
+    '{"reply": ["one"]}',
+    "",
+    "  // second",
+    '{"reply": [',
+    '  "tw", {"text": "o"}',
+    "]}",
+  );
+  assert.deepEqual([(await asked(wire)).text, (await asked(wire)).text], ["one", "two"]);
+});
+
+test("a scenario that is used up fails and says so", async () => {
+  const wire = wireOf('{"reply": ["one"]}');
+  await asked(wire);
+  const { kind, reason } = failed(await asked(wire)).failure;
+  assert.deepEqual([kind, reason], ["server", "s.jsonl has no step for request 2"]);
+});
+
+test("steps and loops of steps are repeated, and know the number of the request", async () => {
+  const wire = wireOf(
+    '{"repeat": 2, "steps": [{"reply": ["a{{request}}"]}, {"repeat": 2, "reply": ["b"]}]}',
+    '{"repeat": "forever", "reply": ["c"]}',
+  );
+  let said = "";
+  for (let request = 0; request < 9; request += 1) said += (await asked(wire)).text;
+  assert.equal(said, "a1bba4bbccc");
+});
+
+test("a request that is not what the step expects fails, with the step and the difference", async () => {
+  const cases = [
+    ['{"user": "mend"}', 'the last message of the user should hold "mend"; there is: "please fix"'],
+    [
+      '{"user": {"not": "fix"}}',
+      'the last message of the user should not hold "fix"; there is: "please fix"',
+    ],
+    ['{"any": [{"matches": "^p"}, {"matches": "x$"}]}', null],
+    ['{"any": {"matches": "^x"}}', 'some message should match /^x/su; there is: "please fix"'],
+    [
+      '{"tools": ["list_dir", "launch"]}',
+      "the tool launch should be offered; there are: list_dir, read_file, write_file",
+    ],
+    ['{"think": false}', "thinking should be false; it is: left to the model"],
+  ] as const;
+  for (const [expect, reason] of cases) {
+    const answer = await asked(
+      wireOf("", `{"expect": ${expect}, "reply": ["ok"]}`),
+      {},
+      { messages: user("please fix") },
+    );
+    if (reason === null) assert.equal(answer.text, "ok");
+    else assert.equal(failed(answer).failure.reason, `s.jsonl:2: request 1: ${reason}`);
+  }
+});
+
+test("results of tools are those since the last reply", async () => {
+  const messages: readonly Message[] = [
+    ...REQUEST.messages.slice(0, 4),
+    { role: "assistant", text: "", calls: [{ id: "b", name: "list_dir", args: {} }] },
+    { role: "tool", call: "b", text: "new" },
+  ];
+  const wire = wireOf('{"expect": {"tool": ["new", {"not": "main.ts"}]}, "reply": ["ok"]}');
+  assert.equal((await asked(wire, {}, { messages })).text, "ok");
+});
+
+test("a model without tools refuses them, uses up no step, and writes its calls", async () => {
+  const wire = wireOf(
+    '{"capabilities": {"tools": false}}',
+    '{"reply": [{"call": "list_dir", "args": {"path": "{{request}}"}}]}',
+  );
+  const answer = await asked(wire);
+  assert.deepEqual(calls(answer), [{ name: "list_dir", args: { path: "1" } }]);
+  assert.equal(finished(answer).usage.requests, 2);
+});
+
+test("what a model can do is what its file says, and else the usual", () => {
+  const { capabilities } = scenarioFrom('{"capabilities": {"context": 4096}}\n{"reply": []}', "s");
+  assert.deepEqual(scriptedCapabilities({ file: "s", steps: [], capabilities }), {
+    context: 4096,
+    tools: true,
+    thinking: true,
+    cache: true,
+    origin: { context: "user", tools: "table", thinking: "table", cache: "table" },
+  });
+});
+
+const FAULTS = [
+  ["", "1: there is no step"],
+  ['{"reply": ["a"]}\n\n{"reply": ,}', "3: this is no JSON"],
+  ['// x\n{"reply": ["a"', "2: a bracket or a quote that opens here is never closed"],
+  ['{"replies": []}', "1: reply: expected a list of parts"],
+  ['{"reply": [], "x": 1}', '1: Unrecognized key: "x"'],
+  [
+    '{"reply": ["a", {"txt": "b"}]}',
+    "1: reply.1: expected text, or an object with one of text, thinking, call",
+  ],
+  ['{"reply": [{"text": "a", "thinking": "b"}]}', "1: reply.0: expected text, or an object with one of"],
+  ['{"reply": [{"fail": "bored"}]}', "1: reply.0.fail: expected one of unreachable, unauthorised"],
+  ['{"reply": [{"delay": "soon"}]}', "1: reply.0.delay: expected a duration such as"],
+  ['{"reply": [], "expect": {"any": {"matches": "("}}}', "1: expect.any: "],
+  ['{"reply": [], "repeat": 0}', '1: repeat: expected a whole number from 1 on, or "forever"'],
+  ['{"steps": []}', "1: steps: expected a list of steps"],
+  ['{"steps": [{"reply": 1}]}', "1: reply: expected a list of parts"],
+  ['{"reply": []}\n{"capabilities": {}}', "2: capabilities stand before the first step"],
+] as const;
+
+for (const [text, message] of FAULTS)
+  test(`a fault is told with its line: ${message}`, () => {
+    assert.throws(
+      () => scenarioFrom(text, "s.jsonl"),
+      (thrown: { message: string; exit: number }) => {
+        assert.equal(thrown.message.slice(0, `s.jsonl:${message}`.length), `s.jsonl:${message}`);
+        assert.equal(thrown.exit, EXIT.usage);
+        return true;
+      },
+    );
+  });
+
+const examples = path.join(import.meta.dirname, "../../examples");
+
+for (const file of readdirSync(examples).filter((name) => name.endsWith(".jsonl")))
+  test(`examples/${file} is a scenario`, () => {
+    assert.ok(readScenario(path.join(examples, file)).steps.length > 0);
+  });
+
+test("a bad day of a server ends well", async () => {
+  const wire = new ScriptedWire(readScenario(path.join(examples, "scripted-faults.jsonl")));
+  const answer = await asked(wire);
+  assert.equal(answer.text, "All is well in the end.");
+  assert.equal(finished(answer).usage.requests, 5);
+});
+
+test("a file that cannot be read is told", () => {
+  assert.throws(() => readScenario("/nowhere/s.jsonl"), {
+    exit: EXIT.usage,
+    message: /cannot read the scenario \/nowhere/,
+  });
+});

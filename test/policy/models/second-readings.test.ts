@@ -1,0 +1,76 @@
+import { describe } from "node:test";
+import { tells } from "./told.ts";
+
+describe("of several modes of a packer the last one counts", () => {
+  tells({
+    "xz -t a.xz": "allow; read a.xz",
+    "xz -d -t a.xz": "allow; read a.xz",
+    "xz -t -d a.xz": "ask; read a.xz; write a.xz; write a",
+    "zstd -c -T -o out a": "ask; write out; read a",
+    "zstd -c -T0 a": "allow; read a",
+    "zstd -l -d a.zst": "ask; read a.zst; write a.zst; write a",
+    "xz -cd a.xz": "allow; read a.xz",
+    "bzip2 -t -d -c a.bz2": "allow; read a.bz2",
+  });
+});
+
+describe("what a file or stdin says to a program", () => {
+  tells({
+    "ar -M < a.mri": "ask; read a.mri; language.unknown -M",
+    "strings @list": "ask; read @list; option.loads-code @list",
+    "git cat-file --batch": "ask; code settings; read ?",
+    "git cat-file --batch --batch-all-objects": "allow; code settings",
+  });
+});
+
+describe("options that git looks for in the values of others", () => {
+  tells({
+    "git archive --prefix x/ HEAD": "allow; code settings; read HEAD",
+    "git archive --prefix --output=x.tar HEAD":
+      "ask; code settings; read HEAD; option.unknown --output=x.tar",
+  });
+});
+
+describe("other machines", () => {
+  tells({
+    "cpio -t -F x:/a": "ask; read x:/a; network",
+    "svn info https://x.example/a": "ask; read https:/x.example/a; network x.example; code settings",
+    "svn diff ^/trunk": "ask; read ^/trunk; code settings; network",
+    "hg id https://x.example/a": "ask; code settings; network",
+    "hg log -r tip": "allow; code settings",
+    "hg log -r --config=alias.log=x": "ask; code settings; option.unknown --config=alias.log=x",
+  });
+});
+
+describe("what is not named as a file, but shown", () => {
+  tells({
+    "git fast-export HEAD -- .env": "ask; code settings; read HEAD; read .env",
+    "git stash list -p -- .env": "ask; code settings; read .env",
+    "grep -rh --include=.env '' src": "ask; read .env; read src",
+    "rg -uu -g .env '' src": "ask; read src; read .env",
+    "rg -g '!.env' x src": "allow; read src",
+    "printenv DB_PASS": "ask; read /proc/self/environ",
+    "printenv PWD": "allow",
+    "gh config get git_protocol": "allow",
+    "gh config get -h github.com oauth_token": "ask; operand.unknown oauth_token",
+  });
+});
+
+describe("words that are commands, settings or more values", () => {
+  tells({
+    "mocha init docs": "ask; read init; code check; read docs; operand.unknown init",
+    "ktlint installGitPreCommitHook":
+      "ask; read installGitPreCommitHook; code check; operand.unknown installGitPreCommitHook",
+    "jasmine A=b": "ask; read A=b; code check; operand.unknown A=b",
+    "jest --reporters default ./x.js": "ask; code check; option.loads-code ./x.js",
+    "jest --reporters default verbose --ci": "allow; code check",
+    "dotnet format --verify-no-changes false": "ask; read false; code check; operand.unknown false",
+    "dart format -o none -o write lib": "ask; read lib; code check; write lib",
+    "dart format -o none lib": "allow; read lib; code check",
+    "uv tree": "ask; code settings; write .",
+    "uv tree --frozen": "allow; code settings",
+    "phpcs --standard=PSR12 src": "allow; read src; code check",
+    "phpcs --standard=/tmp/x src": "ask; read src; code check; option.loads-code /tmp/x",
+    "golangci-lint run --out-format=json:x": "ask; code check; option.loads-code json:x",
+  });
+});
