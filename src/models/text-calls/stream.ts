@@ -36,14 +36,12 @@ export class CallStream {
     return this.#release();
   }
 
-  /** The same as the reading of the whole text. */
+  /**
+   * The same as the reading of the whole text. Its prose begins with what `push` gave, unless a late `</think>` made
+   * that a thought.
+   */
   end(): Reading {
     return readOffered(this.#scanner.text, this.#tools, this.#readers);
-  }
-
-  /** What of the prose has not been given by `push` yet; all of it when a late `</think>` made what was given a thought. */
-  rest(reading: Reading): string {
-    return reading.prose.startsWith(this.#shown) ? reading.prose.slice(this.#shown.length) : reading.prose;
   }
 
   #release(): string {

@@ -75,7 +75,6 @@ test("no text throws, and pieces of any size are read as the whole", () => {
       const reading = stream.end();
       assert.deepEqual(reading, whole);
       const closesThought = THINKING.some(([, closer]) => text.includes(closer));
-      if (!closesThought) assert.equal(shown + stream.rest(reading), whole.prose);
       if (!closesThought) assert.ok(whole.prose.startsWith(shown), `${shown} is not of ${whole.prose}`);
     }),
     { numRuns: 1500 },
