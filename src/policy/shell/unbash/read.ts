@@ -10,27 +10,16 @@ import {
 } from "unbash";
 import type { Assignment, List, Node, Reading, Redirect, Simple, Span, Word } from "../syntax.ts";
 import { compoundOf } from "./compound.ts";
+import { BUDGET, COST, DEEPEST_TREE, deepestFor } from "./limits.ts";
 import { redirectOf } from "./redirects.ts";
 import { assignmentAsWord, type ScriptPart, type ScriptReader, scriptsIn, wordOf, wordsOf } from "./words.ts";
 
 /** The tree that the package `unbash` reads, in our words. */
 export function readUnbash(text: string): Reading {
-  const converter = new Converter(text.length);
+  const converter = new Converter(text);
   const tree = converter.script(parse(text));
   return { tree, errors: converter.errors };
 }
-
-/** Each level is read again when it is looked into: deeper ones would cost more than they tell. */
-const DEEPEST = 10;
-/** Each level of a long text costs more. */
-const LONG = 10_000;
-const DEEPEST_OF_LONG = 3;
-/** Of anything in anything, such as sums of sums. */
-const DEEPEST_TREE = 200;
-
-/** About what the things cost to judge. */
-const COST = { command: 5, word: 1, redirect: 10, substitution: 20 };
-const BUDGET = 20_000;
 
 const nothing = (span: Span): List => ({ kind: "list", span, items: [] });
 
@@ -42,11 +31,13 @@ export class Converter {
   private depth = 0;
   private scripts = 0;
   private left = BUDGET;
+  private readonly deepest: number;
   /** Of the text: the parser puts some ends behind it. */
   private readonly length: number;
 
-  constructor(length: number) {
-    this.length = length;
+  constructor(text: string) {
+    this.length = text.length;
+    this.deepest = deepestFor(text);
   }
 
   readonly inner: ScriptReader = {
@@ -75,7 +66,7 @@ export class Converter {
   }
 
   private reparsed<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
-    if (this.scripts >= (this.length > LONG ? DEEPEST_OF_LONG : DEEPEST)) {
+    if (this.scripts >= this.deepest) {
       this.tooDeep(at);
       return otherwise;
     }
@@ -83,6 +74,13 @@ export class Converter {
     const made = this.deeper(at, otherwise, work);
     this.scripts -= 1;
     return made;
+  }
+
+  /** Expansions that are not even looked for, as the parser would take its time over them. */
+  tooMany(source: { readonly text: string; readonly pos: number; readonly end: number }): boolean {
+    const many = this.deepest === 0 && source.text.includes("$");
+    if (many) this.tooDeep(source);
+    return many;
   }
 
   /** False when the text holds more than anybody writes: the rest of it is not looked at. */
@@ -130,11 +128,12 @@ export class Converter {
   }
 
   words(source: Parameters<typeof wordsOf>[0]): readonly Word[] {
-    if (!this.spend(COST.word, source)) return [];
+    if (!this.spend(COST.word, source) || this.tooMany(source)) return [];
     return wordsOf(source, this.inner).map((word) => this.placed(word));
   }
 
   word(source: Parameters<typeof wordsOf>[0]): Word {
+    if (this.tooMany(source)) return { span: this.span(source), pieces: [] };
     return this.placed(wordOf(source, this.inner));
   }
 

@@ -23,6 +23,7 @@ function bodyOf(source: HereDoc, converter: Converter): Word {
   const tabless = (text: string): string => (stripped ? text.replaceAll(/^\t+/gm, "") : text);
   const span = converter.span(body);
   if (delimiter?.quoted === true) return { span, pieces: asText(tabless(body.text)) };
+  if (converter.tooMany(body)) return { span, pieces: [] };
   if (body.parts === undefined) return { span, pieces: asText(unescaped(tabless(body.text))) };
   const pieces = body.parts.flatMap((part) =>
     part.type === "Literal"
