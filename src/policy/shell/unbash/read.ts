@@ -11,6 +11,7 @@ import {
 import type { Assignment, List, Node, Reading, Redirect, Simple, Span, Word } from "../syntax.ts";
 import { compoundOf } from "./compound.ts";
 import { BUDGET, COST, DEEPEST_TREE, deepestFor } from "./limits.ts";
+import { nothing, withErrors } from "./parts.ts";
 import { redirectOf } from "./redirects.ts";
 import { assignmentAsWord, type ScriptPart, type ScriptReader, scriptsIn, wordOf, wordsOf } from "./words.ts";
 
@@ -20,8 +21,6 @@ export function readUnbash(text: string): Reading {
   const tree = converter.script(parse(text));
   return { tree, errors: converter.errors };
 }
-
-const nothing = (span: Span): List => ({ kind: "list", span, items: [] });
 
 /** Makes one tree, and keeps what went wrong on the way. */
 export class Converter {
@@ -205,13 +204,3 @@ const negated = (body: Node): Node => ({
   bodies: [body],
   redirects: [],
 });
-
-/** `|&`: its errors go the same way. */
-function withErrors(node: Node): Node {
-  if (node.kind !== "simple" && node.kind !== "compound") return node;
-  const target: Word = { span: node.span, pieces: [{ kind: "text", text: "1" }] };
-  return {
-    ...node,
-    redirects: [...node.redirects, { span: node.span, operator: ">&", descriptor: 2, target }],
-  };
-}
