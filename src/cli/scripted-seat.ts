@@ -7,10 +7,10 @@ import { WireFailure } from "../models/wire.ts";
 import type { ModelSeat } from "./model-seat.ts";
 
 /** The model is the scenario's file. */
-export function scriptedSeat({ prices }: Settings): ModelSeat {
+export function scriptedSeat({ prices, chat_model: scenario }: Settings): ModelSeat {
   return {
     server: "a scenario file",
-    list: () => Promise.resolve({ models: [], reason: "" }),
+    list: () => Promise.resolve({ models: [scenario], reason: "" }),
     capabilities: (model) => Promise.resolve(scriptedCapabilities(readScenario(model))),
     subject: (model) => Promise.resolve({ model, server: "scripted", version: "" }),
     provider: (tools) => {

@@ -52,7 +52,7 @@ async function probe(
   signal: AbortSignal,
   note: (text: string) => void,
 ): Promise<Made> {
-  note(`asking ${model} at ${seat.server}; where it has to be loaded, the first answer takes minutes`);
+  note(`asking ${model} at ${seat.server}; loading it may take minutes`);
   const result = await probeCalls({
     model,
     native: seat.provider(true),
