@@ -10,6 +10,7 @@ import { engineRemedy } from "../docker/host/remedy.ts";
 import { readSystem } from "../docker/host/system.ts";
 import { modelHealth } from "../models/health.ts";
 import { storeHealth } from "../search/health.ts";
+import { keysFile } from "./keys-file.ts";
 import { packageRoot } from "./package-root.ts";
 import { lookForEngine, noEngine, uid } from "./wire.ts";
 
@@ -30,6 +31,7 @@ export async function checkUp(load: () => Promise<Config>): Promise<readonly Hea
       model: settings.chat_model,
       maxContext: settings.max_context_tokens,
       env: process.env,
+      keysFile: keysFile(),
       signal: AbortSignal.timeout(10_000),
     }),
     storeHealth(settings.search.store, settings.search.url),

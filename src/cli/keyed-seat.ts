@@ -1,5 +1,3 @@
-import path from "node:path";
-import { placesFrom } from "../config/places.ts";
 import type { Settings } from "../config/schema.ts";
 import type { Capabilities, Provider } from "../core/provider.ts";
 import { AnthropicWire } from "../models/anthropic/wire.ts";
@@ -10,6 +8,7 @@ import { believingProvider } from "../models/capabilities/provider.ts";
 import { keyedServer } from "../models/health.ts";
 import { readKey } from "../models/keys.ts";
 import { OpenAiWire } from "../models/openai/wire.ts";
+import { keysFile } from "./keys-file.ts";
 import type { ModelSeat } from "./model-seat.ts";
 import { probed } from "./probed.ts";
 
@@ -51,6 +50,3 @@ export function keyedSeat(name: "openai" | "anthropic", settings: Settings): Mod
     provider,
   };
 }
-
-/** Beside the settings, but never among them: they are shown. */
-const keysFile = (): string => path.join(path.dirname(placesFrom(process.env).configFiles[0]), "keys.json");

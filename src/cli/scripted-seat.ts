@@ -1,14 +1,16 @@
 import type { Settings } from "../config/schema.ts";
+import { HarnessError } from "../core/errors.ts";
 import { makeProvider } from "../models/provider.ts";
 import { readScenario } from "../models/scripted/read.ts";
 import { scriptedCapabilities, ScriptedWire } from "../models/scripted/wire.ts";
+import { WireFailure } from "../models/wire.ts";
 import type { ModelSeat } from "./model-seat.ts";
 
 /** The model is the scenario's file. */
-export function scriptedSeat({ prices }: Settings): ModelSeat {
+export function scriptedSeat({ prices, chat_model: scenario }: Settings): ModelSeat {
   return {
     server: "a scenario file",
-    list: () => Promise.resolve({ models: [], reason: "" }),
+    list: () => Promise.resolve({ models: [scenario], reason: "" }),
     capabilities: (model) => Promise.resolve(scriptedCapabilities(readScenario(model))),
     subject: (model) => Promise.resolve({ model, server: "scripted", version: "" }),
     provider: (tools) => {
@@ -20,7 +22,7 @@ export function scriptedSeat({ prices }: Settings): ModelSeat {
         return wire;
       };
       return makeProvider(
-        { send: (request, signal) => wireOf(request.model).send(request, signal) },
+        { send: (request, signal) => asked(wireOf, request.model).send(request, signal) },
         {
           prices,
           capabilities: (model) => {
@@ -31,4 +33,14 @@ export function scriptedSeat({ prices }: Settings): ModelSeat {
       );
     },
   };
+}
+
+/** A scenario that is missing or broken is a model that is not there. */
+function asked(wireOf: (model: string) => ScriptedWire, model: string): ScriptedWire {
+  try {
+    return wireOf(model);
+  } catch (thrown) {
+    if (!(thrown instanceof HarnessError)) throw thrown;
+    throw new WireFailure("no_model", thrown.message, { remedy: thrown.remedy });
+  }
 }

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
+import { type KeyName, readKey } from "./keys.ts";
 import { ollamaAddress } from "./ollama/address.ts";
 import { grouped, ollamaHealth, SMALL_CONTEXT } from "./ollama/health.ts";
 import { type Answer, askJson } from "./ollama/http.ts";
+import { readScenario } from "./scripted/read.ts";
 
 export interface ModelHealthRequest {
   readonly provider: "ollama" | "openai" | "anthropic" | "scripted";
@@ -12,6 +14,8 @@ export interface ModelHealthRequest {
   readonly model: string;
   readonly maxContext: number | null;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The user's keys.json; it need not be there. */
+  readonly keysFile: string;
   readonly signal: AbortSignal;
   /** Bytes of memory of the machine that Ollama runs on; found out unless given. */
   readonly memory?: number | null;
@@ -19,6 +23,7 @@ export interface ModelHealthRequest {
 
 /** A provider that is reached by a key. */
 interface Keyed {
+  readonly key: KeyName;
   readonly name: string;
   readonly variable: string;
   readonly publicBase: string;
@@ -27,6 +32,7 @@ interface Keyed {
 }
 
 const OPENAI: Keyed = {
+  key: "openai",
   name: "OpenAI",
   variable: "OPENAI_API_KEY",
   publicBase: "https://api.openai.com/v1",
@@ -34,6 +40,7 @@ const OPENAI: Keyed = {
   headers: (key) => ({ authorization: `Bearer ${key}` }),
 };
 const ANTHROPIC: Keyed = {
+  key: "anthropic",
   name: "Anthropic",
   variable: "ANTHROPIC_API_KEY",
   publicBase: "https://api.anthropic.com",
@@ -43,6 +50,7 @@ const ANTHROPIC: Keyed = {
 const ANTHROPIC_VERSION = { "anthropic-version": "2023-06-01" };
 const TIMEOUT_MS = 5000;
 const OTHER_BASE = "harness config set base_url URL";
+const BASE_FORM = "http://host/path or https://host/path, without a password or a query";
 
 const modelList = z.object({
   data: z.array(z.object({ id: z.string(), max_model_len: z.number().int().positive().nullish() })),
@@ -62,6 +70,7 @@ export async function modelHealth(request: ModelHealthRequest): Promise<readonly
       case "anthropic":
         return await keyedHealth(ANTHROPIC, request);
       default:
+        readScenario(request.model);
         return [healthy("model.server", "plays a scenario file")];
     }
   } catch (thrown) {
@@ -71,10 +80,11 @@ export async function modelHealth(request: ModelHealthRequest): Promise<readonly
 }
 
 async function keyedHealth(provider: Keyed, request: ModelHealthRequest): Promise<readonly Health[]> {
-  const { base, key, headers } = reach(provider, request);
+  const key = readKey(provider.key, { env: request.env, file: request.keysFile }) ?? "";
+  const { base, headers } = reach(provider, request.baseUrl, key);
   const setKey = `export ${provider.variable}=KEY`;
   if (key === "" && base === provider.publicBase)
-    return [broken("model.server", `${provider.variable} is not set; ${base} needs it`, setKey)];
+    return [fail(`${provider.variable} is not set; ${base} needs it`, setKey)];
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const answer = await askJson(`${base}${provider.listPath}`, { signal, headers });
   const list = answer.kind === "json" ? modelList.safeParse(answer.value).data?.data : undefined;
@@ -86,21 +96,20 @@ async function keyedHealth(provider: Keyed, request: ModelHealthRequest): Promis
 
 /** Where such a provider is asked for its models, and with what. The headers hold the key. */
 export function keyedServer(
-  provider: "openai" | "anthropic",
+  provider: KeyName,
   { baseUrl, key }: { readonly baseUrl: string | null; readonly key: string },
 ): { readonly base: string; readonly list: string; readonly headers: Readonly<Record<string, string>> } {
   const keyed = provider === "openai" ? OPENAI : ANTHROPIC;
-  const { base, headers } = reach(keyed, { baseUrl, env: { [keyed.variable]: key } });
+  const { base, headers } = reach(keyed, baseUrl, key);
   return { base, list: `${base}${keyed.listPath}`, headers };
 }
 
-function reach(provider: Keyed, { baseUrl, env }: Pick<ModelHealthRequest, "baseUrl" | "env">) {
-  const key = env[provider.variable]?.trim() ?? "";
+function reach(provider: Keyed, baseUrl: string | null, key: string) {
   const headers = {
     ...(key === "" ? {} : provider.headers(key)),
     ...(provider === ANTHROPIC ? ANTHROPIC_VERSION : {}),
   };
-  return { base: cleanBase(baseUrl ?? provider.publicBase), key, headers };
+  return { base: cleanBase(baseUrl ?? provider.publicBase), headers };
 }
 
 /** The server's own words are left out: some repeat the key that they refuse. */
@@ -162,12 +171,7 @@ function contextHealth(
 
 function cleanBase(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (
-    url !== undefined &&
-    /^https?:$/.test(url.protocol) &&
-    `${url.username}${url.password}${url.search}` === ""
-  )
-    return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
-  const message = "base_url: expected http://host/path or https://host/path, without a password or a query";
-  throw new HarnessError(EXIT.usage, message, OTHER_BASE);
+  const plain = url !== undefined && `${url.username}${url.password}${url.search}` === "";
+  if (plain && /^https?:$/.test(url.protocol)) return `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+  throw new HarnessError(EXIT.usage, `base_url: expected ${BASE_FORM}`, OTHER_BASE);
 }

@@ -127,7 +127,10 @@ native calls work and are used
     const env = { XDG_STATE_HOME: place.at("missing"), OLLAMA_HOST: fake.url };
     const { code, stdout, stderr } = await run(["probe", "x"], env);
     assert.deepEqual([code, stdout], [5, ""]);
-    assert.match(stderr, /^error: x: .*not found\n {2}next: OLLAMA_HOST=\S+ ollama pull x\n$/);
+    assert.match(
+      stderr,
+      /^note: asking x at .*\nerror: x: .*not found\n {2}next: OLLAMA_HOST=\S+ ollama pull x\n$/,
+    );
     assert.equal(existsSync(place.at("missing")), false);
   });
 

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { chmod } from "node:fs/promises";
 import test from "node:test";
 import type { Health } from "../../src/core/health.ts";
 import { modelHealth, type ModelHealthRequest } from "../../src/models/health.ts";
+import { scratch } from "../fixtures/scratch.ts";
 import { type FakeOllamaOptions, sendJson, startFakeOllama } from "../fakes/ollama-server.ts";
 
 type Row = readonly [id: string, state: string, detail: string, remedy: string];
@@ -16,6 +18,7 @@ const health = (changes: Partial<ModelHealthRequest>): Promise<readonly Health[]
     model: "qwen3:8b",
     maxContext: null,
     env: {},
+    keysFile: "/nowhere/keys.json",
     signal: new AbortController().signal,
     memory: null,
     ...changes,
@@ -41,10 +44,28 @@ test("a bad address is reported, not thrown", async () => {
   ]);
 });
 
-test("scripted plays a scenario file", async () => {
-  assert.deepEqual(await health({ provider: "scripted" }), [
+test("scripted plays a scenario file, if it is one", async () => {
+  const model = "examples/scripted-fix.jsonl";
+  assert.deepEqual(await health({ provider: "scripted", model }), [
     { id: "model.server", state: "ok", detail: "plays a scenario file", remedy: "" },
   ]);
+  const [missing] = await health({ provider: "scripted", model: "/nowhere.jsonl" });
+  assert.equal(missing?.state, "fail");
+  assert.match(missing.detail, /^cannot read the scenario \/nowhere\.jsonl/);
+  assert.match(missing.remedy, /docs\/scripted-models\.md/);
+});
+
+test("a key in the user's file is as good as one in the environment, and a file that others read is told", async () => {
+  await using folder = await scratch();
+  await using fake = await startFakeOllama({ routes: listing({ id: "qwen3:8b" }) });
+  const keysFile = await folder.write("keys.json", JSON.stringify({ openai: KEY }), 0o600);
+  const ask = (): Promise<readonly Health[]> =>
+    health({ provider: "openai", baseUrl: `${fake.url}/v1`, keysFile });
+  assert.equal((await ask())[0]?.state, "ok");
+  assert.equal(fake.requests[0]?.headers["authorization"], `Bearer ${KEY}`);
+  await chmod(keysFile, 0o644);
+  const [open] = await ask();
+  assert.deepEqual([open?.state, open?.remedy], ["fail", `chmod 600 '${keysFile}'`]);
 });
 
 const listing = (...data: readonly object[]): FakeOllamaOptions["routes"] & object => ({
@@ -246,8 +267,8 @@ test("a password in the address and a key that cannot be sent are not shown", as
       [down(base, "harness config set base_url URL")],
       [
         down(
-          'URL is not reached: Invalid character in header content ["authorization"]',
-          "harness config set base_url URL",
+          "OPENAI_API_KEY holds signs that no key has",
+          "Set it again, from the page of your account: export OPENAI_API_KEY=…",
         ),
       ],
     ],

@@ -16,6 +16,7 @@ const health = (changes: Partial<ModelHealthRequest>): Promise<readonly Health[]
     model: "qwen3:8b",
     maxContext: null,
     env: {},
+    keysFile: "/nowhere/keys.json",
     signal: new AbortController().signal,
     memory: null,
     ...changes,

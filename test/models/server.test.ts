@@ -183,3 +183,11 @@ test("a server of another protocol is not Ollama", async () => {
   server.close();
   assert.deepEqual(status, { kind: "not-ollama", reason: "what answers there does not speak HTTP" });
 });
+
+test("https to a server without it is named as the reason, in one line", async () => {
+  await using fake = await startFakeOllama();
+  assert.deepEqual(await statusAt(fake.url.replace("http:", "https:")), {
+    kind: "not-ollama",
+    reason: "it does not speak TLS (EPROTO)",
+  });
+});

@@ -9,6 +9,7 @@ import { startInstalledOllama } from "../../models/ollama/serve.ts";
 import { ollamaStatus } from "../../models/ollama/server.ts";
 import { progressBar } from "../../render/tty/progress.ts";
 import { formatSize } from "../../core/bounds.ts";
+import { keysFile } from "../keys-file.ts";
 import { done, type SetupContext, standIn, type StepResult } from "./context.ts";
 import { INSTEAD, sidecarStep } from "./sidecars.ts";
 
@@ -37,6 +38,7 @@ const health = ({ config, env, signal }: SetupContext): Promise<readonly Health[
     model: config.settings.chat_model,
     maxContext: config.settings.max_context_tokens,
     env,
+    keysFile: keysFile(),
     signal,
   });
 

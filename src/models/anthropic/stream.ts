@@ -28,6 +28,8 @@ export class MessageReader {
   readonly #blocks = new Map<unknown, Block>();
   stopped = false;
   done = false;
+  /** Something came that this API sends. */
+  begun = false;
 
   /** The reply's blocks as they came, except for thoughts that were not signed; undefined when one was cut. */
   get content(): readonly Fields[] | undefined {
@@ -45,6 +47,7 @@ export class MessageReader {
   read(value: unknown): WireEvent[] {
     const event = asFields(value) ?? {};
     const events: WireEvent[] = [];
+    this.begun ||= typeof event["type"] === "string";
     switch (event["type"]) {
       case "message_start":
         usageIn(asFields(asFields(event["message"])?.["usage"]), false, events);

@@ -1,7 +1,7 @@
 import { Concessions } from "../http/concessions.ts";
 import { opened } from "../http/opened.ts";
 import type { Asked } from "../http/refusals.ts";
-import { brokenOff } from "../http/garbled.ts";
+import { brokenOff, OTHER_JSON, stranger } from "../http/garbled.ts";
 import { replyEvents, valueIn } from "../http/reply.ts";
 import type { Wire, WireEvent, WireRequest } from "../wire.ts";
 import { ANTHROPIC_CONCESSIONS } from "./concessions.ts";
@@ -64,7 +64,7 @@ export class AnthropicWire implements Wire {
     })) {
       for (const event of events) if (!reader.done) yield* reader.read(valueIn(event, asked));
     }
-    if (!reader.stopped && !reader.done) throw brokenOff();
+    if (!reader.stopped && !reader.done) throw reader.begun ? brokenOff() : stranger(asked, OTHER_JSON);
     this.#replies.keep(reader.content ?? []);
   }
 

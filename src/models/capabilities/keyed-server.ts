@@ -1,4 +1,4 @@
-import { askJson } from "../ollama/http.ts";
+import { type Answer, askJson } from "../ollama/http.ts";
 import { NO_WORD, type Word } from "./believe.ts";
 import { entryIn, idsIn, propsContext, wordOf } from "./reported.ts";
 
@@ -31,13 +31,9 @@ export async function askServer(question: ServerQuestion): Promise<ServerAnswer>
     return answer.kind === "json" ? answer.value : undefined;
   };
   const answer = await askJson(question.list, { signal, headers: question.headers });
-  if (answer.kind !== "json")
-    return {
-      models: null,
-      reason: answer.kind === "refused" ? `HTTP ${answer.status}` : answer.reason,
-      wordOn: () => NO_WORD,
-    };
+  if (answer.kind !== "json") return noList(whyNot(answer));
   const models = idsIn(answer.value);
+  if (models === null) return noList("it answers with JSON of another kind");
   const told = models.map((model) => wordOf(entryIn(answer.value, model)));
   const root = question.base.replace(/\/v1$/, "");
   const silent = root !== question.base && told.every(({ context }) => context === null);
@@ -53,4 +49,10 @@ export async function askServer(question: ServerQuestion): Promise<ServerAnswer>
       return { ...own, context: own.context ?? slot };
     },
   };
+}
+
+const noList = (reason: string): ServerAnswer => ({ models: null, reason, wordOn: () => NO_WORD });
+
+function whyNot(answer: Exclude<Answer, { readonly kind: "json" }>): string {
+  return answer.kind === "refused" ? `HTTP ${answer.status}` : answer.reason;
 }

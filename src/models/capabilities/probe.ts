@@ -9,6 +9,8 @@ export interface ProbeRequest {
   readonly written: Provider;
   readonly signal: AbortSignal;
   readonly onCheck: (name: string, passed: boolean) => void;
+  /** The server is asked again after so long. */
+  readonly onWait: (ms: number, reason: string) => void;
 }
 
 export type ProbeResult =
@@ -27,17 +29,21 @@ const WRITTEN = "a call written as text";
 /** Models are not the same twice, even when asked to be. */
 const ATTEMPTS = 2;
 
-/** What the model did, not what the server is: it fails the check and not the probe. */
+/** What the model may have done, and not the server: it fails the check, and the probe only if no reply ever ends. */
 const OF_THE_MODEL: ReadonlySet<FailureKind> = new Set(["empty", "garbled", "server"]);
 
 /** Asks a model for real calls, natively; where those do not work, for one in its own words. */
 export async function probeCalls(request: ProbeRequest): Promise<ProbeResult> {
   const checks: Record<string, boolean> = {};
+  let answered = false;
+  let last: ModelFailure | undefined;
   const run = async (name: string, provider: Provider, check: Check): Promise<ModelFailure | undefined> => {
-    const outcome = await tried(provider, request, check);
-    if (typeof outcome !== "boolean") return outcome;
-    checks[name] = outcome;
-    request.onCheck(name, outcome);
+    const { passed, failure } = await tried(provider, request, check);
+    if (failure !== undefined && !OF_THE_MODEL.has(failure.kind)) return failure;
+    answered ||= failure === undefined || failure.kind === "empty";
+    last = failure;
+    checks[name] = passed;
+    request.onCheck(name, passed);
     return undefined;
   };
   for (const check of CHECKS) {
@@ -49,33 +55,45 @@ export async function probeCalls(request: ProbeRequest): Promise<ProbeResult> {
     const failure = await run(WRITTEN, request.written, ONE_CALL);
     if (failure !== undefined) return { kind: "failed", failure };
   }
+  if (!answered && last !== undefined) return { kind: "failed", failure: last };
   return { kind: "made", native, usable: native || checks[WRITTEN] === true, checks };
 }
 
-async function tried(
-  provider: Provider,
-  request: ProbeRequest,
-  check: Check,
-): Promise<boolean | ModelFailure> {
+/** A failure where no attempt came to an end, or asking on is of no use. */
+interface Tried {
+  readonly passed: boolean;
+  readonly failure?: ModelFailure;
+}
+
+async function tried(provider: Provider, request: ProbeRequest, check: Check): Promise<Tried> {
   const mustBeNative = provider === request.native;
+  let failure: ModelFailure | undefined;
+  let answered = false;
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const seen = await asked(provider, request, check);
-    if ("kind" in seen && !OF_THE_MODEL.has(seen.kind)) return seen;
-    if ("kind" in seen) continue;
-    if (check.passes(seen) && (!mustBeNative || seen.native >= seen.calls.length)) return true;
+    if ("kind" in seen) {
+      failure = seen;
+      if (!OF_THE_MODEL.has(seen.kind)) return { passed: false, failure };
+      continue;
+    }
+    answered = true;
+    if (check.passes(seen) && (!mustBeNative || seen.native >= seen.calls.length)) return { passed: true };
   }
-  return false;
+  return answered || failure === undefined ? { passed: false } : { passed: false, failure };
 }
 
 async function asked(
   provider: Provider,
-  { model, signal }: ProbeRequest,
+  { model, signal, onWait }: ProbeRequest,
   check: Check,
 ): Promise<Seen | ModelFailure> {
   const native = new Set<number>();
   for await (const event of provider.stream(requestFor(model, check), signal)) {
     if (event.type === "call") native.add(event.index);
-    if (event.type === "waiting") native.clear();
+    if (event.type === "waiting") {
+      native.clear();
+      if (event.ms > 0) onWait(event.ms, event.reason);
+    }
     if (event.type === "failed") return event.failure;
     if (event.type === "finished")
       return { native: native.size, calls: event.message.calls, text: event.message.text };

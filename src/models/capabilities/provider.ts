@@ -15,11 +15,17 @@ export function believingProvider(wire: Wire, options: ProviderOptions): Provide
     add: (model, reason) => refused.add(model, reason),
   };
   const provider = makeProvider(wire, { ...options, fallbacks });
+  /** A belief that cannot be had changes nothing: the port never throws. */
+  const beliefIn = (model: string, signal: AbortSignal): Promise<boolean | null> =>
+    options.capabilities(model, signal).then(
+      ({ tools }) => tools,
+      () => null,
+    );
   return {
     capabilities: options.capabilities,
     async *stream(request, signal) {
-      if (request.tools.length > 0)
-        native.set(request.model, (await options.capabilities(request.model, signal)).tools);
+      const believed = request.tools.length > 0 ? await beliefIn(request.model, signal) : null;
+      if (believed !== null) native.set(request.model, believed);
       yield* provider.stream(request, signal);
     },
   };

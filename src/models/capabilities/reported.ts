@@ -36,8 +36,9 @@ export function entryIn(answer: unknown, model: string): unknown {
   return list.safeParse(answer).data?.data.find(({ id }) => id === model);
 }
 
-export const idsIn = (answer: unknown): readonly string[] =>
-  list.safeParse(answer).data?.data.map(({ id }) => id) ?? [];
+/** null when the answer is no list of models. */
+export const idsIn = (answer: unknown): readonly string[] | null =>
+  list.safeParse(answer).data?.data.map(({ id }) => id) ?? null;
 
 export function wordOf(entry: unknown): Word {
   const { data } = listed.safeParse(entry);

@@ -7,6 +7,8 @@ import { WireFailure } from "../wire.ts";
 const MAX_SHOWN = 60;
 const LOG = "check the server's log and its version";
 
+export const OTHER_JSON = "it answers with JSON of another kind";
+
 /** Something else listens at the address. */
 export const stranger = ({ url }: Asked, what: string): WireFailure =>
   new WireFailure("unreachable", `${originOf(url)} is no model server: ${what}`, {

@@ -21,6 +21,7 @@ export type Answer =
 /** The reason of a request whose time was over. */
 export const NO_ANSWER = "no answer in time";
 
+const NO_TLS = /^(?:EPROTO$|ERR_SSL|ERR_TLS)/;
 const MAX_BODY = 16 * 2 ** 20;
 const MAX_ERROR = 500;
 
@@ -69,10 +70,11 @@ export async function askJson(url: string, question: Question): Promise<Answer> 
     return await answerIn(await ask(url, question));
   } catch (thrown) {
     if (question.signal.aborted) return { kind: "unreachable", reason: endedBy(question.signal) };
-    const foreign = errorCode(thrown)?.startsWith("HPE_") === true;
-    return foreign
-      ? { kind: "foreign", reason: "what answers there does not speak HTTP" }
-      : { kind: "unreachable", reason: reasonOf(thrown) };
+    const code = errorCode(thrown) ?? "";
+    if (code.startsWith("HPE_")) return { kind: "foreign", reason: "what answers there does not speak HTTP" };
+    // OpenSSL's own text has several lines, and a place in its sources.
+    if (NO_TLS.test(code)) return { kind: "foreign", reason: `it does not speak TLS (${code})` };
+    return { kind: "unreachable", reason: reasonOf(thrown) };
   }
 }
 

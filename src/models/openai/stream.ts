@@ -23,9 +23,12 @@ export class ChatReader {
   readonly #calls = new CallParts();
   /** The server has said why the reply ends; its counts may still come. */
   stopped = false;
+  /** Something came that a chat API sends. */
+  begun = false;
 
   read(value: unknown): WireEvent[] {
     const chunk = asFields(value) ?? {};
+    this.begun ||= "choices" in chunk || "usage" in chunk;
     const choice = asList(chunk["choices"])
       .map(asFields)
       .find((each) => (each?.["index"] ?? 0) === 0);

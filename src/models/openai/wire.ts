@@ -1,7 +1,7 @@
 import { Concessions } from "../http/concessions.ts";
 import { opened } from "../http/opened.ts";
 import type { Asked } from "../http/refusals.ts";
-import { brokenOff } from "../http/garbled.ts";
+import { brokenOff, OTHER_JSON, stranger } from "../http/garbled.ts";
 import { replyEvents, valueIn } from "../http/reply.ts";
 import type { Wire, WireEvent, WireRequest } from "../wire.ts";
 import { OPENAI_CONCESSIONS } from "./concessions.ts";
@@ -56,7 +56,7 @@ export class OpenAiWire implements Wire {
         if (!done) yield* reader.read(valueIn(event, asked));
       }
     }
-    if (!reader.stopped && !done) throw brokenOff();
+    if (!reader.stopped && !done) throw reader.begun ? brokenOff() : stranger(asked, OTHER_JSON);
   }
 
   #asked({ model, nativeTools, tools }: WireRequest): Asked {

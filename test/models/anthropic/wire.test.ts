@@ -122,6 +122,13 @@ const FAILURES: readonly (readonly [string, Served, string, boolean, RegExp])[] 
     /Overloaded/,
   ],
   [
+    "JSON of another service",
+    { headers: { "content-type": "application/json" }, body: '{"hello":1}' },
+    "unreachable",
+    false,
+    /no model server: it answers with JSON of another kind/,
+  ],
+  [
     "a stream that was cut",
     { headers: EVENTS, body: [start(USED), ...textBlock(0, "Hel")], ends: "cut" },
     "garbled",

@@ -58,6 +58,7 @@ async function probed(native: Provider, written = provider(() => failing("empty"
     native,
     written,
     signal: new AbortController().signal,
+    onWait: (ms, reason) => lines.push(`${ms}: ${reason}`),
     onCheck: (name, passed) => lines.push(`${name}: ${passed}`),
   });
   return { result, lines };
@@ -148,3 +149,19 @@ for (const kind of ["unreachable", "no_model", "out_of_memory", "timeout", "canc
       failure: { kind, reason: "so it is", remedy: "do this" },
     });
   });
+
+for (const kind of ["garbled", "server"] as const)
+  test(`a server of which no reply ever ends, but as ${kind}, found nothing out of the model`, async () => {
+    const { result } = await probed(
+      provider(() => failing(kind)),
+      provider(() => failing(kind)),
+    );
+    assert.deepEqual(result, { kind: "failed", failure: { kind, reason: "so it is", remedy: "do this" } });
+  });
+
+test("a wait is told, and calls before it do not count", async () => {
+  const waiting: ProviderEvent = { type: "waiting", reason: "busy", ms: 20, attempt: 2 };
+  const { result, lines } = await probed(provider((request) => [waiting, ...good(request)]));
+  assert.deepEqual(result, made(true, true, ALL));
+  assert.deepEqual(lines.slice(0, 2), ["20: busy", "one call: true"]);
+});

@@ -14,7 +14,7 @@ const BELIEVED: Capabilities = {
 };
 
 /** What a wire is sent when the model is believed to call natively, or not, one request after the other. */
-async function sentFor(beliefs: readonly boolean[], tools = [OFFER]): Promise<readonly string[]> {
+async function sentFor(beliefs: readonly (boolean | null)[], tools = [OFFER]): Promise<readonly string[]> {
   const sent: WireRequest[] = [];
   const wire: Wire = {
     async *send(request) {
@@ -27,7 +27,11 @@ async function sentFor(beliefs: readonly boolean[], tools = [OFFER]): Promise<re
   };
   const waiting = [...beliefs];
   const provider = believingProvider(wire, {
-    capabilities: () => Promise.resolve({ ...BELIEVED, tools: waiting.shift() ?? true }),
+    capabilities: () => {
+      const believed = waiting.shift();
+      if (believed === null) return Promise.reject(new Error("nobody knows"));
+      return Promise.resolve({ ...BELIEVED, tools: believed ?? true });
+    },
   });
   const request = { model: "m", messages: [{ role: "user", text: "Hi" }], tools } as const;
   for (const _ of beliefs)
@@ -46,6 +50,14 @@ test("tools go natively to a model that is believed to take them, else into its 
 
 test("a belief may change between two requests", async () => {
   assert.deepEqual(await sentFor([false, true]), ["text 0 in the prompt", "native 1"]);
+});
+
+test("a belief that cannot be had changes nothing and ends nothing", async () => {
+  assert.deepEqual(await sentFor([null, false, null]), [
+    "native 1",
+    "text 0 in the prompt",
+    "text 0 in the prompt",
+  ]);
 });
 
 test("without tools nobody needs to know", async () => {

@@ -107,6 +107,13 @@ const FAILURES: readonly (readonly [string, Served, string, boolean, RegExp])[] 
     false,
     /text of another kind: "Ollama is running"/,
   ],
+  [
+    "JSON of another service",
+    { headers: JSON_TYPE, body: '{"hello":1}' },
+    "unreachable",
+    false,
+    /no model server: it answers with JSON of another kind/,
+  ],
   ["an answer that is empty", { headers: EVENTS, body: "" }, "garbled", true, /nothing came/],
   ["JSON that was cut", { headers: JSON_TYPE, body: '{"choices":[{"mess' }, "garbled", true, /no JSON/],
   [

@@ -1,5 +1,6 @@
 import { Args } from "@oclif/core";
 import { placesFrom } from "../../../config/places.ts";
+import { formatDuration } from "../../../core/bounds.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { probeCalls, type ProbeResult } from "../../../models/capabilities/probe.ts";
 import { type ProbeRecord, writeProbe } from "../../../models/capabilities/probes.ts";
@@ -51,11 +52,13 @@ async function probe(
   signal: AbortSignal,
   note: (text: string) => void,
 ): Promise<Made> {
+  note(`asking ${model} at ${seat.server}; loading it may take minutes`);
   const result = await probeCalls({
     model,
     native: seat.provider(true),
     written: seat.provider(false),
     signal,
+    onWait: (ms, reason) => note(`asking again in ${formatDuration(ms)}: ${reason}`),
     onCheck: (name, passed) => note(`${name}: ${passed ? "works" : "does not work"}`),
   });
   if (result.kind === "made") return result;
