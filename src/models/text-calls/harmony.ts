@@ -10,6 +10,9 @@ const OPENING = /<\|start\|>|<\|channel\|>|(?:assistant)?(?:commentary|analysis)
 const BODY_END = /<\|(?:end|return|start|channel|call)\|>/g;
 const RECIPIENT = /to=([\w.:-]{1,90})/;
 const TURN = /assistant(?=commentary|final|analysis)/g;
+/** A turn that only speaks. */
+const SPOKEN = /assistant(?:final|commentary(?! {0,4}to=))/y;
+const CUT_HEADER = /^\s*(?:<\|channel\|>\w*\s*)?(?:<\|[a-z]*(?:\|>?)?)?\s?[a-z]{0,4}\s?(?:<\|[a-z]*\|?)?$/;
 const LONGEST_HEADER = 260;
 
 /** A segment of the harmony format: calls, or a body that is shown or thought. */
@@ -50,8 +53,10 @@ function readStripped(text: string, start: number, final: boolean): Segment {
   const rest = text.slice(start, start + LONGEST_HEADER);
   if (rest.length === LONGEST_HEADER) return { kind: "text", end: start + 1 };
   if (!final) return { kind: "more" };
-  const to = RECIPIENT.exec(rest)?.[1];
-  if (to !== undefined && start + rest.length <= Math.max(at, start) + 40)
+  const recipient = RECIPIENT.exec(rest);
+  const to = recipient?.[1];
+  const behind = rest.slice((recipient?.index ?? 0) + (recipient?.[0].length ?? 0));
+  if (to !== undefined && (start + rest.length <= Math.max(at, start) + 40 || CUT_HEADER.test(behind)))
     return {
       kind: "calls",
       found: [{ name: to, args: {}, repaired: false, broken: CUT }],
@@ -70,6 +75,14 @@ export function strippedThought(text: string, final: boolean): Segment | undefin
   if (!/^analysis(?:[^\sa-z]|$)/.test(text.slice(0, 9))) return undefined;
   TURN.lastIndex = 0;
   const turn = TURN.exec(text);
-  if (turn !== null) return { kind: "body", from: 0, to: 0, end: turn.index, shown: false };
+  if (turn !== null) return afterThought(text, turn.index, final);
   return final ? undefined : { kind: "more" };
+}
+
+function afterThought(text: string, turn: number, final: boolean): Segment {
+  SPOKEN.lastIndex = turn;
+  const spoken = SPOKEN.test(text);
+  const end = spoken ? SPOKEN.lastIndex : turn;
+  if (spoken && !final && text.length < end + 8) return { kind: "more" };
+  return { kind: "body", from: turn, to: turn, end, shown: false };
 }

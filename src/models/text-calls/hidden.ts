@@ -1,5 +1,5 @@
 import { mayBegin } from "./places.ts";
-import { ENDS, INVENTED, OPENERS, SHOWN, THINKING, tokenAt } from "./tokens.ts";
+import { CLOSERS, ENDS, INVENTED, OPENERS, SHOWN, THINKING, tokenAt } from "./tokens.ts";
 
 interface Place {
   readonly edge: number;
@@ -42,7 +42,7 @@ function ending(text: string, at: number, place: Place, begins: boolean): Hidden
   if (begins && place.called && tokenAt(INVENTED, text, at) !== undefined) {
     return place.final ? { kind: "hidden", end: text.length } : { kind: "more", end: at };
   }
-  const token = tokenAt(ENDS, text, at);
+  const token = tokenAt(ENDS, text, at) ?? (begins && place.called ? tokenAt(CLOSERS, text, at) : undefined);
   if (token === undefined) return undefined;
   const end = at + token.length;
   if (!place.final && text.slice(end, end + 20).trim() === "" && text.length < end + 20)
@@ -63,6 +63,7 @@ function shown(text: string, at: number, place: Place): Hidden | undefined {
 
 const LONG = [
   ...OPENERS,
+  ...CLOSERS,
   ...ENDS,
   ...INVENTED,
   ...[...THINKING, ...SHOWN].flat(),
@@ -79,7 +80,7 @@ const LONG = [
   "Action: ```json\n",
 ];
 const HEAD =
-  /^(?:<\/?(?:function|invoke|antml:|｜DSML｜|parameter)[^>\n]{0,130}|Action:\s*`{0,3}(?:json)?\s?|call:[\w.-]{0,80}\s?|(?:assistant)?commentary to=functions\.[\w.:-]{0,90}\s*(?:json)?)$/;
+  /^(?:<\/?(?:function|invoke|antml:|｜DSML｜|parameter)[^>\n]{0,130}|Action:\s*`{0,3}(?:j(?:s(?:on?)?)?)?\s?|call:[\w.-]{0,80}\s?|(?:assistant)?commentary to=functions\.[\w.:-]{0,90}\s*(?:json)?)$/;
 
 /** Whether the rest of the text may be the beginning of a token. */
 export function mayBeToken(text: string, at: number): boolean {
