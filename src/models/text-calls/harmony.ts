@@ -11,9 +11,10 @@ const BODY_END = /<\|(?:end|return|start|channel|call)\|>/g;
 const RECIPIENT = /to=([\w.:-]{1,90})/;
 const TURN = /assistant(?=commentary|final|analysis)/g;
 /** A turn that only speaks. */
-const SPOKEN = /assistant(?:final|commentary(?! {0,4}to=))/y;
+const SPOKEN = /assistant(?:final|commentary(?! {0,4}(?:to=|t?o?$)))/y;
 const CUT_HEADER = /^\s*(?:<\|channel\|>\w*\s*)?(?:<\|[a-z]*(?:\|>?)?)?\s?[a-z]{0,4}\s?(?:<\|[a-z]*\|?)?$/;
 const LONGEST_HEADER = 260;
+const LONGEST_TURN = "assistantcommentary    to=".length;
 
 /** A segment of the harmony format: calls, or a body that is shown or thought. */
 export type Segment =
@@ -53,17 +54,18 @@ function readStripped(text: string, start: number, final: boolean): Segment {
   const rest = text.slice(start, start + LONGEST_HEADER);
   if (rest.length === LONGEST_HEADER) return { kind: "text", end: start + 1 };
   if (!final) return { kind: "more" };
-  const recipient = RECIPIENT.exec(rest);
-  const to = recipient?.[1];
-  const behind = rest.slice((recipient?.index ?? 0) + (recipient?.[0].length ?? 0));
-  if (to !== undefined && (start + rest.length <= Math.max(at, start) + 40 || CUT_HEADER.test(behind)))
-    return {
-      kind: "calls",
-      found: [{ name: to, args: {}, repaired: false, broken: CUT }],
-      end: text.length,
-      cut: true,
-    };
-  return { kind: "text", end: start + 1 };
+  const to = cutRecipient(rest, at >= start + rest.length - 40);
+  if (to === undefined) return { kind: "text", end: start + 1 };
+  const found = [{ name: to, args: {}, repaired: false, broken: CUT }];
+  return { kind: "calls", found, end: text.length, cut: true };
+}
+
+/** To whom a header speaks that the end of the text cuts. */
+function cutRecipient(header: string, near: boolean): string | undefined {
+  const recipient = RECIPIENT.exec(header);
+  if (recipient === null) return undefined;
+  const behind = header.slice(recipient.index + recipient[0].length);
+  return near || header.length <= 40 || CUT_HEADER.test(behind) ? recipient[1] : undefined;
 }
 
 /**
@@ -80,9 +82,8 @@ export function strippedThought(text: string, final: boolean): Segment | undefin
 }
 
 function afterThought(text: string, turn: number, final: boolean): Segment {
+  if (!final && text.length < turn + LONGEST_TURN) return { kind: "more" };
   SPOKEN.lastIndex = turn;
-  const spoken = SPOKEN.test(text);
-  const end = spoken ? SPOKEN.lastIndex : turn;
-  if (spoken && !final && text.length < end + 8) return { kind: "more" };
+  const end = SPOKEN.test(text) ? SPOKEN.lastIndex : turn;
   return { kind: "body", from: turn, to: turn, end, shown: false };
 }

@@ -38,11 +38,15 @@ function thinking(text: string, at: number, place: Place, begins: boolean): Hidd
   return undefined;
 }
 
+/** Behind a call a closer without an opener ends it too. */
+const endAt = (text: string, at: number, called: boolean): string | undefined =>
+  tokenAt(ENDS, text, at) ?? (called ? tokenAt(CLOSERS, text, at) : undefined);
+
 function ending(text: string, at: number, place: Place, begins: boolean): Hidden | undefined {
   if (begins && place.called && tokenAt(INVENTED, text, at) !== undefined) {
     return place.final ? { kind: "hidden", end: text.length } : { kind: "more", end: at };
   }
-  const token = tokenAt(ENDS, text, at) ?? (begins && place.called ? tokenAt(CLOSERS, text, at) : undefined);
+  const token = endAt(text, at, begins && place.called);
   if (token === undefined) return undefined;
   const end = at + token.length;
   if (!place.final && text.slice(end, end + 20).trim() === "" && text.length < end + 20)

@@ -105,7 +105,7 @@ class Parameters {
   #unclosed(at: number): Outcome {
     const cut =
       at >= this.#text.length ||
-      "<parameter=</function></invoke>".includes(this.#text.slice(at)) ||
+      "<parameter=</function></invoke><｜DSML｜parameter</｜DSML｜invoke>".includes(this.#text.slice(at)) ||
       matches(CUT_PARAMETER, this.#text, at);
     if (this.#args.size === 0) return cut ? this.#broken(CUT, at, true) : { kind: "text", end: at };
     if (cut && at < this.#text.length) return this.#broken(CUT, this.#text.length, true);
