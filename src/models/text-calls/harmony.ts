@@ -10,7 +10,11 @@ const OPENING = /<\|start\|>|<\|channel\|>|(?:assistant)?(?:commentary|analysis)
 const BODY_END = /<\|(?:end|return|start|channel|call)\|>/g;
 const RECIPIENT = /to=([\w.:-]{1,90})/;
 const TURN = /assistant(?=commentary|final|analysis)/g;
+/** A turn that only speaks. */
+const SPOKEN = /assistant(?:final|commentary(?! {0,4}(?:to=|t?o?$)))/y;
+const CUT_HEADER = /^\s*(?:<\|channel\|>\w*\s*)?(?:<\|[a-z]*(?:\|>?)?)?\s?[a-z]{0,4}\s?(?:<\|[a-z]*\|?)?$/;
 const LONGEST_HEADER = 260;
+const LONGEST_TURN = "assistantcommentary    to=".length;
 
 /** A segment of the harmony format: calls, or a body that is shown or thought. */
 export type Segment =
@@ -50,15 +54,18 @@ function readStripped(text: string, start: number, final: boolean): Segment {
   const rest = text.slice(start, start + LONGEST_HEADER);
   if (rest.length === LONGEST_HEADER) return { kind: "text", end: start + 1 };
   if (!final) return { kind: "more" };
-  const to = RECIPIENT.exec(rest)?.[1];
-  if (to !== undefined && start + rest.length <= Math.max(at, start) + 40)
-    return {
-      kind: "calls",
-      found: [{ name: to, args: {}, repaired: false, broken: CUT }],
-      end: text.length,
-      cut: true,
-    };
-  return { kind: "text", end: start + 1 };
+  const to = cutRecipient(rest, at >= start + rest.length - 40);
+  if (to === undefined) return { kind: "text", end: start + 1 };
+  const found = [{ name: to, args: {}, repaired: false, broken: CUT }];
+  return { kind: "calls", found, end: text.length, cut: true };
+}
+
+/** To whom a header speaks that the end of the text cuts. */
+function cutRecipient(header: string, near: boolean): string | undefined {
+  const recipient = RECIPIENT.exec(header);
+  if (recipient === null) return undefined;
+  const behind = header.slice(recipient.index + recipient[0].length);
+  return near || header.length <= 40 || CUT_HEADER.test(behind) ? recipient[1] : undefined;
 }
 
 /**
@@ -70,6 +77,13 @@ export function strippedThought(text: string, final: boolean): Segment | undefin
   if (!/^analysis(?:[^\sa-z]|$)/.test(text.slice(0, 9))) return undefined;
   TURN.lastIndex = 0;
   const turn = TURN.exec(text);
-  if (turn !== null) return { kind: "body", from: 0, to: 0, end: turn.index, shown: false };
+  if (turn !== null) return afterThought(text, turn.index, final);
   return final ? undefined : { kind: "more" };
+}
+
+function afterThought(text: string, turn: number, final: boolean): Segment {
+  if (!final && text.length < turn + LONGEST_TURN) return { kind: "more" };
+  SPOKEN.lastIndex = turn;
+  const end = SPOKEN.test(text) ? SPOKEN.lastIndex : turn;
+  return { kind: "body", from: turn, to: turn, end, shown: false };
 }

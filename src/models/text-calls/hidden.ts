@@ -1,5 +1,5 @@
 import { mayBegin } from "./places.ts";
-import { ENDS, INVENTED, OPENERS, SHOWN, THINKING, tokenAt } from "./tokens.ts";
+import { CLOSERS, ENDS, INVENTED, OPENERS, SHOWN, THINKING, tokenAt } from "./tokens.ts";
 
 interface Place {
   readonly edge: number;
@@ -38,11 +38,15 @@ function thinking(text: string, at: number, place: Place, begins: boolean): Hidd
   return undefined;
 }
 
+/** Behind a call a closer without an opener ends it too. */
+const endAt = (text: string, at: number, called: boolean): string | undefined =>
+  tokenAt(ENDS, text, at) ?? (called ? tokenAt(CLOSERS, text, at) : undefined);
+
 function ending(text: string, at: number, place: Place, begins: boolean): Hidden | undefined {
   if (begins && place.called && tokenAt(INVENTED, text, at) !== undefined) {
     return place.final ? { kind: "hidden", end: text.length } : { kind: "more", end: at };
   }
-  const token = tokenAt(ENDS, text, at);
+  const token = endAt(text, at, begins && place.called);
   if (token === undefined) return undefined;
   const end = at + token.length;
   if (!place.final && text.slice(end, end + 20).trim() === "" && text.length < end + 20)
@@ -63,6 +67,7 @@ function shown(text: string, at: number, place: Place): Hidden | undefined {
 
 const LONG = [
   ...OPENERS,
+  ...CLOSERS,
   ...ENDS,
   ...INVENTED,
   ...[...THINKING, ...SHOWN].flat(),
@@ -79,7 +84,7 @@ const LONG = [
   "Action: ```json\n",
 ];
 const HEAD =
-  /^(?:<\/?(?:function|invoke|antml:|｜DSML｜|parameter)[^>\n]{0,130}|Action:\s*`{0,3}(?:json)?\s?|call:[\w.-]{0,80}\s?|(?:assistant)?commentary to=functions\.[\w.:-]{0,90}\s*(?:json)?)$/;
+  /^(?:<\/?(?:function|invoke|antml:|｜DSML｜|parameter)[^>\n]{0,130}|Action:\s*`{0,3}(?:j(?:s(?:on?)?)?)?\s?|call:[\w.-]{0,80}\s?|(?:assistant)?commentary to=functions\.[\w.:-]{0,90}\s*(?:json)?)$/;
 
 /** Whether the rest of the text may be the beginning of a token. */
 export function mayBeToken(text: string, at: number): boolean {

@@ -11,6 +11,7 @@ const CLOSER = /<\/(?:antml:|｜DSML｜)?(?:function|invoke)\s*>/y;
 const PARAMETER_END = /<\/(?:antml:|｜DSML｜)?parameter\s*>/;
 const NEXT = /<(?:antml:|｜DSML｜)?parameter(?:=|\s+name=)|<\/(?:antml:|｜DSML｜)?(?:function|invoke)\s*>/y;
 const LONE_NEXT = /\n\s*(?:<parameter(?:=|\s+name=)|<\/(?:function|invoke)\s*>)/;
+const CUT_PARAMETER = /<(?:antml:|｜DSML｜)?parameter(?:=|\s+name=)[^<>\n]{0,120}$/y;
 const JSON_BODY = /\s*\{\s*(?:["'}]|$)/y;
 
 export const beginsMarkup = (text: string, at: number): boolean => matches(HEAD, text, at);
@@ -102,7 +103,10 @@ class Parameters {
 
   /** Every value is whole, the call's closer is not there: more parameters may be lost. */
   #unclosed(at: number): Outcome {
-    const cut = at >= this.#text.length || "<parameter=</function></invoke>".includes(this.#text.slice(at));
+    const cut =
+      at >= this.#text.length ||
+      "<parameter=</function></invoke><｜DSML｜parameter</｜DSML｜invoke>".includes(this.#text.slice(at)) ||
+      matches(CUT_PARAMETER, this.#text, at);
     if (this.#args.size === 0) return cut ? this.#broken(CUT, at, true) : { kind: "text", end: at };
     if (cut && at < this.#text.length) return this.#broken(CUT, this.#text.length, true);
     if (!cut && !this.#text.startsWith("</", at)) return this.#broken(GARBLED, at, false);

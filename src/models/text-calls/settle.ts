@@ -77,7 +77,7 @@ export function settle(list: readonly Item[], text: string, judge: Judge): Readi
       for (const found of item.found) {
         const judged = judgeCall(found, judge);
         if (judged === undefined) continue;
-        const key = JSON.stringify(judged);
+        const key = JSON.stringify(judged, sorted);
         if (seen.has(key)) continue;
         seen.add(key);
         if ("args" in judged) calls.push(judged);
@@ -86,6 +86,12 @@ export function settle(list: readonly Item[], text: string, judge: Judge): Readi
   }
   return { calls, malformed, prose: prose.join("").trim() };
 }
+
+/** The order of keys makes no other call. */
+const sorted = (_key: string, value: unknown): unknown =>
+  isRecord(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+    : value;
 
 const NO_CALLS = new Set(["directly_answer", "directly-answer"]);
 

@@ -1,7 +1,7 @@
 import { lineBefore } from "./places.ts";
 
 const EXAMPLE =
-  /\b(?:examples?|formats?|such as|e\.g\.|for instance|like (?:so|this)|looks? like|sample|syntax|would (?:be|look|write|send|have|call|run|use)|if you (?:want|like|need|wish|prefer)|(?:you|user|client|model|assistant|it|they|he|she) (?:wrote|writes|sent|sends|emits|emitted|produced|produces|answered|logged)|instead of|template|illustrat\w+|hypothetical\w*|the (?:log|transcript|fixture) (?:shows?|says|contains))\b/i;
+  /\b(?:examples?|formats?|such as|for instance|like (?:so|this)|looks? like|sample|syntax|would (?:be|look|write|send|have|call|run|use)|if you (?:want|like|need|wish|prefer)|(?:you|user|client|model|assistant|it|they|he|she) (?:wrote|writes|sent|sends|emits|emitted|produced|produces|answered|logged)|instead of|template|illustrat\w+|hypothetical\w*|the (?:log|transcript|fixture) (?:shows?|says|contains))\b|\be\.g\./i;
 const REFUSED =
   /\b(?:do not|don['’]t|never|won['’]t|will not|should not|shouldn['’]t|cannot|can['’]t|must not|would not) (?:ever )?(?:run|call|send|execute|use|write|emit)\b/i;
 const ASKED = /\b(?:would like to (?:run|call|do)|may I|shall I|should I|want me to)\b/i;
@@ -12,7 +12,7 @@ const SHOWING = /\b(?:show|give|illustrate|demonstrate|explain|here is|here's|wr
 const REPORTED =
   /\b(?:recorded|previous(?:ly)?|earlier|last time|I ran|I called|was called|should|must|contain(?:s|ed)?|returned|returns|returns?|replied|add|paste|copy|save|yourself|you can|your|expected|payload|log(?:s|ged)?|transcript|fixture|shows?|shown|said|says|wrote|writes|sent|sends|received|was|were|means)\b/i;
 const NEXT_STEP =
-  /\b(?:I['’]ll|I will|let me|let['’]s|I am going|I['’]m going|we['’]ll|we will|I need|I want to|I have to|I should|I must|we need|we should|first|next|now|calling|reading|running|checking|searching|looking)\b/i;
+  /\b(?:I['’]ll|I will|let me|let['’]s|I am going|I['’]m going|we['’]ll|we will|I (?:open|check|look|list|search)|I need|I want to|I have to|I should|I must|we need|we should|first|next|now|calling|reading|running|checking|searching|looking)\b/i;
 
 /** Whether the line before says that what follows is only shown. */
 export function announcedAsShown(text: string, at: number, weak: boolean): boolean {

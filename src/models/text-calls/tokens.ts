@@ -91,6 +91,7 @@ export const ENDS: readonly string[] = [
   "<|END_RESPONSE|>",
   "<|START_RESPONSE|>",
   "<|im_start|>assistant",
+  "<|start_header_id|>assistant<|end_header_id|>",
   "<|endofprompt|>",
   "<|observation|>",
 ];

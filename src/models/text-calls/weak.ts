@@ -125,12 +125,27 @@ function readStatement(text: string, at: number, tools: OfferedTools): Outcome {
   const name = [...rest.slice(0, 4000).matchAll(MENTION)].find(
     (hit) => tools.resolve(hit[1] ?? "") !== undefined,
   )?.[1];
-  if (name === undefined) return { kind: "text", end: lineEnd(text, at) };
+  if (name === undefined)
+    return end === -1 ? cutStatement(text, at, tools) : { kind: "text", end: lineEnd(text, at) };
   const broken = "only calls with plain values are read, no code round them";
   return {
     kind: "calls",
     found: [{ name, args: {}, repaired: false, broken }],
     end: at + rest.length,
     cut: end === -1,
+  };
+}
+
+const CUT_STATEMENT = /^(?:print\s?\(\s?)?(?:default_api\.)?([A-Za-z_]\w{0,80})$/;
+
+/** A statement that ends inside of its name. */
+function cutStatement(text: string, at: number, tools: OfferedTools): Outcome {
+  const name = CUT_STATEMENT.exec(text.slice(at, at + 120))?.[1];
+  if (name === undefined || !tools.begins(name)) return { kind: "text", end: lineEnd(text, at) };
+  return {
+    kind: "calls",
+    found: [{ name, args: {}, repaired: false, broken: CUT }],
+    end: text.length,
+    cut: true,
   };
 }

@@ -10,7 +10,7 @@ const CLOSER = new RegExp(
 );
 /** So near to the end, what is no payload yet may be the beginning of one. */
 const NEAR = 200;
-const NAME_ALONE = /^[\w.:-]{0,80}\s{0,9}[<[]?[\w/|｜▁=".-]{0,90}\]?$/;
+const NAME_ALONE = /^[\w.:-]{0,80}\s{0,9}[<[]?[\w/|｜▁=".-]{0,90}(?:\sname=["']?[\w.:-]{0,80}["']?)?\]?$/;
 const FENCE = /```[\w]*[ \t]*\r?\n?/y;
 const ACTION = /Action:\s{0,4}(?=```(?:json)?\s*\n)/y;
 const BARE_GEMMA = /call:([A-Za-z_][\w.-]{0,79})\s*[{(]/y;
