@@ -9,6 +9,7 @@ import { keyedServer } from "../models/health.ts";
 import { readKey } from "../models/keys.ts";
 import { OpenAiWire } from "../models/openai/wire.ts";
 import { keysFile } from "./keys-file.ts";
+import { limitsOf } from "./model-limits.ts";
 import type { ModelSeat } from "./model-seat.ts";
 import { probed } from "./probed.ts";
 
@@ -34,6 +35,7 @@ export function keyedSeat(name: "openai" | "anthropic", settings: Settings): Mod
   const provider = (tools?: boolean): Provider => {
     const Api = name === "openai" ? OpenAiWire : AnthropicWire;
     return believingProvider(new Api({ baseUrl: reached.base, key }), {
+      limits: limitsOf(settings),
       prices,
       keys: key === "" ? [] : [key],
       capabilities: async (model, signal) => {

@@ -7,6 +7,7 @@ import { believingProvider } from "../models/capabilities/provider.ts";
 import { ollamaAddress } from "../models/ollama/address.ts";
 import { ollamaListing } from "../models/ollama/server.ts";
 import { OllamaWire } from "../models/ollama/wire.ts";
+import { limitsOf } from "./model-limits.ts";
 import type { ModelListing, ModelSeat } from "./model-seat.ts";
 import { probed } from "./probed.ts";
 
@@ -35,6 +36,7 @@ export function ollamaSeat(settings: Settings): ModelSeat {
     subject,
     provider: (tools) =>
       believingProvider(wire, {
+        limits: limitsOf(settings),
         prices,
         capabilities: async (model, signal) => {
           const believed = await capabilities(model, signal);

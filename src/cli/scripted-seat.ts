@@ -4,13 +4,14 @@ import { makeProvider } from "../models/provider.ts";
 import { readScenario } from "../models/scripted/read.ts";
 import { scriptedCapabilities, ScriptedWire } from "../models/scripted/wire.ts";
 import { WireFailure } from "../models/wire.ts";
+import { limitsOf } from "./model-limits.ts";
 import type { ModelSeat } from "./model-seat.ts";
 
 /** The model is the scenario's file. */
-export function scriptedSeat({ prices, chat_model: scenario }: Settings): ModelSeat {
+export function scriptedSeat(settings: Settings): ModelSeat {
   return {
     server: "a scenario file",
-    list: () => Promise.resolve({ models: [scenario], reason: "" }),
+    list: () => Promise.resolve({ models: [settings.chat_model], reason: "" }),
     capabilities: (model) => Promise.resolve(scriptedCapabilities(readScenario(model))),
     subject: (model) => Promise.resolve({ model, server: "scripted", version: "" }),
     provider: (tools) => {
@@ -24,7 +25,8 @@ export function scriptedSeat({ prices, chat_model: scenario }: Settings): ModelS
       return makeProvider(
         { send: (request, signal) => asked(wireOf, request.model).send(request, signal) },
         {
-          prices,
+          limits: limitsOf(settings),
+          prices: settings.prices,
           capabilities: (model) => {
             const believed = scriptedCapabilities(readScenario(model));
             return Promise.resolve(tools === undefined ? believed : { ...believed, tools });

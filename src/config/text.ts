@@ -12,6 +12,9 @@ const AS_WRITTEN: ReadonlySet<string> = new Set([
   "image",
   "memory",
   "timeout",
+  "connect_timeout",
+  "first_token_timeout",
+  "idle_timeout",
   "search.store",
   "search.url",
 ]);
