@@ -31,8 +31,8 @@ export function readQuoted(text: string, start: number, python: boolean): Quoted
     if (char === undefined) return { value: undefined, at, cut: true };
     if (char === quote) {
       if (python || closes(text, at + 1)) {
-        parts.push(text.slice(from, at));
-        return { value: parts.join("").replaceAll("\r\n", "\n"), end: at + 1, repaired };
+        parts.push(asWritten(text.slice(from, at)));
+        return { value: parts.join(""), end: at + 1, repaired };
       }
       repaired = true;
     }
@@ -40,7 +40,7 @@ export function readQuoted(text: string, start: number, python: boolean): Quoted
       at += 1;
       continue;
     }
-    parts.push(text.slice(from, at));
+    parts.push(asWritten(text.slice(from, at)));
     const escape = readEscape(text, at, python || quote === "'");
     if (escape === undefined) return { value: undefined, at, cut: at + 10 > text.length };
     if (escape.invented) repaired = true;
@@ -49,6 +49,9 @@ export function readQuoted(text: string, start: number, python: boolean): Quoted
     from = at;
   }
 }
+
+/** Line ends of the reply itself; those that an escape names stay what they are. */
+const asWritten = (raw: string): string => raw.replaceAll("\r\n", "\n");
 
 /** A closing quote is followed by what may follow a string, or the line ends. */
 function closes(text: string, after: number): boolean {
@@ -62,11 +65,11 @@ function readTriple(text: string, start: number, quote: string): Quoted {
   const end = text.indexOf(quote.repeat(3), start + 3);
   if (end === -1) return { value: undefined, at: text.length, cut: true };
   const raw = text.slice(start + 3, end);
-  if (!raw.includes("\\")) return { value: raw.replaceAll("\r\n", "\n"), end: end + 3, repaired: false };
+  if (!raw.includes("\\")) return { value: asWritten(raw), end: end + 3, repaired: false };
   const parts: string[] = [];
   for (let at = 0; at < raw.length;) {
     const next = raw.indexOf("\\", at);
-    parts.push(raw.slice(at, next === -1 ? raw.length : next));
+    parts.push(asWritten(raw.slice(at, next === -1 ? raw.length : next)));
     if (next === -1) break;
     const escape = readEscape(raw, next, true);
     if (escape === undefined) return { value: undefined, at: start, cut: false };

@@ -26,6 +26,11 @@ test("JSON is read as JSON, whatever is in its strings", () => {
   );
 });
 
+test("a line end that an escape names stays as it is", () => {
+  const read = readLiteral(String.raw`{"a\r\n":"b\r\nc"}`, 0);
+  assert.deepEqual(read.ok && read.value, { "a\r\n": "b\r\nc" });
+});
+
 test("a beginning of JSON is never whole without a repair", () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 3 }), fc.nat(), (json, at) => {
