@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import * as fc from "fast-check";
+import { fc } from "../fixtures/property.ts";
 import type { Suite } from "./box-suite.ts";
 import { asking, inputOf, NEVER, text } from "./box-words.ts";
 

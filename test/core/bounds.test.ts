@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../fixtures/property.ts";
 import { formatDuration, formatSize, parseDuration, parseSize } from "../../src/core/bounds.ts";
 
 const DURATIONS: Readonly<Record<string, number>> = {

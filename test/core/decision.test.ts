@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../fixtures/property.ts";
 import { strictest, VERDICTS, type Verdict } from "../../src/core/decision.ts";
 
 const TABLE: readonly (readonly [readonly Verdict[], Verdict])[] = [

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../fixtures/property.ts";
 import {
   type ImageInputs,
   imageTag,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../fixtures/property.ts";
 import { MODES } from "../../src/core/decision.ts";
 import { isWithin } from "../../src/docker/mounts.ts";
 import { type BoxPlan, containerSpec } from "../../src/docker/spec.ts";

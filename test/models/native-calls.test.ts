@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../fixtures/property.ts";
 import { readArguments } from "../../src/models/arguments.ts";
 import { CallIds } from "../../src/models/call-ids.ts";
 import { JsonEnds, surveyJson } from "../../src/models/json-text.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../fixtures/property.ts";
 import { delayAfter, RETRIES } from "../../src/models/retry.ts";
 
 const passing = { passing: true, retryAfterMs: null };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../fixtures/property.ts";
 import { MODES, type Mode, VERDICTS } from "../../src/core/decision.ts";
 import { CommandPolicy } from "../../src/policy/decide.ts";
 import { HOME, judgedIn, WORKSPACE } from "../fixtures/policy/corpus.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../fixtures/property.ts";
 import type { ExecResult, KeptOutput } from "../../src/core/ports.ts";
 import { execJson } from "../../src/render/exec-json.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../fixtures/property.ts";
 import { cellsOf, widthOf } from "../../src/render/tty/columns.ts";
 import { markedLines } from "../../src/render/tty/marked.ts";
 

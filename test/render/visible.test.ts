@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../fixtures/property.ts";
 import { visible, inertJson, visibleStream } from "../../src/render/tty/visible.ts";
 
 const SHOWN: Readonly<Record<string, string>> = {

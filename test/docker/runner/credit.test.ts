@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { creditWindow } from "../../../src/docker/runner/credit.ts";
 import { encodeFields } from "../../../src/docker/runner/fields.ts";
 

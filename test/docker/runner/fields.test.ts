@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { decodeFields, encodeFields, has, numberIn, textIn } from "../../../src/docker/runner/fields.ts";
 
 const name = fc.integer({ min: 33, max: 126 }).map((code) => String.fromCharCode(code));

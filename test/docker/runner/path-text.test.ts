@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { bytesOfPath, textOfPath } from "../../../src/docker/runner/path-text.ts";
 
 const back = (bytes: Buffer): Buffer => bytesOfPath(textOfPath(bytes));

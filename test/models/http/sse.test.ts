@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { type SseEvent, SseReader } from "../../../src/models/http/sse.ts";
 
 function read(...chunks: readonly (string | Uint8Array)[]): readonly SseEvent[] {

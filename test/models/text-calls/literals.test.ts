@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { readLiteral } from "../../../src/models/text-calls/literals.ts";
 import { OfferedTools } from "../../../src/models/text-calls/names.ts";
 import { typed } from "../../../src/models/text-calls/schema.ts";

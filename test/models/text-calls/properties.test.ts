@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { CLOSERS, ENDS, INVENTED, OPENERS, SHOWN, THINKING } from "../../../src/models/text-calls/tokens.ts";
 import { CallStream } from "../../../src/models/text-calls/stream.ts";
 import { readCalls } from "../../../src/models/text-calls/text-calls.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { awkDeeds } from "../../../src/policy/models/languages/awk-program.ts";
 import { filterNames } from "../../../src/policy/models/languages/filter-words.ts";
 import { sedDeeds } from "../../../src/policy/models/languages/sed-script.ts";

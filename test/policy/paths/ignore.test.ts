@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { isIgnored, LONGEST_RULES, readIgnore } from "../../../src/policy/paths/ignore.ts";
 
 /** Rules, what they hide, what they do not. A slash at a path's end: it is a folder; without, a file. */

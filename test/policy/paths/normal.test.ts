@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { isInside, resolvePath } from "../../../src/policy/paths/normal.ts";
 
 for (const [from, given, wanted] of [

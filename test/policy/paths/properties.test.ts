@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { MODES, VERDICTS } from "../../../src/core/decision.ts";
 import { PROTECTED } from "../../../src/core/protected-names.ts";
 import { decidePath, type PathContext } from "../../../src/policy/paths/decide.ts";

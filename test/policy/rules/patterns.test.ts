@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { mayFit, readPathPattern, surelyFits } from "../../../src/policy/rules/path-pattern.ts";
 import { fitsWildcard, readWildcard } from "../../../src/policy/rules/wildcard.ts";
 import { AROUND } from "./judged.ts";

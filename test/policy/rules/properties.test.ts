@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { MODES, type Verdict, VERDICTS } from "../../../src/core/decision.ts";
 import { EFFECT_NAMES } from "../../../src/policy/rules/effect-names.ts";
 import { readRules } from "../../../src/policy/rules/read.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { difference } from "../../../src/policy/shell/agree.ts";
 import { readOwn } from "../../../src/policy/shell/own/read.ts";
 import { readUnbash } from "../../../src/policy/shell/unbash/read.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { readOwn } from "../../../src/policy/shell/own/read.ts";
 import type { Word } from "../../../src/policy/shell/syntax.ts";
 import { hereDocuments, plainWords, scripts, tokenSoup } from "../../fixtures/policy-scripts.ts";

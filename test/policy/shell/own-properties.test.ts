@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { readOwn } from "../../../src/policy/shell/own/read.ts";
 import type { Node, Span } from "../../../src/policy/shell/syntax.ts";
 import { hereDocuments, scripts, tokenSoup } from "../../fixtures/policy-scripts.ts";
