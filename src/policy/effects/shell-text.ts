@@ -32,5 +32,7 @@ function placer({ value, span: [start, end] }: Arg): (span: Span) => Span {
   const around = end - start - value.length;
   if (around !== 0 && around !== 2) return () => [start, end];
   const shift = start + around / 2;
-  return ([from, to]) => [from + shift, to + shift];
+  // What the inner text was fed with stands outside of it, and is shown at its edge.
+  const inside = (at: number): number => Math.min(Math.max(at + shift, start), end);
+  return ([from, to]) => [inside(from), inside(to)];
 }
