@@ -145,11 +145,42 @@ export interface Changes {
   readonly incomplete: boolean;
 }
 
+/** What is asked where the policy neither allows nor denies. */
+export interface Question {
+  readonly call: string;
+  readonly tool: string;
+  /** The whole command, or what is to be written where. */
+  readonly text: string;
+  readonly decision: Decision;
+  readonly mode: Mode;
+  /** Whether a file tool would write. */
+  readonly writes: boolean;
+}
+
+export interface Answer {
+  readonly runs: boolean;
+  readonly by: "mode" | "contained" | "person" | "nobody";
+  /** Why it is not run, for the model; empty when it is. */
+  readonly reason: string;
+}
+
+/** Decides what the policy leaves open: a person, a script, or nobody. */
 export interface Approver {
-  ask(question: {
-    readonly decision: Decision;
-    readonly command: string;
-  }): Promise<"once" | "always" | "deny">;
+  ask(question: Question, signal: AbortSignal): Promise<Answer>;
+}
+
+/** Code found by its meaning. */
+export interface Index {
+  search(query: string, limit: number, signal: AbortSignal): Promise<readonly IndexHit[]>;
+}
+
+export interface IndexHit {
+  readonly path: string;
+  readonly start: number;
+  readonly end: number;
+  readonly symbol: string | null;
+  readonly score: number;
+  readonly preview: string;
 }
 
 export interface Embedder {

@@ -1,26 +1,29 @@
-import type { z } from "zod";
+import * as z from "zod";
 import type { Box } from "./ports.ts";
+import type { JsonSchema } from "./provider.ts";
 
 /** The single thing that ended a call. */
-export type Cause =
-  | "program"
-  | "policy"
-  | "filesystem"
-  | "network"
-  | "memory"
-  | "pids"
-  | "disk"
-  | "timeout"
-  | "user";
+export const CAUSES = [
+  "program",
+  "policy",
+  "filesystem",
+  "network",
+  "memory",
+  "pids",
+  "disk",
+  "timeout",
+  "user",
+] as const;
+export type Cause = (typeof CAUSES)[number];
 
 interface Ended {
-  /** Bounded; what was cut is said in the text itself. */
+  /** As the tool gives it; what goes to the model is bounded by whoever called. */
   readonly text: string;
   /** Where the full output is kept, when the text is not all of it. */
   readonly full?: string;
 }
 
-/** Every way a tool call can end. Nothing throws into the loop. */
+/** Every way a tool call can end. Nothing throws into the loop. `blocked` is a refusal by the tool or the walls. */
 export type ToolResult =
   | (Ended & { readonly kind: "ok" })
   | (Ended & { readonly kind: "failed" | "blocked" | "denied"; readonly cause: Cause })
@@ -30,17 +33,95 @@ export type ToolResult =
 
 /** What a call will touch, stated before it runs, for the policy to judge. */
 export interface Facts {
+  /** Shell texts. */
   readonly commands: readonly string[];
+  /** Where they start; the workspace when left out. */
+  readonly folder?: string;
   readonly reads: readonly string[];
   readonly writes: readonly string[];
   readonly hosts: readonly string[];
 }
 
-export interface Tool<I> {
+export const NO_FACTS: Facts = { commands: [], reads: [], writes: [], hosts: [] };
+
+interface ToolWords<I> {
   readonly name: string;
   readonly description: string;
   readonly input: z.ZodType<I>;
   facts(input: I): Facts;
-  /** Must not throw; the input is frozen. */
-  run(input: I, box: Box, signal: AbortSignal): Promise<ToolResult>;
+  /** Whether it may run side by side with other calls of the same reply. */
+  readonly beside: boolean | ((input: I) => boolean);
+  /** Its text bounds itself, and is not kept for `show_full`. */
+  readonly bounded?: true;
+}
+
+/** What the model can do. `run` never throws but for the loss of the box; the input is frozen. */
+export type Tool<I> = ToolWords<I> &
+  (
+    | { readonly where: "box"; run(input: I, box: Box, signal: AbortSignal): Promise<ToolResult> }
+    | { readonly where: "session"; run(input: I, signal: AbortSignal): Promise<ToolResult> }
+  );
+
+/** A call whose input has been read, with nothing done yet. */
+export interface PreparedCall {
+  readonly kind: "prepared";
+  readonly facts: Facts;
+  readonly beside: boolean;
+  readonly bounded: boolean;
+  /** `box` is asked for only by a tool that works in one. */
+  run(box: () => Promise<Box>, signal: AbortSignal): Promise<ToolResult>;
+}
+
+export interface InvalidCall {
+  readonly kind: "invalid";
+  readonly issues: readonly string[];
+}
+
+/** A tool as the loop sees it, whatever its input is. */
+export interface AnyTool {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: JsonSchema;
+  prepare(args: unknown): PreparedCall | InvalidCall;
+}
+
+export function anyTool<I>(tool: Tool<I>): AnyTool {
+  const { name, description, input, beside, bounded = false } = tool;
+  return {
+    name,
+    description,
+    schema: schemaOf(input),
+    prepare: (args) => {
+      const parsed = input.safeParse(args);
+      if (!parsed.success) return { kind: "invalid", issues: parsed.error.issues.map(issueText) };
+      const given = frozen(parsed.data);
+      return {
+        kind: "prepared",
+        facts: tool.facts(given),
+        beside: typeof beside === "function" ? beside(given) : beside,
+        bounded,
+        run: async (box, signal) =>
+          tool.where === "box" ? tool.run(given, await box(), signal) : tool.run(given, signal),
+      };
+    },
+  };
+}
+
+/** Short: each word of it is in every request. */
+function schemaOf(input: z.ZodType): JsonSchema {
+  const { $schema: _, additionalProperties: __, ...schema } = z.toJSONSchema(input, { io: "input" });
+  return schema;
+}
+
+function issueText({ path, message }: z.core.$ZodIssue): string {
+  const at = path.map(String).join(".");
+  return at === "" ? message : `${at}: ${message}`;
+}
+
+function frozen<T>(value: T): T {
+  if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
+    for (const inner of Object.values(value)) frozen(inner);
+    Object.freeze(value);
+  }
+  return value;
 }

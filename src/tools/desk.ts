@@ -1,0 +1,41 @@
+import type { Index } from "../core/ports.ts";
+import type { Notes, Outputs } from "../core/session.ts";
+import type { ToolResult } from "../core/tool.ts";
+
+/** Which contents of files the model knows, by absolute path. Every change of it is remembered with the session. */
+export interface SeenFiles {
+  hashOf(path: string): string | undefined;
+  /** The model has read it whole or in part, or written it. */
+  saw(path: string, hash: string): void;
+  forget(path: string): void;
+}
+
+/** What one shell call leaves to the next. */
+export interface ShellState {
+  /** Absolute. */
+  readonly folder: string;
+  /** Exported over the box's own environment. */
+  readonly env: Readonly<Record<string, string>>;
+  move(folder: string, env: Readonly<Record<string, string>>): void;
+}
+
+/** Does a part of the task with a memory of its own; only its last word comes back. */
+export type Spawn = (
+  part: { readonly prompt: string; readonly maxTurns: number },
+  signal: AbortSignal,
+) => Promise<ToolResult>;
+
+/** What the tools of one agent share. The box is not on it: it comes with each call. */
+export interface Desk {
+  /** Absolute; the same path inside the box. */
+  readonly workspace: string;
+  readonly seen: SeenFiles;
+  readonly shell: ShellState;
+  readonly outputs: Outputs;
+  readonly notes: Notes;
+  /** For a command that names no limit of its own. */
+  readonly timeoutMs: number;
+  readonly index?: Index;
+  /** Only the parent has it: a subagent starts none. */
+  readonly spawn?: Spawn;
+}
