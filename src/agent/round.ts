@@ -1,0 +1,89 @@
+import type { ToolCall } from "../core/messages.ts";
+import type { InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
+import type { Reply } from "./ask.ts";
+import { endUnrun, runCall } from "./call.ts";
+import type { LoopEnd } from "./loop.ts";
+import { waves } from "./schedule.ts";
+import type { Seat } from "./seat.ts";
+
+type Replied = Extract<Reply, { readonly kind: "replied" }>;
+
+/** Runs the calls of one reply: readers side by side, everything else in order. Undefined when the loop goes on. */
+export async function runRound(seat: Seat, reply: Replied, signal: AbortSignal): Promise<LoopEnd | undefined> {
+  const { calls } = reply.message;
+  for (const { id, name, args } of calls) seat.emit({ type: "call.proposed", call: id, tool: name, args });
+  const kinds: ToolResult["kind"][] = [];
+  const planned = waves(calls.map((call) => ({ call, beside: isBeside(seat, call) })));
+  for (const [at, wave] of planned.entries()) {
+    const results = await Promise.all(wave.map(({ call }) => one(seat, call, signal)));
+    if (signal.aborted) return { how: "cancelled" };
+    if (results.includes("stop")) return { how: "repeated" };
+    const ended = results.filter((result) => result !== "stop");
+    kinds.push(...ended.map(({ kind }) => kind));
+    const last = at === planned.length - 1 ? await notices(seat, reply) : "";
+    for (const [index, { call }] of wave.entries()) {
+      const text = ended[index]?.text ?? "";
+      const more = index === wave.length - 1 ? last : "";
+      seat.history.add({ role: "tool", call: call.id, text: text + more });
+    }
+  }
+  if (calls.length === 0) seat.history.add({ role: "user", text: (await notices(seat, reply)).trim() });
+  const broken = seat.malformed.ended(kinds, reply.malformed.length);
+  return broken === undefined ? undefined : { how: "model_broken", reason: broken };
+}
+
+/** Known before it is run, so that readers can be run together. */
+function isBeside(seat: Seat, call: ToolCall): boolean {
+  const prepared = prepare(seat, call);
+  return prepared.kind === "prepared" && prepared.beside;
+}
+
+function prepare(seat: Seat, { name, args }: ToolCall): PreparedCall | InvalidCall {
+  const tool = seat.offer.tools.find((each) => each.name === name);
+  if (tool !== undefined) return tool.prepare(args);
+  const names = seat.offer.tools.map((each) => each.name).join(", ");
+  return { kind: "invalid", issues: [`there is no tool ${JSON.stringify(name)}; there are: ${names}`] };
+}
+
+async function one(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolResult | "stop"> {
+  const guarded = seat.guard.check(call);
+  if (guarded === "stop") return "stop";
+  const result = guarded === "run" ? await tried(seat, call, signal) : endUnrun(seat, call, broken(guarded));
+  seat.guard.ended(call, result.text);
+  return result;
+}
+
+function tried(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolResult> | ToolResult {
+  const prepared = prepare(seat, call);
+  if (prepared.kind === "invalid") return endUnrun(seat, call, invalid(call, prepared.issues));
+  const spent = seat.limits.reached();
+  if (spent?.which === "calls")
+    return endUnrun(seat, call, { kind: "failed", cause: "policy", text: `Not run. ${spent.text}` });
+  seat.limits.call();
+  return runCall(seat, call, prepared, signal);
+}
+
+const broken = ({ broken: text }: { readonly broken: string }): ToolResult => ({
+  kind: "invalid",
+  issues: [text],
+  text,
+});
+
+const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => ({
+  kind: "invalid",
+  issues,
+  text: `${name} was not run, its arguments are wrong:\n${issues.map((issue) => `- ${issue}`).join("\n")}\nCall it again with these mended.`,
+});
+
+/** What the model is told behind its results: there, it changes nothing of what it has read before. */
+async function notices(seat: Seat, { malformed }: Replied): Promise<string> {
+  const lines = malformed.map(({ name, reason }) => `Your call of ${name || "a tool"} was not run: ${reason}`);
+  const limit = seat.limits.note();
+  if (limit !== undefined) {
+    seat.emit({ type: "notice", text: limit });
+    lines.push(limit);
+  }
+  const briefing = await seat.briefing();
+  const notes = lines.map((line) => `\n\n[harness] ${line}`).join("");
+  return briefing === undefined ? notes : `${notes}\n\n${briefing}`;
+}
