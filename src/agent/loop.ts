@@ -18,7 +18,7 @@ export type LoopEnd =
 export async function work(seat: Seat, signal: AbortSignal): Promise<LoopEnd> {
   const either = AbortSignal.any([signal, seat.walls]);
   for (;;) {
-    const spent = seat.limits.reached();
+    const spent = seat.limits.reached("turn");
     if (spent !== undefined) return { how: "limit", ...spent };
     const mark = seat.history.count;
     const end = await turn(seat, either).catch((thrown: unknown) => {

@@ -11,6 +11,8 @@ type Replied = Extract<Reply, { readonly kind: "replied" }>;
 /** Runs the calls of one reply: readers side by side, everything else in order. Undefined when the loop goes on. */
 export async function runRound(seat: Seat, reply: Replied, signal: AbortSignal): Promise<LoopEnd | undefined> {
   const { calls } = reply.message;
+  const none = seat.limits.reached("call");
+  if (none !== undefined && calls.length > 0) return { how: "limit", ...none };
   for (const { id, name, args } of calls) seat.emit({ type: "call.proposed", call: id, tool: name, args });
   const kinds: ToolResult["kind"][] = [];
   const planned = waves(calls.map((call) => ({ call, beside: isBeside(seat, call) })));
@@ -28,8 +30,9 @@ export async function runRound(seat: Seat, reply: Replied, signal: AbortSignal):
     }
   }
   if (calls.length === 0) seat.history.add({ role: "user", text: (await notices(seat, reply)).trim() });
-  const broken = seat.malformed.ended(kinds, reply.malformed.length);
-  return broken === undefined ? undefined : { how: "model_broken", reason: broken };
+  const good = kinds.filter((kind) => kind !== "invalid").length;
+  const gaveUp = seat.malformed.replied({ good, bad: calls.length - good + reply.malformed.length });
+  return gaveUp === undefined ? undefined : { how: "model_broken", reason: gaveUp };
 }
 
 /** Known before it is run, so that readers can be run together. */
@@ -46,7 +49,7 @@ function prepare(seat: Seat, { name, args }: ToolCall): PreparedCall | InvalidCa
 }
 
 async function one(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolResult | "stop"> {
-  const guarded = seat.guard.check(call);
+  const guarded = seat.guard.check(call, seat.limits.turns);
   if (guarded === "stop") return "stop";
   const result = guarded === "run" ? await tried(seat, call, signal) : endUnrun(seat, call, broken(guarded));
   seat.guard.ended(call, result.text);
@@ -56,9 +59,8 @@ async function one(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<Too
 function tried(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolResult> | ToolResult {
   const prepared = prepare(seat, call);
   if (prepared.kind === "invalid") return endUnrun(seat, call, invalid(call, prepared.issues));
-  const spent = seat.limits.reached();
-  if (spent?.which === "calls")
-    return endUnrun(seat, call, { kind: "failed", cause: "policy", text: `Not run. ${spent.text}` });
+  const spent = seat.limits.reached("call");
+  if (spent !== undefined) return endUnrun(seat, call, { kind: "failed", cause: "policy", text: `Not run. ${spent.text}` });
   seat.limits.call();
   return runCall(seat, call, prepared, signal);
 }

@@ -22,8 +22,7 @@ export type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
 
 /** From a request to its end, which is told whatever happens: what it came to, what was refused, what it cost. */
 export async function runRequest(seat: Seat, request: Request, signal: AbortSignal): Promise<Finished> {
-  const deadline = timeUp(seat);
-  const either = AbortSignal.any([signal, deadline]);
+  const either = seat.limits.deadline(signal);
   await chooseTools(seat, request, either);
   seat.history.add({ role: "user", text: request.prompt });
   const ending = endingOf(await work(seat, either), { signal, seat });
@@ -58,14 +57,8 @@ type Ended = Exclude<Ending, { readonly how: "answered" }> | Extract<LoopEnd, { 
 /** Of two reasons to be cancelled, the person's counts. */
 function endingOf(end: LoopEnd, { signal, seat }: { readonly signal: AbortSignal; readonly seat: Seat }): Ended {
   if (end.how !== "cancelled") return end;
-  const spent = signal.aborted ? undefined : seat.limits.reached();
+  const spent = signal.aborted ? undefined : seat.limits.reached("turn");
   return spent === undefined ? { how: "cancelled", signal: signalOf(signal) } : { how: "limit", ...spent };
-}
-
-/** A timer that keeps no process alive. */
-function timeUp({ limits }: Seat): AbortSignal {
-  const left = limits.remainingMs();
-  return left === undefined ? new AbortController().signal : AbortSignal.timeout(left);
 }
 
 const resultOf = (

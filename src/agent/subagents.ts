@@ -1,0 +1,68 @@
+import type { EventBody } from "../core/events.ts";
+import type { AnyTool, ToolResult } from "../core/tool.ts";
+import type { Spawn } from "../tools/desk.ts";
+import { PlainAnswer } from "./answer.ts";
+import { History } from "./context/history.ts";
+import { Guard, Malformed } from "./guard.ts";
+import { type LoopEnd, work } from "./loop.ts";
+import { Offer, type Seat } from "./seat.ts";
+
+/** Of the last word of a subagent, in bytes. */
+export const MOST_RESULT = 8192;
+
+export interface Nursery {
+  readonly parent: Seat;
+  /** The tools of a child: a desk of its own, without `task`. */
+  readonly tools: (history: History) => readonly AnyTool[];
+  /** Tells an event of the child as one of the call that it works for. */
+  readonly emitFor: (call: string) => (event: EventBody) => void;
+  readonly prompt: string;
+}
+
+/**
+ * A part of the task on a seat of its own: its memory begins empty and is not kept; policy, budget and box are those of
+ * its parent. It has no `task`, so there is one generation only.
+ */
+export function spawnFrom(nursery: Nursery): Spawn {
+  return async ({ call, prompt, maxTurns }, signal) => {
+    const { parent } = nursery;
+    const history = new History(() => undefined);
+    history.pin(nursery.prompt);
+    history.add({ role: "user", text: prompt });
+    const tools = nursery.tools(history);
+    const offer = new Offer();
+    offer.widen(parent.offer.intent, tools.filter(({ name }) => isOffered(parent, name)));
+    const seat: Seat = {
+      ...parent,
+      tools,
+      offer,
+      history,
+      rollBack: (to) => history.rollBack(to),
+      limits: parent.limits.part(maxTurns),
+      guard: new Guard(),
+      malformed: new Malformed(),
+      answer: new PlainAnswer(),
+      briefing: () => Promise.resolve(undefined),
+      emit: nursery.emitFor(call),
+    };
+    return resultOf(await work(seat, signal));
+  };
+}
+
+/** What its parent may not do, it may not either. */
+const isOffered = ({ offer }: Seat, name: string): boolean => offer.tools.some((tool) => tool.name === name);
+
+function resultOf(end: LoopEnd): ToolResult {
+  switch (end.how) {
+    case "answered":
+      return { kind: "ok", text: end.text };
+    case "cancelled":
+      return { kind: "cancelled", cause: "user", text: "Cancelled." };
+    case "limit":
+      return { kind: "failed", cause: "program", text: `The subagent did not finish: ${end.text}` };
+    case "repeated":
+      return { kind: "failed", cause: "program", text: "The subagent was stopped: it kept repeating the same calls." };
+    default:
+      return { kind: "failed", cause: "program", text: `The subagent did not finish: ${end.reason}` };
+  }
+}
