@@ -1,4 +1,4 @@
-/** Text of a program that nobody trusts, for a terminal: line ends and tabs work, every other control is shown. */
+/** Text of a program that nobody trusts, as it may be shown: line ends and tabs work, every other control is shown. */
 
 /** Controls (C0, DEL, C1), directions, joiners, invisible and tag characters. */
 const ACTIVE =
@@ -45,4 +45,15 @@ export function visibleStream(): {
     push: (bytes) => take(decoder.decode(bytes, { stream: true })),
     end: () => take(decoder.decode()) + visible(held),
   };
+}
+
+/** Lines as a terminal leaves them: of one that was overwritten from its start, what was written last. */
+export function lastStates(text: string): string {
+  return text.includes("\r") ? text.split("\n").map(lastState).join("\n") : text;
+}
+
+function lastState(line: string): string {
+  let end = line.length;
+  while (end > 0 && line[end - 1] === "\r") end -= 1;
+  return line.slice(line.lastIndexOf("\r", end - 1) + 1, end);
 }

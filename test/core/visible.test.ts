@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
-import { visible, inertJson, visibleStream } from "../../src/render/tty/visible.ts";
+import { visible, inertJson, visibleStream } from "../../src/core/visible.ts";
 
 const SHOWN: Readonly<Record<string, string>> = {
   "plain é 😀\n\ttab": "plain é 😀\n\ttab",
