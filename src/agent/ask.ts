@@ -71,6 +71,6 @@ const requestOf = (seat: Seat, format: JsonSchema | undefined): ModelRequest => 
 
 function spend(seat: Seat, request: ModelRequest, usage: Usage): void {
   seat.spent.add(usage);
-  seat.limits.used(usage, seat.size.request(request));
-  if (usage.prompt_tokens !== null && usage.requests === 1) seat.size.learn(request, usage.prompt_tokens);
+  seat.limits.used(usage, seat.size.tokens(request.messages));
+  if (usage.requests === 1) seat.size.learn(request.messages, usage.prompt_tokens);
 }

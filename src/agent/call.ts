@@ -18,7 +18,7 @@ export async function runCall(
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const began = seat.now();
-  const judged = seat.judge.judge(prepared.facts());
+  const judged = (await seat.judge()).judge(prepared.facts());
   const answer = await settle(seat, call, judged, signal);
   seat.emit(decided(call, judged, answer));
   const result = answer.runs ? await run(seat, call, prepared, signal) : refusal(judged, answer);

@@ -7,7 +7,7 @@ import type { AnyTool } from "../core/tool.ts";
 import type { AnswerGate } from "./answer.ts";
 import type { Fitting } from "./context/compaction.ts";
 import type { History } from "./context/history.ts";
-import type { RequestSize } from "./context/size.ts";
+import type { PromptSize } from "./context/size.ts";
 import type { Guard, Malformed } from "./guard.ts";
 import type { Judge } from "./judge.ts";
 import type { Limits } from "./limits.ts";
@@ -21,7 +21,8 @@ export interface Ground {
   readonly mode: Mode;
   readonly limits: Limits;
   readonly spent: Spent;
-  readonly judge: Judge;
+  /** Loaded with its tables when it is first asked for. */
+  readonly judge: () => Promise<Judge>;
   readonly approver: Approver;
   readonly outputs: Outputs;
   /** Verified, and the same each time; rejects when there can be none. */
@@ -46,7 +47,7 @@ export interface Seat extends Ground {
   /** Takes the history, and what goes with it, back to a count. */
   readonly rollBack: (to: number) => void;
   readonly fitting: Fitting;
-  readonly size: RequestSize;
+  readonly size: PromptSize;
   readonly guard: Guard;
   readonly malformed: Malformed;
   readonly answer: AnswerGate;

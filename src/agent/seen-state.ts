@@ -36,6 +36,13 @@ export class SeenState implements SeenFiles {
     return state;
   }
 
+  /** The same files, for somebody whose own sights nobody remembers. */
+  copy(count: () => number): SeenState {
+    const copy = new SeenState(count, () => undefined);
+    for (const [path, hash] of this.#hashes) copy.#take({ at: 0, path, hash });
+    return copy;
+  }
+
   hashOf(path: string): string | undefined {
     return this.#hashes.get(path);
   }

@@ -14,8 +14,8 @@ export interface Nursery {
   readonly parent: Seat;
   /** The tools of a child: a desk of its own, without `task`. */
   readonly tools: (history: History) => readonly AnyTool[];
-  /** Tells an event of the child as one of the call that it works for. */
-  readonly emitFor: (call: string) => (event: EventBody) => void;
+  /** Tells the events of one more child as its own. */
+  readonly emit: () => (event: EventBody) => void;
   readonly prompt: string;
 }
 
@@ -24,7 +24,7 @@ export interface Nursery {
  * its parent. It has no `task`, so there is one generation only.
  */
 export function spawnFrom(nursery: Nursery): Spawn {
-  return async ({ call, prompt, maxTurns }, signal) => {
+  return async ({ prompt, maxTurns }, signal) => {
     const { parent } = nursery;
     const history = new History(() => undefined);
     history.pin(nursery.prompt);
@@ -43,7 +43,7 @@ export function spawnFrom(nursery: Nursery): Spawn {
       malformed: new Malformed(),
       answer: new PlainAnswer(),
       briefing: () => Promise.resolve(undefined),
-      emit: nursery.emitFor(call),
+      emit: nursery.emit(),
     };
     return resultOf(await work(seat, signal));
   };
