@@ -5,7 +5,7 @@ import type { Desk } from "./desk.ts";
 import { asResult, endingOf, onceIn } from "./shell/ending.ts";
 import { jobBook, type Jobs } from "./shell/jobs.ts";
 import { judgedText } from "./shell/judged.ts";
-import { asInput, stateFile, takeState } from "./shell/state.ts";
+import { asInput, dropState, stateFile, takeState } from "./shell/state.ts";
 import { KEEP, wordsOf } from "./shell/words.ts";
 import { plain, wrapped } from "./shell/wrapper.ts";
 
@@ -87,7 +87,8 @@ async function foreground(
     timeout === undefined || timeout === 0 ? desk.timeoutMs : Math.min(timeout, LONGEST_S) * 1000;
   const request = { words: wrapped(command), folder, env, timeoutMs, keep: KEEP, input: asInput(file) };
   const result = await box.exec(request, signal);
-  const notKept = result.killed ? undefined : await takeState(box, file, desk.shell);
+  const taken = result.killed ? dropState(box, file) : takeState(box, file, desk.shell);
+  const notKept = await taken;
   const said = wordsOf(result);
   const ending = endingOf(result, said);
   const notes = [

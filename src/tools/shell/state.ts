@@ -6,7 +6,7 @@ import { END } from "./wrapper.ts";
 const MOST = 64 * 1024;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** What bash sets by itself, or reads before the first command and so before anything was judged. */
-const OWN = /^(?:PWD|OLDPWD|SHLVL|_|SHELLOPTS|BASHOPTS|BASH|BASH_.*|__harness_.*)$/;
+const OWN = /^(?:PWD|OLDPWD|SHLVL|_|SHELLOPTS|BASHOPTS|BASH|BASH_.*|__h_.*)$/;
 
 type State = Pick<ShellState, "folder" | "env">;
 
@@ -21,13 +21,18 @@ export async function* asInput(file: string): AsyncGenerator<Uint8Array> {
 export async function takeState(box: Box, file: string, shell: ShellState): Promise<string | undefined> {
   const read = await box.read(file, { offset: 0, limit: MOST + 1 });
   if (read.kind !== "ok") return read.code === "ENOENT" ? undefined : notKept(read.reason);
-  const nobody = new AbortController().signal;
-  const remove = { words: ["rm", "-f", file], folder: "/", timeoutMs: 10_000, keep: { head: 0, tail: 0 } };
-  await box.exec(remove, nobody);
+  await dropState(box, file);
   const state = read.value.size > MOST ? "it is more than 64 KiB" : stateIn(read.value.content, shell);
   if (typeof state === "string") return notKept(state);
   shell.move(state.folder, state.env);
   return undefined;
+}
+
+/** Of a shell that was killed, maybe while it wrote. */
+export async function dropState(box: Box, file: string): Promise<void> {
+  const keep = { head: 0, tail: 0 };
+  const request = { words: ["rm", "-f", file], folder: "/", timeoutMs: 10_000, keep };
+  await box.exec(request, new AbortController().signal);
 }
 
 const notKept = (why: string): string => `folder and exported variables stay as before the call: ${why}`;

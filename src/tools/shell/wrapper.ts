@@ -1,28 +1,33 @@
 /**
- * Bash around one command: it stays on the first line, so that bash counts the command's lines from one. The name of the
- * file for what persists comes on standard input, where nothing that the command starts can read it; it is written only
- * when something has changed, and only by a shell that came to its end.
+ * Bash around one command, which stays on the first line, so that bash counts the command's own lines from one. The name
+ * of the file for what persists comes on standard input, where nothing that the command starts can read it; it is written
+ * only when something has changed, and only by a shell that came to its end.
  *
  * Its form: the folder, then `NAME=value` for each exported variable that is new or different and `NAME` for each that
  * is none any more, then END; each ends with a NUL.
  */
+
+const LOOK = [
+  "__h_look() { local -n __h_to=$1; local __h_n IFS=$' \\t\\n'; for __h_n in $(builtin compgen -e); do",
+  "__h_to[$__h_n]=${!__h_n}; done; };",
+].join(" ");
+
 const LEAVE = [
-  "__harness_leave() { ( builtin set +eux; builtin umask 077; IFS=$' \\t\\n'; left=() now=' ';",
-  'for name in $(builtin compgen -e); do now+="$name ";',
-  '[[ ${__harness_was[$name]+x}${__harness_was[$name]} == "x${!name}" ]] || left+=("$name=${!name}"); done;',
-  'for name in "${!__harness_was[@]}"; do [[ $now == *" $name "* ]] || left+=("$name"); done;',
-  'folder=$(builtin pwd -P) || folder=$PWD; [[ ${#left[@]} == 0 && $folder == "$__harness_at" ]] ||',
-  'builtin printf \'%s\\0\' "$folder" "${left[@]}" END >"$__harness_file" ) 2>/dev/null; __harness_file=/dev/null; };',
+  "__h_leave() { local -; set +aeux; local -A __h_now=(); local -a __h_left=(); local __h_n; __h_look __h_now;",
+  'for __h_n in "${!__h_now[@]}"; do [[ ${__h_was[$__h_n]+x}${__h_was[$__h_n]} == "x${__h_now[$__h_n]}" ]] ||',
+  '__h_left+=("$__h_n=${__h_now[$__h_n]}"); done;',
+  'for __h_n in "${!__h_was[@]}"; do [[ -n ${__h_now[$__h_n]+x} ]] || __h_left+=("$__h_n"); done;',
+  'builtin cd -P . ; [[ ${#__h_left[@]} == 0 && $PWD == "$__h_at" ]] ||',
+  '( umask 077; builtin printf "%s\\0" "$PWD" "${__h_left[@]}" END >"$__h_file" ); __h_file=/dev/null; };',
 ].join(" ");
 
 const ENTER = [
-  "IFS= read -r __harness_file; exec </dev/null; declare -A __harness_was=(); __harness_at=$PWD;",
-  "for __harness_name in $(compgen -e); do __harness_was[$__harness_name]=${!__harness_name}; done;",
-  "trap '{ set +x; } 2>/dev/null; __harness_leave' EXIT; __harness_text=$1; shift;",
+  "IFS= read -r __h_file; exec </dev/null; declare -A __h_was=(); __h_at=$PWD; __h_look __h_was; __h_text=$1; shift;",
+  "trap '{ set +x; __h_leave; } 2>/dev/null' EXIT;",
 ].join(" ");
 
-const WRAPPER = `${LEAVE} ${ENTER} eval "$__harness_text"
-{ __harness_code=$?; set +x; } 2>/dev/null; __harness_leave; exit "$__harness_code"`;
+const WRAPPER = `${LOOK} ${LEAVE} ${ENTER} eval "$__h_text"
+{ __h_code=$?; set +x; __h_leave; } 2>/dev/null; exit "$__h_code"`;
 
 export const END = "END";
 
