@@ -1,4 +1,4 @@
-import { type Decision, type MatchedRule, type Mode, strictest } from "../core/decision.ts";
+import { type Decision, type MatchedRule, strictest } from "../core/decision.ts";
 import type { Facts } from "../core/tool.ts";
 import { type CommandContext, CommandPolicy } from "../policy/decide.ts";
 import type { Effect } from "../policy/effects/effect.ts";

@@ -46,7 +46,7 @@ export async function runUnattended(words: readonly string[], flags: RunFlags): 
   const goesOn = flags.continue || flags.resume !== undefined;
   const prompt = await promptFrom(words, goesOn ? GO_ON : undefined);
   using store = openSessions(noteTo(flags.quiet));
-  const given = workspacePath(workspaceOf(flags));
+  const given = workspacePath(workspaceOf({ cwd: flags.cwd }));
   const earlier = earlierSession(store, flags, given);
   const workspace = earlier !== undefined && flags.cwd === undefined ? earlier.info().workspace : given;
   const session = earlier ?? newSession(store, settings, { workspace, prompt });
@@ -72,7 +72,7 @@ interface Play {
 
 async function play(given: Play): Promise<Finished> {
   const { settings, flags, store, session, workspace, prompt, signal } = given;
-  const show = rendererFor(flags, settings);
+  const show = rendererFor(flags);
   const sink = sinkOf(session, runId(session), (event) => show.take(event));
   try {
     await using box = boxFor(given, (ms) => sink.emit({ type: "box.ready", ms }));
