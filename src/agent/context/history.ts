@@ -1,7 +1,7 @@
 import type { Message } from "../../core/messages.ts";
 import type { Compaction, SessionRecord } from "../../core/session.ts";
 import { openCalls } from "./pairs.ts";
-import { shownBehind } from "./view.ts";
+import { viewOf } from "./view.ts";
 
 const INTERRUPTED = "No result: the call was interrupted before it ended.";
 
@@ -65,8 +65,7 @@ export class History {
 
   /** What the model sees: the system prompt first and once. Between two compactions it only grows at its end. */
   view(): readonly Message[] {
-    const shown = shownBehind(this.#messages, this.compaction);
-    return this.#pinned === undefined ? shown : [{ role: "system", text: this.#pinned }, ...shown];
+    return viewOf(this, this.compaction);
   }
 
   /** The messages behind this count are gone, with every compaction that was made since. */

@@ -10,8 +10,16 @@ export const PRUNED_FROM = 300;
 /** The marker of a cut output names the id under which all of it is kept. */
 const KEPT_AS = /show_full\b[^\n]{0,40}?\bid\W{1,4}([\w-]{1,64})|show_full\(\s*["']?([\w-]{1,64})/;
 
-/** The messages as the model sees them under this compaction. The same for the same head, whatever follows it. */
-export function shownBehind(messages: readonly Message[], compaction: Compaction | undefined): Message[] {
+/** What the model sees under this compaction. The same for the same head, whatever follows it. */
+export function viewOf(
+  { pinned, messages }: { readonly pinned: string | undefined; readonly messages: readonly Message[] },
+  compaction: Compaction | undefined,
+): readonly Message[] {
+  const shown = shownBehind(messages, compaction);
+  return pinned === undefined ? shown : [{ role: "system", text: pinned }, ...shown];
+}
+
+function shownBehind(messages: readonly Message[], compaction: Compaction | undefined): Message[] {
   if (compaction === undefined) return [...messages];
   const keepFrom = borderBefore(messages, compaction.keepFrom);
   const shown: Message[] = keepFrom > 0 ? [{ role: "user", text: summaryText(messages, compaction) }] : [];
