@@ -7,9 +7,11 @@
  * is none any more, then END; each ends with a NUL.
  */
 
+/** Into an array: what is exported. The list goes through a pipe of the shell itself, as a fork costs more than the rest. */
 const LOOK = [
-  "__h_look() { local -n __h_to=$1; local __h_n IFS=$' \\t\\n'; for __h_n in $(builtin compgen -e); do",
-  "__h_to[$__h_n]=${!__h_n}; done; };",
+  "__h_look() { local -n __h_to=$1; local __h_n __h_fd; local -a __h_all; exec {__h_fd}<<<'';",
+  "builtin compgen -e >/proc/self/fd/$__h_fd; mapfile -t -u $__h_fd __h_all; exec {__h_fd}<&-;",
+  'for __h_n in "${__h_all[@]}"; do [[ -n $__h_n ]] && __h_to[$__h_n]=${!__h_n}; done; };',
 ].join(" ");
 
 const LEAVE = [
@@ -17,7 +19,7 @@ const LEAVE = [
   'for __h_n in "${!__h_now[@]}"; do [[ ${__h_was[$__h_n]+x}${__h_was[$__h_n]} == "x${__h_now[$__h_n]}" ]] ||',
   '__h_left+=("$__h_n=${__h_now[$__h_n]}"); done;',
   'for __h_n in "${!__h_was[@]}"; do [[ -n ${__h_now[$__h_n]+x} ]] || __h_left+=("$__h_n"); done;',
-  'builtin cd -P . ; [[ ${#__h_left[@]} == 0 && $PWD == "$__h_at" ]] ||',
+  'builtin cd -P . ; PWD=${PWD%/.}; [[ ${#__h_left[@]} == 0 && $PWD == "$__h_at" ]] ||',
   '( umask 077; builtin printf "%s\\0" "$PWD" "${__h_left[@]}" END >"$__h_file" ); __h_file=/dev/null; };',
 ].join(" ");
 
