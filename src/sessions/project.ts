@@ -101,13 +101,15 @@ export function projectEvent(db: Database, row: Row, event: AgentEvent): void {
 function projectEnd(db: Database, row: Row, event: Extract<AgentEvent, { type: "call.ended" }>): void {
   const { run, agent = null, call, kind, cause, full, ms } = event;
   const begun = db.get(
-    `SELECT max(proposed) AS seq FROM tool_calls
-     WHERE session = ? AND run = ? AND call = ? AND agent IS ? AND ended IS NULL`,
+    `SELECT proposed AS seq FROM tool_calls
+     WHERE session = ? AND run = ? AND call = ? AND agent IS ? AND ended IS NULL
+     ORDER BY proposed DESC LIMIT 1`,
     row.session,
     run,
     call,
     agent,
-  ) as { seq: number | null };
+  ) as { seq: number } | undefined;
+  if (begun === undefined) return;
   db.run(
     `UPDATE tool_calls SET ended = ?, kind = ?, cause = ?, full_output = ?, ms = ?
      WHERE session = ? AND proposed = ?`,

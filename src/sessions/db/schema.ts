@@ -96,7 +96,6 @@ CREATE TABLE tool_calls (
   PRIMARY KEY (session, proposed),
   FOREIGN KEY (session, proposed) REFERENCES events ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX tool_calls_by_call ON tool_calls (session, run, call);
 
 CREATE TABLE decisions (
   session TEXT NOT NULL,
