@@ -1,6 +1,5 @@
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { ask, type Reply } from "./ask.ts";
-import { compactNow, fit } from "./context/compaction.ts";
 import { escalated } from "./escalation.ts";
 import type { Ending } from "./outcome.ts";
 import { runRound } from "./round.ts";
@@ -34,11 +33,11 @@ export async function work(seat: Seat, signal: AbortSignal): Promise<LoopEnd> {
 
 /** One request of the model and what it calls. Undefined when there is more to do. */
 async function turn(seat: Seat, signal: AbortSignal): Promise<LoopEnd | undefined> {
-  const { history, limits } = seat;
+  const { history, limits, compactor } = seat;
   limits.turn();
   seat.emit({ type: "turn.started", turn: limits.turns, record_count: history.count });
-  const fitted = await fit(history, seat.fitting, signal);
-  if (fitted.kind === "too_long") return { how: "too_long", reason: fitted.reason };
+  const fitted = await compactor.fit(signal);
+  if (fitted.kind === "too_long") return { how: "too_long", reason: tooLong(fitted) };
   const reply = escalated(seat, await ask(seat, signal, seat.answer.format()));
   if (reply.kind === "failed") return failed(seat, reply, signal);
   const { message, malformed, stop } = reply;
@@ -58,9 +57,12 @@ async function failed(
 ): Promise<LoopEnd | undefined> {
   if (kind === "cancelled") return { how: "cancelled" };
   if (kind !== "too_long") return { how: "model_failed", kind, reason: `${reason}${remedy && `; next: ${remedy}`}` };
-  const shorter = await compactNow(seat.history, seat.fitting, "refused", signal);
+  const shorter = await seat.compactor.now("refused", signal);
   return shorter ? undefined : { how: "too_long", reason };
 }
+
+const tooLong = ({ tokens, window }: { readonly tokens: number; readonly window: number }): string =>
+  `the conversation does not fit the model's window: about ${tokens} of ${window} tokens`;
 
 /** The only thing that a call may throw; anything else, as a disk that takes no record, ends more than the loop. */
 function boxLost(thrown: unknown): LoopEnd {

@@ -5,7 +5,7 @@ import type { Provider } from "../core/provider.ts";
 import type { Outputs } from "../core/session.ts";
 import type { AnyTool } from "../core/tool.ts";
 import type { AnswerGate } from "./answer.ts";
-import type { Fitting } from "./context/compaction.ts";
+import type { Compactor } from "./context/compaction.ts";
 import type { History } from "./context/history.ts";
 import type { PromptSize } from "./context/size.ts";
 import type { Guard, Malformed } from "./guard.ts";
@@ -46,7 +46,7 @@ export interface Seat extends Ground {
   readonly history: History;
   /** Takes the history, and what goes with it, back to a count. */
   readonly rollBack: (to: number) => void;
-  readonly fitting: Fitting;
+  readonly compactor: Compactor;
   readonly size: PromptSize;
   readonly guard: Guard;
   readonly malformed: Malformed;

@@ -2,6 +2,7 @@ import type { EventBody } from "../core/events.ts";
 import type { AnyTool, ToolResult } from "../core/tool.ts";
 import type { Spawn } from "../tools/desk.ts";
 import { PlainAnswer } from "./answer.ts";
+import type { Compactor } from "./context/compaction.ts";
 import { History } from "./context/history.ts";
 import { Guard, Malformed } from "./guard.ts";
 import { type LoopEnd, work } from "./loop.ts";
@@ -17,6 +18,7 @@ export interface Nursery {
   /** Tells the events of one more child as its own. */
   readonly emit: () => (event: EventBody) => void;
   readonly prompt: string;
+  readonly compactor: (seat: () => Seat, history: History) => Compactor;
 }
 
 /**
@@ -37,6 +39,7 @@ export function spawnFrom(nursery: Nursery): Spawn {
       tools,
       offer,
       history,
+      compactor: nursery.compactor(() => seat, history),
       rollBack: (to) => history.rollBack(to),
       limits: parent.limits.part(maxTurns),
       guard: new Guard(),

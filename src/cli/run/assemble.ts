@@ -16,11 +16,12 @@ import type { Desk } from "../../tools/desk.ts";
 import { toolsFor } from "../../tools/index.ts";
 import { modelSeat } from "../model-seat.ts";
 import { briefingFrom } from "./briefing.ts";
-import { fittingFor } from "./fitting.ts";
+import { compactorFor } from "./compactor.ts";
 import type { LazyBox } from "./lazy-box.ts";
 import { isLocalModel } from "./local-model.ts";
 import { lazyJudge } from "./lazy-judge.ts";
 import type { Sink } from "./sink.ts";
+import type { SessionPrompt } from "./system-prompt.ts";
 
 export interface Parts {
   readonly settings: Settings;
@@ -34,7 +35,7 @@ export interface Parts {
   readonly approver: Approver;
   readonly answer: AnswerGate;
   /** For a session that has none yet. */
-  readonly prompt: string;
+  readonly prompt: SessionPrompt;
   readonly signal: AbortSignal;
 }
 
@@ -44,7 +45,7 @@ export async function seatFor(parts: Parts): Promise<Seat> {
   const records = session.records();
   const record = (each: SessionRecord): void => session.append(each);
   const history = History.from(records, record);
-  history.pin(parts.prompt);
+  history.pin(parts.prompt.text);
   const seen = SeenState.from(records, () => history.count, record);
   const model = modelSeat(settings);
   const capabilities = await model.capabilities(settings.chat_model, signal);
@@ -86,17 +87,18 @@ export async function seatFor(parts: Parts): Promise<Seat> {
       sink.emit({ type: "rolled_back", record_count: history.count });
     },
     size,
-    fitting: fittingFor(() => seat, capabilities),
+    compactor: compactorFor(() => seat, history, capabilities),
     guard: new Guard(),
     malformed: new Malformed(),
     answer: parts.answer,
-    briefing: briefingFrom(box, signal),
+    briefing: records.length > 0 ? noBriefing : briefingFrom(box, parts.prompt, signal),
     emit: sink.emit,
   };
   const spawn = spawnFrom({
     parent: seat,
-    prompt: history.pinned ?? parts.prompt,
+    prompt: history.pinned ?? parts.prompt.text,
     emit: sink.forChild,
+    compactor: (child, memory) => compactorFor(child, memory, capabilities),
     tools: (memory) =>
       toolsFor({
         ...desk,
@@ -107,3 +109,6 @@ export async function seatFor(parts: Parts): Promise<Seat> {
   });
   return seat;
 }
+
+/** A session that goes on has been told. */
+const noBriefing = (): Promise<undefined> => Promise.resolve(undefined);

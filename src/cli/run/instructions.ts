@@ -1,12 +1,7 @@
 import { constants, open } from "node:fs/promises";
 import path from "node:path";
+import type { InstructionFile } from "../../agent/context/instructions.ts";
 import { placesFrom } from "../../config/places.ts";
-
-export interface InstructionFile {
-  /** As it is told to the model. */
-  readonly path: string;
-  readonly text: string;
-}
 
 /** By their role they are equal; both may be there. */
 const NAMES = ["AGENTS.md", "CLAUDE.md"];
@@ -28,7 +23,8 @@ async function filesIn(folder: string, mark: string): Promise<readonly Instructi
   const texts = await Promise.all(NAMES.map((name) => plainText(path.join(folder, name))));
   return NAMES.flatMap((name, at) => {
     const text = texts[at];
-    return text === undefined || text.trim() === "" ? [] : [{ path: `${mark}${name}`, text }];
+    if (text === undefined || text.trim() === "") return [];
+    return [{ path: `${mark}${name}`, text, cut: text.length >= MOST_BYTES }];
   });
 }
 

@@ -8,6 +8,8 @@ export interface LazyBox extends AsyncDisposable {
   readonly warm: () => void;
   /** Fires when there can be none, or no more. */
   readonly walls: AbortSignal;
+  /** Resolves when there is one; never, where nobody wants one or it cannot be. */
+  readonly opened: Promise<Box>;
   /** Undefined as long as nobody wanted one. */
   readonly begun: () => Promise<Box> | undefined;
 }
@@ -16,11 +18,13 @@ export function lazyBox(start: (signal: AbortSignal) => Promise<OwnedBox>, onRea
   const walls = new AbortController();
   const ending = new AbortController();
   const held: { box?: Promise<OwnedBox>; ended?: true } = {};
+  const opened = Promise.withResolvers<Box>();
   const open = async (): Promise<OwnedBox> => {
     const began = performance.now();
     try {
       const box = await start(ending.signal);
       onReady(performance.now() - began);
+      opened.resolve(box);
       void box.gone.then((reason) => {
         if (!held.ended) walls.abort(lostBox(reason));
       });
@@ -38,6 +42,7 @@ export function lazyBox(start: (signal: AbortSignal) => Promise<OwnedBox>, onRea
     box,
     warm: () => void setTimeout(() => void box().catch(() => undefined), 1),
     walls: walls.signal,
+    opened: opened.promise,
     begun: () => held.box,
     [Symbol.asyncDispose]: async () => {
       held.ended = true;

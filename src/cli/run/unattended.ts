@@ -20,7 +20,7 @@ import { rendererFor } from "./renderer.ts";
 import { earlierSession, newSession, runId, workspacePath } from "./session-choice.ts";
 import { interruption } from "./signals.ts";
 import { sinkOf } from "./sink.ts";
-import { systemPromptFor } from "./system-prompt.ts";
+import { sessionPrompt } from "./system-prompt.ts";
 
 export interface RunFlags extends BudgetFlags {
   readonly intent?: Intent | undefined;
@@ -97,7 +97,7 @@ async function play(given: Play): Promise<Finished> {
       limits: given.limits,
       approver: unattended(settings.on_ask === "refuse" ? "refuse" : "contained"),
       answer: gate,
-      prompt: await systemPromptFor(settings, workspace),
+      prompt: await sessionPrompt(settings, workspace),
       signal,
     });
     const request = {
