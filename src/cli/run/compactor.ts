@@ -9,7 +9,11 @@ import type { Capabilities } from "../../core/provider.ts";
 const MOST_REPLY = 8192;
 
 /** Keeps a seat's history within its model's window. */
-export function compactorFor(seat: () => Seat, history: History, { context, origin }: Capabilities): Compactor {
+export function compactorFor(
+  seat: () => Seat,
+  history: History,
+  { context, origin }: Capabilities,
+): Compactor {
   return new Compactor(history, {
     window: context - Math.min(MOST_REPLY, Math.floor(context / 4)),
     known: origin.context !== "guess",

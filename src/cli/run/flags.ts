@@ -53,7 +53,8 @@ export interface BudgetFlags {
 export function limitsFrom(flags: BudgetFlags, turns: number): LimitsGiven {
   const time = flags["max-time"];
   const ms = time === undefined ? undefined : parseDuration(time);
-  if (time !== undefined && (ms === undefined || ms === 0)) throw wrong("max-time", time, DURATION_FORM, "30m");
+  if (time !== undefined && (ms === undefined || ms === 0))
+    throw wrong("max-time", time, DURATION_FORM, "30m");
   const tokens = wholeFrom("max-tokens", flags["max-tokens"]);
   const calls = wholeFrom("max-tool-calls", flags["max-tool-calls"]);
   const cost = costFrom(flags["max-cost"]);

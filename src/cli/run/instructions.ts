@@ -11,7 +11,8 @@ const MOST_BYTES = 64 * 1024;
  * The instructions at the top of the workspace, which are part of the first prompt. Those further down are read in the
  * box. Nothing but a plain file counts: a link could lead anywhere, and nobody may write to a pipe.
  */
-export const topInstructions = (workspace: string): Promise<readonly InstructionFile[]> => filesIn(workspace, "");
+export const topInstructions = (workspace: string): Promise<readonly InstructionFile[]> =>
+  filesIn(workspace, "");
 
 /** The user's own, for every workspace. */
 export const ownInstructions = (): Promise<readonly InstructionFile[]> => {

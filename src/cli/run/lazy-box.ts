@@ -14,7 +14,10 @@ export interface LazyBox extends AsyncDisposable {
   readonly begun: () => Promise<Box> | undefined;
 }
 
-export function lazyBox(start: (signal: AbortSignal) => Promise<OwnedBox>, onReady: (ms: number) => void): LazyBox {
+export function lazyBox(
+  start: (signal: AbortSignal) => Promise<OwnedBox>,
+  onReady: (ms: number) => void,
+): LazyBox {
   const walls = new AbortController();
   const ending = new AbortController();
   const held: { box?: Promise<OwnedBox>; ended?: true } = {};

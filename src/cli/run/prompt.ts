@@ -15,16 +15,25 @@ export async function promptFrom(words: readonly string[], otherwise?: string): 
 async function fromPipe(): Promise<string> {
   using piped = pipedInput();
   if (piped.input === undefined)
-    throw new HarnessError(EXIT.usage, "- reads the task from a pipe, and there is none", "harness run - < task.md");
+    throw new HarnessError(
+      EXIT.usage,
+      "- reads the task from a pipe, and there is none",
+      "harness run - < task.md",
+    );
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of piped.input) {
     bytes += chunk.length;
     if (bytes > MOST_BYTES)
-      throw new HarnessError(EXIT.usage, "the task is longer than 1 MiB", "put it into a file of the workspace, and name that");
+      throw new HarnessError(
+        EXIT.usage,
+        "the task is longer than 1 MiB",
+        "put it into a file of the workspace, and name that",
+      );
     chunks.push(chunk);
   }
   const text = new TextDecoder().decode(Buffer.concat(chunks)).trim();
-  if (text === "") throw new HarnessError(EXIT.usage, "the task that was piped in is empty", "harness run - < task.md");
+  if (text === "")
+    throw new HarnessError(EXIT.usage, "the task that was piped in is empty", "harness run - < task.md");
   return text;
 }

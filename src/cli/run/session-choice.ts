@@ -14,7 +14,11 @@ export function earlierSession(store: SessionStore, choice: Choice, workspace: s
   if (!choice.continue) return undefined;
   const last = store.last(workspace);
   if (last !== undefined) return store.open(last);
-  throw new HarnessError(EXIT.usage, `no session of ${workspace} to go on with`, "harness sessions list --all");
+  throw new HarnessError(
+    EXIT.usage,
+    `no session of ${workspace} to go on with`,
+    "harness sessions list --all",
+  );
 }
 
 export function newSession(
