@@ -83,7 +83,13 @@ const outside = (file: string): MatchedRule => ({
   span: [0, file.length],
 });
 
-const CHANGING: ReadonlySet<Effect["kind"]> = new Set(["write", "delete", "permissions", "repository", "install"]);
+const CHANGING: ReadonlySet<Effect["kind"]> = new Set([
+  "write",
+  "delete",
+  "permissions",
+  "repository",
+  "install",
+]);
 
 const changesSomething = (effect: Effect): boolean =>
   CHANGING.has(effect.kind) && !("path" in effect && effect.path === "/dev/null");

@@ -56,7 +56,8 @@ async function failed(
   signal: AbortSignal,
 ): Promise<LoopEnd | undefined> {
   if (kind === "cancelled") return { how: "cancelled" };
-  if (kind !== "too_long") return { how: "model_failed", kind, reason: `${reason}${remedy && `; next: ${remedy}`}` };
+  if (kind !== "too_long")
+    return { how: "model_failed", kind, reason: `${reason}${remedy && `; next: ${remedy}`}` };
   const shorter = await seat.compactor.now("refused", signal);
   return shorter ? undefined : { how: "too_long", reason };
 }

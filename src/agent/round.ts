@@ -9,7 +9,11 @@ import type { Seat } from "./seat.ts";
 type Replied = Extract<Reply, { readonly kind: "replied" }>;
 
 /** Runs the calls of one reply: readers side by side, everything else in order. Undefined when the loop goes on. */
-export async function runRound(seat: Seat, reply: Replied, signal: AbortSignal): Promise<LoopEnd | undefined> {
+export async function runRound(
+  seat: Seat,
+  reply: Replied,
+  signal: AbortSignal,
+): Promise<LoopEnd | undefined> {
   const { calls } = reply.message;
   const none = seat.limits.reached("call");
   if (none !== undefined && calls.length > 0) return { how: "limit", ...none };
@@ -60,7 +64,8 @@ function tried(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolRes
   const prepared = prepare(seat, call);
   if (prepared.kind === "invalid") return endUnrun(seat, call, invalid(call, prepared.issues));
   const spent = seat.limits.reached("call");
-  if (spent !== undefined) return endUnrun(seat, call, { kind: "failed", cause: "policy", text: `Not run. ${spent.text}` });
+  if (spent !== undefined)
+    return endUnrun(seat, call, { kind: "failed", cause: "policy", text: `Not run. ${spent.text}` });
   seat.limits.call();
   return runCall(seat, call, prepared, signal);
 }
@@ -79,7 +84,9 @@ const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => (
 
 /** What the model is told behind its results: there, it changes nothing of what it has read before. */
 async function notices(seat: Seat, { malformed }: Replied): Promise<string> {
-  const lines = malformed.map(({ name, reason }) => `Your call of ${name || "a tool"} was not run: ${reason}`);
+  const lines = malformed.map(
+    ({ name, reason }) => `Your call of ${name || "a tool"} was not run: ${reason}`,
+  );
   const limit = seat.limits.note();
   if (limit !== undefined) {
     seat.emit({ type: "notice", text: limit });

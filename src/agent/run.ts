@@ -55,7 +55,10 @@ async function chooseTools(seat: Seat, { prompt, intent }: Request, signal: Abor
 type Ended = Exclude<Ending, { readonly how: "answered" }> | Extract<LoopEnd, { readonly how: "answered" }>;
 
 /** Of two reasons to be cancelled, the person's counts. */
-function endingOf(end: LoopEnd, { signal, seat }: { readonly signal: AbortSignal; readonly seat: Seat }): Ended {
+function endingOf(
+  end: LoopEnd,
+  { signal, seat }: { readonly signal: AbortSignal; readonly seat: Seat },
+): Ended {
   if (end.how !== "cancelled") return end;
   const spent = signal.aborted ? undefined : seat.limits.reached("turn");
   return spent === undefined ? { how: "cancelled", signal: signalOf(signal) } : { how: "limit", ...spent };

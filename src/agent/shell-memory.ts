@@ -7,11 +7,7 @@ export class ShellMemory implements ShellState {
   env: Readonly<Record<string, string>> = {};
   readonly #record: (record: SessionRecord) => void;
 
-  constructor(
-    workspace: string,
-    records: readonly SessionRecord[],
-    record: (record: SessionRecord) => void,
-  ) {
+  constructor(workspace: string, records: readonly SessionRecord[], record: (record: SessionRecord) => void) {
     this.#record = record;
     const last = records.findLast((each) => each.kind === "shell");
     this.folder = last?.folder ?? workspace;

@@ -33,7 +33,10 @@ export function spawnFrom(nursery: Nursery): Spawn {
     history.add({ role: "user", text: prompt });
     const tools = nursery.tools(history);
     const offer = new Offer();
-    offer.widen(parent.offer.intent, tools.filter(({ name }) => isOffered(parent, name)));
+    offer.widen(
+      parent.offer.intent,
+      tools.filter(({ name }) => isOffered(parent, name)),
+    );
     const seat: Seat = {
       ...parent,
       tools,
@@ -64,7 +67,11 @@ function resultOf(end: LoopEnd): ToolResult {
     case "limit":
       return { kind: "failed", cause: "program", text: `The subagent did not finish: ${end.text}` };
     case "repeated":
-      return { kind: "failed", cause: "program", text: "The subagent was stopped: it kept repeating the same calls." };
+      return {
+        kind: "failed",
+        cause: "program",
+        text: "The subagent was stopped: it kept repeating the same calls.",
+      };
     default:
       return { kind: "failed", cause: "program", text: `The subagent did not finish: ${end.reason}` };
   }
