@@ -1,7 +1,7 @@
 import { clipped } from "./excerpt.ts";
 import type { Gathered } from "./gather.ts";
 import { renderInstructions } from "./instructions.ts";
-import { bytesOf, oneLine } from "./untrusted.ts";
+import { oneLine } from "./untrusted.ts";
 
 const LINE = 200;
 
@@ -24,9 +24,6 @@ export function briefing(
   const rendered = renderInstructions(instructions, { trusted, room });
   return [facts, rendered].filter((part) => part !== "").join("\n\n");
 }
-
-/** Bytes that instructions which were shown already leave to others. */
-export const roomBeside = (rendered: string, most: number): number => Math.max(0, most - bytesOf(rendered));
 
 const line = (text: string): string => clipped(oneLine(text), LINE);
 
