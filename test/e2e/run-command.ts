@@ -109,7 +109,10 @@ export async function startModel(replies: Replies, context = 32_768): Promise<Mo
   const chat = (body: unknown, response: ServerResponse): void => {
     const nth = state.nth;
     state.nth += 1;
-    const said = typeof replies === "function" ? replies(body as AskedChat, nth) : replies.at(Math.min(nth, replies.length - 1));
+    const said =
+      typeof replies === "function"
+        ? replies(body as AskedChat, nth)
+        : replies.at(Math.min(nth, replies.length - 1));
     if (said === "hang") return;
     if (said === "cut" || said === undefined) return void response.destroy();
     response.writeHead(200, { "content-type": "application/x-ndjson" });

@@ -23,7 +23,10 @@ test("a task is done in the box, and stdout has the answer alone", { skip }, asy
 test("--json ends with what the run came to", { skip }, async () => {
   await using place = await household({ "a.txt": "one\n", ".gitignore": "*.log\n" });
   await using model = await startModel([
-    { calls: [["bash", { command: "echo x > x.log; echo two >> a.txt; echo new > c.txt" }]], tokens: [100, 10] },
+    {
+      calls: [["bash", { command: "echo x > x.log; echo two >> a.txt; echo new > c.txt" }]],
+      tokens: [100, 10],
+    },
     { text: "done", tokens: [150, 5] },
   ]);
   const ran = await harness(place, ["run", "--json", ...model.flags, "change some files"]);

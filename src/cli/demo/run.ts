@@ -21,7 +21,7 @@ export async function runDemo(
   const settings = settingsFor(await configFor(flags));
   using interrupted = interruption();
   using store = openSessions(noteTo(flags.quiet));
-  return inExampleCopy((workspace) =>
+  return await inExampleCopy((workspace) =>
     play({
       settings,
       flags: { json: flags.json, quiet: flags.quiet, strict: false, intent: "change" },

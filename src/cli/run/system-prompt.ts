@@ -1,4 +1,3 @@
-import { roomBeside } from "../../agent/context/briefing.ts";
 import { INSTRUCTIONS, renderInstructions } from "../../agent/context/instructions.ts";
 import { systemPrompt } from "../../agent/context/prompt.ts";
 import type { Settings } from "../../config/schema.ts";
@@ -19,11 +18,13 @@ export async function sessionPrompt(
 ): Promise<SessionPrompt> {
   const [own, project] = await Promise.all([ownInstructions(), topInstructions(workspace)]);
   const yours = renderInstructions(own, { trusted: true });
-  const theirs = renderInstructions(project, { trusted: false, room: roomBeside(yours, INSTRUCTIONS) });
+  const theirs = renderInstructions(project, { trusted: false, room: roomBeside(yours) });
   const instructions = [yours, theirs].filter((text) => text !== "").join("\n\n");
   return {
     text: systemPrompt({ workspace, mode, domains: allow_domains, instructions }),
     shown: new Set(project.map(({ path }) => path)),
-    room: roomBeside(instructions, INSTRUCTIONS),
+    room: roomBeside(instructions),
   };
 }
+
+const roomBeside = (rendered: string): number => Math.max(0, INSTRUCTIONS - Buffer.byteLength(rendered));
