@@ -1,25 +1,25 @@
 import type { AnswerGate } from "../../agent/answer.ts";
-import { History } from "../../agent/context/history.ts";
 import { PromptSize } from "../../agent/context/size.ts";
 import { Guard, Malformed } from "../../agent/guard.ts";
 import type { Limits } from "../../agent/limits.ts";
+import { Memory } from "../../agent/memory.ts";
 import { Offer, type Seat } from "../../agent/seat.ts";
-import { SeenState } from "../../agent/seen-state.ts";
-import { ShellMemory } from "../../agent/shell-memory.ts";
 import { Spent } from "../../agent/spent.ts";
 import { spawnFrom } from "../../agent/subagents.ts";
-import { maskSecrets } from "../../core/secrets.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { Approver } from "../../core/ports.ts";
-import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
-import type { Desk } from "../../tools/desk.ts";
+import type { Capabilities } from "../../core/provider.ts";
+import { maskSecrets } from "../../core/secrets.ts";
+import type { Session, SessionStore } from "../../core/session.ts";
+import type { AnyTool } from "../../core/tool.ts";
 import { toolsFor } from "../../tools/index.ts";
+import type { Spawn } from "../../tools/desk.ts";
 import { modelSeat } from "../model-seat.ts";
 import { briefingFrom } from "./briefing.ts";
 import { compactorFor } from "./compactor.ts";
 import type { LazyBox } from "./lazy-box.ts";
-import { isLocalModel } from "./local-model.ts";
 import { lazyJudge } from "./lazy-judge.ts";
+import { isLocalModel } from "./local-model.ts";
 import type { Sink } from "./sink.ts";
 import type { SessionPrompt } from "./system-prompt.ts";
 
@@ -41,74 +41,85 @@ export interface Parts {
 
 /** Puts the loop's seat together; what is heavy is loaded when it is first used. */
 export async function seatFor(parts: Parts): Promise<Seat> {
-  const { settings, workspace, session, box, sink, signal } = parts;
+  const { settings, workspace, session, sink, prompt } = parts;
   const records = session.records();
-  const record = (each: SessionRecord): void => session.append(each);
-  const history = History.from(records, record);
-  history.pin(parts.prompt.text);
-  const seen = SeenState.from(records, () => history.count, record);
+  const memory = new Memory(workspace, records, (record) => session.append(record));
+  memory.history.pin(prompt.text);
   const model = modelSeat(settings);
-  const capabilities = await model.capabilities(settings.chat_model, signal);
-  const local = isLocalModel(settings);
-  const desk: Omit<Desk, "spawn" | "seen" | "shell"> = {
-    workspace,
-    outputs: session.outputs,
-    notes: parts.store.notes(workspace),
-    timeoutMs: settings.timeout,
-  };
-  const tools = toolsFor({
-    ...desk,
-    seen,
-    shell: new ShellMemory(workspace, records, record),
-    spawn: (part, cancel) => spawn(part, cancel),
-  });
-  const size = new PromptSize(settings.chat_model, tools);
+  const capabilities = await model.capabilities(settings.chat_model, parts.signal);
+  const tools = toolsOver(parts, memory, (part, signal) => spawn(part, signal));
   const seat: Seat = {
-    model: settings.chat_model,
+    ...groundOf(parts),
+    ...windowOf(() => seat, { settings, memory, tools, capabilities }),
     provider: model.provider(),
+    tools,
+    offer: new Offer(),
+    history: memory.history,
+    rollBack: (to) => {
+      memory.rollBack(to);
+      sink.emit({ type: "rolled_back", record_count: memory.history.count });
+    },
+    guard: new Guard(),
+    malformed: new Malformed(),
+    answer: parts.answer,
+    // A session that goes on has been told.
+    briefing: records.length > 0 ? nothing : briefingFrom(parts.box, prompt, parts.signal),
+    emit: sink.emit,
+  };
+  const spawn = spawnFrom({
+    parent: seat,
+    prompt: memory.history.pinned ?? prompt.text,
+    emit: sink.forChild,
+    memory: () => memory.child(workspace),
+    tools: (childs) => toolsOver(parts, childs),
+    compactor: (child, history) => compactorFor(child, history, capabilities),
+  });
+  return seat;
+}
+
+const nothing = (): Promise<undefined> => Promise.resolve(undefined);
+
+function groundOf({ settings, workspace, session, box, limits, approver }: Parts) {
+  return {
+    model: settings.chat_model,
     mode: settings.mode,
-    limits: parts.limits,
+    limits,
     spent: new Spent(),
     judge: lazyJudge(settings.mode, workspace),
-    approver: parts.approver,
+    approver,
     outputs: session.outputs,
     box: box.box,
     warm: box.warm,
     walls: box.walls,
     ended: [],
     now: () => performance.now(),
-    clean: local ? (text) => text : maskSecrets,
-    tools,
-    offer: new Offer(),
-    history,
-    rollBack: (to) => {
-      history.rollBack(to);
-      seen.rollBack(to);
-      sink.emit({ type: "rolled_back", record_count: history.count });
-    },
-    size,
-    compactor: compactorFor(() => seat, history, capabilities),
-    guard: new Guard(),
-    malformed: new Malformed(),
-    answer: parts.answer,
-    briefing: records.length > 0 ? noBriefing : briefingFrom(box, parts.prompt, signal),
-    emit: sink.emit,
+    clean: isLocalModel(settings) ? (text: string) => text : maskSecrets,
   };
-  const spawn = spawnFrom({
-    parent: seat,
-    prompt: history.pinned ?? parts.prompt.text,
-    emit: sink.forChild,
-    compactor: (child, memory) => compactorFor(child, memory, capabilities),
-    tools: (memory) =>
-      toolsFor({
-        ...desk,
-        // What its parent has read, it may edit; what it reads itself is no news to its parent.
-        seen: seen.copy(() => memory.count),
-        shell: new ShellMemory(workspace, [], () => undefined),
-      }),
-  });
-  return seat;
 }
 
-/** A session that goes on has been told. */
-const noBriefing = (): Promise<undefined> => Promise.resolve(undefined);
+interface Windowed {
+  readonly settings: Settings;
+  readonly memory: Memory;
+  readonly tools: readonly AnyTool[];
+  readonly capabilities: Capabilities;
+}
+
+const windowOf = (seat: () => Seat, { settings, memory, tools, capabilities }: Windowed) => ({
+  size: new PromptSize(settings.chat_model, tools),
+  compactor: compactorFor(seat, memory.history, capabilities),
+});
+
+const toolsOver = (
+  { settings, workspace, session, store }: Parts,
+  { seen, shell }: Memory,
+  spawn?: Spawn,
+): readonly AnyTool[] =>
+  toolsFor({
+    workspace,
+    seen,
+    shell,
+    outputs: session.outputs,
+    notes: store.notes(workspace),
+    timeoutMs: settings.timeout,
+    ...(spawn === undefined ? {} : { spawn }),
+  });
