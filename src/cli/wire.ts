@@ -1,6 +1,7 @@
 import { placesFrom } from "../config/places.ts";
 import type { Settings } from "../config/schema.ts";
 import type { OwnedBox } from "../core/ports.ts";
+import type { SessionStore } from "../core/session.ts";
 import { startBox } from "../docker/box/start.ts";
 import { packageRoot } from "./package-root.ts";
 import { type Engine, findEngine, isEngine, type NoEngine } from "../docker/engine.ts";
@@ -50,6 +51,12 @@ function refuseUnbuilt({ allow_domains }: Settings): void {
     "granted domains: not built yet in this version",
     "leave it out: CHANGELOG says when",
   );
+}
+
+/** What is remembered of all sessions. Only the commands that need it load SQLite. */
+export async function openSessions(warn: (text: string) => void): Promise<SessionStore> {
+  const { openStore } = await import("../sessions/store.ts");
+  return openStore(placesFrom(process.env).state, { warn });
 }
 
 export function noEngine(failure: NoEngine, remedy: string): HarnessError {
