@@ -41,7 +41,7 @@ export function openDatabase(opening: Opening): Database {
 /** Making, changing and setting aside is done by one process at a time; a kill frees the lock. */
 function underLock(opening: Opening, before: Look | undefined): DatabaseSync {
   const { file } = opening;
-  const lock = connect(makePrivate(`${file}.lock`));
+  const lock = new DatabaseSync(makePrivate(`${file}.lock`), { timeout: PATIENCE_MS });
   try {
     lock.exec("BEGIN EXCLUSIVE");
     const look = lookAt({ ...opening, file: makePrivate(file) });
@@ -53,7 +53,7 @@ function underLock(opening: Opening, before: Look | undefined): DatabaseSync {
     opening.warn(
       `the session database was damaged (${look.reason}); it is kept as ${damaged}, and a new one was begun. What can be read of it: sqlite3 ${damaged} .recover`,
     );
-    return bringUp(connect(makePrivate(file)), opening);
+    return bringUp(lookAt({ ...opening, file: makePrivate(file) }).sqlite, opening);
   } finally {
     if (before?.sqlite.isOpen === true) before.sqlite.close();
     lock.close();
@@ -73,15 +73,15 @@ function bringUp(sqlite: DatabaseSync, { steps = STEPS, now }: Opening): Databas
 
 /** Stays open whatever is found: closing a damaged database first could have SQLite tidy up what is left of it. */
 function lookAt({ file, steps = STEPS }: Opening): Look {
-  const sqlite = connect(file);
+  const sqlite = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: PATIENCE_MS });
   try {
+    // A kill of this process loses nothing that was committed; a power cut may lose the last moments, and no more.
+    sqlite.exec("PRAGMA synchronous = NORMAL");
     const standing = standingOf(sqlite, steps, file);
     if (standing === "foreign") return { sqlite, standing, reason: "it holds tables of something else" };
-    const found = doubtful(file)
-      ? String(sqlite.prepare("PRAGMA quick_check(1)").get()?.["quick_check"])
-      : "ok";
-    if (found === "ok" && exists(suspicionOf(file))) rmSync(suspicionOf(file), { force: true });
-    return found === "ok" ? { sqlite, standing, reason: "" } : { sqlite, standing: "damaged", reason: found };
+    const fault = faultOf(sqlite, file);
+    if (fault !== undefined) return { sqlite, standing: "damaged", reason: fault };
+    return { sqlite, standing, reason: "" };
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
     if (troubleOf(thrown) === "damaged") return { sqlite, standing: "damaged", reason };
@@ -90,13 +90,22 @@ function lookAt({ file, steps = STEPS }: Opening): Look {
   }
 }
 
-const doubtful = (file: string): boolean => exists(suspicionOf(file)) || statSync(file).size <= CHECKED_BYTES;
-
-/** A kill of this process loses nothing that was committed; a power cut may lose the last moments, and no more. */
-function connect(file: string): DatabaseSync {
-  const sqlite = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: PATIENCE_MS });
-  sqlite.exec("PRAGMA synchronous = NORMAL");
-  return sqlite;
+/** What SQLite itself does not see until it comes upon it. */
+function faultOf(sqlite: DatabaseSync, file: string): string | undefined {
+  const { size } = statSync(file);
+  // Pages that are still in the log are not in the file yet.
+  const logged = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  const { pages, page } = sqlite
+    .prepare("SELECT page_count AS pages, page_size AS page FROM pragma_page_count, pragma_page_size")
+    .get() as { pages: number; page: number };
+  if (logged === 0 && pages === 0 && size > 0) return "it is too short to be one";
+  if (logged === 0 && size < pages * page) return `${pages * page - size} bytes are missing at its end`;
+  const suspected = exists(suspicionOf(file));
+  if (size > CHECKED_BYTES && !suspected) return undefined;
+  const said = String(sqlite.prepare("PRAGMA quick_check(1)").get()?.["quick_check"]);
+  if (said !== "ok") return said;
+  if (suspected) rmSync(suspicionOf(file), { force: true });
+  return undefined;
 }
 
 /** Nobody else reads what was said. SQLite gives its other files the mode of this one. */
