@@ -58,7 +58,7 @@ test("a terminal always tells what is waited for, and for how long", () => {
   take(EVERY_EVENT.compaction);
   take(ended("c1"));
   assert.deepEqual(terminal.seen(), [
-    "qwen3:8b (ollama)  workspace-write  /code/shop  s1",
+    "qwen3:8b (ollama) · workspace-write · /code/shop · s1",
     "~ rate limited; asking again in 2.0 s (attempt 2)",
     "I look.",
     "✗ bash make  exit 1  contained  1.2 s",
@@ -106,7 +106,7 @@ test("where somebody else shows the answer the line makes room for it", () => {
   assert.equal(live(), "");
   pass(5000);
   take(EVERY_EVENT["model.finished"]);
-  assert.deepEqual(terminal.seen(), ["qwen3:8b (ollama)  workspace-write  /code/shop  s1", ""]);
+  assert.deepEqual(terminal.seen(), ["qwen3:8b (ollama) · workspace-write · /code/shop · s1", ""]);
 });
 
 test("while a person is asked nothing is written; it comes when they have answered", () => {
@@ -147,5 +147,5 @@ test("a pipe has no live line", () => {
   take(EVERY_EVENT["turn.started"]);
   pass(90_000);
   assert.equal(running(), false);
-  assert.equal(terminal.written(), "qwen3:8b (ollama)  workspace-write  /code/shop  s1\n");
+  assert.equal(terminal.written(), "qwen3:8b (ollama) · workspace-write · /code/shop · s1\n");
 });
