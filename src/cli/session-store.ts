@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { SessionStore } from "../core/session.ts";
-import { visible } from "../render/tty/visible.ts";
+import { visible } from "../core/visible.ts";
 import { openSessions } from "./session-seat.ts";
 
 /** For one command. What was lost is said whatever else is to be quiet. */

@@ -3,7 +3,7 @@ import type { Message } from "../../core/messages.ts";
 import type { SessionInfo, SessionRecord } from "../../core/session.ts";
 import { ageOf } from "./boxes.ts";
 import { cellsOf, widthOf } from "./columns.ts";
-import { visible, visibleLine } from "./visible.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 
 interface View {
   readonly now: number;
