@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { JsonSchema } from "../../core/provider.ts";
 import { clipped } from "./excerpt.ts";
 import { jsonObjects } from "./json-objects.ts";
+import { untagged } from "./untrusted.ts";
 
 /** Characters of the goal, and of each entry of a list. */
 const GOAL = 600;
@@ -90,7 +91,7 @@ export function renderArtifact({ prose, goal, ...sections }: Artifact): string {
   const whole = [prose, goal === "" ? "" : `Goal: ${goal}`, ...parts]
     .filter((part) => part !== "")
     .join("\n");
-  return clipped(whole, MOST);
+  return clipped(untagged(whole), MOST);
 }
 
 /**
@@ -101,10 +102,10 @@ export function renderArtifact({ prose, goal, ...sections }: Artifact): string {
 export function mergeArtifacts(earlier: string, now: Artifact): Artifact {
   const before = parsed(earlier);
   const settled = [...now.done, ...now.decisions];
-  const older = { ...before, open: before.open.filter((line) => !says(settled, line)) };
+  const older = { ...before, open: before.open.filter((line) => !says(settled, line, SETTLED)) };
   const both = (name: Section, most: number): string[] => {
     const own = [...now[name], ...now.prose.split(/(?<=[.!?])\s|\n/)];
-    return [...now[name], ...older[name].filter((line) => !says(own, line))].slice(0, most);
+    return [...now[name], ...older[name].filter((line) => !says(own, line, SAME))].slice(0, most);
   };
   return {
     prose: now.prose,
@@ -133,17 +134,22 @@ function parsed(text: string): Artifact {
   return { ...found, goal, prose: prose.join("\n").trim() };
 }
 
-/** Whether one of the lines has most words of this one. */
-function says(lines: readonly string[], line: string): boolean {
+/** Part of the words that another line must have: to say the same, and to settle an open point in other words. */
+const SAME = 0.8;
+const SETTLED = 0.6;
+
+function says(lines: readonly string[], line: string, part: number): boolean {
   const words = wordsOf(line);
   return lines.some((other) => {
     const known = new Set(wordsOf(other));
-    return words.filter((word) => known.has(word)).length >= words.length * 0.6;
+    return words.filter((word) => known.has(word)).length >= words.length * part;
   });
 }
 
-const wordsOf = (line: string): readonly string[] =>
-  line.toLowerCase().match(/[\p{L}\p{N}_./-]{3,}/gu) ?? [line];
+/** Short words say little; numbers do. */
+const WORD = /[\p{L}\p{N}][\p{L}\p{N}_./-]+[\p{L}\p{N}]|\p{N}+/gu;
+
+const wordsOf = (line: string): readonly string[] => line.toLowerCase().match(WORD) ?? [line];
 
 const isEmpty = ({ goal, ...sections }: Form): boolean =>
   goal === "" && SECTIONS.every((name) => sections[name].length === 0);

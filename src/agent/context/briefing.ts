@@ -12,7 +12,7 @@ export function briefing(
 ): string {
   const { system, tools, branch, status, commits, names, more, instructions } = gathered;
   const parts = [
-    labelled("System", [system, tools === "" ? "" : `with ${tools}`]),
+    labelled("System", [line(system), tools === "" ? "" : `with ${line(tools)}`]),
     branch === "" ? "" : `Git: on ${line(branch)}, ${changesOf(status, more.status)}`,
     commits.length === 0 ? "" : `Last commits:\n${commits.map((text) => `  ${line(text)}`).join("\n")}`,
     labelled("Files", [...names.map(nameOf), more.names === 0 ? "" : `and ${more.names} more`]),

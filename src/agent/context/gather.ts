@@ -29,7 +29,7 @@ const PRUNED = [".git", "node_modules", "vendor", "third_party", "target", "dist
 
 /**
  * Prints fields that end in NUL: a key and one value, for a file its path, whether it is its head only, and its text. What
- * is cheap comes first: a time limit ends it anywhere. Links are listed and not followed. Git runs what a repository
+ * is cheap comes first, since a time limit may end it anywhere; so do the instructions of the folder itself. Links are listed and not followed. Git runs what a repository
  * configured in some of its commands: what can be shut of that is, and the box is around the rest.
  */
 const SCRIPT = String.raw`
@@ -58,8 +58,11 @@ if git rev-parse --is-inside-work-tree >/dev/null; then
   git log -3 --format='commit%x00%h %<(200,trunc)%s%x00'
 fi | tr -d '\n'
 left=40000
-find . -xdev -maxdepth 8 '(' ${PRUNED.map((name) => `-name ${name}`).join(" -o ")} ')' -prune -o \
-  -type f '(' -name AGENTS.md -o -name CLAUDE.md ')' -printf '%d %s %P\0' | sort -z -k1,1n -k3 | head -zn 40 |
+instructions() {
+  timeout 2 find . -xdev -maxdepth "$1" '(' ${PRUNED.map((name) => `-name ${name}`).join(" -o ")} ')' -prune -o \
+    -type f '(' -name AGENTS.md -o -name CLAUDE.md ')' -printf '%d %s %P\0'
+}
+{ instructions 1; instructions 8; } | sort -zu -k1,1n -k3 | head -zn 40 |
 while read -rd '' depth size file; do
   put file "$file"
   if [ -r "$file" ] && [ "$size" -le "$left" ]; then put whole; else put head; fi

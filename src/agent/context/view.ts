@@ -38,8 +38,8 @@ export const isLong = (message: Message): message is Extract<Message, { role: "t
 export function markOf({ text }: { readonly text: string }, tool = "a tool"): string {
   const kept = KEPT_AS.exec(text);
   const id = kept?.[1] ?? kept?.[2];
-  const again = id === undefined ? "call it again if you need it" : `show_full has it as ${id}`;
-  return `[old result of ${tool} no longer shown: ${text.length} characters; ${again}]`;
+  const again = id === undefined ? "read it again if you need it" : `show_full has it as ${id}`;
+  return `[result of ${tool} no longer shown: ${text.length} characters; ${again}]`;
 }
 
 const isRequest = ({ role }: Message): boolean => role === "user";
