@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import type { Desk } from "./desk.ts";
-import { asResult, endingOf, onceIn } from "./shell/ending.ts";
+import { type Advise, adviseOnce, asResult, endingOf } from "./shell/ending.ts";
 import { jobBook, type Jobs } from "./shell/jobs.ts";
 import { judgedText } from "./shell/judged.ts";
 import { asInput, dropState, stateFile, takeState } from "./shell/state.ts";
@@ -28,12 +28,13 @@ type Input = z.infer<typeof input>;
 interface Shell {
   readonly desk: Desk;
   readonly jobs: Jobs;
-  readonly advise: ReturnType<typeof onceIn>;
+  readonly advise: Advise;
 }
 
 /** One shell: its folder and exported variables go on from call to call, its jobs until the box ends. */
 export function bashTool(desk: Desk): AnyTool {
-  const shell: Shell = { desk, jobs: jobBook(), advise: onceIn(new Set()) };
+  const advise = adviseOnce();
+  const shell: Shell = { desk, jobs: jobBook(advise), advise };
   return anyTool<Input>({
     name: "bash",
     description:
