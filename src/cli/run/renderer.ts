@@ -24,13 +24,15 @@ function asJson(): Renderer {
 }
 
 function asLines(quiet: boolean): Renderer {
+  const began = performance.now();
   const lines = new RunLines(process.stderr, { quiet, answerIsSeen: false, clock: systemClock });
   return {
     take: (event) => {
       lines.take(event);
       if (event.type !== "run.finished") return;
       lines.end();
-      if (!quiet) process.stderr.write(runSummary(event, process.stderr));
+      const about = { ms: performance.now() - began, quiet };
+      process.stderr.write(runSummary(event, about, process.stderr));
     },
     end: () => lines.end(),
   };
