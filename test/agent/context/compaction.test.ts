@@ -75,6 +75,25 @@ test("old results go first, when that frees enough; the newest and those of the 
   assert.ok((event?.before ?? 0) > 8000 && (event?.after ?? WINDOW) < 6000);
 });
 
+test("a quarter of the window is kept of the newest results, however many replies they belong to", async () => {
+  const { history, compactor } = desk(() => assert.fail("asked"));
+  history.add(ask("fix it"));
+  work(history, [10_000, 10_000, 8000, 1600, 1600, 1600, 1600]);
+  await compactor.fit(never);
+  const results = history.view().filter(({ role }) => role === "tool");
+  assert.deepEqual(
+    results.map(({ text }) => text.startsWith("[result of")),
+    [true, true, true, false, false, false, false],
+  );
+});
+
+test("where little is to be won nothing is asked for", async () => {
+  const { history, compactor, events } = desk(() => assert.fail("asked"));
+  history.add(ask("fix it"));
+  history.add(ask("x".repeat(33_000)));
+  assert.deepEqual([await compactor.fit(never), events], [{ kind: "fits" }, []]);
+});
+
 test("where dropping results is not enough, the older part becomes an artifact", async () => {
   const { history, compactor, events, asked } = desk(small);
   history.add(ask("the first request"));
@@ -220,6 +239,16 @@ test("a prompt that a server refused is made shorter, whatever was thought of th
   assert.equal(await compactor.now("refused", never), true);
   assert.ok(tokens(history.view()) < 0.65 * before);
   assert.ok(events.length > 0 && events.every(({ trigger }) => trigger === "refused"));
+});
+
+test("where a refused prompt has no older part, its results go", async () => {
+  const { history, compactor, events } = desk(() => assert.fail("asked"), { window: 1_000_000 });
+  work(history, [9000]);
+  assert.equal(await compactor.now("refused", never), true);
+  assert.deepEqual(
+    events.map(({ status }) => status),
+    ["pruned"],
+  );
 });
 
 test("a person compacts at any size; with nothing to compact it says so", async () => {
