@@ -91,6 +91,6 @@ async function notices(seat: Seat, { malformed }: Replied): Promise<string> {
     lines.push(limit);
   }
   const briefing = await seat.briefing();
-  const notes = lines.map((line) => `\n\n[harness] ${line}`).join("");
+  const notes = lines.map((line) => `\n\n${NOTICE}${line}`).join("");
   return briefing === undefined ? notes : `${notes}\n\n${briefing}`;
 }
