@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { Command, Flags } from "@oclif/core";
-import { inertJson } from "../render/tty/visible.ts";
+import { inertJson } from "../core/visible.ts";
 
 /** What every command shares: its output flags, and leaving failures to run.ts. */
 export abstract class HarnessCommand extends Command {

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { inertJson, visible } from "../render/tty/visible.ts";
+import { inertJson, visible } from "../core/visible.ts";
 import { adviceFor } from "./advice.ts";
 
 export interface Failure {

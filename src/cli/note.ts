@@ -1,4 +1,4 @@
-import { visible } from "../render/tty/visible.ts";
+import { visible } from "../core/visible.ts";
 
 /** What a person should know and need not act on. */
 export const noteTo =

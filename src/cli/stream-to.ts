@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { WriteStream } from "node:tty";
-import { visibleStream } from "../render/tty/visible.ts";
+import { visibleStream } from "../core/visible.ts";
 
 /** Hands on a command's bytes as they are; a terminal gets them with its own controls taken out of effect. */
 export function streamTo(stream: WriteStream | NodeJS.WriteStream): {

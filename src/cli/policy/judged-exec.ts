@@ -6,7 +6,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { CommandPolicy } from "../../policy/decide.ts";
 import { hintFor } from "../../policy/judge/hints.ts";
 import { shellText } from "../../policy/shell/quote.ts";
-import { visibleLine } from "../../render/tty/visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { ignoreRulesOf } from "../ignore-file.ts";
 import { workspaceOf } from "../settings.ts";
 import { nextCommand } from "./next-command.ts";

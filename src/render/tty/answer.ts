@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import { type Inline, inlineText } from "./markdown.ts";
-import { visible } from "./visible.ts";
+import { visible } from "../../core/visible.ts";
 
 export interface AnswerStream {
   /** What is to be written of a reply when so much more of it has come. */

@@ -3,7 +3,7 @@ import type { MatchedRule } from "../../core/decision.ts";
 import type { Question } from "../../core/ports.ts";
 import { type Cell, cellsOf } from "./columns.ts";
 import { fitted, rowsOf, widthOfStream, wrapped } from "./fitted.ts";
-import { visibleLine } from "./visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 
 /** Before every line of what is asked about: no line of it can look like one of ours, however a terminal breaks it. */
 const GUTTER = "  │ ";

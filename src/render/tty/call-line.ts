@@ -3,7 +3,7 @@ import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { cellsOf, widthOf } from "./columns.ts";
 import { fitted, widthOfStream, wrapped } from "./fitted.ts";
-import { visibleLine } from "./visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 
 type Ended = Extract<AgentEvent, { readonly type: "call.ended" }>;
 type Decided = Extract<AgentEvent, { readonly type: "call.decided" }>;

@@ -1,4 +1,4 @@
-import { visible } from "./visible.ts";
+import { visible } from "../../core/visible.ts";
 
 /** Characters that take two columns, and such that take none. */
 const WIDE =

@@ -2,7 +2,7 @@ import { styleText } from "node:util";
 import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { widthOfStream, wrapped } from "./fitted.ts";
-import { visibleLine } from "./visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 
 /** What a person is told of an event that is not about a call; empty for most. */
 export function eventLine(event: AgentEvent, stream: NodeJS.WriteStream, indent = ""): string {

@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import type { Decision, MatchedRule, Verdict } from "../../core/decision.ts";
 import { markedLines } from "./marked.ts";
-import { visibleLine } from "./visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 
 const COLOURS = { allow: "green", ask: "yellow", deny: "red" } as const satisfies Record<Verdict, string>;
 const INDENT = "    ";

@@ -1,5 +1,5 @@
 import { type Cell, cellsOf, widthOf } from "./columns.ts";
-import { visible } from "./visible.ts";
+import { visible } from "../../core/visible.ts";
 
 const CUT = "…";
 /** No more of a text than this is looked at, half of it on either side. */

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import type { Capabilities } from "../../core/provider.ts";
-import { visible } from "./visible.ts";
+import { visible } from "../../core/visible.ts";
 
 export interface ModelRow {
   readonly model: string;

@@ -1,6 +1,6 @@
 import type { Decision } from "../../core/decision.ts";
 import { verdictLine } from "./explained.ts";
-import { visibleLine } from "./visible.ts";
+import { visibleLine } from "../../core/visible.ts";
 
 /** The verdict with its first reason, then the other reasons, then the path that was judged. */
 export function pathVerdict(

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { visible, visibleLine } from "./visible.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 
 export interface ChangedVerdict {
   readonly ts: string;

@@ -3,7 +3,7 @@ import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { CommandPolicy } from "../../../policy/decide.ts";
 import { ruleFor } from "../../../policy/rules/remember.ts";
 import { tomlRule } from "../../../policy/rules/written.ts";
-import { visible, visibleLine } from "../../../render/tty/visible.ts";
+import { visible, visibleLine } from "../../../core/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { givenCommand, noCommand } from "../../policy/given-command.ts";
 import { nextCommand } from "../../policy/next-command.ts";

@@ -4,7 +4,7 @@ import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
 import { movedAway } from "../../../docker/box/box.ts";
 import { execJson } from "../../../render/exec-json.ts";
 import { asNoBox } from "../../box-failure.ts";
-import { visible } from "../../../render/tty/visible.ts";
+import { visible } from "../../../core/visible.ts";
 import { answerJson, HarnessCommand } from "../../command.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { untilInterrupted } from "../../interrupt.ts";

@@ -1,6 +1,6 @@
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
 import { SCREEN_RESET, screenFilter } from "../../../render/tty/screen.ts";
-import { visible } from "../../../render/tty/visible.ts";
+import { visible } from "../../../core/visible.ts";
 import { asNoBox } from "../../box-failure.ts";
 import { HarnessCommand } from "../../command.ts";
 import { untilInterrupted } from "../../interrupt.ts";

@@ -1,0 +1,71 @@
+import { TOKEN_FORMS } from "./secret-forms.ts";
+
+/**
+ * Takes out of a text what is recognisable by its form as a secret. What has no such form stays, and so do hashes, ids
+ * and images. The same again changes nothing; the time goes with the length, whatever the text is made of.
+ */
+export function maskSecrets(text: string): string {
+  return text
+    .replaceAll(PRIVATE_KEY, (block: string) => (KEY_LINE.test(block) ? mask("private key") : block))
+    .replaceAll(TOKENS, tokenMask)
+    .replaceAll(AUTHORIZATION, (_, before: string) => before + mask("authorization"))
+    .replaceAll(IN_URL, urlMask)
+    .replaceAll(AWS_SECRET, (_, before: string) => before + mask("aws key"))
+    .replaceAll(AZURE_KEY, (_, before: string) => before + mask("azure key"))
+    .replaceAll(ASSIGNED, assignedMask);
+}
+
+const mask = (kind: string): string => `[secret: ${kind}]`;
+
+/** Its body may stand behind line numbers, in quotes or in one line; it goes on to what no key holds. */
+const PRIVATE_KEY =
+  /-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:[\w+/=\s:,.|\\→]|-(?!-))*(?:-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?/g;
+const KEY_LINE = /[A-Za-z0-9+/]{40}/;
+
+/** At the beginning of a word, or behind a line end as JSON writes it. */
+const TOKENS = new RegExp(
+  `(?:(?<![A-Za-z0-9_-])|(?<=\\\\[nrt]))(?:${TOKEN_FORMS.map(([, form]) => `(${form})`).join("|")})`,
+  "g",
+);
+
+function tokenMask(_: string, ...groups: readonly unknown[]): string {
+  const row = groups.findIndex((group) => group !== undefined);
+  return mask(TOKEN_FORMS[row]?.[0] ?? "token");
+}
+
+const AUTHORIZATION =
+  /(\bauthorization["']?\s{0,3}[:=]\s{0,3}["']?(?:bearer|basic|token)\s{1,3})[A-Za-z0-9._~+/=-]{8,}/gi;
+
+const IN_URL = /(:\/\/[^\s/:@"'<>]{0,100}:)([^\s/@"'<>]{1,200})@/g;
+
+function urlMask(whole: string, before: string, password: string): string {
+  const name = before.slice(3, -1);
+  return password === name || isPlaceholder(password) ? whole : `${before}${mask("password")}@`;
+}
+
+const AWS_SECRET =
+  /(secret_?access_?key["']?\s{0,3}(?:=>|[:=])\s{0,3}["']?)[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/gi;
+const AZURE_KEY = /(\b(?:AccountKey|SharedAccessKey)=)[A-Za-z0-9+/]{40,}={0,2}/g;
+
+/** The value ends where a language's text would; what comes before the word in the name is of no interest. */
+const ASSIGNED =
+  /((?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|auth[_-]?key)["']?\s{0,3}(?:=>|:=|[:=])\s{0,3}["'`]?)([^\s"'`,;&=()[\]{}<>]{16,512}={0,2})([([{<]?)/gi;
+
+function assignedMask(whole: string, before: string, value: string, opened: string): string {
+  return opened !== "" || !isRandom(value) ? whole : before + mask("password or token");
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** As no person writes: digits among letters, and hardly a character twice. */
+function isRandom(value: string): boolean {
+  if (UUID.test(value) || isPlaceholder(value) || value.includes("://")) return false;
+  const digits = value.replaceAll(/\D/g, "").length;
+  const letters = value.replaceAll(/[^A-Za-z]/g, "").length;
+  return digits >= 2 && letters >= 4 && new Set(value).size >= 8;
+}
+
+const isPlaceholder = (value: string): boolean =>
+  /^(?:pass(?:word|wd)?|pwd|secret|user(?:name)?|root|admin|postgres|test|example|changeme|x+|\*+|\.+|…)$/i.test(
+    value,
+  ) || /^(?:\$|%|\*|<|\{|…)|\$\{|\{\{/.test(value);

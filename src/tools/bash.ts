@@ -1,0 +1,101 @@
+import * as z from "zod";
+import type { Box } from "../core/ports.ts";
+import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import type { Desk } from "./desk.ts";
+import { type Advise, adviseOnce, asResult, endingOf } from "./shell/ending.ts";
+import { jobBook, type Jobs } from "./shell/jobs.ts";
+import { judgedText } from "./shell/judged.ts";
+import { asInput, dropState, stateFile, takeState } from "./shell/state.ts";
+import { KEEP, wordsOf } from "./shell/words.ts";
+import { plain, wrapped } from "./shell/wrapper.ts";
+
+const LONGEST_S = 600;
+
+const input = z
+  .object({
+    command: z.string().optional(),
+    timeout: z.number().min(0).optional(),
+    background: z.boolean().optional(),
+    job: z.string().optional(),
+    kill: z.boolean().optional(),
+  })
+  .refine(({ command, job }) => (command === undefined) !== (job === undefined), {
+    error: 'give either "command" or "job"',
+  });
+
+type Input = z.infer<typeof input>;
+
+interface Shell {
+  readonly desk: Desk;
+  readonly jobs: Jobs;
+  readonly advise: Advise;
+}
+
+/** One shell: its folder and exported variables go on from call to call, its jobs until the box ends. */
+export function bashTool(desk: Desk): AnyTool {
+  const advise = adviseOnce();
+  const shell: Shell = { desk, jobs: jobBook(advise), advise };
+  return anyTool<Input>({
+    name: "bash",
+    description:
+      "Run a bash command. The working directory and exported variables persist. timeout: seconds " +
+      `(default ${desk.timeoutMs / 1000}, max ${LONGEST_S}). background: true for servers: gives a job (j1, j2…). ` +
+      "With job instead of command: its new output; kill: true ends it.",
+    input,
+    where: "box",
+    beside: false,
+    facts: ({ command }) =>
+      command === undefined
+        ? NO_FACTS
+        : { ...NO_FACTS, commands: [judgedText(command, desk.shell.env)], folder: desk.shell.folder },
+    run: (given, box, signal) => run(shell, given, box, signal),
+  });
+}
+
+async function run(shell: Shell, given: Input, box: Box, signal: AbortSignal): Promise<ToolResult> {
+  const { command, job, background, kill = false, timeout } = given;
+  if (command === undefined) {
+    const waitMs = Math.min(timeout ?? 0, LONGEST_S) * 1000;
+    return shell.jobs.look({ id: job ?? "", kill, waitMs }, signal);
+  }
+  const lost = await lostFolder(shell.desk, box);
+  if (lost !== undefined) return lost;
+  const { folder, env } = shell.desk.shell;
+  if (background !== true) return foreground(shell, { command, timeout }, box, signal);
+  return shell.jobs.start(box, { words: plain(command), folder, env, timeoutMs: 0 }, signal);
+}
+
+/** Not run elsewhere instead: it was judged for the folder that it named. */
+async function lostFolder({ workspace, shell }: Desk, box: Box): Promise<ToolResult | undefined> {
+  const { folder, env } = shell;
+  if (folder === workspace) return undefined;
+  const there = await box.stat(folder);
+  if (there.kind === "ok" && there.value.kind === "folder") return undefined;
+  shell.move(workspace, env);
+  const text = `The working directory ${folder} is gone. Nothing was run; the shell is now in ${workspace}.`;
+  return { kind: "failed", cause: "program", text };
+}
+
+async function foreground(
+  { desk, advise }: Shell,
+  { command, timeout }: { readonly command: string; readonly timeout: number | undefined },
+  box: Box,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const { folder, env } = desk.shell;
+  const file = stateFile();
+  const timeoutMs =
+    timeout === undefined || timeout === 0 ? desk.timeoutMs : Math.min(timeout, LONGEST_S) * 1000;
+  const request = { words: wrapped(command), folder, env, timeoutMs, keep: KEEP, input: asInput(file) };
+  const result = await box.exec(request, signal);
+  const taken = result.killed ? dropState(box, file) : takeState(box, file, desk.shell);
+  const notKept = await taken;
+  const said = wordsOf(result);
+  const ending = endingOf(result, said);
+  const notes = [
+    ...(notKept === undefined ? [] : [`[${notKept}]`]),
+    ...((timeout ?? 0) > LONGEST_S ? [`[the timeout was cut to ${LONGEST_S} s]`] : []),
+    ...advise(ending.advice),
+  ];
+  return asResult(ending, [said === "" ? "(no output)" : said, ...notes, ...ending.lines].join("\n"));
+}

@@ -1,0 +1,28 @@
+import * as z from "zod";
+import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
+import type { Desk } from "./desk.ts";
+
+const MOST = { title: 200, body: 10_000, tags: 10, tag: 50 } as const;
+
+const input = z.object({
+  title: z.string().min(1).max(MOST.title),
+  body: z.string().max(MOST.body),
+  tags: z.array(z.string().max(MOST.tag)).max(MOST.tags).optional(),
+});
+type Input = z.infer<typeof input>;
+
+/** Remembers something of the workspace beyond the session. */
+export function noteTool({ notes }: Pick<Desk, "notes">): AnyTool {
+  return anyTool<Input>({
+    name: "note",
+    description: "Save a note about this project for later sessions.",
+    input,
+    where: "session",
+    beside: false,
+    facts: () => NO_FACTS,
+    run: ({ title, body, tags = [] }) => {
+      notes.write({ title, body, tags });
+      return Promise.resolve({ kind: "ok", text: `noted: ${title}` });
+    },
+  });
+}

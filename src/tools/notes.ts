@@ -1,0 +1,49 @@
+import * as z from "zod";
+import type { Note } from "../core/session.ts";
+import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import type { Desk } from "./desk.ts";
+
+const MOST_NOTES = 10;
+const MOST_CHARACTERS = 8000;
+
+const input = z.object({ query: z.string().optional() });
+type Input = z.infer<typeof input>;
+
+/** What was noted of the workspace, newest first. */
+export function notesTool({ notes }: Pick<Desk, "notes">): AnyTool {
+  return anyTool<Input>({
+    name: "notes",
+    description: "Read saved notes, newest first; query: a word in them.",
+    input,
+    where: "session",
+    beside: true,
+    facts: () => NO_FACTS,
+    run: ({ query = "" }) => Promise.resolve(listed(notes.find(query, MOST_NOTES + 1), query)),
+  });
+}
+
+function listed(found: readonly Note[], query: string): ToolResult {
+  if (found.length === 0)
+    return { kind: "ok", text: query === "" ? "no notes yet" : `no note has ${JSON.stringify(query)}` };
+  const shown = within(found.slice(0, MOST_NOTES).map(noteText));
+  const more = found.length > shown.length ? ["[there are more: give a query]"] : [];
+  return { kind: "ok", text: [...shown, ...more].join("\n\n") };
+}
+
+function noteText({ title, body, tags, written }: Note): string {
+  const day = new Date(written).toISOString().slice(0, 10);
+  return `# ${title} (${[day, ...tags].join(", ")})\n${body}`;
+}
+
+/** Whole notes as far as they fit, of the first one what fits. */
+function within(texts: readonly string[]): readonly string[] {
+  let left = MOST_CHARACTERS;
+  const shown: string[] = [];
+  for (const text of texts) {
+    left -= text.length;
+    if (left < 0) break;
+    shown.push(text);
+  }
+  const [first = ""] = texts;
+  return shown.length > 0 ? shown : [`${first.slice(0, MOST_CHARACTERS).toWellFormed()}…`];
+}

@@ -1,0 +1,34 @@
+import * as z from "zod";
+import type { Index, IndexHit } from "../core/ports.ts";
+import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
+
+const USUAL = 5;
+const MOST = 20;
+const PREVIEW = 500;
+
+const input = z.object({ query: z.string().min(1), limit: z.int().min(1).max(MOST).optional() });
+type Input = z.infer<typeof input>;
+
+/** Present only where an index is. */
+export function semanticSearchTool(index: Index): AnyTool {
+  return anyTool<Input>({
+    name: "semantic_search",
+    description: "Find code by what it does.",
+    input,
+    where: "session",
+    beside: true,
+    facts: () => NO_FACTS,
+    run: async ({ query, limit = USUAL }, signal) => {
+      const hits = await index.search(query, limit, signal);
+      if (signal.aborted) return { kind: "cancelled", cause: "user", text: "cancelled" };
+      const text = hits.length === 0 ? "nothing in the index fits; try grep" : hits.map(hitText).join("\n\n");
+      return { kind: "ok", text };
+    },
+  });
+}
+
+function hitText({ path, start, end, symbol, preview }: IndexHit): string {
+  const place = `${path}:${start}-${end}${symbol === null ? "" : ` ${symbol}`}`;
+  const cut = preview.length > PREVIEW ? `${preview.slice(0, PREVIEW - 1).toWellFormed()}…` : preview;
+  return `${place}\n${cut}`;
+}

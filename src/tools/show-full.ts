@@ -1,0 +1,48 @@
+import * as z from "zod";
+import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import type { Desk } from "./desk.ts";
+
+const PAGE = 20_000;
+/** Of UTF-8, with the line below it: what the model gets of any result. */
+const PAGE_BYTES = 29_500;
+
+const input = z.object({ id: z.string(), offset: z.int().min(0).optional() });
+type Input = z.infer<typeof input>;
+
+/** Pages through what a tool said in full. */
+export function showFullTool({ outputs }: Pick<Desk, "outputs">): AnyTool {
+  return anyTool<Input>({
+    name: "show_full",
+    description: "Show the left out part of an earlier result by its id, a page from offset on.",
+    input,
+    where: "session",
+    beside: true,
+    bounded: true,
+    facts: () => NO_FACTS,
+    run: ({ id, offset = 0 }) => Promise.resolve(page(outputs, id, offset)),
+  });
+}
+
+function page(outputs: Desk["outputs"], id: string, offset: number): ToolResult {
+  const found = pageWithin(outputs, id, offset);
+  if (found === undefined) return wrong(`there is no output ${JSON.stringify(id)} in this session`);
+  const { text, end, total } = found;
+  if (offset > 0 && offset >= total)
+    return wrong(`offset ${offset} is past the end: ${id} has ${total} characters`);
+  const next = end < total ? `next: ${JSON.stringify({ id, offset: end })}` : "this is the end";
+  return { kind: "ok", text: `${text}\n[characters ${found.offset} to ${end} of ${total}; ${next}]` };
+}
+
+/** A page of wide characters is made shorter, so that it need not be cut. */
+function pageWithin(
+  outputs: Desk["outputs"],
+  id: string,
+  offset: number,
+): ReturnType<Desk["outputs"]["page"]> {
+  const whole = outputs.page(id, offset, PAGE);
+  if (whole === undefined) return undefined;
+  const bytes = new TextEncoder().encode(whole.text).length;
+  return bytes <= PAGE_BYTES ? whole : outputs.page(id, offset, Math.floor(PAGE_BYTES / 3));
+}
+
+const wrong = (issue: string): ToolResult => ({ kind: "invalid", issues: [issue], text: issue });

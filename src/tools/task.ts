@@ -1,0 +1,30 @@
+import * as z from "zod";
+import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
+import { headWithin } from "../core/bytes.ts";
+import type { Spawn } from "./desk.ts";
+
+const TURNS = { usual: 10, most: 40 } as const;
+const MOST_BYTES = 8192;
+const CUT = "\n[the rest was left out]";
+
+const input = z.object({ prompt: z.string().min(1), max_turns: z.int().min(1).max(TURNS.most).optional() });
+type Input = z.infer<typeof input>;
+
+/** Hands a part of the task to a helper. The parent only has it. */
+export function taskTool(spawn: Spawn): AnyTool {
+  return anyTool<Input>({
+    name: "task",
+    description:
+      "Give a self-contained part of the work to a subagent with a fresh memory and the same tools; its report comes back.",
+    input,
+    where: "session",
+    beside: true,
+    facts: () => NO_FACTS,
+    run: async ({ prompt, max_turns: maxTurns = TURNS.usual }, signal) => {
+      const result = await spawn({ prompt, maxTurns }, signal);
+      const head = headWithin(result.text, MOST_BYTES - CUT.length);
+      const text = headWithin(result.text, MOST_BYTES) === result.text ? result.text : head + CUT;
+      return { ...result, text };
+    },
+  });
+}

@@ -1,0 +1,71 @@
+import type { Note, Notes, OutputPage, Outputs } from "../../src/core/session.ts";
+import type { Desk, ShellState } from "../../src/tools/desk.ts";
+
+export interface MemoryOutputs extends Outputs {
+  readonly kept: readonly string[];
+}
+
+/** As the store keeps them: `o1`, `o2`, …; an offset within a character moves to its start. */
+export function memoryOutputs(): MemoryOutputs {
+  const kept: string[] = [];
+  return {
+    kept,
+    keep: (text) => `o${kept.push(text)}`,
+    page: (id, offset, limit) => {
+      const text = kept[Number(/^o(\d+)$/.exec(id)?.[1] ?? 0) - 1];
+      return text === undefined ? undefined : pageOf(text, offset, limit);
+    },
+  };
+}
+
+function pageOf(text: string, from: number, limit: number): OutputPage {
+  const whole = (at: number): number => (at > 0 && (text.codePointAt(at - 1) ?? 0) > 0xffff ? at - 1 : at);
+  const offset = whole(Math.min(from, text.length));
+  const end = whole(Math.min(offset + limit, text.length));
+  return { text: text.slice(offset, end), offset, end, total: text.length };
+}
+
+export function memoryNotes(): Notes {
+  const notes: Note[] = [];
+  return {
+    write: (note) => void notes.unshift({ ...note, written: Date.UTC(2026, 10, 21) + notes.length }),
+    find: (query, limit) =>
+      notes
+        .filter(({ title, body, tags }) =>
+          [title, body, ...tags].join("\n").toLowerCase().includes(query.toLowerCase()),
+        )
+        .slice(0, limit),
+  };
+}
+
+export function memoryShell(start: string): ShellState {
+  const state = { folder: start, env: {} as Readonly<Record<string, string>> };
+  return {
+    get folder() {
+      return state.folder;
+    },
+    get env() {
+      return state.env;
+    },
+    move: (folder, env) => void Object.assign(state, { folder, env }),
+  };
+}
+
+/** A desk whose everything is in memory. */
+export function fakeDesk(over: Partial<Desk> = {}): Desk {
+  const workspace = over.workspace ?? "/repo";
+  const seen = new Map<string, string>();
+  return {
+    workspace,
+    seen: {
+      hashOf: (path) => seen.get(path),
+      saw: (path, hash) => void seen.set(path, hash),
+      forget: (path) => void seen.delete(path),
+    },
+    shell: memoryShell(workspace),
+    outputs: memoryOutputs(),
+    notes: memoryNotes(),
+    timeoutMs: 120_000,
+    ...over,
+  };
+}
