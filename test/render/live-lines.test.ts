@@ -5,6 +5,9 @@ import { RunLines } from "../../src/render/tty/run-lines.ts";
 import { fakeClock, fakeTerminal } from "../fakes/terminal.ts";
 import { EVERY_EVENT } from "../fixtures/events.ts";
 
+// Whoever runs the tests may have a terminal that cannot rewrite a line.
+process.env["TERM"] = "xterm";
+
 function watched(columns: number | undefined, answerIsSeen = false) {
   const terminal = fakeTerminal(columns);
   const { clock, pass, running } = fakeClock();
@@ -140,6 +143,15 @@ test("the end leaves a clean terminal and no timer", () => {
     else lines.end();
     assert.deepEqual([live(), running()], ["", false]);
   }
+});
+
+test("a terminal that cannot rewrite a line has no live line", () => {
+  process.env["TERM"] = "dumb";
+  const { take, pass, terminal } = watched(80);
+  process.env["TERM"] = "xterm";
+  take(EVERY_EVENT["turn.started"]);
+  pass(90_000);
+  assert.equal(terminal.written().includes("waiting"), false);
 });
 
 test("a pipe has no live line", () => {

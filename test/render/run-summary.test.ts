@@ -62,7 +62,7 @@ test("a run that ended badly says so in words and with its exit code", () => {
     ),
     `
 changed   no file
-          2 files that the ignore rules cover
+          and 2 ignored files
 refused   bash  rm -rf /
             nobody let it run: it
             deletes what lies outside of
@@ -89,7 +89,7 @@ test("many changes are counted, and as many named as have room", () => {
     "          ~ old5",
     "          - gone0",
     "          8 more: harness diff",
-    "          1 file that the ignore rules cover",
+    "          and 1 ignored file",
   ]);
 });
 

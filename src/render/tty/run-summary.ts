@@ -53,14 +53,12 @@ function changedRows({ changes, tool_calls }: Finished, width: number): readonly
     ...wrapped(paths.length === 0 ? "no file" : countsOf(changes), width),
     ...paths.slice(0, MOST_PATHS).map((path) => fitted(path, width)),
     ...(more > 0 ? [`${more} more: harness diff`] : []),
-    ...(ignored > 0 ? wrapped(`${files(ignored)} that the ignore rules cover`, width) : []),
+    ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
   ];
 }
 
 const marked = (mark: string, paths: readonly string[]): readonly string[] =>
   paths.map((path) => `${mark} ${path}`);
-
-const files = (count: number): string => `${count} ${count === 1 ? "file" : "files"}`;
 
 function countsOf({ added, modified, deleted }: RunChanges): string {
   const counts = [
