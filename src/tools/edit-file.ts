@@ -42,15 +42,17 @@ export const editFileTool = (desk: Desk): AnyTool =>
     run: ({ path, ...given }, box) => edit({ desk, box }, absolute(desk.workspace, path), editsOf(given)),
   });
 
-const editsOf = ({
-  old,
-  new: young,
-  all = false,
-  edits = [],
-}: Omit<z.infer<typeof input>, "path">): readonly Edit[] => [
-  ...(old === undefined || young === undefined ? [] : [{ old, new: young, all }]),
-  ...edits.map(({ all: every = false, ...texts }) => ({ ...texts, all: every })),
-];
+type Given = Omit<z.infer<typeof input>, "path">;
+
+/** A lone surrogate would stand for a byte: only the file itself may hold such. */
+function editsOf({ old, new: young, all = false, edits = [] }: Given): readonly Edit[] {
+  const flat = old === undefined || young === undefined ? [] : [{ old, new: young, all }];
+  return [...flat, ...edits].map(({ old, new: young, all = false }) => ({
+    old: old.toWellFormed(),
+    new: young.toWellFormed(),
+    all,
+  }));
+}
 
 interface At {
   readonly desk: Desk;

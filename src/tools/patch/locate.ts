@@ -29,7 +29,8 @@ export function locate(hunk: Hunk, where: Where): Found {
   throw new PatchMistake(`${where.name}: ${missed(hunk, wanted, where.lines)}`);
 }
 
-const bare = (line: string): string => line.replace(/[ \t\r]+$/, "");
+/** Without spaces at the end, and with bytes that are no UTF-8 as they are shown. */
+const bare = (line: string): string => line.toWellFormed().replace(/[ \t\r]+$/, "");
 
 function candidates(wanted: readonly string[], lines: readonly string[], loose: boolean): readonly number[] {
   const same = loose
