@@ -60,6 +60,7 @@ export interface Seat extends Ground {
 export class Offer {
   #tools: readonly AnyTool[] = [];
   #intent: Intent = "direct";
+  #fixed = false;
 
   get tools(): readonly AnyTool[] {
     return this.#tools;
@@ -69,8 +70,14 @@ export class Offer {
     return this.#intent;
   }
 
-  widen(intent: Intent, tools: readonly AnyTool[]): void {
+  /** The user has said what is wanted, so no call of the model makes it more. */
+  get fixed(): boolean {
+    return this.#fixed;
+  }
+
+  widen(intent: Intent, tools: readonly AnyTool[], fixed = false): void {
     this.#intent = intent;
+    this.#fixed = fixed;
     if (tools.length > this.#tools.length) this.#tools = tools;
   }
 }

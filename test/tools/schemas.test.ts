@@ -17,6 +17,8 @@ test("what every request says of the file tools is small", () => {
 });
 
 test("the list is the same, byte for byte, for every desk", () => {
-  const [one, other] = [fakeDesk("/a"), fakeDesk("/b")].map((desk) => JSON.stringify(toolsFor(desk)));
+  const [one, other] = [fakeDesk({ workspace: "/a" }), fakeDesk({ workspace: "/b" })].map((desk) =>
+    JSON.stringify(toolsFor(desk)),
+  );
   assert.equal(one, other);
 });
