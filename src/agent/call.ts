@@ -21,7 +21,9 @@ export async function runCall(
   const judged = (await seat.judge()).judge(prepared.facts());
   const answer = await settle(seat, call, judged, signal);
   seat.emit(decided(call, judged, answer));
-  const result = answer.runs ? await run(seat, call, prepared, signal) : refusal(judged, answer);
+  const result = answer.runs
+    ? await kept(seat, call, judged, () => run(seat, call, prepared, signal))
+    : refusal(judged, answer);
   return ended(seat, { call, judged, result: bounded(seat, prepared, result), ms: seat.now() - began });
 }
 
@@ -36,8 +38,20 @@ const UNJUDGED: Judged = {
   rules: [],
   target: "",
   changes: false,
+  mayWrite: false,
+  lasting: false,
   command: false,
 };
+
+/** What the workspace was like before and after it is kept, unless it is known to change nothing there. */
+function kept<T>(
+  { checkpoints, limits }: Seat,
+  { id }: ToolCall,
+  { mayWrite, lasting }: Judged,
+  work: () => Promise<T>,
+): Promise<T> {
+  return mayWrite ? checkpoints.around({ call: id, turn: limits.turns, lasting }, work) : work();
+}
 
 async function settle(seat: Seat, call: ToolCall, judged: Judged, signal: AbortSignal): Promise<Settled> {
   const { decision, contained, rules, target, changes } = judged;

@@ -7,6 +7,7 @@ import { Offer, type Seat } from "../../agent/seat.ts";
 import { Spent } from "../../agent/spent.ts";
 import { spawnFrom } from "../../agent/subagents.ts";
 import type { Settings } from "../../config/schema.ts";
+import type { Checkpoints } from "../../core/checkpoints.ts";
 import type { Approver } from "../../core/ports.ts";
 import type { Capabilities } from "../../core/provider.ts";
 import { maskSecrets } from "../../core/secrets.ts";
@@ -31,6 +32,7 @@ export interface Parts {
   readonly store: SessionStore;
   readonly sink: Sink;
   readonly box: LazyBox;
+  readonly checkpoints: Checkpoints;
   readonly limits: Limits;
   readonly approver: Approver;
   readonly answer: AnswerGate;
@@ -79,12 +81,13 @@ export async function seatFor(parts: Parts): Promise<Seat> {
 
 const nothing = (): Promise<undefined> => Promise.resolve(undefined);
 
-function groundOf({ settings, workspace, session, box, limits, approver }: Parts) {
+function groundOf({ settings, workspace, session, box, checkpoints, limits, approver }: Parts) {
   return {
     model: settings.chat_model,
     mode: settings.mode,
     limits,
     spent: new Spent(),
+    checkpoints,
     judge: lazyJudge(settings.mode, workspace),
     approver,
     outputs: session.outputs,

@@ -9,6 +9,7 @@ import { noteTo } from "../note.ts";
 import { answerFor } from "./answer-gate.ts";
 import { seatFor } from "./assemble.ts";
 import { type LazyBox, lazyBox } from "./lazy-box.ts";
+import { checkpointsFor } from "./checkpoints.ts";
 import { rendererFor } from "./renderer.ts";
 import { runId } from "./session-choice.ts";
 import { sinkOf } from "./sink.ts";
@@ -42,6 +43,8 @@ export async function play(given: Play): Promise<Finished> {
   const show = rendererFor(flags);
   const sink = sinkOf(session, runId(session), (event) => show.take(event));
   try {
+    // Until the box is gone: what it was told to do may write to the last.
+    await using checkpoints = await checkpointsFor({ settings, workspace, session, store, emit: sink.emit });
     await using box = boxFor(given, (ms) => sink.emit({ type: "box.ready", ms }));
     sink.emit({
       type: "run.started",
@@ -61,6 +64,7 @@ export async function play(given: Play): Promise<Finished> {
       store,
       sink,
       box,
+      checkpoints,
       limits: given.limits,
       approver: unattended(settings.on_ask === "refuse" ? "refuse" : "contained"),
       answer: gate,

@@ -7,6 +7,8 @@ export interface Recording {
   readonly session: string;
   readonly steps: Steps;
   readonly open: () => CheckpointStore;
+  /** At the end, when there are too many checkpoints. */
+  readonly makeRoom?: (store: CheckpointStore) => void;
   /** Told once, when nothing more can be kept; and of an earlier run that was killed. */
   readonly notice: (text: string) => void;
 }
@@ -87,7 +89,9 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
       const { step, before } = this.#lastStep;
       this.#with.steps.end(step, { before, after: await this.#take() });
     }
-    if (this.#tree !== undefined) this.#opened().remember();
+    if (this.#tree === undefined) return;
+    this.#opened().remember();
+    this.#with.makeRoom?.(this.#opened());
   }
 
   async #take(): Promise<string> {

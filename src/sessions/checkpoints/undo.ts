@@ -80,7 +80,9 @@ function wantedSpans(
   );
   const notes = [
     ...(cut ? ["The last run was killed: what changed since its last call began counts as its work."] : []),
-    ...(lost === undefined ? [] : [`Nothing could be kept from step ${lost.step} on: what came then is not undone.`]),
+    ...(lost === undefined
+      ? []
+      : [`Nothing could be kept from step ${lost.step} on: what came then is not undone.`]),
   ];
   return { spans: spansOf(whole, store.trees), notes };
 }
@@ -122,7 +124,8 @@ export async function finishUndo(
   const now = await lookAt(store);
   const open = journal.ops.filter((op) => isOurs(op, now));
   carryOut(store, journal, open);
-  for (const folder of new Set(journal.ops.map(({ path }) => parentOf(path)))) tidy(store, folder, journal.aside);
+  for (const folder of new Set(journal.ops.map(({ path }) => parentOf(path))))
+    tidy(store, folder, journal.aside);
   const after = await store.take(journal.session);
   if (journal.whole) stepsOf(journal.session)?.end(journal.step, { before: journal.before, after });
   dropJournal(store.folder);
