@@ -97,10 +97,9 @@ function markOf({ change }: FileDiff, stream: NodeJS.WriteStream): string {
 }
 
 function countsOf({ lines, before, after, change }: FileDiff, stream: NodeJS.WriteStream): string {
-  const mode =
-    change === "modified" && before?.mode !== after?.mode ? [`${modeOf(before)} -> ${modeOf(after)}`] : [];
-  const kind = after?.kind ?? before?.kind;
-  const what = kind === "file" || kind === undefined ? [] : [kind];
+  const newMode = change === "modified" && before?.mode !== after?.mode;
+  const mode = newMode ? [`${modeOf(before)} -> ${modeOf(after)}`] : [];
+  const what = [after?.kind ?? before?.kind ?? "file"].filter((kind) => kind !== "file");
   if (lines !== null && lines.added + lines.removed > 0) {
     const counts = [
       styleText("green", `+${lines.added}`, { stream }),

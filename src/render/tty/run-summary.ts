@@ -130,7 +130,8 @@ function nextRows({ status, session, changes }: Finished): readonly string[] {
     model: "harness doctor",
   };
   return [
-    first[status] ?? (changed ? "harness diff" : ""),
+    first[status] ?? "",
+    ...(changed ? [`harness diff ${session}`, `harness undo ${session}`] : []),
     `harness run --continue "…"`,
     `harness sessions show ${session}`,
   ].filter((next) => next !== "");

@@ -4,7 +4,8 @@ import { FileLock } from "../db/lock.ts";
 import { ContentReader } from "./content.ts";
 import type { Entry, Tree } from "./entry.ts";
 import { Packs } from "./packs.ts";
-import { isUnchanged, scan, type Sight } from "./scan.ts";
+import { scan } from "./scan.ts";
+import { isAsSeen, type Sight } from "./seen.ts";
 import { QUOTA_BYTES, type StorePlace, storeFolder } from "./store-place.ts";
 import { readSight, writeSight } from "./sight-file.ts";
 import { type SavedTree, TreeFiles } from "./tree-files.ts";
@@ -61,7 +62,7 @@ export class CheckpointStore implements Disposable {
   /** Whether these paths are still as the last look found them. */
   isAsSeen(paths: readonly string[]): boolean {
     const { workspace } = this.#place;
-    return paths.every((at) => isUnchanged(workspace, at, this.#sight?.get(at)));
+    return paths.every((at) => isAsSeen(workspace, at, this.#sight?.get(at)));
   }
 
   get workspace(): string {
