@@ -51,7 +51,12 @@ test("what a run did with tools and commands is shown, and taken back", { skip }
 
   const stat = await harness(place, ["diff", "--stat"]);
   assert.equal(stat.code, 0, stat.stderr);
-  for (const line of ["M a.txt  +1 -1", "R old/name.txt -> new.txt", "D gone.txt", "M tool.sh  100644 -> 100755"])
+  for (const line of [
+    "M a.txt  +1 -1",
+    "R old/name.txt -> new.txt",
+    "D gone.txt",
+    "M tool.sh  100644 -> 100755",
+  ])
     assert.ok(stat.stdout.includes(line), `${line} is not in\n${stat.stdout}`);
   const diff = await harness(place, ["diff"]);
   assert.match(diff.stdout, /^-two\n\+2$/m);

@@ -5,6 +5,7 @@ import type { Settings } from "../../config/schema.ts";
 import { type Checkpoints, NO_CHECKPOINTS } from "../../core/checkpoints.ts";
 import type { Emit } from "../../core/events.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
+import { endDeadBoxes } from "../undo/dead-boxes.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/store.ts";
 import { storeFolder } from "../../sessions/checkpoints/store-place.ts";
 
@@ -14,13 +15,14 @@ export interface CheckpointParts {
   readonly session: Session;
   readonly store: SessionStore;
   readonly emit: Emit;
+  readonly resumed: boolean;
 }
 
 type RunCheckpoints = Checkpoints & AsyncDisposable;
 
 /** What keeps the states of the workspace of a run; loaded when a call is about to write. */
 export async function checkpointsFor(parts: CheckpointParts): Promise<RunCheckpoints> {
-  const { settings, workspace, session, store, emit } = parts;
+  const { settings, workspace, session, store, emit, resumed } = parts;
   const notice = (text: string): void => emit({ type: "notice", text });
   // A layer or a copy is its own record; where nothing is written there is none to keep.
   if (settings.isolation !== "bind" || settings.mode === "read-only") return NONE;
@@ -34,6 +36,7 @@ export async function checkpointsFor(parts: CheckpointParts): Promise<RunCheckpo
     const { finishEarlierUndo } = await import("../undo/workspace.ts");
     await finishEarlierUndo(store, workspace, notice);
   }
+  if (resumed) await endDeadBoxes(session);
   return lazily(async () => {
     const [{ RunCheckpoints }, { CheckpointStore }, { keepWithin }] = await Promise.all([
       import("../../sessions/checkpoints/record.ts"),

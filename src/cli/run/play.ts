@@ -43,9 +43,6 @@ export async function play(given: Play): Promise<Finished> {
   const show = rendererFor(flags);
   const sink = sinkOf(session, runId(session), (event) => show.take(event));
   try {
-    // Until the box is gone: what it was told to do may write to the last.
-    await using checkpoints = await checkpointsFor({ settings, workspace, session, store, emit: sink.emit });
-    await using box = boxFor(given, (ms) => sink.emit({ type: "box.ready", ms }));
     sink.emit({
       type: "run.started",
       task: prompt,
@@ -56,6 +53,9 @@ export async function play(given: Play): Promise<Finished> {
       provider: settings.provider,
       model: settings.chat_model,
     });
+    // Until the box is gone: what it was told to do may write to the last.
+    await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
+    await using box = boxFor(given, (ms) => sink.emit({ type: "box.ready", ms }));
     const { gate, task } = await answerFor(flags["output-schema"], prompt);
     const seat = await seatFor({
       settings,

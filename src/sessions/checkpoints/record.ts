@@ -30,6 +30,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   #lastStep: { readonly step: number; readonly before: string } | undefined;
   #lasting = false;
   #failed = false;
+  #over = false;
 
   constructor(given: Recording) {
     this.#with = given;
@@ -49,7 +50,9 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     }
   }
 
+  /** Nothing is told any more by then: the run has said its last word. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#over = true;
     await this.#inTurn(() => this.#guarded(() => this.#end()));
     this.#store?.[Symbol.dispose]();
   }
@@ -124,7 +127,10 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
       } catch {
         // A disk that takes nothing: the notice is all there is.
       }
-      notice(`No checkpoint can be kept, so what is done from here on cannot be undone: ${reasonOf(thrown)}`);
+      if (!this.#over)
+        notice(
+          `No checkpoint can be kept, so what is done from here on cannot be undone: ${reasonOf(thrown)}`,
+        );
       return undefined;
     }
   }
