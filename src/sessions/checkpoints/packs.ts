@@ -84,6 +84,11 @@ export class Packs implements Disposable {
     return this.#places.has(id) || this.#fresh.has(id);
   }
 
+  /** Whether it is there and what it was; reads it. Of what was put since the last flush, that it is there. */
+  isWhole(id: string): boolean {
+    return this.#fresh.has(id) || this.get(id) !== undefined;
+  }
+
   /** undefined when it is not there, or is not what it was. Of what was put, after `flush` only. */
   get(id: string): Buffer | undefined {
     const place = this.#places.get(id);

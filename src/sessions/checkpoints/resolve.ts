@@ -45,7 +45,7 @@ function folderSince(from: Entry | undefined, now: FolderEntry): Resolved {
 function restorable(from: Entry | undefined, packs: Packs): Resolved {
   if (from?.kind === "unkept") return REFUSED(WHY_UNKEPT[from.why]);
   if (from?.kind === "odd") return REFUSED(`a ${from.what} is not made again`);
-  if (from?.kind === "file" && !from.pieces.every((piece) => packs.has(piece)))
+  if (from?.kind === "file" && !from.pieces.every((piece) => packs.isWhole(piece)))
     return REFUSED("what it held is no longer kept");
   return TARGET(from);
 }

@@ -84,7 +84,8 @@ test(`an undo that is killed is finished, ${KILLS_OF_UNDO} times`, { timeout: 30
     {
       await using run = new RunCheckpoints({ session: id, steps, open, notice: assert.fail });
       await run.around({ call: "c", turn: 1, lasting: false }, async () => {
-        for (const [name, text] of Object.entries(present(kill + 90))) await place.write(`work/${name}`, text);
+        for (const [name, text] of Object.entries(present(kill + 90)))
+          await place.write(`work/${name}`, text);
         for (let at = 0; at < 200; at += 1) writeFileSync(path.join(workspace, `new${at}`), `${at}`);
       });
     }
