@@ -1,6 +1,7 @@
 /** `npm run bench [-- --only NAME]`: one JSON line per figure; exit 1 when one does not hold. */
 import { parseArgs } from "node:util";
 import { AGENT } from "./agent.ts";
+import { CHECKPOINTS } from "./checkpoints.ts";
 import { type Figure, measureFigure } from "./figure.ts";
 import { MODELS } from "./models.ts";
 import { OVERLAY } from "./overlay.ts";
@@ -8,7 +9,15 @@ import { POLICY } from "./policy.ts";
 import { SANDBOX } from "./sandbox.ts";
 import { STARTUP } from "./startup.ts";
 
-const FIGURES: readonly Figure[] = [...STARTUP, ...POLICY, ...MODELS, ...SANDBOX, ...OVERLAY, ...AGENT];
+const FIGURES: readonly Figure[] = [
+  ...STARTUP,
+  ...POLICY,
+  ...MODELS,
+  ...SANDBOX,
+  ...OVERLAY,
+  ...AGENT,
+  ...CHECKPOINTS,
+];
 
 function chosen(words: readonly string[]): readonly Figure[] {
   const { values } = parseArgs({ args: [...words], options: { only: { type: "string" } } });

@@ -169,7 +169,7 @@ test("a finished undo leaves what the user changed since it was cut short", asyn
   const ops = ["a.txt", "b.txt"].map((at) => ({ path: at, from: start.get(at) ?? null, to: null }));
   writeJournal(store.folder, { session: "s", step: 1, before, whole: true, aside: ".aside", ops });
   writeFileSync(kept.place.at("work/a.txt"), "mine\n");
-  assert.match((await finishUndo(store, () => kept.steps)) ?? "", /left .*: a\.txt\.$/);
+  assert.match((await finishUndo(store, () => kept.steps)) ?? "", /left, .*: a\.txt\.$/);
   assert.deepEqual(readdirSync(kept.root), ["a.txt"]);
 });
 
