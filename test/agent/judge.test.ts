@@ -6,14 +6,7 @@ import { NO_FACTS } from "../../src/core/tool.ts";
 
 const judge = (mode: Mode) => judgeIn({ mode, workspace: "/w", home: "/home/u", links: () => null });
 
-const HARMLESS = [
-  "true 1",
-  "ls -l src",
-  "cat a.txt | grep x",
-  "git status",
-  "wc -l a.txt 2>/dev/null",
-  "sleep 1",
-];
+const HARMLESS = ["true 1", "ls -l src", "cat a.txt | grep x", "wc -l a.txt 2>/dev/null", "sleep 1"];
 const WRITING = [
   "echo x > a.txt",
   "rm a.txt",
@@ -39,8 +32,8 @@ for (const mode of ["workspace-write", "danger-full-access"] as const) {
 }
 
 test("what a file tool writes, writes; what it reads does not", () => {
-  const { judge: said } = judge("workspace-write");
-  assert.equal(said({ ...NO_FACTS, writes: ["/w/a.txt"] }).mayWrite, true);
-  assert.equal(said({ ...NO_FACTS, reads: ["/w/a.txt"] }).mayWrite, false);
-  assert.equal(said({ ...NO_FACTS, commands: ["true"], lasting: true }).lasting, true);
+  const own = judge("workspace-write");
+  assert.equal(own.judge({ ...NO_FACTS, writes: ["/w/a.txt"] }).mayWrite, true);
+  assert.equal(own.judge({ ...NO_FACTS, reads: ["/w/a.txt"] }).mayWrite, false);
+  assert.equal(own.judge({ ...NO_FACTS, commands: ["true"], lasting: true }).lasting, true);
 });

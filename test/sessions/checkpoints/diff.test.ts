@@ -25,8 +25,8 @@ test("a diff is a patch that git takes", async () => {
   });
   symlinkSync("a.txt", kept.place.at("work/link"));
   cpSync(kept.root, kept.place.at("copy"), { recursive: true, verbatimSymlinks: true });
+  const at = (name: string): string => kept.place.at("work", name);
   await kept.run(() => {
-    const at = (name: string): string => kept.place.at("work", name);
     writeFileSync(
       at("a.txt"),
       Array.from({ length: 41 }, (_, n) => `line ${n === 3 || n === 30 ? "x" : n}\n`).join(""),
