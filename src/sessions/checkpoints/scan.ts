@@ -1,4 +1,4 @@
-import { closeSync, lstatSync, openSync } from "node:fs";
+import { closeSync, lstatSync, openSync, type Stats } from "node:fs";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import type { ContentReader } from "./content.ts";
@@ -45,8 +45,8 @@ export async function scan(request: ScanRequest): Promise<Sight> {
       const stats = isLeftOut(name) ? undefined : statsAt(root, path);
       if (stats === undefined) continue;
       const known = before.get(path);
-      if (known?.settled === true && sameStats(known, stats)) found.set(path, known);
-      else found.set(path, seen(entryAt(path, stats, how), stats, now));
+      const same = known !== undefined && isSame(known, stats);
+      found.set(path, same ? known : seen(entryAt(path, stats, how), stats, now));
       if (stats.isDirectory() && `${root}/${path}` !== except) folders.push(path);
       if (performance.now() - slice < SLICE_MS) continue;
       await breath();
@@ -56,6 +56,8 @@ export async function scan(request: ScanRequest): Promise<Sight> {
   }
   return found;
 }
+
+const isSame = (known: Seen, stats: Stats): boolean => known.settled && sameStats(known, stats);
 
 /** Files are known to lie where they are looked for by their real path, so that has to be the one that is used. */
 function refuseOtherName(root: string): void {
