@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   linkSync,
   mkdirSync,
   readdirSync,
@@ -245,4 +246,30 @@ test("a folder that is reached through a link now is not taken for one without f
   const store = new CheckpointStore({ stateDir: kept.place.at("other"), workspace: kept.root });
   await assert.rejects(store.look(), /is not the real path/);
   store[Symbol.dispose]();
+});
+
+test("what may not be read is named, and comes back when it may", async () => {
+  await using kept = await keptRun({ "a.txt": "a\n", "closed/in.txt": "in\n" });
+  const asRoot = process.getuid?.() === 0;
+  if (asRoot)
+    for (const at of ["", "state", "work", "work/a.txt", "work/closed", "work/closed/in.txt"]) {
+      mkdirSync(kept.place.at("state"), { recursive: true });
+      chownSync(kept.place.at(at), 1000, 1000);
+    }
+  if (asRoot) process.seteuid?.(1000);
+  try {
+    const before = pictureOf(kept.root);
+    await kept.run(() => {
+      chmodSync(kept.place.at("work/a.txt"), 0);
+      chmodSync(kept.place.at("work/closed"), 0);
+    });
+    const { refused } = await kept.undo();
+    assert.deepEqual([refused, pictureOf(kept.root)], [[], before]);
+    chmodSync(kept.place.at("work/a.txt"), 0);
+    using store = kept.open();
+    const { why } = { why: undefined, ...(await store.look()).get("a.txt") };
+    assert.equal(why, "unreadable");
+  } finally {
+    if (asRoot) process.seteuid?.(0);
+  }
 });
