@@ -71,6 +71,7 @@ class Store implements SessionStore {
   remove(id: string): void {
     this.#db.run("DELETE FROM sessions WHERE id = ?", this.#idOf(id));
     collect(this.#db, this.#files);
+    this.#db.all("PRAGMA incremental_vacuum");
   }
 
   notes(workspace: string): Notes {
