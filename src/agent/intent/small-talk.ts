@@ -26,6 +26,20 @@ export const FILLER =
   begins(`ok okay alright right so well now then and but also just please pls kindly actually btw
   by_the_way hmm um first next finally quick_question a_question question one_more_thing another_question`);
 
+const ABOUT_YOU =
+  begins(`how_are_you how_are_things how_is_it_going how's_it_going how_is_life how's_life who_are_you
+  who_made_you what_are_you what_can_you_do what_do_you_do what's_up what_is_up what's_your what_is_your which_model
+  which_llm what_model what_llm nice_to_meet_you tell_me_about_yourself you_there
+  ça_va comment_ça_va comment_vas-tu comment_allez-vous wie_geht wer_bist_du wer_sind_sie cómo_estás como_estas qué_tal
+  que_tal quién_eres come_stai come_va chi_sei como_vai tudo_bem quem_é_você как_дела кто_ты`);
+const OTHER_TALK: readonly RegExp[] = [
+  /^are you\b(?! (?:sure|certain|done|finished|ready))/,
+  /^do you (?:like|speak|feel|have|dream|sleep|remember|know me)\b/,
+  /^(?:can|could) you (?:(?:hear|speak|talk|think)\b|help(?: me| us)?\W*$)/,
+  /^help(?: me)?\W*$/,
+  /^tell me (?:an?|another) (?:\w+ )?(?:joke|story|riddle|fact|poem|tale)\b/,
+];
+
 /** About the one who is asked, or nothing at all. */
-export const SMALL_TALK =
-  /^(?:how are (?:you|things)|how(?:'s| is) (?:it going|life|your)|who (?:are|made) you|what are you(?: |\?|$)(?!doing)|what can you do|what do you do|what(?:'s| is) (?:up|your)|(?:which|what) (?:ai |language )?(?:model|llm)\b|are you\b(?! (?:sure|certain|done|finished|ready))|help(?: me)?\W*$|do you (?:like|speak|feel|have|dream|sleep|remember|know me)|(?:can|could) you (?:hear|speak|talk|think|help(?: me| us)?\W*$)|nice to meet|tell me (?:about yourself|(?:an?|another) (?:\w+ )?(?:joke|story|riddle|fact|poem|tale))|(?:salut, )?ça va|comment (?:ça va|vas-tu|allez-vous)|wie geht|wer bist du|wer sind sie|¿?(?:cómo|como) est[aá]s|¿?qué tal|¿?quién eres|come (?:stai|va)|chi sei|como vai|tudo bem|quem é você|как дела|кто ты)/u;
+export const isSmallTalk = (text: string): boolean =>
+  ABOUT_YOU.test(text) || OTHER_TALK.some((form) => form.test(text));
