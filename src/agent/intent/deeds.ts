@@ -4,7 +4,7 @@ import { begins, wordsOf } from "./lexicon.ts";
 
 const VERBS: ReadonlySet<string> = new Set(
   wordsOf(`add adjust allow analyse analyze append apply assert assign audit avoid backport benchmark bring build bump
-  bundle cache calculate call change check clean clear clone close code combine comment commit compile complete compute
+  bundle cache calculate call change check clean clear clone close code combine commit compile complete compute
   configure connect continue convert copy correct count create cut debug declare decrease delete deploy deprecate detect
   diagnose disable discard document double-check download draft draw drop dump edit eliminate emit enable encode enforce
   ensure evaluate execute expand expose extend extract fetch fill filter finalize find finish fix follow force fork

@@ -28,9 +28,8 @@ const POLITE =
   /(?:kannst|könntest|können|könnten|würdest|würden) (?:du|sie)\b|(?:peux|pourrais|pouvez|pourriez)-(?:tu|vous)|^¿?(?:puedes|podrías|podrias|puede usted|podría)|^(?:puoi|potresti|può)\b|^(?:você pode|você poderia|pode |poderia |podes )|^(?:можешь|можете|мог бы|могли бы)|^请|てください|てくれ|주세요|해줘/u;
 const ENGLISH = /^(?:what|why|how|where|which|who|is|are|does|do|can|could|explain)\b/;
 
-/** Undefined for a text that is to be read as English. */
-export function guessForeign(text: string): Intent | "unsure" | undefined {
-  const lower = text.toLowerCase().replaceAll("’", "'").trim();
+/** Of a request in lower case and without its greeting, and as it was written. Undefined when it is to be read as English. */
+export function guessForeign(lower: string, text: string): Intent | "unsure" | undefined {
   const bare = lower.replace(/^[¿¡]\s*/u, "");
   if (ENGLISH.test(lower)) return undefined;
   const asked = ELIDED.test(lower) || QUESTION_WORDS.test(bare);

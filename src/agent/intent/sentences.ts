@@ -2,7 +2,7 @@ import { ASKING, deedIn } from "./deeds.ts";
 import { FILLER, GREETING, isSmallTalk, PLEASANTRY } from "./small-talk.ts";
 
 /** What one sentence of a request is. A statement says how things are or should be. */
-export type Kind = "greeting" | "talk" | "task" | "question" | "reservation" | "look-up" | "statement";
+type Kind = "greeting" | "talk" | "task" | "question" | "reservation" | "look-up" | "statement";
 
 export interface Sentence {
   readonly kind: Kind;
@@ -13,7 +13,7 @@ export interface Sentence {
 const FENCE = /```[\s\S]*?(?:```|$)/g;
 const SPLIT = /(?<=[.!?;:。！？])\s+|(?<=[。！？])|\n+/u;
 const MARKER = /^(?:[-*+>#]+|\d+[.)]|\[[^\]]*\])\s+/;
-const PUNCTUATION = /^[\s,.!;:–—()¡¿~^…\p{Emoji_Presentation}-]+/u;
+const PUNCTUATION = /^[\s,.!;:–—()¡~^…\p{Emoji_Presentation}-]+/u;
 const CONDITION = /^if (?:so|not|yes|possible|needed|necessary)(?=[\s,])/;
 /** What is not to be done is no task. */
 const RESERVATION =

@@ -42,4 +42,4 @@ const OTHER_TALK: readonly RegExp[] = [
 
 /** About the one who is asked, or nothing at all. */
 export const isSmallTalk = (text: string): boolean =>
-  ABOUT_YOU.test(text) || OTHER_TALK.some((form) => form.test(text));
+  ABOUT_YOU.test(text.replace(/^¿\s*/u, "")) || OTHER_TALK.some((form) => form.test(text));

@@ -49,21 +49,40 @@ test("nothing at all, and what is no language, is a task", () => {
     assert.equal(guessIntent(text), "change", text);
 });
 
-test("no form of a request makes the words take long to be read", () => {
-  const longs = [
-    "a/",
-    "what is a ",
-    "(",
-    "if so, ",
-    "ok ",
-    "hi ",
-    "`",
-    "_a",
-    "please ",
-    "can you ",
-    ", and ",
-    "1+",
-    "is the x ",
-  ];
-  for (const piece of longs) assert.ok(guessIntent(piece.repeat(600).slice(0, 1200)));
+/** Those of which another way of writing is guessed as something else. */
+const otherwise = (rewrite: (text: string) => string, wanted: readonly string[]): readonly string[] =>
+  requests
+    .filter(({ text }) => wanted.includes(guessIntent(text)))
+    .filter(({ text }) => guessIntent(rewrite(text)) !== guessIntent(text))
+    .map(({ text }) => rewrite(text));
+
+test("blanks around a request and curly apostrophes in it change nothing", () => {
+  const all = ["direct", "repo", "web", "change", "unsure"];
+  assert.deepEqual(
+    otherwise((text) => `  ${text}\n\n`, all),
+    [],
+  );
+  assert.deepEqual(
+    otherwise((text) => text.replaceAll("'", "’"), all),
+    [],
+  );
+});
+
+test("a greeting before a task or a question, and thanks behind it, change nothing", () => {
+  const wanted = ["repo", "change", "web"];
+  assert.deepEqual(
+    otherwise((text) => `Hello! ${text}`, wanted),
+    [],
+  );
+  assert.deepEqual(
+    otherwise((text) => `${text}\nThanks!`, wanted),
+    [],
+  );
+});
+
+test("a task stays a task whatever question stands before it", () => {
+  assert.deepEqual(
+    otherwise((text) => `What is a closure? ${text}`, ["change"]),
+    [],
+  );
 });
