@@ -1,11 +1,12 @@
 import { begins } from "./lexicon.ts";
+import { marksOf } from "./project.ts";
 
 /** In whatever language; what follows is looked at by itself. */
 export const GREETING =
   begins(`hi hello hey heya hiya howdy yo greetings welcome thanks thank_you thx ty cheers bye
   goodbye good_bye see_you good_morning good_afternoon good_evening good_day good_night cool nice great perfect awesome
   excellent wonderful lol haha wow nice_work good_job well_done have_a_nice_day
-  have_a_good_day have_a_nice_weekend have_a_good_one have_a_great_day
+  happy_new_year merry_christmas have_a_good_day have_a_nice_weekend have_a_good_one have_a_great_day
   hallo moin servus guten_morgen guten_tag guten_abend grüß_gott danke vielen_dank tschüss
   bonjour bonsoir salut coucou merci au_revoir
   hola buenos_días buenos_dias buenas_tardes buenas_noches gracias muchas_gracias adiós adios
@@ -33,13 +34,18 @@ const ABOUT_YOU =
   ça_va comment_ça_va comment_vas-tu comment_allez-vous wie_geht wer_bist_du wer_sind_sie cómo_estás como_estas qué_tal
   que_tal quién_eres come_stai come_va chi_sei como_vai tudo_bem quem_é_você как_дела кто_ты`);
 const OTHER_TALK: readonly RegExp[] = [
-  /^are you\b(?! (?:sure|certain|done|finished|ready))/,
+  /^are you\b(?! (?:able|sure|certain|done|finished|ready))/,
   /^do you (?:like|speak|feel|have|dream|sleep|remember|know me)\b/,
   /^(?:can|could) you (?:(?:hear|speak|talk|think)\b|help(?: me| us)?\W*$)/,
   /^help(?: me)?\W*$/,
   /^tell me (?:an?|another) (?:\w+ )?(?:joke|story|riddle|fact|poem|tale)\b/,
 ];
 
+/** Whoever says more says something. */
+const MOST_WORDS = 8;
+
 /** About the one who is asked, or nothing at all. */
 export const isSmallTalk = (text: string): boolean =>
-  ABOUT_YOU.test(text.replace(/^¿\s*/u, "")) || OTHER_TALK.some((form) => form.test(text));
+  text.split(" ").length <= MOST_WORDS &&
+  marksOf(text) === "none" &&
+  (ABOUT_YOU.test(text.replace(/^¿\s*/u, "")) || OTHER_TALK.some((form) => form.test(text)));

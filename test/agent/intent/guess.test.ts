@@ -14,6 +14,9 @@ const MISSES: readonly string[] = [
   "repo <- change: Can you list the responsibilities of each module and explain them to me?",
   "direct <- unsure: How does public key encryption work?",
   "unsure <- repo: what does it mean?",
+  "direct <- repo: why do we sleep?",
+  "repo <- change: can you tell me which tests are slow according to test/timings.json?",
+  "web <- change: who won the football match today, look it up online",
 ];
 
 test(`of ${requests.length} requests all are guessed as judged, but for those that are listed`, () => {
