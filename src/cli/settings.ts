@@ -55,6 +55,8 @@ const KEY_OF_FLAG: Readonly<Record<string, SettingKey>> = {
   cpus: "cpus",
   pids: "pids",
   timeout: "timeout",
+  "max-turns": "max_turns",
+  "on-ask": "on_ask",
 };
 
 /** The settings in force for a command, each with its origin. */

@@ -7,6 +7,7 @@ import { type Engine, findEngine, isEngine, type NoEngine } from "../docker/engi
 import { engineRemedy } from "../docker/host/remedy.ts";
 import { readSystem } from "../docker/host/system.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
+import { refuseUnbuilt } from "./unbuilt.ts";
 
 /** The only file that constructs adapters. */
 
@@ -40,16 +41,6 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
   const limits = { memory, cpus, pids };
   const request = { workspace, mode, image, isolation, limits, runtime, watchChanges, keep: false };
   return startBox(maker, request, signal);
-}
-
-/** Asked for and not there yet is refused: nothing runs behind weaker walls than it was told to. */
-function refuseUnbuilt({ allow_domains }: Settings): void {
-  if (allow_domains.length === 0) return;
-  throw new HarnessError(
-    EXIT.usage,
-    "granted domains: not built yet in this version",
-    "leave it out: CHANGELOG says when",
-  );
 }
 
 export function noEngine(failure: NoEngine, remedy: string): HarnessError {

@@ -7,6 +7,7 @@ import { CAUSES } from "./tool.ts";
  * `harness run --json`; docs/run-events.schema.json is made from them.
  */
 
+/** The descriptions are what docs/run-events.schema.json says to its readers. */
 const text = z.string();
 const count = z.int().min(0);
 const nullableCount = count.nullable();
@@ -20,7 +21,11 @@ export const usageForm = z.strictObject({
   cost: z.number().nullable(),
 });
 
-const ruleForm = z.strictObject({ id: text, reason: text, span: z.tuple([count, count]).readonly() });
+const ruleForm = z.strictObject({
+  id: text,
+  reason: text,
+  span: z.tuple([count, count]).readonly().describe("Of the judged text: from, to; in UTF-16 units."),
+});
 
 export const INTENTS = ["direct", "repo", "change", "web"] as const;
 export type Intent = (typeof INTENTS)[number];
@@ -39,16 +44,14 @@ export const changesForm = z.strictObject({
   added: z.array(text).readonly(),
   modified: z.array(text).readonly(),
   deleted: z.array(text).readonly(),
-  /** Changed paths that the ignore rules cover: counted, not listed. */
-  ignored: count,
+  ignored: count.describe("Changed paths that the ignore rules cover: counted, not listed."),
 });
 export type RunChanges = z.infer<typeof changesForm>;
 
 export const denialForm = z.strictObject({
   call: text,
   tool: text,
-  /** The command, or the path. */
-  target: text,
+  target: text.describe("The command, or the path."),
   decision: z.enum(VERDICTS),
   rule: text,
   reason: text,
@@ -67,10 +70,19 @@ export const STATUSES = [
 ] as const;
 export type RunStatus = (typeof STATUSES)[number];
 
-/** What each type of event has beside its stamp. */
-const BODIES = [
-  z.strictObject({
-    type: z.literal("run.started"),
+const STAMP = {
+  run: text,
+  seq: count.describe("Rises by one from event to event of a run."),
+  agent: text.describe("Of a subagent: the `task` call that it works for.").exactOptional(),
+} as const;
+type Stamp = z.infer<z.ZodObject<typeof STAMP>>;
+
+/** One type of event: its stamp, then what it has of its own. */
+const event = <const T extends string, F extends z.core.$ZodShape>(type: T, says: string, own: F) =>
+  z.strictObject({ type: z.literal(type), ...STAMP, ...own }).meta({ title: type, description: says });
+
+export const eventForm = z.discriminatedUnion("type", [
+  event("run.started", "The first event of every run.", {
     task: text,
     session: text,
     resumed: z.boolean(),
@@ -79,59 +91,60 @@ const BODIES = [
     provider: text,
     model: text,
   }),
-  z.strictObject({
-    type: z.literal("intent"),
+  event("intent", "What the task was taken for; it decides which tools there are.", {
     intent: z.enum(INTENTS),
-    /** flag, words, model, or escalated from a guess that was too small. */
-    by: z.enum(["flag", "words", "model", "escalated"]),
+    by: z
+      .enum(["flag", "words", "model", "escalated"])
+      .describe("What said so; escalated: a first guess was too small."),
   }),
-  z.strictObject({ type: z.literal("box.ready"), ms }),
-  z.strictObject({ type: z.literal("turn.started"), turn: count, record_count: count }),
-  z.strictObject({ type: z.literal("text"), text }),
-  z.strictObject({ type: z.literal("thinking"), text }),
-  /** What was shown of this reply no longer counts: the model is asked again. */
-  z.strictObject({ type: z.literal("model.waiting"), reason: text, ms, attempt: count }),
-  z.strictObject({ type: z.literal("model.finished"), text, calls: count, usage: usageForm, ms }),
-  z.strictObject({ type: z.literal("model.failed"), kind: text, reason: text, remedy: text }),
-  z.strictObject({
-    type: z.literal("call.proposed"),
+  event("box.ready", "The box runs and is verified.", { ms }),
+  event("turn.started", "A request goes to the model.", { turn: count, record_count: count }),
+  event("text", "A piece of the reply, as it comes.", { text }),
+  event("thinking", "A piece of what the model thinks, as it comes.", { text }),
+  event("model.waiting", "What was shown of this reply no longer counts: the model is asked again.", {
+    reason: text,
+    ms,
+    attempt: count,
+  }),
+  event("model.finished", "A reply is whole.", { text, calls: count, usage: usageForm, ms }),
+  event("model.failed", "The model gave no reply, and is not asked again.", {
+    kind: text,
+    reason: text,
+    remedy: text,
+  }),
+  event("call.proposed", "The model wants to call a tool.", {
     call: text,
     tool: text,
     args: z.record(z.string(), z.unknown()),
   }),
-  z.strictObject({
-    type: z.literal("call.decided"),
+  event("call.decided", "The verdict on a call.", {
     call: text,
     decision: z.enum(VERDICTS),
     contained: z.boolean(),
     rules: z.array(ruleForm).readonly(),
-    /** Whether it is run, and who or what said so where the verdict was ask. */
-    runs: z.boolean(),
-    by: z.enum(["policy", "mode", "contained", "person", "nobody"]),
+    runs: z.boolean().describe("Whether it is run."),
+    by: z
+      .enum(["policy", "mode", "contained", "person", "nobody"])
+      .describe("Who or what said so where the verdict was ask."),
   }),
-  z.strictObject({
-    type: z.literal("call.ended"),
+  event("call.ended", "How a call ended, with what the model is told.", {
     call: text,
     kind: z.enum(RESULT_KINDS),
     cause: z.enum(CAUSES).nullable(),
     text,
-    /** For show_full, where the text is not all of it. */
-    full: text.nullable(),
+    full: text.nullable().describe("For show_full, where the text is not all of it."),
     ms,
   }),
-  z.strictObject({ type: z.literal("notice"), text }),
-  z.strictObject({
-    type: z.literal("compaction"),
+  event("notice", "Something that a person should know.", { text }),
+  event("compaction", "The conversation is made shorter, because it fills the model's window.", {
     status: z.enum(["pruned", "started", "succeeded", "failed"]),
     trigger: z.enum(["pressure", "manual", "refused"]),
-    /** Estimated tokens of the request. */
-    before: count,
+    before: count.describe("Estimated tokens of the request."),
     after: count.nullable(),
     reason: text,
   }),
-  z.strictObject({ type: z.literal("rolled_back"), record_count: count }),
-  z.strictObject({
-    type: z.literal("run.finished"),
+  event("rolled_back", "The records behind this count no longer are.", { record_count: count }),
+  event("run.finished", "The last event of every run.", {
     status: z.enum(STATUSES),
     exit_code: count,
     reason: text,
@@ -141,23 +154,13 @@ const BODIES = [
     denials: z.array(denialForm).readonly(),
     changes: changesForm.nullable(),
     session: text,
-    /** The final answer; null when there is none. */
-    answer: text.nullable(),
+    answer: text.nullable().describe("The final answer; null when there is none."),
   }),
-] as const;
+]);
 
-const STAMP = {
-  run: text,
-  seq: count,
-  /** Of a subagent: the `task` call that it works for. */
-  agent: text.optional(),
-} as const;
-
-const [first, ...others] = BODIES.map((body) => body.extend(STAMP));
-export const eventForm = z.discriminatedUnion("type", [first!, ...others]);
-
-type Body = z.infer<(typeof BODIES)[number]>;
-export type EventBody = Body;
-export type AgentEvent = Body & { readonly run: string; readonly seq: number; readonly agent?: string };
+type Known = z.infer<typeof eventForm>;
+type WithoutStamp<E> = E extends unknown ? Omit<E, keyof Stamp> : never;
+export type EventBody = WithoutStamp<Known>;
+export type AgentEvent = EventBody & Readonly<Stamp>;
 /** Called in order; whoever subscribes must not throw, and is done when it returns. */
 export type Emit = (event: EventBody) => void;

@@ -33,6 +33,8 @@ export interface MalformedCall {
   readonly name: string;
   /** For the model: what is wrong, and what to send instead. */
   readonly reason: string;
+  /** Of a call that could be read and names no tool that was offered. */
+  readonly args?: Readonly<Record<string, unknown>>;
 }
 
 export type Stop = "end" | "calls" | "length" | "filtered" | "unknown";

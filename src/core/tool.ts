@@ -65,7 +65,8 @@ export type Tool<I> = ToolWords<I> &
 /** A call whose input has been read, with nothing done yet. */
 export interface PreparedCall {
   readonly kind: "prepared";
-  readonly facts: Facts;
+  /** As things are now: an earlier call of the same reply may have moved the shell. */
+  facts(): Facts;
   readonly beside: boolean;
   readonly bounded: boolean;
   /** `box` is asked for only by a tool that works in one. */
@@ -97,7 +98,7 @@ export function anyTool<I>(tool: Tool<I>): AnyTool {
       const given = frozen(parsed.data);
       return {
         kind: "prepared",
-        facts: tool.facts(given),
+        facts: () => tool.facts(given),
         beside: typeof beside === "function" ? beside(given) : beside,
         bounded,
         run: async (box, signal) =>

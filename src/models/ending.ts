@@ -35,6 +35,6 @@ export function messageFrom(
   }
   return {
     message: { role: "assistant", text, ...(thinking === "" ? {} : { thinking }), calls },
-    malformed: found.malformed.map(({ id, name, reason }) => ({ id: ids.next(id), name, reason })),
+    malformed: found.malformed.map(({ id, ...rest }) => ({ ...rest, id: ids.next(id) })),
   };
 }

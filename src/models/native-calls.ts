@@ -1,3 +1,4 @@
+import type { MalformedCall } from "../core/provider.ts";
 import type { WireEvent } from "./wire.ts";
 import { readArguments } from "./arguments.ts";
 import { JsonEnds } from "./json-text.ts";
@@ -56,11 +57,13 @@ export class NativeCalls {
   /** What can be run and what cannot, in the order in which they began. */
   end(tools: OfferedTools): ReadCalls {
     const calls: ReadCall[] = [];
-    const malformed: { id: string; name: string; reason: string }[] = [];
+    const malformed: MalformedCall[] = [];
     for (const { id, name: given, args } of this.#made) {
       const name = tools.resolve(given);
       if (name === undefined) {
-        malformed.push({ id, name: shown(given), reason: unknownName(given, tools) });
+        const read = readArguments(args);
+        const meant = "wrong" in read ? {} : { args: read.args };
+        malformed.push({ id, name: shown(given), reason: unknownName(given, tools), ...meant });
         continue;
       }
       const read = readArguments(args);

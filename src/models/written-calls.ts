@@ -1,12 +1,12 @@
 import type { ToolCall } from "../core/messages.ts";
-import type { ToolOffer } from "../core/provider.ts";
+import type { MalformedCall, ToolOffer } from "../core/provider.ts";
 
 /** A call as it was read: its id is what the server gave, if any. */
 export type ReadCall = Omit<ToolCall, "id"> & { readonly id?: string };
 
 export interface ReadCalls {
   readonly calls: readonly ReadCall[];
-  readonly malformed: readonly { readonly id?: string; readonly name: string; readonly reason: string }[];
+  readonly malformed: readonly (Omit<MalformedCall, "id"> & { readonly id?: string })[];
 }
 
 /** Reads the content of one reply for calls that are written as text. */

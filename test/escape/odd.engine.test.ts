@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdir, readdir, stat } from "node:fs/promises";
 import test from "node:test";
-import { bytesOfPath } from "../../src/docker/runner/path-text.ts";
+import { bytesOfText } from "../../src/core/byte-text.ts";
 import { skip } from "../fixtures/engine.ts";
 import { type Attack, attacks, isThere } from "../fixtures/escape-cases.ts";
 import { Room } from "../fixtures/escape.ts";
@@ -57,7 +57,7 @@ const odd: readonly Attack[] = [
       assert.ok(listed.kind === "ok");
       const names = listed.value.map(({ name }) => name);
       assert.deepEqual(
-        names.map((name) => bytesOfPath(name).toString("hex")).toSorted(),
+        names.map((name) => bytesOfText(name).toString("hex")).toSorted(),
         await namesOnHost(room.W),
       );
       const { added } = await box.changes();
@@ -79,7 +79,7 @@ const odd: readonly Attack[] = [
         execFileSync("bash", ["-c", takeBack], { cwd });
         assert.ok(
           (await readdir(room.W, { encoding: "buffer" })).some((name) =>
-            bytesOfPath(from).subarray(-name.length).equals(name),
+            bytesOfText(from).subarray(-name.length).equals(name),
           ),
         );
       }
@@ -140,7 +140,7 @@ test(
     );
     const answer = JSON.parse(stdout) as { readonly changes: { readonly added: readonly string[] } };
     assert.equal(code, 0);
-    assert.deepEqual(answer.changes.added.map((name) => bytesOfPath(name).toString("latin1")).toSorted(), [
+    assert.deepEqual(answer.changes.added.map((name) => bytesOfText(name).toString("latin1")).toSorted(), [
       "esc\x1b]2;x\x07",
       "made\xff",
     ]);

@@ -24,6 +24,7 @@ export const LEVELS = {
 const PACKAGES = {
   zod: Object.keys(LEVELS),
   "@oclif/core": ["cli"],
+  ajv: ["cli"],
   dockerode: ["docker"],
   "tar-fs": ["docker"],
   yaml: ["docker"],

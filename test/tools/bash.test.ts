@@ -67,14 +67,16 @@ test("a time limit is in seconds, and at most 600", async () => {
 test("it is judged with the variables of earlier calls, where the shell is", () => {
   const desk = fakeDesk();
   desk.shell.move("/repo/a", { A: "1" });
-  const { facts, beside } = prepared(bashTool(desk), { command: "echo $A" });
+  const call = prepared(bashTool(desk), { command: "echo $A" });
+  const [facts, { beside }] = [call.facts(), call];
   assert.deepEqual([facts.commands, facts.folder, beside], [["export A='1'\necho $A"], "/repo/a", false]);
-  assert.deepEqual(prepared(bashTool(desk), { job: "j1" }).facts.commands, []);
+  assert.deepEqual(prepared(bashTool(desk), { job: "j1" }).facts().commands, []);
 });
 
 test("a call is not run when the shell has moved since it was judged", async () => {
   const desk = fakeDesk();
   const call = prepared(bashTool(desk), { command: "rm -rf *" });
+  call.facts();
   desk.shell.move("/repo/src", {});
   const box = boxWith(() => 0);
   const { kind, text } = await call.run(() => Promise.resolve(box), new AbortController().signal);

@@ -1,7 +1,7 @@
 import { decodeFields, textIn } from "../runner/fields.ts";
 import type { RunnerClient } from "../runner/client.ts";
 import { REQUEST } from "../runner/frames.ts";
-import { textOfPath } from "../runner/path-text.ts";
+import { textOfBytes } from "../../core/byte-text.ts";
 import type { BoxReport, SeenFile } from "./report.ts";
 
 /** The box's own word: its texts of /proc, and what it sees at these paths. `mayAsk` lets commands ask the harness for commits. */
@@ -22,7 +22,7 @@ export async function askReport(
     route: textIn(fields, "r"),
     rlimits: textIn(fields, "l"),
     hostname: textIn(fields, "h").trim(),
-    stats: fields.filter(({ name }) => name === "f").flatMap(({ bytes }) => seenFile(textOfPath(bytes))),
+    stats: fields.filter(({ name }) => name === "f").flatMap(({ bytes }) => seenFile(textOfBytes(bytes))),
   };
 }
 

@@ -6,7 +6,7 @@ import { commitIdentity } from "../protect/identity.ts";
 import { within } from "../protect/mounts.ts";
 import { findRepository, type FoundRepository } from "../protect/repository.ts";
 import { decodeFields, encodeFields } from "../runner/fields.ts";
-import { textOfPath } from "../runner/path-text.ts";
+import { textOfBytes } from "../../core/byte-text.ts";
 import type { BoxPlan } from "../spec.ts";
 import { type Door, verifiedContainer } from "./container.ts";
 import { startCommand } from "./exec.ts";
@@ -80,7 +80,7 @@ async function made({ engine, plan, home }: DoorRequest, payload: Buffer): Promi
 function readAsked(payload: Buffer): Asked {
   const fields = decodeFields(payload);
   const all = (name: string): readonly string[] =>
-    fields.filter((field) => field.name === name).map(({ bytes }) => textOfPath(bytes));
+    fields.filter((field) => field.name === name).map(({ bytes }) => textOfBytes(bytes));
   return { folder: all("d")[0] ?? "", words: all("a"), config: all("k") };
 }
 

@@ -1,7 +1,7 @@
 import path from "node:path";
 import * as z from "zod";
 import type { ExecRequest, ExecResult, FileResult, SearchRequest, SearchResult } from "../../core/ports.ts";
-import { textOfPath } from "../runner/path-text.ts";
+import { textOfBytes } from "../../core/byte-text.ts";
 
 /** How ripgrep gives a text: as it is, or in base64 where it is not UTF-8. */
 const given = z.union([z.object({ text: z.string() }), z.object({ bytes: z.string() })]);
@@ -59,7 +59,7 @@ export function searchResult(
 }
 
 const textOf = (value: z.infer<typeof given>): string =>
-  "text" in value ? value.text : textOfPath(Buffer.from(value.bytes, "base64"));
+  "text" in value ? value.text : textOfBytes(Buffer.from(value.bytes, "base64"));
 
 function lineOf(
   text: string,

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { EXIT, errorCode, HarnessError } from "../../core/errors.ts";
-import { textOfPath } from "../runner/path-text.ts";
+import { textOfBytes } from "../../core/byte-text.ts";
 import { hold } from "./held.ts";
 import { padding, TAR_END, tarHeader } from "./tar.ts";
 import { type Seen, treeOf } from "./tree.ts";
@@ -56,7 +56,7 @@ export async function* archiveOf(
   let size = 0;
   for (const seen of treeOf(folder)) {
     const path = Buffer.concat([name, Buffer.from("/"), seen.path]);
-    const tell = (why: string): void => skip({ path: textOfPath(seen.path), why });
+    const tell = (why: string): void => skip({ path: textOfBytes(seen.path), why });
     if (seen.closed !== undefined) tell(`what is in it is left out: it ${seen.closed}`);
     for (const part of partsOf(seen, path, tell)) {
       waiting.push(part);

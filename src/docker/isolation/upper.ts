@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { readlinkSync, type Stats } from "node:fs";
 import { errorCode } from "../../core/errors.ts";
 import type { Change } from "../runner/files.ts";
-import { textOfPath } from "../runner/path-text.ts";
+import { textOfBytes } from "../../core/byte-text.ts";
 import { below, type Held, hold, lookIn, namesIn } from "./held.ts";
 import type { Changed } from "./place.ts";
 import { sameContent } from "./same-content.ts";
@@ -68,7 +68,7 @@ async function hidden(look: Look, { path, lower }: Pair & { lower: Held }, names
   const rest = namesIn(lower, look.most).filter((name) => !mentioned.has(name.toString("latin1")));
   const [first] = rest;
   if (first === undefined) return;
-  const shown = await look.shows(textOfPath(below(path, first)));
+  const shown = await look.shows(textOfBytes(below(path, first)));
   if (shown === undefined) look.incomplete = true;
   if (shown !== false) return;
   for (const name of rest) {
@@ -153,7 +153,7 @@ function gone(
 }
 
 function note(look: Look, what: Change["what"], bytes: Buffer, stats: Stats): void {
-  const change = { what, kind: kindOf(stats), mode: stats.mode & 0o7777, path: textOfPath(bytes) };
+  const change = { what, kind: kindOf(stats), mode: stats.mode & 0o7777, path: textOfBytes(bytes) };
   if (look.changes.length >= look.most) look.incomplete = true;
   else look.changes.push({ change, bytes });
 }

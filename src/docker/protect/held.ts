@@ -1,6 +1,6 @@
 import { type FileHandle, constants, open } from "node:fs/promises";
 import path from "node:path";
-import { bytesOfPath } from "../runner/path-text.ts";
+import { bytesOfText } from "../../core/byte-text.ts";
 
 const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
@@ -16,12 +16,12 @@ export interface Held extends AsyncDisposable {
 
 /** Throws ELOOP or ENOTDIR when a part of `relative` is no folder any more. */
 export async function hold(root: string, relative: string): Promise<Held> {
-  let handle = await open(bytesOfPath(root), DIRECTORY);
+  let handle = await open(bytesOfText(root), DIRECTORY);
   let at = root;
   for (const part of relative.split(path.sep).filter((name) => name !== "" && name !== ".")) {
     at = path.join(at, part);
     await using above = handle;
-    handle = await open(bytesOfPath(through(above, part, at)), DIRECTORY);
+    handle = await open(bytesOfText(through(above, part, at)), DIRECTORY);
   }
   const [kept, place] = [handle, at];
   return {

@@ -12,7 +12,7 @@ import {
   unlink,
 } from "node:fs/promises";
 import { errorCode } from "../../core/errors.ts";
-import { bytesOfPath, textOfPath } from "../runner/path-text.ts";
+import { bytesOfText, textOfBytes } from "../../core/byte-text.ts";
 import { type Held, hold } from "./held.ts";
 import { look } from "./solid.ts";
 
@@ -33,16 +33,16 @@ const O_PATH = 0o10000000;
 /** To rename a folder its owner must be allowed to write it: one made with mode 0 is opened up first. */
 async function renameOrOpenUp(from: string, to: string): Promise<void> {
   try {
-    await rename(bytesOfPath(from), bytesOfPath(to));
+    await rename(bytesOfText(from), bytesOfText(to));
   } catch (thrown) {
     if (process.platform !== "linux" || !["EACCES", "EPERM"].includes(errorCode(thrown) ?? "")) throw thrown;
-    const handle = await open(bytesOfPath(from), O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+    const handle = await open(bytesOfText(from), O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
     try {
       await chmod(`/proc/self/fd/${handle.fd}`, 0o700);
     } finally {
       await handle.close();
     }
-    await rename(bytesOfPath(from), bytesOfPath(to));
+    await rename(bytesOfText(from), bytesOfText(to));
   }
 }
 
@@ -50,10 +50,10 @@ async function renameOrOpenUp(from: string, to: string): Promise<void> {
 async function copy(from: string, to: string): Promise<void> {
   const stats = await look(from);
   if (stats?.isSymbolicLink() === true)
-    await symlink(await readlink(bytesOfPath(from), { encoding: "buffer" }), bytesOfPath(to));
+    await symlink(await readlink(bytesOfText(from), { encoding: "buffer" }), bytesOfText(to));
   else if (stats?.isFile() === true) await copyRegular(from, to);
   else if (stats?.isDirectory() === true) {
-    await mkdir(bytesOfPath(to), { mode: 0o700 });
+    await mkdir(bytesOfText(to), { mode: 0o700 });
     await using folder = await hold(from, "");
     for (const name of await namesIn(folder)) await copy(folder.entry(name), `${to}/${name}`);
   }
@@ -61,10 +61,10 @@ async function copy(from: string, to: string): Promise<void> {
 
 async function copyRegular(from: string, to: string): Promise<void> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  await using source = await open(bytesOfPath(from), flags);
+  await using source = await open(bytesOfText(from), flags);
   const stats = await source.stat();
   if (!stats.isFile()) return;
-  await using target = await open(bytesOfPath(to), "wx", stats.mode & 0o777);
+  await using target = await open(bytesOfText(to), "wx", stats.mode & 0o777);
   if (stats.blocks > 0) await copyBytes(source, target);
   await target.truncate(stats.size);
 }
@@ -89,16 +89,16 @@ async function writeWhole(target: FileHandle, bytes: Buffer, at: number): Promis
 }
 
 const namesIn = async (folder: Held): Promise<readonly string[]> =>
-  (await readdir(folder.entry("."), { encoding: "buffer" })).map(textOfPath);
+  (await readdir(folder.entry("."), { encoding: "buffer" })).map(textOfBytes);
 
 /** Removes an entry and all below it, without following a link. */
 export async function remove(file: string): Promise<void> {
   const stats = await look(file);
   if (stats === undefined) return;
-  if (!stats.isDirectory()) return unlink(bytesOfPath(file));
+  if (!stats.isDirectory()) return unlink(bytesOfText(file));
   {
     await using folder = await hold(file, "");
     for (const name of await namesIn(folder)) await remove(folder.entry(name));
   }
-  await rmdir(bytesOfPath(file));
+  await rmdir(bytesOfText(file));
 }

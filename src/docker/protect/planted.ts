@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { textOfPath } from "../runner/path-text.ts";
+import { textOfBytes } from "../../core/byte-text.ts";
 import { within } from "./mounts.ts";
 import { fold, protectedName } from "../../core/protected-names.ts";
 import type { Protection } from "./scan.ts";
@@ -9,7 +9,7 @@ import { isBare, walk } from "./walk.ts";
 
 /** Cheap, for after each call: what is protected at the top of the workspace, or watched for, and was not there. */
 export async function findPlanted(root: string, protection: Protection): Promise<readonly string[]> {
-  const names = (await readdir(root, { encoding: "buffer" })).map(textOfPath);
+  const names = (await readdir(root, { encoding: "buffer" })).map(textOfBytes);
   const top = names
     .filter((name) => protectedName(name, true) !== undefined)
     .map((name) => path.join(root, name));

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { bytesOfPath } from "../runner/path-text.ts";
+import { bytesOfText } from "../../core/byte-text.ts";
 import { hold } from "./held.ts";
 import { move, remove } from "./move.ts";
 import { kindOf, look } from "./solid.ts";
@@ -89,5 +89,5 @@ const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/u;
 
 const byBytes = (character: string): string =>
   UNSEEN.test(character) || /['\\]/.test(character)
-    ? [...bytesOfPath(character)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")
+    ? [...bytesOfText(character)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")
     : character;

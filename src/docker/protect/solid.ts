@@ -2,11 +2,11 @@ import type { Stats } from "node:fs";
 import { constants, lstat, open } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, errorCode, HarnessError } from "../../core/errors.ts";
-import { bytesOfPath } from "../runner/path-text.ts";
+import { bytesOfText } from "../../core/byte-text.ts";
 
 /** The entry itself, never what it leads to; undefined when it is not there. */
 export async function look(file: string): Promise<Stats | undefined> {
-  return lstat(bytesOfPath(file)).catch((thrown: unknown) => {
+  return lstat(bytesOfText(file)).catch((thrown: unknown) => {
     if (["ENOENT", "ENOTDIR"].includes(errorCode(thrown) ?? "")) return undefined;
     throw thrown;
   });

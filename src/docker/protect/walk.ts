@@ -2,11 +2,11 @@ import { Buffer } from "node:buffer";
 import type { Dir, Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { errorCode } from "../../core/errors.ts";
-import { textOfPath } from "../runner/path-text.ts";
+import { textOfBytes } from "../../core/byte-text.ts";
 import { fold, isDependencies, protectedName } from "../../core/protected-names.ts";
 
 export interface Walked {
-  /** Absolute paths as `textOfPath` gives them: protected names, and folders that git takes for a bare repository. None lies in another. */
+  /** Absolute paths as `textOfBytes` gives them: protected names, and folders that git takes for a bare repository. None lies in another. */
   readonly found: readonly string[];
   /** False when a bound ended the search; `warnings` then says so. */
   readonly complete: boolean;
@@ -54,7 +54,7 @@ export async function walk(root: string, bounds: Bounds = BOUNDS): Promise<Walke
   const complete = !spent();
   if (!complete)
     warnings.push(`${root} was not searched to its end: a bound was reached after ${entries} entries`);
-  return { found: found.map((file) => textOfPath(Buffer.from(file, "latin1"))), complete, warnings };
+  return { found: found.map((file) => textOfBytes(Buffer.from(file, "latin1"))), complete, warnings };
 }
 
 interface Queues {

@@ -1,4 +1,4 @@
-import { bytesOfPath } from "./path-text.ts";
+import { bytesOfText } from "../../core/byte-text.ts";
 
 /** A payload of named fields: u8 name, u32 length, bytes; a number is eight bytes, little-endian, rounded up. */
 
@@ -19,7 +19,7 @@ export function encodeFields(fields: readonly (readonly [name: string, value: Fi
 }
 
 function bytesOf(value: FieldValue): Buffer {
-  if (typeof value === "string") return bytesOfPath(value);
+  if (typeof value === "string") return bytesOfText(value);
   if (typeof value !== "number") return value;
   const bytes = Buffer.allocUnsafe(8);
   bytes.writeBigUInt64LE(BigInt(Math.ceil(value)));

@@ -5,7 +5,7 @@ import type { RunnerClient } from "./client.ts";
 import { nameOfErrno } from "./exit.ts";
 import { decodeFields, type Field, type FieldValue, numberIn, textIn } from "./fields.ts";
 import { REPLY, REQUEST } from "./frames.ts";
-import { textOfPath } from "./path-text.ts";
+import { textOfBytes } from "../../core/byte-text.ts";
 
 /** A file operation that the box refused, with the system's name for why. */
 export class FileRefused extends Error {
@@ -115,7 +115,7 @@ function readEntries(data: Buffer): readonly Entry[] {
       mode: data.readUInt32LE(at + 1),
       size: Number(data.readBigUInt64LE(at + 5)),
       modified: Number(data.readBigUInt64LE(at + 13)),
-      name: textOfPath(data.subarray(at + 23, at + 23 + length)),
+      name: textOfBytes(data.subarray(at + 23, at + 23 + length)),
     });
     at += 23 + length;
   }
@@ -130,7 +130,7 @@ function readChanges(data: Buffer): readonly Change[] {
       what: WHATS[String.fromCharCode(data.readUInt8(at)) as keyof typeof WHATS],
       kind: KINDS[String.fromCharCode(data.readUInt8(at + 1))] ?? "odd",
       mode: data.readUInt32LE(at + 2),
-      path: textOfPath(data.subarray(at + 8, at + 8 + length)),
+      path: textOfBytes(data.subarray(at + 8, at + 8 + length)),
     });
     at += 8 + length;
   }

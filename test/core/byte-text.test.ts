@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fc } from "../../fixtures/property.ts";
-import { bytesOfPath, textOfPath } from "../../../src/docker/runner/path-text.ts";
+import { fc } from "../fixtures/property.ts";
+import { bytesOfText, textOfBytes } from "../../src/core/byte-text.ts";
 
-const back = (bytes: Buffer): Buffer => bytesOfPath(textOfPath(bytes));
+const back = (bytes: Buffer): Buffer => bytesOfText(textOfBytes(bytes));
 
 test("any bytes survive the way to text and back, through JSON too", () => {
   const any = fc.uint8Array({ maxLength: 40 });
@@ -14,7 +14,7 @@ test("any bytes survive the way to text and back, through JSON too", () => {
     fc.property(fc.oneof(any, likely), (given) => {
       const bytes = Buffer.from(given);
       assert.deepEqual(back(bytes), bytes);
-      assert.deepEqual(bytesOfPath(JSON.parse(JSON.stringify(textOfPath(bytes))) as string), bytes);
+      assert.deepEqual(bytesOfText(JSON.parse(JSON.stringify(textOfBytes(bytes))) as string), bytes);
     }),
     { numRuns: 2000 },
   );
@@ -25,22 +25,22 @@ test("different bytes are different texts", () => {
   fc.assert(
     fc.property(pairs, ([a, b]) => {
       const [one, other] = [Buffer.from(a), Buffer.from(b)];
-      assert.equal(textOfPath(one) === textOfPath(other), one.equals(other));
+      assert.equal(textOfBytes(one) === textOfBytes(other), one.equals(other));
     }),
   );
 });
 
 test("valid names are plain text; a stray byte stands as its surrogate", () => {
   for (const name of ["plain", "ä€😀", "a\nb", "\uFFFD is a character too"]) {
-    assert.equal(textOfPath(Buffer.from(name)), name);
-    assert.deepEqual(bytesOfPath(name), Buffer.from(name));
+    assert.equal(textOfBytes(Buffer.from(name)), name);
+    assert.deepEqual(bytesOfText(name), Buffer.from(name));
   }
-  assert.equal(textOfPath(Buffer.from([0x61, 0xff, 0xc3, 0xa4, 0xc3])), "a\uDCFFä\uDCC3");
+  assert.equal(textOfBytes(Buffer.from([0x61, 0xff, 0xc3, 0xa4, 0xc3])), "a\uDCFFä\uDCC3");
   // Overlong, a surrogate and beyond Unicode: each of their bytes stands alone.
   for (const bytes of [
     [0xc0, 0xaf],
     [0xed, 0xb2, 0x80],
     [0xf4, 0x90, 0x80, 0x80],
   ])
-    assert.equal(textOfPath(Buffer.from(bytes)).length, bytes.length);
+    assert.equal(textOfBytes(Buffer.from(bytes)).length, bytes.length);
 });

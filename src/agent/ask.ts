@@ -1,0 +1,78 @@
+import type { AssistantMessage, MalformedCall, ModelFailure, ModelRequest, Stop } from "../core/provider.ts";
+import type { JsonSchema } from "../core/provider.ts";
+import type { Usage } from "../core/messages.ts";
+import type { Seat } from "./seat.ts";
+
+export type Reply =
+  | {
+      readonly kind: "replied";
+      readonly message: AssistantMessage;
+      readonly malformed: readonly MalformedCall[];
+      readonly stop: Stop;
+    }
+  | { readonly kind: "failed"; readonly failure: ModelFailure };
+
+/** One request of the main loop: what the model sees now, told as it streams. */
+export async function ask(seat: Seat, signal: AbortSignal, format?: JsonSchema): Promise<Reply> {
+  const began = seat.now();
+  const request = requestOf(seat, format);
+  for await (const event of seat.provider.stream(request, signal)) {
+    switch (event.type) {
+      case "text":
+      case "thinking":
+        seat.emit({ type: event.type, text: event.text });
+        break;
+      case "waiting":
+        seat.emit({ type: "model.waiting", reason: event.reason, ms: event.ms, attempt: event.attempt });
+        break;
+      case "call":
+        break;
+      case "failed":
+        spend(seat, request, event.usage);
+        if (event.failure.kind !== "cancelled") seat.emit({ type: "model.failed", ...event.failure });
+        return { kind: "failed", failure: event.failure };
+      case "finished": {
+        const { message, malformed, stop, usage, notes } = event;
+        spend(seat, request, usage);
+        for (const text of notes) seat.emit({ type: "notice", text });
+        const calls = message.calls.length + malformed.length;
+        seat.emit({ type: "model.finished", text: message.text, calls, usage, ms: seat.now() - began });
+        return { kind: "replied", message, malformed, stop };
+      }
+    }
+  }
+  throw new Error("a provider's stream ended without an ending");
+}
+
+/** A request beside the loop over the same prefix; nothing of it is shown, and calls in its reply are not run. */
+export const askAside = (
+  seat: Seat,
+  messages: ModelRequest["messages"],
+  signal: AbortSignal,
+  format?: JsonSchema,
+): Promise<Reply> => askFor(seat, { ...requestOf(seat, format), messages }, signal);
+
+/** Any request, to its end; it counts as the others do. */
+export async function askFor(seat: Seat, request: ModelRequest, signal: AbortSignal): Promise<Reply> {
+  for await (const event of seat.provider.stream(request, signal)) {
+    if (event.type !== "finished" && event.type !== "failed") continue;
+    spend(seat, request, event.usage);
+    if (event.type === "failed") return { kind: "failed", failure: event.failure };
+    const { message, malformed, stop } = event;
+    return { kind: "replied", message, malformed, stop };
+  }
+  throw new Error("a provider's stream ended without an ending");
+}
+
+const requestOf = (seat: Seat, format: JsonSchema | undefined): ModelRequest => ({
+  model: seat.model,
+  messages: seat.history.view(),
+  tools: seat.offer.tools.map(({ name, description, schema }) => ({ name, description, schema })),
+  ...(format === undefined ? {} : { format }),
+});
+
+function spend(seat: Seat, request: ModelRequest, usage: Usage): void {
+  seat.spent.add(usage);
+  seat.limits.used(usage, seat.size.tokens(request.messages));
+  if (usage.requests === 1) seat.size.learn(request.messages, usage.prompt_tokens);
+}

@@ -1,0 +1,140 @@
+import type { Decision } from "../core/decision.ts";
+import type { EventBody } from "../core/events.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import type { ToolCall } from "../core/messages.ts";
+import type { Answer } from "../core/ports.ts";
+import type { PreparedCall, ToolResult } from "../core/tool.ts";
+import { hintFor } from "../policy/judge/hints.ts";
+import { bound } from "./bound.ts";
+import type { Judged } from "./judge.ts";
+import type { EndedCall } from "./outcome.ts";
+import type { Seat } from "./seat.ts";
+
+/** A call whose input could be read: judged, then run, then bounded and told. Rejects only when the box is lost. */
+export async function runCall(
+  seat: Seat,
+  call: ToolCall,
+  prepared: PreparedCall,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const began = seat.now();
+  const judged = (await seat.judge()).judge(prepared.facts());
+  const answer = await settle(seat, call, judged, signal);
+  seat.emit(decided(call, judged, answer));
+  const result = answer.runs ? await run(seat, call, prepared, signal) : refusal(judged, answer);
+  return ended(seat, { call, judged, result: bounded(seat, prepared, result), ms: seat.now() - began });
+}
+
+/** A call that is not run at all: no such tool, an input that cannot be read, a repetition. */
+export function endUnrun(seat: Seat, call: ToolCall, result: ToolResult): ToolResult {
+  return ended(seat, { call, judged: UNJUDGED, result, ms: 0 });
+}
+
+const UNJUDGED: Judged = {
+  decision: "allow",
+  contained: true,
+  rules: [],
+  target: "",
+  changes: false,
+  command: false,
+};
+
+async function settle(seat: Seat, call: ToolCall, judged: Judged, signal: AbortSignal): Promise<Settled> {
+  const { decision, contained, rules, target, changes } = judged;
+  if (decision === "allow") return { runs: true, by: "policy", reason: "" };
+  if (decision === "deny") return { runs: false, by: "policy", reason: "" };
+  return seat.approver.ask(
+    {
+      call: call.id,
+      tool: call.name,
+      text: target,
+      decision: { decision, contained, rules },
+      mode: seat.mode,
+      writes: changes,
+    },
+    signal,
+  );
+}
+
+type Settled = Omit<Answer, "by"> & { readonly by: Answer["by"] | "policy" };
+
+const decided = (
+  { id }: ToolCall,
+  { decision, contained, rules }: Decision,
+  { runs, by }: Settled,
+): EventBody => ({ type: "call.decided", call: id, decision, contained, rules, runs, by });
+
+/** Whatever a tool does wrong is its result; only the loss of the box goes further. */
+async function run(
+  seat: Seat,
+  { name }: ToolCall,
+  prepared: PreparedCall,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  if (signal.aborted) return CANCELLED;
+  try {
+    return await prepared.run(seat.box, signal);
+  } catch (thrown) {
+    if (signal.aborted) return CANCELLED;
+    if (thrown instanceof HarnessError && thrown.exit === EXIT.sandbox) throw thrown;
+    return { kind: "failed", cause: "program", text: `${name} broke: ${reasonOf(thrown)}` };
+  }
+}
+
+const CANCELLED: ToolResult = { kind: "cancelled", cause: "user", text: "Cancelled." };
+
+function refusal({ rules }: Judged, { by, reason }: Settled): ToolResult {
+  const [rule] = rules;
+  const why = rule === undefined ? "" : `${rule.reason} (rule ${rule.id})`;
+  const who = by === "policy" ? "Denied by the policy" : by === "person" ? "The user said no" : "Refused";
+  const hint = rule && hintFor(rule.id);
+  const lines = [
+    `${who}: ${[reason, why].filter(Boolean).join(": ")}. It was not run.`,
+    hint === undefined ? "" : `What would do: ${hint}.`,
+  ];
+  return {
+    kind: "denied",
+    cause: by === "person" ? "user" : "policy",
+    text: lines.filter(Boolean).join("\n"),
+  };
+}
+
+function bounded(seat: Seat, prepared: PreparedCall, result: ToolResult): ToolResult {
+  if (prepared.bounded) return result;
+  return { ...result, ...bound(seat.clean(result.text), seat.outputs) };
+}
+
+interface Ending {
+  readonly call: ToolCall;
+  readonly judged: Judged;
+  readonly result: ToolResult;
+  readonly ms: number;
+}
+
+function ended(seat: Seat, { call, judged, result, ms }: Ending): ToolResult {
+  const { kind, text, full = null } = result;
+  const cause = "cause" in result ? result.cause : null;
+  seat.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms });
+  seat.ended.push(accountOf(call, judged, result));
+  return result;
+}
+
+/** A block that a running command meets is told on its result, and is no refusal. */
+function accountOf(call: ToolCall, judged: Judged, { kind, text }: ToolResult): EndedCall {
+  const { decision, target, rules, changes, command } = judged;
+  const [rule] = rules;
+  const denied = kind === "denied";
+  return {
+    call: call.id,
+    tool: call.name,
+    target,
+    kind,
+    refused: denied || (kind === "blocked" && !command),
+    decision: denied ? decision : kind === "blocked" ? "deny" : decision,
+    rule: denied ? (rule?.id ?? "none") : "walls",
+    reason: denied ? (rule?.reason ?? "") : firstLine(text),
+    changes: kind === "ok" && changes,
+  };
+}
+
+const firstLine = (text: string): string => text.split("\n", 1)[0] ?? "";

@@ -1,0 +1,141 @@
+import type { Message } from "../../core/messages.ts";
+import type { Compaction, SessionRecord } from "../../core/session.ts";
+import { openCalls } from "./pairs.ts";
+import { viewOf } from "./view.ts";
+
+/** How a message begins that is ours, in the role of the user. */
+export const NOTICE = "[harness] ";
+const INTERRUPTED = "No result: the call was interrupted before it ended.";
+
+/**
+ * The transcript of one agent and how the model sees it. Nothing is ever taken out by a compaction, so a count names the
+ * same place for good, and going back to it brings back what was seen there.
+ */
+export class History {
+  readonly #record: (record: SessionRecord) => void;
+  #pinned: string | undefined;
+  readonly #messages: Message[] = [];
+  /** In the order of their counts; the last is in force. */
+  readonly #compactions: Compaction[] = [];
+
+  /** `record` is told every change before it counts; it is durable when it returns. */
+  constructor(record: (record: SessionRecord) => void) {
+    this.#record = record;
+  }
+
+  /** What an earlier process has recorded; only results that its end left missing are recorded anew. */
+  static from(records: readonly SessionRecord[], record: (record: SessionRecord) => void): History {
+    const history = new History(record);
+    for (const earlier of records) history.#apply(earlier);
+    history.#closeCalls();
+    return history;
+  }
+
+  /** Messages that there are, whatever is shown of them; the pinned prompt is none. */
+  get count(): number {
+    return this.#messages.length;
+  }
+
+  get pinned(): string | undefined {
+    return this.#pinned;
+  }
+
+  /** The whole transcript. */
+  get messages(): readonly Message[] {
+    return this.#messages;
+  }
+
+  /** The one in force. */
+  get compaction(): Compaction | undefined {
+    return this.#compactions.at(-1);
+  }
+
+  /** The first pin wins; later ones are ignored. */
+  pin(text: string): void {
+    if (this.#pinned === undefined) this.#change({ kind: "pinned", text });
+  }
+
+  /**
+   * Never a system message, and a result only behind its call: both are mistakes of the caller. Calls that another
+   * message finds open get a result that says so.
+   */
+  add(message: Message): void {
+    if (!this.#fits(message)) throw new Error(`a ${message.role} message that has no place here`);
+    if (message.role !== "tool") this.#closeCalls();
+    this.#change({ kind: "message", message });
+  }
+
+  /** What the model sees: the system prompt first and once. Between two compactions it only grows at its end. */
+  view(): readonly Message[] {
+    return viewOf(this, this.compaction);
+  }
+
+  /** The messages behind this count are gone, with every compaction that was made since. */
+  rollBack(to: number): void {
+    if (to < this.count) this.#change({ kind: "rolled_back", to: Math.max(0, to) });
+  }
+
+  /** Drops the last message of the user, not ours in that role, and all behind it; its text, or undefined without one. */
+  undo(): string | undefined {
+    const last = this.#messages.findLastIndex(
+      ({ role, text }) => role === "user" && !text.startsWith(NOTICE),
+    );
+    const text = this.#messages[last]?.role === "user" ? this.#messages[last].text : undefined;
+    if (text !== undefined) this.rollBack(last);
+    return text;
+  }
+
+  /** Everything but the pin is gone. */
+  clear(): void {
+    if (this.count > 0) this.#change({ kind: "cleared" });
+  }
+
+  compact(compaction: Compaction): void {
+    this.#change({ kind: "compacted", compaction });
+  }
+
+  #fits(message: Message): boolean {
+    if (message.role !== "tool") return message.role !== "system";
+    return openCalls(this.#messages).some(({ id }) => id === message.call);
+  }
+
+  #closeCalls(): void {
+    for (const { id } of openCalls(this.#messages))
+      this.#change({ kind: "message", message: { role: "tool", call: id, text: INTERRUPTED } });
+  }
+
+  #change(record: SessionRecord): void {
+    this.#record(record);
+    this.#apply(record);
+  }
+
+  #apply(record: SessionRecord): void {
+    switch (record.kind) {
+      case "pinned":
+        this.#pinned ??= record.text;
+        break;
+      case "message":
+        if (this.#fits(record.message)) this.#messages.push(record.message);
+        break;
+      case "rolled_back":
+        this.#backTo(record.to);
+        break;
+      case "cleared":
+        this.#backTo(0);
+        this.#compactions.length = 0;
+        break;
+      case "compacted":
+        this.#compactions.push(record.compaction);
+        break;
+      case "seen":
+      case "shell":
+      case "turn":
+        break;
+    }
+  }
+
+  #backTo(count: number): void {
+    if (count < this.count) this.#messages.length = Math.max(0, count);
+    while ((this.compaction?.at ?? 0) > count) this.#compactions.pop();
+  }
+}

@@ -1,0 +1,127 @@
+import type { ToolCall } from "../core/messages.ts";
+
+export type Repeating = Pick<ToolCall, "name" | "args">;
+
+/** `broken`: it is not run, and this is what the model is told instead. */
+export type GuardVerdict = "run" | "stop" | { readonly broken: string };
+
+const ROUNDS = 3;
+/** Waiting for a job by turns of a pause and a look at it is no aimless cycle for longer. */
+const ROUNDS_OF_POLLS = 10;
+const LONGEST_CYCLE = 4;
+/** A model that turns away each time, and comes back each time. */
+const MOST_BREAKS = 3;
+
+interface Entry {
+  readonly key: string;
+  readonly polls: boolean;
+  /** null while it runs. */
+  result: string | null;
+  readonly broken: boolean;
+}
+
+/**
+ * Breaks up calls that lead nowhere: the same one three times in a row, or two to four of them in a cycle three times
+ * over with the same results. The last of the third time is not run; whoever goes on with it once told is stopped, and
+ * so is the fourth break of one run. Looks at a background job count only while they show the same.
+ *
+ * `check` is asked in the order of the calls, `ended` of every call that ran, in any order.
+ */
+export class Guard {
+  #entries: Entry[] = [];
+  #breaks = 0;
+  /** The reply in which the repetition that still goes on was broken up. */
+  #brokenIn: number | undefined;
+
+  /** `reply` tells apart what the model did before and after it was told: any number that grows. */
+  check(call: Repeating, reply: number): GuardVerdict {
+    const entry: Entry = { key: keyOf(call), polls: isPoll(call), result: null, broken: false };
+    const period = this.#periodWith(entry);
+    this.#push(period === undefined ? entry : { ...entry, broken: true });
+    if (period === undefined) {
+      this.#brokenIn = undefined;
+      return "run";
+    }
+    if (this.#brokenIn !== undefined && this.#brokenIn < reply) return "stop";
+    if (this.#brokenIn === undefined) {
+      this.#breaks += 1;
+      this.#brokenIn = reply;
+    }
+    return this.#breaks > MOST_BREAKS ? "stop" : { broken: brokenText(call, period) };
+  }
+
+  /** What a call that was run gave the model. */
+  ended(call: Repeating, resultText: string): void {
+    const key = keyOf(call);
+    const entry = this.#entries.find((each) => each.key === key && each.result === null && !each.broken);
+    if (entry !== undefined) entry.result = resultText;
+  }
+
+  #push(entry: Entry): void {
+    this.#entries = [...this.#entries, entry].slice(-LONGEST_CYCLE * ROUNDS_OF_POLLS);
+  }
+
+  /** The length of the cycle that the entry would close; 1 for the same call in a row. */
+  #periodWith(entry: Entry): number | undefined {
+    for (let period = 1; period <= LONGEST_CYCLE; period += 1) {
+      const cycle = [...this.#entries, entry].slice(-period);
+      const polls = cycle.some((each) => each.polls);
+      const rounds = polls && period > 1 ? ROUNDS_OF_POLLS : ROUNDS;
+      const round = this.#entries.slice(1 - period * rounds);
+      if (round.length < period * rounds - 1) continue;
+      const sameResults = period > 1 || polls;
+      if ([...round, entry].every((each, at, all) => isSame(each, all[at - period], sameResults, entry)))
+        return period;
+    }
+    return undefined;
+  }
+}
+
+/** What has not run has no result to differ by. */
+function isSame(each: Entry, before: Entry | undefined, results: boolean, last: Entry): boolean {
+  if (before === undefined) return true;
+  if (each.key !== before.key) return false;
+  if (!results || each === last || each.broken || before.broken) return true;
+  return each.result !== null && each.result === before.result;
+}
+
+/** A look at a background job, which may say something else each time. */
+function isPoll({ name, args }: Repeating): boolean {
+  return name === "bash" && args["job"] !== undefined;
+}
+
+function brokenText(call: Repeating, period: number): string {
+  if (isPoll(call))
+    return "Not run: the job shows the same as the last times. Wait for it in one command (sleep 30), do something else meanwhile, or end it.";
+  const what =
+    period === 1
+      ? `this is the same ${call.name} call for the third time in a row`
+      : `you go round in the same ${period} calls, with the same results`;
+  return `Not run: ${what}. The result is above and will not change. Do something else: other arguments, another tool, another idea. If nothing is left to do, or you are stuck, give your final answer and say so. Repeating it once more stops the run.`;
+}
+
+function keyOf({ name, args }: Repeating): string {
+  return `${name} ${JSON.stringify(sorted(args))}`;
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
+}
+
+const MOST_MALFORMED = 5;
+
+/** Replies in a row of which no call could be run, because none could be read or fitted its tool's schema. */
+export class Malformed {
+  #inRow = 0;
+
+  /** After each reply that had calls. The reason to give up, once there were too many. */
+  replied(calls: { readonly good: number; readonly bad: number }): string | undefined {
+    this.#inRow = calls.good > 0 || calls.bad === 0 ? 0 : this.#inRow + 1;
+    return this.#inRow < MOST_MALFORMED
+      ? undefined
+      : `The model made no valid tool call in ${this.#inRow} replies in a row.`;
+  }
+}

@@ -1,0 +1,95 @@
+import { type Decision, type MatchedRule, strictest } from "../core/decision.ts";
+import type { Facts } from "../core/tool.ts";
+import { type CommandContext, CommandPolicy } from "../policy/decide.ts";
+import type { Effect } from "../policy/effects/effect.ts";
+import { decidePath } from "../policy/paths/decide.ts";
+import type { Op, PlaceKind } from "../policy/paths/place.ts";
+import { type LinkFacts, readingsOf } from "../policy/paths/readings.ts";
+
+export interface Judged extends Decision {
+  /** What it acts on, for lists of refusals: the command, or the path. */
+  readonly target: string;
+  /** Whether it is meant to change something, as far as can be told. */
+  readonly changes: boolean;
+  /** It is a shell command, not a file tool's work. */
+  readonly command: boolean;
+}
+
+/** Says of a call what the policy says of all that it will touch. Pure. */
+export interface Judge {
+  judge(facts: Facts): Judged;
+}
+
+export interface Surroundings extends Omit<CommandContext, "folder"> {
+  readonly links: LinkFacts;
+}
+
+/** File tools work here only, whatever a shell may read. */
+const OWN_GROUND: ReadonlySet<PlaceKind> = new Set(["workspace", "temp", "null-device"]);
+
+const NOTHING: Decision = {
+  decision: "allow",
+  contained: true,
+  rules: [{ id: "harmless", reason: "it touches nothing", span: [0, 0] }],
+};
+
+export function judgeIn(around: Surroundings): Judge {
+  const policy = new CommandPolicy();
+  const { mode } = around;
+  const path = (file: string, op: Op): Decision => {
+    const decision = decidePath(file, op, around);
+    const { decision: verdict } = decision;
+    if (verdict === "deny" || mode === "danger-full-access" || onOwnGround(file, op, around)) return decision;
+    return { decision: "deny", contained: false, rules: [outside(file)] };
+  };
+  return {
+    judge: ({ commands, folder, reads, writes }) => {
+      const context = { ...around, ...(folder === undefined ? {} : { folder }) };
+      const judged = commands.map((text) => policy.decide(text, context));
+      const decisions: readonly Decision[] = [
+        ...judged.map(({ decision, contained, rules }) => ({ decision, contained, rules })),
+        ...writes.map((file) => path(file, "write")),
+        ...reads.map((file) => path(file, "read")),
+      ];
+      return {
+        ...together(decisions),
+        target: [...commands, ...writes, ...reads].join(", "),
+        command: commands.length > 0,
+        changes: writes.length > 0 || judged.some(({ effects }) => effects.some(changesSomething)),
+      };
+    },
+  };
+}
+
+function together(decisions: readonly Decision[]): Decision {
+  if (decisions.length === 0) return NOTHING;
+  const decision = strictest(decisions.map((each) => each.decision));
+  const ranked = decisions.toSorted((a, b) => rank(b, decision) - rank(a, decision));
+  return {
+    decision,
+    contained: decisions.every(({ contained }) => contained),
+    rules: ranked.flatMap(({ rules }) => rules),
+  };
+}
+
+const rank = (one: Decision, strict: Decision["decision"]): number => (one.decision === strict ? 1 : 0);
+
+const onOwnGround = (file: string, op: Op, around: Surroundings): boolean =>
+  readingsOf(file, op, around).every(({ place }) => OWN_GROUND.has(place.kind));
+
+const outside = (file: string): MatchedRule => ({
+  id: "path.outside",
+  reason: "outside the workspace, where file tools do not go",
+  span: [0, file.length],
+});
+
+const CHANGING: ReadonlySet<Effect["kind"]> = new Set([
+  "write",
+  "delete",
+  "permissions",
+  "repository",
+  "install",
+]);
+
+const changesSomething = (effect: Effect): boolean =>
+  CHANGING.has(effect.kind) && !("path" in effect && effect.path === "/dev/null");

@@ -1,0 +1,172 @@
+import { formatDuration } from "../core/bounds.ts";
+import type { Usage } from "../core/messages.ts";
+
+/** What a run may spend; what is left out is not limited. */
+export interface LimitsGiven {
+  /** Requests of one loop: a subagent has its own. */
+  readonly turns?: number;
+  readonly ms?: number;
+  /** Prompt and completion. */
+  readonly tokens?: number;
+  readonly cost?: number;
+  readonly calls?: number;
+}
+
+export type LimitName = keyof LimitsGiven;
+
+export interface Reached {
+  readonly which: LimitName;
+  /** For people: what is spent, and the flag that gives more. */
+  readonly text: string;
+}
+
+const NEAR = 0.8;
+const TURNS_LEFT = 5;
+/** More than timers can wait for; 24 days. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+const FLAGS: Readonly<Record<LimitName, string>> = {
+  turns: "--max-turns",
+  ms: "--max-time",
+  tokens: "--max-tokens",
+  cost: "--max-cost",
+  calls: "--max-tool-calls",
+};
+const NAMES = Object.keys(FLAGS) as readonly LimitName[];
+
+/**
+ * The budget of a run. Each limit is told of once when it is near, the turns once more before the last; the texts are
+ * for the model, so that it can wrap up. As much as a limit says may be used: only what comes behind it is not begun.
+ */
+export class Limits {
+  readonly #limits: LimitsGiven;
+  readonly #now: () => number;
+  readonly #begin: number;
+  /** Of the run, its subagents included. */
+  readonly #spent: { tokens: number; cost: number; calls: number };
+  readonly #isPart: boolean;
+  #turns = 0;
+  readonly #told = new Set<string>();
+
+  /** Time counts from here on; `now` is in milliseconds and never goes back. */
+  constructor(limits: LimitsGiven, now: () => number, whole?: Limits) {
+    this.#limits = limits;
+    this.#now = now;
+    this.#begin = whole === undefined ? now() : whole.#begin;
+    this.#spent = whole === undefined ? { tokens: 0, cost: 0, calls: 0 } : whole.#spent;
+    this.#isPart = whole !== undefined;
+  }
+
+  /** For a subagent: the same budget but turns of its own, and it is told of limits by itself. */
+  part(turns: number): Limits {
+    return new Limits({ ...this.#limits, turns }, this.#now, this);
+  }
+
+  /** Before a request of the loop is sent. */
+  turn(): void {
+    this.#turns += 1;
+  }
+
+  /** Before a tool is run. */
+  call(): void {
+    this.#spent.calls += 1;
+  }
+
+  /** After a request, failed ones and side requests too. The estimate counts where the server did not say both parts. */
+  used({ prompt_tokens, completion_tokens, cost }: Usage, estimatedTokens: number): void {
+    const said = (prompt_tokens ?? 0) + (completion_tokens ?? 0);
+    const whole = prompt_tokens !== null && completion_tokens !== null;
+    this.#spent.tokens += whole ? said : Math.max(said, estimatedTokens);
+    this.#spent.cost += cost ?? 0;
+  }
+
+  /** Of this loop. */
+  get turns(): number {
+    return this.#turns;
+  }
+
+  /** Of the run, its subagents included. */
+  get calls(): number {
+    return this.#spent.calls;
+  }
+
+  /** Milliseconds until the time is up, 0 at least; undefined without a limit. */
+  remainingMs(): number | undefined {
+    return this.#limits.ms === undefined ? undefined : Math.max(0, this.#limits.ms - this.#spentOf("ms"));
+  }
+
+  /** Aborts with the given signal, or when the time is up and `reached` says so too. */
+  deadline(signal: AbortSignal): AbortSignal {
+    const left = this.remainingMs();
+    if (left === undefined || left > LONGEST_TIMER - 2) return signal;
+    return AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(left) + 1)]);
+  }
+
+  /**
+   * The first limit that forbids to begin a turn, or a call. A spent limit of calls still lets the model answer, and of
+   * turns still lets its last calls run.
+   */
+  reached(before: "turn" | "call"): Reached | undefined {
+    for (const which of NAMES) {
+      const limit = this.#limits[which];
+      const free = before === "turn" ? "calls" : "turns";
+      if (limit === undefined || which === free || this.#spentOf(which) < limit) continue;
+      const more = which === "turns" && this.#isPart ? "" : ` (${FLAGS[which]} gives more)`;
+      return { which, text: `The limit of ${amount(which, limit)} is spent${more}.` };
+    }
+    return undefined;
+  }
+
+  /** What the model has not been told yet; undefined when there is nothing new. */
+  note(): string | undefined {
+    const lines = NAMES.flatMap((which) => this.#noteOf(which) ?? []);
+    return lines.length === 0 ? undefined : lines.join(" ");
+  }
+
+  #noteOf(which: LimitName): string | undefined {
+    const limit = this.#limits[which];
+    if (limit === undefined) return undefined;
+    const left = limit - this.#spentOf(which);
+    if (which === "turns") return this.#turnsNote(left, limit);
+    if (which === "calls" && left <= 0)
+      return this.#once("no calls", "No tool calls are left: give your final answer now.");
+    if (left <= 0 || this.#spentOf(which) < NEAR * limit) return undefined;
+    return this.#once(which, `Only ${amount(which, left)} of ${amount(which, limit)} left: wrap up.`);
+  }
+
+  #turnsNote(left: number, limit: number): string | undefined {
+    if (left === 1)
+      return this.#once("last turn", "This is your last turn: give your final answer now, without calls.");
+    const few = Math.min(TURNS_LEFT, Math.ceil((1 - NEAR) * limit));
+    return left > 0 && left <= few
+      ? this.#once("turns", `Only ${left} of ${limit} turns left: wrap up.`)
+      : undefined;
+  }
+
+  #once(key: string, text: string): string | undefined {
+    if (this.#told.has(key)) return undefined;
+    this.#told.add(key);
+    return text;
+  }
+
+  #spentOf(which: LimitName): number {
+    if (which === "ms") return this.#now() - this.#begin;
+    return which === "turns" ? this.#turns : this.#spent[which];
+  }
+}
+
+function amount(which: LimitName, value: number): string {
+  switch (which) {
+    case "turns":
+      return count(value, "turn");
+    case "calls":
+      return count(value, "tool call");
+    case "ms":
+      return formatDuration(value);
+    case "tokens":
+      return `${Math.round(value)} tokens`;
+    default:
+      return `${Number(value.toPrecision(3))} (cost)`;
+  }
+}
+
+const count = (value: number, word: string): string => `${value} ${word}${value === 1 ? "" : "s"}`;

@@ -1,0 +1,161 @@
+import type { Verdict } from "../core/decision.ts";
+import { EXIT, type ExitCode } from "../core/errors.ts";
+import type { Denial, RunStatus } from "../core/events.ts";
+import type { FailureKind } from "../core/provider.ts";
+import type { ToolResult } from "../core/tool.ts";
+
+/** A call of the run that is over, whatever became of it. */
+export interface EndedCall {
+  readonly call: string;
+  readonly tool: string;
+  /** The command, or the path; empty when it has neither. */
+  readonly target: string;
+  readonly kind: ToolResult["kind"];
+  /**
+   * Denied by policy, a person or nobody; or blocked by a tool that refuses a path outside of the workspace or a
+   * protected file. What a running command was blocked from is reported on its result, and is none.
+   */
+  readonly refused: boolean;
+  readonly decision: Verdict;
+  readonly rule: string;
+  readonly reason: string;
+  /** It succeeded, and something is other than before. */
+  readonly changes: boolean;
+}
+
+/** How the loop came to its end. */
+export type Ending =
+  | { readonly how: "answered" }
+  | { readonly how: "limit"; readonly which: string; readonly text: string }
+  /** The guard gave up on calls that the model went on repeating. */
+  | { readonly how: "repeated" }
+  | {
+      readonly how: "model_failed";
+      readonly kind: Exclude<FailureKind, "cancelled" | "too_long">;
+      readonly reason: string;
+    }
+  /** Too many replies in a row of which no call could be read. */
+  | { readonly how: "model_broken"; readonly reason: string }
+  | { readonly how: "sandbox_lost"; readonly reason: string }
+  /** The conversation does not fit the window, compacted or not. */
+  | { readonly how: "too_long"; readonly reason: string }
+  | { readonly how: "cancelled"; readonly signal: Signal }
+  /** The answer could not be made to fit the output schema. */
+  | { readonly how: "misfit"; readonly reason: string }
+  | { readonly how: "parked"; readonly reason: string };
+
+/** `reader-left`: whoever read our stdout has closed it. */
+export type Signal = "SIGINT" | "SIGTERM" | "SIGHUP" | "reader-left";
+
+export interface Outcome {
+  readonly status: RunStatus;
+  readonly exit_code: ExitCode;
+  readonly reason: string;
+}
+
+/** Nobody is left to read either, so it ends as a closed terminal does. */
+const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
+  SIGINT: [EXIT.interrupted, "Interrupted."],
+  SIGTERM: [EXIT.terminated, "Told to end (SIGTERM)."],
+  SIGHUP: [EXIT.hangup, "The terminal was closed (SIGHUP)."],
+  "reader-left": [EXIT.hangup, "Whoever read the output has closed it."],
+};
+
+/**
+ * Which ending counts when several hold, the first that does:
+ *  1. cancelled: whoever sent the signal expects its code;
+ *  2. the model or the box failed, or the run is parked: it did not come to its end, and what it would have made of its
+ *     refusals is not known;
+ *  3. any refusal with `strict`: that is what was asked for;
+ *  4. a limit, or a window that is full: cut short, as in 2. Of the guard too, but where what was repeated is what was
+ *     refused, the refusal is the cause;
+ *  5. a refusal that stands: no later call succeeded that changes something or has the same target. An answer that
+ *     does not fit its schema comes behind it, for the refusal is what a person can lift;
+ *  6. what is left: a misfit, or done.
+ * Refusals are listed by `denialsOf` whichever counts.
+ */
+export function outcomeOf(ending: Ending, calls: readonly EndedCall[], strict: boolean): Outcome {
+  const broken = brokenOff(ending);
+  if (broken !== undefined) return broken;
+  const refusal = strict ? calls.findLast(({ refused }) => refused) : standing(calls);
+  if (strict && refusal !== undefined) return refusedBy(refusal);
+  const cut = cutShort(ending, calls);
+  if (cut !== undefined) return cut;
+  if (refusal !== undefined) return refusedBy(refusal);
+  if (ending.how === "misfit") return { status: "failed", exit_code: EXIT.failed, reason: ending.reason };
+  return { status: "done", exit_code: EXIT.done, reason: "The model gave its answer." };
+}
+
+/** What was refused, in order: whatever the model says of it, and whether it got around it or not. */
+export function denialsOf(calls: readonly EndedCall[]): readonly Denial[] {
+  return calls
+    .filter(({ refused }) => refused)
+    .map(({ call, tool, target, decision, rule, reason }) => ({
+      call,
+      tool,
+      target,
+      decision,
+      rule,
+      reason,
+    }));
+}
+
+function brokenOff(ending: Ending): Outcome | undefined {
+  switch (ending.how) {
+    case "cancelled": {
+      const [exit_code, reason] = SIGNALS[ending.signal];
+      return { status: "interrupted", exit_code, reason };
+    }
+    case "model_failed":
+    case "model_broken":
+      return { status: "model", exit_code: EXIT.model, reason: ending.reason };
+    case "sandbox_lost":
+      return { status: "sandbox", exit_code: EXIT.sandbox, reason: ending.reason };
+    case "parked":
+      return { status: "parked", exit_code: EXIT.parked, reason: ending.reason };
+    default:
+      return undefined;
+  }
+}
+
+function cutShort(ending: Ending, calls: readonly EndedCall[]): Outcome | undefined {
+  switch (ending.how) {
+    case "limit":
+      return { status: "budget", exit_code: EXIT.budget, reason: ending.text };
+    case "too_long":
+      return { status: "failed", exit_code: EXIT.failed, reason: ending.reason };
+    case "repeated": {
+      const refusal = wentRound(calls);
+      return refusal === undefined
+        ? { status: "budget", exit_code: EXIT.budget, reason: "The model kept repeating the same calls." }
+        : refusedBy(refusal);
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The refusal among the last calls that a cycle can have; those that were broken up were never run. */
+function wentRound(calls: readonly EndedCall[]): EndedCall | undefined {
+  const last = calls.filter(({ kind }) => kind !== "invalid").slice(-4);
+  return last.some(({ changes }) => changes) ? undefined : last.findLast(({ refused }) => refused);
+}
+
+/** The last refusal, unless the run got around it. */
+function standing(calls: readonly EndedCall[]): EndedCall | undefined {
+  const at = calls.findLastIndex(({ refused }) => refused);
+  const refusal = calls[at];
+  if (refusal === undefined) return undefined;
+  const around = calls
+    .slice(at + 1)
+    .some(
+      ({ kind, changes, target }) =>
+        kind === "ok" && (changes || (target !== "" && target === refusal.target)),
+    );
+  return around ? undefined : refusal;
+}
+
+function refusedBy({ tool, target, reason }: EndedCall): Outcome {
+  const what = target === "" ? tool : `${tool} ${target}`;
+  return { status: "refused", exit_code: EXIT.refused, reason: `Refused: ${what} (${reason})` };
+}

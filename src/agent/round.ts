@@ -1,0 +1,97 @@
+import type { ToolCall } from "../core/messages.ts";
+import type { InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
+import type { Reply } from "./ask.ts";
+import { endUnrun, runCall } from "./call.ts";
+import { NOTICE } from "./context/history.ts";
+import type { LoopEnd } from "./loop.ts";
+import { waves } from "./schedule.ts";
+import type { Seat } from "./seat.ts";
+
+type Replied = Extract<Reply, { readonly kind: "replied" }>;
+
+/** Runs the calls of one reply: readers side by side, everything else in order. Undefined when the loop goes on. */
+export async function runRound(
+  seat: Seat,
+  reply: Replied,
+  signal: AbortSignal,
+): Promise<LoopEnd | undefined> {
+  const { calls } = reply.message;
+  const spent = seat.limits.reached("call");
+  if (spent !== undefined && calls.length > 0) return { how: "limit", ...spent };
+  for (const { id, name, args } of calls) seat.emit({ type: "call.proposed", call: id, tool: name, args });
+  const planned = waves(calls.map((call) => ({ call, beside: isBeside(seat, call) })));
+  let good = 0;
+  for (const wave of planned) {
+    const results = await Promise.all(wave.map(({ call }) => one(seat, call, signal)));
+    if (signal.aborted) return { how: "cancelled" };
+    const ended = results.filter((result) => result !== "stop");
+    if (ended.length < results.length) return { how: "repeated" };
+    good += ended.filter(({ kind }) => kind !== "invalid").length;
+    const texts = ended.map(({ text }) => text);
+    if (wave === planned.at(-1)) texts.push(`${texts.pop()}${await notices(seat, reply)}`);
+    for (const [index, { call }] of wave.entries())
+      seat.history.add({ role: "tool", call: call.id, text: texts[index] ?? "" });
+  }
+  if (calls.length === 0) seat.history.add({ role: "user", text: (await notices(seat, reply)).trim() });
+  const bad = calls.length - good + reply.malformed.length;
+  const reason = seat.malformed.replied({ good, bad });
+  return reason === undefined ? undefined : { how: "model_broken", reason };
+}
+
+/** Known before it is run, so that readers can be run together. */
+function isBeside(seat: Seat, call: ToolCall): boolean {
+  const prepared = prepare(seat, call);
+  return prepared.kind === "prepared" && prepared.beside;
+}
+
+function prepare(seat: Seat, { name, args }: ToolCall): PreparedCall | InvalidCall {
+  const tool = seat.offer.tools.find((each) => each.name === name);
+  if (tool !== undefined) return tool.prepare(args);
+  const names = seat.offer.tools.map((each) => each.name).join(", ");
+  return { kind: "invalid", issues: [`there is no tool ${JSON.stringify(name)}; there are: ${names}`] };
+}
+
+async function one(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolResult | "stop"> {
+  const guarded = seat.guard.check(call, seat.limits.turns);
+  if (guarded === "stop") return "stop";
+  const result = guarded === "run" ? await tried(seat, call, signal) : endUnrun(seat, call, broken(guarded));
+  seat.guard.ended(call, result.text);
+  return result;
+}
+
+function tried(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolResult> | ToolResult {
+  const prepared = prepare(seat, call);
+  if (prepared.kind === "invalid") return endUnrun(seat, call, invalid(call, prepared.issues));
+  const spent = seat.limits.reached("call");
+  if (spent !== undefined)
+    return endUnrun(seat, call, { kind: "failed", cause: "policy", text: `Not run. ${spent.text}` });
+  seat.limits.call();
+  return runCall(seat, call, prepared, signal);
+}
+
+const broken = ({ broken: text }: { readonly broken: string }): ToolResult => ({
+  kind: "invalid",
+  issues: [text],
+  text,
+});
+
+const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => ({
+  kind: "invalid",
+  issues,
+  text: `${name} was not run, its arguments are wrong:\n${issues.map((issue) => `- ${issue}`).join("\n")}\nCall it again with these mended.`,
+});
+
+/** What the model is told behind its results: there, it changes nothing of what it has read before. */
+async function notices(seat: Seat, { malformed }: Replied): Promise<string> {
+  const lines = malformed.map(
+    ({ name, reason }) => `Your call of ${name || "a tool"} was not run: ${reason}`,
+  );
+  const limit = seat.limits.note();
+  if (limit !== undefined) {
+    seat.emit({ type: "notice", text: limit });
+    lines.push(limit);
+  }
+  const briefing = await seat.briefing();
+  const notes = lines.map((line) => `\n\n${NOTICE}${line}`).join("");
+  return briefing === undefined ? notes : `${notes}\n\n${briefing}`;
+}

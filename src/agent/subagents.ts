@@ -1,0 +1,81 @@
+import type { EventBody } from "../core/events.ts";
+import type { AnyTool, ToolResult } from "../core/tool.ts";
+import type { Spawn } from "../tools/desk.ts";
+import { PlainAnswer } from "./answer.ts";
+import type { Compactor } from "./context/compaction.ts";
+import type { History } from "./context/history.ts";
+import { Guard, Malformed } from "./guard.ts";
+import { type LoopEnd, work } from "./loop.ts";
+import type { Memory } from "./memory.ts";
+import { Offer, type Seat } from "./seat.ts";
+
+/** Of the last word of a subagent, in bytes. */
+export const MOST_RESULT = 8192;
+
+export interface Nursery {
+  readonly parent: Seat;
+  /** The tools of a child over its memory: a desk without `task`. */
+  readonly tools: (memory: Memory) => readonly AnyTool[];
+  readonly memory: () => Memory;
+  /** Tells the events of one more child as its own. */
+  readonly emit: () => (event: EventBody) => void;
+  readonly prompt: string;
+  readonly compactor: (seat: () => Seat, history: History) => Compactor;
+}
+
+/**
+ * A part of the task on a seat of its own: its memory begins empty and is not kept; policy, budget and box are those of
+ * its parent. It has no `task`, so there is one generation only.
+ */
+export function spawnFrom(nursery: Nursery): Spawn {
+  return async ({ prompt, maxTurns }, signal) => {
+    const { parent } = nursery;
+    const memory = nursery.memory();
+    const { history } = memory;
+    history.pin(nursery.prompt);
+    history.add({ role: "user", text: prompt });
+    const tools = nursery.tools(memory);
+    const offer = new Offer();
+    offer.widen(
+      parent.offer.intent,
+      tools.filter(({ name }) => isOffered(parent, name)),
+    );
+    const seat: Seat = {
+      ...parent,
+      tools,
+      offer,
+      history,
+      compactor: nursery.compactor(() => seat, history),
+      rollBack: (to) => memory.rollBack(to),
+      limits: parent.limits.part(maxTurns),
+      guard: new Guard(),
+      malformed: new Malformed(),
+      answer: new PlainAnswer(),
+      briefing: () => Promise.resolve(undefined),
+      emit: nursery.emit(),
+    };
+    return resultOf(await work(seat, signal));
+  };
+}
+
+/** What its parent may not do, it may not either. */
+const isOffered = ({ offer }: Seat, name: string): boolean => offer.tools.some((tool) => tool.name === name);
+
+function resultOf(end: LoopEnd): ToolResult {
+  switch (end.how) {
+    case "answered":
+      return { kind: "ok", text: end.text };
+    case "cancelled":
+      return { kind: "cancelled", cause: "user", text: "Cancelled." };
+    case "limit":
+      return { kind: "failed", cause: "program", text: `The subagent did not finish: ${end.text}` };
+    case "repeated":
+      return {
+        kind: "failed",
+        cause: "program",
+        text: "The subagent was stopped: it kept repeating the same calls.",
+      };
+    default:
+      return { kind: "failed", cause: "program", text: `The subagent did not finish: ${end.reason}` };
+  }
+}

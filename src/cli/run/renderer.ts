@@ -1,0 +1,39 @@
+import { maskSecrets } from "../../core/secrets.ts";
+import type { AgentEvent } from "../../core/events.ts";
+import { RunJson } from "../../render/run-json.ts";
+import { systemClock } from "../../render/tty/live-status.ts";
+import { RunLines } from "../../render/tty/run-lines.ts";
+import { runSummary } from "../../render/tty/run-summary.ts";
+
+export interface Renderer {
+  take(event: AgentEvent): void;
+  end(): void;
+}
+
+/** For `run`: lines and a summary on stderr, or with --json every event on stdout. */
+export function rendererFor({ json, quiet }: { readonly json: boolean; readonly quiet: boolean }): Renderer {
+  return json ? asJson() : asLines(quiet);
+}
+
+function asJson(): Renderer {
+  const lines = new RunJson(maskSecrets);
+  return {
+    take: (event) => void process.stdout.write(lines.take(event)),
+    end: () => void process.stdout.write(lines.end()),
+  };
+}
+
+function asLines(quiet: boolean): Renderer {
+  const began = performance.now();
+  const lines = new RunLines(process.stderr, { quiet, answerIsSeen: false, clock: systemClock });
+  return {
+    take: (event) => {
+      lines.take(event);
+      if (event.type !== "run.finished") return;
+      lines.end();
+      const about = { ms: performance.now() - began, quiet };
+      process.stderr.write(runSummary(event, about, process.stderr));
+    },
+    end: () => lines.end(),
+  };
+}

@@ -1,0 +1,52 @@
+/**
+ * File names, and what files hold, are bytes. As text they are UTF-8, and a byte that is not part of any valid sequence
+ * stands as the lone surrogate U+DC80 to U+DCFF, so that every byte survives the way there and back, through JSON too.
+ */
+const PIECES = /[\uDC80-\uDCFF]+|[^\uDC80-\uDCFF]+/gu;
+const ESCAPE = 0xdc00;
+
+export function textOfBytes(bytes: Uint8Array): string {
+  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const text = all.toString("utf8");
+  if (!text.includes("\uFFFD") || Buffer.from(text, "utf8").equals(all)) return text;
+  const out: string[] = [];
+  let from = 0;
+  for (let at = 0; at < all.length;) {
+    const length = sequenceLength(all, at);
+    if (length === 0) {
+      out.push(all.toString("utf8", from, at), String.fromCharCode(ESCAPE + (all[at] ?? 0)));
+      from = at + 1;
+    }
+    at += Math.max(length, 1);
+  }
+  out.push(all.toString("utf8", from));
+  return out.join("");
+}
+
+export function bytesOfText(text: string): Buffer {
+  if (text.isWellFormed()) return Buffer.from(text, "utf8");
+  const pieces = text.match(PIECES) ?? [];
+  return Buffer.concat(
+    pieces.map((piece) => (isEscape(piece) ? escaped(piece) : Buffer.from(piece, "utf8"))),
+  );
+}
+
+function isEscape(piece: string): boolean {
+  const code = piece.codePointAt(0) ?? 0;
+  return code >= 0xdc80 && code <= 0xdcff;
+}
+
+const escaped = (piece: string): Buffer =>
+  Buffer.from(Array.from(piece, (character) => character.charCodeAt(0) - ESCAPE));
+
+/** Bytes of the valid sequence that starts here, or 0. */
+function sequenceLength(bytes: Buffer, at: number): number {
+  const first = bytes[at] ?? 0;
+  if (first < 0x80) return 1;
+  const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  const part = bytes.subarray(at, at + length);
+  const text = part.toString("utf8");
+  return part.length === length && !text.includes("\uFFFD") && Buffer.byteLength(text) === length
+    ? length
+    : 0;
+}

@@ -1,0 +1,71 @@
+import { styleText } from "node:util";
+import { fitted, widthOfStream } from "./fitted.ts";
+
+export interface Clock {
+  now(): number;
+  /** Calls until what it gives is called. */
+  every(ms: number, tick: () => void): () => void;
+}
+
+/** Keeps no process alive. */
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  every: (ms, tick) => {
+    const timer = setInterval(tick, ms);
+    timer.unref();
+    return () => clearInterval(timer);
+  },
+};
+
+export interface Status {
+  readonly text: string;
+  readonly alarming: boolean;
+}
+
+const TICK_MS = 500;
+const ERASE = "\r\u001B[2K";
+
+/** The last line of a terminal, rewritten as time goes by. Whatever else is written there goes through `around`. */
+export class LiveStatus {
+  readonly #stream: NodeJS.WriteStream;
+  readonly #clock: Clock;
+  readonly #status: (now: number) => Status | undefined;
+  #shown = "";
+  #stop: (() => void) | undefined;
+
+  constructor(stream: NodeJS.WriteStream, clock: Clock, status: (now: number) => Status | undefined) {
+    this.#stream = stream;
+    this.#clock = clock;
+    this.#status = status;
+  }
+
+  start(): void {
+    this.#stop ??= this.#clock.every(TICK_MS, () => this.refresh());
+  }
+
+  refresh(): void {
+    const status = this.#status(this.#clock.now());
+    const line = status === undefined ? "" : this.#lineOf(status);
+    if (line === this.#shown) return;
+    this.#stream.write(`${this.#shown === "" ? "" : ERASE}${line}`);
+    this.#shown = line;
+  }
+
+  /** Text that stays, with its line end; the status is below it again. */
+  around(text: string): void {
+    this.#stream.write(`${this.#shown === "" ? "" : ERASE}${text}${this.#shown}`);
+  }
+
+  stop(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+    if (this.#shown !== "") this.#stream.write(ERASE);
+    this.#shown = "";
+  }
+
+  /** One column less than there are: a terminal wraps when the last is written. */
+  #lineOf({ text, alarming }: Status): string {
+    const line = fitted(text, widthOfStream(this.#stream) - 1);
+    return styleText(alarming ? "yellow" : "dim", line, { stream: this.#stream });
+  }
+}

@@ -1,0 +1,57 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { OutputPage, Outputs } from "../../core/session.ts";
+import type { Database } from "../db/database.ts";
+import type { ContentFiles } from "./files.ts";
+import { pageOf } from "./page.ts";
+import { keepWithin } from "./quota.ts";
+
+/** The outputs of one session: `o1`, `o2`, … */
+export class StoredOutputs implements Outputs {
+  readonly #session: string;
+  readonly #db: Database;
+  readonly #files: ContentFiles;
+  readonly #quota: number;
+
+  constructor(session: string, db: Database, files: ContentFiles, quota: number) {
+    this.#session = session;
+    this.#db = db;
+    this.#files = files;
+    this.#quota = quota;
+  }
+
+  /** The file is written while nobody else writes, so that no collection takes it before it is named. */
+  keep(text: string): string {
+    const content = Buffer.from(text);
+    return this.#db.atomically(() => {
+      if (this.#db.get("SELECT 1 FROM sessions WHERE id = ?", this.#session) === undefined)
+        throw new HarnessError(
+          EXIT.failed,
+          `the session ${this.#session} was removed`,
+          "harness sessions list",
+        );
+      const hash = this.#files.put(content);
+      const number = this.#last() + 1;
+      this.#db.insert("outputs", { session: this.#session, number, hash });
+      this.#db.insert("output_files", { hash, bytes: content.length }, "OR IGNORE");
+      keepWithin(this.#db, this.#files, this.#quota, this.#session);
+      return `o${number}`;
+    });
+  }
+
+  page(id: string, offset: number, limit: number): OutputPage | undefined {
+    const number = /^o([1-9]\d{0,8})$/.exec(id)?.[1];
+    if (number === undefined) return undefined;
+    const kept = this.#db.get(
+      "SELECT hash, bytes FROM outputs JOIN output_files USING (hash) WHERE session = ? AND number = ?",
+      this.#session,
+      Number(number),
+    ) as { hash: string; bytes: number } | undefined;
+    const content = kept === undefined ? undefined : this.#files.get(kept.hash, kept.bytes);
+    return content === undefined ? undefined : pageOf(content.toString("utf8"), offset, limit);
+  }
+
+  #last(): number {
+    const sql = "SELECT max(number) AS last FROM outputs WHERE session = ?";
+    return (this.#db.get(sql, this.#session) as { last: number | null } | undefined)?.last ?? 0;
+  }
+}

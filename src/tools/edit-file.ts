@@ -1,0 +1,81 @@
+import * as z from "zod";
+import { bytesOfText, textOfBytes } from "../core/byte-text.ts";
+import type { Box } from "../core/ports.ts";
+import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import type { Desk } from "./desk.ts";
+import { failed, ok, refusal } from "./endings.ts";
+import { flag, forgiving, listOf } from "./forgiving.ts";
+import { absolute, shown } from "./paths.ts";
+import { knownContent, wrote } from "./seen-content.ts";
+import { boundedDiff, compactDiff } from "./text/compact-diff.ts";
+import { type Edit, replaced } from "./text/replace.ts";
+
+const one = forgiving(z.strictObject({ old: z.string(), new: z.string(), all: flag.optional() }));
+
+const input = forgiving(
+  z
+    .strictObject({
+      path: z.string(),
+      old: z.string().optional(),
+      new: z.string().optional(),
+      all: flag.describe("every occurrence").optional(),
+      edits: listOf(one).describe("several at once, instead of old and new").optional(),
+    })
+    .refine(
+      ({ old, new: young, edits = [] }) =>
+        edits.length > 0
+          ? old === undefined && young === undefined
+          : old !== undefined && young !== undefined,
+      "give either old and new, or edits",
+    ),
+);
+
+export const editFileTool = (desk: Desk): AnyTool =>
+  anyTool({
+    name: "edit_file",
+    description:
+      "Replace exact text in a file you have read. old must be there once, spaces included. All edits are made or none.",
+    input,
+    beside: false,
+    where: "box",
+    facts: ({ path }) => ({ ...NO_FACTS, writes: [absolute(desk.workspace, path)] }),
+    run: ({ path, ...given }, box) => edit({ desk, box }, absolute(desk.workspace, path), editsOf(given)),
+  });
+
+type Given = Omit<z.infer<typeof input>, "path">;
+
+/** A lone surrogate would stand for a byte: only the file itself may hold such. */
+function editsOf({ old, new: young, all = false, edits = [] }: Given): readonly Edit[] {
+  const flat = old === undefined || young === undefined ? [] : [{ old, new: young, all }];
+  return [...flat, ...edits].map(({ old, new: young, all = false }) => ({
+    old: old.toWellFormed(),
+    new: young.toWellFormed(),
+    all,
+  }));
+}
+
+interface At {
+  readonly desk: Desk;
+  readonly box: Box;
+}
+
+async function edit({ desk, box }: At, path: string, edits: readonly Edit[]): Promise<ToolResult> {
+  const known = await knownContent(desk, box, path);
+  const name = shown(desk.workspace, path);
+  if (known.kind === "refused") return known.result;
+  if (known.kind === "absent")
+    return failed(`${name}: no such file; write_file makes a new one`, "filesystem");
+  if (known.content.includes(0)) return failed(`${name}: a binary file; it cannot be edited as text`);
+  const before = textOfBytes(known.content);
+  const done = replaced(before, edits);
+  if (done.kind === "not")
+    return failed(`${name}: ${done.why}${done.why.includes("\n") ? "\n" : ". "}Nothing was changed.`);
+  const content = bytesOfText(done.text);
+  const written = await box.write(path, content);
+  if (written.kind !== "ok") return refusal(desk, written);
+  await wrote(desk, box, path, content);
+  const { lines } = compactDiff(before, done.text);
+  return ok(
+    `${name}: ${done.places} ${done.places === 1 ? "place" : "places"} changed\n${boundedDiff(lines)}`,
+  );
+}

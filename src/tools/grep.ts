@@ -1,0 +1,98 @@
+import * as z from "zod";
+import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
+import type { Desk } from "./desk.ts";
+import { ok } from "./endings.ts";
+import { count, flag, forgiving } from "./forgiving.ts";
+import { absolute, shown } from "./paths.ts";
+import { type Found, ripgrep } from "./ripgrep.ts";
+
+const MOST = 200;
+const LONGEST = 400;
+const MOST_CONTEXT = 20;
+
+const input = forgiving(
+  z.object({
+    pattern: z.string(),
+    path: z.string().optional(),
+    glob: z.string().optional(),
+    ignore_case: flag.optional(),
+    context: count.optional(),
+  }),
+);
+
+export const grepTool = (desk: Desk): AnyTool =>
+  anyTool({
+    name: "grep",
+    description: "Search file contents with a regular expression (ripgrep), without ignored files.",
+    input,
+    beside: true,
+    where: "box",
+    facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(desk.workspace, path)] }),
+    run: async ({ path = ".", ...wanted }, box, signal) => {
+      const place = absolute(desk.workspace, path);
+      const found = await ripgrep(box, [...wordsOf(wanted), "--", place], signal);
+      return found.kind === "found" ? ok(told(desk, found)) : found;
+    },
+  });
+
+type Wanted = Omit<z.infer<typeof input>, "path">;
+
+const wordsOf = ({ pattern, glob = "", ignore_case = false, context = 0 }: Wanted): readonly string[] => [
+  "--line-number",
+  "--with-filename",
+  "--no-heading",
+  "--crlf",
+  `--max-columns=${LONGEST}`,
+  "--max-columns-preview",
+  ...(ignore_case ? ["--ignore-case"] : []),
+  ...(context > 0 ? [`--context=${Math.min(Math.floor(context), MOST_CONTEXT)}`] : []),
+  // ripgrep takes a pattern for everything as a wish for ignored files too.
+  ...(/^[*/]*$/.test(glob) ? [] : [`--glob=${glob}`]),
+  "--glob=!.git",
+  "-e",
+  pattern,
+];
+
+interface Line {
+  readonly file: string;
+  readonly text: string;
+  readonly match: boolean;
+}
+
+/** As ripgrep gives it with --null: path, NUL, number, `:` for a match and `-` for what is around it. */
+const LINE = /^([^\0]*)\0(\d+)([:-])(.*)$/;
+
+function told(desk: Desk, { out, lost, trouble }: Found): string {
+  const lines = out.split("\n").flatMap((text): readonly Line[] => {
+    const [all, file = "", number, mark, rest = ""] = LINE.exec(text) ?? [];
+    if (all === undefined) return [];
+    return [{ file, text: `${number}${mark}${rest.replace(/\r$/, "").toWellFormed()}`, match: mark === ":" }];
+  });
+  const matches = lines.filter(({ match }) => match).length;
+  const kept = firstMatches(lines);
+  const keptMatches = kept.filter(({ match }) => match).length;
+  const rest =
+    matches > keptMatches
+      ? [`[and ${matches - keptMatches}${lost ? " or more" : ""} more matches: narrow the search]`]
+      : [];
+  const none = matches === 0 ? ["[no matches; ignored and binary files are left out]"] : [];
+  return [
+    ...grouped(desk, kept),
+    ...rest,
+    ...none,
+    ...(trouble === "" ? [] : [`[${trouble.split("\n", 1)[0]}]`]),
+  ].join("\n");
+}
+
+function firstMatches(lines: readonly Line[]): readonly Line[] {
+  let matches = 0;
+  const end = lines.findIndex(({ match }) => match && (matches += 1) > MOST);
+  return end < 0 ? lines : lines.slice(0, end);
+}
+
+/** Each file's name once, above its lines. */
+function grouped(desk: Desk, lines: readonly Line[]): readonly string[] {
+  return lines.flatMap(({ file, text }, index) =>
+    lines[index - 1]?.file === file ? [text] : [shown(desk.workspace, file), text],
+  );
+}

@@ -1,0 +1,52 @@
+import * as z from "zod";
+import { formatSize } from "../core/bounds.ts";
+import type { Entry } from "../core/ports.ts";
+import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
+import type { Desk } from "./desk.ts";
+import { missing, ok } from "./endings.ts";
+import { forgiving } from "./forgiving.ts";
+import { absolute, nameShown, shown } from "./paths.ts";
+
+const MOST = 500;
+/** A box lists no more than this of one folder. */
+const LISTED = 10_000;
+
+const input = forgiving(z.object({ path: z.string().optional() }));
+
+export const listDirTool = (desk: Desk): AnyTool =>
+  anyTool({
+    name: "list_dir",
+    description: "List a folder: folders end in /, links in @.",
+    input,
+    beside: true,
+    where: "box",
+    facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(desk.workspace, path)] }),
+    run: async ({ path = "." }, box) => {
+      const folder = absolute(desk.workspace, path);
+      const listed = await box.list(folder);
+      if (listed.kind !== "ok") return missing(desk, box, listed);
+      const entries = listed.value.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+      const lines = entries.slice(0, MOST).map(entryLine);
+      return ok([...lines, `[${shown(desk.workspace, folder)}: ${counted(entries.length)}]`].join("\n"));
+    },
+  });
+
+function counted(entries: number): string {
+  if (entries === 0) return "empty";
+  const all = `${entries}${entries >= LISTED ? " or more" : ""} ${entries === 1 ? "entry" : "entries"}`;
+  return entries > MOST ? `${all}, the first ${MOST} shown; use glob for the others` : all;
+}
+
+function entryLine({ name, kind, size }: Entry): string {
+  const text = nameShown(name);
+  switch (kind) {
+    case "folder":
+      return `${text}/`;
+    case "link":
+      return `${text}@`;
+    case "odd":
+      return `${text} (FIFO, socket or device)`;
+    case "file":
+      return `${text} ${formatSize(size)}`;
+  }
+}

@@ -1,0 +1,90 @@
+import { numbered } from "./content.ts";
+
+/** Where a text was perhaps meant to be found. */
+export interface Place {
+  /** From 1, both ends in. */
+  readonly first: number;
+  readonly last: number;
+  /** The same lines but for spaces and tabs. */
+  readonly spacing: boolean;
+}
+
+const MOST_WANTED = 200;
+const MOST_SHOWN = 12;
+const ALIKE = 0.5;
+
+export function nearestPlace(wanted: readonly string[], lines: readonly string[]): Place | undefined {
+  const [bare, all] = [wanted.slice(0, MOST_WANTED).map(squeezed), lines.map(squeezed)];
+  const text = bare.findIndex((line) => line !== "");
+  if (text < 0) return undefined;
+  const voted = bestStart(bare, all) ?? mostAlike(bare, all);
+  if (voted === undefined) return undefined;
+  const start = Math.max(0, voted);
+  const spacing =
+    wanted.length <= MOST_WANTED &&
+    bare.every((line, index) => fitsSpacing(bare, index, line, all[start + index]));
+  return { first: start + 1, last: Math.min(lines.length, start + wanted.length), spacing };
+}
+
+/** The lines of a place as they are, with numbers. */
+export function placeShown({ first, last }: Place, lines: readonly string[]): string {
+  const end = Math.min(last, first + MOST_SHOWN - 1);
+  const more = last > end ? `\n[${last - end} more lines]` : "";
+  const page = lines.slice(first - 1, end).map((line) => cut(line.toWellFormed()));
+  return numbered(page, first) + more;
+}
+
+const LONGEST = 300;
+const cut = (line: string): string =>
+  line.length > LONGEST ? `${line.slice(0, LONGEST).toWellFormed()}[… ${line.length - LONGEST} more]` : line;
+
+const squeezed = (line: string): string => line.replace(/[ \t\r]+/g, " ").trim();
+
+/** The first and the last line of what is wanted may be parts of lines. */
+function fitsSpacing(bare: readonly string[], index: number, line: string, found = ""): boolean {
+  const edge = index === 0 || index === bare.length - 1;
+  return edge ? found.includes(line) : found === line;
+}
+
+/** Each wanted line that is there votes for where its text would begin. */
+function bestStart(wanted: readonly string[], lines: readonly string[]): number | undefined {
+  const places = new Map<string, number[]>();
+  for (const [index, line] of lines.entries()) {
+    const known = places.get(line);
+    if (known === undefined) places.set(line, [index]);
+    else if (known.length < 50) known.push(index);
+  }
+  const votes = new Map<number, number>();
+  for (const [index, line] of wanted.entries())
+    for (const place of line.length > 1 ? (places.get(line) ?? []) : [])
+      votes.set(place - index, (votes.get(place - index) ?? 0) + 1);
+  return [...votes].toSorted(([at, one], [other, two]) => two - one || at - other)[0]?.[0];
+}
+
+/** By the pairs of letters that the longest wanted line shares with others. */
+function mostAlike(wanted: readonly string[], lines: readonly string[]): number | undefined {
+  const [index, longest] = [...wanted.entries()].toSorted(([, a], [, b]) => b.length - a.length)[0] ?? [
+    0,
+    "",
+  ];
+  const pairs = pairsOf(longest);
+  let best = { at: -1, score: ALIKE };
+  for (const [at, line] of lines.entries()) {
+    const score = likeness(pairs, line);
+    if (score > best.score) best = { at, score };
+  }
+  return best.at < 0 ? undefined : best.at - index;
+}
+
+const PAIRS = 500;
+
+function pairsOf(line: string): ReadonlySet<string> {
+  const end = Math.min(line.length - 1, PAIRS);
+  return new Set(Array.from({ length: Math.max(0, end) }, (_, at) => line.slice(at, at + 2)));
+}
+
+function likeness(pairs: ReadonlySet<string>, line: string): number {
+  const others = pairsOf(line);
+  const shared = [...others].filter((pair) => pairs.has(pair)).length;
+  return shared === 0 ? 0 : (2 * shared) / (pairs.size + others.size);
+}

@@ -1,0 +1,91 @@
+import { nearestPlace, placeShown } from "./nearest-place.ts";
+
+export interface Edit {
+  readonly old: string;
+  readonly new: string;
+  readonly all: boolean;
+}
+
+export type Replaced =
+  | { readonly kind: "replaced"; readonly text: string; readonly places: number }
+  | { readonly kind: "not"; readonly why: string };
+
+/** All edits, each on what the ones before it made, or none. */
+export function replaced(text: string, edits: readonly Edit[]): Replaced {
+  let now = text;
+  let places = 0;
+  for (const [index, edit] of edits.entries()) {
+    const next = replaceOne(now, edit);
+    const which = edits.length > 1 ? `edit ${index + 1} of ${edits.length}: ` : "";
+    if (next.kind === "not") return { kind: "not", why: which + next.why };
+    now = next.text;
+    places += next.places;
+  }
+  return { kind: "replaced", text: now, places };
+}
+
+const not = (why: string): Replaced => ({ kind: "not", why });
+
+function replaceOne(text: string, edit: Edit): Replaced {
+  if (edit.old === "") return not("old is empty: give the text that is to be replaced");
+  if (edit.old === edit.new) return not("old and new are the same: nothing would change");
+  for (const form of formsFor(text, edit)) {
+    const starts = startsOf(text, form.old);
+    if (starts.length > 1 && !edit.all) return not(ambiguous(text, starts));
+    if (starts.length > 0)
+      return { kind: "replaced", text: spliced(text, starts, form), places: starts.length };
+  }
+  return not(miss(text, edit));
+}
+
+/** With the line ends of the file, where the model left them out; as it was given, where they are mixed. */
+function formsFor(text: string, edit: Edit): readonly Edit[] {
+  if (!text.includes("\r\n")) return [edit];
+  const returned = { ...edit, old: withReturns(edit.old), new: withReturns(edit.new) };
+  const mixed = /(?:^|[^\r])\n/.test(text);
+  return mixed ? [edit, returned] : [returned];
+}
+
+const withReturns = (text: string): string => text.replace(/\r?\n/g, "\r\n");
+
+function startsOf(text: string, old: string): readonly number[] {
+  const starts: number[] = [];
+  for (let at = text.indexOf(old); at >= 0; at = text.indexOf(old, at + old.length)) starts.push(at);
+  return starts;
+}
+
+function spliced(text: string, starts: readonly number[], { old, new: young }: Edit): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (const at of starts) {
+    parts.push(text.slice(from, at), young);
+    from = at + old.length;
+  }
+  return parts.join("") + text.slice(from);
+}
+
+const PLACES = 10;
+
+function ambiguous(text: string, starts: readonly number[]): string {
+  const lines = starts.slice(0, PLACES).map((at) => lineAt(text, at));
+  const more = starts.length > PLACES ? " …" : "";
+  return `old is found ${starts.length} times, at lines ${lines.join(", ")}${more}. Give more lines around the one you mean, or all: true for every one`;
+}
+
+const lineAt = (text: string, at: number): number => text.slice(0, at).split("\n").length;
+
+/** What to say of a text that is not there. */
+function miss(text: string, { old, new: young }: Edit): string {
+  const there = young.trim() === "" ? -1 : text.indexOf(young);
+  if (there >= 0)
+    return `old is not in the file, and new already is, at line ${lineAt(text, there)}: it seems to be done`;
+  const lines = text
+    .replace(/^\uFEFF/, "")
+    .split("\n")
+    .map((line) => line.replace(/\r$/, ""));
+  const place = nearestPlace(old.replace(/\r?\n$/, "").split(/\r?\n/), lines);
+  if (place === undefined) return "old is not in the file, nor anything like it. Read the file again";
+  const where = place.first === place.last ? `line ${place.first}` : `lines ${place.first}-${place.last}`;
+  const why = place.spacing ? `${where} differ only in spaces or tabs` : `nearest is ${where}`;
+  return `old is not in the file; ${why}. Copy it exactly:\n${placeShown(place, lines)}`;
+}

@@ -1,0 +1,45 @@
+import * as z from "zod";
+import { textOfBytes } from "../core/byte-text.ts";
+import type { Box } from "../core/ports.ts";
+import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import type { Desk } from "./desk.ts";
+import { ok, refusal } from "./endings.ts";
+import { forgiving } from "./forgiving.ts";
+import { absolute, shown } from "./paths.ts";
+import { knownContent, wrote } from "./seen-content.ts";
+import { boundedDiff, compactDiff } from "./text/compact-diff.ts";
+
+const input = forgiving(z.strictObject({ path: z.string(), content: z.string() }));
+
+export const writeFileTool = (desk: Desk): AnyTool =>
+  anyTool({
+    name: "write_file",
+    description: "Make a file, or replace the whole of one you have read.",
+    input,
+    beside: false,
+    where: "box",
+    facts: ({ path }) => ({ ...NO_FACTS, writes: [absolute(desk.workspace, path)] }),
+    run: ({ path, content }, box) => write({ desk, box }, absolute(desk.workspace, path), content),
+  });
+
+interface At {
+  readonly desk: Desk;
+  readonly box: Box;
+}
+
+async function write({ desk, box }: At, path: string, text: string): Promise<ToolResult> {
+  const known = await knownContent(desk, box, path);
+  if (known.kind === "refused") return known.result;
+  const content = Buffer.from(text, "utf8");
+  const written = await box.write(path, content);
+  if (written.kind !== "ok") return refusal(desk, written);
+  await wrote(desk, box, path, content);
+  const name = shown(desk.workspace, path);
+  const count = text.split("\n").length - (text.endsWith("\n") || text === "" ? 1 : 0);
+  if (known.kind === "absent") return ok(`${name}: made, ${count} ${count === 1 ? "line" : "lines"}`);
+  if (known.content.includes(0)) return ok(`${name}: replaced; it was a binary file`);
+  const before = textOfBytes(known.content);
+  const { added, removed, lines } = compactDiff(before, text);
+  if (lines.length === 0) return ok(`${name}: it already had this content`);
+  return ok(`${name}: replaced (+${added} -${removed})\n${boundedDiff(lines)}`);
+}

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { waves } from "../../src/agent/schedule.ts";
+import { fc } from "../fixtures/property.ts";
+
+/** r: may run beside others; w: may not. */
+const shape = (calls: string): string =>
+  waves(calls.split("").map((kind) => ({ kind, beside: kind === "r" })))
+    .map((wave) => wave.map(({ kind }) => kind).join(""))
+    .join(" ");
+
+test("neighbours that may run beside others share a wave, everything else is alone", () => {
+  assert.equal(shape(""), "");
+  assert.equal(shape("r"), "r");
+  assert.equal(shape("rrwrww"), "rr w r w w");
+  assert.equal(shape("wrrrw"), "w rrr w");
+});
+
+test("a wave is at most eight wide", () => {
+  assert.equal(shape("rrrrrrrrrrw"), "rrrrrrrr rr w");
+});
+
+test("whatever the calls, none is lost, added or moved, and no wave mixes", () => {
+  fc.assert(
+    fc.property(fc.array(fc.record({ beside: fc.boolean(), id: fc.nat() })), (calls) => {
+      const all = waves(calls);
+      assert.deepEqual(all.flat(), calls);
+      for (const wave of all) {
+        assert.ok(wave.length > 0 && wave.length <= 8);
+        assert.ok(wave.length === 1 || wave.every(({ beside }) => beside));
+      }
+    }),
+  );
+});

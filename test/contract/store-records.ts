@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import type { AgentEvent } from "../../src/core/events.ts";
+import type { Message } from "../../src/core/messages.ts";
+import type { SessionRecord } from "../../src/core/session.ts";
+import { ABOUT, event, message, RECORDS, turn } from "./store-words.ts";
+import type { Add } from "./store-suite.ts";
+
+export function recordCases(add: Add): void {
+  keptCases(add);
+  countCases(add);
+  eventCases(add);
+}
+
+function keptCases(add: Add): void {
+  add("records come back as they were given, in their order", ({ store }) => {
+    const session = store.create(ABOUT);
+    for (const record of RECORDS) session.append(record);
+    assert.deepEqual(session.records(), RECORDS);
+    assert.deepEqual(store.open(session.id).records(), RECORDS);
+  });
+
+  add("text that no file likes comes back unchanged", ({ store }) => {
+    const texts = [
+      "",
+      "\u0000",
+      "a\u0000b",
+      "\uD83D",
+      "\uDE00x",
+      "\u{1F600}",
+      "'; DROP TABLE records; --",
+      "\r\n\u2028",
+    ];
+    const records = texts.map((text): SessionRecord => ({
+      kind: "message",
+      message: { role: "user", text },
+    }));
+    const session = store.create(ABOUT);
+    for (const record of records) session.append(record);
+    assert.deepEqual(session.records(), records);
+  });
+
+  add("what is done to a record afterwards changes nothing that was kept", ({ store }) => {
+    const session = store.create(ABOUT);
+    const given = { role: "user" as const, text: "first" };
+    session.append({ kind: "message", message: given });
+    given.text = "second";
+    assert.deepEqual(session.records(), [{ kind: "message", message: { role: "user", text: "first" } }]);
+  });
+
+  add("sessions do not mix", ({ store }) => {
+    const [one, two] = [store.create(ABOUT), store.create({ ...ABOUT, title: "another" })];
+    one.append(message("to one"));
+    two.append(message("to two"));
+    one.append(message("to one again"));
+    assert.deepEqual(one.records(), [message("to one"), message("to one again")]);
+    assert.deepEqual(two.records(), [message("to two")]);
+  });
+
+  add("two that hold the same session write into one history", ({ store }) => {
+    const one = store.create(ABOUT);
+    const other = store.open(one.id);
+    one.append(message("a"));
+    other.append(message("b"));
+    one.append({ kind: "rolled_back", to: 1 });
+    assert.deepEqual(other.records(), [message("a"), message("b"), { kind: "rolled_back", to: 1 }]);
+    assert.equal(other.info().messages, 1);
+  });
+}
+
+function countCases(add: Add): void {
+  const cases: readonly (readonly [string, readonly SessionRecord[], number])[] = [
+    ["nothing", [], 0],
+    ["messages", [message("a"), message("b")], 2],
+    ["a prompt, which is no message", [{ kind: "pinned", text: "be brief" }, message("a")], 1],
+    ["messages rolled back", [message("a"), message("b"), message("c"), { kind: "rolled_back", to: 1 }], 1],
+    ["rolled back to more than there are", [message("a"), { kind: "rolled_back", to: 5 }], 1],
+    [
+      "gone on after a roll-back",
+      [message("a"), message("b"), { kind: "rolled_back", to: 1 }, message("c")],
+      2,
+    ],
+    ["cleared", [message("a"), { kind: "cleared" }], 0],
+    ["gone on after clearing", [message("a"), { kind: "cleared" }, message("b")], 1],
+  ];
+  for (const [what, records, count] of cases)
+    add(`the messages that count: ${what}`, ({ store }) => {
+      const session = store.create(ABOUT);
+      for (const record of records) session.append(record);
+      assert.equal(session.info().messages, count);
+      assert.deepEqual(session.records(), records);
+    });
+
+  add("the status is that of the last turn", ({ store }) => {
+    const session = store.create(ABOUT);
+    assert.equal(session.info().status, null);
+    session.append(turn("budget"));
+    session.append(message("again"));
+    assert.equal(session.info().status, "budget");
+    session.append(turn("done"));
+    assert.equal(session.info().status, "done");
+  });
+}
+
+const note = (text: string): AgentEvent => event({ type: "notice", text });
+
+function eventCases(add: Add): void {
+  add("events come back in their order, but for the pieces of a reply", ({ store }) => {
+    const session = store.create(ABOUT);
+    session.log(event({ type: "turn.started", turn: 1, record_count: 0 }));
+    session.log(event({ type: "thinking", text: "hm" }));
+    session.log(event({ type: "text", text: "I" }));
+    session.log(event({ type: "notice", text: "a\u0000b" }));
+    assert.deepEqual(
+      [...store.open(session.id).events()],
+      [
+        event({ type: "turn.started", turn: 1, record_count: 0 }),
+        event({ type: "notice", text: "a\u0000b" }),
+      ],
+    );
+    assert.deepEqual(session.records(), []);
+  });
+
+  add("a call with its verdict and its end", ({ store }) => {
+    const session = store.create(ABOUT);
+    const call = "c1";
+    const events = [
+      event({ type: "call.proposed", call, tool: "shell", args: { command: "ls" } }),
+      event({
+        type: "call.decided",
+        call,
+        decision: "allow",
+        contained: true,
+        rules: [],
+        runs: true,
+        by: "policy",
+      }),
+      event({ type: "call.ended", call, kind: "ok", cause: null, text: "a.txt", full: null, ms: 3.5 }),
+      event({
+        type: "call.ended",
+        call: "unheard of",
+        kind: "failed",
+        cause: "program",
+        text: "",
+        full: "o1",
+        ms: 0,
+      }),
+    ];
+    for (const one of events) session.log(one);
+    assert.deepEqual([...session.events()], events);
+  });
+
+  add("many events are read while more come", ({ store }) => {
+    const session = store.create(ABOUT);
+    for (let at = 0; at < 1203; at += 1) session.log(note(String(at)));
+    const read = session.events()[Symbol.iterator]();
+    read.next();
+    session.log(note("last"));
+    const texts = [...session.events()].map((one) => (one.type === "notice" ? one.text : ""));
+    assert.deepEqual(texts.slice(498, 503), ["498", "499", "500", "501", "502"]);
+    assert.deepEqual([texts.length, texts.at(-1)], [1204, "last"]);
+  });
+
+  add("a message keeps its thinking and its calls", ({ store }) => {
+    const session = store.create(ABOUT);
+    const said: Message = {
+      role: "assistant",
+      text: "",
+      thinking: "so",
+      calls: [{ id: "c1", name: "edit", args: { deep: [{ "a b": null }, 1.5, true] } }],
+    };
+    session.append({ kind: "message", message: said });
+    assert.deepEqual(session.records(), [{ kind: "message", message: said }]);
+  });
+}

@@ -1,0 +1,142 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import type { ServerResponse } from "node:http";
+import type { AgentEvent } from "../../src/core/events.ts";
+import { type FakeOllama, startFakeOllama } from "../fakes/ollama-server.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
+import { ROOT } from "./package.ts";
+
+/** `harness run` as a user types it, against an Ollama on this machine that answers as it is told to. */
+
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunStart {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+  readonly cwd?: string;
+  /** Called when this file is there. */
+  readonly whenMade?: readonly [file: string, then: (child: ChildProcess) => void];
+  /** Closes its stdout after the first bytes. */
+  readonly readsOnce?: boolean;
+}
+
+/** With a home of its own in the scratch folder; the workspace is its `work`. */
+export function harness(place: Scratch, words: readonly string[], start: RunStart = {}): Promise<Ran> {
+  const env = { PATH: process.env["PATH"], HOME: place.path, ...start.env };
+  const child = spawn(path.join(ROOT, "bin/harness"), words, {
+    cwd: start.cwd ?? place.at("work"),
+    env,
+    timeout: 120_000,
+  });
+  const texts = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk: Buffer) => {
+    texts.stdout += chunk.toString();
+    if (start.readsOnce === true) child.stdout.destroy();
+  });
+  child.stderr.on("data", (chunk: Buffer) => (texts.stderr += chunk.toString()));
+  const [file = "", then] = start.whenMade ?? [];
+  const poll = setInterval(() => {
+    if (then === undefined || !existsSync(file)) return;
+    clearInterval(poll);
+    then(child);
+  }, 20);
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(start.input ?? "");
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => {
+      clearInterval(poll);
+      resolve({ code, ...texts });
+    });
+  });
+}
+
+/** The events of a run with --json. */
+export const eventsOf = ({ stdout }: Ran): readonly AgentEvent[] =>
+  stdout
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as AgentEvent);
+
+type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
+
+export function finishedOf(ran: Ran): Finished {
+  const last = eventsOf(ran).at(-1);
+  if (last?.type !== "run.finished") throw new Error(`no run.finished: ${ran.stdout}\n${ran.stderr}`);
+  return last;
+}
+
+/** A message of a request, as Ollama's API has it. */
+export interface AskedMessage {
+  readonly role: string;
+  readonly content: string;
+  readonly tool_calls?: readonly {
+    readonly function: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> };
+  }[];
+}
+
+export interface AskedChat {
+  readonly messages: readonly AskedMessage[];
+  readonly tools?: readonly { readonly function: { readonly name: string } }[];
+  readonly format?: unknown;
+}
+
+/** A reply: what is said, and what is called. */
+export interface Said {
+  readonly text?: string;
+  readonly calls?: readonly (readonly [name: string, args: Readonly<Record<string, unknown>>])[];
+  /** Counted by the server. */
+  readonly tokens?: readonly [prompt: number, completion: number];
+}
+
+export interface Model extends AsyncDisposable {
+  /** Flags for `harness` that lead here. */
+  readonly flags: readonly string[];
+  /** What was asked so far, in order. */
+  readonly asked: () => readonly AskedChat[];
+}
+
+/** Answers the nth request with what is given for it; the last one is given again. */
+export type Replies = readonly Said[] | ((chat: AskedChat, nth: number) => Said | "hang" | "cut");
+
+export async function startModel(replies: Replies, context = 32_768): Promise<Model> {
+  const state = { nth: 0 };
+  const chat = (body: unknown, response: ServerResponse): void => {
+    const nth = state.nth;
+    state.nth += 1;
+    const said =
+      typeof replies === "function"
+        ? replies(body as AskedChat, nth)
+        : replies.at(Math.min(nth, replies.length - 1));
+    if (said === "hang") return;
+    if (said === "cut" || said === undefined) return void response.destroy();
+    response.writeHead(200, { "content-type": "application/x-ndjson" });
+    for (const line of linesOf(said)) response.write(`${JSON.stringify(line)}\n`);
+    response.end();
+  };
+  const server: FakeOllama = await startFakeOllama({
+    models: [{ name: "coder:7b", trained: context, capabilities: ["completion", "tools"] }],
+    routes: { "/api/chat": chat },
+  });
+  return {
+    flags: ["--provider", "ollama", "--base-url", server.url, "--model", "coder:7b"],
+    asked: () =>
+      server.requests.filter(({ path: at }) => at === "/api/chat").map(({ body }) => body as AskedChat),
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
+}
+
+function* linesOf({ text = "", calls = [], tokens }: Said): Generator<object> {
+  const head = { model: "coder:7b", created_at: "2026-01-01T00:00:00Z" };
+  const tool_calls = calls.map(([name, args]) => ({ function: { name, arguments: args } }));
+  if (text !== "") yield { ...head, message: { role: "assistant", content: text }, done: false };
+  if (calls.length > 0)
+    yield { ...head, message: { role: "assistant", content: "", tool_calls }, done: false };
+  const counts = tokens === undefined ? {} : { prompt_eval_count: tokens[0], eval_count: tokens[1] };
+  yield { ...head, message: { role: "assistant", content: "" }, done: true, done_reason: "stop", ...counts };
+}

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import type { AgentEvent } from "../../src/core/events.ts";
+import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import type { Message } from "../../src/core/messages.ts";
+import type {
+  Note,
+  Notes,
+  Outputs,
+  Session,
+  SessionAbout,
+  SessionFilter,
+  SessionInfo,
+  SessionRecord,
+  SessionStore,
+} from "../../src/core/session.ts";
+import { Clock } from "../../src/sessions/clock.ts";
+import { newId, onlyId } from "../../src/sessions/ids.ts";
+import { pageOf } from "../../src/sessions/outputs/page.ts";
+
+/** A store without a disk. What is handed in is copied, so that what is handed out stays as it was. */
+export function memoryStore(now: () => number = Date.now): SessionStore {
+  const clock = new Clock(now);
+  const sessions = new Map<string, MemorySession>();
+  const notes = new Map<string, Note[]>();
+  let open = true;
+  const find = (given: string): MemorySession => {
+    const found = [...sessions.keys()].filter((id) => id.startsWith(given));
+    return sessions.get(onlyId(given, found)) ?? assert.fail();
+  };
+  const freeId = (): string => {
+    const id = newId(clock.now());
+    return sessions.has(id) ? freeId() : id;
+  };
+  const newestFirst = (): readonly MemorySession[] =>
+    [...sessions.values()].toSorted((a, b) => b.info().changed - a.info().changed);
+  const usable = <T>(value: () => T): T => {
+    assert.ok(open, "the store is closed");
+    return value();
+  };
+  return {
+    create: (about) =>
+      usable(() => {
+        const session = new MemorySession(freeId(), about, clock, (id) => sessions.has(id));
+        sessions.set(session.id, session);
+        return session;
+      }),
+    open: (id) => usable(() => find(id)),
+    last: (workspace) => usable(() => newestFirst().find((one) => one.info().workspace === workspace)?.id),
+    list: (filter) =>
+      usable(() =>
+        newestFirst()
+          .filter((one) => fits(one, filter))
+          .slice(0, filter.limit)
+          .map((one) => one.info()),
+      ),
+    remove: (id) => usable(() => void sessions.delete(find(id).id)),
+    notes: (workspace) => {
+      const own = notes.get(workspace) ?? [];
+      notes.set(workspace, own);
+      return memoryNotes(own, now);
+    },
+    [Symbol.dispose]: () => {
+      open = false;
+    },
+  };
+}
+
+function fits(session: MemorySession, { workspace, query = "" }: SessionFilter): boolean {
+  const info = session.info();
+  if (workspace !== undefined && info.workspace !== workspace) return false;
+  const said = session
+    .records()
+    .flatMap((record) => (record.kind === "message" ? [record.message.text] : []));
+  return [info.title, ...said].some((text) => has(text, query));
+}
+
+const has = (text: string, query: string): boolean => text.toLowerCase().includes(query.toLowerCase());
+
+class MemorySession implements Session {
+  readonly id: string;
+  readonly outputs: Outputs = memoryOutputs();
+  readonly #clock: Clock;
+  readonly #exists: (id: string) => boolean;
+  readonly #records: SessionRecord[] = [];
+  readonly #events: AgentEvent[] = [];
+  #live: Message[] = [];
+  #info: SessionInfo;
+
+  constructor(id: string, about: SessionAbout, clock: Clock, exists: (id: string) => boolean) {
+    this.id = id;
+    this.#clock = clock;
+    this.#exists = exists;
+    const started = clock.stamp(id);
+    this.#info = { ...structuredClone(about), id, started, changed: started, messages: 0, status: null };
+  }
+
+  info = (): SessionInfo => this.#info;
+
+  append = (given: SessionRecord): void => {
+    this.#touch();
+    const record = structuredClone(given);
+    this.#records.push(record);
+    if (record.kind === "message") this.#live.push(record.message);
+    if (record.kind === "rolled_back") this.#live = this.#live.slice(0, record.to);
+    if (record.kind === "cleared") this.#live = [];
+    const status = record.kind === "turn" ? record.result.status : this.#info.status;
+    this.#info = { ...this.#info, messages: this.#live.length, status };
+  };
+
+  records = (): readonly SessionRecord[] => structuredClone(this.#records);
+
+  log = (event: AgentEvent): void => {
+    if (event.type === "text" || event.type === "thinking") return;
+    this.#touch();
+    this.#events.push(structuredClone(event));
+  };
+
+  events = (): Iterable<AgentEvent> => structuredClone(this.#events);
+
+  #touch(): void {
+    if (!this.#exists(this.id)) throw new HarnessError(EXIT.failed, `the session ${this.id} was removed`);
+    this.#info = { ...this.#info, changed: this.#clock.stamp(this.id) };
+  }
+}
+
+function memoryOutputs(): Outputs {
+  const kept: string[] = [];
+  return {
+    keep: (text) => `o${kept.push(text.toWellFormed())}`,
+    page: (id, offset, limit) => {
+      const text = /^o[1-9]\d*$/.test(id) ? kept[Number(id.slice(1)) - 1] : undefined;
+      return text === undefined ? undefined : pageOf(text, offset, limit);
+    },
+  };
+}
+
+function memoryNotes(own: Note[], now: () => number): Notes {
+  return {
+    write: (note) => void own.unshift({ ...structuredClone(note), written: now() }),
+    find: (query, limit) =>
+      own
+        .filter(({ title, body, tags }) => [title, body, ...tags].some((text) => has(text, query)))
+        .slice(0, limit),
+  };
+}
