@@ -18,10 +18,13 @@ const input = z
     background: z.boolean().optional(),
     job: z.string().optional(),
     kill: z.boolean().optional(),
+    restart: z.boolean().optional(),
   })
-  .refine(({ command, job }) => (command === undefined) !== (job === undefined), {
-    error: 'give either "command" or "job"',
+  .refine(({ command, job, restart }) => [command, job, restart || undefined].filter(isGiven).length === 1, {
+    error: 'give one of "command", "job" and "restart"',
   });
+
+const isGiven = (value: unknown): boolean => value !== undefined;
 
 type Input = z.infer<typeof input>;
 
@@ -40,7 +43,7 @@ export function bashTool(desk: Desk): AnyTool {
   return anyTool<Input>({
     name: "bash",
     description:
-      "Run a bash command. The working directory and exported variables persist. timeout: seconds " +
+      "Run a bash command. The working directory and exported variables persist; restart: true forgets them. timeout: seconds " +
       `(default ${desk.timeoutMs / 1000}, max ${LONGEST_S}). background: true for servers: gives a job (j1, j2…). ` +
       "With job instead of command: its new output; kill: true ends it.",
     input,
@@ -58,6 +61,7 @@ export function bashTool(desk: Desk): AnyTool {
 
 async function run(shell: Shell, given: Input, box: Box, signal: AbortSignal): Promise<ToolResult> {
   const { command, job, background, kill = false, timeout } = given;
+  if (given.restart === true) return restarted(shell.desk);
   if (command === undefined) {
     const waitMs = Math.min(timeout ?? 0, LONGEST_S) * 1000;
     return shell.jobs.look({ id: job ?? "", kill, waitMs }, signal);
@@ -70,6 +74,12 @@ async function run(shell: Shell, given: Input, box: Box, signal: AbortSignal): P
   if (lost !== undefined) return notRun(lost);
   if (background !== true) return foreground(shell, { command, timeout }, box, signal);
   return shell.jobs.start(box, { words: plain(command), folder, env, timeoutMs: 0 }, signal);
+}
+
+/** The only way on where what was exported has every command refused: a command that takes it back would be one. */
+function restarted({ workspace, shell }: Desk): ToolResult {
+  shell.move(workspace, {});
+  return { kind: "ok", text: `The shell is in ${workspace}, with no exported variables. Jobs go on.` };
 }
 
 /** Not run elsewhere instead: it was judged for the folder that it named. */

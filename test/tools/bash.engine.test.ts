@@ -85,6 +85,7 @@ test("functions, unexported variables and options do not persist", { skip }, asy
 test("lines of the command are counted from one, its arguments are none", { skip }, async () => {
   const { run } = shell();
   assert.match(await run("true\nnot-there\necho $# $0"), /^0 bash\n\[stderr\]\nbash: line 2: not-there:/);
+  assert.match(await run("-x"), /^bash: line 1: -x: command not found\n\[exit 127,/);
   assert.match(await run("if"), /syntax error: unexpected end of file\n\[exit 2,/);
 });
 
@@ -117,13 +118,15 @@ test(
   },
 );
 
-test("a time limit ends the whole tree", { skip }, async () => {
+const LATE = "(sleep 1; touch late1) & setsid sh -c 'sleep 1; touch late2' & sleep 1; touch late3; sleep 30";
+
+test("a time limit and a cancelled turn end the whole tree", { skip }, async () => {
   const { ask, run } = shell();
-  await ask({
-    command: "(sleep 1; touch late1) & setsid sh -c 'sleep 1; touch late2' & sleep 30",
-    timeout: 0.3,
-  });
-  assert.equal(await run("sleep 1.2; ls -A | grep late; pgrep sleep; true"), "(no output)");
+  await ask({ command: LATE, timeout: 0.1 });
+  await ask({ command: LATE }, AbortSignal.timeout(100));
+  assert.equal(await run("sleep 1.2; ls -A | grep late; pgrep -a sleep; true"), "(no output)");
+  await run(LATE.replace("sleep 30", "true"));
+  assert.equal(await run("ls late*; rm late*"), "late1\nlate2\nlate3");
 });
 
 test("what was left running is told, with advice at the first time", { skip }, async () => {

@@ -125,7 +125,22 @@ test("advice is given at the first failure of a kind only", async () => {
   assert.doesNotMatch(second.text, /advice/);
 });
 
-test("a call names a command or a job", () => {
-  for (const args of [{}, { command: "x", job: "j1" }, { command: 3 }])
+test("a restart forgets folder and variables, and touches nothing that is judged", async () => {
+  const desk = fakeDesk();
+  desk.shell.move("/tmp", { PATH: "/tmp/bin" });
+  assert.deepEqual(prepared(bashTool(desk), { restart: true }).facts.commands, []);
+  const { text } = await called(bashTool(desk), { restart: true }, fakeBox());
+  assert.equal(text, "The shell is in /repo, with no exported variables. Jobs go on.");
+  assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo", {}]);
+});
+
+test("a call names a command, a job or a restart", () => {
+  for (const args of [
+    {},
+    { restart: false },
+    { command: "x", job: "j1" },
+    { command: "x", restart: true },
+    { command: 3 },
+  ])
     assert.equal(bashTool(fakeDesk()).prepare(args).kind, "invalid");
 });

@@ -33,7 +33,7 @@ const ENTER = [
   "trap '{ set +x; __h_leave; } 2>/dev/null' EXIT;",
 ].join(" ");
 
-const WRAPPER = `${LOOK} ${LEAVE} ${ENTER} eval "$__h_text"
+const WRAPPER = `${LOOK} ${LEAVE} ${ENTER} eval -- "$__h_text"
 { __h_code=$?; set +x; __h_leave; } 2>/dev/null; exit "$__h_code"`;
 
 export const END = "END";
