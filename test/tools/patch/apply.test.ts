@@ -69,7 +69,10 @@ test("a diff fits a text whose lines have moved, and keeps what it does not spea
 test("spaces at the ends of lines do not matter for finding, and stay where they are", () => {
   const before = "a  \nb\t\nc\n";
   assert.equal(patched(before, envelope("@@", " a", "-b", "+B", " c")), "a  \nB\nc\n");
-  assert.match(patched("  aa\nbb\n", envelope(" aa", "-bb", "+B")), /lines 1-2 differ only in spaces or tabs/);
+  assert.match(
+    patched("  aa\nbb\n", envelope(" aa", "-bb", "+B")),
+    /lines 1-2 differ only in spaces or tabs/,
+  );
 });
 
 test("a place must be the only one, unless a number or a line above names it", () => {
