@@ -82,16 +82,17 @@ test("files too large to be brought whole are read by their lines, and known by 
   );
 });
 
+const patch = (body: string): [string, object] => [
+  "apply_patch",
+  { patch: `*** Begin Patch\n*** Update File: src/a.ts\n@@\n-three\n+3\n${body}*** End Patch` },
+];
+
 test("protected paths are blocked, whatever the tool, and stay as they were", async () => {
   await using opened = await realBox(FILES);
   const { box } = opened;
   const { call } = calling(box);
   for (const path of [".git/config", "src/a.ts"])
     assert.equal((await call("read_file", { path })).kind, "ok");
-  const patch = (body: string): [string, object] => [
-    "apply_patch",
-    { patch: `*** Begin Patch\n*** Update File: src/a.ts\n@@\n-three\n+3\n${body}*** End Patch` },
-  ];
   const attempts: readonly (readonly [string, object])[] = [
     ["write_file", { path: ".git/hooks/pre-commit", content: "#!/bin/sh\n" }],
     ["edit_file", { path: ".git/config", old: "[core]", new: "[alias]" }],

@@ -12,6 +12,7 @@ export interface Place {
 const MOST_WANTED = 200;
 const MOST_SHOWN = 12;
 const ALIKE = 0.5;
+const MOST_COMPARED = 50_000;
 
 export function nearestPlace(wanted: readonly string[], lines: readonly string[]): Place | undefined {
   const [bare, all] = [wanted.slice(0, MOST_WANTED).map(squeezed), lines.map(squeezed)];
@@ -72,6 +73,7 @@ function bestStart(
 
 /** By the pairs of letters that the longest wanted line shares with others. */
 function mostAlike(wanted: readonly string[], lines: readonly string[]): number | undefined {
+  if (lines.length > MOST_COMPARED) return undefined;
   const [index, longest] = [...wanted.entries()].toSorted(([, a], [, b]) => b.length - a.length)[0] ?? [
     0,
     "",
