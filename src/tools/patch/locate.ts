@@ -30,7 +30,11 @@ export function locate(hunk: Hunk, where: Where): Found {
 }
 
 /** Without spaces at the end, and with bytes that are no UTF-8 as they are shown. */
-const bare = (line: string): string => line.toWellFormed().replace(/[ \t\r]+$/, "");
+function bare(line: string): string {
+  let end = line.length;
+  while (end > 0 && " \t\r".includes(line[end - 1] ?? "x")) end -= 1;
+  return line.slice(0, end).toWellFormed();
+}
 
 function candidates(wanted: readonly string[], lines: readonly string[], loose: boolean): readonly number[] {
   const same = loose
