@@ -128,7 +128,7 @@ test("advice is given at the first failure of a kind only", async () => {
 test("a restart forgets folder and variables, and touches nothing that is judged", async () => {
   const desk = fakeDesk();
   desk.shell.move("/tmp", { PATH: "/tmp/bin" });
-  assert.deepEqual(prepared(bashTool(desk), { restart: true }).facts.commands, []);
+  assert.deepEqual(prepared(bashTool(desk), { restart: true }).facts().commands, []);
   const { text } = await called(bashTool(desk), { restart: true }, fakeBox());
   assert.equal(text, "The shell is in /repo, with no exported variables. Jobs go on.");
   assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo", {}]);
