@@ -77,9 +77,9 @@ function anchored(starts: readonly number[], { anchors }: Hunk, lines: readonly 
 /** Lines at which the last anchor stands, below the ones before it. */
 function anchorLines(anchors: readonly string[], lines: readonly string[]): readonly number[] {
   let from = [0];
-  for (const anchor of anchors) {
-    const first = Math.min(...from);
-    from = [...lines.keys()].filter((at) => at >= first && lines[at]?.trim() === anchor.trim());
+  for (const anchor of anchors.map((one) => one.trim())) {
+    const first = from[0] ?? lines.length;
+    from = [...lines.keys()].filter((at) => at >= first && lines[at]?.trim() === anchor);
   }
   return from;
 }
