@@ -128,10 +128,19 @@ test("advice is given at the first failure of a kind only", async () => {
 test("a restart forgets folder and variables, and touches nothing that is judged", async () => {
   const desk = fakeDesk();
   desk.shell.move("/tmp", { PATH: "/tmp/bin" });
-  assert.deepEqual(prepared(bashTool(desk), { restart: true }).facts.commands, []);
+  assert.deepEqual(prepared(bashTool(desk), { restart: true }).facts().commands, []);
   const { text } = await called(bashTool(desk), { restart: true }, fakeBox());
   assert.equal(text, "The shell is in /repo, with no exported variables. Jobs go on.");
   assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo", {}]);
+});
+
+test("an input as small models send it is understood", async () => {
+  const box = boxWith(() => 0);
+  const sent = { command: "x", timeout: "5", background: "false", job: "", kill: null, restart: false };
+  assert.equal((await called(bashTool(fakeDesk()), sent, box)).kind, "ok");
+  assert.deepEqual([box.asked[0]?.words.at(-1), box.asked[0]?.timeoutMs], ["x", 5000]);
+  assert.equal((await called(bashTool(fakeDesk()), { command: "", job: "j7" }, box)).kind, "invalid");
+  assert.equal(box.asked.length, 1);
 });
 
 test("a call names a command, a job or a restart", () => {
