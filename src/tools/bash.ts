@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import type { Desk, ShellState } from "./desk.ts";
+import { count, flag, forgiving } from "./forgiving.ts";
 import { type Advise, adviseOnce, asResult, endingOf } from "./shell/ending.ts";
 import { jobBook, type Jobs } from "./shell/jobs.ts";
 import { judgedText } from "./shell/judged.ts";
@@ -11,20 +12,25 @@ import { plain, wrapped } from "./shell/wrapper.ts";
 
 const LONGEST_S = 600;
 
-const input = z
-  .object({
-    command: z.string().optional(),
-    timeout: z.number().min(0).optional(),
-    background: z.boolean().optional(),
-    job: z.string().optional(),
-    kill: z.boolean().optional(),
-    restart: z.boolean().optional(),
-  })
-  .refine(({ command, job, restart }) => [command, job, restart || undefined].filter(isGiven).length === 1, {
-    error: 'give one of "command", "job" and "restart"',
-  });
+const input = forgiving(
+  z
+    .object({
+      command: z.string().optional(),
+      timeout: count.optional(),
+      background: flag.optional(),
+      job: z.string().optional(),
+      kill: flag.optional(),
+      restart: flag.optional(),
+    })
+    .refine(
+      ({ command, job, restart }) => [command, job, restart || undefined].filter(isGiven).length === 1,
+      { error: 'give one of "command", "job" and "restart"' },
+    ),
+);
 
-const isGiven = (value: unknown): boolean => value !== undefined;
+/** Some send an empty text for what they leave out. */
+const isGiven = (value: string | true | undefined): value is string | true =>
+  value !== undefined && value !== "";
 
 type Input = z.infer<typeof input>;
 
@@ -52,7 +58,7 @@ export function bashTool(desk: Desk): AnyTool {
     facts: (given) => {
       const { folder, env } = desk.shell;
       shell.judged.set(given, { folder, env });
-      if (given.command === undefined) return NO_FACTS;
+      if (!isGiven(given.command)) return NO_FACTS;
       return { ...NO_FACTS, commands: [judgedText(given.command, env)], folder };
     },
     run: (given, box, signal) => run(shell, given, box, signal),
@@ -62,7 +68,7 @@ export function bashTool(desk: Desk): AnyTool {
 async function run(shell: Shell, given: Input, box: Box, signal: AbortSignal): Promise<ToolResult> {
   const { command, job, background, kill = false, timeout } = given;
   if (given.restart === true) return restarted(shell.desk);
-  if (command === undefined) {
+  if (!isGiven(command)) {
     const waitMs = Math.min(timeout ?? 0, LONGEST_S) * 1000;
     return shell.jobs.look({ id: job ?? "", kill, waitMs }, signal);
   }

@@ -134,6 +134,15 @@ test("a restart forgets folder and variables, and touches nothing that is judged
   assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo", {}]);
 });
 
+test("an input as small models send it is understood", async () => {
+  const box = boxWith(() => 0);
+  const sent = { command: "x", timeout: "5", background: "false", job: "", kill: null, restart: false };
+  assert.equal((await called(bashTool(fakeDesk()), sent, box)).kind, "ok");
+  assert.deepEqual([box.asked[0]?.words.at(-1), box.asked[0]?.timeoutMs], ["x", 5000]);
+  assert.equal((await called(bashTool(fakeDesk()), { command: "", job: "j7" }, box)).kind, "invalid");
+  assert.equal(box.asked.length, 1);
+});
+
 test("a call names a command, a job or a restart", () => {
   for (const args of [
     {},
