@@ -1,6 +1,7 @@
 import type { AnswerGate } from "../../agent/answer.ts";
 import { PromptSize } from "../../agent/context/size.ts";
 import { Guard, Malformed } from "../../agent/guard.ts";
+import type { Judge } from "../../agent/judge.ts";
 import type { Limits } from "../../agent/limits.ts";
 import { Memory } from "../../agent/memory.ts";
 import { Offer, type Seat } from "../../agent/seat.ts";
@@ -14,11 +15,10 @@ import type { Session, SessionStore } from "../../core/session.ts";
 import type { AnyTool } from "../../core/tool.ts";
 import { toolsFor } from "../../tools/index.ts";
 import type { Spawn } from "../../tools/desk.ts";
-import { modelSeat } from "../model-seat.ts";
+import type { ModelSeat } from "../model-seat.ts";
 import { briefingFrom } from "./briefing.ts";
 import { compactorFor } from "./compactor.ts";
 import type { LazyBox } from "./lazy-box.ts";
-import { lazyJudge } from "./lazy-judge.ts";
 import { isLocalModel } from "./local-model.ts";
 import type { Sink } from "./sink.ts";
 import type { SessionPrompt } from "./system-prompt.ts";
@@ -32,6 +32,9 @@ export interface Parts {
   readonly sink: Sink;
   readonly box: LazyBox;
   readonly limits: Limits;
+  readonly model: ModelSeat;
+  readonly capabilities: Capabilities;
+  readonly judge: () => Promise<Judge>;
   readonly approver: Approver;
   readonly answer: AnswerGate;
   /** For a session that has none yet. */
@@ -40,18 +43,16 @@ export interface Parts {
 }
 
 /** Puts the loop's seat together; what is heavy is loaded when it is first used. */
-export async function seatFor(parts: Parts): Promise<Seat> {
-  const { settings, workspace, session, sink, prompt } = parts;
+export function seatFor(parts: Parts): Seat {
+  const { settings, workspace, session, sink, prompt, capabilities } = parts;
   const records = session.records();
   const memory = new Memory(workspace, records, (record) => session.append(record));
   memory.history.pin(prompt.text);
-  const model = modelSeat(settings);
-  const capabilities = await model.capabilities(settings.chat_model, parts.signal);
   const tools = toolsOver(parts, memory, (part, signal) => spawn(part, signal));
   const seat: Seat = {
     ...groundOf(parts),
     ...windowOf(() => seat, { settings, memory, tools, capabilities }),
-    provider: model.provider(),
+    provider: parts.model.provider(),
     tools,
     offer: new Offer(),
     history: memory.history,
@@ -79,13 +80,13 @@ export async function seatFor(parts: Parts): Promise<Seat> {
 
 const nothing = (): Promise<undefined> => Promise.resolve(undefined);
 
-function groundOf({ settings, workspace, session, box, limits, approver }: Parts) {
+function groundOf({ settings, session, box, limits, judge, approver }: Parts) {
   return {
     model: settings.chat_model,
     mode: settings.mode,
     limits,
     spent: new Spent(),
-    judge: lazyJudge(settings.mode, workspace),
+    judge,
     approver,
     outputs: session.outputs,
     box: box.box,

@@ -17,7 +17,7 @@ export function briefingFrom(
   });
   gathered.catch(() => undefined);
   return async () => {
-    if (state.told || box.begun() === undefined) return undefined;
+    if (state.told || box.used() === undefined) return undefined;
     state.told = true;
     const text = await gathered.catch(() => "");
     return text === "" ? undefined : text;

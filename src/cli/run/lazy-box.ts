@@ -10,22 +10,27 @@ export interface LazyBox extends AsyncDisposable {
   readonly walls: AbortSignal;
   /** Resolves when there is one; never, where nobody wants one or it cannot be. */
   readonly opened: Promise<Box>;
-  /** Undefined as long as nobody wanted one. */
-  readonly begun: () => Promise<Box> | undefined;
+  /** Resolves when the engine has been asked for one, and there is time for other things. */
+  readonly opening: Promise<void>;
+  /** Undefined as long as no call has asked for it. */
+  readonly used: () => Promise<Box> | undefined;
 }
 
 export function lazyBox(
-  start: (signal: AbortSignal) => Promise<OwnedBox>,
+  start: (signal: AbortSignal) => Promise<{ readonly box: Promise<OwnedBox> }>,
   onReady: (ms: number) => void,
 ): LazyBox {
   const walls = new AbortController();
   const ending = new AbortController();
-  const held: { box?: Promise<OwnedBox>; ended?: true } = {};
+  const held: { box?: Promise<OwnedBox>; used?: true; ended?: true } = {};
+  const opening = Promise.withResolvers<void>();
   const opened = Promise.withResolvers<Box>();
   const open = async (): Promise<OwnedBox> => {
     const began = performance.now();
     try {
-      const box = await start(ending.signal);
+      const begun = await start(ending.signal);
+      setTimeout(() => opening.resolve(), ENGINE_AT_WORK_MS).unref();
+      const box = await begun.box;
       onReady(performance.now() - began);
       opened.resolve(box);
       void box.gone.then((reason) => (held.ended ? undefined : walls.abort(lostBox(reason))));
@@ -35,16 +40,17 @@ export function lazyBox(
       throw thrown;
     }
   };
-  const box = (): Promise<OwnedBox> => {
-    held.box ??= open();
-    return held.box;
-  };
+  const box = (): Promise<OwnedBox> => (held.box ??= open());
   return {
-    box,
+    box: () => {
+      held.used = true;
+      return box();
+    },
     warm: () => void setTimeout(() => void box().catch(() => undefined), 1),
     walls: walls.signal,
+    opening: opening.promise,
     opened: opened.promise,
-    begun: () => held.box,
+    used: () => (held.used ? held.box : undefined),
     [Symbol.asyncDispose]: async () => {
       held.ended = true;
       ending.abort(new Error("the run has ended"));
@@ -53,6 +59,9 @@ export function lazyBox(
     },
   };
 }
+
+/** By then its requests have left, and it takes its time to answer. */
+const ENGINE_AT_WORK_MS = 60;
 
 const lostBox = (reason: string): HarnessError =>
   new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, "harness run --continue");

@@ -5,10 +5,13 @@ import { type Finished, runRequest } from "../../agent/run.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { Intent, RunChanges } from "../../core/events.ts";
 import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
+import { guessIntent } from "../../agent/intent/guess.ts";
+import { modelSeat } from "../model-seat.ts";
 import { noteTo } from "../note.ts";
 import { answerFor } from "./answer-gate.ts";
 import { seatFor } from "./assemble.ts";
 import { type LazyBox, lazyBox } from "./lazy-box.ts";
+import { lazyJudge } from "./lazy-judge.ts";
 import { rendererFor } from "./renderer.ts";
 import { runId } from "./session-choice.ts";
 import { sinkOf } from "./sink.ts";
@@ -53,8 +56,16 @@ export async function play(given: Play): Promise<Finished> {
       provider: settings.provider,
       model: settings.chat_model,
     });
+    const model = modelSeat(settings);
+    const capabilities = model.capabilities(settings.chat_model, signal);
+    const judge = lazyJudge(settings.mode, workspace);
+    // Beside the first request, so that it is there when the first call comes; greetings need none.
+    if ((flags.intent ?? guessIntent(prompt)) !== "direct") {
+      box.warm();
+      void box.opening.then(judge).catch(() => undefined);
+    }
     const { gate, task } = await answerFor(flags["output-schema"], prompt);
-    const seat = await seatFor({
+    const seat = seatFor({
       settings,
       workspace,
       session,
@@ -62,6 +73,9 @@ export async function play(given: Play): Promise<Finished> {
       sink,
       box,
       limits: given.limits,
+      model,
+      capabilities: await capabilities,
+      judge,
       approver: unattended(settings.on_ask === "refuse" ? "refuse" : "contained"),
       answer: gate,
       prompt: await sessionPrompt(settings, workspace),
@@ -85,12 +99,12 @@ const boxFor = ({ settings, workspace, flags }: Play, onReady: (ms: number) => v
   lazyBox(async (signal) => {
     const { openBoxFor } = await import("../wire.ts");
     const opening = { settings, workspace, runtime: flags.runtime ?? null, watchChanges: true };
-    return openBoxFor({ ...opening, warn: noteTo(flags.quiet) }, signal);
+    return { box: openBoxFor({ ...opening, warn: noteTo(flags.quiet) }, signal) };
   }, onReady);
 
-/** What a box that is lost had changed nobody can tell. */
-async function changesOf({ begun, walls }: LazyBox, signal: AbortSignal): Promise<RunChanges | null> {
-  const box = begun();
+/** What a box that is lost had changed nobody can tell; one that no call has used has changed nothing. */
+async function changesOf({ used, walls }: LazyBox, signal: AbortSignal): Promise<RunChanges | null> {
+  const box = used();
   if (box === undefined) return NO_CHANGES;
   if (walls.aborted) return null;
   const fresh = signal.aborted ? new AbortController().signal : signal;
