@@ -25,12 +25,13 @@ function asJson(): Renderer {
 
 function asLines(quiet: boolean): Renderer {
   const lines = new RunLines(process.stderr, { quiet, answerIsSeen: false, clock: systemClock });
+  const began = performance.now();
   return {
     take: (event) => {
       lines.take(event);
       if (event.type !== "run.finished") return;
       lines.end();
-      if (!quiet) process.stderr.write(runSummary(event, process.stderr));
+      process.stderr.write(runSummary(event, { ms: performance.now() - began, quiet }, process.stderr));
     },
     end: () => lines.end(),
   };

@@ -35,7 +35,7 @@ export class Activities {
       case "turn.started":
         return this.#begin(model, { kind: "model", since: now, heard: now, words: "waiting for" });
       case "text":
-        return this.#heard(model, "answer", now);
+        return this.#heard(model, "answering", now);
       case "thinking":
         return this.#heard(model, "thinking", now);
       case "model.waiting":
@@ -85,7 +85,7 @@ export class Activities {
     const { kind, since, words } = last;
     if (now < since)
       return { text: `asking ${this.#model} again in ${seconds(since - now)}`, alarming: false };
-    if (now - since < SHORT_MS || (words === "answer" && this.#answerIsSeen)) return undefined;
+    if (now - since < SHORT_MS || (words === "answering" && this.#answerIsSeen)) return undefined;
     if (kind === "model") return this.#ofModel(last, now);
     const others = [...this.#going.values()].filter((one) => one.kind === "call").length - 1;
     const beside = kind === "call" && others > 0 ? ` (and ${others} more)` : "";

@@ -27,36 +27,55 @@ const MARKS = {
 
 /** Of a target, however little room there is. */
 const LEAST = 12;
+/** A model may call for a tool of any name. */
+const LONGEST_TOOL = 32;
 
 /** One call with its verdict and its ending; a second line where the reason has no room in the first. */
 export function callLine(call: ShownCall, ended: Ended, stream: NodeJS.WriteStream, indent = ""): string {
-  const width = widthOfStream(stream);
   const [colour, mark] = MARKS[ended.kind];
-  const tool = visibleLine(call.tool);
+  const tool = fitted(call.tool, LONGEST_TOOL);
   const ending = endingOf(call, ended);
-  const time = ended.kind === "denied" || ended.kind === "invalid" ? "" : formatDuration(ended.ms);
-  const by = byOf(call.decided);
-  const beside = [by, time].filter((word) => word !== "").map((word) => `  ${word}`);
-  const room = width - widthOf(cellsOf(`${indent}x ${tool} ${beside.join("")}`));
-  const wanted = Math.min(widthOf(cellsOf(fitted(call.target, width))), Math.max(LEAST, room >> 1));
-  const below = ending !== "" && widthOf(cellsOf(ending)) + 2 > room - wanted;
-  const target = fitted(call.target, Math.max(LEAST, below ? room : room - widthOf(cellsOf(ending)) - 2));
-  const told = below || ending === "" ? "" : `  ${styleText(colour, ending, { stream })}`;
-  const first = `${indent}${styleText(colour, mark, { stream })} ${styleText("bold", tool, { stream })}${target === "" ? "" : ` ${target}`}`;
-  const rest = beside.map((word) => styleText("dim", word, { stream })).join("");
-  const lines = below ? wrapped(ending, width - indent.length - 4) : [];
+  const beside = besideOf(call, ended);
+  const width = widthOfStream(stream);
+  const room = width - columns(`${indent}${mark} ${tool} ${beside}`);
+  const { target, below } = parted(call.target, ending, room);
+  const first = [
+    `${indent}${styleText(colour, mark, { stream })}`,
+    styleText("bold", tool, { stream }),
+    ...(target === "" ? [] : [target]),
+    ...(below || ending === "" ? [] : [` ${styleText(colour, ending, { stream })}`]),
+  ].join(" ");
+  const lines = below ? wrapped(ending, width - columns(indent) - BELOW.length) : [];
   return [
-    `${first}${told}${rest}`,
-    ...lines.map((line) => `${indent}    ${styleText(colour, line, { stream })}`),
+    `${first}${beside === "" ? "" : styleText("dim", beside, { stream })}`,
+    ...lines.map((line) => `${indent}${BELOW}${styleText(colour, line, { stream })}`),
   ].join("\n");
 }
 
-/** Who let it run where the policy asks. */
-function byOf(decided: Decided | undefined): string {
-  if (decided === undefined || !decided.runs) return "";
-  const words = { policy: "", mode: "asks; the mode lets it", contained: "contained", person: "approved" };
-  return decided.by === "nobody" ? "" : words[decided.by];
+const BELOW = "    ";
+
+const columns = (text: string): number => widthOf(cellsOf(text));
+
+/** How target and ending share a line; the target has half of it where it wants that. */
+function parted(
+  whole: string,
+  ending: string,
+  room: number,
+): { readonly target: string; readonly below: boolean } {
+  const needed = ending === "" ? 0 : columns(ending) + 2;
+  const least = Math.max(LEAST, Math.min(room >> 1, columns(fitted(whole, Math.max(LEAST, room)))));
+  const below = needed > room - least;
+  return { target: fitted(whole, Math.max(LEAST, below ? room : room - needed)), below };
 }
+
+/** Who let it run where the policy asks, and how long it took where it ran. */
+function besideOf({ decided }: ShownCall, { kind, ms }: Ended): string {
+  const by = decided?.runs === true && decided.by !== "nobody" ? BY[decided.by] : "";
+  const time = kind === "denied" || kind === "invalid" ? "" : formatDuration(ms);
+  return [by, time].map((word) => (word === "" ? "" : `  ${word}`)).join("");
+}
+
+const BY = { policy: "", mode: "let by the mode", contained: "contained", person: "approved" };
 
 function endingOf({ decided }: ShownCall, { kind, cause, text }: Ended): string {
   if (kind === "ok") return "";

@@ -1,4 +1,136 @@
-export const runSummary = (event: object, stream: object): string => {
-  void stream;
-  return JSON.stringify(event) + "\n";
+import { styleText } from "node:util";
+import { formatDuration } from "../../core/bounds.ts";
+import type { AgentEvent, Denial, RunChanges, RunStatus } from "../../core/events.ts";
+import { fitted, widthOfStream, wrapped } from "./fitted.ts";
+
+type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
+
+interface About {
+  /** From its start to its end. */
+  readonly ms: number;
+  /** What was refused, and how it ended where that is not well. */
+  readonly quiet: boolean;
+}
+
+const LABEL = 10;
+const MOST_PATHS = 12;
+
+/** The last lines of a run: what changed, what was refused, what it cost, how it ended, what to type next. */
+export function runSummary(event: Finished, { ms, quiet }: About, stream: NodeJS.WriteStream): string {
+  const width = widthOfStream(stream) - LABEL;
+  const refused = event.denials.flatMap((denial) => refusedRows(denial, width));
+  const status = statusRows(event, width, stream);
+  const blocks: readonly (readonly [string, readonly string[]])[] = quiet
+    ? [
+        ["refused", refused],
+        ["status", event.exit_code === 0 ? [] : status],
+      ]
+    : [
+        ["changed", changedRows(event, width)],
+        ["refused", refused],
+        ["cost", costRows(event, ms).flatMap((row) => wrapped(row, width))],
+        ["status", status],
+        ["next", nextRows(event).flatMap((next) => wrapped(next, width))],
+      ];
+  const text = blocks.map(([label, rows]) => block(label, rows, stream)).join("");
+  return text === "" ? "" : `\n${text}`;
+}
+
+const block = (label: string, rows: readonly string[], stream: NodeJS.WriteStream): string =>
+  rows
+    .map((row, at) => `${styleText("bold", (at === 0 ? label : "").padEnd(LABEL), { stream })}${row}\n`)
+    .join("");
+
+function changedRows({ changes, tool_calls }: Finished, width: number): readonly string[] {
+  if (changes === null) return [tool_calls === 0 ? "nothing" : "not known: the box was lost, or never asked"];
+  const { added, modified, deleted, ignored } = changes;
+  const paths = [...marked("+", added), ...marked("~", modified), ...marked("-", deleted)];
+  const more = paths.length - MOST_PATHS;
+  return [
+    ...(paths.length === 0 ? ["no file"] : [countsOf(changes)]),
+    ...paths.slice(0, MOST_PATHS).map((path) => fitted(path, width)),
+    ...(more > 0 ? [`${more} more: harness diff`] : []),
+    ...(ignored > 0 ? [`${files(ignored)} that the ignore rules cover`] : []),
+  ];
+}
+
+const marked = (mark: string, paths: readonly string[]): readonly string[] =>
+  paths.map((path) => `${mark} ${path}`);
+
+const files = (count: number): string => `${count} ${count === 1 ? "file" : "files"}`;
+
+function countsOf({ added, modified, deleted }: RunChanges): string {
+  const counts = [
+    [added, "added"],
+    [modified, "modified"],
+    [deleted, "deleted"],
+  ] as const;
+  return counts
+    .flatMap(([paths, word]) => (paths.length === 0 ? [] : [`${paths.length} ${word}`]))
+    .join(", ");
+}
+
+function refusedRows({ tool, target, decision, rule, reason }: Denial, width: number): readonly string[] {
+  const who = decision === "deny" ? "denied" : "nobody let it run";
+  return [
+    fitted(`${tool}  ${target}`, width),
+    ...wrapped(`${who}: ${reason} (${rule})`, width - 2).map((line) => `  ${line}`),
+  ];
+}
+
+function costRows({ turns, tool_calls, usage }: Finished, ms: number): readonly string[] {
+  const { prompt_tokens, completion_tokens, cached_tokens, cost } = usage;
+  const cached = cached_tokens === null ? "" : ` (${tokens(cached_tokens)} cached)`;
+  const told =
+    prompt_tokens === null && completion_tokens === null
+      ? "tokens unknown"
+      : `${tokens(prompt_tokens)} tokens in${cached}, ${tokens(completion_tokens)} out`;
+  const price =
+    cost === null ? "cost unknown" : `cost ${cost.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`;
+  return [
+    `${counted(turns, "turn")}, ${counted(tool_calls, "tool call")}, ${formatDuration(ms)}`,
+    `${told}, ${price}`,
+  ];
+}
+
+const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`;
+const tokens = (count: number | null): string => count?.toLocaleString("en-US") ?? "unknown";
+
+const STATUS_WORDS: Readonly<Record<RunStatus, string>> = {
+  done: "done",
+  failed: "failed",
+  budget: "stopped at a limit",
+  refused: "refused what the task needs",
+  model: "the model gave no answer",
+  sandbox: "no box to work in",
+  parked: "parked: a call waits for your word",
+  interrupted: "interrupted",
 };
+
+function statusRows(
+  { status, exit_code, reason }: Finished,
+  width: number,
+  stream: NodeJS.WriteStream,
+): readonly string[] {
+  const code = exit_code === 0 ? "" : ` (exit ${exit_code})`;
+  const why = reason === "" ? "" : `: ${reason}`;
+  const colour = exit_code === 0 ? "green" : status === "parked" ? "yellow" : "red";
+  return wrapped(`${STATUS_WORDS[status]}${code}${why}`, width).map((line) =>
+    styleText(colour, line, { stream }),
+  );
+}
+
+function nextRows({ status, session, changes }: Finished): readonly string[] {
+  const changed =
+    changes !== null && changes.added.length + changes.modified.length + changes.deleted.length > 0;
+  const first: Partial<Record<RunStatus, string>> = {
+    parked: `harness approve ${session}`,
+    sandbox: "harness doctor",
+    model: "harness doctor",
+  };
+  return [
+    first[status] ?? (changed ? "harness diff" : ""),
+    `harness run --continue "…"`,
+    `harness sessions show ${session}`,
+  ].filter((next) => next !== "");
+}

@@ -1,0 +1,85 @@
+import { styleText } from "node:util";
+import type { MatchedRule } from "../../core/decision.ts";
+import type { Question } from "../../core/ports.ts";
+import { type Cell, cellsOf } from "./columns.ts";
+import { fitted, rowsOf, widthOfStream, wrapped } from "./fitted.ts";
+import { visibleLine } from "../../core/visible.ts";
+
+/** Before every line of what is asked about: no line of it can look like one of ours, however a terminal breaks it. */
+const GUTTER = "  │ ";
+const INDENT = "    ";
+/** Of the part that a rule is about, beside its reason. */
+const QUOTED = 60;
+
+/** A question to a person: all of what would be run, why it is asked, what it can do. */
+export function approvalText(question: Question, stream: NodeJS.WriteStream): string {
+  const { tool, mode, writes, decision } = question;
+  const bold = (text: string): string => styleText("bold", text, { stream });
+  const what = writes ? "wants to write" : "wants to run";
+  return [
+    `${bold(visibleLine(tool))} ${what}  (${mode})`,
+    ...textRows(question, stream),
+    ...decision.rules.flatMap((rule) => ruleRows(rule, question, stream)),
+    ...wrapped(decision.contained ? CONTAINED : NOT_CONTAINED, widthOfStream(stream)),
+    `${bold("run it?")} [y/N] `,
+  ].join("\n");
+}
+
+const CONTAINED = "It is contained: no network, and it changes only the workspace and temporary files.";
+const NOT_CONTAINED = "It is not contained: it may reach the network, or change what lies elsewhere.";
+
+function textRows({ text, decision, writes }: Question, stream: NodeJS.WriteStream): readonly string[] {
+  const width = widthOfStream(stream) - GUTTER.length;
+  const inside = insideOf(text, decision.rules);
+  const rows: string[] = [];
+  let start = 0;
+  for (const line of text.split("\n")) {
+    const cells = cellsOf(line);
+    const from = start;
+    let at = 0;
+    for (const row of rowsOf(cells, width)) {
+      const marks = marksBelow(row, (index) => inside(from + at + index));
+      const shown = row.map((cell) => cell.shown).join("");
+      rows.push(`${GUTTER}${writes ? diffLine(shown, line, stream) : shown}`);
+      if (marks !== "") rows.push(`${GUTTER}${styleText("yellow", marks, { stream })}`);
+      at += row.length;
+    }
+    start += line.length + 1;
+  }
+  return rows;
+}
+
+function marksBelow(row: readonly Cell[], inside: (index: number) => boolean): string {
+  return row
+    .map(({ columns }, index) => (inside(index) ? "^" : " ").repeat(columns))
+    .join("")
+    .trimEnd();
+}
+
+/** Whether a place of the text is a rule's; a mark below everything would say nothing. */
+function insideOf(text: string, rules: readonly MatchedRule[]): (at: number) => boolean {
+  const spans = rules.map(({ span }) => span).filter(([from, to]) => from > 0 || to < text.trimEnd().length);
+  return (at) => spans.some(([from, to]) => at >= from && at < to);
+}
+
+function ruleRows(
+  { id, reason, span }: MatchedRule,
+  { text }: Question,
+  stream: NodeJS.WriteStream,
+): readonly string[] {
+  const width = widthOfStream(stream);
+  const part = text.slice(...span);
+  const quoted =
+    part === "" || part.trim() === text.trim()
+      ? ""
+      : `: ${fitted(part, Math.min(QUOTED, width - INDENT.length))}`;
+  return wrapped(`· ${visibleLine(reason)} (${visibleLine(id)})${quoted}`, width - INDENT.length).map(
+    (line, at) => (at === 0 ? line : `${INDENT}${line}`),
+  );
+}
+
+/** What is to be written may come as a diff. */
+function diffLine(shown: string, line: string, stream: NodeJS.WriteStream): string {
+  if (line.startsWith("+")) return styleText("green", shown, { stream });
+  return line.startsWith("-") ? styleText("red", shown, { stream }) : shown;
+}

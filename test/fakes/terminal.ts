@@ -1,0 +1,54 @@
+import { Writable } from "node:stream";
+import type { Clock } from "../../src/render/tty/live-status.ts";
+
+export interface FakeTerminal {
+  readonly stream: NodeJS.WriteStream;
+  /** All that was written. */
+  readonly written: () => string;
+  /** Its lines as a person sees them now, without colours. */
+  readonly seen: () => readonly string[];
+}
+
+/** A stream that says what it is; without columns it is a pipe. */
+export function fakeTerminal(columns?: number, colours = false): FakeTerminal {
+  let all = "";
+  const sink = new Writable({
+    write: (bytes: Buffer, _encoding, done) => {
+      all += bytes.toString("utf8");
+      done();
+    },
+  });
+  const about = { columns, isTTY: columns !== undefined, getColorDepth: () => (colours ? 8 : 1) };
+  return {
+    stream: Object.assign(sink, about) as unknown as NodeJS.WriteStream,
+    written: () => all,
+    seen: () => withoutColours(all).split("\n").map(afterErasing),
+  };
+}
+
+const withoutColours = (text: string): string => text.replaceAll(/\u001B\[\d+m/g, "");
+const afterErasing = (line: string): string => line.split("\r\u001B[2K").at(-1) ?? "";
+
+/** Time goes by only when it is told to. */
+export function fakeClock(): {
+  readonly clock: Clock;
+  readonly pass: (ms: number) => void;
+  readonly running: () => boolean;
+} {
+  let now = 0;
+  let tick: (() => void) | undefined;
+  return {
+    clock: {
+      now: () => now,
+      every: (_ms, run) => {
+        tick = run;
+        return () => (tick = undefined);
+      },
+    },
+    pass: (ms) => {
+      now += ms;
+      tick?.();
+    },
+    running: () => tick !== undefined,
+  };
+}

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { answerStream } from "../../src/render/tty/answer.ts";
+import { fakeTerminal } from "../fakes/terminal.ts";
+import { fc } from "../fixtures/property.ts";
+
+const SHOWN: Readonly<Record<string, string>> = {
+  "plain text": "plain text",
+  "**bold** and `code`.": "<b>bold</b> and <c>code</c>.",
+  "**a `b` c**": "<b>a <c>b</c> c</b>",
+  "``a ` b``": "<c>a ` b</c>",
+  "2 ** 3 * 4": "2 ** 3 * 4",
+  "**never closed\n`nor this\n": "**never closed\n`nor this\n",
+  "# Head\ntext": "<b>Head</b>\ntext",
+  "#hash, not a head": "#hash, not a head",
+  "## Head with `code`": "<b>Head with <c>code</c></b>",
+  "- one\n  * two\n+ **three**": "• one\n  • two\n• <b>three</b>",
+  "-x - y\n--- \n1. first": "-x - y\n--- \n1. first",
+  "```js\n# not a head **nor bold**\n\n- x\n```\n# head":
+    "<d>```js</d>\n# not a head **nor bold**\n\n- x\n<d>```</d>\n<b>head</b>",
+  "````\n```\n**a**\n````\n**b**": "<d>````</d>\n```\n**a**\n<d>````</d>\n<b>b</b>",
+  "```code``` in a line": "<c>code</c> in a line",
+  "a\u001B[31m\r\nb\rc": "a␛[31m\nb␍c",
+  "😀**😀**": "😀<b>😀</b>",
+  "   \n\n": "   \n\n",
+};
+
+const NAMES: Readonly<Record<string, string>> = { 1: "<b>", 22: "</>", 2: "<d>", 36: "<c>", 39: "</c>" };
+
+/** Colours as marks; a style that ends where it begins again is one. */
+function named(text: string): string {
+  let open = "";
+  return text.replaceAll(/\u001B\[22m\u001B\[1m/g, "").replaceAll(/\u001B\[(\d+)m/g, (_, code: string) => {
+    if (code === "1" || code === "2") open = code === "1" ? "</b>" : "</d>";
+    return code === "22" ? open : (NAMES[code] ?? `<${code}>`);
+  });
+}
+
+function shownBy(pieces: readonly string[]): string {
+  const stream = answerStream(fakeTerminal(80, true).stream);
+  return named(pieces.map((piece) => stream.push(piece)).join("") + stream.end());
+}
+
+for (const [text, shown] of Object.entries(SHOWN))
+  test(`${JSON.stringify(text)} is shown as ${JSON.stringify(shown)}, in pieces of any size`, () => {
+    assert.equal(shownBy([text]), shown);
+    assert.equal(shownBy(text.split("")), shown);
+  });
+
+test("wherever a reply is cut, it is shown as the whole is", () => {
+  const marks = fc.constantFrom("`", "**", "*", "#", "-", " ", "\n", "```", "~~~", "x", "\r", "😀", "\u001B");
+  const texts = fc.array(marks, { maxLength: 30 }).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(texts, fc.array(fc.nat(40), { maxLength: 6 }), (text, cuts) => {
+      const places = [0, ...cuts.toSorted((a, b) => a - b), text.length].map((at) =>
+        Math.min(at, text.length),
+      );
+      const pieces = places.slice(1).map((to, index) => text.slice(places[index], to));
+      assert.equal(shownBy(pieces), shownBy([text]));
+    }),
+  );
+});
+
+test("no more is held back than what may still become something", () => {
+  const stream = answerStream(fakeTerminal(80, true).stream);
+  assert.equal(stream.push("Hello, "), "Hello, ");
+  assert.equal(stream.push("this **is"), "this ");
+  assert.equal(stream.push(" bold** now"), "\u001B[1mis bold\u001B[22m now");
+  assert.equal(stream.push(` \`${"x".repeat(3000)}`), ` \`${"x".repeat(3000)}`);
+});
+
+test("a terminal without colours has no marks taken away; a pipe gets the text as it is", () => {
+  const text = "# **a** \u001B[31m\r\n`b`";
+  const plain = answerStream(fakeTerminal(80).stream);
+  assert.equal(plain.push(text) + plain.end(), "# **a** ␛[31m\n`b`");
+  const pipe = answerStream(fakeTerminal().stream);
+  assert.equal(pipe.push(text) + pipe.end(), text);
+});
+
+test("a reply that ends inside a block of code leaves nothing to the next", () => {
+  const stream = answerStream(fakeTerminal(80, true).stream);
+  assert.equal(named(stream.push("```\ncode") + stream.end()), "<d>```</d>\ncode");
+  assert.equal(named(stream.push("# head") + stream.end()), "<b>head</b>");
+});

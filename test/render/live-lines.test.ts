@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { EventBody } from "../../src/core/events.ts";
+import { RunLines } from "../../src/render/tty/run-lines.ts";
+import { fakeClock, fakeTerminal } from "../fakes/terminal.ts";
+import { EVERY_EVENT } from "../fixtures/events.ts";
+
+function watched(columns: number | undefined, answerIsSeen = false) {
+  const terminal = fakeTerminal(columns);
+  const { clock, pass, running } = fakeClock();
+  const lines = new RunLines(terminal.stream, { quiet: false, answerIsSeen, clock });
+  let seq = 0;
+  const take = (body: EventBody, agent?: string): void =>
+    lines.take({ ...body, run: "r1", seq: seq++, ...(agent === undefined ? {} : { agent }) });
+  const live = (): string => terminal.seen().at(-1) ?? "";
+  take(EVERY_EVENT["run.started"]);
+  return { terminal, lines, take, pass, running, live };
+}
+
+const proposed = (call: string, command: string): EventBody => ({
+  type: "call.proposed",
+  call,
+  tool: "bash",
+  args: { command },
+});
+const runs = (call: string): EventBody => ({ ...EVERY_EVENT["call.decided"], call });
+const ended = (call: string): EventBody => ({ ...EVERY_EVENT["call.ended"], call });
+
+test("a terminal always tells what is waited for, and for how long", () => {
+  const { take, pass, live, terminal } = watched(80);
+  take(EVERY_EVENT["turn.started"]);
+  assert.equal(live(), "");
+  pass(12_400);
+  assert.equal(live(), "waiting for qwen3:8b 12 s");
+  take(EVERY_EVENT.thinking);
+  assert.equal(live(), "qwen3:8b: thinking 12 s");
+  take(EVERY_EVENT.text);
+  assert.equal(live(), "qwen3:8b: answering 12 s");
+  take(EVERY_EVENT["model.waiting"]);
+  assert.equal(live(), "asking qwen3:8b again in 2 s");
+  pass(4000);
+  assert.equal(live(), "waiting for qwen3:8b 2 s");
+  take(EVERY_EVENT["model.finished"]);
+  assert.equal(live(), "");
+  take(proposed("c1", "npm test"));
+  take(runs("c1"));
+  pass(40_000);
+  assert.equal(live(), "running npm test 40 s");
+  take(proposed("c2", "make"));
+  take(runs("c2"));
+  pass(85_000);
+  assert.equal(live(), "running make (and 1 more) 1 min 25 s");
+  take(ended("c2"));
+  assert.equal(live(), "running npm test 2 min 5 s");
+  take({ ...EVERY_EVENT.compaction, status: "started", after: null });
+  pass(3000);
+  assert.equal(live(), "summarising older turns 3 s");
+  take(EVERY_EVENT.compaction);
+  take(ended("c1"));
+  assert.deepEqual(terminal.seen(), [
+    "qwen3:8b (ollama)  workspace-write  /code/shop  s1",
+    "~ rate limited; asking again in 2.0 s (attempt 2)",
+    "I look.",
+    "✗ bash make  exit 1  contained  1.2 s",
+    "≡ older turns summarised: about 12,000 -> 4,000 tokens",
+    "✗ bash npm test  exit 1  contained  1.2 s",
+    "",
+  ]);
+});
+
+test("a model that is silent for a minute may be stuck; what is heard of it takes that back", () => {
+  const { take, pass, live } = watched(80);
+  take(EVERY_EVENT["turn.started"]);
+  pass(59_000);
+  assert.equal(live(), "waiting for qwen3:8b 59 s");
+  pass(13_000);
+  assert.equal(live(), "waiting for qwen3:8b 1 min 12 s, no sign of life for 1 min 12 s - stuck?");
+  take(EVERY_EVENT.thinking);
+  assert.equal(live(), "qwen3:8b: thinking 1 min 12 s");
+});
+
+test("a subagent's model is waited for while its call runs", () => {
+  const { take, pass, live } = watched(80);
+  take({ type: "call.proposed", call: "t1", tool: "task", args: { prompt: "find x" } });
+  take(runs("t1"));
+  take(EVERY_EVENT["turn.started"], "t1");
+  pass(2000);
+  assert.equal(live(), "waiting for qwen3:8b 2 s");
+  take({ ...EVERY_EVENT["model.finished"], text: "" }, "t1");
+  assert.equal(live(), "running task find x 2 s");
+});
+
+test("the live line keeps to the width", () => {
+  const { take, pass, live } = watched(24);
+  take(EVERY_EVENT["turn.started"]);
+  pass(90_000);
+  assert.equal(live(), "waiting for… s - stuck?");
+});
+
+test("where somebody else shows the answer the line makes room for it", () => {
+  const { take, pass, live, terminal } = watched(80, true);
+  take(EVERY_EVENT["turn.started"]);
+  pass(5000);
+  assert.equal(live(), "waiting for qwen3:8b 5 s");
+  take(EVERY_EVENT.text);
+  assert.equal(live(), "");
+  pass(5000);
+  take(EVERY_EVENT["model.finished"]);
+  assert.deepEqual(terminal.seen(), ["qwen3:8b (ollama)  workspace-write  /code/shop  s1", ""]);
+});
+
+test("while a person is asked nothing is written; it comes when they have answered", () => {
+  const { lines, take, pass, live, terminal } = watched(80);
+  take(proposed("c1", "npm test"));
+  take(runs("c1"));
+  pass(2000);
+  const first = lines.pause();
+  const second = lines.pause();
+  const before = terminal.written();
+  take(proposed("c2", "make"));
+  take(ended("c1"));
+  pass(2000);
+  first();
+  assert.equal(terminal.written(), before);
+  assert.equal(live(), "");
+  second();
+  assert.deepEqual(terminal.seen().slice(1), ["✗ bash npm test  exit 1  contained  1.2 s", ""]);
+  take(runs("c2"));
+  pass(2000);
+  assert.equal(live(), "running make 2 s");
+});
+
+test("the end leaves a clean terminal and no timer", () => {
+  for (const finish of ["event", "call"] as const) {
+    const { lines, take, pass, running, live } = watched(80);
+    take(EVERY_EVENT["turn.started"]);
+    pass(2000);
+    assert.equal(running(), true);
+    if (finish === "event") take(EVERY_EVENT["run.finished"]);
+    else lines.end();
+    assert.deepEqual([live(), running()], ["", false]);
+  }
+});
+
+test("a pipe has no live line", () => {
+  const { take, pass, running, terminal } = watched(undefined);
+  take(EVERY_EVENT["turn.started"]);
+  pass(90_000);
+  assert.equal(running(), false);
+  assert.equal(terminal.written(), "qwen3:8b (ollama)  workspace-write  /code/shop  s1\n");
+});

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { AgentEvent } from "../../src/core/events.ts";
+import { runSummary } from "../../src/render/tty/run-summary.ts";
+import { fakeTerminal } from "../fakes/terminal.ts";
+import { EVERY_EVENT } from "../fixtures/events.ts";
+
+type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
+
+const summary = (
+  event: Partial<Finished>,
+  { columns = 80, quiet = false }: { readonly columns?: number; readonly quiet?: boolean } = {},
+): string =>
+  runSummary(
+    { ...EVERY_EVENT["run.finished"], run: "r1", seq: 9, ...event },
+    { ms: 63_000, quiet },
+    fakeTerminal(columns).stream,
+  );
+
+const names = (count: number, what: string): readonly string[] =>
+  Array.from({ length: count }, (_, index) => `${what}${index}`);
+
+const nextOf = (event: Partial<Finished>): string | undefined => /^next +(.*)$/m.exec(summary(event))?.[1];
+
+test("a run that is done tells what changed, what was refused, what it cost and what comes next", () => {
+  assert.equal(
+    summary({}),
+    `
+changed   1 modified
+          ~ sum.js
+refused   bash  rm -rf /
+            denied: it deletes what lies outside of the workspace
+            (path.system)
+cost      2 turns, 1 tool call, 1 min 3 s
+          1,900 tokens in (900 cached), 40 out, cost 0.002
+status    done
+next      harness diff
+          harness run --continue "…"
+          harness sessions show s1
+`,
+  );
+});
+
+test("a run that ended badly says so in words and with its exit code", () => {
+  const usage = {
+    requests: 1,
+    prompt_tokens: null,
+    completion_tokens: null,
+    cached_tokens: null,
+    cost: null,
+  };
+  assert.equal(
+    summary(
+      {
+        status: "refused",
+        exit_code: 4,
+        reason: "after the last refusal nothing was changed",
+        denials: EVERY_EVENT["run.finished"].denials.map((denial) => ({ ...denial, decision: "ask" })),
+        changes: { added: [], modified: [], deleted: [], ignored: 2 },
+        usage,
+      },
+      { columns: 40 },
+    ),
+    `
+changed   no file
+          2 files that the ignore rules cover
+refused   bash  rm -rf /
+            nobody let it run: it
+            deletes what lies outside of
+            the workspace (path.system)
+cost      2 turns, 1 tool call, 1 min 3
+          s
+          tokens unknown, cost unknown
+status    refused what the task needs
+          (exit 4): after the last
+          refusal nothing was changed
+next      harness run --continue "…"
+          harness sessions show s1
+`,
+  );
+});
+
+test("many changes are counted, and as many named as have room", () => {
+  const lines = summary({
+    denials: [],
+    changes: { added: names(5, "new"), modified: names(6, "old"), deleted: names(9, "gone"), ignored: 1 },
+  }).split("\n");
+  assert.deepEqual(lines.slice(0, 3), ["", "changed   5 added, 6 modified, 9 deleted", "          + new0"]);
+  assert.deepEqual(lines.slice(12, 16), [
+    "          ~ old5",
+    "          - gone0",
+    "          8 more: harness diff",
+    "          1 file that the ignore rules cover",
+  ]);
+});
+
+test("each refusal is listed, in a run without a word too", () => {
+  const [denial] = EVERY_EVENT["run.finished"].denials;
+  assert.ok(denial);
+  const denials = Array.from({ length: 30 }, (_, index) => ({ ...denial, target: `rm -rf /${index}` }));
+  assert.equal(summary({ denials }).match(/rm -rf \/\d+/g)?.length, 30);
+  assert.equal(
+    summary({}, { quiet: true }),
+    "\nrefused   bash  rm -rf /\n            denied: it deletes what lies outside of the workspace\n            (path.system)\n",
+  );
+  assert.equal(summary({ denials: [] }, { quiet: true }), "");
+  assert.equal(
+    summary({ denials: [], status: "budget", exit_code: 3, reason: "40 turns" }, { quiet: true }),
+    "\nstatus    stopped at a limit (exit 3): 40 turns\n",
+  );
+});
+
+test("what comes next fits how it ended", () => {
+  const changes = null;
+  assert.equal(nextOf({ status: "parked", exit_code: 7 }), "harness approve s1");
+  assert.equal(nextOf({ status: "sandbox", exit_code: 6, changes }), "harness doctor");
+  assert.equal(nextOf({ status: "failed", exit_code: 1, changes }), 'harness run --continue "…"');
+});
+
+test("without a box it is said whether anything can have changed", () => {
+  assert.match(summary({ changes: null, tool_calls: 0 }), /^changed {3}nothing$/m);
+  assert.match(summary({ changes: null, tool_calls: 3 }), /^changed {3}not known/m);
+});
+
+test("controls of others are shown, never sent", () => {
+  const evil = "\u001B]52;c;x\u0007\r\u202E\n✓";
+  const text = summary({
+    reason: evil,
+    session: evil,
+    denials: [{ call: evil, tool: evil, target: evil, decision: "deny", rule: evil, reason: evil }],
+    changes: { added: [evil], modified: [], deleted: [], ignored: 0 },
+  });
+  assert.match(text, /␛\]52;c;x␇/);
+  assert.doesNotMatch(text, /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E]/);
+});
