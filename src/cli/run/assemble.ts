@@ -1,68 +1,44 @@
 import type { AnswerGate } from "../../agent/answer.ts";
-import { History } from "../../agent/context/history.ts";
-import { PromptSize } from "../../agent/context/size.ts";
+import type { PromptSize } from "../../agent/context/size.ts";
 import { Guard, Malformed } from "../../agent/guard.ts";
 import type { Limits } from "../../agent/limits.ts";
-import { Offer, type Seat } from "../../agent/seat.ts";
-import { SeenState } from "../../agent/seen-state.ts";
-import { ShellMemory } from "../../agent/shell-memory.ts";
+import type { Seat } from "../../agent/seat.ts";
 import { Spent } from "../../agent/spent.ts";
 import { spawnFrom } from "../../agent/subagents.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Settings } from "../../config/schema.ts";
-import type { Approver } from "../../core/ports.ts";
-import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
-import type { Desk } from "../../tools/desk.ts";
-import { toolsFor } from "../../tools/index.ts";
-import { modelSeat } from "../model-seat.ts";
-import { briefingFrom } from "./briefing.ts";
+import type { Approver, Box } from "../../core/ports.ts";
+import type { Outputs } from "../../core/session.ts";
+import type { ModelSeat } from "../model-seat.ts";
 import { compactorFor } from "./compactor.ts";
 import type { LazyBox } from "./lazy-box.ts";
 import { isLocalModel } from "./local-model.ts";
 import { lazyJudge } from "./lazy-judge.ts";
+import type { Memory } from "./memory.ts";
 import type { Sink } from "./sink.ts";
-import type { SessionPrompt } from "./system-prompt.ts";
 
 export interface Parts {
   readonly settings: Settings;
   /** Absolute and resolved. */
   readonly workspace: string;
-  readonly session: Session;
-  readonly store: SessionStore;
+  readonly outputs: Outputs;
+  readonly memory: Memory;
+  readonly model: ModelSeat;
+  readonly size: PromptSize;
   readonly sink: Sink;
   readonly box: LazyBox;
+  readonly briefing: Seat["briefing"];
   readonly limits: Limits;
   readonly approver: Approver;
   readonly answer: AnswerGate;
-  /** For a session that has none yet. */
-  readonly prompt: SessionPrompt;
   readonly signal: AbortSignal;
 }
 
-/** Puts the loop's seat together; what is heavy is loaded when it is first used. */
+/** Puts the seat of one request together; what is heavy is loaded when it is first used. */
 export async function seatFor(parts: Parts): Promise<Seat> {
-  const { settings, workspace, session, box, sink, signal } = parts;
-  const records = session.records();
-  const record = (each: SessionRecord): void => session.append(each);
-  const history = History.from(records, record);
-  history.pin(parts.prompt.text);
-  const seen = SeenState.from(records, () => history.count, record);
-  const model = modelSeat(settings);
+  const { settings, workspace, memory, model, box, sink, signal } = parts;
+  const { history, seen } = memory;
   const capabilities = await model.capabilities(settings.chat_model, signal);
-  const local = isLocalModel(settings);
-  const desk: Omit<Desk, "spawn" | "seen" | "shell"> = {
-    workspace,
-    outputs: session.outputs,
-    notes: parts.store.notes(workspace),
-    timeoutMs: settings.timeout,
-  };
-  const tools = toolsFor({
-    ...desk,
-    seen,
-    shell: new ShellMemory(workspace, records, record),
-    spawn: (part, cancel) => spawn(part, cancel),
-  });
-  const size = new PromptSize(settings.chat_model, tools);
   const seat: Seat = {
     model: settings.chat_model,
     provider: model.provider(),
@@ -71,44 +47,50 @@ export async function seatFor(parts: Parts): Promise<Seat> {
     spent: new Spent(),
     judge: lazyJudge(settings.mode, workspace),
     approver: parts.approver,
-    outputs: session.outputs,
-    box: box.box,
+    outputs: parts.outputs,
+    box: () => unlessAborted(box.box(), signal),
     warm: box.warm,
     walls: box.walls,
     ended: [],
     now: () => performance.now(),
-    clean: local ? (text) => text : maskSecrets,
-    tools,
-    offer: new Offer(),
+    clean: isLocalModel(settings) ? (text) => text : maskSecrets,
+    tools: memory.tools,
+    offer: memory.offer,
     history,
     rollBack: (to) => {
       history.rollBack(to);
       seen.rollBack(to);
       sink.emit({ type: "rolled_back", record_count: history.count });
     },
-    size,
+    size: parts.size,
     compactor: compactorFor(() => seat, history, capabilities),
     guard: new Guard(),
     malformed: new Malformed(),
     answer: parts.answer,
-    briefing: records.length > 0 ? noBriefing : briefingFrom(box, parts.prompt, signal),
+    briefing: parts.briefing,
     emit: sink.emit,
   };
-  const spawn = spawnFrom({
-    parent: seat,
-    prompt: history.pinned ?? parts.prompt.text,
-    emit: sink.forChild,
-    compactor: (child, memory) => compactorFor(child, memory, capabilities),
-    tools: (memory) =>
-      toolsFor({
-        ...desk,
-        // What its parent has read, it may edit; what it reads itself is no news to its parent.
-        seen: seen.copy(() => memory.count),
-        shell: new ShellMemory(workspace, [], () => undefined),
-      }),
-  });
+  memory.spawnBy(
+    spawnFrom({
+      parent: seat,
+      prompt: history.pinned ?? "",
+      emit: sink.forChild,
+      compactor: (child, own) => compactorFor(child, own, capabilities),
+      tools: memory.childTools,
+    }),
+  );
   return seat;
 }
 
-/** A session that goes on has been told. */
-const noBriefing = (): Promise<undefined> => Promise.resolve(undefined);
+/** Nobody who has cancelled waits for a box that is still starting. */
+async function unlessAborted(box: Promise<Box>, signal: AbortSignal): Promise<Box> {
+  const cancelled = Promise.withResolvers<never>();
+  const cancel = (): void => cancelled.reject(signal.reason as Error);
+  if (signal.aborted) cancel();
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    return await Promise.race([box, cancelled.promise]);
+  } finally {
+    signal.removeEventListener("abort", cancel);
+  }
+}

@@ -17,6 +17,8 @@ export interface LazyBox extends AsyncDisposable {
 export function lazyBox(
   start: (signal: AbortSignal) => Promise<OwnedBox>,
   onReady: (ms: number) => void,
+  /** What to do when it is lost. */
+  remedy = "harness run --continue",
 ): LazyBox {
   const walls = new AbortController();
   const ending = new AbortController();
@@ -29,7 +31,7 @@ export function lazyBox(
       onReady(performance.now() - began);
       opened.resolve(box);
       void box.gone.then((reason) => {
-        if (!held.ended) walls.abort(lostBox(reason));
+        if (!held.ended) walls.abort(lostBox(reason, remedy));
       });
       return box;
     } catch (thrown) {
@@ -56,5 +58,5 @@ export function lazyBox(
   };
 }
 
-const lostBox = (reason: string): HarnessError =>
-  new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, "harness run --continue");
+const lostBox = (reason: string, remedy: string): HarnessError =>
+  new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, remedy);

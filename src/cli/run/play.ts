@@ -1,14 +1,18 @@
 import { unattended } from "../../agent/approvers.ts";
-import { changesIn, NO_CHANGES } from "../../agent/changes.ts";
+import { PromptSize } from "../../agent/context/size.ts";
 import type { Limits } from "../../agent/limits.ts";
 import { type Finished, runRequest } from "../../agent/run.ts";
 import type { Settings } from "../../config/schema.ts";
-import type { Intent, RunChanges } from "../../core/events.ts";
+import type { Intent } from "../../core/events.ts";
 import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
+import { modelSeat } from "../model-seat.ts";
 import { noteTo } from "../note.ts";
 import { answerFor } from "./answer-gate.ts";
 import { seatFor } from "./assemble.ts";
+import { boxChanges } from "./box-changes.ts";
+import { briefingFrom } from "./briefing.ts";
 import { type LazyBox, lazyBox } from "./lazy-box.ts";
+import { memoryOf } from "./memory.ts";
 import { rendererFor } from "./renderer.ts";
 import { runId } from "./session-choice.ts";
 import { sinkOf } from "./sink.ts";
@@ -54,17 +58,24 @@ export async function play(given: Play): Promise<Finished> {
       model: settings.chat_model,
     });
     const { gate, task } = await answerFor(flags["output-schema"], prompt);
+    const first = session.records().length === 0;
+    const pinned = await sessionPrompt(settings, workspace);
+    const timeoutMs = settings.timeout;
+    const memory = memoryOf({ session, store, workspace, timeoutMs, prompt: pinned.text });
     const seat = await seatFor({
       settings,
       workspace,
-      session,
-      store,
+      outputs: session.outputs,
+      memory,
+      model: modelSeat(settings),
+      size: new PromptSize(settings.chat_model, memory.tools),
       sink,
       box,
+      // A session that goes on has been told.
+      briefing: first ? briefingFrom(box, pinned, signal) : () => Promise.resolve(undefined),
       limits: given.limits,
       approver: unattended(settings.on_ask === "refuse" ? "refuse" : "contained"),
       answer: gate,
-      prompt: await sessionPrompt(settings, workspace),
       signal,
     });
     const request = {
@@ -72,7 +83,7 @@ export async function play(given: Play): Promise<Finished> {
       ...(flags.intent === undefined ? {} : { intent: flags.intent }),
       strict: flags.strict,
       session: session.id,
-      changes: () => changesOf(box, signal),
+      changes: () => boxChanges(box, signal),
       record: (each: SessionRecord) => session.append(each),
     };
     return await runRequest(seat, request, signal);
@@ -87,12 +98,3 @@ const boxFor = ({ settings, workspace, flags }: Play, onReady: (ms: number) => v
     const opening = { settings, workspace, runtime: flags.runtime ?? null, watchChanges: true };
     return openBoxFor({ ...opening, warn: noteTo(flags.quiet) }, signal);
   }, onReady);
-
-/** What a box that is lost had changed nobody can tell. */
-async function changesOf({ begun, walls }: LazyBox, signal: AbortSignal): Promise<RunChanges | null> {
-  const box = begun();
-  if (box === undefined) return NO_CHANGES;
-  if (walls.aborted) return null;
-  const fresh = signal.aborted ? new AbortController().signal : signal;
-  return box.then((ready) => changesIn(ready, fresh)).catch(() => null);
-}

@@ -87,6 +87,8 @@ export class RunLines {
       return event.calls === 0 || (this.#showing.answerIsSeen && event.agent === undefined)
         ? ""
         : saidLines(event.text, this.#stream, indent);
+    // Who watches the answer has been told what it works with.
+    if (event.type === "run.started" && this.#showing.answerIsSeen) return "";
     return eventLine(event, this.#stream, indent);
   }
 
