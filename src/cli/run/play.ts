@@ -58,7 +58,6 @@ export async function play(given: Play): Promise<Finished> {
       model: settings.chat_model,
     });
     const { gate, task } = await answerFor(flags["output-schema"], prompt);
-    const first = session.records().length === 0;
     const pinned = await sessionPrompt(settings, workspace);
     const timeoutMs = settings.timeout;
     const memory = memoryOf({ session, store, workspace, timeoutMs, prompt: pinned.text });
@@ -71,8 +70,7 @@ export async function play(given: Play): Promise<Finished> {
       size: new PromptSize(settings.chat_model, memory.tools),
       sink,
       box,
-      // A session that goes on has been told.
-      briefing: first ? briefingFrom(box, pinned, signal) : () => Promise.resolve(undefined),
+      briefing: briefingFrom(box, pinned, { history: memory.history, signal }),
       limits: given.limits,
       approver: unattended(settings.on_ask === "refuse" ? "refuse" : "contained"),
       answer: gate,
