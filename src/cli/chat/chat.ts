@@ -79,6 +79,7 @@ export class Chat {
       const finished = await room.request(text);
       if (!over()) errors.write(closing(finished, errors));
     });
+    if (!over()) errors.write("\n");
     if (count() <= before) this.#initial = text;
   }
 

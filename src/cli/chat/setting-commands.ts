@@ -1,7 +1,7 @@
 import { MODES, type Mode } from "../../core/decision.ts";
 import { nearest } from "../../core/spelling.ts";
 import { visible } from "../../core/visible.ts";
-import { fitted, widthOfStream } from "../../render/tty/fitted.ts";
+import { widthOfStream, wrapped } from "../../render/tty/fitted.ts";
 import type { Room } from "./room.ts";
 
 /** How long a server may take to say what it has. */
@@ -49,11 +49,18 @@ export async function mode(room: Room, name: string): Promise<string> {
 export function tools({ talk }: Room, screen: NodeJS.WriteStream): string {
   const offered = talk?.memory.offer.tools ?? [];
   if (offered.length === 0) return "None is offered yet: each request gets what it needs.";
-  const width = widthOfStream(screen);
   const column = Math.max(...offered.map(({ name }) => name.length)) + 2;
+  const room = Math.max(NARROWEST, widthOfStream(screen) - column - 2);
   return offered
-    .map(({ name, description }) => fitted(`${name.padEnd(column)}${firstSentence(description)}`, width))
+    .map(({ name, description }) => `${name.padEnd(column)}${inOneLine(firstSentence(description), room)}`)
     .join("\n");
+}
+
+const NARROWEST = 20;
+
+function inOneLine(text: string, width: number): string {
+  const [first = "", ...rest] = wrapped(text, width);
+  return rest.length === 0 ? first : `${first} …`;
 }
 
 const firstSentence = (text: string): string => /^.*?[.:](?=\s|$)/s.exec(text)?.[0].slice(0, -1) ?? text;
