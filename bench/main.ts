@@ -1,13 +1,23 @@
 /** `npm run bench [-- --only NAME]`: one JSON line per figure; exit 1 when one does not hold. */
 import { parseArgs } from "node:util";
+import { AGENT } from "./agent.ts";
 import { type Figure, measureFigure } from "./figure.ts";
 import { MODELS } from "./models.ts";
 import { OVERLAY } from "./overlay.ts";
 import { POLICY } from "./policy.ts";
 import { SANDBOX } from "./sandbox.ts";
+import { SESSIONS } from "./sessions.ts";
 import { STARTUP } from "./startup.ts";
 
-const FIGURES: readonly Figure[] = [...STARTUP, ...POLICY, ...MODELS, ...SANDBOX, ...OVERLAY];
+const FIGURES: readonly Figure[] = [
+  ...STARTUP,
+  ...POLICY,
+  ...MODELS,
+  ...SANDBOX,
+  ...OVERLAY,
+  ...SESSIONS,
+  ...AGENT,
+];
 
 function chosen(words: readonly string[]): readonly Figure[] {
   const { values } = parseArgs({ args: [...words], options: { only: { type: "string" } } });

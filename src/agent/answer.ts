@@ -1,5 +1,6 @@
 import type { JsonSchema } from "../core/provider.ts";
 import type { Message } from "../core/messages.ts";
+import { NOTICE } from "./context/history.ts";
 import type { LoopEnd } from "./loop.ts";
 
 /** What is done with a reply that calls nothing. */
@@ -25,7 +26,7 @@ export class PlainAnswer implements AnswerGate {
     if (!cut || this.#parts.length >= MOST_PARTS) return { how: "answered", text: this.#parts.join("") };
     return {
       role: "user",
-      text: "[harness] Your reply was cut at its length limit. Go on exactly where it stopped.",
+      text: `${NOTICE}Your reply was cut at its length limit. Go on exactly where it stopped.`,
     };
   }
 }
@@ -62,7 +63,7 @@ export class FittedAnswer implements AnswerGate {
     this.#repairs += 1;
     return {
       role: "user",
-      text: `[harness] The final answer must be JSON alone that fits this schema:\n${JSON.stringify(this.#schema)}\nWrong with yours: ${issues}\nAnswer again with nothing but the JSON.`,
+      text: `${NOTICE}The final answer must be JSON alone that fits this schema:\n${JSON.stringify(this.#schema)}\nWrong with yours: ${issues}\nAnswer again with nothing but the JSON.`,
     };
   }
 }

@@ -2,6 +2,7 @@ import type { ToolCall } from "../core/messages.ts";
 import type { InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
 import type { Reply } from "./ask.ts";
 import { endUnrun, runCall } from "./call.ts";
+import { NOTICE } from "./context/history.ts";
 import type { LoopEnd } from "./loop.ts";
 import { waves } from "./schedule.ts";
 import type { Seat } from "./seat.ts";
@@ -15,28 +16,26 @@ export async function runRound(
   signal: AbortSignal,
 ): Promise<LoopEnd | undefined> {
   const { calls } = reply.message;
-  const none = seat.limits.reached("call");
-  if (none !== undefined && calls.length > 0) return { how: "limit", ...none };
+  const spent = seat.limits.reached("call");
+  if (spent !== undefined && calls.length > 0) return { how: "limit", ...spent };
   for (const { id, name, args } of calls) seat.emit({ type: "call.proposed", call: id, tool: name, args });
-  const kinds: ToolResult["kind"][] = [];
   const planned = waves(calls.map((call) => ({ call, beside: isBeside(seat, call) })));
-  for (const [at, wave] of planned.entries()) {
+  let good = 0;
+  for (const wave of planned) {
     const results = await Promise.all(wave.map(({ call }) => one(seat, call, signal)));
     if (signal.aborted) return { how: "cancelled" };
-    if (results.includes("stop")) return { how: "repeated" };
     const ended = results.filter((result) => result !== "stop");
-    kinds.push(...ended.map(({ kind }) => kind));
-    const last = at === planned.length - 1 ? await notices(seat, reply) : "";
-    for (const [index, { call }] of wave.entries()) {
-      const text = ended[index]?.text ?? "";
-      const more = index === wave.length - 1 ? last : "";
-      seat.history.add({ role: "tool", call: call.id, text: text + more });
-    }
+    if (ended.length < results.length) return { how: "repeated" };
+    good += ended.filter(({ kind }) => kind !== "invalid").length;
+    const texts = ended.map(({ text }) => text);
+    if (wave === planned.at(-1)) texts.push(`${texts.pop()}${await notices(seat, reply)}`);
+    for (const [index, { call }] of wave.entries())
+      seat.history.add({ role: "tool", call: call.id, text: texts[index] ?? "" });
   }
   if (calls.length === 0) seat.history.add({ role: "user", text: (await notices(seat, reply)).trim() });
-  const good = kinds.filter((kind) => kind !== "invalid").length;
-  const gaveUp = seat.malformed.replied({ good, bad: calls.length - good + reply.malformed.length });
-  return gaveUp === undefined ? undefined : { how: "model_broken", reason: gaveUp };
+  const bad = calls.length - good + reply.malformed.length;
+  const reason = seat.malformed.replied({ good, bad });
+  return reason === undefined ? undefined : { how: "model_broken", reason };
 }
 
 /** Known before it is run, so that readers can be run together. */
@@ -93,6 +92,6 @@ async function notices(seat: Seat, { malformed }: Replied): Promise<string> {
     lines.push(limit);
   }
   const briefing = await seat.briefing();
-  const notes = lines.map((line) => `\n\n[harness] ${line}`).join("");
+  const notes = lines.map((line) => `\n\n${NOTICE}${line}`).join("");
   return briefing === undefined ? notes : `${notes}\n\n${briefing}`;
 }

@@ -36,11 +36,9 @@ export class SeenState implements SeenFiles {
     return state;
   }
 
-  /** The same files, for somebody whose own sights nobody remembers. */
-  copy(count: () => number): SeenState {
-    const copy = new SeenState(count, () => undefined);
-    for (const [path, hash] of this.#hashes) copy.#take({ at: 0, path, hash });
-    return copy;
+  /** Tells somebody else of the same files. */
+  tell(other: SeenState): void {
+    for (const [path, hash] of this.#hashes) other.#take({ at: 0, path, hash });
   }
 
   hashOf(path: string): string | undefined {

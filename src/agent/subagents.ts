@@ -3,18 +3,17 @@ import type { AnyTool, ToolResult } from "../core/tool.ts";
 import type { Spawn } from "../tools/desk.ts";
 import { PlainAnswer } from "./answer.ts";
 import type { Compactor } from "./context/compaction.ts";
-import { History } from "./context/history.ts";
+import type { History } from "./context/history.ts";
 import { Guard, Malformed } from "./guard.ts";
 import { type LoopEnd, work } from "./loop.ts";
+import type { Memory } from "./memory.ts";
 import { Offer, type Seat } from "./seat.ts";
-
-/** Of the last word of a subagent, in bytes. */
-export const MOST_RESULT = 8192;
 
 export interface Nursery {
   readonly parent: Seat;
-  /** The tools of a child: a desk of its own, without `task`. */
-  readonly tools: (history: History) => readonly AnyTool[];
+  /** The tools of a child over its memory: a desk without `task`. */
+  readonly tools: (memory: Memory) => readonly AnyTool[];
+  readonly memory: () => Memory;
   /** Tells the events of one more child as its own. */
   readonly emit: () => (event: EventBody) => void;
   readonly prompt: string;
@@ -28,10 +27,11 @@ export interface Nursery {
 export function spawnFrom(nursery: Nursery): Spawn {
   return async ({ prompt, maxTurns }, signal) => {
     const { parent } = nursery;
-    const history = new History(() => undefined);
+    const memory = nursery.memory();
+    const { history } = memory;
     history.pin(nursery.prompt);
     history.add({ role: "user", text: prompt });
-    const tools = nursery.tools(history);
+    const tools = nursery.tools(memory);
     const offer = new Offer();
     offer.widen(
       parent.offer.intent,
@@ -43,7 +43,7 @@ export function spawnFrom(nursery: Nursery): Spawn {
       offer,
       history,
       compactor: nursery.compactor(() => seat, history),
-      rollBack: (to) => history.rollBack(to),
+      rollBack: (to) => memory.rollBack(to),
       limits: parent.limits.part(maxTurns),
       guard: new Guard(),
       malformed: new Malformed(),

@@ -4,8 +4,8 @@ import { inertJson } from "../core/visible.ts";
 type Clean = (text: string) => string;
 
 /**
- * The events of a run as lines of JSON, each text in them cleaned. A secret may come in pieces: the end of a streamed
- * text from its last blank on goes with the next piece, so that some numbers are left out where a text is streamed.
+ * The events of a run as lines of JSON, each text in them cleaned. A secret may come in pieces, and is often known only
+ * by the words before it: a streamed text goes on line by line, so that some numbers are left out there.
  */
 export class RunJson {
   readonly #clean: Clean;
@@ -25,8 +25,8 @@ export class RunJson {
       return this.#line(held);
     }
     const text = held.text + event.text;
-    const cut = lastBlank(text) + 1;
-    this.#held = { ...event, text: text.slice(cut) };
+    const cut = ready(text);
+    if (cut < text.length) this.#held = { ...event, text: text.slice(cut) };
     return cut === 0 ? "" : this.#line({ ...held, text: text.slice(0, cut) });
   }
 
@@ -52,12 +52,16 @@ const isStreamed = (event: AgentEvent): event is Streamed =>
 const continues = (held: Streamed, event: Streamed): boolean =>
   held.type === event.type && held.run === event.run && held.agent === event.agent;
 
-/** No form of a secret is longer than what is held at most. */
-const MOST_HELD = 4096;
+/** A line that is longer goes on word by word, and a word that is longer as it comes. */
+const LONG_LINE = 400;
+const LONG_WORD = 4096;
 
-function lastBlank(text: string): number {
-  const blank = Math.max(text.lastIndexOf(" "), text.lastIndexOf("\n"), text.lastIndexOf("\t"));
-  return blank === -1 && text.length > MOST_HELD ? text.length - 1 : blank;
+/** How much of a text can go. */
+function ready(text: string): number {
+  const line = text.lastIndexOf("\n") + 1;
+  if (line > 0 || text.length <= LONG_LINE) return line;
+  const word = Math.max(text.lastIndexOf(" "), text.lastIndexOf("\t")) + 1;
+  return word === 0 && text.length > LONG_WORD ? text.length : word;
 }
 
 /** The same value with every text of it, however deep, through `clean`. */

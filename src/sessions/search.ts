@@ -30,6 +30,15 @@ const NEWEST_FIRST = "ORDER BY changed DESC, id DESC";
 function says(db: Database, session: string, query: string): boolean {
   const written = JSON.stringify(query).slice(1, -1);
   return (db.all("SELECT body FROM messages WHERE session = ?", session) as readonly { body: string }[]).some(
-    ({ body }) => contains(body, written) && contains((JSON.parse(body) as Message).text, query),
+    ({ body }) => contains(body, written) && contains(textIn(body), query),
   );
+}
+
+/** A message that is damaged says nothing; whoever reads its session is told. */
+function textIn(body: string): string {
+  try {
+    return (JSON.parse(body) as Message).text;
+  } catch {
+    return "";
+  }
 }

@@ -4,6 +4,7 @@ import type { Message } from "../core/messages.ts";
 import type { Outputs, Session, SessionInfo, SessionRecord } from "../core/session.ts";
 import type { Clock } from "./clock.ts";
 import type { Database } from "./db/database.ts";
+import { storedJson } from "./db/stored-json.ts";
 import { countAfter, projectEvent, projectRecord } from "./project.ts";
 
 /** Its state is all in the database: two processes may have the same session open. */
@@ -54,8 +55,8 @@ export class StoredSession implements Session {
       ) as readonly { own: string | null; message: string | null }[]
     ).map(({ own, message }) =>
       own === null
-        ? { kind: "message", message: JSON.parse(message ?? "null") as Message }
-        : (JSON.parse(own) as SessionRecord),
+        ? { kind: "message", message: storedJson(message, this.id) as Message }
+        : (storedJson(own, this.id) as SessionRecord),
     );
 
   /** What is shown piece by piece while it comes is not kept: the reply's message holds it. */
@@ -80,7 +81,7 @@ export class StoredSession implements Session {
         this.id,
         last,
       ) as readonly { seq: number; body: string }[];
-      for (const { body } of rows) yield JSON.parse(body) as AgentEvent;
+      for (const { body } of rows) yield storedJson(body, this.id) as AgentEvent;
       if (rows.length < PORTION) return;
       last = rows.at(-1)?.seq ?? last;
     }

@@ -22,7 +22,7 @@ function idCases(add: Add): void {
     const second = store.create(ABOUT).id;
     assert.match(first, /^[0-9a-hjkmnp-tv-z]{12}$/);
     assert.ok(first < second, `${first} ${second}`);
-    const apart = [...first].findIndex((digit, index) => digit !== second[index]);
+    const apart = Array.from(first).findIndex((digit, index) => digit !== second[index]);
     assert.equal(store.open(first.slice(0, apart + 1)).id, first);
     assert.equal(store.open(second.slice(0, apart + 1)).id, second);
     assert.throws(() => store.open(first.slice(0, apart)), isUsage);

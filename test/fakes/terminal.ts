@@ -1,6 +1,9 @@
 import { Writable } from "node:stream";
 import type { Clock } from "../../src/render/tty/live-status.ts";
 
+// It would colour pipes too, whoever runs the tests.
+delete process.env["FORCE_COLOR"];
+
 export interface FakeTerminal {
   readonly stream: NodeJS.WriteStream;
   /** All that was written. */

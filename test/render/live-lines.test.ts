@@ -5,6 +5,9 @@ import { RunLines } from "../../src/render/tty/run-lines.ts";
 import { fakeClock, fakeTerminal } from "../fakes/terminal.ts";
 import { EVERY_EVENT } from "../fixtures/events.ts";
 
+// Whoever runs the tests may have a terminal that cannot rewrite a line.
+process.env["TERM"] = "xterm";
+
 function watched(columns: number | undefined, answerIsSeen = false) {
   const terminal = fakeTerminal(columns);
   const { clock, pass, running } = fakeClock();
@@ -58,7 +61,7 @@ test("a terminal always tells what is waited for, and for how long", () => {
   take(EVERY_EVENT.compaction);
   take(ended("c1"));
   assert.deepEqual(terminal.seen(), [
-    "qwen3:8b (ollama)  workspace-write  /code/shop  s1",
+    "qwen3:8b (ollama) · workspace-write · /code/shop · s1",
     "~ rate limited; asking again in 2.0 s (attempt 2)",
     "I look.",
     "✗ bash make  exit 1  contained  1.2 s",
@@ -106,7 +109,7 @@ test("where somebody else shows the answer the line makes room for it", () => {
   assert.equal(live(), "");
   pass(5000);
   take(EVERY_EVENT["model.finished"]);
-  assert.deepEqual(terminal.seen(), ["qwen3:8b (ollama)  workspace-write  /code/shop  s1", ""]);
+  assert.deepEqual(terminal.seen(), ["qwen3:8b (ollama) · workspace-write · /code/shop · s1", ""]);
 });
 
 test("while a person is asked nothing is written; it comes when they have answered", () => {
@@ -142,10 +145,19 @@ test("the end leaves a clean terminal and no timer", () => {
   }
 });
 
+test("a terminal that cannot rewrite a line has no live line", () => {
+  process.env["TERM"] = "dumb";
+  const { take, pass, terminal } = watched(80);
+  process.env["TERM"] = "xterm";
+  take(EVERY_EVENT["turn.started"]);
+  pass(90_000);
+  assert.equal(terminal.written().includes("waiting"), false);
+});
+
 test("a pipe has no live line", () => {
   const { take, pass, running, terminal } = watched(undefined);
   take(EVERY_EVENT["turn.started"]);
   pass(90_000);
   assert.equal(running(), false);
-  assert.equal(terminal.written(), "qwen3:8b (ollama)  workspace-write  /code/shop  s1\n");
+  assert.equal(terminal.written(), "qwen3:8b (ollama) · workspace-write · /code/shop · s1\n");
 });

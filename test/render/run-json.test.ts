@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { AgentEvent } from "../../src/core/events.ts";
+import type { AgentEvent, EventBody } from "../../src/core/events.ts";
 import { RunJson } from "../../src/render/run-json.ts";
 import { EVERY_EVENT, stamped } from "../fixtures/events.ts";
 import { fc } from "../fixtures/property.ts";
@@ -25,15 +25,26 @@ test("every event is one line that says what the event says", () => {
   );
 });
 
-test("a text is given on with the next event at the latest", () => {
+test("a text goes on line by line, a long line word by word, and all of it before anything else", () => {
   const json = new RunJson(mask);
-  const [first, second, third] = stamped([EVERY_EVENT.text, EVERY_EVENT.text, EVERY_EVENT.notice]);
-  assert.ok(first && second && third);
-  assert.equal(json.take(first), "");
-  assert.equal(json.take(second), '{"type":"text","run":"r1","seq":0,"text":"I look.I "}\n');
-  assert.equal(
-    json.take(third),
-    '{"type":"text","run":"r1","seq":1,"text":"look."}\n{"type":"notice","run":"r1","seq":2,"text":"5 turns are left"}\n',
+  const bodies: readonly EventBody[] = [
+    ...["I look", ".\nThen ", "x ".repeat(200), "and on", "y".repeat(5000), "z"].map(
+      (text) => ({ type: "text", text }) as const,
+    ),
+    EVERY_EVENT.notice,
+  ];
+  const taken = stamped(bodies).map((event) => json.take(event).split("\n").slice(0, -1));
+  assert.deepEqual(
+    taken.map((lines) => lines.map((line): unknown => JSON.parse(line))),
+    [
+      [],
+      [{ type: "text", run: "r1", seq: 0, text: "I look.\n" }],
+      [{ type: "text", run: "r1", seq: 1, text: `Then ${"x ".repeat(200)}` }],
+      [],
+      [{ type: "text", run: "r1", seq: 3, text: "and " }],
+      [{ type: "text", run: "r1", seq: 4, text: `on${"y".repeat(5000)}z` }],
+      [{ type: "notice", run: "r1", seq: 6, text: "5 turns are left" }],
+    ],
   );
 });
 
@@ -41,9 +52,12 @@ test("a secret is masked wherever it stands, and wherever a stream cuts it", () 
   const [deep] = stamped([{ ...EVERY_EVENT["call.proposed"], args: { env: [{ key: `a ${SECRET} b` }] } }]);
   assert.ok(deep);
   assert.match(linesOf([deep]).join(), /"env":\[\{"key":"a \*\*\* b"\}\]/);
-  const words = `the key is ${SECRET} and so on`;
+  const text = fc
+    .constantFrom("\n", " ", "x ".repeat(250))
+    .map((apart) => `${apart}the key is ${SECRET}${apart}so`);
   fc.assert(
-    fc.property(fc.array(fc.nat(words.length), { maxLength: 12 }), (cuts) => {
+    fc.property(text, fc.array(fc.nat(600), { maxLength: 12 }), (words, all) => {
+      const cuts = all.map((at) => Math.min(at, words.length));
       const places = [0, ...cuts.toSorted((a, b) => a - b), words.length];
       const pieces = places.slice(1).map((to, index) => words.slice(places[index], to));
       const events = linesOf(texts(pieces)).map((line) => JSON.parse(line) as { text: string; seq: number });

@@ -51,7 +51,12 @@ const ENDINGS: readonly (readonly [string, Call, string])[] = [
     {
       args: { command: "npm test" },
       decided: { decision: "ask", by: "contained" },
-      ended: { kind: "failed", cause: "program", text: "1 failed\nexit code 1", ms: 1200 },
+      ended: {
+        kind: "failed",
+        cause: "program",
+        text: "[exit 0, 1 ms]\n1 failed\n[exit 1, 1.2 s]",
+        ms: 1200,
+      },
     },
     "✗ bash npm test  exit 1  contained  1.2 s\n",
   ],
@@ -71,7 +76,14 @@ const ENDINGS: readonly (readonly [string, Call, string])[] = [
   ],
   [
     "what the box had no memory for",
-    { args: { command: "make" }, ended: { kind: "failed", cause: "memory", text: "killed at 256 MiB" } },
+    {
+      args: { command: "make" },
+      ended: {
+        kind: "failed",
+        cause: "memory",
+        text: "a\n[exit 137, 1.2 s, memory: killed at 256 MiB]\n[advice]",
+      },
+    },
     "✗ bash make  out of memory: killed at 256 MiB  3 ms\n",
   ],
   [
@@ -146,6 +158,17 @@ test("a long command loses its middle, a long reason has lines of its own", () =
   );
 });
 
+test("what the model says beside its calls keeps its lines and its depth, and has an end", () => {
+  const text = ["I do three things:", "  - one", "  - two that is longer than the line", ""].join("\n");
+  assert.equal(
+    told([{ ...EVERY_EVENT["model.finished"], text }], 24),
+    "I do three things:\n  - one\n  - two that is longer\n  than the line\n",
+  );
+  const long = Array.from({ length: 20 }, (_, index) => `line ${index}`).join("\n");
+  assert.match(told([{ ...EVERY_EVENT["model.finished"], text: long }]), /^line 7\n… 12 more lines\n$/m);
+  assert.equal(told([{ ...EVERY_EVENT["model.finished"], calls: 0, text }]), "");
+});
+
 test("controls of others are shown, never sent", () => {
   const terminal = fakeTerminal();
   const evil = "\u001B]52;c;x\u0007\r\u202E\n✓ bash";
@@ -168,7 +191,7 @@ test("other events have lines where a person should know of them", () => {
   assert.equal(
     told(Object.values(EVERY_EVENT)),
     [
-      "qwen3:8b (ollama)  workspace-write  /code/shop  s1",
+      "qwen3:8b (ollama) · workspace-write · /code/shop · s1",
       "box ready  311 ms",
       "~ rate limited; asking again in 2.0 s (attempt 2)",
       "I look.",

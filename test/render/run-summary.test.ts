@@ -29,8 +29,7 @@ test("a run that is done tells what changed, what was refused, what it cost and 
 changed   1 modified
           ~ sum.js
 refused   bash  rm -rf /
-            denied: it deletes what lies outside of the workspace
-            (path.system)
+            denied: it deletes what lies outside of the workspace (path.system)
 cost      2 turns, 1 tool call, 1 min 3 s
           1,900 tokens in (900 cached), 40 out, cost 0.002
 status    done
@@ -63,7 +62,7 @@ test("a run that ended badly says so in words and with its exit code", () => {
     ),
     `
 changed   no file
-          2 files that the ignore rules cover
+          and 2 ignored files
 refused   bash  rm -rf /
             nobody let it run: it
             deletes what lies outside of
@@ -90,7 +89,7 @@ test("many changes are counted, and as many named as have room", () => {
     "          ~ old5",
     "          - gone0",
     "          8 more: harness diff",
-    "          1 file that the ignore rules cover",
+    "          and 1 ignored file",
   ]);
 });
 
@@ -101,7 +100,7 @@ test("each refusal is listed, in a run without a word too", () => {
   assert.equal(summary({ denials }).match(/rm -rf \/\d+/g)?.length, 30);
   assert.equal(
     summary({}, { quiet: true }),
-    "\nrefused   bash  rm -rf /\n            denied: it deletes what lies outside of the workspace\n            (path.system)\n",
+    "\nrefused   bash  rm -rf /\n            denied: it deletes what lies outside of the workspace (path.system)\n",
   );
   assert.equal(summary({ denials: [] }, { quiet: true }), "");
   assert.equal(

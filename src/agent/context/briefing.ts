@@ -12,8 +12,8 @@ export function briefing(
 ): string {
   const { system, tools, branch, status, commits, names, more, instructions } = gathered;
   const parts = [
-    labelled("System", [system, tools === "" ? "" : `with ${tools}`]),
-    branch === "" ? "" : `Git: on ${line(branch)}, ${changesOf(status, more.status)}`,
+    labelled("System", [line(system), tools === "" ? "" : `with ${line(tools)}`]),
+    branch === "" ? "" : `Git: on ${line(branch)}${changesOf(status, more.status)}`,
     commits.length === 0 ? "" : `Last commits:\n${commits.map((text) => `  ${line(text)}`).join("\n")}`,
     labelled("Files", [...names.map(nameOf), more.names === 0 ? "" : `and ${more.names} more`]),
   ].filter((part) => part !== "");
@@ -35,11 +35,12 @@ function labelled(label: string, words: readonly string[]): string {
   return said.length === 0 ? "" : `${label}: ${said.join(" ")}`;
 }
 
-function changesOf(status: readonly string[], more: number): string {
-  if (status.length === 0) return "nothing changed";
+function changesOf(status: readonly string[] | null, more: number): string {
+  if (status === null) return "";
+  if (status.length === 0) return ", nothing changed";
   const rest = more === 0 ? [] : [`  and ${more} more`];
   return [
-    "changed:",
+    ", changed:",
     ...status.map((text) => `  ${clipped(oneLine(`.${text}`).slice(1), LINE)}`),
     ...rest,
   ].join("\n");

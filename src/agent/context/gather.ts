@@ -4,8 +4,8 @@ import type { InstructionFile } from "./instructions.ts";
 const TIME_LIMIT = 5000;
 /** Bytes of output that are read. */
 const MOST = 2 ** 18;
-export const NAMES = 50;
-export const STATUS_LINES = 20;
+const NAMES = 50;
+const STATUS_LINES = 20;
 
 /** What is known of a workspace; whatever could not be learnt is empty. */
 export interface Gathered {
@@ -13,8 +13,8 @@ export interface Gathered {
   readonly tools: string;
   /** Empty where there is no repository. */
   readonly branch: string;
-  /** As `git status --porcelain` has them: the first. */
-  readonly status: readonly string[];
+  /** As `git status --porcelain` has them: the first. null where that is not known. */
+  readonly status: readonly string[] | null;
   readonly commits: readonly string[];
   /** Of the workspace's own folder; folders end in a slash. */
   readonly names: readonly string[];
@@ -29,8 +29,9 @@ const PRUNED = [".git", "node_modules", "vendor", "third_party", "target", "dist
 
 /**
  * Prints fields that end in NUL: a key and one value, for a file its path, whether it is its head only, and its text. What
- * is cheap comes first: a time limit ends it anywhere. Links are listed and not followed. Git runs what a repository
- * configured in some of its commands: what can be shut of that is, and the box is around the rest.
+ * is cheap comes first, since a time limit may end it anywhere; so do the instructions of the folder itself. Links are
+ * listed and not followed. Git runs what a repository configured in some of its commands: what can be shut of that is,
+ * and the box is around the rest.
  */
 const SCRIPT = String.raw`
 export LC_ALL=C
@@ -58,8 +59,11 @@ if git rev-parse --is-inside-work-tree >/dev/null; then
   git log -3 --format='commit%x00%h %<(200,trunc)%s%x00'
 fi | tr -d '\n'
 left=40000
-find . -xdev -maxdepth 8 '(' ${PRUNED.map((name) => `-name ${name}`).join(" -o ")} ')' -prune -o \
-  -type f '(' -name AGENTS.md -o -name CLAUDE.md ')' -printf '%d %s %P\0' | sort -z -k1,1n -k3 | head -zn 40 |
+instructions() {
+  timeout 2 find . -xdev -maxdepth "$1" '(' ${PRUNED.map((name) => `-name ${name}`).join(" -o ")} ')' -prune -o \
+    -type f '(' -name AGENTS.md -o -name CLAUDE.md ')' -printf '%d %s %P\0'
+}
+{ instructions 1; instructions 8; } | sort -zu -k1,1n -k3 | head -zn 40 |
 while read -rd '' depth size file; do
   put file "$file"
   if [ -r "$file" ] && [ "$size" -le "$left" ]; then put whole; else put head; fi
@@ -67,7 +71,10 @@ while read -rd '' depth size file; do
   put ''
   left=$((size < left ? left - size : 0))
 done
-git status --porcelain --ignore-submodules=all | awk -v most=${STATUS_LINES} 'NR <= most { printf "status%c%s%c", 0, substr($0, 1, 200), 0 } END { printf "changed%c%d%c", 0, NR, 0 }'
+{ git status --porcelain --ignore-submodules=all || echo failed; } | awk '
+  $0 == "failed" { failed = 1 }
+  NR <= ${STATUS_LINES} && !failed { printf "status%c%s%c", 0, substr($0, 1, 200), 0 }
+  END { if (!failed) printf "changed%c%d%c", 0, NR, 0 }'
 `;
 
 /** Asks the box with one command. Never rejects: whatever fails gives less. */
@@ -103,7 +110,7 @@ function read(output: string): Gathered {
     system: one("system"),
     tools: one("tools"),
     branch: one("branch"),
-    status,
+    status: values.has("changed") ? status : null,
     commits: all("commit").slice(0, 3),
     names,
     more: { names: beyond(one("names"), names), status: beyond(one("changed"), status) },

@@ -3,6 +3,8 @@ import type { Compaction, SessionRecord } from "../../core/session.ts";
 import { openCalls } from "./pairs.ts";
 import { viewOf } from "./view.ts";
 
+/** How a message begins that is ours, in the role of the user. */
+export const NOTICE = "[harness] ";
 const INTERRUPTED = "No result: the call was interrupted before it ended.";
 
 /**
@@ -73,9 +75,11 @@ export class History {
     if (to < this.count) this.#change({ kind: "rolled_back", to: Math.max(0, to) });
   }
 
-  /** Drops the last message of the user and all behind it; its text, or undefined when there is none. */
+  /** Drops the last message of the user, not ours in that role, and all behind it; its text, or undefined without one. */
   undo(): string | undefined {
-    const last = this.#messages.findLastIndex(({ role }) => role === "user");
+    const last = this.#messages.findLastIndex(
+      ({ role, text }) => role === "user" && !text.startsWith(NOTICE),
+    );
     const text = this.#messages[last]?.role === "user" ? this.#messages[last].text : undefined;
     if (text !== undefined) this.rollBack(last);
     return text;

@@ -35,7 +35,7 @@ export function renderInstructions(
   const parts: string[] = [];
   const left: string[] = [];
   const full = wanted.reduce((sum, file) => sum + bytesOf(element(file.path, file.text)) + 2, 0);
-  let free = room - bytesOf(intro) - 2;
+  let free = room - bytesOf(intro);
   if (full > free || wanted.some(({ cut }) => cut)) free -= MARK;
   for (const file of wanted) {
     const { part, cut } = fitted(file, free - 2);

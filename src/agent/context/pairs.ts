@@ -11,9 +11,9 @@ export function openCalls(messages: readonly Message[]): readonly ToolCall[] {
   return reply.calls.filter(({ id }) => !answered.has(id));
 }
 
-/** The nearest place at or before this one that parts no result from its call. */
+/** The nearest place at or before this one that parts no result from its call, now or when it comes. */
 export function borderBefore(messages: readonly Message[], at: number): number {
-  let border = at;
+  let border = at >= messages.length && openCalls(messages).length > 0 ? messages.length - 1 : at;
   while (border > 0 && messages[border]?.role === "tool") border -= 1;
   return border;
 }

@@ -6,7 +6,7 @@ import { borderBefore } from "./pairs.ts";
 /** Characters of a request of the user that are shown once its message no longer is. */
 const REQUEST = 4000;
 /** Results below it cost about what their mark would. */
-export const PRUNED_FROM = 300;
+const PRUNED_FROM = 300;
 /** The marker of a cut output names the id under which all of it is kept. */
 const KEPT_AS = /show_full\b[^\n]{0,40}?\bid\W{1,4}([\w-]{1,64})|show_full\(\s*["']?([\w-]{1,64})/;
 
@@ -35,11 +35,11 @@ function shownBehind(messages: readonly Message[], compaction: Compaction | unde
 export const isLong = (message: Message): message is Extract<Message, { role: "tool" }> =>
   message.role === "tool" && message.text.length >= PRUNED_FROM;
 
-export function markOf({ text }: { readonly text: string }, tool = "a tool"): string {
+function markOf({ text }: { readonly text: string }, tool = "a tool"): string {
   const kept = KEPT_AS.exec(text);
   const id = kept?.[1] ?? kept?.[2];
-  const again = id === undefined ? "call it again if you need it" : `show_full has it as ${id}`;
-  return `[old result of ${tool} no longer shown: ${text.length} characters; ${again}]`;
+  const again = id === undefined ? "read it again if you need it" : `show_full has it as ${id}`;
+  return `[result of ${tool} no longer shown: ${text.length} characters; ${again}]`;
 }
 
 const isRequest = ({ role }: Message): boolean => role === "user";

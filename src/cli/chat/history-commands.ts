@@ -6,9 +6,7 @@ const NOTHING = "Nothing has been said yet.";
 /** The system prompt stays, and the tools that are offered. */
 export function clear({ talk }: Room): string {
   if (talk === undefined) return NOTHING;
-  const { history, seen } = talk.memory;
-  history.clear();
-  seen.clear();
+  talk.memory.clear();
   return "The conversation is forgotten. Files are as they are.";
 }
 
@@ -21,13 +19,13 @@ export async function compact(room: Room): Promise<string> {
 
 export function undo({ talk }: Room): string {
   if (talk === undefined) return NOTHING;
-  const { history, seen } = talk.memory;
+  const { memory } = talk;
   for (;;) {
-    const text = history.undo();
+    const text = memory.history.undo();
     if (text === undefined) return "There is nothing to take back.";
     // What the loop has said for the person goes with what they said.
     if (!isTyped({ role: "user", text })) continue;
-    seen.rollBack(history.count);
+    memory.rollBack(memory.history.count);
     return `Taken back, with all behind it: ${withoutMode(text)}\nFiles are NOT changed back.`;
   }
 }

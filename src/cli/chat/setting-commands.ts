@@ -47,7 +47,7 @@ export async function mode(room: Room, name: string): Promise<string> {
 }
 
 export function tools({ talk }: Room, screen: NodeJS.WriteStream): string {
-  const offered = talk?.memory.offer.tools ?? [];
+  const offered = talk?.lasting.offer.tools ?? [];
   if (offered.length === 0) return "None is offered yet: each request gets what it needs.";
   const column = Math.max(...offered.map(({ name }) => name.length)) + 2;
   const room = Math.max(NARROWEST, widthOfStream(screen) - column - 2);

@@ -5,7 +5,7 @@ import type { Settings } from "../../config/schema.ts";
 import type { SessionStore } from "../../core/session.ts";
 import { fitted, widthOfStream } from "../../render/tty/fitted.ts";
 import { noteTo } from "../note.ts";
-import { workspacePath } from "../run/session-choice.ts";
+import { sessionsWorkspace } from "../session-store.ts";
 import { configFor, workspaceOf } from "../settings.ts";
 import { refuseUnbuilt } from "../unbuilt.ts";
 import { Chat } from "./chat.ts";
@@ -37,7 +37,7 @@ export async function startChat(flags: ChatFlags, earlier?: Earlier): Promise<nu
   const stores = storeOnce(noteTo(flags.quiet));
   try {
     const found = earlier === undefined ? undefined : await earlierIn(await stores.open(), earlier, flags);
-    const given = workspacePath(workspaceOf({ cwd: flags.cwd }));
+    const given = await sessionsWorkspace(workspaceOf({ cwd: flags.cwd }));
     const workspace = found === undefined || flags.cwd !== undefined ? given : found.info().workspace;
     return await converse({ settings, flags, workspace, stores, found });
   } finally {
@@ -128,7 +128,7 @@ function storeOnce(warn: (text: string) => void) {
 async function earlierIn(store: SessionStore, earlier: NonNullable<Earlier>, { cwd }: ChatFlags) {
   const { earlierSession } = await import("../run/session-choice.ts");
   const choice = { continue: earlier.id === undefined, resume: earlier.id };
-  const found = earlierSession(store, choice, workspacePath(workspaceOf({ cwd })));
+  const found = earlierSession(store, choice, await sessionsWorkspace(workspaceOf({ cwd })));
   if (found === undefined) throw new HarnessError(EXIT.usage, "no session to go on with", "harness");
   return found;
 }

@@ -79,7 +79,7 @@ export async function compactNow(ground: Ground): Promise<boolean> {
 
 async function seatOf(ground: Ground): Promise<{ readonly seat: Seat; readonly sink: Sink }> {
   const { settings, talk, show, signal } = ground;
-  const { session, memory } = talk;
+  const { session } = talk;
   const { box, briefing } = await ground.box.for(talk);
   const sink = sinkOf(session, runId(session), show);
   ground.box.onReady = (ms) => sink.emit({ type: "box.ready", ms });
@@ -87,7 +87,7 @@ async function seatOf(ground: Ground): Promise<{ readonly seat: Seat; readonly s
     settings,
     workspace: ground.workspace,
     outputs: session.outputs,
-    memory,
+    lasting: talk.lasting,
     model: ground.model,
     size: talk.sizeFor(settings.chat_model),
     sink,

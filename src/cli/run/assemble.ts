@@ -14,7 +14,7 @@ import { compactorFor } from "./compactor.ts";
 import type { LazyBox } from "./lazy-box.ts";
 import { isLocalModel } from "./local-model.ts";
 import { lazyJudge } from "./lazy-judge.ts";
-import type { Memory } from "./memory.ts";
+import type { Lasting } from "./lasting.ts";
 import type { Sink } from "./sink.ts";
 
 export interface Parts {
@@ -22,7 +22,7 @@ export interface Parts {
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly outputs: Outputs;
-  readonly memory: Memory;
+  readonly lasting: Lasting;
   readonly model: ModelSeat;
   readonly size: PromptSize;
   readonly sink: Sink;
@@ -36,8 +36,9 @@ export interface Parts {
 
 /** Puts the seat of one request together; what is heavy is loaded when it is first used. */
 export async function seatFor(parts: Parts): Promise<Seat> {
-  const { settings, workspace, memory, model, box, sink, signal } = parts;
-  const { history, seen } = memory;
+  const { settings, workspace, lasting, model, box, sink, signal } = parts;
+  const { memory, tools, offer } = lasting;
+  const { history } = memory;
   const capabilities = await model.capabilities(settings.chat_model, signal);
   const seat: Seat = {
     model: settings.chat_model,
@@ -54,12 +55,11 @@ export async function seatFor(parts: Parts): Promise<Seat> {
     ended: [],
     now: () => performance.now(),
     clean: isLocalModel(settings) ? (text) => text : maskSecrets,
-    tools: memory.tools,
-    offer: memory.offer,
+    tools,
+    offer,
     history,
     rollBack: (to) => {
-      history.rollBack(to);
-      seen.rollBack(to);
+      memory.rollBack(to);
       sink.emit({ type: "rolled_back", record_count: history.count });
     },
     size: parts.size,
@@ -70,13 +70,14 @@ export async function seatFor(parts: Parts): Promise<Seat> {
     briefing: parts.briefing,
     emit: sink.emit,
   };
-  memory.spawnBy(
+  lasting.spawnBy(
     spawnFrom({
       parent: seat,
       prompt: history.pinned ?? "",
       emit: sink.forChild,
       compactor: (child, own) => compactorFor(child, own, capabilities),
-      tools: memory.childTools,
+      memory: () => memory.child(workspace),
+      tools: lasting.childTools,
     }),
   );
   return seat;

@@ -16,7 +16,7 @@ export const topInstructions = (workspace: string): Promise<readonly Instruction
 
 /** The user's own, for every workspace. */
 export const ownInstructions = (): Promise<readonly InstructionFile[]> => {
-  const [file = ""] = placesFrom(process.env).configFiles;
+  const [file] = placesFrom(process.env).configFiles;
   return filesIn(path.dirname(file), "(the user's own) ");
 };
 

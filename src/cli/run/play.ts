@@ -12,7 +12,7 @@ import { seatFor } from "./assemble.ts";
 import { boxChanges } from "./box-changes.ts";
 import { briefingFrom } from "./briefing.ts";
 import { type LazyBox, lazyBox } from "./lazy-box.ts";
-import { memoryOf } from "./memory.ts";
+import { lastingOf } from "./lasting.ts";
 import { rendererFor } from "./renderer.ts";
 import { runId } from "./session-choice.ts";
 import { sinkOf } from "./sink.ts";
@@ -60,17 +60,17 @@ export async function play(given: Play): Promise<Finished> {
     const { gate, task } = await answerFor(flags["output-schema"], prompt);
     const pinned = await sessionPrompt(settings, workspace);
     const timeoutMs = settings.timeout;
-    const memory = memoryOf({ session, store, workspace, timeoutMs, prompt: pinned.text });
+    const lasting = lastingOf({ session, store, workspace, timeoutMs, prompt: pinned.text });
     const seat = await seatFor({
       settings,
       workspace,
       outputs: session.outputs,
-      memory,
+      lasting,
       model: modelSeat(settings),
-      size: new PromptSize(settings.chat_model, memory.tools),
+      size: new PromptSize(settings.chat_model, lasting.tools),
       sink,
       box,
-      briefing: briefingFrom(box, pinned, { history: memory.history, signal }),
+      briefing: briefingFrom(box, pinned, { history: lasting.memory.history, signal }),
       limits: given.limits,
       approver: unattended(settings.on_ask === "refuse" ? "refuse" : "contained"),
       answer: gate,

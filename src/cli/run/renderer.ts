@@ -24,14 +24,15 @@ function asJson(): Renderer {
 }
 
 function asLines(quiet: boolean): Renderer {
-  const lines = new RunLines(process.stderr, { quiet, answerIsSeen: false, clock: systemClock });
   const began = performance.now();
+  const lines = new RunLines(process.stderr, { quiet, answerIsSeen: false, clock: systemClock });
   return {
     take: (event) => {
       lines.take(event);
       if (event.type !== "run.finished") return;
       lines.end();
-      process.stderr.write(runSummary(event, { ms: performance.now() - began, quiet }, process.stderr));
+      const about = { ms: performance.now() - began, quiet };
+      process.stderr.write(runSummary(event, about, process.stderr));
     },
     end: () => lines.end(),
   };

@@ -1,4 +1,3 @@
-import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
@@ -32,9 +31,6 @@ export function newSession(
 }
 
 const TITLE = 80;
-
-/** As sessions are known by: absolute, and without a slash at the end. */
-export const workspacePath = (given: string): string => path.resolve(given);
 
 /** One session may have many runs. */
 export const runId = (session: Session): string =>

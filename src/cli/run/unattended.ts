@@ -2,13 +2,14 @@ import { Limits } from "../../agent/limits.ts";
 import { answer } from "../command.ts";
 import { noteTo } from "../note.ts";
 import { openSessions } from "../session-seat.ts";
+import { sessionsWorkspace } from "../session-store.ts";
 import { configFor, workspaceOf } from "../settings.ts";
 import { refuseParking, refuseUnbuilt } from "../unbuilt.ts";
 import { type BudgetFlags, limitsFrom } from "./flags.ts";
 import { play, type PlayFlags } from "./play.ts";
 import { refuseUnpriced } from "./priced.ts";
 import { promptFrom } from "./prompt.ts";
-import { earlierSession, newSession, workspacePath } from "./session-choice.ts";
+import { earlierSession, newSession } from "./session-choice.ts";
 import { interruption } from "./signals.ts";
 
 export interface RunFlags extends BudgetFlags, PlayFlags {
@@ -30,7 +31,7 @@ export async function runUnattended(words: readonly string[], flags: RunFlags): 
   const goesOn = flags.continue || flags.resume !== undefined;
   const prompt = await promptFrom(words, goesOn ? GO_ON : undefined);
   using store = openSessions(noteTo(flags.quiet));
-  const given = workspacePath(workspaceOf({ cwd: flags.cwd }));
+  const given = await sessionsWorkspace(workspaceOf({ cwd: flags.cwd }));
   const earlier = earlierSession(store, flags, given);
   const workspace = earlier !== undefined && flags.cwd === undefined ? earlier.info().workspace : given;
   const session = earlier ?? newSession(store, settings, { workspace, prompt });

@@ -33,27 +33,17 @@ export class Activities {
         if (event.agent === undefined) this.#model = event.model;
         return;
       case "turn.started":
-        return this.#begin(model, { kind: "model", since: now, heard: now, words: "waiting for" });
+        return this.#begin(model, { kind: "model", words: "waiting for", since: now });
       case "text":
         return this.#heard(model, "answering", now);
       case "thinking":
         return this.#heard(model, "thinking", now);
       case "model.waiting":
-        return this.#begin(model, {
-          kind: "model",
-          since: now + event.ms,
-          heard: now + event.ms,
-          words: "waiting for",
-        });
+        return this.#begin(model, { kind: "model", words: "waiting for", since: now + event.ms });
       case "compaction":
-        if (event.status === "started")
-          return this.#begin(model, {
-            kind: "summary",
-            since: now,
-            heard: now,
-            words: "summarising older turns",
-          });
         this.#going.delete(model);
+        if (event.status === "started")
+          this.#begin(model, { kind: "summary", words: "summarising older turns", since: now });
         return;
       case "model.finished":
       case "model.failed":
@@ -62,12 +52,7 @@ export class Activities {
         return;
       case "call.decided":
         if (event.runs)
-          this.#begin(callKey(event), {
-            kind: "call",
-            since: now,
-            heard: now,
-            words: `running ${callWords}`,
-          });
+          this.#begin(callKey(event), { kind: "call", words: `running ${callWords}`, since: now });
         return;
       case "call.ended":
         this.#going.delete(callKey(event));
@@ -101,9 +86,9 @@ export class Activities {
       : { text: `${text}, no sign of life for ${seconds(silent)} - stuck?`, alarming: true };
   }
 
-  #begin(key: string, activity: Activity): void {
+  #begin(key: string, activity: Omit<Activity, "heard">): void {
     this.#going.delete(key);
-    this.#going.set(key, activity);
+    this.#going.set(key, { ...activity, heard: activity.since });
   }
 
   #heard(key: string, words: string, now: number): void {

@@ -11,7 +11,8 @@ export interface AnswerStream {
 
 /**
  * A reply in pieces of any size. To a pipe it goes as it is; a terminal is shown its controls, and where it has colours
- * headings, lists, bold words and code are set. What is held back is never more than the line's last mark.
+ * headings, lists, bold words and code are set. What is held back begins with a mark of the last line
+ * that may still become something.
  */
 export function answerStream(stream: NodeJS.WriteStream): AnswerStream {
   if (!stream.isTTY) return { push: (text) => text, end: () => "" };
@@ -44,7 +45,7 @@ const OPEN_START = /^ {0,12}(?:(?:#{1,6}|[-*+]) {0,12}|`{1,2}|~{1,2})?$/;
 const HEADING = /^#{1,6} {1,12}(?=\S)/;
 const ITEM = /^( {0,12})[-*+] {1,12}(?=\S)/;
 /** What stands behind an opening one names the language: a mark in it makes the line a text. */
-const FENCE = /^ {0,12}(`{3,}|~{3,})[^`]{0,200}$/;
+const FENCE = /^ {0,12}(`{3,20}|~{3,20})[^`]{0,200}$/;
 const NO_MARK = { mark: "", skip: 0 };
 
 class MarkdownStream implements AnswerStream {

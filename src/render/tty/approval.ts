@@ -72,7 +72,7 @@ function ruleRows(
   const quoted =
     part === "" || part.trim() === text.trim()
       ? ""
-      : `: ${fitted(part, Math.min(QUOTED, width - INDENT.length))}`;
+      : `: ${fitted(part.trim(), Math.min(QUOTED, width - INDENT.length))}`;
   return wrapped(`· ${visibleLine(reason)} (${visibleLine(id)})${quoted}`, width - INDENT.length).map(
     (line, at) => (at === 0 ? line : `${INDENT}${line}`),
   );

@@ -6,7 +6,7 @@ import { fitted, widthOfStream, wrapped } from "./fitted.ts";
 import { visibleLine } from "../../core/visible.ts";
 
 type Ended = Extract<AgentEvent, { readonly type: "call.ended" }>;
-export type Decided = Extract<AgentEvent, { readonly type: "call.decided" }>;
+type Decided = Extract<AgentEvent, { readonly type: "call.decided" }>;
 
 export interface ShownCall {
   readonly tool: string;
@@ -63,7 +63,7 @@ function parted(
   room: number,
 ): { readonly target: string; readonly below: boolean } {
   const needed = ending === "" ? 0 : columns(ending) + 2;
-  const least = Math.max(LEAST, Math.min(room >> 1, columns(fitted(whole, Math.max(LEAST, room)))));
+  const least = Math.min(columns(fitted(whole, Math.max(LEAST, room))), Math.max(LEAST, room >> 1));
   const below = needed > room - least;
   return { target: fitted(whole, Math.max(LEAST, below ? room : room - needed)), below };
 }
@@ -83,9 +83,9 @@ function endingOf({ decided }: ShownCall, { kind, cause, text }: Ended): string 
   if (kind === "cancelled") return "cancelled";
   if (kind === "denied") return denialOf(decided) ?? `denied: ${firstLine(text)}`;
   if (kind !== "failed") return `${kind}: ${firstLine(text)}`;
-  const code = exitOf(text);
-  if (cause === "program" && code !== undefined) return `exit ${code}`;
-  return `${WORDS[cause ?? "program"] ?? "failed"}: ${firstLine(text)}`;
+  const { code, reason } = commandEnd(text) ?? { code: "failed", reason: firstLine(text) };
+  const word = WORDS[cause ?? "program"] ?? code;
+  return reason === "" ? word : `${word}: ${visibleLine(reason)}`;
 }
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -107,10 +107,13 @@ function denialOf(decided: Decided | undefined): string | undefined {
 const firstLine = (text: string): string =>
   visibleLine(text.split("\n", 40).find((line) => line.trim() !== "") ?? "");
 
-/** As the shell tool says it, in the first line of its text or in the last. */
-function exitOf(text: string): string | undefined {
-  const lines = text.trim().split("\n");
-  return [lines[0], lines.at(-1)]
-    .map((line) => /\bexit(?: code)?:? (\d{1,3})\b/.exec(line ?? "")?.[1])
-    .find((code) => code !== undefined);
+/** What the shell tool says below the output of a command. */
+const END = /^\[(exit \d{1,3}), [^,:\]]*(?:, [a-z]+)?(?:: (.*))?\]$/;
+/** So many lines of its own it may have. */
+const LAST = 12;
+
+function commandEnd(text: string): { readonly code: string; readonly reason: string } | undefined {
+  const lines = text.trimEnd().split("\n").slice(-LAST).toReversed();
+  const end = lines.map((line) => END.exec(line)).find((match) => match !== null);
+  return end && { code: end[1] ?? "", reason: end[2] ?? "" };
 }

@@ -1,5 +1,5 @@
 /** What the arguments of a call are about, the telling ones first. */
-const TELLING = ["command", "pattern", "query", "prompt", "title", "path", "id"];
+const TELLING = ["command", "job", "pattern", "query", "prompt", "title", "path", "id"];
 const PATCHED = /^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b\/)?)(\S.*)$/gm;
 
 /** What a call is about, in the words of its arguments; whole and as they are, so never for a terminal. */

@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
-import { fitted, widthOfStream, wrapped } from "./fitted.ts";
+import { widthOfStream, wrapped } from "./fitted.ts";
 import { visibleLine } from "../../core/visible.ts";
 
 /** What a person is told of an event that is not about a call; empty for most. */
@@ -13,7 +13,7 @@ export function eventLine(event: AgentEvent, stream: NodeJS.WriteStream, indent 
       .join("\n");
   switch (event.type) {
     case "run.started":
-      return indent === "" ? dim(startedLine(event, widthOfStream(stream))) : "";
+      return indent === "" ? startedLines(event, stream).map(dim).join("\n") : "";
     case "intent":
       return event.by === "escalated" ? dim(`${indent}this needs more: ${event.intent}`) : "";
     case "box.ready":
@@ -47,21 +47,22 @@ const MOST_SAID = 8;
 /** Of one line that is wrapped. */
 const LONGEST = 4000;
 
+/** Each line keeps its depth. */
 const lines = (text: string, stream: NodeJS.WriteStream, indent: string): readonly string[] =>
   text
     .slice(0, LONGEST)
     .split("\n")
-    .flatMap((line) => wrapped(line, widthOfStream(stream) - indent.length))
-    .map((line) => `${indent}${line}`);
+    .flatMap((line) => {
+      const depth = indent + (/^ {0,8}/.exec(line)?.[0] ?? "");
+      return wrapped(line.trim(), widthOfStream(stream) - depth.length).map((part) => `${depth}${part}`);
+    });
 
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 
-function startedLine(event: Of<"run.started">, width: number): string {
+function startedLines(event: Of<"run.started">, stream: NodeJS.WriteStream): readonly string[] {
   const { model, provider, mode, workspace, session, resumed } = event;
-  return fitted(
-    `${model} (${provider})  ${mode}  ${workspace}  ${resumed ? "goes on with " : ""}${session}`,
-    width,
-  );
+  const words = [`${model} (${provider})`, mode, workspace, resumed ? `goes on with ${session}` : session];
+  return lines(words.map(visibleLine).join(" · "), stream, "");
 }
 
 function failedLine(

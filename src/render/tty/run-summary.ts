@@ -38,7 +38,10 @@ export function runSummary(event: Finished, { ms, quiet }: About, stream: NodeJS
 
 const block = (label: string, rows: readonly string[], stream: NodeJS.WriteStream): string =>
   rows
-    .map((row, at) => `${styleText("bold", (at === 0 ? label : "").padEnd(LABEL), { stream })}${row}\n`)
+    .map((row, at) => {
+      const head = at === 0 ? styleText("bold", label, { stream }) : "";
+      return `${head}${" ".repeat(LABEL - (at === 0 ? label.length : 0))}${row}\n`;
+    })
     .join("");
 
 function changedRows({ changes, tool_calls }: Finished, width: number): readonly string[] {
@@ -47,17 +50,15 @@ function changedRows({ changes, tool_calls }: Finished, width: number): readonly
   const paths = [...marked("+", added), ...marked("~", modified), ...marked("-", deleted)];
   const more = paths.length - MOST_PATHS;
   return [
-    ...(paths.length === 0 ? ["no file"] : [countsOf(changes)]),
+    ...wrapped(paths.length === 0 ? "no file" : countsOf(changes), width),
     ...paths.slice(0, MOST_PATHS).map((path) => fitted(path, width)),
     ...(more > 0 ? [`${more} more: harness diff`] : []),
-    ...(ignored > 0 ? [`${files(ignored)} that the ignore rules cover`] : []),
+    ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
   ];
 }
 
 const marked = (mark: string, paths: readonly string[]): readonly string[] =>
   paths.map((path) => `${mark} ${path}`);
-
-const files = (count: number): string => `${count} ${count === 1 ? "file" : "files"}`;
 
 function countsOf({ added, modified, deleted }: RunChanges): string {
   const counts = [

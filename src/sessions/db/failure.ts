@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 
@@ -23,6 +24,7 @@ const OF_SYSTEM: Readonly<Record<string, Trouble>> = {
   EACCES: "read-only",
   EPERM: "read-only",
   ENOTDIR: "unreachable",
+  EEXIST: "unreachable",
   ENOENT: "unreachable",
   ELOOP: "unreachable",
   EIO: "unreachable",
@@ -42,10 +44,10 @@ function sqliteCode(thrown: unknown): number {
 /** The failure in a person's words; what is a HarnessError already stays one. */
 export function storeFailure(thrown: unknown, file: string): HarnessError {
   if (thrown instanceof HarnessError) return thrown;
-  const folder = path.dirname(file);
+  const folder = nearest(path.dirname(file));
   const [why, remedy] = {
     full: ["no space is left on the disk", `df -h ${folder}`],
-    "read-only": ["it may not be written", `ls -ld ${folder} ${file}`],
+    "read-only": ["it may not be written", `ls -ld ${folder}`],
     damaged: [
       "it is damaged",
       "type the same again: the file is set aside, never deleted, and a new one begun",
@@ -55,6 +57,12 @@ export function storeFailure(thrown: unknown, file: string): HarnessError {
     other: ["it failed", "HARNESS_DEBUG=1 shows where"],
   }[troubleOf(thrown)] as [string, string];
   return new HarnessError(EXIT.failed, `sessions in ${file}: ${why} (${reasonOf(thrown)})`, remedy, thrown);
+}
+
+/** The folder, or the next one above it that is there. */
+function nearest(folder: string): string {
+  const above = path.dirname(folder);
+  return existsSync(folder) || above === folder ? folder : nearest(above);
 }
 
 /** How long one process waits for the others. A transaction takes well under a millisecond, a kept output some more. */

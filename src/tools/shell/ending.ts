@@ -12,9 +12,9 @@ export interface Ending {
   readonly advice: readonly Advice[];
 }
 
-export type Advice = Exclude<Cause, "program" | "policy" | "user"> | "leftovers";
+type Advice = Exclude<Cause, "program" | "policy" | "user"> | "leftovers";
 
-export const ADVICE: Readonly<Record<Advice, string>> = {
+const ADVICE: Readonly<Record<Advice, string>> = {
   filesystem:
     "only the workspace, /tmp and $HOME can be written; .git and editor or agent settings in the workspace cannot. " +
     "Do it another way, or say in your answer what a person has to do",
@@ -100,8 +100,11 @@ const listed = (paths: readonly string[]): string => {
   return paths.slice(0, MOST_PATHS).join(", ") + (more > 0 ? ` and ${more} more` : "");
 };
 
-/** What was said of each session once is not said again. */
-export function onceIn(told: Set<Advice>): (advice: readonly Advice[]) => readonly string[] {
+/** The lines of what was not advised before. */
+export type Advise = (advice: readonly Advice[]) => readonly string[];
+
+export function adviseOnce(): Advise {
+  const told = new Set<Advice>();
   return (advice) => {
     const fresh = advice.filter((topic) => !told.has(topic));
     for (const topic of fresh) told.add(topic);

@@ -1,7 +1,7 @@
 import { formatDuration } from "../../core/bounds.ts";
 import type { Box, ExecRequest, ExecResult, Job } from "../../core/ports.ts";
 import type { ToolResult } from "../../core/tool.ts";
-import { asResult, endingOf } from "./ending.ts";
+import { type Advise, asResult, endingOf } from "./ending.ts";
 import { both } from "./words.ts";
 
 /** Bytes of one stream that are kept of a job; what comes later is shown only when it ends, and only its last. */
@@ -10,7 +10,7 @@ const MOST_RUNNING = 8;
 /** So that what fails at once is told at once. */
 const FIRST_LOOK_MS = 300;
 
-export interface JobLook {
+interface JobLook {
   readonly id: string;
   readonly kill: boolean;
   /** How long to wait for its end. */
@@ -23,7 +23,7 @@ export interface Jobs {
 }
 
 /** The jobs of one agent. They end with the box. */
-export function jobBook(): Jobs {
+export function jobBook(advise: Advise): Jobs {
   const known = new Map<string, Known>();
   return {
     start: async (box, request, signal) => {
@@ -34,7 +34,7 @@ export function jobBook(): Jobs {
       known.set(id, job);
       await waited(job, FIRST_LOOK_MS, signal);
       if (signal.aborted) job.kill();
-      return told(job, `; {"job":"${id}"} shows its new output, {"job":"${id}","kill":true} ends it`);
+      return told(job, advise, `; {"job":"${id}"} shows its new output, {"job":"${id}","kill":true} ends it`);
     },
     look: async ({ id, kill, waitMs }, signal) => {
       const job = known.get(id);
@@ -42,7 +42,7 @@ export function jobBook(): Jobs {
       if (kill) job.kill();
       if (kill) await job.result;
       else await waited(job, waitMs, signal);
-      return told(job);
+      return told(job, advise);
     },
   };
 }
@@ -104,7 +104,7 @@ async function waited({ result }: Known, ms: number, signal: AbortSignal): Promi
   await Promise.race([promise, result]).finally(() => clearTimeout(timer));
 }
 
-function told(job: Known, more = ""): ToolResult {
+function told(job: Known, advise: Advise, more = ""): ToolResult {
   const said = job.fresh();
   const { id, ended } = job;
   if (ended === undefined) {
@@ -119,7 +119,7 @@ function told(job: Known, more = ""): ToolResult {
       kind: "ok",
       text: lines(said, [...cut, `[${id} ${job.killed ? "was ended" : "ended: exit 0"}]`]),
     };
-  return asResult(ending, lines(said, [...cut, `[${id} ended]`, ...ending.lines]));
+  return asResult(ending, lines(said, [...cut, ...advise(ending.advice), `[${id} ended]`, ...ending.lines]));
 }
 
 const lines = (said: string, notes: readonly string[]): string =>

@@ -121,7 +121,7 @@ test("an old long result is shown as one line that names the tool and where all 
   history.add(result("4", long));
   history.compact({ at: 7, pruneBefore: 6, keepFrom: 0, artifact: "" });
   const shown = history.view().map(({ text }) => text);
-  assert.match(shown[2] ?? "", /^\[old result of read_file [^\n]*1000 characters; call it again[^\n]*\]$/);
+  assert.match(shown[2] ?? "", /^\[result of read_file [^\n]*1000 characters; read it again[^\n]*\]$/);
   assert.equal(shown[3], "short");
   assert.match(shown[4] ?? "", /show_full has it as o-7\]$/);
   assert.equal(shown[6], long);

@@ -1,0 +1,39 @@
+import { Flags } from "@oclif/core";
+import { sessionTable } from "../../../render/tty/sessions.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { sessionsWorkspace, withSessions } from "../../session-store.ts";
+import { settingFlags, workspaceOf } from "../../settings.ts";
+
+export class SessionsList extends HarnessCommand {
+  static override summary = "List the sessions of this folder, last changed first.";
+  static override description =
+    "The folder is --cwd or the current one, exactly: sessions of folders in it are not among them. A query is looked for in titles and messages, whatever the case, also in messages that were taken back. With --json, one object per line.";
+  static override flags = {
+    all: Flags.boolean({ description: "of all folders" }),
+    query: Flags.string({ description: "only those where this was said", helpValue: "TEXT" }),
+    limit: Flags.integer({ description: "so many at most", helpValue: "N", min: 1, default: 20 }),
+    cwd: settingFlags.cwd,
+  };
+  static override examples = [
+    "harness sessions list",
+    "harness sessions list --all --query 'parse error'",
+    "harness sessions list --json --limit 1",
+  ];
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(SessionsList);
+    const { all, query, limit } = flags;
+    const workspace = all ? undefined : await sessionsWorkspace(workspaceOf(flags));
+    const found = await withSessions((store) =>
+      store.list({
+        limit,
+        ...(workspace === undefined ? {} : { workspace }),
+        ...(query === undefined ? {} : { query }),
+      }),
+    );
+    if (flags.json) for (const info of found) answerJson(info);
+    else if (found.length > 0) answer(sessionTable(found, { now: Date.now(), all }, process.stdout));
+    else if (!flags.quiet)
+      process.stderr.write(all ? "no session was found\n" : "no session here; --all looks everywhere\n");
+  }
+}

@@ -1,0 +1,29 @@
+import { Args } from "@oclif/core";
+import { EXIT, HarnessError } from "../../../core/errors.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { withSessions } from "../../session-store.ts";
+
+export class SessionsRm extends HarnessCommand {
+  static override summary = "Remove sessions, with the outputs that only they kept.";
+  static override description =
+    "An id may be shortened to any beginning that fits one session. When one of several is not known, none is removed. There is no way back: export first what you may want. With --json, one object per removed session.";
+  static override usage = "sessions rm ID...";
+  static override strict = false;
+  static override args = {
+    id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
+  };
+  static override examples = ["harness sessions rm 1ng41dkw23pc", "harness sessions rm 1ng41 1nh02"];
+
+  async run(): Promise<void> {
+    const { flags, argv } = await this.parse(SessionsRm);
+    if (argv.length === 0) throw new HarnessError(EXIT.usage, "say which sessions", "harness sessions list");
+    await withSessions((store) => {
+      const ids = new Set(argv.map((given) => store.open(String(given)).id));
+      for (const id of ids) {
+        store.remove(id);
+        if (flags.json) answerJson({ id });
+        else answer(id);
+      }
+    });
+  }
+}

@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { SessionRecord } from "../../src/core/session.ts";
+import { openStore } from "../../src/sessions/store.ts";
+import { ABOUT } from "../contract/store-words.ts";
+import { scratch } from "../fixtures/scratch.ts";
+
+const WRITER = path.join(import.meta.dirname, "../fixtures/store-writer.ts");
+
+const KILLS = 64;
+const KILLS_WHILE_MAKING = 16;
+
+interface Killed {
+  /** The last record that it said was kept; -1 for none. */
+  readonly acknowledged: number;
+  readonly lines: readonly string[];
+}
+
+function writer(state: string, id: string): { readonly child: ChildProcess; readonly said: () => string } {
+  const child = spawn(process.execPath, [WRITER, state, id, "w", "1000000"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let text = "";
+  child.stdout?.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  return { child, said: () => text };
+}
+
+async function killedAfter(
+  state: string,
+  id: string,
+  wait: (child: ChildProcess) => Promise<unknown>,
+): Promise<Killed> {
+  const { child, said } = writer(state, id);
+  const closed = once(child, "close");
+  await wait(child);
+  child.kill("SIGKILL");
+  const [, signal] = (await closed) as [number | null, string | null];
+  assert.equal(signal, "SIGKILL", said());
+  // What was written to the pipe is there; a line that was cut short does not count.
+  const lines = said().split("\n").slice(0, -1);
+  const last = lines.findLast((line) => /^\d+$/.test(line));
+  return { acknowledged: Number(last ?? -1), lines };
+}
+
+/** Whether they are the first so many of what the writer writes. */
+function assertPrefix(records: readonly SessionRecord[]): void {
+  for (const [at, record] of records.entries())
+    if (record.kind === "message") assert.match(record.message.text, new RegExp(`^w ${at} x*$`));
+    else assert.deepEqual(record, { kind: "rolled_back", to: Math.max(0, at - 15) });
+}
+
+/** The same count, from the records alone. */
+function countOf(records: readonly SessionRecord[]): number {
+  let count = 0;
+  for (const record of records)
+    if (record.kind === "message") count += 1;
+    else if (record.kind === "rolled_back") count = Math.min(count, record.to);
+  return count;
+}
+
+function made(state: string): string {
+  using store = openStore(state);
+  return store.create(ABOUT).id;
+}
+
+test(
+  `nothing that was kept is lost by ${KILLS} kills while records are written`,
+  { timeout: 300_000 },
+  async (t) => {
+    await using place = await scratch();
+    const state = place.at("state");
+    const warnings: string[] = [];
+    const id = made(state);
+    let written = 0;
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const { acknowledged } = await killedAfter(state, id, async ({ stdout }) => {
+        assert.ok(stdout !== null);
+        await once(stdout, "data");
+        await sleep(Math.random() * 12);
+      });
+      using store = openStore(state, { warn: (text) => void warnings.push(text) });
+      const session = store.open(id);
+      const records = session.records();
+      assert.ok(acknowledged >= written, "each writer says something before it is killed");
+      assert.ok(records.length > acknowledged, `${records.length} are left of ${acknowledged + 1}`);
+      assertPrefix(records);
+      assert.equal(session.info().messages, countOf(records));
+      const events = [...session.events()].length;
+      assert.ok(events >= records.length, `${events} events before ${records.length} records`);
+      written = records.length;
+    }
+    assert.deepEqual(warnings, []);
+    t.diagnostic(`${written} records`);
+  },
+);
+
+test("a kill while the database is made leaves one that can be used", { timeout: 120_000 }, async (t) => {
+  let unfinished = 0;
+  for (let kill = 0; kill < KILLS_WHILE_MAKING; kill += 1) {
+    await using place = await scratch();
+    const state = place.at("state");
+    const { acknowledged, lines } = await killedAfter(state, "new", async () => {
+      while (!existsSync(state)) await sleep(1);
+      await sleep(Math.random() * 40);
+    });
+    const warnings: string[] = [];
+    using store = openStore(state, { warn: (text) => void warnings.push(text) });
+    const ids = store.list({}).map(({ id }) => id);
+    if (lines[0] === undefined) unfinished += 1;
+    else assert.deepEqual(ids, [lines[0]]);
+    const records = ids[0] === undefined ? [] : store.open(ids[0]).records();
+    assert.ok(records.length > acknowledged);
+    assertPrefix(records);
+    assert.deepEqual(warnings, []);
+  }
+  t.diagnostic(`${unfinished} of ${KILLS_WHILE_MAKING} before a session was there`);
+});

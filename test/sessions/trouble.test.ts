@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { execFile, spawnSync } from "node:child_process";
+import path from "node:path";
+import test from "node:test";
+import { promisify } from "node:util";
+import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import { openStore } from "../../src/sessions/store.ts";
+import { scratch } from "../fixtures/scratch.ts";
+
+const run = promisify(execFile);
+const SCRIPT = path.join(import.meta.dirname, "../fixtures/store-in-trouble.ts");
+
+/** File systems of our own need a mount namespace. */
+const UNSHARED = ["unshare", "-rm"] as const;
+const skip =
+  spawnSync("unshare", ["-rm", "true"]).status === 0
+    ? false
+    : "no mount namespace may be made here (unshare -rm)";
+
+interface Told {
+  readonly exit: number;
+  readonly message: string;
+  readonly remedy: string;
+}
+
+async function inNamespace(script: string, place: string): Promise<readonly unknown[]> {
+  const [program, ...words] = UNSHARED;
+  const { stdout } = await run(program, [
+    ...words,
+    "sh",
+    "-ec",
+    script,
+    "sh",
+    place,
+    process.execPath,
+    SCRIPT,
+  ]);
+  return stdout
+    .trimEnd()
+    .split("\n")
+    .map((line): unknown => JSON.parse(line));
+}
+
+test("a full disk is said with the next thing to type, and what was kept stays", { skip }, async () => {
+  await using place = await scratch({ "state/x": "" });
+  const [failures, left, last] = await inNamespace(
+    'mount -t tmpfs -o size=900k none "$1/state"; "$2" "$3" "$1/state"',
+    place.path,
+  );
+  const { told, output, fresh } = failures as { told: Told; output: Told; fresh: Told };
+  for (const one of [told, output, fresh]) {
+    assert.match(one.message, /no space is left on the disk/, JSON.stringify(failures));
+    assert.deepEqual([one.exit, one.remedy.startsWith("df -h ")], [EXIT.failed, true]);
+  }
+  const { kept, messages, records, first } = left as Record<string, number | null>;
+  assert.ok(kept !== null && kept !== undefined && kept > 20);
+  assert.deepEqual([messages, records, first, last], [kept, kept, null, "none"]);
+});
+
+test("a folder that cannot be written is said, with where to look", { skip }, async () => {
+  await using place = await scratch({ "state/x": "" });
+  const [failures] = await inNamespace(
+    'mount -t tmpfs -o ro none "$1/state"; "$2" "$3" "$1/state"',
+    place.path,
+  );
+  const { told, fresh } = failures as { told: Told; fresh: Told };
+  for (const one of [told, fresh]) {
+    assert.match(one.message, /may not be written|cannot be reached/, JSON.stringify(failures));
+    assert.deepEqual([one.exit, one.remedy.split(";")[0]], [EXIT.failed, `ls -ld ${place.at("state")}`]);
+  }
+});
+
+test("a database that became read-only loses nothing", { skip }, async () => {
+  await using place = await scratch({ "state/x": "" });
+  const [before, after] = await inNamespace(
+    `mount -t tmpfs -o size=900k none "$1/state"; "$2" "$3" "$1/state" >/dev/null; cp "$1/state/sessions.db" "$1/before"
+     mount -o remount,ro "$1/state"; "$2" "$3" "$1/state" | head -n 1
+     cmp "$1/before" "$1/state/sessions.db" && echo '"the same"'`,
+    place.path,
+  );
+  const { told } = before as { told: Told };
+  assert.match(told.message, /may not be written/, JSON.stringify(before));
+  assert.equal(after, "the same");
+});
+
+test("a state folder that is a file is said", async () => {
+  await using place = await scratch({ state: "a file" });
+  for (const folder of [place.at("state"), place.at("state/inner")])
+    assert.throws(
+      () => openStore(folder),
+      (thrown) =>
+        thrown instanceof HarnessError && thrown.exit === EXIT.failed && thrown.remedy.startsWith("ls -ld "),
+    );
+  assert.equal(await place.read("state"), "a file");
+});
