@@ -9,6 +9,8 @@ import type { Seat } from "./seat.ts";
 /** One request of the user. */
 export interface Request {
   readonly prompt: string;
+  /** For the model behind the prompt; it is no part of what is wanted. */
+  readonly note?: string;
   /** Given by the user; guessed from the prompt when left out. */
   readonly intent?: Intent;
   readonly strict: boolean;
@@ -27,7 +29,7 @@ export async function runRequest(seat: Seat, request: Request, signal: AbortSign
   const either = seat.limits.deadline(signal);
   await chooseTools(seat, request, either);
   const before = seat.history.count;
-  seat.history.add({ role: "user", text: request.prompt });
+  seat.history.add({ role: "user", text: request.prompt + (request.note ?? "") });
   const ending = endingOf(await work(seat, either), { signal, seat });
   const unanswered = seat.history.count === before + 1;
   if (request.takesBack === true && (ending.how === "cancelled" || unanswered)) seat.rollBack(before);

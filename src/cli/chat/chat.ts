@@ -1,5 +1,6 @@
 import { styleText } from "node:util";
 import { visible } from "../../core/visible.ts";
+import { widthOfStream, wrapped } from "../../render/tty/fitted.ts";
 import { describeFailure, renderFailure } from "../failure.ts";
 import { closing } from "./closing.ts";
 import { COMMANDS } from "./commands.ts";
@@ -16,6 +17,15 @@ export interface ChatParts {
   /** Somebody has ended it from outside. */
   readonly over: () => boolean;
 }
+
+/** Tables keep their columns as long as there is room for them. */
+const fittedLines = (text: string, stream: NodeJS.WriteStream): string =>
+  text
+    .split("\n")
+    .flatMap((line) =>
+      line.length < widthOfStream(stream) ? line : wrapped(line, widthOfStream(stream) - 1),
+    )
+    .join("\n");
 
 /** Line after line of a person, until they leave. */
 export class Chat {
@@ -65,7 +75,7 @@ export class Chat {
     await this.#orSay(async () => {
       const command = COMMANDS.find((each) => each.name === name);
       const text = (await command?.run(room, argument, output)) ?? "";
-      if (text !== "") output.write(`${text}\n`);
+      if (text !== "") output.write(`${fittedLines(text, output)}\n`);
     });
     if (room.talk !== before && room.talk !== undefined)
       prompt.remember(requestsIn(room.talk.memory.history.messages));

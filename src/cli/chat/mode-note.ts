@@ -10,17 +10,14 @@ const SAYS: Readonly<Record<Mode, string>> = {
 const NOTE = /\n\n\[harness\] The mode is (read-only|workspace-write|danger-full-access) now: [^\n]*$/;
 
 /**
- * A request with what the model must know of the mode: the system prompt says how it was at the start, and stays as it
- * is. What was taken back or left out since is said again.
+ * What the model must be told of the mode behind a request, or nothing: the system prompt says how it was at the start,
+ * and stays as it is. What was taken back or left out since is said again.
  */
-export function withMode(
-  text: string,
-  { mode, atStart, seen }: { readonly mode: Mode; readonly atStart: Mode; readonly seen: readonly Message[] },
-): string {
-  const told = seen.findLast(({ role, text: said }) => role === "user" && NOTE.test(said));
+export function modeNote(seen: readonly Message[], atStart: Mode, mode: Mode): string {
+  const told = seen.findLast(({ role, text }) => role === "user" && NOTE.test(text));
   const known = NOTE.exec(told?.text ?? "")?.[1] ?? atStart;
-  if (known === mode) return text;
-  return `${text}\n\n[harness] The mode is ${mode} now: ${SAYS[mode]}. The box is a new one: what was outside of the workspace is gone.`;
+  if (known === mode) return "";
+  return `\n\n[harness] The mode is ${mode} now: ${SAYS[mode]}. The box is a new one: what was outside of the workspace is gone.`;
 }
 
 /** What the person has typed. */

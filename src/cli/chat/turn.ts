@@ -11,7 +11,7 @@ import { boxChanges } from "../run/box-changes.ts";
 import { runId } from "../run/session-choice.ts";
 import { type Sink, sinkOf } from "../run/sink.ts";
 import type { ChatBox } from "./chat-box.ts";
-import { withMode } from "./mode-note.ts";
+import { modeNote } from "./mode-note.ts";
 import type { Talk } from "./talk.ts";
 
 /** What one request of a chat is worked on with. */
@@ -42,17 +42,13 @@ export async function turn(ground: Ground, text: string): Promise<Finished> {
     provider: settings.provider,
     model: settings.chat_model,
   });
-  const prompt = withMode(text, {
-    mode: settings.mode,
-    atStart: session.info().mode,
-    seen: memory.history.view(),
-  });
   const held = await box.for(talk);
   try {
     const finished = await runRequest(
       seat,
       {
-        prompt,
+        prompt: text,
+        note: modeNote(memory.history.view(), session.info().mode, settings.mode),
         strict: false,
         session: session.id,
         takesBack: true,
