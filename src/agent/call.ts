@@ -17,10 +17,11 @@ export async function runCall(
   prepared: PreparedCall,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const began = seat.now();
   const judged = (await seat.judge()).judge(prepared.facts());
   const answer = await settle(seat, call, judged, signal);
   seat.emit(decided(call, judged, answer));
+  // The time that a person takes to answer is not the call's.
+  const began = seat.now();
   const result = answer.runs ? await run(seat, call, prepared, signal) : refusal(judged, answer);
   return ended(seat, { call, judged, result: bounded(seat, prepared, result), ms: seat.now() - began });
 }

@@ -10,30 +10,29 @@ export interface LazyBox extends AsyncDisposable {
   readonly walls: AbortSignal;
   /** Resolves when there is one; never, where nobody wants one or it cannot be. */
   readonly opened: Promise<Box>;
-  /** Resolves when the engine has been asked for one, and there is time for other things. */
-  readonly opening: Promise<void>;
   /** Undefined as long as no call has asked for it. */
   readonly used: () => Promise<Box> | undefined;
 }
 
 export function lazyBox(
-  start: (signal: AbortSignal) => Promise<{ readonly box: Promise<OwnedBox> }>,
+  start: (signal: AbortSignal) => Promise<OwnedBox>,
   onReady: (ms: number) => void,
+  /** What to do when it is lost. */
+  remedy = "harness run --continue",
 ): LazyBox {
   const walls = new AbortController();
   const ending = new AbortController();
   const held: { box?: Promise<OwnedBox>; used?: true; ended?: true } = {};
-  const opening = Promise.withResolvers<void>();
   const opened = Promise.withResolvers<Box>();
   const open = async (): Promise<OwnedBox> => {
     const began = performance.now();
     try {
-      const begun = await start(ending.signal);
-      setTimeout(() => opening.resolve(), ENGINE_AT_WORK_MS).unref();
-      const box = await begun.box;
+      const box = await start(ending.signal);
       onReady(performance.now() - began);
       opened.resolve(box);
-      void box.gone.then((reason) => (held.ended ? undefined : walls.abort(lostBox(reason))));
+      void box.gone.then((reason) => {
+        if (!held.ended) walls.abort(lostBox(reason, remedy));
+      });
       return box;
     } catch (thrown) {
       walls.abort(thrown);
@@ -48,7 +47,6 @@ export function lazyBox(
     },
     warm: () => void setTimeout(() => void box().catch(() => undefined), 1),
     walls: walls.signal,
-    opening: opening.promise,
     opened: opened.promise,
     used: () => (held.used ? held.box : undefined),
     [Symbol.asyncDispose]: async () => {
@@ -60,8 +58,5 @@ export function lazyBox(
   };
 }
 
-/** By then its requests have left, and it takes its time to answer. */
-const ENGINE_AT_WORK_MS = 60;
-
-const lostBox = (reason: string): HarnessError =>
-  new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, "harness run --continue");
+const lostBox = (reason: string, remedy: string): HarnessError =>
+  new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, remedy);

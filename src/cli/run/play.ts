@@ -1,17 +1,19 @@
 import { unattended } from "../../agent/approvers.ts";
-import { changesIn, NO_CHANGES } from "../../agent/changes.ts";
+import { PromptSize } from "../../agent/context/size.ts";
+import { guessIntent } from "../../agent/intent/guess.ts";
 import type { Limits } from "../../agent/limits.ts";
 import { type Finished, runRequest } from "../../agent/run.ts";
 import type { Settings } from "../../config/schema.ts";
-import type { Intent, RunChanges } from "../../core/events.ts";
+import type { Intent } from "../../core/events.ts";
 import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
-import { guessIntent } from "../../agent/intent/guess.ts";
 import { modelSeat } from "../model-seat.ts";
 import { noteTo } from "../note.ts";
 import { answerFor } from "./answer-gate.ts";
 import { seatFor } from "./assemble.ts";
+import { boxChanges } from "./box-changes.ts";
+import { briefingFrom } from "./briefing.ts";
 import { type LazyBox, lazyBox } from "./lazy-box.ts";
-import { lazyJudge } from "./lazy-judge.ts";
+import { lastingOf } from "./lasting.ts";
 import { rendererFor } from "./renderer.ts";
 import { runId } from "./session-choice.ts";
 import { sinkOf } from "./sink.ts";
@@ -58,27 +60,26 @@ export async function play(given: Play): Promise<Finished> {
     });
     const model = modelSeat(settings);
     const capabilities = model.capabilities(settings.chat_model, signal);
-    const judge = lazyJudge(settings.mode, workspace);
-    // Beside the first request, so that it is there when the first call comes; greetings need none.
-    if ((flags.intent ?? guessIntent(prompt)) !== "direct") {
-      box.warm();
-      void box.opening.then(judge).catch(() => undefined);
-    }
+    // Beside all that follows, so that it is there when the first call comes; a greeting needs none.
+    if ((flags.intent ?? guessIntent(prompt)) !== "direct") box.warm();
     const { gate, task } = await answerFor(flags["output-schema"], prompt);
-    const seat = seatFor({
+    const pinned = await sessionPrompt(settings, workspace);
+    const timeoutMs = settings.timeout;
+    const lasting = lastingOf({ session, store, workspace, timeoutMs, prompt: pinned.text });
+    const seat = await seatFor({
       settings,
       workspace,
-      session,
-      store,
+      outputs: session.outputs,
+      lasting,
+      model,
+      capabilities,
+      size: new PromptSize(settings.chat_model, lasting.tools),
       sink,
       box,
+      briefing: briefingFrom(box, pinned, { history: lasting.memory.history, signal }),
       limits: given.limits,
-      model,
-      capabilities: await capabilities,
-      judge,
       approver: unattended(settings.on_ask === "refuse" ? "refuse" : "contained"),
       answer: gate,
-      prompt: await sessionPrompt(settings, workspace),
       signal,
     });
     const request = {
@@ -86,7 +87,7 @@ export async function play(given: Play): Promise<Finished> {
       ...(flags.intent === undefined ? {} : { intent: flags.intent }),
       strict: flags.strict,
       session: session.id,
-      changes: () => changesOf(box, signal),
+      changes: () => boxChanges(box, signal),
       record: (each: SessionRecord) => session.append(each),
     };
     return await runRequest(seat, request, signal);
@@ -99,14 +100,5 @@ const boxFor = ({ settings, workspace, flags }: Play, onReady: (ms: number) => v
   lazyBox(async (signal) => {
     const { openBoxFor } = await import("../wire.ts");
     const opening = { settings, workspace, runtime: flags.runtime ?? null, watchChanges: true };
-    return { box: openBoxFor({ ...opening, warn: noteTo(flags.quiet) }, signal) };
+    return openBoxFor({ ...opening, warn: noteTo(flags.quiet) }, signal);
   }, onReady);
-
-/** What a box that is lost had changed nobody can tell; one that no call has used has changed nothing. */
-async function changesOf({ used, walls }: LazyBox, signal: AbortSignal): Promise<RunChanges | null> {
-  const box = used();
-  if (box === undefined) return NO_CHANGES;
-  if (walls.aborted) return null;
-  const fresh = signal.aborted ? new AbortController().signal : signal;
-  return box.then((ready) => changesIn(ready, fresh)).catch(() => null);
-}

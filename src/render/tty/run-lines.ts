@@ -87,6 +87,9 @@ export class RunLines {
       return event.calls === 0 || (this.#showing.answerIsSeen && event.agent === undefined)
         ? ""
         : saidLines(event.text, this.#stream, indent);
+    // Who shows the answer says in words of its own how a request begins and ends.
+    if (this.#showing.answerIsSeen && (event.type === "run.started" || event.type === "rolled_back"))
+      return "";
     return eventLine(event, this.#stream, indent);
   }
 
