@@ -45,13 +45,15 @@ export async function ask(seat: Seat, signal: AbortSignal, format?: JsonSchema):
 }
 
 /** A request beside the loop over the same prefix; nothing of it is shown, and calls in its reply are not run. */
-export async function askAside(
+export const askAside = (
   seat: Seat,
   messages: ModelRequest["messages"],
   signal: AbortSignal,
   format?: JsonSchema,
-): Promise<Reply> {
-  const request = { ...requestOf(seat, format), messages };
+): Promise<Reply> => askFor(seat, { ...requestOf(seat, format), messages }, signal);
+
+/** Any request, to its end; it counts as the others do. */
+export async function askFor(seat: Seat, request: ModelRequest, signal: AbortSignal): Promise<Reply> {
   for await (const event of seat.provider.stream(request, signal)) {
     if (event.type !== "finished" && event.type !== "failed") continue;
     spend(seat, request, event.usage);

@@ -1,10 +1,10 @@
 import type { Reply } from "./ask.ts";
-import { mayEscalate } from "./intent/tools.ts";
+import { mayEscalate } from "./intent/offers.ts";
 import type { Seat } from "./seat.ts";
 
 /** A guess of the intent that was too small shows in a call of a tool that was not offered: then all are, once. */
 export function escalated(seat: Seat, reply: Reply): Reply {
-  if (reply.kind === "failed") return reply;
+  if (reply.kind === "failed" || seat.offer.fixed) return reply;
   const { message, malformed } = reply;
   const meant = malformed.filter(({ name }) => mayEscalate(seat.offer.intent, name, seat.tools));
   if (meant.length === 0) return reply;

@@ -2,6 +2,7 @@ import type { ToolCall } from "../core/messages.ts";
 import type { InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
 import type { Reply } from "./ask.ts";
 import { endUnrun, runCall } from "./call.ts";
+import { NOTICE } from "./context/history.ts";
 import type { LoopEnd } from "./loop.ts";
 import { waves } from "./schedule.ts";
 import type { Seat } from "./seat.ts";

@@ -48,7 +48,7 @@ export async function runRequest(seat: Seat, request: Request, signal: AbortSign
 async function chooseTools(seat: Seat, { prompt, intent }: Request, signal: AbortSignal): Promise<void> {
   const decided = await intentOf(seat, prompt, intent, signal);
   seat.emit({ type: "intent", ...decided.told });
-  seat.offer.widen(decided.told.intent, decided.tools);
+  seat.offer.widen(decided.told.intent, decided.tools, decided.told.by === "flag");
   if (decided.told.intent !== "direct") seat.warm();
 }
 

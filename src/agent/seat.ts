@@ -15,7 +15,7 @@ import type { EndedCall } from "./outcome.ts";
 import type { Spent } from "./spent.ts";
 
 /** What one run and all its subagents share. */
-export interface Ground {
+interface Ground {
   readonly model: string;
   readonly provider: Provider;
   readonly mode: Mode;
@@ -60,6 +60,7 @@ export interface Seat extends Ground {
 export class Offer {
   #tools: readonly AnyTool[] = [];
   #intent: Intent = "direct";
+  #fixed = false;
 
   get tools(): readonly AnyTool[] {
     return this.#tools;
@@ -69,8 +70,14 @@ export class Offer {
     return this.#intent;
   }
 
-  widen(intent: Intent, tools: readonly AnyTool[]): void {
+  /** The user has said what is wanted, so no call of the model makes it more. */
+  get fixed(): boolean {
+    return this.#fixed;
+  }
+
+  widen(intent: Intent, tools: readonly AnyTool[], fixed = false): void {
     this.#intent = intent;
+    this.#fixed = fixed;
     if (tools.length > this.#tools.length) this.#tools = tools;
   }
 }

@@ -4,7 +4,25 @@
 const ACTIVE =
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB]|[\u{E0000}-\u{E0FFF}]/gu;
 
-export const visible = (text: string): string => text.replaceAll("\r\n", "\n").replaceAll(ACTIVE, shown);
+/** A long text is taken in pieces: a flood of controls would cost many times its size at once. */
+const PIECE = 2 ** 16;
+
+export function visible(text: string): string {
+  if (text.length <= PIECE) return visiblePiece(text);
+  const pieces: string[] = [];
+  for (let at = 0; at < text.length;) {
+    const end = text.length - at <= PIECE ? text.length : wholeEnd(text, at + PIECE);
+    pieces.push(visiblePiece(text.slice(at, end)));
+    at = end;
+  }
+  return pieces.join("");
+}
+
+const visiblePiece = (text: string): string => text.replaceAll("\r\n", "\n").replaceAll(ACTIVE, shown);
+
+/** Neither within a character nor within a line end. */
+const wholeEnd = (text: string, end: number): number =>
+  /[\r\uD800-\uDBFF]/.test(text[end - 1] ?? "") ? end - 1 : end;
 
 const LONGEST = 400;
 

@@ -47,11 +47,13 @@ class Store implements SessionStore {
   }
 
   create({ workspace, mode, provider, model, title }: SessionAbout): Session {
-    const id = newId(this.#clock.now());
-    const started = this.#clock.stamp(id);
     const about = { workspace, mode, provider, model, title };
-    this.#db.insert("sessions", { id, ...about, started, changed: started, messages: 0 });
-    return this.#session(id);
+    for (;;) {
+      const id = newId(this.#clock.now());
+      const started = this.#clock.stamp(id);
+      const row = { id, ...about, started, changed: started, messages: 0 };
+      if (this.#db.insert("sessions", row, "OR IGNORE") === 1) return this.#session(id);
+    }
   }
 
   open(id: string): Session {
@@ -69,6 +71,7 @@ class Store implements SessionStore {
   remove(id: string): void {
     this.#db.run("DELETE FROM sessions WHERE id = ?", this.#idOf(id));
     collect(this.#db, this.#files);
+    this.#db.all("PRAGMA incremental_vacuum");
   }
 
   notes(workspace: string): Notes {

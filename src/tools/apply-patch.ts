@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { textOfBytes } from "../core/byte-text.ts";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import type { Desk } from "./desk.ts";
@@ -11,7 +10,7 @@ import { type FileState, planned, type Step } from "./patch/plan.ts";
 import { readPatch } from "./patch/read.ts";
 import { absolute, shown } from "./paths.ts";
 import { knownContent, wrote } from "./seen-content.ts";
-import { boundedDiff, compactDiff } from "./text/compact-diff.ts";
+import { stepsTold } from "./patch/told.ts";
 
 const input = forgiving(z.strictObject({ patch: z.string() }));
 
@@ -57,7 +56,7 @@ async function apply(
   for (const { path, after } of plan.steps)
     if (after === undefined) desk.seen.forget(path);
     else await wrote(desk, box, path, after.content);
-  return ok(told(desk, plan.steps));
+  return ok(stepsTold(plan.steps, (path) => shown(desk.workspace, path)));
 }
 
 type Plan =
@@ -86,21 +85,4 @@ async function planOf(desk: Desk, box: Box, files: readonly FilePatch[]): Promis
 async function modeOf(box: Box, path: string): Promise<number> {
   const found = await box.stat(path);
   return found.kind === "ok" && found.value.kind === "file" ? found.value.mode : 0o644;
-}
-
-function told(desk: Desk, steps: readonly Step[]): string {
-  const diffs = steps.map(({ path, before, after }) => {
-    const name = shown(desk.workspace, path);
-    if (after === undefined) return { head: `${name}: deleted`, lines: [] };
-    const [old, young] = [textOfBytes(before?.content ?? Buffer.alloc(0)), textOfBytes(after.content)];
-    const { added, removed, lines } = compactDiff(old, young);
-    return before === undefined
-      ? { head: `${name}: made, +${added}`, lines: [] }
-      : { head: `${name}: +${added} -${removed}`, lines };
-  });
-  const heads = diffs.map(({ head }) => head);
-  const lines = diffs.flatMap(({ head, lines }) => (lines.length === 0 ? [] : [head, ...lines]));
-  return diffs.length === 1
-    ? boundedDiff([...heads, ...(diffs[0]?.lines ?? [])])
-    : `${heads.join("\n")}\n${boundedDiff(lines)}`.trimEnd();
 }

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { Desk } from "./desk.ts";
+import type { Desk, ShellState } from "./desk.ts";
+import { count, flag, forgiving } from "./forgiving.ts";
 import { type Advise, adviseOnce, asResult, endingOf } from "./shell/ending.ts";
 import { jobBook, type Jobs } from "./shell/jobs.ts";
 import { judgedText } from "./shell/judged.ts";
@@ -11,17 +12,25 @@ import { plain, wrapped } from "./shell/wrapper.ts";
 
 const LONGEST_S = 600;
 
-const input = z
-  .object({
-    command: z.string().optional(),
-    timeout: z.number().min(0).optional(),
-    background: z.boolean().optional(),
-    job: z.string().optional(),
-    kill: z.boolean().optional(),
-  })
-  .refine(({ command, job }) => (command === undefined) !== (job === undefined), {
-    error: 'give either "command" or "job"',
-  });
+const input = forgiving(
+  z
+    .object({
+      command: z.string().optional(),
+      timeout: count.optional(),
+      background: flag.optional(),
+      job: z.string().optional(),
+      kill: flag.optional(),
+      restart: flag.optional(),
+    })
+    .refine(
+      ({ command, job, restart }) => [command, job, restart || undefined].filter(isGiven).length === 1,
+      { error: 'give one of "command", "job" and "restart"' },
+    ),
+);
+
+/** Some send an empty text for what they leave out. */
+const isGiven = (value: string | true | undefined): value is string | true =>
+  value !== undefined && value !== "";
 
 type Input = z.infer<typeof input>;
 
@@ -29,52 +38,71 @@ interface Shell {
   readonly desk: Desk;
   readonly jobs: Jobs;
   readonly advise: Advise;
+  /** For what state of the shell each call was judged. */
+  readonly judged: WeakMap<Input, Pick<ShellState, "folder" | "env">>;
 }
 
 /** One shell: its folder and exported variables go on from call to call, its jobs until the box ends. */
 export function bashTool(desk: Desk): AnyTool {
   const advise = adviseOnce();
-  const shell: Shell = { desk, jobs: jobBook(advise), advise };
+  const shell: Shell = { desk, jobs: jobBook(advise), advise, judged: new WeakMap() };
   return anyTool<Input>({
     name: "bash",
     description:
-      "Run a bash command. The working directory and exported variables persist. timeout: seconds " +
+      "Run a bash command. The working directory and exported variables persist; restart: true forgets them. timeout: seconds " +
       `(default ${desk.timeoutMs / 1000}, max ${LONGEST_S}). background: true for servers: gives a job (j1, j2…). ` +
       "With job instead of command: its new output; kill: true ends it.",
     input,
     where: "box",
     beside: false,
-    facts: ({ command }) =>
-      command === undefined
-        ? NO_FACTS
-        : { ...NO_FACTS, commands: [judgedText(command, desk.shell.env)], folder: desk.shell.folder },
+    facts: (given) => {
+      const { folder, env } = desk.shell;
+      shell.judged.set(given, { folder, env });
+      if (!isGiven(given.command)) return NO_FACTS;
+      return { ...NO_FACTS, commands: [judgedText(given.command, env)], folder };
+    },
     run: (given, box, signal) => run(shell, given, box, signal),
   });
 }
 
 async function run(shell: Shell, given: Input, box: Box, signal: AbortSignal): Promise<ToolResult> {
   const { command, job, background, kill = false, timeout } = given;
-  if (command === undefined) {
+  if (given.restart === true) return restarted(shell.desk);
+  if (!isGiven(command)) {
     const waitMs = Math.min(timeout ?? 0, LONGEST_S) * 1000;
     return shell.jobs.look({ id: job ?? "", kill, waitMs }, signal);
   }
-  const lost = await lostFolder(shell.desk, box);
-  if (lost !== undefined) return lost;
   const { folder, env } = shell.desk.shell;
+  const judged = shell.judged.get(given);
+  if (judged?.folder !== folder || judged.env !== env)
+    return notRun("The shell has moved since this was judged.");
+  const lost = await lostFolder(shell.desk, box);
+  if (lost !== undefined) return notRun(lost);
   if (background !== true) return foreground(shell, { command, timeout }, box, signal);
   return shell.jobs.start(box, { words: plain(command), folder, env, timeoutMs: 0 }, signal);
 }
 
+/** The only way on where what was exported has every command refused: a command that takes it back would be one. */
+function restarted({ workspace, shell }: Desk): ToolResult {
+  shell.move(workspace, {});
+  return { kind: "ok", text: `The shell is in ${workspace}, with no exported variables. Jobs go on.` };
+}
+
 /** Not run elsewhere instead: it was judged for the folder that it named. */
-async function lostFolder({ workspace, shell }: Desk, box: Box): Promise<ToolResult | undefined> {
+async function lostFolder({ workspace, shell }: Desk, box: Box): Promise<string | undefined> {
   const { folder, env } = shell;
   if (folder === workspace) return undefined;
   const there = await box.stat(folder);
   if (there.kind === "ok" && there.value.kind === "folder") return undefined;
   shell.move(workspace, env);
-  const text = `The working directory ${folder} is gone. Nothing was run; the shell is now in ${workspace}.`;
-  return { kind: "failed", cause: "program", text };
+  return `The working directory ${folder} is gone; the shell is now in ${workspace}.`;
 }
+
+const notRun = (why: string): ToolResult => ({
+  kind: "failed",
+  cause: "program",
+  text: `${why} Nothing was run: send it again.`,
+});
 
 async function foreground(
   { desk, advise }: Shell,

@@ -6,6 +6,7 @@ import type { Desk } from "./desk.ts";
 import { failed, ok, refusal } from "./endings.ts";
 import { flag, forgiving, listOf } from "./forgiving.ts";
 import { absolute, shown } from "./paths.ts";
+import { putFile } from "./put-file.ts";
 import { knownContent, wrote } from "./seen-content.ts";
 import { boundedDiff, compactDiff } from "./text/compact-diff.ts";
 import { type Edit, replaced } from "./text/replace.ts";
@@ -42,15 +43,17 @@ export const editFileTool = (desk: Desk): AnyTool =>
     run: ({ path, ...given }, box) => edit({ desk, box }, absolute(desk.workspace, path), editsOf(given)),
   });
 
-const editsOf = ({
-  old,
-  new: young,
-  all = false,
-  edits = [],
-}: Omit<z.infer<typeof input>, "path">): readonly Edit[] => [
-  ...(old === undefined || young === undefined ? [] : [{ old, new: young, all }]),
-  ...edits.map(({ all: every = false, ...texts }) => ({ ...texts, all: every })),
-];
+type Given = Omit<z.infer<typeof input>, "path">;
+
+/** A lone surrogate would stand for a byte: only the file itself may hold such. */
+function editsOf({ old, new: young, all = false, edits = [] }: Given): readonly Edit[] {
+  const flat = old === undefined || young === undefined ? [] : [{ old, new: young, all }];
+  return [...flat, ...edits].map(({ old, new: young, all = false }) => ({
+    old: old.toWellFormed(),
+    new: young.toWellFormed(),
+    all,
+  }));
+}
 
 interface At {
   readonly desk: Desk;
@@ -69,7 +72,7 @@ async function edit({ desk, box }: At, path: string, edits: readonly Edit[]): Pr
   if (done.kind === "not")
     return failed(`${name}: ${done.why}${done.why.includes("\n") ? "\n" : ". "}Nothing was changed.`);
   const content = bytesOfText(done.text);
-  const written = await box.write(path, content);
+  const written = await putFile(box, path, content);
   if (written.kind !== "ok") return refusal(desk, written);
   await wrote(desk, box, path, content);
   const { lines } = compactDiff(before, done.text);

@@ -24,7 +24,8 @@ interface Paged {
 
 export function pageNote({ first, shown, total, notes }: Paged): string {
   const last = first + shown - 1;
-  const which = shown === total ? `all ${total} lines` : `lines ${first}-${last} of ${total}`;
+  const which =
+    shown === total ? (total === 1 ? "1 line" : `all ${total} lines`) : `lines ${first}-${last} of ${total}`;
   const next = last < total ? [`go on with offset ${last + 1}`] : [];
   return `[${[which, ...next, ...notes].join("; ")}]`;
 }

@@ -20,6 +20,16 @@ for (const [text, shown] of Object.entries(SHOWN))
     assert.equal(visible(text), shown);
   });
 
+test("a long text is shown the same, wherever a piece of it ends", () => {
+  const piece = "\u{E0041}\r\n\u001B😀\r\u0000ab";
+  assert.equal(visible(piece.repeat(70_001)), visible(piece).repeat(70_001));
+  for (const shift of [1, 2, 3])
+    assert.equal(
+      visible("x".repeat(shift) + piece.repeat(20_000)),
+      "x".repeat(shift) + visible(piece).repeat(20_000),
+    );
+});
+
 test("a stream shows the same as the whole text, wherever it is cut, and never a control", () => {
   const texts = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom(...Object.keys(SHOWN)));
   fc.assert(

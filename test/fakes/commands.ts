@@ -1,9 +1,10 @@
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { rg } from "./rg.ts";
 import type { FakeTree } from "./tree.ts";
 
 /** What a scripted command has; whatever it was doing is over when the signal says so. */
-interface FakeProcess {
+export interface FakeProcess {
   readonly words: readonly string[];
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
@@ -78,6 +79,7 @@ export const COMMANDS: Readonly<Record<string, FakeCommand>> = {
   sleep: ({ words, signal }) => sleep(Number(words[1]) * 1000, 0, { signal }).catch(() => 0),
   cat,
   flood,
+  rg,
   touch: changing((files, file) => files.stat(file).kind === "ok" || files.make(file, "file")),
   mkdir: changing((files, file) => files.make(file, "folder")),
   mkfifo: changing((files, file) => files.make(file, "odd")),

@@ -38,7 +38,7 @@ export function memoryNotes(): Notes {
   };
 }
 
-export function memoryShell(start: string): ShellState {
+function memoryShell(start: string): ShellState {
   const state = { folder: start, env: {} as Readonly<Record<string, string>> };
   return {
     get folder() {
@@ -51,16 +51,22 @@ export function memoryShell(start: string): ShellState {
   };
 }
 
+export interface FakeDesk extends Desk {
+  /** What the model knows, by absolute path. */
+  readonly known: Map<string, string>;
+}
+
 /** A desk whose everything is in memory. */
-export function fakeDesk(over: Partial<Desk> = {}): Desk {
+export function fakeDesk(over: Partial<Desk> = {}): FakeDesk {
   const workspace = over.workspace ?? "/repo";
-  const seen = new Map<string, string>();
+  const known = new Map<string, string>();
   return {
     workspace,
+    known,
     seen: {
-      hashOf: (path) => seen.get(path),
-      saw: (path, hash) => void seen.set(path, hash),
-      forget: (path) => void seen.delete(path),
+      hashOf: (path) => known.get(path),
+      saw: (path, hash) => void known.set(path, hash),
+      forget: (path) => void known.delete(path),
     },
     shell: memoryShell(workspace),
     outputs: memoryOutputs(),

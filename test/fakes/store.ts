@@ -27,6 +27,10 @@ export function memoryStore(now: () => number = Date.now): SessionStore {
     const found = [...sessions.keys()].filter((id) => id.startsWith(given));
     return sessions.get(onlyId(given, found)) ?? assert.fail();
   };
+  const freeId = (): string => {
+    const id = newId(clock.now());
+    return sessions.has(id) ? freeId() : id;
+  };
   const newestFirst = (): readonly MemorySession[] =>
     [...sessions.values()].toSorted((a, b) => b.info().changed - a.info().changed);
   const usable = <T>(value: () => T): T => {
@@ -36,7 +40,7 @@ export function memoryStore(now: () => number = Date.now): SessionStore {
   return {
     create: (about) =>
       usable(() => {
-        const session = new MemorySession(newId(clock.now()), about, clock, (id) => sessions.has(id));
+        const session = new MemorySession(freeId(), about, clock, (id) => sessions.has(id));
         sessions.set(session.id, session);
         return session;
       }),

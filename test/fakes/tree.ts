@@ -79,6 +79,15 @@ export class FakeTree {
     return ok({ lines: lines.slice(0, limit), more: lines.length > limit });
   }
 
+  /** Absolute names of the files below a folder, or of the file itself. */
+  names(place: string): readonly string[] {
+    return [...this.#nodes]
+      .filter(([file, { kind }]) => kind === "file" && (file === place || file.startsWith(`${place}/`)))
+      .map(([file]) => file)
+      .filter((file) => !file.includes("/.git/"))
+      .toSorted();
+  }
+
   /** False where a wall is. */
   make(file: string, kind: Entry["kind"]): boolean {
     if (this.isProtected(file)) return false;

@@ -52,12 +52,6 @@ test("four processes that come first at once make one database", async () => {
   const names = ["a", "b", "c", "d"];
   const said = await Promise.all(names.map((name) => write(state, "new", name, 20)));
   using store = openStore(state, { warn: assert.fail });
-  assert.deepEqual(
-    store
-      .list({})
-      .map(({ id }) => id)
-      .toSorted(),
-    said.map(([id]) => id).toSorted(),
-  );
+  assert.deepEqual(new Set(store.list({}).map(({ id }) => id)), new Set(said.map(([id]) => id)));
   for (const { id } of store.list({})) assert.equal(store.open(id).records().length, 20);
 });

@@ -54,6 +54,24 @@ for (const [what, damage] of DAMAGES)
     assert.equal(again.list({}).length, 1);
   });
 
+test("a damaged database that another still has open is left where it is", async () => {
+  await using place = await scratch();
+  const state = place.at("state");
+  filled(state, 100);
+  using inUse = openStore(state);
+  writeFileSync(place.at("state/sessions.db"), "garbage ".repeat(1000));
+  const opening = { file: place.at("state/sessions.db"), now: () => NOW, patienceMs: 20 };
+  assert.throws(
+    () => openDatabase({ ...opening, warn: assert.fail }),
+    (thrown) => thrown instanceof HarnessError && /another harness has it open/.test(thrown.message),
+  );
+  assert.equal(await place.read("state/sessions.db"), "garbage ".repeat(1000));
+  inUse[Symbol.dispose]();
+  const warnings: string[] = [];
+  openDatabase({ ...opening, warn: (text) => void warnings.push(text) })[Symbol.dispose]();
+  assert.equal(warnings.length, 1);
+});
+
 test("a second damaged database does not take the place of the first", async () => {
   await using place = await scratch();
   for (const text of ["first garbage", "second garbage"]) {

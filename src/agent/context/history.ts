@@ -77,7 +77,9 @@ export class History {
 
   /** Drops the last message of the user, not ours in that role, and all behind it; its text, or undefined without one. */
   undo(): string | undefined {
-    const last = this.#messages.findLastIndex(({ role, text }) => role === "user" && !text.startsWith(NOTICE));
+    const last = this.#messages.findLastIndex(
+      ({ role, text }) => role === "user" && !text.startsWith(NOTICE),
+    );
     const text = this.#messages[last]?.role === "user" ? this.#messages[last].text : undefined;
     if (text !== undefined) this.rollBack(last);
     return text;

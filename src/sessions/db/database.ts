@@ -6,11 +6,14 @@ import { storeFailure, troubleOf } from "./failure.ts";
 export class Database implements Disposable {
   readonly file: string;
   readonly #sqlite: DatabaseSync;
+  /** Held for as long as the database is open. */
+  readonly #lock: Disposable;
   readonly #statements = new Map<string, StatementSync>();
 
-  constructor(sqlite: DatabaseSync, file: string) {
+  constructor(sqlite: DatabaseSync, file: string, lock: Disposable) {
     this.#sqlite = sqlite;
     this.file = file;
+    this.#lock = lock;
   }
 
   /** What is in a row the statement says; whoever wrote it names the type. */
@@ -27,10 +30,14 @@ export class Database implements Disposable {
     return this.#told(() => Number(this.#prepared(sql).run(...values).changes));
   }
 
-  insert(table: string, row: Readonly<Record<string, SQLInputValue>>): void {
+  /** How many rows it made: none when there is one already that may be there only once, and that is not to fail. */
+  insert(table: string, row: Readonly<Record<string, SQLInputValue>>, or: "" | "OR IGNORE" = ""): number {
     const columns = Object.keys(row);
     const marks = columns.map(() => "?").join(", ");
-    this.run(`INSERT INTO ${table} (${columns.join(", ")}) VALUES (${marks})`, ...Object.values(row));
+    return this.run(
+      `INSERT ${or} INTO ${table} (${columns.join(", ")}) VALUES (${marks})`,
+      ...Object.values(row),
+    );
   }
 
   /** All of it or nothing; no other process writes meanwhile. */
@@ -49,6 +56,7 @@ export class Database implements Disposable {
 
   [Symbol.dispose](): void {
     if (this.#sqlite.isOpen) this.#sqlite.close();
+    this.#lock[Symbol.dispose]();
   }
 
   #prepared(sql: string): StatementSync {

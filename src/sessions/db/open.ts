@@ -1,10 +1,12 @@
 import { chmodSync, closeSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { errorCode } from "../../core/errors.ts";
+import { errorCode, reasonOf } from "../../core/errors.ts";
 import { setAside } from "./aside.ts";
 import { Database, suspicionOf } from "./database.ts";
 import { PATIENCE_MS, storeFailure, troubleOf } from "./failure.ts";
+import { faultOf } from "./fault.ts";
+import { FileLock, type Level, suffices } from "./lock.ts";
 import { migrate, type Standing, standingOf } from "./migrate.ts";
 import { STEPS } from "./schema.ts";
 
@@ -14,6 +16,7 @@ export interface Opening {
   readonly warn: (text: string) => void;
   readonly now: () => number;
   readonly steps?: readonly string[];
+  readonly patienceMs?: number;
 }
 
 interface Look {
@@ -22,46 +25,65 @@ interface Look {
   readonly reason: string;
 }
 
-/** Up to this size all of it is looked at, which takes a few milliseconds; above it, when a failure has cast doubt on it. */
-const CHECKED_BYTES = 2 * 1024 * 1024;
+/** What may be done with a database only when others do less. */
+const NEEDS: Readonly<Record<Look["standing"], Level>> = {
+  current: "shared",
+  behind: "reserved",
+  empty: "reserved",
+  foreign: "exclusive",
+  damaged: "exclusive",
+};
 
 /** The database, made where there is none, brought up to date where it is old. */
 export function openDatabase(opening: Opening): Database {
-  const { file } = opening;
+  const { file, patienceMs = PATIENCE_MS } = opening;
   try {
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-    const look = exists(file) ? lookAt(opening) : undefined;
-    const sqlite = look?.standing === "current" ? look.sqlite : underLock(opening, look);
-    return new Database(sqlite, file);
+    const lock = new FileLock(makePrivate(`${file}.lock`), patienceMs);
+    try {
+      return new Database(opened(opening, lock), file, lock);
+    } catch (thrown) {
+      lock[Symbol.dispose]();
+      throw thrown;
+    }
   } catch (thrown) {
     throw storeFailure(thrown, file);
   }
 }
 
-/** Making, changing and setting aside is done by one process at a time; a kill frees the lock. */
-function underLock(opening: Opening, before: Look | undefined): DatabaseSync {
-  const { file } = opening;
-  const lock = new DatabaseSync(makePrivate(`${file}.lock`), { timeout: PATIENCE_MS });
-  try {
-    lock.exec("BEGIN EXCLUSIVE");
-    const look = lookAt({ ...opening, file: makePrivate(file) });
-    if (look.standing === "current") return look.sqlite;
-    if (look.standing !== "damaged" && look.standing !== "foreign") return bringUp(look.sqlite, opening);
-    const damaged = setAside(file, opening.now());
+/** Looks again under each stricter lock: another process may have done what is to be done. Ends with the mildest one. */
+function opened(opening: Opening, lock: FileLock): DatabaseSync {
+  for (let level: Level = "shared"; ;) {
+    lock.take(level);
+    const look = lookAt(opening);
+    if (suffices(level, NEEDS[look.standing])) {
+      const sqlite = made(look, opening);
+      if (level !== "shared") lock.take("shared");
+      return sqlite;
+    }
     look.sqlite.close();
-    rmSync(suspicionOf(file), { force: true });
-    opening.warn(
-      `the session database was damaged (${look.reason}); it is kept as ${damaged}, and a new one was begun. What can be read of it: sqlite3 ${damaged} .recover`,
-    );
-    return bringUp(lookAt({ ...opening, file: makePrivate(file) }).sqlite, opening);
-  } finally {
-    if (before?.sqlite.isOpen === true) before.sqlite.close();
-    lock.close();
+    level = NEEDS[look.standing];
   }
+}
+
+function made({ sqlite, standing, reason }: Look, opening: Opening): DatabaseSync {
+  if (standing === "current") return sqlite;
+  if (standing === "empty" || standing === "behind") return bringUp(sqlite, opening);
+  const { file, warn, now } = opening;
+  const aside = setAside(file, now());
+  // Not before it is moved: the last one to close a database tidies up beside it.
+  sqlite.close();
+  rmSync(suspicionOf(file), { force: true });
+  warn(
+    `the session database was damaged (${reason}); it is kept as ${aside}, and a new one was begun. What can be read of it: sqlite3 ${aside} .recover`,
+  );
+  return bringUp(lookAt(opening).sqlite, opening);
 }
 
 function bringUp(sqlite: DatabaseSync, { steps = STEPS, now }: Opening): DatabaseSync {
   try {
+    // Counts only before the first table is made: what is removed can be given back to the disk.
+    sqlite.exec("PRAGMA auto_vacuum = INCREMENTAL");
     sqlite.exec("PRAGMA journal_mode = WAL");
     migrate(sqlite, steps, now());
     return sqlite;
@@ -71,41 +93,27 @@ function bringUp(sqlite: DatabaseSync, { steps = STEPS, now }: Opening): Databas
   }
 }
 
-/** Stays open whatever is found: closing a damaged database first could have SQLite tidy up what is left of it. */
-function lookAt({ file, steps = STEPS }: Opening): Look {
-  const sqlite = new DatabaseSync(file, { enableForeignKeyConstraints: true, timeout: PATIENCE_MS });
+function lookAt({ file, steps = STEPS, patienceMs = PATIENCE_MS }: Opening): Look {
+  const sqlite = new DatabaseSync(makePrivate(file), {
+    enableForeignKeyConstraints: true,
+    timeout: patienceMs,
+  });
   try {
     // A kill of this process loses nothing that was committed; a power cut may lose the last moments, and no more.
     sqlite.exec("PRAGMA synchronous = NORMAL");
+    // What is removed is overwritten too.
+    sqlite.exec("PRAGMA secure_delete = ON");
     const standing = standingOf(sqlite, steps, file);
     if (standing === "foreign") return { sqlite, standing, reason: "it holds tables of something else" };
     const fault = faultOf(sqlite, file);
-    if (fault !== undefined) return { sqlite, standing: "damaged", reason: fault };
-    return { sqlite, standing, reason: "" };
+    return fault === undefined
+      ? { sqlite, standing, reason: "" }
+      : { sqlite, standing: "damaged", reason: fault };
   } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    if (troubleOf(thrown) === "damaged") return { sqlite, standing: "damaged", reason };
+    if (troubleOf(thrown) === "damaged") return { sqlite, standing: "damaged", reason: reasonOf(thrown) };
     sqlite.close();
     throw thrown;
   }
-}
-
-/** What SQLite itself does not see until it comes upon it. */
-function faultOf(sqlite: DatabaseSync, file: string): string | undefined {
-  const { size } = statSync(file);
-  // Pages that are still in the log are not in the file yet.
-  const logged = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-  const { pages, page } = sqlite
-    .prepare("SELECT page_count AS pages, page_size AS page FROM pragma_page_count, pragma_page_size")
-    .get() as { pages: number; page: number };
-  if (logged === 0 && pages === 0 && size > 0) return "it is too short to be one";
-  if (logged === 0 && size < pages * page) return `${pages * page - size} bytes are missing at its end`;
-  const suspected = exists(suspicionOf(file));
-  if (size > CHECKED_BYTES && !suspected) return undefined;
-  const said = String(sqlite.prepare("PRAGMA quick_check(1)").get()?.["quick_check"]);
-  if (said !== "ok") return said;
-  if (suspected) rmSync(suspicionOf(file), { force: true });
-  return undefined;
 }
 
 /** Nobody else reads what was said. SQLite gives its other files the mode of this one. */
@@ -119,5 +127,3 @@ function makePrivate(file: string): string {
   }
   return file;
 }
-
-const exists = (file: string): boolean => statSync(file, { throwIfNoEntry: false }) !== undefined;

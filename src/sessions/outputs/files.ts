@@ -14,7 +14,7 @@ export class ContentFiles {
   put(content: Buffer): string {
     const hash = hashOf(content);
     const file = this.#fileOf(hash);
-    if (statSync(file, { throwIfNoEntry: false })?.size === content.length) return hash;
+    if (this.get(hash, content.length) !== undefined) return hash;
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
     const aside = `${file}.${randomUUID()}`;
     try {
@@ -39,11 +39,14 @@ export class ContentFiles {
     rmSync(this.#fileOf(hash), { force: true });
   }
 
-  /** Removes every file that `isKept` does not know; nobody may be in `put` meanwhile. */
-  sweep(isKept: (hash: string) => boolean): void {
+  /**
+   * Removes what killed writers left; nobody may be in `put` meanwhile. A whole file is left even when nothing names it:
+   * it may belong to a database that was set aside.
+   */
+  sweep(): void {
     for (const folder of listing(this.folder))
       for (const name of listing(path.join(this.folder, folder)))
-        if (!isKept(name)) rmSync(path.join(this.folder, folder, name), { force: true });
+        if (name.includes(".")) rmSync(path.join(this.folder, folder, name), { force: true });
   }
 
   #fileOf(hash: string): string {

@@ -32,7 +32,7 @@ export class StoredOutputs implements Outputs {
       const hash = this.#files.put(content);
       const number = this.#last() + 1;
       this.#db.insert("outputs", { session: this.#session, number, hash });
-      this.#db.run("INSERT OR IGNORE INTO output_files VALUES (?, ?)", hash, content.length);
+      this.#db.insert("output_files", { hash, bytes: content.length }, "OR IGNORE");
       keepWithin(this.#db, this.#files, this.#quota, this.#session);
       return `o${number}`;
     });

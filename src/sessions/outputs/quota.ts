@@ -32,10 +32,10 @@ export function keepWithin(db: Database, files: ContentFiles, quota: number, inU
 /** Removes the files that no session names any more, and what killed writers left. */
 export function collect(db: Database, files: ContentFiles): void {
   db.atomically(() => {
-    db.run("DELETE FROM output_files WHERE hash NOT IN (SELECT hash FROM outputs)");
-    const kept = new Set(
-      (db.all("SELECT hash FROM output_files") as readonly { hash: string }[]).map(({ hash }) => hash),
-    );
-    files.sweep((name) => kept.has(name));
+    const gone = db.all(
+      "DELETE FROM output_files WHERE hash NOT IN (SELECT hash FROM outputs) RETURNING hash",
+    ) as readonly { hash: string }[];
+    for (const { hash } of gone) files.drop(hash);
+    files.sweep();
   });
 }

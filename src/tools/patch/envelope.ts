@@ -1,16 +1,17 @@
 import { type FilePatch, type Hunk, hunkLine, type HunkLine, PatchMistake } from "./patch.ts";
 
-const HEAD = /^\*\*\* (Add|Update|Delete) File: (.+?)\s*$/;
-const MOVE = /^\*\*\* Move to: (.+?)\s*$/;
+const HEAD = /^\*\*\* (Add|Update|Delete) File: (.+)$/;
+const MOVE = /^\*\*\* Move to: (.+)$/;
 const END_OF_FILE = /^\*\*\* End of File\s*$/;
-const FRAME = /^\*\*\* (?:Begin|End) Patch\s*$/;
+const BEGIN = /^\*\*\* Begin Patch\s*$/;
+const END = /^\*\*\* End Patch\s*$/;
 
 /** The notation between `*** Begin Patch` and `*** End Patch`; what stands around it does not count. */
 export function readEnvelope(lines: readonly string[]): readonly FilePatch[] {
-  const begin = lines.findIndex((line) => FRAME.test(line));
-  const end = lines.findLastIndex((line) => /^\*\*\* End Patch\s*$/.test(line));
+  const begin = lines.findIndex((line) => BEGIN.test(line));
+  const end = lines.findLastIndex((line) => END.test(line));
   const inner = lines.slice(begin + 1, end > begin ? end : lines.length);
-  const heads = [...inner.keys()].filter((index) => HEAD.test(inner[index] ?? ""));
+  const heads = [...inner.keys()].filter((index) => HEAD.test((inner[index] ?? "").trimEnd()));
   const stray = inner.slice(0, heads[0] ?? inner.length).find((line) => line.trim() !== "");
   if (begin >= 0 && stray !== undefined)
     throw new PatchMistake(`"${stray}" stands before any *** Add, Update or Delete File: line`);
@@ -20,18 +21,18 @@ export function readEnvelope(lines: readonly string[]): readonly FilePatch[] {
 }
 
 function section(head: string, body: readonly string[]): FilePatch {
-  const [, kind = "", path = ""] = HEAD.exec(head) ?? [];
+  const [, kind, path = ""] = HEAD.exec(head.trimEnd()) ?? [];
   if (kind === "Add") return { what: "add", path, hunks: [added(path, body)] };
   if (kind === "Delete") {
     const more = body.find((line) => line.trim() !== "");
-    if (more !== undefined) throw new PatchMistake(`${path}: "${more}" stands below *** Delete File`);
-    return { what: "delete", path, hunks: [] };
+    if (more === undefined) return { what: "delete", path, hunks: [] };
+    throw new PatchMistake(`${path}: "${more}" stands below *** Delete File`);
   }
-  const to = MOVE.exec(body[0] ?? "")?.[1];
-  const hunks = hunksOf(path, to === undefined ? body : body.slice(1));
-  if (hunks.length === 0 && to === undefined)
-    throw new PatchMistake(`${path}: nothing stands below its name`);
-  return { what: "update", path, ...(to === undefined ? {} : { to }), hunks };
+  const to = MOVE.exec((body[0] ?? "").trimEnd())?.[1];
+  if (to !== undefined) return { what: "update", path, to, hunks: hunksOf(path, body.slice(1)) };
+  const hunks = hunksOf(path, body);
+  if (hunks.length === 0) throw new PatchMistake(`${path}: nothing stands below its name`);
+  return { what: "update", path, hunks };
 }
 
 function added(path: string, body: readonly string[]): Hunk {
@@ -46,32 +47,41 @@ function added(path: string, body: readonly string[]): Hunk {
   return { anchors: [], lines, atEnd: false };
 }
 
+interface OpenHunk {
+  readonly anchors: string[];
+  readonly lines: HunkLine[];
+  atEnd: boolean;
+}
+
 function hunksOf(path: string, body: readonly string[]): readonly Hunk[] {
-  const hunks: { anchors: string[]; lines: HunkLine[]; atEnd: boolean }[] = [];
-  let open = false;
+  const hunks: OpenHunk[] = [];
+  const opened = (): OpenHunk => {
+    const hunk = { anchors: [], lines: [], atEnd: false };
+    hunks.push(hunk);
+    return hunk;
+  };
   for (const line of withoutBlankTail(body)) {
     const last = hunks.at(-1);
-    const anchor = /^@@ ?(.*?)(?: @@)?\s*$/.exec(line);
-    if (anchor !== null) {
-      const anchors = anchor[1] === "" || anchor[1] === undefined || RANGE.test(anchor[1]) ? [] : [anchor[1]];
-      if (open && last?.lines.length === 0) last.anchors.push(...anchors);
-      else hunks.push({ anchors, lines: [], atEnd: false });
-      open = true;
-    } else if (END_OF_FILE.test(line)) {
-      if (last !== undefined) last.atEnd = true;
-      open = false;
-    } else {
-      const read = hunkLine(line);
-      if (read === undefined)
-        throw new PatchMistake(
-          `${path}: each line of a hunk begins with a space, - or +, but one is "${line}"`,
-        );
-      if (open && last !== undefined) last.lines.push(read);
-      else hunks.push({ anchors: [], lines: [read], atEnd: false });
-      open = true;
-    }
+    if (line.startsWith("@@")) (last?.lines.length === 0 ? last : opened()).anchors.push(...anchorIn(line));
+    else if (!END_OF_FILE.test(line))
+      (last === undefined || last.atEnd ? opened() : last).lines.push(lineIn(path, line));
+    else if (last !== undefined) last.atEnd = true;
   }
   return hunks.filter(({ lines }) => lines.length > 0);
+}
+
+function anchorIn(line: string): readonly string[] {
+  const anchor = line
+    .replace(/^@@ ?/, "")
+    .replace(/ ?@@\s*$/, "")
+    .trimEnd();
+  return anchor === "" || RANGE.test(anchor) ? [] : [anchor];
+}
+
+function lineIn(path: string, line: string): HunkLine {
+  const read = hunkLine(line);
+  if (read !== undefined) return read;
+  throw new PatchMistake(`${path}: each line of a hunk begins with a space, - or +, but one is "${line}"`);
 }
 
 /** Numbers of a unified diff, in the wrong notation. */

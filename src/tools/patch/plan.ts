@@ -13,6 +13,8 @@ export interface Step {
   readonly path: string;
   readonly before: FileState | undefined;
   readonly after: FileState | undefined;
+  /** Where it was, when it is moved here. */
+  readonly from?: string;
 }
 
 export interface Sources {
@@ -27,37 +29,53 @@ const NEW = 0o644;
 
 /** All files of the patch as they will be; the first mistake is thrown, with nothing written. */
 export async function planned(files: readonly FilePatch[], sources: Sources): Promise<readonly Step[]> {
-  const steps = new Map<string, Step>();
-  const now = async (path: string): Promise<FileState | undefined> => {
-    const step = steps.get(path);
-    return step === undefined ? sources.load(path) : step.after;
-  };
-  const set = async (path: string, after: FileState | undefined): Promise<void> => {
-    const before = steps.has(path) ? steps.get(path)?.before : await sources.load(path);
-    steps.set(path, { path, before, after });
-  };
-  for (const file of files) {
-    const path = sources.pathOf(file.path);
-    const to = sources.pathOf(file.to ?? file.path);
-    const name = sources.nameOf(path);
-    const state = await now(path);
-    if (file.what === "add") {
-      if (state !== undefined) throw new PatchMistake(`${name}: it is already there; send an update of it`);
-      await set(path, { content: bytesOfText(applyHunks(name, "", file.hunks)), mode: file.mode ?? NEW });
-      continue;
-    }
-    if (state === undefined) throw new PatchMistake(`${name}: no such file; *** Add File makes a new one`);
-    if (file.what === "delete") {
-      await set(path, undefined);
-      continue;
-    }
-    if (to !== path && (await now(to)) !== undefined)
-      throw new PatchMistake(`${sources.nameOf(to)}: it is already there; ${name} cannot be moved over it`);
-    const after = { content: patched(name, state, file), mode: file.mode ?? state.mode };
-    if (to !== path) await set(path, undefined);
-    await set(to, after);
+  const plan = new Plan(sources);
+  for (const file of files) await take(plan, file, sources);
+  return plan.steps();
+}
+
+/** The files as the sections of the patch so far leave them. */
+class Plan {
+  readonly #steps = new Map<string, Step>();
+  readonly #load: Sources["load"];
+
+  constructor({ load }: Sources) {
+    this.#load = load;
   }
-  return [...steps.values()];
+
+  steps = (): readonly Step[] => [...this.#steps.values()];
+
+  async now(path: string): Promise<FileState | undefined> {
+    const step = this.#steps.get(path);
+    return step === undefined ? this.#load(path) : step.after;
+  }
+
+  async set(path: string, after: FileState | undefined, from?: string): Promise<void> {
+    const step = this.#steps.get(path) ?? { path, before: await this.#load(path), after };
+    this.#steps.set(path, { ...step, after, ...(from === undefined ? {} : { from }) });
+  }
+}
+
+async function take(plan: Plan, file: FilePatch, { pathOf, nameOf }: Sources): Promise<void> {
+  const [path, to] = [pathOf(file.path), pathOf(file.to ?? file.path)];
+  const name = nameOf(path);
+  const state = await plan.now(path);
+  if (file.what === "add") {
+    if (state !== undefined) throw new PatchMistake(`${name}: it is already there; send an update of it`);
+    const content = bytesOfText(applyHunks(name, "", file.hunks));
+    return plan.set(path, { content, mode: file.mode ?? NEW });
+  }
+  if (state === undefined) throw new PatchMistake(`${name}: no such file; *** Add File makes a new one`);
+  if (file.what === "delete") {
+    patched(name, state, file);
+    return plan.set(path, undefined);
+  }
+  const after = { content: patched(name, state, file), mode: file.mode ?? state.mode };
+  if (to === path) return plan.set(path, after);
+  if ((await plan.now(to)) !== undefined)
+    throw new PatchMistake(`${nameOf(to)}: it is already there; ${name} cannot be moved over it`);
+  await plan.set(path, undefined);
+  return plan.set(to, after, path);
 }
 
 function patched(name: string, { content }: FileState, { hunks }: FilePatch): Uint8Array {

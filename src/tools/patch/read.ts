@@ -10,7 +10,7 @@ const ENVELOPE = /^\*\*\* (?:Begin Patch|Add File: |Update File: |Delete File: )
 
 /** A patch in either notation. */
 export function readPatch(text: string): ReadPatch {
-  const lines = linesOf(text);
+  const lines = linesOf(text.toWellFormed());
   try {
     const files = ENVELOPE.test(lines.join("\n")) ? readEnvelope(lines) : readUnified(lines);
     if (files.length > 0) return { kind: "patch", files };

@@ -7,8 +7,15 @@ const NO_NEWLINE = /^\\ /;
 
 export const isHunkHead = (line: string): boolean => line.startsWith("@@");
 
+export const lineAt = (lines: readonly string[], at: number): string => lines[at] ?? "";
+
 export const isFileHead = (lines: readonly string[], at: number): boolean =>
-  (lines[at] ?? "").startsWith("--- ") && (lines[at + 1] ?? "").startsWith("+++ ");
+  lineAt(lines, at).startsWith("--- ") && lineAt(lines, at + 1).startsWith("+++ ");
+
+interface Counts {
+  readonly old: number;
+  readonly young: number;
+}
 
 interface Body {
   readonly lines: readonly HunkLine[];
@@ -18,7 +25,7 @@ interface Body {
 
 /** The hunk whose head is here. */
 export function hunkAt(lines: readonly string[], at: number): { readonly hunk: Hunk; readonly end: number } {
-  const head = lines[at] ?? "";
+  const head = lineAt(lines, at);
   const numbers = HEAD.exec(head);
   if (numbers === null) {
     const anchor = BARE.exec(head)?.[1] ?? "";
@@ -37,48 +44,51 @@ export function hunkAt(lines: readonly string[], at: number): { readonly hunk: H
 }
 
 /** The body, when the numbers of its head are right. */
-function counted(
-  lines: readonly string[],
-  start: number,
-  { old, young }: { readonly old: number; readonly young: number },
-): Body | undefined {
-  let [oldLeft, youngLeft] = [old, young];
-  let at = start;
-  for (; oldLeft > 0 || youngLeft > 0; at += 1) {
-    const line = lines[at];
-    if (line === undefined) return undefined;
-    if (NO_NEWLINE.test(line)) continue;
-    const mark = hunkLine(line)?.mark;
-    if (mark === undefined) return undefined;
-    if (mark !== "+") oldLeft -= 1;
-    if (mark !== "-") youngLeft -= 1;
-  }
-  if (oldLeft < 0 || youngLeft < 0) return undefined;
-  if (NO_NEWLINE.test(lines[at] ?? "")) at += 1;
-  const next = lines[at] ?? "";
-  const over = next.trim() === "" || isFileHead(lines, at) || hunkLine(next) === undefined;
-  return over ? bodyOf(lines, start, at) : undefined;
+function counted(lines: readonly string[], start: number, counts: Counts): Body | undefined {
+  let end = countedEnd(lines, start, counts);
+  if (end === undefined) return undefined;
+  if (NO_NEWLINE.test(lineAt(lines, end))) end += 1;
+  return isBehind(lines, end) ? bodyOf(lines, start, end) : undefined;
 }
+
+function countedEnd(lines: readonly string[], start: number, counts: Counts): number | undefined {
+  let { old, young } = counts;
+  let end = start;
+  for (; old > 0 || young > 0; end += 1) {
+    if (NO_NEWLINE.test(lineAt(lines, end))) continue;
+    const mark = end < lines.length ? hunkLine(lineAt(lines, end))?.mark : undefined;
+    if (mark === undefined) return undefined;
+    old -= mark === "+" ? 0 : 1;
+    young -= mark === "-" ? 0 : 1;
+  }
+  return old < 0 || young < 0 ? undefined : end;
+}
+
+/** Whether no line of a hunk is here, nor behind blank ones; `-- ` is the end of a mail. */
+function isBehind(lines: readonly string[], at: number): boolean {
+  let next = at;
+  while (next < lines.length && lineAt(lines, next).trim() === "") next += 1;
+  const line = lineAt(lines, next);
+  return line === "" || line === "-- " || isFileHead(lines, next) || hunkLine(line) === undefined;
+}
+
+const isInside = (lines: readonly string[], at: number): boolean =>
+  at < lines.length &&
+  !isFileHead(lines, at) &&
+  (hunkLine(lineAt(lines, at)) !== undefined || NO_NEWLINE.test(lineAt(lines, at)));
+
+/** What may follow a hunk: another one, another file, the words of whoever sent it. */
+const FOLLOWS = /^(?:@@|diff|Index:|Only in|```|---|$)/;
 
 /** Where a body ends whose head does not say so. */
 function looseEnd(lines: readonly string[], start: number): number {
-  let at = start;
-  while (
-    at < lines.length &&
-    !isFileHead(lines, at) &&
-    (hunkLine(lines[at] ?? "") !== undefined || NO_NEWLINE.test(lines[at] ?? ""))
-  )
-    at += 1;
-  const next = lines[at];
-  if (
-    next !== undefined &&
-    !isFileHead(lines, at) &&
-    !isHunkHead(next) &&
-    !/^(?:diff|Index:|Only in|```|-- $)/.test(next)
-  )
+  let end = start;
+  while (isInside(lines, end)) end += 1;
+  const next = lineAt(lines, end);
+  if (!FOLLOWS.test(next))
     throw new PatchMistake(`each line of a hunk begins with a space, - or +, but one is "${next}"`);
-  while (at > start && lines[at - 1] === "") at -= 1;
-  return at;
+  while (end > start && lineAt(lines, end - 1) === "") end -= 1;
+  return end;
 }
 
 function bodyOf(lines: readonly string[], start: number, end: number): Body {

@@ -1,4 +1,4 @@
-import { hunkAt, isFileHead, isHunkHead } from "./unified-hunk.ts";
+import { hunkAt, isFileHead, isHunkHead, lineAt } from "./unified-hunk.ts";
 import { type FilePatch, type Hunk, PatchMistake } from "./patch.ts";
 import { NOTHING, pathIn, pathPair } from "./unified-path.ts";
 
@@ -19,7 +19,7 @@ const EMPTY: Head = { gone: false, fresh: false };
 export function readUnified(lines: readonly string[]): readonly FilePatch[] {
   const files: FilePatch[] = [];
   for (let at = 0; at < lines.length;) {
-    const line = lines[at] ?? "";
+    const line = lineAt(lines, at);
     if (!line.startsWith("diff --git ") && !isFileHead(lines, at)) {
       if (isHunkHead(line))
         throw new PatchMistake(`"${line}" stands before any --- and +++ lines that name a file`);
@@ -29,7 +29,7 @@ export function readUnified(lines: readonly string[]): readonly FilePatch[] {
     const { head, end } = headAt(lines, at);
     const hunks: Hunk[] = [];
     at = end;
-    for (let next = notBlank(lines, at); isHunkHead(lines[next] ?? ""); next = notBlank(lines, at)) {
+    for (let next = notBlank(lines, at); isHunkHead(lineAt(lines, next)); next = notBlank(lines, at)) {
       const { hunk, end } = hunkAt(lines, next);
       hunks.push(hunk);
       at = end;
@@ -45,32 +45,35 @@ function notBlank(lines: readonly string[], at: number): number {
   return next;
 }
 
-function headAt(lines: readonly string[], start: number): { readonly head: Head; readonly end: number } {
-  let head = EMPTY;
-  let at = start;
-  const git = /^diff --git (.*)$/.exec(lines[at] ?? "")?.[1];
-  if (git !== undefined) {
-    head = { ...EMPTY, ...namesOfGit(git) };
-    for (at += 1; at < lines.length && !isFileHead(lines, at); at += 1) {
-      const line = lines[at] ?? "";
-      if (isHunkHead(line) || line.startsWith("diff --git ")) break;
-      if (/^(?:GIT binary patch|Binary files )/.test(line))
-        throw new PatchMistake(`${head.young ?? head.old ?? git}: a binary file cannot be patched`);
-      const said = gitLine(line);
-      if (said === undefined) break;
-      head = { ...head, ...said };
-    }
+interface ReadHead {
+  readonly head: Head;
+  readonly end: number;
+}
+
+function headAt(lines: readonly string[], start: number): ReadHead {
+  const { head, end } = gitHeadAt(lines, start);
+  if (!isFileHead(lines, end)) return { head, end };
+  const [old, young] = [pathIn(lineAt(lines, end).slice(4)), pathIn(lineAt(lines, end + 1).slice(4))];
+  return { head: { ...head, ...pathPair(old, young) }, end: end + 2 };
+}
+
+function gitHeadAt(lines: readonly string[], start: number): ReadHead {
+  const names = /^diff --git ([^\n]*)$/.exec(lineAt(lines, start))?.[1];
+  if (names === undefined) return { head: EMPTY, end: start };
+  let head = { ...EMPTY, ...namesOfGit(names) };
+  let end = start + 1;
+  for (; end < lines.length; end += 1) {
+    const said = gitLine(lineAt(lines, end), names);
+    if (said === undefined) break;
+    head = { ...head, ...said };
   }
-  if (isFileHead(lines, at)) {
-    const [old, young] = [pathIn((lines[at] ?? "").slice(4)), pathIn((lines[at + 1] ?? "").slice(4))];
-    head = { ...head, ...pathPair(old, young) };
-    at += 2;
-  }
-  return { head, end: at };
+  return { head, end };
 }
 
 /** One of git's lines between the names and the hunks. */
-function gitLine(line: string): Partial<Head> | undefined {
+function gitLine(line: string, names: string): Partial<Head> | undefined {
+  if (/^(?:GIT binary patch|Binary files )/.test(line))
+    throw new PatchMistake(`${names}: a binary file cannot be patched`);
   const [, key = "", value = ""] =
     /^(old mode|new mode|new file mode|deleted file mode|rename from|rename to|copy from|copy to|index|similarity index|dissimilarity index) (.*?)\r?$/.exec(
       line,

@@ -2,8 +2,10 @@ import type { Box } from "../../core/ports.ts";
 import type { ShellState } from "../desk.ts";
 import { END } from "./wrapper.ts";
 
-/** Bytes of folder and variables that are kept from call to call; the same for what one call leaves. */
+/** Bytes that one call may leave. */
 const MOST = 64 * 1024;
+/** Of the names and values that a call begins with: with the box's own they fit into a pipe. */
+const MOST_KEPT = MOST - 4096;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** What bash sets by itself, or reads before the first command and so before anything was judged. */
 const OWN = /^(?:PWD|OLDPWD|SHLVL|_|SHELLOPTS|BASHOPTS|BASH|BASH_.*|__h_.*)$/;
@@ -47,9 +49,11 @@ export function stateIn(content: Uint8Array, before: State): State | string {
   if (!isPlace(folder)) return "its folder is no path";
   const env = new Map(Object.entries(before.env));
   for (const change of changes) apply(change, env);
-  const size = [...env].reduce((sum, [name, value]) => sum + name.length + value.length, folder.length);
-  return size > MOST ? "it is more than 64 KiB" : { folder, env: Object.fromEntries(env) };
+  const size = [...env].reduce((sum, [name, value]) => sum + bytesOf(name) + bytesOf(value) + 2, 0);
+  return size > MOST_KEPT ? "it is more than 64 KiB" : { folder, env: Object.fromEntries(env) };
 }
+
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 
 function apply(change: string, env: Map<string, string>): void {
   const at = change.indexOf("=");

@@ -3,7 +3,7 @@ import type { ExecResult, KeptOutput } from "../../core/ports.ts";
 import { lastStates } from "../../core/visible.ts";
 
 /** Bytes of one stream that are kept of a command that is waited for. */
-export const KEEP = { head: 4 * 2 ** 20, tail: 2 ** 20 };
+export const KEEP = { head: 2 * 2 ** 20, tail: 2 ** 19 };
 
 /** What a command said: stdout, then stderr. */
 export function wordsOf({ stdout, stderr }: Pick<ExecResult, "stdout" | "stderr">): string {
@@ -37,5 +37,4 @@ function joined(head: Uint8Array, tail: Uint8Array): Uint8Array {
   return whole;
 }
 
-export const decoded = (bytes: Uint8Array): string =>
-  new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+const decoded = (bytes: Uint8Array): string => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);

@@ -7,28 +7,33 @@
  * is none any more, then END; each ends with a NUL.
  */
 
-/** Into an array: what is exported. The list goes through a pipe of the shell itself, as a fork costs more than the rest. */
+/**
+ * What is exported goes through a pipe of the shell itself, as a fork costs more than all the rest: what a call begins
+ * with is bounded and fits into a pipe.
+ */
 const LOOK = [
-  "__h_look() { local -n __h_to=$1; local __h_n __h_fd; local -a __h_all; exec {__h_fd}<<<'';",
-  "builtin compgen -e >/proc/self/fd/$__h_fd; mapfile -t -u $__h_fd __h_all; exec {__h_fd}<&-;",
-  'for __h_n in "${__h_all[@]}"; do [[ -n $__h_n ]] && __h_to[$__h_n]=${!__h_n}; done; };',
+  "__h_look() { local __h_n __h_fd; local -a __h_all; exec {__h_fd}<<<'';",
+  "compgen -e >/proc/self/fd/$__h_fd; mapfile -t -u $__h_fd __h_all; exec {__h_fd}<&-;",
+  'for __h_n in "${__h_all[@]}"; do [[ -n $__h_n ]] && __h_was[$__h_n]=${!__h_n}; done; };',
 ].join(" ");
 
+/** Where the list cannot be had, for want of processes, nothing is written: everything would look unset. */
 const LEAVE = [
-  "__h_leave() { local -; set +aeux; local -A __h_now=(); local -a __h_left=(); local __h_n; __h_look __h_now;",
-  'for __h_n in "${!__h_now[@]}"; do [[ ${__h_was[$__h_n]+x}${__h_was[$__h_n]} == "x${__h_now[$__h_n]}" ]] ||',
-  '__h_left+=("$__h_n=${__h_now[$__h_n]}"); done;',
-  'for __h_n in "${!__h_was[@]}"; do [[ -n ${__h_now[$__h_n]+x} ]] || __h_left+=("$__h_n"); done;',
+  "__h_leave() { local -; set +aefux; local IFS=$' \\t\\n' __h_n __h_names; local -a __h_left=();",
+  "__h_names=$(builtin compgen -e) || return; local __h_all=\" ${__h_names//$'\\n'/ } \";",
+  'for __h_n in $__h_names; do [[ ${__h_was[$__h_n]+x}${__h_was[$__h_n]} == "x${!__h_n}" ]] ||',
+  '__h_left+=("$__h_n=${!__h_n}"); done;',
+  'for __h_n in "${!__h_was[@]}"; do [[ $__h_all == *" $__h_n "* ]] || __h_left+=("$__h_n"); done;',
   'builtin cd -P . ; PWD=${PWD%/.}; [[ ${#__h_left[@]} == 0 && $PWD == "$__h_at" ]] ||',
   '( umask 077; builtin printf "%s\\0" "$PWD" "${__h_left[@]}" END >"$__h_file" ); __h_file=/dev/null; };',
 ].join(" ");
 
 const ENTER = [
-  "IFS= read -r __h_file; exec </dev/null; declare -A __h_was=(); __h_at=$PWD; __h_look __h_was; __h_text=$1; shift;",
+  "IFS= read -r __h_file; exec </dev/null; declare -A __h_was=(); __h_at=$PWD; __h_look; __h_text=$1; shift;",
   "trap '{ set +x; __h_leave; } 2>/dev/null' EXIT;",
 ].join(" ");
 
-const WRAPPER = `${LOOK} ${LEAVE} ${ENTER} eval "$__h_text"
+const WRAPPER = `${LOOK} ${LEAVE} ${ENTER} eval -- "$__h_text"
 { __h_code=$?; set +x; __h_leave; } 2>/dev/null; exit "$__h_code"`;
 
 export const END = "END";

@@ -38,13 +38,29 @@ function stepsBetween(a: readonly string[], b: readonly string[]): readonly Chan
     for (let k = -steps; k <= steps; k += 2) {
       const at = k + most + 1;
       const [left, right] = [reach[at - 1] ?? 0, reach[at + 1] ?? 0];
-      let x = k === -steps || (k !== steps && left < right) ? right : left + 1;
-      while (x < a.length && x - k < b.length && a[x] === b[x - k]) x += 1;
+      const x = alongSame(a, b, comesDown({ k, steps, left, right }) ? right : left + 1, k);
       reach[at] = x;
       if (x >= a.length && x - k >= b.length) return walkedBack(trail, a.length, b.length);
     }
   }
   return undefined;
+}
+
+interface Fork {
+  readonly k: number;
+  readonly steps: number;
+  readonly left: number;
+  readonly right: number;
+}
+
+/** Whether the best path comes onto diagonal k by a line put in, not by one taken out. */
+const comesDown = ({ k, steps, left, right }: Fork): boolean => k === -steps || (k !== steps && left < right);
+
+/** How far lines are the same from here on. */
+function alongSame(a: readonly string[], b: readonly string[], start: number, k: number): number {
+  let x = start;
+  while (x < a.length && x - k < b.length && a[x] === b[x - k]) x += 1;
+  return x;
 }
 
 function walkedBack(trail: readonly Int32Array[], length: number, newLength: number): readonly Change[] {
@@ -54,7 +70,7 @@ function walkedBack(trail: readonly Int32Array[], length: number, newLength: num
     const reach = trail[step] ?? new Int32Array();
     const k = x - y;
     const [left, right] = [reach[k + step] ?? 0, reach[k + step + 2] ?? 0];
-    const down = k === -step || (k !== step && left < right);
+    const down = comesDown({ k, steps: step, left, right });
     x = down ? right : left;
     y = x - (down ? k + 1 : k - 1);
     steps.push({ from: x, to: down ? x : x + 1, newFrom: y, newTo: down ? y + 1 : y });

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
+import path from "node:path";
+import test, { after, describe } from "node:test";
+import { openStore } from "../../src/sessions/store.ts";
+import { ABOUT, message, RECORDS } from "../contract/store-words.ts";
+import { type Ended, runProgram } from "../fixtures/cli.ts";
+import { scratch, type Scratch } from "../fixtures/scratch.ts";
+import { ROOT } from "./package.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const cache = await scratch();
+after(() => cache[Symbol.asyncDispose]());
+
+interface Filled extends AsyncDisposable {
+  readonly place: Scratch;
+  /** Of the folder `here`, with a record of each kind; of another folder, changed later. */
+  readonly here: string;
+  readonly there: string;
+  readonly harness: (words: readonly string[], cwd?: string) => Promise<Ended>;
+}
+
+async function filled(): Promise<Filled> {
+  const place = await scratch({ "here/x": "", "home/x": "" });
+  using store = openStore(place.at("state/harness"));
+  const here = store.create({ ...ABOUT, workspace: place.at("here") });
+  for (const record of RECORDS) here.append(record);
+  const there = store.create({ ...ABOUT, workspace: "/gone/project", title: "bad\u001B[31m title" });
+  there.append(message("where is the Needle?\u0007"));
+  const env = { XDG_STATE_HOME: place.at("state"), XDG_CACHE_HOME: cache.path, XDG_CONFIG_HOME: place.path };
+  const harness = (words: readonly string[], cwd = place.at("here")): Promise<Ended> =>
+    runProgram("bin/harness", ["sessions", ...words], { home: place.at("home"), cwd, env });
+  return {
+    place,
+    here: here.id,
+    there: there.id,
+    harness,
+    [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
+  };
+}
+
+const jsonLines = (text: string): readonly unknown[] =>
+  text
+    .trimEnd()
+    .split("\n")
+    .map((line): unknown => JSON.parse(line));
+
+const idsIn = (text: string): readonly unknown[] =>
+  text === "" ? [] : jsonLines(text).map((info) => (info as { id: unknown }).id);
+
+describe("sessions", { concurrency: 2 }, () => {
+  test("list shows those of the folder, or of all folders, or what fits a query", async () => {
+    await using one = await filled();
+    const { here, there, harness, place } = one;
+    const plain = await harness(["list"]);
+    assert.equal(plain.code, 0);
+    assert.match(plain.stdout, /^ID +AGE +STATUS +MESSAGES +MODEL +TITLE\n/);
+    assert.match(plain.stdout, new RegExp(`\n${here} +\\d+ s +done +1 +coder:7b +fix the sum\n$`));
+    assert.deepEqual(idsIn((await harness(["list", "--all", "--json"])).stdout), [there, here]);
+    assert.deepEqual(idsIn((await harness(["list", "--all", "--json", "--limit", "1"])).stdout), [there]);
+    assert.deepEqual(idsIn((await harness(["list", "--all", "--json", "--query", "needle"])).stdout), [
+      there,
+    ]);
+    assert.deepEqual(idsIn((await harness(["list", "--json", "--cwd", "/gone/project"])).stdout), [there]);
+    const none = await harness(["list"], place.at("home"));
+    assert.deepEqual([none.code, none.stdout], [0, ""]);
+    assert.match(none.stderr, /--all/);
+  });
+
+  test("nothing in a session is a terminal command to who looks at it", async () => {
+    await using one = await filled();
+    for (const words of [
+      ["list", "--all"],
+      ["list", "--all", "--json"],
+      ["show", one.there],
+      ["export", one.there],
+    ]) {
+      const { stdout, code } = await one.harness(words);
+      assert.equal(code, 0);
+      assert.doesNotMatch(stdout, /[\u0000-\u0008\u000B-\u001F\u007F]/, words.join(" "));
+      assert.match(stdout, /title|Needle/);
+    }
+  });
+
+  test("show and export tell what was said, and take the beginning of an id", async () => {
+    await using one = await filled();
+    const { here, harness } = one;
+    const shown = await harness(["show", here]);
+    assert.equal(shown.code, 0);
+    for (const part of [
+      "fix the sum",
+      "-> read",
+      "  a - b",
+      "(taken back to 1 messages)",
+      "(done; 2 turns, 1 calls)",
+    ])
+      assert.ok(shown.stdout.includes(part), `${part} in ${shown.stdout}`);
+    const { stdout } = await harness(["show", "--json", here]);
+    assert.deepEqual((JSON.parse(stdout) as { records: unknown }).records, RECORDS);
+    assert.deepEqual(jsonLines((await harness(["export", here])).stdout), RECORDS);
+  });
+
+  test("rm removes what is named, and nothing when one of them is not known", async () => {
+    await using one = await filled();
+    const { here, there, harness } = one;
+    const wrong = await harness(["rm", here, "nothing"]);
+    assert.deepEqual([wrong.code, wrong.stdout], [2, ""]);
+    assert.match(wrong.stderr, /next: harness sessions list/);
+    const right = await harness(["rm", here]);
+    assert.deepEqual([right.code, right.stdout], [0, `${here}\n`]);
+    assert.deepEqual(idsIn((await harness(["list", "--all", "--json"])).stdout), [there]);
+    for (const words of [["show", here], ["export", here], ["rm", here], ["rm"], ["show"]])
+      assert.equal((await harness(words)).code, 2, words.join(" "));
+  });
+
+  test("a damaged database is said once, and kept", async () => {
+    await using one = await filled();
+    await one.place.write("state/harness/sessions.db", "garbage ".repeat(1000));
+    const first = await one.harness(["list", "--all", "--json", "--quiet"]);
+    assert.deepEqual([first.code, first.stdout], [0, ""]);
+    assert.match(first.stderr, /^warning: the session database was damaged .*it is kept as .*\.damaged-/);
+    const kept = readdirSync(one.place.at("state/harness")).find((name) => name.includes(".damaged-"));
+    assert.equal(await one.place.read(`state/harness/${kept}`), "garbage ".repeat(1000));
+    assert.deepEqual(await one.harness(["list", "--all", "--quiet"]), { code: 0, stdout: "", stderr: "" });
+  });
+});

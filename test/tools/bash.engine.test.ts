@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+import type { Box } from "../../src/core/ports.ts";
+import type { ToolResult } from "../../src/core/tool.ts";
+import { bashTool } from "../../src/tools/bash.ts";
+import type { Desk } from "../../src/tools/desk.ts";
+import { fakeDesk } from "../fakes/desk.ts";
+import { called } from "../fixtures/call.ts";
+import { skip } from "../fixtures/engine.ts";
+import { realBox } from "../fixtures/real-box.ts";
+
+interface Shell {
+  readonly desk: Desk;
+  readonly box: Box;
+  readonly ask: (args: object, signal?: AbortSignal) => Promise<ToolResult>;
+  readonly run: (command: string) => Promise<string>;
+}
+
+type Real = Awaited<ReturnType<typeof realBox>>;
+
+/** One box for all that leaves nothing behind; each test has a shell of its own. */
+const shared = { real: undefined as Real | undefined };
+before(async () => {
+  if (skip === false) shared.real = await realBox();
+});
+after(() => shared.real?.[Symbol.asyncDispose]());
+
+function shell(box: Box | undefined = shared.real?.box): Shell {
+  assert.ok(box !== undefined);
+  const desk = fakeDesk({ workspace: box.workspace });
+  const tool = bashTool(desk);
+  const ask: Shell["ask"] = (args, signal) => called(tool, args, box, signal);
+  return { desk, box, ask, run: async (command) => (await ask({ command })).text };
+}
+
+const cause = (result: ToolResult): string => ("cause" in result ? result.cause : "none");
+
+test("folder and exported variables go on from call to call", { skip }, async () => {
+  const { desk, run } = shell();
+  await run("mkdir -p 'a b'/c && cd 'a b' && export ONE=\"it's\n\"'$(x)' TWO=2 && plain=3");
+  assert.equal(desk.shell.folder, `${desk.workspace}/a b`);
+  assert.deepEqual(desk.shell.env, { ONE: "it's\n$(x)", TWO: "2" });
+  assert.equal(await run('pwd; echo "$ONE,$TWO,$plain"; cd c'), `${desk.workspace}/a b\nit's\n$(x),2,`);
+  await run("unset TWO; export ONE=new; cd -P ..; cd ..");
+  assert.deepEqual([desk.shell.folder, desk.shell.env], [desk.workspace, { ONE: "new" }]);
+  assert.match(await run("ls -A /tmp"), /^harness-test-\w+$/);
+});
+
+const ENDINGS: Readonly<Record<string, string>> = {
+  "after exit": "cd /tmp; export A=1; exit 3",
+  "after a failure": "cd /tmp; export A=1; false",
+  "under set -e, -u and -x": "set -eux; cd /tmp; export A=1; false; cd /",
+  "after a syntax error in eval": "cd /tmp; export A=1; eval 'if'",
+  "with a trap of its own": "trap 'true' EXIT; cd /tmp; export A=1",
+  "with other separators and readonly names": "IFS=,/; readonly name=1; cd /tmp; export A=1",
+  "with all variables exported": "set -a; cd /tmp; A=1",
+  "in posix mode without globs": "set -o posix; set -f; cd /tmp; export A=1",
+};
+
+for (const [how, command] of Object.entries(ENDINGS))
+  test(`what changed is kept ${how}`, { skip }, async () => {
+    const { desk, run } = shell();
+    await run(command);
+    assert.deepEqual([desk.shell.folder, desk.shell.env], ["/tmp", { A: "1" }]);
+  });
+
+test("a command that is killed leaves the shell as it was, and no file", { skip }, async () => {
+  const { desk, ask, run } = shell();
+  const late = await ask({ command: "cd /tmp; export A=1; sleep 60", timeout: 0.3 });
+  assert.deepEqual([late.kind, cause(late)], ["timed_out", "timeout"]);
+  const stopped = await ask({ command: "cd /tmp; export A=1; sleep 60" }, AbortSignal.timeout(200));
+  assert.deepEqual([stopped.kind, cause(stopped)], ["cancelled", "user"]);
+  await run("cd /tmp; kill -9 $$");
+  assert.deepEqual([desk.shell.folder, desk.shell.env], [desk.workspace, {}]);
+  assert.match(await run("ls -A /tmp"), /^harness-test-\w+$/);
+});
+
+test("functions, unexported variables and options do not persist", { skip }, async () => {
+  const { desk, run } = shell();
+  await run("f() { echo f; }; export -f f; v=1; set -u; alias a=b; shopt -s nullglob");
+  assert.deepEqual(desk.shell.env, {});
+  assert.match(await run('echo "[$v]"; f'), /^\[\]\n\[stderr\]\nbash: line 1: f: command not found\n/);
+});
+
+test("lines of the command are counted from one, its arguments are none", { skip }, async () => {
+  const { run } = shell();
+  assert.match(await run("true\nnot-there\necho $# $0"), /^0 bash\n\[stderr\]\nbash: line 2: not-there:/);
+  assert.match(await run("-x"), /^bash: line 1: -x: command not found\n\[exit 127,/);
+  assert.match(await run("if"), /syntax error: unexpected end of file\n\[exit 2,/);
+});
+
+test("standard input is empty, and no pipe that a program would read from", { skip }, async () => {
+  assert.equal(await shell().run("readlink /proc/self/fd/0; cat"), "/dev/null");
+});
+
+test("nothing that a command starts can learn where the shell writes", { skip }, async () => {
+  const { run } = shell();
+  const seen = await run("tr '\\0' '\\n' </proc/$$/environ; tr '\\0' '\\n' </proc/$$/cmdline; ls -A /tmp");
+  assert.doesNotMatch(seen, /[0-9a-f]{8}-[0-9a-f]{4}-/);
+});
+
+test("more than 64 KiB of variables are not kept, and that is said", { skip }, async () => {
+  const { desk, run } = shell();
+  const said = await run("cd /tmp; export BIG=$(head -c 70000 /dev/zero | tr '\\0' x)");
+  assert.match(said, /\[folder and exported variables stay as before the call: it is more than 64 KiB\]/);
+  assert.deepEqual([desk.shell.folder, desk.shell.env], [desk.workspace, {}]);
+});
+
+test(
+  "in a folder that was removed nothing is run, and the next call is in the workspace",
+  { skip },
+  async () => {
+    const { desk, run } = shell();
+    await run("mkdir /tmp/short && cd /tmp/short && rmdir /tmp/short");
+    assert.equal(desk.shell.folder, "/tmp/short");
+    assert.match(await run("pwd"), /^The working directory \/tmp\/short is gone/);
+    assert.equal(await run("pwd"), desk.workspace);
+  },
+);
+
+const LATE = "(sleep 1; touch late1) & setsid sh -c 'sleep 1; touch late2' & sleep 1; touch late3; sleep 30";
+
+test("a time limit and a cancelled turn end the whole tree", { skip }, async () => {
+  const { ask, run } = shell();
+  await ask({ command: LATE, timeout: 0.1 });
+  await ask({ command: LATE }, AbortSignal.timeout(100));
+  assert.equal(await run("sleep 1.2; ls -A | grep late; pgrep -a sleep; true"), "(no output)");
+  await run(LATE.replace("sleep 30", "true"));
+  assert.equal(await run("ls late*; rm late*"), "late1\nlate2\nlate3");
+});
+
+test("what was left running is told, with advice at the first time", { skip }, async () => {
+  const { run } = shell();
+  const line = "[2 processes that it left running ended with it]";
+  const advice = '[advice: to keep a process running, start it with "background": true and without &]';
+  assert.equal(await run("sleep 60 & sleep 60 & echo x"), `x\n${advice}\n${line}`);
+  assert.equal(await run("sleep 60 & sleep 60 & echo x"), `x\n${line}`);
+});
+
+test("a server goes on beside other calls until it is ended", { skip }, async () => {
+  const { ask, run } = shell();
+  await run("mkdir -p /tmp/site && cd /tmp/site && export PORT=8123 && echo hello >page");
+  const serve = "exec python3 -u -m http.server $PORT";
+  assert.match((await ask({ command: serve, background: true })).text, /\[j1 is running, /);
+  const fetch = "for _ in 1 2 3 4 5 6 7 8 9; do curl -s localhost:$PORT/page && break; sleep 0.3; done";
+  assert.equal(await run(fetch), "hello");
+  assert.match((await ask({ job: "j1" })).text, /"GET \/page HTTP\/1.1" 200 -\n\[j1 is running/);
+  assert.equal((await ask({ job: "j1", kill: true })).text, "[j1 was ended]");
+  assert.match(await run("curl -s localhost:$PORT/page"), /^\(no output\)\n\[exit 7,/);
+});

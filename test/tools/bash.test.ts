@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Desk } from "../../src/tools/desk.ts";
+import { bashTool } from "../../src/tools/bash.ts";
+import { type FakeBox, fakeBox } from "../fakes/box.ts";
+import type { FakeCommand } from "../fakes/commands.ts";
+import { fakeDesk } from "../fakes/desk.ts";
+import { called, prepared } from "../fixtures/call.ts";
+
+/** Bash as far as it is needed here; what it leaves goes to the file that it is told of. */
+const bashDoing =
+  (act: FakeCommand, left?: string): FakeCommand =>
+  async (process) => {
+    let file = "";
+    for await (const bytes of process.input) file += Buffer.from(bytes).toString();
+    if (left !== undefined) process.files.write(file.trim(), Buffer.from(left));
+    return act(process);
+  };
+
+const saying = (out: string, err: string, code = 0): FakeCommand =>
+  bashDoing(async (process) => {
+    await process.out(out);
+    await process.err(err);
+    return code;
+  });
+
+const boxWith = (bash: FakeCommand): FakeBox => fakeBox({ commands: { bash } });
+
+const run = (bash: FakeCommand, args: object = {}, desk: Desk = fakeDesk()): ReturnType<typeof called> =>
+  called(bashTool(desk), { command: "x", ...args }, boxWith(bash));
+
+test("stdout and stderr are parted only when both are there, and nothing is said as nothing", async () => {
+  assert.deepEqual(await run(saying("out\n", "")), { kind: "ok", text: "out" });
+  assert.deepEqual(await run(saying("", "err\n")), { kind: "ok", text: "err" });
+  assert.deepEqual(await run(saying("out\n", "err\n")), { kind: "ok", text: "out\n[stderr]\nerr" });
+  assert.deepEqual(await run(saying("", "")), { kind: "ok", text: "(no output)" });
+});
+
+test("a failure ends with its exit code", async () => {
+  const { kind, text } = await run(saying("out", "", 3));
+  assert.equal(kind, "failed");
+  assert.match(text, /^out\n\[exit 3, \d+ ms\]$/);
+});
+
+test("the command is a word of its own, starts where the shell is and has its variables", async () => {
+  const desk = fakeDesk();
+  desk.shell.move("/repo", { A: "1" });
+  const box = boxWith(() => 0);
+  await called(bashTool(desk), { command: "echo '$1'" }, box);
+  const [asked] = box.asked;
+  assert.deepEqual([asked?.words[0], asked?.words.at(-1)], ["bash", "echo '$1'"]);
+  assert.deepEqual([asked?.folder, asked?.env, asked?.timeoutMs], ["/repo", { A: "1" }, 120_000]);
+});
+
+test("a time limit is in seconds, and at most 600", async () => {
+  const box = boxWith(() => 0);
+  const tool = bashTool(fakeDesk());
+  await called(tool, { command: "x", timeout: 5 }, box);
+  const { text } = await called(tool, { command: "x", timeout: 1000 }, box);
+  assert.deepEqual(
+    box.asked.map(({ timeoutMs }) => timeoutMs),
+    [5000, 600_000],
+  );
+  assert.match(text, /\[the timeout was cut to 600 s\]/);
+});
+
+test("it is judged with the variables of earlier calls, where the shell is", () => {
+  const desk = fakeDesk();
+  desk.shell.move("/repo/a", { A: "1" });
+  const call = prepared(bashTool(desk), { command: "echo $A" });
+  const [facts, { beside }] = [call.facts(), call];
+  assert.deepEqual([facts.commands, facts.folder, beside], [["export A='1'\necho $A"], "/repo/a", false]);
+  assert.deepEqual(prepared(bashTool(desk), { job: "j1" }).facts().commands, []);
+});
+
+test("a call is not run when the shell has moved since it was judged", async () => {
+  const desk = fakeDesk();
+  const call = prepared(bashTool(desk), { command: "rm -rf *" });
+  call.facts();
+  desk.shell.move("/repo/src", {});
+  const box = boxWith(() => 0);
+  const { kind, text } = await call.run(() => Promise.resolve(box), new AbortController().signal);
+  assert.deepEqual([kind, box.asked], ["failed", []]);
+  assert.match(text, /moved since this was judged. Nothing was run/);
+});
+
+test("in a folder that is gone nothing is run, and the shell is back in the workspace", async () => {
+  const desk = fakeDesk();
+  desk.shell.move("/repo/gone", { A: "1" });
+  const box = boxWith(() => 0);
+  const { kind, text } = await called(bashTool(desk), { command: "rm -rf *" }, box);
+  assert.deepEqual([kind, box.asked, desk.shell.folder], ["failed", [], "/repo"]);
+  assert.match(text, /\/repo\/gone is gone; the shell is now in \/repo\. Nothing was run/);
+  assert.deepEqual(desk.shell.env, { A: "1" });
+});
+
+test("what the shell left is taken over, its file removed, and what cannot be kept is said", async () => {
+  const desk = fakeDesk();
+  const box = boxWith(bashDoing(() => 0, "/repo/a\0A=1\0END\0"));
+  await called(bashTool(desk), { command: "x" }, box);
+  assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo/a", { A: "1" }]);
+  assert.deepEqual(box.asked.at(-1)?.words.slice(0, 2), ["rm", "-f"]);
+  const torn = await run(
+    bashDoing(() => 0, "/repo/b\0A="),
+    {},
+    fakeDesk(),
+  );
+  assert.match(
+    torn.text,
+    /\[folder and exported variables stay as before the call: it was not written whole\]/,
+  );
+});
+
+test("what overwrote itself on the line is shown in its last state", async () => {
+  assert.equal((await run(saying("10%\r99%\r100%\r\ndone\n", ""))).text, "100%\ndone");
+});
+
+test("advice is given at the first failure of a kind only", async () => {
+  const tool = bashTool(fakeDesk());
+  const box = boxWith(saying("", "curl: (6) Could not resolve host: x", 6));
+  const first = await called(tool, { command: "x" }, box);
+  const second = await called(tool, { command: "x" }, box);
+  assert.deepEqual([first.kind, "cause" in first && first.cause], ["failed", "network"]);
+  assert.match(first.text, /\n\[advice: [^\n]*\]\n\[exit 6, [^\n]*, network: [^\n]*\]$/);
+  assert.doesNotMatch(second.text, /advice/);
+});
+
+test("a restart forgets folder and variables, and touches nothing that is judged", async () => {
+  const desk = fakeDesk();
+  desk.shell.move("/tmp", { PATH: "/tmp/bin" });
+  assert.deepEqual(prepared(bashTool(desk), { restart: true }).facts().commands, []);
+  const { text } = await called(bashTool(desk), { restart: true }, fakeBox());
+  assert.equal(text, "The shell is in /repo, with no exported variables. Jobs go on.");
+  assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo", {}]);
+});
+
+test("an input as small models send it is understood", async () => {
+  const box = boxWith(() => 0);
+  const sent = { command: "x", timeout: "5", background: "false", job: "", kill: null, restart: false };
+  assert.equal((await called(bashTool(fakeDesk()), sent, box)).kind, "ok");
+  assert.deepEqual([box.asked[0]?.words.at(-1), box.asked[0]?.timeoutMs], ["x", 5000]);
+  assert.equal((await called(bashTool(fakeDesk()), { command: "", job: "j7" }, box)).kind, "invalid");
+  assert.equal(box.asked.length, 1);
+});
+
+test("a call names a command, a job or a restart", () => {
+  for (const args of [
+    {},
+    { restart: false },
+    { command: "x", job: "j1" },
+    { command: "x", restart: true },
+    { command: 3 },
+  ])
+    assert.equal(bashTool(fakeDesk()).prepare(args).kind, "invalid");
+});

@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { toolsFor } from "../../src/tools/index.ts";
+import { fakeDesk } from "../fakes/desk.ts";
+
+const FILE_TOOLS = ["read_file", "list_dir", "glob", "grep", "edit_file", "write_file", "apply_patch"];
+
+test("what every request says of the file tools is small", () => {
+  const told = toolsFor(fakeDesk())
+    .filter(({ name }) => FILE_TOOLS.includes(name))
+    .map(({ name, description, schema }) => ({ name, description, schema }));
+  assert.deepEqual(
+    told.map(({ name }) => name),
+    FILE_TOOLS,
+  );
+  assert.ok(Buffer.byteLength(JSON.stringify(told)) <= 3600);
+});
+
+test("the list is the same, byte for byte, for every desk", () => {
+  const [one, other] = [fakeDesk({ workspace: "/a" }), fakeDesk({ workspace: "/b" })].map((desk) =>
+    JSON.stringify(toolsFor(desk)),
+  );
+  assert.equal(one, other);
+});
