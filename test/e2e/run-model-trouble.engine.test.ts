@@ -4,7 +4,7 @@ import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { boxesOver } from "../fixtures/real-box.ts";
 import { household } from "./box-command.ts";
-import { type Broken, finishedOf, harness, linesOf, type Said, startModel } from "./run-command.ts";
+import { type Broken, eventsOf, finishedOf, harness, linesOf, type Model, type Said, startModel } from "./run-command.ts";
 import { assertValid } from "./run-requests.ts";
 
 const half = (text: string): Broken => ({
@@ -20,15 +20,20 @@ test("a server that is down ends the run with 5 and says what to start, and noth
   const ran = await harness(place, ["run", "--json", ...model.flags, "touch a file"]);
   const { status, reason, answer, changes } = finishedOf(ran);
   assert.deepEqual([ran.code, status, answer], [5, "model", null], ran.stderr);
-  assert.match(reason, /next: .*ollama/i);
+  assert.match(reason, /no Ollama answers/);
+  const told = eventsOf(ran).find((event) => event.type === "model.failed");
+  assert.match(told?.remedy ?? "", /ollama serve/);
   assert.deepEqual(changes, { added: [], modified: [], deleted: [], ignored: 0 });
   assert.deepEqual(await boxesOver(place.at("work")), []);
 });
 
 test("a model that is missing ends with 5 and the line that fetches it", { skip }, async () => {
   await using place = await household();
-  await using model = await startModel([DONE]);
-  const ran = await harness(place, ["run", ...model.flags, "--model", "other:1b", "touch a file"]);
+  await using model = await startModel(() => ({
+    status: 404,
+    lines: [{ error: "model 'other:1b' not found" }],
+  }));
+  const ran = await harness(place, ["run", ...model.flags.with(-1, "other:1b"), "touch a file"]);
   assert.deepEqual([ran.code, ran.stdout], [5, ""], ran.stderr);
   assert.match(ran.stderr, /ollama pull other:1b/);
 });
@@ -71,7 +76,27 @@ test("a reply that breaks off is asked for again, and nothing of it is run or sh
   assertValid(model.asked());
 });
 
-test("the server is restarted in mid-answer: the session goes on where it was", { skip }, async () => {
+test("a server that is started again in mid-answer is waited for", { skip }, async () => {
+  await using place = await household();
+  const held: { again?: Model } = {};
+  await using model = await startModel((_chat, nth) => {
+    if (nth === 0) return { calls: [["bash", { command: "touch first" }]] };
+    setTimeout(() => {
+      const started = async (): Promise<void> => {
+        await model[Symbol.asyncDispose]();
+        held.again = await startModel([DONE], 32_768, model.port);
+      };
+      void started();
+    }, 100);
+    return half("so far");
+  });
+  const ran = await harness(place, ["run", ...model.flags, "touch a file"]);
+  await using again = held.again;
+  assert.deepEqual([ran.code, ran.stdout], [0, "All is well.\n"], ran.stderr);
+  assert.deepEqual(again?.asked()[0], model.asked()[1]);
+});
+
+test("a server that is gone in mid-answer ends the run with 5, and the session goes on where it was", { skip }, async () => {
   await using place = await household();
   const model = await startModel((_chat, nth) => {
     if (nth === 0) return { calls: [["bash", { command: "touch first" }]] };
