@@ -69,7 +69,7 @@ test(
           ),
         ],
         [/Mend the median/, bash("git log -1 --format=%s --name-only")],
-      [/Mend the median\n\nstats\.py/, DONE],
+        [/Mend the median\n\nstats\.py/, DONE],
       ],
     });
     assert.deepEqual([code, answer], [0, DONE.text], `${ran.stderr}${results.join("\n---\n")}`);
