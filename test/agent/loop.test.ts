@@ -50,6 +50,10 @@ const spent = (lines: readonly Line[]): FakeSeat =>
 const check = (text: string): { json: string } | { issues: readonly string[] } =>
   text === "{}" ? { json: "{}" } : { issues: ["it is no JSON"] };
 
+/** Whose answer has to be `{}`. */
+const fitted = (lines: readonly Line[]): FakeSeat =>
+  fakeSeat({ lines, tools: [toy()], over: { answer: new FittedAnswer({ type: "object" }, check) } });
+
 const results = ({ history }: FakeSeat): readonly string[] =>
   history.messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
 
@@ -184,8 +188,6 @@ test("a prompt that the server finds too long is shortened once, then sent again
 test("an answer that was cut is gone on with, and one that must fit a form is asked for again", async () => {
   const cut = seatOf([{ text: "one ", stop: "length" }, { text: "two" }]);
   assert.deepEqual(await work(cut, NEVER), { how: "answered", text: "one two" });
-  const fitted = (lines: readonly Line[]): FakeSeat =>
-    fakeSeat({ lines, tools: [toy()], over: { answer: new FittedAnswer({ type: "object" }, check) } });
   assert.deepEqual(await work(fitted([{ text: "no" }, { text: "{}" }]), NEVER), {
     how: "answered",
     text: "{}",
