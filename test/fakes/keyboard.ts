@@ -9,7 +9,7 @@ export interface FakeKeyboard {
   readonly told: string[];
 }
 
-export function fakeKeyboard(): FakeKeyboard {
+export function fakeKeyboard({ busy = true } = {}): FakeKeyboard {
   const told: string[] = [];
   const listeners = new Map<string, (text: string) => void>();
   const keyboard = new Keyboard({
@@ -20,7 +20,10 @@ export function fakeKeyboard(): FakeKeyboard {
       pause: () => told.push("paused"),
     },
     write: (text) => told.push(JSON.stringify(text)),
-    onInterrupt: () => told.push("interrupt"),
+    onInterrupt: () => {
+      if (busy) told.push("interrupt");
+      return busy;
+    },
     suspend: () => told.push("suspend"),
   });
   return {

@@ -29,6 +29,15 @@ test("Ctrl-C while nobody reads is told at once, and drops what was typed ahead"
   assert.deepEqual(read, [keys("two\r")]);
 });
 
+test("Ctrl-C while nothing goes on is for the next reader", () => {
+  const { keyboard, type, told } = fakeKeyboard({ busy: false });
+  type("\u0003");
+  assert.equal(told.includes("interrupt"), false);
+  const read: (Piece | undefined)[] = [];
+  keyboard.read((piece) => void read.push(piece));
+  assert.deepEqual(read, [{ kind: "interrupt" }]);
+});
+
 test("a terminal that is gone is told to whoever reads, then or later", () => {
   const { keyboard, hangUp } = fakeKeyboard();
   const read: (Piece | undefined)[] = [];
