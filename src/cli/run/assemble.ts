@@ -76,6 +76,7 @@ export async function seatFor(parts: Parts): Promise<Seat> {
     briefing: parts.briefing,
     emit: sink.emit,
   };
+  lasting.judgedBy(judge);
   lasting.spawnBy(
     spawnFrom({
       parent: seat,
