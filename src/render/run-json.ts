@@ -1,3 +1,4 @@
+import { eachText } from "../core/each-text.ts";
 import type { AgentEvent } from "../core/events.ts";
 import { inertJson } from "../core/visible.ts";
 
@@ -40,7 +41,7 @@ export class RunJson {
   #line(event: AgentEvent | undefined): string {
     if (event === undefined) return "";
     const { type, run, seq, ...own } = event;
-    return `${inertJson(cleaned({ type, run, seq, ...own }, this.#clean))}\n`;
+    return `${inertJson(eachText({ type, run, seq, ...own }, this.#clean))}\n`;
   }
 }
 
@@ -62,12 +63,4 @@ function ready(text: string): number {
   if (line > 0 || text.length <= LONG_LINE) return line;
   const word = Math.max(text.lastIndexOf(" "), text.lastIndexOf("\t")) + 1;
   return word === 0 && text.length > LONG_WORD ? text.length : word;
-}
-
-/** The same value with every text of it, however deep, through `clean`. */
-function cleaned(value: unknown, clean: Clean): unknown {
-  if (typeof value === "string") return clean(value);
-  if (Array.isArray(value)) return value.map((inner) => cleaned(inner, clean));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, cleaned(inner, clean)]));
 }

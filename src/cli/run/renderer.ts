@@ -1,3 +1,4 @@
+import { eachText } from "../../core/each-text.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { RunJson } from "../../render/run-json.ts";
@@ -27,7 +28,8 @@ function asLines(quiet: boolean): Renderer {
   const began = performance.now();
   const lines = new RunLines(process.stderr, { quiet, answerIsSeen: false, clock: systemClock });
   return {
-    take: (event) => {
+    take: (told) => {
+      const event = eachText(told, maskSecrets);
       lines.take(event);
       if (event.type !== "run.finished") return;
       lines.end();

@@ -1,4 +1,6 @@
+import { eachText } from "../../core/each-text.ts";
 import type { AgentEvent, EventBody } from "../../core/events.ts";
+import { maskSecrets } from "../../core/secrets.ts";
 import type { Session } from "../../core/session.ts";
 
 /** What is shown of a run: each event as it comes. */
@@ -10,13 +12,13 @@ export interface Sink {
   readonly forChild: () => (body: EventBody) => void;
 }
 
-/** Numbers the events of a run; each is remembered before it is shown. */
+/** Numbers the events of a run; each is remembered, without its secrets, before it is shown. */
 export function sinkOf(session: Session, run: string, show: Show): Sink {
   const count = { events: 0, children: 0 };
   const send = (body: EventBody, agent?: string): void => {
     count.events += 1;
     const event: AgentEvent = { ...body, run, seq: count.events, ...(agent === undefined ? {} : { agent }) };
-    session.log(event);
+    session.log(eachText(event, maskSecrets));
     show(event);
   };
   return {
