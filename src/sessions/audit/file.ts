@@ -89,7 +89,7 @@ export class AuditFile implements Audit {
     let text = joint.close;
     for (const { kind, ...rest } of [...joint.entries, ...entries]) {
       const closing = kind === "closed" ? { lines, head: hash } : {};
-      const link = linked({ kind, ...stamp, ...maskedEntry(rest), ...closing }, hash);
+      const link = linked({ kind, ...stamp, ...maskedEntry(rest), ...closing, ...stamp }, hash);
       text += `${link.text}\n`;
       lines += 1;
       hash = link.hash;
