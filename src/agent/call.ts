@@ -22,7 +22,7 @@ export async function runCall(
   const facts = prepared.facts();
   const judged = judge.judge(facts);
   const answer = await settle(seat, call, judged, signal);
-  seat.emit({ ...decided(call, judged, answer), judged: facts });
+  seat.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
   const result = answer.runs ? await run(seat, call, prepared, signal) : refusal(judged, answer);
   return ended(seat, { call, judged, result: bounded(seat, prepared, result), ms: seat.now() - began });
 }
@@ -39,6 +39,7 @@ const UNJUDGED: Judged = {
   target: "",
   changes: false,
   command: false,
+  hosts: [],
 };
 
 async function settle(seat: Seat, call: ToolCall, judged: Judged, signal: AbortSignal): Promise<Settled> {

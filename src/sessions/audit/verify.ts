@@ -73,6 +73,7 @@ class Walk {
       return;
     }
     const line = this.#read(bytes);
+    if (this.#torn !== undefined && line.kind !== "recovered") throw this.#foreign(this.#number - 1);
     if (line.prev !== (this.#walked.at(-1)?.hash ?? NONE))
       throw new Broken(this.#number, "the line before it is not the one that was there when it was written");
     this.#know(line);
@@ -100,7 +101,6 @@ class Walk {
   #know(line: Line): void {
     if ((line.kind === "header") !== (this.#number === 1))
       throw new Broken(this.#number, "a file begins with its header, and has one");
-    if (this.#torn !== undefined && line.kind !== "recovered") throw this.#foreign(this.#number - 1);
     if (line.kind === "recovered") this.#recover(line);
     if (line.kind === "closed") this.#close(line);
     if (line.kind === "run.started") this.#begin();

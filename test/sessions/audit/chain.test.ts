@@ -159,6 +159,23 @@ test("whatever is changed, taken away, put in or put elsewhere breaks the chain,
   });
 });
 
+test("the line that was changed is the one that is named", async () => {
+  await withAudit(6, async (session, file) => {
+    const whole = await readFile(file);
+    const places = fc.record({ at: fc.nat(whole.length - 1), bits: fc.integer({ min: 1, max: 255 }) });
+    await fc.assert(
+      fc.asyncProperty(places, async ({ at, bits }) => {
+        const changed = (whole[at] ?? 0) ^ bits;
+        fc.pre(whole[at] !== 0x0a && changed !== 0x0a);
+        await writeFile(file, whole.with(at, changed));
+        const line = whole.subarray(0, at).toString("latin1").split("\n").length;
+        assert.equal(brokenAt(session.audit.verify()), line);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
 test("a run that goes on does not hide what was done to the file before it", async () => {
   await fc.assert(
     fc.asyncProperty(tampering, async (what) => {
