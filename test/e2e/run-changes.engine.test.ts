@@ -22,7 +22,9 @@ test("changes are told by what they are, whoever made them", { skip }, async () 
     { calls: [["read_file", { path: "edited.txt" }]] },
     { calls: [["edit_file", { path: "edited.txt", old: "one", new: "two" }]] },
     { calls: [["write_file", { path: "new/with space.txt", content: "n\n" }]] },
-    bash("echo two >> shell.txt; rm gone.txt; mkdir -p build; echo o > build/new.o; echo o > build/old.o; echo l > x.log"),
+    bash(
+      "echo two >> shell.txt; rm gone.txt; mkdir -p build; echo o > build/new.o; echo o > build/old.o; echo l > x.log",
+    ),
     bash("mv folder/deep.txt folder/moved.txt; cat kept.txt; echo t > temporary; rm temporary"),
     DONE,
   ]);
@@ -55,7 +57,12 @@ test("a patch over several files is all or nothing", { skip }, async () => {
   const patch = (second: string): string =>
     `*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** Update File: b.txt\n@@\n-${second}\n+two\n*** Add File: c.txt\n+new\n*** End Patch`;
   const replies: readonly Said[] = [
-    { calls: [["read_file", { path: "a.txt" }], ["read_file", { path: "b.txt" }]] },
+    {
+      calls: [
+        ["read_file", { path: "a.txt" }],
+        ["read_file", { path: "b.txt" }],
+      ],
+    },
     { calls: [["apply_patch", { patch: patch("other") }]] },
     DONE,
   ];
@@ -74,7 +81,11 @@ test("a patch over several files is all or nothing", { skip }, async () => {
 });
 
 test("rm -rf of a build folder is not run unasked where it could take more than that", { skip }, async () => {
-  await using place = await household({ "src/a.c": "int a;\n", ".gitignore": "target/\n", "target/a.o": "o\n" });
+  await using place = await household({
+    "src/a.c": "int a;\n",
+    ".gitignore": "target/\n",
+    "target/a.o": "o\n",
+  });
   for (const command of ["rm -rf /", "rm -rf ~", "rm -rf .git ..", 'rm -rf "$UNSET/"*']) {
     await using model = await startModel([bash(command), DONE]);
     const ran = await harness(place, ["run", "--json", ...model.flags, "clean up the build"]);
