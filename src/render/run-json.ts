@@ -1,6 +1,6 @@
-import { eachText } from "../core/each-text.ts";
 import type { AgentEvent } from "../core/events.ts";
 import { inertJson } from "../core/visible.ts";
+import { cleaned } from "./cleaned.ts";
 
 type Clean = (text: string) => string;
 
@@ -41,7 +41,7 @@ export class RunJson {
   #line(event: AgentEvent | undefined): string {
     if (event === undefined) return "";
     const { type, run, seq, ...own } = event;
-    return `${inertJson(eachText({ type, run, seq, ...own }, this.#clean))}\n`;
+    return `${inertJson(cleaned({ type, run, seq, ...own }, this.#clean))}\n`;
   }
 }
 

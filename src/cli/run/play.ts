@@ -3,11 +3,14 @@ import { PromptSize } from "../../agent/context/size.ts";
 import { guessIntent } from "../../agent/intent/guess.ts";
 import type { Limits } from "../../agent/limits.ts";
 import { type Finished, runRequest } from "../../agent/run.ts";
+import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { Intent } from "../../core/events.ts";
 import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
+import { AuditTrail } from "../../sessions/audit/trail.ts";
 import { modelSeat } from "../model-seat.ts";
 import { noteTo } from "../note.ts";
+import { aboutRun } from "./about-run.ts";
 import { answerFor } from "./answer-gate.ts";
 import { seatFor } from "./assemble.ts";
 import { boxChanges } from "./box-changes.ts";
@@ -31,6 +34,8 @@ export interface PlayFlags {
 
 export interface Play {
   readonly settings: Settings;
+  /** Who set each of them. */
+  readonly origins: Config["origins"];
   readonly flags: PlayFlags;
   readonly limits: Limits;
   readonly store: SessionStore;
@@ -45,7 +50,13 @@ export interface Play {
 export async function play(given: Play): Promise<Finished> {
   const { settings, flags, store, session, workspace, prompt, signal } = given;
   const show = rendererFor(flags);
-  const sink = sinkOf(session, runId(session), (event) => show.take(event));
+  const trail = new AuditTrail(session.audit, aboutRun(settings, given.origins));
+  const sink = sinkOf(
+    session,
+    runId(session),
+    (event) => trail.take(event),
+    (event) => show.take(event),
+  );
   try {
     await using box = boxFor(given, (ms) => sink.emit({ type: "box.ready", ms }));
     sink.emit({

@@ -1,6 +1,6 @@
-import { eachText } from "../../core/each-text.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { AgentEvent } from "../../core/events.ts";
+import { cleaned } from "../../render/cleaned.ts";
 import { RunJson } from "../../render/run-json.ts";
 import { systemClock } from "../../render/tty/live-status.ts";
 import { RunLines } from "../../render/tty/run-lines.ts";
@@ -29,7 +29,7 @@ function asLines(quiet: boolean): Renderer {
   const lines = new RunLines(process.stderr, { quiet, answerIsSeen: false, clock: systemClock });
   return {
     take: (told) => {
-      const event = eachText(told, maskSecrets);
+      const event = cleaned(told, maskSecrets);
       lines.take(event);
       if (event.type !== "run.finished") return;
       lines.end();

@@ -1,6 +1,6 @@
-import { eachText } from "../../core/each-text.ts";
 import type { Provider } from "../../core/provider.ts";
 import { maskSecrets } from "../../core/secrets.ts";
+import { cleaned } from "../../render/cleaned.ts";
 
 /**
  * A provider to which nothing goes that shows by its form to be a secret, whoever said it and whenever: what an earlier
@@ -8,6 +8,6 @@ import { maskSecrets } from "../../core/secrets.ts";
  */
 export const withoutSecrets = (provider: Provider): Provider => ({
   stream: (request, signal) =>
-    provider.stream({ ...request, messages: eachText(request.messages, maskSecrets) }, signal),
+    provider.stream({ ...request, messages: cleaned(request.messages, maskSecrets) }, signal),
   capabilities: (model, signal) => provider.capabilities(model, signal),
 });
