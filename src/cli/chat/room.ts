@@ -4,6 +4,7 @@ import type { Signal } from "../../agent/outcome.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { Approver } from "../../core/ports.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
+import type { Provider } from "../../core/provider.ts";
 import type { ModelSeat } from "../model-seat.ts";
 import { ChatBox } from "./chat-box.ts";
 import type { Face } from "./face.ts";
@@ -30,6 +31,7 @@ export class Room implements AsyncDisposable {
   #settings: Settings;
   #talk: Talk | undefined;
   #model: ModelSeat | undefined;
+  #provider: Provider | undefined;
   #working: AbortController | undefined;
 
   constructor(parts: RoomParts) {
@@ -58,7 +60,9 @@ export class Room implements AsyncDisposable {
     const other = settings.mode !== undefined && settings.mode !== this.#settings.mode;
     this.#settings = { ...this.#settings, ...settings };
     if (other) await this.#box.close();
-    if (settings.chat_model !== undefined) this.#model = undefined;
+    if (settings.chat_model === undefined) return;
+    this.#model = undefined;
+    this.#provider = undefined;
   }
 
   async model(): Promise<ModelSeat> {
@@ -116,12 +120,14 @@ export class Room implements AsyncDisposable {
     this.#working = working;
     const { face, approver } = this.#parts;
     try {
+      const model = await this.model();
       return await work({
         settings: this.#settings,
         workspace: this.workspace,
         talk,
         box: this.#box,
-        model: await this.model(),
+        model,
+        provider: (this.#provider ??= model.provider()),
         approver,
         show: (event) => face.take(event),
         signal: working.signal,

@@ -62,9 +62,11 @@ async function converse({ settings, flags, workspace, stores, found }: Given): P
     input: stdin,
     write: (text) => output.write(text),
     onInterrupt: () => {
+      if (!room.busy) return false;
       presses.since = cancel() ? 0 : presses.since + 1;
       if (presses.since === 1) noteTo(false)("it is being ended; Ctrl-C once more leaves at once");
       if (presses.since > 1) process.exit(EXIT.interrupted);
+      return true;
     },
     suspend: () => process.kill(process.pid, "SIGTSTP"),
   });

@@ -5,6 +5,7 @@ import type { Seat } from "../../agent/seat.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Approver } from "../../core/ports.ts";
+import type { Provider } from "../../core/provider.ts";
 import type { ModelSeat } from "../model-seat.ts";
 import { seatFor } from "../run/assemble.ts";
 import { boxChanges } from "../run/box-changes.ts";
@@ -21,6 +22,7 @@ export interface Ground {
   readonly talk: Talk;
   readonly box: ChatBox;
   readonly model: ModelSeat;
+  readonly provider: Provider;
   readonly approver: Approver;
   readonly show: (event: AgentEvent) => void;
   readonly signal: AbortSignal;
@@ -84,7 +86,7 @@ async function seatOf(ground: Ground): Promise<{ readonly seat: Seat; readonly s
     workspace: ground.workspace,
     outputs: session.outputs,
     lasting: talk.lasting,
-    model: ground.model,
+    provider: ground.provider,
     capabilities: ground.model.capabilities(settings.chat_model, signal),
     size: talk.sizeFor(settings.chat_model),
     sink,

@@ -8,9 +8,8 @@ import { spawnFrom } from "../../agent/subagents.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { Approver, Box } from "../../core/ports.ts";
-import type { Capabilities } from "../../core/provider.ts";
+import type { Capabilities, Provider } from "../../core/provider.ts";
 import type { Outputs } from "../../core/session.ts";
-import type { ModelSeat } from "../model-seat.ts";
 import { compactorFor } from "./compactor.ts";
 import type { LazyBox } from "./lazy-box.ts";
 import { isLocalModel } from "./local-model.ts";
@@ -24,7 +23,8 @@ export interface Parts {
   readonly workspace: string;
   readonly outputs: Outputs;
   readonly lasting: Lasting;
-  readonly model: ModelSeat;
+  /** The same for all requests of a session: a scenario goes on where it was. */
+  readonly provider: Provider;
   readonly capabilities: Promise<Capabilities>;
   readonly size: PromptSize;
   readonly sink: Sink;
@@ -38,14 +38,14 @@ export interface Parts {
 
 /** Puts the seat of one request together; what is heavy is loaded when it is first used. */
 export async function seatFor(parts: Parts): Promise<Seat> {
-  const { settings, workspace, lasting, model, box, sink, signal } = parts;
+  const { settings, workspace, lasting, box, sink, signal } = parts;
   const judge = lazyJudge(settings.mode, workspace);
   const { memory, tools, offer } = lasting;
   const { history } = memory;
   const capabilities = await parts.capabilities;
   const seat: Seat = {
     model: settings.chat_model,
-    provider: model.provider(),
+    provider: parts.provider,
     mode: settings.mode,
     limits: parts.limits,
     spent: new Spent(),

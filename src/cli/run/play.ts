@@ -71,7 +71,7 @@ export async function play(given: Play): Promise<Finished> {
       workspace,
       outputs: session.outputs,
       lasting,
-      model,
+      provider: model.provider(),
       capabilities,
       size: new PromptSize(settings.chat_model, lasting.tools),
       sink,
