@@ -2,15 +2,28 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { type AskedChat, type Broken, eventsOf, harness, type Ran, type Replies, type Said, startModel } from "./run-command.ts";
+import {
+  type AskedChat,
+  type Broken,
+  eventsOf,
+  harness,
+  type Ran,
+  type Replies,
+  type Said,
+  startModel,
+} from "./run-command.ts";
 import { assertValid, bytesOfChat } from "./run-requests.ts";
 
 const WINDOW = 8192;
-const TASK = "Count the lines of every file below src, never touch the folder legal, and answer with KUMQUAT.";
+const TASK =
+  "Count the lines of every file below src, never touch the folder legal, and answer with KUMQUAT.";
 /** Of what a turn of this model reads. */
 const PAGE = 4000;
 const files = Object.fromEntries(
-  Array.from({ length: 30 }, (_, at) => [`src/f${at}.txt`, `${`line of f${at} `.repeat(10)}\n`.repeat(PAGE / 110)]),
+  Array.from({ length: 30 }, (_, at) => [
+    `src/f${at}.txt`,
+    `${`line of f${at} `.repeat(10)}\n`.repeat(PAGE / 110),
+  ]),
 );
 const SUMMARY = {
   goal: "count the lines",
@@ -86,18 +99,25 @@ for (const [what, summary] of [
     assertValid(asked);
     assert.ok(compactions(ran).includes("failed"), compactions(ran).join());
     assert.ok(!eventsOf(ran).some((event) => event.type === "call.proposed" && event.tool === "bash"));
-    for (const chat of asked.filter((each) => !isAside(each))) assert.ok(chat.messages[1]?.content.includes(TASK));
+    for (const chat of asked.filter((each) => !isAside(each)))
+      assert.ok(chat.messages[1]?.content.includes(TASK));
   });
 
-test("between two turns the request only grows at its end, but where a compaction says otherwise", { skip }, async () => {
-  const { ran, asked } = await played(24, () => ({ text: JSON.stringify(SUMMARY) }));
-  const turns = asked.filter((chat) => !isAside(chat));
-  const breaks = turns.slice(1).filter((chat, at) => !isPrefix(turns[at], chat)).length;
-  const shortened = compactions(ran).filter((status) => status === "pruned" || status === "succeeded").length;
-  assert.ok(breaks <= shortened, `${breaks} breaks, ${shortened} compactions`);
-  assert.ok(breaks > 0);
-  assert.equal(new Set(turns.map(({ tools }) => JSON.stringify(tools))).size, 1);
-});
+test(
+  "between two turns the request only grows at its end, but where a compaction says otherwise",
+  { skip },
+  async () => {
+    const { ran, asked } = await played(24, () => ({ text: JSON.stringify(SUMMARY) }));
+    const turns = asked.filter((chat) => !isAside(chat));
+    const breaks = turns.slice(1).filter((chat, at) => !isPrefix(turns[at], chat)).length;
+    const shortened = compactions(ran).filter(
+      (status) => status === "pruned" || status === "succeeded",
+    ).length;
+    assert.ok(breaks <= shortened, `${breaks} breaks, ${shortened} compactions`);
+    assert.ok(breaks > 0);
+    assert.equal(new Set(turns.map(({ tools }) => JSON.stringify(tools))).size, 1);
+  },
+);
 
 const isPrefix = (before: AskedChat | undefined, after: AskedChat): boolean =>
   JSON.stringify(after.messages).startsWith(JSON.stringify(before?.messages).slice(0, -1));

@@ -34,32 +34,43 @@ for (const [signal, code] of [
   ["SIGTERM", 143],
   ["SIGHUP", 129],
 ] as const)
-  test(`${signal} in a call ends the run with ${code}: nothing is left running, what was done stays`, {
-    skip,
-  }, async () => {
-    await using place = await household();
-    await using model = await startModel([bash("touch first"), bash(LATE)]);
-    const ran = await harness(place, ["run", "--json", ...model.flags, "make files"], {
-      whenMade: [place.at("work/began"), (child) => child.kill(signal)],
-    });
-    const { status, exit_code, changes } = finishedOf(ran);
-    assert.deepEqual([ran.code, status, exit_code], [code, "interrupted", code], ran.stderr);
-    assert.deepEqual(changes?.added, ["began", "first"]);
-    assert.ok(eventsOf(ran).some((event) => event.type === "rolled_back"));
-    await goesOn(place, ["system", "user", "assistant", "tool", "user"]);
-    await sleep(3000);
-    assert.deepEqual([existsSync(place.at("work/late")), existsSync(place.at("work/later"))], [false, false]);
-  });
+  test(
+    `${signal} in a call ends the run with ${code}: nothing is left running, what was done stays`,
+    {
+      skip,
+    },
+    async () => {
+      await using place = await household();
+      await using model = await startModel([bash("touch first"), bash(LATE)]);
+      const ran = await harness(place, ["run", "--json", ...model.flags, "make files"], {
+        whenMade: [place.at("work/began"), (child) => child.kill(signal)],
+      });
+      const { status, exit_code, changes } = finishedOf(ran);
+      assert.deepEqual([ran.code, status, exit_code], [code, "interrupted", code], ran.stderr);
+      assert.deepEqual(changes?.added, ["began", "first"]);
+      assert.ok(eventsOf(ran).some((event) => event.type === "rolled_back"));
+      await goesOn(place, ["system", "user", "assistant", "tool", "user"]);
+      await sleep(3000);
+      assert.deepEqual(
+        [existsSync(place.at("work/late")), existsSync(place.at("work/later"))],
+        [false, false],
+      );
+    },
+  );
 
-test("a signal while the model is silent ends the run at once, and leaves it to go on with", { skip }, async () => {
-  await using place = await household();
-  await using model = await startModel((_chat, nth) => (nth === 0 ? bash("touch first") : "hang"));
-  const ran = await harness(place, ["run", "--json", ...model.flags, "make files"], {
-    whenMade: [place.at("work/first"), (child) => setTimeout(() => child.kill("SIGINT"), 500)],
-  });
-  assert.deepEqual([ran.code, finishedOf(ran).status], [130, "interrupted"], ran.stderr);
-  await goesOn(place, ["system", "user", "assistant", "tool", "user"]);
-});
+test(
+  "a signal while the model is silent ends the run at once, and leaves it to go on with",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel((_chat, nth) => (nth === 0 ? bash("touch first") : "hang"));
+    const ran = await harness(place, ["run", "--json", ...model.flags, "make files"], {
+      whenMade: [place.at("work/first"), (child) => setTimeout(() => child.kill("SIGINT"), 500)],
+    });
+    assert.deepEqual([ran.code, finishedOf(ran).status], [130, "interrupted"], ran.stderr);
+    await goesOn(place, ["system", "user", "assistant", "tool", "user"]);
+  },
+);
 
 test("two signals end it although its command will not", { skip }, async () => {
   await using place = await household();
@@ -91,15 +102,19 @@ test("a reader that leaves stdout early ends the run, with its box", { skip }, a
   assert.deepEqual(await boxesOver(place.at("work")), []);
 });
 
-test("a harness that is killed in a call leaves a session, and the next run removes its box", { skip }, async () => {
-  await using place = await household();
-  await using model = await startModel([bash("touch first"), bash(LATE)]);
-  const ran = await harness(place, ["run", "--json", ...model.flags, "make files"], {
-    whenMade: [place.at("work/began"), (child) => child.kill("SIGKILL")],
-  });
-  assert.equal(ran.code, null);
-  await goesOnAfterKill(place);
-});
+test(
+  "a harness that is killed in a call leaves a session, and the next run removes its box",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([bash("touch first"), bash(LATE)]);
+    const ran = await harness(place, ["run", "--json", ...model.flags, "make files"], {
+      whenMade: [place.at("work/began"), (child) => child.kill("SIGKILL")],
+    });
+    assert.equal(ran.code, null);
+    await goesOnAfterKill(place);
+  },
+);
 
 /** The call that was running has a result that says that it has none. */
 async function goesOnAfterKill(place: Scratch): Promise<void> {
@@ -116,7 +131,8 @@ async function goesOnAfterKill(place: Scratch): Promise<void> {
 
 test("a command that is cancelled after 100 ms makes no file later", { skip }, async () => {
   await using place = await household();
-  const made = "touch began; nohup setsid bash -c 'sleep 2; touch late' >/dev/null 2>&1 & sleep 2; touch late";
+  const made =
+    "touch began; nohup setsid bash -c 'sleep 2; touch late' >/dev/null 2>&1 & sleep 2; touch late";
   await using model = await startModel([bash(made)]);
   const ran = await harness(place, ["run", ...model.flags, "make a file"], {
     whenMade: [place.at("work/began"), (child) => setTimeout(() => child.kill("SIGINT"), 100)],

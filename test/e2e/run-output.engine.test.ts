@@ -35,7 +35,10 @@ test("600 KB on one line come as head and tail, and show_full gives all of it ba
   await using model = await startModel(paging({ calls: [["bash", { command: "cat min.js" }]] }), 1_000_000);
   const ran = await harness(place, ["run", "--max-turns", "90", ...model.flags, "read min.js"]);
   assert.equal(ran.code, 0, ran.stderr);
-  const results = model.asked().slice(1).map((chat) => resultsIn(chat).at(-1) ?? "");
+  const results = model
+    .asked()
+    .slice(1)
+    .map((chat) => resultsIn(chat).at(-1) ?? "");
   for (const text of results) assert.ok(Buffer.byteLength(text) <= MOST, `${Buffer.byteLength(text)}`);
   assert.equal(results[0]?.slice(0, 12), line.slice(0, 12));
   assert.ok(results[0]?.includes("€59999"));
@@ -68,12 +71,16 @@ test("100 MB of output leave a small request that says what is missing", { skip 
   assert.ok(model.asked().every((chat) => bytesOfChat(chat) < 60_000));
 });
 
-test("bytes that are no text arrive as text, and every control is shown instead of sent on", { skip }, async () => {
-  await using place = await household();
-  const command = String.raw`printf 'a\033[31mred\033]0;title\007\377\376\000b\r\nc\n'`;
-  await using model = await startModel([{ calls: [["bash", { command }]] }, DONE]);
-  const ran = await harness(place, ["run", ...model.flags, "print controls"]);
-  const result = lastResult(model.asked());
-  assert.doesNotMatch(result + ran.stderr, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
-  assert.match(result, /^a␛\[31mred␛]0;title␇/);
-});
+test(
+  "bytes that are no text arrive as text, and every control is shown instead of sent on",
+  { skip },
+  async () => {
+    await using place = await household();
+    const command = String.raw`printf 'a\033[31mred\033]0;title\007\377\376\000b\r\nc\n'`;
+    await using model = await startModel([{ calls: [["bash", { command }]] }, DONE]);
+    const ran = await harness(place, ["run", ...model.flags, "print controls"]);
+    const result = lastResult(model.asked());
+    assert.doesNotMatch(result + ran.stderr, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
+    assert.match(result, /^a␛\[31mred␛]0;title␇/);
+  },
+);

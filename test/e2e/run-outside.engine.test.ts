@@ -62,15 +62,23 @@ const writers: readonly (readonly [string, Readonly<Record<string, unknown>>])[]
 ];
 
 for (const [tool, args] of writers)
-  test(`${tool} ${JSON.stringify(args)} changes nothing outside, and is listed as refused`, { skip }, async () => {
-    await using place = await beside();
-    await using model = await startModel([{ calls: [[tool, args]] }, DONE]);
-    const ran = await harness(place, ["run", "--json", ...model.flags, "change what is outside"]);
-    const { denials, status } = finishedOf(ran);
-    assert.deepEqual([ran.code, status, denials.map((each) => each.tool)], [4, "refused", [tool]], ran.stderr);
-    assert.equal(await place.read("outside/secret.txt"), `${SECRET}\n`);
-    assert.equal(existsSync(place.at("outside/new.txt")), false);
-  });
+  test(
+    `${tool} ${JSON.stringify(args)} changes nothing outside, and is listed as refused`,
+    { skip },
+    async () => {
+      await using place = await beside();
+      await using model = await startModel([{ calls: [[tool, args]] }, DONE]);
+      const ran = await harness(place, ["run", "--json", ...model.flags, "change what is outside"]);
+      const { denials, status } = finishedOf(ran);
+      assert.deepEqual(
+        [ran.code, status, denials.map((each) => each.tool)],
+        [4, "refused", [tool]],
+        ran.stderr,
+      );
+      assert.equal(await place.read("outside/secret.txt"), `${SECRET}\n`);
+      assert.equal(existsSync(place.at("outside/new.txt")), false);
+    },
+  );
 
 test("a command that follows a link out of the workspace finds nothing there", { skip }, async () => {
   await using place = await beside();

@@ -25,18 +25,22 @@ test("a refusal at the end makes 4 of a run whose model claims success", { skip 
   assertValid(model.asked());
 });
 
-test("a refusal that the run got around is listed and leaves 0, and is 4 with --strict", { skip }, async () => {
-  await using place = await household();
-  for (const [flags, code] of [
-    [[], 0],
-    [["--strict"], 4],
-  ] as const) {
-    await using model = await startModel([bash(DANGER), bash(`touch made${code}`), FINE]);
-    const ran = await harness(place, ["run", "--json", ...flags, ...model.flags, "install it"]);
-    assert.deepEqual([ran.code, finishedOf(ran).denials.length], [code, 1], ran.stderr);
-    assert.ok(existsSync(place.at(`work/made${code}`)));
-  }
-});
+test(
+  "a refusal that the run got around is listed and leaves 0, and is 4 with --strict",
+  { skip },
+  async () => {
+    await using place = await household();
+    for (const [flags, code] of [
+      [[], 0],
+      [["--strict"], 4],
+    ] as const) {
+      await using model = await startModel([bash(DANGER), bash(`touch made${code}`), FINE]);
+      const ran = await harness(place, ["run", "--json", ...flags, ...model.flags, "install it"]);
+      assert.deepEqual([ran.code, finishedOf(ran).denials.length], [code, 1], ran.stderr);
+      assert.ok(existsSync(place.at(`work/made${code}`)));
+    }
+  },
+);
 
 test("what people see names what was refused and by which rule, with --quiet too", { skip }, async () => {
   await using place = await household();
@@ -73,10 +77,11 @@ test("read-only refuses writes by any tool and still reads", { skip }, async () 
   ]);
   const ran = await harness(place, ["run", "--json", "--mode", "read-only", ...model.flags, "change a.txt"]);
   const { denials, changes } = finishedOf(ran);
-  assert.deepEqual([ran.code, denials.map(({ tool }) => tool)], [
-    4,
-    ["write_file", "edit_file", "bash"],
-  ], ran.stderr);
+  assert.deepEqual(
+    [ran.code, denials.map(({ tool }) => tool)],
+    [4, ["write_file", "edit_file", "bash"]],
+    ran.stderr,
+  );
   assert.deepEqual([await place.read("work/a.txt"), existsSync(place.at("work/b.txt"))], ["one\n", false]);
   assert.deepEqual(changes, { added: [], modified: [], deleted: [], ignored: 0 });
   assert.match(resultsIn(model.asked()[5]).at(-1) ?? "", /one/);
