@@ -27,6 +27,15 @@ const ruleForm = z.strictObject({
   span: z.tuple([count, count]).readonly().describe("Of the judged text: from, to; in UTF-16 units."),
 });
 
+/** What a call said that it would touch. */
+const judgedForm = z.strictObject({
+  commands: z.array(text).readonly(),
+  folder: text.describe("Where they start; the workspace when left out.").exactOptional(),
+  reads: z.array(text).readonly(),
+  writes: z.array(text).readonly(),
+  hosts: z.array(text).readonly(),
+});
+
 export const INTENTS = ["direct", "repo", "change", "web"] as const;
 export type Intent = (typeof INTENTS)[number];
 
@@ -122,6 +131,7 @@ export const eventForm = z.discriminatedUnion("type", [
     decision: z.enum(VERDICTS),
     contained: z.boolean(),
     rules: z.array(ruleForm).readonly(),
+    judged: judgedForm.exactOptional().describe("What was judged: the spans are of it."),
     runs: z.boolean().describe("Whether it is run."),
     by: z
       .enum(["policy", "mode", "contained", "person", "nobody"])
@@ -134,6 +144,7 @@ export const eventForm = z.discriminatedUnion("type", [
     text,
     full: text.nullable().describe("For show_full, where the text is not all of it."),
     ms,
+    exit_code: count.exactOptional().describe("Of the command that the call ran, where it ran one."),
   }),
   event("notice", "Something that a person should know.", { text }),
   event("compaction", "The conversation is made shorter, because it fills the model's window.", {

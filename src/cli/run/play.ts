@@ -1,14 +1,22 @@
 import { unattended } from "../../agent/approvers.ts";
-import { changesIn, NO_CHANGES } from "../../agent/changes.ts";
+import { PromptSize } from "../../agent/context/size.ts";
+import { guessIntent } from "../../agent/intent/guess.ts";
 import type { Limits } from "../../agent/limits.ts";
 import { type Finished, runRequest } from "../../agent/run.ts";
+import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";
-import type { Intent, RunChanges } from "../../core/events.ts";
+import type { Intent } from "../../core/events.ts";
 import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
+import { AuditTrail } from "../../sessions/audit/trail.ts";
+import { modelSeat } from "../model-seat.ts";
 import { noteTo } from "../note.ts";
+import { aboutRun } from "./about-run.ts";
 import { answerFor } from "./answer-gate.ts";
 import { seatFor } from "./assemble.ts";
+import { boxChanges } from "./box-changes.ts";
+import { briefingFrom } from "./briefing.ts";
 import { type LazyBox, lazyBox } from "./lazy-box.ts";
+import { lastingOf } from "./lasting.ts";
 import { rendererFor } from "./renderer.ts";
 import { runId } from "./session-choice.ts";
 import { sinkOf } from "./sink.ts";
@@ -26,6 +34,8 @@ export interface PlayFlags {
 
 export interface Play {
   readonly settings: Settings;
+  /** Who set each of them. */
+  readonly origins: Config["origins"];
   readonly flags: PlayFlags;
   readonly limits: Limits;
   readonly store: SessionStore;
@@ -40,7 +50,13 @@ export interface Play {
 export async function play(given: Play): Promise<Finished> {
   const { settings, flags, store, session, workspace, prompt, signal } = given;
   const show = rendererFor(flags);
-  const sink = sinkOf(session, runId(session), (event) => show.take(event));
+  const trail = new AuditTrail(session.audit, aboutRun(settings, given.origins));
+  const sink = sinkOf(
+    session,
+    runId(session),
+    (event) => trail.take(event),
+    (event) => show.take(event),
+  );
   try {
     await using box = boxFor(given, (ms) => sink.emit({ type: "box.ready", ms }));
     sink.emit({
@@ -53,18 +69,28 @@ export async function play(given: Play): Promise<Finished> {
       provider: settings.provider,
       model: settings.chat_model,
     });
+    const model = modelSeat(settings);
+    const capabilities = model.capabilities(settings.chat_model, signal);
+    // Beside all that follows, so that it is there when the first call comes; a greeting needs none.
+    if ((flags.intent ?? guessIntent(prompt)) !== "direct") box.warm();
     const { gate, task } = await answerFor(flags["output-schema"], prompt);
+    const pinned = await sessionPrompt(settings, workspace);
+    const timeoutMs = settings.timeout;
+    const lasting = lastingOf({ session, store, workspace, timeoutMs, prompt: pinned.text });
     const seat = await seatFor({
       settings,
       workspace,
-      session,
-      store,
+      outputs: session.outputs,
+      lasting,
+      provider: model.provider(),
+      capabilities,
+      size: new PromptSize(settings.chat_model, lasting.tools),
       sink,
       box,
+      briefing: briefingFrom(box, pinned, { history: lasting.memory.history, signal }),
       limits: given.limits,
       approver: unattended(settings.on_ask === "refuse" ? "refuse" : "contained"),
       answer: gate,
-      prompt: await sessionPrompt(settings, workspace),
       signal,
     });
     const request = {
@@ -72,7 +98,7 @@ export async function play(given: Play): Promise<Finished> {
       ...(flags.intent === undefined ? {} : { intent: flags.intent }),
       strict: flags.strict,
       session: session.id,
-      changes: () => changesOf(box, signal),
+      changes: () => boxChanges(box, signal),
       record: (each: SessionRecord) => session.append(each),
     };
     return await runRequest(seat, request, signal);
@@ -87,12 +113,3 @@ const boxFor = ({ settings, workspace, flags }: Play, onReady: (ms: number) => v
     const opening = { settings, workspace, runtime: flags.runtime ?? null, watchChanges: true };
     return openBoxFor({ ...opening, warn: noteTo(flags.quiet) }, signal);
   }, onReady);
-
-/** What a box that is lost had changed nobody can tell. */
-async function changesOf({ begun, walls }: LazyBox, signal: AbortSignal): Promise<RunChanges | null> {
-  const box = begun();
-  if (box === undefined) return NO_CHANGES;
-  if (walls.aborted) return null;
-  const fresh = signal.aborted ? new AbortController().signal : signal;
-  return box.then((ready) => changesIn(ready, fresh)).catch(() => null);
-}

@@ -1,8 +1,8 @@
 import type { AgentEvent, EventBody } from "../../core/events.ts";
 import type { Session } from "../../core/session.ts";
 
-/** What is shown of a run: each event as it comes. */
-export type Show = (event: AgentEvent) => void;
+/** What is done with each event as it comes. */
+export type Take = (event: AgentEvent) => void;
 
 export interface Sink {
   readonly emit: (body: EventBody) => void;
@@ -10,12 +10,13 @@ export interface Sink {
   readonly forChild: () => (body: EventBody) => void;
 }
 
-/** Numbers the events of a run; each is remembered before it is shown. */
-export function sinkOf(session: Session, run: string, show: Show): Sink {
+/** Numbers the events of a run; each is written down and remembered before it is shown. */
+export function sinkOf(session: Session, run: string, audit: Take, show: Take): Sink {
   const count = { events: 0, children: 0 };
   const send = (body: EventBody, agent?: string): void => {
     count.events += 1;
     const event: AgentEvent = { ...body, run, seq: count.events, ...(agent === undefined ? {} : { agent }) };
+    audit(event);
     session.log(event);
     show(event);
   };
