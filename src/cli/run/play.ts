@@ -73,7 +73,7 @@ export async function play(given: Play): Promise<Finished> {
     const capabilities = model.capabilities(settings.chat_model, signal);
     // Beside all that follows, so that it is there when the first call comes; a greeting needs none.
     if ((flags.intent ?? guessIntent(prompt)) !== "direct") box.warm();
-    const { gate, task } = await answerFor(flags["output-schema"], prompt);
+    const { gate, note } = await answerFor(flags["output-schema"]);
     const pinned = await sessionPrompt(settings, workspace);
     const timeoutMs = settings.timeout;
     const lasting = lastingOf({ session, store, workspace, timeoutMs, prompt: pinned.text });
@@ -94,7 +94,8 @@ export async function play(given: Play): Promise<Finished> {
       signal,
     });
     const request = {
-      prompt: task,
+      prompt,
+      note,
       ...(flags.intent === undefined ? {} : { intent: flags.intent }),
       strict: flags.strict,
       session: session.id,
