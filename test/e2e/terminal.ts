@@ -76,7 +76,9 @@ export function onTerminal(place: Scratch, words: readonly string[]): Terminal {
     pid: async () => Number(await place.read("chat.pid")),
     ended,
     [Symbol.asyncDispose]: async () => {
-      child.kill("SIGKILL");
+      // As the terminal would: it puts its box away, and is gone before its home is.
+      const pid = Number(await place.read("chat.pid"));
+      if (child.exitCode === null && pid > 1) process.kill(pid, "SIGTERM");
       await ended;
     },
   };
