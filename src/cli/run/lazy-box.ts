@@ -30,9 +30,7 @@ export function lazyBox(
       const box = await start(ending.signal);
       onReady(performance.now() - began);
       opened.resolve(box);
-      void box.gone.then((reason) => {
-        if (!held.ended) walls.abort(lostBox(reason, remedy));
-      });
+      void box.gone.then((reason) => (held.ended ? undefined : walls.abort(lostBox(reason, remedy))));
       return box;
     } catch (thrown) {
       walls.abort(thrown);
