@@ -13,6 +13,8 @@ assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested
 
 const skip = noTerminal || noEngine;
 const PROMPT = /harness> $/;
+/** The prompt below what was typed: a line that is edited shows it too. */
+const AGAIN = /\n(?:[\s\S]*\n)?harness> $/;
 const last = (chat: AskedChat): string => chat.messages.at(-1)?.content ?? "";
 const roles = (chat: AskedChat | undefined): readonly string[] =>
   chat?.messages.map(({ role }) => role) ?? [];
@@ -33,7 +35,7 @@ async function chatting(files: Readonly<Record<string, string>> = {}, replies: R
   await terminal.until(PROMPT);
   const ask = async (text: string): Promise<string> => {
     terminal.type(`${text}\r`);
-    return terminal.until(PROMPT);
+    return terminal.until(AGAIN);
   };
   return {
     place,
@@ -81,6 +83,19 @@ test("what is typed before a question does not answer it", { skip }, async () =>
   await chat.terminal.until(/run it\? \[y\/N\] $/);
   chat.terminal.type("\r");
   assert.match(await chat.terminal.until(PROMPT), /declined/);
+  assert.equal(existsSync(chat.place.at("work/asked.txt")), false);
+});
+
+test("Ctrl-C at a question is a no, and ends the turn", { skip }, async () => {
+  await using chat = await chatting();
+  chat.terminal.type("run: echo yes > asked.txt\r");
+  await chat.terminal.until(/run it\? \[y\/N\] $/);
+  chat.terminal.type("\u0003");
+  assert.match(await chat.terminal.until(/harness> run: echo yes > asked\.txt$/), /cancelled/);
+  const asked = chat.model.asked().length;
+  await chat.ask("hello");
+  assert.deepEqual(roles(chat.model.asked().at(-1)), ["system", "user"]);
+  assert.equal(chat.model.asked().length, asked + 1);
   assert.equal(existsSync(chat.place.at("work/asked.txt")), false);
 });
 
