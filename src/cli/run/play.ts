@@ -53,7 +53,9 @@ export async function play(given: Play): Promise<Finished> {
     (event) => show.take(event),
   );
   try {
-    await using box = boxFor(given, (ms) => sink.emit({ type: "box.ready", ms }));
+    await using box = boxFor(given, (ms, { image }) =>
+      sink.emit({ type: "box.ready", ms, ...(image === undefined ? {} : { image }) }),
+    );
     sink.emit({
       type: "run.started",
       task: prompt,
@@ -92,7 +94,7 @@ export async function play(given: Play): Promise<Finished> {
   }
 }
 
-const boxFor = ({ settings, workspace, flags }: Play, onReady: (ms: number) => void): LazyBox =>
+const boxFor = ({ settings, workspace, flags }: Play, onReady: Parameters<typeof lazyBox>[1]): LazyBox =>
   lazyBox(async (signal) => {
     const { openBoxFor } = await import("../wire.ts");
     const opening = { settings, workspace, runtime: flags.runtime ?? null, watchChanges: true };
