@@ -106,7 +106,10 @@ export const eventForm = z.discriminatedUnion("type", [
       .enum(["flag", "words", "model", "escalated"])
       .describe("What said so; escalated: a first guess was too small."),
   }),
-  event("box.ready", "The box runs and is verified.", { ms }),
+  event("box.ready", "The box runs and is verified.", {
+    ms,
+    image: text.describe("The id of its image.").exactOptional(),
+  }),
   event("turn.started", "A request goes to the model.", { turn: count, record_count: count }),
   event("text", "A piece of the reply, as it comes.", { text }),
   event("thinking", "A piece of what the model thinks, as it comes.", { text }),

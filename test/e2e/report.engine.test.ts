@@ -54,6 +54,7 @@ test("the audit has each decision, start and end of a run, and holds", { skip },
     const settings = started["settings"] as Readonly<Record<string, Line>>;
     assert.deepEqual(settings["provider"], { value: "ollama", origin: "--provider" });
     assert.deepEqual(settings["mode"], { value: "workspace-write", origin: "default" });
+    assert.match(String(lines.find(({ kind }) => kind === "box.ready")?.["image"]), /^sha256:/);
     const decisions = lines.filter(({ kind }) => kind === "decision");
     assert.deepEqual(
       decisions.map(({ tool, command, decision, runs, by, mode, workspace }) => [

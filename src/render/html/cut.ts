@@ -1,5 +1,5 @@
 /** A page is read on a phone; all of a text is in the JSON of the same report. */
-export const LONGEST_TEXT = 12_000;
+const LONGEST_TEXT = 12_000;
 
 /** Its beginning and its end, and how much was between. */
 export function cutText(text: string, longest = LONGEST_TEXT): string {

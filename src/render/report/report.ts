@@ -1,5 +1,5 @@
 import type { AuditVerdict } from "../../core/audit.ts";
-import type { AgentEvent, Denial, RunChanges } from "../../core/events.ts";
+import type { AgentEvent, Denial } from "../../core/events.ts";
 import type { Usage } from "../../core/messages.ts";
 import type { SessionInfo } from "../../core/session.ts";
 
@@ -57,7 +57,7 @@ export interface TurnReport {
 
 export type Step = Said | CallReport | Remark;
 
-export interface Said {
+interface Said {
   readonly kind: "said";
   readonly at: number;
   readonly agent: string | null;
@@ -88,8 +88,6 @@ export interface Remark {
   readonly tone: "quiet" | "warning" | "error";
   readonly text: string;
 }
-
-export const NO_CHANGE: RunChanges = { added: [], modified: [], deleted: [], ignored: 0 };
 
 /** All calls of a run, in order. */
 export const callsOf = ({ turns }: RunReport): readonly CallReport[] =>

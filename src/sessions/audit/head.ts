@@ -9,7 +9,7 @@ export interface Head {
   readonly hash: string;
 }
 
-export const NO_LINES: Head = { lines: 0, bytes: 0, hash: NONE };
+const NO_LINES: Head = { lines: 0, bytes: 0, hash: NONE };
 
 export function headOf(db: Database, session: string): Head {
   const row = db.get(

@@ -46,10 +46,11 @@ export class AuditTrail {
         return this.#ended(event);
       case "box.ready":
       case "notice":
-      case "model.failed":
       case "compaction":
       case "rolled_back":
         return [plain(event)];
+      case "model.failed":
+        return [{ ...plain(event), failure: event.kind }];
       case "run.finished":
         return [finished(event), { kind: "closed" }];
       case "intent":
@@ -104,7 +105,7 @@ const keyOf = ({ agent = "", call }: { readonly agent?: string; readonly call: s
 /** Its stamp comes to every line. */
 function plain(event: AgentEvent): AuditEntry {
   const { type: kind, run: _, seq: __, agent: ___, ...own } = event;
-  return { kind, ...own };
+  return { ...own, kind };
 }
 
 /** The answer stands with the session. */
