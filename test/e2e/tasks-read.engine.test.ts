@@ -56,7 +56,7 @@ test(
     const at = ["Root rule", "Api rule", "Source rule"].map((rule) => told.indexOf(rule));
     assert.ok(
       at.every((each, index) => each > (at[index - 1] ?? 0)),
-      `${at.join(" ")}`,
+      at.join(" "),
     );
     assert.ok(told.includes("Web rule") && !told.includes("Foreign rule"));
     for (const rule of ["Root rule", "Api rule"])
