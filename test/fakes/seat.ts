@@ -46,9 +46,7 @@ const CAPABILITIES: Capabilities = {
 };
 
 /** Says its lines one after the other, then only "done". */
-export function linesProvider(
-  lines: readonly Line[],
-): Provider & { readonly asked: readonly ModelRequest[] } {
+function linesProvider(lines: readonly Line[]): Provider & { readonly asked: readonly ModelRequest[] } {
   const asked: ModelRequest[] = [];
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ProviderEvent> {
     const {

@@ -50,7 +50,7 @@ export interface Play {
 
 /** One request with nobody there, from its first event to its last. */
 export async function play(given: Play): Promise<Finished> {
-  const { settings, flags, session, signal } = given;
+  const { flags, session, signal } = given;
   const show = rendererFor(flags);
   const sink = sinkFor(given, (event) => show.take(event));
   try {
