@@ -13,6 +13,8 @@ assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested
 
 const skip = noTerminal || noEngine;
 const PROMPT = /harness> $/;
+/** The prompt below what was typed: a line that is edited shows it too. */
+const AGAIN = /\n(?:[\s\S]*\n)?harness> $/;
 const last = (chat: AskedChat): string => chat.messages.at(-1)?.content ?? "";
 const roles = (chat: AskedChat | undefined): readonly string[] =>
   chat?.messages.map(({ role }) => role) ?? [];
@@ -20,10 +22,10 @@ const roles = (chat: AskedChat | undefined): readonly string[] =>
 /** Runs what a person asks to be run; anything else is answered at once. */
 const obeys: Replies = (chat): Said => {
   const { role, content } = chat.messages.at(-1) ?? { role: "", content: "" };
-  if (role === "tool") return { text: `It said: ${content.split("\n")[0]}`, tokens: [200, 10] };
+  if (role === "tool") return { text: `It said: ${content.split("\n")[0]}` };
   const command = /^run: (.*)$/m.exec(content)?.[1];
-  if (command !== undefined) return { text: "I run it.", calls: [["bash", { command }]], tokens: [100, 10] };
-  return { text: `You said: ${content.split("\n")[0]}`, tokens: [100, 10] };
+  if (command !== undefined) return { text: "I run it.", calls: [["bash", { command }]] };
+  return { text: `You said: ${content.split("\n")[0]}` };
 };
 
 async function chatting(files: Readonly<Record<string, string>> = {}, replies: Replies = obeys) {
@@ -33,7 +35,7 @@ async function chatting(files: Readonly<Record<string, string>> = {}, replies: R
   await terminal.until(PROMPT);
   const ask = async (text: string): Promise<string> => {
     terminal.type(`${text}\r`);
-    return terminal.until(PROMPT);
+    return terminal.until(AGAIN);
   };
   return {
     place,
@@ -84,6 +86,19 @@ test("what is typed before a question does not answer it", { skip }, async () =>
   assert.equal(existsSync(chat.place.at("work/asked.txt")), false);
 });
 
+test("Ctrl-C at a question is a no, and ends the turn", { skip }, async () => {
+  await using chat = await chatting();
+  chat.terminal.type("run: echo yes > asked.txt\r");
+  await chat.terminal.until(/run it\? \[y\/N\] $/);
+  chat.terminal.type("\u0003");
+  assert.match(await chat.terminal.until(/harness> run: echo yes > asked\.txt$/), /cancelled/);
+  const asked = chat.model.asked().length;
+  await chat.ask("hello");
+  assert.deepEqual(roles(chat.model.asked().at(-1)), ["system", "user"]);
+  assert.equal(chat.model.asked().length, asked + 1);
+  assert.equal(existsSync(chat.place.at("work/asked.txt")), false);
+});
+
 test("Ctrl-C ends a command with all that it started, and nothing of its turn stays", { skip }, async () => {
   await using chat = await chatting();
   await chat.ask("hello");
@@ -97,9 +112,11 @@ test("Ctrl-C ends a command with all that it started, and nothing of its turn st
   await chat.terminal.until(/It said: .*\n[\s\S]*harness> $/);
   const asked = chat.model.asked();
   const text = JSON.stringify(asked.slice(-2).map(({ messages }) => messages.slice(1)));
-  assert.doesNotMatch(text, /begun/);
+  assert.doesNotMatch(text, /touch begun/);
   assert.deepEqual(roles(asked.at(-1)), ["system", "user", "assistant", "user", "assistant", "tool"]);
-  assert.match(last(asked.at(-1) ?? { messages: [] }), /^0/m);
+  const processes = last(asked.at(-1) ?? { messages: [] });
+  assert.match(processes, /^0$/m);
+  assert.doesNotMatch(processes, /not found/);
   assert.deepEqual((await readdir(chat.place.at("work"))).toSorted(), ["begun"]);
 });
 
@@ -162,11 +179,11 @@ test("an earlier session goes on with what the model was shown", { skip }, async
 });
 
 test("/compact says what was won, and keeps the system prompt once", { skip }, async () => {
-  const summary = { goal: "talk", constraints: [], decisions: [], files: [], risks: [] };
+  const summary = { goal: "to talk", constraints: [], decisions: [], files: [], risks: [] };
   await using chat = await chatting({}, (asked, nth) =>
     asked.format === undefined
-      ? { text: `${"a long answer ".repeat(300)} ${nth}`, tokens: [100, 10] }
-      : { text: JSON.stringify({ summary: "They talked.", ...summary }), tokens: [100, 10] },
+      ? { text: `${"a long answer ".repeat(300)} ${nth}` }
+      : { text: JSON.stringify(summary) },
   );
   for (const text of ["hello", "hi", "good morning"]) await chat.ask(text);
   assert.match(await chat.ask("/compact"), /older turns summarised: about [\d,]+ -> [\d,]+ tokens/);
@@ -176,7 +193,7 @@ test("/compact says what was won, and keeps the system prompt once", { skip }, a
     roles(seen).filter((role) => role === "system"),
     ["system"],
   );
-  assert.match(JSON.stringify(seen), /They talked/);
+  assert.match(JSON.stringify(seen), /Goal: to talk/);
 });
 
 for (const [signal, code] of [

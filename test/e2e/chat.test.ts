@@ -63,7 +63,7 @@ test("a model that cannot be reached is said with what to do, and the chat goes 
   terminal.type("hello\r");
   assert.match(await terminal.until(/harness> hello$/), /✗ model: [\s\S]*next: /);
   terminal.type("/cost\r");
-  assert.match(await terminal.until(PROMPT), /requests/);
+  await terminal.until(/requests[\s\S]*harness> $/);
 });
 
 test("a block that is pasted is one message, and its lines are whole", { skip }, async () => {
@@ -80,6 +80,19 @@ test("a block that is pasted is one message, and its lines are whole", { skip },
     users.every(({ content }) => content === "hello\nworld\n"),
     JSON.stringify(users),
   );
+});
+
+test("a box that cannot start is said with what to do, and tried again", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([{ text: "I look.", calls: [["bash", { command: "ls" }]] }]);
+  await using terminal = onTerminal(place, model.flags, { DOCKER_HOST: `unix://${place.at("none.sock")}` });
+  await terminal.until(PROMPT);
+  for (const text of ["run the tests", "run them again"]) {
+    terminal.type(`${text}\r`);
+    assert.match(await terminal.until(/next: [\s\S]*harness> .*$/), /✗ no container engine answers/);
+  }
+  terminal.type("exit\r");
+  assert.equal(await terminal.ended, 0);
 });
 
 test("an unknown command suggests the nearest, and a blank line is nothing", { skip }, async () => {

@@ -26,6 +26,8 @@ interface Work {
   readonly task: string;
   readonly steps: readonly Step[];
   readonly flags?: readonly string[];
+  /** By a model on another machine. */
+  readonly away?: boolean;
 }
 
 interface Worked {
@@ -39,9 +41,15 @@ interface Worked {
 }
 
 /** `harness run` over a workspace. A step that does not see what it waits for ends the run, and the answer says so. */
-export async function work(place: Scratch, { task, steps, flags = [] }: Work): Promise<Worked> {
+export async function work(place: Scratch, { task, steps, flags = [], away = false }: Work): Promise<Worked> {
   await using model = await startModel((chat, nth) => taken(steps[nth], resultsIn(chat).at(-1) ?? ""));
-  const ran = await harness(place, ["run", "--json", ...model.flags, ...flags, task]);
+  const ran = await harness(place, [
+    "run",
+    "--json",
+    ...(away ? model.cloudFlags : model.flags),
+    ...flags,
+    task,
+  ]);
   const finished = finishedOf(ran);
   const asked = model.asked();
   return { ran, code: ran.code, answer: finished.answer, finished, results: resultsIn(asked.at(-1)), asked };

@@ -27,14 +27,18 @@ export interface Terminal extends AsyncDisposable {
 const plain = (text: string): string => text.replaceAll(/\u001B\[[0-9;?]*[A-Za-z]/g, "").replaceAll("\r", "");
 
 /** With a home of its own in the scratch folder; its workspace is `work`. */
-export function onTerminal(place: Scratch, words: readonly string[]): Terminal {
+export function onTerminal(
+  place: Scratch,
+  words: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Terminal {
   const pidFile = place.at("chat.pid");
   const command = `stty cols 80 rows 24; echo $$ > ${pidFile}; exec ${path.join(ROOT, "bin/harness")} ${words.join(" ")}`;
   const child = spawn(SCRIPT, ["-qec", command, "/dev/null"], {
     cwd: place.at("work"),
     timeout: PATIENCE_MS,
     killSignal: "SIGKILL",
-    env: { PATH: process.env["PATH"], HOME: place.path, TERM: "xterm", SHELL: "/bin/sh" },
+    env: { PATH: process.env["PATH"], HOME: place.path, TERM: "xterm", SHELL: "/bin/sh", ...env },
   });
   const state = { written: "", seen: 0 };
   let more = Promise.withResolvers<void>();
@@ -76,7 +80,9 @@ export function onTerminal(place: Scratch, words: readonly string[]): Terminal {
     pid: async () => Number(await place.read("chat.pid")),
     ended,
     [Symbol.asyncDispose]: async () => {
-      child.kill("SIGKILL");
+      // As the terminal would: it puts its box away, and is gone before its home is.
+      const pid = Number(await place.read("chat.pid"));
+      if (child.exitCode === null && pid > 1) process.kill(pid, "SIGTERM");
       await ended;
     },
   };

@@ -53,6 +53,11 @@ const ENDINGS: Readonly<Record<string, string>> = {
   "after a syntax error in eval": "cd /tmp; export A=1; eval 'if'",
   "with a trap of its own": "trap 'true' EXIT; cd /tmp; export A=1",
   "with other separators and readonly names": "IFS=,/; readonly name=1; cd /tmp; export A=1",
+  "where no file is written over": "set -C; cd /tmp; export A=1",
+  "with separators that are readonly": "IFS=1; readonly IFS; cd /tmp; export A=1",
+  "with functions named as what writes it":
+    "printf() { :; }; mapfile() { :; }; umask() { :; }; cd /tmp; export A=1",
+  "with its output closed": "exec >&- 2>&-; cd /tmp; export A=1",
   "with all variables exported": "set -a; cd /tmp; A=1",
   "in posix mode without globs": "set -o posix; set -f; cd /tmp; export A=1",
 };

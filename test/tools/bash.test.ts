@@ -111,10 +111,11 @@ test("what the shell exported over the box's own is taken over, and what cannot 
   );
 });
 
+const asks = (box: FakeBox): number => box.asked.filter(({ words }) => words[0] === "env").length;
+
 test("the box's own variables are asked for once a box, and nothing is kept without them", async () => {
   const desk = fakeDesk();
   const tool = bashTool(desk);
-  const asks = (box: FakeBox): number => box.asked.filter(({ words }) => words[0] === "env").length;
   const first = boxWith(leaving("/repo\0CI=1\0END\0"));
   for (const command of ["x", "y"]) await called(tool, { command }, first);
   assert.deepEqual([asks(first), desk.shell.env], [1, {}]);

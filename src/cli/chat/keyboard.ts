@@ -4,7 +4,7 @@ import { KeyPieces, PASTE_MARKS, type Piece } from "./keys.ts";
 export type Reader = (piece: Piece | undefined) => void;
 
 /** Of a terminal's input, as much as this needs. */
-export interface KeySource {
+interface KeySource {
   setRawMode(on: boolean): unknown;
   setEncoding(encoding: "utf8"): unknown;
   on(event: "data", listener: (text: string) => void): unknown;

@@ -58,6 +58,11 @@ export class Room implements AsyncDisposable {
     return this.#talk;
   }
 
+  /** What the first request will want is loaded while its text is typed. */
+  readonly ahead = async (): Promise<void> => {
+    await Promise.all([import("./turn.ts"), import("./talk.ts"), this.model()]).catch(() => undefined);
+  };
+
   /** For all requests from now on. */
   async change(settings: Partial<Pick<Settings, "mode" | "chat_model">>): Promise<void> {
     const other = settings.mode !== undefined && settings.mode !== this.#settings.mode;

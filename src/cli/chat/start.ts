@@ -102,6 +102,7 @@ async function converse({ settings, origins, flags, workspace, stores, found }: 
     errors.write(recalled(messages, errors));
     prompt.remember(requestsIn(messages));
   }
+  setImmediate(() => void room.ahead());
   const over = (): boolean => leaving.code() !== undefined;
   await new Chat({ room, prompt, output, errors, over }).run();
   const left = leaving.code();

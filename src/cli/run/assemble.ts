@@ -16,6 +16,7 @@ import { isLocalModel } from "./local-model.ts";
 import { lazyJudge } from "./lazy-judge.ts";
 import type { Lasting } from "./lasting.ts";
 import type { Sink } from "./sink.ts";
+import { withoutSecrets } from "./without-secrets.ts";
 
 export interface Parts {
   readonly settings: Settings;
@@ -43,9 +44,10 @@ export async function seatFor(parts: Parts): Promise<Seat> {
   const { memory, tools, offer } = lasting;
   const { history } = memory;
   const capabilities = await parts.capabilities;
+  const local = isLocalModel(settings);
   const seat: Seat = {
     model: settings.chat_model,
-    provider: parts.provider,
+    provider: local ? parts.provider : withoutSecrets(parts.provider),
     mode: settings.mode,
     limits: parts.limits,
     spent: new Spent(),
@@ -60,7 +62,7 @@ export async function seatFor(parts: Parts): Promise<Seat> {
     walls: box.walls,
     ended: [],
     now: () => performance.now(),
-    clean: isLocalModel(settings) ? (text) => text : maskSecrets,
+    clean: local ? (text) => text : maskSecrets,
     tools,
     offer,
     history,

@@ -29,6 +29,7 @@ export interface PlayFlags {
   readonly strict: boolean;
   readonly json: boolean;
   readonly quiet: boolean;
+  readonly passing?: boolean;
   readonly runtime?: string | undefined;
 }
 

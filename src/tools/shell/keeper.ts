@@ -3,7 +3,7 @@ import type { Desk } from "../desk.ts";
 import { decoded, envOver, type Exported, exportedIn, leftIn, MOST } from "./state.ts";
 
 /** One call of a shell whose folder and exported variables persist. */
-export interface KeptCall {
+interface KeptCall {
   /** What the wrapper reads. */
   readonly input: AsyncIterable<Uint8Array>;
   /** Takes over what the shell left, and gives what is to be said of it. Not for one that was killed. */

@@ -36,7 +36,6 @@ function asking() {
 const going = new AbortController().signal;
 const shown = async (written: () => string): Promise<void> => {
   while (!written().includes("[y/N]")) await new Promise((resolve) => setImmediate(resolve));
-  for (let turn = 0; turn < 4; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
 test("the whole command and the reason are shown before a key counts", async () => {
