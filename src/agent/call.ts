@@ -17,9 +17,11 @@ export async function runCall(
   prepared: PreparedCall,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const judged = (await seat.judge()).judge(prepared.facts());
+  const judge = await seat.judge();
+  const facts = prepared.facts();
+  const judged = judge.judge(facts);
   const answer = await settle(seat, call, judged, signal);
-  seat.emit(decided(call, judged, answer));
+  seat.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
   // The time that a person takes to answer is not the call's.
   const began = seat.now();
   const result = answer.runs ? await run(seat, call, prepared, signal) : refusal(judged, answer);
@@ -38,6 +40,7 @@ const UNJUDGED: Judged = {
   target: "",
   changes: false,
   command: false,
+  hosts: [],
 };
 
 async function settle(seat: Seat, call: ToolCall, judged: Judged, signal: AbortSignal): Promise<Settled> {
@@ -63,7 +66,15 @@ const decided = (
   { id }: ToolCall,
   { decision, contained, rules }: Decision,
   { runs, by }: Settled,
-): EventBody => ({ type: "call.decided", call: id, decision, contained, rules, runs, by });
+): Extract<EventBody, { readonly type: "call.decided" }> => ({
+  type: "call.decided",
+  call: id,
+  decision,
+  contained,
+  rules,
+  runs,
+  by,
+});
 
 /** Whatever a tool does wrong is its result; only the loss of the box goes further. */
 async function run(
@@ -113,9 +124,10 @@ interface Ending {
 }
 
 function ended(seat: Seat, { call, judged, result, ms }: Ending): ToolResult {
-  const { kind, text, full = null } = result;
+  const { kind, text, full = null, exitCode } = result;
   const cause = "cause" in result ? result.cause : null;
-  seat.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms });
+  const exit = exitCode === undefined ? {} : { exit_code: exitCode };
+  seat.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms, ...exit });
   seat.ended.push(accountOf(call, judged, result));
   return result;
 }

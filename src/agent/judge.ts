@@ -13,6 +13,8 @@ export interface Judged extends Decision {
   readonly changes: boolean;
   /** It is a shell command, not a file tool's work. */
   readonly command: boolean;
+  /** That it would reach, as far as can be told. */
+  readonly hosts: readonly string[];
 }
 
 /** Says of a call what the policy says of all that it will touch. Pure. */
@@ -43,7 +45,7 @@ export function judgeIn(around: Surroundings): Judge {
     return { decision: "deny", contained: false, rules: [outside(file)] };
   };
   return {
-    judge: ({ commands, folder, reads, writes }) => {
+    judge: ({ commands, folder, reads, writes, hosts }) => {
       const context = { ...around, ...(folder === undefined ? {} : { folder }) };
       const judged = commands.map((text) => policy.decide(text, context));
       const decisions: readonly Decision[] = [
@@ -55,6 +57,7 @@ export function judgeIn(around: Surroundings): Judge {
         ...together(decisions),
         target: [...commands, ...writes, ...reads].join(", "),
         command: commands.length > 0,
+        hosts: [...new Set([...hosts, ...judged.flatMap(({ effects }) => effects.flatMap(hostsOf))])],
         changes: writes.length > 0 || judged.some(({ effects }) => effects.some(changesSomething)),
       };
     },
@@ -82,6 +85,8 @@ const outside = (file: string): MatchedRule => ({
   reason: "outside the workspace, where file tools do not go",
   span: [0, file.length],
 });
+
+const hostsOf = (effect: Effect): readonly string[] => (effect.kind === "network" ? effect.hosts : []);
 
 const CHANGING: ReadonlySet<Effect["kind"]> = new Set([
   "write",

@@ -1,9 +1,11 @@
 import type { Finished } from "../../agent/run.ts";
 import { Interrupted } from "../../agent/interrupted.ts";
 import type { Signal } from "../../agent/outcome.ts";
+import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { Approver } from "../../core/ports.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
+import type { Provider } from "../../core/provider.ts";
 import type { ModelSeat } from "../model-seat.ts";
 import { ChatBox } from "./chat-box.ts";
 import type { Face } from "./face.ts";
@@ -17,6 +19,7 @@ export interface RoomParts {
   readonly runtime: string | null;
   readonly store: () => Promise<SessionStore>;
   readonly face: Face;
+  readonly origins: Config["origins"];
   readonly approver: Approver;
   readonly warn: (text: string) => void;
 }
@@ -28,8 +31,10 @@ export class Room implements AsyncDisposable {
   readonly #parts: RoomParts;
   readonly #box: ChatBox;
   #settings: Settings;
+  readonly #changed: Record<string, string> = {};
   #talk: Talk | undefined;
   #model: ModelSeat | undefined;
+  #provider: Provider | undefined;
   #working: AbortController | undefined;
 
   constructor(parts: RoomParts) {
@@ -62,8 +67,11 @@ export class Room implements AsyncDisposable {
   async change(settings: Partial<Pick<Settings, "mode" | "chat_model">>): Promise<void> {
     const other = settings.mode !== undefined && settings.mode !== this.#settings.mode;
     this.#settings = { ...this.#settings, ...settings };
+    for (const key of Object.keys(settings)) this.#changed[key] = "the chat";
     if (other) await this.#box.close();
-    if (settings.chat_model !== undefined) this.#model = undefined;
+    if (settings.chat_model === undefined) return;
+    this.#model = undefined;
+    this.#provider = undefined;
   }
 
   async model(): Promise<ModelSeat> {
@@ -121,12 +129,15 @@ export class Room implements AsyncDisposable {
     this.#working = working;
     const { face, approver } = this.#parts;
     try {
+      const model = await this.model();
       return await work({
         settings: this.#settings,
+        origins: { ...this.#parts.origins, ...this.#changed },
         workspace: this.workspace,
         talk,
         box: this.#box,
-        model: await this.model(),
+        model,
+        provider: (this.#provider ??= model.provider()),
         approver,
         show: (event) => face.take(event),
         signal: working.signal,

@@ -2,10 +2,14 @@ import { PlainAnswer } from "../../agent/answer.ts";
 import { Limits } from "../../agent/limits.ts";
 import { type Finished, runRequest } from "../../agent/run.ts";
 import type { Seat } from "../../agent/seat.ts";
+import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Approver } from "../../core/ports.ts";
+import type { Provider } from "../../core/provider.ts";
+import { AuditTrail } from "../../sessions/audit/trail.ts";
 import type { ModelSeat } from "../model-seat.ts";
+import { aboutRun } from "../run/about-run.ts";
 import { seatFor } from "../run/assemble.ts";
 import { boxChanges } from "../run/box-changes.ts";
 import { runId } from "../run/session-choice.ts";
@@ -17,10 +21,13 @@ import type { Talk } from "./talk.ts";
 /** What one request of a chat is worked on with. */
 export interface Ground {
   readonly settings: Settings;
+  /** Who set each of them. */
+  readonly origins: Config["origins"];
   readonly workspace: string;
   readonly talk: Talk;
   readonly box: ChatBox;
   readonly model: ModelSeat;
+  readonly provider: Provider;
   readonly approver: Approver;
   readonly show: (event: AgentEvent) => void;
   readonly signal: AbortSignal;
@@ -77,14 +84,16 @@ async function seatOf(ground: Ground): Promise<{ readonly seat: Seat; readonly s
   const { settings, talk, show, signal } = ground;
   const { session } = talk;
   const { box, briefing } = await ground.box.for(talk);
-  const sink = sinkOf(session, runId(session), show);
+  const trail = new AuditTrail(session.audit, aboutRun(settings, ground.origins));
+  const sink = sinkOf(session, runId(session), (event) => trail.take(event), show);
   ground.box.onReady = (ms) => sink.emit({ type: "box.ready", ms });
   const seat = await seatFor({
     settings,
     workspace: ground.workspace,
     outputs: session.outputs,
     lasting: talk.lasting,
-    model: ground.model,
+    provider: ground.provider,
+    capabilities: ground.model.capabilities(settings.chat_model, signal),
     size: talk.sizeFor(settings.chat_model),
     sink,
     box,

@@ -8,14 +8,15 @@ import { spawnFrom } from "../../agent/subagents.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { Approver, Box } from "../../core/ports.ts";
+import type { Capabilities, Provider } from "../../core/provider.ts";
 import type { Outputs } from "../../core/session.ts";
-import type { ModelSeat } from "../model-seat.ts";
 import { compactorFor } from "./compactor.ts";
 import type { LazyBox } from "./lazy-box.ts";
 import { isLocalModel } from "./local-model.ts";
 import { lazyJudge } from "./lazy-judge.ts";
 import type { Lasting } from "./lasting.ts";
 import type { Sink } from "./sink.ts";
+import { withoutSecrets } from "./without-secrets.ts";
 
 export interface Parts {
   readonly settings: Settings;
@@ -23,7 +24,9 @@ export interface Parts {
   readonly workspace: string;
   readonly outputs: Outputs;
   readonly lasting: Lasting;
-  readonly model: ModelSeat;
+  /** The same for all requests of a session: a scenario goes on where it was. */
+  readonly provider: Provider;
+  readonly capabilities: Promise<Capabilities>;
   readonly size: PromptSize;
   readonly sink: Sink;
   readonly box: LazyBox;
@@ -36,25 +39,30 @@ export interface Parts {
 
 /** Puts the seat of one request together; what is heavy is loaded when it is first used. */
 export async function seatFor(parts: Parts): Promise<Seat> {
-  const { settings, workspace, lasting, model, box, sink, signal } = parts;
+  const { settings, workspace, lasting, box, sink, signal } = parts;
+  const judge = lazyJudge(settings.mode, workspace);
   const { memory, tools, offer } = lasting;
   const { history } = memory;
-  const capabilities = await model.capabilities(settings.chat_model, signal);
+  const capabilities = await parts.capabilities;
+  const local = isLocalModel(settings);
   const seat: Seat = {
     model: settings.chat_model,
-    provider: model.provider(),
+    provider: local ? parts.provider : withoutSecrets(parts.provider),
     mode: settings.mode,
     limits: parts.limits,
     spent: new Spent(),
-    judge: lazyJudge(settings.mode, workspace),
+    judge,
     approver: parts.approver,
     outputs: parts.outputs,
     box: () => unlessAborted(box.box(), signal),
-    warm: box.warm,
+    warm: () => {
+      box.warm();
+      setTimeout(() => void judge().catch(() => undefined), ENGINE_AT_WORK_MS).unref();
+    },
     walls: box.walls,
     ended: [],
     now: () => performance.now(),
-    clean: isLocalModel(settings) ? (text) => text : maskSecrets,
+    clean: local ? (text) => text : maskSecrets,
     tools,
     offer,
     history,
@@ -70,6 +78,7 @@ export async function seatFor(parts: Parts): Promise<Seat> {
     briefing: parts.briefing,
     emit: sink.emit,
   };
+  lasting.judgedBy(judge);
   lasting.spawnBy(
     spawnFrom({
       parent: seat,
@@ -82,6 +91,9 @@ export async function seatFor(parts: Parts): Promise<Seat> {
   );
   return seat;
 }
+
+/** By then the engine has been asked for a box, and there is time to load the policy. */
+const ENGINE_AT_WORK_MS = 40;
 
 /** Nobody who has cancelled waits for a box that is still starting. */
 async function unlessAborted(box: Promise<Box>, signal: AbortSignal): Promise<Box> {

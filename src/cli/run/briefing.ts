@@ -17,7 +17,7 @@ export function briefingFrom(
   });
   gathered.catch(() => undefined);
   return async () => {
-    if (box.begun() === undefined) return undefined;
+    if (box.used() === undefined) return undefined;
     const text = await gathered.catch(() => "");
     return text === "" || isTold(text, history) ? undefined : text;
   };

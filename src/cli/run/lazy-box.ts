@@ -10,25 +10,25 @@ export interface LazyBox extends AsyncDisposable {
   readonly walls: AbortSignal;
   /** Resolves when there is one; never, where nobody wants one or it cannot be. */
   readonly opened: Promise<Box>;
-  /** Undefined as long as nobody wanted one. */
-  readonly begun: () => Promise<Box> | undefined;
+  /** Undefined as long as no call has asked for it. */
+  readonly used: () => Promise<Box> | undefined;
 }
 
 export function lazyBox(
   start: (signal: AbortSignal) => Promise<OwnedBox>,
-  onReady: (ms: number) => void,
+  onReady: (ms: number, box: OwnedBox) => void,
   /** What to do when it is lost. */
   remedy = "harness run --continue",
 ): LazyBox {
   const walls = new AbortController();
   const ending = new AbortController();
-  const held: { box?: Promise<OwnedBox>; ended?: true } = {};
+  const held: { box?: Promise<OwnedBox>; used?: true; ended?: true } = {};
   const opened = Promise.withResolvers<Box>();
   const open = async (): Promise<OwnedBox> => {
     const began = performance.now();
     try {
       const box = await start(ending.signal);
-      onReady(performance.now() - began);
+      onReady(performance.now() - began, box);
       opened.resolve(box);
       void box.gone.then((reason) => (held.ended ? undefined : walls.abort(lostBox(reason, remedy))));
       return box;
@@ -37,16 +37,16 @@ export function lazyBox(
       throw thrown;
     }
   };
-  const box = (): Promise<OwnedBox> => {
-    held.box ??= open();
-    return held.box;
-  };
+  const box = (): Promise<OwnedBox> => (held.box ??= open());
   return {
-    box,
+    box: () => {
+      held.used = true;
+      return box();
+    },
     warm: () => void setTimeout(() => void box().catch(() => undefined), 1),
     walls: walls.signal,
     opened: opened.promise,
-    begun: () => held.box,
+    used: () => (held.used ? held.box : undefined),
     [Symbol.asyncDispose]: async () => {
       held.ended = true;
       ending.abort(new Error("the run has ended"));

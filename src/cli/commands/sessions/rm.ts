@@ -4,7 +4,7 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { withSessions } from "../../session-store.ts";
 
 export class SessionsRm extends HarnessCommand {
-  static override summary = "Remove sessions, with the outputs that only they kept.";
+  static override summary = "Remove sessions, with their audit and the outputs that only they kept.";
   static override description =
     "An id may be shortened to any beginning that fits one session. When one of several is not known, none is removed. There is no way back: export first what you may want. With --json, one object per removed session.";
   static override usage = "sessions rm ID...";
