@@ -1,4 +1,5 @@
 import type { Audit } from "./audit.ts";
+import type { Steps } from "./checkpoints.ts";
 import type { AgentEvent, Intent, RunStatus } from "./events.ts";
 import type { Mode } from "./decision.ts";
 import type { Message, Usage } from "./messages.ts";
@@ -120,4 +121,5 @@ export interface Session {
   readonly timeline: () => Iterable<{ readonly at: number; readonly event: AgentEvent }>;
   readonly outputs: Outputs;
   readonly audit: Audit;
+  readonly steps: Steps;
 }

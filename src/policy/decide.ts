@@ -30,6 +30,8 @@ export interface CommandContext {
 
 export interface CommandDecision extends Decision {
   readonly effects: readonly Effect[];
+  /** Something is wrong with it as a text: it may do more than the effects say. */
+  readonly flawed: boolean;
 }
 
 /** What one rule of a decision says by itself. */
@@ -44,6 +46,12 @@ export interface Explained {
   readonly standings: readonly Standing[];
 }
 
+interface JudgedText {
+  readonly rulings: readonly Ruling[];
+  readonly effects: readonly Effect[];
+  readonly flawed: boolean;
+}
+
 export interface Looked {
   readonly flaws: readonly Ruling[];
   readonly calls: readonly Called[];
@@ -56,13 +64,13 @@ export class CommandPolicy {
 
   /** Pure and total: whatever the text is, there is a decision. */
   decide(text: string, context: CommandContext): CommandDecision {
-    const { rulings, effects } = this.judge(text, context);
-    return { ...decisionOf(rulings, context.mode, text.length), effects };
+    const { rulings, effects, flawed } = this.judge(text, context);
+    return { ...decisionOf(rulings, context.mode, text.length), effects, flawed };
   }
 
   /** The same decision, for people. */
   explain(text: string, context: CommandContext): Explained {
-    const { rulings, effects } = this.judge(text, context);
+    const { rulings, effects, flawed } = this.judge(text, context);
     const decision = decisionOf(rulings, context.mode, text.length);
     const standings = decision.rules.map((rule) => {
       const same = rulings.filter((ruling) => keyOf(ruling) === keyOf(rule));
@@ -73,19 +81,16 @@ export class CommandPolicy {
         contained: same.every(({ contained }) => contained),
       };
     });
-    return { decision: { ...decision, effects }, standings };
+    return { decision: { ...decision, effects, flawed }, standings };
   }
 
-  private judge(
-    text: string,
-    context: CommandContext,
-  ): { readonly rulings: readonly Ruling[]; readonly effects: readonly Effect[] } {
+  private judge(text: string, context: CommandContext): JudgedText {
     const { flaws, calls, effects } = this.look(text, context);
     const places = placesFor(context);
     const rulings = effects.map((effect) => rulingOf(effect, places));
     const { rules = [], mode } = context;
     const ruled = rules.length === 0 ? rulings : applyRules(rules, { calls, effects, rulings, places, mode });
-    return { rulings: [...flaws, ...ruled], effects };
+    return { rulings: [...flaws, ...ruled], effects, flawed: flaws.length > 0 };
   }
 
   /** What the text runs and does, and what is wrong with it as a text. */

@@ -14,6 +14,7 @@ import type {
   SessionRecord,
   SessionStore,
 } from "../../src/core/session.ts";
+import { memorySteps } from "./steps.ts";
 import { Clock } from "../../src/sessions/clock.ts";
 import { newId, onlyId } from "../../src/sessions/ids.ts";
 import { pageOf } from "../../src/sessions/outputs/page.ts";
@@ -81,6 +82,7 @@ class MemorySession implements Session {
   readonly id: string;
   readonly outputs: Outputs = memoryOutputs();
   readonly audit: Audit = memoryAudit();
+  readonly steps = memorySteps();
   readonly #clock: Clock;
   readonly #exists: (id: string) => boolean;
   readonly #records: SessionRecord[] = [];

@@ -37,7 +37,8 @@ refused   bash  rm -rf /
 cost      2 turns, 1 tool call, 1 min 3 s
           1,900 tokens in (900 cached), 40 out, cost 0.002
 status    done
-next      harness diff
+next      harness diff s1
+          harness undo s1
           harness run --continue "…"
           harness sessions show s1
 `,

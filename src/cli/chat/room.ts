@@ -134,6 +134,7 @@ export class Room implements AsyncDisposable {
         settings: this.#settings,
         origins: { ...this.#parts.origins, ...this.#changed },
         workspace: this.workspace,
+        store: await this.store(),
         talk,
         box: this.#box,
         model,

@@ -17,6 +17,7 @@ import { type Parts, seatFor } from "./assemble.ts";
 import { boxChanges } from "./box-changes.ts";
 import { briefingFrom } from "./briefing.ts";
 import { type LazyBox, lazyBox } from "./lazy-box.ts";
+import { checkpointsFor } from "./checkpoints.ts";
 import { lastingOf } from "./lasting.ts";
 import { rendererFor } from "./renderer.ts";
 import { runId } from "./session-choice.ts";
@@ -54,12 +55,14 @@ export async function play(given: Play): Promise<Finished> {
   const show = rendererFor(flags);
   const sink = sinkFor(given, (event) => show.take(event));
   try {
+    sink.emit(startOf(given));
+    // Until the box is gone: what it was told to do may write to the last.
+    await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
     await using box = boxFor(given, (ms, { image }) =>
       sink.emit({ type: "box.ready", ms, ...(image === undefined ? {} : { image }) }),
     );
-    sink.emit(startOf(given));
     const { gate, note } = await answerFor(flags["output-schema"]);
-    const seat = await seatIn(given, { sink, box, answer: gate });
+    const seat = await seatIn(given, { sink, box, checkpoints, answer: gate });
     const request = {
       prompt: given.prompt,
       note,
@@ -93,7 +96,7 @@ const startOf = ({ settings, session, resumed, workspace, prompt }: Play): Event
 
 async function seatIn(
   { settings, flags, store, session, workspace, prompt, limits, signal }: Play,
-  means: Pick<Parts, "sink" | "box" | "answer">,
+  means: Pick<Parts, "sink" | "box" | "checkpoints" | "answer">,
 ): Promise<Seat> {
   const { box } = means;
   const model = modelSeat(settings);

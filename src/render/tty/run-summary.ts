@@ -136,7 +136,8 @@ function nextRows({ status, session, changes }: Finished, passing: boolean): rea
     model: "harness doctor",
   };
   return [
-    first[status] ?? (changed && !passing ? "harness diff" : ""),
+    first[status] ?? "",
+    ...(changed && !passing ? [`harness diff ${session}`, `harness undo ${session}`] : []),
     passing ? `harness run "…"` : `harness run --continue "…"`,
     `harness sessions show ${session}`,
   ].filter((next) => next !== "");

@@ -4,7 +4,8 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { withSessions } from "../../session-store.ts";
 
 export class SessionsRm extends HarnessCommand {
-  static override summary = "Remove sessions, with their audit and the outputs that only they kept.";
+  static override summary =
+    "Remove sessions, with their audit, and the outputs and checkpoints that only they kept.";
   static override description =
     "An id may be shortened to any beginning that fits one session. When one of several is not known, none is removed. There is no way back: export first what you may want. With --json, one object per removed session.";
   static override usage = "sessions rm ID...";
@@ -17,10 +18,17 @@ export class SessionsRm extends HarnessCommand {
   async run(): Promise<void> {
     const { flags, argv } = await this.parse(SessionsRm);
     if (argv.length === 0) throw new HarnessError(EXIT.usage, "say which sessions", "harness sessions list");
+    const [{ forgetSession }, { placesFrom }] = await Promise.all([
+      import("../../../sessions/checkpoints/quota.ts"),
+      import("../../../config/places.ts"),
+    ]);
+    const { state } = placesFrom(process.env);
     await withSessions((store) => {
       const ids = new Set(argv.map((given) => store.open(String(given)).id));
       for (const id of ids) {
+        const { workspace } = store.open(id).info();
         store.remove(id);
+        forgetSession({ stateDir: state, workspace }, id);
         if (flags.json) answerJson({ id });
         else answer(id);
       }
