@@ -6,9 +6,18 @@ import { MODELS } from "./models.ts";
 import { OVERLAY } from "./overlay.ts";
 import { POLICY } from "./policy.ts";
 import { SANDBOX } from "./sandbox.ts";
+import { SESSIONS } from "./sessions.ts";
 import { STARTUP } from "./startup.ts";
 
-const FIGURES: readonly Figure[] = [...STARTUP, ...POLICY, ...MODELS, ...SANDBOX, ...OVERLAY, ...AGENT];
+const FIGURES: readonly Figure[] = [
+  ...STARTUP,
+  ...POLICY,
+  ...MODELS,
+  ...SANDBOX,
+  ...OVERLAY,
+  ...SESSIONS,
+  ...AGENT,
+];
 
 function chosen(words: readonly string[]): readonly Figure[] {
   const { values } = parseArgs({ args: [...words], options: { only: { type: "string" } } });

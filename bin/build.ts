@@ -4,6 +4,7 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Plugin } from "@oclif/core";
 import { build } from "rolldown";
+import { lazyRequires } from "./lazy-requires.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const commandRoot = path.join(root, "src/cli");
@@ -25,6 +26,7 @@ await build({
   input: entries(),
   platform: "node",
   external: OPTIONAL_NATIVE,
+  plugins: [lazyRequires],
   resolve: { mainFields: ["module", "main"] },
   logLevel: "warn",
   output: {

@@ -17,12 +17,13 @@ export async function runCall(
   prepared: PreparedCall,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const began = seat.now();
   const judge = await seat.judge();
   const facts = prepared.facts();
   const judged = judge.judge(facts);
   const answer = await settle(seat, call, judged, signal);
   seat.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
+  // The time that a person takes to answer is not the call's.
+  const began = seat.now();
   const result = answer.runs ? await run(seat, call, prepared, signal) : refusal(judged, answer);
   return ended(seat, { call, judged, result: bounded(seat, prepared, result), ms: seat.now() - began });
 }

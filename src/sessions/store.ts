@@ -84,6 +84,7 @@ class Store implements SessionStore {
     this.#db.run("DELETE FROM sessions WHERE id = ?", whole);
     dropAudit(this.#stateDir, whole);
     collect(this.#db, this.#files);
+    this.#db.all("PRAGMA incremental_vacuum");
   }
 
   notes(workspace: string): Notes {

@@ -26,7 +26,7 @@ export async function runDemo(
     play({
       settings,
       origins: { ...config.origins, ...demoOrigins(settings, config.settings) },
-      flags: { json: flags.json, quiet: flags.quiet, strict: false, intent: "change" },
+      flags: { json: flags.json, quiet: flags.quiet, strict: false, passing: true, intent: "change" },
       limits: new Limits({ turns: settings.max_turns }, () => performance.now()),
       store,
       session: newSession(store, settings, { workspace, prompt: TASK }),

@@ -1,5 +1,7 @@
 import type { AgentEvent, EventBody } from "../../core/events.ts";
+import { maskSecrets } from "../../core/secrets.ts";
 import type { Session } from "../../core/session.ts";
+import { cleaned } from "../../render/cleaned.ts";
 
 /** What is done with each event as it comes. */
 export type Take = (event: AgentEvent) => void;
@@ -10,14 +12,14 @@ export interface Sink {
   readonly forChild: () => (body: EventBody) => void;
 }
 
-/** Numbers the events of a run; each is written down and remembered before it is shown. */
+/** Numbers the events of a run; each is written down and remembered, without its secrets, before it is shown. */
 export function sinkOf(session: Session, run: string, audit: Take, show: Take): Sink {
   const count = { events: 0, children: 0 };
   const send = (body: EventBody, agent?: string): void => {
     count.events += 1;
     const event: AgentEvent = { ...body, run, seq: count.events, ...(agent === undefined ? {} : { agent }) };
     audit(event);
-    session.log(event);
+    session.log(cleaned(event, maskSecrets));
     show(event);
   };
   return {

@@ -2,7 +2,6 @@ import { Limits } from "../../agent/limits.ts";
 import { answer } from "../command.ts";
 import { noteTo } from "../note.ts";
 import { openSessions } from "../session-seat.ts";
-import { sessionsWorkspace } from "../session-store.ts";
 import { configFor, workspaceOf } from "../settings.ts";
 import { refuseParking, refuseUnbuilt } from "../unbuilt.ts";
 import { type BudgetFlags, limitsFrom } from "./flags.ts";
@@ -11,6 +10,7 @@ import { refuseUnpriced } from "./priced.ts";
 import { promptFrom } from "./prompt.ts";
 import { earlierSession, newSession } from "./session-choice.ts";
 import { interruption } from "./signals.ts";
+import { runWorkspace } from "./workspace.ts";
 
 export interface RunFlags extends BudgetFlags, PlayFlags {
   readonly continue: boolean;
@@ -31,9 +31,10 @@ export async function runUnattended(words: readonly string[], flags: RunFlags): 
   const goesOn = flags.continue || flags.resume !== undefined;
   const prompt = await promptFrom(words, goesOn ? GO_ON : undefined);
   using store = openSessions(noteTo(flags.quiet));
-  const given = await sessionsWorkspace(workspaceOf({ cwd: flags.cwd }));
+  const given = await runWorkspace(workspaceOf({ cwd: flags.cwd }));
   const earlier = earlierSession(store, flags, given);
-  const workspace = earlier !== undefined && flags.cwd === undefined ? earlier.info().workspace : given;
+  const elsewhere = earlier !== undefined && flags.cwd === undefined;
+  const workspace = elsewhere ? await runWorkspace(earlier.info().workspace) : given;
   const session = earlier ?? newSession(store, settings, { workspace, prompt });
   using interrupted = interruption();
   const { signal } = interrupted;
