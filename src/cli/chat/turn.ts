@@ -12,6 +12,7 @@ import type { ModelSeat } from "../model-seat.ts";
 import { aboutRun } from "../run/about-run.ts";
 import { seatFor } from "../run/assemble.ts";
 import { boxChanges } from "../run/box-changes.ts";
+import { readyEvent } from "../run/lazy-box.ts";
 import { runId } from "../run/session-choice.ts";
 import { type Sink, sinkOf } from "../run/sink.ts";
 import type { ChatBox } from "./chat-box.ts";
@@ -86,7 +87,7 @@ async function seatOf(ground: Ground): Promise<{ readonly seat: Seat; readonly s
   const { box, briefing } = await ground.box.for(talk);
   const trail = new AuditTrail(session.audit, aboutRun(settings, ground.origins));
   const sink = sinkOf(session, runId(session), (event) => trail.take(event), show);
-  ground.box.onReady = (ms) => sink.emit({ type: "box.ready", ms });
+  ground.box.onReady = (ms, box) => sink.emit(readyEvent(ms, box));
   const seat = await seatFor({
     settings,
     workspace: ground.workspace,

@@ -16,7 +16,7 @@ import { answerFor } from "./answer-gate.ts";
 import { type Parts, seatFor } from "./assemble.ts";
 import { boxChanges } from "./box-changes.ts";
 import { briefingFrom } from "./briefing.ts";
-import { type LazyBox, lazyBox } from "./lazy-box.ts";
+import { type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
 import { lastingOf } from "./lasting.ts";
 import { rendererFor } from "./renderer.ts";
 import { runId } from "./session-choice.ts";
@@ -54,9 +54,7 @@ export async function play(given: Play): Promise<Finished> {
   const show = rendererFor(flags);
   const sink = sinkFor(given, (event) => show.take(event));
   try {
-    await using box = boxFor(given, (ms, { image }) =>
-      sink.emit({ type: "box.ready", ms, ...(image === undefined ? {} : { image }) }),
-    );
+    await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
     sink.emit(startOf(given));
     const { gate, note } = await answerFor(flags["output-schema"]);
     const seat = await seatIn(given, { sink, box, answer: gate });
