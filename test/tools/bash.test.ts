@@ -33,12 +33,11 @@ const run = (bash: FakeCommand, args: object = {}, desk: Desk = fakeDesk()): Ret
   called(bashTool(desk), { command: "x", ...args }, boxWith(bash));
 
 test("stdout and stderr are parted only when both are there, and nothing is said as nothing", async () => {
-  const told = async (out: string, err: string): Promise<unknown> => run(saying(out, err));
   const ok = { kind: "ok", exitCode: 0 } as const;
-  assert.deepEqual(await told("out\n", ""), { ...ok, text: "out" });
-  assert.deepEqual(await told("", "err\n"), { ...ok, text: "err" });
-  assert.deepEqual(await told("out\n", "err\n"), { ...ok, text: "out\n[stderr]\nerr" });
-  assert.deepEqual(await told("", ""), { ...ok, text: "(no output)" });
+  assert.deepEqual(await run(saying("out\n", "")), { ...ok, text: "out" });
+  assert.deepEqual(await run(saying("", "err\n")), { ...ok, text: "err" });
+  assert.deepEqual(await run(saying("out\n", "err\n")), { ...ok, text: "out\n[stderr]\nerr" });
+  assert.deepEqual(await run(saying("", "")), { ...ok, text: "(no output)" });
 });
 
 test("a failure ends with its exit code", async () => {
