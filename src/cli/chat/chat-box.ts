@@ -18,7 +18,7 @@ export class ChatBox implements AsyncDisposable {
   readonly #ending = new AbortController();
   #held: Held | undefined;
   /** Who is told that it is ready. */
-  onReady: (ms: number) => void = () => undefined;
+  onReady: Parameters<typeof lazyBox>[1] = () => undefined;
 
   constructor(start: (signal: AbortSignal) => Promise<OwnedBox>) {
     this.#start = start;
@@ -28,7 +28,7 @@ export class ChatBox implements AsyncDisposable {
   async for(talk: Talk): Promise<Omit<Held, "talk">> {
     if (this.#held?.box.walls.aborted === true) await this.close();
     if (this.#held?.talk === talk) return this.#held;
-    const box = this.#held?.box ?? lazyBox(this.#start, (ms) => this.onReady(ms), REMEDY);
+    const box = this.#held?.box ?? lazyBox(this.#start, (ms, box) => this.onReady(ms, box), REMEDY);
     const { history } = talk.memory;
     const briefing = briefingFrom(box, talk.prompt, { history, signal: this.#ending.signal });
     this.#held = { box, talk, briefing };
