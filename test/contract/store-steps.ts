@@ -13,10 +13,10 @@ export function stepCases(add: Add): void {
       store
         .open(one.id)
         .steps.all()
-        .map(({ at: _, ...step }) => ({ ...step })),
+        .map((step) => ({ ...step, at: 0 })),
       [
-        { ...CALL, step: 1, after: null },
-        { ...lost, step: 2, after: null },
+        { ...CALL, step: 1, at: 0, after: null },
+        { ...lost, step: 2, at: 0, after: null },
       ],
     );
   });
