@@ -27,19 +27,21 @@ export interface BoxOpening {
   readonly workspace: string;
   readonly runtime: string | null;
   readonly watchChanges: boolean;
+  /** The session that goes on with what is changed, where that is not the workspace itself; null: nobody. */
+  readonly keep: string | null;
   readonly warn: (text: string) => void;
 }
 
 /** A verified box over a workspace, as the settings want it. */
 export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
-  const { settings, workspace, runtime, watchChanges, warn } = opening;
+  const { settings, workspace, runtime, watchChanges, keep, warn } = opening;
   refuseUnbuilt(settings);
   const { home, state } = placesFrom(process.env);
   const engine = await requireEngine();
   const maker = { engine, root: packageRoot, uid: uid(), home, stateDir: state, onWarning: warn };
   const { mode, image, isolation, memory, cpus, pids } = settings;
   const limits = { memory, cpus, pids };
-  const request = { workspace, mode, image, isolation, limits, runtime, watchChanges, keep: false };
+  const request = { workspace, mode, image, isolation, limits, runtime, watchChanges, keep };
   return startBox(maker, request, signal);
 }
 

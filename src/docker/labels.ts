@@ -7,6 +7,10 @@ export const UID_LABEL = "dev.harness.uid";
 /** Of the runner's volumes for other images: not a box's label, as they outlive all boxes and go with the images. */
 export const RUNNER_LABEL = "dev.harness.runner";
 
+/** Of volumes that outlive their boxes: the session that they belong to, and whose state folder knows of them. */
+const KEPT_LABEL = "dev.harness.kept";
+const STATE_LABEL = "dev.harness.state";
+
 const LABEL = {
   session: "dev.harness.session",
   workspace: "dev.harness.workspace",
@@ -77,6 +81,18 @@ export function boxOf(labels: Labels | null | undefined): BoxRecord | undefined 
     isolation: filled(labels[LABEL.isolation]),
   };
 }
+
+export const keptLabels = (session: string, stateDir: string): Labels => ({
+  [KEPT_LABEL]: session,
+  [STATE_LABEL]: stateDir,
+});
+
+export const keptFilter = (uid: number, stateDir: string): { label: string[] } => ({
+  label: [KEPT_LABEL, `${UID_LABEL}=${uid}`, `${STATE_LABEL}=${stateDir}`],
+});
+
+/** Undefined where it is not told whole. */
+export const ownerOfKept = (labels: Labels | null | undefined): Owner | undefined => ownerIn(labels ?? {});
 
 /** An engine's filter that matches every box of one user, and its volumes. */
 export const boxFilter = (uid: number): { label: string[] } => ({
