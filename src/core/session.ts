@@ -1,3 +1,4 @@
+import type { Steps } from "./checkpoints.ts";
 import type { AgentEvent, Intent, RunStatus } from "./events.ts";
 import type { Mode } from "./decision.ts";
 import type { Message, Usage } from "./messages.ts";
@@ -116,4 +117,5 @@ export interface Session {
   readonly log: (event: AgentEvent) => void;
   readonly events: () => Iterable<AgentEvent>;
   readonly outputs: Outputs;
+  readonly steps: Steps;
 }

@@ -1,22 +1,26 @@
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
 import type { Message } from "../core/messages.ts";
+import type { Steps } from "../core/checkpoints.ts";
 import type { Outputs, Session, SessionInfo, SessionRecord } from "../core/session.ts";
 import type { Clock } from "./clock.ts";
 import type { Database } from "./db/database.ts";
 import { storedJson } from "./db/stored-json.ts";
+import { StoredSteps } from "./steps.ts";
 import { countAfter, projectEvent, projectRecord } from "./project.ts";
 
 /** Its state is all in the database: two processes may have the same session open. */
 export class StoredSession implements Session {
   readonly id: string;
   readonly outputs: Outputs;
+  readonly steps: Steps;
   readonly #db: Database;
   readonly #clock: Clock;
 
   constructor(id: string, outputs: Outputs, db: Database, clock: Clock) {
     this.id = id;
     this.outputs = outputs;
+    this.steps = new StoredSteps(id, db, clock);
     this.#db = db;
     this.#clock = clock;
   }

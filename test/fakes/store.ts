@@ -13,6 +13,7 @@ import type {
   SessionRecord,
   SessionStore,
 } from "../../src/core/session.ts";
+import { memorySteps } from "./steps.ts";
 import { Clock } from "../../src/sessions/clock.ts";
 import { newId, onlyId } from "../../src/sessions/ids.ts";
 import { pageOf } from "../../src/sessions/outputs/page.ts";
@@ -79,6 +80,7 @@ const has = (text: string, query: string): boolean => text.toLowerCase().include
 class MemorySession implements Session {
   readonly id: string;
   readonly outputs: Outputs = memoryOutputs();
+  readonly steps = memorySteps();
   readonly #clock: Clock;
   readonly #exists: (id: string) => boolean;
   readonly #records: SessionRecord[] = [];

@@ -106,6 +106,17 @@ export async function scan({ root, reader, before, except }: ScanRequest): Promi
 const sameStats = (known: Seen, stats: Stats): boolean =>
   sameTimes(known.stats, stats) && kindMatches(known.entry, stats);
 
+export function isUnchanged(root: string, path: string, known: Seen | undefined): boolean {
+  try {
+    const stats = lstatSync(hostPath(root, path), { throwIfNoEntry: false });
+    return stats === undefined || known === undefined
+      ? stats === undefined && known === undefined
+      : sameStats(known, stats);
+  } catch {
+    return known === undefined;
+  }
+}
+
 function kindMatches(entry: Entry, stats: Stats): boolean {
   if (entry.kind === "link") return stats.isSymbolicLink();
   if ((stats.mode & 0o7777) !== entry.mode) return false;

@@ -5,7 +5,7 @@ import { FileLock } from "../db/lock.ts";
 import { ContentReader } from "./content.ts";
 import type { Entry, Tree } from "./entry.ts";
 import { Packs } from "./packs.ts";
-import { scan, type Sight } from "./scan.ts";
+import { isUnchanged, scan, type Sight } from "./scan.ts";
 import { readSight, writeSight } from "./sight-file.ts";
 import { type SavedTree, TreeFiles } from "./tree-files.ts";
 
@@ -68,6 +68,16 @@ export class CheckpointStore implements Disposable {
       this.packs.discard();
       throw thrown;
     }
+  }
+
+  /** Whether these paths are still as the last look found them. */
+  isAsSeen(paths: readonly string[]): boolean {
+    const { workspace } = this.#place;
+    return paths.every((at) => isUnchanged(workspace, at, this.#sight?.get(at)));
+  }
+
+  get workspace(): string {
+    return this.#place.workspace;
   }
 
   /** The name of the tree of how it is now; the last one's when it is the same. */

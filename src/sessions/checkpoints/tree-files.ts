@@ -41,6 +41,12 @@ export class TreeFiles {
     return tree;
   }
 
+  /** How a tree came from another, where it is kept so. */
+  deltaFrom(base: string, id: string): Pick<Stored, "entries" | "gone"> | undefined {
+    const stored = this.#read(id);
+    return stored.base === base ? stored : undefined;
+  }
+
   /** Names of contents that any tree needs. */
   live(): ReadonlySet<string> {
     const ids = new Set<string>();

@@ -135,4 +135,20 @@ CREATE TABLE notes (
 ) STRICT;
 CREATE INDEX notes_by_workspace ON notes (workspace, number);
 `,
+  `
+-- before_tree, after_tree: files of the checkpoint store. A row outlives them.
+CREATE TABLE checkpoints (
+  session TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+  step INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  call TEXT,
+  turn INTEGER,
+  at INTEGER NOT NULL,
+  before_tree TEXT,
+  after_tree TEXT,
+  ended INTEGER,
+  target INTEGER,
+  PRIMARY KEY (session, step)
+) STRICT, WITHOUT ROWID;
+`,
 ];
