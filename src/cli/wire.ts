@@ -42,7 +42,12 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
   const { mode, image, isolation, memory, cpus, pids } = settings;
   const limits = { memory, cpus, pids };
   const request = { workspace, mode, image, isolation, limits, runtime, watchChanges, keep };
-  return startBox(maker, request, signal);
+  if (keep === null || isolation === "bind") return startBox(maker, request, signal);
+  const { noteLayerBase } = await import("./run/layer-base.ts");
+  // Nothing is run before both are done.
+  const noted = noteLayerBase({ stateDir: state, workspace, session: keep, isolation, warn });
+  const [box] = await Promise.all([startBox(maker, request, signal), noted]);
+  return box;
 }
 
 export function noEngine(failure: NoEngine, remedy: string): HarnessError {

@@ -22,7 +22,9 @@ export function lineChanges(
   while (end < shorter - start && before.at(-1 - end) === after.at(-1 - end)) end += 1;
   const [a, b] = [before.slice(start, before.length - end), after.slice(start, after.length - end)];
   if (a.length === 0 && b.length === 0) return [];
-  const changes = merged(stepsBetween(a, b, mostSteps) ?? [{ from: 0, to: a.length, newFrom: 0, newTo: b.length }]);
+  const changes = merged(
+    stepsBetween(a, b, mostSteps) ?? [{ from: 0, to: a.length, newFrom: 0, newTo: b.length }],
+  );
   return changes.map(({ from, to, newFrom, newTo }) => ({
     from: from + start,
     to: to + start,

@@ -87,12 +87,12 @@ export const keptLabels = (session: string, stateDir: string): Labels => ({
   [STATE_LABEL]: stateDir,
 });
 
-export const keptFilter = (uid: number, stateDir: string): { label: string[] } => ({
-  label: [KEPT_LABEL, `${UID_LABEL}=${uid}`, `${STATE_LABEL}=${stateDir}`],
-});
+/** An engine's filter that matches all that is labelled as one user's. */
+export const ownFilter = (uid: number): { label: string[] } => ({ label: [`${UID_LABEL}=${uid}`] });
 
-/** Undefined where it is not told whole. */
-export const ownerOfKept = (labels: Labels | null | undefined): Owner | undefined => ownerIn(labels ?? {});
+/** Undefined for what this state folder does not keep, and where the owner is not told whole. */
+export const ownerOfKept = (labels: Labels | null | undefined, stateDir: string): Owner | undefined =>
+  labels?.[KEPT_LABEL] === undefined || labels[STATE_LABEL] !== stateDir ? undefined : ownerIn(labels);
 
 /** An engine's filter that matches every box of one user, and its volumes. */
 export const boxFilter = (uid: number): { label: string[] } => ({

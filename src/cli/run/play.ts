@@ -99,6 +99,12 @@ export async function play(given: Play): Promise<Finished> {
 const boxFor = ({ settings, session, workspace, flags }: Play, onReady: (ms: number) => void): LazyBox =>
   lazyBox(async (signal) => {
     const { openBoxFor } = await import("../wire.ts");
-    const opening = { settings, workspace, runtime: flags.runtime ?? null, watchChanges: true, keep: session.id };
+    const opening = {
+      settings,
+      workspace,
+      runtime: flags.runtime ?? null,
+      watchChanges: true,
+      keep: session.id,
+    };
     return openBoxFor({ ...opening, warn: noteTo(flags.quiet) }, signal);
   }, onReady);

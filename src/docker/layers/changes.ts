@@ -19,8 +19,7 @@ export async function changesOfLayer(layer: Layer, { engine, uid }: Reading): Pr
   const upper = path.join(folder, "upper");
   await using stack = new AsyncDisposableStack();
   const held: { shown?: Promise<ReturnType<typeof shownBy>> } = {};
-  const open = async () =>
-    stack.use(shownBy(await engine(), folder, ownerLabels(uid, await thisProcess())));
+  const open = async () => stack.use(shownBy(await engine(), folder, ownerLabels(uid, await thisProcess())));
   const shows = async (file: string): Promise<boolean | undefined> =>
     (await (held.shown ??= open())).shows(file);
   const { changes, incomplete } = await changesOfUpper({ lower: workspace, upper, shows });

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
@@ -34,8 +34,11 @@ const form: z.ZodType<LayerRecord> = z.object({
 
 export const layersIn = (stateDir: string): string => path.join(stateDir, "layers");
 
+const [NEW, GONE] = [".new.", ".gone."];
+
 const folderOf = (stateDir: string, session: string): string => {
-  if (!/^\w[\w.-]{0,63}$/.test(session)) throw new TypeError(`${JSON.stringify(session)} is no id of a session`);
+  if (!/^\w[\w.-]{0,63}$/.test(session))
+    throw new TypeError(`${JSON.stringify(session)} is no id of a session`);
   return path.join(layersIn(stateDir), session);
 };
 
@@ -53,7 +56,7 @@ export async function layerOf(stateDir: string, session: string): Promise<Layer 
 /** Whole, or not there. */
 export async function makeLayer(stateDir: string, record: LayerRecord): Promise<Layer> {
   const folder = folderOf(stateDir, record.session);
-  const aside = await asideOf(stateDir, record.session);
+  const aside = await asideOf(stateDir, record.session, NEW);
   try {
     await mkdir(aside, { mode: 0o700 });
     if (record.isolation === "overlay")
@@ -77,21 +80,25 @@ export async function noteVolume(layer: Layer, volume: string): Promise<void> {
 
 /** It is no layer any more from then on; what it holds goes when `removeGivenUp` comes by. */
 export async function giveUpLayer(stateDir: string, session: string): Promise<void> {
-  await rename(folderOf(stateDir, session), await asideOf(stateDir, session)).catch((thrown: unknown) => {
-    if (errorCode(thrown) !== "ENOENT") throw thrown;
-  });
+  await rename(folderOf(stateDir, session), await asideOf(stateDir, session, GONE)).catch(
+    (thrown: unknown) => {
+      if (errorCode(thrown) !== "ENOENT") throw thrown;
+    },
+  );
 }
 
-async function asideOf(stateDir: string, session: string): Promise<string> {
+async function asideOf(stateDir: string, session: string, mark: string): Promise<string> {
   await mkdir(layersIn(stateDir), { recursive: true, mode: 0o700 });
-  return path.join(layersIn(stateDir), `.${session}.${randomBytes(8).toString("hex")}`);
+  return path.join(layersIn(stateDir), `${mark}${session}.${randomBytes(8).toString("hex")}`);
 }
 
 /** Of one that is being made there may be no record yet. */
 export interface Found {
   readonly folder: string;
-  readonly givenUp: boolean;
+  readonly state: "kept" | "given-up" | "begun";
   readonly volume: string | null;
+  /** When it was last changed, in milliseconds. */
+  readonly changed: number;
 }
 
 export async function allLayers(stateDir: string): Promise<readonly Found[]> {
@@ -106,10 +113,14 @@ export async function allLayers(stateDir: string): Promise<readonly Found[]> {
       const folder = path.join(root, name);
       const text = await readFile(path.join(folder, "layer"), "utf8").catch(() => "{}");
       const read = form.safeParse(jsonOf(text));
-      return { folder, givenUp: name.startsWith("."), volume: read.success ? read.data.volume : null };
+      const changed = (await stat(folder).catch(() => undefined))?.ctimeMs ?? Date.now();
+      return { folder, state: stateOf(name), volume: read.success ? read.data.volume : null, changed };
     }),
   );
 }
+
+const stateOf = (name: string): Found["state"] =>
+  name.startsWith(GONE) ? "given-up" : name.startsWith(".") ? "begun" : "kept";
 
 function jsonOf(text: string): unknown {
   try {

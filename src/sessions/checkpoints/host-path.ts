@@ -13,8 +13,7 @@ export function hostPath(root: string, path: string): string | Buffer {
 const LONGEST = 4000;
 
 export const tooLong = (root: string, path: string): boolean =>
-  (root.length + path.length) * 3 > LONGEST &&
-  bytesOfText(root).length + bytesOfText(path).length > LONGEST;
+  (root.length + path.length) * 3 > LONGEST && bytesOfText(root).length + bytesOfText(path).length > LONGEST;
 
 /**
  * Whether what was opened lies where it was looked for, with no link on the way there: a folder may have been put in

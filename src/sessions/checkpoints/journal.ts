@@ -1,4 +1,13 @@
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import type { Op } from "./plan.ts";
 
@@ -11,6 +20,8 @@ export interface Journal {
   /** Nothing of what was to be undone is left out. */
   readonly whole: boolean;
   readonly aside: string;
+  /** Left out: an undo, or a redo. */
+  readonly what?: "apply";
   readonly ops: readonly Op[];
 }
 

@@ -140,7 +140,11 @@ function writeWhole(descriptor: number, content: Buffer): void {
 function contentOf(piece: string, { packs }: Site): Buffer {
   const content = packs.get(piece);
   if (content !== undefined) return content;
-  throw new HarnessError(EXIT.failed, "a content that is needed is gone or damaged", "harness undo --dry-run");
+  throw new HarnessError(
+    EXIT.failed,
+    "a content that is needed is gone or damaged",
+    "harness undo --dry-run",
+  );
 }
 
 /** Only root gives files away; without an owner of its own a file is the workspace's. */

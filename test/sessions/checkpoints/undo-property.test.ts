@@ -40,7 +40,9 @@ test("undo gives back any tree after any edits, and redo the edits", { timeout: 
         {
           await using run = new RunCheckpoints({ session: "s", steps, open, notice: assert.fail });
           for (const [turn, call] of calls.entries()) {
-            await run.around({ call: `c${turn}`, turn, lasting: false }, () => Promise.resolve(doAll(root, call)));
+            await run.around({ call: `c${turn}`, turn, lasting: false }, () =>
+              Promise.resolve(doAll(root, call)),
+            );
             pictures.push(pictureOf(root));
           }
         }

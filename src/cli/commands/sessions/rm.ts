@@ -4,9 +4,10 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { withSessions } from "../../session-store.ts";
 
 export class SessionsRm extends HarnessCommand {
-  static override summary = "Remove sessions, with the outputs that only they kept.";
+  static override summary =
+    "Remove sessions, with the outputs that only they kept, and what they changed in layers and copies.";
   static override description =
-    "An id may be shortened to any beginning that fits one session. When one of several is not known, none is removed. There is no way back: export first what you may want. With --json, one object per removed session.";
+    "An id may be shortened to any beginning that fits one session. When one of several is not known, none is removed. There is no way back: export first what you may want, and apply what is not applied. With --json, one object per removed session.";
   static override usage = "sessions rm ID...";
   static override strict = false;
   static override args = {
@@ -17,9 +18,15 @@ export class SessionsRm extends HarnessCommand {
   async run(): Promise<void> {
     const { flags, argv } = await this.parse(SessionsRm);
     if (argv.length === 0) throw new HarnessError(EXIT.usage, "say which sessions", "harness sessions list");
-    await withSessions((store) => {
+    const [{ removeLayer }, { placesFrom }] = await Promise.all([
+      import("../../layers.ts"),
+      import("../../../config/places.ts"),
+    ]);
+    const { state } = placesFrom(process.env);
+    await withSessions(async (store) => {
       const ids = new Set(argv.map((given) => store.open(String(given)).id));
       for (const id of ids) {
+        await removeLayer(state, store.open(id));
         store.remove(id);
         if (flags.json) answerJson({ id });
         else answer(id);
