@@ -56,8 +56,8 @@ export function bareRepositories(added: readonly string[]): readonly Handoff[] {
   return added.flatMap((path): readonly Handoff[] => {
     if (!/(^|\/)head$/i.test(path) || inGit(path.split("/")) !== undefined) return [];
     const folder = path.slice(0, -"head".length);
-    const looks = ["objects", "refs"].every((name) => all.has(`${folder}${name}`.toLowerCase()));
-    if (!looks) return [];
+    const has = (name: string): boolean => all.has(`${folder}${name}`.toLowerCase());
+    if (!has("config") && !(has("objects") && has("refs"))) return [];
     const reason = "a folder that git takes for a repository: its hooks and settings";
     return [{ path: folder === "" ? "HEAD" : folder.slice(0, -1), tier: "dangerous", reason }];
   });

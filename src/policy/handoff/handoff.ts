@@ -21,23 +21,22 @@ export interface ChangedPath {
 
 /** Changed paths that the host would later run or obey: the dangerous ones first, then by path. */
 export function handoffOf(changes: readonly ChangedPath[], workspace: string): readonly Handoff[] {
-  const made = new Set(
-    changes
-      .filter(({ path, what }) => what === "added" && /(^|\/)\.git$/i.test(path))
-      .map(({ path }) => path),
-  );
+  const added = changes.filter(({ what }) => what === "added").map(({ path }) => path);
+  const made = new Set(added.flatMap((path) => GIT.exec(path)?.[1] ?? []));
   const found = new Map<string, Handoff>();
   const note = (one: Handoff): void => {
     const known = found.get(one.path);
     if (known === undefined || rank(one) < rank(known)) found.set(one.path, one);
   };
   for (const change of changes) for (const one of ofPath(change, made, workspace)) note(one);
-  const added = changes.filter(({ what }) => what === "added").map(({ path }) => path);
   for (const one of bareRepositories(added)) note(one);
   return [...found.values()].toSorted(
     (a, b) => rank(a) - rank(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0),
   );
 }
+
+/** A git directory, or the file without which there is none: folders are not always told of. */
+const GIT = /^((?:.*\/)?\.git)(?:\/HEAD)?$/is;
 
 const rank = ({ tier }: Handoff): number => TIERS.indexOf(tier);
 
