@@ -14,16 +14,28 @@ const CASES = [
     "dangerous",
     ".git/hooks/pre-commit .git/config .GIT/config sub/.git/info/attributes .husky/pre-commit .githooks/x .gitmodules",
   ),
-  ...rows("dangerous", ".vscode/tasks.json a/.vscode/settings.json .idea/workspace.xml x.code-workspace .vimrc"),
-  ...rows("dangerous", ".envrc sub/.envrc mise.toml .mise.toml .claude/settings.json .mcp.json .cursor/rules"),
-  ...rows("dangerous", ".harness/config.toml .bashrc .pre-commit-config.yaml lefthook.yml .dir-locals.el .gdbinit"),
+  ...rows(
+    "dangerous",
+    ".vscode/tasks.json a/.vscode/settings.json .idea/workspace.xml x.code-workspace .vimrc",
+  ),
+  ...rows(
+    "dangerous",
+    ".envrc sub/.envrc mise.toml .mise.toml .claude/settings.json .mcp.json .cursor/rules",
+  ),
+  ...rows(
+    "dangerous",
+    ".harness/config.toml .bashrc .pre-commit-config.yaml lefthook.yml .dir-locals.el .gdbinit",
+  ),
   ...rows("look", ".github/workflows/ci.yml .gitlab-ci.yml Jenkinsfile .circleci/config.yml"),
   ...rows("look", "package-lock.json yarn.lock a/Cargo.lock go.sum requirements-dev.txt .npmrc .yarnrc.yml"),
   ...rows("look", "Makefile MAKEFILE lib/rules.mk build.rs Cargo.toml conftest.py setup.py pyproject.toml"),
   ...rows("look", "Dockerfile dockerfile.dev docker-compose.yml compose.override.yaml Vagrantfile flake.nix"),
   ...rows("look", "vite.config.ts .eslintrc.cjs AGENTS.md docs/CLAUDE.md .env .env.local .gitattributes"),
   ...rows("look", "package.json sub/package.json node_modules/x/index.js .venv/lib/x.py"),
-  ...rows(undefined, "src/index.ts README.md .gitignore data.json src/git/config hooks/useState.ts lockfile env"),
+  ...rows(
+    undefined,
+    "src/index.ts README.md .gitignore data.json src/git/config hooks/useState.ts lockfile env",
+  ),
   ...rows(undefined, "sub/.bashrc .github/CODEOWNERS .github/ISSUE_TEMPLATE/bug.md config.js"),
 ] as const;
 
@@ -85,10 +97,12 @@ test("a repository that was made is told of once; commits in one that was there 
 
 test("what is gone is not run; what held something back, and is gone, is dangerous", () => {
   const gone = (path: string) => tierOf({ path, what: "deleted" });
-  assert.deepEqual(
-    ["Makefile", ".vscode/tasks.json", ".git/hooks/x", "node_modules/a"].map(gone),
-    [undefined, undefined, undefined, undefined],
-  );
+  assert.deepEqual(["Makefile", ".vscode/tasks.json", ".git/hooks/x", "node_modules/a"].map(gone), [
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
   assert.deepEqual([".harnessignore", ".harness/config.toml"].map(gone), ["dangerous", "dangerous"]);
 });
 
