@@ -7,6 +7,7 @@ import { holdExisting } from "../../docker/layers/hold.ts";
 import { giveUpLayer, layerOf } from "../../docker/layers/record.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/store.ts";
 import { forgetBase } from "../../sessions/layers/base.ts";
+import { sweep } from "../layers.ts";
 import { aloneIn, finishEarlierUndo } from "../undo/workspace.ts";
 import { requireEngine, uid } from "../wire.ts";
 
@@ -32,7 +33,7 @@ export async function withLayer<T>(
   const found = await layerOf(state, session.id);
   if (found === undefined) throw noLayer(session);
   await finishEarlierUndo(sessions, found.workspace, say);
-  return aloneIn(found.workspace, async (store) => {
+  const done = await aloneIn(found.workspace, async (store) => {
     await using held = (await holdExisting(state, session.id)) ?? refuse(session);
     const layer = await changesOfLayer(held.layer, { engine: requireEngine, uid: uid() });
     const giveUp = async (): Promise<void> => {
@@ -41,6 +42,9 @@ export async function withLayer<T>(
     };
     return await work({ layer, store, giveUp });
   });
+  // What was given up is only cleared when nobody holds it any more.
+  if ((await layerOf(state, session.id)) === undefined) await sweep(state);
+  return done;
 }
 
 function refuse(session: Session): never {

@@ -160,7 +160,7 @@ function note(look: Look, what: Change["what"], bytes: Buffer, stats: Stats): vo
   else look.changes.push({ change, bytes });
 }
 
-function kindOf(stats: Stats): Change["kind"] {
+export function kindOf(stats: Stats): Change["kind"] {
   if (stats.isDirectory()) return "folder";
   if (stats.isSymbolicLink()) return "link";
   return stats.isFile() ? "file" : "odd";

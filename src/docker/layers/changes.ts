@@ -5,7 +5,8 @@ import { changesOfUpper } from "../isolation/upper.ts";
 import { ownerLabels } from "../labels.ts";
 import { thisProcess } from "../life/owner.ts";
 import type { Layer } from "./record.ts";
-import { shownBy } from "./shown.ts";
+import { changesOfCopy } from "./copied.ts";
+import { anyImage, shownBy } from "./shown.ts";
 
 export interface Reading {
   /** Asked for only where a layer does not tell by itself. */
@@ -15,6 +16,7 @@ export interface Reading {
 
 /** What a layer that nobody works on has other than the workspace has now. */
 export async function changesOfLayer(layer: Layer, { engine, uid }: Reading): Promise<LayerChanges> {
+  if (layer.isolation === "copy") return copied(layer, { engine, uid });
   const { folder, workspace, made } = layer;
   const upper = path.join(folder, "upper");
   await using stack = new AsyncDisposableStack();
@@ -24,4 +26,10 @@ export async function changesOfLayer(layer: Layer, { engine, uid }: Reading): Pr
     (await (held.shown ??= open())).shows(file);
   const { changes, incomplete } = await changesOfUpper({ lower: workspace, upper, shows });
   return { changes, incomplete, content: upper, since: made };
+}
+
+async function copied(layer: Layer, { engine: find, uid }: Reading): Promise<LayerChanges> {
+  const engine = await find();
+  const labels = ownerLabels(uid, await thisProcess());
+  return changesOfCopy(layer, { engine, labels, image: await anyImage(engine, undefined) });
 }

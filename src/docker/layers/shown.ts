@@ -1,3 +1,4 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
 import { engineFailure, isMissing } from "../failure.ts";
 import { SANDBOX_REPOSITORY } from "../images/inputs.ts";
@@ -56,15 +57,23 @@ async function mounted(engine: Engine, { folder, labels, stack }: Wanted) {
 }
 
 /** The one that was noted may have been removed since; nothing of it is run. */
-async function anyImage(engine: Engine, noted: string): Promise<string> {
-  try {
-    await engine.api.getImage(noted).inspect();
-    return noted;
-  } catch {
-    const images = await engine.api.listImages();
-    const ours = images.find(({ RepoTags }) =>
-      RepoTags?.some((tag) => tag.startsWith(`${SANDBOX_REPOSITORY}:`)),
-    );
-    return ours?.Id ?? noted;
-  }
+export async function anyImage(engine: Engine, noted: string | undefined): Promise<string> {
+  const there =
+    noted === undefined
+      ? undefined
+      : await engine.api
+          .getImage(noted)
+          .inspect()
+          .catch(() => undefined);
+  if (noted !== undefined && there !== undefined) return noted;
+  const images = await engine.api.listImages();
+  const ours = images.find(({ RepoTags }) =>
+    RepoTags?.some((tag) => tag.startsWith(`${SANDBOX_REPOSITORY}:`)),
+  );
+  if (ours !== undefined) return ours.Id;
+  throw new HarnessError(
+    EXIT.sandbox,
+    "reading what the session changed wants the sandbox image",
+    "harness setup",
+  );
 }
