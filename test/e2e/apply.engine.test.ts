@@ -71,9 +71,10 @@ test(
 );
 
 test("what the host obeys by itself is told by the run, and wants a yes", { skip: noOverlay }, async () => {
-  await using place = await household({ a: "1\n", "package.json": "{}\n" });
-  const line = `mkdir .vscode; echo '{}' >.vscode/tasks.json; ln -s /etc out; echo '{"scripts":{"test":"x"}}' >package.json`;
-  const told = finishedOf(await runInLayer(place, line)).handoff;
+  await using place = await household({ "package.json": "{}\n" });
+  const script = `mkdir .vscode; echo '{}' >.vscode/tasks.json; ln -s /etc out; echo '{"scripts":{"test":"x"}}' >package.json`;
+  await place.write("work/make.sh", script);
+  const told = finishedOf(await runInLayer(place, "sh make.sh")).handoff;
   assert.deepEqual(
     told.map(({ path, tier }) => [path, tier]),
     [
