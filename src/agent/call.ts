@@ -17,12 +17,16 @@ export async function runCall(
   prepared: PreparedCall,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const judged = (await seat.judge()).judge(prepared.facts());
+  const judge = await seat.judge();
+  const facts = prepared.facts();
+  const judged = judge.judge(facts);
   const answer = await settle(seat, call, judged, signal);
-  seat.emit(decided(call, judged, answer));
+  seat.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
   // The time that a person takes to answer is not the call's.
   const began = seat.now();
-  const result = answer.runs ? await run(seat, call, prepared, signal) : refusal(judged, answer);
+  const result = answer.runs
+    ? await kept(seat, call, judged, () => run(seat, call, prepared, signal))
+    : refusal(judged, answer);
   return ended(seat, { call, judged, result: bounded(seat, prepared, result), ms: seat.now() - began });
 }
 
@@ -37,8 +41,21 @@ const UNJUDGED: Judged = {
   rules: [],
   target: "",
   changes: false,
+  mayWrite: false,
+  lasting: false,
   command: false,
+  hosts: [],
 };
+
+/** What the workspace was like before and after it is kept, unless it is known to change nothing there. */
+function kept<T>(
+  { checkpoints, limits }: Seat,
+  { id }: ToolCall,
+  { mayWrite, lasting }: Judged,
+  work: () => Promise<T>,
+): Promise<T> {
+  return mayWrite ? checkpoints.around({ call: id, turn: limits.turns, lasting }, work) : work();
+}
 
 async function settle(seat: Seat, call: ToolCall, judged: Judged, signal: AbortSignal): Promise<Settled> {
   const { decision, contained, rules, target, changes } = judged;
@@ -63,7 +80,15 @@ const decided = (
   { id }: ToolCall,
   { decision, contained, rules }: Decision,
   { runs, by }: Settled,
-): EventBody => ({ type: "call.decided", call: id, decision, contained, rules, runs, by });
+): Extract<EventBody, { readonly type: "call.decided" }> => ({
+  type: "call.decided",
+  call: id,
+  decision,
+  contained,
+  rules,
+  runs,
+  by,
+});
 
 /** Whatever a tool does wrong is its result; only the loss of the box goes further. */
 async function run(
@@ -113,9 +138,10 @@ interface Ending {
 }
 
 function ended(seat: Seat, { call, judged, result, ms }: Ending): ToolResult {
-  const { kind, text, full = null } = result;
+  const { kind, text, full = null, exitCode } = result;
   const cause = "cause" in result ? result.cause : null;
-  seat.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms });
+  const exit = exitCode === undefined ? {} : { exit_code: exitCode };
+  seat.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms, ...exit });
   seat.ended.push(accountOf(call, judged, result));
   return result;
 }

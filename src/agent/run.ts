@@ -61,6 +61,7 @@ async function chooseTools(seat: Seat, { prompt, intent }: Request, signal: Abor
   seat.emit({ type: "intent", ...decided.told });
   seat.offer.widen(decided.told.intent, decided.tools, decided.told.by === "flag");
   if (decided.told.intent !== "direct") seat.warm();
+  if (decided.told.intent === "change") seat.checkpoints.prepare();
 }
 
 type Ended = Exclude<Ending, { readonly how: "answered" }> | Extract<LoopEnd, { readonly how: "answered" }>;

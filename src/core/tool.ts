@@ -21,6 +21,8 @@ interface Ended {
   readonly text: string;
   /** Where the full output is kept, when the text is not all of it. */
   readonly full?: string;
+  /** Of the command that it ran. */
+  readonly exitCode?: number;
 }
 
 /** Every way a tool call can end. Nothing throws into the loop. `blocked` is a refusal by the tool or the walls. */
@@ -40,6 +42,8 @@ export interface Facts {
   readonly reads: readonly string[];
   readonly writes: readonly string[];
   readonly hosts: readonly string[];
+  /** What it starts goes on when the call has ended. */
+  readonly lasting?: true;
 }
 
 export const NO_FACTS: Facts = { commands: [], reads: [], writes: [], hosts: [] };

@@ -6,7 +6,7 @@ import { count, flag, forgiving } from "./forgiving.ts";
 import { type Advise, adviseOnce, asResult, endingOf } from "./shell/ending.ts";
 import { jobBook, type Jobs } from "./shell/jobs.ts";
 import { judgedText } from "./shell/judged.ts";
-import { asInput, dropState, stateFile, takeState } from "./shell/state.ts";
+import { type Keeper, keeperOf } from "./shell/keeper.ts";
 import { KEEP, wordsOf } from "./shell/words.ts";
 import { plain, wrapped } from "./shell/wrapper.ts";
 
@@ -38,6 +38,7 @@ interface Shell {
   readonly desk: Desk;
   readonly jobs: Jobs;
   readonly advise: Advise;
+  readonly keeper: Keeper;
   /** For what state of the shell each call was judged. */
   readonly judged: WeakMap<Input, Pick<ShellState, "folder" | "env">>;
 }
@@ -45,7 +46,7 @@ interface Shell {
 /** One shell: its folder and exported variables go on from call to call, its jobs until the box ends. */
 export function bashTool(desk: Desk): AnyTool {
   const advise = adviseOnce();
-  const shell: Shell = { desk, jobs: jobBook(advise), advise, judged: new WeakMap() };
+  const shell: Shell = { desk, jobs: jobBook(advise), advise, keeper: keeperOf(desk), judged: new WeakMap() };
   return anyTool<Input>({
     name: "bash",
     description:
@@ -59,7 +60,8 @@ export function bashTool(desk: Desk): AnyTool {
       const { folder, env } = desk.shell;
       shell.judged.set(given, { folder, env });
       if (!isGiven(given.command)) return NO_FACTS;
-      return { ...NO_FACTS, commands: [judgedText(given.command, env)], folder };
+      const lasting = given.background === true ? ({ lasting: true } as const) : {};
+      return { ...NO_FACTS, commands: [judgedText(given.command, env)], folder, ...lasting };
     },
     run: (given, box, signal) => run(shell, given, box, signal),
   });
@@ -82,7 +84,7 @@ async function run(shell: Shell, given: Input, box: Box, signal: AbortSignal): P
   return shell.jobs.start(box, { words: plain(command), folder, env, timeoutMs: 0 }, signal);
 }
 
-/** The only way on where what was exported has every command refused: a command that takes it back would be one. */
+/** The way on where what was exported has every command refused: a command that takes it back would be one. */
 function restarted({ workspace, shell }: Desk): ToolResult {
   shell.move(workspace, {});
   return { kind: "ok", text: `The shell is in ${workspace}, with no exported variables. Jobs go on.` };
@@ -105,23 +107,23 @@ const notRun = (why: string): ToolResult => ({
 });
 
 async function foreground(
-  { desk, advise }: Shell,
+  { desk, advise, keeper }: Shell,
   { command, timeout }: { readonly command: string; readonly timeout: number | undefined },
   box: Box,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const { folder, env } = desk.shell;
-  const file = stateFile();
+  const call = keeper(box);
   const timeoutMs =
     timeout === undefined || timeout === 0 ? desk.timeoutMs : Math.min(timeout, LONGEST_S) * 1000;
-  const request = { words: wrapped(command), folder, env, timeoutMs, keep: KEEP, input: asInput(file) };
+  const request = { words: wrapped(command), folder, env, timeoutMs, keep: KEEP, input: call.input };
   const result = await box.exec(request, signal);
-  const taken = result.killed ? dropState(box, file) : takeState(box, file, desk.shell);
-  const notKept = await taken;
+  // One that was killed may be torn.
+  const notKept = result.killed ? [] : await call.take();
   const said = wordsOf(result);
   const ending = endingOf(result, said);
   const notes = [
-    ...(notKept === undefined ? [] : [`[${notKept}]`]),
+    ...notKept,
     ...((timeout ?? 0) > LONGEST_S ? [`[the timeout was cut to ${LONGEST_S} s]`] : []),
     ...advise(ending.advice),
   ];

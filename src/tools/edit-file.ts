@@ -6,7 +6,6 @@ import type { Desk } from "./desk.ts";
 import { failed, ok, refusal } from "./endings.ts";
 import { flag, forgiving, listOf } from "./forgiving.ts";
 import { absolute, shown } from "./paths.ts";
-import { putFile } from "./put-file.ts";
 import { knownContent, wrote } from "./seen-content.ts";
 import { boundedDiff, compactDiff } from "./text/compact-diff.ts";
 import { type Edit, replaced } from "./text/replace.ts";
@@ -72,7 +71,7 @@ async function edit({ desk, box }: At, path: string, edits: readonly Edit[]): Pr
   if (done.kind === "not")
     return failed(`${name}: ${done.why}${done.why.includes("\n") ? "\n" : ". "}Nothing was changed.`);
   const content = bytesOfText(done.text);
-  const written = await putFile(box, path, content);
+  const written = await box.write(path, content);
   if (written.kind !== "ok") return refusal(desk, written);
   await wrote(desk, box, path, content);
   const { lines } = compactDiff(before, done.text);

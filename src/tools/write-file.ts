@@ -6,7 +6,6 @@ import type { Desk } from "./desk.ts";
 import { ok, refusal } from "./endings.ts";
 import { forgiving } from "./forgiving.ts";
 import { absolute, shown } from "./paths.ts";
-import { putFile } from "./put-file.ts";
 import { knownContent, wrote } from "./seen-content.ts";
 import { boundedDiff, compactDiff } from "./text/compact-diff.ts";
 
@@ -32,7 +31,7 @@ async function write({ desk, box }: At, path: string, text: string): Promise<Too
   const known = await knownContent(desk, box, path);
   if (known.kind === "refused") return known.result;
   const content = Buffer.from(text, "utf8");
-  const written = await putFile(box, path, content);
+  const written = await box.write(path, content);
   if (written.kind !== "ok") return refusal(desk, written);
   await wrote(desk, box, path, content);
   const name = shown(desk.workspace, path);

@@ -11,6 +11,7 @@ const touch = (name: string, tokens?: readonly [number, number]): Said => ({
   calls: [["bash", { command: `touch ${name}` }]],
   ...(tokens === undefined ? {} : { tokens }),
 });
+const read = (path: string): Said => ({ calls: [["read_file", { path }]] });
 const numbered = (_chat: unknown, nth: number): Said => touch(`f${nth}`, [100, 10]);
 
 const spent = [
@@ -87,7 +88,6 @@ test(
   { skip },
   async () => {
     await using place = await household({ "a.txt": "a\n", "b.txt": "b\n" });
-    const read = (path: string): Said => ({ calls: [["read_file", { path }]] });
     await using stuck = await startModel((_chat, nth) => read(nth % 2 === 0 ? "a.txt" : "b.txt"));
     const stopped = await harness(place, ["run", "--json", ...stuck.flags, "compare the files"]);
     assert.deepEqual([stopped.code, finishedOf(stopped).turns < 10], [3, true], stopped.stderr);

@@ -104,6 +104,8 @@ export interface Broken {
 export interface Model extends AsyncDisposable {
   /** Flags for `harness` that lead here. */
   readonly flags: readonly string[];
+  /** The same to a model that this server hands on to another machine. */
+  readonly cloudFlags: readonly string[];
   readonly port: number;
   /** What was asked so far, in order. */
   readonly asked: () => readonly AskedChat[];
@@ -130,12 +132,18 @@ export async function startModel(replies: Replies, context = 32_768, port = 0): 
     else response.end();
   };
   const server: FakeOllama = await startFakeOllama({
-    models: [{ name: "coder:7b", trained: context, capabilities: ["completion", "tools"] }],
+    models: ["coder:7b", "coder:7b-cloud"].map((name) => ({
+      name,
+      trained: context,
+      capabilities: ["completion", "tools"],
+    })),
     routes: { "/api/chat": chat },
     port,
   });
+  const flags = ["--provider", "ollama", "--base-url", server.url, "--model"];
   return {
-    flags: ["--provider", "ollama", "--base-url", server.url, "--model", "coder:7b"],
+    flags: [...flags, "coder:7b"],
+    cloudFlags: [...flags, "coder:7b-cloud"],
     port: Number(new URL(server.url).port),
     asked: () =>
       server.requests.filter(({ path: at }) => at === "/api/chat").map(({ body }) => body as AskedChat),

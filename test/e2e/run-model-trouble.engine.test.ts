@@ -20,6 +20,7 @@ const half = (text: string): Broken => ({
   lines: [...linesOf({ text, calls: [["bash", { command: "touch never" }]] })].slice(0, 2),
   drops: true,
 });
+const bad = (nth: number): Said => ({ calls: [["read_file", { file: `${nth}` }]] });
 const DONE = { text: "All is well." };
 
 test(
@@ -46,7 +47,7 @@ test("a model that is missing ends with 5 and the line that fetches it", { skip 
     status: 404,
     lines: [{ error: "model 'other:1b' not found" }],
   }));
-  const ran = await harness(place, ["run", ...model.flags.with(-1, "other:1b"), "touch a file"]);
+  const ran = await harness(place, ["run", ...model.flags.slice(0, -1), "other:1b", "touch a file"]);
   assert.deepEqual([ran.code, ran.stdout], [5, ""], ran.stderr);
   assert.match(ran.stderr, /ollama pull other:1b/);
 });
@@ -86,17 +87,19 @@ test(
   },
 );
 
+/** At the same address. */
+async function restarted(model: Model): Promise<Model> {
+  await model[Symbol.asyncDispose]();
+  return startModel([DONE], 32_768, model.port);
+}
+
 test("a server that is started again in mid-answer is waited for", { skip }, async () => {
   await using place = await household();
   const held: { again?: Model } = {};
   await using model = await startModel((_chat, nth) => {
     if (nth === 0) return { calls: [["bash", { command: "touch first" }]] };
     setTimeout(() => {
-      const started = async (): Promise<void> => {
-        await model[Symbol.asyncDispose]();
-        held.again = await startModel([DONE], 32_768, model.port);
-      };
-      void started();
+      void restarted(model).then((again) => (held.again = again));
     }, 100);
     return half("so far");
   });
@@ -143,7 +146,6 @@ test(
   { skip },
   async () => {
     await using place = await household();
-    const bad = (nth: number): Said => ({ calls: [["read_file", { file: `${nth}` }]] });
     await using broken = await startModel((_chat, nth) => bad(nth));
     const ran = await harness(place, ["run", "--json", ...broken.flags, "read a file"]);
     assert.deepEqual([ran.code, finishedOf(ran).turns], [5, 5], ran.stderr);

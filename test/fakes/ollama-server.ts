@@ -83,6 +83,7 @@ export async function startFakeOllama(options: FakeOllamaOptions = {}): Promise<
 
 async function receive(incoming: IncomingMessage): Promise<FakeRequest> {
   let text = "";
+  incoming.setEncoding("utf8");
   for await (const chunk of incoming) text += String(chunk);
   return {
     method: incoming.method ?? "",

@@ -9,11 +9,15 @@ type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
 
 const summary = (
   event: Partial<Finished>,
-  { columns = 80, quiet = false }: { readonly columns?: number; readonly quiet?: boolean } = {},
+  {
+    columns = 80,
+    quiet = false,
+    passing = false,
+  }: { readonly columns?: number; readonly quiet?: boolean; readonly passing?: boolean } = {},
 ): string =>
   runSummary(
     { ...EVERY_EVENT["run.finished"], run: "r1", seq: 9, ...event },
-    { ms: 63_000, quiet },
+    { ms: 63_000, quiet, passing },
     fakeTerminal(columns).stream,
   );
 
@@ -35,7 +39,8 @@ refused   bash  rm -rf /
 cost      2 turns, 1 tool call, 1 min 3 s
           1,900 tokens in (900 cached), 40 out, cost 0.002
 status    done
-next      harness diff
+next      harness diff s1
+          harness undo s1
           harness run --continue "…"
           harness sessions show s1
 `,
@@ -134,4 +139,10 @@ test("controls of others are shown, never sent", () => {
   });
   assert.match(text, /␛\]52;c;x␇/);
   assert.doesNotMatch(text, /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E]/);
+});
+
+test("where the workspace is thrown away, nothing is named that would be done in it", () => {
+  const text = summary({}, { passing: true });
+  assert.match(text, /^next +harness run "…"\n +harness sessions show s1$/m);
+  assert.doesNotMatch(text, /harness diff|--continue/);
 });

@@ -19,13 +19,14 @@ export interface ChatParts {
 }
 
 /** Tables keep their columns as long as there is room for them. */
-const fittedLines = (text: string, stream: NodeJS.WriteStream): string =>
-  text
+function fittedLines(text: string, stream: NodeJS.WriteStream): string {
+  const width = widthOfStream(stream);
+  const fits = (line: string): boolean => line.length < width || line.includes("\u001B");
+  return text
     .split("\n")
-    .flatMap((line) =>
-      line.length < widthOfStream(stream) ? line : wrapped(line, widthOfStream(stream) - 1),
-    )
+    .flatMap((line) => (fits(line) ? line : wrapped(line, width - 1)))
     .join("\n");
+}
 
 /** Line after line of a person, until they leave. */
 export class Chat {

@@ -2,7 +2,7 @@ import { styleText } from "node:util";
 import type { Finished } from "../../agent/run.ts";
 import { wrapped, widthOfStream } from "../../render/tty/fitted.ts";
 
-const BACK = "the conversation is as it was before, and what finished calls have changed stays";
+const BACK = "the conversation is as it was; what finished calls have changed in files stays";
 
 /** What a person is told at the end of a request that came to no answer; empty where everything is on the screen. */
 export function closing({ status, reason, tool_calls }: Finished, stream: NodeJS.WriteStream): string {

@@ -1,3 +1,4 @@
+import { visible } from "../../core/visible.ts";
 import { isTyped, withoutMode } from "./mode-note.ts";
 import type { Room } from "./room.ts";
 
@@ -26,6 +27,6 @@ export function undo({ talk }: Room): string {
     // What the loop has said for the person goes with what they said.
     if (!isTyped({ role: "user", text })) continue;
     memory.rollBack(memory.history.count);
-    return `Taken back, with all behind it: ${withoutMode(text)}\nFiles are NOT changed back.`;
+    return `Taken back, with all behind it: ${visible(withoutMode(text))}\nFiles are NOT changed back.`;
   }
 }

@@ -4,7 +4,7 @@ import { KeyPieces, PASTE_MARKS, type Piece } from "./keys.ts";
 export type Reader = (piece: Piece | undefined) => void;
 
 /** Of a terminal's input, as much as this needs. */
-export interface KeySource {
+interface KeySource {
   setRawMode(on: boolean): unknown;
   setEncoding(encoding: "utf8"): unknown;
   on(event: "data", listener: (text: string) => void): unknown;
@@ -16,8 +16,8 @@ export interface KeyboardOptions {
   readonly input: KeySource;
   /** For what the terminal itself is told. */
   readonly write: (text: string) => void;
-  /** Ctrl-C while nobody reads. */
-  readonly onInterrupt: () => void;
+  /** Ctrl-C while nobody reads; false when nothing goes on that it could be meant for. */
+  readonly onInterrupt: () => boolean;
   /** Ctrl-Z; the terminal is as it was before until this returns. */
   readonly suspend: () => void;
 }
@@ -76,8 +76,9 @@ export class Keyboard implements Disposable {
   /** Ctrl-C, by whatever way it comes. */
   interrupt(): void {
     this.drop();
-    if (this.#reader === undefined) this.#options.onInterrupt();
-    else this.#reader({ kind: "interrupt" });
+    if (this.#reader === undefined && this.#options.onInterrupt()) return;
+    this.#ahead.push({ kind: "interrupt" });
+    this.#hand();
   }
 
   #take(text: string): void {

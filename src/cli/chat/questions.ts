@@ -15,10 +15,11 @@ export function questionsOn({ keyboard, output, pause }: QuestionParts) {
   return async (question: Question, signal: AbortSignal): Promise<Reply> => {
     const resume = pause();
     try {
-      output.write(approvalText(question, output));
-      // What was typed before may still be on its way here.
+      // What was typed before may still be on its way here; what comes behind the question is never dropped.
       for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
       keyboard.drop();
+      if (signal.aborted) return "no";
+      output.write(approvalText(question, output));
       return await answered(keyboard, output, signal);
     } finally {
       resume();
@@ -43,7 +44,6 @@ function answered(keyboard: Keyboard, output: NodeJS.WriteStream, signal: AbortS
     output.write("\n");
     end("no");
   };
-  if (signal.aborted) return Promise.resolve("no");
   signal.addEventListener("abort", cancelled, { once: true });
   keyboard.read(take);
   return promise;

@@ -1,6 +1,7 @@
 import type { Finished } from "../../agent/run.ts";
 import { Interrupted } from "../../agent/interrupted.ts";
 import type { Signal } from "../../agent/outcome.ts";
+import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { Approver } from "../../core/ports.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
@@ -18,6 +19,7 @@ export interface RoomParts {
   readonly runtime: string | null;
   readonly store: () => Promise<SessionStore>;
   readonly face: Face;
+  readonly origins: Config["origins"];
   readonly approver: Approver;
   readonly warn: (text: string) => void;
 }
@@ -29,6 +31,7 @@ export class Room implements AsyncDisposable {
   readonly #parts: RoomParts;
   readonly #box: ChatBox;
   #settings: Settings;
+  readonly #changed: Record<string, string> = {};
   #talk: Talk | undefined;
   #model: ModelSeat | undefined;
   #provider: Provider | undefined;
@@ -60,10 +63,16 @@ export class Room implements AsyncDisposable {
     return this.#talk;
   }
 
+  /** What the first request will want is loaded while its text is typed. */
+  readonly ahead = async (): Promise<void> => {
+    await Promise.all([import("./turn.ts"), import("./talk.ts"), this.model()]).catch(() => undefined);
+  };
+
   /** For all requests from now on. */
   async change(settings: Partial<Pick<Settings, "mode" | "chat_model">>): Promise<void> {
     const other = settings.mode !== undefined && settings.mode !== this.#settings.mode;
     this.#settings = { ...this.#settings, ...settings };
+    for (const key of Object.keys(settings)) this.#changed[key] = "the chat";
     if (other) await this.#box.close();
     if (settings.chat_model === undefined) return;
     this.#model = undefined;
@@ -128,7 +137,9 @@ export class Room implements AsyncDisposable {
       const model = await this.model();
       return await work({
         settings: this.#settings,
+        origins: { ...this.#parts.origins, ...this.#changed },
         workspace: this.workspace,
+        store: await this.store(),
         talk,
         box: this.#box,
         model,

@@ -1,6 +1,4 @@
-import { formatDuration } from "../../core/bounds.ts";
-import type { SessionInfo } from "../../core/session.ts";
-import { fitted, widthOfStream } from "../../render/tty/fitted.ts";
+import { sessionTable } from "../../render/tty/sessions.ts";
 import { recalled } from "./recall.ts";
 import type { Room } from "./room.ts";
 
@@ -9,13 +7,7 @@ const MOST = 10;
 export async function sessions(room: Room, screen: NodeJS.WriteStream): Promise<string> {
   const listed = (await room.store()).list({ workspace: room.workspace, limit: MOST });
   if (listed.length === 0) return "There is none of this folder.";
-  const width = widthOfStream(screen);
-  return listed.map((info) => fitted(rowOf(info, room.talk?.session.id), width)).join("\n");
-}
-
-function rowOf({ id, changed, messages, title }: SessionInfo, current: string | undefined): string {
-  const ago = formatDuration(Math.max(0, Date.now() - changed));
-  return `${id === current ? "*" : " "} ${id}  ${ago} ago  ${messages} messages  ${title}`;
+  return sessionTable(listed, { now: Date.now(), all: false }, screen).trimEnd();
 }
 
 /** Without an id the last one of this folder that is not this one. */

@@ -1,6 +1,7 @@
 import { styleText } from "node:util";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { MODES } from "../../core/decision.ts";
+import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { SessionStore } from "../../core/session.ts";
 import { fitted, widthOfStream } from "../../render/tty/fitted.ts";
@@ -32,14 +33,14 @@ export type Earlier = { readonly id: string | undefined } | undefined;
 
 /** A chat until a person leaves it; its exit code. */
 export async function startChat(flags: ChatFlags, earlier?: Earlier): Promise<number> {
-  const { settings } = await configFor({ ...flags });
+  const { settings, origins } = await configFor({ ...flags });
   refuseUnbuilt(settings);
   const stores = storeOnce(noteTo(flags.quiet));
   try {
     const found = earlier === undefined ? undefined : await earlierIn(await stores.open(), earlier, flags);
     const given = await sessionsWorkspace(workspaceOf({ cwd: flags.cwd }));
     const workspace = found === undefined || flags.cwd !== undefined ? given : found.info().workspace;
-    return await converse({ settings, flags, workspace, stores, found });
+    return await converse({ settings, origins, flags, workspace, stores, found });
   } finally {
     await stores.close();
   }
@@ -47,13 +48,14 @@ export async function startChat(flags: ChatFlags, earlier?: Earlier): Promise<nu
 
 interface Given {
   readonly settings: Settings;
+  readonly origins: Config["origins"];
   readonly flags: ChatFlags;
   readonly workspace: string;
   readonly stores: ReturnType<typeof storeOnce>;
   readonly found: Awaited<ReturnType<typeof earlierIn>> | undefined;
 }
 
-async function converse({ settings, flags, workspace, stores, found }: Given): Promise<number> {
+async function converse({ settings, origins, flags, workspace, stores, found }: Given): Promise<number> {
   const { stdin, stdout: output, stderr: errors } = process;
   const face = new Face(output, errors, flags.quiet);
   const cancel = (): boolean => room.cancel("SIGINT");
@@ -62,15 +64,18 @@ async function converse({ settings, flags, workspace, stores, found }: Given): P
     input: stdin,
     write: (text) => output.write(text),
     onInterrupt: () => {
+      if (!room.busy) return false;
       presses.since = cancel() ? 0 : presses.since + 1;
       if (presses.since === 1) noteTo(false)("it is being ended; Ctrl-C once more leaves at once");
       if (presses.since > 1) process.exit(EXIT.interrupted);
+      return true;
     },
     suspend: () => process.kill(process.pid, "SIGTSTP"),
   });
   const ask = questionsOn({ keyboard, output, pause: () => face.pause() });
   await using room = new Room({
     settings,
+    origins,
     workspace,
     runtime: flags.runtime ?? null,
     store: stores.open,
@@ -97,6 +102,7 @@ async function converse({ settings, flags, workspace, stores, found }: Given): P
     errors.write(recalled(messages, errors));
     prompt.remember(requestsIn(messages));
   }
+  setImmediate(() => void room.ahead());
   const over = (): boolean => leaving.code() !== undefined;
   await new Chat({ room, prompt, output, errors, over }).run();
   const left = leaving.code();

@@ -7,6 +7,7 @@ import { Spent } from "../../agent/spent.ts";
 import { spawnFrom } from "../../agent/subagents.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Settings } from "../../config/schema.ts";
+import type { Checkpoints } from "../../core/checkpoints.ts";
 import type { Approver, Box } from "../../core/ports.ts";
 import type { Capabilities, Provider } from "../../core/provider.ts";
 import type { Outputs } from "../../core/session.ts";
@@ -16,6 +17,7 @@ import { isLocalModel } from "./local-model.ts";
 import { lazyJudge } from "./lazy-judge.ts";
 import type { Lasting } from "./lasting.ts";
 import type { Sink } from "./sink.ts";
+import { withoutSecrets } from "./without-secrets.ts";
 
 export interface Parts {
   readonly settings: Settings;
@@ -29,6 +31,7 @@ export interface Parts {
   readonly size: PromptSize;
   readonly sink: Sink;
   readonly box: LazyBox;
+  readonly checkpoints: Checkpoints;
   readonly briefing: Seat["briefing"];
   readonly limits: Limits;
   readonly approver: Approver;
@@ -43,12 +46,14 @@ export async function seatFor(parts: Parts): Promise<Seat> {
   const { memory, tools, offer } = lasting;
   const { history } = memory;
   const capabilities = await parts.capabilities;
+  const local = isLocalModel(settings);
   const seat: Seat = {
     model: settings.chat_model,
-    provider: parts.provider,
+    provider: local ? parts.provider : withoutSecrets(parts.provider),
     mode: settings.mode,
     limits: parts.limits,
     spent: new Spent(),
+    checkpoints: parts.checkpoints,
     judge,
     approver: parts.approver,
     outputs: parts.outputs,
@@ -60,7 +65,7 @@ export async function seatFor(parts: Parts): Promise<Seat> {
     walls: box.walls,
     ended: [],
     now: () => performance.now(),
-    clean: isLocalModel(settings) ? (text) => text : maskSecrets,
+    clean: local ? (text) => text : maskSecrets,
     tools,
     offer,
     history,
@@ -76,6 +81,7 @@ export async function seatFor(parts: Parts): Promise<Seat> {
     briefing: parts.briefing,
     emit: sink.emit,
   };
+  lasting.judgedBy(judge);
   lasting.spawnBy(
     spawnFrom({
       parent: seat,

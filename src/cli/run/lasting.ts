@@ -1,10 +1,12 @@
 import { toolsOf } from "../../agent/intent/offers.ts";
+import type { Judge } from "../../agent/judge.ts";
 import { Memory } from "../../agent/memory.ts";
 import { Offer } from "../../agent/seat.ts";
 import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
-import type { AnyTool } from "../../core/tool.ts";
-import type { Spawn } from "../../tools/desk.ts";
+import { type AnyTool, NO_FACTS } from "../../core/tool.ts";
+import type { Desk, Spawn } from "../../tools/desk.ts";
 import { toolsFor } from "../../tools/index.ts";
+import { judgedText } from "../../tools/shell/judged.ts";
 
 /** What goes on from request to request of one session: what the model knows, and the tools it knows it with. */
 export interface Lasting {
@@ -14,6 +16,8 @@ export interface Lasting {
   readonly childTools: (child: Memory) => readonly AnyTool[];
   /** Who does the work of `task`, until somebody else does. */
   readonly spawnBy: (spawn: Spawn) => void;
+  /** Who says which exported variables go on, until somebody else does. */
+  readonly judgedBy: (judge: () => Promise<Judge>) => void;
 }
 
 export interface LastingParts {
@@ -38,9 +42,10 @@ export function lastingOf({ session, store, workspace, timeoutMs, prompt }: Last
       outputs: session.outputs,
       notes: store.notes(workspace),
       timeoutMs,
+      keeps: (name, value) => held.keeps(name, value),
       ...(spawn === undefined ? {} : { spawn }),
     });
-  const held: { spawn: Spawn } = { spawn: () => Promise.resolve(NOBODY) };
+  const held: Held = { spawn: () => Promise.resolve(NOBODY), keeps: () => Promise.resolve(false) };
   const tools = toolsOver(memory, (part, signal) => held.spawn(part, signal));
   return {
     memory,
@@ -50,8 +55,25 @@ export function lastingOf({ session, store, workspace, timeoutMs, prompt }: Last
     spawnBy: (spawn) => {
       held.spawn = spawn;
     },
+    judgedBy: (judge) => {
+      held.keeps = keptBy(judge);
+    },
   };
 }
+
+interface Held {
+  spawn: Spawn;
+  keeps: NonNullable<Desk["keeps"]>;
+}
+
+/** A variable with which even `true` is refused where nobody is asked would have every later command refused. */
+const keptBy =
+  (judge: () => Promise<Judge>): Held["keeps"] =>
+  async (name, value) => {
+    const facts = { ...NO_FACTS, commands: [judgedText("true", { [name]: value })] };
+    const { decision, contained } = (await judge()).judge(facts);
+    return decision === "allow" || (decision === "ask" && contained);
+  };
 
 const NOBODY = { kind: "failed", cause: "program", text: "No subagent can be started now." } as const;
 

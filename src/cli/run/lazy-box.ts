@@ -16,7 +16,7 @@ export interface LazyBox extends AsyncDisposable {
 
 export function lazyBox(
   start: (signal: AbortSignal) => Promise<OwnedBox>,
-  onReady: (ms: number) => void,
+  onReady: (ms: number, box: OwnedBox) => void,
   /** What to do when it is lost. */
   remedy = "harness run --continue",
 ): LazyBox {
@@ -28,7 +28,7 @@ export function lazyBox(
     const began = performance.now();
     try {
       const box = await start(ending.signal);
-      onReady(performance.now() - began);
+      onReady(performance.now() - began, box);
       opened.resolve(box);
       void box.gone.then((reason) => (held.ended ? undefined : walls.abort(lostBox(reason, remedy))));
       return box;

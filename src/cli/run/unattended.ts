@@ -22,7 +22,7 @@ const GO_ON = "Go on with the task.";
 
 /** One task to its end, with nobody there; its exit code. */
 export async function runUnattended(words: readonly string[], flags: RunFlags): Promise<number> {
-  const { settings } = await configFor({ ...flags });
+  const { settings, origins } = await configFor({ ...flags });
   refuseUnbuilt(settings);
   refuseParking(settings);
   const budget = limitsFrom(flags, settings.max_turns);
@@ -41,6 +41,7 @@ export async function runUnattended(words: readonly string[], flags: RunFlags): 
   const resumed = earlier !== undefined;
   const finished = await play({
     settings,
+    origins,
     flags,
     limits,
     store,

@@ -1,6 +1,7 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { finishUndo, undo, type Undone, type UndoRequest } from "../../sessions/checkpoints/undo.ts";
+import { endDeadBoxes } from "./dead-boxes.ts";
 import { aloneIn, stepsOf } from "./workspace.ts";
 
 export interface Wanted extends Omit<UndoRequest, "session" | "steps"> {
@@ -25,6 +26,7 @@ export async function undoSession(
     );
   if (all.length === 0 && !wanted.redo) return NOTHING;
   return aloneIn(session.info().workspace, async (store) => {
+    await endDeadBoxes(session);
     const finished = await finishUndo(store, (each) => stepsOf(sessions, each));
     if (finished !== undefined) say(finished);
     return undo(store, { ...wanted, session: id, steps });

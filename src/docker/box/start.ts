@@ -52,7 +52,7 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
     const { path } = workspace;
     const guarded = request.mode === "read-only" ? { ...protection, readOnly: [path] } : protection;
     const close = (): Promise<void> => stack.disposeAsync();
-    return await openBox({
+    const box = await openBox({
       workspace: path,
       client,
       exposed,
@@ -63,6 +63,7 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
       place,
       ...(request.budget === undefined ? {} : { budget: request.budget }),
     });
+    return Object.assign(box, { image: plan.image });
   } catch (thrown) {
     await stack.disposeAsync();
     throw thrown;

@@ -11,13 +11,19 @@ interface About {
   readonly ms: number;
   /** What was refused, and how it ended where that is not well. */
   readonly quiet: boolean;
+  /** The workspace does not outlive the run: nothing can be done further in it. */
+  readonly passing: boolean;
 }
 
 const LABEL = 10;
 const MOST_PATHS = 12;
 
 /** The last lines of a run: what changed, what was refused, what it cost, how it ended, what to type next. */
-export function runSummary(event: Finished, { ms, quiet }: About, stream: NodeJS.WriteStream): string {
+export function runSummary(
+  event: Finished,
+  { ms, quiet, passing }: About,
+  stream: NodeJS.WriteStream,
+): string {
   const width = widthOfStream(stream) - LABEL;
   const refused = event.denials.flatMap((denial) => refusedRows(denial, width));
   const status = statusRows(event, width, stream);
@@ -34,7 +40,7 @@ export function runSummary(event: Finished, { ms, quiet }: About, stream: NodeJS
         ["refused", refused],
         ["cost", costRows(event, ms).flatMap((row) => wrapped(row, width))],
         ["status", status],
-        ["next", nextRows(event).flatMap((next) => wrapped(next, width))],
+        ["next", nextRows(event, passing).flatMap((next) => wrapped(next, width))],
       ];
   const text = blocks.map(([label, rows]) => block(label, rows, stream)).join("");
   return text === "" ? "" : `\n${text}`;
@@ -141,7 +147,7 @@ function statusRows(
   );
 }
 
-function nextRows({ status, session, changes }: Finished): readonly string[] {
+function nextRows({ status, session, changes }: Finished, passing: boolean): readonly string[] {
   const changed =
     changes !== null && changes.added.length + changes.modified.length + changes.deleted.length > 0;
   const first: Partial<Record<RunStatus, string>> = {
@@ -150,8 +156,9 @@ function nextRows({ status, session, changes }: Finished): readonly string[] {
     model: "harness doctor",
   };
   return [
-    first[status] ?? (changed ? "harness diff" : ""),
-    `harness run --continue "…"`,
+    first[status] ?? "",
+    ...(changed && !passing ? [`harness diff ${session}`, `harness undo ${session}`] : []),
+    passing ? `harness run "…"` : `harness run --continue "…"`,
     `harness sessions show ${session}`,
   ].filter((next) => next !== "");
 }

@@ -49,8 +49,11 @@ export type Tree = ReadonlyMap<string, Entry>;
 
 /** Owners do not count: a box cannot change them. */
 export function sameEntry(a: Entry | undefined, b: Entry | undefined): boolean {
-  if (a === b) return true;
-  if (a === undefined || b === undefined || a.kind !== b.kind) return false;
+  if (a === undefined || b === undefined) return a === b;
+  return a === b || alike(a, b);
+}
+
+function alike(a: Entry, b: Entry): boolean {
   switch (a.kind) {
     case "file":
       return b.kind === "file" && a.mode === b.mode && sameContent(a, b);

@@ -12,6 +12,8 @@ import {
   writevSync,
 } from "node:fs";
 import path from "node:path";
+import { formatSize } from "../../core/bounds.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import { readIndex, RECORD, writeRecord } from "./pack-index.ts";
 
 interface Place {
@@ -39,6 +41,7 @@ const BUFFERED = 8 * 2 ** 20;
  */
 export class Packs implements Disposable {
   readonly folder: string;
+  readonly #limit: number;
   #places = new Map<string, Place>();
   #writing: Writing | undefined;
   #pending: Buffer[] = [];
@@ -46,8 +49,10 @@ export class Packs implements Disposable {
   /** Since the last flush. */
   #fresh = new Map<string, Place>();
 
-  constructor(folder: string) {
+  /** `limit`: bytes that may be written by this one. */
+  constructor(folder: string, limit = Number.POSITIVE_INFINITY) {
     this.folder = folder;
+    this.#limit = limit;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     this.reload();
   }
@@ -65,6 +70,8 @@ export class Packs implements Disposable {
     const id = hash("sha256", content, "base64url");
     if (this.#places.has(id) || this.#fresh.has(id)) return id;
     const writing = (this.#writing ??= this.#begin());
+    if (writing.size + this.#pendingBytes + content.length > this.#limit)
+      throw new HarnessError(EXIT.failed, `its files hold more than ${formatSize(this.#limit)}`, "");
     const offset = writing.size + this.#pendingBytes;
     this.#fresh.set(id, { pack: writing.pack, offset, length: content.length });
     this.#pending.push(Buffer.from(content));
@@ -75,6 +82,11 @@ export class Packs implements Disposable {
 
   has(id: string): boolean {
     return this.#places.has(id) || this.#fresh.has(id);
+  }
+
+  /** Whether it is there and what it was; reads it. Of what was put since the last flush, that it is there. */
+  isWhole(id: string): boolean {
+    return this.#fresh.has(id) || this.get(id) !== undefined;
   }
 
   /** undefined when it is not there, or is not what it was. Of what was put, after `flush` only. */

@@ -87,8 +87,9 @@ function inTheWay(wanted: Wanted, now: Tree): readonly Refusal[] {
 /** Above what is to be there, folders must be. One that is gone is made again. */
 function withoutGround(wanted: Wanted, now: Tree): readonly Refusal[] {
   const refused: Refusal[] = [];
-  for (const [path, to] of [...wanted])
-    for (let folder = parentOf(path); to !== undefined && folder !== ""; folder = parentOf(folder)) {
+  const coming = [...wanted].filter(([, to]) => to !== undefined).map(([path]) => path);
+  for (const path of coming)
+    for (let folder = parentOf(path); folder !== ""; folder = parentOf(folder)) {
       const there = later(folder, wanted, now);
       if (there === undefined) wanted.set(folder, { kind: "folder", mode: 0o755 });
       else if (there.kind !== "folder") {

@@ -7,6 +7,8 @@ export interface Recording {
   readonly session: string;
   readonly steps: Steps;
   readonly open: () => CheckpointStore;
+  /** At the end, when there are too many checkpoints. */
+  readonly makeRoom?: (store: CheckpointStore) => void;
   /** Told once, when nothing more can be kept; and of an earlier run that was killed. */
   readonly notice: (text: string) => void;
 }
@@ -28,6 +30,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   #lastStep: { readonly step: number; readonly before: string } | undefined;
   #lasting = false;
   #failed = false;
+  #over = false;
 
   constructor(given: Recording) {
     this.#with = given;
@@ -47,7 +50,9 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     }
   }
 
+  /** Nothing is told any more by then: the run has said its last word. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#over = true;
     await this.#inTurn(() => this.#guarded(() => this.#end()));
     this.#store?.[Symbol.dispose]();
   }
@@ -87,7 +92,9 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
       const { step, before } = this.#lastStep;
       this.#with.steps.end(step, { before, after: await this.#take() });
     }
-    if (this.#tree !== undefined) this.#opened().remember();
+    if (this.#tree === undefined) return;
+    this.#opened().remember();
+    this.#with.makeRoom?.(this.#opened());
   }
 
   async #take(): Promise<string> {
@@ -120,7 +127,10 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
       } catch {
         // A disk that takes nothing: the notice is all there is.
       }
-      notice(`No checkpoint can be kept, so what is done from here on cannot be undone: ${reasonOf(thrown)}`);
+      if (!this.#over)
+        notice(
+          `No checkpoint can be kept, so what is done from here on cannot be undone: ${reasonOf(thrown)}`,
+        );
       return undefined;
     }
   }

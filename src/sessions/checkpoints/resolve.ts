@@ -1,5 +1,5 @@
 import { putText, textOf } from "./contents.ts";
-import { type Entry, type FileEntry, sameContent, sameEntry } from "./entry.ts";
+import { type Entry, type FileEntry, type FolderEntry, sameContent, sameEntry } from "./entry.ts";
 import { mergeLines } from "./merge.ts";
 import type { Packs } from "./packs.ts";
 import type { Span } from "./spans.ts";
@@ -28,22 +28,24 @@ const TARGET = (target: Entry | undefined, merged = false): Resolved => ({ kind:
 function takenBack({ from, to }: Span, now: Entry | undefined, packs: Packs): Resolved {
   if (sameEntry(now, from)) return TARGET(now);
   if (sameEntry(now, to)) return restorable(from, packs);
-  if (from?.kind === "folder" && to?.kind === "folder" && now?.kind === "folder") return TARGET(now);
-  // A folder of the run's that was given other rights since: it goes when nothing is left in it.
-  if (from === undefined && to?.kind === "folder" && now?.kind === "folder") return TARGET(from);
   if (now === undefined) return REFUSED("it was deleted since");
   if (to === undefined) return REFUSED("something was put there since");
-  if (from === undefined || from.kind !== to.kind || to.kind !== now.kind)
-    return REFUSED("it was changed since");
-  if (from.kind !== "file" || to.kind !== "file" || now.kind !== "file")
-    return REFUSED("it was changed since");
-  return mergedFile({ from, to, now }, packs);
+  if (now.kind === "folder" && to.kind === "folder") return folderSince(from, now);
+  if (from?.kind === "file" && to.kind === "file" && now.kind === "file")
+    return mergedFile({ from, to, now }, packs);
+  return REFUSED("it was changed since");
+}
+
+/** Its rights were changed since: those stay; a folder of the run's goes all the same when nothing is left in it. */
+function folderSince(from: Entry | undefined, now: FolderEntry): Resolved {
+  if (from === undefined) return TARGET(from);
+  return from.kind === "folder" ? TARGET(now) : REFUSED("it was changed since");
 }
 
 function restorable(from: Entry | undefined, packs: Packs): Resolved {
   if (from?.kind === "unkept") return REFUSED(WHY_UNKEPT[from.why]);
   if (from?.kind === "odd") return REFUSED(`a ${from.what} is not made again`);
-  if (from?.kind === "file" && !from.pieces.every((piece) => packs.has(piece)))
+  if (from?.kind === "file" && !from.pieces.every((piece) => packs.isWhole(piece)))
     return REFUSED("what it held is no longer kept");
   return TARGET(from);
 }

@@ -36,10 +36,10 @@ export interface Site {
 export function restore(ops: readonly Op[], site: Site): void {
   const deepestFirst = ops.toSorted((a, b) => depthOf(b.path) - depthOf(a.path));
   const topFirst = deepestFirst.toReversed();
-  for (const { path, from } of topFirst) if (isFolder(from)) openUp(path, site);
-  for (const op of deepestFirst) if (goesFirst(op)) remove(op, site);
+  for (const { path } of topFirst.filter(({ from }) => isFolder(from))) openUp(path, site);
+  for (const op of deepestFirst.filter(goesFirst)) remove(op, site);
   for (const { path, to } of topFirst) if (to?.kind === "folder") makeFolder(path, to, site);
-  for (const op of topFirst) if (op.to?.kind === "file" || op.to?.kind === "link") put(op, site);
+  for (const op of topFirst) if (op.to !== null && !isFolder(op.to)) put(op, site);
   for (const { path, to } of deepestFirst) if (to?.kind === "folder") setMode(path, to.mode, site);
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
-import type { Seen, Sight } from "./scan.ts";
+import type { Seen, Sight } from "./seen.ts";
 
 /**
  * What was last seen of a workspace, so that the next run reads only what has changed since. It may be lost at any time:

@@ -1,25 +1,14 @@
-import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { FileLock } from "../db/lock.ts";
 import { ContentReader } from "./content.ts";
 import type { Entry, Tree } from "./entry.ts";
 import { Packs } from "./packs.ts";
-import { isUnchanged, scan, type Sight } from "./scan.ts";
+import { scan } from "./scan.ts";
+import { isAsSeen, type Sight } from "./seen.ts";
+import { QUOTA_BYTES, type StorePlace, storeFolder } from "./store-place.ts";
 import { readSight, writeSight } from "./sight-file.ts";
 import { type SavedTree, TreeFiles } from "./tree-files.ts";
-
-export interface StorePlace {
-  readonly stateDir: string;
-  /** Absolute and resolved; it need not be there any more. */
-  readonly workspace: string;
-}
-
-/** Of all workspaces of this state folder. */
-export const checkpointsIn = (stateDir: string): string => path.join(stateDir, "checkpoints");
-
-export const storeFolder = ({ stateDir, workspace }: StorePlace): string =>
-  path.join(checkpointsIn(stateDir), createHash("sha256").update(workspace).digest("hex").slice(0, 24));
 
 /**
  * The states of one workspace. Open, it is shared: any number of processes may read, and each writes files of its own;
@@ -35,7 +24,7 @@ export class CheckpointStore implements Disposable {
   #sight: Sight | undefined;
   #last: { readonly session: string; readonly saved: SavedTree } | undefined;
 
-  constructor(place: StorePlace) {
+  constructor(place: StorePlace, limit = QUOTA_BYTES) {
     this.#place = place;
     this.folder = storeFolder(place);
     mkdirSync(this.folder, { recursive: true, mode: 0o700 });
@@ -44,7 +33,7 @@ export class CheckpointStore implements Disposable {
     this.#lock = new FileLock(path.join(this.folder, "lock"), LOCK_PATIENCE_MS);
     try {
       this.#lock.take("shared");
-      this.packs = new Packs(path.join(this.folder, "packs"));
+      this.packs = new Packs(path.join(this.folder, "packs"), limit);
       this.trees = new TreeFiles(path.join(this.folder, "trees"));
     } catch (thrown) {
       this.#lock[Symbol.dispose]();
@@ -73,7 +62,7 @@ export class CheckpointStore implements Disposable {
   /** Whether these paths are still as the last look found them. */
   isAsSeen(paths: readonly string[]): boolean {
     const { workspace } = this.#place;
-    return paths.every((at) => isUnchanged(workspace, at, this.#sight?.get(at)));
+    return paths.every((at) => isAsSeen(workspace, at, this.#sight?.get(at)));
   }
 
   get workspace(): string {

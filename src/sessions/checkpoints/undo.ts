@@ -7,6 +7,7 @@ import { ContentReader } from "./content.ts";
 import { parentOf, sameEntry, type Tree } from "./entry.ts";
 import { Ground } from "./ground.ts";
 import { dropJournal, type Journal, readJournal, writeJournal } from "./journal.ts";
+import type { Packs } from "./packs.ts";
 import { type Op, type Plan, planOf } from "./plan.ts";
 import { goesFirst, restore } from "./restore.ts";
 import { type Spans, spansOf, standingOf, type WholeStep } from "./spans.ts";
@@ -126,17 +127,21 @@ export async function finishUndo(
   const paths = journal.ops.map(({ path }) => path);
   const place = { reader: new ContentReader(store.packs), root: store.workspace };
   const now = withPassedOver(await lookAt(store), paths, place);
-  const open = journal.ops.filter((op) => isOurs(op, now));
+  const open = journal.ops.filter((op) => isOurs(op, now) && isKept(op, store.packs));
   carryOut(store, journal, open);
   for (const folder of new Set(journal.ops.map(({ path }) => parentOf(path))))
     tidy(store, folder, journal.aside);
   const after = await store.take(journal.session);
   if (journal.whole) stepsOf(journal.session)?.end(journal.step, { before: journal.before, after });
   dropJournal(store.folder);
-  const left = journal.ops.filter((op) => !isOurs(op, now)).map(({ path }) => path);
-  const but = left.length === 0 ? "" : `; left as somebody has changed them since: ${left.join(", ")}`;
+  const left = journal.ops.filter((op) => !open.includes(op));
+  const names = left.map(({ path }) => path).join(", ");
+  const but = names === "" ? "" : `; left, as they were changed since or their content is lost: ${names}`;
   return `An ${journal.what ?? "undo"} that had been cut short was finished${but}.`;
 }
+
+const isKept = ({ to }: Op, packs: Packs): boolean =>
+  to?.kind !== "file" || to.pieces.every((piece) => packs.isWhole(piece));
 
 /** As it was before, as it is to be, or on the way there. */
 function isOurs(op: Op, now: Tree): boolean {

@@ -136,6 +136,15 @@ CREATE TABLE notes (
 CREATE INDEX notes_by_workspace ON notes (workspace, number);
 `,
   `
+-- How far the audit file of a session goes: its lines, its bytes, and the hash of its last line.
+CREATE TABLE audits (
+  session TEXT PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+  lines INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  hash TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+`,
+  `
 -- before_tree, after_tree: files of the checkpoint store. A row outlives them.
 CREATE TABLE checkpoints (
   session TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,

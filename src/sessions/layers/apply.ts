@@ -9,7 +9,7 @@ import { type Op, type Plan, planOf } from "../checkpoints/plan.ts";
 import type { CheckpointStore } from "../checkpoints/store.ts";
 import { carryOut, lookAt } from "../checkpoints/undo.ts";
 import { baseOf, saveBase } from "./base.ts";
-import { entryAt, isPassedOver, withPassedOver } from "../checkpoints/passed-over.ts";
+import { standingAt, isPassedOver, withPassedOver } from "../checkpoints/passed-over.ts";
 import { type Made, madeIn } from "./made.ts";
 
 /** What applying would do to a workspace as it is now. */
@@ -101,7 +101,7 @@ function refuseMoved(store: CheckpointStore, ops: readonly Op[]): void {
   const reader = new ContentReader(store.packs);
   const still = ({ path, from }: Op): boolean =>
     isPassedOver(path)
-      ? sameEntry(entryAt(reader, store.workspace, path)?.entry, from ?? undefined)
+      ? sameEntry(standingAt(reader, store.workspace, path)?.entry, from ?? undefined)
       : store.isAsSeen([path]);
   const moved = ops.find((op) => !still(op));
   if (moved === undefined) return;

@@ -3,7 +3,7 @@ import type { ContentReader } from "../checkpoints/content.ts";
 import { type Entry, sameEntry } from "../checkpoints/entry.ts";
 import type { CheckpointStore } from "../checkpoints/store.ts";
 import { baseOf } from "./base.ts";
-import { entryAt, isPassedOver } from "../checkpoints/passed-over.ts";
+import { standingAt, isPassedOver } from "../checkpoints/passed-over.ts";
 
 /** What a session has made of a path in its layer, from what was there when it began. */
 export interface Made {
@@ -27,7 +27,7 @@ export function madeIn(
   // A folder that became a file is among them twice; what it is now comes last.
   const made = new Map<string, Made>();
   for (const { path, what } of layer.changes) {
-    const after = what === "deleted" ? undefined : entryAt(reader, layer.content, path)?.entry;
+    const after = what === "deleted" ? undefined : standingAt(reader, layer.content, path)?.entry;
     made.set(path, { path, after, ...before(path) });
   }
   store.packs.flush();
@@ -37,7 +37,7 @@ export function madeIn(
     const known = base?.get(path);
     if (known !== undefined) return { base: known, unsure: false };
     if (base !== undefined && !isPassedOver(path)) return { base: undefined, unsure: false };
-    const now = entryAt(reader, store.workspace, path);
+    const now = standingAt(reader, store.workspace, path);
     return now === undefined || now.changed < layer.since - COARSE_MS
       ? { base: now?.entry, unsure: false }
       : { base: undefined, unsure: true };

@@ -1,7 +1,7 @@
 import type { Box } from "../../core/ports.ts";
 import type { FileRefusal } from "../endings.ts";
-import { putFile, runOn } from "../put-file.ts";
 import type { FileState, Step } from "./plan.ts";
+import { runOn } from "./run-on.ts";
 
 export type Committed =
   | { readonly kind: "made" }
@@ -38,7 +38,7 @@ async function put(
   if (to === undefined) return from === undefined ? undefined : runOn(box, ["rm", "-f", "--", path], path);
   if (from !== undefined && Buffer.from(from.content).equals(to.content) && from.mode === to.mode)
     return undefined;
-  const written = await putFile(box, path, to.content);
+  const written = await box.write(path, to.content);
   if (written.kind !== "ok") return written;
   const mode = to.mode.toString(8).padStart(3, "0");
   return (from?.mode ?? 0o644) === to.mode ? undefined : runOn(box, ["chmod", mode, "--", path], path);

@@ -1,17 +1,9 @@
-import type { Box, ExecResult, FileResult } from "../core/ports.ts";
-import type { FileRefusal } from "./endings.ts";
-import { folderOf } from "./paths.ts";
+import type { Box, ExecResult } from "../../core/ports.ts";
+import type { FileRefusal } from "../endings.ts";
 
 const STEP_MS = 20_000;
 /** Once a first file is written the rest follows, whoever cancels: half a change is worse than all of it. */
 const NEVER = new AbortController().signal;
-
-/** Writes a file. A wall that keeps its folder from being made is told as a wall, not as a missing folder. */
-export async function putFile(box: Box, path: string, content: Uint8Array): Promise<FileResult<null>> {
-  const written = await box.write(path, content);
-  if (written.kind === "ok" || written.code !== "ENOENT") return written;
-  return (await runOn(box, ["mkdir", "-p", "--", folderOf(path)], path)) ?? box.write(path, content);
-}
 
 /** A small program that changes a path: why it did not, or undefined when it did. */
 export async function runOn(
