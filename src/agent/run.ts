@@ -1,4 +1,5 @@
 import type { EventBody, Intent, RunChanges } from "../core/events.ts";
+import type { Handoff } from "../core/handoff.ts";
 import type { SessionRecord } from "../core/session.ts";
 import { intentOf } from "./intent-of.ts";
 import { signalOf } from "./interrupted.ts";
@@ -18,7 +19,10 @@ export interface Request {
   /** Somebody goes on from where they were: nothing stays of a request that was cancelled, or that nothing answered. */
   readonly takesBack?: boolean;
   /** What the workspace is like afterwards; null when nobody can tell. */
-  readonly changes: () => Promise<RunChanges | null>;
+  readonly changes: () => Promise<{
+    readonly changes: RunChanges | null;
+    readonly handoff: readonly Handoff[];
+  }>;
   readonly record: (record: SessionRecord) => void;
 }
 
@@ -43,7 +47,7 @@ export async function runRequest(seat: Seat, request: Request, signal: AbortSign
     tool_calls: seat.limits.calls,
     usage: seat.spent.usage,
     denials: denialsOf(seat.ended),
-    changes: await request.changes(),
+    ...(await request.changes()),
     session: request.session,
     answer: ending.how === "answered" ? ending.text : null,
   };

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { VERDICTS, MODES } from "./decision.ts";
+import { handoffForm } from "./handoff.ts";
 import { CAUSES } from "./tool.ts";
 
 /**
@@ -168,6 +169,12 @@ export const eventForm = z.discriminatedUnion("type", [
     usage: usageForm,
     denials: z.array(denialForm).readonly(),
     changes: changesForm.nullable(),
+    handoff: z
+      .array(handoffForm)
+      .readonly()
+      .describe(
+        "Changed paths that the host would later run or obey: to look at before anything is run there.",
+      ),
     session: text,
     answer: text.nullable().describe("The final answer; null when there is none."),
   }),

@@ -32,6 +32,8 @@ test("a run that is done tells what changed, what was refused, what it cost and 
     `
 changed   1 modified
           ~ sum.js
+look at   before you run anything here:
+          ? package.json: npm runs its scripts; changed: test
 refused   bash  rm -rf /
             denied: it deletes what lies outside of the workspace (path.system)
 cost      2 turns, 1 tool call, 1 min 3 s
@@ -61,6 +63,7 @@ test("a run that ended badly says so in words and with its exit code", () => {
         reason: "after the last refusal nothing was changed",
         denials: EVERY_EVENT["run.finished"].denials.map((denial) => ({ ...denial, decision: "ask" })),
         changes: { added: [], modified: [], deleted: [], ignored: 2 },
+        handoff: [],
         usage,
       },
       { columns: 40 },

@@ -120,9 +120,18 @@ async function seatIn(
   });
 }
 
-const boxFor = ({ settings, workspace, flags }: Play, onReady: Parameters<typeof lazyBox>[1]): LazyBox =>
+const boxFor = (
+  { settings, session, workspace, flags }: Play,
+  onReady: Parameters<typeof lazyBox>[1],
+): LazyBox =>
   lazyBox(async (signal) => {
     const { openBoxFor } = await import("../wire.ts");
-    const opening = { settings, workspace, runtime: flags.runtime ?? null, watchChanges: true };
+    const opening = {
+      settings,
+      workspace,
+      runtime: flags.runtime ?? null,
+      watchChanges: true,
+      keep: session.id,
+    };
     return openBoxFor({ ...opening, warn: noteTo(flags.quiet) }, signal);
   }, onReady);

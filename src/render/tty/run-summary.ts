@@ -1,6 +1,7 @@
 import { styleText } from "node:util";
 import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent, Denial, RunChanges, RunStatus } from "../../core/events.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream, wrapped } from "./fitted.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
@@ -26,13 +27,16 @@ export function runSummary(
   const width = widthOfStream(stream) - LABEL;
   const refused = event.denials.flatMap((denial) => refusedRows(denial, width));
   const status = statusRows(event, width, stream);
+  const looks = handoffRows(event, width, quiet);
   const blocks: readonly (readonly [string, readonly string[]])[] = quiet
     ? [
+        ["look at", looks],
         ["refused", refused],
         ["status", event.exit_code === 0 ? [] : status],
       ]
     : [
         ["changed", changedRows(event, width)],
+        ["look at", looks],
         ["refused", refused],
         ["cost", costRows(event, ms).flatMap((row) => wrapped(row, width))],
         ["status", status],
@@ -75,6 +79,22 @@ function countsOf({ added, modified, deleted }: RunChanges): string {
   return counts
     .flatMap(([paths, word]) => (paths.length === 0 ? [] : [`${paths.length} ${word}`]))
     .join(", ");
+}
+
+/** Which changed paths to look at before anything is run there; quiet: only what the host obeys by itself. */
+function handoffRows({ handoff }: Finished, width: number, quiet: boolean): readonly string[] {
+  const told = handoff.filter(({ tier }) => !quiet || tier === "dangerous");
+  if (told.length === 0) return [];
+  const more = told.length - MOST_PATHS;
+  return [
+    ...wrapped("before you run anything here:", width),
+    ...told
+      .slice(0, MOST_PATHS)
+      .map(({ path, tier, reason }) =>
+        fitted(`${tier === "dangerous" ? "!" : "?"} ${visibleLine(path.toWellFormed())}: ${reason}`, width),
+      ),
+    ...(more > 0 ? [`${more} more: harness diff`] : []),
+  ];
 }
 
 function refusedRows({ tool, target, decision, rule, reason }: Denial, width: number): readonly string[] {
