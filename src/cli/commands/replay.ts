@@ -80,6 +80,7 @@ async function runAgain(
       workspace,
       runtime: null,
       watchChanges: false,
+      keep: null,
     };
     await using box = await openBoxFor({ ...opening, warn: noteTo(quiet) }, signal);
     const judge = await lazyJudge(mode, workspace)();
