@@ -52,7 +52,8 @@ export interface Play {
 /** One request with nobody there, from its first event to its last. */
 export async function play(given: Play): Promise<Finished> {
   const { flags, session, signal } = given;
-  const show = rendererFor(flags);
+  const waits = given.settings.isolation === "bind" ? "here" : "waiting";
+  const show = rendererFor({ ...flags, changes: flags.passing === true ? "gone" : waits });
   const sink = sinkFor(given, (event) => show.take(event));
   try {
     sink.emit(startOf(given));
