@@ -93,3 +93,16 @@ test("a step that was killed ends where the next run of the session begins", asy
   assert.equal(await kept.place.read("work/a.txt"), "a");
   await assert.rejects(kept.place.read("work/b.txt"));
 });
+
+test("a run that ends does not wait for a look that nobody needs", async () => {
+  await using kept = await keptRun({ "a.txt": "a" });
+  for (let at = 0; at < 3000; at += 1) writeFileSync(kept.place.at(`work/f${at}`), `${at}`);
+  const { steps, open } = kept;
+  {
+    await using run = new RunCheckpoints({ session: "s", steps, open, notice: assert.fail });
+    run.prepare();
+  }
+  using store = kept.open();
+  assert.equal(store.trees.ids().length, 0);
+  assert.ok(![...(await store.look()).values()].some(({ kind }) => kind === "unkept"));
+});

@@ -99,7 +99,7 @@ test("a run goes on without checkpoints when they become too many bytes, which i
   );
   assert.equal(calls, 2);
   assert.equal(kept.notices.length, 1);
-  assert.match(kept.notices[0] ?? "", /cannot be undone: its files hold more than 4\.0 KiB/);
+  assert.match(kept.notices[0] ?? "", /cannot be undone: the files of the workspace hold more than 4\.0 KiB/);
   assert.deepEqual(
     kept.steps.all().map(({ kind }) => kind),
     ["lost"],
@@ -234,4 +234,15 @@ test("a content that was damaged is never written over a file", async () => {
   const { refused } = await kept.undo();
   assert.deepEqual(refused, [{ path: "a.txt", reason: "what it held is no longer kept" }]);
   assert.equal(await kept.place.read("work/a.txt"), "b\n");
+});
+
+test("a folder that is reached through a link now is not taken for one without files", async () => {
+  await using kept = await keptRun({ "a.txt": "a\n" });
+  await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "b\n"));
+  renameSync(kept.root, kept.place.at("moved"));
+  symlinkSync("moved", kept.root);
+  await assert.rejects(kept.undo(), /is gone, or is no folder any more/);
+  const store = new CheckpointStore({ stateDir: kept.place.at("other"), workspace: kept.root });
+  await assert.rejects(store.look(), /is not the real path/);
+  store[Symbol.dispose]();
 });
