@@ -7,6 +7,7 @@ import { MODELS } from "./models.ts";
 import { OVERLAY } from "./overlay.ts";
 import { POLICY } from "./policy.ts";
 import { SANDBOX } from "./sandbox.ts";
+import { SESSIONS } from "./sessions.ts";
 import { STARTUP } from "./startup.ts";
 
 const FIGURES: readonly Figure[] = [
@@ -15,8 +16,9 @@ const FIGURES: readonly Figure[] = [
   ...MODELS,
   ...SANDBOX,
   ...OVERLAY,
-  ...AGENT,
+  ...SESSIONS,
   ...CHECKPOINTS,
+  ...AGENT,
 ];
 
 function chosen(words: readonly string[]): readonly Figure[] {

@@ -1,7 +1,9 @@
 /** `npm run picture`: runs the demo and draws what a person sees as docs/demo.svg. */
 import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
+import { stripVTControlCharacters } from "node:util";
 
 const root = path.join(import.meta.dirname, "..");
 const CLASS_OF: Readonly<Record<string, string>> = { "1": "b", "2": "d", "31": "r", "32": "g", "33": "y" };
@@ -23,15 +25,19 @@ function spansOf(line: string): string {
     .join("");
 }
 
+/** As anybody sees it: without this user's settings and sessions, in the usual folder for what is temporary. */
+const home = mkdtempSync(path.join(tmpdir(), "harness-picture-"));
 const demo = spawnSync(path.join(root, "bin", "harness"), ["demo"], {
   encoding: "utf8",
-  env: { ...process.env, FORCE_COLOR: "1" },
+  env: { ...process.env, XDG_CONFIG_HOME: home, XDG_STATE_HOME: home, TMPDIR: "/tmp", FORCE_COLOR: "1" },
 });
+rmSync(home, { recursive: true });
 if (demo.status !== 0) throw new Error(`the demo ended with ${demo.status}: ${demo.stderr}`);
 const lines = ["$ ./start.sh demo", "", ...`${demo.stderr}${demo.stdout}`.trimEnd().split("\n")];
-const [width, height] = [100 * COLUMN + 2 * PAD, lines.length * LINE + 2 * PAD];
+const columns = Math.max(...lines.map((line) => stripVTControlCharacters(line).length));
+const [width, height] = [Math.ceil(columns * COLUMN) + 2 * PAD, lines.length * LINE + 2 * PAD];
 const rows = lines.map(
-  (line, index) => `<text x="${PAD}" y="${PAD + (index + 0.8) * LINE}">${spansOf(line)}</text>`,
+  (line, index) => `<text x="${PAD}" y="${PAD + (index + 1) * LINE - 4}">${spansOf(line)}</text>`,
 );
 writeFileSync(
   path.join(root, "docs", "demo.svg"),

@@ -19,13 +19,19 @@ static int write_all(int fd, const struct buffer *b) {
   return fsync(fd) < 0 && errno != EINVAL && errno != EROFS ? errno : 0;
 }
 
-/* The folders above a new file. */
-static void make_folders(char *path) {
-  for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+/* The folders above a new file; why the first one that is missing cannot be made, or 0. */
+static int make_folders(char *path) {
+  int error = 0;
+  for (char *slash = strchr(path + 1, '/'); slash != NULL && error == 0; slash = strchr(slash + 1, '/')) {
+    struct stat there;
     *slash = 0;
-    mkdir(path, 0755);
+    if (mkdir(path, 0755) < 0 && errno != EEXIST) {
+      error = errno;
+      if (stat(path, &there) == 0) error = 0; /* some filesystems refuse before they look */
+    }
     *slash = '/';
   }
+  return error;
 }
 
 /*
@@ -36,15 +42,16 @@ int file_replace(const char *path, uint64_t mode, const struct buffer *content) 
   char temporary[PATH_MAX + 32];
   struct stat old;
   if (path[0] != '/') return EINVAL;
+  int error = 0;
   char *target = realpath(path, NULL);
   if (target == NULL && errno == ENOENT) {
     struct stat link;
     if (lstat(path, &link) == 0) return ELOOP; /* a link to nothing that is here */
     target = strdup(path);
-    if (target != NULL) make_folders(target);
+    if (target != NULL) error = make_folders(target);
   }
   if (target == NULL) return errno;
-  int error = 0, look = open(target, O_PATH | O_CLOEXEC);
+  int look = open(target, O_PATH | O_CLOEXEC);
   if (look >= 0) {
     error = file_refusal(look, &old);
     close(look);

@@ -1,6 +1,8 @@
 import type { AssistantMessage, MalformedCall, ModelFailure, ModelRequest, Stop } from "../core/provider.ts";
 import type { JsonSchema } from "../core/provider.ts";
 import type { Usage } from "../core/messages.ts";
+import { pause, realClock } from "../models/clock.ts";
+import { Patience } from "./patience.ts";
 import type { Seat } from "./seat.ts";
 
 export type Reply =
@@ -12,32 +14,55 @@ export type Reply =
     }
   | { readonly kind: "failed"; readonly failure: ModelFailure };
 
-/** One request of the main loop: what the model sees now, told as it streams. */
+/** One request of the main loop: what the model sees now, told as it streams. A server that breaks off is asked again. */
 export async function ask(seat: Seat, signal: AbortSignal, format?: JsonSchema): Promise<Reply> {
-  const began = seat.now();
   const request = requestOf(seat, format);
+  const patience = new Patience(seat.limits.turns > 1);
+  for (let attempt = 2; ; attempt += 1) {
+    const { reply, shown } = await attempted(seat, request, signal);
+    if (reply.kind === "replied" || reply.failure.kind === "cancelled") return reply;
+    const ms = patience.after(reply.failure, shown);
+    if (ms === undefined) {
+      seat.emit({ type: "model.failed", ...reply.failure });
+      return reply;
+    }
+    seat.emit({ type: "model.waiting", reason: reply.failure.reason, ms, attempt });
+    await pause(realClock, ms, signal);
+  }
+}
+
+interface Attempted {
+  readonly reply: Reply;
+  /** Whether something of a reply was told that is none. */
+  readonly shown: boolean;
+}
+
+async function attempted(seat: Seat, request: ModelRequest, signal: AbortSignal): Promise<Attempted> {
+  const began = seat.now();
+  let shown = false;
   for await (const event of seat.provider.stream(request, signal)) {
     switch (event.type) {
       case "text":
       case "thinking":
+        shown = true;
         seat.emit({ type: event.type, text: event.text });
         break;
       case "waiting":
+        shown = false;
         seat.emit({ type: "model.waiting", reason: event.reason, ms: event.ms, attempt: event.attempt });
         break;
       case "call":
         break;
       case "failed":
         spend(seat, request, event.usage);
-        if (event.failure.kind !== "cancelled") seat.emit({ type: "model.failed", ...event.failure });
-        return { kind: "failed", failure: event.failure };
+        return { reply: { kind: "failed", failure: event.failure }, shown };
       case "finished": {
         const { message, malformed, stop, usage, notes } = event;
         spend(seat, request, usage);
         for (const text of notes) seat.emit({ type: "notice", text });
         const calls = message.calls.length + malformed.length;
         seat.emit({ type: "model.finished", text: message.text, calls, usage, ms: seat.now() - began });
-        return { kind: "replied", message, malformed, stop };
+        return { reply: { kind: "replied", message, malformed, stop }, shown };
       }
     }
   }

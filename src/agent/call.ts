@@ -17,10 +17,13 @@ export async function runCall(
   prepared: PreparedCall,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const began = seat.now();
-  const judged = (await seat.judge()).judge(prepared.facts());
+  const judge = await seat.judge();
+  const facts = prepared.facts();
+  const judged = judge.judge(facts);
   const answer = await settle(seat, call, judged, signal);
-  seat.emit(decided(call, judged, answer));
+  seat.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
+  // The time that a person takes to answer is not the call's.
+  const began = seat.now();
   const result = answer.runs
     ? await kept(seat, call, judged, () => run(seat, call, prepared, signal))
     : refusal(judged, answer);
@@ -41,6 +44,7 @@ const UNJUDGED: Judged = {
   mayWrite: false,
   lasting: false,
   command: false,
+  hosts: [],
 };
 
 /** What the workspace was like before and after it is kept, unless it is known to change nothing there. */
@@ -76,7 +80,15 @@ const decided = (
   { id }: ToolCall,
   { decision, contained, rules }: Decision,
   { runs, by }: Settled,
-): EventBody => ({ type: "call.decided", call: id, decision, contained, rules, runs, by });
+): Extract<EventBody, { readonly type: "call.decided" }> => ({
+  type: "call.decided",
+  call: id,
+  decision,
+  contained,
+  rules,
+  runs,
+  by,
+});
 
 /** Whatever a tool does wrong is its result; only the loss of the box goes further. */
 async function run(
@@ -126,9 +138,10 @@ interface Ending {
 }
 
 function ended(seat: Seat, { call, judged, result, ms }: Ending): ToolResult {
-  const { kind, text, full = null } = result;
+  const { kind, text, full = null, exitCode } = result;
   const cause = "cause" in result ? result.cause : null;
-  seat.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms });
+  const exit = exitCode === undefined ? {} : { exit_code: exitCode };
+  seat.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms, ...exit });
   seat.ended.push(accountOf(call, judged, result));
   return result;
 }

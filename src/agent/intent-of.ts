@@ -18,6 +18,8 @@ export async function intentOf(
   signal: AbortSignal,
 ): Promise<Chosen> {
   const ask: AskIntent = async ({ messages, schema }, limit) => {
+    // A request of another prefix would push a conversation out of the server's cache; what is unsure there is a task.
+    if (seat.history.count > 0) return "";
     const reply = await askFor(seat, { model: seat.model, messages, tools: [], format: schema }, limit);
     return reply.kind === "failed" ? "" : reply.message.text;
   };

@@ -17,6 +17,8 @@ export interface Judged extends Decision {
   readonly lasting: boolean;
   /** It is a shell command, not a file tool's work. */
   readonly command: boolean;
+  /** That it would reach, as far as can be told. */
+  readonly hosts: readonly string[];
 }
 
 /** Says of a call what the policy says of all that it will touch. Pure. */
@@ -47,7 +49,7 @@ export function judgeIn(around: Surroundings): Judge {
     return { decision: "deny", contained: false, rules: [outside(file)] };
   };
   return {
-    judge: ({ commands, folder, reads, writes, lasting = false }) => {
+    judge: ({ commands, folder, reads, writes, hosts, lasting = false }) => {
       const context = { ...around, ...(folder === undefined ? {} : { folder }) };
       const judged = commands.map((text) => policy.decide(text, context));
       const decisions: readonly Decision[] = [
@@ -59,6 +61,7 @@ export function judgeIn(around: Surroundings): Judge {
         ...together(decisions),
         target: [...commands, ...writes, ...reads].join(", "),
         command: commands.length > 0,
+        hosts: [...new Set([...hosts, ...judged.flatMap(({ effects }) => effects.flatMap(hostsOf))])],
         lasting,
         mayWrite: writes.length > 0 || judged.some(mayWrite),
         changes: writes.length > 0 || judged.some(({ effects }) => effects.some(changesSomething)),
@@ -89,6 +92,7 @@ const outside = (file: string): MatchedRule => ({
   span: [0, file.length],
 });
 
+const hostsOf = (effect: Effect): readonly string[] => (effect.kind === "network" ? effect.hosts : []);
 /** What touches no file whoever does it. A request to a host writes none but where a write effect says so. */
 const HARMLESS: ReadonlySet<Effect["kind"]> = new Set(["read", "network", "process"]);
 

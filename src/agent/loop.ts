@@ -52,12 +52,11 @@ async function turn(seat: Seat, signal: AbortSignal): Promise<LoopEnd | undefine
 /** A window that the server finds too small is made room in, once more than was thought necessary. */
 async function failed(
   seat: Seat,
-  { failure: { kind, reason, remedy } }: Extract<Reply, { readonly kind: "failed" }>,
+  { failure: { kind, reason } }: Extract<Reply, { readonly kind: "failed" }>,
   signal: AbortSignal,
 ): Promise<LoopEnd | undefined> {
   if (kind === "cancelled") return { how: "cancelled" };
-  if (kind !== "too_long")
-    return { how: "model_failed", kind, reason: `${reason}${remedy && `; next: ${remedy}`}` };
+  if (kind !== "too_long") return { how: "model_failed", kind, reason };
   const shorter = await seat.compactor.now("refused", signal);
   return shorter ? undefined : { how: "too_long", reason };
 }

@@ -1,4 +1,5 @@
 import type { EventBody, Intent, RunChanges } from "../core/events.ts";
+import type { Handoff } from "../core/handoff.ts";
 import type { SessionRecord } from "../core/session.ts";
 import { intentOf } from "./intent-of.ts";
 import { signalOf } from "./interrupted.ts";
@@ -9,12 +10,19 @@ import type { Seat } from "./seat.ts";
 /** One request of the user. */
 export interface Request {
   readonly prompt: string;
+  /** For the model behind the prompt; it is no part of what is wanted. */
+  readonly note?: string;
   /** Given by the user; guessed from the prompt when left out. */
   readonly intent?: Intent;
   readonly strict: boolean;
   readonly session: string;
+  /** Somebody goes on from where they were: nothing stays of a request that was cancelled, or that nothing answered. */
+  readonly takesBack?: boolean;
   /** What the workspace is like afterwards; null when nobody can tell. */
-  readonly changes: () => Promise<RunChanges | null>;
+  readonly changes: () => Promise<{
+    readonly changes: RunChanges | null;
+    readonly handoff: readonly Handoff[];
+  }>;
   readonly record: (record: SessionRecord) => void;
 }
 
@@ -24,8 +32,11 @@ export type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
 export async function runRequest(seat: Seat, request: Request, signal: AbortSignal): Promise<Finished> {
   const either = seat.limits.deadline(signal);
   await chooseTools(seat, request, either);
-  seat.history.add({ role: "user", text: request.prompt });
+  const before = seat.history.count;
+  seat.history.add({ role: "user", text: request.prompt + (request.note ?? "") });
   const ending = endingOf(await work(seat, either), { signal, seat });
+  const unanswered = seat.history.count === before + 1;
+  if (request.takesBack === true && (ending.how === "cancelled" || unanswered)) seat.rollBack(before);
   const { status, exit_code, reason } = outcomeOf(ending, seat.ended, request.strict);
   const finished: Finished = {
     type: "run.finished",
@@ -36,7 +47,7 @@ export async function runRequest(seat: Seat, request: Request, signal: AbortSign
     tool_calls: seat.limits.calls,
     usage: seat.spent.usage,
     denials: denialsOf(seat.ended),
-    changes: await request.changes(),
+    ...(await request.changes()),
     session: request.session,
     answer: ending.how === "answered" ? ending.text : null,
   };

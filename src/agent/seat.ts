@@ -16,7 +16,7 @@ import type { EndedCall } from "./outcome.ts";
 import type { Spent } from "./spent.ts";
 
 /** What one run and all its subagents share. */
-export interface Ground {
+interface Ground {
   readonly model: string;
   readonly provider: Provider;
   readonly mode: Mode;

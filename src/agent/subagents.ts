@@ -9,9 +9,6 @@ import { type LoopEnd, work } from "./loop.ts";
 import type { Memory } from "./memory.ts";
 import { Offer, type Seat } from "./seat.ts";
 
-/** Of the last word of a subagent, in bytes. */
-export const MOST_RESULT = 8192;
-
 export interface Nursery {
   readonly parent: Seat;
   /** The tools of a child over its memory: a desk without `task`. */

@@ -22,7 +22,7 @@ if (words.length === 1 && words[0] === "--version") {
 function guardOutput(): void {
   process.stderr.on("error", () => undefined);
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") {
+    if (error.code === "EPIPE" || error.code === "EIO") {
       // Who listens for this has something to put away first.
       if (!process.stdout.emit("reader-left")) process.exit(0);
       return;

@@ -2,9 +2,11 @@ import { flush, run } from "@oclif/core";
 import { EXIT } from "../core/errors.ts";
 import { describeFailure, renderFailure } from "./failure.ts";
 import { packageRoot } from "./package-root.ts";
+import { routed } from "./routed.ts";
 
 /** Runs one command line to its exit code; every failure is printed here and nowhere else. */
-export async function runCli(words: readonly string[]): Promise<void> {
+export async function runCli(given: readonly string[]): Promise<void> {
+  const words = routed(given);
   const options = beforeDashes(words);
   if (options.includes("--no-color")) withoutColor();
   process.once("uncaughtException", (thrown) => {

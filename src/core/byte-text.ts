@@ -14,7 +14,8 @@ export function textOfBytes(bytes: Uint8Array): string {
   for (let at = 0; at < all.length;) {
     const length = sequenceLength(all, at);
     if (length === 0) {
-      out.push(all.toString("utf8", from, at), String.fromCharCode(ESCAPE + (all[at] ?? 0)));
+      if (at > from) out.push(all.toString("utf8", from, at));
+      out.push(String.fromCharCode(ESCAPE + (all[at] ?? 0)));
       from = at + 1;
     }
     at += Math.max(length, 1);
@@ -42,11 +43,26 @@ const escaped = (piece: string): Buffer =>
 /** Bytes of the valid sequence that starts here, or 0. */
 function sequenceLength(bytes: Buffer, at: number): number {
   const first = bytes[at] ?? 0;
-  if (first < 0x80) return 1;
-  const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  const part = bytes.subarray(at, at + length);
-  const text = part.toString("utf8");
-  return part.length === length && !text.includes("\uFFFD") && Buffer.byteLength(text) === length
-    ? length
-    : 0;
+  const length = lengthBy(first);
+  if (length < 2) return length;
+  const [low, high] = SECOND[first] ?? [0x80, 0xbf];
+  const second = bytes[at + 1] ?? 0;
+  if (second < low || second > high) return 0;
+  for (let next = 2; next < length; next += 1) if ((bytes[at + next] ?? 0) >> 6 !== 0b10) return 0;
+  return length;
 }
+
+/** What the first byte promises; 0 where no sequence begins with it. */
+function lengthBy(first: number): number {
+  if (first < 0x80) return 1;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  return first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+}
+
+/** Which bytes may follow these: no overlong form, no surrogate, nothing behind the last character. */
+const SECOND: Readonly<Record<number, readonly [number, number]>> = {
+  0xe0: [0xa0, 0xbf],
+  0xed: [0x80, 0x9f],
+  0xf0: [0x90, 0xbf],
+  0xf4: [0x80, 0x8f],
+};

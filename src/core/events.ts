@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { VERDICTS, MODES } from "./decision.ts";
+import { handoffForm } from "./handoff.ts";
 import { CAUSES } from "./tool.ts";
 
 /**
@@ -27,6 +28,15 @@ const ruleForm = z.strictObject({
   span: z.tuple([count, count]).readonly().describe("Of the judged text: from, to; in UTF-16 units."),
 });
 
+/** What a call said that it would touch. */
+const judgedForm = z.strictObject({
+  commands: z.array(text).readonly(),
+  folder: text.describe("Where they start; the workspace when left out.").exactOptional(),
+  reads: z.array(text).readonly(),
+  writes: z.array(text).readonly(),
+  hosts: z.array(text).readonly(),
+});
+
 export const INTENTS = ["direct", "repo", "change", "web"] as const;
 export type Intent = (typeof INTENTS)[number];
 
@@ -39,6 +49,7 @@ export const RESULT_KINDS = [
   "timed_out",
   "cancelled",
 ] as const;
+export type ResultKind = (typeof RESULT_KINDS)[number];
 
 export const changesForm = z.strictObject({
   added: z.array(text).readonly(),
@@ -97,7 +108,10 @@ export const eventForm = z.discriminatedUnion("type", [
       .enum(["flag", "words", "model", "escalated"])
       .describe("What said so; escalated: a first guess was too small."),
   }),
-  event("box.ready", "The box runs and is verified.", { ms }),
+  event("box.ready", "The box runs and is verified.", {
+    ms,
+    image: text.describe("The id of its image.").exactOptional(),
+  }),
   event("turn.started", "A request goes to the model.", { turn: count, record_count: count }),
   event("text", "A piece of the reply, as it comes.", { text }),
   event("thinking", "A piece of what the model thinks, as it comes.", { text }),
@@ -122,6 +136,7 @@ export const eventForm = z.discriminatedUnion("type", [
     decision: z.enum(VERDICTS),
     contained: z.boolean(),
     rules: z.array(ruleForm).readonly(),
+    judged: judgedForm.exactOptional().describe("What was judged: the spans are of it."),
     runs: z.boolean().describe("Whether it is run."),
     by: z
       .enum(["policy", "mode", "contained", "person", "nobody"])
@@ -134,6 +149,7 @@ export const eventForm = z.discriminatedUnion("type", [
     text,
     full: text.nullable().describe("For show_full, where the text is not all of it."),
     ms,
+    exit_code: count.exactOptional().describe("Of the command that the call ran, where it ran one."),
   }),
   event("notice", "Something that a person should know.", { text }),
   event("compaction", "The conversation is made shorter, because it fills the model's window.", {
@@ -153,6 +169,12 @@ export const eventForm = z.discriminatedUnion("type", [
     usage: usageForm,
     denials: z.array(denialForm).readonly(),
     changes: changesForm.nullable(),
+    handoff: z
+      .array(handoffForm)
+      .readonly()
+      .describe(
+        "Changed paths that the host would later run or obey: to look at before anything is run there.",
+      ),
     session: text,
     answer: text.nullable().describe("The final answer; null when there is none."),
   }),

@@ -8,7 +8,11 @@ export interface Sandbox {
   start(request: { readonly workspace: string; readonly mode: Mode }): Promise<OwnedBox>;
 }
 
-export type OwnedBox = Box & AsyncDisposable;
+export type OwnedBox = Box &
+  AsyncDisposable & {
+    /** The id of the image that it was made of, where it was made of one. */
+    readonly image?: string;
+  };
 
 /** Only the loss of the box itself rejects; every other ending is a value. */
 export interface Box {

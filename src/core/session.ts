@@ -1,3 +1,4 @@
+import type { Audit } from "./audit.ts";
 import type { Steps } from "./checkpoints.ts";
 import type { AgentEvent, Intent, RunStatus } from "./events.ts";
 import type { Mode } from "./decision.ts";
@@ -116,6 +117,9 @@ export interface Session {
   readonly records: () => readonly SessionRecord[];
   readonly log: (event: AgentEvent) => void;
   readonly events: () => Iterable<AgentEvent>;
+  /** The same with when each was logged, in milliseconds since 1970. */
+  readonly timeline: () => Iterable<{ readonly at: number; readonly event: AgentEvent }>;
   readonly outputs: Outputs;
+  readonly audit: Audit;
   readonly steps: Steps;
 }

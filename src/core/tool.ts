@@ -21,6 +21,8 @@ interface Ended {
   readonly text: string;
   /** Where the full output is kept, when the text is not all of it. */
   readonly full?: string;
+  /** Of the command that it ran. */
+  readonly exitCode?: number;
 }
 
 /** Every way a tool call can end. Nothing throws into the loop. `blocked` is a refusal by the tool or the walls. */

@@ -109,7 +109,7 @@ function decisionOf(rulings: readonly Ruling[], mode: Mode, length: number): Dec
   const byVerdict = new Map<Verdict, Ruling[]>(VERDICTS.map((verdict) => [verdict, []]));
   for (const ruling of rulings) byVerdict.get(verdictIn(mode, ruling))?.push(ruling);
   const strictestFirst = VERDICTS.toReversed();
-  const sorted = strictestFirst.flatMap((verdict) => byVerdict.get(verdict) ?? []);
+  const sorted = strictestFirst.flatMap((verdict) => worstFirst(byVerdict.get(verdict) ?? []));
   const rules = distinct(sorted.slice(0, MOST_RULES * 5)).slice(0, MOST_RULES);
   return {
     decision: strictestFirst.find((verdict) => (byVerdict.get(verdict)?.length ?? 0) > 0) ?? "allow",
@@ -117,6 +117,10 @@ function decisionOf(rulings: readonly Ruling[], mode: Mode, length: number): Dec
     rules: rules.length > 0 ? rules : [{ id: "harmless", reason: "it only prints", span: [0, length] }],
   };
 }
+
+/** What is not contained is why nobody there means no, so it is told before what would have run. */
+const worstFirst = (rulings: readonly Ruling[]): readonly Ruling[] =>
+  rulings.length < 2 ? rulings : rulings.toSorted((a, b) => Number(a.contained) - Number(b.contained));
 
 function verdictIn(mode: Mode, { verdict, readOnly }: Ruling): Verdict {
   if (mode === "read-only") return readOnly;

@@ -33,7 +33,7 @@ export function execJson(result: ExecResult, changes: Changes): ExecJson {
 }
 
 /** Head and tail with the number of bytes between them; characters that were cut in two are dropped. */
-export function keptText({ head, tail, lost, total }: KeptOutput): string {
+function keptText({ head, tail, lost, total }: KeptOutput): string {
   if (lost === 0) return Buffer.concat([head, tail]).toString("utf8");
   const gap = `\n[… ${lost} of ${total} bytes left out …]\n`;
   return `${cleanEnd(head)}${gap}${cleanStart(tail)}`;

@@ -1,5 +1,6 @@
 import type { AgentEvent } from "../core/events.ts";
 import { inertJson } from "../core/visible.ts";
+import { cleaned } from "./cleaned.ts";
 
 type Clean = (text: string) => string;
 
@@ -62,12 +63,4 @@ function ready(text: string): number {
   if (line > 0 || text.length <= LONG_LINE) return line;
   const word = Math.max(text.lastIndexOf(" "), text.lastIndexOf("\t")) + 1;
   return word === 0 && text.length > LONG_WORD ? text.length : word;
-}
-
-/** The same value with every text of it, however deep, through `clean`. */
-function cleaned(value: unknown, clean: Clean): unknown {
-  if (typeof value === "string") return clean(value);
-  if (Array.isArray(value)) return value.map((inner) => cleaned(inner, clean));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, cleaned(inner, clean)]));
 }

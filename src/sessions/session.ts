@@ -1,3 +1,4 @@
+import type { Audit } from "../core/audit.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
 import type { Message } from "../core/messages.ts";
@@ -13,13 +14,15 @@ import { countAfter, projectEvent, projectRecord } from "./project.ts";
 export class StoredSession implements Session {
   readonly id: string;
   readonly outputs: Outputs;
+  readonly audit: Audit;
   readonly steps: Steps;
   readonly #db: Database;
   readonly #clock: Clock;
 
-  constructor(id: string, outputs: Outputs, db: Database, clock: Clock) {
+  constructor(id: string, own: Pick<Session, "outputs" | "audit">, db: Database, clock: Clock) {
     this.id = id;
-    this.outputs = outputs;
+    this.outputs = own.outputs;
+    this.audit = own.audit;
     this.steps = new StoredSteps(id, db, clock);
     this.#db = db;
     this.#clock = clock;
@@ -77,15 +80,19 @@ export class StoredSession implements Session {
     });
   };
 
-  /** Read in portions, so that no reader holds up those who write. */
   readonly events = function* (this: StoredSession): Generator<AgentEvent> {
+    for (const { event } of this.timeline()) yield event;
+  }.bind(this);
+
+  /** Read in portions, so that no reader holds up those who write. */
+  readonly timeline = function* (this: StoredSession): Generator<{ at: number; event: AgentEvent }> {
     for (let last = 0; ;) {
       const rows = this.#db.all(
-        `SELECT seq, body FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ${PORTION}`,
+        `SELECT seq, at, body FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ${PORTION}`,
         this.id,
         last,
-      ) as readonly { seq: number; body: string }[];
-      for (const { body } of rows) yield storedJson(body, this.id) as AgentEvent;
+      ) as readonly { seq: number; at: number; body: string }[];
+      for (const { at, body } of rows) yield { at, event: storedJson(body, this.id) as AgentEvent };
       if (rows.length < PORTION) return;
       last = rows.at(-1)?.seq ?? last;
     }

@@ -7,6 +7,7 @@ import type {
   SessionInfo,
   SessionStore,
 } from "../core/session.ts";
+import { auditFile, AuditFile, dropAudit } from "./audit/file.ts";
 import { Clock } from "./clock.ts";
 import type { Database } from "./db/database.ts";
 import { openDatabase } from "./db/open.ts";
@@ -30,19 +31,29 @@ export interface StoreOptions {
 export function openStore(stateDir: string, options: StoreOptions = {}): SessionStore {
   const { warn = () => undefined, now = Date.now, quota = QUOTA_BYTES } = options;
   const db = openDatabase({ file: path.join(stateDir, "sessions.db"), warn, now });
-  return new Store(db, new ContentFiles(path.join(stateDir, "outputs")), new Clock(now), quota);
+  return new Store({ stateDir, db, files: new ContentFiles(path.join(stateDir, "outputs")), quota, now });
+}
+
+interface Parts {
+  readonly stateDir: string;
+  readonly db: Database;
+  readonly files: ContentFiles;
+  readonly quota: number;
+  readonly now: () => number;
 }
 
 class Store implements SessionStore {
+  readonly #stateDir: string;
   readonly #db: Database;
   readonly #files: ContentFiles;
   readonly #clock: Clock;
   readonly #quota: number;
 
-  constructor(db: Database, files: ContentFiles, clock: Clock, quota: number) {
+  constructor({ stateDir, db, files, quota, now }: Parts) {
+    this.#stateDir = stateDir;
     this.#db = db;
     this.#files = files;
-    this.#clock = clock;
+    this.#clock = new Clock(now);
     this.#quota = quota;
   }
 
@@ -69,8 +80,11 @@ class Store implements SessionStore {
   }
 
   remove(id: string): void {
-    this.#db.run("DELETE FROM sessions WHERE id = ?", this.#idOf(id));
+    const whole = this.#idOf(id);
+    this.#db.run("DELETE FROM sessions WHERE id = ?", whole);
+    dropAudit(this.#stateDir, whole);
     collect(this.#db, this.#files);
+    this.#db.all("PRAGMA incremental_vacuum");
   }
 
   notes(workspace: string): Notes {
@@ -82,12 +96,12 @@ class Store implements SessionStore {
   }
 
   #session(id: string): Session {
-    return new StoredSession(
-      id,
-      new StoredOutputs(id, this.#db, this.#files, this.#quota),
-      this.#db,
-      this.#clock,
-    );
+    const file = auditFile(this.#stateDir, id);
+    const own = {
+      outputs: new StoredOutputs(id, this.#db, this.#files, this.#quota),
+      audit: new AuditFile(file, id, this.#db, () => this.#clock.now()),
+    };
+    return new StoredSession(id, own, this.#db, this.#clock);
   }
 
   #idOf(given: string): string {

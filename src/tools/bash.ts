@@ -2,26 +2,35 @@ import * as z from "zod";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import type { Desk, ShellState } from "./desk.ts";
+import { count, flag, forgiving } from "./forgiving.ts";
 import { type Advise, adviseOnce, asResult, endingOf } from "./shell/ending.ts";
 import { jobBook, type Jobs } from "./shell/jobs.ts";
 import { judgedText } from "./shell/judged.ts";
-import { asInput, dropState, stateFile, takeState } from "./shell/state.ts";
+import { type Keeper, keeperOf } from "./shell/keeper.ts";
 import { KEEP, wordsOf } from "./shell/words.ts";
 import { plain, wrapped } from "./shell/wrapper.ts";
 
 const LONGEST_S = 600;
 
-const input = z
-  .object({
-    command: z.string().optional(),
-    timeout: z.number().min(0).optional(),
-    background: z.boolean().optional(),
-    job: z.string().optional(),
-    kill: z.boolean().optional(),
-  })
-  .refine(({ command, job }) => (command === undefined) !== (job === undefined), {
-    error: 'give either "command" or "job"',
-  });
+const input = forgiving(
+  z
+    .object({
+      command: z.string().optional(),
+      timeout: count.optional(),
+      background: flag.optional(),
+      job: z.string().optional(),
+      kill: flag.optional(),
+      restart: flag.optional(),
+    })
+    .refine(
+      ({ command, job, restart }) => [command, job, restart || undefined].filter(isGiven).length === 1,
+      { error: 'give one of "command", "job" and "restart"' },
+    ),
+);
+
+/** Some send an empty text for what they leave out. */
+const isGiven = (value: string | true | undefined): value is string | true =>
+  value !== undefined && value !== "";
 
 type Input = z.infer<typeof input>;
 
@@ -29,6 +38,7 @@ interface Shell {
   readonly desk: Desk;
   readonly jobs: Jobs;
   readonly advise: Advise;
+  readonly keeper: Keeper;
   /** For what state of the shell each call was judged. */
   readonly judged: WeakMap<Input, Pick<ShellState, "folder" | "env">>;
 }
@@ -36,11 +46,11 @@ interface Shell {
 /** One shell: its folder and exported variables go on from call to call, its jobs until the box ends. */
 export function bashTool(desk: Desk): AnyTool {
   const advise = adviseOnce();
-  const shell: Shell = { desk, jobs: jobBook(advise), advise, judged: new WeakMap() };
+  const shell: Shell = { desk, jobs: jobBook(advise), advise, keeper: keeperOf(desk), judged: new WeakMap() };
   return anyTool<Input>({
     name: "bash",
     description:
-      "Run a bash command. The working directory and exported variables persist. timeout: seconds " +
+      "Run a bash command. The working directory and exported variables persist; restart: true forgets them. timeout: seconds " +
       `(default ${desk.timeoutMs / 1000}, max ${LONGEST_S}). background: true for servers: gives a job (j1, j2…). ` +
       "With job instead of command: its new output; kill: true ends it.",
     input,
@@ -49,7 +59,7 @@ export function bashTool(desk: Desk): AnyTool {
     facts: (given) => {
       const { folder, env } = desk.shell;
       shell.judged.set(given, { folder, env });
-      if (given.command === undefined) return NO_FACTS;
+      if (!isGiven(given.command)) return NO_FACTS;
       const lasting = given.background === true ? ({ lasting: true } as const) : {};
       return { ...NO_FACTS, commands: [judgedText(given.command, env)], folder, ...lasting };
     },
@@ -59,7 +69,8 @@ export function bashTool(desk: Desk): AnyTool {
 
 async function run(shell: Shell, given: Input, box: Box, signal: AbortSignal): Promise<ToolResult> {
   const { command, job, background, kill = false, timeout } = given;
-  if (command === undefined) {
+  if (given.restart === true) return restarted(shell.desk);
+  if (!isGiven(command)) {
     const waitMs = Math.min(timeout ?? 0, LONGEST_S) * 1000;
     return shell.jobs.look({ id: job ?? "", kill, waitMs }, signal);
   }
@@ -71,6 +82,12 @@ async function run(shell: Shell, given: Input, box: Box, signal: AbortSignal): P
   if (lost !== undefined) return notRun(lost);
   if (background !== true) return foreground(shell, { command, timeout }, box, signal);
   return shell.jobs.start(box, { words: plain(command), folder, env, timeoutMs: 0 }, signal);
+}
+
+/** The way on where what was exported has every command refused: a command that takes it back would be one. */
+function restarted({ workspace, shell }: Desk): ToolResult {
+  shell.move(workspace, {});
+  return { kind: "ok", text: `The shell is in ${workspace}, with no exported variables. Jobs go on.` };
 }
 
 /** Not run elsewhere instead: it was judged for the folder that it named. */
@@ -90,23 +107,23 @@ const notRun = (why: string): ToolResult => ({
 });
 
 async function foreground(
-  { desk, advise }: Shell,
+  { desk, advise, keeper }: Shell,
   { command, timeout }: { readonly command: string; readonly timeout: number | undefined },
   box: Box,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const { folder, env } = desk.shell;
-  const file = stateFile();
+  const call = keeper(box);
   const timeoutMs =
     timeout === undefined || timeout === 0 ? desk.timeoutMs : Math.min(timeout, LONGEST_S) * 1000;
-  const request = { words: wrapped(command), folder, env, timeoutMs, keep: KEEP, input: asInput(file) };
+  const request = { words: wrapped(command), folder, env, timeoutMs, keep: KEEP, input: call.input };
   const result = await box.exec(request, signal);
-  const taken = result.killed ? dropState(box, file) : takeState(box, file, desk.shell);
-  const notKept = await taken;
+  // One that was killed may be torn.
+  const notKept = result.killed ? [] : await call.take();
   const said = wordsOf(result);
   const ending = endingOf(result, said);
   const notes = [
-    ...(notKept === undefined ? [] : [`[${notKept}]`]),
+    ...notKept,
     ...((timeout ?? 0) > LONGEST_S ? [`[the timeout was cut to ${LONGEST_S} s]`] : []),
     ...advise(ending.advice),
   ];

@@ -33,6 +33,8 @@ export interface Desk {
   readonly shell: ShellState;
   readonly outputs: Outputs;
   readonly notes: Notes;
+  /** Whether an exported variable goes on to later calls; absent, all do. It says what they all are judged with. */
+  readonly keeps?: (name: string, value: string) => Promise<boolean>;
   /** For a command that names no limit of its own. */
   readonly timeoutMs: number;
   readonly index?: Index;

@@ -59,6 +59,7 @@ async function hint(desk: Desk, box: Box, path: string): Promise<string> {
   if (listed.kind !== "ok") return path === "/" ? "" : hint(desk, box, folder);
   const names = listed.value.map(({ name, kind }) => (kind === "folder" ? `${name}/` : name)).toSorted();
   const wanted = nameOf(path);
+  if (names.includes(wanted)) return ": it is a link that leads out of the box, or nowhere";
   const like = nearest(wanted, names) ?? names.find((name) => name.toLowerCase() === wanted.toLowerCase());
   if (like !== undefined) return `. Did you mean ${nameShown(like)}?`;
   const some = names.slice(0, NAMES).map(nameShown).join(" ");

@@ -60,7 +60,7 @@ interface Line {
 }
 
 /** As ripgrep gives it with --null: path, NUL, number, `:` for a match and `-` for what is around it. */
-const LINE = /^([^\0]*)\0(\d+)([:-])(.*)$/;
+const LINE = /^([^\0]*)\0(\d+)([:-])([\s\S]*)$/;
 
 function told(desk: Desk, { out, lost, trouble }: Found): string {
   const lines = out.split("\n").flatMap((text): readonly Line[] => {

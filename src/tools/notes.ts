@@ -2,11 +2,12 @@ import * as z from "zod";
 import type { Note } from "../core/session.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import type { Desk } from "./desk.ts";
+import { forgiving } from "./forgiving.ts";
 
 const MOST_NOTES = 10;
 const MOST_CHARACTERS = 8000;
 
-const input = z.object({ query: z.string().optional() });
+const input = forgiving(z.object({ query: z.string().optional() }));
 type Input = z.infer<typeof input>;
 
 /** What was noted of the workspace, newest first. */

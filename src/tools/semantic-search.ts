@@ -1,12 +1,13 @@
 import * as z from "zod";
 import type { Index, IndexHit } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
+import { count, forgiving } from "./forgiving.ts";
 
 const USUAL = 5;
 const MOST = 20;
 const PREVIEW = 500;
 
-const input = z.object({ query: z.string().min(1), limit: z.int().min(1).max(MOST).optional() });
+const input = forgiving(z.object({ query: z.string().min(1), limit: count.optional() }));
 type Input = z.infer<typeof input>;
 
 /** Present only where an index is. */
@@ -19,7 +20,7 @@ export function semanticSearchTool(index: Index): AnyTool {
     beside: true,
     facts: () => NO_FACTS,
     run: async ({ query, limit = USUAL }, signal) => {
-      const hits = await index.search(query, limit, signal);
+      const hits = await index.search(query, Math.min(Math.max(Math.floor(limit), 1), MOST), signal);
       if (signal.aborted) return { kind: "cancelled", cause: "user", text: "cancelled" };
       const text = hits.length === 0 ? "nothing in the index fits; try grep" : hits.map(hitText).join("\n\n");
       return { kind: "ok", text };

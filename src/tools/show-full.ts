@@ -1,12 +1,13 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import type { Desk } from "./desk.ts";
+import { count, forgiving } from "./forgiving.ts";
 
 const PAGE = 20_000;
 /** Of UTF-8, with the line below it: what the model gets of any result. */
 const PAGE_BYTES = 29_500;
 
-const input = z.object({ id: z.string(), offset: z.int().min(0).optional() });
+const input = forgiving(z.object({ id: z.string(), offset: count.optional() }));
 type Input = z.infer<typeof input>;
 
 /** Pages through what a tool said in full. */
@@ -19,7 +20,7 @@ export function showFullTool({ outputs }: Pick<Desk, "outputs">): AnyTool {
     beside: true,
     bounded: true,
     facts: () => NO_FACTS,
-    run: ({ id, offset = 0 }) => Promise.resolve(page(outputs, id, offset)),
+    run: ({ id, offset = 0 }) => Promise.resolve(page(outputs, id, Math.floor(offset))),
   });
 }
 

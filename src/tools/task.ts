@@ -1,13 +1,14 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
 import { headWithin } from "../core/bytes.ts";
+import { count, forgiving } from "./forgiving.ts";
 import type { Spawn } from "./desk.ts";
 
 const TURNS = { usual: 10, most: 40 } as const;
 const MOST_BYTES = 8192;
 const CUT = "\n[the rest was left out]";
 
-const input = z.object({ prompt: z.string().min(1), max_turns: z.int().min(1).max(TURNS.most).optional() });
+const input = forgiving(z.object({ prompt: z.string().min(1), max_turns: count.optional() }));
 type Input = z.infer<typeof input>;
 
 /** Hands a part of the task to a helper. The parent only has it. */
@@ -21,7 +22,10 @@ export function taskTool(spawn: Spawn): AnyTool {
     beside: true,
     facts: () => NO_FACTS,
     run: async ({ prompt, max_turns: maxTurns = TURNS.usual }, signal) => {
-      const result = await spawn({ prompt, maxTurns }, signal);
+      const result = await spawn(
+        { prompt, maxTurns: Math.min(Math.max(Math.floor(maxTurns), 1), TURNS.most) },
+        signal,
+      );
       const head = headWithin(result.text, MOST_BYTES - CUT.length);
       const text = headWithin(result.text, MOST_BYTES) === result.text ? result.text : head + CUT;
       return { ...result, text };

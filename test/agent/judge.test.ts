@@ -2,38 +2,57 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { judgeIn } from "../../src/agent/judge.ts";
 import type { Mode } from "../../src/core/decision.ts";
-import { NO_FACTS } from "../../src/core/tool.ts";
+import { type Facts, NO_FACTS } from "../../src/core/tool.ts";
 
-const judge = (mode: Mode) => judgeIn({ mode, workspace: "/w", home: "/home/u", links: () => null });
+const judged = (facts: Partial<Facts>, mode: Mode = "workspace-write", links = (path: string) => path) =>
+  judgeIn({ mode, workspace: "/repo", home: "/home/user", links }).judge({ ...NO_FACTS, ...facts });
 
-const HARMLESS = ["true 1", "ls -l src", "cat a.txt | grep x", "wc -l a.txt 2>/dev/null", "sleep 1"];
-const WRITING = [
-  "echo x > a.txt",
-  "rm a.txt",
-  "chmod +x a.sh",
-  "npm test",
-  "git status",
-  "python3 -c 'print(1)'",
-  "some-unknown-program",
-  "sed -i s/a/b/ a.txt",
-  "echo $(date) >> /tmp/link-into-the-workspace",
-  "if then",
-];
+test("file tools stay in the workspace and in temporary folders, whatever a shell may read", () => {
+  assert.equal(judged({ reads: ["/repo/src/a.ts"] }).decision, "allow");
+  assert.equal(judged({ writes: ["/tmp/x"] }).decision, "allow");
+  for (const path of ["/etc/passwd", "/repo/../secret", "/home/user/.bashrc", "/usr/include/stdio.h"]) {
+    const { decision, contained, rules } = judged({ reads: [path] });
+    assert.deepEqual([path, decision, contained, rules[0]?.id], [path, "deny", false, "path.outside"]);
+  }
+  assert.equal(judged({ commands: ["cat /usr/include/stdio.h"] }).decision, "allow");
+});
 
-for (const mode of ["workspace-write", "danger-full-access"] as const) {
-  for (const command of HARMLESS)
-    test(`${mode}: ${command} leaves the workspace as it is`, () => {
-      assert.equal(judge(mode).judge({ ...NO_FACTS, commands: [command] }).mayWrite, false);
-    });
-  for (const command of WRITING)
-    test(`${mode}: ${command} may write`, () => {
-      assert.equal(judge(mode).judge({ ...NO_FACTS, commands: [command] }).mayWrite, true);
-    });
-}
+const links = (path: string): string => (path === "/repo/link" ? "/etc/passwd" : path);
+const changes = (command: string): boolean => judged({ commands: [command] }).changes;
 
-test("what a file tool writes, writes; what it reads does not", () => {
-  const own = judge("workspace-write");
-  assert.equal(own.judge({ ...NO_FACTS, writes: ["/w/a.txt"] }).mayWrite, true);
-  assert.equal(own.judge({ ...NO_FACTS, reads: ["/w/a.txt"] }).mayWrite, false);
-  assert.equal(own.judge({ ...NO_FACTS, commands: ["true"], lasting: true }).lasting, true);
+test("a link is judged by where it leads", () => {
+  assert.equal(judged({ reads: ["/repo/link"] }, "workspace-write", links).decision, "deny");
+  assert.equal(judged({ writes: ["/repo/plain"] }, "workspace-write", links).decision, "allow");
+});
+
+test("in danger-full-access the container is theirs, and what the host would obey is not", () => {
+  assert.equal(judged({ writes: ["/opt/tool"] }, "danger-full-access").decision, "allow");
+  assert.equal(judged({ writes: ["/repo/.git/hooks/pre-commit"] }, "danger-full-access").decision, "deny");
+});
+
+test("in read-only mode a write asks", () => {
+  assert.equal(judged({ writes: ["/repo/a"] }, "read-only").decision, "ask");
+  assert.equal(judged({ reads: ["/repo/a"] }, "read-only").decision, "allow");
+});
+
+test("of several files the strictest counts, its rules first, and all are the target", () => {
+  const { decision, target, rules, changes } = judged({ writes: ["/repo/a", "/repo/.git/config"] });
+  assert.deepEqual([decision, target, changes], ["deny", "/repo/a, /repo/.git/config", true]);
+  assert.notEqual(rules[0]?.id, "path.workspace");
+});
+
+test("a command changes something when one of its effects does", () => {
+  assert.deepEqual(["ls -l", "cat a > /dev/null", "touch a", "rm a", "mkdir x", "git status"].map(changes), [
+    false,
+    false,
+    true,
+    true,
+    true,
+    false,
+  ]);
+});
+
+test("what touches nothing is allowed", () => {
+  const { decision, command, changes } = judged({});
+  assert.deepEqual([decision, command, changes], ["allow", false, false]);
 });

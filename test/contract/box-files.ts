@@ -148,7 +148,7 @@ function refusalCases({ open, of, skip }: Suite): void {
     assert.deepEqual(refusal(await box.list("no")), ["failed", "ENOENT", at("no")]);
     assert.deepEqual(refusal(await box.list("old.txt")), ["failed", "ENOTDIR", at("old.txt")]);
     assert.deepEqual(refusal(await box.stat("no")), ["failed", "ENOENT", at("no")]);
-    for (const name of [".git/config", ".git/new"])
+    for (const name of [".git/config", ".git/new", ".git/new/deep/er"])
       assert.deepEqual(refusal(await box.write(name, some)), ["blocked", "EROFS", at(name)]);
     assert.equal(text(valueOf(await box.read(".git/config")).content), "[core]\n");
   });

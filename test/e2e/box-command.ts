@@ -25,8 +25,11 @@ interface Start {
 }
 
 /** A home and, in it, a workspace `work` that belongs to the user whom boxes work as. */
-export async function household(files: Readonly<Record<string, string>> = {}): Promise<Scratch> {
-  const place = await scratch();
+export async function household(
+  files: Readonly<Record<string, string>> = {},
+  parent?: string,
+): Promise<Scratch> {
+  const place = await scratch({}, parent);
   await mkdir(place.at("work"));
   for (const [name, text] of Object.entries(files)) await place.write(`work/${name}`, text);
   await giveAway(place.at("work"));

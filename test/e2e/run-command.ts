@@ -94,17 +94,27 @@ export interface Said {
   readonly tokens?: readonly [prompt: number, completion: number];
 }
 
+/** An answer that is none: what the server writes, and whether it then drops the connection. */
+export interface Broken {
+  readonly status?: number;
+  readonly lines: readonly object[];
+  readonly drops?: boolean;
+}
+
 export interface Model extends AsyncDisposable {
   /** Flags for `harness` that lead here. */
   readonly flags: readonly string[];
+  /** The same to a model that this server hands on to another machine. */
+  readonly cloudFlags: readonly string[];
+  readonly port: number;
   /** What was asked so far, in order. */
   readonly asked: () => readonly AskedChat[];
 }
 
 /** Answers the nth request with what is given for it; the last one is given again. */
-export type Replies = readonly Said[] | ((chat: AskedChat, nth: number) => Said | "hang" | "cut");
+export type Replies = readonly Said[] | ((chat: AskedChat, nth: number) => Said | Broken | "hang" | "cut");
 
-export async function startModel(replies: Replies, context = 32_768): Promise<Model> {
+export async function startModel(replies: Replies, context = 32_768, port = 0): Promise<Model> {
   const state = { nth: 0 };
   const chat = (body: unknown, response: ServerResponse): void => {
     const nth = state.nth;
@@ -115,23 +125,33 @@ export async function startModel(replies: Replies, context = 32_768): Promise<Mo
         : replies.at(Math.min(nth, replies.length - 1));
     if (said === "hang") return;
     if (said === "cut" || said === undefined) return void response.destroy();
-    response.writeHead(200, { "content-type": "application/x-ndjson" });
-    for (const line of linesOf(said)) response.write(`${JSON.stringify(line)}\n`);
-    response.end();
+    const { status = 200, lines, drops = false } = "lines" in said ? said : { lines: linesOf(said) };
+    response.writeHead(status, { "content-type": "application/x-ndjson" });
+    for (const line of lines) response.write(`${JSON.stringify(line)}\n`);
+    if (drops) setImmediate(() => response.destroy());
+    else response.end();
   };
   const server: FakeOllama = await startFakeOllama({
-    models: [{ name: "coder:7b", trained: context, capabilities: ["completion", "tools"] }],
+    models: ["coder:7b", "coder:7b-cloud"].map((name) => ({
+      name,
+      trained: context,
+      capabilities: ["completion", "tools"],
+    })),
     routes: { "/api/chat": chat },
+    port,
   });
+  const flags = ["--provider", "ollama", "--base-url", server.url, "--model"];
   return {
-    flags: ["--provider", "ollama", "--base-url", server.url, "--model", "coder:7b"],
+    flags: [...flags, "coder:7b"],
+    cloudFlags: [...flags, "coder:7b-cloud"],
+    port: Number(new URL(server.url).port),
     asked: () =>
       server.requests.filter(({ path: at }) => at === "/api/chat").map(({ body }) => body as AskedChat),
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
 }
 
-function* linesOf({ text = "", calls = [], tokens }: Said): Generator<object> {
+export function* linesOf({ text = "", calls = [], tokens }: Said): Generator<object> {
   const head = { model: "coder:7b", created_at: "2026-01-01T00:00:00Z" };
   const tool_calls = calls.map(([name, args]) => ({ function: { name, arguments: args } }));
   if (text !== "") yield { ...head, message: { role: "assistant", content: text }, done: false };

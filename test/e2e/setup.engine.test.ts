@@ -109,28 +109,6 @@ test("a configured image that is not there ends with 6 and says how to get it", 
   );
 });
 
-test("the demo goes through, and its JSON says so", { skip }, async () => {
-  const { code, stdout } = await program("bin/harness", ["demo", "--json"]);
-  const { ok, steps } = JSON.parse(stdout) as { ok: boolean; steps: { asExpected: boolean }[] };
-  assert.deepEqual(
-    { code, ok, steps: steps.map(({ asExpected }) => asExpected) },
-    { code: 0, ok: true, steps: steps.map(() => true) },
-  );
-  assert.ok(steps.length >= 6);
-});
-
-test("the demo without a place for its copy names the place and ends with 1", { skip }, async () => {
-  const { code, stderr } = await program("bin/harness", ["demo"], { TMPDIR: "/nowhere" });
-  assert.equal(code, 1);
-  assert.match(stderr, /^error: the demo's copy could not be made in \/nowhere: ENOENT.*\n {2}next: TMPDIR=/);
-});
-
-test("the demo without its image says how to build it", { skip }, async () => {
-  const { code, stderr } = await program("bin/harness", ["demo", "--image", "harness-test-none:1"]);
-  assert.equal(code, 6);
-  assert.match(stderr, /harness-test-none:1/);
-});
-
 const make = async (owner: number): Promise<string> =>
   (await engine.api.createContainer({ Image: image, Cmd: ["true"], Labels: { ...ownerLabels(owner) } })).id;
 

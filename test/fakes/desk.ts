@@ -38,7 +38,7 @@ export function memoryNotes(): Notes {
   };
 }
 
-export function memoryShell(start: string): ShellState {
+function memoryShell(start: string): ShellState {
   const state = { folder: start, env: {} as Readonly<Record<string, string>> };
   return {
     get folder() {

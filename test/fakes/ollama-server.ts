@@ -28,6 +28,8 @@ export interface FakePull {
 
 export interface FakeOllamaOptions {
   readonly version?: string;
+  /** Any that is free, when left out. */
+  readonly port?: number;
   readonly models?: readonly FakeModel[];
   /** By path, `*` for every path. */
   readonly faults?: Readonly<Record<string, Fault>>;
@@ -68,7 +70,7 @@ export async function startFakeOllama(options: FakeOllamaOptions = {}): Promise<
   const server = createServer((incoming, response) => {
     serve(incoming, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => void server.listen(options.port ?? 0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
@@ -81,6 +83,7 @@ export async function startFakeOllama(options: FakeOllamaOptions = {}): Promise<
 
 async function receive(incoming: IncomingMessage): Promise<FakeRequest> {
   let text = "";
+  incoming.setEncoding("utf8");
   for await (const chunk of incoming) text += String(chunk);
   return {
     method: incoming.method ?? "",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Audit } from "../../src/core/audit.ts";
 import type { AgentEvent } from "../../src/core/events.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
@@ -80,11 +81,12 @@ const has = (text: string, query: string): boolean => text.toLowerCase().include
 class MemorySession implements Session {
   readonly id: string;
   readonly outputs: Outputs = memoryOutputs();
+  readonly audit: Audit = memoryAudit();
   readonly steps = memorySteps();
   readonly #clock: Clock;
   readonly #exists: (id: string) => boolean;
   readonly #records: SessionRecord[] = [];
-  readonly #events: AgentEvent[] = [];
+  readonly #events: { readonly at: number; readonly event: AgentEvent }[] = [];
   #live: Message[] = [];
   #info: SessionInfo;
 
@@ -114,15 +116,27 @@ class MemorySession implements Session {
   log = (event: AgentEvent): void => {
     if (event.type === "text" || event.type === "thinking") return;
     this.#touch();
-    this.#events.push(structuredClone(event));
+    this.#events.push({ at: this.#info.changed, event: structuredClone(event) });
   };
 
-  events = (): Iterable<AgentEvent> => structuredClone(this.#events);
+  events = (): Iterable<AgentEvent> => structuredClone(this.#events).map(({ event }) => event);
+
+  timeline = (): ReturnType<Session["timeline"]> => structuredClone(this.#events);
 
   #touch(): void {
     if (!this.#exists(this.id)) throw new HarnessError(EXIT.failed, `the session ${this.id} was removed`);
     this.#info = { ...this.#info, changed: this.#clock.stamp(this.id) };
   }
+}
+
+function memoryAudit(): Audit {
+  const state = { lines: 0 };
+  return {
+    write: (entries) => {
+      state.lines += structuredClone(entries).length;
+    },
+    verify: () => ({ file: "memory", ok: true, lines: state.lines, broken: null, notes: [] }),
+  };
 }
 
 function memoryOutputs(): Outputs {

@@ -36,6 +36,8 @@ const ASKS = {
     "prettier --write src",
     "APP_NAME=x npm test",
     "chmod +x run.sh",
+    "curl -fsS http://localhost:3000/health",
+    "curl 'http://[::1]:8080/' 127.0.0.1:3000",
   ],
   "not contained": [
     "curl https://example.com",
@@ -59,6 +61,11 @@ const ASKS = {
     "mkdir a && curl https://example.com",
     "docker ps",
     "kill 1",
+    "curl http://localhost:3000 https://example.com",
+    "curl -x http://example.com http://localhost/",
+    "curl http://localhost.example.com/",
+    "curl http://127.0.0.1@example.com/",
+    'curl "http://localhost$X/"',
   ],
 } as const;
 

@@ -9,11 +9,19 @@ type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
 
 const summary = (
   event: Partial<Finished>,
-  { columns = 80, quiet = false }: { readonly columns?: number; readonly quiet?: boolean } = {},
+  {
+    columns = 80,
+    quiet = false,
+    changes = "here",
+  }: {
+    readonly columns?: number;
+    readonly quiet?: boolean;
+    readonly changes?: "here" | "waiting" | "gone";
+  } = {},
 ): string =>
   runSummary(
     { ...EVERY_EVENT["run.finished"], run: "r1", seq: 9, ...event },
-    { ms: 63_000, quiet },
+    { ms: 63_000, quiet, changes },
     fakeTerminal(columns).stream,
   );
 
@@ -28,6 +36,8 @@ test("a run that is done tells what changed, what was refused, what it cost and 
     `
 changed   1 modified
           ~ sum.js
+look at   before you run anything here:
+          ? package.json: npm runs its scripts; changed: test
 refused   bash  rm -rf /
             denied: it deletes what lies outside of the workspace (path.system)
 cost      2 turns, 1 tool call, 1 min 3 s
@@ -57,6 +67,7 @@ test("a run that ended badly says so in words and with its exit code", () => {
         reason: "after the last refusal nothing was changed",
         denials: EVERY_EVENT["run.finished"].denials.map((denial) => ({ ...denial, decision: "ask" })),
         changes: { added: [], modified: [], deleted: [], ignored: 2 },
+        handoff: [],
         usage,
       },
       { columns: 40 },
@@ -132,4 +143,16 @@ test("controls of others are shown, never sent", () => {
   });
   assert.match(text, /␛\]52;c;x␇/);
   assert.doesNotMatch(text, /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E]/);
+});
+
+test("where the workspace is thrown away, nothing is named that would be done in it", () => {
+  const text = summary({}, { changes: "gone" });
+  assert.match(text, /^next +harness run "…"\n +harness sessions show s1$/m);
+  assert.doesNotMatch(text, /harness diff|--continue/);
+});
+
+test("what waits in a layer is applied, not undone", () => {
+  const text = summary({}, { changes: "waiting" });
+  assert.match(text, /^next +harness diff s1\n +harness apply s1\n/m);
+  assert.doesNotMatch(text, /harness undo/);
 });

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import { openStore } from "../../src/sessions/store.ts";
@@ -116,4 +118,31 @@ test("nothing of a removed session stays in any table", async () => {
       String(table),
     );
   assert.ok(rows(file, "SELECT * FROM messages").length > 0);
+});
+
+test("what is removed leaves the disk with the last one who closes the database", async () => {
+  await using place = await scratch();
+  const state = place.at("state");
+  const sizeOf = (): number => statSync(place.at("state/sessions.db")).size;
+  let full = 0;
+  {
+    using store = openStore(state);
+    const [session, other] = [store.create(ABOUT), store.create(ABOUT)];
+    for (let at = 0; at < 300; at += 1) session.append(message(`a secret ${at} ${"x".repeat(3000)}`));
+    session.outputs.keep("a secret output");
+    other.append(message("no matter"));
+    store[Symbol.dispose]();
+    full = sizeOf();
+    using again = openStore(state);
+    again.remove(session.id);
+  }
+  assert.ok(sizeOf() < full / 4, `${sizeOf()} of ${full}`);
+  const files = readdirSync(state, { recursive: true, encoding: "utf8" }).map((name) =>
+    path.join(state, name),
+  );
+  const texts = files.filter((file) => statSync(file).isFile()).map((file) => readFileSync(file, "latin1"));
+  assert.deepEqual(
+    [texts.some((text) => text.includes("secret")), texts.some((text) => text.includes("matter"))],
+    [false, true],
+  );
 });

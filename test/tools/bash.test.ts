@@ -7,13 +7,14 @@ import type { FakeCommand } from "../fakes/commands.ts";
 import { fakeDesk } from "../fakes/desk.ts";
 import { called, prepared } from "../fixtures/call.ts";
 
-/** Bash as far as it is needed here; what it leaves goes to the file that it is told of. */
+/** Bash as far as it is needed here; what it leaves goes to the file that it is told of, after the call's token. */
 const bashDoing =
   (act: FakeCommand, left?: string): FakeCommand =>
   async (process) => {
-    let file = "";
-    for await (const bytes of process.input) file += Buffer.from(bytes).toString();
-    if (left !== undefined) process.files.write(file.trim(), Buffer.from(left));
+    let line = "";
+    for await (const bytes of process.input) line += Buffer.from(bytes).toString();
+    const [file = "", token = ""] = line.trim().split(" ");
+    if (left !== undefined) process.files.write(file, Buffer.from(`${token}\0${left}`));
     return act(process);
   };
 
@@ -24,21 +25,24 @@ const saying = (out: string, err: string, code = 0): FakeCommand =>
     return code;
   });
 
-const boxWith = (bash: FakeCommand): FakeBox => fakeBox({ commands: { bash } });
+const env: FakeCommand = ({ out }) => out("HOME=/home/box\0CI=1\0").then(() => 0);
+
+const boxWith = (bash: FakeCommand): FakeBox => fakeBox({ commands: { bash, env } });
 
 const run = (bash: FakeCommand, args: object = {}, desk: Desk = fakeDesk()): ReturnType<typeof called> =>
   called(bashTool(desk), { command: "x", ...args }, boxWith(bash));
 
 test("stdout and stderr are parted only when both are there, and nothing is said as nothing", async () => {
-  assert.deepEqual(await run(saying("out\n", "")), { kind: "ok", text: "out" });
-  assert.deepEqual(await run(saying("", "err\n")), { kind: "ok", text: "err" });
-  assert.deepEqual(await run(saying("out\n", "err\n")), { kind: "ok", text: "out\n[stderr]\nerr" });
-  assert.deepEqual(await run(saying("", "")), { kind: "ok", text: "(no output)" });
+  const ok = { kind: "ok", exitCode: 0 } as const;
+  assert.deepEqual(await run(saying("out\n", "")), { ...ok, text: "out" });
+  assert.deepEqual(await run(saying("", "err\n")), { ...ok, text: "err" });
+  assert.deepEqual(await run(saying("out\n", "err\n")), { ...ok, text: "out\n[stderr]\nerr" });
+  assert.deepEqual(await run(saying("", "")), { ...ok, text: "(no output)" });
 });
 
 test("a failure ends with its exit code", async () => {
-  const { kind, text } = await run(saying("out", "", 3));
-  assert.equal(kind, "failed");
+  const { kind, text, exitCode } = await run(saying("out", "", 3));
+  assert.deepEqual([kind, exitCode], ["failed", 3]);
   assert.match(text, /^out\n\[exit 3, \d+ ms\]$/);
 });
 
@@ -94,21 +98,69 @@ test("in a folder that is gone nothing is run, and the shell is back in the work
   assert.deepEqual(desk.shell.env, { A: "1" });
 });
 
-test("what the shell left is taken over, its file removed, and what cannot be kept is said", async () => {
+const leaving = (left: string): FakeCommand => bashDoing(() => 0, left);
+
+test("what the shell exported over the box's own is taken over, and what cannot be kept is said", async () => {
   const desk = fakeDesk();
-  const box = boxWith(bashDoing(() => 0, "/repo/a\0A=1\0END\0"));
-  await called(bashTool(desk), { command: "x" }, box);
-  assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo/a", { A: "1" }]);
-  assert.deepEqual(box.asked.at(-1)?.words.slice(0, 2), ["rm", "-f"]);
-  const torn = await run(
-    bashDoing(() => 0, "/repo/b\0A="),
-    {},
-    fakeDesk(),
-  );
+  const left = "/repo/a\0HOME=/home/box\0CI=2\0A=1\0END\0";
+  const said = await called(bashTool(desk), { command: "x" }, boxWith(leaving(left)));
+  assert.deepEqual(said, { kind: "ok", text: "(no output)", exitCode: 0 });
+  assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo/a", { CI: "2", A: "1" }]);
   assert.match(
-    torn.text,
+    (await run(leaving("/repo/b\0A="))).text,
     /\[folder and exported variables stay as before the call: it was not written whole\]/,
   );
+});
+
+const asks = (box: FakeBox): number => box.asked.filter(({ words }) => words[0] === "env").length;
+
+test("the box's own variables are asked for once a box, and nothing is kept without them", async () => {
+  const desk = fakeDesk();
+  const tool = bashTool(desk);
+  const first = boxWith(leaving("/repo\0CI=1\0END\0"));
+  for (const command of ["x", "y"]) await called(tool, { command }, first);
+  assert.deepEqual([asks(first), desk.shell.env], [1, {}]);
+  const other = fakeBox({ commands: { bash: leaving("/repo\0CI=1\0END\0"), env: () => 1 } });
+  const { text } = await called(tool, { command: "x" }, other);
+  assert.match(text, /stay as before the call: the box does not say what its own are/);
+  assert.deepEqual([asks(other), desk.shell.env], [1, {}]);
+});
+
+test("a box has one file, and what is left in it by an earlier call changes nothing", async () => {
+  const desk = fakeDesk();
+  const tool = bashTool(desk);
+  const files = new Set<string>();
+  const box = boxWith(async ({ input, files: tree }) => {
+    let line = "";
+    for await (const bytes of input) line += Buffer.from(bytes).toString();
+    const [file = "", token = ""] = line.trim().split(" ");
+    if (!files.has(file)) tree.write(file, Buffer.from(`${token}\0/repo/a\0END\0`));
+    files.add(file);
+    return 0;
+  });
+  await called(tool, { command: "x" }, box);
+  desk.shell.move("/repo", { A: "1" });
+  assert.deepEqual(await called(tool, { command: "x" }, box), {
+    kind: "ok",
+    text: "(no output)",
+    exitCode: 0,
+  });
+  assert.deepEqual([desk.shell.folder, desk.shell.env, files.size], ["/repo", { A: "1" }, 1]);
+});
+
+test("a changed variable that the desk does not keep is left out, which is said once", async () => {
+  const asked: string[] = [];
+  const keeps = (name: string, value: string): Promise<boolean> => {
+    asked.push(`${name}=${value}`);
+    return Promise.resolve(name !== "PATH");
+  };
+  const desk = fakeDesk({ keeps });
+  const tool = bashTool(desk);
+  const box = boxWith(leaving("/repo\0CI=1\0A=1\0PATH=/x\0END\0"));
+  const said = "[PATH is not kept for later calls: set it in the command that needs it]";
+  assert.equal((await called(tool, { command: "x" }, box)).text, `(no output)\n${said}`);
+  assert.equal((await called(tool, { command: "x" }, box)).text, "(no output)");
+  assert.deepEqual([desk.shell.env, asked], [{ A: "1" }, ["A=1", "PATH=/x", "PATH=/x"]]);
 });
 
 test("what overwrote itself on the line is shown in its last state", async () => {
@@ -125,7 +177,31 @@ test("advice is given at the first failure of a kind only", async () => {
   assert.doesNotMatch(second.text, /advice/);
 });
 
-test("a call names a command or a job", () => {
-  for (const args of [{}, { command: "x", job: "j1" }, { command: 3 }])
+test("a restart forgets folder and variables, and touches nothing that is judged", async () => {
+  const desk = fakeDesk();
+  desk.shell.move("/tmp", { PATH: "/tmp/bin" });
+  assert.deepEqual(prepared(bashTool(desk), { restart: true }).facts().commands, []);
+  const { text } = await called(bashTool(desk), { restart: true }, fakeBox());
+  assert.equal(text, "The shell is in /repo, with no exported variables. Jobs go on.");
+  assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo", {}]);
+});
+
+test("an input as small models send it is understood", async () => {
+  const box = boxWith(() => 0);
+  const sent = { command: "x", timeout: "5", background: "false", job: "", kill: null, restart: false };
+  assert.equal((await called(bashTool(fakeDesk()), sent, box)).kind, "ok");
+  assert.deepEqual([box.asked[0]?.words.at(-1), box.asked[0]?.timeoutMs], ["x", 5000]);
+  assert.equal((await called(bashTool(fakeDesk()), { command: "", job: "j7" }, box)).kind, "invalid");
+  assert.equal(box.asked.length, 1);
+});
+
+test("a call names a command, a job or a restart", () => {
+  for (const args of [
+    {},
+    { restart: false },
+    { command: "x", job: "j1" },
+    { command: "x", restart: true },
+    { command: 3 },
+  ])
     assert.equal(bashTool(fakeDesk()).prepare(args).kind, "invalid");
 });

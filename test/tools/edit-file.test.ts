@@ -87,6 +87,7 @@ test("a miss shows the nearest place and names what differs", async () => {
   assert.match(await edit("functoin two() {"), /nearest is line 5\./);
   assert.match(await edit("something else"), /nor anything like it/);
   assert.match(await edit("return 3", "return 2"), /new already is, at line 6/);
+  assert.match(await edit("6\t\treturn 2;\n7\t}"), /leave them out/);
   assert.match(await edit("same", "same"), /old and new are the same/);
   assert.match(await edit("", "x"), /old is empty/);
 });

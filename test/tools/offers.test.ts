@@ -18,5 +18,5 @@ test("what a model reads of these tools with every request stays small", () => {
   ];
   const offers = tools.map(({ name, description, schema }) => ({ name, description, schema }));
   const bytes = Buffer.byteLength(JSON.stringify(offers));
-  assert.ok(bytes <= 2600, `${bytes} bytes`);
+  assert.ok(bytes <= 1700, `${bytes} bytes`);
 });

@@ -1,10 +1,10 @@
-import { wordsOf } from "./lexicon.ts";
+import { begins, wordsOf } from "./lexicon.ts";
 
 /** What asks for something to be done. Only looked for beside a question: all that is no question is a task anyway. */
 
 const VERBS: ReadonlySet<string> = new Set(
   wordsOf(`add adjust allow analyse analyze append apply assert assign audit avoid backport benchmark bring build bump
-  bundle cache calculate call change check clean clear clone close code combine comment commit compile complete compute
+  bundle cache calculate call change check clean clear clone close code combine commit compile complete compute
   configure connect continue convert copy correct count create cut debug declare decrease delete deploy deprecate detect
   diagnose disable discard document double-check download draft draw drop dump edit eliminate emit enable encode enforce
   ensure evaluate execute expand expose extend extract fetch fill filter finalize find finish fix follow force fork
@@ -21,8 +21,16 @@ const VERBS: ReadonlySet<string> = new Set(
 );
 
 /** Asks for words, not for deeds. */
-export const ASKING =
-  /^(?:explain|describe|define|compare|summari[sz]e|outline|elaborate|recommend|tell (?:me|us)|say (?:what|why|how|where)|walk (?:me|us) through|teach me|help me (?:to )?understand|remind me|i(?:'d| would) like to (?:know|understand)|i want to (?:know|understand)|i(?:'m| am) (?:wondering|curious)|i wonder|(?:do|does) (?:you|anyone) know|(?:give|show) (?:me|us) (?:an?|the|some) (?:[\w-]+ )?(?:overview|summary|explanation|description|idea|introduction|tour|example of)|differences? between|pros and cons|any idea)\b/;
+export const ASKING = new RegExp(
+  `${
+    begins(`explain describe define compare summarize summarise outline elaborate recommend tell_me tell_us say_what
+    say_why say_how say_where walk_me_through walk_us_through teach_me help_me_understand help_me_to_understand remind_me
+    i'd_like_to_know i_would_like_to_know i_want_to_know i'd_like_to_understand i_want_to_understand i'm_wondering
+    i_wonder i'm_curious do_you_know does_anyone_know difference_between differences_between pros_and_cons any_idea`)
+      .source
+  }|^(?:give|show) (?:me|us) (?:an?|the|some) (?:[\\w-]+ )?(?:overview|summary|explanation|description|idea|introduction|tour|example of)\\b`,
+  "u",
+);
 
 const REQUEST =
   /^(?:(?:can|could|would|will|won't|can't) (?:you|u|someone|somebody)|would you mind|are you able to|i(?:'d| would) like you to|do you mind|mind|would it be possible(?: for you)? to|is it possible for you to)\b,? ?(?:please |kindly |also |just |maybe |perhaps |possibly |quickly )*(.*)$/su;

@@ -1,5 +1,6 @@
 import { foreignMarks, marksOf } from "./project.ts";
-import type { Guess } from "./guess.ts";
+import type { Intent } from "../../core/events.ts";
+import { begins } from "./lexicon.ts";
 import { isOfTheWorld } from "./world.ts";
 
 /** The commonest questions of other languages. What is not seen to be one is a task, as in English. */
@@ -8,7 +9,17 @@ const SCRIPT =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Devanagari}\p{Script=Thai}]/u;
 
 const QUESTION_WORDS =
-  /^¿|^qu'|^que |^(?:was (?:ist|sind|macht|machen|bedeutet|passiert|tut|kann|soll|hei(?:ß|ss)t|bewirkt|steht)|wie|warum|wieso|weshalb|wozu|woher|wo|wer|wann|welche[rsmn]?|gibt es|wofür|quel(?:le)?s?|comment(?= (?!the|this|out|all|each))|pourquoi|où|qui|quand|combien|est-ce|qu[eé]|cu[aá]l(?:es)?|c[oó]mo|por qu[eéê]|porqu[eê]|d[oó]nde|qui[eé]n|cu[aá]ndo|cu[aá]nt[oa]s?|hay|che (?:cosa)?|cos[a']|qual[ei]?|quais|come (?:funziona|si|posso|è|sono|mai)|perch[eé]|dove (?:si|è|sono|viene|vengono|sta)|chi|quando|quant[aeio]|o que|onde|quem|что|как|почему|зачем|где|кто|когда|какой|какая|какие|сколько)(?![\p{L}])/u;
+  begins(`was_ist was_sind was_macht was_machen was_bedeutet was_passiert was_tut was_kann was_soll
+  was_heißt was_bewirkt was_steht wie warum wieso weshalb wozu woher wo wer wann welche welcher welches welchen welchem
+  gibt_es wofür
+  que quel quelle quels quelles comment_fonctionne comment_est comment_sont comment_on comment_je comment_puis-je
+  comment_faire comment_ça comment_marche comment_se pourquoi où qui quand combien est-ce
+  qué cuál cuáles cual cómo como por_qué por_que porque dónde donde quién cuándo cuánto cuánta cuántos cuántas hay
+  che cosa cos'è qual quale quali come_funziona come_si come_posso come_è come_sono come_mai perché perche dove_si dove_è
+  dove_sono dove_viene dove_vengono dove_sta chi quando quanto quanta quanti quante
+  o_que onde quem quais por_quê
+  что как почему зачем где кто когда какой какая какие сколько`);
+const ELIDED = /^¿|^qu'/;
 const PARTICLES =
   /(?:吗|呢|什么|怎么|为什么|哪里|哪个|如何|ですか|ますか|でしょうか|どこ|なぜ|까|나요|인가요)[。.\s]*$|[?？؟]["')»\s]*$/u;
 const ASKING =
@@ -17,20 +28,19 @@ const POLITE =
   /(?:kannst|könntest|können|könnten|würdest|würden) (?:du|sie)\b|(?:peux|pourrais|pouvez|pourriez)-(?:tu|vous)|^¿?(?:puedes|podrías|podrias|puede usted|podría)|^(?:puoi|potresti|può)\b|^(?:você pode|você poderia|pode |poderia |podes )|^(?:можешь|можете|мог бы|могли бы)|^请|てください|てくれ|주세요|해줘/u;
 const ENGLISH = /^(?:what|why|how|where|which|who|is|are|does|do|can|could|explain)\b/;
 
-/** Undefined for a text that is to be read as English. */
-export function guessForeign(text: string): Guess | undefined {
-  const lower = text.toLowerCase().replaceAll("’", "'").trim();
+/** Of a request in lower case and without its greeting, and as it was written. Undefined when it is to be read as English. */
+export function guessForeign(lower: string, text: string): Intent | "unsure" | undefined {
   const bare = lower.replace(/^[¿¡]\s*/u, "");
   if (ENGLISH.test(lower)) return undefined;
-  const begins = QUESTION_WORDS.test(lower) || QUESTION_WORDS.test(bare);
+  const asked = ELIDED.test(lower) || QUESTION_WORDS.test(bare);
   if (ASKING.test(bare)) return topicOf(text, bare);
   if (POLITE.test(bare)) return "change";
   if (SCRIPT.test(lower)) return PARTICLES.test(lower) ? topicOf(text, bare) : "change";
-  if (!begins) return undefined;
+  if (!asked) return undefined;
   return PARTICLES.test(lower) || isShort(lower) ? topicOf(text, bare) : "change";
 }
 
-function topicOf(text: string, bare: string): Guess {
+function topicOf(text: string, bare: string): Intent | "unsure" {
   const marks = marksOf(text);
   if (marks === "here" || marks === "names" || foreignMarks(text)) return "repo";
   return isOfTheWorld(bare) ? "direct" : "unsure";

@@ -37,10 +37,15 @@ const IDENTIFIER =
 const NO_IDENTIFIERS =
   /\b(?:JavaScript|TypeScript|GitHub|GitLab|BitBucket|PostgreSQL|MySQL|NoSQL|SQLite|MongoDB|GraphQL|OpenAI|ChatGPT|LaTeX|DevOps|YouTube|LinkedIn|iPhone|iPad|iOS|macOS|eBay|PowerShell|WebAssembly|WebSocket|WebSockets|RabbitMQ|CoffeeScript|FastAPI|PyTorch|TensorFlow|OAuth|VSCode|IntelliJ|PyCharm|HashMap|McDonald\w*|UTF_8)\b/g;
 
-const HERE = new RegExp(
-  `\\b(?:this|these)\\b(?! (?:year|week|month|day|time|morning|century|evening))|\\b(?:our|my|here)\\b|\\bline \\d+\\b|^(?:(?:how|what|why|when|where) )?(?:does|do|is|can|did|will|should) it\\b(?! (?:called|possible))|\\bit (?:works?|does|uses?)\\b|\\bwe\\b|\\b(?:did|have|had) you\\b|\\byou (?:did|changed|made|wrote|said)\\b|^are you (?:sure|certain|done|finished|ready)\\b|\\b(?:would|do|should) i (?:need|have) to (?:change|edit|modify|install)\\b|\\b(?:this|the|whole|entire) (?:repo|repository|codebase|project)\\b|^(?:where|where's) (?:is|are|does|do|can i find|in|the)\\b|\\bcodebase\\b|\\bin (?:src|lib|tests?|docs|bin|dist)\\b|^(?:why|where) (?:do|am) i (?:get|getting|see|seeing)\\b`,
-  "u",
-);
+/** Words that only whoever sits before the project, or goes on with a conversation, would use. */
+const HERE: readonly RegExp[] = [
+  /\b(?:this|these)\b(?! (?:year|week|month|day|time|morning|century|evening))|\b(?:our|my|here|we|codebase)\b/,
+  /\bline \d+\b|\bin (?:src|lib|tests?|docs|bin|dist)\b|\b(?:the|whole|entire) (?:repo|repository|project)\b/,
+  /^(?:(?:how|what|why|when|where) )?(?:does|do|is|can|did|will|should) it\b(?! (?:called|possible))|\bit (?:works?|does|uses?)\b/,
+  /^(?:where|where's) (?:is|are|does|do|can i find|in|the)\b|^(?:why|where) (?:do|am) i (?:get|getting|see|seeing)\b/,
+  /\b(?:would|do|should) i (?:need|have) to (?:change|edit|modify|install)\b/,
+  /\b(?:did|have|had) you\b|\byou (?:did|changed|made|wrote|said)\b|^are you (?:sure|certain|done|finished|ready)\b/,
+];
 const NAMED = new RegExp(
   `\\b(?:ci|unit tests|test suite|test coverage|changelog)\\b|\\b(?:the|a|any|some|all|each|every|which|what|how many|of|no|two|three|several|both) (?:[\\p{L}-]+ ){0,2}${NOUNS}(?![\\p{L}\\p{N}_-])`,
   "u",
@@ -65,7 +70,7 @@ export type Marks = "here" | "names" | "nouns" | "none";
 export function marksOf(text: string): Marks {
   const lower = text.toLowerCase();
   const plain = text.replaceAll(NO_FILES, " ");
-  if (HERE.test(lower) || PATH.test(plain) || KNOWN_FILES.test(plain)) return "here";
+  if (HERE.some((form) => form.test(lower)) || PATH.test(plain) || KNOWN_FILES.test(plain)) return "here";
   const named = IDENTIFIER.test(text.replaceAll(NO_IDENTIFIERS, "X"));
   if (named) return IN_TECHNOLOGY.test(lower) ? "none" : "names";
   return NAMED.test(lower) && !IN_TECHNOLOGY.test(lower) ? "nouns" : "none";

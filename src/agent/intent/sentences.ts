@@ -1,8 +1,8 @@
 import { ASKING, deedIn } from "./deeds.ts";
-import { FILLER, GREETING, PLEASANTRY, SMALL_TALK } from "./small-talk.ts";
+import { FILLER, GREETING, isSmallTalk, PLEASANTRY } from "./small-talk.ts";
 
 /** What one sentence of a request is. A statement says how things are or should be. */
-export type Kind = "greeting" | "talk" | "task" | "question" | "reservation" | "look-up" | "statement";
+type Kind = "greeting" | "talk" | "task" | "question" | "reservation" | "look-up" | "statement";
 
 export interface Sentence {
   readonly kind: Kind;
@@ -45,7 +45,7 @@ function sentence(written: string): Sentence {
 
 /** What is seen before anything is taken for a deed. */
 function before(text: string, rest: string): Kind | undefined {
-  if (SMALL_TALK.test(text) || SMALL_TALK.test(rest)) return "talk";
+  if (isSmallTalk(text) || isSmallTalk(rest)) return "talk";
   if (RESERVATION.test(text)) return "reservation";
   return LOOK_UP.test(text) ? "look-up" : undefined;
 }

@@ -11,7 +11,7 @@ import { sessionGiven } from "../undo/session.ts";
 export class Diff extends HarnessCommand {
   static override summary = "Show what a session's runs changed in the workspace.";
   static override description =
-    "Without ID the last session of this folder. From before its first change to after its last one, ignored and untracked files too, whatever was changed since; what was undone is left out. Control characters in names and texts are shown, not run. `.git` and `.harness` are never part of it.";
+    "Without ID the last session of this folder. From before its first change to after its last one, ignored and untracked files too, whatever was changed since; what was undone is left out. Control characters in names and texts are shown, not run. `.git` and `.harness` are never part of it. Of a session in a layer or a copy: what `harness apply` would do, `.git` too.";
   static override args = {
     id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
   };
@@ -38,7 +38,9 @@ export class Diff extends HarnessCommand {
         else answer(stepTable(steps, process.stdout));
         return;
       }
-      const { files, cut, lostFrom } = await diffOfSession(session, flags.from);
+      const { diffOfLayer } = await import("../apply/diff.ts");
+      const waiting = await diffOfLayer(store, session, noteTo(flags.quiet));
+      const { files, cut, lostFrom } = waiting ?? (await diffOfSession(session, flags.from));
       const { workspace } = session.info();
       if (flags.json)
         answerJson({ session: session.id, workspace, from: flags.from, cut, lost_from: lostFrom, files });

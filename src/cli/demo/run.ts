@@ -2,7 +2,7 @@ import path from "node:path";
 import { Limits } from "../../agent/limits.ts";
 import type { Finished } from "../../agent/run.ts";
 import type { Config } from "../../config/load.ts";
-import type { Settings } from "../../config/schema.ts";
+import { SETTING_KEYS, type Settings } from "../../config/schema.ts";
 import { noteTo } from "../note.ts";
 import { packageRoot } from "../package-root.ts";
 import { play } from "../run/play.ts";
@@ -18,13 +18,15 @@ const TASK = "Find out why there is a failing test, and mend the bug.";
 export async function runDemo(
   flags: Readonly<Record<string, unknown>> & { readonly json: boolean; readonly quiet: boolean },
 ): Promise<Finished> {
-  const settings = settingsFor(await configFor(flags));
+  const config = await configFor(flags);
+  const settings = settingsFor(config);
   using interrupted = interruption();
   using store = openSessions(noteTo(flags.quiet));
   return await inExampleCopy((workspace) =>
     play({
       settings,
-      flags: { json: flags.json, quiet: flags.quiet, strict: false, intent: "change" },
+      origins: { ...config.origins, ...demoOrigins(settings, config.settings) },
+      flags: { json: flags.json, quiet: flags.quiet, strict: false, passing: true, intent: "change" },
       limits: new Limits({ turns: settings.max_turns }, () => performance.now()),
       store,
       session: newSession(store, settings, { workspace, prompt: TASK }),
@@ -44,3 +46,9 @@ function settingsFor({ settings, origins }: Config): Settings {
   const chat_model = path.join(packageRoot, "examples", "scripted-demo.jsonl");
   return { ...settings, ...box, provider: "scripted", chat_model };
 }
+
+/** What the demo sets itself. */
+const demoOrigins = (used: Settings, given: Settings): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    SETTING_KEYS.filter((key) => used[key] !== given[key]).map((key) => [key, "demo"] as const),
+  );

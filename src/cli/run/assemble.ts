@@ -1,128 +1,112 @@
 import type { AnswerGate } from "../../agent/answer.ts";
-import { PromptSize } from "../../agent/context/size.ts";
+import type { PromptSize } from "../../agent/context/size.ts";
 import { Guard, Malformed } from "../../agent/guard.ts";
 import type { Limits } from "../../agent/limits.ts";
-import { Memory } from "../../agent/memory.ts";
-import { Offer, type Seat } from "../../agent/seat.ts";
+import type { Seat } from "../../agent/seat.ts";
 import { Spent } from "../../agent/spent.ts";
 import { spawnFrom } from "../../agent/subagents.ts";
+import { maskSecrets } from "../../core/secrets.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { Checkpoints } from "../../core/checkpoints.ts";
-import type { Approver } from "../../core/ports.ts";
-import type { Capabilities } from "../../core/provider.ts";
-import { maskSecrets } from "../../core/secrets.ts";
-import type { Session, SessionStore } from "../../core/session.ts";
-import type { AnyTool } from "../../core/tool.ts";
-import { toolsFor } from "../../tools/index.ts";
-import type { Spawn } from "../../tools/desk.ts";
-import { modelSeat } from "../model-seat.ts";
-import { briefingFrom } from "./briefing.ts";
+import type { Approver, Box } from "../../core/ports.ts";
+import type { Capabilities, Provider } from "../../core/provider.ts";
+import type { Outputs } from "../../core/session.ts";
 import { compactorFor } from "./compactor.ts";
 import type { LazyBox } from "./lazy-box.ts";
-import { lazyJudge } from "./lazy-judge.ts";
 import { isLocalModel } from "./local-model.ts";
+import { lazyJudge } from "./lazy-judge.ts";
+import type { Lasting } from "./lasting.ts";
 import type { Sink } from "./sink.ts";
-import type { SessionPrompt } from "./system-prompt.ts";
+import { withoutSecrets } from "./without-secrets.ts";
 
 export interface Parts {
   readonly settings: Settings;
   /** Absolute and resolved. */
   readonly workspace: string;
-  readonly session: Session;
-  readonly store: SessionStore;
+  readonly outputs: Outputs;
+  readonly lasting: Lasting;
+  /** The same for all requests of a session: a scenario goes on where it was. */
+  readonly provider: Provider;
+  readonly capabilities: Promise<Capabilities>;
+  readonly size: PromptSize;
   readonly sink: Sink;
   readonly box: LazyBox;
   readonly checkpoints: Checkpoints;
+  readonly briefing: Seat["briefing"];
   readonly limits: Limits;
   readonly approver: Approver;
   readonly answer: AnswerGate;
-  /** For a session that has none yet. */
-  readonly prompt: SessionPrompt;
   readonly signal: AbortSignal;
 }
 
-/** Puts the loop's seat together; what is heavy is loaded when it is first used. */
+/** Puts the seat of one request together; what is heavy is loaded when it is first used. */
 export async function seatFor(parts: Parts): Promise<Seat> {
-  const { settings, workspace, session, sink, prompt } = parts;
-  const records = session.records();
-  const memory = new Memory(workspace, records, (record) => session.append(record));
-  memory.history.pin(prompt.text);
-  const model = modelSeat(settings);
-  const capabilities = await model.capabilities(settings.chat_model, parts.signal);
-  const tools = toolsOver(parts, memory, (part, signal) => spawn(part, signal));
+  const { settings, workspace, lasting, box, sink, signal } = parts;
+  const judge = lazyJudge(settings.mode, workspace);
+  const { memory, tools, offer } = lasting;
+  const { history } = memory;
+  const capabilities = await parts.capabilities;
+  const local = isLocalModel(settings);
   const seat: Seat = {
-    ...groundOf(parts),
-    ...windowOf(() => seat, { settings, memory, tools, capabilities }),
-    provider: model.provider(),
-    tools,
-    offer: new Offer(),
-    history: memory.history,
-    rollBack: (to) => {
-      memory.rollBack(to);
-      sink.emit({ type: "rolled_back", record_count: memory.history.count });
-    },
-    guard: new Guard(),
-    malformed: new Malformed(),
-    answer: parts.answer,
-    // A session that goes on has been told.
-    briefing: records.length > 0 ? nothing : briefingFrom(parts.box, prompt, parts.signal),
-    emit: sink.emit,
-  };
-  const spawn = spawnFrom({
-    parent: seat,
-    prompt: memory.history.pinned ?? prompt.text,
-    emit: sink.forChild,
-    memory: () => memory.child(workspace),
-    tools: (childs) => toolsOver(parts, childs),
-    compactor: (child, history) => compactorFor(child, history, capabilities),
-  });
-  return seat;
-}
-
-const nothing = (): Promise<undefined> => Promise.resolve(undefined);
-
-function groundOf({ settings, workspace, session, box, checkpoints, limits, approver }: Parts) {
-  return {
     model: settings.chat_model,
+    provider: local ? parts.provider : withoutSecrets(parts.provider),
     mode: settings.mode,
-    limits,
+    limits: parts.limits,
     spent: new Spent(),
-    checkpoints,
-    judge: lazyJudge(settings.mode, workspace),
-    approver,
-    outputs: session.outputs,
-    box: box.box,
-    warm: box.warm,
+    checkpoints: parts.checkpoints,
+    judge,
+    approver: parts.approver,
+    outputs: parts.outputs,
+    box: () => unlessAborted(box.box(), signal),
+    warm: () => {
+      box.warm();
+      setTimeout(() => void judge().catch(() => undefined), ENGINE_AT_WORK_MS).unref();
+    },
     walls: box.walls,
     ended: [],
     now: () => performance.now(),
-    clean: isLocalModel(settings) ? (text: string) => text : maskSecrets,
+    clean: local ? (text) => text : maskSecrets,
+    tools,
+    offer,
+    history,
+    rollBack: (to) => {
+      memory.rollBack(to);
+      sink.emit({ type: "rolled_back", record_count: history.count });
+    },
+    size: parts.size,
+    compactor: compactorFor(() => seat, history, capabilities),
+    guard: new Guard(),
+    malformed: new Malformed(),
+    answer: parts.answer,
+    briefing: parts.briefing,
+    emit: sink.emit,
   };
+  lasting.judgedBy(judge);
+  lasting.spawnBy(
+    spawnFrom({
+      parent: seat,
+      prompt: history.pinned ?? "",
+      emit: sink.forChild,
+      compactor: (child, own) => compactorFor(child, own, capabilities),
+      memory: () => memory.child(workspace),
+      tools: lasting.childTools,
+    }),
+  );
+  return seat;
 }
 
-interface Windowed {
-  readonly settings: Settings;
-  readonly memory: Memory;
-  readonly tools: readonly AnyTool[];
-  readonly capabilities: Capabilities;
+/** By then the engine has been asked for a box, and there is time to load the policy. */
+const ENGINE_AT_WORK_MS = 40;
+
+/** Nobody who has cancelled waits for a box that is still starting. */
+async function unlessAborted(box: Promise<Box>, signal: AbortSignal): Promise<Box> {
+  const cancelled = Promise.withResolvers<never>();
+  const cancel = (): void => cancelled.reject(signal.reason as Error);
+  if (signal.aborted) cancel();
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    return await Promise.race([box, cancelled.promise]);
+  } finally {
+    signal.removeEventListener("abort", cancel);
+  }
 }
-
-const windowOf = (seat: () => Seat, { settings, memory, tools, capabilities }: Windowed) => ({
-  size: new PromptSize(settings.chat_model, tools),
-  compactor: compactorFor(seat, memory.history, capabilities),
-});
-
-const toolsOver = (
-  { settings, workspace, session, store }: Parts,
-  { seen, shell }: Memory,
-  spawn?: Spawn,
-): readonly AnyTool[] =>
-  toolsFor({
-    workspace,
-    seen,
-    shell,
-    outputs: session.outputs,
-    notes: store.notes(workspace),
-    timeoutMs: settings.timeout,
-    ...(spawn === undefined ? {} : { spawn }),
-  });

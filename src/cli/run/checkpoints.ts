@@ -24,17 +24,19 @@ type RunCheckpoints = Checkpoints & AsyncDisposable;
 export async function checkpointsFor(parts: CheckpointParts): Promise<RunCheckpoints> {
   const { settings, workspace, session, store, emit, resumed } = parts;
   const notice = (text: string): void => emit({ type: "notice", text });
-  // A layer or a copy is its own record; where nothing is written there is none to keep.
-  if (settings.isolation !== "bind" || settings.mode === "read-only") return NONE;
-  const began = session.info().workspace;
-  if (began !== workspace) {
-    notice(`This session began in ${began}: what it does in ${workspace} cannot be undone.`);
-    return NONE;
-  }
+  const bound = settings.isolation === "bind";
+  if (bound && settings.mode === "read-only") return NONE;
   const { state } = placesFrom(process.env);
   if (existsSync(path.join(storeFolder({ stateDir: state, workspace }), "journal"))) {
     const { finishEarlierUndo } = await import("../undo/workspace.ts");
     await finishEarlierUndo(store, workspace, notice);
+  }
+  // A layer or a copy is its own record.
+  if (!bound) return NONE;
+  const began = session.info().workspace;
+  if (began !== workspace) {
+    notice(`This session began in ${began}: what it does in ${workspace} cannot be undone.`);
+    return NONE;
   }
   if (resumed) await endDeadBoxes(session);
   return lazily(async () => {

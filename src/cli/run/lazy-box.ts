@@ -1,4 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { EventBody } from "../../core/events.ts";
 import type { Box, OwnedBox } from "../../core/ports.ts";
 
 /** A box that starts when it is first wanted, and is the same from then on. */
@@ -10,41 +11,43 @@ export interface LazyBox extends AsyncDisposable {
   readonly walls: AbortSignal;
   /** Resolves when there is one; never, where nobody wants one or it cannot be. */
   readonly opened: Promise<Box>;
-  /** Undefined as long as nobody wanted one. */
-  readonly begun: () => Promise<Box> | undefined;
+  /** Undefined as long as no call has asked for it. */
+  readonly used: () => Promise<Box> | undefined;
 }
 
 export function lazyBox(
   start: (signal: AbortSignal) => Promise<OwnedBox>,
-  onReady: (ms: number) => void,
+  onReady: (ms: number, box: OwnedBox) => void,
+  /** What to do when it is lost. */
+  remedy = "harness run --continue",
 ): LazyBox {
   const walls = new AbortController();
   const ending = new AbortController();
-  const held: { box?: Promise<OwnedBox>; ended?: true } = {};
+  const held: { box?: Promise<OwnedBox>; used?: true; ended?: true } = {};
   const opened = Promise.withResolvers<Box>();
   const open = async (): Promise<OwnedBox> => {
     const began = performance.now();
     try {
       const box = await start(ending.signal);
-      onReady(performance.now() - began);
+      onReady(performance.now() - began, box);
       opened.resolve(box);
-      void box.gone.then((reason) => (held.ended ? undefined : walls.abort(lostBox(reason))));
+      void box.gone.then((reason) => (held.ended ? undefined : walls.abort(lostBox(reason, remedy))));
       return box;
     } catch (thrown) {
       walls.abort(thrown);
       throw thrown;
     }
   };
-  const box = (): Promise<OwnedBox> => {
-    held.box ??= open();
-    return held.box;
-  };
+  const box = (): Promise<OwnedBox> => (held.box ??= open());
   return {
-    box,
+    box: () => {
+      held.used = true;
+      return box();
+    },
     warm: () => void setTimeout(() => void box().catch(() => undefined), 1),
     walls: walls.signal,
     opened: opened.promise,
-    begun: () => held.box,
+    used: () => (held.used ? held.box : undefined),
     [Symbol.asyncDispose]: async () => {
       held.ended = true;
       ending.abort(new Error("the run has ended"));
@@ -54,5 +57,11 @@ export function lazyBox(
   };
 }
 
-const lostBox = (reason: string): HarnessError =>
-  new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, "harness run --continue");
+const lostBox = (reason: string, remedy: string): HarnessError =>
+  new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, remedy);
+
+export const readyEvent = (ms: number, { image }: OwnedBox): EventBody => ({
+  type: "box.ready",
+  ms,
+  ...(image === undefined ? {} : { image }),
+});

@@ -1,18 +1,27 @@
 import { unattended } from "../../agent/approvers.ts";
-import { changesIn, NO_CHANGES } from "../../agent/changes.ts";
+import { PromptSize } from "../../agent/context/size.ts";
+import { guessIntent } from "../../agent/intent/guess.ts";
 import type { Limits } from "../../agent/limits.ts";
 import { type Finished, runRequest } from "../../agent/run.ts";
+import type { Seat } from "../../agent/seat.ts";
+import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";
-import type { Intent, RunChanges } from "../../core/events.ts";
+import type { EventBody, Intent } from "../../core/events.ts";
 import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
+import { AuditTrail } from "../../sessions/audit/trail.ts";
+import { modelSeat } from "../model-seat.ts";
 import { noteTo } from "../note.ts";
+import { aboutRun } from "./about-run.ts";
 import { answerFor } from "./answer-gate.ts";
-import { seatFor } from "./assemble.ts";
-import { type LazyBox, lazyBox } from "./lazy-box.ts";
+import { type Parts, seatFor } from "./assemble.ts";
+import { boxChanges } from "./box-changes.ts";
+import { briefingFrom } from "./briefing.ts";
 import { checkpointsFor } from "./checkpoints.ts";
+import { type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
+import { lastingOf } from "./lasting.ts";
 import { rendererFor } from "./renderer.ts";
 import { runId } from "./session-choice.ts";
-import { sinkOf } from "./sink.ts";
+import { type Sink, sinkOf, type Take } from "./sink.ts";
 import { sessionPrompt } from "./system-prompt.ts";
 
 /** How it is played, beside the settings. */
@@ -22,11 +31,14 @@ export interface PlayFlags {
   readonly strict: boolean;
   readonly json: boolean;
   readonly quiet: boolean;
+  readonly passing?: boolean;
   readonly runtime?: string | undefined;
 }
 
 export interface Play {
   readonly settings: Settings;
+  /** Who set each of them. */
+  readonly origins: Config["origins"];
   readonly flags: PlayFlags;
   readonly limits: Limits;
   readonly store: SessionStore;
@@ -39,44 +51,24 @@ export interface Play {
 
 /** One request with nobody there, from its first event to its last. */
 export async function play(given: Play): Promise<Finished> {
-  const { settings, flags, store, session, workspace, prompt, signal } = given;
-  const show = rendererFor(flags);
-  const sink = sinkOf(session, runId(session), (event) => show.take(event));
+  const { flags, session, signal } = given;
+  const waits = given.settings.isolation === "bind" ? "here" : "waiting";
+  const show = rendererFor({ ...flags, changes: flags.passing === true ? "gone" : waits });
+  const sink = sinkFor(given, (event) => show.take(event));
   try {
-    sink.emit({
-      type: "run.started",
-      task: prompt,
-      session: session.id,
-      resumed: given.resumed,
-      workspace,
-      mode: settings.mode,
-      provider: settings.provider,
-      model: settings.chat_model,
-    });
+    sink.emit(startOf(given));
     // Until the box is gone: what it was told to do may write to the last.
     await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
-    await using box = boxFor(given, (ms) => sink.emit({ type: "box.ready", ms }));
-    const { gate, task } = await answerFor(flags["output-schema"], prompt);
-    const seat = await seatFor({
-      settings,
-      workspace,
-      session,
-      store,
-      sink,
-      box,
-      checkpoints,
-      limits: given.limits,
-      approver: unattended(settings.on_ask === "refuse" ? "refuse" : "contained"),
-      answer: gate,
-      prompt: await sessionPrompt(settings, workspace),
-      signal,
-    });
+    await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
+    const { gate, note } = await answerFor(flags["output-schema"]);
+    const seat = await seatIn(given, { sink, box, checkpoints, answer: gate });
     const request = {
-      prompt: task,
+      prompt: given.prompt,
+      note,
       ...(flags.intent === undefined ? {} : { intent: flags.intent }),
       strict: flags.strict,
       session: session.id,
-      changes: () => changesOf(box, signal),
+      changes: () => boxChanges(box, signal),
       record: (each: SessionRecord) => session.append(each),
     };
     return await runRequest(seat, request, signal);
@@ -85,18 +77,62 @@ export async function play(given: Play): Promise<Finished> {
   }
 }
 
-const boxFor = ({ settings, workspace, flags }: Play, onReady: (ms: number) => void): LazyBox =>
+function sinkFor({ settings, origins, session }: Play, show: Take): Sink {
+  const trail = new AuditTrail(session.audit, aboutRun(settings, origins));
+  return sinkOf(session, runId(session), (event) => trail.take(event), show);
+}
+
+const startOf = ({ settings, session, resumed, workspace, prompt }: Play): EventBody => ({
+  type: "run.started",
+  task: prompt,
+  session: session.id,
+  resumed,
+  workspace,
+  mode: settings.mode,
+  provider: settings.provider,
+  model: settings.chat_model,
+});
+
+async function seatIn(
+  { settings, flags, store, session, workspace, prompt, limits, signal }: Play,
+  means: Pick<Parts, "sink" | "box" | "checkpoints" | "answer">,
+): Promise<Seat> {
+  const { box } = means;
+  const model = modelSeat(settings);
+  const capabilities = model.capabilities(settings.chat_model, signal);
+  // Beside all that follows, so that it is there when the first call comes; a greeting needs none.
+  if ((flags.intent ?? guessIntent(prompt)) !== "direct") box.warm();
+  const pinned = await sessionPrompt(settings, workspace);
+  const timeoutMs = settings.timeout;
+  const lasting = lastingOf({ session, store, workspace, timeoutMs, prompt: pinned.text });
+  return seatFor({
+    ...means,
+    settings,
+    workspace,
+    outputs: session.outputs,
+    lasting,
+    provider: model.provider(),
+    capabilities,
+    size: new PromptSize(settings.chat_model, lasting.tools),
+    briefing: briefingFrom(box, pinned, { history: lasting.memory.history, signal }),
+    limits,
+    approver: unattended(settings.on_ask === "refuse" ? "refuse" : "contained"),
+    signal,
+  });
+}
+
+const boxFor = (
+  { settings, session, workspace, flags }: Play,
+  onReady: Parameters<typeof lazyBox>[1],
+): LazyBox =>
   lazyBox(async (signal) => {
     const { openBoxFor } = await import("../wire.ts");
-    const opening = { settings, workspace, runtime: flags.runtime ?? null, watchChanges: true };
+    const opening = {
+      settings,
+      workspace,
+      runtime: flags.runtime ?? null,
+      watchChanges: true,
+      keep: session.id,
+    };
     return openBoxFor({ ...opening, warn: noteTo(flags.quiet) }, signal);
   }, onReady);
-
-/** What a box that is lost had changed nobody can tell. */
-async function changesOf({ begun, walls }: LazyBox, signal: AbortSignal): Promise<RunChanges | null> {
-  const box = begun();
-  if (box === undefined) return NO_CHANGES;
-  if (walls.aborted) return null;
-  const fresh = signal.aborted ? new AbortController().signal : signal;
-  return box.then((ready) => changesIn(ready, fresh)).catch(() => null);
-}

@@ -1,5 +1,6 @@
 import { maskSecrets } from "../../core/secrets.ts";
 import type { AgentEvent } from "../../core/events.ts";
+import { cleaned } from "../../render/cleaned.ts";
 import { RunJson } from "../../render/run-json.ts";
 import { systemClock } from "../../render/tty/live-status.ts";
 import { RunLines } from "../../render/tty/run-lines.ts";
@@ -10,9 +11,15 @@ export interface Renderer {
   end(): void;
 }
 
+interface Wanted {
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly changes: "here" | "waiting" | "gone";
+}
+
 /** For `run`: lines and a summary on stderr, or with --json every event on stdout. */
-export function rendererFor({ json, quiet }: { readonly json: boolean; readonly quiet: boolean }): Renderer {
-  return json ? asJson() : asLines(quiet);
+export function rendererFor(wanted: Wanted): Renderer {
+  return wanted.json ? asJson() : asLines(wanted);
 }
 
 function asJson(): Renderer {
@@ -23,15 +30,16 @@ function asJson(): Renderer {
   };
 }
 
-function asLines(quiet: boolean): Renderer {
+function asLines({ quiet, changes }: Wanted): Renderer {
   const began = performance.now();
   const lines = new RunLines(process.stderr, { quiet, answerIsSeen: false, clock: systemClock });
   return {
-    take: (event) => {
+    take: (told) => {
+      const event = cleaned(told, maskSecrets);
       lines.take(event);
       if (event.type !== "run.finished") return;
       lines.end();
-      const about = { ms: performance.now() - began, quiet };
+      const about = { ms: performance.now() - began, quiet, changes };
       process.stderr.write(runSummary(event, about, process.stderr));
     },
     end: () => lines.end(),

@@ -23,13 +23,12 @@ export function interruption(): Interruption {
     process.on(name, handler);
     return () => process.removeListener(name, handler);
   });
-  const left = (): void => abort("reader-left");
-  process.stdout.once("reader-left", left);
+  // Each write that fails says so, those behind the end of the run too; its code is to stay what it is.
+  process.stdout.on("reader-left", () => abort("reader-left"));
   return {
     signal: controller.signal,
     [Symbol.dispose]: () => {
       for (const remove of handlers) remove();
-      process.stdout.removeListener("reader-left", left);
     },
   };
 }

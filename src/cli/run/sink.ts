@@ -1,8 +1,10 @@
 import type { AgentEvent, EventBody } from "../../core/events.ts";
+import { maskSecrets } from "../../core/secrets.ts";
 import type { Session } from "../../core/session.ts";
+import { cleaned } from "../../render/cleaned.ts";
 
-/** What is shown of a run: each event as it comes. */
-export type Show = (event: AgentEvent) => void;
+/** What is done with each event as it comes. */
+export type Take = (event: AgentEvent) => void;
 
 export interface Sink {
   readonly emit: (body: EventBody) => void;
@@ -10,13 +12,14 @@ export interface Sink {
   readonly forChild: () => (body: EventBody) => void;
 }
 
-/** Numbers the events of a run; each is remembered before it is shown. */
-export function sinkOf(session: Session, run: string, show: Show): Sink {
+/** Numbers the events of a run; each is written down and remembered, without its secrets, before it is shown. */
+export function sinkOf(session: Session, run: string, audit: Take, show: Take): Sink {
   const count = { events: 0, children: 0 };
   const send = (body: EventBody, agent?: string): void => {
     count.events += 1;
     const event: AgentEvent = { ...body, run, seq: count.events, ...(agent === undefined ? {} : { agent }) };
-    session.log(event);
+    audit(event);
+    session.log(cleaned(event, maskSecrets));
     show(event);
   };
   return {

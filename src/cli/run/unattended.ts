@@ -2,7 +2,6 @@ import { Limits } from "../../agent/limits.ts";
 import { answer } from "../command.ts";
 import { noteTo } from "../note.ts";
 import { openSessions } from "../session-seat.ts";
-import { sessionsWorkspace } from "../session-store.ts";
 import { configFor, workspaceOf } from "../settings.ts";
 import { refuseParking, refuseUnbuilt } from "../unbuilt.ts";
 import { type BudgetFlags, limitsFrom } from "./flags.ts";
@@ -11,6 +10,7 @@ import { refuseUnpriced } from "./priced.ts";
 import { promptFrom } from "./prompt.ts";
 import { earlierSession, newSession } from "./session-choice.ts";
 import { interruption } from "./signals.ts";
+import { runWorkspace } from "./workspace.ts";
 
 export interface RunFlags extends BudgetFlags, PlayFlags {
   readonly continue: boolean;
@@ -22,7 +22,7 @@ const GO_ON = "Go on with the task.";
 
 /** One task to its end, with nobody there; its exit code. */
 export async function runUnattended(words: readonly string[], flags: RunFlags): Promise<number> {
-  const { settings } = await configFor({ ...flags });
+  const { settings, origins } = await configFor({ ...flags });
   refuseUnbuilt(settings);
   refuseParking(settings);
   const budget = limitsFrom(flags, settings.max_turns);
@@ -31,15 +31,17 @@ export async function runUnattended(words: readonly string[], flags: RunFlags): 
   const goesOn = flags.continue || flags.resume !== undefined;
   const prompt = await promptFrom(words, goesOn ? GO_ON : undefined);
   using store = openSessions(noteTo(flags.quiet));
-  const given = await sessionsWorkspace(workspaceOf({ cwd: flags.cwd }));
+  const given = await runWorkspace(workspaceOf({ cwd: flags.cwd }));
   const earlier = earlierSession(store, flags, given);
-  const workspace = earlier !== undefined && flags.cwd === undefined ? earlier.info().workspace : given;
+  const elsewhere = earlier !== undefined && flags.cwd === undefined;
+  const workspace = elsewhere ? await runWorkspace(earlier.info().workspace) : given;
   const session = earlier ?? newSession(store, settings, { workspace, prompt });
   using interrupted = interruption();
   const { signal } = interrupted;
   const resumed = earlier !== undefined;
   const finished = await play({
     settings,
+    origins,
     flags,
     limits,
     store,

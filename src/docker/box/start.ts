@@ -4,6 +4,7 @@ import { engineFailure } from "../failure.ts";
 import type { Isolation, Place } from "../isolation/place.ts";
 import { placeOf } from "../isolation/place-of.ts";
 import { unseen } from "../isolation/unseen.ts";
+import { type HeldLayer, holdLayer } from "../layers/hold.ts";
 import { lockWorkspace } from "../life/lock.ts";
 import { type Reaped, reap } from "../life/reap.ts";
 import type { Protection } from "../protect/scan.ts";
@@ -11,6 +12,7 @@ import { snapshotIn } from "../runner/files.ts";
 import { openBox } from "./box.ts";
 import { commitDoor } from "./commit-door.ts";
 import { verifiedContainer } from "./container.ts";
+import type { BoxPlan } from "../spec.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -32,12 +34,14 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
   const stack = new AsyncDisposableStack();
   stack.use(lock);
   try {
-    const place = await placeOf(isolation, { ...maker, ...prepared.place, keep: request.keep });
+    const held = await heldFor(maker, request, workspace);
+    if (held !== undefined) stack.use(held);
+    const place = await placeOf(isolation, { ...maker, ...prepared.place, layer: held?.layer ?? null });
     stack.defer(() => removePlace(place, maker.onWarning));
     signal.throwIfAborted();
     const exposed = isolation === "bind" && request.mode === "workspace-write";
     const door = exposed ? commitDoor({ engine: maker.engine, plan, home: maker.home }) : undefined;
-    const { client, close: end } = await verifiedContainer(maker.engine, plan, {
+    const { client, close: end } = await verifiedContainer(maker.engine, overVolume(plan, workspace, place), {
       ...(door === undefined ? {} : { door }),
       faults: place.faults,
     }).catch(explained(isolation, workspace));
@@ -48,7 +52,7 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
     const { path } = workspace;
     const guarded = request.mode === "read-only" ? { ...protection, readOnly: [path] } : protection;
     const close = (): Promise<void> => stack.disposeAsync();
-    return await openBox({
+    const box = await openBox({
       workspace: path,
       client,
       exposed,
@@ -59,11 +63,24 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
       place,
       ...(request.budget === undefined ? {} : { budget: request.budget }),
     });
+    return Object.assign(box, { image: plan.image });
   } catch (thrown) {
     await stack.disposeAsync();
     throw thrown;
   }
 }
+
+async function heldFor(
+  { stateDir }: BoxMaker,
+  { keep: session, isolation }: BoxRequest,
+  { path }: Workspace,
+): Promise<HeldLayer | undefined> {
+  if (session === null || isolation === "bind") return undefined;
+  return holdLayer(stateDir, { session, workspace: path, isolation });
+}
+
+const overVolume = (plan: BoxPlan, { path }: Workspace, { volume }: Place): BoxPlan =>
+  volume === undefined ? plan : { ...plan, workspace: { path, volume } };
 
 const explained =
   (isolation: Isolation, { path }: Workspace) =>

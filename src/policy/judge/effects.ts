@@ -3,7 +3,7 @@ import { codeRuling, type CodeEffect } from "./code.ts";
 import { doubtRuling } from "./doubts.ts";
 import { type PathEffect, pathRuling, type Places } from "./files.ts";
 import { repositoryRuling } from "./repository.ts";
-import { ASKED, DENIED, type Ruling, type Worth } from "./ruling.ts";
+import { ASKED, CONTAINED, DENIED, type Ruling, type Worth } from "./ruling.ts";
 
 /** The rule that an effect falls under. */
 export function rulingOf(effect: Effect, places: Places): Ruling {
@@ -28,7 +28,7 @@ function kindRuling(effect: Effect, places: Places): Rule {
     case "unknown":
       return doubtRuling(effect);
     case "network":
-      return rule("network", `${effect.by} reaches the network${toHosts(effect.hosts)}`, ASKED);
+      return networkRule(effect);
     case "install":
       return rule(
         "install",
@@ -51,5 +51,15 @@ function kindRuling(effect: Effect, places: Places): Rule {
 }
 
 const rule = (id: string, reason: string, worth: Worth): Rule => ({ id, reason, ...worth });
+
+/** In a box they are the box itself, which has a loopback of its own. */
+const OWN = /^(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1\])$/;
+
+function networkRule({ by, hosts }: Extract<Effect, { readonly kind: "network" }>): Rule {
+  const own = hosts.length > 0 && hosts.every((host) => OWN.test(host));
+  return own
+    ? rule("network.own", `${by} asks a server of its own machine${toHosts(hosts)}`, CONTAINED)
+    : rule("network", `${by} reaches the network${toHosts(hosts)}`, ASKED);
+}
 
 const toHosts = (hosts: readonly string[]): string => (hosts.length === 0 ? "" : `: ${hosts.join(", ")}`);

@@ -100,7 +100,8 @@ function denialOf(decided: Decided | undefined): string | undefined {
   if (decided === undefined || decided.runs) return undefined;
   if (decided.by === "person") return "declined";
   if (rule === undefined) return undefined;
-  const who = decided.decision === "deny" ? "denied" : "nobody to ask";
+  const who =
+    decided.decision === "deny" ? "denied" : decided.by === "mode" ? "the mode forbids it" : "nobody to ask";
   return `${who}: ${visibleLine(rule.reason)} (${visibleLine(rule.id)})`;
 }
 

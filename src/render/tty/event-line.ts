@@ -61,7 +61,9 @@ type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }
 
 function startedLines(event: Of<"run.started">, stream: NodeJS.WriteStream): readonly string[] {
   const { model, provider, mode, workspace, session, resumed } = event;
-  const words = [`${model} (${provider})`, mode, workspace, resumed ? `goes on with ${session}` : session];
+  // A scenario is a file: its name says enough.
+  const name = provider === "scripted" ? model.slice(model.lastIndexOf("/") + 1) : model;
+  const words = [`${name} (${provider})`, mode, workspace, resumed ? `goes on with ${session}` : session];
   return lines(words.map(visibleLine).join(" · "), stream, "");
 }
 

@@ -83,11 +83,18 @@ export class RunLines {
       const call = this.#calls.get(callKey(event)) ?? { tool: "?", target: "", decided: undefined };
       return callLine(call, event, this.#stream, indent);
     }
+    if (this.#isSeen(event)) return "";
     if (event.type === "model.finished")
-      return event.calls === 0 || (this.#showing.answerIsSeen && event.agent === undefined)
-        ? ""
-        : saidLines(event.text, this.#stream, indent);
+      return event.calls === 0 ? "" : saidLines(event.text, this.#stream, indent);
     return eventLine(event, this.#stream, indent);
+  }
+
+  /** Who shows the answer says in words of its own how a request begins and ends. */
+  #isSeen({ type, agent }: AgentEvent): boolean {
+    if (!this.#showing.answerIsSeen) return false;
+    return (
+      type === "run.started" || type === "rolled_back" || (type === "model.finished" && agent === undefined)
+    );
   }
 
   /** Where the lines of a subagent begin, or begin again, what it was started for. */

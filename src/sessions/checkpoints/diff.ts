@@ -35,7 +35,7 @@ export async function sessionDiff(
 }
 
 /** By path. A file that is gone and one with the same content that is new are one that was renamed. */
-function filesOf(changes: readonly EntryChange[], packs: Packs): readonly FileDiff[] {
+export function filesOf(changes: readonly EntryChange[], packs: Packs): readonly FileDiff[] {
   const gone = new Map<string, EntryChange[]>();
   for (const change of changes)
     if (change.to === undefined && change.from?.kind === "file" && change.from.size > 0) {

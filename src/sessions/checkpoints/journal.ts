@@ -20,6 +20,8 @@ export interface Journal {
   /** Nothing of what was to be undone is left out. */
   readonly whole: boolean;
   readonly aside: string;
+  /** Left out: an undo, or a redo. */
+  readonly what?: "apply";
   readonly ops: readonly Op[];
 }
 

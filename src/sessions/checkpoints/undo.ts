@@ -2,6 +2,8 @@ import { randomUUID } from "node:crypto";
 import { lstatSync, unlinkSync } from "node:fs";
 import type { Step, Steps } from "../../core/checkpoints.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { withPassedOver } from "./passed-over.ts";
+import { ContentReader } from "./content.ts";
 import { parentOf, sameEntry, type Tree } from "./entry.ts";
 import { Ground } from "./ground.ts";
 import { dropJournal, type Journal, readJournal, writeJournal } from "./journal.ts";
@@ -55,7 +57,7 @@ export async function undo(store: CheckpointStore, request: UndoRequest): Promis
   return { ...plan, done: true, notes };
 }
 
-async function lookAt(store: CheckpointStore): Promise<Tree> {
+export async function lookAt(store: CheckpointStore): Promise<Tree> {
   if (lstatSync(store.workspace, { throwIfNoEntry: false })?.isDirectory() === true) return store.look();
   throw new HarnessError(
     EXIT.usage,
@@ -102,14 +104,14 @@ export function wholeSteps(
   return { whole, cut: known.at(-1)?.after === null };
 }
 
-function carryOut(store: CheckpointStore, { aside }: Journal, ops: readonly Op[]): void {
+export function carryOut(store: CheckpointStore, { aside, what }: Journal, ops: readonly Op[]): void {
   try {
     restore(ops, { root: store.workspace, packs: store.packs, aside });
   } catch (thrown) {
     throw new HarnessError(
       EXIT.failed,
-      `the undo stopped half-way: ${reasonOf(thrown)}`,
-      "mend that, then: harness undo   (it goes on where it stopped; nothing is lost)",
+      `the ${what ?? "undo"} stopped half-way: ${reasonOf(thrown)}`,
+      `mend that, then: harness ${what ?? "undo"}   (it goes on where it stopped; nothing is lost)`,
       thrown,
     );
   }
@@ -122,7 +124,9 @@ export async function finishUndo(
 ): Promise<string | undefined> {
   const journal = readJournal(store.folder);
   if (journal === undefined) return undefined;
-  const now = await lookAt(store);
+  const paths = journal.ops.map(({ path }) => path);
+  const place = { reader: new ContentReader(store.packs), root: store.workspace };
+  const now = withPassedOver(await lookAt(store), paths, place);
   const open = journal.ops.filter((op) => isOurs(op, now) && isKept(op, store.packs));
   carryOut(store, journal, open);
   for (const folder of new Set(journal.ops.map(({ path }) => parentOf(path))))
@@ -133,7 +137,7 @@ export async function finishUndo(
   const left = journal.ops.filter((op) => !open.includes(op));
   const names = left.map(({ path }) => path).join(", ");
   const but = names === "" ? "" : `; left, as they were changed since or their content is lost: ${names}`;
-  return `An undo that had been cut short was finished${but}.`;
+  return `An ${journal.what ?? "undo"} that had been cut short was finished${but}.`;
 }
 
 const isKept = ({ to }: Op, packs: Packs): boolean =>

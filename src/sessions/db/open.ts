@@ -82,6 +82,8 @@ function made({ sqlite, standing, reason }: Look, opening: Opening): DatabaseSyn
 
 function bringUp(sqlite: DatabaseSync, { steps = STEPS, now }: Opening): DatabaseSync {
   try {
+    // Counts only before the first table is made: what is removed can be given back to the disk.
+    sqlite.exec("PRAGMA auto_vacuum = INCREMENTAL");
     sqlite.exec("PRAGMA journal_mode = WAL");
     migrate(sqlite, steps, now());
     return sqlite;
@@ -99,6 +101,8 @@ function lookAt({ file, steps = STEPS, patienceMs = PATIENCE_MS }: Opening): Loo
   try {
     // A kill of this process loses nothing that was committed; a power cut may lose the last moments, and no more.
     sqlite.exec("PRAGMA synchronous = NORMAL");
+    // What is removed is overwritten too.
+    sqlite.exec("PRAGMA secure_delete = ON");
     const standing = standingOf(sqlite, steps, file);
     if (standing === "foreign") return { sqlite, standing, reason: "it holds tables of something else" };
     const fault = faultOf(sqlite, file);

@@ -58,10 +58,10 @@ CREATE TABLE turn_results (
   intent TEXT NOT NULL,
   status TEXT NOT NULL,
   reason TEXT NOT NULL,
-  requests INTEGER NOT NULL,
-  prompt_tokens INTEGER,
-  completion_tokens INTEGER,
-  cached_tokens INTEGER,
+  requests REAL NOT NULL,
+  prompt_tokens REAL,
+  completion_tokens REAL,
+  cached_tokens REAL,
   cost REAL,
   turns INTEGER NOT NULL,
   tool_calls INTEGER NOT NULL,
@@ -134,6 +134,15 @@ CREATE TABLE notes (
   written INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX notes_by_workspace ON notes (workspace, number);
+`,
+  `
+-- How far the audit file of a session goes: its lines, its bytes, and the hash of its last line.
+CREATE TABLE audits (
+  session TEXT PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+  lines INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  hash TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 `,
   `
 -- before_tree, after_tree: files of the checkpoint store. A row outlives them.

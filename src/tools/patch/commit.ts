@@ -1,15 +1,12 @@
-import type { Box, ExecResult } from "../../core/ports.ts";
+import type { Box } from "../../core/ports.ts";
 import type { FileRefusal } from "../endings.ts";
 import type { FileState, Step } from "./plan.ts";
+import { runOn } from "./run-on.ts";
 
 export type Committed =
   | { readonly kind: "made" }
   /** Nothing of the patch is left, but for what `stuck` names. */
   | { readonly kind: "refused"; readonly refused: FileRefusal; readonly stuck: readonly string[] };
-
-const STEP_MS = 20_000;
-/** Once the first file is written the rest follows, whoever cancels: half a patch is worse than all of it. */
-const NEVER = new AbortController().signal;
 
 /** Writes every file, or puts back those that were written before one was refused. */
 export async function commit(box: Box, steps: readonly Step[]): Promise<Committed> {
@@ -38,30 +35,11 @@ async function put(
   from: FileState | undefined,
   to: FileState | undefined,
 ): Promise<FileRefusal | undefined> {
-  if (to === undefined) return from === undefined ? undefined : runs(box, path, ["rm", "-f", "--", path]);
+  if (to === undefined) return from === undefined ? undefined : runOn(box, ["rm", "-f", "--", path], path);
   if (from !== undefined && Buffer.from(from.content).equals(to.content) && from.mode === to.mode)
     return undefined;
   const written = await box.write(path, to.content);
   if (written.kind !== "ok") return written;
   const mode = to.mode.toString(8).padStart(3, "0");
-  return (from?.mode ?? 0o644) === to.mode ? undefined : runs(box, path, ["chmod", mode, "--", path]);
-}
-
-async function runs(box: Box, path: string, words: readonly string[]): Promise<FileRefusal | undefined> {
-  const result = await box.exec({ words, timeoutMs: STEP_MS, keep: { head: 2000, tail: 0 } }, NEVER);
-  return result.exit_code === 0 ? undefined : refusalOf(result, path);
-}
-
-function refusalOf({ blocked, stderr, reason }: ExecResult, path: string): FileRefusal {
-  const said = Buffer.from(stderr.head).toString("utf8").trim().split("\n").at(-1) ?? "";
-  const wall =
-    blocked.length > 0 || said.endsWith("Read-only file system") || said.endsWith("Device or resource busy");
-  const why = said === "" ? reason : said;
-  return {
-    kind: wall ? "blocked" : "failed",
-    cause: "filesystem",
-    code: wall ? "EROFS" : why,
-    path,
-    reason: why,
-  };
+  return (from?.mode ?? 0o644) === to.mode ? undefined : runOn(box, ["chmod", mode, "--", path], path);
 }

@@ -1,16 +1,17 @@
 import { type FilePatch, type Hunk, hunkLine, type HunkLine, PatchMistake } from "./patch.ts";
 
-const HEAD = /^\*\*\* (Add|Update|Delete) File: (.+?)\s*$/;
-const MOVE = /^\*\*\* Move to: (.+?)\s*$/;
+const HEAD = /^\*\*\* (Add|Update|Delete) File: (.+)$/;
+const MOVE = /^\*\*\* Move to: (.+)$/;
 const END_OF_FILE = /^\*\*\* End of File\s*$/;
-const FRAME = /^\*\*\* (?:Begin|End) Patch\s*$/;
+const BEGIN = /^\*\*\* Begin Patch\s*$/;
+const END = /^\*\*\* End Patch\s*$/;
 
 /** The notation between `*** Begin Patch` and `*** End Patch`; what stands around it does not count. */
 export function readEnvelope(lines: readonly string[]): readonly FilePatch[] {
-  const begin = lines.findIndex((line) => FRAME.test(line));
-  const end = lines.findLastIndex((line) => /^\*\*\* End Patch\s*$/.test(line));
+  const begin = lines.findIndex((line) => BEGIN.test(line));
+  const end = lines.findLastIndex((line) => END.test(line));
   const inner = lines.slice(begin + 1, end > begin ? end : lines.length);
-  const heads = [...inner.keys()].filter((index) => HEAD.test(inner[index] ?? ""));
+  const heads = [...inner.keys()].filter((index) => HEAD.test((inner[index] ?? "").trimEnd()));
   const stray = inner.slice(0, heads[0] ?? inner.length).find((line) => line.trim() !== "");
   if (begin >= 0 && stray !== undefined)
     throw new PatchMistake(`"${stray}" stands before any *** Add, Update or Delete File: line`);
@@ -20,14 +21,14 @@ export function readEnvelope(lines: readonly string[]): readonly FilePatch[] {
 }
 
 function section(head: string, body: readonly string[]): FilePatch {
-  const [, kind, path = ""] = HEAD.exec(head) ?? [];
+  const [, kind, path = ""] = HEAD.exec(head.trimEnd()) ?? [];
   if (kind === "Add") return { what: "add", path, hunks: [added(path, body)] };
   if (kind === "Delete") {
     const more = body.find((line) => line.trim() !== "");
     if (more === undefined) return { what: "delete", path, hunks: [] };
     throw new PatchMistake(`${path}: "${more}" stands below *** Delete File`);
   }
-  const to = MOVE.exec(body[0] ?? "")?.[1];
+  const to = MOVE.exec((body[0] ?? "").trimEnd())?.[1];
   if (to !== undefined) return { what: "update", path, to, hunks: hunksOf(path, body.slice(1)) };
   const hunks = hunksOf(path, body);
   if (hunks.length === 0) throw new PatchMistake(`${path}: nothing stands below its name`);

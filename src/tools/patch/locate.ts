@@ -30,7 +30,11 @@ export function locate(hunk: Hunk, where: Where): Found {
 }
 
 /** Without spaces at the end, and with bytes that are no UTF-8 as they are shown. */
-const bare = (line: string): string => line.toWellFormed().replace(/[ \t\r]+$/, "");
+function bare(line: string): string {
+  let end = line.length;
+  while (end > 0 && " \t\r".includes(line[end - 1] ?? "x")) end -= 1;
+  return line.slice(0, end).toWellFormed();
+}
 
 function candidates(wanted: readonly string[], lines: readonly string[], loose: boolean): readonly number[] {
   const same = loose
@@ -73,9 +77,9 @@ function anchored(starts: readonly number[], { anchors }: Hunk, lines: readonly 
 /** Lines at which the last anchor stands, below the ones before it. */
 function anchorLines(anchors: readonly string[], lines: readonly string[]): readonly number[] {
   let from = [0];
-  for (const anchor of anchors) {
-    const first = Math.min(...from);
-    from = [...lines.keys()].filter((at) => at >= first && lines[at]?.trim() === anchor.trim());
+  for (const anchor of anchors.map((one) => one.trim())) {
+    const first = from[0] ?? lines.length;
+    from = [...lines.keys()].filter((at) => at >= first && lines[at]?.trim() === anchor);
   }
   return from;
 }

@@ -64,9 +64,13 @@ function countedEnd(lines: readonly string[], start: number, counts: Counts): nu
   return old < 0 || young < 0 ? undefined : end;
 }
 
-/** Whether no line of a hunk is here. */
-const isBehind = (lines: readonly string[], at: number): boolean =>
-  lineAt(lines, at).trim() === "" || isFileHead(lines, at) || hunkLine(lineAt(lines, at)) === undefined;
+/** Whether no line of a hunk is here, nor behind blank ones; `-- ` is the end of a mail. */
+function isBehind(lines: readonly string[], at: number): boolean {
+  let next = at;
+  while (next < lines.length && lineAt(lines, next).trim() === "") next += 1;
+  const line = lineAt(lines, next);
+  return line === "" || line === "-- " || isFileHead(lines, next) || hunkLine(line) === undefined;
+}
 
 const isInside = (lines: readonly string[], at: number): boolean =>
   at < lines.length &&

@@ -58,7 +58,7 @@ function headAt(lines: readonly string[], start: number): ReadHead {
 }
 
 function gitHeadAt(lines: readonly string[], start: number): ReadHead {
-  const names = /^diff --git (.*)$/.exec(lineAt(lines, start))?.[1];
+  const names = /^diff --git ([^\n]*)$/.exec(lineAt(lines, start))?.[1];
   if (names === undefined) return { head: EMPTY, end: start };
   let head = { ...EMPTY, ...namesOfGit(names) };
   let end = start + 1;

@@ -10,6 +10,7 @@ export interface Ending {
   /** In brackets below the output; none after a success without anything to say. */
   readonly lines: readonly string[];
   readonly advice: readonly Advice[];
+  readonly exitCode: number;
 }
 
 type Advice = Exclude<Cause, "program" | "policy" | "user"> | "leftovers";
@@ -41,6 +42,7 @@ export function endingOf(result: ExecResult, output: string): Ending {
     cause: met.cause,
     lines: [...sideLines(result, met.cause), ...(ended === undefined ? [] : [ended])],
     advice,
+    exitCode: result.exit_code,
   };
 }
 
@@ -112,15 +114,15 @@ export function adviseOnce(): Advise {
   };
 }
 
-export function asResult({ kind, cause }: Ending, text: string): ToolResult {
+export function asResult({ kind, cause, exitCode }: Ending, text: string): ToolResult {
   switch (kind) {
     case "ok":
-      return { kind, text };
+      return { kind, text, exitCode };
     case "failed":
-      return { kind, cause: cause ?? "program", text };
+      return { kind, cause: cause ?? "program", text, exitCode };
     case "timed_out":
-      return { kind, cause: "timeout", text };
+      return { kind, cause: "timeout", text, exitCode };
     case "cancelled":
-      return { kind, cause: "user", text };
+      return { kind, cause: "user", text, exitCode };
   }
 }

@@ -10,7 +10,7 @@ const MOST_RUNNING = 8;
 /** So that what fails at once is told at once. */
 const FIRST_LOOK_MS = 300;
 
-export interface JobLook {
+interface JobLook {
   readonly id: string;
   readonly kill: boolean;
   /** How long to wait for its end. */

@@ -1,66 +1,58 @@
-import type { Box } from "../../core/ports.ts";
-import type { ShellState } from "../desk.ts";
+import type { Desk, ShellState } from "../desk.ts";
 import { END } from "./wrapper.ts";
 
-/** Bytes that one call may leave. */
-const MOST = 64 * 1024;
-/** Of the names and values that a call begins with: with the box's own they fit into a pipe. */
-const MOST_KEPT = MOST - 4096;
+/** Bytes that a shell may leave, the box's own variables among them. */
+export const MOST = 64 * 1024;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** What bash sets by itself, or reads before the first command and so before anything was judged. */
 const OWN = /^(?:PWD|OLDPWD|SHLVL|_|SHELLOPTS|BASHOPTS|BASH|BASH_.*|__h_.*)$/;
 
-type State = Pick<ShellState, "folder" | "env">;
+export type State = Pick<ShellState, "folder" | "env">;
 
-/** In the box's own /tmp; the name must not be guessed, as whoever writes there says where later commands start. */
-export const stateFile = (): string => `/tmp/.harness-${crypto.randomUUID()}`;
+/** Variables by their names. */
+export type Exported = ReadonlyMap<string, string>;
 
-export async function* asInput(file: string): AsyncGenerator<Uint8Array> {
-  yield new TextEncoder().encode(`${file}\n`);
-}
-
-/** Takes over what a shell left in its file, which is gone then. Says why nothing was kept, if that is so. */
-export async function takeState(box: Box, file: string, shell: ShellState): Promise<string | undefined> {
-  const read = await box.read(file, { offset: 0, limit: MOST + 1 });
-  if (read.kind !== "ok") return read.code === "ENOENT" ? undefined : notKept(read.reason);
-  await dropState(box, file);
-  const state = read.value.size > MOST ? "it is more than 64 KiB" : stateIn(read.value.content, shell);
-  if (typeof state === "string") return notKept(state);
-  shell.move(state.folder, state.env);
-  return undefined;
-}
-
-/** Of a shell that was killed, maybe while it wrote. */
-export async function dropState(box: Box, file: string): Promise<void> {
-  const keep = { head: 0, tail: 0 };
-  const request = { words: ["rm", "-f", file], folder: "/", timeoutMs: 10_000, keep };
-  await box.exec(request, new AbortController().signal);
-}
-
-const notKept = (why: string): string => `folder and exported variables stay as before the call: ${why}`;
-
-/** What a shell left, over what was there before; or why it cannot be kept. Nothing of it is trusted. */
-export function stateIn(content: Uint8Array, before: State): State | string {
+/** What the shell of one call left; undefined when it was another call's; or why it cannot be read. */
+export function leftIn(
+  content: Uint8Array,
+  token: string,
+): { readonly folder: string; readonly exported: Exported } | string | undefined {
   const text = decoded(content);
   if (text === undefined) return "it is no UTF-8";
   const fields = text.split("\0");
-  const [folder = "", ...changes] = fields.slice(0, -2);
-  if (fields.at(-1) !== "" || fields.at(-2) !== END || fields.length < 3) return "it was not written whole";
-  if (!isPlace(folder)) return "its folder is no path";
-  const env = new Map(Object.entries(before.env));
-  for (const change of changes) apply(change, env);
-  const size = [...env].reduce((sum, [name, value]) => sum + bytesOf(name) + bytesOf(value) + 2, 0);
-  return size > MOST_KEPT ? "it is more than 64 KiB" : { folder, env: Object.fromEntries(env) };
+  if (fields.at(-1) !== "" || fields.at(-2) !== END || fields.length < 4) return "it was not written whole";
+  const [first, folder = "", ...variables] = fields.slice(0, -2);
+  if (first !== token) return undefined;
+  return isPlace(folder) ? { folder, exported: exportedIn(variables) } : "its folder is no path";
 }
 
-const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
+/** Of `NAME=value` each; the others, and what is bash's own, are left out. */
+export function exportedIn(variables: readonly string[]): Exported {
+  const pairs = variables.map((text) => {
+    const at = text.indexOf("=");
+    return [text.slice(0, Math.max(at, 0)), text.slice(at + 1)] as const;
+  });
+  return new Map(pairs.filter(([name]) => IDENTIFIER.test(name) && !OWN.test(name)));
+}
 
-function apply(change: string, env: Map<string, string>): void {
-  const at = change.indexOf("=");
-  const name = at < 0 ? change : change.slice(0, at);
-  if (!IDENTIFIER.test(name) || OWN.test(name)) return;
-  if (at < 0) env.delete(name);
-  else env.set(name, change.slice(at + 1));
+/**
+ * What is exported over the box's own variables, without what may not be kept. One of the box's own that is unset or
+ * no longer exported is there again in the next call.
+ */
+export async function envOver(
+  own: Exported,
+  exported: Exported,
+  { shell, keeps }: Pick<Desk, "shell" | "keeps">,
+): Promise<{ readonly env: State["env"]; readonly refused: readonly string[] }> {
+  const before = new Map(Object.entries(shell.env));
+  const kept: (readonly [string, string])[] = [];
+  const refused: string[] = [];
+  for (const [name, value] of exported) {
+    if (own.get(name) === value) continue;
+    if (before.get(name) === value || ((await keeps?.(name, value)) ?? true)) kept.push([name, value]);
+    else refused.push(name);
+  }
+  return { env: Object.fromEntries(kept), refused };
 }
 
 /** As `pwd -P` writes one. */
@@ -70,7 +62,7 @@ const isPlace = (folder: string): boolean =>
   !folder.includes("//") &&
   !/(?:^|\/)\.\.?(?:\/|$)/.test(folder);
 
-function decoded(content: Uint8Array): string | undefined {
+export function decoded(content: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
   } catch {

@@ -12,14 +12,16 @@ export interface Place {
 const MOST_WANTED = 200;
 const MOST_SHOWN = 12;
 const ALIKE = 0.5;
+const MOST_COMPARED = 50_000;
 
 export function nearestPlace(wanted: readonly string[], lines: readonly string[]): Place | undefined {
   const [bare, all] = [wanted.slice(0, MOST_WANTED).map(squeezed), lines.map(squeezed)];
   const text = bare.findIndex((line) => line !== "");
   if (text < 0) return undefined;
-  const voted = bestStart(bare, all) ?? mostAlike(bare, all);
-  if (voted === undefined) return undefined;
-  const start = Math.max(0, voted);
+  const voted = bestStart(bare, all);
+  const best = voted.letters >= TELLING ? voted.start : (mostAlike(bare, all) ?? voted.start);
+  if (best === undefined) return undefined;
+  const start = Math.max(0, best);
   const spacing =
     wanted.length <= MOST_WANTED &&
     bare.every((line, index) => fitsSpacing(bare, index, line, all[start + index]));
@@ -46,23 +48,32 @@ function fitsSpacing(bare: readonly string[], index: number, line: string, found
   return edge ? found.includes(line) : found === line;
 }
 
-/** Each wanted line that is there votes for where its text would begin. */
-function bestStart(wanted: readonly string[], lines: readonly string[]): number | undefined {
+/** Lines with fewer letters in all, a brace say, are everywhere. */
+const TELLING = 4;
+const MOST_PLACES = 50;
+
+/** Each wanted line that is there votes for where its text would begin, by its length. */
+function bestStart(
+  wanted: readonly string[],
+  lines: readonly string[],
+): { readonly start: number | undefined; readonly letters: number } {
   const places = new Map<string, number[]>();
   for (const [index, line] of lines.entries()) {
     const known = places.get(line);
     if (known === undefined) places.set(line, [index]);
-    else if (known.length < 50) known.push(index);
+    else if (known.length < MOST_PLACES) known.push(index);
   }
   const votes = new Map<number, number>();
   for (const [index, line] of wanted.entries())
-    for (const place of line.length > 1 ? (places.get(line) ?? []) : [])
-      votes.set(place - index, (votes.get(place - index) ?? 0) + 1);
-  return [...votes].toSorted(([at, one], [other, two]) => two - one || at - other)[0]?.[0];
+    for (const place of line === "" ? [] : (places.get(line) ?? []))
+      votes.set(place - index, (votes.get(place - index) ?? 0) + line.length);
+  const [best] = [...votes].toSorted(([at, one], [other, two]) => two - one || at - other);
+  return { start: best?.[0], letters: best?.[1] ?? 0 };
 }
 
 /** By the pairs of letters that the longest wanted line shares with others. */
 function mostAlike(wanted: readonly string[], lines: readonly string[]): number | undefined {
+  if (lines.length > MOST_COMPARED) return undefined;
   const [index, longest] = [...wanted.entries()].toSorted(([, a], [, b]) => b.length - a.length)[0] ?? [
     0,
     "",

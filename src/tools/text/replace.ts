@@ -79,6 +79,8 @@ function miss(text: string, { old, new: young }: Edit): string {
   const there = young.trim() === "" ? -1 : text.indexOf(young);
   if (there >= 0)
     return `old is not in the file, and new already is, at line ${lineAt(text, there)}: it seems to be done`;
+  if (old.split("\n").every((line) => /^\s*\d+\t/.test(line)))
+    return "old has the line numbers of read_file in it: leave them out";
   const lines = text
     .replace(/^\uFEFF/, "")
     .split("\n")

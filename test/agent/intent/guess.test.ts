@@ -14,6 +14,9 @@ const MISSES: readonly string[] = [
   "repo <- change: Can you list the responsibilities of each module and explain them to me?",
   "direct <- unsure: How does public key encryption work?",
   "unsure <- repo: what does it mean?",
+  "direct <- repo: why do we sleep?",
+  "repo <- change: can you tell me which tests are slow according to test/timings.json?",
+  "web <- change: who won the football match today, look it up online",
 ];
 
 test(`of ${requests.length} requests all are guessed as judged, but for those that are listed`, () => {
@@ -49,21 +52,40 @@ test("nothing at all, and what is no language, is a task", () => {
     assert.equal(guessIntent(text), "change", text);
 });
 
-test("a request of any length and form is guessed in steps that its length bounds", () => {
-  const longs = [
-    "a/",
-    "what is a ",
-    "(",
-    "if so, ",
-    "ok ",
-    "hi ",
-    "`",
-    "_a",
-    "please ",
-    "can you ",
-    ", and ",
-    "1+",
-    "is the x ",
-  ];
-  for (const piece of longs) assert.ok(guessIntent(piece.repeat(40_000).slice(0, 100_000)));
+/** Those of which another way of writing is guessed as something else. */
+const otherwise = (rewrite: (text: string) => string, wanted: readonly string[]): readonly string[] =>
+  requests
+    .filter(({ text }) => wanted.includes(guessIntent(text)))
+    .filter(({ text }) => guessIntent(rewrite(text)) !== guessIntent(text))
+    .map(({ text }) => rewrite(text));
+
+test("blanks around a request and curly apostrophes in it change nothing", () => {
+  const all = ["direct", "repo", "web", "change", "unsure"];
+  assert.deepEqual(
+    otherwise((text) => `  ${text}\n\n`, all),
+    [],
+  );
+  assert.deepEqual(
+    otherwise((text) => text.replaceAll("'", "’"), all),
+    [],
+  );
+});
+
+test("a greeting before a task or a question, and thanks behind it, change nothing", () => {
+  const wanted = ["repo", "change", "web"];
+  assert.deepEqual(
+    otherwise((text) => `Hello! ${text}`, wanted),
+    [],
+  );
+  assert.deepEqual(
+    otherwise((text) => `${text}\nThanks!`, wanted),
+    [],
+  );
+});
+
+test("a task stays a task whatever question stands before it", () => {
+  assert.deepEqual(
+    otherwise((text) => `What is a closure? ${text}`, ["change"]),
+    [],
+  );
 });

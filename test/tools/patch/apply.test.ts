@@ -66,6 +66,24 @@ test("a diff fits a text whose lines have moved, and keeps what it does not spea
   );
 });
 
+test("wrong numbers in the heads never make half of a diff", () => {
+  const lines = fc.array(fc.constantFrom("a", "b", "c", ""), { minLength: 1, maxLength: 9 });
+  const numbers = fc.array(fc.nat({ max: 6 }), { minLength: 4, maxLength: 4 });
+  fc.assert(
+    fc.property(lines, lines, numbers, (before, after, [a, b, c, d]) => {
+      const [old, young] = [before, after].map((all) => `${all.join("\n")}\nend\n`) as [string, string];
+      const diff = compactDiff(old, young).lines.map((one) => (one === " " ? "" : one));
+      const wrong = diff.map((one) => (one.startsWith("@@") ? `@@ -${a},${b} +${c},${d} @@` : one));
+      fc.pre(diff.filter((one) => one.startsWith("@@")).length === 1);
+      const made = patched(old, unified(wrong));
+      assert.ok(made.startsWith("mistake") || sorted(made) === sorted(young), made);
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+const sorted = (text: string): string => text.split("\n").toSorted().join("\n");
+
 test("spaces at the ends of lines do not matter for finding, and stay where they are", () => {
   const before = "a  \nb\t\nc\n";
   assert.equal(patched(before, envelope("@@", " a", "-b", "+B", " c")), "a  \nB\nc\n");
@@ -120,6 +138,7 @@ test("a patch that cannot be read says which line, and what to send", () => {
     ["", /no file is named/],
     ["just words", /\*\*\* Update File: path/],
     ["@@ -1 +1 @@\n-a\n+b\n", /before any --- and \+\+\+/],
+    ["*** End Patch", /no file is named/],
     [envelope("@@", "a"), /begins with a space, - or \+, but one is "a"/],
     ["*** Begin Patch\n*** Add File: x\nhello\n*** End Patch", /one is "hello"/],
     ["*** Begin Patch\n*** Update File: x\n*** End Patch", /nothing stands below/],
@@ -128,6 +147,11 @@ test("a patch that cannot be read says which line, and what to send", () => {
     ["diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+y\n", /no links/],
   ] as const)
     assert.match(patched("", patch), why);
+});
+
+test("a diff that came as a mail ends where the mail says", () => {
+  const mail = `From: x\n---\n f | 2 +-\n\n${unified(["@@ -1 +1 @@", "-a", "+b", "-- ", "2.39.5", ""])}`;
+  assert.equal(patched("a\n", mail), "b\n");
 });
 
 test("a miss shows the nearest lines, or says that it was done before", () => {

@@ -1,26 +1,33 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { stateIn } from "../../../src/tools/shell/state.ts";
+import { envOver, exportedIn, leftIn } from "../../../src/tools/shell/state.ts";
+import { fakeDesk } from "../../fakes/desk.ts";
 import { fc } from "../../fixtures/property.ts";
 
-const before = { folder: "/repo", env: { OLD: "1", KEPT: "2" } };
-const read = (...fields: readonly string[]): ReturnType<typeof stateIn> =>
-  stateIn(Buffer.from(fields.map((field) => `${field}\0`).join("")), before);
+const written = (...fields: readonly string[]): Buffer =>
+  Buffer.from(fields.map((field) => `${field}\0`).join(""));
+const read = (...fields: readonly string[]): ReturnType<typeof leftIn> =>
+  leftIn(written("token", ...fields), "token");
 
-test("what a shell left is laid over what was there before", () => {
-  assert.deepEqual(read("/repo/a", "NEW=a=b\nc", "OLD", "END"), {
+test("what a shell left is its folder and what it exported", () => {
+  assert.deepEqual(read("/repo/a", "NEW=a=b\nc", "EMPTY=", "END"), {
     folder: "/repo/a",
-    env: { KEPT: "2", NEW: "a=b\nc" },
+    exported: new Map([
+      ["NEW", "a=b\nc"],
+      ["EMPTY", ""],
+    ]),
   });
+});
+
+test("what another call left is nothing", () => {
+  assert.equal(leftIn(written("other", "/repo/a", "END"), "token"), undefined);
+  assert.equal(leftIn(written("", "/repo/a", "END"), "token"), undefined);
 });
 
 test("names that are no identifiers, functions, and what bash sets itself are dropped", () => {
   const dropped = ["BASH_FUNC_f%%=() { x; }", "a-b=1", "=x", "1A=x", "PWD=/", "OLDPWD=/", "SHLVL=9", "_=x"];
-  const own = ["BASH_ENV=/tmp/x", "SHELLOPTS=xtrace", "__h_code=0", "KEPT=3"];
-  assert.deepEqual(read("/repo", ...dropped, ...own, "END"), {
-    folder: "/repo",
-    env: { OLD: "1", KEPT: "3" },
-  });
+  const own = ["BASH_ENV=/tmp/x", "SHELLOPTS=xtrace", "__h_code=0", "NAME", "", "KEPT=3"];
+  assert.deepEqual(exportedIn([...dropped, ...own]), new Map([["KEPT", "3"]]));
 });
 
 const REFUSED: readonly (readonly [readonly string[], string])[] = [
@@ -31,7 +38,6 @@ const REFUSED: readonly (readonly [readonly string[], string])[] = [
   [["/repo/../etc", "END"], "its folder is no path"],
   [["/repo//x", "END"], "its folder is no path"],
   [[`/${"x".repeat(4096)}`, "END"], "its folder is no path"],
-  [["/repo", `A=${"x".repeat(70_000)}`, "END"], "it is more than 64 KiB"],
 ];
 
 for (const [fields, why] of REFUSED)
@@ -39,18 +45,34 @@ for (const [fields, why] of REFUSED)
     assert.equal(read(...fields), why);
   });
 
-test("nothing is kept of what is no UTF-8", () => {
-  assert.equal(stateIn(Buffer.from("/repo/\xFF\0END\0", "latin1"), before), "it is no UTF-8");
+test("nothing is kept of a list of names that nothing was written after", () => {
+  assert.equal(leftIn(Buffer.from("HOME\nPATH\n"), "token"), "it was not written whole");
+  assert.equal(leftIn(Buffer.from(""), "token"), "it was not written whole");
 });
 
-test("whatever the bytes are, the answer is a state within its bounds, or a reason", () => {
-  const field = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("/a", "A=1", "END", "OLD", "\0"));
+test("nothing is kept of what is no UTF-8", () => {
+  assert.equal(leftIn(Buffer.from("token\0/repo/\xFF\0END\0", "latin1"), "token"), "it is no UTF-8");
+});
+
+test("kept is what differs from the box's own, and of that what is unchanged or may be kept", async () => {
+  const desk = fakeDesk({ keeps: (name, value) => Promise.resolve(name === "NEW" && value === "1") });
+  desk.shell.move("/repo", { OLD: "1", CHANGED: "1", GONE: "1" });
+  const own = new Map(Object.entries({ HOME: "/home/box", LANG: "C" }));
+  const left = { HOME: "/home/box", LANG: "x", OLD: "1", CHANGED: "2", NEW: "1" };
+  assert.deepEqual(await envOver(own, new Map(Object.entries(left)), desk), {
+    env: { OLD: "1", NEW: "1" },
+    refused: ["LANG", "CHANGED"],
+  });
+});
+
+test("whatever the bytes are, the answer is a state within its bounds, or a reason, or nothing", () => {
+  const field = fc.oneof(fc.string({ unit: "binary" }), fc.constantFrom("/a", "A=1", "END", "token", "\0"));
   fc.assert(
     fc.property(fc.array(field, { maxLength: 6 }), (fields) => {
-      const state = stateIn(Buffer.from(fields.join("\0")), before);
-      if (typeof state === "string") return;
+      const state = leftIn(Buffer.from(fields.join("\0")), "token");
+      if (typeof state !== "object") return;
       assert.ok(state.folder.startsWith("/"));
-      for (const name of Object.keys(state.env)) assert.match(name, /^[A-Za-z_]\w*$/);
+      for (const name of state.exported.keys()) assert.match(name, /^[A-Za-z_]\w*$/);
     }),
   );
 });

@@ -20,9 +20,15 @@ function evaluate(use: Use): readonly Found[] {
   return first === undefined ? [] : [changes(use), ...use.shell(joined([first, ...rest]))];
 }
 
+/**
+ * A file with a folder in its name is that file: code of the project like any other, whatever it defines for the commands
+ * behind it. Any other name is looked for along PATH.
+ */
 function include(use: Use): readonly Found[] {
   const file = use.args.find(({ value }) => value !== "--");
-  return file === undefined ? [changes(use)] : [changes(use), fileEffects(file, use)];
+  if (file === undefined) return [changes(use)];
+  const named = file.kind === "literal" && file.value.includes("/");
+  return named ? [fileEffects(file, use)] : [changes(use), fileEffects(file, use)];
 }
 
 function trap(use: Use): readonly Found[] {

@@ -1,0 +1,156 @@
+import type { Finished } from "../../agent/run.ts";
+import { Interrupted } from "../../agent/interrupted.ts";
+import type { Signal } from "../../agent/outcome.ts";
+import type { Config } from "../../config/load.ts";
+import type { Settings } from "../../config/schema.ts";
+import type { Approver } from "../../core/ports.ts";
+import type { Session, SessionStore } from "../../core/session.ts";
+import type { Provider } from "../../core/provider.ts";
+import type { ModelSeat } from "../model-seat.ts";
+import { ChatBox } from "./chat-box.ts";
+import type { Face } from "./face.ts";
+import type { Talk } from "./talk.ts";
+import type { Ground } from "./turn.ts";
+
+export interface RoomParts {
+  readonly settings: Settings;
+  /** Absolute and resolved. */
+  readonly workspace: string;
+  readonly runtime: string | null;
+  readonly store: () => Promise<SessionStore>;
+  readonly face: Face;
+  readonly origins: Config["origins"];
+  readonly approver: Approver;
+  readonly warn: (text: string) => void;
+}
+
+/** What a chat works with from request to request. What is heavy is loaded when it is first wanted. */
+export class Room implements AsyncDisposable {
+  readonly workspace: string;
+  readonly store: () => Promise<SessionStore>;
+  readonly #parts: RoomParts;
+  readonly #box: ChatBox;
+  #settings: Settings;
+  readonly #changed: Record<string, string> = {};
+  #talk: Talk | undefined;
+  #model: ModelSeat | undefined;
+  #provider: Provider | undefined;
+  #working: AbortController | undefined;
+
+  constructor(parts: RoomParts) {
+    this.#parts = parts;
+    this.workspace = parts.workspace;
+    this.store = parts.store;
+    this.#settings = parts.settings;
+    this.#box = new ChatBox(
+      async (signal, keep) => {
+        const { openBoxFor } = await import("../wire.ts");
+        const { workspace, runtime, warn } = parts;
+        const opening = { settings: this.#settings, workspace, runtime, watchChanges: true, keep, warn };
+        return openBoxFor(opening, signal);
+      },
+      // What is changed outside of the workspace belongs to one session.
+      parts.settings.isolation === "bind",
+    );
+  }
+
+  get settings(): Settings {
+    return this.#settings;
+  }
+
+  /** Undefined before the first request. */
+  get talk(): Talk | undefined {
+    return this.#talk;
+  }
+
+  /** What the first request will want is loaded while its text is typed. */
+  readonly ahead = async (): Promise<void> => {
+    await Promise.all([import("./turn.ts"), import("./talk.ts"), this.model()]).catch(() => undefined);
+  };
+
+  /** For all requests from now on. */
+  async change(settings: Partial<Pick<Settings, "mode" | "chat_model">>): Promise<void> {
+    const other = settings.mode !== undefined && settings.mode !== this.#settings.mode;
+    this.#settings = { ...this.#settings, ...settings };
+    for (const key of Object.keys(settings)) this.#changed[key] = "the chat";
+    if (other) await this.#box.close();
+    if (settings.chat_model === undefined) return;
+    this.#model = undefined;
+    this.#provider = undefined;
+  }
+
+  async model(): Promise<ModelSeat> {
+    const { modelSeat } = await import("../model-seat.ts");
+    this.#model ??= modelSeat(this.#settings);
+    return this.#model;
+  }
+
+  /** Goes on with an earlier session. */
+  async resume(session: Session): Promise<Talk> {
+    this.#talk = await this.#over(session, true);
+    return this.#talk;
+  }
+
+  /** One request to its end; the first begins a session. */
+  async request(text: string): Promise<Finished> {
+    const [{ newSession }, { turn }] = await Promise.all([
+      import("../run/session-choice.ts"),
+      import("./turn.ts"),
+    ]);
+    const about = { workspace: this.workspace, prompt: text };
+    this.#talk ??= await this.#over(newSession(await this.store(), this.#settings, about), false);
+    return this.#work(this.#talk, (ground) => turn(ground, text));
+  }
+
+  /** Whether the conversation is shorter now. */
+  async compact(talk: Talk): Promise<boolean> {
+    const { compactNow } = await import("./turn.ts");
+    return this.#work(talk, compactNow);
+  }
+
+  /** Ends what is worked on; false when nothing is. */
+  cancel(signal: Signal): boolean {
+    if (this.#working === undefined || this.#working.signal.aborted) return false;
+    this.#working.abort(new Interrupted(signal));
+    return true;
+  }
+
+  get busy(): boolean {
+    return this.#working !== undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#box[Symbol.asyncDispose]();
+  }
+
+  async #over(session: Session, resumed: boolean): Promise<Talk> {
+    const { talkOver } = await import("./talk.ts");
+    const { workspace, settings } = this;
+    return talkOver({ store: await this.store(), session, resumed, settings, workspace });
+  }
+
+  async #work<T>(talk: Talk, work: (ground: Ground) => Promise<T>): Promise<T> {
+    const working = new AbortController();
+    this.#working = working;
+    const { face, approver } = this.#parts;
+    try {
+      const model = await this.model();
+      return await work({
+        settings: this.#settings,
+        origins: { ...this.#parts.origins, ...this.#changed },
+        workspace: this.workspace,
+        store: await this.store(),
+        talk,
+        box: this.#box,
+        model,
+        provider: (this.#provider ??= model.provider()),
+        approver,
+        show: (event) => face.take(event),
+        signal: working.signal,
+      });
+    } finally {
+      this.#working = undefined;
+      face.end();
+    }
+  }
+}

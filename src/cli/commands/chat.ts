@@ -1,0 +1,23 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { requireTerminal } from "../chat/terminal.ts";
+import { HarnessCommand } from "../command.ts";
+import { settingFlags } from "../settings.ts";
+
+const HINT = 'harness run "fix the failing test"   (harness --help lists all commands)';
+
+export class Chat extends HarnessCommand {
+  static override summary = "Talk with the agent; also what harness does without a command.";
+  static override description =
+    "Asks before it runs what the policy does not allow by itself: the whole command is shown, with the reason. Ctrl-C cancels what is going on, and the conversation is as it was before; /help lists the rest.";
+  static override flags = settingFlags;
+  static override examples = ["harness", "harness --mode read-only", "harness chat --model qwen3:8b"];
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(Chat);
+    if (flags.json)
+      throw new HarnessError(EXIT.usage, "a chat is not told in JSON", 'harness run --json "…"');
+    requireTerminal(HINT);
+    const { startChat } = await import("../chat/start.ts");
+    process.exitCode = await startChat(flags);
+  }
+}

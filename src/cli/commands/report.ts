@@ -1,0 +1,62 @@
+import { Args, Flags } from "@oclif/core";
+import { EXIT } from "../../core/errors.ts";
+import { maskSecrets } from "../../core/secrets.ts";
+import type { Session } from "../../core/session.ts";
+import { cleaned } from "../../render/cleaned.ts";
+import { REPORT_MARK, reportPage } from "../../render/html/page.ts";
+import { reportOf } from "../../render/report/build.ts";
+import type { Report as ReportValue } from "../../render/report/report.ts";
+import { auditVerdict, NOT_PROVEN } from "../../render/tty/audit-verdict.ts";
+import { reportText } from "../../render/tty/report.ts";
+import { answer, answerJson, HarnessCommand } from "../command.ts";
+import { writeReport } from "../report-file.ts";
+import { sessionFor } from "../session-choice.ts";
+import { sessionsWorkspace, withSessions } from "../session-store.ts";
+import { settingFlags, workspaceOf } from "../settings.ts";
+
+export class Report extends HarnessCommand {
+  static override summary = "Tell what a session did: asked, decided, run, refused, changed, spent.";
+  static override description =
+    "Without ID, the last session of this folder. What is recognisable as a secret is masked. --html writes one file that needs no network and runs no script; a file that is there is only replaced when it is a report, and - is stdout. --verify looks at nothing but the audit: it ends with 1 and names the first line that is not as it was written.";
+  static override args = {
+    id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
+  };
+  static override flags = {
+    html: Flags.string({ description: "write it as a page", helpValue: "FILE" }),
+    verify: Flags.boolean({ description: "check the audit's chain", exclusive: ["html"] }),
+    cwd: settingFlags.cwd,
+  };
+  static override examples = [
+    "harness report",
+    "harness report --html report.html",
+    "harness report 1ng41dkw23pc --verify",
+    "harness report --json | jq '.runs[].refusals'",
+  ];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Report);
+    const workspace = await sessionsWorkspace(workspaceOf(flags));
+    await withSessions(async (store) => {
+      const session = sessionFor(store, args.id, workspace);
+      if (flags.verify) return verify(session, flags.json);
+      const report = cleanReport(session);
+      if (flags.html === "-") answer(reportPage(report));
+      else if (flags.html !== undefined) await writeReport(flags.html, reportPage(report), REPORT_MARK);
+      if (flags.json) answerJson(report);
+      else if (flags.html === undefined) answer(reportText(report, process.stdout));
+      else if (flags.html !== "-" && !flags.quiet) process.stderr.write(`written: ${flags.html}\n`);
+    });
+  }
+}
+
+function cleanReport(session: Session): ReportValue {
+  const parts = { session: session.info(), timeline: session.timeline(), audit: session.audit.verify() };
+  return cleaned(reportOf({ ...parts, diff: null }), maskSecrets);
+}
+
+function verify(session: Session, json: boolean): void {
+  const verdict = session.audit.verify();
+  if (json) answerJson({ session: session.id, ...verdict, not_proven: NOT_PROVEN });
+  else answer(auditVerdict(verdict, process.stdout));
+  if (!verdict.ok) process.exitCode = EXIT.failed;
+}

@@ -1,0 +1,86 @@
+import { toolsOf } from "../../agent/intent/offers.ts";
+import type { Judge } from "../../agent/judge.ts";
+import { Memory } from "../../agent/memory.ts";
+import { Offer } from "../../agent/seat.ts";
+import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
+import { type AnyTool, NO_FACTS } from "../../core/tool.ts";
+import type { Desk, Spawn } from "../../tools/desk.ts";
+import { toolsFor } from "../../tools/index.ts";
+import { judgedText } from "../../tools/shell/judged.ts";
+
+/** What goes on from request to request of one session: what the model knows, and the tools it knows it with. */
+export interface Lasting {
+  readonly memory: Memory;
+  readonly tools: readonly AnyTool[];
+  readonly offer: Offer;
+  readonly childTools: (child: Memory) => readonly AnyTool[];
+  /** Who does the work of `task`, until somebody else does. */
+  readonly spawnBy: (spawn: Spawn) => void;
+  /** Who says which exported variables go on, until somebody else does. */
+  readonly judgedBy: (judge: () => Promise<Judge>) => void;
+}
+
+export interface LastingParts {
+  readonly session: Session;
+  readonly store: SessionStore;
+  /** Absolute and resolved. */
+  readonly workspace: string;
+  readonly timeoutMs: number;
+  /** For a session that has none yet. */
+  readonly prompt: string;
+}
+
+export function lastingOf({ session, store, workspace, timeoutMs, prompt }: LastingParts): Lasting {
+  const records = session.records();
+  const memory = new Memory(workspace, records, (each: SessionRecord) => session.append(each));
+  memory.history.pin(prompt);
+  const toolsOver = ({ seen, shell }: Memory, spawn?: Spawn): readonly AnyTool[] =>
+    toolsFor({
+      workspace,
+      seen,
+      shell,
+      outputs: session.outputs,
+      notes: store.notes(workspace),
+      timeoutMs,
+      keeps: (name, value) => held.keeps(name, value),
+      ...(spawn === undefined ? {} : { spawn }),
+    });
+  const held: Held = { spawn: () => Promise.resolve(NOBODY), keeps: () => Promise.resolve(false) };
+  const tools = toolsOver(memory, (part, signal) => held.spawn(part, signal));
+  return {
+    memory,
+    tools,
+    offer: offerOf(records, tools),
+    childTools: (child) => toolsOver(child),
+    spawnBy: (spawn) => {
+      held.spawn = spawn;
+    },
+    judgedBy: (judge) => {
+      held.keeps = keptBy(judge);
+    },
+  };
+}
+
+interface Held {
+  spawn: Spawn;
+  keeps: NonNullable<Desk["keeps"]>;
+}
+
+/** A variable with which even `true` is refused where nobody is asked would have every later command refused. */
+const keptBy =
+  (judge: () => Promise<Judge>): Held["keeps"] =>
+  async (name, value) => {
+    const facts = { ...NO_FACTS, commands: [judgedText("true", { [name]: value })] };
+    const { decision, contained } = (await judge()).judge(facts);
+    return decision === "allow" || (decision === "ask" && contained);
+  };
+
+const NOBODY = { kind: "failed", cause: "program", text: "No subagent can be started now." } as const;
+
+/** As the last request left it: the calls in a history need their tools. */
+function offerOf(records: readonly SessionRecord[], tools: readonly AnyTool[]): Offer {
+  const offer = new Offer();
+  for (const each of records)
+    if (each.kind === "turn") offer.widen(each.result.intent, toolsOf(each.result.intent, tools));
+  return offer;
+}

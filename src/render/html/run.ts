@@ -1,0 +1,136 @@
+import { formatDuration } from "../../core/bounds.ts";
+import type { RunChanges } from "../../core/events.ts";
+import { callsOf, type RunReport, type Step, type TurnReport } from "../report/report.ts";
+import { counted, momentWords, statusWords, tokenWords } from "../report/words.ts";
+import { callDetails } from "./call.ts";
+import { cutText } from "./cut.ts";
+import { type Html, markup } from "./escape.ts";
+import { pill } from "./pill.ts";
+
+interface Place {
+  readonly number: number;
+  readonly of: number;
+}
+
+/** What was asked, what came of it, what it cost, and how it went. */
+export function runCards(run: RunReport, place: Place): Html {
+  const { end, task } = run;
+  const heading = place.of === 1 ? "Asked" : `Run ${place.number} of ${place.of}: asked`;
+  return markup`<section class="card">
+      <h2>${heading}</h2>
+      <p class="task">${cutText(task)}</p>
+      <p class="soft">
+        ${momentWords(run.started)} · ${run.mode} · ${run.model}
+        (${run.provider})${run.resumed ? " · goes on with the session" : ""}
+      </p>
+    </section>
+    <section class="card ${statusWords(run).tone}">
+      <h2>Came to</h2>
+      <p>
+        ${pill(statusWords(run))} <span class="soft">${end === null ? "" : `exit ${end.exit_code}`}</span>
+      </p>
+      ${end === null || end.reason === "" || end.status === "done" ? undefined : markup`<p>${end.reason}</p>`}
+      ${end === null || end.answer === null ? undefined : markup`<p class="said">${cutText(end.answer)}</p>`}
+      ${costs(run)}
+    </section>
+    ${end === null ? undefined : changesCard(end.changes, end.tool_calls)}
+    <section class="card">
+      <h2>What happened</h2>
+      ${timeBar(run)} ${run.turns.map((turn) => turnSection(turn, run.started))}
+    </section>`;
+}
+
+function costs({ started, last, end, turns }: RunReport): Html {
+  const usage = end?.usage;
+  const cost = usage?.cost ?? null;
+  const facts: readonly (readonly [string, string])[] = [
+    ["Time", formatDuration(last - started)],
+    ["Turns", String(end?.turns ?? turns.filter(({ turn }) => turn > 0).length)],
+    ["Calls", end === null ? "not known" : String(end.tool_calls)],
+    ["Tokens", usage === undefined ? "not known" : tokenWords(usage)],
+    ["Cost", cost === null ? "not known" : cost.toLocaleString("en-US", { maximumSignificantDigits: 3 })],
+  ];
+  return markup`<dl class="facts">
+    ${facts.map(
+      ([name, value]) =>
+        markup`<div>
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+        </div>`,
+    )}
+  </dl>`;
+}
+
+const MOST_PATHS = 500;
+
+function changesCard(changes: RunChanges | null, calls: number): Html | undefined {
+  if (changes === null)
+    return calls === 0
+      ? undefined
+      : markup`<section class="card held">
+          <h2>Files</h2>
+          <p>Not known: the box was lost.</p>
+        </section>`;
+  const { added, modified, deleted, ignored } = changes;
+  const paths = [
+    ...added.map((path) => ["+", "good", path] as const),
+    ...modified.map((path) => ["~", "held", path] as const),
+    ...deleted.map((path) => ["-", "bad", path] as const),
+  ];
+  const more = paths.length - MOST_PATHS;
+  const words = `${added.length} added, ${modified.length} modified, ${deleted.length} deleted${ignored > 0 ? `, and ${counted(ignored, "ignored file")}` : ""}`;
+  return markup`<section class="card">
+    <h2>Files</h2>
+    <p class="soft">${words}</p>
+    <ul class="paths">
+      ${paths
+        .slice(0, MOST_PATHS)
+        .map(([mark, tone, path]) => markup`<li><span class="${tone}">${mark}</span> ${path}</li>`)}
+    </ul>
+    ${more > 0 ? markup`<p class="soft">and ${more} more: harness report --json</p>` : undefined}
+  </section>`;
+}
+
+/** Where the time went. Calls that ran side by side count each. */
+function timeBar(run: RunReport): Html {
+  const all = Math.max(1, run.last - run.started);
+  const said = run.turns.flatMap(({ steps }) => steps.map((step) => (step.kind === "said" ? step.ms : 0)));
+  const model = sum(said);
+  const calls = sum(callsOf(run).map(({ end }) => end?.ms ?? 0));
+  const scale = 100 / Math.max(all, model + calls);
+  return markup`<div class="bar">
+      <span class="model" style="width:${(model * scale).toFixed(1)}%"></span
+      ><span class="calls" style="width:${(calls * scale).toFixed(1)}%"></span>
+    </div>
+    <p class="soft">
+      <span class="key model">model ${formatDuration(model)}</span
+      ><span class="key calls">calls ${formatDuration(calls)}</span
+      ><span class="key">other ${formatDuration(Math.max(0, all - model - calls))}</span>
+    </p>`;
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+function turnSection({ turn, at, steps }: TurnReport, started: number): Html {
+  return markup`<section class="turn">
+    <header>
+      <h3>${turn === 0 ? "Before the first turn" : `Turn ${turn}`}</h3>
+      <span class="soft">+${formatDuration(at - started)}</span>
+    </header>
+    ${steps.map((step) => markup`<div class="step${step.agent === null ? "" : " child"}">${stepOf(step)}</div>`)}
+  </section>`;
+}
+
+const TONES = { quiet: "soft", warning: "held", error: "bad" } as const;
+
+function stepOf(step: Step): Html {
+  switch (step.kind) {
+    case "call":
+      return callDetails(step);
+    case "remark":
+      return markup`<p class="${TONES[step.tone]}">${step.text}</p>`;
+    case "said":
+      return markup`${step.text === "" ? undefined : markup`<p class="said">${cutText(step.text)}</p>`}
+        <p class="soft">model: ${formatDuration(step.ms)}, ${tokenWords(step.usage)}</p>`;
+  }
+}

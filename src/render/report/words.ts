@@ -1,0 +1,77 @@
+import type { RunStatus } from "../../core/events.ts";
+import type { Usage } from "../../core/messages.ts";
+import type { CallReport, Report, RunReport } from "./report.ts";
+
+/** How a thing went, for its colour; the words beside it say the same. */
+export type Tone = "good" | "bad" | "held" | "plain";
+
+export interface Worded {
+  readonly tone: Tone;
+  readonly text: string;
+}
+
+const BY: Readonly<Record<NonNullable<CallReport["verdict"]>["by"], string>> = {
+  policy: "by the policy",
+  mode: "by the mode",
+  contained: "contained",
+  person: "by a person",
+  nobody: "nobody there to ask",
+};
+
+/** What was decided about a call, and who decided. */
+export function verdictWords({ verdict }: CallReport): Worded {
+  if (verdict === null) return { tone: "plain", text: "not judged" };
+  const { decision, runs, by } = verdict;
+  if (decision === "allow") return { tone: "good", text: "allowed" };
+  if (decision === "deny") return { tone: "bad", text: "denied" };
+  const said = runs ? "asked: run" : "asked: refused";
+  return { tone: runs ? "held" : "bad", text: `${said}, ${BY[by]}` };
+}
+
+export function endWords({ end }: CallReport): Worded {
+  if (end === null) return { tone: "bad", text: "no end" };
+  const exit = end.exit_code === null || end.exit_code === 0 ? "" : `, exit ${end.exit_code}`;
+  const cause =
+    end.cause === null || end.cause === "program" || end.kind === "denied" ? "" : `: ${end.cause}`;
+  const word = end.kind === "timed_out" ? "timed out" : end.kind;
+  const tone = end.kind === "ok" ? "good" : end.kind === "cancelled" ? "plain" : "bad";
+  return { tone, text: `${word}${end.kind === "timed_out" ? "" : cause}${exit}` };
+}
+
+const STATUS: Readonly<Record<RunStatus, Worded>> = {
+  done: { tone: "good", text: "done" },
+  failed: { tone: "bad", text: "failed" },
+  budget: { tone: "held", text: "stopped at a limit" },
+  refused: { tone: "bad", text: "refused what the task needs" },
+  model: { tone: "bad", text: "the model gave no answer" },
+  sandbox: { tone: "bad", text: "no box to work in" },
+  parked: { tone: "held", text: "parked: a call waits for a word" },
+  interrupted: { tone: "held", text: "interrupted" },
+};
+
+export const statusWords = ({ end }: RunReport): Worded =>
+  end === null ? { tone: "bad", text: "no end: killed, or still at work" } : STATUS[end.status];
+
+const count = (value: number | null): string => value?.toLocaleString("en-US") ?? "unknown";
+
+export function tokenWords({ prompt_tokens, completion_tokens, cached_tokens }: Usage): string {
+  if (prompt_tokens === null && completion_tokens === null) return "tokens unknown";
+  const cached = cached_tokens === null ? "" : ` (${count(cached_tokens)} cached)`;
+  return `${count(prompt_tokens)} in${cached}, ${count(completion_tokens)} out`;
+}
+
+export const counted = (value: number, word: string): string => `${value} ${word}${value === 1 ? "" : "s"}`;
+
+/** As a clock of the whole world says it; a report may be read anywhere. */
+export const momentWords = (at: number): string =>
+  `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+
+/** Whether the file that says what was done can be believed. */
+export const auditWords = ({ audit }: Report): Worded => {
+  if (audit === null) return { tone: "plain", text: "not looked at" };
+  if (audit.broken !== null)
+    return { tone: "bad", text: `broken at line ${audit.broken.line}: ${audit.broken.why}` };
+  return audit.lines === 0
+    ? { tone: "plain", text: "none was kept" }
+    : { tone: "good", text: `unbroken, ${counted(audit.lines, "line")}` };
+};

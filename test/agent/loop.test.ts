@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import * as z from "zod";
+import { FittedAnswer } from "../../src/agent/answer.ts";
+import { Limits } from "../../src/agent/limits.ts";
+import { work } from "../../src/agent/loop.ts";
+import { Offer } from "../../src/agent/seat.ts";
+import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
+import { fakeSeat, type FakeSeat, type Line } from "../fakes/seat.ts";
+
+const NEVER = new AbortController().signal;
+
+interface Toy {
+  readonly name?: string;
+  readonly beside?: boolean;
+  readonly facts?: Partial<Facts>;
+  readonly does?: (word: string) => Promise<ToolResult> | ToolResult;
+}
+
+/** A tool with one argument that says it back. */
+function toy({ name = "say", beside = false, facts = {}, does }: Toy = {}): AnyTool {
+  return anyTool({
+    name,
+    description: "",
+    input: z.object({ word: z.string() }),
+    facts: () => ({ ...NO_FACTS, ...facts }),
+    beside,
+    where: "session",
+    run: async ({ word }) => (await does?.(word)) ?? { kind: "ok", text: `said ${word}` },
+  });
+}
+
+const say = (word: string, name = "say"): readonly [string, object & Record<string, unknown>] => [
+  name,
+  { word },
+];
+
+const seatOf = (lines: readonly Line[], tools: readonly AnyTool[] = [toy()]): FakeSeat =>
+  fakeSeat({ lines, tools });
+
+const breaks = (): never => {
+  throw new Error("oops");
+};
+
+/** With two calls to spend. */
+const spent = (lines: readonly Line[]): FakeSeat =>
+  fakeSeat({ lines, tools: [toy()], over: { limits: new Limits({ calls: 2 }, () => 0) } });
+
+const check = (text: string): { json: string } | { issues: readonly string[] } =>
+  text === "{}" ? { json: "{}" } : { issues: ["it is no JSON"] };
+
+/** Whose answer has to be `{}`. */
+const fitted = (lines: readonly Line[]): FakeSeat =>
+  fakeSeat({ lines, tools: [toy()], over: { answer: new FittedAnswer({ type: "object" }, check) } });
+
+const results = ({ history }: FakeSeat): readonly string[] =>
+  history.messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
+
+test("a reply without calls is the answer", async () => {
+  const seat = seatOf([{ calls: [say("a")] }, { text: "The end." }]);
+  assert.deepEqual(await work(seat, NEVER), { how: "answered", text: "The end." });
+  assert.deepEqual(results(seat), ["said a"]);
+  assert.deepEqual(
+    seat.history.messages.map(({ role }) => role),
+    ["assistant", "tool", "assistant"],
+  );
+});
+
+test("readers of one reply run side by side, everything else in its order", async () => {
+  const running: string[] = [];
+  const seen: string[] = [];
+  const does = async (word: string): Promise<ToolResult> => {
+    running.push(word);
+    seen.push(running.join("+"));
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    running.splice(running.indexOf(word), 1);
+    return { kind: "ok", text: word };
+  };
+  const tools = [toy({ name: "look", beside: true, does }), toy({ name: "change", does })];
+  const calls = [
+    say("a", "look"),
+    say("b", "look"),
+    say("c", "change"),
+    say("d", "change"),
+    say("e", "look"),
+  ];
+  const seat = seatOf([{ calls }], tools);
+  await work(seat, NEVER);
+  assert.deepEqual(seen, ["a", "a+b", "c", "d", "e"]);
+  assert.deepEqual(results(seat), ["a", "b", "c", "d", "e"]);
+});
+
+test("arguments that do not fit come back with what is wrong with each", async () => {
+  const seat = seatOf([{ calls: [["say", { word: 1 }]] }, { calls: [["shout", {}]] }]);
+  await work(seat, NEVER);
+  const [wrong = "", unknown = ""] = results(seat);
+  assert.match(wrong, /say was not run.*\n- word: .*string/s);
+  assert.match(unknown, /no tool "shout"; there are: say/);
+});
+
+test("a model that makes no call that can be read is given up after five replies", async () => {
+  const broken = { malformed: [{ id: "x", name: "say", reason: "its arguments are no JSON" }] };
+  const seat = seatOf(Array.from({ length: 9 }, () => broken));
+  assert.equal((await work(seat, NEVER)).how, "model_broken");
+  assert.equal(seat.asked.length, 5);
+  assert.match(
+    seat.history.messages[1]?.text ?? "",
+    /Your call of say was not run: its arguments are no JSON/,
+  );
+});
+
+test("a tool that breaks is its own result", async () => {
+  const seat = seatOf([{ calls: [say("a")] }], [toy({ does: breaks })]);
+  assert.equal((await work(seat, NEVER)).how, "answered");
+  assert.deepEqual(results(seat), ["say broke: oops"]);
+});
+
+test("the third call of the same is not run, and going on with it ends the run", async () => {
+  const said: string[] = [];
+  const does = (word: string): ToolResult => {
+    said.push(word);
+    return { kind: "ok", text: word };
+  };
+  const seat = seatOf(
+    Array.from({ length: 9 }, () => ({ calls: [say("again")] })),
+    [toy({ does })],
+  );
+  assert.deepEqual(await work(seat, NEVER), { how: "repeated" });
+  assert.deepEqual(said, ["again", "again"]);
+  assert.match(results(seat)[2] ?? "", /third time in a row/);
+});
+
+test("a limit of turns ends it, and the model was told before", async () => {
+  const seat = fakeSeat({
+    lines: Array.from({ length: 9 }, (_, at) => ({ calls: [say(String(at))] })),
+    tools: [toy()],
+    over: { limits: new Limits({ turns: 3 }, () => 0) },
+  });
+  const end = await work(seat, NEVER);
+  assert.deepEqual([end.how, seat.asked.length], ["limit", 3]);
+  assert.match(results(seat).join("\n"), /last turn/);
+});
+
+test("without calls left the model may still answer, and calling on ends it", async () => {
+  const answers = spent([{ calls: [say("a"), say("b"), say("c")] }]);
+  assert.equal((await work(answers, NEVER)).how, "answered");
+  assert.match(results(answers)[2] ?? "", /^Not run\. The limit of 2 tool calls is spent/);
+  const goesOn = spent([{ calls: [say("a"), say("b")] }, { calls: [say("c")] }]);
+  assert.equal((await work(goesOn, NEVER)).how, "limit");
+});
+
+test("cancelled, the history is back where the turn began", async () => {
+  const cancel = new AbortController();
+  const does = (word: string): ToolResult => {
+    if (word === "b") cancel.abort();
+    return { kind: "ok", text: word };
+  };
+  const seat = seatOf([{ calls: [say("a")] }, { calls: [say("b")] }], [toy({ does })]);
+  assert.deepEqual(await work(seat, cancel.signal), { how: "cancelled" });
+  assert.deepEqual(
+    seat.history.messages.map(({ text }) => text),
+    ["", "a"],
+  );
+});
+
+test("a box that is lost ends it with its own reason", async () => {
+  const lost = new HarnessError(EXIT.sandbox, "the box was lost: it is gone", "start again");
+  const seat = seatOf([{ before: () => seat.loseBox(lost) }]);
+  assert.deepEqual(await work(seat, NEVER), {
+    how: "sandbox_lost",
+    reason: "the box was lost: it is gone; next: start again",
+  });
+});
+
+test("a prompt that the server finds too long is shortened once, then sent again", async () => {
+  const seat = fakeSeat({
+    lines: [{ calls: [say("x".repeat(4000))] }, { calls: [say("y")] }, { fails: "too_long" }],
+    tools: [toy()],
+  });
+  seat.history.add({ role: "user", text: "a task" });
+  assert.equal((await work(seat, NEVER)).how, "answered");
+  assert.ok(seat.history.compaction !== undefined);
+  const never = seatOf([{ fails: "too_long" }]);
+  assert.equal((await work(never, NEVER)).how, "too_long");
+});
+
+test("an answer that was cut is gone on with, and one that must fit a form is asked for again", async () => {
+  const cut = seatOf([{ text: "one ", stop: "length" }, { text: "two" }]);
+  assert.deepEqual(await work(cut, NEVER), { how: "answered", text: "one two" });
+  assert.deepEqual(await work(fitted([{ text: "no" }, { text: "{}" }]), NEVER), {
+    how: "answered",
+    text: "{}",
+  });
+  const never = fitted(Array.from({ length: 9 }, () => ({ text: "no" })));
+  assert.equal((await work(never, NEVER)).how, "misfit");
+  assert.equal(never.asked.length, 4);
+});
+
+test("a call of a tool that was not offered shows that more is wanted, unless the user has said what", async () => {
+  const tools = [toy({ name: "read_file", beside: true }), toy({ name: "bash" })];
+  const meant = { malformed: [{ id: "m", name: "bash", reason: "not offered", args: { word: "w" } }] };
+  const asking = (fixed: boolean): FakeSeat => {
+    const offer = new Offer();
+    offer.widen("repo", tools.slice(0, 1), fixed);
+    return fakeSeat({ lines: [meant, { calls: [say("v", "bash")] }], tools, over: { offer } });
+  };
+  const free = asking(false);
+  await work(free, NEVER);
+  assert.deepEqual(results(free), ["said w", "said v"]);
+  const held = asking(true);
+  await work(held, NEVER);
+  assert.doesNotMatch(results(held).join(), /said/);
+});

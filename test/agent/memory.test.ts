@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Memory } from "../../src/agent/memory.ts";
+import type { SessionRecord } from "../../src/core/session.ts";
+
+function remembered(): { readonly memory: Memory; readonly records: SessionRecord[] } {
+  const records: SessionRecord[] = [];
+  return { memory: new Memory("/repo", [], (record) => void records.push(record)), records };
+}
+
+const again = (records: readonly SessionRecord[]): Memory => new Memory("/repo", records, () => undefined);
+
+test("which files are known goes back with the history, and comes back with the session", () => {
+  const { memory, records } = remembered();
+  memory.history.add({ role: "user", text: "one" });
+  memory.seen.saw("/repo/a", "1");
+  memory.history.add({ role: "user", text: "two" });
+  memory.history.add({ role: "assistant", text: "", calls: [] });
+  memory.seen.saw("/repo/b", "2");
+  memory.seen.saw("/repo/a", "3");
+  assert.deepEqual(
+    [again(records).seen.hashOf("/repo/a"), again(records).seen.hashOf("/repo/b")],
+    ["3", "2"],
+  );
+  memory.rollBack(1);
+  for (const each of [memory, again(records)])
+    assert.deepEqual([each.seen.hashOf("/repo/a"), each.seen.hashOf("/repo/b")], ["1", undefined]);
+});
+
+test("a file that is forgotten is known again when what forgot it is taken back", () => {
+  const { memory, records } = remembered();
+  memory.history.add({ role: "user", text: "one" });
+  memory.seen.saw("/repo/a", "1");
+  memory.history.add({ role: "user", text: "two" });
+  memory.history.add({ role: "user", text: "three" });
+  memory.seen.forget("/repo/a");
+  assert.equal(memory.seen.hashOf("/repo/a"), undefined);
+  memory.rollBack(1);
+  assert.deepEqual([memory.seen.hashOf("/repo/a"), again(records).seen.hashOf("/repo/a")], ["1", "1"]);
+});
+
+test("clear empties what is known, and the prompt stays", () => {
+  const { memory, records } = remembered();
+  memory.history.pin("the prompt");
+  memory.history.add({ role: "user", text: "one" });
+  memory.seen.saw("/repo/a", "1");
+  memory.clear();
+  for (const each of [memory, again(records)]) {
+    assert.equal(each.seen.hashOf("/repo/a"), undefined);
+    assert.deepEqual(each.history.view(), [{ role: "system", text: "the prompt" }]);
+  }
+});
+
+test("a subagent knows the files of its parent, and its parent none of its own", () => {
+  const { memory, records } = remembered();
+  memory.seen.saw("/repo/a", "1");
+  const child = memory.child("/repo");
+  child.seen.saw("/repo/b", "2");
+  child.history.add({ role: "user", text: "a part" });
+  assert.deepEqual([child.seen.hashOf("/repo/a"), memory.seen.hashOf("/repo/b")], ["1", undefined]);
+  assert.equal(records.length, 1);
+});
+
+test("the shell is where it was left", () => {
+  const { memory, records } = remembered();
+  memory.shell.move("/repo/src", { A: "1" });
+  memory.shell.move("/repo/src", { A: "1" });
+  assert.equal(records.length, 1);
+  const { folder, env } = again(records).shell;
+  assert.deepEqual([folder, env], ["/repo/src", { A: "1" }]);
+});

@@ -1,0 +1,250 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { skip as noEngine } from "../fixtures/engine.ts";
+import { household } from "./box-command.ts";
+import { ROOT } from "./package.ts";
+import { type AskedChat, type Replies, type Said, startModel } from "./run-command.ts";
+import { noTerminal, onTerminal } from "./terminal.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const skip = noTerminal || noEngine;
+const PROMPT = /harness> $/;
+/** The prompt below what was typed: a line that is edited shows it too. */
+const AGAIN = /\n(?:[\s\S]*\n)?harness> $/;
+const last = (chat: AskedChat): string => chat.messages.at(-1)?.content ?? "";
+const roles = (chat: AskedChat | undefined): readonly string[] =>
+  chat?.messages.map(({ role }) => role) ?? [];
+
+/** Runs what a person asks to be run; anything else is answered at once. */
+const obeys: Replies = (chat): Said => {
+  const { role, content } = chat.messages.at(-1) ?? { role: "", content: "" };
+  if (role === "tool") return { text: `It said: ${content.split("\n")[0]}` };
+  const command = /^run: (.*)$/m.exec(content)?.[1];
+  if (command !== undefined) return { text: "I run it.", calls: [["bash", { command }]] };
+  return { text: `You said: ${content.split("\n")[0]}` };
+};
+
+async function chatting(files: Readonly<Record<string, string>> = {}, replies: Replies = obeys) {
+  const place = await household(files);
+  const model = await startModel(replies);
+  const terminal = onTerminal(place, model.flags);
+  await terminal.until(PROMPT);
+  const ask = async (text: string): Promise<string> => {
+    terminal.type(`${text}\r`);
+    return terminal.until(AGAIN);
+  };
+  return {
+    place,
+    model,
+    terminal,
+    ask,
+    [Symbol.asyncDispose]: async () => {
+      await terminal[Symbol.asyncDispose]();
+      await model[Symbol.asyncDispose]();
+      await place[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("a greeting is answered by one request, without tools and without a box", { skip }, async () => {
+  await using chat = await chatting();
+  const screen = await chat.ask("hello");
+  assert.match(screen, /\nYou said: hello\n/);
+  const [only, ...more] = chat.model.asked();
+  assert.deepEqual([only?.tools ?? [], more], [[], []]);
+  chat.terminal.type("exit\r");
+  assert.equal(await chat.terminal.ended, 0);
+  assert.doesNotMatch(chat.terminal.screen(), /box ready/);
+});
+
+test("y runs a command once, Enter refuses it, and the files show it", { skip }, async () => {
+  await using chat = await chatting();
+  chat.terminal.type("run: echo yes > asked.txt\r");
+  const question = await chat.terminal.until(/run it\? \[y\/N\] $/);
+  assert.match(question, /│ echo yes > asked\.txt\n/);
+  chat.terminal.type("y\r");
+  assert.match(await chat.terminal.until(PROMPT), /✓ bash echo yes > asked\.txt/);
+  assert.equal(await chat.place.read("work/asked.txt"), "yes\n");
+  chat.terminal.type("run: echo no > refused.txt\r");
+  await chat.terminal.until(/run it\? \[y\/N\] $/);
+  chat.terminal.type("\r");
+  assert.match(await chat.terminal.until(PROMPT), /⊘ bash echo no > refused\.txt/);
+  assert.equal(existsSync(chat.place.at("work/refused.txt")), false);
+  assert.match(last(chat.model.asked().at(-1) ?? { messages: [] }), /The user said no/);
+});
+
+test("what is typed before a question does not answer it", { skip }, async () => {
+  await using chat = await chatting();
+  chat.terminal.type("run: echo yes > asked.txt\ry\ryes\r");
+  await chat.terminal.until(/run it\? \[y\/N\] $/);
+  chat.terminal.type("\r");
+  assert.match(await chat.terminal.until(PROMPT), /declined/);
+  assert.equal(existsSync(chat.place.at("work/asked.txt")), false);
+});
+
+test("Ctrl-C at a question is a no, and ends the turn", { skip }, async () => {
+  await using chat = await chatting();
+  chat.terminal.type("run: echo yes > asked.txt\r");
+  await chat.terminal.until(/run it\? \[y\/N\] $/);
+  chat.terminal.type("\u0003");
+  assert.match(await chat.terminal.until(/harness> run: echo yes > asked\.txt$/), /cancelled/);
+  const asked = chat.model.asked().length;
+  await chat.ask("hello");
+  assert.deepEqual(roles(chat.model.asked().at(-1)), ["system", "user"]);
+  assert.equal(chat.model.asked().length, asked + 1);
+  assert.equal(existsSync(chat.place.at("work/asked.txt")), false);
+});
+
+test("Ctrl-C ends a command with all that it started, and nothing of its turn stays", { skip }, async () => {
+  await using chat = await chatting();
+  await chat.ask("hello");
+  chat.terminal.type("run: touch begun; sleep 30; touch late\r");
+  await chat.terminal.until(/run it\? \[y\/N\] $/);
+  chat.terminal.type("y\r");
+  while (!existsSync(chat.place.at("work/begun"))) await new Promise((resolve) => setTimeout(resolve, 20));
+  chat.terminal.type("\u0003");
+  assert.match(await chat.terminal.until(/harness> run: touch begun/), /cancelled/);
+  chat.terminal.type("run: ps -e | grep -c slee[p]\r");
+  await chat.terminal.until(/It said: .*\n[\s\S]*harness> $/);
+  const asked = chat.model.asked();
+  const text = JSON.stringify(asked.slice(-2).map(({ messages }) => messages.slice(1)));
+  assert.doesNotMatch(text, /touch begun/);
+  assert.deepEqual(roles(asked.at(-1)), ["system", "user", "assistant", "user", "assistant", "tool"]);
+  const processes = last(asked.at(-1) ?? { messages: [] });
+  assert.match(processes, /^0$/m);
+  assert.doesNotMatch(processes, /not found/);
+  assert.deepEqual((await readdir(chat.place.at("work"))).toSorted(), ["begun"]);
+});
+
+test("/undo takes the last message back, /clear all but the system prompt", { skip }, async () => {
+  await using chat = await chatting();
+  await chat.ask("hello");
+  await chat.ask("hi there");
+  assert.match(await chat.ask("/undo"), /Taken back, with all behind it: hi there/);
+  await chat.ask("good morning");
+  const users = (): readonly string[] =>
+    (chat.model.asked().at(-1)?.messages ?? [])
+      .filter(({ role }) => role === "user")
+      .map(({ content }) => content);
+  assert.deepEqual(users(), ["hello", "good morning"]);
+  await chat.ask("/clear");
+  await chat.ask("hello again");
+  assert.deepEqual(users(), ["hello again"]);
+  assert.deepEqual(roles(chat.model.asked().at(-1)), ["system", "user"]);
+});
+
+test("a change of the mode is told with the next request, and holds", { skip }, async () => {
+  await using chat = await chatting();
+  await chat.ask("hello");
+  assert.match(await chat.ask("/mode read-only"), /The mode is read-only now/);
+  const screen = await chat.ask("run: echo x > x.txt");
+  assert.match(screen, /⊘ bash echo x > x\.txt/);
+  assert.doesNotMatch(screen, /run it\?/);
+  const told = chat.model
+    .asked()
+    .at(-1)
+    ?.messages.filter(({ content }) => content.includes("mode is read-only now"));
+  assert.deepEqual(
+    told?.map(({ role }) => role),
+    ["user"],
+  );
+  const prompts = chat.model.asked().map(({ messages }) => messages[0]?.content);
+  assert.equal(new Set(prompts.filter((text) => text?.startsWith("You are harness"))).size, 1);
+});
+
+test("an earlier session goes on with what the model was shown", { skip }, async () => {
+  await using place = await household({ "a.txt": "one\n" });
+  await using model = await startModel(obeys);
+  await using first = onTerminal(place, model.flags);
+  await first.until(PROMPT);
+  first.type("run: cat a.txt\r");
+  await first.until(/It said: [\s\S]*harness> $/);
+  first.type("\u0004");
+  assert.equal(await first.ended, 0);
+  const before = model.asked().at(-1)?.messages ?? [];
+  await using second = onTerminal(place, ["resume", ...model.flags]);
+  assert.match(await second.until(PROMPT), /› run: cat a\.txt\n {2}I run it\.\n {2}It said/);
+  second.type("hello\r");
+  await second.until(PROMPT);
+  const after = model.asked().at(-1)?.messages ?? [];
+  assert.deepEqual(after.slice(0, before.length), before);
+  assert.deepEqual(
+    after.slice(before.length).map(({ role }) => role),
+    ["assistant", "user"],
+  );
+});
+
+test("/compact says what was won, and keeps the system prompt once", { skip }, async () => {
+  const summary = { goal: "to talk", constraints: [], decisions: [], files: [], risks: [] };
+  await using chat = await chatting({}, (asked, nth) =>
+    asked.format === undefined
+      ? { text: `${"a long answer ".repeat(300)} ${nth}` }
+      : { text: JSON.stringify(summary) },
+  );
+  for (const text of ["hello", "hi", "good morning"]) await chat.ask(text);
+  assert.match(await chat.ask("/compact"), /older turns summarised: about [\d,]+ -> [\d,]+ tokens/);
+  await chat.ask("hello again");
+  const seen = chat.model.asked().at(-1);
+  assert.deepEqual(
+    roles(seen).filter((role) => role === "system"),
+    ["system"],
+  );
+  assert.match(JSON.stringify(seen), /Goal: to talk/);
+});
+
+test("nothing of a cancelled turn stays, though older turns were summarised in it", { skip }, async () => {
+  const summary = { goal: "to talk", constraints: [], decisions: [], files: [], risks: [] };
+  const state = { summaries: 0, hung: false };
+  const replies: Replies = (asked) => {
+    const format = JSON.stringify(asked.format ?? "");
+    if (format.includes('"intent"')) return { text: '{"intent":"direct"}' };
+    if (last(asked).includes('"goal"')) {
+      state.summaries += 1;
+      return { text: JSON.stringify(summary) };
+    }
+    if (state.summaries === 0 || state.hung) return { text: "a long answer ".repeat(100) };
+    state.hung = true;
+    return "hang";
+  };
+  await using place = await household();
+  await using model = await startModel(replies, 6144);
+  await using terminal = onTerminal(place, model.flags);
+  await terminal.until(PROMPT);
+  let text = "";
+  for (let at = 0; state.summaries === 0 && at < 50; at += 1) {
+    text = `greeting number ${at}`;
+    terminal.type(`${text}\r`);
+    await terminal.until(/older turns summarised|\n[\s\S]*\nharness> $/);
+  }
+  assert.equal(state.summaries, 1, terminal.screen().slice(-3000));
+  terminal.type("\u0003");
+  await terminal.until(/~ cancelled\n\nharness> greeting number \d+$/);
+  terminal.type("hello there\r");
+  await terminal.until(AGAIN);
+  const seen = JSON.stringify(model.asked().at(-1));
+  assert.match(seen, /hello there/);
+  assert.equal(seen.includes(text), false);
+});
+
+for (const [signal, code] of [
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+] as const)
+  test(
+    `${signal} in the middle of a turn ends with ${code}, and the session can go on`,
+    { skip },
+    async () => {
+      await using chat = await chatting({}, (asked) => (last(asked) === "hello" ? { text: "Hi." } : "hang"));
+      await chat.ask("hello");
+      chat.terminal.type("good morning\r");
+      while (chat.model.asked().length < 2) await new Promise((resolve) => setTimeout(resolve, 20));
+      process.kill(await chat.terminal.pid(), signal);
+      assert.equal(await chat.terminal.ended, code);
+      await using again = onTerminal(chat.place, ["resume", ...chat.model.flags]);
+      assert.match(await again.until(PROMPT), /› hello\n {2}Hi\.\n/);
+    },
+  );

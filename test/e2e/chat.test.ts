@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { runProgram } from "../fixtures/cli.ts";
+import { scratch } from "../fixtures/scratch.ts";
+import { household } from "./box-command.ts";
+import { ROOT } from "./package.ts";
+import { startModel } from "./run-command.ts";
+import { noTerminal as skip, onTerminal } from "./terminal.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const PROMPT = /harness> $/;
+
+test("without a terminal there is no chat, and what there is instead is said", async () => {
+  await using place = await scratch();
+  const table = [
+    [[], 'harness run "'],
+    [["--mode", "read-only"], 'harness run "'],
+    [["resume"], "harness run --continue"],
+    [["resume", "abc"], "harness run --resume abc"],
+  ] as const;
+  for (const [words, hint] of table) {
+    const { code, stdout, stderr } = await runProgram("bin/harness", words, { home: place.path });
+    assert.deepEqual([code, stdout], [2, ""], stderr);
+    assert.ok(stderr.includes(`next: ${hint}`), stderr);
+  }
+});
+
+test("a session that is not there is said before anything starts", { skip }, async () => {
+  await using place = await household();
+  for (const words of [["resume"], ["resume", "zzz"]]) {
+    await using terminal = onTerminal(place, words);
+    assert.equal(await terminal.ended, 2);
+    assert.doesNotMatch(terminal.screen(), /harness> /);
+  }
+});
+
+for (const [how, keys] of [
+  ["exit", "exit\r"],
+  ["QUIT", "QUIT\r"],
+  ["Ctrl-D", "\u0004"],
+  ["Ctrl-C twice", "\u0003\u0003"],
+] as const)
+  test(`${how} leaves with 0, and a chat in which nothing was said leaves no session`, { skip }, async () => {
+    await using place = await household();
+    await using terminal = onTerminal(place, ["--mode", "read-only"]);
+    assert.match(await terminal.until(PROMPT), /read-only/);
+    terminal.type(keys);
+    assert.equal(await terminal.ended, 0);
+    assert.deepEqual(await readdir(place.at("work")), []);
+    assert.equal(existsSync(place.at(".local/state/harness/sessions.db")), false);
+  });
+
+test("a model that cannot be reached is said with what to do, and the chat goes on", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([{ text: "never" }]);
+  await model[Symbol.asyncDispose]();
+  await using terminal = onTerminal(place, model.flags);
+  await terminal.until(PROMPT);
+  terminal.type("hello\r");
+  assert.match(await terminal.until(/harness> hello$/), /✗ model: [\s\S]*next: /);
+  terminal.type("/cost\r");
+  await terminal.until(/requests[\s\S]*harness> $/);
+});
+
+test("a block that is pasted is one message, and its lines are whole", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([{ text: "Hm." }]);
+  await using terminal = onTerminal(place, model.flags);
+  await terminal.until(PROMPT);
+  terminal.type("\u001B[200~hello\rworld\r\u001B[201~");
+  await terminal.until(/\[pasted 3 lines #1\]/);
+  terminal.type("\r");
+  await terminal.until(/Hm\.\n[\s\S]*harness> $/);
+  const users = model.asked().flatMap(({ messages }) => messages.filter(({ role }) => role === "user"));
+  assert.ok(
+    users.every(({ content }) => content === "hello\nworld\n"),
+    JSON.stringify(users),
+  );
+});
+
+test("a box that cannot start is said with what to do, and tried again", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([{ text: "I look.", calls: [["bash", { command: "ls" }]] }]);
+  await using terminal = onTerminal(place, model.flags, { DOCKER_HOST: `unix://${place.at("none.sock")}` });
+  await terminal.until(PROMPT);
+  for (const text of ["run the tests", "run them again"]) {
+    terminal.type(`${text}\r`);
+    assert.match(await terminal.until(/next: [\s\S]*harness> .*$/), /✗ no container engine answers/);
+  }
+  terminal.type("exit\r");
+  assert.equal(await terminal.ended, 0);
+});
+
+test("an unknown command suggests the nearest, and a blank line is nothing", { skip }, async () => {
+  await using place = await household();
+  await using terminal = onTerminal(place, []);
+  await terminal.until(PROMPT);
+  terminal.type("\r");
+  assert.equal(await terminal.until(PROMPT), "\nharness> ");
+  terminal.type("/sesions\r");
+  assert.match(await terminal.until(PROMPT), /did you mean \/sessions\?/);
+});

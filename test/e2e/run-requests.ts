@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import type { AskedChat, AskedMessage } from "./run-command.ts";
+
+/** What the requests of a run look like to the model. */
+
+/** The results of tools in a request, in order. */
+export const resultsIn = (chat: AskedChat | undefined): readonly string[] =>
+  (chat?.messages ?? []).filter(({ role }) => role === "tool").map(({ content }) => content);
+
+/** The last of them in the last request. */
+export const lastResult = (chats: readonly AskedChat[]): string => resultsIn(chats.at(-1)).at(-1) ?? "";
+
+export const toolsIn = (chat: AskedChat | undefined): readonly string[] =>
+  (chat?.tools ?? []).map(({ function: { name } }) => name);
+
+export const bytesOfChat = (chat: AskedChat): number => Buffer.byteLength(JSON.stringify(chat));
+
+/** In every request: the system prompt first and once, and behind each reply as many results as it has calls. */
+export function assertValid(chats: readonly AskedChat[]): void {
+  assert.notEqual(chats.length, 0, "nothing was asked");
+  for (const { messages } of chats) {
+    assert.deepEqual(
+      messages.flatMap(({ role }, at) => (role === "system" ? [at] : [])),
+      [0],
+    );
+    assert.deepEqual(callsIn(messages), resultsBehind(messages));
+  }
+}
+
+const callsIn = (messages: readonly AskedMessage[]): readonly number[] =>
+  messages.map(({ tool_calls: calls = [] }) => calls.length);
+
+/** For each message, the results that follow it directly. */
+const resultsBehind = (messages: readonly AskedMessage[]): readonly number[] =>
+  messages.map(({ role }, at) => {
+    if (role === "tool") return 0;
+    const behind = messages.slice(at + 1);
+    const end = behind.findIndex((next) => next.role !== "tool");
+    return end === -1 ? behind.length : end;
+  });

@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import test from "node:test";
+import { skip } from "../fixtures/engine.ts";
+import { household } from "./box-command.ts";
+import { type AskedChat, eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
+import { assertValid } from "./run-requests.ts";
+
+const TASK = "Read all the files and answer with KUMQUAT.";
+const DONE: Said = { text: "KUMQUAT" };
+const bash = (command: string): Said => ({ calls: [["bash", { command }]] });
+const files = Object.fromEntries(
+  Array.from({ length: 14 }, (_, at) => [`f${at}.txt`, `${`line of f${at} `.repeat(10)}\n`.repeat(36)]),
+);
+const isAside = ({ messages }: AskedChat): boolean =>
+  messages.at(-1)?.content.includes("will no longer be shown to you") === true;
+
+test(
+  "a turn that is cancelled behind a compaction leaves nothing of itself, and the first task stays",
+  {
+    skip,
+  },
+  async () => {
+    await using place = await household(files);
+    let turn = 0;
+    await using model = await startModel((chat) => {
+      if (isAside(chat)) return { text: '{"goal":"read all","decisions":["in order"]}' };
+      turn += 1;
+      if (turn <= 13) return { calls: [["read_file", { path: `f${turn}.txt` }]] };
+      return { text: "CANCELLED WORDS", calls: [["bash", { command: "touch began; sleep 60" }]] };
+    }, 8192);
+    const ran = await harness(place, ["run", "--json", ...model.flags, TASK], {
+      whenMade: [place.at("work/began"), (child) => child.kill("SIGINT")],
+    });
+    assert.equal(ran.code, 130, ran.stderr);
+    const events = eventsOf(ran);
+    assert.ok(events.some((event) => event.type === "compaction" && event.status === "succeeded"));
+    const back = events.findLast((event) => event.type === "rolled_back");
+    const begun = events.findLast((event) => event.type === "turn.started");
+    assert.equal(back?.record_count, begun?.record_count);
+    await using again = await startModel([DONE], 8192);
+    const more = await harness(place, ["run", "--continue", ...again.flags, "and now?"]);
+    assert.deepEqual([more.code, more.stdout], [0, "KUMQUAT\n"], more.stderr);
+    assertValid([...model.asked(), ...again.asked()]);
+    const [seen] = again.asked();
+    assert.ok(seen?.messages[1]?.content.includes(TASK));
+    assert.ok(!JSON.stringify(seen).includes("CANCELLED WORDS"));
+    const last = model.asked().findLast((chat) => !isAside(chat));
+    assert.deepEqual(seen?.messages.slice(0, -1), last?.messages);
+  },
+);
+
+test(
+  "--continue takes the folder's last session, --resume the one that is named, from anywhere",
+  { skip },
+  async () => {
+    await using place = await household();
+    await place.write("elsewhere/.keep", "");
+    const sessions: string[] = [];
+    for (const word of ["first", "second"]) {
+      await using model = await startModel([bash(`touch ${word}`), DONE]);
+      sessions.push(
+        finishedOf(await harness(place, ["run", "--json", ...model.flags, `make ${word}`])).session,
+      );
+    }
+    await using last = await startModel([DONE]);
+    await harness(place, ["run", "--continue", ...last.flags, "go on"]);
+    assert.match(last.asked()[0]?.messages[1]?.content ?? "", /make second/);
+    await using named = await startModel([bash("touch third"), DONE]);
+    const ran = await harness(
+      place,
+      ["run", "--json", "--resume", sessions[0] ?? "", ...named.flags, "go on"],
+      {
+        cwd: place.at("elsewhere"),
+      },
+    );
+    assert.match(named.asked()[0]?.messages[1]?.content ?? "", /make first/);
+    assert.deepEqual([finishedOf(ran).session, existsSync(place.at("work/third"))], [sessions[0], true]);
+  },
+);
+
+test("the shell goes on where it was, in its folder and with its variables", { skip }, async () => {
+  await using place = await household({ "sub/a.txt": "a\n" });
+  await using first = await startModel([
+    bash("cd sub; export COLOUR=green"),
+    bash("pwd > ../where; touch made"),
+    DONE,
+  ]);
+  await harness(place, ["run", ...first.flags, "work in sub"]);
+  assert.equal((await place.read("work/where")).trim(), place.at("work/sub"));
+  await using second = await startModel([bash('printf %s "$COLOUR" > colour'), DONE]);
+  await harness(place, ["run", "--continue", ...second.flags, "write the colour"]);
+  assert.equal(await place.read("work/sub/colour"), "green");
+});
+
+test("a session goes on in another mode, and is held to it", { skip }, async () => {
+  await using place = await household();
+  await using first = await startModel([bash("touch one"), DONE]);
+  await harness(place, ["run", ...first.flags, "make one"]);
+  await using second = await startModel([bash("touch two"), DONE]);
+  const flags = ["--continue", "--mode", "read-only", "--json", ...second.flags];
+  const ran = await harness(place, ["run", ...flags, "make two"]);
+  assert.deepEqual([ran.code, existsSync(place.at("work/two"))], [4, false], ran.stderr);
+});
+
+test("two runs over one folder at once keep their histories apart", { skip }, async () => {
+  await using place = await household();
+  const one = await startModel([bash("touch one; sleep 1"), DONE]);
+  const two = await startModel([bash("touch two; sleep 1"), DONE]);
+  await using _one = one;
+  await using _two = two;
+  const runs = await Promise.all(
+    [one, two].map((model, at) => harness(place, ["run", "--json", ...model.flags, `make number ${at}`])),
+  );
+  assertValid([...one.asked(), ...two.asked()]);
+  for (const ran of runs) {
+    const { exit_code, reason } = finishedOf(ran);
+    assert.ok(exit_code === 0 || (exit_code === 6 && reason !== ""), `${exit_code} ${reason}`);
+  }
+  assert.ok(runs.some(({ code }) => code === 0));
+});

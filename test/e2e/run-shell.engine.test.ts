@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { skip } from "../fixtures/engine.ts";
+import { household } from "./box-command.ts";
+import { ROOT } from "./package.ts";
+import { eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const COMMANDS: readonly (readonly [command: string, runs: boolean])[] = [
+  ["source ./env.sh", true],
+  ["export FOO=1; mkdir sub; cd sub", true],
+  ["export PATH=/x:$PATH", false],
+  ['echo "$FOO" >out.txt', true],
+  ["ls", true],
+];
+
+test("folder and variables go on from command to command with nobody there", { skip }, async () => {
+  await using place = await household({ "env.sh": "export PATH=/x:$PATH FOO=1\n" });
+  await using model = await startModel([
+    ...COMMANDS.map(([command]) => ({ calls: [["bash", { command }]] as const })),
+    { text: "done" },
+  ]);
+  const ran = await harness(place, ["run", "--json", ...model.flags, "set the environment up"]);
+  assert.equal(finishedOf(ran).denials.length, 1, ran.stderr);
+  assert.deepEqual(
+    eventsOf(ran).flatMap((event) => (event.type === "call.decided" ? [event.runs] : [])),
+    COMMANDS.map(([, runs]) => runs),
+  );
+  assert.equal(await place.read("work/sub/out.txt"), "1\n");
+});

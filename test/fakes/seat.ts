@@ -1,0 +1,152 @@
+import { PlainAnswer } from "../../src/agent/answer.ts";
+import { unattended } from "../../src/agent/approvers.ts";
+import { Compactor, type Means } from "../../src/agent/context/compaction.ts";
+import { PromptSize } from "../../src/agent/context/size.ts";
+import { Guard, Malformed } from "../../src/agent/guard.ts";
+import { judgeIn } from "../../src/agent/judge.ts";
+import { Limits } from "../../src/agent/limits.ts";
+import { Memory } from "../../src/agent/memory.ts";
+import { Offer, type Seat } from "../../src/agent/seat.ts";
+import { Spent } from "../../src/agent/spent.ts";
+import { NO_CHECKPOINTS } from "../../src/core/checkpoints.ts";
+import type { EventBody } from "../../src/core/events.ts";
+import type { ToolCall } from "../../src/core/messages.ts";
+import type { Box } from "../../src/core/ports.ts";
+import type {
+  Capabilities,
+  FailureKind,
+  MalformedCall,
+  ModelRequest,
+  Provider,
+  ProviderEvent,
+  Stop,
+} from "../../src/core/provider.ts";
+import type { SessionRecord } from "../../src/core/session.ts";
+import type { AnyTool } from "../../src/core/tool.ts";
+import { fakeBox } from "./box.ts";
+import { memoryOutputs } from "./desk.ts";
+
+/** What a model says in one reply. */
+export interface Line {
+  readonly text?: string;
+  readonly calls?: readonly (readonly [name: string, args: Readonly<Record<string, unknown>>])[];
+  readonly malformed?: readonly MalformedCall[];
+  readonly stop?: Stop;
+  readonly fails?: FailureKind;
+  /** Runs before it is given: a person cancels, a box is lost. */
+  readonly before?: () => void;
+}
+
+const USAGE = { requests: 1, prompt_tokens: 100, completion_tokens: 10, cached_tokens: null, cost: null };
+const CAPABILITIES: Capabilities = {
+  context: 32_768,
+  tools: true,
+  thinking: false,
+  cache: false,
+  origin: { context: "server", tools: "server", thinking: "server", cache: "server" },
+};
+
+/** Says its lines one after the other, then only "done". */
+function linesProvider(lines: readonly Line[]): Provider & { readonly asked: readonly ModelRequest[] } {
+  const asked: ModelRequest[] = [];
+  async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ProviderEvent> {
+    const {
+      text = "",
+      calls = [],
+      malformed = [],
+      stop = "end",
+      fails,
+      before,
+    } = lines[asked.length] ?? {
+      text: "done",
+    };
+    asked.push(request);
+    before?.();
+    await Promise.resolve();
+    const failed = signal.aborted ? "cancelled" : fails;
+    if (failed !== undefined) {
+      yield { type: "failed", failure: { kind: failed, reason: failed, remedy: "" }, usage: USAGE };
+      return;
+    }
+    if (text !== "") yield { type: "text", text };
+    const made = calls.map(([name, args], at): ToolCall => ({ id: `c${asked.length}.${at}`, name, args }));
+    const message = { role: "assistant" as const, text, calls: made };
+    yield { type: "finished", message, malformed, usage: USAGE, stop, notes: [] };
+  }
+  return { asked, stream, capabilities: () => Promise.resolve(CAPABILITIES) };
+}
+
+export interface FakeSeat extends Seat {
+  readonly events: readonly EventBody[];
+  readonly records: readonly SessionRecord[];
+  readonly asked: readonly ModelRequest[];
+  readonly loseBox: (reason: Error) => void;
+}
+
+interface SeatOptions {
+  readonly lines: readonly Line[];
+  readonly tools: readonly AnyTool[];
+  readonly over?: Partial<Seat>;
+  readonly box?: Box;
+  readonly window?: Partial<Means>;
+}
+
+/** A seat over a box in memory, with all its tools on offer. */
+export function fakeSeat({ lines, tools, over = {}, box = fakeBox(), window = {} }: SeatOptions): FakeSeat {
+  const events: EventBody[] = [];
+  const records: SessionRecord[] = [];
+  const provider = linesProvider(lines);
+  const memory = new Memory(box.workspace, [], (record) => void records.push(record));
+  memory.history.pin("the system prompt");
+  const offer = new Offer();
+  offer.widen("change", tools);
+  const walls = new AbortController();
+  const size = new PromptSize("fake", tools);
+  const emit = (event: EventBody): void => void events.push(event);
+  const judge = judgeIn({
+    mode: "workspace-write",
+    workspace: box.workspace,
+    home: "/home/user",
+    links: (path) => path,
+  });
+  return {
+    events,
+    records,
+    asked: provider.asked,
+    loseBox: (reason) => walls.abort(reason),
+    model: "fake",
+    provider,
+    mode: "workspace-write",
+    limits: new Limits({ turns: 40 }, () => 0),
+    spent: new Spent(),
+    judge: () => Promise.resolve(judge),
+    checkpoints: NO_CHECKPOINTS,
+    approver: unattended("contained"),
+    outputs: memoryOutputs(),
+    box: () => Promise.resolve(box),
+    warm: () => undefined,
+    walls: walls.signal,
+    ended: [],
+    now: () => 0,
+    clean: (text) => text,
+    tools,
+    offer,
+    history: memory.history,
+    rollBack: (to) => memory.rollBack(to),
+    size,
+    compactor: new Compactor(memory.history, {
+      window: 32_768,
+      known: true,
+      tokens: size.tokens,
+      summarise: () => Promise.resolve("a summary"),
+      emit,
+      ...window,
+    }),
+    guard: new Guard(),
+    malformed: new Malformed(),
+    answer: new PlainAnswer(),
+    briefing: () => Promise.resolve(undefined),
+    emit,
+    ...over,
+  };
+}

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { EventBody } from "../../src/core/events.ts";
+import { markup } from "../../src/render/html/escape.ts";
+import { REPORT_MARK, reportPage } from "../../src/render/html/page.ts";
+import type { Report } from "../../src/render/report/report.ts";
+import { fc } from "../fixtures/property.ts";
+import { callOf, finished, INFO, reportFrom, said, SOUND, started, USUAL } from "../fixtures/report.ts";
+
+/** A report that has this text wherever a text of others can stand. */
+function saying(bad: string): Report {
+  const rules = [{ id: bad, reason: bad, span: [0, bad.length] as const }];
+  const judged = { commands: [bad, bad], reads: [bad], writes: [bad], hosts: [bad] };
+  const bodies: readonly EventBody[] = [
+    { ...started(bad), workspace: bad, provider: bad, model: bad },
+    { type: "turn.started", turn: 1, record_count: 1 },
+    { type: "notice", text: bad },
+    { type: "model.waiting", reason: bad, ms: 1, attempt: 1 },
+    { type: "model.failed", kind: "unreachable", reason: bad, remedy: bad },
+    said(bad),
+    ...callOf({
+      call: bad,
+      tool: bad,
+      args: { [bad]: bad, deep: [{ [bad]: bad }], command: bad },
+      decided: { rules: [...rules, { id: bad, reason: bad, span: [0, 1] }], judged },
+      ended: { kind: "failed", cause: "network", text: bad, full: bad },
+    }),
+    finished({
+      answer: bad,
+      status: "budget",
+      reason: bad,
+      changes: { added: [bad], modified: [bad], deleted: [bad], ignored: 0 },
+      denials: [{ call: bad, tool: bad, target: bad, decision: "deny", rule: bad, reason: bad }],
+    }),
+  ];
+  const session = { ...INFO, id: bad, title: bad, workspace: bad, provider: bad, model: bad };
+  const audit = { ...SOUND, broken: { line: 3, why: bad }, notes: [bad] };
+  return reportFrom(bodies, { session, audit, diff: `--- ${bad}\n+${bad}\n-${bad}\n@@ ${bad}` });
+}
+
+/** What a page is made of beside its texts. */
+const tagsOf = (page: string): readonly string[] => page.match(/<[^>]*>/g) ?? [];
+
+/** A text as long, in as many lines, of the same kinds in a diff. */
+const harmless = (bad: string): string => bad.replaceAll(/[^\n+@-]/g, "p");
+
+const HOSTILE = [
+  "<script>alert(1)</script>",
+  "</pre></details></style><img src=x onerror=alert(1)>",
+  `" onmouseover="alert(1)" x='`,
+  "' onfocus=alert(1) autofocus='",
+  "&lt;script&gt; &amp; &#60;b&#62; &nbsp",
+  "<!-- --> <![CDATA[ ]]> <?php ?>",
+  "\u202Egnp.exe\u2066 \u200B\uFEFF",
+  "\u0000\u0001\u001B[31m\u009B",
+  "\uD800 lone \uDC00",
+  "javascript:alert(1) data:text/html,x url(https://evil.example/x) @import 'x'; }",
+  "`${alert(1)}` {{7*7}}",
+  "a".repeat(100_000),
+];
+
+test("texts of others add no tag, no attribute and nothing that cannot be seen", () => {
+  for (const bad of HOSTILE) {
+    const page = reportPage(saying(bad));
+    assert.deepEqual(tagsOf(page), tagsOf(reportPage(saying(harmless(bad)))), bad.slice(0, 60));
+    assert.doesNotMatch(
+      page,
+      /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u200B-\u200F\u202A-\u202E\u2066-\u2069\uFEFF]/,
+    );
+    assert.ok(page.isWellFormed());
+  }
+});
+
+test("whatever a text is made of, its tags stay those of the page", () => {
+  const piece = fc.oneof(
+    fc.constantFrom("<", ">", '"', "'", "&", "`", "=", "/", "--", "script", "style", "\n", "\r", "\0", "]]>"),
+    fc.string({ unit: "binary", maxLength: 4 }),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { minLength: 1, maxLength: 12 }), (pieces) => {
+      // Blanks alone are nothing to say, and at an end they are left out.
+      const bad = `x${pieces.join("")}x`;
+      assert.deepEqual(tagsOf(reportPage(saying(bad))), tagsOf(reportPage(saying(harmless(bad)))));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+const CHARACTERS: Readonly<Record<string, string>> = {
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#39;": "'",
+  "&#96;": "`",
+  "&amp;": "&",
+};
+
+test("a text of plain characters is what a browser shows again", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme-ascii" }), (text) => {
+      const escaped = markup`${text}`.toString();
+      assert.equal(
+        escaped.replaceAll(/&[^;]*;/g, (entity) => CHARACTERS[entity] ?? "?"),
+        text,
+      );
+    }),
+  );
+});
+
+test("the page says what may be loaded, run or sent: nothing; and has nothing that would", () => {
+  const page = reportPage(reportFrom(USUAL));
+  assert.match(
+    page,
+    /<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">/,
+  );
+  assert.ok(page.slice(0, 2048).includes(REPORT_MARK));
+  assert.doesNotMatch(page, /<(?:script|link|img|iframe|object|embed|form|base|a|svg|video|audio|input)\b/i);
+  assert.doesNotMatch(page, /\s(?:on\w+|src|href|action|srcset|formaction)=/i);
+  assert.doesNotMatch(/<style>([^<]*)<\/style>/.exec(page)?.[1] ?? "", /url\(|@import|expression\(/i);
+});
+
+test("refusals stand first, and each verdict is worded beside its colour", () => {
+  const page = reportPage(reportFrom(USUAL));
+  const at = (text: string): number => page.indexOf(text);
+  assert.ok(at("Refused (1)") > 0 && at("Refused (1)") < at(">Asked<"));
+  for (const [tone, words] of [
+    ["good", "allowed"],
+    ["held", "asked: run, contained"],
+    ["bad", "denied"],
+    ["bad", "timed out, exit 124"],
+  ] as const)
+    assert.ok(page.includes(`<span class="pill ${tone}">${words}</span>`), words);
+});
+
+test("a long text is cut in the page, and says where all of it is", () => {
+  const text = `head${"x".repeat(1_000_000)}tail`;
+  const page = reportPage(
+    reportFrom([started("x"), ...callOf({ call: "c1", args: { command: "a" }, ended: { text } })]),
+  );
+  assert.ok(page.length < 60_000);
+  assert.match(page, /head[^]*characters are left out; harness report --json has them[^]*tail/);
+});
+
+test("without changes, refusals and limits there are no cards of them", () => {
+  const bodies = [started("x"), finished({ changes: null, tool_calls: 0 })];
+  assert.doesNotMatch(reportPage(reportFrom(bodies, { diff: null })), /Refused|Limits|Hosts|>Files|>Changes/);
+});
