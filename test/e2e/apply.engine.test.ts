@@ -37,10 +37,18 @@ test(
     assert.equal(status, "done", ran.stderr + ran.stdout);
     assert.equal(await place.read("work/a"), FILES.a);
     await place.write("work/a", FILES.a.replace("six", "SIX"));
+    const diff = await harness(place, ["diff"]);
+    assert.match(diff.stdout, /^-two\n\+TWO\n three\n/m);
+    assert.match(diff.stdout, /^rename from old\/file\nrename to new\/file$/m);
+    assert.match(diff.stderr, /in the folder itself yet: harness apply/);
     const applied = await harness(place, ["apply", "--json"]);
     assert.equal(applied.code, 0, applied.stderr + applied.stdout);
     assert.equal(await place.read("work/a"), FILES.a.replace("six", "SIX").replace("two", "TWO"));
     assert.equal(await place.read("work/new/file"), "moved\n");
+    const back = await harness(place, ["undo"]);
+    assert.equal(back.code, 0, back.stderr);
+    assert.equal(await place.read("work/a"), FILES.a.replace("six", "SIX"));
+    assert.equal(await place.read("work/old/file"), "moved\n");
     const again = await harness(place, ["apply"]);
     assert.deepEqual([again.code, /already there/.test(again.stderr)], [2, true]);
   },

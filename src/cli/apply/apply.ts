@@ -1,6 +1,7 @@
 import type { Session, SessionStore } from "../../core/session.ts";
 import { handoffOf } from "../../policy/handoff/handoff.ts";
 import type { AppliedTold } from "../../render/tty/applied.ts";
+import { standing } from "../../sessions/layers/chosen.ts";
 import { move, prepareApply } from "../../sessions/layers/apply.ts";
 import { factsOf } from "./facts.ts";
 import { decide, isOf } from "./gate.ts";
@@ -31,7 +32,8 @@ export function applySession(
     const told = { session: session.id, handoff, ...prepared };
     const { blocked, declined } = dryRun ? { blocked: [], declined: [] } : await decide(handoff, accept);
     if (dryRun || blocked.length > 0) return { ...told, blocked, done: false, whole: false };
-    const ops = prepared.ops.filter(({ path }) => !isOf(path, declined));
+    const allowedOps = prepared.ops.filter(({ path }) => !isOf(path, declined));
+    const ops = standing(allowedOps, prepared.ops);
     const allowed = { ...prepared, ops };
     const show = (text: string): void => void process.stderr.write(text);
     const chosen = ask === undefined ? allowed : await pickParts(allowed, store, { show, ask });

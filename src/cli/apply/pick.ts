@@ -3,6 +3,7 @@ import { fileDiffs } from "../../render/tty/file-diffs.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/store.ts";
 import type { Op } from "../../sessions/checkpoints/plan.ts";
 import type { Prepared } from "../../sessions/layers/apply.ts";
+import { standing } from "../../sessions/layers/chosen.ts";
 import { partsOf } from "../../sessions/layers/parts.ts";
 
 type Answer = "yes" | "no" | "all" | "quit";
@@ -42,19 +43,7 @@ export async function pickParts(
     if (chosen !== undefined) ops.push(chosen);
     if (chosen !== undefined && wanted.includes(false)) partial.add(op.path);
   }
-  return { ...prepared, ops: withGround(ops, prepared), partial };
-}
-
-/** What is wanted of a new folder brings the folder along. */
-function withGround(ops: readonly Op[], prepared: Prepared): readonly Op[] {
-  const chosen = new Set(ops.map(({ path }) => path));
-  const needed = prepared.ops.filter(
-    ({ path, to }) =>
-      !chosen.has(path) &&
-      to?.kind === "folder" &&
-      ops.some((op) => op.to !== null && op.path.startsWith(`${path}/`)),
-  );
-  return [...needed, ...ops].toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  return { ...prepared, ops: standing(ops, prepared.ops), partial };
 }
 
 /** On this terminal. */
