@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import type { ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
@@ -115,18 +114,18 @@ test(
     ]);
     const words = ["run", "--isolation", "overlay", "--intent", "change", ...model.flags, "do it"];
     const layers = place.at(".local/state/harness/layers");
-    const start = {
+    const start: RunStart = {
       whenMade: [
         layers,
-        async (child: ChildProcess) => {
+        async (child) => {
           const upper = async () =>
-            (await readdir(layers).catch(() => [])).filter((name) => !name.startsWith("."))[0] ?? "none";
+            (await readdir(layers).catch(() => [])).find((name) => !name.startsWith(".")) ?? "none";
           while (!existsSync(path.join(layers, await upper(), "upper/made"))) await sleep(20);
           child.kill("SIGKILL");
         },
-      ] as const,
+      ],
     };
-    const killed = await harness(place, words, start as unknown as RunStart);
+    const killed = await harness(place, words, start);
     assert.equal(killed.code, null);
     const busy = await harness(place, ["sandbox", "ls"]);
     assert.equal(busy.code, 0);

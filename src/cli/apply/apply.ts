@@ -35,11 +35,12 @@ export function applySession(
     const allowedOps = prepared.ops.filter(({ path }) => !isOf(path, declined));
     const ops = standing(allowedOps, prepared.ops);
     const allowed = { ...prepared, ops };
-    const show = (text: string): void => void process.stderr.write(text);
-    const chosen = ask === undefined ? allowed : await pickParts(allowed, store, { show, ask });
+    const chosen = ask === undefined ? allowed : await pickParts(allowed, store, { show: toStderr, ask });
     const moved = await move(store, { session: session.id, steps: session.steps }, chosen);
     const whole = moved.whole && !layer.incomplete;
     if (whole) await giveUp();
     return { ...told, ops: chosen.ops, blocked, done: true, whole };
   });
 }
+
+const toStderr = (text: string): void => void process.stderr.write(text);

@@ -31,17 +31,21 @@ export function shownBy(engine: Engine, folder: string, labels: Readonly<Record<
         return true;
       } catch (thrown) {
         if (isMissing(thrown)) return false;
-        throw engineFailure("looking into the layer", thrown);
+        // A link that leads to itself is more than the engine can tell of by its path.
+        return isListed(container, path).catch(() => {
+          throw engineFailure("looking into the layer", thrown);
+        });
       }
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 
-/** The engine takes no path that is not text, but its archives hold such names. */
+/** The engine takes no path that is not text, but its archives hold such names, and links as they are. */
 async function isListed(container: Container, path: string): Promise<boolean> {
   const names = path.split("/");
-  const odd = names.findIndex((name) => !name.isWellFormed());
+  const first = names.findIndex((name) => !name.isWellFormed());
+  const odd = first === -1 ? names.length - 1 : first;
   const from = [PLACE, ...names.slice(0, odd)].join("/");
   const wanted = bytesOfText(names.slice(odd).join("/"));
   const archive = (await container.getArchive({ path: from })) as Readable;

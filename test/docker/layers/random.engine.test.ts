@@ -18,7 +18,7 @@ import { scratch } from "../../fixtures/scratch.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
 import { noOverlay, openBox } from "../isolation/open-box.ts";
 
-const RUNS = 12;
+const RUNS = 40;
 const notRoot = process.getuid?.() !== 0 && "only root lays an overlay by itself";
 const OPTIONS = "redirect_dir=nofollow,index=off,metacopy=off";
 
