@@ -49,6 +49,7 @@ export const RESULT_KINDS = [
   "timed_out",
   "cancelled",
 ] as const;
+export type ResultKind = (typeof RESULT_KINDS)[number];
 
 export const changesForm = z.strictObject({
   added: z.array(text).readonly(),

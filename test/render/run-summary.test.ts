@@ -12,12 +12,16 @@ const summary = (
   {
     columns = 80,
     quiet = false,
-    passing = false,
-  }: { readonly columns?: number; readonly quiet?: boolean; readonly passing?: boolean } = {},
+    changes = "here",
+  }: {
+    readonly columns?: number;
+    readonly quiet?: boolean;
+    readonly changes?: "here" | "waiting" | "gone";
+  } = {},
 ): string =>
   runSummary(
     { ...EVERY_EVENT["run.finished"], run: "r1", seq: 9, ...event },
-    { ms: 63_000, quiet, passing },
+    { ms: 63_000, quiet, changes },
     fakeTerminal(columns).stream,
   );
 
@@ -142,7 +146,13 @@ test("controls of others are shown, never sent", () => {
 });
 
 test("where the workspace is thrown away, nothing is named that would be done in it", () => {
-  const text = summary({}, { passing: true });
+  const text = summary({}, { changes: "gone" });
   assert.match(text, /^next +harness run "…"\n +harness sessions show s1$/m);
   assert.doesNotMatch(text, /harness diff|--continue/);
+});
+
+test("what waits in a layer is applied, not undone", () => {
+  const text = summary({}, { changes: "waiting" });
+  assert.match(text, /^next +harness diff s1\n +harness apply s1\n/m);
+  assert.doesNotMatch(text, /harness undo/);
 });

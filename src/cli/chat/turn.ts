@@ -15,6 +15,7 @@ import { aboutRun } from "../run/about-run.ts";
 import { seatFor } from "../run/assemble.ts";
 import { boxChanges } from "../run/box-changes.ts";
 import { checkpointsFor } from "../run/checkpoints.ts";
+import { readyEvent } from "../run/lazy-box.ts";
 import { runId } from "../run/session-choice.ts";
 import { type Sink, sinkOf } from "../run/sink.ts";
 import type { ChatBox } from "./chat-box.ts";
@@ -97,7 +98,7 @@ function sinkIn({ settings, origins, talk: { session }, show }: Ground): Sink {
 async function seatOf(ground: Ground, sink: Sink, checkpoints: Checkpoints): Promise<Seat> {
   const { settings, talk, signal } = ground;
   const { box, briefing } = await ground.box.for(talk);
-  ground.box.onReady = (ms) => sink.emit({ type: "box.ready", ms });
+  ground.box.onReady = (ms, box) => sink.emit(readyEvent(ms, box));
   return seatFor({
     settings,
     workspace: ground.workspace,

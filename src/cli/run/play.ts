@@ -16,8 +16,8 @@ import { answerFor } from "./answer-gate.ts";
 import { type Parts, seatFor } from "./assemble.ts";
 import { boxChanges } from "./box-changes.ts";
 import { briefingFrom } from "./briefing.ts";
-import { type LazyBox, lazyBox } from "./lazy-box.ts";
 import { checkpointsFor } from "./checkpoints.ts";
+import { type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
 import { lastingOf } from "./lasting.ts";
 import { rendererFor } from "./renderer.ts";
 import { runId } from "./session-choice.ts";
@@ -52,15 +52,14 @@ export interface Play {
 /** One request with nobody there, from its first event to its last. */
 export async function play(given: Play): Promise<Finished> {
   const { flags, session, signal } = given;
-  const show = rendererFor(flags);
+  const waits = given.settings.isolation === "bind" ? "here" : "waiting";
+  const show = rendererFor({ ...flags, changes: flags.passing === true ? "gone" : waits });
   const sink = sinkFor(given, (event) => show.take(event));
   try {
     sink.emit(startOf(given));
     // Until the box is gone: what it was told to do may write to the last.
     await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
-    await using box = boxFor(given, (ms, { image }) =>
-      sink.emit({ type: "box.ready", ms, ...(image === undefined ? {} : { image }) }),
-    );
+    await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
     const { gate, note } = await answerFor(flags["output-schema"]);
     const seat = await seatIn(given, { sink, box, checkpoints, answer: gate });
     const request = {

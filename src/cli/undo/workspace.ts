@@ -1,9 +1,10 @@
 import { lstat } from "node:fs/promises";
 import { placesFrom } from "../../config/places.ts";
-import { EXIT, HarnessError } from "../../core/errors.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { lockWorkspace } from "../../docker/life/lock.ts";
 import { CheckpointStore } from "../../sessions/checkpoints/store.ts";
+import { checkpointsIn } from "../../sessions/checkpoints/store-place.ts";
 import { finishUndo } from "../../sessions/checkpoints/undo.ts";
 
 /** Works on the states of a workspace that no box is over, and no other undo. */
@@ -14,8 +15,14 @@ export async function aloneIn<T>(
   const { state } = placesFrom(process.env);
   const { dev, ino } = await folderOf(workspace);
   await using _lock = await lockWorkspace({ path: workspace, dev, ino, write: true, stateDir: state });
-  using store = new CheckpointStore({ stateDir: state, workspace });
-  return await work(store);
+  try {
+    using store = new CheckpointStore({ stateDir: state, workspace });
+    return await work(store);
+  } catch (thrown) {
+    if (thrown instanceof HarnessError) throw thrown;
+    const message = `checkpoints in ${checkpointsIn(state)} cannot be used: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.failed, message, `df -h ${state}; ls -ld ${state}`, thrown);
+  }
 }
 
 async function folderOf(workspace: string): Promise<{ readonly dev: number; readonly ino: number }> {

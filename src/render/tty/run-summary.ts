@@ -11,8 +11,11 @@ interface About {
   readonly ms: number;
   /** What was refused, and how it ended where that is not well. */
   readonly quiet: boolean;
-  /** The workspace does not outlive the run: nothing can be done further in it. */
-  readonly passing: boolean;
+  /**
+   * What becomes of the changes. here: they are in the workspace. waiting: in a layer over it, until they are applied.
+   * gone: the workspace does not outlive the run, and nothing can be done further in it.
+   */
+  readonly changes: "here" | "waiting" | "gone";
 }
 
 const LABEL = 10;
@@ -21,7 +24,7 @@ const MOST_PATHS = 12;
 /** The last lines of a run: what changed, what was refused, what it cost, how it ended, what to type next. */
 export function runSummary(
   event: Finished,
-  { ms, quiet, passing }: About,
+  { ms, quiet, changes }: About,
   stream: NodeJS.WriteStream,
 ): string {
   const width = widthOfStream(stream) - LABEL;
@@ -40,7 +43,7 @@ export function runSummary(
         ["refused", refused],
         ["cost", costRows(event, ms).flatMap((row) => wrapped(row, width))],
         ["status", status],
-        ["next", nextRows(event, passing).flatMap((next) => wrapped(next, width))],
+        ["next", nextRows(event, changes).flatMap((next) => wrapped(next, width))],
       ];
   const text = blocks.map(([label, rows]) => block(label, rows, stream)).join("");
   return text === "" ? "" : `\n${text}`;
@@ -147,7 +150,9 @@ function statusRows(
   );
 }
 
-function nextRows({ status, session, changes }: Finished, passing: boolean): readonly string[] {
+const FURTHER = { here: "undo", waiting: "apply" } as const;
+
+function nextRows({ status, session, changes }: Finished, where: About["changes"]): readonly string[] {
   const changed =
     changes !== null && changes.added.length + changes.modified.length + changes.deleted.length > 0;
   const first: Partial<Record<RunStatus, string>> = {
@@ -157,8 +162,10 @@ function nextRows({ status, session, changes }: Finished, passing: boolean): rea
   };
   return [
     first[status] ?? "",
-    ...(changed && !passing ? [`harness diff ${session}`, `harness undo ${session}`] : []),
-    passing ? `harness run "…"` : `harness run --continue "…"`,
+    ...(changed && where !== "gone"
+      ? [`harness diff ${session}`, `harness ${FURTHER[where]} ${session}`]
+      : []),
+    where === "gone" ? `harness run "…"` : `harness run --continue "…"`,
     `harness sessions show ${session}`,
   ].filter((next) => next !== "");
 }

@@ -18,7 +18,7 @@ export interface FileEntry extends Moded, Owned {
   readonly pieces: readonly string[];
 }
 
-export interface LinkEntry extends Owned {
+interface LinkEntry extends Owned {
   readonly kind: "link";
   readonly target: string;
 }
@@ -28,17 +28,15 @@ export interface FolderEntry extends Moded, Owned {
 }
 
 /** A FIFO, a socket, a device: never opened, never made again. */
-export interface OddEntry extends Moded, Owned {
+interface OddEntry extends Moded, Owned {
   readonly kind: "odd";
   readonly what: "fifo" | "socket" | "device";
 }
 
-export const UNKEPT = ["large", "unreadable", "deep"] as const;
-
 /** A file whose content is not kept, or a folder that could not be looked into. */
 export interface UnkeptEntry extends Moded, Owned {
   readonly kind: "unkept";
-  readonly why: (typeof UNKEPT)[number];
+  readonly why: "large" | "unreadable" | "deep";
   readonly folder: boolean;
   readonly size: number;
   /** The same stamp, the same content: identity and times. */

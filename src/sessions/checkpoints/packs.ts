@@ -71,7 +71,10 @@ export class Packs implements Disposable {
     if (this.#places.has(id) || this.#fresh.has(id)) return id;
     const writing = (this.#writing ??= this.#begin());
     if (writing.size + this.#pendingBytes + content.length > this.#limit)
-      throw new HarnessError(EXIT.failed, `its files hold more than ${formatSize(this.#limit)}`, "");
+      throw new HarnessError(
+        EXIT.failed,
+        `the files of the workspace hold more than ${formatSize(this.#limit)}`,
+      );
     const offset = writing.size + this.#pendingBytes;
     this.#fresh.set(id, { pack: writing.pack, offset, length: content.length });
     this.#pending.push(Buffer.from(content));

@@ -10,7 +10,7 @@ export interface Op {
   readonly to: Entry | null;
 }
 
-export interface Refusal {
+interface Refusal {
   readonly path: string;
   readonly reason: string;
 }

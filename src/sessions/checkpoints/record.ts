@@ -30,7 +30,8 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   #lastStep: { readonly step: number; readonly before: string } | undefined;
   #lasting = false;
   #failed = false;
-  #over = false;
+  /** Nobody waits for what was only looked at beforehand. */
+  readonly #ended = new AbortController();
 
   constructor(given: Recording) {
     this.#with = given;
@@ -38,7 +39,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
 
   prepare(): void {
     // What fails here fails again, and is said, when it matters.
-    void this.#inTurn(() => this.#opened().look()).catch(() => undefined);
+    void this.#inTurn(() => this.#opened().look(this.#ended.signal)).catch(() => undefined);
   }
 
   async around<T>(writing: Writing, work: () => Promise<T>): Promise<T> {
@@ -52,7 +53,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
 
   /** Nothing is told any more by then: the run has said its last word. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over = true;
+    this.#ended.abort();
     await this.#inTurn(() => this.#guarded(() => this.#end()));
     this.#store?.[Symbol.dispose]();
   }
@@ -127,7 +128,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
       } catch {
         // A disk that takes nothing: the notice is all there is.
       }
-      if (!this.#over)
+      if (!this.#ended.signal.aborted)
         notice(
           `No checkpoint can be kept, so what is done from here on cannot be undone: ${reasonOf(thrown)}`,
         );

@@ -149,7 +149,7 @@ function contentOf(piece: string, { packs }: Site): Buffer {
 
 /** Only root gives files away; without an owner of its own a file is the workspace's. */
 function give(owner: string | undefined, chown: (uid: number, gid: number) => void, { root }: Site): void {
-  if (process.getuid?.() !== 0) return;
+  if (process.geteuid?.() !== 0) return;
   const top = lstatSync(root);
   const [uid = top.uid, gid = top.gid] = owner?.split(":").map(Number) ?? [];
   chown(uid, gid);

@@ -1,10 +1,10 @@
-import { lstatSync } from "node:fs";
+import { closeSync, lstatSync, openSync, type Stats } from "node:fs";
 import { setImmediate as breath } from "node:timers/promises";
-import { errorCode } from "../../core/errors.ts";
+import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import type { ContentReader } from "./content.ts";
 import { isBelow, type UnkeptEntry } from "./entry.ts";
 import { isLeftOut, namesIn } from "./folder-names.ts";
-import { hostPath, tooLong } from "./host-path.ts";
+import { hostPath, liesAt, tooLong } from "./host-path.ts";
 import {
   entryAt,
   type EntryReader,
@@ -22,6 +22,7 @@ export interface ScanRequest {
   readonly before: Sight;
   /** An absolute path that is not looked into: where all this is kept. */
   readonly except: string;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** For so long nobody else is let work. */
@@ -30,6 +31,7 @@ const SLICE_MS = 8;
 /** Looks at a whole workspace; reads only files that are not as they were `before`. Follows no link. */
 export async function scan(request: ScanRequest): Promise<Sight> {
   const { root, reader, before, except } = request;
+  refuseOtherName(root);
   const now = Date.now();
   const found = new Map<string, Seen>();
   const top = lstatSync(root);
@@ -43,15 +45,30 @@ export async function scan(request: ScanRequest): Promise<Sight> {
       const stats = isLeftOut(name) ? undefined : statsAt(root, path);
       if (stats === undefined) continue;
       const known = before.get(path);
-      if (known?.settled === true && sameStats(known, stats)) found.set(path, known);
-      else found.set(path, seen(entryAt(path, stats, how), stats, now));
+      const same = known !== undefined && isSame(known, stats);
+      found.set(path, same ? known : seen(entryAt(path, stats, how), stats, now));
       if (stats.isDirectory() && `${root}/${path}` !== except) folders.push(path);
       if (performance.now() - slice < SLICE_MS) continue;
       await breath();
+      request.signal?.throwIfAborted();
       slice = performance.now();
     }
   }
   return found;
+}
+
+const isSame = (known: Seen, stats: Stats): boolean => known.settled && sameStats(known, stats);
+
+/** Files are known to lie where they are looked for by their real path, so that has to be the one that is used. */
+function refuseOtherName(root: string): void {
+  const descriptor = openSync(root, "r");
+  try {
+    if (liesAt(descriptor, hostPath(root, ""))) return;
+  } finally {
+    closeSync(descriptor);
+  }
+  const why = `${root} is not the real path of the folder: a link leads there, or its name is written differently`;
+  throw new HarnessError(EXIT.usage, why, `realpath ${root}`);
 }
 
 function listed(folder: string, { root, before }: ScanRequest, found: Map<string, Seen>): readonly string[] {

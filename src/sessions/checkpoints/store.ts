@@ -43,12 +43,18 @@ export class CheckpointStore implements Disposable {
   }
 
   /** How the workspace is now, with all its contents put by; what had not changed is not read. */
-  async look(): Promise<Tree> {
+  async look(signal?: AbortSignal): Promise<Tree> {
     const { workspace, stateDir } = this.#place;
     const has = (piece: string): boolean => this.packs.has(piece);
     this.#sight ??= readSight(this.#sightFile(), has);
     try {
-      const request = { root: workspace, reader: this.#reader, before: this.#sight, except: stateDir };
+      const request = {
+        root: workspace,
+        reader: this.#reader,
+        before: this.#sight,
+        except: stateDir,
+        signal,
+      };
       const sight = await scan(request);
       this.packs.flush();
       this.#sight = sight;

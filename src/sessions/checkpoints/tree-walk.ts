@@ -40,7 +40,7 @@ export class TreeWalk {
   }
 }
 
-export function changesBetween(before: Tree, after: Tree): readonly EntryChange[] {
+function changesBetween(before: Tree, after: Tree): readonly EntryChange[] {
   const changes: EntryChange[] = [];
   for (const [path, from] of before)
     if (!sameEntry(from, after.get(path))) changes.push({ path, from, to: after.get(path) });

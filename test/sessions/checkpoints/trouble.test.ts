@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   linkSync,
   mkdirSync,
   readdirSync,
@@ -99,7 +100,7 @@ test("a run goes on without checkpoints when they become too many bytes, which i
   );
   assert.equal(calls, 2);
   assert.equal(kept.notices.length, 1);
-  assert.match(kept.notices[0] ?? "", /cannot be undone: its files hold more than 4\.0 KiB/);
+  assert.match(kept.notices[0] ?? "", /cannot be undone: the files of the workspace hold more than 4\.0 KiB/);
   assert.deepEqual(
     kept.steps.all().map(({ kind }) => kind),
     ["lost"],
@@ -234,4 +235,41 @@ test("a content that was damaged is never written over a file", async () => {
   const { refused } = await kept.undo();
   assert.deepEqual(refused, [{ path: "a.txt", reason: "what it held is no longer kept" }]);
   assert.equal(await kept.place.read("work/a.txt"), "b\n");
+});
+
+test("a folder that is reached through a link now is not taken for one without files", async () => {
+  await using kept = await keptRun({ "a.txt": "a\n" });
+  await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "b\n"));
+  renameSync(kept.root, kept.place.at("moved"));
+  symlinkSync("moved", kept.root);
+  await assert.rejects(kept.undo(), /is gone, or is no folder any more/);
+  const store = new CheckpointStore({ stateDir: kept.place.at("other"), workspace: kept.root });
+  await assert.rejects(store.look(), /is not the real path/);
+  store[Symbol.dispose]();
+});
+
+test("what may not be read is named, and comes back when it may", async () => {
+  await using kept = await keptRun({ "a.txt": "a\n", "closed/in.txt": "in\n" });
+  const asRoot = process.getuid?.() === 0;
+  if (asRoot)
+    for (const at of ["", "state", "work", "work/a.txt", "work/closed", "work/closed/in.txt"]) {
+      mkdirSync(kept.place.at("state"), { recursive: true });
+      chownSync(kept.place.at(at), 1000, 1000);
+    }
+  if (asRoot) process.seteuid?.(1000);
+  try {
+    const before = pictureOf(kept.root);
+    await kept.run(() => {
+      chmodSync(kept.place.at("work/a.txt"), 0);
+      chmodSync(kept.place.at("work/closed"), 0);
+    });
+    const { refused } = await kept.undo();
+    assert.deepEqual([refused, pictureOf(kept.root)], [[], before]);
+    chmodSync(kept.place.at("work/a.txt"), 0);
+    using store = kept.open();
+    const { why } = { why: undefined, ...(await store.look()).get("a.txt") };
+    assert.equal(why, "unreadable");
+  } finally {
+    if (asRoot) process.seteuid?.(0);
+  }
 });
