@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import type { ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
@@ -37,10 +36,18 @@ test(
     assert.equal(status, "done", ran.stderr + ran.stdout);
     assert.equal(await place.read("work/a"), FILES.a);
     await place.write("work/a", FILES.a.replace("six", "SIX"));
+    const diff = await harness(place, ["diff"]);
+    assert.match(diff.stdout, /^-two\n\+TWO\n three\n/m);
+    assert.match(diff.stdout, /^rename from old\/file\nrename to new\/file$/m);
+    assert.match(diff.stderr, /in the folder itself yet: harness apply/);
     const applied = await harness(place, ["apply", "--json"]);
     assert.equal(applied.code, 0, applied.stderr + applied.stdout);
     assert.equal(await place.read("work/a"), FILES.a.replace("six", "SIX").replace("two", "TWO"));
     assert.equal(await place.read("work/new/file"), "moved\n");
+    const back = await harness(place, ["undo"]);
+    assert.equal(back.code, 0, back.stderr);
+    assert.equal(await place.read("work/a"), FILES.a.replace("six", "SIX"));
+    assert.equal(await place.read("work/old/file"), "moved\n");
     const again = await harness(place, ["apply"]);
     assert.deepEqual([again.code, /already there/.test(again.stderr)], [2, true]);
   },
@@ -107,18 +114,18 @@ test(
     ]);
     const words = ["run", "--isolation", "overlay", "--intent", "change", ...model.flags, "do it"];
     const layers = place.at(".local/state/harness/layers");
-    const start = {
+    const start: RunStart = {
       whenMade: [
         layers,
-        async (child: ChildProcess) => {
+        async (child) => {
           const upper = async () =>
-            (await readdir(layers).catch(() => [])).filter((name) => !name.startsWith("."))[0] ?? "none";
+            (await readdir(layers).catch(() => [])).find((name) => !name.startsWith(".")) ?? "none";
           while (!existsSync(path.join(layers, await upper(), "upper/made"))) await sleep(20);
           child.kill("SIGKILL");
         },
-      ] as const,
+      ],
     };
-    const killed = await harness(place, words, start as unknown as RunStart);
+    const killed = await harness(place, words, start);
     assert.equal(killed.code, null);
     const busy = await harness(place, ["sandbox", "ls"]);
     assert.equal(busy.code, 0);

@@ -1,18 +1,20 @@
 import type { Session, SessionStore } from "../../core/session.ts";
 import { handoffOf } from "../../policy/handoff/handoff.ts";
 import type { AppliedTold } from "../../render/tty/applied.ts";
-import { move, type Prepared, prepareApply } from "../../sessions/layers/apply.ts";
+import { standing } from "../../sessions/layers/chosen.ts";
+import { move, prepareApply } from "../../sessions/layers/apply.ts";
 import { factsOf } from "./facts.ts";
 import { decide, isOf } from "./gate.ts";
 import { withLayer } from "./layer.ts";
+import { type AskPart, pickParts } from "./pick.ts";
 
 export interface ApplyOptions {
   /** Below the workspace; left out: all. */
   readonly only?: readonly string[];
   readonly accept: readonly string[];
   readonly dryRun: boolean;
-  /** Picks parts of what would be moved. */
-  readonly pick?: (prepared: Prepared) => Promise<Prepared>;
+  /** Asks for each part of what would be moved. */
+  readonly ask?: AskPart;
   readonly say: (text: string) => void;
 }
 
@@ -20,7 +22,7 @@ export interface ApplyOptions {
 export function applySession(
   sessions: SessionStore,
   session: Session,
-  { only, accept, dryRun, pick, say }: ApplyOptions,
+  { only, accept, dryRun, ask, say }: ApplyOptions,
 ): Promise<AppliedTold> {
   return withLayer(sessions, session, say, async ({ layer, store, giveUp }) => {
     if (layer.incomplete) say("a part of what the session changed cannot be read, and stays where it is");
@@ -30,12 +32,15 @@ export function applySession(
     const told = { session: session.id, handoff, ...prepared };
     const { blocked, declined } = dryRun ? { blocked: [], declined: [] } : await decide(handoff, accept);
     if (dryRun || blocked.length > 0) return { ...told, blocked, done: false, whole: false };
-    const ops = prepared.ops.filter(({ path }) => !isOf(path, declined));
+    const allowedOps = prepared.ops.filter(({ path }) => !isOf(path, declined));
+    const ops = standing(allowedOps, prepared.ops);
     const allowed = { ...prepared, ops };
-    const chosen = pick === undefined ? allowed : await pick(allowed);
+    const chosen = ask === undefined ? allowed : await pickParts(allowed, store, { show: toStderr, ask });
     const moved = await move(store, { session: session.id, steps: session.steps }, chosen);
     const whole = moved.whole && !layer.incomplete;
     if (whole) await giveUp();
     return { ...told, ops: chosen.ops, blocked, done: true, whole };
   });
 }
+
+const toStderr = (text: string): void => void process.stderr.write(text);

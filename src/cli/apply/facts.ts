@@ -12,8 +12,6 @@ interface Op {
 /** What the classifier wants to know of each path that would be moved. */
 export const factsOf = (ops: readonly Op[], { packs }: CheckpointStore): readonly ChangedPath[] =>
   ops.map(({ path, from, to }) => {
-    const text = (entry: Entry | null): string | undefined =>
-      entry?.kind === "file" ? textOf(packs, entry) : undefined;
     const isPackage = /(^|\/)package\.json$/i.test(path);
     return {
       path,
@@ -22,7 +20,7 @@ export const factsOf = (ops: readonly Op[], { packs }: CheckpointStore): readonl
       mode: modeOf(to),
       oldMode: from?.kind === "file" ? from.mode : 0,
       ...(to?.kind === "link" ? { target: to.target } : {}),
-      ...(isPackage ? { text: { before: text(from), after: text(to) } } : {}),
+      ...(isPackage ? { text: { before: textIn(packs, from), after: textIn(packs, to) } } : {}),
     };
   });
 
@@ -31,3 +29,6 @@ const kindOf = (entry: Entry | null): ChangedPath["kind"] =>
 
 const modeOf = (entry: Entry | null): number | undefined =>
   entry === null || entry.kind === "link" ? undefined : entry.mode;
+
+const textIn = (packs: CheckpointStore["packs"], entry: Entry | null): string | undefined =>
+  entry?.kind === "file" ? textOf(packs, entry) : undefined;

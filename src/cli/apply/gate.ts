@@ -10,7 +10,7 @@ export interface Decided {
   readonly declined: readonly string[];
 }
 
-export const WHOLE_TIER = "dangerous";
+const WHOLE_TIER = "dangerous";
 
 /** Each dangerous path wants a yes: by its name, by the name of the tier, or on a terminal. */
 export async function decide(handoff: readonly Handoff[], accept: readonly string[]): Promise<Decided> {

@@ -8,7 +8,7 @@ import { giveUpLayer, layerOf } from "../../docker/layers/record.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/store.ts";
 import { forgetBase } from "../../sessions/layers/base.ts";
 import { sweep } from "../layers.ts";
-import { endDeadBoxes } from "../undo/dead-boxes.ts";
+import { endBoxes } from "../undo/dead-boxes.ts";
 import { aloneIn, finishEarlierUndo } from "../undo/workspace.ts";
 import { requireEngine, uid } from "../wire.ts";
 
@@ -36,7 +36,7 @@ export async function withLayer<T>(
   await finishEarlierUndo(sessions, found.workspace, say);
   const done = await aloneIn(found.workspace, async (store) => {
     await using held = (await holdExisting(state, session.id)) ?? refuse(session);
-    await endDeadBoxes(session);
+    await endBoxes();
     const layer = await changesOfLayer(held.layer, { engine: requireEngine, uid: uid() });
     const giveUp = async (): Promise<void> => {
       await giveUpLayer(state, session.id);

@@ -45,9 +45,10 @@ export class Apply extends HarnessCommand {
         "--interactive asks on a terminal, and there is none",
         "harness apply --only PATH",
       );
-    const [{ applySession }, { belowWorkspace }] = await Promise.all([
+    const [{ applySession }, { belowWorkspace }, { askOnTerminal }] = await Promise.all([
       import("../apply/apply.ts"),
       import("../apply/given-paths.ts"),
+      import("../apply/pick.ts"),
     ]);
     await withSessions(async (store) => {
       const session = await sessionGiven(store, args.id, flags);
@@ -56,6 +57,7 @@ export class Apply extends HarnessCommand {
         ...(only === undefined ? {} : { only: only.map((given) => belowWorkspace(given, workspace)) }),
         accept,
         dryRun,
+        ...(interactive ? { ask: askOnTerminal } : {}),
         say: noteTo(flags.quiet),
       };
       const told = await applySession(store, session, options);

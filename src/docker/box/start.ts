@@ -4,7 +4,8 @@ import { engineFailure } from "../failure.ts";
 import type { Isolation, Place } from "../isolation/place.ts";
 import { placeOf } from "../isolation/place-of.ts";
 import { unseen } from "../isolation/unseen.ts";
-import { type HeldLayer, holdLayer } from "../layers/hold.ts";
+import { holdLayer } from "../layers/hold.ts";
+import type { Layer } from "../layers/record.ts";
 import { lockWorkspace } from "../life/lock.ts";
 import { type Reaped, reap } from "../life/reap.ts";
 import type { Protection } from "../protect/scan.ts";
@@ -34,9 +35,8 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
   const stack = new AsyncDisposableStack();
   stack.use(lock);
   try {
-    const held = await heldFor(maker, request, workspace);
-    if (held !== undefined) stack.use(held);
-    const place = await placeOf(isolation, { ...maker, ...prepared.place, layer: held?.layer ?? null });
+    const { layer } = stack.use(await heldFor(maker, request, workspace));
+    const place = await placeOf(isolation, { ...maker, ...prepared.place, layer });
     stack.defer(() => removePlace(place, maker.onWarning));
     signal.throwIfAborted();
     const exposed = isolation === "bind" && request.mode === "workspace-write";
@@ -74,8 +74,9 @@ async function heldFor(
   { stateDir }: BoxMaker,
   { keep: session, isolation }: BoxRequest,
   { path }: Workspace,
-): Promise<HeldLayer | undefined> {
-  if (session === null || isolation === "bind") return undefined;
+): Promise<AsyncDisposable & { readonly layer: Layer | null }> {
+  if (session === null || isolation === "bind")
+    return { layer: null, [Symbol.asyncDispose]: () => Promise.resolve() };
   return holdLayer(stateDir, { session, workspace: path, isolation });
 }
 

@@ -33,32 +33,42 @@ export async function changesOfCopy(layer: Layer, from: Copied): Promise<LayerCh
   if (volume !== null) await bring(from, volume, content);
   const [below, above] = [statsIn(workspace), statsIn(content)];
   const changes: LayerChange[] = [];
-  const note = (name: string, what: LayerChange["what"], stats: Stats): void => {
-    const mode = stats.mode & 0o7777;
-    changes.push({ path: textOfBytes(Buffer.from(name, "latin1")), what, kind: kindOf(stats), mode });
-  };
   for (const name of [...new Set([...below.keys(), ...above.keys()])].toSorted()) {
-    const [was, is] = [below.get(name), above.get(name)];
-    const other = was !== undefined && is !== undefined && kindOf(was) !== kindOf(is);
-    if (was !== undefined && (other || (is === undefined && wasCopied({ workspace, name, made }, was))))
-      note(name, "deleted", was);
-    if (is === undefined || (was !== undefined && !other && inGit(name) && is.mtimeMs < made - COARSE_MS))
-      continue;
-    if (was === undefined || other) note(name, "added", is);
-    else if (was.mode !== is.mode || !(await same({ workspace, content, name }, is)))
-      note(name, "modified", is);
+    const pair = { name, workspace, content, made, was: below.get(name), is: above.get(name) };
+    for (const [what, stats] of await whatsOf(pair)) {
+      const bytes = Buffer.from(name, "latin1");
+      changes.push({ path: textOfBytes(bytes), what, kind: kindOf(stats), mode: stats.mode & 0o7777 });
+    }
   }
   return { changes, content, incomplete: false, since: made };
 }
 
-interface Lacked {
-  readonly workspace: string;
+interface Pair {
+  /** Its bytes, as a text of single bytes. */
   readonly name: string;
+  readonly workspace: string;
+  readonly content: string;
   readonly made: number;
+  readonly was: Stats | undefined;
+  readonly is: Stats | undefined;
+}
+
+async function whatsOf(pair: Pair): Promise<readonly (readonly [LayerChange["what"], Stats])[]> {
+  const { name, made, was, is } = pair;
+  if (was === undefined) return is === undefined ? [] : [["added", is]];
+  if (is === undefined) return wasCopied(pair, was) ? [["deleted", was]] : [];
+  if (kindOf(was) !== kindOf(is))
+    return [
+      ["deleted", was],
+      ["added", is],
+    ];
+  // What the box left as it was is older than the copy; the user's git may have gone on since.
+  if (inGit(name) && is.mtimeMs < made - COARSE_MS) return [];
+  return was.mode !== is.mode || !(await same(pair, is)) ? [["modified", is]] : [];
 }
 
 /** What the copy has not and never had was not deleted in it: odd and closed things, and new objects of git's. */
-function wasCopied({ workspace, name, made }: Lacked, was: Stats): boolean {
+function wasCopied({ workspace, name, made }: Pair, was: Stats): boolean {
   if (kindOf(was) === "odd" || (inGit(name) && was.ctimeMs >= made)) return false;
   if (was.isSymbolicLink()) return true;
   try {
@@ -102,13 +112,7 @@ function statsIn(root: string): ReadonlyMap<string, Stats> {
   return new Map([...treeOf(folder)].map(({ path: name, stats }) => [name.toString("latin1"), stats]));
 }
 
-interface Compared {
-  readonly workspace: string;
-  readonly content: string;
-  readonly name: string;
-}
-
-async function same({ workspace, content, name }: Compared, stats: Stats): Promise<boolean> {
+async function same({ workspace, content, name }: Pair, stats: Stats): Promise<boolean> {
   const at = (root: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, "latin1")]);
   if (stats.isFile()) return sameContent(at(workspace), at(content));
   if (!stats.isSymbolicLink()) return true;

@@ -45,7 +45,7 @@ export async function holdExisting(stateDir: string, session: string): Promise<H
 }
 
 /** Nothing is in it that could be applied. */
-export async function isEmpty({ folder, isolation, volume }: Layer): Promise<boolean> {
+async function isEmpty({ folder, isolation, volume }: Layer): Promise<boolean> {
   if (isolation === "copy") return volume === null;
   return (await readdir(path.join(folder, "upper"))).length === 0;
 }

@@ -1,15 +1,20 @@
+import { Buffer } from "node:buffer";
+import type { Readable } from "node:stream";
+import type { Container } from "dockerode";
+import { bytesOfText } from "../../core/byte-text.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
 import { engineFailure, isMissing } from "../failure.ts";
 import { SANDBOX_REPOSITORY } from "../images/inputs.ts";
 import { NO_COPY, notedImage, overlayVolume } from "../isolation/layers.ts";
+import { untar } from "./untar.ts";
 
 /** Where the layers are in a container that never starts. */
 const PLACE = "/layers";
 
 export interface Shown extends AsyncDisposable {
-  /** Whether the layers together have this path; undefined where the engine has no words for it. */
-  readonly shows: (path: string) => Promise<boolean | undefined>;
+  /** Whether the layers together have this path. */
+  readonly shows: (path: string) => Promise<boolean>;
 }
 
 /** Asks the engine, which alone can lay the layers over each other; no program runs. Made when it is first asked. */
@@ -18,20 +23,45 @@ export function shownBy(engine: Engine, folder: string, labels: Readonly<Record<
   const held: { container?: ReturnType<typeof mounted> } = {};
   return {
     shows: async (path) => {
-      if (!path.isWellFormed()) return undefined;
       const container = await (held.container ??= mounted(engine, { folder, labels, stack }));
+      if (!path.isWellFormed()) return isListed(container, path);
       try {
         const answer = (await container.infoArchive({ path: `${PLACE}/${path}` })) as NodeJS.ReadableStream;
         answer.resume();
         return true;
       } catch (thrown) {
         if (isMissing(thrown)) return false;
-        throw engineFailure("looking into the layer", thrown);
+        // A link that leads to itself is more than the engine can tell of by its path.
+        return isListed(container, path).catch(() => {
+          throw engineFailure("looking into the layer", thrown);
+        });
       }
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
+
+/** The engine takes no path that is not text, but its archives hold such names, and links as they are. */
+async function isListed(container: Container, path: string): Promise<boolean> {
+  const names = path.split("/");
+  const first = names.findIndex((name) => !name.isWellFormed());
+  const odd = first === -1 ? names.length - 1 : first;
+  const from = [PLACE, ...names.slice(0, odd)].join("/");
+  const wanted = bytesOfText(names.slice(odd).join("/"));
+  const archive = (await container.getArchive({ path: from })) as Readable;
+  try {
+    for await (const entry of untar(archive)) {
+      if (Buffer.isBuffer(entry)) continue;
+      const slash = entry.name.indexOf("/");
+      if (slash !== -1 && trimmed(entry.name.subarray(slash + 1)).equals(wanted)) return true;
+    }
+    return false;
+  } finally {
+    archive.destroy();
+  }
+}
+
+const trimmed = (name: Buffer): Buffer => (name.at(-1) === 0x2f ? name.subarray(0, -1) : name);
 
 interface Wanted {
   readonly folder: string;

@@ -1,14 +1,14 @@
 import path from "node:path";
 import type { ContainerInfo, VolumeInspectInfo } from "dockerode";
-import { reasonOf } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
-import { engineFailure, isBeingRemoved, isMissing } from "../failure.ts";
+import { engineFailure } from "../failure.ts";
 import { emptyWork } from "../isolation/layers.ts";
 import { boxFilter, type BoxRecord, boxOf, type Owner, ownerLabels, ownFilter } from "../labels.ts";
 import { copiesToRemove, layersToRemove } from "../layers/clear.ts";
 import { layersIn } from "../layers/record.ts";
 import { type BoxFolder, boxFolders, removeBoxFolder } from "./folders.ts";
 import { locksIn } from "./lock-files.ts";
+import { Removal } from "./removal.ts";
 import { liveness } from "./owner.ts";
 import { staleLocks } from "./stale-locks.ts";
 
@@ -45,36 +45,12 @@ interface Found {
 
 /** Removes what dead runs of this user left behind. Throws only when the engine does not answer at all. */
 export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Promise<Reaped> {
-  const failed: Leftover[] = [];
-  // Another start, or a run's own end, may be removing the same things: what hangs on them is left to it.
-  const going = new Set<string>();
+  const removal = new Removal<Leftover["kind"]>();
+  const { failed, going } = removal;
   const [boxes, volumes, allVolumes] = await list(engine, uid);
   const isDead = judge();
-  const each = async (
-    kind: Leftover["kind"],
-    things: readonly { readonly id: string; readonly remove: () => Promise<unknown> }[],
-  ): Promise<readonly string[]> => {
-    const gone = things.map(async ({ id, remove }) => {
-      try {
-        await remove();
-        return [id];
-      } catch (thrown) {
-        if (isBeingRemoved(thrown)) going.add(id);
-        else if (!isMissing(thrown)) failed.push({ kind, id, reason: reasonOf(thrown) });
-        return [];
-      }
-    });
-    return (await Promise.all(gone)).flat();
-  };
-
-  const orNone = async <T>(kind: Leftover["kind"], id: string, list: Promise<readonly T[]>) =>
-    list.catch((thrown: unknown): readonly T[] => {
-      failed.push({ kind, id, reason: reasonOf(thrown) });
-      return [];
-    });
-
   const doomed = await where(boxes, isDead);
-  const containers = await each(
+  const containers = await removal.each(
     "container",
     doomed.map(({ id }) => ({
       id,
@@ -87,23 +63,23 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
   const orphans = await where(boxless, isDead);
   const left = (
     await where(
-      (await orNone("folder", path.join(stateDir, "boxes"), boxFolders(stateDir))).map(asFound),
+      (await removal.orNone("folder", path.join(stateDir, "boxes"), boxFolders(stateDir))).map(asFound),
       isDead,
     )
   ).filter(({ folder }) => !living.has(folder.id));
   return {
     containers,
-    volumes: await each("volume", [
+    volumes: await removal.each("volume", [
       ...orphans.map(({ id }) => ({ id, remove: () => engine.api.getVolume(id).remove() })),
-      ...(await orNone("volume", layersIn(stateDir), copiesToRemove(engine, allVolumes, stateDir))),
+      ...(await removal.orNone("volume", layersIn(stateDir), copiesToRemove(engine, allVolumes, stateDir))),
     ]),
-    folders: await each("folder", [
+    folders: await removal.each("folder", [
       ...left.flatMap(({ id, folder }) =>
         folder.kept === undefined ? [{ id, remove: () => removeLayers(engine, uid, folder) }] : [],
       ),
-      ...(await orNone("folder", layersIn(stateDir), layersToRemove(engine, { uid, stateDir }))),
+      ...(await removal.orNone("folder", layersIn(stateDir), layersToRemove(engine, { uid, stateDir }))),
     ]),
-    locks: await each("lock", await orNone("lock", locksIn(stateDir), staleLocks(stateDir))),
+    locks: await removal.each("lock", await removal.orNone("lock", locksIn(stateDir), staleLocks(stateDir))),
     kept: left.flatMap(({ id, folder: { kept } }) =>
       kept === undefined ? [] : [{ kind: "folder", id, reason: kept }],
     ),

@@ -19,6 +19,8 @@ export interface Prepared extends Plan {
   /** Wanted, and as the layer has it already. */
   readonly there: readonly string[];
   readonly now: Tree;
+  /** Of these only a part is moved. */
+  readonly partial?: ReadonlySet<string>;
 }
 
 export interface Wanted {
@@ -61,7 +63,7 @@ export interface Applied {
 export async function move(
   store: CheckpointStore,
   { session, steps }: { readonly session: string; readonly steps: Steps },
-  { made, now, there, ops }: Prepared,
+  { made, now, there, ops, partial }: Prepared,
 ): Promise<Applied> {
   store.packs.flush();
   if (ops.length > 0) {
@@ -76,7 +78,8 @@ export async function move(
     dropJournal(store.folder);
     store.remember();
   }
-  return settle(store, session, { made, done: new Set([...there, ...ops.map(({ path }) => path)]) });
+  const whole = ops.filter(({ path }) => partial?.has(path) !== true);
+  return settle(store, session, { made, done: new Set([...there, ...whole.map(({ path }) => path)]) });
 }
 
 /** What is in the workspace by now is no change of the layer's any more, whatever becomes of it there. */

@@ -6,6 +6,21 @@ import { type ChangedPath, handoffOf } from "../../../src/policy/handoff/handoff
 const tierOf = (change: Partial<ChangedPath> & { readonly path: string }): Tier | undefined =>
   handoffOf([{ what: "added", kind: "file", mode: 0o644, oldMode: 0, ...change }], "/repo")[0]?.tier;
 
+const link = (path: string, target: string) => tierOf({ path, kind: "link", target });
+
+const gone = (path: string) => tierOf({ path, what: "deleted" });
+
+const all = (paths: string): readonly ChangedPath[] =>
+  paths.split(" ").map((path) => ({ path, what: "added", kind: "file" }));
+
+const textIn = (value: object | string | undefined): string | undefined =>
+  typeof value === "object" ? JSON.stringify(value) : value;
+
+function told(before: object | string | undefined, after: object | string): string | undefined {
+  const text = { before: textIn(before), after: textIn(after) };
+  return handoffOf([{ path: "package.json", what: "modified", kind: "file", text }], "/repo")[0]?.reason;
+}
+
 const rows = (tier: Tier | undefined, paths: string): readonly (readonly [Tier | undefined, string])[] =>
   paths.split(" ").map((path) => [tier, path]);
 
@@ -44,7 +59,6 @@ test("what the host runs by itself is dangerous, what a build runs is to look at
 });
 
 test("links that lead out, or to what is obeyed, are dangerous; others are not told", () => {
-  const link = (path: string, target: string) => tierOf({ path, kind: "link", target });
   for (const [path, target] of [
     ["l", "/etc/passwd"],
     ["l", ".."],
@@ -76,11 +90,9 @@ test("odd files and rights of others are dangerous, a new program is to look at"
 });
 
 test("a repository that was made is told of once; commits in one that was there are to look at", () => {
-  const all = (paths: string): readonly ChangedPath[] =>
-    paths.split(" ").map((path) => ({ path, what: "added", kind: "file" }));
-  const told = handoffOf(all("sub/.git/HEAD sub/.git/hooks/x sub/.git/config sub/a"), "/repo");
+  const nested = handoffOf(all("sub/.git/HEAD sub/.git/hooks/x sub/.git/config sub/a"), "/repo");
   assert.deepEqual(
-    told.map(({ path, tier }) => [path, tier]),
+    nested.map(({ path, tier }) => [path, tier]),
     [["sub/.git", "dangerous"]],
   );
   const commit = handoffOf(all(".git/objects/ab/cd .git/refs/heads/main .git/index .git/logs/HEAD"), "/repo");
@@ -96,7 +108,6 @@ test("a repository that was made is told of once; commits in one that was there 
 });
 
 test("what is gone is not run; what held something back, and is gone, is dangerous", () => {
-  const gone = (path: string) => tierOf({ path, what: "deleted" });
   assert.deepEqual(["Makefile", ".vscode/tasks.json", ".git/hooks/x", "node_modules/a"].map(gone), [
     undefined,
     undefined,
@@ -107,17 +118,6 @@ test("what is gone is not run; what held something back, and is gone, is dangero
 });
 
 test("of a package.json its scripts and what it depends on count, and are named", () => {
-  const told = (before: object | string | undefined, after: object | string) => {
-    const text = (value: object | string | undefined) =>
-      typeof value === "object" ? JSON.stringify(value) : value;
-    const change: ChangedPath = {
-      path: "package.json",
-      what: "modified",
-      kind: "file",
-      text: { before: text(before), after: text(after) },
-    };
-    return handoffOf([change], "/repo")[0]?.reason;
-  };
   assert.equal(told({ name: "a" }, { name: "b", description: "x" }), undefined);
   assert.equal(
     told({ scripts: { a: "1", b: "2" } }, { scripts: { a: "1", b: "3", postinstall: "x" } }),
@@ -130,12 +130,12 @@ test("of a package.json its scripts and what it depends on count, and are named"
 
 test("the dangerous ones come first, then by path", () => {
   const paths = ["z/.envrc", "Makefile", "a.mk", ".husky/x"];
-  const told = handoffOf(
+  const ordered = handoffOf(
     paths.map((path) => ({ path, what: "added" as const, kind: "file" as const })),
     "/repo",
   );
   assert.deepEqual(
-    told.map(({ path }) => path),
+    ordered.map(({ path }) => path),
     [".husky/x", "z/.envrc", "Makefile", "a.mk"],
   );
 });

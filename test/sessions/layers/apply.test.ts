@@ -128,6 +128,7 @@ test("what a user changes meanwhile is never lost", { timeout: 300_000 }, async 
   );
 });
 
+const hex = (text: string): string => `file 644 ${Buffer.from(text).toString("hex")}`;
 const latin = (text: string): string => bytesOfText(text).toString("latin1");
 
 test("both changes of a text are kept; where they meet the user's stays and the file is named", async () => {
@@ -142,7 +143,6 @@ test("both changes of a text are kept; where they meet the user's stays and the 
   assert.deepEqual(applied.merged, ["a"]);
   assert.deepEqual(applied.refused, [{ path: "b", reason: "the same lines were changed since" }]);
   const texts = read(place.root);
-  const hex = (text: string): string => `file 644 ${Buffer.from(text).toString("hex")}`;
   assert.equal(texts["/a"], hex("1\nbox\n3\n4\n5\nuser\n7\n"));
   assert.equal(texts["/b"], hex("1\nuser\n3\n"));
   assert.equal(texts["/c"], hex("box\n"));
