@@ -53,8 +53,9 @@ export class Walk {
     this.effects.push({ ...found, by: found.by ?? by, span: found.span ?? span, call });
   }
 
-  doubt(doubt: Doubt, what: string, span: Span): void {
-    this.effects.push({ kind: "unknown", doubt, what, by: what, span, call: this.call });
+  doubt(doubt: Doubt, what: string, span: Span, inside = false): void {
+    const stays = inside ? ({ inside } as const) : {};
+    this.effects.push({ kind: "unknown", doubt, what, by: what, span, call: this.call, ...stays });
   }
 
   /** Nothing more is looked at several times. */

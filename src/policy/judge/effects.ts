@@ -36,7 +36,7 @@ function kindRuling(effect: Effect, places: Places): Rule {
         ASKED,
       );
     case "process":
-      return rule("process", `${effect.what} acts on other processes`, ASKED);
+      return rule("process", `${effect.what} acts on other processes`, effect.inside === true ? CONTAINED : ASKED);
     case "system":
       return rule(
         "system",

@@ -118,6 +118,13 @@ export interface GivenOption {
   readonly span: Span;
 }
 
+export interface KnownInput {
+  readonly text: string;
+  readonly span: Span;
+  /** What prints it may read some of its characters in a way of its own. */
+  readonly rough?: true;
+}
+
 /** One use of a program, for `also` and `reads`. */
 export interface Use {
   /** The name by which it was found in the table; of a sub-command, both: `git log`. */
@@ -130,7 +137,7 @@ export interface Use {
   readonly globals: readonly GivenOption[];
   readonly operands: readonly Arg[];
   /** What stdin is fed with. `network`: something before it in the pipe came from there. */
-  readonly input: "nothing" | "unknown" | "network" | { readonly text: string; readonly span: Span };
+  readonly input: "nothing" | "unknown" | "network" | KnownInput;
   readonly span: Span;
   /** Absolute path of an argument, from where the command runs. */
   place(arg: Arg): Place;

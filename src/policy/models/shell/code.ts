@@ -3,7 +3,8 @@ import type { Arg, Found, Use } from "../model.ts";
 /** A program that comes in by stdin. */
 export function inputEffects({ input }: Pick<Use, "input">): readonly Found[] {
   const from = input === "network" ? "fetched" : "input";
-  return [{ kind: "code", from, path: null }];
+  const text = typeof input === "string" || input.rough === true ? {} : { text: input.text };
+  return [{ kind: "code", from, path: null, ...text }];
 }
 
 /** A file of code, or one that a substitution makes. */
