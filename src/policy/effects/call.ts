@@ -3,6 +3,7 @@ import type { Surroundings } from "../models/use.ts";
 import type { Span } from "../shell/syntax.ts";
 import type { Effect, Place } from "./effect.ts";
 import { placeOf } from "./place.ts";
+import { isTemp } from "../paths/system.ts";
 import { moved, type Scope, withoutVariables } from "./scope.ts";
 import { shellEffects } from "./shell-text.ts";
 import type { Walk } from "./walk.ts";
@@ -59,7 +60,7 @@ function elsewhere(name: Arg, { walk, scope }: CallAt): void {
     const path = placeOf(name, folder);
     const inside = path !== null && path.startsWith(`${walk.world.workspace}/`);
     if (inside) walk.add({ kind: "code", from: "project", path }, name.value, name.span);
-    else walk.doubt("command.elsewhere", name.value, name.span);
+    else walk.doubt("command.elsewhere", name.value, name.span, path !== null && isTemp(path));
   }
 }
 
@@ -85,6 +86,7 @@ function surroundings(folder: Place, at: CallAt): Surroundings {
     home: at.walk.world.home,
     input: at.input,
     place: placeOf,
+    tame: (name, value, folder) => at.walk.isTame(name, value, [folder]),
     command: ([first, ...rest], { folder, input }) =>
       first === undefined ? [] : nested([first, ...rest], { ...inside(at, folder), input }),
     shell: (text, { folder, input }) =>

@@ -6,6 +6,7 @@ import { type Called, calledFrom } from "./called.ts";
 import { compoundEffects } from "./compound.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { ENVIRONMENT, exportsSecret, isInert, isPrivate, variableDoubt } from "./environment.ts";
+import { isTame } from "./environment-values.ts";
 import { redirectEffects } from "./redirects.ts";
 import { resolve } from "./resolve.ts";
 import { chainFrom, endOf, failed, leaves, type Link, linked, startOf } from "./chain.ts";
@@ -186,15 +187,22 @@ export class Walk {
     const value = this.valueOf(assignment, scope);
     const { name, span } = assignment;
     const known = value?.kind === "literal" ? value.value : null;
-    if (!isInert(name, known)) this.doubt(variableDoubt(name), name, span);
+    if (!isInert(name, known))
+      this.doubt(variableDoubt(name), name, span, this.isTame(name, known, scope.folders));
+  }
+
+  /** A variable that only lets code run which lies in the workspace, in its box or its system. */
+  isTame(name: string, value: string | null, folders: Scope["folders"]): boolean {
+    return isTame(name, value, { folders, workspace: this.world.workspace });
   }
 
   /** `name=value` alone. */
   private assign(assignment: Assignment, scope: Scope): Scope {
     const value = this.valueOf(assignment, scope);
     const { name, span, append } = assignment;
-    if (!isPrivate(name) && !isInert(name, value?.kind === "literal" ? value.value : null))
-      this.doubt(variableDoubt(name), name, span);
+    const known = value?.kind === "literal" ? value.value : null;
+    if (!isPrivate(name) && !isInert(name, known))
+      this.doubt(variableDoubt(name), name, span, name !== "IFS" && this.isTame(name, known, scope.folders));
     return withVariable(scope, name, append || value?.kind !== "literal" ? null : value);
   }
 

@@ -149,6 +149,8 @@ export interface Use {
     args: readonly Arg[],
     at?: { readonly folder?: Place; readonly input?: Use["input"] },
   ): readonly Found[];
+  /** With this value the variable only lets code run which lies in the workspace, in its box or its system. */
+  tame(name: string, value: string | null): boolean;
   /** The effects of a text that a shell runs. */
   shell(text: Arg): readonly Found[];
   doubt(doubt: Doubt, arg: Arg, what?: string): Found;
