@@ -61,7 +61,7 @@ const WORDS: readonly (readonly [names: RegExp, word: RegExp])[] = [
   ],
   [
     /^RUST(?:DOC)?FLAGS$/,
-    /^(?:-[DWAF]\w*|-g|-C|-C?(?:target-cpu|target-feature|opt-level|debuginfo|debug-assertions|overflow-checks|codegen-units|lto|panic|instrument-coverage|strip)(?:=[\w+,.-]*)?|--cfg=?\w*|[a-z_]+(?:::[a-z_]+)?)$/,
+    /^(?:-[DWAF]\w*|-g|-C|(?:-C)?(?:target-cpu|target-feature|opt-level|debuginfo|debug-assertions|overflow-checks|codegen-units|lto|panic|instrument-coverage|strip)(?:=[\w+,.-]*)?|--cfg=?\w*|[a-z_]+(?:::[a-z_]+)?)$/,
   ],
   [
     /^PYTEST_ADDOPTS$/,

@@ -1,15 +1,19 @@
 import type { Models } from "../models/apply.ts";
 import type { Arg, Found, Use } from "../models/model.ts";
-import type { Assignment, Compound, List, Node, Pipeline, Simple, Span, Word } from "../shell/syntax.ts";
+import type { Assignment, Compound, List, Node, Piece, Pipeline, Simple, Span, Word } from "../shell/syntax.ts";
+import type { Assumed, Assumptions } from "./assume.ts";
 import { callEffects } from "./call.ts";
 import { type Called, calledFrom } from "./called.ts";
 import { compoundEffects } from "./compound.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { ENVIRONMENT, exportsSecret, isInert, isPrivate, variableDoubt } from "./environment.ts";
 import { isTame } from "./environment-values.ts";
+import { isFilter, isXargs } from "./names.ts";
 import { redirectEffects } from "./redirects.ts";
 import { resolve } from "./resolve.ts";
 import { chainFrom, endOf, failed, leaves, type Link, linked, startOf } from "./chain.ts";
+import { isInside } from "../paths/normal.ts";
+import { isTemp } from "../paths/system.ts";
 import { echoed, inPart } from "./input.ts";
 import { type Scope, withVariable } from "./scope.ts";
 
@@ -18,6 +22,8 @@ export interface World {
   readonly models: Models;
   readonly home: string;
   readonly workspace: string;
+  /** What may be taken for known where only containment is asked for; null where it decides. */
+  readonly assumptions: Assumptions | null;
   /** A text that a shell runs inside the judged one. */
   readShell(text: string): {
     readonly tree: List;
@@ -39,6 +45,8 @@ export class Walk {
   readonly effects: Effect[] = [];
   /** Every command with its words, those inside wrappers and texts too, in the order they were met. */
   readonly calls: Called[] = [];
+  /** Something was met that assumptions know more of. */
+  assumable = false;
   private call = -1;
   private depth = 0;
   private passed = 0;
@@ -118,14 +126,23 @@ export class Walk {
 
   args(words: readonly Word[], scope: Scope): readonly Arg[] {
     const { home } = this.world;
+    const assumed = (piece: Piece): Assumed | null => this.assumed(piece, scope);
     const script = (body: Node): "unknown" | "network" => this.apart(body, scope);
-    return words.flatMap((word) => {
+    const args = words.flatMap((word) => {
       const evaluates = (what: string): void => this.doubt("shell.expansion", what, word.span);
       const inherits = (name: string): void => {
         if (exportsSecret(name)) this.add({ kind: "read", path: ENVIRONMENT }, `$${name}`, word.span);
       };
-      return resolve(word, { scope, home, script, evaluates, inherits });
+      return resolve(word, { scope, home, script, evaluates, inherits, assumed });
     });
+    return this.world.assumptions === null ? args : args.map((arg) => named(arg, scope, this.world.workspace));
+  }
+
+  private assumed(piece: Piece, scope: Scope): Assumed | null {
+    const { assumptions } = this.world;
+    if (assumptions !== null) return assumptions.of(piece, scope, (words) => this.args(words, scope));
+    this.assumable ||= piece.kind !== "text" && piece.kind !== "home";
+    return null;
   }
 
   private list({ items }: List, scope: Scope, input: Use["input"]): Scope {
@@ -144,10 +161,18 @@ export class Walk {
 
   private pipeline({ parts }: Pipeline, scope: Scope, input: Use["input"]): void {
     let fed = input;
-    for (const part of parts) {
+    for (const [index, part] of parts.entries()) {
       const source = this.apart(part, scope, fed);
-      fed = source === "network" || fed === "network" ? "network" : (echoed(part) ?? "unknown");
+      const next = parts[index + 1];
+      const passes = next !== undefined && (isXargs(next) || isFilter(next));
+      const names = passes ? this.namesFrom(part, fed, scope) : null;
+      fed = source === "network" || fed === "network" ? "network" : (names ?? echoed(part) ?? "unknown");
     }
+    this.assumable ||= parts.some(isXargs);
+  }
+
+  private namesFrom(part: Node, fed: Use["input"], scope: Scope): Use["input"] | null {
+    return this.world.assumptions?.namesFrom(part, fed, (words) => this.args(words, scope)) ?? null;
   }
 
   private compound(node: Compound, scope: Scope, input: Use["input"]): Scope {
@@ -203,7 +228,8 @@ export class Walk {
     const known = value?.kind === "literal" ? value.value : null;
     if (!isPrivate(name) && !isInert(name, known))
       this.doubt(variableDoubt(name), name, span, name !== "IFS" && this.isTame(name, known, scope.folders));
-    return withVariable(scope, name, append || value?.kind !== "literal" ? null : value);
+    const lasts = value?.kind === "literal" || (value?.kind === "glob" && this.world.assumptions !== null);
+    return withVariable(scope, name, append || !lasts ? null : value);
   }
 
   private valueOf({ value, others }: Assignment, scope: Scope): Arg | null {
@@ -212,6 +238,12 @@ export class Walk {
     const args = this.args([value], scope);
     return args.length === 1 ? (args[0] ?? null) : null;
   }
+}
+
+/** A name of the workspace may begin with a dash: as an option too it says nothing that the project does not. */
+function named(arg: Arg, { folders }: Scope, workspace: string): Arg {
+  const near = folders.every((folder) => folder !== null && (isInside(workspace, folder) || isTemp(folder)));
+  return near && arg.kind === "glob" && /^[*?[]/.test(arg.value) ? { ...arg, value: `./${arg.value}` } : arg;
 }
 
 /** A substitution among the words reads from the same stdin. */

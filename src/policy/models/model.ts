@@ -123,6 +123,8 @@ export interface KnownInput {
   readonly span: Span;
   /** What prints it may read some of its characters in a way of its own. */
   readonly rough?: true;
+  /** It stands for names of files that were found. */
+  readonly found?: true;
 }
 
 /** One use of a program, for `also` and `reads`. */
