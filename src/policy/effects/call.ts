@@ -1,4 +1,4 @@
-import { type Arg, isGuess, type Model, UNKNOWN, type Use } from "../models/model.ts";
+import { type Arg, type Found, isGuess, type Model, UNKNOWN, type Use } from "../models/model.ts";
 import type { Surroundings } from "../models/use.ts";
 import type { Span } from "../shell/syntax.ts";
 import type { Effect, Place } from "./effect.ts";
@@ -6,6 +6,7 @@ import { placeOf } from "./place.ts";
 import { isTemp } from "../paths/system.ts";
 import { moved, type Scope, withoutVariables } from "./scope.ts";
 import { shellEffects } from "./shell-text.ts";
+import { isLocalTool, settles } from "./tools.ts";
 import type { Walk } from "./walk.ts";
 
 export interface CallAt {
@@ -34,7 +35,7 @@ export function callEffects(words: Words, at: CallAt): Scope {
   const model = walk.world.models.find(program);
   if (!trusted) elsewhere(name, at);
   else if (model === undefined && !name.value.includes(UNKNOWN))
-    walk.doubt("command.unknown", name.value, name.span);
+    walk.doubt("command.unknown", name.value, name.span, isLocal(program, words, at));
   if (model !== undefined) perFolder(model, words, at);
   return trusted ? after(program, words, scope) : scope;
 }
@@ -75,10 +76,20 @@ function perFolder(model: Model, words: Words, at: CallAt): void {
         if (seen.has(key)) continue;
         seen.add(key);
       }
-      walk.add(each, words[0].value, at.span);
+      walk.add(answered(each, words, folder, at), words[0].value, at.span);
     }
   }
 }
+
+/** A doubt that the box answers. */
+function answered(found: Found, [name, ...args]: Words, folder: Place, { walk }: CallAt): Found {
+  if (found.kind !== "unknown" || found.inside === true) return found;
+  const [program] = programOf(name.value);
+  return settles(program, args, found, { folder, workspace: walk.world.workspace }) ? { ...found, inside: true } : found;
+}
+
+const isLocal = (program: string, [, ...args]: Words, { walk, scope }: CallAt): boolean =>
+  scope.folders.every((folder) => isLocalTool(program, args, { folder, workspace: walk.world.workspace }));
 
 function surroundings(folder: Place, at: CallAt): Surroundings {
   return {

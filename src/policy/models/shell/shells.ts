@@ -25,7 +25,8 @@ function known(use: Use): readonly Found[] {
   if (typeof input === "string") return inputEffects(use);
   const text: Arg = { kind: "literal", value: input.text, span: input.span };
   const code: Found = { kind: "code", from: "input", path: null };
-  return [input.rough === true ? code : { ...code, followed: true }, ...use.shell(text)];
+  const follows = input.rough !== true && (use.program === "bash" || (use.program === "sh" && onlyBash(text, use).length === 0));
+  return [follows ? { ...code, followed: true } : code, ...use.shell(text)];
 }
 
 /** `-o name`: one of the usual switches. */
