@@ -61,7 +61,7 @@ export type EffectKind =
       readonly from: "settings" | "check" | "project" | "inline" | "input" | "fetched";
       readonly path: Place;
       readonly text?: string;
-      /** A text for a shell: all of its commands are judged beside it. */
+      /** A file of the project, or a text for a shell whose commands are all judged beside it. */
       readonly followed?: true;
     }
   | { readonly kind: "network"; readonly hosts: readonly string[] }

@@ -18,6 +18,8 @@ export function printed(body: Node, at: At): Assumed | null {
   const whole = simpleOf(body);
   const [name = "", ...texts] = wordsOf(whole ?? last);
   if (whole !== null && name in ALONE) return ALONE[name as keyof typeof ALONE](texts, whole, at);
+  const text = whole === null ? null : catted(whole, at);
+  if (text !== null) return literal(text);
   if (at.quoted) return null;
   const found = namesOf(body, at.words, at.workspace);
   return found === null ? null : { kind: "glob", value: found };
@@ -62,6 +64,13 @@ const ALONE: Readonly<Record<"pwd" | "git" | "mktemp" | "dirname" | "basename" |
       : null,
   nproc: () => NUMBER,
 };
+
+/** `cat <<'EOF'`: the text itself. */
+function catted({ words, redirects: [redirect, ...more] }: Simple, { words: read, quoted }: At): string | null {
+  if (words.length !== 1 || redirect?.operator !== "<<" || more.length > 0 || !quoted) return null;
+  const [cat, text] = read([...words, redirect.target]);
+  return cat?.value === "cat" && text?.kind === "literal" ? text.value.replace(/\n+$/, "") : null;
+}
 
 function named(node: Simple, { words }: At, part: (value: string) => string): Assumed | null {
   const [, arg] = words(node.words);

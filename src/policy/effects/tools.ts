@@ -6,10 +6,10 @@ import type { EffectKind, Place } from "./effect.ts";
 /** Programs that work on the files they are given, as far as a box can tell: what they load or run is the project's. */
 const LOCAL = new Set(
   `nm objdump readelf size ldd strip addr2line c++filt gprof gcov javac jar java javap javadoc kotlinc scalac dot neato plantuml convert
-  identify magick mogrify montage pandoc sphinx-build sphinx-apidoc doxygen pdflatex xelatex lualatex latex latexmk bibtex tex gnuplot octave
-  ghc ocaml ocamlc ocamlopt nasm yasm as ld ranlib tcc dune nim erlc elixirc ctags cloc tokei scc hyperfine lcov genhtml gcovr kcov
+  identify magick mogrify montage pandoc sphinx-build sphinx-apidoc doxygen pdflatex xelatex lualatex latex latexmk bibtex tex
+  ocamlc ocamlopt nasm yasm as ld ranlib tcc erlc elixirc ctags cloc tokei scc lcov genhtml gcovr
   flex bison yacc lex swig re2c m4 gperf antlr4 thrift flatc capnp cython cythonize pybind11-stubgen mdbook asciidoctor jekyll
-  rst2html markdown cmark xsltproc msgfmt xgettext pdftotext pdfinfo qpdf gs optipng pngcrush exiftool`.split(/\s+/),
+  rst2html markdown cmark xsltproc msgfmt xgettext pdftotext pdfinfo qpdf optipng pngcrush exiftool`.split(/\s+/),
 );
 /** Of these only what builds. */
 const BUILDING: Readonly<Record<string, ReadonlySet<string>>> = {
@@ -17,7 +17,7 @@ const BUILDING: Readonly<Record<string, ReadonlySet<string>>> = {
   hugo: new Set(["build"]),
 };
 /** They run the program that they are given, which must be one of the project. */
-const RUNNING = new Set(["valgrind", "strace", "ltrace", "gdb", "lldb", "rr"]);
+const RUNNING = new Set(["valgrind", "strace", "gdb"]);
 const TAKES_NEXT = new Set(["-o", "-e", "-s", "-S", "-x", "-ex"]);
 /** What a debugger may be told. */
 const DEBUGS =
@@ -31,7 +31,7 @@ interface At {
 /** Whether a program that is not followed, or not known, works on nothing but the project with these words. */
 export function isLocalTool(program: string, args: readonly Arg[], at: At): boolean {
   if (args.some(({ kind }) => kind === "dynamic") || !args.every((arg) => leadsNear(arg, at))) return false;
-  if (LOCAL.has(program)) return true;
+  if (LOCAL.has(program)) return !args.some(({ value }) => INLINE.test(value));
   const building = Object.hasOwn(BUILDING, program) ? BUILDING[program] : undefined;
   if (building !== undefined) return args.every(({ value }) => value.startsWith("-") || building.has(value));
   return RUNNING.has(program) && runsProject(args);
@@ -49,6 +49,8 @@ function runsProject(args: readonly Arg[]): boolean {
   return false;
 }
 
+/** Code as an argument. */
+const INLINE = /^-(?:[eE]|-?eval|-?exec|-?execute|-?shell-escape|-?enable-write18|-?lua-filter)\b/;
 const ADDRESS = /:\/\/|@\S+:|^@|^\|/;
 
 /** Nothing in the word, read as a path or as several, leads out of the workspace, the temporary files and the system. */
@@ -67,7 +69,8 @@ function isNear(path: string, folder: Place, workspace: string): boolean {
   return isBoxed(at, workspace) || isSystem(at) || at === "/dev/null";
 }
 
-const isBoxed = (path: string, workspace: string): boolean => isInside(workspace, path) || isTemp(path);
+/** In the workspace, or among the temporary files. */
+export const isBoxed = (path: string, workspace: string): boolean => isInside(workspace, path) || isTemp(path);
 
 const FILE = /^[\w@+-][\w@.+-]*\/[\w@./+-]*$|^\.{1,2}\/[\w@./+-]+$|^\/[\w@./+-]+$|^[\w@+-][\w.@+-]*\.(?:[cm]?[jt]s|json|toml|ini|cfg|ya?ml|rb|py|pl|pm|xml|conf)$/;
 const FOLDERS_OF_CODE = new Set(["ruby", "perl", "prove"]);

@@ -138,8 +138,8 @@ export interface Use {
   /** Of the programs above a sub-command (`git -C x` before `log`). */
   readonly globals: readonly GivenOption[];
   readonly operands: readonly Arg[];
-  /** What stdin is fed with. `network`: something before it in the pipe came from there. */
-  readonly input: "nothing" | "unknown" | "network" | KnownInput;
+  /** What stdin is fed with. `network`: something before it in the pipe came from there. `project`: a file that lies inside. */
+  readonly input: "nothing" | "unknown" | "network" | "project" | KnownInput;
   readonly span: Span;
   /** Absolute path of an argument, from where the command runs. */
   place(arg: Arg): Place;

@@ -10,7 +10,7 @@ const changes = (use: Use): Found => ({
   span: use.span,
 });
 /** It does nothing beyond what is looked at beside it. */
-const changesInside = (use: Use, inside: boolean): Found => (inside ? { ...changes(use), inside } : changes(use));
+const changesInside = (use: Use, inside: boolean): Found => ({ ...changes(use), ...(inside ? { inside } : {}) });
 const areLiteral = ({ args }: Use): boolean => args.every(({ kind }) => kind === "literal");
 
 /** What it does to the shell itself is not followed. */
