@@ -105,8 +105,8 @@ export class CommandPolicy {
     const assumptions = assumes ? new Assumptions(tree, workspace) : null;
     const walk = new Walk({ models: this.models, home, workspace, assumptions, readShell: readInner });
     walk.node(tree, { folders: [folder], variables: new Map(), functions: new Set() }, "nothing");
-    const { calls, effects, assumable } = walk;
-    return { flaws: doubts.map(textRuling), calls, effects: withFetched(effects), assumable };
+    const { calls, assumable } = walk;
+    return { flaws: doubts.map(textRuling), calls, effects: withFetched(walk.told()), assumable };
   }
 }
 

@@ -37,7 +37,9 @@ export function callEffects(words: Words, at: CallAt): Scope {
   else if (model === undefined && !name.value.includes(UNKNOWN))
     walk.doubt("command.unknown", name.value, name.span, isLocal(program, words, at));
   if (model !== undefined) perFolder(model, words, at);
-  return trusted ? after(program, words, scope) : scope;
+  const next = trusted ? after(program, words, scope) : scope;
+  if (next.folders !== scope.folders) walk.went(next.folders);
+  return next;
 }
 
 /** A name that may be no word at all: then the next one is the name, and its dangers are looked for. */

@@ -64,7 +64,8 @@ export type EffectKind =
       /** A file of the project, or a text for a shell whose commands are all judged beside it. */
       readonly followed?: true;
     }
-  | { readonly kind: "network"; readonly hosts: readonly string[] }
+  /** `inside`: it listens to the box, or tells of it, and asks nobody. */
+  | { readonly kind: "network"; readonly hosts: readonly string[]; readonly inside?: true }
   | { readonly kind: "install"; readonly what: string }
   | {
       readonly kind: "repository";

@@ -1,4 +1,5 @@
 import type { Arg } from "../models/model.ts";
+import { awkDeeds } from "../models/languages/awk-program.ts";
 import { isInside, resolvePath } from "../paths/normal.ts";
 import { isSystem, isTemp } from "../paths/system.ts";
 import type { EffectKind, Place } from "./effect.ts";
@@ -51,7 +52,7 @@ function runsProject(args: readonly Arg[]): boolean {
 
 /** Code as an argument. */
 const INLINE = /^-(?:[eE]|-?eval|-?exec|-?execute|-?shell-escape|-?enable-write18|-?lua-filter)\b/;
-const ADDRESS = /:\/\/|@\S+:|^@|^\|/;
+const ADDRESS = /:\/\/|@\S+:|^@|[\\`$;|&]/;
 
 /** Nothing in the word, read as a path or as several, leads out of the workspace, the temporary files and the system. */
 function leadsNear({ value }: Arg, { folder, workspace }: At): boolean {
@@ -72,10 +73,19 @@ function isNear(path: string, folder: Place, workspace: string): boolean {
 /** In the workspace, or among the temporary files. */
 export const isBoxed = (path: string, workspace: string): boolean => isInside(workspace, path) || isTemp(path);
 
-const FILE = /^[\w@+-][\w@.+-]*\/[\w@./+-]*$|^\.{1,2}\/[\w@./+-]+$|^\/[\w@./+-]+$|^[\w@+-][\w.@+-]*\.(?:[cm]?[jt]s|json|toml|ini|cfg|ya?ml|rb|py|pl|pm|xml|conf)$/;
+const FILE = /^[\w+-][\w@.+-]*\/[\w@./+-]*$|^\.{1,2}\/[\w@./+-]+$|^\/[\w@./+-]+$|^[\w+-][\w.@+-]*\.(?:[cm]?[jt]s|json|toml|ini|cfg|ya?ml|rb|py|pl|pm|xml|conf)$/;
 const FOLDERS_OF_CODE = new Set(["ruby", "perl", "prove"]);
 const SWITCHES =
   /^(?:-[su]|globstar|nullglob|dotglob|failglob|nocaseglob|nocasematch|checkwinsize|inherit_errexit)$/;
+
+const AWKS = new Set(["awk", "gawk"]);
+
+/** `-i inplace 'program' files`: what the program prints takes the place of plain files. */
+function changesInPlace(args: readonly Arg[], at: At): boolean {
+  const [option, name, program, ...files] = args;
+  if (option?.value !== "-i" || name?.value !== "inplace" || program?.kind !== "literal") return false;
+  return awkDeeds(program.value)?.length === 0 && files.every((file) => /^[\w./*-]+$/.test(file.value) && !/^-|(?:^|\/)\.\w/.test(file.value) && isOfProject(file.value, at));
+}
 
 type DoubtFound = Extract<EffectKind, { readonly kind: "unknown" }>;
 
@@ -87,6 +97,7 @@ export function settles(program: string, args: readonly Arg[], { doubt, what }: 
     case "command.unfollowed":
       return isLocalTool(program, args, at);
     case "option.loads-code":
+      if (AWKS.has(program)) return what === "inplace" && changesInPlace(args, at);
       return (FILE.test(what) || (FOLDERS_OF_CODE.has(program) && /^[\w./-]+$/.test(what))) && isOfProject(what, at);
     case "operand.unknown":
       return program === "ulimit" && /^(?:\d+|unlimited)$/.test(what);

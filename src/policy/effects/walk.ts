@@ -12,8 +12,7 @@ import { isFilter, isXargs } from "./names.ts";
 import { redirectEffects } from "./redirects.ts";
 import { resolve } from "./resolve.ts";
 import { chainFrom, endOf, failed, leaves, type Link, linked, startOf } from "./chain.ts";
-import { isInside } from "../paths/normal.ts";
-import { isTemp } from "../paths/system.ts";
+import { isBoxed } from "./tools.ts";
 import { echoed, inPart } from "./input.ts";
 import { type Scope, withVariable } from "./scope.ts";
 
@@ -45,6 +44,8 @@ export class Walk {
   readonly effects: Effect[] = [];
   /** Every command with its words, those inside wrappers and texts too, in the order they were met. */
   readonly calls: Called[] = [];
+  /** A command left the workspace, or may have. */
+  private strays = false;
   /** Something was met that assumptions know more of. */
   assumable = false;
   private call = -1;
@@ -65,6 +66,20 @@ export class Walk {
   doubt(doubt: Doubt, what: string, span: Span, inside = false): void {
     const stays = inside ? ({ inside } as const) : {};
     this.effects.push({ kind: "unknown", doubt, what, by: what, span, call: this.call, ...stays });
+  }
+
+  went(folders: Scope["folders"]): void {
+    this.strays ||= folders.some((folder) => folder === null || !isBoxed(folder, this.world.workspace));
+  }
+
+  /** What runs later, by a name or at the end, runs where the shell is then. */
+  told(): readonly Effect[] {
+    if (!this.strays) return this.effects;
+    return this.effects.map((effect) => {
+      if (effect.kind !== "unknown" || (effect.doubt !== "shell.builtin" && effect.doubt !== "shell.function")) return effect;
+      const { inside, ...open } = effect;
+      return inside === true ? open : effect;
+    });
   }
 
   /** Nothing more is looked at several times. */
@@ -242,7 +257,7 @@ export class Walk {
 
 /** A name of the workspace may begin with a dash: as an option too it says nothing that the project does not. */
 function named(arg: Arg, { folders }: Scope, workspace: string): Arg {
-  const near = folders.every((folder) => folder !== null && (isInside(workspace, folder) || isTemp(folder)));
+  const near = folders.every((folder) => folder !== null && isBoxed(folder, workspace));
   return near && arg.kind === "glob" && /^[*?[]/.test(arg.value) ? { ...arg, value: `./${arg.value}` } : arg;
 }
 

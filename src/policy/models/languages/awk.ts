@@ -1,4 +1,4 @@
-import type { Arg, Found, GivenOption, Model, Use } from "../model.ts";
+import type { Arg, Found, Model, Use } from "../model.ts";
 import { type AwkDeed, awkDeeds } from "./awk-program.ts";
 
 const TEXTS: ReadonlySet<string> = new Set(["-e", "--source"]);
@@ -10,33 +10,18 @@ const WISHES: ReadonlySet<string> = new Set(["version", "help", "usage", "posix"
 function programEffects(use: Use): readonly Found[] {
   const { options, operands } = use;
   const given = options.flatMap(({ name, value }) => (TEXTS.has(name) && value !== null ? [value] : []));
-  const inPlace = options.some(isInPlace);
-  const files = options.some((option) => FILES.has(option.name) && !isInPlace(option));
-  const changed = inPlace ? operands.slice(given.length > 0 || files ? 0 : 1) : [];
+  const files = options.some(({ name }) => FILES.has(name));
   const own = given.length > 0 || files ? given : operands.slice(0, 1);
   const others = files && given.length === 0 ? operands.slice(0, 1) : [];
   return [
     ...others.map(({ span, ...arg }) => ({ kind: "read", path: use.place({ span, ...arg }), span }) as const),
     ...optionDoubts(use),
-    ...includes(use),
-    ...changed.map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span })),
     ...operands
       .filter(({ value }) => /^ARG[CV]=/.test(value))
       .map((arg) => use.doubt("operand.unknown", arg)),
     ...textEffects(own, use),
   ];
 }
-
-const isInPlace = ({ name, value }: GivenOption): boolean =>
-  (name === "-i" || name === "--include") && value?.kind === "literal" && value.value === "inplace";
-
-/** Code of another file; `inplace` is gawk's own. */
-const includes = (use: Use): readonly Found[] =>
-  use.options.flatMap((option) => {
-    if (option.value === null || (option.name !== "-i" && option.name !== "--include")) return [];
-    const doubt = use.doubt("option.loads-code", option.value);
-    return [isInPlace(option) ? { ...doubt, inside: true } : doubt];
-  });
 
 function optionDoubts(use: Use): readonly Found[] {
   return use.options.flatMap(({ name, value }) => {
@@ -77,8 +62,8 @@ function deedEffect(deed: AwkDeed, { span }: Arg, use: Use): Found {
 }
 
 const AWK: Model = {
-  options: `-F: -v: -W: -e:pattern -f:loads -E:loads -i: -l:loads -bcghMnNOPrsStCV --field-separator= --assign=
-    --source=pattern --file=loads --exec=loads --include= --load=loads --characters-as-bytes --traditional --posix
+  options: `-F: -v: -W: -e:pattern -f:loads -E:loads -i:loads -l:loads -bcghMnNOPrsStCV --field-separator= --assign=
+    --source=pattern --file=loads --exec=loads --include=loads --load=loads --characters-as-bytes --traditional --posix
     --re-interval --sandbox --lint=? --lint-old --non-decimal-data --use-lc-numeric --optimize --no-optimize --bignum
     --csv -k --copyright`,
   operands: "pattern read*",

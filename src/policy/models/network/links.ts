@@ -21,5 +21,5 @@ const LISTS = /^(?:-[ltunpaeiomsHOM46x]+|--(?:listening|tcp|udp|numeric|processe
 function connections({ args }: Use): readonly Found[] {
   const own = args.every(({ kind, value }) => kind === "literal" && LISTS.test(value));
   const numbers = args.some(({ value }) => /^-[a-zA-Z]*n|^--numeric/.test(value));
-  return [{ kind: "network", hosts: own && numbers ? ["localhost"] : [] }];
+  return [{ kind: "network", hosts: [], ...(own && numbers ? { inside: true } : {}) }];
 }

@@ -31,7 +31,6 @@ function maven(use: Use): readonly Found[] {
     else if (arg.kind !== "literal" || !(MAVEN_FLAGS.has(arg.value) || MAVEN_PROPERTY.test(arg.value)))
       found.push(use.doubt("option.unknown", arg));
   }
-  if (goals.some(({ value }) => /^(?:site-)?deploy\b|^release:|^scm:/.test(value))) found.push({ kind: "network", hosts: [] });
   return [...found, fixedEffect(areTests(goals, /^test$/) ? "check" : "project", folder, program)];
 }
 

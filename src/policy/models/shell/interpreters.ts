@@ -1,4 +1,3 @@
-import { hostsOf } from "../hosts.ts";
 import type { Arg, Found, Model, Use } from "../model.ts";
 import { fileEffects, inlineEffects, inputEffects } from "./code.ts";
 
@@ -38,7 +37,7 @@ function php(use: Use): readonly Found[] {
     return [value.kind === "literal" && HOW_MUCH.test(value.value) ? { ...doubt, inside: true as const } : doubt];
   });
   const served = use.options.flatMap(({ name, value }): readonly Found[] =>
-    name === "-S" && value !== null ? [{ kind: "network", hosts: hostsOf(value), span: value.span }] : [],
+    name === "-S" && value !== null ? [{ kind: "network", hosts: [], inside: true, span: value.span }] : [],
   );
   const checks = use.options.some(({ name }) => name === "-l");
   const code: readonly Found[] = [{ kind: "code", from: "project", path: use.folder }];
