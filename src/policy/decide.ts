@@ -120,7 +120,8 @@ function ruled({ flaws, calls, effects }: Looked, context: CommandContext): read
 
 /** What is known after all may answer it. */
 const isOpen = ({ contained, id }: Ruling): boolean =>
-  contained || /^(?:word|shell|env)\.|\.unknown$|^code\.(?:elsewhere|input|inline)$|^command\.elsewhere$/.test(id);
+  contained ||
+  /^(?:word|shell|env)\.|\.unknown$|^code\.(?:elsewhere|input|inline)$|^command\.elsewhere$/.test(id);
 
 /** Of a text of thousands of commands not every rule is told. */
 const MOST_RULES = 200;

@@ -68,7 +68,8 @@ export class Assumptions {
 
   /** `${x%…}`, `${x#…}`: a part of a name. `${x:-text}`: this or that. */
   private parameter(text: string, scope: Scope): Assumed | null {
-    const [, name = "", operator, rest = ""] = /^\$\{(\w+)(##?|%%?|:?[-+])([\w./*@,:$-]*)\}$/.exec(text) ?? [];
+    const [, name = "", operator, rest = ""] =
+      /^\$\{(\w+)(##?|%%?|:?[-+])([\w./*@,:$-]*)\}$/.exec(text) ?? [];
     if (operator === undefined) return null;
     const known = this.variable(name, scope);
     if (operator === ":-" || operator === "-") return this.either(name, known, rest);
@@ -84,7 +85,19 @@ export class Assumptions {
 }
 
 /** The box starts with its own folders in them. */
-const SYSTEM_LISTS = new Set(["PATH", "PYTHONPATH", "NODE_PATH", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "CPATH", "LIBRARY_PATH", "PERL5LIB", "RUBYLIB", "CLASSPATH", "MANPATH"]);
+const SYSTEM_LISTS = new Set([
+  "PATH",
+  "PYTHONPATH",
+  "NODE_PATH",
+  "LD_LIBRARY_PATH",
+  "PKG_CONFIG_PATH",
+  "CPATH",
+  "LIBRARY_PATH",
+  "PERL5LIB",
+  "RUBYLIB",
+  "CLASSPATH",
+  "MANPATH",
+]);
 
 function trimmed({ kind, value }: Assumed, operator: string, pattern: string): Assumed | null {
   const slash = value.lastIndexOf("/");
@@ -99,4 +112,3 @@ function trimmed({ kind, value }: Assumed, operator: string, pattern: string): A
 
 const named = (kind: Arg["kind"], value: string): Assumed | null =>
   value === "" || /(?:^|\/)\.{0,2}$/.test(value) ? null : { kind, value };
-

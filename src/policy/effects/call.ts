@@ -87,7 +87,9 @@ function perFolder(model: Model, words: Words, at: CallAt): void {
 function answered(found: Found, [name, ...args]: Words, folder: Place, { walk }: CallAt): Found {
   if (found.kind !== "unknown" || found.inside === true) return found;
   const [program] = programOf(name.value);
-  return settles(program, args, found, { folder, workspace: walk.world.workspace }) ? { ...found, inside: true } : found;
+  return settles(program, args, found, { folder, workspace: walk.world.workspace })
+    ? { ...found, inside: true }
+    : found;
 }
 
 const isLocal = (program: string, [, ...args]: Words, { walk, scope }: CallAt): boolean =>

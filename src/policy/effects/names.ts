@@ -13,7 +13,9 @@ const LISTERS: Readonly<Record<string, (args: readonly Arg[]) => readonly Arg[] 
     const end = args.findIndex(({ value }) => /^[-(!]/.test(value));
     const tests = end === -1 ? [] : args.slice(end);
     const acts = tests.some(({ value }) => /^-(?:exec|ok|f?printf|fls|ls|delete|files0)/.test(value));
-    const narrows = tests.some(({ value }) => /^-(?:i?name|i?path|i?regex|newer|mmin|mtime|size|empty)/.test(value));
+    const narrows = tests.some(({ value }) =>
+      /^-(?:i?name|i?path|i?regex|newer|mmin|mtime|size|empty)/.test(value),
+    );
     return acts || !narrows ? null : end === -1 ? args : args.slice(0, end);
   },
   grep: (args) => (has(args, /^-[a-zA-Z]*[lL][a-zA-Z]*$|^--files-with/) ? operands(args).slice(1) : null),
@@ -39,7 +41,9 @@ export function namesOf(body: Node, words: Words, workspace: string): string | n
   if (starts === null) return null;
   const near = starts.every(({ value }) => {
     const path = resolvePath(workspace, value);
-    return value.startsWith("/") ? isInside(workspace, path) || isTemp(path) : !/(?:^|\/)\.\.(?:\/|$)/.test(value);
+    return value.startsWith("/")
+      ? isInside(workspace, path) || isTemp(path)
+      : !/(?:^|\/)\.\.(?:\/|$)/.test(value);
   });
   const [only, ...more] = starts;
   if (!near) return null;
@@ -60,7 +64,11 @@ function listerOf(body: Node): Simple | null {
 
 export function isFilter(node: Node): boolean {
   const [name, ...texts] = textsOf(node);
-  if (name === "grep") return texts.every((text) => !/^-[a-zA-Z]*[onHcbf]|^--/.test(text)) && texts.filter((text) => !text.startsWith("-")).length === 1;
+  if (name === "grep")
+    return (
+      texts.every((text) => !/^-[a-zA-Z]*[onHcbf]|^--/.test(text)) &&
+      texts.filter((text) => !text.startsWith("-")).length === 1
+    );
   return name === "sort" || name === "uniq" || name === "head" || name === "tail"
     ? texts.every((text) => /^-[urnz\d]+$|^\d+$/.test(text) && !(name === "uniq" && text.includes("c")))
     : false;
@@ -70,5 +78,7 @@ export const isXargs = (node: Node): boolean => textsOf(node)[0] === "xargs";
 
 const textsOf = (node: Node): readonly string[] =>
   node.kind === "simple"
-    ? node.words.map(({ pieces }) => pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join(""))
+    ? node.words.map(({ pieces }) =>
+        pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join(""),
+      )
     : [];

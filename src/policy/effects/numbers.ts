@@ -29,9 +29,9 @@ export function numbersIn(tree: Node): Numbers {
     if (Array.isArray(part)) return part.forEach(look);
     if (typeof part !== "object" || part === null) return;
     if ("append" in part) assigned(part as Assignment, tell);
-    if ("kind" in part && part.kind === "simple" && "words" in part) any ||= commanded(part.words as readonly Word[], tell);
-    if ("what" in part && (part.what === "for" || part.what === "select"))
-      looped(part as Compound, tell);
+    if ("kind" in part && part.kind === "simple" && "words" in part)
+      any ||= commanded(part.words as readonly Word[], tell);
+    if ("what" in part && (part.what === "for" || part.what === "select")) looped(part as Compound, tell);
     for (const inner of Object.values(part)) if (typeof inner === "object") look(inner);
   };
   look(tree);
@@ -58,7 +58,9 @@ function looped({ name, words }: Compound, tell: Tell): void {
 
 /** Answers whether anything may be set. */
 function commanded(words: readonly Word[], tell: Tell): boolean {
-  const [name = "", ...rest] = words.map(({ pieces }) => pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join(""));
+  const [name = "", ...rest] = words.map(({ pieces }) =>
+    pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join(""),
+  );
   if (SETS.has(name))
     for (const word of rest) {
       if (word.includes("$") && !word.includes("=")) return true;
@@ -67,7 +69,8 @@ function commanded(words: readonly Word[], tell: Tell): boolean {
   return SETS_ANY.has(name);
 }
 
-const isNumeric = ({ pieces: [piece, ...more] }: Word): boolean => more.length === 0 && piece !== undefined && isNumberPiece(piece);
+const isNumeric = ({ pieces: [piece, ...more] }: Word): boolean =>
+  more.length === 0 && piece !== undefined && isNumberPiece(piece);
 
 function isNumberPiece(piece: Piece): boolean {
   switch (piece.kind) {

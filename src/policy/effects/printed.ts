@@ -30,43 +30,52 @@ const literal = (value: string): Assumed => ({ kind: "literal", value });
 
 type Prints = (texts: readonly string[], node: Simple, at: At) => Assumed | null;
 
-const ALONE: Readonly<Record<"pwd" | "git" | "mktemp" | "dirname" | "basename" | "date" | "nproc", Prints>> = {
-  pwd: (texts, _, { scope: { folders } }) => {
-    const [folder, ...others] = folders;
-    return texts.every((text) => text === "-P" || text === "-L") && typeof folder === "string" && others.length === 0
-      ? literal(folder)
-      : null;
-  },
-  git: (texts, _, { scope: { folders }, workspace }) => {
-    const inside = folders.every((folder) => folder !== null && isInside(workspace, folder));
-    const words = texts.join(" ");
-    if (words === "rev-parse --show-toplevel") return inside ? literal(workspace) : null;
-    return /^rev-parse (?:--short )?HEAD$/.test(words) ? literal("0a1b2c3") : null;
-  },
-  mktemp: (texts) => {
-    const operands = texts.filter((text) => !/^-[dqut]+$/.test(text));
-    const [template, ...more] = operands;
-    if (template === undefined) return literal("/tmp/tmp.XXXXXXXXXX");
-    if (more.length > 0 || template.startsWith("-") || template.includes("$")) return null;
-    if (template.startsWith("/")) return literal(template);
-    return texts.some((text) => /^-[dqu]*t/.test(text)) && !template.includes("/") ? literal(`/tmp/${template}`) : null;
-  },
-  dirname: (_, node, at) => named(node, at, (value) => (value.includes("/") ? value.replace(/(?<=.)\/[^/]*$|[^/]*$/, "") : ".")),
-  basename: (texts, node, at) =>
-    named(node, at, (value) => {
-      const name = value.slice(value.lastIndexOf("/") + 1);
-      const [, suffix = ""] = texts;
-      return suffix !== "" && name.endsWith(suffix) ? name.slice(0, -suffix.length) : name;
-    }),
-  date: ([format, ...more]) =>
-    format !== undefined && more.length === 0 && /^\+(?:%[YmdHMSsNjuVyeIpBba]|[\w.:-])+$/.test(format)
-      ? literal(format.slice(1).replaceAll(/%\w/g, "7"))
-      : null,
-  nproc: () => NUMBER,
-};
+const ALONE: Readonly<Record<"pwd" | "git" | "mktemp" | "dirname" | "basename" | "date" | "nproc", Prints>> =
+  {
+    pwd: (texts, _, { scope: { folders } }) => {
+      const [folder, ...others] = folders;
+      return texts.every((text) => text === "-P" || text === "-L") &&
+        typeof folder === "string" &&
+        others.length === 0
+        ? literal(folder)
+        : null;
+    },
+    git: (texts, _, { scope: { folders }, workspace }) => {
+      const inside = folders.every((folder) => folder !== null && isInside(workspace, folder));
+      const words = texts.join(" ");
+      if (words === "rev-parse --show-toplevel") return inside ? literal(workspace) : null;
+      return /^rev-parse (?:--short )?HEAD$/.test(words) ? literal("0a1b2c3") : null;
+    },
+    mktemp: (texts) => {
+      const operands = texts.filter((text) => !/^-[dqut]+$/.test(text));
+      const [template, ...more] = operands;
+      if (template === undefined) return literal("/tmp/tmp.XXXXXXXXXX");
+      if (more.length > 0 || template.startsWith("-") || template.includes("$")) return null;
+      if (template.startsWith("/")) return literal(template);
+      return texts.some((text) => /^-[dqu]*t/.test(text)) && !template.includes("/")
+        ? literal(`/tmp/${template}`)
+        : null;
+    },
+    dirname: (_, node, at) =>
+      named(node, at, (value) => (value.includes("/") ? value.replace(/(?<=.)\/[^/]*$|[^/]*$/, "") : ".")),
+    basename: (texts, node, at) =>
+      named(node, at, (value) => {
+        const name = value.slice(value.lastIndexOf("/") + 1);
+        const [, suffix = ""] = texts;
+        return suffix !== "" && name.endsWith(suffix) ? name.slice(0, -suffix.length) : name;
+      }),
+    date: ([format, ...more]) =>
+      format !== undefined && more.length === 0 && /^\+(?:%[YmdHMSsNjuVyeIpBba]|[\w.:-])+$/.test(format)
+        ? literal(format.slice(1).replaceAll(/%\w/g, "7"))
+        : null,
+    nproc: () => NUMBER,
+  };
 
 /** `cat <<'EOF'`: the text itself. */
-function catted({ words, redirects: [redirect, ...more] }: Simple, { words: read, quoted }: At): string | null {
+function catted(
+  { words, redirects: [redirect, ...more] }: Simple,
+  { words: read, quoted }: At,
+): string | null {
   if (words.length !== 1 || redirect?.operator !== "<<" || more.length > 0 || !quoted) return null;
   const [cat, text] = read([...words, redirect.target]);
   return cat?.value === "cat" && text?.kind === "literal" ? text.value.replace(/\n+$/, "") : null;
@@ -119,5 +128,6 @@ function simpleOf(body: Node): Simple | null {
 
 /** The words of a command; `$` in one that is not a plain text. */
 export const wordsOf = (node: Simple | null): readonly string[] =>
-  (node?.words ?? []).map(({ pieces }) => pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join(""));
-
+  (node?.words ?? []).map(({ pieces }) =>
+    pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join(""),
+  );

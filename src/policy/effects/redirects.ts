@@ -46,7 +46,9 @@ function opened(
     : filesOf(arg, operator, at.scope);
   for (const each of found) at.walk.add(each, at.by, redirect.span);
   if (socket) return reads ? "network" : null;
-  return reads && !writes && feedsStdin(redirect) ? (arg.feed ?? (isInside(arg, at) ? "project" : "unknown")) : null;
+  return reads && !writes && feedsStdin(redirect)
+    ? (arg.feed ?? (isInside(arg, at) ? "project" : "unknown"))
+    : null;
 }
 
 /** A plain file of the workspace, or a temporary one. */

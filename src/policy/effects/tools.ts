@@ -10,7 +10,9 @@ const LOCAL = new Set(
   identify magick mogrify montage pandoc sphinx-build sphinx-apidoc doxygen pdflatex xelatex lualatex latex latexmk bibtex tex
   ocamlc ocamlopt nasm yasm as ld ranlib tcc erlc elixirc ctags cloc tokei scc lcov genhtml gcovr
   flex bison yacc lex swig re2c m4 gperf antlr4 thrift flatc capnp cython cythonize pybind11-stubgen mdbook asciidoctor jekyll
-  rst2html markdown cmark xsltproc msgfmt xgettext pdftotext pdfinfo qpdf optipng pngcrush exiftool`.split(/\s+/),
+  rst2html markdown cmark xsltproc msgfmt xgettext pdftotext pdfinfo qpdf optipng pngcrush exiftool`.split(
+    /\s+/,
+  ),
 );
 /** Of these only what builds. */
 const BUILDING: Readonly<Record<string, ReadonlySet<string>>> = {
@@ -71,9 +73,11 @@ function isNear(path: string, folder: Place, workspace: string): boolean {
 }
 
 /** In the workspace, or among the temporary files. */
-export const isBoxed = (path: string, workspace: string): boolean => isInside(workspace, path) || isTemp(path);
+export const isBoxed = (path: string, workspace: string): boolean =>
+  isInside(workspace, path) || isTemp(path);
 
-const FILE = /^[\w+-][\w@.+-]*\/[\w@./+-]*$|^\.{1,2}\/[\w@./+-]+$|^\/[\w@./+-]+$|^[\w+-][\w.@+-]*\.(?:[cm]?[jt]s|json|toml|ini|cfg|ya?ml|rb|py|pl|pm|xml|conf)$/;
+const FILE =
+  /^[\w+-][\w@.+-]*\/[\w@./+-]*$|^\.{1,2}\/[\w@./+-]+$|^\/[\w@./+-]+$|^[\w+-][\w.@+-]*\.(?:[cm]?[jt]s|json|toml|ini|cfg|ya?ml|rb|py|pl|pm|xml|conf)$/;
 const FOLDERS_OF_CODE = new Set(["ruby", "perl", "prove"]);
 const SWITCHES =
   /^(?:-[su]|globstar|nullglob|dotglob|failglob|nocaseglob|nocasematch|checkwinsize|inherit_errexit)$/;
@@ -84,7 +88,13 @@ const AWKS = new Set(["awk", "gawk"]);
 function changesInPlace(args: readonly Arg[], at: At): boolean {
   const [option, name, program, ...files] = args;
   if (option?.value !== "-i" || name?.value !== "inplace" || program?.kind !== "literal") return false;
-  return awkDeeds(program.value)?.length === 0 && files.every((file) => /^[\w./*-]+$/.test(file.value) && !/^-|(?:^|\/)\.\w/.test(file.value) && isOfProject(file.value, at));
+  return (
+    awkDeeds(program.value)?.length === 0 &&
+    files.every(
+      (file) =>
+        /^[\w./*-]+$/.test(file.value) && !/^-|(?:^|\/)\.\w/.test(file.value) && isOfProject(file.value, at),
+    )
+  );
 }
 
 type DoubtFound = Extract<EffectKind, { readonly kind: "unknown" }>;
@@ -98,11 +108,16 @@ export function settles(program: string, args: readonly Arg[], { doubt, what }: 
       return isLocalTool(program, args, at);
     case "option.loads-code":
       if (AWKS.has(program)) return what === "inplace" && changesInPlace(args, at);
-      return (FILE.test(what) || (FOLDERS_OF_CODE.has(program) && /^[\w./-]+$/.test(what))) && isOfProject(what, at);
+      return (
+        (FILE.test(what) || (FOLDERS_OF_CODE.has(program) && /^[\w./-]+$/.test(what))) &&
+        isOfProject(what, at)
+      );
     case "operand.unknown":
       return program === "ulimit" && /^(?:\d+|unlimited)$/.test(what);
     case "option.unknown":
-      return program === "shopt" && args.every(({ kind, value }) => kind === "literal" && SWITCHES.test(value));
+      return (
+        program === "shopt" && args.every(({ kind, value }) => kind === "literal" && SWITCHES.test(value))
+      );
     default:
       return false;
   }

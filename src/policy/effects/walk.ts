@@ -1,6 +1,16 @@
 import type { Models } from "../models/apply.ts";
 import type { Arg, Found, Use } from "../models/model.ts";
-import type { Assignment, Compound, List, Node, Piece, Pipeline, Simple, Span, Word } from "../shell/syntax.ts";
+import type {
+  Assignment,
+  Compound,
+  List,
+  Node,
+  Piece,
+  Pipeline,
+  Simple,
+  Span,
+  Word,
+} from "../shell/syntax.ts";
 import type { Assumed, Assumptions } from "./assume.ts";
 import { callEffects } from "./call.ts";
 import { type Called, calledFrom } from "./called.ts";
@@ -76,7 +86,11 @@ export class Walk {
   told(): readonly Effect[] {
     if (!this.strays) return this.effects;
     return this.effects.map((effect) => {
-      if (effect.kind !== "unknown" || (effect.doubt !== "shell.builtin" && effect.doubt !== "shell.function")) return effect;
+      if (
+        effect.kind !== "unknown" ||
+        (effect.doubt !== "shell.builtin" && effect.doubt !== "shell.function")
+      )
+        return effect;
       const { inside, ...open } = effect;
       return inside === true ? open : effect;
     });
@@ -150,7 +164,9 @@ export class Walk {
       };
       return resolve(word, { scope, home, script, evaluates, inherits, assumed });
     });
-    return this.world.assumptions === null ? args : args.map((arg) => named(arg, scope, this.world.workspace));
+    return this.world.assumptions === null
+      ? args
+      : args.map((arg) => named(arg, scope, this.world.workspace));
   }
 
   private assumed(piece: Piece, scope: Scope): Assumed | null {

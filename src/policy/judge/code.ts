@@ -12,7 +12,10 @@ export function codeRuling({ from, path, text, followed, by }: CodeEffect, place
     case "input":
       return {
         id: "code.input",
-        reason: text === undefined && followed !== true ? `${by} runs what it is given on stdin, which is not known here` : `${by} runs what it is given on stdin`,
+        reason:
+          text === undefined && followed !== true
+            ? `${by} runs what it is given on stdin, which is not known here`
+            : `${by} runs what it is given on stdin`,
         ...(followed === true || (text !== undefined && staysInside(text, places)) ? CONTAINED : ASKED),
       };
     case "inline":

@@ -35,7 +35,10 @@ function sqlite(use: Use): readonly Found[] {
   }
   const [base, ...statements] = operands;
   const { input } = use;
-  const told = typeof input === "string" ? input === "nothing" || input === "project" : input.rough !== true && isTame({ kind: "literal", value: input.text });
+  const told =
+    typeof input === "string"
+      ? input === "nothing" || input === "project"
+      : input.rough !== true && isTame({ kind: "literal", value: input.text });
   tame &&= statements.length > 0 ? statements.every(isTame) : told;
   const file: readonly Found[] =
     base === undefined || (base.kind === "literal" && /^(?::memory:)?$/.test(base.value))

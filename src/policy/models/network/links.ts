@@ -15,7 +15,8 @@ export const LINKS: Readonly<Record<string, Model>> = {
   ...named(CONNECTS, remote()),
 };
 
-const LISTS = /^(?:-[ltunpaeiomsHOM46x]+|--(?:listening|tcp|udp|numeric|processes|programs|all|unix|summary|no-header|wide|numeric-ports))$/;
+const LISTS =
+  /^(?:-[ltunpaeiomsHOM46x]+|--(?:listening|tcp|udp|numeric|processes|programs|all|unix|summary|no-header|wide|numeric-ports))$/;
 
 /** They tell of their own machine; with names, they would ask for them. */
 function connections({ args }: Use): readonly Found[] {

@@ -41,7 +41,9 @@ function word(arg: Arg, use: Use): readonly Found[] {
 /** Which library, which language: that much is known of these. */
 function unknownOption(arg: Arg, use: Use): Found {
   const doubt = use.doubt("option.unknown", arg);
-  return doubt.kind === "unknown" && arg.kind === "literal" && /^-(?:l[\w.+-]+|x(?:c|c\+\+)?|M[MDP]{1,2}|rdynamic|s|ffreestanding|)$/.test(arg.value)
+  return doubt.kind === "unknown" &&
+    arg.kind === "literal" &&
+    /^-(?:l[\w.+-]+|x(?:c|c\+\+)?|M[MDP]{1,2}|rdynamic|s|ffreestanding|)$/.test(arg.value)
     ? { ...doubt, inside: true }
     : doubt;
 }

@@ -72,12 +72,13 @@ const REACHING =
 
 /** A module that no other project is known for, on the project's own files. */
 const isOwn = ({ kind, value }: Arg, rest: readonly Arg[]): boolean =>
-  kind === "literal" && /^[a-z_]\w*(?:\.\w+)*$/i.test(value) && !REACHING.test(value) && !rest.some((arg) => OUT.test(arg.value));
+  kind === "literal" &&
+  /^[a-z_]\w*(?:\.\w+)*$/i.test(value) &&
+  !REACHING.test(value) &&
+  !rest.some((arg) => OUT.test(arg.value));
 
 /** An address, or a path that leads out. */
 const OUT = /:\/\/|(?:^|[=:,])(?:~|\/(?!tmp\/))|(?:^|[=:,/])\.\.(?:\/|$)/;
-
-
 
 const PYTHON: Model = { reads: python, tells: TELLS };
 

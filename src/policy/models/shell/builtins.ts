@@ -10,7 +10,10 @@ const changes = (use: Use): Found => ({
   span: use.span,
 });
 /** It does nothing beyond what is looked at beside it. */
-const changesInside = (use: Use, inside: boolean): Found => ({ ...changes(use), ...(inside ? { inside } : {}) });
+const changesInside = (use: Use, inside: boolean): Found => ({
+  ...changes(use),
+  ...(inside ? { inside } : {}),
+});
 const areLiteral = ({ args }: Use): boolean => args.every(({ kind }) => kind === "literal");
 
 /** What it does to the shell itself is not followed. */
@@ -46,7 +49,10 @@ function alias(use: Use): readonly Found[] {
   return use.args.flatMap((arg) => {
     const equals = arg.value.indexOf("=");
     if (equals === -1 && arg.kind === "literal") return [];
-    return [changesInside(use, arg.kind === "literal" && equals !== -1), ...use.shell({ ...arg, value: arg.value.slice(equals + 1) })];
+    return [
+      changesInside(use, arg.kind === "literal" && equals !== -1),
+      ...use.shell({ ...arg, value: arg.value.slice(equals + 1) }),
+    ];
   });
 }
 

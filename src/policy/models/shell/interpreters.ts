@@ -27,14 +27,17 @@ function perl(use: Use): readonly Found[] {
 }
 
 /** Settings that only say how much. */
-const HOW_MUCH = /^(?:memory_limit|max_execution_time|display_errors|error_reporting|zend\.assertions|assert\.exception|xdebug\.mode|date\.timezone)=[\w.-]*$/;
+const HOW_MUCH =
+  /^(?:memory_limit|max_execution_time|display_errors|error_reporting|zend\.assertions|assert\.exception|xdebug\.mode|date\.timezone)=[\w.-]*$/;
 
 /** With `-S` it is a server of the box, with `-l` it reads a file: in both nothing comes in by stdin. */
 function php(use: Use): readonly Found[] {
   const settings = use.options.flatMap(({ name, value }) => {
     if (name !== "-d" || value === null) return [];
     const doubt = use.doubt("option.loads-code", value);
-    return [value.kind === "literal" && HOW_MUCH.test(value.value) ? { ...doubt, inside: true as const } : doubt];
+    return [
+      value.kind === "literal" && HOW_MUCH.test(value.value) ? { ...doubt, inside: true as const } : doubt,
+    ];
   });
   const served = use.options.flatMap(({ name, value }): readonly Found[] =>
     name === "-S" && value !== null ? [{ kind: "network", hosts: [], inside: true, span: value.span }] : [],

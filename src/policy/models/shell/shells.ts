@@ -12,8 +12,7 @@ const STDIN: ReadonlySet<string> = new Set(["/dev/stdin", "/dev/fd/0", "/proc/se
 function run(use: Use): readonly Found[] {
   const [first, second] = use.operands[0]?.value === "-" ? use.operands.slice(1) : use.operands;
   if (has(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
-  if (first === undefined || has(use, "-s") || STDIN.has(first.value))
-    return known(use);
+  if (first === undefined || has(use, "-s") || STDIN.has(first.value)) return known(use);
   if (has(use, "-n") && second === undefined)
     return [{ kind: "read", path: use.place(first), span: first.span }];
   return [fileEffects(first, use)];
@@ -25,7 +24,9 @@ function known(use: Use): readonly Found[] {
   if (typeof input === "string") return inputEffects(use);
   const text: Arg = { kind: "literal", value: input.text, span: input.span };
   const code: Found = { kind: "code", from: "input", path: null };
-  const follows = input.rough !== true && (use.program === "bash" || (use.program === "sh" && onlyBash(text, use).length === 0));
+  const follows =
+    input.rough !== true &&
+    (use.program === "bash" || (use.program === "sh" && onlyBash(text, use).length === 0));
   return [follows ? { ...code, followed: true } : code, ...use.shell(text)];
 }
 

@@ -15,7 +15,12 @@ export function assigned(use: Use, args: Use["args"], own: boolean): readonly Fo
     const known = arg.kind === "literal" ? (value ?? null) : null;
     return isInert(name, known) || (own && isPrivate(name))
       ? []
-      : [{ ...use.doubt(variableDoubt(name), arg, name), ...insideIf(name !== "IFS" && use.tame(name, known)) }];
+      : [
+          {
+            ...use.doubt(variableDoubt(name), arg, name),
+            ...insideIf(name !== "IFS" && use.tame(name, known)),
+          },
+        ];
   });
 }
 

@@ -95,7 +95,12 @@ const PROGRAM = /^(?!.*(?:harness|runner|init|docker))[\w ./:+=-]*[A-Za-z]{2}[\w
 function ended(use: Use, names: RegExp): readonly Found[] {
   const signal = /^-(?:\d+|[A-Z]+\d?|[fnoxeiqv]+|-[a-z-]+(?:=\w+)?|s|P)$/;
   const inside = use.args.every(
-    ({ kind, value }, at) => kind !== "literal" || names.test(value) || (at === 0 && signal.test(value)) || (signal.test(value) && !/^-\d+$/.test(value)) || use.args[at - 1]?.value === "-s",
+    ({ kind, value }, at) =>
+      kind !== "literal" ||
+      names.test(value) ||
+      (at === 0 && signal.test(value)) ||
+      (signal.test(value) && !/^-\d+$/.test(value)) ||
+      use.args[at - 1]?.value === "-s",
   );
   return [{ kind: "process", what: use.program, ...(inside ? { inside } : {}) }];
 }
