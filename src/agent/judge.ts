@@ -1,6 +1,6 @@
 import { type Decision, type MatchedRule, strictest } from "../core/decision.ts";
 import type { Facts } from "../core/tool.ts";
-import { type CommandContext, type CommandDecision, CommandPolicy } from "../policy/decide.ts";
+import { type CommandContext, CommandPolicy, type Judgement } from "../policy/decide.ts";
 import type { Effect } from "../policy/effects/effect.ts";
 import { decidePath } from "../policy/paths/decide.ts";
 import type { Op, PlaceKind } from "../policy/paths/place.ts";
@@ -51,9 +51,10 @@ export function judgeIn(around: Surroundings): Judge {
   return {
     judge: ({ commands, folder, reads, writes, hosts, lasting = false }) => {
       const context = { ...around, ...(folder === undefined ? {} : { folder }) };
-      const judged = commands.map((text) => policy.decide(text, context));
+      const judged = commands.map((text) => policy.judge(text, context));
+      const effects = judged.flatMap(({ decision }) => decision.effects);
       const decisions: readonly Decision[] = [
-        ...judged.map(({ decision, contained, rules }) => ({ decision, contained, rules })),
+        ...judged.map(({ decision: { decision, contained, rules } }) => ({ decision, contained, rules })),
         ...writes.map((file) => path(file, "write")),
         ...reads.map((file) => path(file, "read")),
       ];
@@ -61,10 +62,10 @@ export function judgeIn(around: Surroundings): Judge {
         ...together(decisions),
         target: [...commands, ...writes, ...reads].join(", "),
         command: commands.length > 0,
-        hosts: [...new Set([...hosts, ...judged.flatMap(({ effects }) => effects.flatMap(hostsOf))])],
+        hosts: [...new Set([...hosts, ...effects.flatMap(hostsOf)])],
         lasting,
         mayWrite: writes.length > 0 || judged.some(mayWrite),
-        changes: writes.length > 0 || judged.some(({ effects }) => effects.some(changesSomething)),
+        changes: writes.length > 0 || effects.some(changesSomething),
       };
     },
   };
@@ -93,10 +94,11 @@ const outside = (file: string): MatchedRule => ({
 });
 
 const hostsOf = (effect: Effect): readonly string[] => (effect.kind === "network" ? effect.hosts : []);
+
 /** What touches no file whoever does it. A request to a host writes none but where a write effect says so. */
 const HARMLESS: ReadonlySet<Effect["kind"]> = new Set(["read", "network", "process"]);
 
-const mayWrite = ({ effects, flawed }: CommandDecision): boolean =>
+const mayWrite = ({ decision: { effects }, flawed }: Judgement): boolean =>
   flawed ||
   effects.some((effect) => !HARMLESS.has(effect.kind) && !(isWrite(effect) && effect.path === "/dev/null"));
 

@@ -3,6 +3,7 @@ import { strictest, VERDICTS } from "../core/decision.ts";
 import type { Effect } from "./effects/effect.ts";
 import { withFetched } from "./effects/fetched.ts";
 import type { Called } from "./effects/called.ts";
+import { Assumptions } from "./effects/assume.ts";
 import { Walk } from "./effects/walk.ts";
 import { rulingOf } from "./judge/effects.ts";
 import { placesFor } from "./judge/places.ts";
@@ -13,7 +14,7 @@ import { Models } from "./models/apply.ts";
 import { PROGRAMS } from "./models/table.ts";
 import { applyRules } from "./rules/apply.ts";
 import type { UserRules } from "./rules/rule.ts";
-import { readInner, readShell } from "./shell/read.ts";
+import { readInner, readShell, type ShellText } from "./shell/read.ts";
 
 export interface CommandContext {
   readonly mode: Mode;
@@ -30,6 +31,11 @@ export interface CommandContext {
 
 export interface CommandDecision extends Decision {
   readonly effects: readonly Effect[];
+}
+
+export interface Judgement {
+  readonly decision: CommandDecision;
+  readonly rulings: readonly Ruling[];
   /** Something is wrong with it as a text: it may do more than the effects say. */
   readonly flawed: boolean;
 }
@@ -46,12 +52,6 @@ export interface Explained {
   readonly standings: readonly Standing[];
 }
 
-interface JudgedText {
-  readonly rulings: readonly Ruling[];
-  readonly effects: readonly Effect[];
-  readonly flawed: boolean;
-}
-
 export interface Looked {
   readonly flaws: readonly Ruling[];
   readonly calls: readonly Called[];
@@ -64,43 +64,73 @@ export class CommandPolicy {
 
   /** Pure and total: whatever the text is, there is a decision. */
   decide(text: string, context: CommandContext): CommandDecision {
-    const { rulings, effects, flawed } = this.judge(text, context);
-    return { ...decisionOf(rulings, context.mode, text.length), effects, flawed };
+    return this.judge(text, context).decision;
   }
 
   /** The same decision, for people. */
   explain(text: string, context: CommandContext): Explained {
-    const { rulings, effects, flawed } = this.judge(text, context);
-    const decision = decisionOf(rulings, context.mode, text.length);
+    const { rulings, decision } = this.judge(text, context);
     const standings = decision.rules.map((rule) => {
       const same = rulings.filter((ruling) => keyOf(ruling) === keyOf(rule));
       const verdicts = same.map((ruling) => verdictIn(context.mode, ruling));
       return {
         // None makes the rule that nothing is done.
         verdict: verdicts.length === 0 ? "allow" : strictest(verdicts),
-        contained: same.every(({ contained }) => contained),
+        contained: decision.contained || same.every(({ contained }) => contained),
       };
     });
-    return { decision: { ...decision, effects, flawed }, standings };
+    return { decision, standings };
   }
 
-  private judge(text: string, context: CommandContext): JudgedText {
-    const { flaws, calls, effects } = this.look(text, context);
-    const places = placesFor(context);
-    const rulings = effects.map((effect) => rulingOf(effect, places));
-    const { rules = [], mode } = context;
-    const ruled = rules.length === 0 ? rulings : applyRules(rules, { calls, effects, rulings, places, mode });
-    return { rulings: [...flaws, ...ruled], effects, flawed: flaws.length > 0 };
+  judge(text: string, context: CommandContext): Judgement {
+    const read = readShell(text);
+    const looked = this.walked(read, context, false);
+    const rulings = ruled(looked, context);
+    const decision = decisionOf(rulings, context.mode, text.length);
+    // Only what it says of containment is looked at again: the decision stands.
+    const contained =
+      decision.contained ||
+      (text.length <= LONGEST_ASSUMED &&
+        looked.assumable &&
+        rulings.every(isOpen) &&
+        ruled(this.walked(read, context, true), context).every((ruling) => ruling.contained));
+    const { effects, flaws } = looked;
+    return { rulings, decision: { ...decision, contained, effects }, flawed: flaws.length > 0 };
   }
 
   /** What the text runs and does, and what is wrong with it as a text. */
-  look(text: string, { workspace, home, folder = workspace }: Omit<CommandContext, "mode">): Looked {
-    const { tree, doubts } = readShell(text);
-    const walk = new Walk({ models: this.models, home, workspace, readShell: readInner });
+  look(text: string, context: Omit<CommandContext, "mode">): Looked {
+    return this.walked(readShell(text), context, false);
+  }
+
+  private walked(
+    { tree, doubts }: ShellText,
+    { workspace, home, folder = workspace }: Omit<CommandContext, "mode">,
+    assumes: boolean,
+  ): Looked & { readonly assumable: boolean } {
+    const assumptions = assumes ? new Assumptions(tree, workspace) : null;
+    const walk = new Walk({ models: this.models, home, workspace, assumptions, readShell: readInner });
     walk.node(tree, { folders: [folder], variables: new Map(), functions: new Set() }, "nothing");
-    return { flaws: doubts.map(textRuling), calls: walk.calls, effects: withFetched(walk.effects) };
+    const { calls, assumable } = walk;
+    return { flaws: doubts.map(textRuling), calls, effects: withFetched(walk.told()), assumable };
   }
 }
+
+function ruled({ flaws, calls, effects }: Looked, context: CommandContext): readonly Ruling[] {
+  const places = placesFor(context);
+  const rulings = effects.map((effect) => rulingOf(effect, places));
+  const { rules = [], mode } = context;
+  const all = rules.length === 0 ? rulings : applyRules(rules, { calls, effects, rulings, places, mode });
+  return [...flaws, ...all];
+}
+
+/** Characters of a text that is looked at once more; what is longer was not written for one call of a shell. */
+const LONGEST_ASSUMED = 8192;
+
+/** What is known after all may answer it. */
+const isOpen = ({ contained, id }: Ruling): boolean =>
+  contained ||
+  /^(?:word|shell|env)\.|\.unknown$|^code\.(?:elsewhere|input|inline)$|^command\.elsewhere$/.test(id);
 
 /** Of a text of thousands of commands not every rule is told. */
 const MOST_RULES = 200;

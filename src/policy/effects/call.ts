@@ -1,10 +1,12 @@
-import { type Arg, isGuess, type Model, UNKNOWN, type Use } from "../models/model.ts";
+import { type Arg, type Found, isGuess, type Model, UNKNOWN, type Use } from "../models/model.ts";
 import type { Surroundings } from "../models/use.ts";
 import type { Span } from "../shell/syntax.ts";
 import type { Effect, Place } from "./effect.ts";
 import { placeOf } from "./place.ts";
+import { isTemp } from "../paths/system.ts";
 import { moved, type Scope, withoutVariables } from "./scope.ts";
 import { shellEffects } from "./shell-text.ts";
+import { isLocalTool, settles } from "./tools.ts";
 import type { Walk } from "./walk.ts";
 
 export interface CallAt {
@@ -33,9 +35,11 @@ export function callEffects(words: Words, at: CallAt): Scope {
   const model = walk.world.models.find(program);
   if (!trusted) elsewhere(name, at);
   else if (model === undefined && !name.value.includes(UNKNOWN))
-    walk.doubt("command.unknown", name.value, name.span);
+    walk.doubt("command.unknown", name.value, name.span, isLocal(program, words, at));
   if (model !== undefined) perFolder(model, words, at);
-  return trusted ? after(program, words, scope) : scope;
+  const next = trusted ? after(program, words, scope) : scope;
+  if (next.folders !== scope.folders) walk.went(next.folders);
+  return next;
 }
 
 /** A name that may be no word at all: then the next one is the name, and its dangers are looked for. */
@@ -59,7 +63,7 @@ function elsewhere(name: Arg, { walk, scope }: CallAt): void {
     const path = placeOf(name, folder);
     const inside = path !== null && path.startsWith(`${walk.world.workspace}/`);
     if (inside) walk.add({ kind: "code", from: "project", path }, name.value, name.span);
-    else walk.doubt("command.elsewhere", name.value, name.span);
+    else walk.doubt("command.elsewhere", name.value, name.span, path !== null && isTemp(path));
   }
 }
 
@@ -74,10 +78,22 @@ function perFolder(model: Model, words: Words, at: CallAt): void {
         if (seen.has(key)) continue;
         seen.add(key);
       }
-      walk.add(each, words[0].value, at.span);
+      walk.add(answered(each, words, folder, at), words[0].value, at.span);
     }
   }
 }
+
+/** A doubt that the box answers. */
+function answered(found: Found, [name, ...args]: Words, folder: Place, { walk }: CallAt): Found {
+  if (found.kind !== "unknown" || found.inside === true) return found;
+  const [program] = programOf(name.value);
+  return settles(program, args, found, { folder, workspace: walk.world.workspace })
+    ? { ...found, inside: true }
+    : found;
+}
+
+const isLocal = (program: string, [, ...args]: Words, { walk, scope }: CallAt): boolean =>
+  scope.folders.every((folder) => isLocalTool(program, args, { folder, workspace: walk.world.workspace }));
 
 function surroundings(folder: Place, at: CallAt): Surroundings {
   return {
@@ -85,6 +101,7 @@ function surroundings(folder: Place, at: CallAt): Surroundings {
     home: at.walk.world.home,
     input: at.input,
     place: placeOf,
+    tame: (name, value, folder) => at.walk.isTame(name, value, [folder]),
     command: ([first, ...rest], { folder, input }) =>
       first === undefined ? [] : nested([first, ...rest], { ...inside(at, folder), input }),
     shell: (text, { folder, input }) =>

@@ -88,13 +88,14 @@ function loop(node: Compound, { walk, scope, input }: At): Scope {
 function test({ words, span, evaluates = false }: Compound, { walk, scope }: At): Scope {
   for (const { kind, value } of walk.args(words ?? [], scope))
     if (kind === "dynamic" || /\[.*[$`]/.test(value) || (evaluates && !/^-?\d+$/.test(value)))
-      walk.doubt("shell.expansion", "[[", span);
+      walk.doubt("shell.expansion", "[[", span, !evaluates);
   return scope;
 }
 
 function define(node: Compound, { walk, scope }: At): Scope {
   const name = node.name ?? "";
-  walk.doubt("shell.function", name, node.span);
+  // Its body is judged here, and no program of that name was meant.
+  walk.doubt("shell.function", name, node.span, walk.world.models.find(name) === undefined);
   if (node.bodies.some((body) => callsItself(body, name, false))) walk.add({ kind: "bomb" }, name, node.span);
   const within = withFunction(withoutVariables(scope), name);
   for (const body of node.bodies) walk.apart(body, within);

@@ -54,29 +54,34 @@ export type EffectKind =
   /**
    * Runs code. settings: only tells something, but obeys settings that lie in `path`, as git those of its repository.
    * check: the project's own tests and linters, by a tool known for that. project: any other code that lies in `path`.
-   * inline: a program given as an argument. input: one that comes in by stdin. fetched: one that came from the network.
+   * inline: a program given as an argument. input: one that comes in by stdin, with its text where that is known. fetched: one that came from the network.
    */
   | {
       readonly kind: "code";
       readonly from: "settings" | "check" | "project" | "inline" | "input" | "fetched";
       readonly path: Place;
       readonly text?: string;
+      /** A file of the project, or a text for a shell whose commands are all judged beside it. */
+      readonly followed?: true;
     }
-  | { readonly kind: "network"; readonly hosts: readonly string[] }
+  /** `inside`: it listens to the box, or tells of it, and asks nobody. */
+  | { readonly kind: "network"; readonly hosts: readonly string[]; readonly inside?: true }
   | { readonly kind: "install"; readonly what: string }
   | {
       readonly kind: "repository";
       readonly change: Change;
       readonly what: string;
     }
-  | { readonly kind: "process"; readonly what: string }
+  /** `inside`: of the box itself, whichever they are. */
+  | { readonly kind: "process"; readonly what: string; readonly inside?: true }
   /** The system as a whole: its disks, its power, its kernel. */
   | { readonly kind: "system"; readonly what: string }
   | { readonly kind: "privilege"; readonly what: string }
   | { readonly kind: "device"; readonly path: Place }
   /** Starts itself again and again. */
   | { readonly kind: "bomb" }
-  | { readonly kind: "unknown"; readonly doubt: Doubt; readonly what: string };
+  /** `inside`: not understood, but whatever it stands for lies in the workspace, the box's temporary files or its system. */
+  | { readonly kind: "unknown"; readonly doubt: Doubt; readonly what: string; readonly inside?: true };
 
 /** One thing that a command does, and the part of the text that says so. */
 export type Effect = EffectKind & {

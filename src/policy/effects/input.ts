@@ -13,5 +13,6 @@ export function echoed(node: Node): Use["input"] | null {
   const [name, ...words] = texts;
   if ((name !== "echo" && name !== "printf") || words.includes(null) || words[0]?.startsWith("-") === true)
     return null;
-  return { text: `${words.join(" ")}\n`, span: node.span };
+  const text = `${words.join(" ")}\n`;
+  return { text, span: node.span, ...(/[\\%]/.test(text) ? { rough: true } : {}) };
 }

@@ -2,6 +2,7 @@ import { type Arg, type Found, isGuess, type Use } from "../models/model.ts";
 import type { Redirect, RedirectOperator } from "../shell/syntax.ts";
 import { placeOf } from "./place.ts";
 import type { Scope } from "./scope.ts";
+import { isBoxed } from "./tools.ts";
 import type { Walk } from "./walk.ts";
 
 interface At {
@@ -45,7 +46,17 @@ function opened(
     : filesOf(arg, operator, at.scope);
   for (const each of found) at.walk.add(each, at.by, redirect.span);
   if (socket) return reads ? "network" : null;
-  return reads && !writes && feedsStdin(redirect) ? (arg.feed ?? "unknown") : null;
+  return reads && !writes && feedsStdin(redirect)
+    ? (arg.feed ?? (isInside(arg, at) ? "project" : "unknown"))
+    : null;
+}
+
+/** A plain file of the workspace, or a temporary one. */
+function isInside(arg: Arg, { scope, walk }: At): boolean {
+  return scope.folders.every((folder) => {
+    const path = placeOf(arg, folder);
+    return path !== null && isBoxed(path, walk.world.workspace);
+  });
 }
 
 const DIRECTIONS: Readonly<

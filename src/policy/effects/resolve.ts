@@ -1,5 +1,6 @@
 import { type Arg, UNKNOWN } from "../models/model.ts";
 import type { Node, Piece, Word } from "../shell/syntax.ts";
+import type { Assumed } from "./assume.ts";
 import type { Scope } from "./scope.ts";
 
 export interface Resolver {
@@ -9,6 +10,8 @@ export interface Resolver {
   script(body: Node): "unknown" | "network";
   /** Told of an expansion that may run what stands in a variable. */
   evaluates(what: string): void;
+  /** What a piece may be taken for where only containment is asked for. */
+  assumed(piece: Piece): Assumed | null;
   /** Told of a variable that comes from outside the text. */
   inherits(name: string): void;
 }
@@ -45,6 +48,17 @@ const nothingKnown = (quoted: boolean): Part => ({
 });
 
 function partOf(piece: Piece, resolver: Resolver): Part {
+  const assumed = piece.kind === "text" ? null : resolver.assumed(piece);
+  if (assumed === null) return readPart(piece, resolver);
+  // What stands in it happens all the same.
+  for (const body of scriptsOf(piece)) resolver.script(body);
+  return { ...assumed, splits: false };
+}
+
+const scriptsOf = (piece: Piece): readonly Node[] =>
+  piece.kind === "script" ? [piece.body] : piece.kind === "unknown" ? piece.scripts : [];
+
+function readPart(piece: Piece, resolver: Resolver): Part {
   switch (piece.kind) {
     case "text":
       return { kind: "literal", value: piece.text, splits: false };

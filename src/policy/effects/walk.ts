@@ -1,14 +1,28 @@
 import type { Models } from "../models/apply.ts";
 import type { Arg, Found, Use } from "../models/model.ts";
-import type { Assignment, Compound, List, Node, Pipeline, Simple, Span, Word } from "../shell/syntax.ts";
+import type {
+  Assignment,
+  Compound,
+  List,
+  Node,
+  Piece,
+  Pipeline,
+  Simple,
+  Span,
+  Word,
+} from "../shell/syntax.ts";
+import type { Assumed, Assumptions } from "./assume.ts";
 import { callEffects } from "./call.ts";
 import { type Called, calledFrom } from "./called.ts";
 import { compoundEffects } from "./compound.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { ENVIRONMENT, exportsSecret, isInert, isPrivate, variableDoubt } from "./environment.ts";
+import { isTame } from "./environment-values.ts";
+import { isFilter, isXargs } from "./names.ts";
 import { redirectEffects } from "./redirects.ts";
 import { resolve } from "./resolve.ts";
 import { chainFrom, endOf, failed, leaves, type Link, linked, startOf } from "./chain.ts";
+import { isBoxed } from "./tools.ts";
 import { echoed, inPart } from "./input.ts";
 import { type Scope, withVariable } from "./scope.ts";
 
@@ -17,6 +31,8 @@ export interface World {
   readonly models: Models;
   readonly home: string;
   readonly workspace: string;
+  /** What may be taken for known where only containment is asked for; null where it decides. */
+  readonly assumptions: Assumptions | null;
   /** A text that a shell runs inside the judged one. */
   readShell(text: string): {
     readonly tree: List;
@@ -38,6 +54,10 @@ export class Walk {
   readonly effects: Effect[] = [];
   /** Every command with its words, those inside wrappers and texts too, in the order they were met. */
   readonly calls: Called[] = [];
+  /** A command left the workspace, or may have. */
+  private strays = false;
+  /** Something was met that assumptions know more of. */
+  assumable = false;
   private call = -1;
   private depth = 0;
   private passed = 0;
@@ -53,8 +73,27 @@ export class Walk {
     this.effects.push({ ...found, by: found.by ?? by, span: found.span ?? span, call });
   }
 
-  doubt(doubt: Doubt, what: string, span: Span): void {
-    this.effects.push({ kind: "unknown", doubt, what, by: what, span, call: this.call });
+  doubt(doubt: Doubt, what: string, span: Span, inside = false): void {
+    const stays = inside ? ({ inside } as const) : {};
+    this.effects.push({ kind: "unknown", doubt, what, by: what, span, call: this.call, ...stays });
+  }
+
+  went(folders: Scope["folders"]): void {
+    this.strays ||= folders.some((folder) => folder === null || !isBoxed(folder, this.world.workspace));
+  }
+
+  /** What runs later, by a name or at the end, runs where the shell is then. */
+  told(): readonly Effect[] {
+    if (!this.strays) return this.effects;
+    return this.effects.map((effect) => {
+      if (
+        effect.kind !== "unknown" ||
+        (effect.doubt !== "shell.builtin" && effect.doubt !== "shell.function")
+      )
+        return effect;
+      const { inside, ...open } = effect;
+      return inside === true ? open : effect;
+    });
   }
 
   /** Nothing more is looked at several times. */
@@ -116,14 +155,25 @@ export class Walk {
 
   args(words: readonly Word[], scope: Scope): readonly Arg[] {
     const { home } = this.world;
+    const assumed = (piece: Piece): Assumed | null => this.assumed(piece, scope);
     const script = (body: Node): "unknown" | "network" => this.apart(body, scope);
-    return words.flatMap((word) => {
+    const args = words.flatMap((word) => {
       const evaluates = (what: string): void => this.doubt("shell.expansion", what, word.span);
       const inherits = (name: string): void => {
         if (exportsSecret(name)) this.add({ kind: "read", path: ENVIRONMENT }, `$${name}`, word.span);
       };
-      return resolve(word, { scope, home, script, evaluates, inherits });
+      return resolve(word, { scope, home, script, evaluates, inherits, assumed });
     });
+    return this.world.assumptions === null
+      ? args
+      : args.map((arg) => named(arg, scope, this.world.workspace));
+  }
+
+  private assumed(piece: Piece, scope: Scope): Assumed | null {
+    const { assumptions } = this.world;
+    if (assumptions !== null) return assumptions.of(piece, scope, (words) => this.args(words, scope));
+    this.assumable ||= piece.kind !== "text" && piece.kind !== "home";
+    return null;
   }
 
   private list({ items }: List, scope: Scope, input: Use["input"]): Scope {
@@ -142,10 +192,18 @@ export class Walk {
 
   private pipeline({ parts }: Pipeline, scope: Scope, input: Use["input"]): void {
     let fed = input;
-    for (const part of parts) {
+    for (const [index, part] of parts.entries()) {
       const source = this.apart(part, scope, fed);
-      fed = source === "network" || fed === "network" ? "network" : (echoed(part) ?? "unknown");
+      const next = parts[index + 1];
+      const passes = next !== undefined && (isXargs(next) || isFilter(next));
+      const names = passes ? this.namesFrom(part, fed, scope) : null;
+      fed = source === "network" || fed === "network" ? "network" : (names ?? echoed(part) ?? "unknown");
     }
+    this.assumable ||= parts.some(isXargs);
+  }
+
+  private namesFrom(part: Node, fed: Use["input"], scope: Scope): Use["input"] | null {
+    return this.world.assumptions?.namesFrom(part, fed, (words) => this.args(words, scope)) ?? null;
   }
 
   private compound(node: Compound, scope: Scope, input: Use["input"]): Scope {
@@ -185,16 +243,24 @@ export class Walk {
     const value = this.valueOf(assignment, scope);
     const { name, span } = assignment;
     const known = value?.kind === "literal" ? value.value : null;
-    if (!isInert(name, known)) this.doubt(variableDoubt(name), name, span);
+    if (!isInert(name, known))
+      this.doubt(variableDoubt(name), name, span, this.isTame(name, known, scope.folders));
+  }
+
+  /** A variable that only lets code run which lies in the workspace, in its box or its system. */
+  isTame(name: string, value: string | null, folders: Scope["folders"]): boolean {
+    return isTame(name, value, { folders, workspace: this.world.workspace });
   }
 
   /** `name=value` alone. */
   private assign(assignment: Assignment, scope: Scope): Scope {
     const value = this.valueOf(assignment, scope);
     const { name, span, append } = assignment;
-    if (!isPrivate(name) && !isInert(name, value?.kind === "literal" ? value.value : null))
-      this.doubt(variableDoubt(name), name, span);
-    return withVariable(scope, name, append || value?.kind !== "literal" ? null : value);
+    const known = value?.kind === "literal" ? value.value : null;
+    if (!isPrivate(name) && !isInert(name, known))
+      this.doubt(variableDoubt(name), name, span, name !== "IFS" && this.isTame(name, known, scope.folders));
+    const lasts = value?.kind === "literal" || (value?.kind === "glob" && this.world.assumptions !== null);
+    return withVariable(scope, name, append || !lasts ? null : value);
   }
 
   private valueOf({ value, others }: Assignment, scope: Scope): Arg | null {
@@ -203,6 +269,12 @@ export class Walk {
     const args = this.args([value], scope);
     return args.length === 1 ? (args[0] ?? null) : null;
   }
+}
+
+/** A name of the workspace may begin with a dash: as an option too it says nothing that the project does not. */
+function named(arg: Arg, { folders }: Scope, workspace: string): Arg {
+  const near = folders.every((folder) => folder !== null && isBoxed(folder, workspace));
+  return near && arg.kind === "glob" && /^[*?[]/.test(arg.value) ? { ...arg, value: `./${arg.value}` } : arg;
 }
 
 /** A substitution among the words reads from the same stdin. */

@@ -29,13 +29,13 @@ const REASONS: Readonly<Record<Doubt, (what: string, by: string) => string>> = {
 
 export const DOUBTS: readonly string[] = Object.keys(REASONS);
 
-export const doubtRuling = ({ doubt, what, by }: DoubtEffect): Rule => ({
+export const doubtRuling = ({ doubt, what, by, inside }: DoubtEffect): Rule => ({
   id: doubt,
   reason: REASONS[doubt](what, by),
-  ...worthOf(doubt),
+  ...worthOf(doubt, inside === true),
 });
 
-function worthOf(doubt: Doubt): Worth {
+function worthOf(doubt: Doubt, inside: boolean): Worth {
   if (doubt === "shell.unseen") return DENIED;
-  return doubt === "env.own" || doubt === "word.bare-glob" ? CONTAINED : ASKED;
+  return inside || doubt === "env.own" || doubt === "word.bare-glob" ? CONTAINED : ASKED;
 }

@@ -36,7 +36,11 @@ function kindRuling(effect: Effect, places: Places): Rule {
         ASKED,
       );
     case "process":
-      return rule("process", `${effect.what} acts on other processes`, ASKED);
+      return rule(
+        "process",
+        `${effect.what} acts on other processes`,
+        effect.inside === true ? CONTAINED : ASKED,
+      );
     case "system":
       return rule(
         "system",
@@ -55,7 +59,9 @@ const rule = (id: string, reason: string, worth: Worth): Rule => ({ id, reason, 
 /** In a box they are the box itself, which has a loopback of its own. */
 const OWN = /^(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1\])$/;
 
-function networkRule({ by, hosts }: Extract<Effect, { readonly kind: "network" }>): Rule {
+function networkRule({ by, hosts, inside }: Extract<Effect, { readonly kind: "network" }>): Rule {
+  if (inside === true)
+    return rule("network", `${by} listens, or tells of the network of its own machine`, CONTAINED);
   const own = hosts.length > 0 && hosts.every((host) => OWN.test(host));
   return own
     ? rule("network.own", `${by} asks a server of its own machine${toHosts(hosts)}`, CONTAINED)

@@ -118,6 +118,15 @@ export interface GivenOption {
   readonly span: Span;
 }
 
+export interface KnownInput {
+  readonly text: string;
+  readonly span: Span;
+  /** What prints it may read some of its characters in a way of its own. */
+  readonly rough?: true;
+  /** It stands for names of files that were found. */
+  readonly found?: true;
+}
+
 /** One use of a program, for `also` and `reads`. */
 export interface Use {
   /** The name by which it was found in the table; of a sub-command, both: `git log`. */
@@ -129,8 +138,8 @@ export interface Use {
   /** Of the programs above a sub-command (`git -C x` before `log`). */
   readonly globals: readonly GivenOption[];
   readonly operands: readonly Arg[];
-  /** What stdin is fed with. `network`: something before it in the pipe came from there. */
-  readonly input: "nothing" | "unknown" | "network" | { readonly text: string; readonly span: Span };
+  /** What stdin is fed with. `network`: something before it in the pipe came from there. `project`: a file that lies inside. */
+  readonly input: "nothing" | "unknown" | "network" | "project" | KnownInput;
   readonly span: Span;
   /** Absolute path of an argument, from where the command runs. */
   place(arg: Arg): Place;
@@ -142,6 +151,8 @@ export interface Use {
     args: readonly Arg[],
     at?: { readonly folder?: Place; readonly input?: Use["input"] },
   ): readonly Found[];
+  /** With this value the variable only lets code run which lies in the workspace, in its box or its system. */
+  tame(name: string, value: string | null): boolean;
   /** The effects of a text that a shell runs. */
   shell(text: Arg): readonly Found[];
   doubt(doubt: Doubt, arg: Arg, what?: string): Found;

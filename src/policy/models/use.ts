@@ -11,6 +11,7 @@ export interface Surroundings {
     words: readonly Arg[],
     at: { readonly folder: Place; readonly input: Use["input"] },
   ): readonly Found[];
+  tame(name: string, value: string | null, folder: Place): boolean;
   shell(text: Arg, at: { readonly folder: Place; readonly input: Use["input"] }): readonly Found[];
 }
 
@@ -43,6 +44,7 @@ export function makeUse(call: Call, { options, operands }: Understood, around: S
         folder: at?.folder === undefined ? folder : at.folder,
         input: at?.input ?? input,
       }),
+    tame: (name, value) => around.tame(name, value, folder),
     shell: (text) => around.shell(text, { folder, input }),
     doubt: (doubt, arg, what = arg.value): Found => ({ kind: "unknown", doubt, what, span: arg.span }),
   };

@@ -52,6 +52,8 @@ export type Piece =
       readonly evaluates?: boolean;
       /** The variables in it, some words that are none among them. Only the first reader tells. */
       readonly variables?: readonly string[];
+      /** As written. Only the first reader tells. */
+      readonly text?: string;
     };
 
 export interface Word {

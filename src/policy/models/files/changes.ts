@@ -2,6 +2,7 @@ import type { Model } from "../model.ts";
 import { gnu } from "../plain.ts";
 import { fixedEffect } from "../roles.ts";
 import { copies, installs, links, moves } from "./copying.ts";
+import { PATCH } from "./patch.ts";
 import { chattrEffects, chmodEffects } from "./rights.ts";
 
 const BACKUP = "-b -S: --backup=? --suffix=";
@@ -41,6 +42,7 @@ export const CHANGES: Readonly<Record<string, Model>> = {
     --verbose`,
   ),
   rmdir: gnu("delete*", "-pv --ignore-fail-on-non-empty --parents --verbose"),
+  patch: PATCH,
   unlink: { operands: "delete" },
   srm: { operands: "delete*", options: "-dfirRvz --force --recursive" },
   trash: { operands: "delete*", options: "-fvrR" },

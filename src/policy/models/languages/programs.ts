@@ -4,6 +4,7 @@ import { CALCULATORS } from "./calculators.ts";
 import { JQ } from "./jq.ts";
 import { MARKUP } from "./markup.ts";
 import { SED } from "./sed.ts";
+import { SQLITE } from "./sqlite.ts";
 import { TABLES } from "./tables.ts";
 import { YQ } from "./yq.ts";
 
@@ -19,4 +20,6 @@ export const LANGUAGES: Readonly<Record<string, Model>> = {
   gojq: JQ,
   jaq: JQ,
   yq: YQ,
+  sqlite: SQLITE,
+  sqlite3: SQLITE,
 };

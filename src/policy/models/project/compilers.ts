@@ -33,9 +33,19 @@ function word(arg: Arg, use: Use): readonly Found[] {
   if (value.startsWith("-o")) return written({ ...arg, value: value.slice(2) }, use);
   if (/^-[IL]./.test(value)) return roleEffects("check", { ...arg, value: value.slice(2) }, use, LIGHT);
   if (value.startsWith("-"))
-    return kind === "literal" && HARMLESS.test(value) ? [] : [use.doubt("option.unknown", arg)];
+    return kind === "literal" && HARMLESS.test(value) ? [] : [unknownOption(arg, use)];
   if (value.startsWith("@")) return [use.doubt("option.loads-code", arg)];
   return roleEffects("check", arg, use, LIGHT);
+}
+
+/** Which library, which language: that much is known of these. */
+function unknownOption(arg: Arg, use: Use): Found {
+  const doubt = use.doubt("option.unknown", arg);
+  return doubt.kind === "unknown" &&
+    arg.kind === "literal" &&
+    /^-(?:l[\w.+-]+|x(?:c|c\+\+)?|M[MDP]{1,2}|rdynamic|s|ffreestanding|)$/.test(arg.value)
+    ? { ...doubt, inside: true }
+    : doubt;
 }
 
 const CC: Model = { reads: compiles, tells: "--version --help -v" };

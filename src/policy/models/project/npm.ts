@@ -103,8 +103,19 @@ const FORWARDED: Model = {
   ),
 };
 
+const fetches = always("install", "project").reads;
+const runs = always("project").reads;
+
+/** What the project does not have is fetched, unless that is refused before anything else is said. */
+function runsPackage(use: Use): readonly Found[] {
+  const [first, second] = use.args;
+  const stays = use.program === "npx" && first?.kind === "literal" && /^--no(?:-install)?$/.test(first.value);
+  const named = second?.kind === "literal" && /^[\w@][\w@./-]*$/.test(second.value);
+  return (stays && named ? runs : fetches)?.(use) ?? [];
+}
+
 export const NPM_TOOLS: Readonly<Record<string, Model>> = {
   npm: NPM,
-  ...named("npx pnpx", { ...always("install", "project"), tells: "--version -v --help -h" }),
+  ...named("npx pnpx", { reads: runsPackage, tells: "--version -v --help -h" }),
   [TEST_WORDS]: FORWARDED,
 };

@@ -51,7 +51,8 @@ export const MODULES: Readonly<Record<string, Model>> = {
   "python -m venv": { ...always("install"), tells: "--version --help -h" },
   "python -m ensurepip": always("install"),
   "python -m build": always("install", "project"),
-  "python -m http.server": always("network"),
+  // It answers whoever asks it, and asks nobody.
+  "python -m http.server": { reads: () => [{ kind: "network", hosts: [], inside: true }] },
   "python -m py_compile": { options: "-q --quiet", operands: "check*", fixed: ["check"] },
   "python -m compileall": { options: "-q -f -l -r: -j: -x: -b -d:loads", operands: "write*|." },
   "python -m doctest": {

@@ -62,9 +62,23 @@ function moduleEffects(module: Arg, rest: readonly Arg[], use: Use): readonly Fo
   if (known !== undefined) return [settings, ...use.command([word(known, module), ...rest])];
   return [
     { kind: "code", from: "project", path: use.folder, span: module.span },
-    use.doubt("operand.unknown", module),
+    { ...use.doubt("operand.unknown", module), ...(isOwn(module, rest) ? { inside: true } : {}) },
   ];
 }
+
+/** Modules of the language, and well-known ones, that ask the network or run what they are told. */
+const REACHING =
+  /^(?:smtpd|smtplib|ftplib|telnetlib|nntplib|poplib|imaplib|webbrowser|xmlrpc|urllib|http|asyncio|code|pdb|bdb|trace|runpy|idlelib|socket\w*|ssl|twine|keyring|wheel|easy_install|playwright|nltk|spacy|huggingface_hub|awscli|ansible\w*|flit|conda|mamba|requests|httpx|speedtest|boto\w*|invoke|fabric|pyftpdlib|twisted|timeit|uvicorn|gunicorn|jupyter\w*|notebook)(?:\.|$)/;
+
+/** A module that no other project is known for, on the project's own files. */
+const isOwn = ({ kind, value }: Arg, rest: readonly Arg[]): boolean =>
+  kind === "literal" &&
+  /^[a-z_]\w*(?:\.\w+)*$/i.test(value) &&
+  !REACHING.test(value) &&
+  !rest.some((arg) => OUT.test(arg.value));
+
+/** An address, or a path that leads out. */
+const OUT = /:\/\/|(?:^|[=:,])(?:~|\/(?!tmp\/))|(?:^|[=:,/])\.\.(?:\/|$)/;
 
 const PYTHON: Model = { reads: python, tells: TELLS };
 

@@ -46,6 +46,8 @@ function unknownWord({ input, span }: Use): Arg {
 /** The words that come in: those of a text that is plain to see, or one that stands for any number of any. */
 function givenWords(use: Use): readonly Arg[] {
   const { input, options } = use;
+  if (typeof input !== "string" && input.found === true)
+    return [{ kind: "glob", value: input.text.trim(), span: input.span }];
   const special = options.some((option) => FILES.has(option.name) || SPLITS.has(option.name));
   if (special || typeof input === "string" || /[\\'"%]/.test(input.text)) return [unknownWord(use)];
   const byLine = options.some((option) => MARKS.has(option.name));

@@ -9,6 +9,12 @@ const changes = (use: Use): Found => ({
   what: use.program,
   span: use.span,
 });
+/** It does nothing beyond what is looked at beside it. */
+const changesInside = (use: Use, inside: boolean): Found => ({
+  ...changes(use),
+  ...(inside ? { inside } : {}),
+});
+const areLiteral = ({ args }: Use): boolean => args.every(({ kind }) => kind === "literal");
 
 /** What it does to the shell itself is not followed. */
 const CHANGES: Model = { reads: (use) => [changes(use)] };
@@ -35,7 +41,7 @@ function trap(use: Use): readonly Found[] {
   const [action, ...signals] = use.args.filter(({ value }) => value !== "--");
   if (action === undefined || /^-[lp]+$/.test(action.value)) return [];
   const found = signals.length === 0 || action.value === "-" || action.value === "" ? [] : use.shell(action);
-  return [changes(use), ...found];
+  return [changesInside(use, areLiteral(use)), ...found];
 }
 
 /** `name=text`: the text runs under that name afterwards. */
@@ -43,7 +49,10 @@ function alias(use: Use): readonly Found[] {
   return use.args.flatMap((arg) => {
     const equals = arg.value.indexOf("=");
     if (equals === -1 && arg.kind === "literal") return [];
-    return [changes(use), ...use.shell({ ...arg, value: arg.value.slice(equals + 1) })];
+    return [
+      changesInside(use, arg.kind === "literal" && equals !== -1),
+      ...use.shell({ ...arg, value: arg.value.slice(equals + 1) }),
+    ];
   });
 }
 
@@ -90,7 +99,7 @@ export const BUILTINS: Readonly<Record<string, Model>> = {
   umask: {
     options: "-pS",
     operands: "data*",
-    also: (use) => (use.operands.length === 0 ? [] : [changes(use)]),
+    also: (use) => (use.operands.length === 0 ? [] : [changesInside(use, areLiteral(use))]),
   },
   ulimit: { options: "-HSabcdefiklmnpqrstuvxPRT", operands: "" },
   type: { options: "-afptP", operands: "data*" },
@@ -125,7 +134,7 @@ export const BUILTINS: Readonly<Record<string, Model>> = {
   bind: CHANGES,
   history: { options: "-NUM", operands: "data" },
   fc: CHANGES,
-  disown: CHANGES,
+  disown: { reads: (use) => [changesInside(use, areLiteral(use))] },
   suspend: CHANGES,
 };
 

@@ -3,7 +3,9 @@ import type { Arg, Found, Use } from "../model.ts";
 /** A program that comes in by stdin. */
 export function inputEffects({ input }: Pick<Use, "input">): readonly Found[] {
   const from = input === "network" ? "fetched" : "input";
-  return [{ kind: "code", from, path: null }];
+  const code = { kind: "code", from, path: null } as const;
+  if (input === "project") return [{ ...code, followed: true }];
+  return [typeof input === "string" || input.rough === true ? code : { ...code, text: input.text }];
 }
 
 /** A file of code, or one that a substitution makes. */

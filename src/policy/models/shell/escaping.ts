@@ -6,7 +6,7 @@ const ESCAPING: Model = { tells: "--version --help -version -V", reads: (use) =>
 
 const NAMES = `vi vim nvim view ex ed rvim gvim vimdiff emacs emacsclient nano pico micro joe mcedit mc code codium subl kate
   gedit zed hx helix gdb lldb cgdb rr strace ltrace dtrace bpftrace perf valgrind catchsegv ptrace tmux screen dtach
-  zellij byobu reptyr nmtui dialog whiptail sqlite3 sqlite duckdb ranger nnn lf vifm telnetd inetd rlwrap socksify
+  zellij byobu reptyr nmtui dialog whiptail duckdb ranger nnn lf vifm telnetd inetd rlwrap socksify
   jrunscript jdb ipython ipython3 bpython ptpython pry artisan most msfconsole cmd start open xdg-open
   gnuplot octave maxima gp sage latex pdflatex xelatex lualatex tex`;
 

@@ -26,6 +26,29 @@ function perl(use: Use): readonly Found[] {
   return [...texts.map(({ value }) => inlineEffects(value ?? whole(use))), ...files];
 }
 
+/** Settings that only say how much. */
+const HOW_MUCH =
+  /^(?:memory_limit|max_execution_time|display_errors|error_reporting|zend\.assertions|assert\.exception|xdebug\.mode|date\.timezone)=[\w.-]*$/;
+
+/** With `-S` it is a server of the box, with `-l` it reads a file: in both nothing comes in by stdin. */
+function php(use: Use): readonly Found[] {
+  const settings = use.options.flatMap(({ name, value }) => {
+    if (name !== "-d" || value === null) return [];
+    const doubt = use.doubt("option.loads-code", value);
+    return [
+      value.kind === "literal" && HOW_MUCH.test(value.value) ? { ...doubt, inside: true as const } : doubt,
+    ];
+  });
+  const served = use.options.flatMap(({ name, value }): readonly Found[] =>
+    name === "-S" && value !== null ? [{ kind: "network", hosts: [], inside: true, span: value.span }] : [],
+  );
+  const checks = use.options.some(({ name }) => name === "-l");
+  const code: readonly Found[] = [{ kind: "code", from: "project", path: use.folder }];
+  const listens = checks || served.length > 0;
+  const ran = listens && use.input !== "network" ? code : runner(["-r", "-B", "-R", "-E"])(use);
+  return [...settings, ...served, ...ran];
+}
+
 const interpreter = (options: string, inline: readonly string[], tells: string): Model => ({
   options,
   operands: "data*",
@@ -48,11 +71,14 @@ export const INTERPRETERS: Readonly<Record<string, Model>> = {
     "-v --version --help -h",
   ),
   irb: interpreter("", [], "--version -v"),
-  php: interpreter(
-    "-anqsw -r: -B: -R: -E: -F:project -f:project -l:read -c:loads -d:loads -z:loads -S:!network -t:in",
-    ["-r", "-B", "-R", "-E"],
-    "-v --version -m --help -h",
-  ),
+  php: {
+    ...interpreter(
+      "-anqsw -r: -B: -R: -E: -F:project -f:project -l:read -c:loads -d: -z:loads -S: -t:in",
+      ["-r", "-B", "-R", "-E"],
+      "-v --version -m --help -h",
+    ),
+    also: php,
+  },
   lua: interpreter("-EWi -e: -l:loads", ["-e"], "-v"),
   luajit: interpreter("-EWi -e: -l:loads -j:loads -O? -b:", ["-e"], "-v"),
   tclsh: interpreter("", [], ""),

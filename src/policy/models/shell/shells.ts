@@ -12,19 +12,22 @@ const STDIN: ReadonlySet<string> = new Set(["/dev/stdin", "/dev/fd/0", "/proc/se
 function run(use: Use): readonly Found[] {
   const [first, second] = use.operands[0]?.value === "-" ? use.operands.slice(1) : use.operands;
   if (has(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
-  if (first === undefined || has(use, "-s") || STDIN.has(first.value))
-    return [...inputEffects(use), ...known(use)];
+  if (first === undefined || has(use, "-s") || STDIN.has(first.value)) return known(use);
   if (has(use, "-n") && second === undefined)
     return [{ kind: "read", path: use.place(first), span: first.span }];
   return [fileEffects(first, use)];
 }
 
-/** What comes in by stdin, where it stands in the command itself. */
+/** What comes in by stdin, and its commands where it stands in the command itself. */
 function known(use: Use): readonly Found[] {
   const { input } = use;
-  if (typeof input === "string") return [];
+  if (typeof input === "string") return inputEffects(use);
   const text: Arg = { kind: "literal", value: input.text, span: input.span };
-  return use.shell(text);
+  const code: Found = { kind: "code", from: "input", path: null };
+  const follows =
+    input.rough !== true &&
+    (use.program === "bash" || (use.program === "sh" && onlyBash(text, use).length === 0));
+  return [follows ? { ...code, followed: true } : code, ...use.shell(text)];
 }
 
 /** `-o name`: one of the usual switches. */

@@ -15,9 +15,16 @@ export function assigned(use: Use, args: Use["args"], own: boolean): readonly Fo
     const known = arg.kind === "literal" ? (value ?? null) : null;
     return isInert(name, known) || (own && isPrivate(name))
       ? []
-      : [use.doubt(variableDoubt(name), arg, name)];
+      : [
+          {
+            ...use.doubt(variableDoubt(name), arg, name),
+            ...insideIf(name !== "IFS" && use.tame(name, known)),
+          },
+        ];
   });
 }
+
+const insideIf = (inside: boolean): { readonly inside?: true } => (inside ? { inside } : {});
 
 /** `-a x=(…)`: the words in it are expanded once more. */
 const isAgain = (value = ""): boolean => value.startsWith("(") || value.startsWith(UNKNOWN);

@@ -39,15 +39,15 @@ const POWER = new Set([
 
 /** Programs that act on processes, now or later. */
 export const PROCESSES: Readonly<Record<string, Model>> = {
-  kill: always("process", LISTS),
-  killall: always("process", LISTS),
+  kill: { tells: LISTS, reads: (use) => ended(use, /^(?:%\S*|[2-9]|[1-9]\d+)$/) },
+  killall: { tells: LISTS, reads: (use) => ended(use, PROGRAM) },
   killall5: always("process"),
-  pkill: always("process", "--version --help -V"),
+  pkill: { tells: "--version --help -V", reads: (use) => ended(use, PROGRAM) },
   skill: always("process", LISTS),
   snice: always("process"),
   xkill: always("process"),
   renice: always("process", "--version --help -V"),
-  fuser: always("process", "-V -l --version --help"),
+  fuser: { tells: "-V -l --version --help", reads: (use) => ended(use, /^\d+(?:\/tcp|\/udp)?$/) },
   service: always("process", "--version --help --status-all"),
   wall: always("process"),
   write: always("process"),
@@ -87,6 +87,23 @@ export const PROCESSES: Readonly<Record<string, Model>> = {
   atrm: always("process"),
   atq: always("process"),
 };
+
+/** What a search for processes looks for: programs by their name, and not those that keep the box. */
+const PROGRAM = /^(?!.*(?:harness|runner|init|docker))[\w ./:+=-]*[A-Za-z]{2}[\w ./:+=-]*$/i;
+
+/** Processes of the box are its own; what keeps the box alive is none that may be named. */
+function ended(use: Use, names: RegExp): readonly Found[] {
+  const signal = /^-(?:\d+|[A-Z]+\d?|[fnoxeiqv]+|-[a-z-]+(?:=\w+)?|s|P)$/;
+  const inside = use.args.every(
+    ({ kind, value }, at) =>
+      kind !== "literal" ||
+      names.test(value) ||
+      (at === 0 && signal.test(value)) ||
+      (signal.test(value) && !/^-\d+$/.test(value)) ||
+      use.args[at - 1]?.value === "-s",
+  );
+  return [{ kind: "process", what: use.program, ...(inside ? { inside } : {}) }];
+}
 
 /** What stands on stdin runs later, when nobody looks. */
 function laterEffects(use: Use): readonly Found[] {

@@ -159,6 +159,7 @@ const unknown = (
   scripts: scriptsIn(part, read),
   evaluates: evaluates(part),
   variables: variablesIn(part.text),
+  text: part.text,
 });
 
 const variablesIn = (text: string): readonly string[] =>
