@@ -29,8 +29,8 @@ for (const [mode, text, told] of [
 test("a rule is contained or not by itself", () => {
   const { standings } = policy.explain("mkdir x; curl x; ls", { ...place, mode: "workspace-write" });
   assert.deepEqual(standings, [
-    { verdict: "ask", contained: true },
     { verdict: "ask", contained: false },
+    { verdict: "ask", contained: true },
     { verdict: "allow", contained: true },
   ]);
 });
