@@ -4,6 +4,7 @@ import type { Effect } from "./effects/effect.ts";
 import { withFetched } from "./effects/fetched.ts";
 import type { Called } from "./effects/called.ts";
 import { Assumptions } from "./effects/assume.ts";
+import { withLater } from "./effects/later.ts";
 import { Walk } from "./effects/walk.ts";
 import { rulingOf } from "./judge/effects.ts";
 import { placesFor } from "./judge/places.ts";
@@ -111,8 +112,13 @@ export class CommandPolicy {
     const assumptions = assumes ? new Assumptions(tree, workspace) : null;
     const walk = new Walk({ models: this.models, home, workspace, assumptions, readShell: readInner });
     walk.node(tree, { folders: [folder], variables: new Map(), functions: new Set() }, "nothing");
-    const { calls, assumable } = walk;
-    return { flaws: doubts.map(textRuling), calls, effects: withFetched(walk.told()), assumable };
+    const { calls, effects, assumable, strays } = walk;
+    return {
+      flaws: doubts.map(textRuling),
+      calls,
+      effects: withFetched(withLater(effects, strays)),
+      assumable,
+    };
   }
 }
 
@@ -130,7 +136,9 @@ const LONGEST_ASSUMED = 8192;
 /** What is known after all may answer it. */
 const isOpen = ({ contained, id }: Ruling): boolean =>
   contained ||
-  /^(?:word|shell|env)\.|\.unknown$|^code\.(?:elsewhere|input|inline)$|^command\.elsewhere$/.test(id);
+  /^(?:word|env)\.|^shell\.(?:expansion|builtin|function)$|\.unknown$|^code\.(?:elsewhere|input|inline)$|^command\.elsewhere$/.test(
+    id,
+  );
 
 /** Of a text of thousands of commands not every rule is told. */
 const MOST_RULES = 200;

@@ -70,12 +70,12 @@ export class Assumptions {
   private parameter(text: string, scope: Scope): Assumed | null {
     const [, name = "", operator, rest = ""] =
       /^\$\{(\w+)(##?|%%?|:?[-+])([\w./*@,:$-]*)\}$/.exec(text) ?? [];
-    if (operator === undefined) return null;
-    const known = this.variable(name, scope);
-    if (operator === ":-" || operator === "-") return this.either(name, known, rest);
-    if (operator === ":+" || operator === "+")
+    const known = operator === undefined ? null : this.variable(name, scope);
+    if (operator === undefined || known === null) return null;
+    if (/^:?-$/.test(operator)) return this.either(name, known, rest);
+    if (/^:?\+$/.test(operator))
       return SYSTEM_LISTS.has(name) && rest === `:$${name}` ? { kind: "literal", value: ":/usr/lib" } : null;
-    return known === null || rest.includes("$") ? null : trimmed(known, operator, rest);
+    return rest.includes("$") ? null : trimmed(known, operator, rest);
   }
 
   private either(name: string, known: Assumed | null, rest: string): Assumed | null {

@@ -2,6 +2,7 @@ import { type Arg, type Found, isGuess, type Model, UNKNOWN, type Use } from "..
 import type { Surroundings } from "../models/use.ts";
 import type { Span } from "../shell/syntax.ts";
 import type { Effect, Place } from "./effect.ts";
+import { isTame } from "./environment-values.ts";
 import { placeOf } from "./place.ts";
 import { isTemp } from "../paths/system.ts";
 import { moved, type Scope, withoutVariables } from "./scope.ts";
@@ -24,11 +25,7 @@ export function callEffects(words: Words, at: CallAt): Scope {
   const [name] = words;
   // A function of the text itself: its body was judged where it stands.
   if (name.kind === "literal" && scope.functions.has(name.value)) return withoutVariables(scope);
-  if (name.kind !== "literal") {
-    walk.doubt("word.dynamic", name.value, name.span);
-    if (name.feed === "network")
-      walk.add({ kind: "code", from: "fetched", path: null }, name.value, name.span);
-  }
+  if (name.kind !== "literal") unclear(name, walk);
   maybeNothing(words, at);
   for (const word of words) if (isGuess(word)) walk.doubt("word.dynamic", word.value, word.span);
   const [program, trusted] = programOf(name.value);
@@ -40,6 +37,11 @@ export function callEffects(words: Words, at: CallAt): Scope {
   const next = trusted ? after(program, words, scope) : scope;
   if (next.folders !== scope.folders) walk.went(next.folders);
   return next;
+}
+
+function unclear({ value, span, feed }: Arg, walk: Walk): void {
+  walk.doubt("word.dynamic", value, span);
+  if (feed === "network") walk.add({ kind: "code", from: "fetched", path: null }, value, span);
 }
 
 /** A name that may be no word at all: then the next one is the name, and its dangers are looked for. */
@@ -101,7 +103,8 @@ function surroundings(folder: Place, at: CallAt): Surroundings {
     home: at.walk.world.home,
     input: at.input,
     place: placeOf,
-    tame: (name, value, folder) => at.walk.isTame(name, value, [folder]),
+    tame: (name, value, folder) =>
+      isTame(name, value, { folders: [folder], workspace: at.walk.world.workspace }),
     command: ([first, ...rest], { folder, input }) =>
       first === undefined ? [] : nested([first, ...rest], { ...inside(at, folder), input }),
     shell: (text, { folder, input }) =>

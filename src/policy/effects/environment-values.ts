@@ -113,14 +113,16 @@ export function isTame(name: string, value: string | null, { folders, workspace 
   if (ANY.test(name)) return true;
   if (value === null) return false;
   const lies = (path: string): ReturnType<Lies> => {
-    const kinds = folders.map((folder) => {
-      if (folder === null && !path.startsWith("/")) return null;
-      const at = resolvePath(folder ?? "/", path);
-      if (isInside(workspace, at) || isTemp(at)) return "inside";
-      return isSystem(at) ? "system" : null;
-    });
-    if (kinds.includes(null)) return null;
-    return kinds.includes("system") ? "system" : "inside";
+    const kinds = new Set(folders.map((folder) => kindOf(path, folder, workspace)));
+    if (kinds.has(null)) return null;
+    return kinds.has("system") ? "system" : "inside";
   };
   return isTameValue(name, value, lies);
+}
+
+function kindOf(path: string, folder: Place, workspace: string): ReturnType<Lies> {
+  if (folder === null && !path.startsWith("/")) return null;
+  const at = resolvePath(folder ?? "/", path);
+  if (isInside(workspace, at) || isTemp(at)) return "inside";
+  return isSystem(at) ? "system" : null;
 }

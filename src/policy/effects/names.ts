@@ -1,8 +1,9 @@
 import type { Arg } from "../models/model.ts";
-import { isInside, resolvePath } from "../paths/normal.ts";
-import { isTemp } from "../paths/system.ts";
+import { resolvePath } from "../paths/normal.ts";
 import type { Node, Simple } from "../shell/syntax.ts";
 import type { Words } from "./assume.ts";
+import type { Scope } from "./scope.ts";
+import { isBoxed } from "./tools.ts";
 
 /** Stands for the names that a search finds. */
 const FOUND = "./*found*";
@@ -18,8 +19,8 @@ const LISTERS: Readonly<Record<string, (args: readonly Arg[]) => readonly Arg[] 
     );
     return acts || !narrows ? null : end === -1 ? args : args.slice(0, end);
   },
-  grep: (args) => (has(args, /^-[a-zA-Z]*[lL][a-zA-Z]*$|^--files-with/) ? operands(args).slice(1) : null),
-  rg: (args) => (has(args, /^-[a-zA-Z]*l[a-zA-Z]*$|^--files-with/) ? operands(args).slice(1) : null),
+  grep: (args) => (has(args, /^-[a-zA-Z]*[lL][a-zA-Z]*$|^--files-with/) ? operands(args) : null),
+  rg: (args) => (has(args, /^-[a-zA-Z]*l[a-zA-Z]*$|^--files-with/) ? operands(args) : null),
   ls: (args) => (has(args, /^-[^-]*[lgonisSZ]|^--/) || operands(args).length === 0 ? null : operands(args)),
   git: ([first, ...rest]) => {
     if (first?.value === "ls-files") return operands(rest).length > 0 ? operands(rest) : null;
@@ -34,20 +35,25 @@ const operands = (args: readonly Arg[]): readonly Arg[] => args.filter(({ value 
 /** A pattern for the names that a command prints; null where it prints other things, or names of other places. */
 export function namesOf(body: Node, words: Words, workspace: string): string | null {
   const node = listerOf(body);
-  if (node === null) return null;
-  const [name, ...args] = words(node.words);
-  if (name?.kind !== "literal" || args.some(({ kind }) => kind === "dynamic")) return null;
+  const [name, ...args] = node === null ? [] : words(node.words);
+  if (name?.kind !== "literal" || !args.every((arg) => isNear(arg, workspace))) return null;
   const starts = Object.hasOwn(LISTERS, name.value) ? (LISTERS[name.value]?.(args) ?? null) : null;
   if (starts === null) return null;
-  const near = starts.every(({ value }) => {
-    const path = resolvePath(workspace, value);
-    return value.startsWith("/")
-      ? isInside(workspace, path) || isTemp(path)
-      : !/(?:^|\/)\.\.(?:\/|$)/.test(value);
-  });
   const [only, ...more] = starts;
-  if (!near) return null;
   return only?.value.startsWith("/") === true && more.length === 0 ? `${only.value}/*found*` : FOUND;
+}
+
+/** Whatever the word means to the program, it is no path that leads out. */
+function isNear({ kind, value }: Arg, workspace: string): boolean {
+  if (kind === "dynamic" || /(?:^|[/=])\.\.(?:\/|$)|[=]~/.test(value)) return false;
+  const [path] = /(?:(?<==)|^)\/.*$/.exec(value) ?? [];
+  return path === undefined || isBoxed(resolvePath(workspace, path), workspace);
+}
+
+/** A name of the workspace may begin with a dash: as an option too it says nothing that the project does not. */
+export function named(arg: Arg, { folders }: Scope, workspace: string): Arg {
+  const near = folders.every((folder) => folder !== null && isBoxed(folder, workspace));
+  return near && arg.kind === "glob" && /^[*?[]/.test(arg.value) ? { ...arg, value: `./${arg.value}` } : arg;
 }
 
 /** Behind what only leaves names out or puts them in order. */

@@ -1,4 +1,4 @@
-import type { Assignment, Compound, Node, Piece, Word } from "../shell/syntax.ts";
+import type { Assignment, Compound, Node, Piece, Simple, Word } from "../shell/syntax.ts";
 import { printsNumber } from "./printed.ts";
 
 export interface Numbers {
@@ -26,12 +26,8 @@ export function numbersIn(tree: Node): Numbers {
     told.set(name, isNumber && told.get(name) !== false);
   };
   const look = (part: unknown): void => {
-    if (Array.isArray(part)) return part.forEach(look);
     if (typeof part !== "object" || part === null) return;
-    if ("append" in part) assigned(part as Assignment, tell);
-    if ("kind" in part && part.kind === "simple" && "words" in part)
-      any ||= commanded(part.words as readonly Word[], tell);
-    if ("what" in part && (part.what === "for" || part.what === "select")) looped(part as Compound, tell);
+    any ||= toldBy(part, tell);
     for (const inner of Object.values(part)) if (typeof inner === "object") look(inner);
   };
   look(tree);
@@ -47,6 +43,13 @@ export function numbersIn(tree: Node): Numbers {
   };
 }
 
+/** Answers whether anything may be set. */
+function toldBy(part: object, tell: Tell): boolean {
+  if ("append" in part) assigned(part as Assignment, tell);
+  if ("what" in part && (part.what === "for" || part.what === "select")) looped(part as Compound, tell);
+  return "kind" in part && part.kind === "simple" && commanded((part as Simple).words, tell);
+}
+
 type Tell = (name: string, isNumber: boolean) => void;
 
 const assigned = ({ name, value, others }: Assignment, tell: Tell): void =>
@@ -56,7 +59,6 @@ function looped({ name, words }: Compound, tell: Tell): void {
   if (name !== null) tell(name, words !== null && words.every(isNumeric));
 }
 
-/** Answers whether anything may be set. */
 function commanded(words: readonly Word[], tell: Tell): boolean {
   const [name = "", ...rest] = words.map(({ pieces }) =>
     pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join(""),

@@ -10,9 +10,7 @@ const LOCAL = new Set(
   identify magick mogrify montage pandoc sphinx-build sphinx-apidoc doxygen pdflatex xelatex lualatex latex latexmk bibtex tex
   ocamlc ocamlopt nasm yasm as ld ranlib tcc erlc elixirc ctags cloc tokei scc lcov genhtml gcovr
   flex bison yacc lex swig re2c m4 gperf antlr4 thrift flatc capnp cython cythonize pybind11-stubgen mdbook asciidoctor jekyll
-  rst2html markdown cmark xsltproc msgfmt xgettext pdftotext pdfinfo qpdf optipng pngcrush exiftool`.split(
-    /\s+/,
-  ),
+  rst2html markdown cmark msgfmt xgettext pdftotext pdfinfo qpdf optipng pngcrush exiftool`.split(/\s+/),
 );
 /** Of these only what builds. */
 const BUILDING: Readonly<Record<string, ReadonlySet<string>>> = {
@@ -41,12 +39,12 @@ export function isLocalTool(program: string, args: readonly Arg[], at: At): bool
 }
 
 function runsProject(args: readonly Arg[]): boolean {
-  for (let index = 0; index < args.length; index += 1) {
-    const { value = "" } = args[index] ?? {};
+  const words = args.map(({ value }) => value);
+  for (let index = 0; index < words.length; index += 1) {
+    const value = words[index] as string;
     if (!value.startsWith("-")) return value.includes("/");
-    if (value === "-p" || /^--(?:pid|attach|command|eval|init|trace-children-skip)/.test(value)) return false;
-    if (value === "-x") return false;
-    if (value === "-ex" && !DEBUGS.test(args[index + 1]?.value ?? "")) return false;
+    if (/^-[px]$|^--(?:pid|attach|command|eval|init|trace-children-skip)/.test(value)) return false;
+    if (value === "-ex" && !DEBUGS.test(words[index + 1] ?? "")) return false;
     if (TAKES_NEXT.has(value)) index += 1;
   }
   return false;

@@ -1,30 +1,21 @@
 import type { Models } from "../models/apply.ts";
 import type { Arg, Found, Use } from "../models/model.ts";
-import type {
-  Assignment,
-  Compound,
-  List,
-  Node,
-  Piece,
-  Pipeline,
-  Simple,
-  Span,
-  Word,
-} from "../shell/syntax.ts";
+import type { Compound, List, Node, Piece, Simple, Span, Word } from "../shell/syntax.ts";
+import { assign, prefix } from "./assignments.ts";
 import type { Assumed, Assumptions } from "./assume.ts";
 import { callEffects } from "./call.ts";
 import { type Called, calledFrom } from "./called.ts";
 import { compoundEffects } from "./compound.ts";
 import type { Doubt, Effect } from "./effect.ts";
-import { ENVIRONMENT, exportsSecret, isInert, isPrivate, variableDoubt } from "./environment.ts";
-import { isTame } from "./environment-values.ts";
-import { isFilter, isXargs } from "./names.ts";
+import { ENVIRONMENT, exportsSecret } from "./environment.ts";
+import { named } from "./names.ts";
+import { pipelineEffects } from "./pipeline.ts";
 import { redirectEffects } from "./redirects.ts";
 import { resolve } from "./resolve.ts";
 import { chainFrom, endOf, failed, leaves, type Link, linked, startOf } from "./chain.ts";
 import { isBoxed } from "./tools.ts";
-import { echoed, inPart } from "./input.ts";
-import { type Scope, withVariable } from "./scope.ts";
+import { inPart } from "./input.ts";
+import type { Scope } from "./scope.ts";
 
 /** What the walk needs to know of the world around the text. */
 export interface World {
@@ -55,7 +46,7 @@ export class Walk {
   /** Every command with its words, those inside wrappers and texts too, in the order they were met. */
   readonly calls: Called[] = [];
   /** A command left the workspace, or may have. */
-  private strays = false;
+  strays = false;
   /** Something was met that assumptions know more of. */
   assumable = false;
   private call = -1;
@@ -80,20 +71,6 @@ export class Walk {
 
   went(folders: Scope["folders"]): void {
     this.strays ||= folders.some((folder) => folder === null || !isBoxed(folder, this.world.workspace));
-  }
-
-  /** What runs later, by a name or at the end, runs where the shell is then. */
-  told(): readonly Effect[] {
-    if (!this.strays) return this.effects;
-    return this.effects.map((effect) => {
-      if (
-        effect.kind !== "unknown" ||
-        (effect.doubt !== "shell.builtin" && effect.doubt !== "shell.function")
-      )
-        return effect;
-      const { inside, ...open } = effect;
-      return inside === true ? open : effect;
-    });
   }
 
   /** Nothing more is looked at several times. */
@@ -121,7 +98,7 @@ export class Walk {
       case "list":
         return this.list(node, scope, input);
       case "pipeline":
-        this.pipeline(node, scope, input);
+        pipelineEffects(node, { walk: this, scope, input });
         return scope;
       case "compound":
         return this.deeper(node.span, scope, () => this.compound(node, scope, input));
@@ -164,9 +141,8 @@ export class Walk {
       };
       return resolve(word, { scope, home, script, evaluates, inherits, assumed });
     });
-    return this.world.assumptions === null
-      ? args
-      : args.map((arg) => named(arg, scope, this.world.workspace));
+    const { assumptions, workspace } = this.world;
+    return assumptions === null ? args : args.map((arg) => named(arg, scope, workspace));
   }
 
   private assumed(piece: Piece, scope: Scope): Assumed | null {
@@ -188,22 +164,6 @@ export class Walk {
       link = then;
     }
     return chain.start;
-  }
-
-  private pipeline({ parts }: Pipeline, scope: Scope, input: Use["input"]): void {
-    let fed = input;
-    for (const [index, part] of parts.entries()) {
-      const source = this.apart(part, scope, fed);
-      const next = parts[index + 1];
-      const passes = next !== undefined && (isXargs(next) || isFilter(next));
-      const names = passes ? this.namesFrom(part, fed, scope) : null;
-      fed = source === "network" || fed === "network" ? "network" : (names ?? echoed(part) ?? "unknown");
-    }
-    this.assumable ||= parts.some(isXargs);
-  }
-
-  private namesFrom(part: Node, fed: Use["input"], scope: Scope): Use["input"] | null {
-    return this.world.assumptions?.namesFrom(part, fed, (words) => this.args(words, scope)) ?? null;
   }
 
   private compound(node: Compound, scope: Scope, input: Use["input"]): Scope {
@@ -233,48 +193,10 @@ export class Walk {
       node.redirects.length === 0
         ? shared
         : redirectEffects(node.redirects, { walk: this, scope, by, input: shared });
-    if (first === undefined) return node.assignments.reduce((now, each) => this.assign(each, now), scope);
-    for (const each of node.assignments) this.prefix(each, scope);
+    if (first === undefined) return node.assignments.reduce((now, each) => assign(each, now, this), scope);
+    for (const each of node.assignments) prefix(each, scope, this);
     return callEffects([first, ...rest], { walk: this, scope, input: fed, span: node.span });
   }
-
-  /** `name=value` before a command. */
-  private prefix(assignment: Assignment, scope: Scope): void {
-    const value = this.valueOf(assignment, scope);
-    const { name, span } = assignment;
-    const known = value?.kind === "literal" ? value.value : null;
-    if (!isInert(name, known))
-      this.doubt(variableDoubt(name), name, span, this.isTame(name, known, scope.folders));
-  }
-
-  /** A variable that only lets code run which lies in the workspace, in its box or its system. */
-  isTame(name: string, value: string | null, folders: Scope["folders"]): boolean {
-    return isTame(name, value, { folders, workspace: this.world.workspace });
-  }
-
-  /** `name=value` alone. */
-  private assign(assignment: Assignment, scope: Scope): Scope {
-    const value = this.valueOf(assignment, scope);
-    const { name, span, append } = assignment;
-    const known = value?.kind === "literal" ? value.value : null;
-    if (!isPrivate(name) && !isInert(name, known))
-      this.doubt(variableDoubt(name), name, span, name !== "IFS" && this.isTame(name, known, scope.folders));
-    const lasts = value?.kind === "literal" || (value?.kind === "glob" && this.world.assumptions !== null);
-    return withVariable(scope, name, append || !lasts ? null : value);
-  }
-
-  private valueOf({ value, others }: Assignment, scope: Scope): Arg | null {
-    this.args(others, scope);
-    if (value === null) return null;
-    const args = this.args([value], scope);
-    return args.length === 1 ? (args[0] ?? null) : null;
-  }
-}
-
-/** A name of the workspace may begin with a dash: as an option too it says nothing that the project does not. */
-function named(arg: Arg, { folders }: Scope, workspace: string): Arg {
-  const near = folders.every((folder) => folder !== null && isBoxed(folder, workspace));
-  return near && arg.kind === "glob" && /^[*?[]/.test(arg.value) ? { ...arg, value: `./${arg.value}` } : arg;
 }
 
 /** A substitution among the words reads from the same stdin. */

@@ -36,8 +36,8 @@ export function codeRuling({ from, path, text, followed, by }: CodeEffect, place
 }
 
 /** What others wrote inside of the workspace, and temporary files, the box holds as well. */
-function elsewhere(path: CodeEffect["path"], reason: string, { facts }: Places): Rule {
-  const kind = path === null ? "outside" : facts(path, "read").kind;
+function elsewhere(path: CodeEffect["path"], reason: string, places: Places): Rule {
+  const kind = path === null ? "outside" : places.facts(path, "read").kind;
   const worth = kind === "workspace" || kind === "temp" ? CONTAINED : ASKED;
   return { id: "code.elsewhere", reason, ...worth };
 }

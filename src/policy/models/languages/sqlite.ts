@@ -21,31 +21,40 @@ function isTame({ kind, value }: Pick<Arg, "kind" | "value">): boolean {
   );
 }
 
-/** It has commands that run any other: always asked, and inside as long as none of them is there. */
-function sqlite(use: Use): readonly Found[] {
+interface Told {
+  readonly operands: readonly Arg[];
+  readonly tame: boolean;
+}
+
+function toldBy(args: readonly Arg[]): Told {
   const operands: Arg[] = [];
   let tame = true;
-  for (let at = 0; at < use.args.length; at += 1) {
-    const arg = use.args[at] as Arg;
+  for (let at = 0; at < args.length; at += 1) {
+    const arg = args[at] as Arg;
+    const valued = VALUES.test(arg.value);
     if (!arg.value.startsWith("-")) operands.push(arg);
-    else if (VALUES.test(arg.value)) {
-      at += 1;
-      tame &&= arg.kind === "literal" && isTame(use.args[at] ?? arg);
-    } else tame &&= arg.kind === "literal" && FLAGS.test(arg.value);
+    else tame &&= arg.kind === "literal" && (valued ? isTame(args[at + 1] ?? arg) : FLAGS.test(arg.value));
+    if (valued) at += 1;
   }
+  return { operands, tame };
+}
+
+function isTameInput(input: Use["input"]): boolean {
+  if (typeof input === "string") return input === "nothing" || input === "project";
+  return input.rough !== true && isTame({ kind: "literal", value: input.text });
+}
+
+function fileOf(base: Arg | undefined, use: Use): readonly Found[] {
+  if (base === undefined || (base.kind === "literal" && /^(?::memory:)?$/.test(base.value))) return [];
+  return [{ kind: "write", path: base.value.startsWith("file:") ? null : use.place(base), span: base.span }];
+}
+
+/** It has commands that run any other: always asked, and inside as long as none of them is there. */
+function sqlite(use: Use): readonly Found[] {
+  const { operands, tame } = toldBy(use.args);
   const [base, ...statements] = operands;
-  const { input } = use;
-  const told =
-    typeof input === "string"
-      ? input === "nothing" || input === "project"
-      : input.rough !== true && isTame({ kind: "literal", value: input.text });
-  tame &&= statements.length > 0 ? statements.every(isTame) : told;
-  const file: readonly Found[] =
-    base === undefined || (base.kind === "literal" && /^(?::memory:)?$/.test(base.value))
-      ? []
-      : [{ kind: "write", path: base.value.startsWith("file:") ? null : use.place(base), span: base.span }];
-  const asks = escapes(use);
-  return [asks.kind === "unknown" && tame ? { ...asks, inside: true } : asks, ...file];
+  const inside = tame && (statements.length > 0 ? statements.every(isTame) : isTameInput(use.input));
+  return [{ ...escapes(use), ...(inside ? { inside } : {}) }, ...fileOf(base, use)];
 }
 
 export const SQLITE: Model = { tells: "--version --help -version -help", reads: sqlite };

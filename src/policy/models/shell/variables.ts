@@ -13,18 +13,19 @@ export function assigned(use: Use, args: Use["args"], own: boolean): readonly Fo
     if (name === undefined || (own && isAgain(value)) || (arg.kind !== "literal" && value === undefined))
       return [use.doubt("shell.expansion", arg)];
     const known = arg.kind === "literal" ? (value ?? null) : null;
-    return isInert(name, known) || (own && isPrivate(name))
-      ? []
-      : [
-          {
-            ...use.doubt(variableDoubt(name), arg, name),
-            ...insideIf(name !== "IFS" && use.tame(name, known)),
-          },
-        ];
+    return isInert(name, known) || (own && isPrivate(name)) ? [] : [variable(use, arg, { name, known })];
   });
 }
 
-const insideIf = (inside: boolean): { readonly inside?: true } => (inside ? { inside } : {});
+interface Named {
+  readonly name: string;
+  readonly known: string | null;
+}
+
+function variable(use: Use, arg: Use["args"][number], { name, known }: Named): Found {
+  const inside = name !== "IFS" && use.tame(name, known);
+  return { ...use.doubt(variableDoubt(name), arg, name), ...(inside ? { inside } : {}) };
+}
 
 /** `-a x=(…)`: the words in it are expanded once more. */
 const isAgain = (value = ""): boolean => value.startsWith("(") || value.startsWith(UNKNOWN);
