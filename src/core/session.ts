@@ -97,6 +97,8 @@ export interface SessionStore extends Disposable {
   create(about: SessionAbout): Session;
   /** A beginning of an id will do when only one session has it. Rejects an unknown one with exit 2. */
   open(id: string): Session;
+  /** Another session that knows what this one does, outputs included, and goes its own way from here. */
+  fork(id: string): Session;
   last(workspace: string): string | undefined;
   list(filter: SessionFilter): readonly SessionInfo[];
   remove(id: string): void;

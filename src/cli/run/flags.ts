@@ -39,6 +39,10 @@ export const runFlags = {
     description: "what becomes of an ask: refused, or run if it is contained",
     helpGroup: "TASK",
   })(),
+  fork: Flags.boolean({
+    description: "with --continue or --resume: in a session of its own, the earlier one stays as it is",
+    helpGroup: "TASK",
+  }),
   strict: Flags.boolean({ description: "end with 4 after any refusal", helpGroup: "TASK" }),
 };
 
