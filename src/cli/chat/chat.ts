@@ -3,6 +3,7 @@ import { visible } from "../../core/visible.ts";
 import { widthOfStream, wrapped } from "../../render/tty/fitted.ts";
 import { describeFailure, renderFailure } from "../failure.ts";
 import { closing } from "./closing.ts";
+import { Handed } from "./handed.ts";
 import { COMMANDS } from "./commands.ts";
 import type { Prompt } from "./prompt.ts";
 import { requestsIn } from "./recall.ts";
@@ -34,6 +35,7 @@ export class Chat {
   /** Ctrl-C at an empty prompt: the first one says how to leave. */
   #warned = false;
   /** A request that nothing came of is offered again. */
+  readonly #handed = new Handed();
   #initial = "";
 
   constructor(parts: ChatParts) {
@@ -88,7 +90,7 @@ export class Chat {
     const before = count();
     await this.#orSay(async () => {
       const finished = await room.request(text);
-      if (!over()) errors.write(closing(finished, errors));
+      if (!over()) errors.write(closing(finished, errors) + this.#handed.lines(finished.handoff, errors));
     });
     if (!over()) errors.write("\n");
     if (count() <= before) this.#initial = text;

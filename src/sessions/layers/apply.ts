@@ -42,6 +42,7 @@ export async function prepareApply(store: CheckpointStore, wanted: Wanted): Prom
   // As an undo takes back what a run made of what was there, this brings it: the other way round.
   const spans = new Map(sure.map(({ path, base, after }) => [path, [{ from: after, to: base }]]));
   const plan = planOf(spans, now, store.packs);
+  store.packs.flush();
   const unsure = chosen.flatMap(({ path, after, unsure: doubt }) =>
     doubt && !sameEntry(now.get(path), after) ? [{ path, reason: "it was changed since" }] : [],
   );
