@@ -9,7 +9,7 @@ import type { Scope } from "./scope.ts";
 export type Assumed = Pick<Arg, "kind" | "value">;
 export type Words = (words: readonly Word[]) => readonly Arg[];
 
-export const NUMBER: Assumed = { kind: "literal", value: "7" };
+const NUMBER: Assumed = { kind: "literal", value: "7" };
 
 /**
  * What is certain enough to say that a command stays in the box, and not certain enough to decide by: what `pwd`, `mktemp`

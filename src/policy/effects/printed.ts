@@ -127,7 +127,7 @@ function simpleOf(body: Node): Simple | null {
 }
 
 /** The words of a command; `$` in one that is not a plain text. */
-export const wordsOf = (node: Simple | null): readonly string[] =>
+const wordsOf = (node: Simple | null): readonly string[] =>
   (node?.words ?? []).map(({ pieces }) =>
     pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join(""),
   );

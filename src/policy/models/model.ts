@@ -118,7 +118,7 @@ export interface GivenOption {
   readonly span: Span;
 }
 
-export interface KnownInput {
+interface KnownInput {
   readonly text: string;
   readonly span: Span;
   /** What prints it may read some of its characters in a way of its own. */
