@@ -71,6 +71,8 @@ function elsewhere(name: Arg, { walk, scope }: CallAt): void {
 
 function perFolder(model: Model, words: Words, at: CallAt): void {
   const { walk, scope } = at;
+  const [{ value }, ...args] = words;
+  const [program] = programOf(value);
   const seen = new Set<string>();
   for (const folder of scope.folders) {
     const found = walk.world.models.effects(model, words, surroundings(folder, at));
@@ -80,19 +82,19 @@ function perFolder(model: Model, words: Words, at: CallAt): void {
         if (seen.has(key)) continue;
         seen.add(key);
       }
-      walk.add(answered(each, words, folder, at), words[0].value, at.span);
+      const settled = isSettled(each, { program, args }, { folder, workspace: walk.world.workspace });
+      walk.add(settled ? { ...each, inside: true } : each, value, at.span);
     }
   }
 }
 
 /** A doubt that the box answers. */
-function answered(found: Found, [name, ...args]: Words, folder: Place, { walk }: CallAt): Found {
-  if (found.kind !== "unknown" || found.inside === true) return found;
-  const [program] = programOf(name.value);
-  return settles(program, args, found, { folder, workspace: walk.world.workspace })
-    ? { ...found, inside: true }
-    : found;
-}
+const isSettled = (
+  found: Found,
+  { program, args }: { readonly program: string; readonly args: readonly Arg[] },
+  at: { readonly folder: Place; readonly workspace: string },
+): found is Extract<Found, { readonly kind: "unknown" }> =>
+  found.kind === "unknown" && found.inside !== true && settles(program, args, found, at);
 
 const isLocal = (program: string, [, ...args]: Words, { walk, scope }: CallAt): boolean =>
   scope.folders.every((folder) => isLocalTool(program, args, { folder, workspace: walk.world.workspace }));
