@@ -39,6 +39,9 @@ const judgedForm = z.strictObject({
 export const INTENTS = ["direct", "repo", "change", "web"] as const;
 export type Intent = (typeof INTENTS)[number];
 
+/** What a person may say to a question. */
+export const SAID = ["once", "session", "always", "deny"] as const;
+
 export const RESULT_KINDS = [
   "ok",
   "failed",
@@ -139,6 +142,23 @@ export const eventForm = z.discriminatedUnion("type", [
     by: z
       .enum(["policy", "mode", "contained", "person", "nobody"])
       .describe("Who or what said so where the verdict was ask."),
+  }),
+  event("call.parked", "A call waits for a person's word, and the run stops at it.", {
+    call: text,
+    tool: text,
+    text: text.describe("The whole command, or what is to be written where."),
+    folder: text.describe("Where it starts; the workspace when left out.").exactOptional(),
+    mode: z.enum(MODES),
+    contained: z.boolean(),
+    rules: z.array(ruleForm).readonly(),
+  }),
+  event("approval", "What a person said to a call that waited.", {
+    call: text,
+    tool: text,
+    text,
+    said: z.enum(SAID),
+    by: text.describe("The name of the user."),
+    from: z.enum(["terminal", "flag"]),
   }),
   event("call.ended", "How a call ended, with what the model is told.", {
     call: text,

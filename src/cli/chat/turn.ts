@@ -1,10 +1,12 @@
 import { PlainAnswer } from "../../agent/answer.ts";
+import { remembering } from "../../agent/approvers.ts";
 import { Limits } from "../../agent/limits.ts";
 import { type Finished, runRequest } from "../../agent/run.ts";
 import type { Seat } from "../../agent/seat.ts";
 import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { AgentEvent } from "../../core/events.ts";
+import { settledIn } from "../../core/parked.ts";
 import type { Approver } from "../../core/ports.ts";
 import type { Provider } from "../../core/provider.ts";
 import { AuditTrail } from "../../sessions/audit/trail.ts";
@@ -99,7 +101,7 @@ async function seatOf(ground: Ground): Promise<{ readonly seat: Seat; readonly s
     box,
     briefing,
     limits: new Limits({ turns: settings.max_turns }, () => performance.now()),
-    approver: ground.approver,
+    approver: remembering({ always: settledIn(session.records()) }, ground.approver),
     answer: new PlainAnswer(),
     signal,
   });
