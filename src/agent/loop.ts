@@ -22,15 +22,11 @@ export type Left = Omit<Round, "calls">;
  */
 export async function work(seat: Seat, signal: AbortSignal, left?: Left): Promise<LoopEnd> {
   const either = AbortSignal.any([signal, seat.walls]);
-  let open = left === undefined ? undefined : seat.history.openReply;
+  let next = left === undefined ? undefined : reprise(seat, left, either);
   for (;;) {
-    const spent = open === undefined ? seat.limits.reached("turn") : undefined;
-    if (spent !== undefined) return { how: "limit", ...spent };
-    const mark = open?.at ?? seat.history.count;
-    const round = open === undefined ? undefined : { malformed: [], ...left, calls: open.calls };
-    open = undefined;
-    const doing = round === undefined ? turn(seat, either) : runRound(seat, round, either);
-    const end = await doing.catch((thrown: unknown) => {
+    const { mark, run } = next ?? newTurn(seat, either);
+    next = undefined;
+    const end = await run().catch((thrown: unknown) => {
       if (!either.aborted) return boxLost(thrown);
       return undefined;
     });
@@ -39,6 +35,27 @@ export async function work(seat: Seat, signal: AbortSignal, left?: Left): Promis
     if (seat.walls.aborted) return boxLost(seat.walls.reason);
     if (end !== undefined) return end;
   }
+}
+
+interface Step {
+  /** Where the history goes back to when it is cancelled. */
+  readonly mark: number;
+  readonly run: () => Promise<LoopEnd | undefined>;
+}
+
+function newTurn(seat: Seat, signal: AbortSignal): Step {
+  const spent = seat.limits.reached("turn");
+  const end = spent && ({ how: "limit", ...spent } as const);
+  return {
+    mark: seat.history.count,
+    run: () => (end === undefined ? turn(seat, signal) : Promise.resolve(end)),
+  };
+}
+
+/** The turn that was parked; a new one where nothing of it is left. */
+function reprise(seat: Seat, left: Left, signal: AbortSignal): Step | undefined {
+  const open = seat.history.openReply;
+  return open && { mark: open.at, run: () => runRound(seat, { ...left, calls: open.calls }, signal) };
 }
 
 /** One request of the model and what it calls. Undefined when there is more to do. */

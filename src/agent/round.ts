@@ -30,17 +30,11 @@ export async function runRound(seat: Seat, round: Round, signal: AbortSignal): P
     const results = await Promise.all(wave.map(({ call }) => one(seat, call, signal)));
     if (signal.aborted) return { how: "cancelled" };
     if (results.includes("stop")) return { how: "repeated" };
-    const ended = results.flatMap((result, at) => (isEnded(result) ? [{ call: wave[at]?.call.id, result }] : []));
-    good += ended.filter(({ result }) => result.kind !== "invalid").length;
     const stopped = results.filter((result) => result instanceof Stopped);
-    const behind = wave === planned.at(-1) && stopped.length === 0 ? await notices(seat, round) : "";
-    for (const [at, { call = "", result }] of ended.entries())
-      seat.history.add({
-        role: "tool",
-        call,
-        text: at === ended.length - 1 ? result.text + behind : result.text,
-      });
-    if (stopped.length > 0) return parkedAt(stopped, malformed);
+    const [first] = stopped;
+    const ends = wave === planned.at(-1) && first === undefined;
+    good += tell(seat, endedOf(wave, results), ends ? await notices(seat, round) : "");
+    if (first !== undefined) return parkedAt(first, stopped, malformed);
   }
   if (calls.length === 0) seat.history.add({ role: "user", text: (await notices(seat, round)).trim() });
   const bad = calls.length - good + malformed.length;
@@ -48,14 +42,37 @@ export async function runRound(seat: Seat, round: Round, signal: AbortSignal): P
   return reason === undefined ? undefined : { how: "model_broken", reason };
 }
 
-const isEnded = (result: ToolResult | Stopped | "stop"): result is ToolResult =>
-  result !== "stop" && !(result instanceof Stopped);
+interface EndedOne {
+  readonly call: string;
+  readonly result: ToolResult;
+}
+
+const endedOf = (
+  wave: readonly { readonly call: ToolCall }[],
+  results: readonly (ToolResult | Stopped | "stop")[],
+): readonly EndedOne[] =>
+  wave.flatMap(({ call: { id } }, at) => {
+    const result = results[at];
+    return result === undefined || result === "stop" || result instanceof Stopped
+      ? []
+      : [{ call: id, result }];
+  });
+
+/** Tells the model, with what stands behind the last result; how many calls there were that could be run. */
+function tell(seat: Seat, ended: readonly EndedOne[], behind: string): number {
+  for (const [at, { call, result }] of ended.entries()) {
+    const text = at === ended.length - 1 ? result.text + behind : result.text;
+    seat.history.add({ role: "tool", call, text });
+  }
+  return ended.filter(({ result }) => result.kind !== "invalid").length;
+}
 
 /** The first of them is asked about; the others ask again when their turn comes. */
-function parkedAt(stopped: readonly Stopped[], malformed: Round["malformed"]): LoopEnd | undefined {
-  const [first] = stopped;
-  if (first === undefined) return undefined;
-  const { question } = first;
+function parkedAt(
+  { question }: Stopped,
+  stopped: readonly Stopped[],
+  malformed: Round["malformed"],
+): LoopEnd {
   const children = stopped.flatMap(({ child }) => child ?? []);
   return { how: "parked", reason: waitsFor(question), waiting: { question, malformed, children } };
 }
@@ -83,11 +100,7 @@ async function one(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<Too
   return result;
 }
 
-async function unlessStopped(
-  seat: Seat,
-  call: ToolCall,
-  signal: AbortSignal,
-): Promise<ToolResult | Stopped> {
+async function unlessStopped(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolResult | Stopped> {
   try {
     return await tried(seat, call, signal);
   } catch (thrown) {

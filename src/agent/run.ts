@@ -55,7 +55,8 @@ export async function goOn(
 }
 
 async function finish(seat: Seat, request: Request, ending: Ended): Promise<Finished> {
-  if (ending.how === "parked") request.record({ kind: "parked", parked: parkedOf(seat, request, ending.waiting) });
+  if (ending.how === "parked")
+    request.record({ kind: "parked", parked: parkedOf(seat, request, ending.waiting) });
   const { status, exit_code, reason } = outcomeOf(ending, seat.ended, request.strict);
   const finished: Finished = {
     type: "run.finished",

@@ -76,16 +76,18 @@ async function claimed({ session, parked, word, workspace, note }: Claim): Retur
     return waiting !== undefined && isSameParking(waiting, parked);
   });
   if (!first) throw nothingWaits(session.id);
-  const tell = (reason: string): void => note(`no rule was written: ${reason}; it is a yes for this session`);
-  if (rule?.kind === "none") tell(rule.reason);
+  if (rule?.kind === "none") noRule(rule.reason);
   if (rule?.kind === "rules") {
     const written = await writeRules(rule.rules);
-    if ("reason" in written) tell(written.reason);
+    if ("reason" in written) noRule(written.reason);
     else note(`allowed from now on by ${written.file}`);
   }
   const event = { type: "approval", call, tool, text, said, by: userName(), from: word.from } as const;
   return { event, runs: said !== "deny" };
 }
+
+const noRule = (reason: string): void =>
+  noteTo(false)(`no rule was written: ${reason}; it is a yes for this session`);
 
 /** A user id may have no name. */
 function userName(): string {

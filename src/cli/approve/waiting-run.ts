@@ -26,7 +26,9 @@ export const nothingWaits = (id: string): HarnessError =>
 
 /** All of them are there, as they were when the run began. */
 export const settingsOf = ({ given }: Parked): Settings =>
-  Object.fromEntries(Object.entries(given.settings).map(([key, { value }]) => [key, value])) as unknown as Settings;
+  Object.fromEntries(
+    Object.entries(given.settings).map(([key, { value }]) => [key, value]),
+  ) as unknown as Settings;
 
 export const originsOf = ({ given }: Parked): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(given.settings).map(([key, { origin }]) => [key, origin]));

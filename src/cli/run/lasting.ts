@@ -34,7 +34,14 @@ export interface LastingParts {
   readonly waits?: boolean;
 }
 
-export function lastingOf({ session, store, workspace, timeoutMs, prompt, waits = false }: LastingParts): Lasting {
+export function lastingOf({
+  session,
+  store,
+  workspace,
+  timeoutMs,
+  prompt,
+  waits = false,
+}: LastingParts): Lasting {
   if (!waits) giveUp(session);
   const records = session.records();
   const record = (each: SessionRecord): void => session.append(each);
