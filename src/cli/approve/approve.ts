@@ -9,7 +9,7 @@ import { interruption } from "../run/signals.ts";
 import { runWorkspace } from "../run/workspace.ts";
 import { openSessions } from "../session-seat.ts";
 import { refuseUnbuilt } from "../unbuilt.ts";
-import { lastingRule, writeRules } from "./lasting-rule.ts";
+import { judgingIn, lastingRule, writeRules } from "./lasting-rule.ts";
 import { type AnswerFlags, type Word, wordOn } from "./said.ts";
 import { nothingWaits, originsOf, settingsOf, waitingRun } from "./waiting-run.ts";
 
@@ -69,7 +69,8 @@ interface Claim {
 async function claimed({ session, parked, word, workspace, note }: Claim): ReturnType<Reprise["claim"]> {
   const { question } = parked;
   const { call, tool, text } = question;
-  const rule = word.said === "always" ? await lastingRule(question, workspace) : undefined;
+  const judging = await judgingIn(workspace);
+  const rule = word.said === "always" ? lastingRule(question, judging) : undefined;
   const said = rule?.kind === "none" ? "session" : word.said;
   const first = session.appendIf({ kind: "answered", question, word: said }, (records) => {
     const waiting = parkedIn(records);
