@@ -7,7 +7,7 @@ import { signalOf } from "./interrupted.ts";
 import { type LoopEnd, work } from "./loop.ts";
 import { denialsOf, type Ending, outcomeOf } from "./outcome.ts";
 import type { Seat } from "./seat.ts";
-import type { Waiting } from "./stopped.ts";
+import { NEW_BOX, type Waiting } from "./stopped.ts";
 
 /** One request of the user. */
 export interface Request {
@@ -45,12 +45,12 @@ export async function runRequest(seat: Seat, request: Request, signal: AbortSign
 export async function goOn(
   seat: Seat,
   request: Request,
-  { parked, note }: { readonly parked: Parked; readonly note: string },
+  parked: Parked,
   signal: AbortSignal,
 ): Promise<Finished> {
   const either = seat.limits.deadline(signal);
   seat.offer.widen(parked.intent, toolsOf(parked.intent, seat.tools), parked.fixed);
-  const end = await work(seat, either, { malformed: parked.malformed, note });
+  const end = await work(seat, either, { malformed: parked.malformed, note: NEW_BOX });
   return finish(seat, request, endingOf(end, { signal, seat }));
 }
 

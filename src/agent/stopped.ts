@@ -1,3 +1,4 @@
+import { headWithin } from "../core/bytes.ts";
 import type { Parked, ParkedChild } from "../core/parked.ts";
 import type { Question } from "../core/ports.ts";
 
@@ -18,9 +19,17 @@ export class Stopped extends Error {
   }
 }
 
+/** For the model, with the first results that come after it. */
+export const NEW_BOX =
+  "A person was asked about this, which took time. The box is a new one: background jobs and /tmp are gone, and files may have changed.";
+
+/** All of it stands with the question. */
+const NAMED = 300;
+
 /** For people: what waits, and why. */
 export function waitsFor({ tool, text, decision: { rules } }: Question): string {
   const [rule] = rules;
   const why = rule === undefined ? "" : ` (${rule.reason})`;
-  return `${[tool, text].filter(Boolean).join(": ")}${why}`;
+  const head = headWithin(text, NAMED);
+  return `${[tool, head === text ? text : `${head}…`].filter(Boolean).join(": ")}${why}`;
 }

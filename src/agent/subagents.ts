@@ -9,7 +9,7 @@ import { Guard, Malformed } from "./guard.ts";
 import { type LoopEnd, work } from "./loop.ts";
 import type { ChildMemory, Memory } from "./memory.ts";
 import { Offer, type Seat } from "./seat.ts";
-import { Stopped } from "./stopped.ts";
+import { NEW_BOX, Stopped } from "./stopped.ts";
 
 export interface Nursery {
   readonly parent: Seat;
@@ -58,7 +58,7 @@ export function spawnFrom(nursery: Nursery): Spawn {
       briefing: () => Promise.resolve(undefined),
       emit: nursery.emit(),
     };
-    const end = await work(seat, signal, parked && { malformed: parked.malformed });
+    const end = await work(seat, signal, parked && { malformed: parked.malformed, note: NEW_BOX });
     if (end.how !== "parked") return resultOf(end);
     const { question, malformed } = end.waiting;
     throw new Stopped(question, { prompt, maxTurns, turns: seat.limits.turns, malformed, records });

@@ -31,6 +31,8 @@ test("a subagent's question parks the run, and the subagent goes on where it was
     "ran\n",
     "behind\n",
   ]);
+  const child = model.asked().findLast((chat) => wordsOf(chat).includes("CHILD"));
+  assert.match(resultsIn(child).at(-1) ?? "", /curl[^]*The box is a new one/);
   assert.match(resultsIn(model.asked().at(-1))[0] ?? "", /^I have looked/);
   assert.equal(finishedOf(more).tool_calls, 4);
 });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
+import { createServer } from "node:net";
 import { rename } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
@@ -10,6 +11,13 @@ import { approve, bash, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "
 import { eventsOf, harness, startModel } from "./run-command.ts";
 import { assertValid, resultsIn } from "./run-requests.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
+
+async function silentServer(socket: string) {
+  const asked = Promise.withResolvers<void>();
+  const server = createServer(() => asked.resolve());
+  await new Promise<void>((resolve) => void server.listen(socket, resolve));
+  return { asked: asked.promise, [Symbol.asyncDispose]: async () => void server.close() };
+}
 
 function inStore(place: Scratch, sql: string): void {
   const db = new DatabaseSync(place.at(".local/state/harness/sessions.db"));
@@ -167,6 +175,21 @@ test("on a terminal the question is shown and answered there", { skip: skip || n
   no.type("n\r");
   assert.equal(await no.ended, 4, no.screen());
   assert.equal(await place.read("work/ran"), "ran\n");
+});
+
+test("interrupted before there is a box, nothing was said and it still waits", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash(FAR), FINE]);
+  const session = sessionOf(await park(place, model));
+  // An engine that takes the connection and never answers.
+  await using engine = await silentServer(place.at("engine.sock"));
+  const cut = await approve(place, session, ["--once"], {
+    env: { DOCKER_HOST: `unix://${place.at("engine.sock")}` },
+    whenMade: [place.at("engine.sock"), (child) => void engine.asked.then(() => child.kill("SIGTERM"))],
+  });
+  assert.equal(cut.code, 143, cut.stderr);
+  assert.match(cut.stderr, /nothing was said/);
+  assert.equal((await approve(place, session, ["--once"])).code, 0);
 });
 
 test("a cancelled rest is taken back as a turn is", { skip }, async () => {

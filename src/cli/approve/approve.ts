@@ -1,4 +1,5 @@
 import { userInfo } from "node:os";
+import { Interrupted } from "../../agent/interrupted.ts";
 import { Limits } from "../../agent/limits.ts";
 import { isSameParking, type Parked, parkedIn } from "../../core/parked.ts";
 import type { Session } from "../../core/session.ts";
@@ -10,7 +11,7 @@ import { runWorkspace } from "../run/workspace.ts";
 import { openSessions } from "../session-seat.ts";
 import { refuseUnbuilt } from "../unbuilt.ts";
 import { judgingIn, lastingRule, writeRules } from "./lasting-rule.ts";
-import { type AnswerFlags, type Word, wordOn } from "./said.ts";
+import { type AnswerFlags, unsaid, type Word, wordOn } from "./said.ts";
 import { nothingWaits, originsOf, settingsOf, waitingRun } from "./waiting-run.ts";
 
 export interface ApproveFlags extends AnswerFlags {
@@ -34,7 +35,7 @@ export async function approve(id: string, flags: ApproveFlags): Promise<number> 
   const limits = new Limits(given.limits, () => performance.now());
   limits.resume(parked.spent);
   const { runtime, schema } = given;
-  const finished = await play({
+  const playing = play({
     settings,
     origins: originsOf(parked),
     flags: {
@@ -52,6 +53,9 @@ export async function approve(id: string, flags: ApproveFlags): Promise<number> 
     prompt: given.task,
     signal,
     reprise: { parked, claim: () => claimed({ session, parked, word, workspace, note }) },
+  });
+  const finished = await playing.catch((thrown: unknown) => {
+    throw thrown instanceof Interrupted ? unsaid(session.id, thrown.signal) : thrown;
   });
   if (!flags.json && finished.answer !== null) answer(finished.answer);
   return finished.exit_code;

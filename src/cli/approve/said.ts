@@ -1,10 +1,12 @@
-import { EXIT, HarnessError } from "../../core/errors.ts";
+import { signalOf } from "../../agent/interrupted.ts";
+import type { Signal } from "../../agent/outcome.ts";
+import { EXIT, type ExitCode, HarnessError } from "../../core/errors.ts";
 import type { SAID } from "../../core/events.ts";
 import type { Question } from "../../core/ports.ts";
 import { Keyboard } from "../chat/keyboard.ts";
 import { questionsOn } from "../chat/questions.ts";
 
-export type Said = (typeof SAID)[number];
+type Said = (typeof SAID)[number];
 export type AnswerFlags = Readonly<Record<Said, boolean>>;
 
 export interface Word {
@@ -29,6 +31,16 @@ export async function wordOn(
   return { said: await typed(question, id, signal), from: "terminal" };
 }
 
+const CODES = {
+  SIGINT: EXIT.interrupted,
+  SIGTERM: EXIT.terminated,
+  SIGHUP: EXIT.hangup,
+  "reader-left": EXIT.hangup,
+} as const satisfies Record<Signal, ExitCode>;
+
+export const unsaid = (id: string, signal: Signal): HarnessError =>
+  new HarnessError(CODES[signal], "nothing was said: it still waits", `harness approve ${id}`);
+
 async function typed(question: Question, id: string, signal: AbortSignal): Promise<Said> {
   const { stdin, stderr } = process;
   using keyboard = new Keyboard({
@@ -42,8 +54,8 @@ async function typed(question: Question, id: string, signal: AbortSignal): Promi
   const ask = questionsOn({ keyboard, output: stderr, pause: () => () => undefined });
   try {
     const reply = await ask(question, signal);
-    if (reply === "interrupt" || signal.aborted)
-      throw new HarnessError(EXIT.interrupted, "nothing was said: it still waits", `harness approve ${id}`);
+    if (reply === "interrupt") throw unsaid(id, "SIGINT");
+    if (signal.aborted) throw unsaid(id, signalOf(signal));
     return reply === "yes" ? "once" : "deny";
   } finally {
     process.removeListener("SIGCONT", resume);

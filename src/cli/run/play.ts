@@ -84,14 +84,11 @@ export async function play(given: Play): Promise<Finished> {
       given: runGiven(given),
     };
     if (reprise === undefined) return await runRequest(seat, request, signal);
-    return await goOn(seat, request, { parked: reprise.parked, note: NEW_BOX }, signal);
+    return await goOn(seat, request, reprise.parked, signal);
   } finally {
     show.end();
   }
 }
-
-const NEW_BOX =
-  "A person was asked about this, which took time. The box is a new one: background jobs and /tmp are gone, and files may have changed.";
 
 /** An answer is not used up by a box that cannot be had. */
 async function claimed(
