@@ -38,7 +38,7 @@ export async function ground(): Promise<Ground> {
     limits: { memory: 2 ** 30, cpus: null, pids: 256 },
     runtime: null,
     isolation: "bind",
-    keep: false,
+    keep: null,
     watchChanges: false,
   };
   return {

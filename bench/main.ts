@@ -1,6 +1,7 @@
 /** `npm run bench [-- --only NAME]`: one JSON line per figure; exit 1 when one does not hold. */
 import { parseArgs } from "node:util";
 import { AGENT } from "./agent.ts";
+import { CHECKPOINTS } from "./checkpoints.ts";
 import { type Figure, measureFigure } from "./figure.ts";
 import { MODELS } from "./models.ts";
 import { OVERLAY } from "./overlay.ts";
@@ -16,6 +17,7 @@ const FIGURES: readonly Figure[] = [
   ...SANDBOX,
   ...OVERLAY,
   ...SESSIONS,
+  ...CHECKPOINTS,
   ...AGENT,
 ];
 

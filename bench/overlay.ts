@@ -33,7 +33,7 @@ function readyIn(engine: Engine, home: string): (workspace: string, isolation: I
   };
 }
 
-const PLAIN = { image: null, runtime: null, watchChanges: false, keep: false };
+const PLAIN = { image: null, runtime: null, watchChanges: false, keep: null };
 const onWarning = (): void => undefined;
 
 /** An overlay over a large tree against the bind of an empty folder: the size of a repository costs nothing. */

@@ -4,6 +4,7 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Plugin } from "@oclif/core";
 import { build } from "rolldown";
+import { CHUNKS } from "./chunks.ts";
 import { lazyRequires } from "./lazy-requires.ts";
 
 const root = path.join(import.meta.dirname, "..");
@@ -23,6 +24,7 @@ const manifest = path.join(root, "oclif.manifest.json");
 await rm(manifest, { force: true });
 await rm(path.join(root, "dist"), { recursive: true, force: true });
 await build({
+  preserveEntrySignatures: "allow-extension",
   input: entries(),
   platform: "node",
   external: OPTIONAL_NATIVE,
@@ -33,6 +35,7 @@ await build({
     dir: path.join(root, "dist"),
     format: "esm",
     chunkFileNames: "chunks/[name]-[hash].js",
+    codeSplitting: { includeDependenciesRecursively: false, groups: CHUNKS.map((group) => ({ ...group })) },
     minify: true,
   },
 });

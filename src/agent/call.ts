@@ -28,7 +28,9 @@ export async function runCall(
   seat.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
   // The time that a person takes to answer is not the call's.
   const began = seat.now();
-  const result = answer.runs ? await run(seat, call, prepared, signal) : refusal(judged, answer);
+  const result = answer.runs
+    ? await kept(seat, call, judged, () => run(seat, call, prepared, signal))
+    : refusal(judged, answer);
   return ended(seat, { call, judged, result: bounded(seat, prepared, result), ms: seat.now() - began });
 }
 
@@ -43,9 +45,21 @@ const UNJUDGED: Judged = {
   rules: [],
   target: "",
   changes: false,
+  mayWrite: false,
+  lasting: false,
   command: false,
   hosts: [],
 };
+
+/** What the workspace was like before and after it is kept, unless it is known to change nothing there. */
+function kept<T>(
+  { checkpoints, limits }: Seat,
+  { id }: ToolCall,
+  { mayWrite, lasting }: Judged,
+  work: () => Promise<T>,
+): Promise<T> {
+  return mayWrite ? checkpoints.around({ call: id, turn: limits.turns, lasting }, work) : work();
+}
 
 interface Doubtful {
   readonly call: ToolCall;

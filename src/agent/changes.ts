@@ -1,5 +1,5 @@
 import type { RunChanges } from "../core/events.ts";
-import type { Box } from "../core/ports.ts";
+import type { Box, Changes } from "../core/ports.ts";
 
 /** What a run has changed in the workspace, for people: what the ignore rules cover is counted, not listed. */
 
@@ -16,8 +16,11 @@ const ASK = `d=$(mktemp -d) && git init -q --bare "$d" && \
 GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null git --git-dir="$d" --work-tree=. check-ignore -z --no-index --stdin; \
 code=$?; rm -rf "$d"; exit $code`;
 
-export async function changesIn(box: Box, signal: AbortSignal): Promise<RunChanges> {
-  const { added, modified, deleted } = await box.changes();
+export async function changesIn(
+  box: Box,
+  { added, modified, deleted }: Changes,
+  signal: AbortSignal,
+): Promise<RunChanges> {
   const paths = [...added, ...modified, ...deleted];
   if (paths.length === 0) return NO_CHANGES;
   const ignored = await ignoredAmong(box, paths, signal);

@@ -1,6 +1,6 @@
 import { type Decision, type MatchedRule, strictest } from "../core/decision.ts";
 import type { Facts } from "../core/tool.ts";
-import { type CommandContext, CommandPolicy } from "../policy/decide.ts";
+import { type CommandContext, type CommandDecision, CommandPolicy } from "../policy/decide.ts";
 import type { Effect } from "../policy/effects/effect.ts";
 import { decidePath } from "../policy/paths/decide.ts";
 import type { Op, PlaceKind } from "../policy/paths/place.ts";
@@ -11,6 +11,10 @@ export interface Judged extends Decision {
   readonly target: string;
   /** Whether it is meant to change something, as far as can be told. */
   readonly changes: boolean;
+  /** Not known to leave the workspace as it is. */
+  readonly mayWrite: boolean;
+  /** What it starts goes on when it has ended. */
+  readonly lasting: boolean;
   /** It is a shell command, not a file tool's work. */
   readonly command: boolean;
   /** That it would reach, as far as can be told. */
@@ -45,7 +49,7 @@ export function judgeIn(around: Surroundings): Judge {
     return { decision: "deny", contained: false, rules: [outside(file)] };
   };
   return {
-    judge: ({ commands, folder, reads, writes, hosts }) => {
+    judge: ({ commands, folder, reads, writes, hosts, lasting = false }) => {
       const context = { ...around, ...(folder === undefined ? {} : { folder }) };
       const judged = commands.map((text) => policy.decide(text, context));
       const decisions: readonly Decision[] = [
@@ -58,6 +62,8 @@ export function judgeIn(around: Surroundings): Judge {
         target: [...commands, ...writes, ...reads].join(", "),
         command: commands.length > 0,
         hosts: [...new Set([...hosts, ...judged.flatMap(({ effects }) => effects.flatMap(hostsOf))])],
+        lasting,
+        mayWrite: writes.length > 0 || judged.some(mayWrite),
         changes: writes.length > 0 || judged.some(({ effects }) => effects.some(changesSomething)),
       };
     },
@@ -87,6 +93,15 @@ const outside = (file: string): MatchedRule => ({
 });
 
 const hostsOf = (effect: Effect): readonly string[] => (effect.kind === "network" ? effect.hosts : []);
+/** What touches no file whoever does it. A request to a host writes none but where a write effect says so. */
+const HARMLESS: ReadonlySet<Effect["kind"]> = new Set(["read", "network", "process"]);
+
+const mayWrite = ({ effects, flawed }: CommandDecision): boolean =>
+  flawed ||
+  effects.some((effect) => !HARMLESS.has(effect.kind) && !(isWrite(effect) && effect.path === "/dev/null"));
+
+const isWrite = (effect: Effect): effect is Extract<Effect, { readonly kind: "write" }> =>
+  effect.kind === "write";
 
 const CHANGING: ReadonlySet<Effect["kind"]> = new Set([
   "write",

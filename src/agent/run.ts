@@ -1,5 +1,6 @@
 import type { EventBody, Intent, RunChanges } from "../core/events.ts";
 import { type Parked, PARKED_FORM, type RunGiven } from "../core/parked.ts";
+import type { Handoff } from "../core/handoff.ts";
 import type { SessionRecord } from "../core/session.ts";
 import { intentOf } from "./intent-of.ts";
 import { toolsOf } from "./intent/offers.ts";
@@ -21,7 +22,10 @@ export interface Request {
   /** Somebody goes on from where they were: nothing stays of a request that was cancelled, or that nothing answered. */
   readonly takesBack?: boolean;
   /** What the workspace is like afterwards; null when nobody can tell. */
-  readonly changes: () => Promise<RunChanges | null>;
+  readonly changes: () => Promise<{
+    readonly changes: RunChanges | null;
+    readonly handoff: readonly Handoff[];
+  }>;
   readonly record: (record: SessionRecord) => void;
   /** For a run that may be parked: how it was started. */
   readonly given?: RunGiven;
@@ -50,6 +54,7 @@ export async function goOn(
 ): Promise<Finished> {
   const either = seat.limits.deadline(signal);
   seat.offer.widen(parked.intent, toolsOf(parked.intent, seat.tools), parked.fixed);
+  if (parked.intent === "change") seat.checkpoints.prepare();
   const end = await work(seat, either, { malformed: parked.malformed, note: NEW_BOX });
   return finish(seat, request, endingOf(end, { signal, seat }));
 }
@@ -67,7 +72,7 @@ async function finish(seat: Seat, request: Request, ending: Ended): Promise<Fini
     tool_calls: seat.limits.calls,
     usage: seat.spent.whole,
     denials: denialsOf(seat.ended),
-    changes: await request.changes(),
+    ...(await request.changes()),
     session: request.session,
     answer: ending.how === "answered" ? ending.text : null,
   };
@@ -81,6 +86,7 @@ async function chooseTools(seat: Seat, { prompt, intent }: Request, signal: Abor
   seat.emit({ type: "intent", ...decided.told });
   seat.offer.widen(decided.told.intent, decided.tools, decided.told.by === "flag");
   if (decided.told.intent !== "direct") seat.warm();
+  if (decided.told.intent === "change") seat.checkpoints.prepare();
 }
 
 type Ended =

@@ -1,3 +1,4 @@
+import type { Checkpoints } from "../core/checkpoints.ts";
 import type { Mode } from "../core/decision.ts";
 import type { Emit, Intent } from "../core/events.ts";
 import type { Approver, Box } from "../core/ports.ts";
@@ -21,6 +22,7 @@ interface Ground {
   readonly mode: Mode;
   readonly limits: Limits;
   readonly spent: Spent;
+  readonly checkpoints: Checkpoints;
   /** Loaded with its tables when it is first asked for. */
   readonly judge: () => Promise<Judge>;
   readonly approver: Approver;

@@ -27,20 +27,27 @@ export interface BoxOpening {
   readonly workspace: string;
   readonly runtime: string | null;
   readonly watchChanges: boolean;
+  /** The session that goes on with what is changed, where that is not the workspace itself; null: nobody. */
+  readonly keep: string | null;
   readonly warn: (text: string) => void;
 }
 
 /** A verified box over a workspace, as the settings want it. */
 export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
-  const { settings, workspace, runtime, watchChanges, warn } = opening;
+  const { settings, workspace, runtime, watchChanges, keep, warn } = opening;
   refuseUnbuilt(settings);
   const { home, state } = placesFrom(process.env);
   const engine = await requireEngine();
   const maker = { engine, root: packageRoot, uid: uid(), home, stateDir: state, onWarning: warn };
   const { mode, image, isolation, memory, cpus, pids } = settings;
   const limits = { memory, cpus, pids };
-  const request = { workspace, mode, image, isolation, limits, runtime, watchChanges, keep: false };
-  return startBox(maker, request, signal);
+  const request = { workspace, mode, image, isolation, limits, runtime, watchChanges, keep };
+  if (keep === null || isolation === "bind") return startBox(maker, request, signal);
+  const { noteLayerBase } = await import("./run/layer-base.ts");
+  // Nothing is run before both are done.
+  const noted = noteLayerBase({ stateDir: state, workspace, session: keep, isolation, warn });
+  const [box] = await Promise.all([startBox(maker, request, signal), noted]);
+  return box;
 }
 
 export function noEngine(failure: NoEngine, remedy: string): HarnessError {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { VERDICTS, MODES } from "./decision.ts";
+import { handoffForm } from "./handoff.ts";
 import { CAUSES } from "./tool.ts";
 
 /**
@@ -39,9 +40,6 @@ const judgedForm = z.strictObject({
 export const INTENTS = ["direct", "repo", "change", "web"] as const;
 export type Intent = (typeof INTENTS)[number];
 
-/** What a person may say to a question. */
-export const SAID = ["once", "session", "always", "deny"] as const;
-
 export const RESULT_KINDS = [
   "ok",
   "failed",
@@ -51,6 +49,7 @@ export const RESULT_KINDS = [
   "timed_out",
   "cancelled",
 ] as const;
+export type ResultKind = (typeof RESULT_KINDS)[number];
 
 export const changesForm = z.strictObject({
   added: z.array(text).readonly(),
@@ -88,6 +87,8 @@ const STAMP = {
   agent: text.describe("Of a subagent: the `task` call that it works for.").exactOptional(),
 } as const;
 type Stamp = z.infer<z.ZodObject<typeof STAMP>>;
+
+const asked = { call: text, tool: text, text: text.describe("The whole command, or the path.") };
 
 /** One type of event: its stamp, then what it has of its own. */
 const event = <const T extends string, F extends z.core.$ZodShape>(type: T, says: string, own: F) =>
@@ -144,19 +145,15 @@ export const eventForm = z.discriminatedUnion("type", [
       .describe("Who or what said so where the verdict was ask."),
   }),
   event("call.parked", "A call waits for a person's word, and the run stops at it.", {
-    call: text,
-    tool: text,
-    text: text.describe("The whole command, or what is to be written where."),
+    ...asked,
     folder: text.describe("Where it starts; the workspace when left out.").exactOptional(),
     mode: z.enum(MODES),
     contained: z.boolean(),
     rules: z.array(ruleForm).readonly(),
   }),
   event("approval", "What a person said to a call that waited.", {
-    call: text,
-    tool: text,
-    text,
-    said: z.enum(SAID),
+    ...asked,
+    said: z.enum(["once", "session", "always", "deny"]),
     by: text.describe("The name of the user."),
     from: z.enum(["terminal", "flag"]),
   }),
@@ -187,6 +184,12 @@ export const eventForm = z.discriminatedUnion("type", [
     usage: usageForm,
     denials: z.array(denialForm).readonly(),
     changes: changesForm.nullable(),
+    handoff: z
+      .array(handoffForm)
+      .readonly()
+      .describe(
+        "Changed paths that the host would later run or obey: to look at before anything is run there.",
+      ),
     session: text,
     answer: text.nullable().describe("The final answer; null when there is none."),
   }),

@@ -1,4 +1,5 @@
 import type { Audit } from "./audit.ts";
+import type { Steps } from "./checkpoints.ts";
 import type { AgentEvent, Intent, RunStatus } from "./events.ts";
 import type { Mode } from "./decision.ts";
 import type { Message, Usage } from "./messages.ts";
@@ -102,6 +103,8 @@ export interface SessionStore extends Disposable {
   create(about: SessionAbout): Session;
   /** A beginning of an id will do when only one session has it. Rejects an unknown one with exit 2. */
   open(id: string): Session;
+  /** Another session that knows what this one does, outputs included, and goes its own way from here. */
+  fork(id: string): Session;
   last(workspace: string): string | undefined;
   list(filter: SessionFilter): readonly SessionInfo[];
   remove(id: string): void;
@@ -131,4 +134,5 @@ export interface Session {
   readonly timeline: () => Iterable<{ readonly at: number; readonly event: AgentEvent }>;
   readonly outputs: Outputs;
   readonly audit: Audit;
+  readonly steps: Steps;
 }

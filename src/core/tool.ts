@@ -42,6 +42,8 @@ export interface Facts {
   readonly reads: readonly string[];
   readonly writes: readonly string[];
   readonly hosts: readonly string[];
+  /** What it starts goes on when the call has ended. */
+  readonly lasting?: true;
 }
 
 export const NO_FACTS: Facts = { commands: [], reads: [], writes: [], hosts: [] };

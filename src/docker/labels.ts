@@ -7,6 +7,10 @@ export const UID_LABEL = "dev.harness.uid";
 /** Of the runner's volumes for other images: not a box's label, as they outlive all boxes and go with the images. */
 export const RUNNER_LABEL = "dev.harness.runner";
 
+/** Of volumes that outlive their boxes: the session that they belong to, and whose state folder knows of them. */
+const KEPT_LABEL = "dev.harness.kept";
+const STATE_LABEL = "dev.harness.state";
+
 const LABEL = {
   session: "dev.harness.session",
   workspace: "dev.harness.workspace",
@@ -77,6 +81,18 @@ export function boxOf(labels: Labels | null | undefined): BoxRecord | undefined 
     isolation: filled(labels[LABEL.isolation]),
   };
 }
+
+export const keptLabels = (session: string, stateDir: string): Labels => ({
+  [KEPT_LABEL]: session,
+  [STATE_LABEL]: stateDir,
+});
+
+/** An engine's filter that matches all that is labelled as one user's. */
+export const ownFilter = (uid: number): { label: string[] } => ({ label: [`${UID_LABEL}=${uid}`] });
+
+/** Undefined for what this state folder does not keep, and where the owner is not told whole. */
+export const ownerOfKept = (labels: Labels | null | undefined, stateDir: string): Owner | undefined =>
+  labels?.[KEPT_LABEL] === undefined || labels[STATE_LABEL] !== stateDir ? undefined : ownerIn(labels);
 
 /** An engine's filter that matches every box of one user, and its volumes. */
 export const boxFilter = (uid: number): { label: string[] } => ({

@@ -30,6 +30,8 @@ export interface CommandContext {
 
 export interface CommandDecision extends Decision {
   readonly effects: readonly Effect[];
+  /** Something is wrong with it as a text: it may do more than the effects say. */
+  readonly flawed: boolean;
 }
 
 /** What one rule of a decision says by itself. */
@@ -44,6 +46,12 @@ export interface Explained {
   readonly standings: readonly Standing[];
 }
 
+interface JudgedText {
+  readonly rulings: readonly Ruling[];
+  readonly effects: readonly Effect[];
+  readonly flawed: boolean;
+}
+
 export interface Looked {
   readonly flaws: readonly Ruling[];
   readonly calls: readonly Called[];
@@ -56,13 +64,13 @@ export class CommandPolicy {
 
   /** Pure and total: whatever the text is, there is a decision. */
   decide(text: string, context: CommandContext): CommandDecision {
-    const { rulings, effects } = this.judge(text, context);
-    return { ...decisionOf(rulings, context.mode, text.length), effects };
+    const { rulings, effects, flawed } = this.judge(text, context);
+    return { ...decisionOf(rulings, context.mode, text.length), effects, flawed };
   }
 
   /** The same decision, for people. */
   explain(text: string, context: CommandContext): Explained {
-    const { rulings, effects } = this.judge(text, context);
+    const { rulings, effects, flawed } = this.judge(text, context);
     const decision = decisionOf(rulings, context.mode, text.length);
     const standings = decision.rules.map((rule) => {
       const same = rulings.filter((ruling) => keyOf(ruling) === keyOf(rule));
@@ -73,19 +81,16 @@ export class CommandPolicy {
         contained: same.every(({ contained }) => contained),
       };
     });
-    return { decision: { ...decision, effects }, standings };
+    return { decision: { ...decision, effects, flawed }, standings };
   }
 
-  private judge(
-    text: string,
-    context: CommandContext,
-  ): { readonly rulings: readonly Ruling[]; readonly effects: readonly Effect[] } {
+  private judge(text: string, context: CommandContext): JudgedText {
     const { flaws, calls, effects } = this.look(text, context);
     const places = placesFor(context);
     const rulings = effects.map((effect) => rulingOf(effect, places));
     const { rules = [], mode } = context;
     const ruled = rules.length === 0 ? rulings : applyRules(rules, { calls, effects, rulings, places, mode });
-    return { rulings: [...flaws, ...ruled], effects };
+    return { rulings: [...flaws, ...ruled], effects, flawed: flaws.length > 0 };
   }
 
   /** What the text runs and does, and what is wrong with it as a text. */
@@ -104,7 +109,7 @@ function decisionOf(rulings: readonly Ruling[], mode: Mode, length: number): Dec
   const byVerdict = new Map<Verdict, Ruling[]>(VERDICTS.map((verdict) => [verdict, []]));
   for (const ruling of rulings) byVerdict.get(verdictIn(mode, ruling))?.push(ruling);
   const strictestFirst = VERDICTS.toReversed();
-  const sorted = strictestFirst.flatMap((verdict) => byVerdict.get(verdict) ?? []);
+  const sorted = strictestFirst.flatMap((verdict) => worstFirst(byVerdict.get(verdict) ?? []));
   const rules = distinct(sorted.slice(0, MOST_RULES * 5)).slice(0, MOST_RULES);
   return {
     decision: strictestFirst.find((verdict) => (byVerdict.get(verdict)?.length ?? 0) > 0) ?? "allow",
@@ -112,6 +117,10 @@ function decisionOf(rulings: readonly Ruling[], mode: Mode, length: number): Dec
     rules: rules.length > 0 ? rules : [{ id: "harmless", reason: "it only prints", span: [0, length] }],
   };
 }
+
+/** What is not contained is why nobody there means no, so it is told before what would have run. */
+const worstFirst = (rulings: readonly Ruling[]): readonly Ruling[] =>
+  rulings.length < 2 ? rulings : rulings.toSorted((a, b) => Number(a.contained) - Number(b.contained));
 
 function verdictIn(mode: Mode, { verdict, readOnly }: Ruling): Verdict {
   if (mode === "read-only") return readOnly;

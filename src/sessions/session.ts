@@ -2,10 +2,12 @@ import type { Audit } from "../core/audit.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
 import type { Message } from "../core/messages.ts";
+import type { Steps } from "../core/checkpoints.ts";
 import type { Outputs, Session, SessionInfo, SessionRecord } from "../core/session.ts";
 import type { Clock } from "./clock.ts";
 import type { Database } from "./db/database.ts";
 import { storedJson } from "./db/stored-json.ts";
+import { StoredSteps } from "./steps.ts";
 import { countAfter, projectEvent, projectRecord, statusAfter } from "./project.ts";
 
 /** Its state is all in the database: two processes may have the same session open. */
@@ -13,6 +15,7 @@ export class StoredSession implements Session {
   readonly id: string;
   readonly outputs: Outputs;
   readonly audit: Audit;
+  readonly steps: Steps;
   readonly #db: Database;
   readonly #clock: Clock;
 
@@ -20,6 +23,7 @@ export class StoredSession implements Session {
     this.id = id;
     this.outputs = own.outputs;
     this.audit = own.audit;
+    this.steps = new StoredSteps(id, db, clock);
     this.#db = db;
     this.#clock = clock;
   }

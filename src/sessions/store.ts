@@ -71,6 +71,20 @@ class Store implements SessionStore {
     return this.#session(this.#idOf(id));
   }
 
+  fork(id: string): Session {
+    const from = this.open(id);
+    return this.#db.atomically(() => {
+      const session = this.create(from.info());
+      for (const record of from.records()) session.append(record);
+      this.#db.run(
+        "INSERT INTO outputs (session, number, hash) SELECT ?, number, hash FROM outputs WHERE session = ?",
+        session.id,
+        from.id,
+      );
+      return session;
+    });
+  }
+
   last(workspace: string): string | undefined {
     return this.list({ workspace, limit: 1 })[0]?.id;
   }

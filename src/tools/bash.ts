@@ -60,7 +60,8 @@ export function bashTool(desk: Desk): AnyTool {
       const { folder, env } = desk.shell;
       shell.judged.set(given, { folder, env });
       if (!isGiven(given.command)) return NO_FACTS;
-      return { ...NO_FACTS, commands: [judgedText(given.command, env)], folder };
+      const lasting = given.background === true ? ({ lasting: true } as const) : {};
+      return { ...NO_FACTS, commands: [judgedText(given.command, env)], folder, ...lasting };
     },
     run: (given, box, signal) => run(shell, given, box, signal),
   });

@@ -14,6 +14,25 @@ export function recordCases(add: Add): void {
 }
 
 function keptCases(add: Add): void {
+  add("a fork knows all that was known, and the two go their own ways", ({ store }) => {
+    const session = store.create(ABOUT);
+    for (const record of RECORDS) session.append(record);
+    session.outputs.keep("a long output");
+    const fork = store.fork(session.id);
+    assert.notEqual(fork.id, session.id);
+    assert.deepEqual(fork.records(), RECORDS);
+    assert.equal(fork.outputs.page("o1", 0, 99)?.text, "a long output");
+    fork.append(message("only here"));
+    assert.equal(fork.outputs.keep("another"), "o2");
+    assert.deepEqual(
+      [session.records().length, session.outputs.page("o2", 0, 9)],
+      [RECORDS.length, undefined],
+    );
+    store.remove(session.id);
+    assert.equal(store.open(fork.id).outputs.page("o1", 0, 99)?.text, "a long output");
+    assert.throws(() => store.fork("none"), /none/);
+  });
+
   add("records come back as they were given, in their order", ({ store }) => {
     const session = store.create(ABOUT);
     for (const record of RECORDS) session.append(record);

@@ -3,6 +3,7 @@ import type { SessionStore } from "../../src/core/session.ts";
 import { listCases } from "./store-lists.ts";
 import { outputCases } from "./store-outputs.ts";
 import { recordCases } from "./store-records.ts";
+import { stepCases } from "./store-steps.ts";
 
 export interface OpenStore extends AsyncDisposable {
   readonly store: SessionStore;
@@ -25,5 +26,5 @@ export function storeSuite(name: string, open: (now: () => number) => Promise<Op
       check({ store: opened.store, at });
     });
   };
-  for (const cases of [recordCases, listCases, outputCases]) cases(add);
+  for (const cases of [recordCases, listCases, outputCases, stepCases]) cases(add);
 }

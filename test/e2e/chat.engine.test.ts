@@ -196,6 +196,40 @@ test("/compact says what was won, and keeps the system prompt once", { skip }, a
   assert.match(JSON.stringify(seen), /Goal: to talk/);
 });
 
+test("nothing of a cancelled turn stays, though older turns were summarised in it", { skip }, async () => {
+  const summary = { goal: "to talk", constraints: [], decisions: [], files: [], risks: [] };
+  const state = { summaries: 0, hung: false };
+  const replies: Replies = (asked) => {
+    const format = JSON.stringify(asked.format ?? "");
+    if (format.includes('"intent"')) return { text: '{"intent":"direct"}' };
+    if (last(asked).includes('"goal"')) {
+      state.summaries += 1;
+      return { text: JSON.stringify(summary) };
+    }
+    if (state.summaries === 0 || state.hung) return { text: "a long answer ".repeat(100) };
+    state.hung = true;
+    return "hang";
+  };
+  await using place = await household();
+  await using model = await startModel(replies, 6144);
+  await using terminal = onTerminal(place, model.flags);
+  await terminal.until(PROMPT);
+  let text = "";
+  for (let at = 0; state.summaries === 0 && at < 50; at += 1) {
+    text = `greeting number ${at}`;
+    terminal.type(`${text}\r`);
+    await terminal.until(/older turns summarised|\n[\s\S]*\nharness> $/);
+  }
+  assert.equal(state.summaries, 1, terminal.screen().slice(-3000));
+  terminal.type("\u0003");
+  await terminal.until(/~ cancelled\n\nharness> greeting number \d+$/);
+  terminal.type("hello there\r");
+  await terminal.until(AGAIN);
+  const seen = JSON.stringify(model.asked().at(-1));
+  assert.match(seen, /hello there/);
+  assert.equal(seen.includes(text), false);
+});
+
 for (const [signal, code] of [
   ["SIGTERM", 143],
   ["SIGHUP", 129],

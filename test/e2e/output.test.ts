@@ -166,7 +166,7 @@ test("a stderr that takes nothing changes no exit code", async () => {
 
 test("an engine by port is asked without warnings of Node", async () => {
   const { stderr } = await inShell('exec "$0" demo', { DOCKER_HOST: "tcp://127.0.0.1:1" });
-  assert.match(stderr, /^error: the container engine does not answer at tcp:/);
+  assert.match(stderr, /^status .*\(exit 6\): the container engine does not answer at tcp:/m);
   assert.doesNotMatch(stderr, /Warning/);
 });
 

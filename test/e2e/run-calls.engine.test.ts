@@ -35,7 +35,7 @@ test(
       bash("cd / && sleep 0.3; cat $OLDPWD/a.txt"),
       bash("pwd"),
       ["edit_file", { path: "a.txt", old: "two", new: "three" }],
-      ["read_file", { path: "a.txt" }],
+      ["read_file", { path: "./a.txt" }],
     ];
     await using model = await startModel([{ calls }, DONE]);
     const ran = await harness(place, ["run", "--json", ...model.flags, "change a.txt"]);

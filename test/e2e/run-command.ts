@@ -23,6 +23,8 @@ export interface RunStart {
   readonly whenMade?: readonly [file: string, then: (child: ChildProcess) => void];
   /** Closes its stdout after the first bytes. */
   readonly readsOnce?: boolean;
+  /** It is killed hard, whatever it is at. */
+  readonly killAfterMs?: number;
 }
 
 /** With a home of its own in the scratch folder; the workspace is its `work`. */
@@ -45,12 +47,15 @@ export function harness(place: Scratch, words: readonly string[], start: RunStar
     clearInterval(poll);
     then(child);
   }, 20);
+  const kill =
+    start.killAfterMs === undefined ? undefined : setTimeout(() => child.kill("SIGKILL"), start.killAfterMs);
   child.stdin.on("error", () => undefined);
   child.stdin.end(start.input ?? "");
   return new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code) => {
       clearInterval(poll);
+      clearTimeout(kill);
       resolve({ code, ...texts });
     });
   });

@@ -7,6 +7,7 @@ import { household } from "./box-command.ts";
 import { finishedOf, harness, startModel } from "./run-command.ts";
 import { assertValid } from "./run-requests.ts";
 
+const NO_CHANGES = { added: [], modified: [], deleted: [], ignored: 0 };
 const CALL = { calls: [["bash", { command: "touch made" }]] } as const;
 const NOWHERE = { env: { DOCKER_HOST: "unix:///nowhere/docker.sock" } };
 
@@ -20,7 +21,7 @@ test(
     await using model = await startModel([CALL, { text: "done" }]);
     const ran = await harness(place, ["run", "--json", ...model.flags, "make a file"], NOWHERE);
     const { status, tool_calls, answer, changes } = finishedOf(ran);
-    assert.deepEqual([ran.code, status, answer, changes], [6, "sandbox", null, null], ran.stderr);
+    assert.deepEqual([ran.code, status, answer, changes], [6, "sandbox", null, NO_CHANGES], ran.stderr);
     assert.ok(tool_calls <= 1);
     assert.equal(existsSync(place.at("work/made")), false);
     await using next = await startModel([CALL, { text: "done" }]);

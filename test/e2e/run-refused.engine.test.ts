@@ -108,3 +108,15 @@ test("with --isolation overlay the repository stays as it was", { skip }, async 
   assert.match(resultsIn(model.asked()[1]).at(-1) ?? "", /two/);
   assert.deepEqual([await place.read("work/a.txt"), existsSync(place.at("work/made"))], ["one\n", false]);
 });
+
+test("a refusal names what reaches out, not a neighbour that would have run", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash("mkdir sub; export PATH=/x:$PATH"), FINE]);
+  const ran = await harness(place, ["run", "--json", ...model.flags, "set it up"]);
+  assert.deepEqual(
+    finishedOf(ran).denials.map(({ reason }) => /PATH|only the shell/.test(reason)),
+    [true],
+    ran.stdout,
+  );
+  assert.equal(existsSync(place.at("work/sub")), false);
+});

@@ -41,6 +41,7 @@ test("--json ends with what the run came to", { skip }, async () => {
     usage: { requests: 2, prompt_tokens: 250, completion_tokens: 15, cached_tokens: null, cost: null },
     denials: [],
     changes: { added: ["c.txt"], modified: ["a.txt"], deleted: [], ignored: 1 },
+    handoff: [],
     answer: "done",
   });
   assert.ok(run.startsWith(session));

@@ -147,7 +147,7 @@ test("the disk budget ends what runs, and goes on to hold after that", { skip },
     limits,
     runtime: null,
     isolation: "bind" as const,
-    keep: false,
+    keep: null,
   };
   const budget = { growth: 128 * MiB, floor: 0, inodes: 0 };
   await using box = await startBox(maker, { ...request, watchChanges: false, budget }, signal);

@@ -8,6 +8,7 @@ import { Limits } from "../../src/agent/limits.ts";
 import { Memory } from "../../src/agent/memory.ts";
 import { Offer, type Seat } from "../../src/agent/seat.ts";
 import { Spent } from "../../src/agent/spent.ts";
+import { NO_CHECKPOINTS } from "../../src/core/checkpoints.ts";
 import type { EventBody } from "../../src/core/events.ts";
 import type { ToolCall } from "../../src/core/messages.ts";
 import type { Box } from "../../src/core/ports.ts";
@@ -119,6 +120,7 @@ export function fakeSeat({ lines, tools, over = {}, box = fakeBox(), window = {}
     limits: new Limits({ turns: 40 }, () => 0),
     spent: new Spent(),
     judge: () => Promise.resolve(judge),
+    checkpoints: NO_CHECKPOINTS,
     approver: unattended("contained"),
     outputs: memoryOutputs(),
     box: () => Promise.resolve(box),

@@ -14,6 +14,7 @@ import type {
   SessionRecord,
   SessionStore,
 } from "../../src/core/session.ts";
+import { memorySteps } from "./steps.ts";
 import { Clock } from "../../src/sessions/clock.ts";
 import { newId, onlyId } from "../../src/sessions/ids.ts";
 import { pageOf } from "../../src/sessions/outputs/page.ts";
@@ -47,6 +48,15 @@ export function memoryStore(now: () => number = Date.now): SessionStore {
         return session;
       }),
     open: (id) => usable(() => find(id)),
+    fork: (id) =>
+      usable(() => {
+        const from = find(id);
+        const session = new MemorySession(freeId(), from.info(), clock, (own) => sessions.has(own));
+        sessions.set(session.id, session);
+        for (const record of from.records()) session.append(record);
+        for (const text of from.outputs.kept) session.outputs.keep(text);
+        return session;
+      }),
     last: (workspace) => usable(() => newestFirst().find((one) => one.info().workspace === workspace)?.id),
     list: (filter) =>
       usable(() =>
@@ -80,8 +90,9 @@ const has = (text: string, query: string): boolean => text.toLowerCase().include
 
 class MemorySession implements Session {
   readonly id: string;
-  readonly outputs: Outputs = memoryOutputs();
+  readonly outputs = memoryOutputs();
   readonly audit: Audit = memoryAudit();
+  readonly steps = memorySteps();
   readonly #clock: Clock;
   readonly #exists: (id: string) => boolean;
   readonly #records: SessionRecord[] = [];
@@ -144,9 +155,10 @@ function memoryAudit(): Audit {
   };
 }
 
-function memoryOutputs(): Outputs {
+function memoryOutputs(): Outputs & { readonly kept: readonly string[] } {
   const kept: string[] = [];
   return {
+    kept,
     keep: (text) => `o${kept.push(text.toWellFormed())}`,
     page: (id, offset, limit) => {
       const text = /^o[1-9]\d*$/.test(id) ? kept[Number(id.slice(1)) - 1] : undefined;

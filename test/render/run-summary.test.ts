@@ -12,12 +12,16 @@ const summary = (
   {
     columns = 80,
     quiet = false,
-    passing = false,
-  }: { readonly columns?: number; readonly quiet?: boolean; readonly passing?: boolean } = {},
+    changes = "here",
+  }: {
+    readonly columns?: number;
+    readonly quiet?: boolean;
+    readonly changes?: "here" | "waiting" | "gone";
+  } = {},
 ): string =>
   runSummary(
     { ...EVERY_EVENT["run.finished"], run: "r1", seq: 9, ...event },
-    { ms: 63_000, quiet, passing },
+    { ms: 63_000, quiet, changes },
     fakeTerminal(columns).stream,
   );
 
@@ -32,12 +36,15 @@ test("a run that is done tells what changed, what was refused, what it cost and 
     `
 changed   1 modified
           ~ sum.js
+look at   before you run anything here:
+          ? package.json: npm runs its scripts; changed: test
 refused   bash  rm -rf /
             denied: it deletes what lies outside of the workspace (path.system)
 cost      2 turns, 1 tool call, 1 min 3 s
           1,900 tokens in (900 cached), 40 out, cost 0.002
 status    done
-next      harness diff
+next      harness diff s1
+          harness undo s1
           harness run --continue "…"
           harness sessions show s1
 `,
@@ -60,6 +67,7 @@ test("a run that ended badly says so in words and with its exit code", () => {
         reason: "after the last refusal nothing was changed",
         denials: EVERY_EVENT["run.finished"].denials.map((denial) => ({ ...denial, decision: "ask" })),
         changes: { added: [], modified: [], deleted: [], ignored: 2 },
+        handoff: [],
         usage,
       },
       { columns: 40 },
@@ -138,7 +146,13 @@ test("controls of others are shown, never sent", () => {
 });
 
 test("where the workspace is thrown away, nothing is named that would be done in it", () => {
-  const text = summary({}, { passing: true });
+  const text = summary({}, { changes: "gone" });
   assert.match(text, /^next +harness run "…"\n +harness sessions show s1$/m);
   assert.doesNotMatch(text, /harness diff|--continue/);
+});
+
+test("what waits in a layer is applied, not undone", () => {
+  const text = summary({}, { changes: "waiting" });
+  assert.match(text, /^next +harness diff s1\n +harness apply s1\n/m);
+  assert.doesNotMatch(text, /harness undo/);
 });

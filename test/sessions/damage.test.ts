@@ -104,7 +104,7 @@ test("damage that shows only in use is said, and the next start sets the databas
   await using place = await scratch();
   const state = place.at("state");
   const file = filled(state, 1200);
-  zero(file, PAGE * 8, statSync(file).size - PAGE * 8);
+  zero(file, PAGE * 24, statSync(file).size - PAGE * 24);
   const warnings: string[] = [];
   {
     using store = openStore(state, { warn: assert.fail });

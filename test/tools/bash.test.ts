@@ -33,15 +33,16 @@ const run = (bash: FakeCommand, args: object = {}, desk: Desk = fakeDesk()): Ret
   called(bashTool(desk), { command: "x", ...args }, boxWith(bash));
 
 test("stdout and stderr are parted only when both are there, and nothing is said as nothing", async () => {
-  assert.deepEqual(await run(saying("out\n", "")), { kind: "ok", text: "out" });
-  assert.deepEqual(await run(saying("", "err\n")), { kind: "ok", text: "err" });
-  assert.deepEqual(await run(saying("out\n", "err\n")), { kind: "ok", text: "out\n[stderr]\nerr" });
-  assert.deepEqual(await run(saying("", "")), { kind: "ok", text: "(no output)" });
+  const ok = { kind: "ok", exitCode: 0 } as const;
+  assert.deepEqual(await run(saying("out\n", "")), { ...ok, text: "out" });
+  assert.deepEqual(await run(saying("", "err\n")), { ...ok, text: "err" });
+  assert.deepEqual(await run(saying("out\n", "err\n")), { ...ok, text: "out\n[stderr]\nerr" });
+  assert.deepEqual(await run(saying("", "")), { ...ok, text: "(no output)" });
 });
 
 test("a failure ends with its exit code", async () => {
-  const { kind, text } = await run(saying("out", "", 3));
-  assert.equal(kind, "failed");
+  const { kind, text, exitCode } = await run(saying("out", "", 3));
+  assert.deepEqual([kind, exitCode], ["failed", 3]);
   assert.match(text, /^out\n\[exit 3, \d+ ms\]$/);
 });
 
@@ -103,7 +104,7 @@ test("what the shell exported over the box's own is taken over, and what cannot 
   const desk = fakeDesk();
   const left = "/repo/a\0HOME=/home/box\0CI=2\0A=1\0END\0";
   const said = await called(bashTool(desk), { command: "x" }, boxWith(leaving(left)));
-  assert.deepEqual(said, { kind: "ok", text: "(no output)" });
+  assert.deepEqual(said, { kind: "ok", text: "(no output)", exitCode: 0 });
   assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo/a", { CI: "2", A: "1" }]);
   assert.match(
     (await run(leaving("/repo/b\0A="))).text,
@@ -139,7 +140,11 @@ test("a box has one file, and what is left in it by an earlier call changes noth
   });
   await called(tool, { command: "x" }, box);
   desk.shell.move("/repo", { A: "1" });
-  assert.deepEqual(await called(tool, { command: "x" }, box), { kind: "ok", text: "(no output)" });
+  assert.deepEqual(await called(tool, { command: "x" }, box), {
+    kind: "ok",
+    text: "(no output)",
+    exitCode: 0,
+  });
   assert.deepEqual([desk.shell.folder, desk.shell.env, files.size], ["/repo", { A: "1" }, 1]);
 });
 

@@ -1,12 +1,12 @@
 import { signalOf } from "../../agent/interrupted.ts";
 import type { Signal } from "../../agent/outcome.ts";
 import { EXIT, type ExitCode, HarnessError } from "../../core/errors.ts";
-import type { SAID } from "../../core/events.ts";
+import type { EventBody } from "../../core/events.ts";
 import type { Question } from "../../core/ports.ts";
 import { Keyboard } from "../chat/keyboard.ts";
 import { questionsOn } from "../chat/questions.ts";
 
-type Said = (typeof SAID)[number];
+type Said = Extract<EventBody, { readonly type: "approval" }>["said"];
 export type AnswerFlags = Readonly<Record<Said, boolean>>;
 
 export interface Word {

@@ -12,23 +12,30 @@ interface Held {
   readonly briefing: Seat["briefing"];
 }
 
+type BoxStart = (signal: AbortSignal, session: string) => Promise<OwnedBox>;
+
 /** The box of a chat: one for all its requests, until it is lost or must be another one. */
 export class ChatBox implements AsyncDisposable {
-  readonly #start: (signal: AbortSignal) => Promise<OwnedBox>;
+  readonly #start: BoxStart;
+  readonly #shared: boolean;
   readonly #ending = new AbortController();
   #held: Held | undefined;
   /** Who is told that it is ready. */
-  onReady: (ms: number) => void = () => undefined;
+  onReady: Parameters<typeof lazyBox>[1] = () => undefined;
 
-  constructor(start: (signal: AbortSignal) => Promise<OwnedBox>) {
+  /** `shared`: one box serves any session. */
+  constructor(start: BoxStart, shared: boolean) {
     this.#start = start;
+    this.#shared = shared;
   }
 
   /** For the next request; one that could not start, or is no more, is tried anew. */
   async for(talk: Talk): Promise<Omit<Held, "talk">> {
     if (this.#held?.box.walls.aborted === true) await this.close();
     if (this.#held?.talk === talk) return this.#held;
-    const box = this.#held?.box ?? lazyBox(this.#start, (ms) => this.onReady(ms), REMEDY);
+    if (!this.#shared) await this.close();
+    const start = (signal: AbortSignal): Promise<OwnedBox> => this.#start(signal, talk.session.id);
+    const box = this.#held?.box ?? lazyBox(start, (ms, ready) => this.onReady(ms, ready), REMEDY);
     const { history } = talk.memory;
     const briefing = briefingFrom(box, talk.prompt, { history, signal: this.#ending.signal });
     this.#held = { box, talk, briefing };

@@ -42,11 +42,16 @@ export class Room implements AsyncDisposable {
     this.workspace = parts.workspace;
     this.store = parts.store;
     this.#settings = parts.settings;
-    this.#box = new ChatBox(async (signal) => {
-      const { openBoxFor } = await import("../wire.ts");
-      const { workspace, runtime, warn } = parts;
-      return openBoxFor({ settings: this.#settings, workspace, runtime, watchChanges: true, warn }, signal);
-    });
+    this.#box = new ChatBox(
+      async (signal, keep) => {
+        const { openBoxFor } = await import("../wire.ts");
+        const { workspace, runtime, warn } = parts;
+        const opening = { settings: this.#settings, workspace, runtime, watchChanges: true, keep, warn };
+        return openBoxFor(opening, signal);
+      },
+      // What is changed outside of the workspace belongs to one session.
+      parts.settings.isolation === "bind",
+    );
   }
 
   get settings(): Settings {
@@ -134,6 +139,7 @@ export class Room implements AsyncDisposable {
         settings: this.#settings,
         origins: { ...this.#parts.origins, ...this.#changed },
         workspace: this.workspace,
+        store: await this.store(),
         talk,
         box: this.#box,
         model,

@@ -29,7 +29,7 @@ export interface ChatFlags {
 }
 
 /** An earlier session to go on with: named, or the last one of the folder. */
-export type Earlier = { readonly id: string | undefined } | undefined;
+export type Earlier = { readonly id: string | undefined; readonly fork: boolean } | undefined;
 
 /** A chat until a person leaves it; its exit code. */
 export async function startChat(flags: ChatFlags, earlier?: Earlier): Promise<number> {
@@ -133,7 +133,7 @@ function storeOnce(warn: (text: string) => void) {
 
 async function earlierIn(store: SessionStore, earlier: NonNullable<Earlier>, { cwd }: ChatFlags) {
   const { earlierSession } = await import("../run/session-choice.ts");
-  const choice = { continue: earlier.id === undefined, resume: earlier.id };
+  const choice = { continue: earlier.id === undefined, resume: earlier.id, fork: earlier.fork };
   const found = earlierSession(store, choice, await sessionsWorkspace(workspaceOf({ cwd })));
   if (found === undefined) throw new HarnessError(EXIT.usage, "no session to go on with", "harness");
   return found;

@@ -1,7 +1,7 @@
 import { Args, Flags } from "@oclif/core";
-import { EXIT, HarnessError } from "../../core/errors.ts";
+import { EXIT } from "../../core/errors.ts";
 import { maskSecrets } from "../../core/secrets.ts";
-import type { Session, SessionStore } from "../../core/session.ts";
+import type { Session } from "../../core/session.ts";
 import { cleaned } from "../../render/cleaned.ts";
 import { REPORT_MARK, reportPage } from "../../render/html/page.ts";
 import { reportOf } from "../../render/report/build.ts";
@@ -10,6 +10,7 @@ import { auditVerdict, NOT_PROVEN } from "../../render/tty/audit-verdict.ts";
 import { reportText } from "../../render/tty/report.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { writeReport } from "../report-file.ts";
+import { sessionFor } from "../session-choice.ts";
 import { sessionsWorkspace, withSessions } from "../session-store.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 
@@ -46,16 +47,6 @@ export class Report extends HarnessCommand {
       else if (flags.html !== "-" && !flags.quiet) process.stderr.write(`written: ${flags.html}\n`);
     });
   }
-}
-
-function sessionFor(store: SessionStore, id: string | undefined, workspace: string): Session {
-  const known = id ?? store.last(workspace);
-  if (known !== undefined) return store.open(known);
-  throw new HarnessError(
-    EXIT.usage,
-    `no session of ${workspace} to report on`,
-    "harness sessions list --all",
-  );
 }
 
 function cleanReport(session: Session): ReportValue {

@@ -1,4 +1,4 @@
-import { Args } from "@oclif/core";
+import { Args, Flags } from "@oclif/core";
 import { requireTerminal } from "../chat/terminal.ts";
 import { HarnessCommand } from "../command.ts";
 import { settingFlags } from "../settings.ts";
@@ -8,13 +8,16 @@ export class Resume extends HarnessCommand {
   static override description =
     "Without ID: with the last one of the folder. The model knows what was said, and which files it has read.";
   static override args = { id: Args.string({ description: "the session, or how its id begins" }) };
-  static override flags = settingFlags;
+  static override flags = {
+    fork: Flags.boolean({ description: "in a session of its own; the earlier one stays as it is" }),
+    ...settingFlags,
+  };
   static override examples = ["harness resume", "harness resume 7f3a"];
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Resume);
     requireTerminal(`harness run ${args.id === undefined ? "--continue" : `--resume ${args.id}`} "…"`);
     const { startChat } = await import("../chat/start.ts");
-    process.exitCode = await startChat(flags, { id: args.id });
+    process.exitCode = await startChat(flags, { id: args.id, fork: flags.fork });
   }
 }

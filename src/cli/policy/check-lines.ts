@@ -44,4 +44,5 @@ const misread = (reason: string): CommandDecision => ({
   contained: false,
   rules: [{ id: "input.line", reason, span: [0, 0] }],
   effects: [],
+  flawed: true,
 });

@@ -7,6 +7,7 @@ import { Spent } from "../../agent/spent.ts";
 import { spawnFrom } from "../../agent/subagents.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Settings } from "../../config/schema.ts";
+import type { Checkpoints } from "../../core/checkpoints.ts";
 import type { Parked } from "../../core/parked.ts";
 import type { Approver, Box } from "../../core/ports.ts";
 import type { Capabilities, Provider } from "../../core/provider.ts";
@@ -31,6 +32,7 @@ export interface Parts {
   readonly size: PromptSize;
   readonly sink: Sink;
   readonly box: LazyBox;
+  readonly checkpoints: Checkpoints;
   readonly briefing: Seat["briefing"];
   readonly limits: Limits;
   readonly approver: Approver;
@@ -54,6 +56,7 @@ export async function seatFor(parts: Parts): Promise<Seat> {
     mode: settings.mode,
     limits: parts.limits,
     spent: new Spent(parked?.spent.usage),
+    checkpoints: parts.checkpoints,
     judge,
     approver: parts.approver,
     outputs: parts.outputs,

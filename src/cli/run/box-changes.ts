@@ -1,12 +1,22 @@
 import { changesIn, NO_CHANGES } from "../../agent/changes.ts";
-import type { RunChanges } from "../../core/events.ts";
+import { handoffIn } from "../../agent/handoff.ts";
+import type { Request } from "../../agent/run.ts";
+import type { Box } from "../../core/ports.ts";
 import type { LazyBox } from "./lazy-box.ts";
 
+type Told = Awaited<ReturnType<Request["changes"]>>;
+
 /** What a box that is lost had changed nobody can tell; one that no call has used has changed nothing. */
-export async function boxChanges({ used, walls }: LazyBox, signal: AbortSignal): Promise<RunChanges | null> {
+export async function boxChanges({ used, walls }: LazyBox, signal: AbortSignal): Promise<Told> {
   const box = used();
-  if (box === undefined) return NO_CHANGES;
-  if (walls.aborted) return null;
+  if (box === undefined) return { changes: NO_CHANGES, handoff: [] };
+  if (walls.aborted) return { changes: null, handoff: [] };
   const fresh = signal.aborted ? new AbortController().signal : signal;
-  return box.then((ready) => changesIn(ready, fresh)).catch(() => null);
+  return box.then((ready) => told(ready, fresh)).catch(() => ({ changes: null, handoff: [] }));
+}
+
+async function told(box: Box, signal: AbortSignal): Promise<Told> {
+  const seen = await box.changes();
+  const [changes, handoff] = await Promise.all([changesIn(box, seen, signal), handoffIn(box, seen, signal)]);
+  return { changes, handoff };
 }

@@ -40,6 +40,10 @@ export const runFlags = {
       "what becomes of an ask: refused, run if it is contained, or that and else the run waits for you",
     helpGroup: "TASK",
   })(),
+  fork: Flags.boolean({
+    description: "with --continue or --resume: in a session of its own, the earlier one stays as it is",
+    helpGroup: "TASK",
+  }),
   strict: Flags.boolean({ description: "end with 4 after any refusal", helpGroup: "TASK" }),
 };
 

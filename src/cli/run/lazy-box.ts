@@ -1,4 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { EventBody } from "../../core/events.ts";
 import type { Box, OwnedBox } from "../../core/ports.ts";
 
 /** A box that starts when it is first wanted, and is the same from then on. */
@@ -58,3 +59,9 @@ export function lazyBox(
 
 const lostBox = (reason: string, remedy: string): HarnessError =>
   new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, remedy);
+
+export const readyEvent = (ms: number, { image }: OwnedBox): EventBody => ({
+  type: "box.ready",
+  ms,
+  ...(image === undefined ? {} : { image }),
+});

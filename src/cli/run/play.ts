@@ -18,7 +18,8 @@ import { answerFor } from "./answer-gate.ts";
 import { type Parts, seatFor, unlessAborted } from "./assemble.ts";
 import { boxChanges } from "./box-changes.ts";
 import { briefingFrom } from "./briefing.ts";
-import { type LazyBox, lazyBox } from "./lazy-box.ts";
+import { checkpointsFor } from "./checkpoints.ts";
+import { type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
 import { lastingOf } from "./lasting.ts";
 import { rendererFor } from "./renderer.ts";
 import { runId } from "./session-choice.ts";
@@ -63,16 +64,18 @@ type Approval = Extract<EventBody, { readonly type: "approval" }>;
 /** One request with nobody there, from its first event to its last. */
 export async function play(given: Play): Promise<Finished> {
   const { flags, session, signal, reprise } = given;
-  const show = rendererFor(flags);
+  const waits = given.settings.isolation === "bind" ? "here" : "waiting";
+  const show = rendererFor({ ...flags, changes: flags.passing === true ? "gone" : waits });
   const sink = waitingSink(sinkFor(given, (event) => show.take(event)));
   try {
-    await using box = boxFor(given, (ms, { image }) =>
-      sink.emit({ type: "box.ready", ms, ...(image === undefined ? {} : { image }) }),
-    );
+    if (reprise === undefined) sink.begin([startOf(given)]);
+    // Until the box is gone: what it was told to do may write to the last.
+    await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
+    await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
     const { gate, note } = await answerFor(flags["output-schema"]);
     const said = await claimed(reprise, box, signal);
-    sink.begin([startOf(given), ...(said === undefined ? [] : [said.event])]);
-    const seat = await seatIn(given, { sink, box, answer: gate }, said?.runs);
+    if (said !== undefined) sink.begin([startOf(given), said.event]);
+    const seat = await seatIn(given, { sink, box, checkpoints, answer: gate }, said?.runs);
     const request = {
       prompt: given.prompt,
       note,
@@ -129,7 +132,7 @@ const startOf = ({ settings, session, resumed, workspace, prompt }: Play): Event
 
 async function seatIn(
   { settings, flags, store, session, workspace, prompt, limits, signal, reprise }: Play,
-  means: Pick<Parts, "sink" | "box" | "answer">,
+  means: Pick<Parts, "sink" | "box" | "checkpoints" | "answer">,
   said: boolean | undefined,
 ): Promise<Seat> {
   const { box } = means;
@@ -166,9 +169,18 @@ async function seatIn(
   });
 }
 
-const boxFor = ({ settings, workspace, flags }: Play, onReady: Parameters<typeof lazyBox>[1]): LazyBox =>
+const boxFor = (
+  { settings, session, workspace, flags }: Play,
+  onReady: Parameters<typeof lazyBox>[1],
+): LazyBox =>
   lazyBox(async (signal) => {
     const { openBoxFor } = await import("../wire.ts");
-    const opening = { settings, workspace, runtime: flags.runtime ?? null, watchChanges: true };
+    const opening = {
+      settings,
+      workspace,
+      runtime: flags.runtime ?? null,
+      watchChanges: true,
+      keep: session.id,
+    };
     return openBoxFor({ ...opening, warn: noteTo(flags.quiet) }, signal);
   }, onReady);

@@ -14,8 +14,7 @@ export interface Renderer {
 interface Wanted {
   readonly json: boolean;
   readonly quiet: boolean;
-  /** The workspace is thrown away after the run. */
-  readonly passing?: boolean;
+  readonly changes: "here" | "waiting" | "gone";
 }
 
 /** For `run`: lines and a summary on stderr, or with --json every event on stdout. */
@@ -31,7 +30,7 @@ function asJson(): Renderer {
   };
 }
 
-function asLines({ quiet, passing = false }: Wanted): Renderer {
+function asLines({ quiet, changes }: Wanted): Renderer {
   const began = performance.now();
   const lines = new RunLines(process.stderr, { quiet, answerIsSeen: false, clock: systemClock });
   return {
@@ -40,7 +39,7 @@ function asLines({ quiet, passing = false }: Wanted): Renderer {
       lines.take(event);
       if (event.type !== "run.finished") return;
       lines.end();
-      const about = { ms: performance.now() - began, quiet, passing };
+      const about = { ms: performance.now() - began, quiet, changes };
       process.stderr.write(runSummary(event, about, process.stderr));
     },
     end: () => lines.end(),

@@ -5,14 +5,17 @@ import type { Session, SessionStore } from "../../core/session.ts";
 export interface Choice {
   readonly continue: boolean;
   readonly resume?: string | undefined;
+  /** A session of its own goes on from there; the earlier one stays as it is. */
+  readonly fork?: boolean | undefined;
 }
 
 /** An earlier session, named or the folder's last; undefined when a new one is wanted. */
 export function earlierSession(store: SessionStore, choice: Choice, workspace: string): Session | undefined {
-  if (choice.resume !== undefined) return store.open(choice.resume);
+  const open = (id: string): Session => (choice.fork === true ? store.fork(id) : store.open(id));
+  if (choice.resume !== undefined) return open(choice.resume);
   if (!choice.continue) return undefined;
   const last = store.last(workspace);
-  if (last !== undefined) return store.open(last);
+  if (last !== undefined) return open(last);
   throw new HarnessError(
     EXIT.usage,
     `no session of ${workspace} to go on with`,

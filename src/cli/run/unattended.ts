@@ -1,3 +1,4 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import { Limits } from "../../agent/limits.ts";
 import { answer } from "../command.ts";
 import { noteTo } from "../note.ts";
@@ -16,8 +17,16 @@ import { runWorkspace } from "./workspace.ts";
 export interface RunFlags extends BudgetFlags, PlayFlags {
   readonly continue: boolean;
   readonly resume?: string | undefined;
+  readonly fork?: boolean | undefined;
   readonly cwd?: string | undefined;
 }
+
+const nothingToFork = (): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    "--fork goes with --continue or --resume",
+    'harness run --continue --fork "…"',
+  );
 
 const GO_ON = "Go on with the task.";
 
@@ -30,6 +39,7 @@ export async function runUnattended(words: readonly string[], flags: RunFlags): 
   refuseUnpriced(budget, settings);
   const limits = new Limits(budget, () => performance.now());
   const goesOn = flags.continue || flags.resume !== undefined;
+  if (flags.fork === true && !goesOn) throw nothingToFork();
   const prompt = await promptFrom(words, goesOn ? GO_ON : undefined);
   using store = openSessions(noteTo(flags.quiet));
   const given = await runWorkspace(workspaceOf({ cwd: flags.cwd }));

@@ -24,8 +24,8 @@ export interface BoxRequest {
   /** Whether `changes` will be asked for. */
   readonly watchChanges: boolean;
   readonly isolation: Isolation;
-  /** Whether the changes of an overlay or a copy outlive the box; a bound workspace has them anyway. */
-  readonly keep: boolean;
+  /** The session whose changes of an overlay or a copy outlive the box, and go on; null: they do not. */
+  readonly keep: string | null;
   /** Of disk space; the usual one when left out. */
   readonly budget?: DiskBudget;
 }
@@ -46,7 +46,7 @@ export interface Prepared {
   readonly plan: BoxPlan;
   readonly workspace: Workspace;
   readonly protection: Protection;
-  readonly place: Omit<VolumeRequest, "engine" | "stateDir" | "keep" | "onWarning">;
+  readonly place: Omit<VolumeRequest, "engine" | "stateDir" | "layer" | "onWarning">;
 }
 
 /** Looks at engine, image and workspace, and plans the box. Nothing is made yet. */

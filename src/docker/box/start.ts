@@ -4,6 +4,8 @@ import { engineFailure } from "../failure.ts";
 import type { Isolation, Place } from "../isolation/place.ts";
 import { placeOf } from "../isolation/place-of.ts";
 import { unseen } from "../isolation/unseen.ts";
+import { holdLayer } from "../layers/hold.ts";
+import type { Layer } from "../layers/record.ts";
 import { lockWorkspace } from "../life/lock.ts";
 import { type Reaped, reap } from "../life/reap.ts";
 import type { Protection } from "../protect/scan.ts";
@@ -11,6 +13,7 @@ import { snapshotIn } from "../runner/files.ts";
 import { openBox } from "./box.ts";
 import { commitDoor } from "./commit-door.ts";
 import { verifiedContainer } from "./container.ts";
+import type { BoxPlan } from "../spec.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -32,12 +35,13 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
   const stack = new AsyncDisposableStack();
   stack.use(lock);
   try {
-    const place = await placeOf(isolation, { ...maker, ...prepared.place, keep: request.keep });
+    const { layer } = stack.use(await heldFor(maker, request, workspace));
+    const place = await placeOf(isolation, { ...maker, ...prepared.place, layer });
     stack.defer(() => removePlace(place, maker.onWarning));
     signal.throwIfAborted();
     const exposed = isolation === "bind" && request.mode === "workspace-write";
     const door = exposed ? commitDoor({ engine: maker.engine, plan, home: maker.home }) : undefined;
-    const { client, close: end } = await verifiedContainer(maker.engine, plan, {
+    const { client, close: end } = await verifiedContainer(maker.engine, overVolume(plan, workspace, place), {
       ...(door === undefined ? {} : { door }),
       faults: place.faults,
     }).catch(explained(isolation, workspace));
@@ -65,6 +69,19 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
     throw thrown;
   }
 }
+
+async function heldFor(
+  { stateDir }: BoxMaker,
+  { keep: session, isolation }: BoxRequest,
+  { path }: Workspace,
+): Promise<AsyncDisposable & { readonly layer: Layer | null }> {
+  if (session === null || isolation === "bind")
+    return { layer: null, [Symbol.asyncDispose]: () => Promise.resolve() };
+  return holdLayer(stateDir, { session, workspace: path, isolation });
+}
+
+const overVolume = (plan: BoxPlan, { path }: Workspace, { volume }: Place): BoxPlan =>
+  volume === undefined ? plan : { ...plan, workspace: { path, volume } };
 
 const explained =
   (isolation: Isolation, { path }: Workspace) =>

@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
-import { HarnessError } from "../../core/errors.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import { engineFailure } from "../failure.ts";
-import { BOX_LABEL } from "../labels.ts";
+import { BOX_LABEL, keptLabels } from "../labels.ts";
+import { noteVolume } from "../layers/record.ts";
 import { changesIn } from "../runner/files.ts";
 import { archiveOf, refuseTooLarge, type Skipped } from "./archive.ts";
 import { NO_COPY } from "./layers.ts";
@@ -10,36 +11,59 @@ import type { Place, VolumeRequest } from "./place.ts";
 /** In the container that fills the volume and never starts: the engine leaves the archive's own top folder as it is. */
 const [ABOVE, NAME] = ["/harness-copy", "tree"];
 
-/** On a volume that is to outlive its box. It is not labelled as a box's, so that no reaper takes it. */
-const KEPT_LABEL = "dev.harness.kept";
-
 /** The workspace as a volume of the engine's, wherever that is, filled by a tar stream. */
 export async function makeCopy(request: VolumeRequest): Promise<Place> {
-  const { engine, workspace, volume, keep } = request;
-  await refuseTooLarge(workspace.path);
-  const remove = async (): Promise<void> => {
-    await engine.api.getVolume(volume).remove();
-  };
-  try {
-    await engine.api.createVolume({ Name: volume, Driver: "local", Labels: labelsOf(request) });
-    await fill(request);
-  } catch (thrown) {
-    await remove().catch(() => undefined);
-    throw thrown instanceof HarnessError ? thrown : engineFailure("copying the workspace", thrown);
-  }
+  const { engine, layer } = request;
+  const kept = layer?.volume ?? undefined;
+  if (kept === undefined) await makeVolume(request);
+  else await requireVolume(request, kept);
   return {
+    ...(kept === undefined ? {} : { volume: kept }),
     disk: engine.endpoint.host.startsWith("unix://") ? request.engineRoot : undefined,
     snapshot: true,
     changes: changesIn,
     faults: () => [],
-    remove: keep ? async () => undefined : remove,
+    remove: layer === null ? () => removeVolume(request) : async () => undefined,
   };
 }
 
-function labelsOf({ labels, keep }: VolumeRequest): Record<string, string> {
-  if (!keep) return { ...labels };
+async function makeVolume(request: VolumeRequest): Promise<void> {
+  const { engine, workspace, volume, layer } = request;
+  await refuseTooLarge(workspace.path);
+  try {
+    await engine.api.createVolume({ Name: volume, Driver: "local", Labels: labelsOf(request) });
+    await fill(request);
+    if (layer !== null) await noteVolume(layer, volume);
+  } catch (thrown) {
+    await removeVolume(request).catch(() => undefined);
+    throw thrown instanceof HarnessError ? thrown : engineFailure("copying the workspace", thrown);
+  }
+}
+
+const removeVolume = async ({ engine, volume }: VolumeRequest): Promise<void> => {
+  await engine.api.getVolume(volume).remove();
+};
+
+/** The engine would make an empty one of that name. */
+async function requireVolume({ engine, layer }: VolumeRequest, volume: string): Promise<void> {
+  await engine.api
+    .getVolume(volume)
+    .inspect()
+    .catch((thrown: unknown) => {
+      throw new HarnessError(
+        EXIT.sandbox,
+        `the copy that this session has worked on is gone: the engine has no volume ${volume}`,
+        `give it up: harness sessions rm ${layer?.session ?? ""}`,
+        thrown,
+      );
+    });
+}
+
+/** One that is to outlive its box is not labelled as a box's: what a session has goes when the session lets it. */
+function labelsOf({ labels, layer, stateDir }: VolumeRequest): Record<string, string> {
+  if (layer === null) return { ...labels };
   const { [BOX_LABEL]: _, ...others } = labels;
-  return { ...others, [KEPT_LABEL]: "1" };
+  return { ...others, ...keptLabels(layer.session, stateDir) };
 }
 
 async function fill({ engine, workspace, volume, labels, image, onWarning }: VolumeRequest): Promise<void> {

@@ -38,6 +38,8 @@ export async function overlayVolume(engine: Engine, folder: string, wanted: Volu
 export const noteImage = (folder: string, image: string): Promise<void> =>
   writeFile(path.join(folder, "image"), image, { mode: 0o600 });
 
+export const notedImage = (folder: string): Promise<string> => readFile(path.join(folder, "image"), "utf8");
+
 /** Where the layers are in a container that never starts. */
 const PLACE = "/layers";
 
@@ -48,7 +50,7 @@ const PLACE = "/layers";
 export async function emptyWork(engine: Engine, folder: string, labels: Labels): Promise<void> {
   const inner = path.join(folder, "work", "work");
   if (!(await isStuck(inner))) return;
-  const image = await readFile(path.join(folder, "image"), "utf8");
+  const image = await notedImage(folder);
   const none = path.join(folder, "none");
   await mkdir(none, { recursive: true });
   const Source = await overlayVolume(engine, folder, { labels, lower: "none" });

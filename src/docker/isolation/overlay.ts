@@ -1,7 +1,7 @@
-import { chmod, chown, lstat, mkdir, readdir, rm, statfs, symlink } from "node:fs/promises";
+import { chmod, chown, lstat, mkdir, readdir, statfs, symlink } from "node:fs/promises";
 import path from "node:path";
 import { readMountinfo } from "../box/mountinfo.ts";
-import { EXIT, HarnessError } from "../../core/errors.ts";
+import { EXIT, errorCode, HarnessError } from "../../core/errors.ts";
 import { engineFailure } from "../failure.ts";
 import { makeBoxFolder, markFinished, removeBoxFolder } from "../life/folders.ts";
 import { FileRefused, statIn } from "../runner/files.ts";
@@ -12,10 +12,10 @@ import { changesOfUpper } from "./upper.ts";
 
 const COPY = "work on a copy: --isolation copy";
 
-/** The workspace as lower layer. What the box writes goes to `<state>/boxes/<session>/upper`. */
+/** The workspace as lower layer. What the box writes goes to the upper one: its session's, or its own and then lost. */
 export async function makeOverlay(request: VolumeRequest): Promise<Place> {
   const { engine, workspace, stateDir, session, owner, volume, labels } = request;
-  const folder = await makeBoxFolder(stateDir, session, owner);
+  const folder = request.layer?.folder ?? (await makeBoxFolder(stateDir, session, owner));
   const upper = path.join(folder, "upper");
   try {
     await refuseFolder(folder);
@@ -24,7 +24,7 @@ export async function makeOverlay(request: VolumeRequest): Promise<Place> {
       throw engineFailure("making the overlay", thrown);
     });
   } catch (thrown) {
-    await removeBoxFolder({ path: folder, id: session });
+    if (request.layer === null) await removeBoxFolder({ path: folder, id: session });
     throw thrown;
   }
   return {
@@ -37,7 +37,7 @@ export async function makeOverlay(request: VolumeRequest): Promise<Place> {
         upper,
         shows: (file) => isShown(client, workspace.path, file),
       }),
-    faults: (mountinfo) => faultsOf(mountinfo, workspace.path, session),
+    faults: (mountinfo) => faultsOf(mountinfo, workspace.path, path.basename(folder)),
     remove: () => removeOverlay(folder, request),
   };
 }
@@ -69,11 +69,16 @@ async function unfit(folder: string): Promise<string | undefined> {
 
 /** The upper layer's own folder is what the box sees as the workspace, so it looks like it. */
 async function prepareLayers(folder: string, request: VolumeRequest): Promise<void> {
-  const { workspace, image, keep } = request;
+  const { workspace, image, layer } = request;
   const [upper, work] = [path.join(folder, "upper"), path.join(folder, "work")];
-  await symlink(workspace.path, path.join(folder, "lower"));
-  await Promise.all([mkdir(upper), mkdir(work), noteImage(folder, image)]);
-  if (!keep) await markFinished(folder);
+  await noteImage(folder, image);
+  await symlink(workspace.path, path.join(folder, "lower")).catch((thrown: unknown) => {
+    if (layer === null || errorCode(thrown) !== "EEXIST") throw thrown;
+  });
+  if (layer === null) {
+    await Promise.all([mkdir(upper), mkdir(work)]);
+    await markFinished(folder);
+  } else if ((await readdir(upper)).length > 0) return;
   await chmod(upper, (await lstat(workspace.path)).mode & 0o7777);
   if (process.getuid?.() === 0)
     await Promise.all([upper, work].map((one) => chown(one, workspace.uid, workspace.gid)));
@@ -89,14 +94,13 @@ async function isShown(client: RunnerClient, root: string, file: string): Promis
   }
 }
 
-/** Kept are only changes; a layer without any goes. */
+/** A session's layer goes when the session lets it. */
 async function removeOverlay(folder: string, request: VolumeRequest): Promise<void> {
-  const { engine, volume, labels, keep, session } = request;
+  const { engine, volume, labels, layer, session } = request;
   await engine.api.getVolume(volume).remove();
+  if (layer !== null) return;
   await emptyWork(engine, folder, labels);
-  const upper = keep ? await readdir(path.join(folder, "upper")) : [];
-  if (upper.length === 0) await removeBoxFolder({ path: folder, id: session });
-  else await rm(path.join(folder, "work"), { recursive: true, force: true });
+  await removeBoxFolder({ path: folder, id: session });
 }
 
 /** An engine that takes the volume's options for nothing would give the box an empty folder. */

@@ -1,5 +1,6 @@
 import type { Engine } from "../engine.ts";
 import type { Owner } from "../labels.ts";
+import type { Layer } from "../layers/record.ts";
 import type { RunnerClient } from "../runner/client.ts";
 import type { Change } from "../runner/files.ts";
 
@@ -8,6 +9,8 @@ export type Isolation = "bind" | "overlay" | "copy";
 
 /** Where a box's workspace really is, for as long as the box is. */
 export interface Place {
+  /** In the planned one's stead. */
+  readonly volume?: string;
   /** In the file system that its commands fill; undefined where that is not the host's to see. */
   readonly disk: string | undefined;
   /** Whether the runner has to note the tree first, for `changes` to tell anything. */
@@ -39,7 +42,7 @@ export interface VolumeRequest {
   readonly image: string;
   /** Where the engine keeps its data, by its own word. */
   readonly engineRoot: string;
-  /** Whether what was changed outlives the box. */
-  readonly keep: boolean;
+  /** Where what is changed outlives the box; null: it does not. */
+  readonly layer: Layer | null;
   readonly onWarning: (text: string) => void;
 }

@@ -66,9 +66,11 @@ async function compareFolders(look: Look, pair: Pair): Promise<void> {
 async function hidden(look: Look, { path, lower }: Pair & { lower: Held }, names: readonly Buffer[]) {
   const mentioned = new Set(names.map((name) => name.toString("latin1")));
   const rest = namesIn(lower, look.most).filter((name) => !mentioned.has(name.toString("latin1")));
-  const [first] = rest;
-  if (first === undefined) return;
-  const shown = await look.shows(textOfBytes(below(path, first)));
+  const paths = rest.map((name) => textOfBytes(below(path, name)));
+  const asked = paths.find((each) => each.isWellFormed()) ?? paths[0];
+  // The layer's own folder was made by us, and hides nothing.
+  if (asked === undefined || path.length === 0) return;
+  const shown = await look.shows(asked);
   if (shown === undefined) look.incomplete = true;
   if (shown !== false) return;
   for (const name of rest) {
@@ -158,7 +160,7 @@ function note(look: Look, what: Change["what"], bytes: Buffer, stats: Stats): vo
   else look.changes.push({ change, bytes });
 }
 
-function kindOf(stats: Stats): Change["kind"] {
+export function kindOf(stats: Stats): Change["kind"] {
   if (stats.isDirectory()) return "folder";
   if (stats.isSymbolicLink()) return "link";
   return stats.isFile() ? "file" : "odd";

@@ -75,9 +75,13 @@ export async function removeBoxFolder(folder: Pick<BoxFolder, "path" | "id">): P
   await rename(folder.path, gone).catch((thrown: unknown) => {
     if (errorCode(thrown) !== "ENOENT") throw thrown;
   });
-  await rm(gone, { recursive: true, force: true }).catch(async () => {
-    await openUp(gone);
-    await rm(gone, { recursive: true, force: true });
+  await removeTree(gone);
+}
+
+export async function removeTree(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true }).catch(async () => {
+    await openUp(folder);
+    await rm(folder, { recursive: true, force: true });
   });
 }
 

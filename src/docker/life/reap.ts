@@ -1,14 +1,16 @@
-import { unlink } from "node:fs/promises";
 import path from "node:path";
 import type { ContainerInfo, VolumeInspectInfo } from "dockerode";
-import { reasonOf } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
-import { engineFailure, isBeingRemoved, isMissing } from "../failure.ts";
+import { engineFailure } from "../failure.ts";
 import { emptyWork } from "../isolation/layers.ts";
-import { boxFilter, type BoxRecord, boxOf, type Owner, ownerLabels } from "../labels.ts";
+import { boxFilter, type BoxRecord, boxOf, type Owner, ownerLabels, ownFilter } from "../labels.ts";
+import { copiesToRemove, layersToRemove } from "../layers/clear.ts";
+import { layersIn } from "../layers/record.ts";
 import { type BoxFolder, boxFolders, removeBoxFolder } from "./folders.ts";
-import { filesIn, locksIn, ownerOf } from "./lock-files.ts";
+import { locksIn } from "./lock-files.ts";
+import { Removal } from "./removal.ts";
 import { liveness } from "./owner.ts";
+import { staleLocks } from "./stale-locks.ts";
 
 interface Leftover {
   readonly kind: "container" | "volume" | "folder" | "lock";
@@ -43,30 +45,12 @@ interface Found {
 
 /** Removes what dead runs of this user left behind. Throws only when the engine does not answer at all. */
 export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Promise<Reaped> {
-  const failed: Leftover[] = [];
-  // Another start, or a run's own end, may be removing the same things: what hangs on them is left to it.
-  const going = new Set<string>();
-  const [boxes, volumes] = await list(engine, uid);
+  const removal = new Removal<Leftover["kind"]>();
+  const { failed, going } = removal;
+  const [boxes, volumes, allVolumes] = await list(engine, uid);
   const isDead = judge();
-  const each = async (
-    kind: Leftover["kind"],
-    things: readonly { readonly id: string; readonly remove: () => Promise<unknown> }[],
-  ): Promise<readonly string[]> => {
-    const gone = things.map(async ({ id, remove }) => {
-      try {
-        await remove();
-        return [id];
-      } catch (thrown) {
-        if (isBeingRemoved(thrown)) going.add(id);
-        else if (!isMissing(thrown)) failed.push({ kind, id, reason: reasonOf(thrown) });
-        return [];
-      }
-    });
-    return (await Promise.all(gone)).flat();
-  };
-
   const doomed = await where(boxes, isDead);
-  const containers = await each(
+  const containers = await removal.each(
     "container",
     doomed.map(({ id }) => ({
       id,
@@ -77,22 +61,25 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
   const living = namesOf(boxes.filter((box) => !doomed.includes(box) || stuck.has(box.id)));
   const boxless = volumes.filter(({ record }) => !living.has(record.session ?? ""));
   const orphans = await where(boxless, isDead);
-  const left = (await where((await folders(stateDir, failed)).map(asFound), isDead)).filter(
-    ({ folder }) => !living.has(folder.id),
-  );
+  const left = (
+    await where(
+      (await removal.orNone("folder", path.join(stateDir, "boxes"), boxFolders(stateDir))).map(asFound),
+      isDead,
+    )
+  ).filter(({ folder }) => !living.has(folder.id));
   return {
     containers,
-    volumes: await each(
-      "volume",
-      orphans.map(({ id }) => ({ id, remove: () => engine.api.getVolume(id).remove() })),
-    ),
-    folders: await each(
-      "folder",
-      left.flatMap(({ id, folder }) =>
+    volumes: await removal.each("volume", [
+      ...orphans.map(({ id }) => ({ id, remove: () => engine.api.getVolume(id).remove() })),
+      ...(await removal.orNone("volume", layersIn(stateDir), copiesToRemove(engine, allVolumes, stateDir))),
+    ]),
+    folders: await removal.each("folder", [
+      ...left.flatMap(({ id, folder }) =>
         folder.kept === undefined ? [{ id, remove: () => removeLayers(engine, uid, folder) }] : [],
       ),
-    ),
-    locks: await each("lock", await staleLocks(stateDir, failed)),
+      ...(await removal.orNone("folder", layersIn(stateDir), layersToRemove(engine, { uid, stateDir }))),
+    ]),
+    locks: await removal.each("lock", await removal.orNone("lock", locksIn(stateDir), staleLocks(stateDir))),
     kept: left.flatMap(({ id, folder: { kept } }) =>
       kept === undefined ? [] : [{ kind: "folder", id, reason: kept }],
     ),
@@ -105,17 +92,20 @@ async function removeLayers(engine: Engine, uid: number, folder: BoxFolder): Pro
   await removeBoxFolder(folder);
 }
 
-async function list(engine: Engine, uid: number): Promise<readonly [readonly Found[], readonly Found[]]> {
-  const filters = boxFilter(uid);
+async function list(
+  engine: Engine,
+  uid: number,
+): Promise<readonly [readonly Found[], readonly Found[], readonly VolumeInspectInfo[]]> {
   const [boxes, volumes] = await Promise.all([
-    engine.api.listContainers({ all: true, filters }),
-    engine.api.listVolumes({ filters }),
+    engine.api.listContainers({ all: true, filters: boxFilter(uid) }),
+    engine.api.listVolumes({ filters: ownFilter(uid) }),
   ]).catch((thrown: unknown) => {
     throw engineFailure("looking for what earlier runs left", thrown);
   });
   const own = ({ record }: Found): boolean => record.uid === uid;
   // The engine answers null for an empty list.
-  return [boxes.flatMap(foundBox).filter(own), (volumes.Volumes ?? []).flatMap(foundVolume).filter(own)];
+  const all = volumes.Volumes ?? [];
+  return [boxes.flatMap(foundBox).filter(own), all.flatMap(foundVolume).filter(own), all];
 }
 
 function foundBox({ Id, Labels, Created }: ContainerInfo): readonly Found[] {
@@ -158,29 +148,3 @@ async function where<T extends { readonly record: Pick<BoxRecord, "owner">; read
 /** The names by which folders and volumes belong to these boxes. */
 const namesOf = (boxes: readonly Found[]): ReadonlySet<string> =>
   new Set(boxes.flatMap(({ id, record }) => [id, id.slice(0, 12), record.session ?? id]));
-
-async function folders(stateDir: string, failed: Leftover[]): Promise<readonly BoxFolder[]> {
-  return boxFolders(stateDir).catch((thrown: unknown) => {
-    failed.push({ kind: "folder", id: path.join(stateDir, "boxes"), reason: reasonOf(thrown) });
-    return [];
-  });
-}
-
-async function staleLocks(
-  stateDir: string,
-  failed: Leftover[],
-): Promise<readonly { readonly id: string; readonly remove: () => Promise<void> }[]> {
-  const folder = locksIn(stateDir);
-  const alive = liveness();
-  const files = await filesIn(folder).catch((thrown: unknown) => {
-    failed.push({ kind: "lock", id: folder, reason: reasonOf(thrown) });
-    return [];
-  });
-  const stale = files.map(async (file) => {
-    const owner = ownerOf(file)?.owner;
-    return owner === undefined || (await alive(owner))
-      ? []
-      : [{ id: file, remove: () => unlink(path.join(folder, file)) }];
-  });
-  return (await Promise.all(stale)).flat();
-}

@@ -1,4 +1,5 @@
 import type { AuditVerdict } from "../../core/audit.ts";
+import type { Mode } from "../../core/decision.ts";
 import type { AgentEvent, Denial } from "../../core/events.ts";
 import type { Usage } from "../../core/messages.ts";
 import type { SessionInfo } from "../../core/session.ts";
@@ -20,7 +21,7 @@ export interface Report {
 export interface RunReport {
   readonly run: string;
   readonly task: string;
-  readonly mode: string;
+  readonly mode: Mode;
   readonly provider: string;
   readonly model: string;
   readonly resumed: boolean;

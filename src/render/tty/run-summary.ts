@@ -1,6 +1,7 @@
 import { styleText } from "node:util";
 import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent, Denial, RunChanges, RunStatus } from "../../core/events.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream, wrapped } from "./fitted.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
@@ -10,8 +11,11 @@ interface About {
   readonly ms: number;
   /** What was refused, and how it ended where that is not well. */
   readonly quiet: boolean;
-  /** The workspace does not outlive the run: nothing can be done further in it. */
-  readonly passing: boolean;
+  /**
+   * What becomes of the changes. here: they are in the workspace. waiting: in a layer over it, until they are applied.
+   * gone: the workspace does not outlive the run, and nothing can be done further in it.
+   */
+  readonly changes: "here" | "waiting" | "gone";
 }
 
 const LABEL = 10;
@@ -20,23 +24,26 @@ const MOST_PATHS = 12;
 /** The last lines of a run: what changed, what was refused, what it cost, how it ended, what to type next. */
 export function runSummary(
   event: Finished,
-  { ms, quiet, passing }: About,
+  { ms, quiet, changes }: About,
   stream: NodeJS.WriteStream,
 ): string {
   const width = widthOfStream(stream) - LABEL;
   const refused = event.denials.flatMap((denial) => refusedRows(denial, width));
   const status = statusRows(event, width, stream);
+  const looks = handoffRows(event, width, quiet);
   const blocks: readonly (readonly [string, readonly string[]])[] = quiet
     ? [
+        ["look at", looks],
         ["refused", refused],
         ["status", event.exit_code === 0 ? [] : status],
       ]
     : [
         ["changed", changedRows(event, width)],
+        ["look at", looks],
         ["refused", refused],
         ["cost", costRows(event, ms).flatMap((row) => wrapped(row, width))],
         ["status", status],
-        ["next", nextRows(event, passing).flatMap((next) => wrapped(next, width))],
+        ["next", nextRows(event, changes).flatMap((next) => wrapped(next, width))],
       ];
   const text = blocks.map(([label, rows]) => block(label, rows, stream)).join("");
   return text === "" ? "" : `\n${text}`;
@@ -75,6 +82,22 @@ function countsOf({ added, modified, deleted }: RunChanges): string {
   return counts
     .flatMap(([paths, word]) => (paths.length === 0 ? [] : [`${paths.length} ${word}`]))
     .join(", ");
+}
+
+/** Which changed paths to look at before anything is run there; quiet: only what the host obeys by itself. */
+function handoffRows({ handoff }: Finished, width: number, quiet: boolean): readonly string[] {
+  const told = handoff.filter(({ tier }) => !quiet || tier === "dangerous");
+  if (told.length === 0) return [];
+  const more = told.length - MOST_PATHS;
+  return [
+    ...wrapped("before you run anything here:", width),
+    ...told
+      .slice(0, MOST_PATHS)
+      .map(({ path, tier, reason }) =>
+        fitted(`${tier === "dangerous" ? "!" : "?"} ${visibleLine(path.toWellFormed())}: ${reason}`, width),
+      ),
+    ...(more > 0 ? [`${more} more: harness diff`] : []),
+  ];
 }
 
 function refusedRows({ tool, target, decision, rule, reason }: Denial, width: number): readonly string[] {
@@ -127,7 +150,9 @@ function statusRows(
   );
 }
 
-function nextRows({ status, session, changes }: Finished, passing: boolean): readonly string[] {
+const FURTHER = { here: "undo", waiting: "apply" } as const;
+
+function nextRows({ status, session, changes }: Finished, where: About["changes"]): readonly string[] {
   const changed =
     changes !== null && changes.added.length + changes.modified.length + changes.deleted.length > 0;
   const first: Partial<Record<RunStatus, string>> = {
@@ -136,8 +161,11 @@ function nextRows({ status, session, changes }: Finished, passing: boolean): rea
     model: "harness doctor",
   };
   return [
-    first[status] ?? (changed && !passing ? "harness diff" : ""),
-    passing ? `harness run "…"` : `harness run --continue "…"`,
+    first[status] ?? "",
+    ...(changed && where !== "gone"
+      ? [`harness diff ${session}`, `harness ${FURTHER[where]} ${session}`]
+      : []),
+    where === "gone" ? `harness run "…"` : `harness run --continue "…"`,
     `harness sessions show ${session}`,
   ].filter((next) => next !== "");
 }

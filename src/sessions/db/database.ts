@@ -42,6 +42,8 @@ export class Database implements Disposable {
 
   /** All of it or nothing; no other process writes meanwhile. */
   atomically<T>(work: () => T): T {
+    // As part of the one that is under way.
+    if (this.#sqlite.isTransaction) return work();
     this.run("BEGIN IMMEDIATE");
     try {
       const made = work();

@@ -144,4 +144,20 @@ CREATE TABLE audits (
   hash TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+-- before_tree, after_tree: files of the checkpoint store. A row outlives them.
+CREATE TABLE checkpoints (
+  session TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+  step INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  call TEXT,
+  turn INTEGER,
+  at INTEGER NOT NULL,
+  before_tree TEXT,
+  after_tree TEXT,
+  ended INTEGER,
+  target INTEGER,
+  PRIMARY KEY (session, step)
+) STRICT, WITHOUT ROWID;
+`,
 ];

@@ -1,4 +1,4 @@
-import { type Change, lineChanges } from "./line-diff.ts";
+import { type Change, lineChanges } from "../../core/line-diff.ts";
 
 const AROUND = 2;
 const MOST_LINES = 60;

@@ -41,7 +41,7 @@ async function inBox(place: Scratch, line: string, mode: Mode = "workspace-write
     limits,
     runtime: null,
     isolation: "bind" as const,
-    keep: false,
+    keep: null,
     watchChanges: false,
   };
   await using box = await startBox(maker, request, signal);

@@ -52,13 +52,13 @@ test("a copy that is kept is a volume that no reaper takes; else nothing is left
   }
   assert.deepEqual(await leftOver(place.at("w")), []);
   {
-    await using opened = await openBox(place, { isolation: "copy", keep: true });
+    await using opened = await openBox(place, { isolation: "copy", keep: "session" });
     await opened.sh("echo 2 >file");
   }
   const [volume = "", ...more] = await leftOver(place.at("w"));
   const { Labels } = await engine.api.getVolume(volume).inspect();
   await engine.api.getVolume(volume).remove();
-  assert.deepEqual([more, Labels["dev.harness.box"], Labels["dev.harness.kept"]], [[], undefined, "1"]);
+  assert.deepEqual([more, Labels["dev.harness.box"], Labels["dev.harness.kept"]], [[], undefined, "session"]);
   assert.equal(await place.read("w/file"), "1\n");
 });
 

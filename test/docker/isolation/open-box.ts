@@ -57,7 +57,7 @@ export async function openBox(
     runtime: null,
     watchChanges: true,
     isolation: "overlay",
-    keep: false,
+    keep: null,
     ...wanted,
   };
   const box = await startBox(maker, request, AbortSignal.timeout(60_000));

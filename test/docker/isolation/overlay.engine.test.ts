@@ -70,20 +70,19 @@ test("in read-only mode an overlay is read-only, too", { skip: noOverlay }, asyn
   assert.equal(await opened.sh("! touch x 2>/dev/null; cat file"), "1\n");
 });
 
-test("kept changes outlive the box, in a folder that says whose they are", { skip: noOverlay }, async () => {
+test("kept changes outlive the box, and a further box goes on with them", { skip: noOverlay }, async () => {
   await using place = await scratch({ "w/file": "1\n", "w/other": "2\n" });
-  await using unchanged = await openBox(place, { keep: true });
-  await unchanged.box[Symbol.asyncDispose]();
-  assert.deepEqual(await readdir(place.at("state/boxes")), []);
   {
-    await using opened = await openBox(place, { keep: true });
+    await using opened = await openBox(place, { keep: "session" });
     await opened.sh("echo 2 >file; rm other");
+    const [, message] = await refusalOf(() => openBox(place, { keep: "session" }));
+    assert.match(message, /in use by another run/);
   }
-  const [id = ""] = await readdir(place.at("state/boxes"));
   assert.deepEqual(await leftOver(place.at("w")), []);
-  const folder = place.at("state/boxes", id);
-  assert.deepEqual((await readdir(folder)).toSorted(), ["image", "lower", "owner", "upper"]);
-  assert.equal(await readFile(`${folder}/upper/file`, "utf8"), "2\n");
+  assert.equal(await readFile(place.at("state/layers/session/upper/file"), "utf8"), "2\n");
+  await using further = await openBox(place, { keep: "session" });
+  assert.equal(await further.sh("cat file; ls"), "2\nfile\n");
+  assert.equal(await place.read("w/file"), "1\n");
 });
 
 test(

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { boundedDiff, compactDiff } from "../../../src/tools/text/compact-diff.ts";
-import { lineChanges } from "../../../src/tools/text/line-diff.ts";
+import { lineChanges } from "../../../src/core/line-diff.ts";
 import { fc } from "../../fixtures/property.ts";
 
 const lines = fc.array(fc.constantFrom("a", "b", "c", ""), { maxLength: 14 });

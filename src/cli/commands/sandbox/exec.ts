@@ -49,7 +49,10 @@ export class SandboxExec extends HarnessCommand {
     const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };
     const left = readerLeft();
     await untilInterrupted(async (signal) => {
-      const opened = openBoxFor({ ...opening, watchChanges: flags.json, warn: noteTo(flags.quiet) }, signal);
+      const opened = openBoxFor(
+        { ...opening, watchChanges: flags.json, keep: null, warn: noteTo(flags.quiet) },
+        signal,
+      );
       await using box = await opened.catch((thrown: unknown) => asNoBox(thrown, flags.json));
       using given = pipedInput();
       const { input } = given;

@@ -26,7 +26,10 @@ export class SandboxShell extends HarnessCommand {
     const { settings } = await configFor(flags);
     const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };
     await untilInterrupted(async (signal) => {
-      const opened = openBoxFor({ ...opening, watchChanges: false, warn: noteTo(flags.quiet) }, signal);
+      const opened = openBoxFor(
+        { ...opening, watchChanges: false, keep: null, warn: noteTo(flags.quiet) },
+        signal,
+      );
       await using box = await opened.catch((thrown: unknown) => asNoBox(thrown, flags.json));
       const { exit_code } =
         process.stdin.isTTY && process.stdout.isTTY

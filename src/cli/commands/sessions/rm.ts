@@ -4,9 +4,10 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { withSessions } from "../../session-store.ts";
 
 export class SessionsRm extends HarnessCommand {
-  static override summary = "Remove sessions, with their audit and the outputs that only they kept.";
+  static override summary =
+    "Remove sessions, with their audit, what only they kept (outputs, checkpoints), and what they changed in layers and copies.";
   static override description =
-    "An id may be shortened to any beginning that fits one session. When one of several is not known, none is removed. There is no way back: export first what you may want. With --json, one object per removed session.";
+    "An id may be shortened to any beginning that fits one session. When one of several is not known, none is removed. There is no way back: export first what you may want, and apply what is not applied. With --json, one object per removed session.";
   static override usage = "sessions rm ID...";
   static override strict = false;
   static override args = {
@@ -17,10 +18,20 @@ export class SessionsRm extends HarnessCommand {
   async run(): Promise<void> {
     const { flags, argv } = await this.parse(SessionsRm);
     if (argv.length === 0) throw new HarnessError(EXIT.usage, "say which sessions", "harness sessions list");
-    await withSessions((store) => {
+    const [{ removeLayer }, { forgetSession }, { placesFrom }] = await Promise.all([
+      import("../../layers.ts"),
+      import("../../../sessions/checkpoints/quota.ts"),
+      import("../../../config/places.ts"),
+    ]);
+    const { state } = placesFrom(process.env);
+    await withSessions(async (store) => {
       const ids = new Set(argv.map((given) => store.open(String(given)).id));
       for (const id of ids) {
+        const session = store.open(id);
+        const { workspace } = session.info();
+        await removeLayer(state, session);
         store.remove(id);
+        forgetSession({ stateDir: state, workspace }, id);
         if (flags.json) answerJson({ id });
         else answer(id);
       }

@@ -10,7 +10,11 @@ export interface Change {
 const MOST_STEPS = 400;
 
 /** What turns one list of lines into the other, in order, as small as Myers' greedy search finds it. */
-export function lineChanges(before: readonly string[], after: readonly string[]): readonly Change[] {
+export function lineChanges(
+  before: readonly string[],
+  after: readonly string[],
+  mostSteps = MOST_STEPS,
+): readonly Change[] {
   let start = 0;
   const shorter = Math.min(before.length, after.length);
   while (start < shorter && before[start] === after[start]) start += 1;
@@ -18,7 +22,9 @@ export function lineChanges(before: readonly string[], after: readonly string[])
   while (end < shorter - start && before.at(-1 - end) === after.at(-1 - end)) end += 1;
   const [a, b] = [before.slice(start, before.length - end), after.slice(start, after.length - end)];
   if (a.length === 0 && b.length === 0) return [];
-  const changes = merged(stepsBetween(a, b) ?? [{ from: 0, to: a.length, newFrom: 0, newTo: b.length }]);
+  const changes = merged(
+    stepsBetween(a, b, mostSteps) ?? [{ from: 0, to: a.length, newFrom: 0, newTo: b.length }],
+  );
   return changes.map(({ from, to, newFrom, newTo }) => ({
     from: from + start,
     to: to + start,
@@ -28,9 +34,13 @@ export function lineChanges(before: readonly string[], after: readonly string[])
 }
 
 /** Single lines taken out or put in, first to last; undefined when there are too many. */
-function stepsBetween(a: readonly string[], b: readonly string[]): readonly Change[] | undefined {
+function stepsBetween(
+  a: readonly string[],
+  b: readonly string[],
+  mostSteps: number,
+): readonly Change[] | undefined {
   const trail: Int32Array[] = [];
-  const most = Math.min(a.length + b.length, MOST_STEPS);
+  const most = Math.min(a.length + b.length, mostSteps);
   // reach[k + most + 1]: how far into `a` the best path on diagonal k has come.
   const reach = new Int32Array(2 * most + 3);
   for (let steps = 0; steps <= most; steps += 1) {

@@ -1,0 +1,13 @@
+/**
+ * Which modules share a file of the bundle. Every file that a command loads costs half a millisecond, whatever its size;
+ * so what is loaded together lies together. A group holds nothing that some command loads for another part of it only:
+ * `main.js` and what it needs for --version are in none, nor is what is imported when it is first used.
+ */
+export const CHUNKS: readonly { readonly name: string; readonly test: RegExp }[] = [
+  { name: "core", test: /\/src\/core\// },
+  { name: "config", test: /\/src\/config\/(?:document|layer|load|read|schema|text)\.ts$/ },
+  { name: "agent", test: /\/src\/(?:agent\/(?!judge\.ts)|tools\/)/ },
+  { name: "models", test: /\/src\/models\// },
+  { name: "sessions", test: /\/src\/sessions\/(?!checkpoints\/|audit\/decisions)/ },
+  { name: "render", test: /\/src\/render\/(?!html\/)/ },
+];

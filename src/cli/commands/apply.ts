@@ -1,0 +1,82 @@
+import { Args, Flags } from "@oclif/core";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { appliedPaths, appliedText } from "../../render/tty/applied.ts";
+import { answer, answerJson, HarnessCommand } from "../command.ts";
+import { noteTo } from "../note.ts";
+import { withSessions } from "../session-store.ts";
+import { settingFlags } from "../settings.ts";
+import { sessionGiven } from "../undo/session.ts";
+
+export class Apply extends HarnessCommand {
+  static override summary = "Move what a session changed in a layer or a copy into the folder itself.";
+  static override description =
+    "For sessions with --isolation overlay or copy; without ID the last session of this folder. Each file is moved at once. Where you have changed the same file since the session began, both changes are merged; where both changed the same lines the file is named, yours stays, and the exit code is 1. Paths that the host would run or obey by itself (hooks, editor and agent settings, links out of the folder) want a yes each: with --accept, or on a terminal; without it nothing is moved, and the exit code is 4. What was applied is taken back by `harness undo`.";
+  static override args = {
+    id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
+  };
+  static override flags = {
+    only: Flags.string({
+      description: "only this path, or what is in this folder",
+      helpValue: "PATH",
+      multiple: true,
+    }),
+    accept: Flags.string({
+      description: "yes to a dangerous path; `dangerous` is yes to all of them",
+      helpValue: "PATH",
+      multiple: true,
+    }),
+    interactive: Flags.boolean({ char: "i", description: "ask for each part, on a terminal" }),
+    "dry-run": Flags.boolean({ description: "only say what would be done" }),
+    cwd: settingFlags.cwd,
+  };
+  static override examples = [
+    "harness apply --dry-run",
+    "harness apply",
+    "harness apply --only src --only README.md",
+    "harness apply --accept .vscode/tasks.json",
+  ];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Apply);
+    const { only, accept = [], interactive, "dry-run": dryRun } = flags;
+    if (interactive && !(process.stdin.isTTY && process.stderr.isTTY))
+      throw new HarnessError(
+        EXIT.usage,
+        "--interactive asks on a terminal, and there is none",
+        "harness apply --only PATH",
+      );
+    const [{ applySession }, { belowWorkspace }, { askOnTerminal }] = await Promise.all([
+      import("../apply/apply.ts"),
+      import("../apply/given-paths.ts"),
+      import("../apply/pick.ts"),
+    ]);
+    await withSessions(async (store) => {
+      const session = await sessionGiven(store, args.id, flags);
+      const { workspace } = session.info();
+      const options = {
+        ...(only === undefined ? {} : { only: only.map((given) => belowWorkspace(given, workspace)) }),
+        accept,
+        dryRun,
+        ...(interactive ? { ask: askOnTerminal } : {}),
+        say: noteTo(flags.quiet),
+      };
+      const told = await applySession(store, session, options);
+      const { handoff, blocked, refused, left, done, whole } = told;
+      if (flags.json)
+        answerJson({
+          session: session.id,
+          dry_run: dryRun,
+          paths: appliedPaths(told),
+          refused,
+          left,
+          handoff,
+          blocked,
+          done,
+          whole,
+        });
+      else answer(appliedText(told, process.stdout));
+      if (blocked.length > 0) process.exitCode = EXIT.refused;
+      else if (refused.length > 0) process.exitCode = EXIT.failed;
+    });
+  }
+}

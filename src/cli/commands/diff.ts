@@ -1,0 +1,56 @@
+import { Args, Flags } from "@oclif/core";
+import { diffStat, fileDiffs } from "../../render/tty/file-diffs.ts";
+import { stepTable } from "../../render/tty/undo.ts";
+import { answer, answerJson, HarnessCommand } from "../command.ts";
+import { noteTo } from "../note.ts";
+import { withSessions } from "../session-store.ts";
+import { settingFlags } from "../settings.ts";
+import { diffOfSession } from "../undo/diff.ts";
+import { sessionGiven } from "../undo/session.ts";
+
+export class Diff extends HarnessCommand {
+  static override summary = "Show what a session's runs changed in the workspace.";
+  static override description =
+    "Without ID the last session of this folder. From before its first change to after its last one, ignored and untracked files too, whatever was changed since; what was undone is left out. Control characters in names and texts are shown, not run. `.git` and `.harness` are never part of it. Of a session in a layer or a copy: what `harness apply` would do, `.git` too.";
+  static override args = {
+    id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
+  };
+  static override flags = {
+    stat: Flags.boolean({ description: "only a line for each path" }),
+    from: Flags.integer({
+      description: "only what came after this step",
+      helpValue: "STEP",
+      min: 0,
+      default: 0,
+    }),
+    steps: Flags.boolean({ description: "the steps instead, for --from and for `undo --to`" }),
+    cwd: settingFlags.cwd,
+  };
+  static override examples = ["harness diff", "harness diff --stat", "harness diff 1ng41 > changes.patch"];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Diff);
+    await withSessions(async (store) => {
+      const session = await sessionGiven(store, args.id, flags);
+      if (flags.steps) {
+        const steps = session.steps.all();
+        if (flags.json) answerJson({ session: session.id, steps });
+        else answer(stepTable(steps, process.stdout));
+        return;
+      }
+      const { diffOfLayer } = await import("../apply/diff.ts");
+      const waiting = await diffOfLayer(store, session, noteTo(flags.quiet));
+      const { files, cut, lostFrom } = waiting ?? (await diffOfSession(session, flags.from));
+      const { workspace } = session.info();
+      if (flags.json)
+        answerJson({ session: session.id, workspace, from: flags.from, cut, lost_from: lostFrom, files });
+      else if (flags.stat) answer(diffStat(files, process.stdout));
+      else process.stdout.write(fileDiffs(files, process.stdout));
+      const say = noteTo(flags.quiet);
+      if (files.length === 0) say(`the session ${session.id} has changed nothing in ${workspace}`);
+      if (cut) say("its last run was killed: what changed since its last call began counts as its work");
+      if (lostFrom !== null)
+        say(`nothing could be kept from step ${lostFrom} on: what came then is not shown`);
+    });
+  }
+}

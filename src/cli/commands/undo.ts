@@ -1,0 +1,53 @@
+import { Args, Flags } from "@oclif/core";
+import { undonePaths, undoText } from "../../render/tty/undo.ts";
+import { EXIT } from "../../core/errors.ts";
+import { answer, answerJson, HarnessCommand } from "../command.ts";
+import { noteTo } from "../note.ts";
+import { withSessions } from "../session-store.ts";
+import { settingFlags } from "../settings.ts";
+import { sessionGiven } from "../undo/session.ts";
+
+export class Undo extends HarnessCommand {
+  static override summary = "Take back what a session's runs changed in the workspace.";
+  static override description =
+    "Without ID the last session of this folder. Only what the runs changed is taken back: where you have changed the same file since, your lines stay, and where both changed the same lines the file is named, nothing at all is done, and the exit code is 1. --skip does the rest all the same. How it was before is kept: --redo brings it back. Commits and all else in `.git` are not undone. Nothing is done while a run works in the folder.";
+  static override args = {
+    id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
+  };
+  static override flags = {
+    to: Flags.integer({
+      description: "keep what was done up to this step (harness diff --steps)",
+      helpValue: "STEP",
+      min: 0,
+      default: 0,
+    }),
+    redo: Flags.boolean({ description: "take back the last undo instead", default: false }),
+    skip: Flags.boolean({ description: "leave what cannot be undone, do the rest", default: false }),
+    "dry-run": Flags.boolean({ description: "only say what would be done", default: false }),
+    cwd: settingFlags.cwd,
+  };
+  static override examples = [
+    "harness undo --dry-run",
+    "harness undo",
+    "harness undo --to 3",
+    "harness undo --redo",
+  ];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Undo);
+    const { undoSession } = await import("../undo/undo.ts");
+    const say = noteTo(flags.quiet);
+    await withSessions(async (store) => {
+      const session = await sessionGiven(store, args.id, flags);
+      const { to: target, redo, skip, "dry-run": dryRun } = flags;
+      const undone = await undoSession(store, session, { target, redo, skip, dryRun, say });
+      const { refused, left, done, notes } = undone;
+      for (const text of notes) say(text);
+      const said = { paths: undonePaths(undone), refused, left, done };
+      if (flags.json)
+        answerJson({ session: session.id, to: redo ? null : target, redo, dry_run: dryRun, ...said });
+      else answer(undoText({ ...undone, redo, dryRun, session: session.id }, process.stdout));
+      if (refused.length > 0) process.exitCode = EXIT.failed;
+    });
+  }
+}

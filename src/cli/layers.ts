@@ -1,0 +1,26 @@
+import type { Session } from "../core/session.ts";
+import { clearGivenUp } from "../docker/layers/clear.ts";
+import { holdExisting } from "../docker/layers/hold.ts";
+import { giveUpLayer } from "../docker/layers/record.ts";
+import { isEngine } from "../docker/engine.ts";
+import { CheckpointStore } from "../sessions/checkpoints/store.ts";
+import { forgetBase } from "../sessions/layers/base.ts";
+import { lookForEngine, uid } from "./wire.ts";
+
+/** What a session has changed and nobody applied goes with it; what cannot go now, the next box takes away. */
+export async function removeLayer(stateDir: string, session: Session): Promise<void> {
+  {
+    await using held = await holdExisting(stateDir, session.id);
+    if (held === undefined) return;
+    await giveUpLayer(stateDir, session.id);
+    using store = new CheckpointStore({ stateDir, workspace: held.layer.workspace });
+    forgetBase(store, session.id);
+  }
+  await sweep(stateDir);
+}
+
+/** Removes what layers that were given up hold. */
+export async function sweep(stateDir: string): Promise<void> {
+  const engine = await lookForEngine();
+  if (isEngine(engine)) await clearGivenUp(engine, { uid: uid(), stateDir });
+}

@@ -1,0 +1,68 @@
+import path from "node:path";
+import type { VolumeInspectInfo } from "dockerode";
+import { isBeingRemoved, isMissing } from "../failure.ts";
+import type { Engine } from "../engine.ts";
+import { emptyWork } from "../isolation/layers.ts";
+import { ownerLabels, ownerOfKept } from "../labels.ts";
+import { removeTree } from "../life/folders.ts";
+import { liveness } from "../life/owner.ts";
+import { allLayers, type Found } from "./record.ts";
+
+export interface Place {
+  readonly uid: number;
+  readonly stateDir: string;
+}
+
+export interface Leftover {
+  readonly id: string;
+  readonly remove: () => Promise<unknown>;
+}
+
+/** Longer than any layer is being made. */
+const BEGUN_MS = 3_600_000;
+
+/** Layers that were given up, or never finished being made. */
+export async function layersToRemove(engine: Engine, { uid, stateDir }: Place): Promise<readonly Leftover[]> {
+  const found = await allLayers(stateDir);
+  return found.filter(isDone).map((each) => ({
+    id: path.basename(each.folder),
+    remove: () => removeLayer(engine, uid, each),
+  }));
+}
+
+/** What cannot be removed now is left to the next box. */
+export async function clearGivenUp(engine: Engine, place: Place): Promise<void> {
+  const all = await layersToRemove(engine, place).catch(() => []);
+  await Promise.all(all.map(({ remove }) => remove().catch(() => undefined)));
+}
+
+const isDone = ({ state, changed }: Found): boolean =>
+  state === "given-up" || (state === "begun" && Date.now() - changed > BEGUN_MS);
+
+/** The folder last: it alone knows of the volume. */
+async function removeLayer(engine: Engine, uid: number, { folder, volume }: Found): Promise<void> {
+  if (volume !== null) await engine.api.getVolume(volume).remove().catch(unlessGone);
+  else await emptyWork(engine, folder, ownerLabels(uid)).catch(unlessGone);
+  await removeTree(folder);
+}
+
+function unlessGone(thrown: unknown): void {
+  if (!isMissing(thrown) && !isBeingRemoved(thrown)) throw thrown;
+}
+
+/** Copies of dead runs that no layer of this state folder knows of: they were killed before the copy was whole. */
+export async function copiesToRemove(
+  engine: Engine,
+  volumes: readonly VolumeInspectInfo[],
+  stateDir: string,
+): Promise<readonly Leftover[]> {
+  const known = new Set((await allLayers(stateDir)).map(({ volume }) => volume));
+  const alive = liveness();
+  const left: Leftover[] = [];
+  for (const { Name, Labels } of volumes) {
+    const owner = ownerOfKept(Labels, stateDir);
+    if (known.has(Name) || owner === undefined || (await alive(owner))) continue;
+    left.push({ id: Name, remove: () => engine.api.getVolume(Name).remove() });
+  }
+  return left;
+}

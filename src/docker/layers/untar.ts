@@ -1,0 +1,135 @@
+import { Buffer } from "node:buffer";
+
+/** One entry of a tar stream. The name is as bytes; a file's content comes behind it. */
+export interface TarEntry {
+  readonly name: Buffer;
+  readonly type: "file" | "folder" | "link" | "same" | "odd";
+  readonly mode: number;
+  /** Seconds since 1970. */
+  readonly modified: number;
+  readonly size: number;
+  /** Of a link: where it leads. Of a file that is the same as an earlier one: that one's name. */
+  readonly target: Buffer;
+}
+
+const BLOCK = 512;
+const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
+  "0": "file",
+  "\0": "file",
+  "7": "file",
+  "1": "same",
+  "2": "link",
+  "5": "folder",
+};
+
+/** What a tar stream holds: an entry, then the pieces of its content. PAX and GNU's long names are understood. */
+export async function* untar(stream: AsyncIterable<Buffer>): AsyncGenerator<TarEntry | Buffer, void> {
+  const source = new Bytes(stream);
+  let more: Readonly<Record<string, Buffer>> = {};
+  for (;;) {
+    const header = await source.take(BLOCK);
+    if (header === undefined || header.every((byte) => byte === 0)) return;
+    const size = numberIn(header.subarray(124, 136));
+    const type = String.fromCharCode(header[156] ?? 0);
+    if ("xgLK".includes(type)) {
+      const content = (await source.take(size)) ?? Buffer.alloc(0);
+      await source.take(padded(size));
+      if (type === "x") more = { ...more, ...records(content) };
+      else if (type !== "g") more = { ...more, [type === "L" ? "path" : "linkpath"]: textIn(content) };
+      continue;
+    }
+    const entry = entryOf(header, type, { size, more });
+    more = {};
+    yield entry;
+    for (let left = entry.size; left > 0;) {
+      const piece = await source.some(left);
+      if (piece === undefined) throw new Error("the archive ends in the middle of a file");
+      left -= piece.length;
+      yield piece;
+    }
+    await source.take(padded(entry.size));
+  }
+}
+
+interface Extra {
+  readonly size: number;
+  readonly more: Readonly<Record<string, Buffer>>;
+}
+
+function entryOf(header: Buffer, type: string, { size, more }: Extra): TarEntry {
+  const prefix = header.toString("latin1", 257, 262) === "ustar" ? textIn(header.subarray(345, 500)) : EMPTY;
+  const short = textIn(header.subarray(0, 100));
+  const name = prefix.length === 0 ? short : Buffer.concat([prefix, Buffer.from("/"), short]);
+  const kind = TYPES[type] ?? "odd";
+  return {
+    name: more["path"] ?? name,
+    type: kind,
+    mode: numberIn(header.subarray(100, 108)) & 0o7777,
+    modified: Number(more["mtime"]?.toString() ?? numberIn(header.subarray(136, 148))),
+    size: kind === "file" ? Number(more["size"]?.toString() ?? size) : 0,
+    target: more["linkpath"] ?? textIn(header.subarray(157, 257)),
+  };
+}
+
+const EMPTY = Buffer.alloc(0);
+const padded = (size: number): number => (BLOCK - (size % BLOCK)) % BLOCK;
+
+function textIn(field: Buffer): Buffer {
+  const end = field.indexOf(0);
+  return end === -1 ? field : field.subarray(0, end);
+}
+
+/** Octal text, or where that is too short, a number of base 256. */
+function numberIn(field: Buffer): number {
+  if (((field[0] ?? 0) & 0x80) !== 0)
+    return field.subarray(1).reduce((sum, byte) => sum * 256 + byte, (field[0] ?? 0) & 0x7f);
+  return Number.parseInt(textIn(field).toString("latin1").trim() || "0", 8);
+}
+
+/** `<length> <key>=<value>\n`, the length counting all of it; values are any bytes. */
+function records(content: Buffer): Readonly<Record<string, Buffer>> {
+  const found: Record<string, Buffer> = {};
+  for (let at = 0; at < content.length;) {
+    const blank = content.indexOf(0x20, at);
+    const length = Number.parseInt(content.toString("latin1", at, blank), 10);
+    const equals = content.indexOf(0x3d, blank);
+    if (blank === -1 || equals === -1 || !(length > 0)) break;
+    found[content.toString("utf8", blank + 1, equals)] = content.subarray(equals + 1, at + length - 1);
+    at += length;
+  }
+  return found;
+}
+
+/** A stream, read by so many bytes at a time. */
+class Bytes {
+  readonly #chunks: AsyncIterator<Buffer>;
+  #rest: Buffer = EMPTY;
+
+  constructor(stream: AsyncIterable<Buffer>) {
+    this.#chunks = stream[Symbol.asyncIterator]();
+  }
+
+  /** Undefined where the stream ends before. */
+  async take(length: number): Promise<Buffer | undefined> {
+    const parts: Buffer[] = [];
+    for (let left = length; left > 0;) {
+      const piece = await this.some(left);
+      if (piece === undefined) return undefined;
+      parts.push(piece);
+      left -= piece.length;
+    }
+    return Buffer.concat(parts);
+  }
+
+  /** At least one byte and at most so many; undefined at the end. */
+  async some(most: number): Promise<Buffer | undefined> {
+    while (this.#rest.length === 0) {
+      const next = await this.#chunks.next();
+      if (next.done === true) return undefined;
+      this.#rest = next.value;
+    }
+    const piece = this.#rest.subarray(0, most);
+    this.#rest = this.#rest.subarray(piece.length);
+    return piece;
+  }
+}

@@ -1,0 +1,111 @@
+import { styleText } from "node:util";
+import type { FileDiff, FileSide } from "../../core/file-diff.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
+import { printedName } from "./printed-name.ts";
+
+/** As `git diff` has them; controls in names and texts are shown. */
+export const fileDiffs = (files: readonly FileDiff[], stream: NodeJS.WriteStream): string =>
+  files.flatMap((file) => [...headOf(file), ...bodyOf(file)].map((line) => coloured(line, stream))).join("");
+
+function headOf(file: FileDiff): readonly string[] {
+  const { path, was, before, after } = file;
+  const [a, b] = [printedName(`a/${was ?? path}`), printedName(`b/${path}`)];
+  const head = [`diff --git ${a} ${b}`];
+  if (before === null) return [...head, `new file mode ${modeOf(after)}`];
+  if (after === null) return [...head, `deleted file mode ${modeOf(before)}`];
+  const modes =
+    modeOf(before) === modeOf(after) ? [] : [`old mode ${modeOf(before)}`, `new mode ${modeOf(after)}`];
+  if (was === null) return [...head, ...modes];
+  const names = [`rename from ${printedName(was)}`, `rename to ${printedName(path)}`];
+  return [...head, ...modes, "similarity index 100%", ...names];
+}
+
+function bodyOf({ path, was, change, before, after, lines }: FileDiff): readonly string[] {
+  const [a, b] = [
+    before === null ? "/dev/null" : printedName(`a/${was ?? path}`),
+    after === null ? "/dev/null" : printedName(`b/${path}`),
+  ];
+  if (lines === null) return [...remarks(before, after, change), `Binary files ${a} and ${b} differ`];
+  if (lines.hunks.length === 0) return remarks(before, after, change);
+  const hunks = lines.hunks.flatMap(({ from, to, lines: each }) => [
+    `@@ -${from.join(",")} +${to.join(",")} @@`,
+    ...each.map((line) => visible(line.toWellFormed())),
+  ]);
+  return [...remarks(before, after, change), `--- ${a}`, `+++ ${b}`, ...hunks];
+}
+
+/** What a diff of git has no words for. */
+function remarks(
+  before: FileSide | null,
+  after: FileSide | null,
+  change: FileDiff["change"],
+): readonly string[] {
+  const [was, is] = [before?.kind, after?.kind];
+  if (change === "modified" && was !== is) return [`# a ${was} before, a ${is} now`];
+  const kind = is ?? was;
+  if (kind === "unkept") return ["# what it holds was not kept"];
+  return kind === undefined || kind === "file" || kind === "link" ? [] : [`# a ${kind}`];
+}
+
+const TYPES: Readonly<Record<FileSide["kind"], number>> = {
+  file: 0o100000,
+  unkept: 0o100000,
+  link: 0o120000,
+  folder: 0o040000,
+  fifo: 0o010000,
+  socket: 0o140000,
+  device: 0o060000,
+};
+
+const modeOf = (side: FileSide | null): string =>
+  side === null ? "0" : (TYPES[side.kind] | (side.mode ?? 0)).toString(8).padStart(6, "0");
+
+function coloured(line: string, stream: NodeJS.WriteStream): string {
+  const paint = (style: "bold" | "cyan" | "red" | "green"): string =>
+    `${styleText(style, line, { stream })}\n`;
+  if (line.startsWith("@@")) return paint("cyan");
+  if (/^(diff |--- |\+\+\+ |new |old |deleted |rename |similarity |Binary |# )/.test(line))
+    return paint("bold");
+  if (line.startsWith("+")) return paint("green");
+  return line.startsWith("-") ? paint("red") : `${line}\n`;
+}
+
+/** A line for each file, and how much it is altogether. */
+export function diffStat(files: readonly FileDiff[], stream: NodeJS.WriteStream): string {
+  const rows = files.map((file) => `${markOf(file, stream)} ${statName(file)}  ${countsOf(file, stream)}\n`);
+  const sum = (of: "added" | "removed"): number =>
+    files.reduce((all, { lines }) => all + (lines?.[of] ?? 0), 0);
+  const total = `${files.length} path${files.length === 1 ? "" : "s"} changed, +${sum("added")} -${sum("removed")} lines\n`;
+  return rows.join("") + total;
+}
+
+const statName = ({ path, was }: FileDiff): string =>
+  was === null
+    ? visibleLine(path.toWellFormed())
+    : `${visibleLine(was.toWellFormed())} -> ${visibleLine(path.toWellFormed())}`;
+
+function markOf({ change }: FileDiff, stream: NodeJS.WriteStream): string {
+  const [mark, colour] = (
+    {
+      added: ["A", "green"],
+      deleted: ["D", "red"],
+      modified: ["M", "yellow"],
+      renamed: ["R", "cyan"],
+    } as const
+  )[change];
+  return styleText(colour, mark, { stream });
+}
+
+function countsOf({ lines, before, after, change }: FileDiff, stream: NodeJS.WriteStream): string {
+  const newMode = change === "modified" && before?.mode !== after?.mode;
+  const mode = newMode ? [`${modeOf(before)} -> ${modeOf(after)}`] : [];
+  const what = [after?.kind ?? before?.kind ?? "file"].filter((kind) => kind !== "file");
+  if (lines !== null && lines.added + lines.removed > 0) {
+    const counts = [
+      styleText("green", `+${lines.added}`, { stream }),
+      styleText("red", `-${lines.removed}`, { stream }),
+    ];
+    return [...counts, ...what, ...mode].join(" ");
+  }
+  return [...(lines === null ? ["binary"] : []), ...what, ...mode].join(" ");
+}

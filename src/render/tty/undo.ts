@@ -1,0 +1,73 @@
+import { styleText } from "node:util";
+import type { Step } from "../../core/checkpoints.ts";
+import { visibleLine } from "../../core/visible.ts";
+
+interface Side {
+  readonly kind: string;
+}
+
+export interface UndoTold {
+  readonly session: string;
+  readonly redo: boolean;
+  readonly dryRun: boolean;
+  readonly done: boolean;
+  readonly ops: readonly { readonly path: string; readonly from: Side | null; readonly to: Side | null }[];
+  readonly merged: readonly string[];
+  readonly refused: readonly { readonly path: string; readonly reason: string }[];
+  readonly left: readonly string[];
+}
+
+interface UndonePath {
+  readonly path: string;
+  readonly action: "removed" | "restored" | "reverted" | "merged";
+}
+
+/** Folders whose rights were only needed on the way are left out. */
+export const undonePaths = ({ ops, merged }: Pick<UndoTold, "ops" | "merged">): readonly UndonePath[] =>
+  ops
+    .filter(({ from, to }) => from !== to)
+    .map(({ path, from, to }) => ({ path, action: actionOf(from, to, merged.includes(path)) }));
+
+function actionOf(from: Side | null, to: Side | null, merged: boolean): UndonePath["action"] {
+  if (merged) return "merged";
+  if (to === null) return "removed";
+  return from === null ? "restored" : "reverted";
+}
+
+const name = (path: string): string => (path === "" ? "." : visibleLine(path.toWellFormed()));
+
+/** What was done, or would be; what was not, and why; what to type next. */
+export function undoText(told: UndoTold, stream: NodeJS.WriteStream): string {
+  const { session, redo, dryRun, done, refused, left } = told;
+  const bold = (text: string): string => styleText("bold", text, { stream });
+  const shown = undonePaths(told);
+  const lines = [
+    ...shown.map(({ path, action }) => `${action.padEnd(8)} ${name(path)}`),
+    ...left.map((path) => `left     ${name(path)}: what is in it is not the run's`),
+    ...refused.map(
+      ({ path, reason }) => `${styleText("red", "refused", { stream })}  ${name(path)}: ${reason}`,
+    ),
+  ];
+  const verb = redo ? "redo" : "undo";
+  const count = `${shown.length} path${shown.length === 1 ? "" : "s"}`;
+  if (refused.length > 0 && !done && !dryRun)
+    return [...lines, bold("nothing was changed"), `next: harness ${verb} ${session} --skip`].join("\n");
+  if (dryRun) return [...lines, bold(`${count} would be brought back`)].join("\n");
+  if (!done) return [...lines, bold("nothing to undo: all is as it was before")].join("\n");
+  const back = redo ? `harness undo ${session}` : `harness undo ${session} --redo`;
+  return [...lines, bold(`${count} brought back`), `next: ${back}   (takes this back)`].join("\n");
+}
+
+/** For people who want to go back to one of them. */
+export function stepTable(steps: readonly Step[], stream: NodeJS.WriteStream): string {
+  const head = styleText("bold", "STEP  AT        TURN  WHAT", { stream });
+  const rows = steps.map(({ step, kind, call, turn, at, target, before, after }) => {
+    const what =
+      kind === "call" ? visibleLine(call ?? "") : kind === "undo" ? `undo to ${target ?? 0}` : kind;
+    const open =
+      kind !== "lost" && after === null ? " (did not end)" : before === after ? " (changed nothing)" : "";
+    const time = new Date(at).toTimeString().slice(0, 8);
+    return `${String(step).padEnd(4)}  ${time}  ${String(turn ?? "-").padEnd(4)}  ${what}${open}`;
+  });
+  return [head, ...rows].join("\n");
+}

@@ -1,0 +1,89 @@
+import type { Steps } from "../../core/checkpoints.ts";
+import type { FileDiff, FileSide, LineDiff } from "../../core/file-diff.ts";
+import { textOf } from "./contents.ts";
+import { type Entry, type FileEntry, sameContent, sameEntry } from "./entry.ts";
+import { diffOf } from "./hunks.ts";
+import type { Packs } from "./packs.ts";
+import { spansOf, standingOf } from "./spans.ts";
+import type { CheckpointStore } from "./store.ts";
+import type { EntryChange } from "./tree-walk.ts";
+import { wholeSteps } from "./undo.ts";
+
+export interface SessionDiff {
+  readonly files: readonly FileDiff[];
+  /** The last step was killed, so that it ends with the workspace as it is now. */
+  readonly cut: boolean;
+  /** From this step on nothing could be kept. */
+  readonly lostFrom: number | null;
+}
+
+/** What the work of a session has made of the workspace, as far as it was not taken back. */
+export async function sessionDiff(
+  store: CheckpointStore,
+  { session, steps, from }: { readonly session: string; readonly steps: Steps; readonly from: number },
+): Promise<SessionDiff> {
+  const standing = standingOf(steps.all());
+  const live = standing.live.filter(({ step }) => step > from);
+  const cut = live.at(-1)?.after === null;
+  const now = cut ? await store.take(session) : "";
+  const spans = spansOf(wholeSteps(live, now).whole, store.trees);
+  const changes = [...spans].flatMap(([path, all]): readonly EntryChange[] => {
+    const change = { path, from: all[0]?.from, to: all.at(-1)?.to };
+    return sameEntry(change.from, change.to) ? [] : [change];
+  });
+  return { files: filesOf(changes, store.packs), cut, lostFrom: standing.lost?.step ?? null };
+}
+
+/** By path. A file that is gone and one with the same content that is new are one that was renamed. */
+export function filesOf(changes: readonly EntryChange[], packs: Packs): readonly FileDiff[] {
+  const gone = new Map<string, EntryChange[]>();
+  for (const change of changes)
+    if (change.to === undefined && change.from?.kind === "file" && change.from.size > 0) {
+      const key = keyOf(change.from);
+      gone.set(key, [...(gone.get(key) ?? []), change]);
+    }
+  const renamed = new Set<EntryChange>();
+  const files = inOrder(changes).map((change): FileDiff => {
+    const { from, to } = change;
+    const source = from === undefined && to?.kind === "file" ? gone.get(keyOf(to))?.shift() : undefined;
+    if (source === undefined) return fileOf(change, packs);
+    renamed.add(source);
+    const sides = { before: sideOf(source.from), after: sideOf(to) };
+    return { path: change.path, change: "renamed", was: source.path, ...sides, lines: SAME };
+  });
+  const taken = new Set([...renamed].map(({ path }) => path));
+  return files.filter(({ path, change }) => change !== "deleted" || !taken.has(path));
+}
+
+const SAME: LineDiff = { added: 0, removed: 0, hunks: [] };
+
+const inOrder = (changes: readonly EntryChange[]): readonly EntryChange[] =>
+  changes.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+
+const keyOf = ({ pieces }: FileEntry): string => pieces.join(" ");
+
+function fileOf({ path, from, to }: EntryChange, packs: Packs): FileDiff {
+  const change = from === undefined ? "added" : to === undefined ? "deleted" : "modified";
+  const sides = { before: sideOf(from), after: sideOf(to) };
+  return { path, change, was: null, ...sides, lines: linesOf(from, to, packs) };
+}
+
+function linesOf(from: Entry | undefined, to: Entry | undefined, packs: Packs): FileDiff["lines"] {
+  if (from?.kind === "file" && to?.kind === "file" && sameContent(from, to)) return SAME;
+  const [before, after] = [asText(from, packs), asText(to, packs)];
+  return before === undefined || after === undefined ? null : diffOf(before, after);
+}
+
+/** A link is told as the text of its target. */
+function asText(entry: Entry | undefined, packs: Packs): string | undefined {
+  if (entry === undefined || entry.kind === "folder") return "";
+  if (entry.kind === "link") return entry.target;
+  return entry.kind === "file" ? textOf(packs, entry) : undefined;
+}
+
+function sideOf(entry: Entry | undefined): FileSide | null {
+  if (entry === undefined) return null;
+  if (entry.kind === "link") return { kind: "link", mode: null, size: entry.target.length };
+  const kind = entry.kind === "odd" ? entry.what : entry.kind;
+  return { kind, mode: entry.mode, size: "size" in entry ? entry.size : 0 };
+}

@@ -1,0 +1,83 @@
+/** What stands at one path of a workspace. Paths are byte texts (`core/byte-text.ts`) below the workspace; "" is itself. */
+export type Entry = FileEntry | LinkEntry | FolderEntry | OddEntry | UnkeptEntry;
+
+/** The lower twelve bits: setuid, setgid and sticky too. */
+interface Moded {
+  readonly mode: number;
+}
+
+/** `uid:gid`, where it is another one than that of the workspace's own folder. */
+interface Owned {
+  readonly owner?: string;
+}
+
+export interface FileEntry extends Moded, Owned {
+  readonly kind: "file";
+  readonly size: number;
+  /** Its content, piece by piece: hashes of what packs hold. */
+  readonly pieces: readonly string[];
+}
+
+interface LinkEntry extends Owned {
+  readonly kind: "link";
+  readonly target: string;
+}
+
+export interface FolderEntry extends Moded, Owned {
+  readonly kind: "folder";
+}
+
+/** A FIFO, a socket, a device: never opened, never made again. */
+interface OddEntry extends Moded, Owned {
+  readonly kind: "odd";
+  readonly what: "fifo" | "socket" | "device";
+}
+
+/** A file whose content is not kept, or a folder that could not be looked into. */
+export interface UnkeptEntry extends Moded, Owned {
+  readonly kind: "unkept";
+  readonly why: "large" | "unreadable" | "deep";
+  readonly folder: boolean;
+  readonly size: number;
+  /** The same stamp, the same content: identity and times. */
+  readonly stamp: string;
+}
+
+export type Tree = ReadonlyMap<string, Entry>;
+
+/** Owners do not count: a box cannot change them. */
+export function sameEntry(a: Entry | undefined, b: Entry | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a === b || alike(a, b);
+}
+
+function alike(a: Entry, b: Entry): boolean {
+  switch (a.kind) {
+    case "file":
+      return b.kind === "file" && a.mode === b.mode && sameContent(a, b);
+    case "link":
+      return b.kind === "link" && a.target === b.target;
+    case "folder":
+      return b.kind === "folder" && a.mode === b.mode;
+    case "odd":
+      return b.kind === "odd" && a.what === b.what && a.mode === b.mode;
+    case "unkept":
+      return b.kind === "unkept" && a.stamp === b.stamp;
+  }
+}
+
+export const sameContent = (a: FileEntry, b: FileEntry): boolean =>
+  a.size === b.size &&
+  a.pieces.length === b.pieces.length &&
+  a.pieces.every((piece, at) => piece === b.pieces[at]);
+
+/** Of a path below the workspace; "" for those at its top. */
+export function parentOf(path: string): string {
+  const slash = path.lastIndexOf("/");
+  return slash === -1 ? "" : path.slice(0, slash);
+}
+
+export const isBelow = (path: string, folder: string): boolean =>
+  folder === "" ? path !== "" : path.startsWith(`${folder}/`);
+
+export const depthOf = (path: string): number => (path === "" ? 0 : path.split("/").length);

@@ -1,0 +1,156 @@
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmdirSync,
+  type Stats,
+  symlinkSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { bytesOfText } from "../../core/byte-text.ts";
+import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { depthOf, type Entry, type FileEntry, parentOf, sameContent } from "./entry.ts";
+import { Ground, nameOf, onGround } from "./ground.ts";
+import type { Packs } from "./packs.ts";
+import type { Op } from "./plan.ts";
+
+export interface Site {
+  readonly root: string;
+  readonly packs: Packs;
+  /** What files are called until they are whole. No other process uses it. */
+  readonly aside: string;
+}
+
+/**
+ * Brings every path to what is to be there. Each file is replaced at once; killed in the middle, the same again finishes
+ * it. Rejects where the system does not let it.
+ */
+export function restore(ops: readonly Op[], site: Site): void {
+  const deepestFirst = ops.toSorted((a, b) => depthOf(b.path) - depthOf(a.path));
+  const topFirst = deepestFirst.toReversed();
+  for (const { path } of topFirst.filter(({ from }) => isFolder(from))) openUp(path, site);
+  for (const op of deepestFirst.filter(goesFirst)) remove(op, site);
+  for (const { path, to } of topFirst) if (to?.kind === "folder") makeFolder(path, to, site);
+  for (const op of topFirst) if (op.to !== null && !isFolder(op.to)) put(op, site);
+  for (const { path, to } of deepestFirst) if (to?.kind === "folder") setMode(path, to.mode, site);
+}
+
+const isFolder = (entry: Entry | null): boolean => entry?.kind === "folder";
+
+/** Something there has to go before what is to be there can come. */
+export const goesFirst = ({ from, to }: Op): boolean =>
+  from !== null && (to === null || isFolder(from) !== isFolder(to));
+
+const ALL = 0o700;
+
+/** So that what is in it can be changed; its own rights come last. */
+function openUp(path: string, site: Site): void {
+  const there = statsAt(path, site);
+  if (there?.isDirectory() === true && (there.mode & ALL) !== ALL)
+    setMode(path, (there.mode & 0o7777) | ALL, site);
+}
+
+function statsAt(path: string, { root }: Site): Stats | undefined {
+  if (path === "") return lstatSync(root);
+  try {
+    return onGround(root, path, (at) => lstatSync(at, { throwIfNoEntry: false }));
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
+    throw thrown;
+  }
+}
+
+/** A folder in which something is left that is not ours to remove stays. */
+function remove({ path, from, to }: Op, site: Site): void {
+  const there = statsAt(path, site);
+  if (there === undefined || there.isDirectory() !== isFolder(from)) return;
+  try {
+    onGround(site.root, path, (at) => (isFolder(from) ? rmdirSync(at) : unlinkSync(at)));
+  } catch (thrown) {
+    const filled = errorCode(thrown) === "ENOTEMPTY" || errorCode(thrown) === "EEXIST";
+    if (filled && to === null) return;
+    throw thrown;
+  }
+}
+
+function makeFolder(path: string, { owner }: Entry, site: Site): void {
+  if (path === "" || statsAt(path, site)?.isDirectory() === true) return;
+  onGround(site.root, path, (at) => {
+    mkdirSync(at, { mode: ALL });
+    give(owner, (uid, gid) => lchownSync(at, uid, gid), site);
+  });
+}
+
+function setMode(path: string, mode: number, { root }: Site): void {
+  if (path === "") return chmodSync(root, mode);
+  onGround(root, path, (at) => {
+    const there = lstatSync(at, { throwIfNoEntry: false });
+    if (there === undefined || there.isSymbolicLink() || (there.mode & 0o7777) === mode) return;
+    chmodSync(at, mode);
+  });
+}
+
+function put({ path, from, to }: Op, site: Site): void {
+  if (to?.kind === "file" && from?.kind === "file" && sameContent(from, to)) {
+    setMode(path, to.mode, site);
+    return;
+  }
+  using ground = new Ground(site.root, parentOf(path));
+  const aside = ground.at(site.aside);
+  try {
+    unlinkSync(aside);
+  } catch (thrown) {
+    if (errorCode(thrown) !== "ENOENT") throw thrown;
+  }
+  if (to?.kind === "link") {
+    symlinkSync(bytesOfText(to.target), aside);
+    give(to.owner, (uid, gid) => lchownSync(aside, uid, gid), site);
+  } else if (to?.kind === "file") writeFile(aside, to, site);
+  renameSync(aside, ground.at(nameOf(path)));
+}
+
+const NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+function writeFile(aside: string | Buffer, entry: FileEntry, site: Site): void {
+  const descriptor = openSync(aside, NEW, 0o600);
+  try {
+    for (const piece of entry.pieces) writeWhole(descriptor, contentOf(piece, site));
+    give(entry.owner, (uid, gid) => fchownSync(descriptor, uid, gid), site);
+    fchmodSync(descriptor, entry.mode);
+  } catch (thrown) {
+    unlinkSync(aside);
+    throw thrown;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function writeWhole(descriptor: number, content: Buffer): void {
+  for (let at = 0; at < content.length;) at += writeSync(descriptor, content, at);
+}
+
+function contentOf(piece: string, { packs }: Site): Buffer {
+  const content = packs.get(piece);
+  if (content !== undefined) return content;
+  throw new HarnessError(
+    EXIT.failed,
+    "a content that is needed is gone or damaged",
+    "harness undo --dry-run",
+  );
+}
+
+/** Only root gives files away; without an owner of its own a file is the workspace's. */
+function give(owner: string | undefined, chown: (uid: number, gid: number) => void, { root }: Site): void {
+  if (process.geteuid?.() !== 0) return;
+  const top = lstatSync(root);
+  const [uid = top.uid, gid = top.gid] = owner?.split(":").map(Number) ?? [];
+  chown(uid, gid);
+}

@@ -1,0 +1,95 @@
+import { lstatSync, readlinkSync, type Stats } from "node:fs";
+import { textOfBytes } from "../../core/byte-text.ts";
+import { type ContentReader, LARGEST, sameTimes } from "./content.ts";
+import type { Entry, UnkeptEntry } from "./entry.ts";
+import { hostPath } from "./host-path.ts";
+
+/** What was found at a path, and by what it is known again without being read. */
+export interface Seen {
+  readonly entry: Entry;
+  readonly stats: Pick<Stats, "dev" | "ino" | "size" | "mtimeMs" | "ctimeMs">;
+  /** Nothing could have changed it since without other times. */
+  readonly settled: boolean;
+}
+
+export type Sight = ReadonlyMap<string, Seen>;
+
+/** The kernel's clock for files is coarse; a file system that counts whole seconds is coarser. */
+const COARSE_MS = 100;
+const COARSER_MS = 2100;
+
+export function seen(entry: Entry, stats: Stats, now: number): Seen {
+  const { dev, ino, size, mtimeMs, ctimeMs } = stats;
+  const coarse = ctimeMs % 1000 === 0 ? COARSER_MS : COARSE_MS;
+  const unsure = entry.kind === "unkept" && entry.why === "unreadable";
+  return { entry, stats: { dev, ino, size, mtimeMs, ctimeMs }, settled: !unsure && ctimeMs < now - coarse };
+}
+
+/** To the microsecond: a later change is further off than that. */
+export const sameStats = (known: Seen, stats: Stats): boolean =>
+  sameTimes(known.stats, stats) && kindMatches(known.entry, stats);
+
+function kindMatches(entry: Entry, stats: Stats): boolean {
+  if (entry.kind === "link") return stats.isSymbolicLink();
+  if ((stats.mode & 0o7777) !== entry.mode) return false;
+  return stats.isDirectory() === (entry.kind === "folder" || (entry.kind === "unkept" && entry.folder));
+}
+
+/** Whether a path is as it was seen last; with nothing seen, whether nothing is there. */
+export function isAsSeen(root: string, path: string, known: Seen | undefined): boolean {
+  const stats = statsAt(root, path);
+  if (stats === undefined || known === undefined) return stats === undefined && known === undefined;
+  return sameStats(known, stats);
+}
+
+export function statsAt(root: string, path: string): Stats | undefined {
+  try {
+    return lstatSync(hostPath(root, path), { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
+export interface EntryReader {
+  readonly root: string;
+  readonly reader: ContentReader;
+  /** `uid:gid` of the workspace itself. */
+  readonly owner: string;
+}
+
+export function entryAt(path: string, stats: Stats, { root, reader, owner }: EntryReader): Entry {
+  const whole = hostPath(root, path);
+  const common = { mode: stats.mode & 0o7777, ...ownerOf(stats, owner) };
+  if (stats.isDirectory()) return { kind: "folder", ...common };
+  if (stats.isSymbolicLink()) return { kind: "link", target: linkAt(whole), ...ownerOf(stats, owner) };
+  if (!stats.isFile()) return { kind: "odd", what: oddOf(stats), ...common };
+  const read = stats.size > LARGEST ? undefined : reader.read(whole);
+  if (read === undefined) {
+    const why: UnkeptEntry["why"] = stats.size > LARGEST ? "large" : "unreadable";
+    const stamp = [stats.dev, stats.ino, stats.size, stats.mtimeMs].join(" ");
+    return { kind: "unkept", why, folder: false, size: stats.size, stamp, ...common };
+  }
+  const { mode, size } = read.stats;
+  return { kind: "file", ...common, mode: mode & 0o7777, size, pieces: read.pieces };
+}
+
+const ownerOf = ({ uid, gid }: Stats, usual: string): { readonly owner?: string } =>
+  `${uid}:${gid}` === usual ? {} : { owner: `${uid}:${gid}` };
+
+/** A folder that could not be looked into, and what is in it is not known from earlier either. */
+export function unlooked({ entry, stats }: Seen, why: UnkeptEntry["why"]): Seen {
+  if (entry.kind !== "folder") return { entry, stats, settled: false };
+  const stamp = [stats.dev, stats.ino].join(" ");
+  return { entry: { ...entry, kind: "unkept", why, folder: true, size: 0, stamp }, stats, settled: false };
+}
+
+function linkAt(whole: string | Buffer): string {
+  try {
+    return textOfBytes(readlinkSync(whole, { encoding: "buffer" }));
+  } catch {
+    return "";
+  }
+}
+
+const oddOf = (stats: Stats): "fifo" | "socket" | "device" =>
+  stats.isFIFO() ? "fifo" : stats.isSocket() ? "socket" : "device";

@@ -1,0 +1,72 @@
+import type { Step } from "../../core/checkpoints.ts";
+import { type Entry, sameEntry } from "./entry.ts";
+import type { TreeFiles } from "./tree-files.ts";
+import { TreeWalk } from "./tree-walk.ts";
+
+/** What runs made of a path without anybody else in between. */
+export interface Span {
+  readonly from: Entry | undefined;
+  readonly to: Entry | undefined;
+}
+
+/** First to last. More than one where somebody else changed the same path between two steps. */
+export type Spans = ReadonlyMap<string, readonly Span[]>;
+
+/** A step that has a tree at both ends. */
+export interface WholeStep {
+  readonly step: number;
+  readonly before: string;
+  readonly after: string;
+}
+
+export function spansOf(steps: readonly WholeStep[], files: TreeFiles): Spans {
+  const walk = new TreeWalk(files);
+  const spans = new Map<string, Span[]>();
+  for (const { before, after } of steps) {
+    walk.moveTo(before);
+    for (const { path, from, to } of walk.moveTo(after)) {
+      const known = spans.get(path) ?? [];
+      spans.set(path, known);
+      const last = known.at(-1);
+      if (last !== undefined && sameEntry(last.to, from)) known[known.length - 1] = { from: last.from, to };
+      else known.push({ from, to });
+    }
+  }
+  for (const [path, known] of spans) {
+    const left = known.filter(({ from, to }) => !sameEntry(from, to));
+    if (left.length === 0) spans.delete(path);
+    else spans.set(path, left);
+  }
+  return spans;
+}
+
+export interface Standing {
+  /** Steps of runs whose work stands. */
+  readonly live: readonly Step[];
+  /** What the last undo took back, when nothing came after it; that undo itself. */
+  readonly undone: { readonly steps: readonly Step[]; readonly by: Step } | undefined;
+  /** From this step on nothing could be kept. */
+  readonly lost: Step | undefined;
+}
+
+/** What is left of all that was done and undone. An undo that did not end changes nothing of it. */
+export function standingOf(steps: readonly Step[]): Standing {
+  let live: readonly Step[] = [];
+  let undone: Standing["undone"];
+  let lost: Step | undefined;
+  for (const step of steps) {
+    if (step.kind === "lost") lost = step;
+    else if (step.kind === "call") {
+      live = [...live, step];
+      undone = undefined;
+    } else if (step.after !== null && step.kind === "undo") {
+      const { target } = step;
+      undone = { steps: live.filter(({ step: each }) => each > (target ?? 0)), by: step };
+      live = live.filter(({ step: each }) => each <= (target ?? 0));
+    } else if (step.after !== null && undone !== undefined) {
+      live = [...live, ...undone.steps];
+      undone = undefined;
+    }
+  }
+  return { live, undone, lost };
+}

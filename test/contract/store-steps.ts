@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { ABOUT } from "./store-words.ts";
+import type { Add } from "./store-suite.ts";
+
+const CALL = { kind: "call", call: "c1", turn: 2, before: "s.1", target: null } as const;
+
+export function stepCases(add: Add): void {
+  add("steps come back in their order, each session its own", ({ store }) => {
+    const [one, two] = [store.create(ABOUT), store.create(ABOUT)];
+    const lost = { kind: "lost", call: null, turn: null, before: null, target: null } as const;
+    assert.deepEqual([one.steps.begin(CALL), one.steps.begin(lost), two.steps.begin(CALL)], [1, 2, 1]);
+    const known = store.open(one.id).steps.all();
+    assert.deepEqual(
+      known.map(({ step, kind, call, turn, before, after }) => [step, kind, call, turn, before, after]),
+      [
+        [1, "call", "c1", 2, "s.1", null],
+        [2, "lost", null, null, null, null],
+      ],
+    );
+  });
+
+  add("a step that has ended says between which states", ({ store }) => {
+    const { steps } = store.create(ABOUT);
+    const step = steps.begin(CALL);
+    steps.begin({ ...CALL, kind: "undo", target: 0 });
+    steps.end(step, { before: "s.2", after: "s.3" });
+    assert.deepEqual(
+      steps.all().map(({ before, after, target }) => [before, after, target]),
+      [
+        ["s.2", "s.3", null],
+        ["s.1", null, 0],
+      ],
+    );
+  });
+}

@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { noOverlay } from "../docker/isolation/open-box.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
+import { household } from "./box-command.ts";
+import { engine } from "../fixtures/engine.ts";
+import { finishedOf, harness, type Ran, type RunStart, startModel } from "./run-command.ts";
+
+/** A run in a layer over `work` that does what the shell line does. */
+async function runInLayer(place: Scratch, line: string, more: readonly string[] = []): Promise<Ran> {
+  await using model = await startModel([{ calls: [["bash", { command: line }]] }, { text: "Done." }]);
+  const flags = more.includes("--isolation") ? more : ["--isolation", "overlay", ...more];
+  return await harness(place, ["run", "--json", "--intent", "change", ...flags, ...model.flags, "do it"]);
+}
+
+const FILES = {
+  a: "one\ntwo\nthree\nfour\nfive\nsix\n",
+  gone: "x\n",
+  "old/file": "moved\n",
+};
+
+test(
+  "what a run changed in a layer is moved in by apply, and taken back by undo",
+  { skip: noOverlay },
+  async () => {
+    await using place = await household(FILES);
+    const ran = await runInLayer(
+      place,
+      "sed -i s/two/TWO/ a; rm gone; mv old new; mkdir empty; ln -s a link; printf '#!/bin/sh\\n' >run; chmod 755 run",
+    );
+    const { status } = finishedOf(ran);
+    assert.equal(status, "done", ran.stderr + ran.stdout);
+    assert.equal(await place.read("work/a"), FILES.a);
+    await place.write("work/a", FILES.a.replace("six", "SIX"));
+    const diff = await harness(place, ["diff"]);
+    assert.match(diff.stdout, /^-two\n\+TWO\n three\n/m);
+    assert.match(diff.stdout, /^rename from old\/file\nrename to new\/file$/m);
+    assert.match(diff.stderr, /in the folder itself yet: harness apply/);
+    const applied = await harness(place, ["apply", "--json"]);
+    assert.equal(applied.code, 0, applied.stderr + applied.stdout);
+    assert.equal(await place.read("work/a"), FILES.a.replace("six", "SIX").replace("two", "TWO"));
+    assert.equal(await place.read("work/new/file"), "moved\n");
+    const back = await harness(place, ["undo"]);
+    assert.equal(back.code, 0, back.stderr);
+    assert.equal(await place.read("work/a"), FILES.a.replace("six", "SIX"));
+    assert.equal(await place.read("work/old/file"), "moved\n");
+    const again = await harness(place, ["apply"]);
+    assert.deepEqual([again.code, /already there/.test(again.stderr)], [2, true]);
+  },
+);
+
+test(
+  "a further run goes on over the layer; an unknown folder and a bound session have nothing to apply",
+  { skip: noOverlay },
+  async () => {
+    await using place = await household({ a: "1\n" });
+    const none = await harness(place, ["apply"]);
+    assert.deepEqual([none.code, /no session of/.test(none.stderr)], [2, true]);
+    const first = await runInLayer(place, "echo 2 >>a");
+    const second = await runInLayer(place, "echo 3 >>a; echo new >b", ["--continue"]);
+    assert.equal(finishedOf(second).session, finishedOf(first).session);
+    assert.deepEqual(finishedOf(second).changes?.added, ["b"]);
+    const dry = await harness(place, ["apply", "--dry-run"]);
+    assert.deepEqual([dry.code, await place.read("work/a")], [0, "1\n"], dry.stderr);
+    assert.match(dry.stdout, /^changed +a\nadded +b\n2 paths would be applied$/m);
+    const applied = await harness(place, ["apply", "--only", "a"]);
+    assert.deepEqual([applied.code, await place.read("work/a")], [0, "1\n2\n3\n"]);
+    const rest = await harness(place, ["apply"]);
+    assert.deepEqual([rest.code, await place.read("work/b")], [0, "new\n"]);
+    const bound = await runInLayer(place, "echo 4 >>a", ["--isolation", "bind"]);
+    const refused = await harness(place, ["apply", finishedOf(bound).session]);
+    assert.deepEqual([refused.code, /already there/.test(refused.stderr)], [2, true]);
+  },
+);
+
+test("what the host obeys by itself is told by the run, and wants a yes", { skip: noOverlay }, async () => {
+  await using place = await household({ "package.json": "{}\n" });
+  const script = `mkdir .vscode; echo '{}' >.vscode/tasks.json; ln -s /etc out; echo '{"scripts":{"test":"x"}}' >package.json`;
+  await place.write("work/make.sh", script);
+  const told = finishedOf(await runInLayer(place, "sh make.sh")).handoff;
+  assert.deepEqual(
+    told.map(({ path, tier }) => [path, tier]),
+    [
+      [".vscode/tasks.json", "dangerous"],
+      ["out", "dangerous"],
+      ["package.json", "look"],
+    ],
+  );
+  const blocked = await harness(place, ["apply", "--json"]);
+  assert.equal(blocked.code, 4);
+  const said = JSON.parse(blocked.stdout) as { blocked: string[]; done: boolean };
+  assert.deepEqual([said.blocked, said.done], [[".vscode/tasks.json", "out"], false]);
+  assert.equal(await place.read("work/package.json"), "{}\n");
+  const half = await harness(place, ["apply", "--accept", ".vscode/tasks.json"]);
+  assert.equal(half.code, 4);
+  const unknown = await harness(place, ["apply", "--accept", "nothing"]);
+  assert.equal(unknown.code, 2);
+  const yes = await harness(place, ["apply", "--accept", ".vscode/tasks.json", "--accept", "out"]);
+  assert.equal(yes.code, 0, yes.stdout + yes.stderr);
+  assert.equal(await place.read("work/.vscode/tasks.json"), "{}\n");
+});
+
+test(
+  "a run that is killed leaves its layer; a removed session takes it along",
+  { skip: noOverlay },
+  async () => {
+    await using place = await household({ a: "1\n" });
+    await using model = await startModel([
+      { calls: [["bash", { command: "echo 2 >>a; rm -f x; echo y >made; sleep 60" }]] },
+    ]);
+    const words = ["run", "--isolation", "overlay", "--intent", "change", ...model.flags, "do it"];
+    const layers = place.at(".local/state/harness/layers");
+    const start: RunStart = {
+      whenMade: [
+        layers,
+        async (child) => {
+          const upper = async () =>
+            (await readdir(layers).catch(() => [])).find((name) => !name.startsWith(".")) ?? "none";
+          while (!existsSync(path.join(layers, await upper(), "upper/made"))) await sleep(20);
+          child.kill("SIGKILL");
+        },
+      ],
+    };
+    const killed = await harness(place, words, start);
+    assert.equal(killed.code, null);
+    const busy = await harness(place, ["sandbox", "ls"]);
+    assert.equal(busy.code, 0);
+    const dry = await harness(place, ["apply", "--dry-run"]);
+    assert.match(dry.stdout, /changed +a\nadded +made/, dry.stderr);
+    const [id = ""] = await readdir(layers);
+    const removed = await harness(place, ["sessions", "rm", id]);
+    assert.equal(removed.code, 0, removed.stderr);
+    assert.deepEqual(await readdir(layers), []);
+    assert.equal(await place.read("work/a"), "1\n");
+  },
+);
+
+test("a copy is applied as a layer is, and its volume goes with it", { skip: noOverlay }, async () => {
+  await using place = await household({ a: "1\n2\n3\n4\n", gone: "x\n", same: "x\n" });
+  const line = "sed -i s/1/one/ a; rm gone; mkdir -p d/empty; printf x >$'d/new\\nline'; ln a d/second";
+  const ran = await runInLayer(place, line, ["--isolation", "copy"]);
+  await runInLayer(place, "echo 5 >>a", ["--isolation", "copy", "--continue"]);
+  await place.write("work/mine", "user\n");
+  const applied = await harness(place, ["apply", "--json"]);
+  assert.equal(applied.code, 0, applied.stderr);
+  assert.equal(await place.read("work/a"), "one\n2\n3\n4\n5\n");
+  assert.equal(await place.read("work/d/new\nline"), "x");
+  assert.equal(await place.read("work/mine"), "user\n");
+  assert.equal(existsSync(place.at("work/gone")), false);
+  const filters = { label: [`dev.harness.kept=${finishedOf(ran).session}`] };
+  assert.deepEqual((await engine.api.listVolumes({ filters })).Volumes ?? [], []);
+});

@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import test, { after } from "node:test";
+import { RunCheckpoints } from "../../src/sessions/checkpoints/record.ts";
+import { CheckpointStore } from "../../src/sessions/checkpoints/store.ts";
+import { openStore } from "../../src/sessions/store.ts";
+import { ABOUT } from "../contract/store-words.ts";
+import { type Ended, runProgram } from "../fixtures/cli.ts";
+import { scratch, type Scratch } from "../fixtures/scratch.ts";
+import { ROOT } from "./package.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const cache = await scratch();
+after(() => cache[Symbol.asyncDispose]());
+
+interface Worked extends AsyncDisposable {
+  readonly place: Scratch;
+  readonly id: string;
+  readonly harness: (...words: readonly string[]) => Promise<Ended>;
+}
+
+/** A folder `here` with a session that has changed a.txt, removed b.txt and made c.txt. */
+async function worked(): Promise<Worked> {
+  const place = await scratch({
+    "here/a.txt": "one\ntwo\n",
+    "here/b.txt": "b\n",
+    "home/x": "",
+    "empty/x": "",
+  });
+  const [stateDir, workspace] = [place.at("state/harness"), place.at("here")];
+  using store = openStore(stateDir);
+  const { id, steps } = store.create({ ...ABOUT, workspace });
+  const open = (): CheckpointStore => new CheckpointStore({ stateDir, workspace });
+  {
+    await using run = new RunCheckpoints({ session: id, steps, open, notice: assert.fail });
+    const write = { turn: 1, lasting: false };
+    await run.around({ ...write, call: "c1" }, () =>
+      Promise.resolve(writeFileSync(place.at("here/a.txt"), "one\n2\n")),
+    );
+    await run.around({ ...write, call: "c2" }, () => {
+      rmSync(place.at("here/b.txt"));
+      writeFileSync(place.at("here/c.txt"), "c\n");
+      return Promise.resolve();
+    });
+  }
+  const env = { XDG_STATE_HOME: place.at("state"), XDG_CACHE_HOME: cache.path, XDG_CONFIG_HOME: place.path };
+  return {
+    place,
+    id,
+    harness: (...words) => {
+      const cwd = existsSync(workspace) ? workspace : place.path;
+      return runProgram("bin/harness", words, { home: place.at("home"), cwd, env });
+    },
+    [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
+  };
+}
+
+test("diff shows the last session of the folder, a line for each path with --stat", async () => {
+  await using session = await worked();
+  const { code, stdout } = await session.harness("diff", "--stat");
+  assert.deepEqual(
+    [code, stdout],
+    [0, "M a.txt  +1 -1\nD b.txt  +0 -1\nA c.txt  +1 -0\n3 paths changed, +2 -2 lines\n"],
+  );
+  const whole = await session.harness("diff", session.id);
+  assert.match(
+    whole.stdout,
+    /^diff --git a\/a.txt b\/a.txt\n--- a\/a.txt\n\+\+\+ b\/a.txt\n@@ -1,2 \+1,2 @@\n one\n-two\n\+2$/m,
+  );
+  const json = JSON.parse((await session.harness("diff", "--json", "--from", "1")).stdout) as {
+    readonly files: readonly { readonly path: string; readonly change: string }[];
+  };
+  assert.deepEqual(
+    json.files.map(({ path: at, change }) => [at, change]),
+    [
+      ["b.txt", "deleted"],
+      ["c.txt", "added"],
+    ],
+  );
+});
+
+test("undo goes back to a step or to the start, and says what it did", async () => {
+  await using session = await worked();
+  const dry = await session.harness("undo", "--dry-run", "--json");
+  assert.deepEqual(JSON.parse(dry.stdout), {
+    session: session.id,
+    to: 0,
+    redo: false,
+    dry_run: true,
+    paths: [
+      { path: "a.txt", action: "reverted" },
+      { path: "b.txt", action: "restored" },
+      { path: "c.txt", action: "removed" },
+    ],
+    refused: [],
+    left: [],
+    done: false,
+  });
+  assert.equal((await session.harness("undo", "--to", "1")).code, 0);
+  assert.equal(await session.place.read("here/b.txt"), "b\n");
+  assert.equal(await session.place.read("here/a.txt"), "one\n2\n");
+  const { code, stdout } = await session.harness("undo");
+  assert.equal(code, 0);
+  assert.equal(
+    stdout,
+    `reverted a.txt\n1 path brought back\nnext: harness undo ${session.id} --redo   (takes this back)\n`,
+  );
+  assert.equal(await session.place.read("here/a.txt"), "one\ntwo\n");
+  assert.equal((await session.harness("undo")).stdout, "nothing to undo: all is as it was before\n");
+  const { stdout: steps } = await session.harness("diff", "--steps");
+  assert.match(steps, /^1 .* c1\n2 .* c2\n3 .* undo to 1\n4 .* undo to 0$/m);
+});
+
+test("a conflict ends with 1, names the file, and nothing is changed", async () => {
+  await using session = await worked();
+  writeFileSync(session.place.at("here/a.txt"), "one\nzwei\n");
+  const { code, stdout } = await session.harness("undo");
+  assert.equal(code, 1);
+  assert.match(stdout, /^refused {2}a.txt: the same lines were changed since$/m);
+  assert.equal(existsSync(session.place.at("here/c.txt")), true);
+  const skipped = await session.harness("undo", "--skip");
+  assert.equal(skipped.code, 1);
+  assert.equal(existsSync(session.place.at("here/c.txt")), false);
+  assert.equal(await session.place.read("here/a.txt"), "one\nzwei\n");
+});
+
+test("what cannot be meant ends with 2 and says what can", async () => {
+  await using session = await worked();
+  for (const command of ["undo", "diff"]) {
+    const none = await session.harness(command, "--cwd", session.place.at("empty"));
+    assert.equal(none.code, 2);
+    assert.match(none.stderr, /no session of/);
+    assert.equal((await session.harness(command, "zzzz")).code, 2);
+  }
+  const far = await session.harness("undo", "--to", "9");
+  assert.equal(far.code, 2);
+  assert.match(far.stderr, /has steps 1 to 2/);
+  assert.match((await session.harness("undo", "--redo")).stderr, /there is no undo to take back/);
+  renameSync(session.place.at("here"), session.place.at("moved"));
+  const gone = await session.harness("undo", session.id);
+  assert.equal(gone.code, 2);
+  assert.match(gone.stderr, /the folder of this session is gone/);
+});
+
+test("a session that is removed takes its states along", async () => {
+  await using session = await worked();
+  assert.equal((await session.harness("sessions", "rm", session.id)).code, 0);
+  const kept = path.join(session.place.at("state/harness/checkpoints"));
+  const files = readdirSync(kept, { recursive: true }).map(String);
+  assert.deepEqual(
+    files.filter((name) => /pack|idx|trees\//.test(path.basename(name)) && name.includes(".")),
+    [],
+  );
+});

@@ -1,0 +1,17 @@
+import type { Step, Steps } from "../../src/core/checkpoints.ts";
+
+export function memorySteps(): Steps {
+  const steps: Step[] = [];
+  return {
+    begin: (given) => {
+      const step = steps.length + 1;
+      steps.push({ ...given, step, at: Date.now(), after: null });
+      return step;
+    },
+    end: (step, trees) => {
+      const [known] = steps.splice(step - 1, 1);
+      if (known !== undefined) steps.splice(step - 1, 0, { ...known, ...trees });
+    },
+    all: () => structuredClone(steps),
+  };
+}

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { chmodSync, cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import test from "node:test";
+import { fileDiffs } from "../../../src/render/tty/file-diffs.ts";
+import { type SessionDiff, sessionDiff } from "../../../src/sessions/checkpoints/diff.ts";
+import { type KeptRun, keptRun } from "../../fixtures/kept-run.ts";
+import { pictureOf } from "../../fixtures/tree-picture.ts";
+
+async function diffOf(kept: KeptRun, from = 0): Promise<SessionDiff> {
+  using store = kept.open();
+  return await sessionDiff(store, { session: "s", steps: kept.steps, from });
+}
+
+const printed = ({ files }: SessionDiff): string => fileDiffs(files, process.stdout);
+
+test("a diff is a patch that git takes", async () => {
+  await using kept = await keptRun({
+    "a.txt": Array.from({ length: 40 }, (_, at) => `line ${at}\n`).join(""),
+    "no-end": "x\ny",
+    "old name": "moved\n",
+    'q"uote\\': "q\n",
+    "gone.txt": "g\n",
+    "tool.sh": "#!/bin/sh\n",
+  });
+  symlinkSync("a.txt", kept.place.at("work/link"));
+  cpSync(kept.root, kept.place.at("copy"), { recursive: true, verbatimSymlinks: true });
+  const at = (name: string): string => kept.place.at("work", name);
+  await kept.run(() => {
+    writeFileSync(
+      at("a.txt"),
+      Array.from({ length: 41 }, (_, n) => `line ${n === 3 || n === 30 ? "x" : n}\n`).join(""),
+    );
+    writeFileSync(at("no-end"), "x\nz");
+    mkdirSync(at("sub"));
+    renameSync(at("old name"), at("sub/new"));
+    writeFileSync(at('q"uote\\'), "Q\n");
+    rmSync(at("gone.txt"));
+    chmodSync(at("tool.sh"), 0o755);
+    rmSync(at("link"));
+    symlinkSync("no-end", at("link"));
+    writeFileSync(at("empty"), "");
+    writeFileSync(at("neu.txt"), "neu\n");
+  });
+  const patch = printed(await diffOf(kept));
+  // A folder by itself is nothing that git knows.
+  const known = patch.replace(/^diff --git a\/sub b\/sub\n.*\n.*\n/m, "");
+  execFileSync("git", ["apply", "-"], { cwd: kept.place.at("copy"), input: known });
+  assert.deepEqual(pictureOf(kept.place.at("copy")), pictureOf(kept.root));
+});
+
+test("controls in names and texts are shown, never sent", async () => {
+  await using kept = await keptRun();
+  await kept.run(() => writeFileSync(kept.place.at("work/\u001b[31mred\n"), "\u001b]0;title\u0007\u202e\n"));
+  const text = printed(await diffOf(kept));
+  assert.doesNotMatch(text, /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E]/);
+  assert.match(text, /^\+\u241b\]0;title\u2407<U\+202E>$/m);
+  assert.match(text, /"b\/\\033\[31mred\\n"/);
+});
+
+test("binaries, kinds and odd things are named", async () => {
+  await using kept = await keptRun({ "b.bin": "\0a", "f.txt": "text\n" });
+  await kept.run(() => {
+    writeFileSync(kept.place.at("work/b.bin"), "\0b");
+    rmSync(kept.place.at("work/f.txt"));
+    mkdirSync(kept.place.at("work/f.txt"));
+    execFileSync("mkfifo", [kept.place.at("work/pipe")]);
+  });
+  const text = printed(await diffOf(kept));
+  assert.match(text, /^Binary files a\/b.bin and b\/b.bin differ$/m);
+  assert.match(text, /^# a file before, a folder now$/m);
+  assert.match(text, /^# a fifo$/m);
+});
+
+test("only what came after a step, and nothing of what was undone", async () => {
+  await using kept = await keptRun({ "a.txt": "a\n" });
+  await kept.run(
+    () => writeFileSync(kept.place.at("work/one"), "1"),
+    () => writeFileSync(kept.place.at("work/two"), "2"),
+  );
+  const paths = async (from: number): Promise<readonly string[]> =>
+    (await diffOf(kept, from)).files.map(({ path }) => path);
+  assert.deepEqual([await paths(0), await paths(1), await paths(2)], [["one", "two"], ["two"], []]);
+  await kept.undo({ target: 1 });
+  assert.deepEqual(await paths(0), ["one"]);
+  await kept.undo();
+  assert.deepEqual(await paths(0), []);
+});

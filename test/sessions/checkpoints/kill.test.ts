@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { contentOf } from "../../../src/sessions/checkpoints/contents.ts";
+import type { Tree } from "../../../src/sessions/checkpoints/entry.ts";
+import { hasJournal } from "../../../src/sessions/checkpoints/journal.ts";
+import { RunCheckpoints } from "../../../src/sessions/checkpoints/record.ts";
+import { CheckpointStore } from "../../../src/sessions/checkpoints/store.ts";
+import { finishUndo, undo } from "../../../src/sessions/checkpoints/undo.ts";
+import { openStore } from "../../../src/sessions/store.ts";
+import { ABOUT } from "../../contract/store-words.ts";
+import { scratch } from "../../fixtures/scratch.ts";
+import { stateOf } from "../../fixtures/seeded-tree.ts";
+import { pictureOf } from "../../fixtures/tree-picture.ts";
+
+const WRITER = path.join(import.meta.dirname, "../../fixtures/checkpoint-writer.ts");
+const KILLS = 60;
+const KILLS_OF_UNDO = 50;
+
+/** Killed so long after its first word; all whole lines that it said. */
+async function killedAfter(ms: number, words: readonly string[]): Promise<readonly string[]> {
+  const child = spawn(process.execPath, [WRITER, ...words], { stdio: ["ignore", "pipe", "inherit"] });
+  let text = "";
+  child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  const closed = once(child, "close");
+  await Promise.race([once(child.stdout, "data"), closed]);
+  await sleep(ms);
+  child.kill("SIGKILL");
+  await closed;
+  return text.split("\n").slice(0, -1);
+}
+
+function textsIn(store: CheckpointStore, tree: Tree): Readonly<Record<string, string>> {
+  const files = [...tree].flatMap(([at, entry]) =>
+    entry.kind === "file" ? [[at, contentOf(store.packs, entry)?.toString() ?? "lost"] as const] : [],
+  );
+  return Object.fromEntries(files);
+}
+
+const present = (seed: number): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(stateOf(seed)).flatMap(([name, text]) => (text === null ? [] : [[name, text]])),
+  );
+
+test(`no kept state is lost or torn by ${KILLS} kills`, { timeout: 300_000 }, async (t) => {
+  await using place = await scratch();
+  const [state, work] = [place.at("state"), place.at("work")];
+  mkdirSync(work);
+  const kept = new Map<string, number>();
+  let seed = 0;
+  for (let kill = 0; kill < KILLS; kill += 1) {
+    for (const line of await killedAfter(Math.random() * 120, ["keep", state, work, String(seed)])) {
+      const [id = "", known = ""] = line.split(" ");
+      kept.set(id, Number(known));
+      seed = Number(known) + 1;
+    }
+    if (kill % 10 !== 9) continue;
+    using store = new CheckpointStore({ stateDir: state, workspace: work });
+    for (const id of store.trees.ids()) {
+      const texts = textsIn(store, store.trees.load(id));
+      const known = kept.get(id);
+      if (known === undefined) assert.ok(!Object.values(texts).includes("lost"), id);
+      else assert.deepEqual(texts, present(known), id);
+    }
+    for (const id of kept.keys()) assert.ok(store.trees.ids().includes(id), `${id} is gone`);
+  }
+  t.diagnostic(`${kept.size} states`);
+});
+
+test(`an undo that is killed is finished, ${KILLS_OF_UNDO} times`, { timeout: 300_000 }, async (t) => {
+  let [cut, whole] = [0, 0];
+  for (let kill = 0; kill < KILLS_OF_UNDO; kill += 1) {
+    await using place = await scratch();
+    const [stateDir, workspace] = [place.at("state"), place.at("work")];
+    for (const [name, text] of Object.entries(present(kill))) await place.write(`work/${name}`, text);
+    using sessions = openStore(stateDir);
+    const { id, steps } = sessions.create({ ...ABOUT, workspace });
+    const before = pictureOf(workspace);
+    const open = (): CheckpointStore => new CheckpointStore({ stateDir, workspace });
+    {
+      await using run = new RunCheckpoints({ session: id, steps, open, notice: assert.fail });
+      await run.around({ call: "c", turn: 1, lasting: false }, async () => {
+        for (const [name, text] of Object.entries(present(kill + 90)))
+          await place.write(`work/${name}`, text);
+        for (let at = 0; at < 200; at += 1) writeFileSync(path.join(workspace, `new${at}`), `${at}`);
+      });
+    }
+    const said = await killedAfter(10 + Math.random() * 80, ["undo", stateDir, workspace, id]);
+    using store = open();
+    if (hasJournal(store.folder)) cut += 1;
+    if (said.includes("undone")) whole += 1;
+    await finishUndo(store, () => steps);
+    await undo(store, { session: id, steps, target: 0, redo: false, dryRun: false, skip: false });
+    assert.deepEqual(pictureOf(workspace), before);
+    assert.equal(hasJournal(store.folder), false);
+  }
+  t.diagnostic(`${cut} were cut short, ${whole} had ended`);
+  assert.ok(cut > 0, "none was killed in the middle, so nothing was tested");
+});

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import test from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { RunCheckpoints } from "../../../src/sessions/checkpoints/record.ts";
+import { keptRun } from "../../fixtures/kept-run.ts";
+
+/** Longer than what counts as the run's own moment between two calls. */
+const WHILE_MS = 80;
+const WRITE = { call: "c", turn: 1, lasting: false };
+
+test("what somebody else changes between two calls is between two steps", async () => {
+  await using kept = await keptRun({ "a.txt": "a" });
+  const file = kept.place.at("work/a.txt");
+  await kept.run(
+    () => writeFileSync(file, "b"),
+    async () => {
+      await sleep(WHILE_MS);
+    },
+  );
+  {
+    const { steps, open } = kept;
+    await using run = new RunCheckpoints({ session: "s", steps, open, notice: assert.fail });
+    await run.around(WRITE, () => Promise.resolve(writeFileSync(file, "c")));
+    await sleep(WHILE_MS);
+    writeFileSync(file, "mine");
+    await run.around(WRITE, () => Promise.resolve());
+  }
+  const [, , third, fourth] = kept.steps.all();
+  assert.ok(third !== undefined && fourth !== undefined);
+  assert.notEqual(third.after, fourth.before);
+  assert.equal(fourth.before, fourth.after);
+});
+
+test("calls side by side are one chain of states", async () => {
+  await using kept = await keptRun({ "a.txt": "a" });
+  const { steps, open } = kept;
+  {
+    await using run = new RunCheckpoints({ session: "s", steps, open, notice: assert.fail });
+    await Promise.all(
+      ["one", "two", "three"].map((call, at) =>
+        run.around({ ...WRITE, call }, async () => {
+          writeFileSync(kept.place.at(`work/${call}`), call);
+          await sleep(at * 30);
+          writeFileSync(kept.place.at(`work/${call}`), `${call} again`);
+        }),
+      ),
+    );
+  }
+  const all = steps.all();
+  assert.equal(all.length, 3);
+  for (const [at, step] of all.entries()) if (at > 0) assert.equal(step.before, all[at - 1]?.after);
+  await kept.undo();
+  assert.equal(await kept.place.read("work/a.txt"), "a");
+  await assert.rejects(kept.place.read("work/three"));
+});
+
+test("what a job writes after its call has ended is the run's", async () => {
+  await using kept = await keptRun({ "a.txt": "a" });
+  const { steps, open } = kept;
+  {
+    await using run = new RunCheckpoints({ session: "s", steps, open, notice: assert.fail });
+    await run.around({ ...WRITE, lasting: true }, () => Promise.resolve());
+    await sleep(WHILE_MS);
+    writeFileSync(kept.place.at("work/a.txt"), "by the job");
+  }
+  const { done } = await kept.undo();
+  assert.equal(done, true);
+  assert.equal(await kept.place.read("work/a.txt"), "a");
+});
+
+test("a call that breaks has its step ended, and its failure goes on", async () => {
+  await using kept = await keptRun({ "a.txt": "a" });
+  const work = kept.run(() => {
+    writeFileSync(kept.place.at("work/a.txt"), "b");
+    throw new Error("the box was lost");
+  });
+  await assert.rejects(work, /the box was lost/);
+  assert.notEqual(kept.steps.all()[0]?.after, null);
+  await kept.undo();
+  assert.equal(await kept.place.read("work/a.txt"), "a");
+});
+
+test("a step that was killed ends where the next run of the session begins", async () => {
+  await using kept = await keptRun({ "a.txt": "a" });
+  using store = kept.open();
+  const before = await store.take("s");
+  kept.steps.begin({ kind: "call", call: "c", turn: 1, before, target: null });
+  writeFileSync(kept.place.at("work/a.txt"), "half");
+  await kept.run(() => writeFileSync(kept.place.at("work/b.txt"), "b"));
+  assert.match(kept.notices.join(), /was killed/);
+  await kept.undo();
+  assert.equal(await kept.place.read("work/a.txt"), "a");
+  await assert.rejects(kept.place.read("work/b.txt"));
+});
+
+test("a run that ends does not wait for a look that nobody needs", async () => {
+  await using kept = await keptRun({ "a.txt": "a" });
+  for (let at = 0; at < 3000; at += 1) writeFileSync(kept.place.at(`work/f${at}`), `${at}`);
+  const { steps, open } = kept;
+  {
+    await using run = new RunCheckpoints({ session: "s", steps, open, notice: assert.fail });
+    run.prepare();
+  }
+  using store = kept.open();
+  assert.equal(store.trees.ids().length, 0);
+  assert.ok(![...(await store.look()).values()].some(({ kind }) => kind === "unkept"));
+});

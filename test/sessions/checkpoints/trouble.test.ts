@@ -1,0 +1,275 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { LARGEST } from "../../../src/sessions/checkpoints/content.ts";
+import { writeJournal } from "../../../src/sessions/checkpoints/journal.ts";
+import { forgetSession, keepWithin } from "../../../src/sessions/checkpoints/quota.ts";
+import { CheckpointStore } from "../../../src/sessions/checkpoints/store.ts";
+import { keptRun } from "../../fixtures/kept-run.ts";
+import { scratch } from "../../fixtures/scratch.ts";
+import { pictureOf } from "../../fixtures/tree-picture.ts";
+
+test("a FIFO is named and never opened, and git's own folder is left out", async () => {
+  await using kept = await keptRun({ ".git/config": "x", "sub/.git": "y", ".harness/config.json": "{}" });
+  execFileSync("mkfifo", [kept.place.at("work/pipe")]);
+  using store = kept.open();
+  const tree = await store.look();
+  assert.deepEqual([...tree.keys()].toSorted(), ["", "pipe", "sub"]);
+  assert.deepEqual(tree.get("pipe"), { kind: "odd", what: "fifo", mode: 0o644 });
+});
+
+test("what is too large is not kept, which is said; where the run made it, it goes all the same", async () => {
+  await using kept = await keptRun({ "big.bin": "", "a.txt": "a" });
+  const big = kept.place.at("work/big.bin");
+  truncateSync(big, LARGEST + 1);
+  await kept.run(() => {
+    truncateSync(big, LARGEST + 2);
+    writeFileSync(kept.place.at("work/new.bin"), "");
+    truncateSync(kept.place.at("work/new.bin"), LARGEST + 1);
+  });
+  const { refused } = await kept.undo();
+  assert.deepEqual(refused, [{ path: "big.bin", reason: "what it held was not kept: it was too large" }]);
+  await kept.undo({ skip: true });
+  assert.deepEqual(readdirSync(kept.root).toSorted(), ["a.txt", "big.bin"]);
+});
+
+test("a large file is kept in pieces, and a sparse one takes no more than one of them", async () => {
+  await using kept = await keptRun({ "sparse.bin": "" });
+  truncateSync(kept.place.at("work/sparse.bin"), 64 * 2 ** 20);
+  const before = pictureOf(kept.root);
+  await kept.run(() => writeFileSync(kept.place.at("work/sparse.bin"), "x"));
+  await kept.undo();
+  assert.deepEqual(pictureOf(kept.root), before);
+  using store = kept.open();
+  const packs = readdirSync(store.packs.folder, { withFileTypes: true });
+  const bytes = packs.map(({ name }) => readFileSync(path.join(store.packs.folder, name)).length);
+  assert.ok(bytes.reduce((sum, each) => sum + each, 0) < 5 * 2 ** 20, String(bytes));
+});
+
+test("a change that leaves size and times of the content as they were is seen", async () => {
+  await using kept = await keptRun({ "a.txt": "one\n" });
+  const file = kept.place.at("work/a.txt");
+  utimesSync(file, 1000, 1000);
+  await kept.run(() => {
+    writeFileSync(file, "two\n");
+    utimesSync(file, 1000, 1000);
+  });
+  await kept.undo();
+  assert.equal(readFileSync(file, "utf8"), "one\n");
+});
+
+test("files become folders, folders files, names hold line ends and bytes that are no text", async () => {
+  await using kept = await keptRun({ "a/b.txt": "b", c: "c", "li\nne": "x" });
+  writeFileSync(Buffer.concat([Buffer.from(`${kept.root}/`), Buffer.from([0x66, 0xff])]), "bytes");
+  symlinkSync("nowhere", kept.place.at("work/link"));
+  chmodSync(kept.place.at("work/c"), 0o755);
+  linkSync(kept.place.at("work/c"), kept.place.at("work/hard"));
+  const before = pictureOf(kept.root);
+  await kept.run(() => {
+    for (const name of readdirSync(kept.root, { encoding: "buffer" }))
+      rmSync(Buffer.concat([Buffer.from(`${kept.root}/`), name]), { recursive: true });
+    writeFileSync(kept.place.at("work/a"), "now a file");
+    mkdirSync(kept.place.at("work/c/d"), { recursive: true });
+    chmodSync(kept.place.at("work/c"), 0o555);
+  });
+  const { refused } = await kept.undo();
+  assert.deepEqual([refused, pictureOf(kept.root)], [[], before]);
+});
+
+test("a run goes on without checkpoints when they become too many bytes, which is said once", async () => {
+  await using kept = await keptRun({ "a.txt": "x".repeat(5000) }, 4096);
+  let calls = 0;
+  await kept.run(
+    () => void (calls += 1),
+    () => void (calls += 1),
+  );
+  assert.equal(calls, 2);
+  assert.equal(kept.notices.length, 1);
+  assert.match(kept.notices[0] ?? "", /cannot be undone: the files of the workspace hold more than 4\.0 KiB/);
+  assert.deepEqual(
+    kept.steps.all().map(({ kind }) => kind),
+    ["lost"],
+  );
+});
+
+const skip = process.getuid?.() === 0 && process.platform === "linux" ? false : "only root mounts a disk";
+
+test("a full disk ends the keeping, not the run; what was kept before is whole", { skip }, async () => {
+  await using place = await scratch();
+  const disk = place.at("disk");
+  mkdirSync(disk);
+  execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", disk]);
+  try {
+    await using kept = await keptRun({ "a.txt": "a\n" }, undefined, disk);
+    const before = pictureOf(kept.root);
+    await kept.run(
+      () => writeFileSync(kept.place.at("work/a.txt"), "b\n"),
+      () => writeFileSync(kept.place.at("work/much"), Buffer.alloc(3 * 2 ** 20, "incompressible")),
+      () => writeFileSync(kept.place.at("work/later.txt"), "later\n"),
+    );
+    assert.equal(kept.notices.length, 1);
+    assert.match(kept.notices[0] ?? "", /cannot be undone: .*ENOSPC/);
+    rmSync(kept.place.at("work/much"));
+    const { notes } = await kept.undo();
+    assert.deepEqual(pictureOf(kept.root), before);
+    assert.match(notes.join("\n"), /Nothing could be kept/);
+  } finally {
+    execFileSync("umount", [disk]);
+  }
+});
+
+test(
+  "a disk that fills up in the middle of an undo: it is finished when there is room",
+  { skip },
+  async () => {
+    await using kept = await keptRun();
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m,mode=0755", "tmpfs", kept.root]);
+    try {
+      for (let at = 0; at < 6; at += 1)
+        writeFileSync(kept.place.at(`work/f${at}`), Buffer.alloc(500_000, String(at)));
+      const before = pictureOf(kept.root);
+      await kept.run(() => {
+        for (let at = 0; at < 6; at += 1) rmSync(kept.place.at(`work/f${at}`));
+      });
+      writeFileSync(kept.place.at("work/mine"), Buffer.alloc(2_500_000));
+      await assert.rejects(kept.undo(), /stopped half-way: .*ENOSPC/);
+      rmSync(kept.place.at("work/mine"));
+      {
+        const { finishUndo } = await import("../../../src/sessions/checkpoints/undo.ts");
+        using store = kept.open();
+        assert.match((await finishUndo(store, () => kept.steps)) ?? "", /was finished\.$/);
+      }
+      assert.deepEqual(pictureOf(kept.root), before);
+    } finally {
+      execFileSync("umount", [kept.root]);
+    }
+  },
+);
+
+test("a finished undo leaves what the user changed since it was cut short", async () => {
+  await using kept = await keptRun({ "a.txt": "a\n", "b.txt": "b\n" });
+  const { finishUndo } = await import("../../../src/sessions/checkpoints/undo.ts");
+  using store = kept.open();
+  const start = await store.look();
+  const before = store.save("s", start);
+  const ops = ["a.txt", "b.txt"].map((at) => ({ path: at, from: start.get(at) ?? null, to: null }));
+  writeJournal(store.folder, { session: "s", step: 1, before, whole: true, aside: ".aside", ops });
+  writeFileSync(kept.place.at("work/a.txt"), "mine\n");
+  assert.match((await finishUndo(store, () => kept.steps)) ?? "", /left, .*: a\.txt\.$/);
+  assert.deepEqual(readdirSync(kept.root), ["a.txt"]);
+});
+
+test("the oldest checkpoints of other sessions make room, and their contents go", async () => {
+  await using kept = await keptRun({ "a.txt": "a".repeat(20_000) });
+  const state = kept.place.at("state");
+  {
+    using old = kept.open();
+    await old.take("old");
+  }
+  writeFileSync(kept.place.at("work/a.txt"), "b".repeat(20_000));
+  using store = kept.open();
+  const own = await store.take("new");
+  keepWithin(store, "new", state, 25_000);
+  assert.deepEqual(store.trees.ids(), [own]);
+  assert.equal(store.trees.live().size, 1);
+  for (const piece of store.trees.live()) assert.equal(store.packs.get(piece)?.length, 20_000);
+  const bytes = readdirSync(store.packs.folder).map(
+    (name) => readFileSync(path.join(store.packs.folder, name)).length,
+  );
+  assert.ok(bytes.reduce((sum, each) => sum + each, 0) < 25_000, String(bytes));
+});
+
+test("a session that is removed takes its contents along; those of others stay", async () => {
+  await using kept = await keptRun({ "a.txt": "only old\n", "b.txt": "both\n" });
+  const place = { stateDir: kept.place.at("state"), workspace: kept.root };
+  const before = await (async () => {
+    using store = kept.open();
+    await store.take("old");
+    rmSync(kept.place.at("work/a.txt"));
+    return store.take("new");
+  })();
+  forgetSession(place, "old");
+  using store = kept.open();
+  assert.deepEqual(store.trees.ids(), [before]);
+  assert.equal(store.trees.live().size, 1);
+  assert.ok([...store.trees.live()].every((piece) => store.packs.get(piece) !== undefined));
+});
+
+test("a workspace that is gone or was moved is told in words", async () => {
+  await using kept = await keptRun({ "a.txt": "a\n" });
+  await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "b\n"));
+  renameSync(kept.root, kept.place.at("moved"));
+  await assert.rejects(kept.undo(), /the folder of this session is gone/);
+});
+
+test("a checkpoint that was damaged is told, and nothing is touched", async () => {
+  await using kept = await keptRun({ "a.txt": "a\n" });
+  await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "b\n"));
+  using store = kept.open();
+  for (const id of store.trees.ids()) truncateSync(path.join(store.trees.folder, id), 10);
+  await assert.rejects(kept.undo(), /the checkpoint s\.\d+ is gone or damaged/);
+  assert.equal(await kept.place.read("work/a.txt"), "b\n");
+});
+
+test("a content that was damaged is never written over a file", async () => {
+  await using kept = await keptRun({ "a.txt": "a\n" });
+  await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "b\n"));
+  using store = new CheckpointStore({ stateDir: kept.place.at("state"), workspace: kept.root });
+  for (const name of readdirSync(store.packs.folder).filter((each) => each.endsWith(".pack")))
+    writeFileSync(path.join(store.packs.folder, name), "damaged");
+  const { refused } = await kept.undo();
+  assert.deepEqual(refused, [{ path: "a.txt", reason: "what it held is no longer kept" }]);
+  assert.equal(await kept.place.read("work/a.txt"), "b\n");
+});
+
+test("a folder that is reached through a link now is not taken for one without files", async () => {
+  await using kept = await keptRun({ "a.txt": "a\n" });
+  await kept.run(() => writeFileSync(kept.place.at("work/a.txt"), "b\n"));
+  renameSync(kept.root, kept.place.at("moved"));
+  symlinkSync("moved", kept.root);
+  await assert.rejects(kept.undo(), /is gone, or is no folder any more/);
+  const store = new CheckpointStore({ stateDir: kept.place.at("other"), workspace: kept.root });
+  await assert.rejects(store.look(), /is not the real path/);
+  store[Symbol.dispose]();
+});
+
+test("what may not be read is named, and comes back when it may", async () => {
+  await using kept = await keptRun({ "a.txt": "a\n", "closed/in.txt": "in\n" });
+  const asRoot = process.getuid?.() === 0;
+  if (asRoot)
+    for (const at of ["", "state", "work", "work/a.txt", "work/closed", "work/closed/in.txt"]) {
+      mkdirSync(kept.place.at("state"), { recursive: true });
+      chownSync(kept.place.at(at), 1000, 1000);
+    }
+  if (asRoot) process.seteuid?.(1000);
+  try {
+    const before = pictureOf(kept.root);
+    await kept.run(() => {
+      chmodSync(kept.place.at("work/a.txt"), 0);
+      chmodSync(kept.place.at("work/closed"), 0);
+    });
+    const { refused } = await kept.undo();
+    assert.deepEqual([refused, pictureOf(kept.root)], [[], before]);
+    chmodSync(kept.place.at("work/a.txt"), 0);
+    using store = kept.open();
+    const { why } = { why: undefined, ...(await store.look()).get("a.txt") };
+    assert.equal(why, "unreadable");
+  } finally {
+    if (asRoot) process.seteuid?.(0);
+  }
+});
