@@ -86,3 +86,32 @@ test("going on otherwise gives up what waited, and approve has nothing left", { 
   assert.deepEqual([late.code, late.stdout, existsSync(place.at("work/ran"))], [2, "", false]);
   assert.match(late.stderr, /nothing waits/);
 });
+
+test("a fork gives the question up for itself only", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash("echo one > one", FAR), FINE]);
+  const session = sessionOf(await park(place, model));
+  const fork = await park(place, model, ["--resume", session, "--fork"]);
+  assert.deepEqual(endOf(fork), DONE, fork.stderr);
+  assert.notEqual(sessionOf(fork), session);
+  assert.equal((await approve(place, sessionOf(fork), ["--once"])).code, 2);
+  assert.equal((await approve(place, session, ["--once"])).code, 0);
+  assertValid(model.asked());
+});
+
+test("undo takes back what was done before the question and behind it", { skip }, async () => {
+  await using place = await household({ "a.txt": "old\n" });
+  await using model = await startModel([bash("echo one > one", FAR, "echo new > a.txt"), FINE]);
+  const session = sessionOf(await park(place, model));
+  await approve(place, session, ["--once"]);
+  assert.equal(await place.read("work/a.txt"), "new\n");
+  const undone = await harness(place, ["undo", session]);
+  assert.equal(undone.code, 0, undone.stderr);
+  assert.deepEqual(
+    [await place.read("work/a.txt"), existsSync(place.at("work/one")), existsSync(place.at("work/ran"))],
+    ["old\n", false, false],
+  );
+  const replayed = await harness(place, ["replay", session]);
+  assert.ok(replayed.code === 0 || replayed.code === 1, replayed.stderr);
+  assert.equal(replayed.stderr.includes("internal error"), false, replayed.stderr);
+});
