@@ -1,21 +1,53 @@
+import { isSameQuestion } from "../core/parked.ts";
 import type { Answer, Approver, Question } from "../core/ports.ts";
 
 /** Who answers where nobody is there to be asked. */
 
-export type OnAsk = "refuse" | "contained";
+export type OnAsk = "refuse" | "contained" | "park";
 
 /** By DESIGN's table: what stays inside the workspace and reaches no network runs, in workspace-write. */
 export function unattended(onAsk: OnAsk): Approver {
   return { ask: (question) => Promise.resolve(answerTo(question, onAsk)) };
 }
 
-function answerTo({ mode, decision: { contained } }: Question, onAsk: OnAsk): Answer {
+function answerTo({ mode, writes, decision: { contained } }: Question, onAsk: OnAsk): Answer | "waits" {
   // The policy has made an allow of it already; a rule of the user that says ask is all that is left.
   if (mode === "danger-full-access") return { runs: true, by: "mode", reason: "" };
-  if (mode === "read-only") return refused("the mode is read-only, and nobody is there to be asked");
+  const readOnly = mode === "read-only";
+  if (onAsk === "park" && !contained && !(readOnly && writes)) return "waits";
+  if (readOnly) return refused("the mode is read-only, and nobody is there to be asked");
   if (onAsk === "refuse") return refused("nobody is there to be asked");
   if (contained) return { runs: true, by: "contained", reason: "" };
   return refused("nobody is there to be asked, and it reaches out of the workspace");
 }
 
 const refused = (reason: string): Answer => ({ runs: false, by: "nobody", reason });
+
+/** What a person has said already, before anybody else is asked. */
+export interface SaidBefore {
+  /** Yes, however often it is asked. */
+  readonly always: readonly Question[];
+  /** To the question that waited: for that one call. */
+  readonly once?: { readonly question: Question; readonly runs: boolean };
+}
+
+export function remembering({ always, once }: SaidBefore, approver: Approver): Approver {
+  const open = { once };
+  return {
+    refuses: ({ call, tool, text }) =>
+      once?.runs === false &&
+      once.question.call === call &&
+      once.question.tool === tool &&
+      once.question.text === text,
+    ask: (question, signal) => {
+      const waited = open.once;
+      if (waited?.question.call === question.call && isSameQuestion(waited.question, question)) {
+        open.once = undefined;
+        return Promise.resolve({ runs: waited.runs, by: "person", reason: "" });
+      }
+      return always.some((each) => isSameQuestion(each, question))
+        ? Promise.resolve({ runs: true, by: "person", reason: "" })
+        : approver.ask(question, signal);
+    },
+  };
+}

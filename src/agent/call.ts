@@ -2,15 +2,19 @@ import type { Decision } from "../core/decision.ts";
 import type { EventBody } from "../core/events.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { ToolCall } from "../core/messages.ts";
-import type { Answer } from "../core/ports.ts";
-import type { PreparedCall, ToolResult } from "../core/tool.ts";
+import type { EndedCall } from "../core/parked.ts";
+import type { Answer, Question } from "../core/ports.ts";
+import type { Facts, PreparedCall, ToolResult } from "../core/tool.ts";
 import { hintFor } from "../policy/judge/hints.ts";
 import { bound } from "./bound.ts";
 import type { Judged } from "./judge.ts";
-import type { EndedCall } from "./outcome.ts";
 import type { Seat } from "./seat.ts";
+import { Stopped } from "./stopped.ts";
 
-/** A call whose input could be read: judged, then run, then bounded and told. Rejects only when the box is lost. */
+/**
+ * A call whose input could be read: judged, then run, then bounded and told. Rejects only when the box is lost, and as
+ * `Stopped` when it has to wait for a person.
+ */
 export async function runCall(
   seat: Seat,
   call: ToolCall,
@@ -20,7 +24,7 @@ export async function runCall(
   const judge = await seat.judge();
   const facts = prepared.facts();
   const judged = judge.judge(facts);
-  const answer = await settle(seat, call, judged, signal);
+  const answer = await settle(seat, { call, facts, judged }, signal);
   seat.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
   // The time that a person takes to answer is not the call's.
   const began = seat.now();
@@ -57,22 +61,37 @@ function kept<T>(
   return mayWrite ? checkpoints.around({ call: id, turn: limits.turns, lasting }, work) : work();
 }
 
-async function settle(seat: Seat, call: ToolCall, judged: Judged, signal: AbortSignal): Promise<Settled> {
-  const { decision, contained, rules, target, changes } = judged;
-  if (decision === "allow") return { runs: true, by: "policy", reason: "" };
-  if (decision === "deny") return { runs: false, by: "policy", reason: "" };
-  return seat.approver.ask(
-    {
-      call: call.id,
-      tool: call.name,
-      text: target,
-      decision: { decision, contained, rules },
-      mode: seat.mode,
-      writes: changes,
-    },
-    signal,
-  );
+interface Doubtful {
+  readonly call: ToolCall;
+  readonly facts: Facts;
+  readonly judged: Judged;
 }
+
+async function settle(seat: Seat, doubtful: Doubtful, signal: AbortSignal): Promise<Settled> {
+  const { decision } = doubtful.judged;
+  if (decision === "deny") return { runs: false, by: "policy", reason: "" };
+  const question = questionOf(seat, doubtful);
+  if (seat.approver.refuses?.(question) === true) return { runs: false, by: "person", reason: "" };
+  if (decision === "allow") return { runs: true, by: "policy", reason: "" };
+  const answer = await seat.approver.ask(question, signal);
+  if (answer !== "waits") return answer;
+  const { call, tool, text, folder, mode } = question;
+  const { contained, rules } = doubtful.judged;
+  const where = folder === undefined ? {} : { folder };
+  seat.emit({ type: "call.parked", call, tool, text, ...where, mode, contained, rules });
+  throw new Stopped(question);
+}
+
+const questionOf = (seat: Seat, { call, facts: { folder }, judged }: Doubtful): Question => ({
+  call: call.id,
+  tool: call.name,
+  args: call.args,
+  text: judged.target,
+  ...(folder === undefined ? {} : { folder }),
+  decision: { decision: judged.decision, contained: judged.contained, rules: judged.rules },
+  mode: seat.mode,
+  writes: judged.changes,
+});
 
 type Settled = Omit<Answer, "by"> & { readonly by: Answer["by"] | "policy" };
 
@@ -102,6 +121,7 @@ async function run(
     return await prepared.run(seat.box, signal);
   } catch (thrown) {
     if (signal.aborted) return CANCELLED;
+    if (thrown instanceof Stopped) throw thrown;
     if (thrown instanceof HarnessError && thrown.exit === EXIT.sandbox) throw thrown;
     return { kind: "failed", cause: "program", text: `${name} broke: ${reasonOf(thrown)}` };
   }

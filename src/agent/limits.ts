@@ -1,5 +1,6 @@
 import { formatDuration } from "../core/bounds.ts";
 import type { Usage } from "../core/messages.ts";
+import type { SpentBefore } from "../core/parked.ts";
 
 /** What a run may spend; what is left out is not limited. */
 export interface LimitsGiven {
@@ -40,12 +41,16 @@ const NAMES = Object.keys(FLAGS) as readonly LimitName[];
 export class Limits {
   readonly #limits: LimitsGiven;
   readonly #now: () => number;
-  readonly #begin: number;
+  #begin: number;
   /** Of the run, its subagents included. */
   readonly #spent: { tokens: number; cost: number; calls: number };
   readonly #isPart: boolean;
   #turns = 0;
   readonly #told = new Set<string>();
+
+  get given(): LimitsGiven {
+    return this.#limits;
+  }
 
   /** Time counts from here on; `now` is in milliseconds and never goes back. */
   constructor(limits: LimitsGiven, now: () => number, whole?: Limits) {
@@ -56,9 +61,11 @@ export class Limits {
     this.#isPart = whole !== undefined;
   }
 
-  /** For a subagent: the same budget but turns of its own, and it is told of limits by itself. */
-  part(turns: number): Limits {
-    return new Limits({ ...this.#limits, turns }, this.#now, this);
+  /** For a subagent: the same budget but turns of its own, some of them spent; it is told of limits by itself. */
+  part(turns: number, spent = 0): Limits {
+    const part = new Limits({ ...this.#limits, turns }, this.#now, this);
+    part.#turns = spent;
+    return part;
   }
 
   /** Before a request of the loop is sent. */
@@ -69,6 +76,24 @@ export class Limits {
   /** Before a tool is run. */
   call(): void {
     this.#spent.calls += 1;
+  }
+
+  /** It was not run after all: it waits for a person. */
+  uncall(): void {
+    this.#spent.calls -= 1;
+  }
+
+  /** Goes on from where a run was parked. */
+  resume({ turns, ms, tokens, cost, calls, told }: Omit<SpentBefore, "usage">): void {
+    this.#turns = turns;
+    this.#begin = this.#now() - ms;
+    Object.assign(this.#spent, { tokens, cost, calls });
+    for (const key of told) this.#told.add(key);
+  }
+
+  /** For `resume` of a later one. */
+  sofar(): Omit<SpentBefore, "usage"> {
+    return { turns: this.#turns, ms: this.#spentOf("ms"), ...this.#spent, told: [...this.#told] };
   }
 
   /** After a request, failed ones and side requests too. The estimate counts where the server did not say both parts. */

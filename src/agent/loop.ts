@@ -2,25 +2,31 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import { ask, type Reply } from "./ask.ts";
 import { escalated } from "./escalation.ts";
 import type { Ending } from "./outcome.ts";
-import { runRound } from "./round.ts";
+import { type Round, runRound } from "./round.ts";
 import type { Seat } from "./seat.ts";
+import type { Waiting } from "./stopped.ts";
 
 export type LoopEnd =
   | { readonly how: "answered"; readonly text: string }
   | { readonly how: "cancelled" }
-  | Exclude<Ending, { readonly how: "answered" | "cancelled" }>;
+  | { readonly how: "parked"; readonly reason: string; readonly waiting: Waiting }
+  | Exclude<Ending, { readonly how: "answered" | "cancelled" | "parked" }>;
+
+/** Of a reply that was parked: its calls without a result are in the history. */
+export type Left = Omit<Round, "calls">;
 
 /**
  * Asks the model, runs what it calls, shows it the results, until it answers or something ends it. Cancelled, the
- * history goes back to where the turn began; what finished calls did to files stays.
+ * history goes back to where the turn began; what finished calls did to files stays. With `left` it goes on with what is
+ * left of the last reply.
  */
-export async function work(seat: Seat, signal: AbortSignal): Promise<LoopEnd> {
+export async function work(seat: Seat, signal: AbortSignal, left?: Left): Promise<LoopEnd> {
   const either = AbortSignal.any([signal, seat.walls]);
+  let next = left === undefined ? undefined : reprise(seat, left, either);
   for (;;) {
-    const spent = seat.limits.reached("turn");
-    if (spent !== undefined) return { how: "limit", ...spent };
-    const mark = seat.history.count;
-    const end = await turn(seat, either).catch((thrown: unknown) => {
+    const { mark, run } = next ?? newTurn(seat, either);
+    next = undefined;
+    const end = await run().catch((thrown: unknown) => {
       if (!either.aborted) return boxLost(thrown);
       return undefined;
     });
@@ -29,6 +35,27 @@ export async function work(seat: Seat, signal: AbortSignal): Promise<LoopEnd> {
     if (seat.walls.aborted) return boxLost(seat.walls.reason);
     if (end !== undefined) return end;
   }
+}
+
+interface Step {
+  /** Where the history goes back to when it is cancelled. */
+  readonly mark: number;
+  readonly run: () => Promise<LoopEnd | undefined>;
+}
+
+function newTurn(seat: Seat, signal: AbortSignal): Step {
+  const spent = seat.limits.reached("turn");
+  const end = spent && ({ how: "limit", ...spent } as const);
+  return {
+    mark: seat.history.count,
+    run: () => (end === undefined ? turn(seat, signal) : Promise.resolve(end)),
+  };
+}
+
+/** The turn that was parked; a new one where nothing of it is left. */
+function reprise(seat: Seat, left: Left, signal: AbortSignal): Step | undefined {
+  const open = seat.history.openReply;
+  return open && { mark: open.at, run: () => runRound(seat, { ...left, calls: open.calls }, signal) };
 }
 
 /** One request of the model and what it calls. Undefined when there is more to do. */
@@ -42,7 +69,8 @@ async function turn(seat: Seat, signal: AbortSignal): Promise<LoopEnd | undefine
   if (reply.kind === "failed") return failed(seat, reply, signal);
   const { message, malformed, stop } = reply;
   history.add(message);
-  if (message.calls.length + malformed.length > 0) return runRound(seat, reply, signal);
+  if (message.calls.length + malformed.length > 0)
+    return runRound(seat, { calls: message.calls, malformed }, signal);
   const taken = seat.answer.take(message.text, stop === "length");
   if ("how" in taken) return taken;
   history.add(taken);

@@ -3,24 +3,37 @@ import { History } from "./context/history.ts";
 import { SeenState } from "./seen-state.ts";
 import { ShellMemory } from "./shell-memory.ts";
 
+export interface ChildMemory {
+  readonly memory: Memory;
+  readonly records: readonly SessionRecord[];
+}
+
 /** What an agent knows, as its records tell it. Everything that is added is recorded first. */
 export class Memory {
   readonly history: History;
   readonly seen: SeenState;
   readonly shell: ShellMemory;
 
-  constructor(workspace: string, records: readonly SessionRecord[], record: (record: SessionRecord) => void) {
-    this.history = History.from(records, record);
+  constructor(
+    workspace: string,
+    records: readonly SessionRecord[],
+    record: (record: SessionRecord) => void,
+    open: "closed" | "come" = "closed",
+  ) {
+    this.history = History.from(records, record, open);
     const count = (): number => this.history.count;
     this.seen = SeenState.from(records, count, record);
     this.shell = new ShellMemory(workspace, records, record);
   }
 
-  /** Of a subagent: it begins empty but for the files that its parent knows, and nobody remembers it. */
-  child(workspace: string): Memory {
-    const memory = new Memory(workspace, [], () => undefined);
-    this.seen.tell(memory.seen);
-    return memory;
+  /**
+   * Of a subagent: it begins empty but for the files that its parent knows, or as it was parked. Its records go into the
+   * list that comes with it, and nowhere else.
+   */
+  child(workspace: string, parked?: readonly SessionRecord[]): ChildMemory {
+    const records = [...(parked ?? this.seen.records())];
+    const memory = new Memory(workspace, records, (each) => void records.push(each), "come");
+    return { memory, records };
   }
 
   /** What is behind this count is neither known nor seen any more. */

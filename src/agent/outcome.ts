@@ -1,27 +1,7 @@
-import type { Verdict } from "../core/decision.ts";
 import { EXIT, type ExitCode } from "../core/errors.ts";
 import type { Denial, RunStatus } from "../core/events.ts";
+import type { EndedCall } from "../core/parked.ts";
 import type { FailureKind } from "../core/provider.ts";
-import type { ToolResult } from "../core/tool.ts";
-
-/** A call of the run that is over, whatever became of it. */
-export interface EndedCall {
-  readonly call: string;
-  readonly tool: string;
-  /** The command, or the path; empty when it has neither. */
-  readonly target: string;
-  readonly kind: ToolResult["kind"];
-  /**
-   * Denied by policy, a person or nobody; or blocked by a tool that refuses a path outside of the workspace or a
-   * protected file. What a running command was blocked from is reported on its result, and is none.
-   */
-  readonly refused: boolean;
-  readonly decision: Verdict;
-  readonly rule: string;
-  readonly reason: string;
-  /** It succeeded, and something is other than before. */
-  readonly changes: boolean;
-}
 
 /** How the loop came to its end. */
 export type Ending =

@@ -1,11 +1,14 @@
 import type { EventBody, Intent, RunChanges } from "../core/events.ts";
+import { type Parked, PARKED_FORM, type RunGiven } from "../core/parked.ts";
 import type { Handoff } from "../core/handoff.ts";
 import type { SessionRecord } from "../core/session.ts";
 import { intentOf } from "./intent-of.ts";
+import { toolsOf } from "./intent/offers.ts";
 import { signalOf } from "./interrupted.ts";
 import { type LoopEnd, work } from "./loop.ts";
 import { denialsOf, type Ending, outcomeOf } from "./outcome.ts";
 import type { Seat } from "./seat.ts";
+import { NEW_BOX, type Waiting } from "./stopped.ts";
 
 /** One request of the user. */
 export interface Request {
@@ -24,6 +27,8 @@ export interface Request {
     readonly handoff: readonly Handoff[];
   }>;
   readonly record: (record: SessionRecord) => void;
+  /** For a run that may be parked: how it was started. */
+  readonly given?: RunGiven;
 }
 
 export type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
@@ -37,6 +42,26 @@ export async function runRequest(seat: Seat, request: Request, signal: AbortSign
   const ending = endingOf(await work(seat, either), { signal, seat });
   const unanswered = seat.history.count === before + 1;
   if (request.takesBack === true && (ending.how === "cancelled" || unanswered)) seat.rollBack(before);
+  return finish(seat, request, ending);
+}
+
+/** The same for a run that was parked, from the call that waited on; its figures are those of the whole run. */
+export async function goOn(
+  seat: Seat,
+  request: Request,
+  parked: Parked,
+  signal: AbortSignal,
+): Promise<Finished> {
+  const either = seat.limits.deadline(signal);
+  seat.offer.widen(parked.intent, toolsOf(parked.intent, seat.tools), parked.fixed);
+  if (parked.intent === "change") seat.checkpoints.prepare();
+  const end = await work(seat, either, { malformed: parked.malformed, note: NEW_BOX });
+  return finish(seat, request, endingOf(end, { signal, seat }));
+}
+
+async function finish(seat: Seat, request: Request, ending: Ended): Promise<Finished> {
+  if (ending.how === "parked")
+    request.record({ kind: "parked", parked: parkedOf(seat, request, ending.waiting) });
   const { status, exit_code, reason } = outcomeOf(ending, seat.ended, request.strict);
   const finished: Finished = {
     type: "run.finished",
@@ -45,7 +70,7 @@ export async function runRequest(seat: Seat, request: Request, signal: AbortSign
     reason,
     turns: seat.limits.turns,
     tool_calls: seat.limits.calls,
-    usage: seat.spent.usage,
+    usage: seat.spent.whole,
     denials: denialsOf(seat.ended),
     ...(await request.changes()),
     session: request.session,
@@ -64,7 +89,9 @@ async function chooseTools(seat: Seat, { prompt, intent }: Request, signal: Abor
   if (decided.told.intent === "change") seat.checkpoints.prepare();
 }
 
-type Ended = Exclude<Ending, { readonly how: "answered" }> | Extract<LoopEnd, { readonly how: "answered" }>;
+type Ended =
+  | Exclude<Ending, { readonly how: "answered" | "parked" }>
+  | Extract<LoopEnd, { readonly how: "answered" | "parked" }>;
 
 /** Of two reasons to be cancelled, the person's counts. */
 function endingOf(
@@ -78,13 +105,20 @@ function endingOf(
 
 const resultOf = (
   seat: Seat,
-  { status, reason, usage, turns, tool_calls, answer }: Finished,
+  { status, reason, turns, tool_calls, answer }: Finished,
 ): Extract<SessionRecord, { readonly kind: "turn" }>["result"] => ({
   intent: seat.offer.intent,
   status,
   reason,
-  usage,
+  usage: seat.spent.usage,
   turns,
   toolCalls: tool_calls,
   answer,
 });
+
+function parkedOf(seat: Seat, { strict, given }: Request, waiting: Waiting): Parked {
+  if (given === undefined) throw new Error("a call waits in a run that cannot be parked");
+  const spent = { ...seat.limits.sofar(), usage: seat.spent.whole };
+  const { intent, fixed } = seat.offer;
+  return { form: PARKED_FORM, ...waiting, intent, fixed, strict, spent, ended: [...seat.ended], given };
+}

@@ -2,6 +2,7 @@ import type { Checkpoints } from "../core/checkpoints.ts";
 import type { Mode } from "../core/decision.ts";
 import type { Emit, Intent } from "../core/events.ts";
 import type { Approver, Box } from "../core/ports.ts";
+import type { EndedCall } from "../core/parked.ts";
 import type { Provider } from "../core/provider.ts";
 import type { Outputs } from "../core/session.ts";
 import type { AnyTool } from "../core/tool.ts";
@@ -12,7 +13,6 @@ import type { PromptSize } from "./context/size.ts";
 import type { Guard, Malformed } from "./guard.ts";
 import type { Judge } from "./judge.ts";
 import type { Limits } from "./limits.ts";
-import type { EndedCall } from "./outcome.ts";
 import type { Spent } from "./spent.ts";
 
 /** What one run and all its subagents share. */

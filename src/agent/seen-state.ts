@@ -36,9 +36,9 @@ export class SeenState implements SeenFiles {
     return state;
   }
 
-  /** Tells somebody else of the same files. */
-  tell(other: SeenState): void {
-    for (const [path, hash] of this.#hashes) other.#take({ at: 0, path, hash });
+  /** For somebody who is to know the same files. */
+  records(): readonly SessionRecord[] {
+    return [...this.#hashes].map(([path, hash]) => ({ kind: "seen", path, hash }));
   }
 
   hashOf(path: string): string | undefined {

@@ -1,4 +1,5 @@
 import type { EventBody } from "../core/events.ts";
+import type { ParkedChild } from "../core/parked.ts";
 import type { AnyTool, ToolResult } from "../core/tool.ts";
 import type { Spawn } from "../tools/desk.ts";
 import { PlainAnswer } from "./answer.ts";
@@ -6,14 +7,17 @@ import type { Compactor } from "./context/compaction.ts";
 import type { History } from "./context/history.ts";
 import { Guard, Malformed } from "./guard.ts";
 import { type LoopEnd, work } from "./loop.ts";
-import type { Memory } from "./memory.ts";
+import type { ChildMemory, Memory } from "./memory.ts";
 import { Offer, type Seat } from "./seat.ts";
+import { NEW_BOX, Stopped } from "./stopped.ts";
 
 export interface Nursery {
   readonly parent: Seat;
   /** The tools of a child over its memory: a desk without `task`. */
   readonly tools: (memory: Memory) => readonly AnyTool[];
-  readonly memory: () => Memory;
+  readonly memory: (parked?: ParkedChild["records"]) => ChildMemory;
+  /** Subagents that were parked and go on when their calls do. */
+  readonly parked: readonly ParkedChild[];
   /** Tells the events of one more child as its own. */
   readonly emit: () => (event: EventBody) => void;
   readonly prompt: string;
@@ -25,12 +29,15 @@ export interface Nursery {
  * its parent. It has no `task`, so there is one generation only.
  */
 export function spawnFrom(nursery: Nursery): Spawn {
+  const waiting = [...nursery.parked];
   return async ({ prompt, maxTurns }, signal) => {
     const { parent } = nursery;
-    const memory = nursery.memory();
+    const at = waiting.findIndex((each) => each.prompt === prompt && each.maxTurns === maxTurns);
+    const [parked] = at === -1 ? [] : waiting.splice(at, 1);
+    const { memory, records } = nursery.memory(parked?.records);
     const { history } = memory;
     history.pin(nursery.prompt);
-    history.add({ role: "user", text: prompt });
+    if (parked === undefined) history.add({ role: "user", text: prompt });
     const tools = nursery.tools(memory);
     const offer = new Offer();
     offer.widen(
@@ -44,21 +51,24 @@ export function spawnFrom(nursery: Nursery): Spawn {
       history,
       compactor: nursery.compactor(() => seat, history),
       rollBack: (to) => memory.rollBack(to),
-      limits: parent.limits.part(maxTurns),
+      limits: parent.limits.part(maxTurns, parked?.turns),
       guard: new Guard(),
       malformed: new Malformed(),
       answer: new PlainAnswer(),
       briefing: () => Promise.resolve(undefined),
       emit: nursery.emit(),
     };
-    return resultOf(await work(seat, signal));
+    const end = await work(seat, signal, parked && { malformed: parked.malformed, note: NEW_BOX });
+    if (end.how !== "parked") return resultOf(end);
+    const { question, malformed } = end.waiting;
+    throw new Stopped(question, { prompt, maxTurns, turns: seat.limits.turns, malformed, records });
   };
 }
 
 /** What its parent may not do, it may not either. */
 const isOffered = ({ offer }: Seat, name: string): boolean => offer.tools.some((tool) => tool.name === name);
 
-function resultOf(end: LoopEnd): ToolResult {
+function resultOf(end: Exclude<LoopEnd, { readonly how: "parked" }>): ToolResult {
   switch (end.how) {
     case "answered":
       return { kind: "ok", text: end.text };

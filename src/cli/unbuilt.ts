@@ -6,10 +6,5 @@ export function refuseUnbuilt({ allow_domains }: Settings): void {
   if (allow_domains.length > 0) throw unbuilt("granted domains");
 }
 
-/** Parked runs need a box that outlives its run. */
-export function refuseParking({ on_ask }: Settings): void {
-  if (on_ask === "park") throw unbuilt("parked runs (on_ask: park)");
-}
-
 const unbuilt = (what: string): HarnessError =>
   new HarnessError(EXIT.usage, `${what}: not built yet in this version`, "leave it out: CHANGELOG says when");

@@ -88,6 +88,8 @@ const STAMP = {
 } as const;
 type Stamp = z.infer<z.ZodObject<typeof STAMP>>;
 
+const asked = { call: text, tool: text, text: text.describe("The whole command, or the path.") };
+
 /** One type of event: its stamp, then what it has of its own. */
 const event = <const T extends string, F extends z.core.$ZodShape>(type: T, says: string, own: F) =>
   z.strictObject({ type: z.literal(type), ...STAMP, ...own }).meta({ title: type, description: says });
@@ -141,6 +143,19 @@ export const eventForm = z.discriminatedUnion("type", [
     by: z
       .enum(["policy", "mode", "contained", "person", "nobody"])
       .describe("Who or what said so where the verdict was ask."),
+  }),
+  event("call.parked", "A call waits for a person's word, and the run stops at it.", {
+    ...asked,
+    folder: text.describe("Where it starts; the workspace when left out.").exactOptional(),
+    mode: z.enum(MODES),
+    contained: z.boolean(),
+    rules: z.array(ruleForm).readonly(),
+  }),
+  event("approval", "What a person said to a call that waited.", {
+    ...asked,
+    said: z.enum(["once", "session", "always", "deny"]),
+    by: text.describe("The name of the user."),
+    from: z.enum(["terminal", "flag"]),
   }),
   event("call.ended", "How a call ended, with what the model is told.", {
     call: text,

@@ -153,8 +153,11 @@ export interface Changes {
 export interface Question {
   readonly call: string;
   readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
   /** The whole command, or what is to be written where. */
   readonly text: string;
+  /** Where it starts; the workspace when left out. */
+  readonly folder?: string;
   readonly decision: Decision;
   readonly mode: Mode;
   /** Whether a file tool would write. */
@@ -168,9 +171,11 @@ export interface Answer {
   readonly reason: string;
 }
 
-/** Decides what the policy leaves open: a person, a script, or nobody. */
+/** Decides what the policy leaves open: a person, a script, or nobody. `waits`: the run stops until somebody does. */
 export interface Approver {
-  ask(question: Question, signal: AbortSignal): Promise<Answer>;
+  ask(question: Question, signal: AbortSignal): Promise<Answer | "waits">;
+  /** Whether a person has said no to this call already, whatever the policy says of it by now. */
+  refuses?(question: Question): boolean;
 }
 
 /** Code found by its meaning. */

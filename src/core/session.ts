@@ -3,6 +3,8 @@ import type { Steps } from "./checkpoints.ts";
 import type { AgentEvent, Intent, RunStatus } from "./events.ts";
 import type { Mode } from "./decision.ts";
 import type { Message, Usage } from "./messages.ts";
+import type { Parked, Word } from "./parked.ts";
+import type { Question } from "./ports.ts";
 
 /** What a session consists of: records in their order. What a run knows is what they say, read from the first on. */
 export type SessionRecord =
@@ -16,7 +18,11 @@ export type SessionRecord =
   /** The content of a file as the model knows it; null when it knows it no more. */
   | { readonly kind: "seen"; readonly path: string; readonly hash: string | null }
   | { readonly kind: "shell"; readonly folder: string; readonly env: Readonly<Record<string, string>> }
-  | { readonly kind: "turn"; readonly result: TurnResult };
+  | { readonly kind: "turn"; readonly result: TurnResult }
+  /** The run stopped here: the calls of its last reply that have no result wait for a person. */
+  | { readonly kind: "parked"; readonly parked: Parked }
+  /** What was said to it. Whoever has written this goes on, and nobody else. */
+  | { readonly kind: "answered"; readonly question: Question; readonly word: Word };
 
 /**
  * How the messages are shown to the model from now on. It takes nothing away: they stay, so that going back to an
@@ -58,7 +64,7 @@ export interface SessionInfo extends SessionAbout {
   readonly started: number;
   readonly changed: number;
   readonly messages: number;
-  /** Of its last turn; null when none has ended. */
+  /** Of its last turn; null when none has ended, or a parked one goes on. */
   readonly status: RunStatus | null;
 }
 
@@ -116,6 +122,11 @@ export interface Session {
   readonly id: string;
   readonly info: () => SessionInfo;
   readonly append: (record: SessionRecord) => void;
+  /** The same only if that holds of the records that there are; nobody adds one in between. Whether it did. */
+  readonly appendIf: (
+    record: SessionRecord,
+    holds: (records: readonly SessionRecord[]) => boolean,
+  ) => boolean;
   readonly records: () => readonly SessionRecord[];
   readonly log: (event: AgentEvent) => void;
   readonly events: () => Iterable<AgentEvent>;

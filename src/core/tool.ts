@@ -59,7 +59,10 @@ interface ToolWords<I> {
   readonly bounded?: true;
 }
 
-/** What the model can do. `run` never throws but for the loss of the box; the input is frozen. */
+/**
+ * What the model can do. `run` never throws but for the loss of the box, or for a part of it that waits
+ * for a person; the input is frozen.
+ */
 export type Tool<I> = ToolWords<I> &
   (
     | { readonly where: "box"; run(input: I, box: Box, signal: AbortSignal): Promise<ToolResult> }

@@ -1,4 +1,4 @@
-import type { AgentEvent } from "../core/events.ts";
+import type { AgentEvent, RunStatus } from "../core/events.ts";
 import type { SessionRecord } from "../core/session.ts";
 import type { Database } from "./db/database.ts";
 
@@ -13,6 +13,12 @@ export function countAfter(record: SessionRecord, before: number): number {
   if (record.kind === "message") return before + 1;
   if (record.kind === "rolled_back") return Math.max(0, Math.min(before, record.to));
   return record.kind === "cleared" ? 0 : before;
+}
+
+/** The session's from now on; undefined where it stays. A run that goes on has not ended. */
+export function statusAfter(record: SessionRecord): RunStatus | null | undefined {
+  if (record.kind === "turn") return record.result.status;
+  return record.kind === "answered" ? null : undefined;
 }
 
 /** What the tables made from `records` say of it; `before` as above. */
@@ -49,6 +55,8 @@ export function projectRecord(db: Database, row: Row, record: SessionRecord, bef
     case "pinned":
     case "seen":
     case "shell":
+    case "parked":
+    case "answered":
   }
 }
 

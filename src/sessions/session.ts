@@ -8,7 +8,7 @@ import type { Clock } from "./clock.ts";
 import type { Database } from "./db/database.ts";
 import { storedJson } from "./db/stored-json.ts";
 import { StoredSteps } from "./steps.ts";
-import { countAfter, projectEvent, projectRecord } from "./project.ts";
+import { countAfter, projectEvent, projectRecord, statusAfter } from "./project.ts";
 
 /** Its state is all in the database: two processes may have the same session open. */
 export class StoredSession implements Session {
@@ -36,22 +36,15 @@ export class StoredSession implements Session {
 
   /** The only way in for records: what other tables say of one is written with it. */
   readonly append = (record: SessionRecord): void => {
-    const body = record.kind === "message" ? null : JSON.stringify(record);
-    this.#db.atomically(() => {
-      const before = this.#countOf();
-      const row = { session: this.id, seq: this.#next("records") };
-      const at = this.#clock.stamp(this.id);
-      this.#db.insert("records", { ...row, at, kind: record.kind, body });
-      projectRecord(this.#db, row, record, before);
-      this.#db.run(
-        "UPDATE sessions SET changed = max(changed, ?), messages = ?, status = coalesce(?, status) WHERE id = ?",
-        at,
-        countAfter(record, before),
-        record.kind === "turn" ? record.result.status : null,
-        this.id,
-      );
-    });
+    this.#db.atomically(() => this.#add(record));
   };
+
+  readonly appendIf: Session["appendIf"] = (record, holds) =>
+    this.#db.atomically(() => {
+      const adds = holds(this.records());
+      if (adds) this.#add(record);
+      return adds;
+    });
 
   readonly records = (): readonly SessionRecord[] =>
     (
@@ -97,6 +90,23 @@ export class StoredSession implements Session {
       last = rows.at(-1)?.seq ?? last;
     }
   }.bind(this);
+
+  #add(record: SessionRecord): void {
+    const body = record.kind === "message" ? null : JSON.stringify(record);
+    const before = this.#countOf();
+    const row = { session: this.id, seq: this.#next("records") };
+    const at = this.#clock.stamp(this.id);
+    this.#db.insert("records", { ...row, at, kind: record.kind, body });
+    projectRecord(this.#db, row, record, before);
+    this.#db.run(
+      "UPDATE sessions SET changed = max(changed, ?), messages = ? WHERE id = ?",
+      at,
+      countAfter(record, before),
+      this.id,
+    );
+    const status = statusAfter(record);
+    if (status !== undefined) this.#db.run("UPDATE sessions SET status = ? WHERE id = ?", status, this.id);
+  }
 
   #countOf(): number {
     const found = this.#db.get("SELECT messages FROM sessions WHERE id = ?", this.id) as

@@ -54,7 +54,7 @@ test("clear empties what is known, and the prompt stays", () => {
 test("a subagent knows the files of its parent, and its parent none of its own", () => {
   const { memory, records } = remembered();
   memory.seen.saw("/repo/a", "1");
-  const child = memory.child("/repo");
+  const { memory: child } = memory.child("/repo");
   child.seen.saw("/repo/b", "2");
   child.history.add({ role: "user", text: "a part" });
   assert.deepEqual([child.seen.hashOf("/repo/a"), memory.seen.hashOf("/repo/b")], ["1", undefined]);

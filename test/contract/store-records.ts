@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import type { AgentEvent } from "../../src/core/events.ts";
 import type { Message } from "../../src/core/messages.ts";
 import type { SessionRecord } from "../../src/core/session.ts";
-import { ABOUT, event, message, RECORDS, turn } from "./store-words.ts";
+import { parkedIn } from "../../src/core/parked.ts";
+import { ABOUT, answered, event, message, parked, RECORDS, turn } from "./store-words.ts";
 import type { Add } from "./store-suite.ts";
 
 export function recordCases(add: Add): void {
   keptCases(add);
   countCases(add);
+  claimCases(add);
   eventCases(add);
 }
 
@@ -115,6 +117,44 @@ function countCases(add: Add): void {
     session.append(turn("budget"));
     session.append(message("again"));
     assert.equal(session.info().status, "budget");
+    session.append(turn("done"));
+    assert.equal(session.info().status, "done");
+  });
+}
+
+const waits = (records: readonly SessionRecord[]): boolean => parkedIn(records) !== undefined;
+const fails = (): boolean => assert.fail("looked");
+
+/** One of several processes goes on with what was parked. */
+function claimCases(add: Add): void {
+  add("a record is added only where that holds of those that there are", ({ store }) => {
+    const session = store.create(ABOUT);
+    assert.equal(session.appendIf(answered("curl x", "once"), waits), false);
+    assert.deepEqual(session.records(), []);
+    session.append(parked("curl x"));
+    const other = store.open(session.id);
+    const words = ["once", "deny"] as const;
+    const took = [session, other].map((each, at) =>
+      each.appendIf(answered("curl x", words[at] ?? "never"), waits),
+    );
+    assert.deepEqual(took, [true, false]);
+    assert.deepEqual(session.records(), [parked("curl x"), answered("curl x", "once")]);
+  });
+
+  add("what fails while it looks adds nothing, and the session can be written to", ({ store }) => {
+    const session = store.create(ABOUT);
+    assert.throws(() => session.appendIf(message("a"), fails), /looked/);
+    session.append(message("b"));
+    assert.deepEqual(session.records(), [message("b")]);
+  });
+
+  add("a parked session that goes on has no status until it ends", ({ store }) => {
+    const session = store.create(ABOUT);
+    session.append(parked("curl x"));
+    session.append(turn("parked"));
+    assert.equal(session.info().status, "parked");
+    session.append(answered("curl x", "session"));
+    assert.equal(session.info().status, null);
     session.append(turn("done"));
     assert.equal(session.info().status, "done");
   });

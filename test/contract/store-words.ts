@@ -1,4 +1,6 @@
 import type { AgentEvent, EventBody, RunStatus } from "../../src/core/events.ts";
+import { PARKED_FORM, type Word } from "../../src/core/parked.ts";
+import type { Question } from "../../src/core/ports.ts";
 import type { SessionAbout, SessionRecord } from "../../src/core/session.ts";
 
 export const ABOUT: SessionAbout = {
@@ -27,6 +29,51 @@ export const turn = (status: RunStatus): SessionRecord => ({
   },
 });
 
+export const question = (text: string): Question => ({
+  call: "c1",
+  tool: "bash",
+  args: { command: text },
+  text,
+  folder: "/home/dev/project",
+  decision: {
+    decision: "ask",
+    contained: false,
+    rules: [{ id: "net", reason: "it reaches out", span: [0, 4] }],
+  },
+  mode: "workspace-write",
+  writes: false,
+});
+
+export const parked = (text: string): SessionRecord & { readonly kind: "parked" } => ({
+  kind: "parked",
+  parked: {
+    form: PARKED_FORM,
+    question: question(text),
+    malformed: [],
+    children: [{ prompt: "a part", maxTurns: 10, turns: 1, malformed: [], records: [message("a part")] }],
+    intent: "change",
+    fixed: false,
+    strict: false,
+    spent: {
+      turns: 1,
+      ms: 12.5,
+      tokens: 100,
+      cost: 0,
+      calls: 0,
+      told: ["turns"],
+      usage: { requests: 1, prompt_tokens: 90, completion_tokens: 10, cached_tokens: null, cost: null },
+    },
+    ended: [],
+    given: { task: "fix the sum", limits: { turns: 40 }, settings: {}, runtime: null, schema: null },
+  },
+});
+
+export const answered = (text: string, word: Word): SessionRecord => ({
+  kind: "answered",
+  question: question(text),
+  word,
+});
+
 export const event = (body: EventBody): AgentEvent => ({ ...body, run: "r1", seq: 1 });
 
 /** One of each kind, and what a run makes of them. */
@@ -41,6 +88,8 @@ export const RECORDS: readonly SessionRecord[] = [
   { kind: "seen", path: "/home/dev/project/sum.js", hash: "ab".repeat(32) },
   { kind: "shell", folder: "/home/dev/project", env: { CI: "1" } },
   { kind: "compacted", compaction: { at: 3, pruneBefore: 2, keepFrom: 0, artifact: "" } },
+  parked("curl x"),
+  answered("curl x", "once"),
   turn("done"),
   { kind: "seen", path: "/home/dev/project/sum.js", hash: null },
   { kind: "rolled_back", to: 1 },

@@ -18,6 +18,7 @@ import { memorySteps } from "./steps.ts";
 import { Clock } from "../../src/sessions/clock.ts";
 import { newId, onlyId } from "../../src/sessions/ids.ts";
 import { pageOf } from "../../src/sessions/outputs/page.ts";
+import { statusAfter } from "../../src/sessions/project.ts";
 
 /** A store without a disk. What is handed in is copied, so that what is handed out stays as it was. */
 export function memoryStore(now: () => number = Date.now): SessionStore {
@@ -109,6 +110,12 @@ class MemorySession implements Session {
 
   info = (): SessionInfo => this.#info;
 
+  appendIf: Session["appendIf"] = (record, holds) => {
+    const adds = holds(this.records());
+    if (adds) this.append(record);
+    return adds;
+  };
+
   append = (given: SessionRecord): void => {
     this.#touch();
     const record = structuredClone(given);
@@ -116,8 +123,8 @@ class MemorySession implements Session {
     if (record.kind === "message") this.#live.push(record.message);
     if (record.kind === "rolled_back") this.#live = this.#live.slice(0, record.to);
     if (record.kind === "cleared") this.#live = [];
-    const status = record.kind === "turn" ? record.result.status : this.#info.status;
-    this.#info = { ...this.#info, messages: this.#live.length, status };
+    const status = statusAfter(record);
+    this.#info = { ...this.#info, messages: this.#live.length, ...(status === undefined ? {} : { status }) };
   };
 
   records = (): readonly SessionRecord[] => structuredClone(this.#records);

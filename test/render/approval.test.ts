@@ -14,6 +14,7 @@ const asked = (
     {
       call: "c1",
       tool: "bash",
+      args: {},
       text,
       decision: {
         decision: "ask",
@@ -98,7 +99,6 @@ test("a write is shown as what it would write", () => {
   const terminal = fakeTerminal(60, true);
   const text = approvalText(
     {
-      call: "c1",
       tool: "edit_file",
       text: "src/a.ts\n-old\n+new",
       decision: { decision: "ask", contained: true, rules: [] },

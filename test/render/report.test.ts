@@ -88,6 +88,8 @@ test("no event that says something is left out of the value", () => {
     "error",
     "call",
     "warning",
+    "warning",
+    "warning",
     "quiet",
     "warning",
   ]);

@@ -1,4 +1,4 @@
-import type { Message } from "../../core/messages.ts";
+import type { Message, ToolCall } from "../../core/messages.ts";
 import type { Compaction, SessionRecord } from "../../core/session.ts";
 import { openCalls } from "./pairs.ts";
 import { viewOf } from "./view.ts";
@@ -6,6 +6,7 @@ import { viewOf } from "./view.ts";
 /** How a message begins that is ours, in the role of the user. */
 export const NOTICE = "[harness] ";
 const INTERRUPTED = "No result: the call was interrupted before it ended.";
+const UNANSWERED = "not run: parked and never approved";
 
 /**
  * The transcript of one agent and how the model sees it. Nothing is ever taken out by a compaction, so a count names the
@@ -17,18 +18,31 @@ export class History {
   readonly #messages: Message[] = [];
   /** In the order of their counts; the last is in force. */
   readonly #compactions: Compaction[] = [];
+  /** What is told of calls that are open. */
+  #noResult = INTERRUPTED;
 
   /** `record` is told every change before it counts; it is durable when it returns. */
   constructor(record: (record: SessionRecord) => void) {
     this.#record = record;
   }
 
-  /** What an earlier process has recorded; only results that its end left missing are recorded anew. */
-  static from(records: readonly SessionRecord[], record: (record: SessionRecord) => void): History {
+  /** What an earlier process has recorded; only results that its end left missing are recorded anew, unless they come yet. */
+  static from(
+    records: readonly SessionRecord[],
+    record: (record: SessionRecord) => void,
+    open: "closed" | "come" = "closed",
+  ): History {
     const history = new History(record);
     for (const earlier of records) history.#apply(earlier);
-    history.#closeCalls();
+    if (open === "closed") history.#closeCalls();
     return history;
+  }
+
+  /** The last reply whose calls wait for results, and where it stands. */
+  get openReply(): { readonly at: number; readonly calls: readonly ToolCall[] } | undefined {
+    const calls = openCalls(this.#messages);
+    const at = this.#messages.findLastIndex(({ role }) => role === "assistant");
+    return calls.length === 0 ? undefined : { at, calls };
   }
 
   /** Messages that there are, whatever is shown of them; the pinned prompt is none. */
@@ -101,7 +115,7 @@ export class History {
 
   #closeCalls(): void {
     for (const { id } of openCalls(this.#messages))
-      this.#change({ kind: "message", message: { role: "tool", call: id, text: INTERRUPTED } });
+      this.#change({ kind: "message", message: { role: "tool", call: id, text: this.#noResult } });
   }
 
   #change(record: SessionRecord): void {
@@ -116,6 +130,7 @@ export class History {
         break;
       case "message":
         if (this.#fits(record.message)) this.#messages.push(record.message);
+        if (record.message.role !== "tool") this.#noResult = INTERRUPTED;
         break;
       case "rolled_back":
         this.#backTo(record.to);
@@ -126,6 +141,12 @@ export class History {
         break;
       case "compacted":
         this.#compactions.push(record.compaction);
+        break;
+      case "parked":
+        this.#noResult = UNANSWERED;
+        break;
+      case "answered":
+        this.#noResult = record.word === "never" ? UNANSWERED : INTERRUPTED;
         break;
       case "seen":
       case "shell":

@@ -8,8 +8,12 @@ export interface Asking {
   readonly cancel: () => void;
 }
 
+export interface Person extends Approver {
+  ask(question: Question, signal: AbortSignal): Promise<Answer>;
+}
+
 /** A person at the terminal, who is asked one thing at a time. */
-export function person({ ask, cancel }: Asking): Approver {
+export function person({ ask, cancel }: Asking): Person {
   let last: Promise<unknown> = Promise.resolve();
   const behind = async (earlier: Promise<unknown>, question: Question, signal: AbortSignal) => {
     await earlier.catch(() => undefined);

@@ -1,4 +1,5 @@
 import { PlainAnswer } from "../../agent/answer.ts";
+import { remembering } from "../../agent/approvers.ts";
 import { Limits } from "../../agent/limits.ts";
 import { type Finished, runRequest } from "../../agent/run.ts";
 import type { Seat } from "../../agent/seat.ts";
@@ -6,6 +7,7 @@ import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { type Checkpoints, NO_CHECKPOINTS } from "../../core/checkpoints.ts";
+import { settledIn } from "../../core/parked.ts";
 import type { Approver } from "../../core/ports.ts";
 import type { Provider } from "../../core/provider.ts";
 import type { SessionStore } from "../../core/session.ts";
@@ -112,7 +114,7 @@ async function seatOf(ground: Ground, sink: Sink, checkpoints: Checkpoints): Pro
     box,
     briefing,
     limits: new Limits({ turns: settings.max_turns }, () => performance.now()),
-    approver: ground.approver,
+    approver: remembering({ always: settledIn(talk.session.records()) }, ground.approver),
     answer: new PlainAnswer(),
     signal,
   });

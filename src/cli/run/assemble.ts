@@ -8,6 +8,7 @@ import { spawnFrom } from "../../agent/subagents.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { Checkpoints } from "../../core/checkpoints.ts";
+import type { Parked } from "../../core/parked.ts";
 import type { Approver, Box } from "../../core/ports.ts";
 import type { Capabilities, Provider } from "../../core/provider.ts";
 import type { Outputs } from "../../core/session.ts";
@@ -36,12 +37,14 @@ export interface Parts {
   readonly limits: Limits;
   readonly approver: Approver;
   readonly answer: AnswerGate;
+  /** The run goes on from here. */
+  readonly parked?: Parked;
   readonly signal: AbortSignal;
 }
 
 /** Puts the seat of one request together; what is heavy is loaded when it is first used. */
 export async function seatFor(parts: Parts): Promise<Seat> {
-  const { settings, workspace, lasting, box, sink, signal } = parts;
+  const { settings, workspace, lasting, box, sink, parked, signal } = parts;
   const judge = lazyJudge(settings.mode, workspace);
   const { memory, tools, offer } = lasting;
   const { history } = memory;
@@ -52,7 +55,7 @@ export async function seatFor(parts: Parts): Promise<Seat> {
     provider: local ? parts.provider : withoutSecrets(parts.provider),
     mode: settings.mode,
     limits: parts.limits,
-    spent: new Spent(),
+    spent: new Spent(parked?.spent.usage),
     checkpoints: parts.checkpoints,
     judge,
     approver: parts.approver,
@@ -63,7 +66,7 @@ export async function seatFor(parts: Parts): Promise<Seat> {
       setTimeout(() => void judge().catch(() => undefined), ENGINE_AT_WORK_MS).unref();
     },
     walls: box.walls,
-    ended: [],
+    ended: [...(parked?.ended ?? [])],
     now: () => performance.now(),
     clean: local ? (text) => text : maskSecrets,
     tools,
@@ -88,7 +91,8 @@ export async function seatFor(parts: Parts): Promise<Seat> {
       prompt: history.pinned ?? "",
       emit: sink.forChild,
       compactor: (child, own) => compactorFor(child, own, capabilities),
-      memory: () => memory.child(workspace),
+      memory: (records) => memory.child(workspace, records),
+      parked: parked?.children ?? [],
       tools: lasting.childTools,
     }),
   );
@@ -99,7 +103,7 @@ export async function seatFor(parts: Parts): Promise<Seat> {
 const ENGINE_AT_WORK_MS = 40;
 
 /** Nobody who has cancelled waits for a box that is still starting. */
-async function unlessAborted(box: Promise<Box>, signal: AbortSignal): Promise<Box> {
+export async function unlessAborted(box: Promise<Box>, signal: AbortSignal): Promise<Box> {
   const cancelled = Promise.withResolvers<never>();
   const cancel = (): void => cancelled.reject(signal.reason as Error);
   if (signal.aborted) cancel();

@@ -36,7 +36,8 @@ export const runFlags = {
   resume: Flags.string({ description: "go on with this session", helpGroup: "TASK", helpValue: "ID" }),
   "on-ask": Flags.option({
     options: ON_ASK,
-    description: "what becomes of an ask: refused, or run if it is contained",
+    description:
+      "what becomes of an ask: refused, run if it is contained, or that and else the run waits for you",
     helpGroup: "TASK",
   })(),
   fork: Flags.boolean({

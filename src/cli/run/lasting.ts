@@ -2,6 +2,8 @@ import { toolsOf } from "../../agent/intent/offers.ts";
 import type { Judge } from "../../agent/judge.ts";
 import { Memory } from "../../agent/memory.ts";
 import { Offer } from "../../agent/seat.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { parkedIn } from "../../core/parked.ts";
 import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
 import { type AnyTool, NO_FACTS } from "../../core/tool.ts";
 import type { Desk, Spawn } from "../../tools/desk.ts";
@@ -28,11 +30,22 @@ export interface LastingParts {
   readonly timeoutMs: number;
   /** For a session that has none yet. */
   readonly prompt: string;
+  /** Calls that wait for a person are gone on with; else they are given up. */
+  readonly waits?: boolean;
 }
 
-export function lastingOf({ session, store, workspace, timeoutMs, prompt }: LastingParts): Lasting {
+export function lastingOf({
+  session,
+  store,
+  workspace,
+  timeoutMs,
+  prompt,
+  waits = false,
+}: LastingParts): Lasting {
+  if (!waits) giveUp(session);
   const records = session.records();
-  const memory = new Memory(workspace, records, (each: SessionRecord) => session.append(each));
+  const record = (each: SessionRecord): void => session.append(each);
+  const memory = new Memory(workspace, records, record, waits ? "come" : "closed");
   memory.history.pin(prompt);
   const toolsOver = ({ seen, shell }: Memory, spawn?: Spawn): readonly AnyTool[] =>
     toolsFor({
@@ -59,6 +72,19 @@ export function lastingOf({ session, store, workspace, timeoutMs, prompt }: Last
       held.keeps = keptBy(judge);
     },
   };
+}
+
+/** Nobody may say a word on it any more. */
+function giveUp(session: Session): void {
+  const question = parkedIn(session.records())?.question;
+  if (question === undefined) return;
+  const none = { kind: "answered", question, word: "never" } as const;
+  if (session.appendIf(none, (records) => parkedIn(records) !== undefined)) return;
+  throw new HarnessError(
+    EXIT.usage,
+    `somebody has just approved what waits in ${session.id}: that run goes on now`,
+    `harness sessions show ${session.id}`,
+  );
 }
 
 interface Held {

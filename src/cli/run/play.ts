@@ -1,19 +1,21 @@
-import { unattended } from "../../agent/approvers.ts";
+import path from "node:path";
+import { remembering, unattended } from "../../agent/approvers.ts";
 import { PromptSize } from "../../agent/context/size.ts";
 import { guessIntent } from "../../agent/intent/guess.ts";
 import type { Limits } from "../../agent/limits.ts";
-import { type Finished, runRequest } from "../../agent/run.ts";
+import { type Finished, goOn, runRequest } from "../../agent/run.ts";
 import type { Seat } from "../../agent/seat.ts";
 import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { EventBody, Intent } from "../../core/events.ts";
+import { type Parked, type RunGiven, settledIn } from "../../core/parked.ts";
 import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
 import { AuditTrail } from "../../sessions/audit/trail.ts";
 import { modelSeat } from "../model-seat.ts";
 import { noteTo } from "../note.ts";
 import { aboutRun } from "./about-run.ts";
 import { answerFor } from "./answer-gate.ts";
-import { type Parts, seatFor } from "./assemble.ts";
+import { type Parts, seatFor, unlessAborted } from "./assemble.ts";
 import { boxChanges } from "./box-changes.ts";
 import { briefingFrom } from "./briefing.ts";
 import { checkpointsFor } from "./checkpoints.ts";
@@ -21,7 +23,7 @@ import { type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
 import { lastingOf } from "./lasting.ts";
 import { rendererFor } from "./renderer.ts";
 import { runId } from "./session-choice.ts";
-import { type Sink, sinkOf, type Take } from "./sink.ts";
+import { type Sink, sinkOf, type Take, waitingSink } from "./sink.ts";
 import { sessionPrompt } from "./system-prompt.ts";
 
 /** How it is played, beside the settings. */
@@ -47,21 +49,33 @@ export interface Play {
   readonly workspace: string;
   readonly prompt: string;
   readonly signal: AbortSignal;
+  /** The run was parked, and goes on. */
+  readonly reprise?: Reprise;
 }
+
+export interface Reprise {
+  readonly parked: Parked;
+  /** Writes down what a person said, once there is a box to go on in; throws where somebody else was first. */
+  readonly claim: () => Promise<{ readonly event: Approval; readonly runs: boolean }>;
+}
+
+type Approval = Extract<EventBody, { readonly type: "approval" }>;
 
 /** One request with nobody there, from its first event to its last. */
 export async function play(given: Play): Promise<Finished> {
-  const { flags, session, signal } = given;
+  const { flags, session, signal, reprise } = given;
   const waits = given.settings.isolation === "bind" ? "here" : "waiting";
   const show = rendererFor({ ...flags, changes: flags.passing === true ? "gone" : waits });
-  const sink = sinkFor(given, (event) => show.take(event));
+  const sink = waitingSink(sinkFor(given, (event) => show.take(event)));
   try {
-    sink.emit(startOf(given));
+    if (reprise === undefined) sink.begin([startOf(given)]);
     // Until the box is gone: what it was told to do may write to the last.
     await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
     await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
     const { gate, note } = await answerFor(flags["output-schema"]);
-    const seat = await seatIn(given, { sink, box, checkpoints, answer: gate });
+    const said = await claimed(reprise, box, signal);
+    if (said !== undefined) sink.begin([startOf(given), said.event]);
+    const seat = await seatIn(given, { sink, box, checkpoints, answer: gate }, said?.runs);
     const request = {
       prompt: given.prompt,
       note,
@@ -70,12 +84,35 @@ export async function play(given: Play): Promise<Finished> {
       session: session.id,
       changes: () => boxChanges(box, signal),
       record: (each: SessionRecord) => session.append(each),
+      given: runGiven(given),
     };
-    return await runRequest(seat, request, signal);
+    if (reprise === undefined) return await runRequest(seat, request, signal);
+    return await goOn(seat, request, reprise.parked, signal);
   } finally {
     show.end();
   }
 }
+
+/** An answer is not used up by a box that cannot be had. */
+async function claimed(
+  reprise: Reprise | undefined,
+  { box }: LazyBox,
+  signal: AbortSignal,
+): Promise<Awaited<ReturnType<Reprise["claim"]>> | undefined> {
+  if (reprise === undefined) return undefined;
+  await unlessAborted(box(), signal);
+  return reprise.claim();
+}
+
+/** How it was started, for whoever goes on with it once it is parked. */
+const runGiven = ({ settings, origins, flags, limits, prompt, reprise }: Play): RunGiven =>
+  reprise?.parked.given ?? {
+    task: prompt,
+    limits: limits.given,
+    settings: aboutRun(settings, origins).settings,
+    runtime: flags.runtime ?? null,
+    schema: flags["output-schema"] === undefined ? null : path.resolve(flags["output-schema"]),
+  };
 
 function sinkFor({ settings, origins, session }: Play, show: Take): Sink {
   const trail = new AuditTrail(session.audit, aboutRun(settings, origins));
@@ -94,8 +131,9 @@ const startOf = ({ settings, session, resumed, workspace, prompt }: Play): Event
 });
 
 async function seatIn(
-  { settings, flags, store, session, workspace, prompt, limits, signal }: Play,
+  { settings, flags, store, session, workspace, prompt, limits, signal, reprise }: Play,
   means: Pick<Parts, "sink" | "box" | "checkpoints" | "answer">,
+  said: boolean | undefined,
 ): Promise<Seat> {
   const { box } = means;
   const model = modelSeat(settings);
@@ -104,7 +142,8 @@ async function seatIn(
   if ((flags.intent ?? guessIntent(prompt)) !== "direct") box.warm();
   const pinned = await sessionPrompt(settings, workspace);
   const timeoutMs = settings.timeout;
-  const lasting = lastingOf({ session, store, workspace, timeoutMs, prompt: pinned.text });
+  const waits = reprise !== undefined;
+  const lasting = lastingOf({ session, store, workspace, timeoutMs, prompt: pinned.text, waits });
   return seatFor({
     ...means,
     settings,
@@ -116,7 +155,16 @@ async function seatIn(
     size: new PromptSize(settings.chat_model, lasting.tools),
     briefing: briefingFrom(box, pinned, { history: lasting.memory.history, signal }),
     limits,
-    approver: unattended(settings.on_ask === "refuse" ? "refuse" : "contained"),
+    approver: remembering(
+      {
+        always: settledIn(session.records()),
+        ...(reprise === undefined || said === undefined
+          ? {}
+          : { once: { question: reprise.parked.question, runs: said } }),
+      },
+      unattended(settings.on_ask),
+    ),
+    ...(reprise === undefined ? {} : { parked: reprise.parked }),
     signal,
   });
 }

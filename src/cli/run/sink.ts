@@ -12,6 +12,23 @@ export interface Sink {
   readonly forChild: () => (body: EventBody) => void;
 }
 
+/** Holds what comes before the run begins: its first event is the first. */
+export function waitingSink(sink: Sink): Sink & { readonly begin: (first: readonly EventBody[]) => void } {
+  const early: EventBody[] = [];
+  const state = { begun: false };
+  return {
+    ...sink,
+    emit: (body) => {
+      if (state.begun) sink.emit(body);
+      else early.push(body);
+    },
+    begin: (first) => {
+      state.begun = true;
+      for (const body of [...first, ...early.splice(0)]) sink.emit(body);
+    },
+  };
+}
+
 /** Numbers the events of a run; each is written down and remembered, without its secrets, before it is shown. */
 export function sinkOf(session: Session, run: string, audit: Take, show: Take): Sink {
   const count = { events: 0, children: 0 };

@@ -48,6 +48,8 @@ class Turns {
   readonly list: Turn[] = [];
   /** Calls of the last reply that wait for their results, and what has come for them. */
   #open: Set<string> | undefined;
+  /** All calls of that reply, in order. */
+  #calls: readonly string[] = [];
   #results: Result[] = [];
   /** Said while results were still to come. */
   #late: string[] = [];
@@ -62,7 +64,10 @@ class Turns {
   settle(): void {
     if (this.#open === undefined) return;
     const missing = [...this.#open].map((call) => ({ call, text: NO_RESULT }));
-    this.list.push({ role: "results", results: [...this.#results, ...missing] });
+    const results = [...this.#results, ...missing];
+    // Servers that go by the order of results take it for that of the calls.
+    const place = ({ call }: Result): number => this.#calls.indexOf(call);
+    this.list.push({ role: "results", results: results.toSorted((a, b) => place(a) - place(b)) });
     const late = this.#late;
     this.#open = undefined;
     this.#results = [];
@@ -82,7 +87,9 @@ class Turns {
       thinking: before === undefined ? thinking : joined([before.thinking, thinking]),
       calls,
     });
-    if (calls.length > 0) this.#open = new Set(calls.map(({ id }) => id));
+    if (calls.length === 0) return;
+    this.#calls = calls.map(({ id }) => id);
+    this.#open = new Set(this.#calls);
   }
 
   #result(call: string, text: string): void {

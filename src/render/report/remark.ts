@@ -19,6 +19,13 @@ export function remarkOf(event: AgentEvent): Pick<Remark, "tone" | "text"> | und
         tone: "error",
         text: [`model: ${event.reason}`, event.remedy].filter(Boolean).join("; next: "),
       };
+    case "call.parked":
+      return { tone: "warning", text: `waits for a word: ${event.tool} ${event.text}` };
+    case "approval":
+      return {
+        tone: "warning",
+        text: `${event.by} said ${event.said === "deny" ? "no" : `yes (${event.said})`} to: ${event.text}`,
+      };
     case "notice":
       return { tone: "warning", text: event.text };
     case "compaction":

@@ -11,24 +11,30 @@ const INDENT = "    ";
 /** Of the part that a rule is about, beside its reason. */
 const QUOTED = 60;
 
+type Shown = Pick<Question, "tool" | "text" | "mode" | "writes" | "decision">;
+
 /** A question to a person: all of what would be run, why it is asked, what it can do. */
-export function approvalText(question: Question, stream: NodeJS.WriteStream): string {
+export function approvalText(question: Shown, stream: NodeJS.WriteStream): string {
+  const prompt = `${styleText("bold", "run it?", { stream })} [y/N] `;
+  return [...questionRows(question, stream), prompt].join("\n");
+}
+
+/** The same without asking it. */
+export function questionRows(question: Shown, stream: NodeJS.WriteStream): readonly string[] {
   const { tool, mode, writes, decision } = question;
-  const bold = (text: string): string => styleText("bold", text, { stream });
   const what = writes ? "wants to write" : "wants to run";
   return [
-    `${bold(visibleLine(tool))} ${what}  (${mode})`,
+    `${styleText("bold", visibleLine(tool), { stream })} ${what}  (${mode})`,
     ...textRows(question, stream),
     ...decision.rules.flatMap((rule) => ruleRows(rule, question, stream)),
     ...wrapped(decision.contained ? CONTAINED : NOT_CONTAINED, widthOfStream(stream)),
-    `${bold("run it?")} [y/N] `,
-  ].join("\n");
+  ];
 }
 
 const CONTAINED = "It is contained: no network, and it changes only the workspace and temporary files.";
 const NOT_CONTAINED = "It is not contained: it may reach the network, or change what lies elsewhere.";
 
-function textRows({ text, decision, writes }: Question, stream: NodeJS.WriteStream): readonly string[] {
+function textRows({ text, decision, writes }: Shown, stream: NodeJS.WriteStream): readonly string[] {
   const width = widthOfStream(stream) - GUTTER.length;
   const inside = insideOf(text, decision.rules);
   const rows: string[] = [];
@@ -64,7 +70,7 @@ function insideOf(text: string, rules: readonly MatchedRule[]): (at: number) => 
 
 function ruleRows(
   { id, reason, span }: MatchedRule,
-  { text }: Question,
+  { text }: Shown,
   stream: NodeJS.WriteStream,
 ): readonly string[] {
   const width = widthOfStream(stream);

@@ -1,6 +1,7 @@
 import { styleText } from "node:util";
 import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
+import { questionRows } from "./approval.ts";
 import { widthOfStream, wrapped } from "./fitted.ts";
 import { visibleLine } from "../../core/visible.ts";
 
@@ -25,6 +26,12 @@ export function eventLine(event: AgentEvent, stream: NodeJS.WriteStream, indent 
       );
     case "model.failed":
       return failedLine(event, stream, indent);
+    case "call.parked":
+      return parkedRows(event, stream)
+        .map((row) => `${indent}${row}`)
+        .join("\n");
+    case "approval":
+      return dim(`${indent}${saidWords(event)}`);
     case "notice":
       return told("!", event.text);
     case "compaction":
@@ -76,6 +83,17 @@ function failedLine(
   const next = `${indent}    ${styleText("bold", "next:", { stream })} ${visibleLine(remedy)}`;
   return [...head, ...(remedy === "" ? [] : [next])].join("\n");
 }
+
+function parkedRows(
+  { tool, text, mode, contained, rules }: Of<"call.parked">,
+  stream: NodeJS.WriteStream,
+): readonly string[] {
+  const decision = { decision: "ask", contained, rules } as const;
+  return questionRows({ tool, text, mode, writes: false, decision }, stream);
+}
+
+const saidWords = ({ said, by, text }: Of<"approval">): string =>
+  visibleLine(`${by} said ${said === "deny" ? "no" : `yes (${said})`} to: ${text}`);
 
 const tokens = (count: number | null): string => count?.toLocaleString("en-US") ?? "?";
 

@@ -1,6 +1,8 @@
 import { styleText } from "node:util";
 import type { Message } from "../../core/messages.ts";
 import type { SessionInfo, SessionRecord } from "../../core/session.ts";
+import { parkedIn } from "../../core/parked.ts";
+import { questionRows } from "./approval.ts";
 import { ageOf } from "./boxes.ts";
 import { cellsOf, widthOf } from "./columns.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
@@ -56,13 +58,16 @@ export function sessionText(
     dim(`${info.id}, ${info.status ?? "no turn has ended"}, changed ${ageOf(now - info.changed)} ago`),
     dim(`${info.mode} in ${visibleLine(info.workspace)}, ${info.provider} ${visibleLine(info.model)}`),
   ];
+  const waits = parkedIn(records);
   const told = records.flatMap((record) => {
     if (record.kind === "message")
       return [`\n${dim(record.message.role)}\n${indented(messageText(record.message))}`];
+    if (record.kind === "parked") return ["", ...questionRows(record.parked.question, stream)];
     const text = remark(record);
     return text === undefined ? [] : [`\n${dim(`(${text})`)}`];
   });
-  return `${[...head, ...told].join("\n")}\n`;
+  const next = waits === undefined ? [] : [`\nit waits for a word: harness approve ${info.id}`];
+  return `${[...head, ...told, ...next].join("\n")}\n`;
 }
 
 function messageText(message: Message): string {
@@ -77,7 +82,7 @@ function messageText(message: Message): string {
 }
 
 /** Records that only the loop needs say nothing here. */
-function remark(record: Exclude<SessionRecord, { kind: "message" }>): string | undefined {
+function remark(record: Exclude<SessionRecord, { kind: "message" | "parked" }>): string | undefined {
   switch (record.kind) {
     case "pinned":
       return `system prompt of ${record.text.length} characters`;
@@ -92,6 +97,8 @@ function remark(record: Exclude<SessionRecord, { kind: "message" }>): string | u
       const why = reason === "" ? "" : `: ${visibleLine(reason)}`;
       return `${status}${why}; ${turns} turns, ${toolCalls} calls`;
     }
+    case "answered":
+      return record.word === "never" ? "gone on without an answer" : `answered: ${record.word}`;
     case "seen":
     case "shell":
       return undefined;

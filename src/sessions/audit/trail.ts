@@ -45,6 +45,8 @@ export class AuditTrail {
       case "call.ended":
         return this.#ended(event);
       case "box.ready":
+      case "call.parked":
+      case "approval":
       case "notice":
       case "compaction":
       case "rolled_back":

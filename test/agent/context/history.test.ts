@@ -3,6 +3,7 @@ import test from "node:test";
 import type { Message } from "../../../src/core/messages.ts";
 import type { SessionRecord } from "../../../src/core/session.ts";
 import { History } from "../../../src/agent/context/history.ts";
+import { answered, parked } from "../../contract/store-words.ts";
 
 const user = (text: string): Message => ({ role: "user", text });
 const asks = (...ids: readonly string[]): Message => ({
@@ -125,4 +126,19 @@ test("an old long result is shown as one line that names the tool and where all 
   assert.equal(shown[3], "short");
   assert.match(shown[4] ?? "", /show_full has it as o-7\]$/);
   assert.equal(shown[6], long);
+});
+
+test("calls that wait for a person are left open for who goes on with them, and given up by anybody else", () => {
+  const before = [user("go"), asks("c1", "c2"), result("c1")].map((message): SessionRecord => ({
+    kind: "message",
+    message,
+  }));
+  const records = [...before, parked("curl x")];
+  const waiting = History.from(records, () => undefined, "come");
+  assert.deepEqual([waiting.openReply?.at, waiting.openReply?.calls.map(({ id }) => id)], [1, ["c2"]]);
+  const textOf = (more: readonly SessionRecord[]): string | undefined =>
+    History.from([...records, ...more], () => undefined).messages.at(-1)?.text;
+  assert.equal(textOf([]), "not run: parked and never approved");
+  assert.equal(textOf([answered("curl x", "never")]), "not run: parked and never approved");
+  assert.match(textOf([answered("curl x", "once")]) ?? "", /interrupted/);
 });

@@ -7,6 +7,7 @@ import type { Question } from "../../../src/core/ports.ts";
 const question = (text: string, more: Partial<Question> = {}): Question => ({
   call: text,
   tool: "bash",
+  args: {},
   text,
   decision: { decision: "ask", contained: true, rules: [] },
   mode: "workspace-write",

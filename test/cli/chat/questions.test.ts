@@ -8,6 +8,7 @@ import { fakeTerminal } from "../../fakes/terminal.ts";
 const QUESTION: Question = {
   call: "c1",
   tool: "bash",
+  args: {},
   text: "make all\nrm -rf build",
   decision: {
     decision: "ask",

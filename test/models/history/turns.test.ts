@@ -42,9 +42,9 @@ const TALKS: readonly (readonly [string, readonly Message[], Conversation])[] = 
     { system: "", turns: [user("x\n\ny")] },
   ],
   [
-    "results keep their order",
+    "results come in the order of their calls, whichever was there first",
     [user("x"), said("", "1", "2"), result("2", "b"), result("1", "a"), user("y")],
-    { system: "", turns: [user("x"), told("", "1", "2"), results(["2", "b"], ["1", "a"]), user("y")] },
+    { system: "", turns: [user("x"), told("", "1", "2"), results(["1", "a"], ["2", "b"]), user("y")] },
   ],
   [
     "what is said between results comes behind them",
@@ -62,7 +62,7 @@ const TALKS: readonly (readonly [string, readonly Message[], Conversation])[] = 
       turns: [
         user("x"),
         told("", "1", "2"),
-        results(["2", "b"], ["1", NONE]),
+        results(["1", NONE], ["2", "b"]),
         told("c", "3"),
         results(["3", NONE]),
       ],

@@ -34,6 +34,8 @@ test("of each event there is what somebody may want to check later, in order", (
       "model.failed",
       "decision",
       "call.started",
+      "call.parked",
+      "approval",
       "call.ended",
       "notice",
       "compaction",

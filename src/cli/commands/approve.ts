@@ -1,0 +1,33 @@
+import { Args, Flags } from "@oclif/core";
+import { HarnessCommand } from "../command.ts";
+
+const others = (own: string): string[] =>
+  ["once", "session", "always", "deny"].filter((flag) => flag !== own);
+const flag = (own: string, description: string) =>
+  Flags.boolean({ description, helpGroup: "ANSWER", exclusive: others(own) });
+
+export class Approve extends HarnessCommand {
+  static override summary = "Answer the question that a parked run waits with, and let it go on.";
+  static override description =
+    "Without a flag the question is shown, and you answer it on the terminal. The run goes on in a new box over the same workspace, from the call that waited to its end, with run's output and exit codes; it may park again. The answer counts for that very question: where the workspace or your rules have changed what it would mean, it is asked anew.";
+  static override args = {
+    id: Args.string({ description: "the session, or how its id begins", required: true }),
+  };
+  static override flags = {
+    once: flag("once", "yes, for this call"),
+    session: flag("session", "yes, whenever the same is asked in this session"),
+    always: flag("always", "yes, and a rule in your policy file allows it from now on"),
+    deny: flag("deny", "no; the model is told so"),
+  };
+  static override examples = [
+    "harness approve 1ng41dkw23pc",
+    "harness approve 1ng41 --once",
+    "harness approve 1ng41 --deny --json",
+  ];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Approve);
+    const { approve } = await import("../approve/approve.ts");
+    process.exitCode = await approve(args.id, flags);
+  }
+}

@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import * as z from "zod";
+import { remembering, unattended } from "../../src/agent/approvers.ts";
+import { Limits } from "../../src/agent/limits.ts";
+import { work } from "../../src/agent/loop.ts";
+import { Memory } from "../../src/agent/memory.ts";
+import type { Seat } from "../../src/agent/seat.ts";
+import type { Question } from "../../src/core/ports.ts";
+import type { SessionRecord } from "../../src/core/session.ts";
+import { type AnyTool, anyTool, NO_FACTS } from "../../src/core/tool.ts";
+import { fakeSeat, type FakeSeat, type Line } from "../fakes/seat.ts";
+
+const NEVER = new AbortController().signal;
+const FAR = "curl http://example.com";
+
+/** Runs nothing, and is judged by what it is given; what ran is in `ran`. */
+function shell(ran: string[], beside = false): AnyTool {
+  return anyTool({
+    name: "sh",
+    description: "",
+    input: z.object({ command: z.string() }),
+    facts: ({ command }) => ({ ...NO_FACTS, commands: [command] }),
+    beside,
+    where: "session",
+    run: ({ command }) => {
+      ran.push(command);
+      return Promise.resolve({ kind: "ok", text: `ran ${command}` });
+    },
+  });
+}
+
+const sh = (...commands: readonly string[]): Line => ({
+  calls: commands.map((command) => ["sh", { command }] as const),
+});
+
+interface Setting {
+  readonly lines: readonly Line[];
+  readonly ran: string[];
+  readonly beside?: boolean;
+  readonly over?: Partial<Seat>;
+}
+
+const seatOf = ({ lines, ran, beside = false, over = {} }: Setting): FakeSeat =>
+  fakeSeat({ lines, tools: [shell(ran, beside)], over: { approver: unattended("park"), ...over } });
+
+/** Another process that goes on from what the first has recorded. */
+function again(
+  records: readonly SessionRecord[],
+  ran: string[],
+  said?: { question: Question; runs: boolean },
+) {
+  const memory = new Memory("/work", records, () => undefined, "come");
+  const approver = remembering(
+    said === undefined ? { always: [] } : { always: [], once: said },
+    unattended("park"),
+  );
+  return seatOf({
+    lines: [],
+    ran,
+    over: { history: memory.history, rollBack: (to) => memory.rollBack(to), approver },
+  });
+}
+
+const results = ({ history }: FakeSeat): readonly string[] =>
+  history.messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
+
+async function parked(setting: Setting) {
+  const seat = seatOf(setting);
+  seat.history.add({ role: "user", text: "go" });
+  const end = await work(seat, NEVER);
+  assert.ok(end.how === "parked");
+  return { seat, end };
+}
+
+test("the loop stops at a question: what came before has its results, nothing else is run", async () => {
+  const ran: string[] = [];
+  const { seat, end } = await parked({ lines: [sh("ls", FAR, "pwd")], ran });
+  assert.deepEqual([ran, results(seat)], [["ls"], ["ran ls"]]);
+  assert.deepEqual([end.waiting.question.text, end.waiting.question.args], [FAR, { command: FAR }]);
+  assert.match(end.reason, /curl.*\(/);
+  assert.equal(seat.limits.calls, 1);
+  assert.equal(seat.asked.length, 1);
+  assert.deepEqual(
+    seat.events
+      .filter(({ type }) => type === "call.parked" || type === "call.decided")
+      .map(({ type }) => type),
+    ["call.decided", "call.parked"],
+  );
+});
+
+test("with the answer it goes on with the calls that are left, then with the model", async () => {
+  const ran: string[] = [];
+  const { seat, end } = await parked({ lines: [sh("ls", FAR, "pwd")], ran });
+  const next = again(seat.records, ran, { question: end.waiting.question, runs: true });
+  const over = await work(next, NEVER, { malformed: [], note: "a person was asked" });
+  assert.deepEqual([over.how, ran], ["answered", ["ls", FAR, "pwd"]]);
+  assert.deepEqual(results(next), ["ran ls", `ran ${FAR}`, "ran pwd\n\n[harness] a person was asked"]);
+  assert.equal(next.asked.length, 1);
+});
+
+test("a no is told as the user's, and later calls go on", async () => {
+  const ran: string[] = [];
+  const { seat, end } = await parked({ lines: [sh(FAR, "pwd")], ran });
+  const next = again(seat.records, ran, { question: end.waiting.question, runs: false });
+  await work(next, NEVER, { malformed: [] });
+  assert.deepEqual(ran, ["pwd"]);
+  assert.match(results(next)[0] ?? "", /^The user said no/);
+});
+
+test("without an answer it parks again, and with one the next question does", async () => {
+  const ran: string[] = [];
+  const { seat, end } = await parked({ lines: [sh(FAR, `${FAR}/b`)], ran });
+  assert.equal((await work(again(seat.records, ran), NEVER, { malformed: [] })).how, "parked");
+  const next = again(seat.records, ran, { question: end.waiting.question, runs: true });
+  const second = await work(next, NEVER, { malformed: [] });
+  assert.ok(second.how === "parked" && second.waiting.question.text === `${FAR}/b`);
+  assert.deepEqual(ran, [FAR]);
+});
+
+test("of calls side by side those that need nobody keep their results", async () => {
+  const ran: string[] = [];
+  const { seat, end } = await parked({ lines: [sh(FAR, "ls", `${FAR}/b`, "pwd")], ran, beside: true });
+  assert.deepEqual([ran, end.waiting.question.text], [["ls", "pwd"], FAR]);
+  assert.deepEqual(results(seat), ["ran ls", "ran pwd"]);
+  assert.equal(seat.limits.calls, 2);
+  assert.deepEqual(
+    seat.history.openReply?.calls.map(({ args }) => args["command"]),
+    [FAR, `${FAR}/b`],
+  );
+});
+
+test("cancelled while it goes on, the whole turn is taken back", async () => {
+  const ran: string[] = [];
+  const { seat } = await parked({ lines: [sh("ls", FAR)], ran });
+  const cancelled = AbortSignal.abort();
+  const next = again(seat.records, ran);
+  assert.equal((await work(next, cancelled, { malformed: [] })).how, "cancelled");
+  assert.deepEqual(next.history.messages, [{ role: "user", text: "go" }]);
+});
+
+test("what was malformed in the reply is told when it goes on", async () => {
+  const ran: string[] = [];
+  const malformed = [{ id: "m1", name: "sh", reason: "it was cut" }];
+  const { seat, end } = await parked({ lines: [{ ...sh(FAR), malformed }], ran });
+  assert.deepEqual(end.waiting.malformed, malformed);
+  const next = again(seat.records, ran, { question: end.waiting.question, runs: true });
+  await work(next, NEVER, { malformed });
+  assert.match(results(next)[0] ?? "", /Your call of sh was not run: it was cut/);
+});
+
+test("limits go on where they were", () => {
+  let now = 1000;
+  const first = new Limits({ turns: 10, calls: 5, ms: 10_000 }, () => now);
+  first.turn();
+  first.call();
+  first.call();
+  first.uncall();
+  now = 4000;
+  const sofar = first.sofar();
+  const later = new Limits(first.given, () => now);
+  now = 90_000;
+  later.resume(sofar);
+  assert.deepEqual([later.turns, later.calls, later.remainingMs()], [1, 1, 7000]);
+  assert.deepEqual(later.sofar(), { turns: 1, calls: 1, ms: 3000, tokens: 0, cost: 0, told: [] });
+});

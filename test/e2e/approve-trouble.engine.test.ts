@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { createServer } from "node:net";
+import { rename } from "node:fs/promises";
+import { DatabaseSync } from "node:sqlite";
+import test from "node:test";
+import { skip } from "../fixtures/engine.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
+import { household } from "./box-command.ts";
+import { approve, bash, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
+import { eventsOf, harness, startModel } from "./run-command.ts";
+import { assertValid, resultsIn } from "./run-requests.ts";
+import { noTerminal, onTerminal } from "./terminal.ts";
+
+async function silentServer(socket: string) {
+  const asked = Promise.withResolvers<void>();
+  const server = createServer(() => asked.resolve());
+  await new Promise<void>((resolve) => void server.listen(socket, resolve));
+  return { asked: asked.promise, [Symbol.asyncDispose]: async () => void server.close() };
+}
+
+function inStore(place: Scratch, sql: string): void {
+  const db = new DatabaseSync(place.at(".local/state/harness/sessions.db"));
+  try {
+    db.exec(sql);
+  } finally {
+    db.close();
+  }
+}
+
+test("without a flag and a terminal, and for ids that do not wait, it ends with 2", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([FINE, bash(FAR), FINE]);
+  const none = await approve(place, "nosuch", ["--once"]);
+  assert.deepEqual([none.code, none.stdout], [2, ""]);
+  assert.match(none.stderr, /no session has this id[^]*next: harness sessions list/);
+  const over = await approve(place, sessionOf(await park(place, model)), ["--once"]);
+  assert.equal(over.code, 2);
+  assert.match(over.stderr, /nothing waits[^]*next: harness sessions show/);
+  const session = sessionOf(await park(place, model));
+  const mute = await approve(place, session, []);
+  assert.equal(mute.code, 2);
+  assert.match(mute.stderr, /no terminal[^]*next: harness approve \w+ --once/);
+  assert.equal((await approve(place, session, ["--once", "--deny"])).code, 2);
+  assert.equal((await approve(place, session, ["--once"])).code, 0);
+});
+
+test(
+  "what another version has parked is not touched, and can be gone on with otherwise",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([bash(FAR), FINE]);
+    const session = sessionOf(await park(place, model));
+    inStore(place, "UPDATE records SET body = json_set(body, '$.parked.form', 99) WHERE kind = 'parked'");
+    const other = await approve(place, session, ["--once"]);
+    assert.equal(other.code, 2);
+    assert.match(other.stderr, /another version of harness[^]*harness run --resume/);
+    const more = await harness(place, ["run", "--resume", session, ...model.flags, "leave that"]);
+    assert.equal(more.code, 0, more.stderr);
+    assertValid(model.asked());
+  },
+);
+
+test("a kill between the question and the end of the run loses nothing of it", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash("echo one > one", FAR), FINE]);
+  const session = sessionOf(await park(place, model));
+  // As it is when the process was killed right behind the question.
+  inStore(
+    place,
+    `DELETE FROM records WHERE kind = 'turn'; DELETE FROM events WHERE type = 'run.finished';
+     UPDATE sessions SET status = NULL`,
+  );
+  const more = await approve(place, session, ["--once"]);
+  assert.equal(more.code, 0, more.stderr);
+  assertValid(model.asked());
+  assert.equal(await place.read("work/ran"), "ran\n");
+});
+
+test(
+  "a kill while the run goes on leaves a session that can be resumed, and nothing that waits",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([bash(FAR, "echo began > began; sleep 60"), FINE]);
+    const session = sessionOf(await park(place, model));
+    const killed = await approve(place, session, ["--once"], {
+      whenMade: [place.at("work/began"), (child) => child.kill("SIGKILL")],
+    });
+    assert.equal(killed.code, null);
+    assert.equal((await approve(place, session, ["--once"])).code, 2);
+    const more = await harness(place, ["run", "--continue", ...model.flags, "and now?"]);
+    assert.equal(more.code, 0, more.stderr);
+    assertValid(model.asked());
+    const [far, slept] = resultsIn(model.asked()[1]);
+    assert.match(far ?? "", /curl/);
+    assert.match(slept ?? "", /interrupted/);
+  },
+);
+
+test("of two that approve at once one goes on, and the call runs once", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash(FAR), FINE]);
+  const session = sessionOf(await park(place, model));
+  const both = await Promise.all([approve(place, session, ["--once"]), approve(place, session, ["--once"])]);
+  const codes = both.map(({ code }) => code);
+  assert.equal(codes.filter((code) => code === 0).length, 1, JSON.stringify(both));
+  assert.ok(codes.some((code) => code === 2 || code === 6));
+  assert.deepEqual([await place.read("work/ran"), model.asked().length], ["ran\n", 2]);
+});
+
+test("an answer is not used up where there is no box", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash(FAR), FINE]);
+  const session = sessionOf(await park(place, model));
+  const none = await approve(place, session, ["--once"], { env: { DOCKER_HOST: "unix:///nowhere.sock" } });
+  assert.deepEqual([none.code, none.stdout], [6, ""], none.stderr);
+  assert.equal((await approve(place, session, ["--once"])).code, 0);
+});
+
+test(
+  "files that have changed meanwhile are seen as they are; a folder that is gone ends with 2",
+  { skip },
+  async () => {
+    await using place = await household({ "a.txt": "old\n" });
+    const edit = ["edit_file", { path: "a.txt", old: "old", new: "new" }] as const;
+    const calls = [
+      ["read_file", { path: "a.txt" }],
+      ["bash", { command: FAR }],
+      edit,
+      ["bash", { command: "cat a.txt" }],
+    ] as const;
+    await using model = await startModel([{ calls }, FINE]);
+    const session = sessionOf(await park(place, model));
+    await place.write("work/a.txt", "mine\n");
+    await rename(place.at("work"), place.at("moved"));
+    const gone = await approve(place, session, ["--once"], { cwd: place.path });
+    assert.equal(gone.code, 2, gone.stderr);
+    await rename(place.at("moved"), place.at("work"));
+    assert.equal((await approve(place, session, ["--once"])).code, 0);
+    const [, , edited, seen] = resultsIn(model.asked()[1]);
+    assert.match(seen ?? "", /^mine/);
+    assert.doesNotMatch(edited ?? "", /^edited/i);
+    assert.equal(await place.read("work/a.txt"), "mine\n");
+  },
+);
+
+test("a rule that came meanwhile counts: what is denied by now does not run", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash(FAR), FINE]);
+  const session = sessionOf(await park(place, model));
+  const rule = '[[rule]]\nprefix = ["curl"]\ndecision = "deny"\nreason = "not here"\nmatch = ["curl x"]\n';
+  await place.write(".config/harness/policy.toml", "[[rule]]\nodd = 1\n");
+  assert.equal((await approve(place, session, ["--once"])).code, 2);
+  await place.write(".config/harness/policy.toml", rule);
+  const more = await approve(place, session, ["--once", "--json"]);
+  assert.deepEqual([...endOf(more), existsSync(place.at("work/ran"))], [4, 4, "refused", false], more.stderr);
+});
+
+test("on a terminal the question is shown and answered there", { skip: skip || noTerminal }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash(FAR), bash(FAR), FINE]);
+  const session = sessionOf(await park(place, model));
+  await using left = onTerminal(place, ["approve", session]);
+  await left.until(/run it\? \[y\/N\]/);
+  left.type("\u0003");
+  assert.equal(await left.ended, 130);
+  await using yes = onTerminal(place, ["approve", session]);
+  assert.match(await yes.until(/run it\? \[y\/N\]/), /curl -sS/);
+  yes.type("y\r");
+  assert.equal(await yes.ended, 7);
+  await using no = onTerminal(place, ["approve", session]);
+  await no.until(/run it\? \[y\/N\]/);
+  no.type("n\r");
+  assert.equal(await no.ended, 4, no.screen());
+  assert.equal(await place.read("work/ran"), "ran\n");
+});
+
+test("interrupted before there is a box, nothing was said and it still waits", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash(FAR), FINE]);
+  const session = sessionOf(await park(place, model));
+  // An engine that takes the connection and never answers.
+  await using engine = await silentServer(place.at("engine.sock"));
+  const cut = await approve(place, session, ["--once"], {
+    env: { DOCKER_HOST: `unix://${place.at("engine.sock")}` },
+    whenMade: [place.at("engine.sock"), (child) => void engine.asked.then(() => child.kill("SIGTERM"))],
+  });
+  assert.equal(cut.code, 143, cut.stderr);
+  assert.match(cut.stderr, /nothing was said/);
+  assert.equal((await approve(place, session, ["--once"])).code, 0);
+});
+
+test("a cancelled rest is taken back as a turn is", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash(FAR, "echo began > began; sleep 60"), FINE]);
+  const session = sessionOf(await park(place, model));
+  const cut = await approve(place, session, ["--once", "--json"], {
+    whenMade: [place.at("work/began"), (child) => child.kill("SIGINT")],
+  });
+  assert.equal(cut.code, 130, cut.stderr);
+  assert.ok(eventsOf(cut).some(({ type }) => type === "rolled_back"));
+  const more = await harness(place, ["run", "--json", "--continue", ...model.flags, "and now?"]);
+  assert.deepEqual(endOf(more), DONE, more.stderr);
+  assertValid(model.asked());
+  assert.deepEqual(resultsIn(model.asked()[1]), []);
+  assert.notDeepEqual(endOf(more), PARKED);
+});

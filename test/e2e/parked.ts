@@ -1,0 +1,34 @@
+import type { Scratch } from "../fixtures/scratch.ts";
+import { finishedOf, harness, type Model, type Ran, type RunStart, type Said } from "./run-command.ts";
+
+/** Runs that are parked, as a user parks and approves them. */
+
+export const bash = (...commands: readonly string[]): Said => ({
+  calls: commands.map((command) => ["bash", { command }] as const),
+});
+
+export const FINE: Said = { text: "Everything is done." };
+
+/** Asks, and is not contained. In the box it leaves a line, so that each time that it ran is seen. */
+export const FAR = "curl -sS -m 5 http://example.com/x; echo ran >> ran";
+
+export const park = (place: Scratch, model: Model, flags: readonly string[] = []): Promise<Ran> =>
+  harness(place, ["run", "--json", "--on-ask", "park", ...flags, ...model.flags, "do it"]);
+
+export const approve = (
+  place: Scratch,
+  session: string,
+  flags: readonly string[],
+  start?: RunStart,
+): Promise<Ran> => harness(place, ["approve", session, ...flags], start);
+
+/** The code it ended with, the code it told, and how. */
+export const endOf = (ran: Ran): readonly unknown[] => {
+  const { status, exit_code } = finishedOf(ran);
+  return [ran.code, exit_code, status];
+};
+
+export const sessionOf = (ran: Ran): string => finishedOf(ran).session;
+
+export const PARKED = [7, 7, "parked"];
+export const DONE = [0, 0, "done"];
