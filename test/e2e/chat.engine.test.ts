@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { skip as noEngine } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
@@ -218,9 +219,10 @@ test("nothing of a cancelled turn stays, though older turns were summarised in i
   for (let at = 0; state.summaries === 0 && at < 50; at += 1) {
     text = `greeting number ${at}`;
     terminal.type(`${text}\r`);
-    await terminal.until(/older turns summarised|\n[\s\S]*\nharness> $/);
+    await terminal.until(new RegExp(`${text}\r?\n[\\s\\S]*(?:older turns summarised|\nharness> $)`));
   }
   assert.equal(state.summaries, 1, terminal.screen().slice(-3000));
+  for (let tries = 0; !state.hung && tries < 500; tries += 1) await sleep(20);
   terminal.type("\u0003");
   await terminal.until(/~ cancelled\n\nharness> greeting number \d+$/);
   terminal.type("hello there\r");
