@@ -31,7 +31,7 @@ const MAX_ERROR = 500;
  * minutes; hashing or loading a large model is. Not the official client, which writes to stdout when
  * an answer is no JSON and takes no signal for most calls.
  */
-export async function ask(url: string, question: Question): Promise<IncomingMessage> {
+export async function ask(url: string, question: Question, reuse = true): Promise<IncomingMessage> {
   const { signal, body, headers, connectMs } = question;
   signal.throwIfAborted();
   const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
@@ -39,16 +39,27 @@ export async function ask(url: string, question: Question): Promise<IncomingMess
   const described = json === undefined ? {} : { "content-type": "application/json" };
   const length = json === undefined ? {} : { "content-length": Buffer.byteLength(json) };
   return new Promise((resolve, reject) => {
+    const state = { answered: false };
     const sent = request(
       url,
       {
         method: json === undefined ? "GET" : "POST",
         headers: { accept: "application/json", ...described, ...length, ...headers },
         signal,
+        ...(reuse ? {} : { agent: false }),
       },
-      resolve,
+      (response) => {
+        state.answered = true;
+        resolve(response);
+      },
     );
-    sent.on("error", reject);
+    // A server may close a connection in the moment in which it is used again.
+    const again = (error: Error): boolean =>
+      reuse &&
+      sent.reusedSocket &&
+      !(state.answered || signal.aborted) &&
+      /^(?:ECONNRESET|EPIPE)$/.test(errorCode(error) ?? "");
+    sent.on("error", (error) => (again(error) ? resolve(ask(url, question, false)) : reject(error)));
     if (connectMs !== undefined) boundConnecting(sent, connectMs);
     sent.end(json);
   });

@@ -2,13 +2,14 @@ import type { IncomingMessage } from "node:http";
 
 /**
  * The lines of a stream, blank ones left out. Throws where the connection is cut or a line has no end. Bytes that are
- * no UTF-8 become U+FFFD, as Ollama makes it of what a model cut short.
+ * no UTF-8 become U+FFFD, as Ollama makes it of what a model cut short. Whoever stops early ends the response.
  */
 export async function* linesOf(response: IncomingMessage, longest: number): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let parts: string[] = [];
   let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
+  const chunks = response.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+  for await (const chunk of chunks) {
     const [first = "", ...others] = decoder.decode(chunk, { stream: true }).split("\n");
     parts.push(first);
     length += first.length;
@@ -21,6 +22,17 @@ export async function* linesOf(response: IncomingMessage, longest: number): Asyn
   }
   parts.push(decoder.decode());
   yield* unlessBlank(parts);
+}
+
+/** For what may come behind a reply that is complete. */
+const LINGER_MS = 200;
+
+/** Lets a reply that has said all come to its end, so that its connection serves the next request too. */
+export function letGo(response: IncomingMessage): void {
+  const late = setTimeout(() => response.destroy(), LINGER_MS);
+  late.unref();
+  response.once("close", () => clearTimeout(late));
+  response.on("error", () => undefined).resume();
 }
 
 function* unlessBlank(parts: readonly string[]): Generator<string> {

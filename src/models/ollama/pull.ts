@@ -65,19 +65,23 @@ async function follow(
   request: PullRequest,
   watch: Watch,
 ): Promise<string | undefined> {
-  for await (const line of linesOf(response, MAX_LINE)) {
-    const value = jsonIn(line);
-    const error = errorIn(value);
-    if (error !== undefined) return error;
-    const { data: step } = progressLine.safeParse(value);
-    if (step === undefined) return "the server sends something that is no progress of a download";
-    watch.saw(line, step.status);
-    request.onProgress({
-      status: step.status,
-      completed: step.completed ?? null,
-      total: step.total ?? null,
-    });
-    if (step.status === "success") return undefined;
+  try {
+    for await (const line of linesOf(response, MAX_LINE)) {
+      const value = jsonIn(line);
+      const error = errorIn(value);
+      if (error !== undefined) return error;
+      const { data: step } = progressLine.safeParse(value);
+      if (step === undefined) return "the server sends something that is no progress of a download";
+      watch.saw(line, step.status);
+      request.onProgress({
+        status: step.status,
+        completed: step.completed ?? null,
+        total: step.total ?? null,
+      });
+      if (step.status === "success") return undefined;
+    }
+  } finally {
+    response.destroy();
   }
   return "the server ended the download without saying that it is complete";
 }

@@ -3,7 +3,7 @@ import { type Wire, WireFailure, type WireEvent, type WireRequest } from "../wir
 import { chatBody, leftOut } from "./body.ts";
 import { type Asked, failureIn, failureOf, type Refusal, refusesThinking } from "./failures.ts";
 import { ask, bodyOf, jsonIn, wordsIn } from "./http.ts";
-import { linesOf } from "./lines.ts";
+import { letGo, linesOf } from "./lines.ts";
 import { ReplyReader } from "./reply.ts";
 import { type ModelInForce, OllamaSession, type SessionOptions } from "./session.ts";
 
@@ -72,14 +72,18 @@ async function* replyOf(
   asked: Asked,
   signal: AbortSignal,
 ): AsyncGenerator<WireEvent> {
-  for await (const line of linesOf(response, LONGEST_LINE)) {
-    if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
-    const value = jsonIn(line);
-    const words = wordsIn(value);
-    // The head has gone out by then, so that the status stays 200.
-    if (words !== undefined) throw failureOf({ status: 500, words }, asked);
-    yield* reader.read(value);
-    if (reader.done) return;
+  try {
+    for await (const line of linesOf(response, LONGEST_LINE)) {
+      if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
+      const value = jsonIn(line);
+      const words = wordsIn(value);
+      // The head has gone out by then, so that the status stays 200.
+      if (words !== undefined) throw failureOf({ status: 500, words }, asked);
+      yield* reader.read(value);
+      if (reader.done) return letGo(response);
+    }
+  } finally {
+    if (!reader.done) response.destroy();
   }
   throw new WireFailure("garbled", "the server ended the reply without saying that it is done", {
     passing: true,
