@@ -32,6 +32,8 @@ for (const [flags, said] of wrong)
     const ran = await harness(place, ["run", ...model.flags, ...flags, "touch a file"]);
     assert.deepEqual([ran.code, ran.stdout, model.asked().length], [2, "", 0], ran.stderr);
     assert.match(ran.stderr, said);
+    const listed = await harness(place, ["sessions", "list", "--all", "--json"]);
+    assert.equal(listed.stdout.trim(), "", "nothing was begun, so nothing is remembered");
   });
 
 test("without a task it ends with 2, and with one from a pipe it works", { skip }, async () => {

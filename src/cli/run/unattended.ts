@@ -5,6 +5,7 @@ import { noteTo } from "../note.ts";
 import { openSessions } from "../session-seat.ts";
 import { configFor, workspaceOf } from "../settings.ts";
 import { refuseUnbuilt } from "../unbuilt.ts";
+import { answerFor } from "./answer-gate.ts";
 import { type BudgetFlags, limitsFrom } from "./flags.ts";
 import { play, type PlayFlags } from "./play.ts";
 import { refuseUnpriced } from "./priced.ts";
@@ -41,6 +42,8 @@ export async function runUnattended(words: readonly string[], flags: RunFlags): 
   const goesOn = flags.continue || flags.resume !== undefined;
   if (flags.fork === true && !goesOn) throw nothingToFork();
   const prompt = await promptFrom(words, goesOn ? GO_ON : undefined);
+  // A file that cannot be used ends it before there is a session.
+  await answerFor(flags["output-schema"]);
   using store = openSessions(noteTo(flags.quiet));
   const given = await runWorkspace(workspaceOf({ cwd: flags.cwd }));
   const earlier = earlierSession(store, flags, given);
