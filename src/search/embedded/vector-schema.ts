@@ -9,16 +9,16 @@ export interface VectorIdentity {
  * `codes` are a sixteenth of `numbers`, packed so that a process that asks once need not read the vectors themselves.
  * A set's places are those of its chunks.
  */
-const TABLES = `
-CREATE TABLE vectors_about (model TEXT NOT NULL, dimension INTEGER NOT NULL) STRICT;
-CREATE TABLE vectors (chunk INTEGER PRIMARY KEY, codes INTEGER NOT NULL, numbers BLOB NOT NULL) STRICT;
-CREATE TABLE vector_codes (
-  number INTEGER PRIMARY KEY,
-  count INTEGER NOT NULL,
-  chunks BLOB NOT NULL,
-  codes BLOB NOT NULL
-) STRICT;
-`;
+const TABLES = [
+  "CREATE TABLE vectors_about (model TEXT NOT NULL, dimension INTEGER NOT NULL) STRICT",
+  "CREATE TABLE vectors (chunk INTEGER PRIMARY KEY, codes INTEGER NOT NULL, numbers BLOB NOT NULL) STRICT",
+  `CREATE TABLE vector_codes (
+    number INTEGER PRIMARY KEY,
+    count INTEGER NOT NULL,
+    chunks BLOB NOT NULL,
+    codes BLOB NOT NULL
+  ) STRICT`,
+];
 
 /** What the vectors in this database are of; undefined where there are none. */
 export function vectorsAbout(database: Database): VectorIdentity | undefined {
@@ -32,7 +32,7 @@ export function vectorsAbout(database: Database): VectorIdentity | undefined {
 export function adoptVectors(database: Database, { model, dimension }: VectorIdentity): void {
   const about = vectorsAbout(database);
   if (about?.model === model && about.dimension === dimension) return;
-  if (about === undefined) database.script(TABLES);
+  if (about === undefined) for (const table of TABLES) database.run(table);
   else clearVectors(database);
   database.run("DELETE FROM vectors_about");
   database.run("INSERT INTO vectors_about VALUES (?, ?)", model, dimension);
