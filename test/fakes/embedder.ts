@@ -33,7 +33,7 @@ export class FakeEmbedder implements Embedder {
   readonly requests: (readonly string[])[] = [];
   #answer: Answer | undefined;
 
-  constructor(dimension = 16) {
+  constructor(dimension = 64) {
     this.dimension = dimension;
   }
 
