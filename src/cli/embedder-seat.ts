@@ -5,7 +5,7 @@ import type { Settings } from "../config/schema.ts";
 import { askServer } from "../models/capabilities/keyed-server.ts";
 import { keyedServer } from "../models/health.ts";
 import { readKey } from "../models/keys.ts";
-import { ollamaAddress } from "../models/ollama/address.ts";
+import { isLoopback, ollamaAddress } from "../models/ollama/address.ts";
 import { ollamaEmbedder } from "../models/ollama/embed.ts";
 import { fullName, ollamaLine } from "../models/ollama/names.ts";
 import { OLDEST_OLLAMA, type OllamaListing, ollamaListing } from "../models/ollama/server.ts";
@@ -69,7 +69,8 @@ async function onOllama(settings: Settings, chosen: boolean, signal: AbortSignal
   const server = ollamaAddress(process.env, settings.base_url);
   const local = isLocalModel({ ...settings, provider: "ollama", chat_model: name });
   if (!local && !chosen) {
-    const why = `${server} is another machine, and no embed_model is set: nothing of the repository is sent there`;
+    const where = isLoopback(server) ? `${name} at ${server} does not run on` : `${server} is not`;
+    const why = `${where} this machine, and no embed_model is set: nothing of the repository is sent there`;
     return none(why, `harness config set embed_model ${name}`);
   }
   const listing = await ollamaListing({ baseUrl: server, signal, timeoutMs: local ? LOCAL_MS : REMOTE_MS });
