@@ -8,8 +8,10 @@ import { indexFailure, PATIENCE_MS } from "./failure.ts";
 import { FORM, TABLES } from "./schema.ts";
 import { EmbeddedStore } from "./store.ts";
 import type { VectorSeat } from "./vector-seat.ts";
+import type { Weights } from "../rank/weights.ts";
 
 export interface EmbeddedParts {
+  readonly weights?: Weights;
   /** Absent: the store holds no vectors. */
   readonly vectors?: (database: Database) => VectorSeat;
 }
@@ -26,7 +28,7 @@ export function openEmbeddedStore(
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const database = new Database(connected(path.join(folder, "index.db"), identity));
-    return new EmbeddedStore(database, folder, parts.vectors?.(database) ?? null);
+    return new EmbeddedStore(database, folder, parts.vectors?.(database) ?? null, parts.weights);
   } catch (thrown) {
     throw indexFailure(thrown, folder);
   }
