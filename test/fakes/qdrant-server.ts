@@ -80,10 +80,8 @@ interface Seat {
 
 async function serve(request: IncomingMessage, response: ServerResponse, seat: Seat): Promise<void> {
   const { fake, options, breaches } = seat;
-  const pieces: Buffer[] = [];
-  // A client may leave in the middle of its own request.
-  for await (const piece of request.iterator({ destroyOnReturn: false })) pieces.push(piece as Buffer);
-  const bytes = Buffer.concat(pieces);
+  const bytes = await bytesOf(request);
+  if (bytes === null) return;
   const url = new URL(request.url ?? "/", "http://server");
   const match = API.match(request.method ?? "", url.pathname);
   if (match === undefined) {
@@ -96,14 +94,29 @@ async function serve(request: IncomingMessage, response: ServerResponse, seat: S
   fake.calls.push(call);
   if (await spoilt(fault, response)) return;
   if (options.apiKey !== undefined && request.headers["api-key"] !== options.apiKey) return keyless(response);
-  const breach = bytes.length > LARGEST ? undefined : API.breachOfRequest(match, url.searchParams, body);
-  if (breach !== undefined) breaches.push(`${match.operation}: ${breach}`);
-  const answer =
-    breach === undefined ? answerTo(match, url, { body, bytes: bytes.length }, seat) : refused(400, breach);
-  const wrong = API.breachOfAnswer(match, answer.status, answer.body);
-  if (wrong !== undefined) breaches.push(`answer to ${match.operation}: ${wrong}`);
+  const answer = checkedAnswer(match, url, { body, bytes: bytes.length }, seat);
   if (fault === "reset after") return void response.destroy();
   response.writeHead(answer.status, { "content-type": "application/json" }).end(JSON.stringify(answer.body));
+}
+
+/** Null where the client has left in the middle of it. */
+async function bytesOf(request: IncomingMessage): Promise<Buffer | null> {
+  const pieces: Buffer[] = [];
+  try {
+    for await (const piece of request) pieces.push(piece as Buffer);
+  } catch {
+    return null;
+  }
+  return Buffer.concat(pieces);
+}
+
+function checkedAnswer(match: Match, url: URL, sent: Sent, seat: Seat): Answer {
+  const breach = sent.bytes > LARGEST ? undefined : API.breachOfRequest(match, url.searchParams, sent.body);
+  if (breach !== undefined) seat.breaches.push(`${match.operation}: ${breach}`);
+  const answer = breach === undefined ? answerTo(match, url, sent, seat) : refused(400, breach);
+  const wrong = API.breachOfAnswer(match, answer.status, answer.body);
+  if (wrong !== undefined) seat.breaches.push(`answer to ${match.operation}: ${wrong}`);
+  return answer;
 }
 
 interface Answer {

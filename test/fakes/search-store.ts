@@ -27,11 +27,6 @@ export function memorySearchStore(memory: SearchMemory, identity: StoreIdentity)
     const there = new Set(chunks().map(({ id }) => id));
     for (const id of kept.vectors.keys()) if (!there.has(id)) kept.vectors.delete(id);
   };
-  const answer = <T>(signal: AbortSignal, act: () => T): Promise<T> =>
-    new Promise((resolve) => {
-      signal.throwIfAborted();
-      resolve(act());
-    });
   return {
     name: "embedded",
     put: (files, signal) =>
@@ -79,6 +74,12 @@ export function memorySearchStore(memory: SearchMemory, identity: StoreIdentity)
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
+
+const answer = <T>(signal: AbortSignal, act: () => T): Promise<T> =>
+  new Promise((resolve) => {
+    signal.throwIfAborted();
+    resolve(act());
+  });
 
 function checked(vector: Float32Array, { vectors }: StoreIdentity): void {
   if (vector.length === vectors?.dimension && vector.every(Number.isFinite)) return;

@@ -55,7 +55,8 @@ export function failureOf(thrown: unknown, asked: Asked): HarnessError {
   if (thrown instanceof SyntaxError) return garbled("its answer is no JSON", asked, thrown);
   const reason = visibleLine(reasonOf(thrown));
   if (/redirect/i.test(reason)) return garbled("it sends elsewhere", asked, thrown);
-  if (thrown instanceof Error && /^QdrantClient/.test(thrown.name)) return garbled(reason, asked, thrown);
+  if (thrown instanceof Error && thrown.name.startsWith("QdrantClient"))
+    return garbled(reason, asked, thrown);
   return new QdrantFailure(
     "unreachable",
     `no Qdrant at ${url} to ${what}: ${reason}`,
@@ -95,37 +96,54 @@ const NOT_READY =
   /being created|not ready|still (?:loading|initializ)|shutting down|recover(?:y|ing) in progress/i;
 const TOO_LARGE = /larger than (?:allowed|the limit)|payload too large|too large/i;
 
+interface Rule {
+  readonly trouble: Trouble;
+  readonly when: (status: number, said: string) => boolean;
+  /** Of the address, and of what was wanted. */
+  readonly message: (url: string, what: string) => string;
+  readonly remedy: string;
+}
+
+/** The first that fits. */
+const RULES: readonly Rule[] = [
+  {
+    trouble: "full",
+    when: (status, said) => status === 507 || FULL.test(said),
+    message: (url, what) => `Qdrant at ${url} has no room left to ${what}`,
+    remedy: "Make room where it stores, then: harness index",
+  },
+  {
+    trouble: "too-large",
+    when: (status, said) => status === 413 || (status < 500 && TOO_LARGE.test(said)),
+    message: (url, what) => `Qdrant at ${url} takes no request as large as was needed to ${what}`,
+    remedy: "Raise its service.max_request_size_mb.",
+  },
+  {
+    trouble: "not-ready",
+    when: (status, said) => status === 429 || status === 503 || NOT_READY.test(said),
+    message: (url, what) => `Qdrant at ${url} cannot ${what} now`,
+    remedy: "Wait a little, and try again.",
+  },
+  {
+    trouble: "server",
+    when: (status) => status >= 500,
+    message: (url, what) => `Qdrant at ${url} failed to ${what}`,
+    remedy: LOG,
+  },
+];
+const REFUSED: Omit<Rule, "when"> = {
+  trouble: "refused",
+  message: (url, what) => `Qdrant at ${url} refuses to ${what}`,
+  remedy: `./start.sh renews it   (or: ${WITHOUT})`,
+};
+
 function byStatus(status: number, said: string, asked: Asked): QdrantFailure {
-  const { url, what } = asked;
-  const text = said === "" ? `HTTP ${status}` : `HTTP ${status}, ${said}`;
-  const fail = (trouble: Trouble, message: string, remedy: string): QdrantFailure =>
-    new QdrantFailure(trouble, message, remedy);
   if (status === 401 || status === 403) return refusedKey(status, asked);
-  if (FULL.test(said) || status === 507)
-    return fail(
-      "full",
-      `Qdrant at ${url} has no room left to ${what} (${text})`,
-      "Make room where it stores, then: harness index",
-    );
-  if (status === 413 || (status < 500 && TOO_LARGE.test(said)))
-    return fail(
-      "too-large",
-      `Qdrant at ${url} takes no request as large as was needed to ${what} (${text})`,
-      "Raise its service.max_request_size_mb.",
-    );
-  if (status === 429 || status === 503 || NOT_READY.test(said))
-    return fail(
-      "not-ready",
-      `Qdrant at ${url} cannot ${what} now (${text})`,
-      "Wait a little, and try again.",
-    );
-  if (status === 404 || status === 409) return byName(status, said, asked);
-  if (status >= 500) return fail("server", `Qdrant at ${url} failed to ${what} (${text})`, LOG);
-  return fail(
-    "refused",
-    `Qdrant at ${url} refuses to ${what} (${text})`,
-    `Renew it: ./start.sh   (or: ${WITHOUT})`,
-  );
+  const rule = RULES.find(({ when }) => when(status, said));
+  if (rule === undefined && (status === 404 || status === 409)) return byName(status, said, asked);
+  const { trouble, message, remedy } = rule ?? REFUSED;
+  const text = said === "" ? `HTTP ${status}` : `HTTP ${status}, ${said}`;
+  return new QdrantFailure(trouble, `${message(asked.url, asked.what)} (${text})`, remedy);
 }
 
 function byName(status: number, said: string, asked: Asked): QdrantFailure {

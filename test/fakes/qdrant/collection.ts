@@ -7,7 +7,7 @@ interface VectorShape {
   readonly distance: string;
 }
 
-export interface CollectionShape {
+interface CollectionShape {
   readonly vectors?: Readonly<Record<string, VectorShape>>;
   readonly sparse_vectors?: Readonly<Record<string, { readonly modifier?: string | null }>> | null;
   readonly hnsw_config?: Readonly<Record<string, number>>;

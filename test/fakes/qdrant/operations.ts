@@ -1,4 +1,4 @@
-import { Collection, type CollectionShape, type Selection, shown } from "./collection.ts";
+import { Collection, type Selection, shown } from "./collection.ts";
 import type { PointFilter } from "./filters.ts";
 import { Refusal } from "./refusal.ts";
 import type { Match } from "./schema.ts";
@@ -43,7 +43,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     const { collection } = call.match;
     if (collections.has(collection))
       throw new Refusal(409, `Wrong input: Collection \`${collection}\` already exists!`);
-    collections.set(collection, new Collection(call.body as CollectionShape));
+    collections.set(collection, new Collection(call.body));
     return true;
   },
 
@@ -119,10 +119,11 @@ interface ScrollBody extends Selection {
 function infoOf(collection: Collection): object {
   const { shape, indexes, points, status } = collection;
   const { vectors = {}, sparse_vectors = {}, hnsw_config = {} } = shape;
-  const fields = Array.from(indexes, ([field, params]) => [
-    field,
-    { data_type: (params as { type: string }).type, params, points: points.length },
-  ]);
+  const fields = Array.from(
+    indexes,
+    ([field, params]) =>
+      [field, { data_type: (params as { type: string }).type, params, points: points.length }] as const,
+  );
   return {
     status,
     optimizer_status: status === "red" ? { error: "Service internal error: No space left" } : "ok",

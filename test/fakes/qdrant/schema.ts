@@ -109,7 +109,7 @@ export class PublishedApi {
   ): string | undefined {
     const check = this.#checks.get(key) ?? this.#ajv.compile(asJsonSchema(schema, of.closed) as object);
     this.#checks.set(key, check);
-    if (check(of.value) === true) return undefined;
+    if (check(of.value)) return undefined;
     return this.#ajv.errorsText(check.errors, { dataVar: "" });
   }
 }
