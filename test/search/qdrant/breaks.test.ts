@@ -121,8 +121,7 @@ test("a file that was stored in another form is not held", async () => {
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
   const files = [file("a.ts", ["alpha"]), file("b.ts", ["beta"])];
   await store.put(files, signal);
-  const [, point] = server.collections
-    .values()
+  const [, point] = [...server.collections.values()]
     .flatMap(({ points }) => points)
     .filter(({ payload }) => payload["what"] === "file");
   assert.ok(point);
