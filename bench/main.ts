@@ -8,6 +8,7 @@ import { OVERLAY } from "./overlay.ts";
 import { POLICY } from "./policy.ts";
 import { SANDBOX } from "./sandbox.ts";
 import { SESSIONS } from "./sessions.ts";
+import { SEARCH } from "./search/figures.ts";
 import { STARTUP } from "./startup.ts";
 
 const FIGURES: readonly Figure[] = [
@@ -19,6 +20,7 @@ const FIGURES: readonly Figure[] = [
   ...SESSIONS,
   ...CHECKPOINTS,
   ...AGENT,
+  ...SEARCH,
 ];
 
 function chosen(words: readonly string[]): readonly Figure[] {
