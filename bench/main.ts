@@ -8,6 +8,7 @@ import { OVERLAY } from "./overlay.ts";
 import { POLICY } from "./policy.ts";
 import { SANDBOX } from "./sandbox.ts";
 import { SESSIONS } from "./sessions.ts";
+import { SEARCH } from "./search/figures.ts";
 import { STARTUP } from "./startup.ts";
 import { VECTORS } from "./vectors.ts";
 
@@ -21,6 +22,7 @@ const FIGURES: readonly Figure[] = [
   ...CHECKPOINTS,
   ...AGENT,
   ...VECTORS,
+  ...SEARCH,
 ];
 
 function chosen(words: readonly string[]): readonly Figure[] {
