@@ -1,0 +1,72 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/** An open database with its statements. What it throws is SQLite's own; the store says it in a person's words. */
+export class Database implements Disposable {
+  readonly #sqlite: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(sqlite: DatabaseSync) {
+    this.#sqlite = sqlite;
+  }
+
+  all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[] {
+    return this.#prepared(sql).all(...values);
+  }
+
+  get(sql: string, ...values: readonly SQLInputValue[]): Row | undefined {
+    return this.#prepared(sql).get(...values);
+  }
+
+  /** With a statement of its own: two of them may go on side by side. */
+  each(sql: string, ...values: readonly SQLInputValue[]): Iterator<Row> {
+    return this.#sqlite.prepare(sql).iterate(...values);
+  }
+
+  /** The row that was made, or how many were changed. */
+  run(
+    sql: string,
+    ...values: readonly SQLInputValue[]
+  ): { readonly rowid: number; readonly changes: number } {
+    const { lastInsertRowid, changes } = this.#prepared(sql).run(...values);
+    return { rowid: Number(lastInsertRowid), changes: Number(changes) };
+  }
+
+  /** All of it or nothing; no other process writes meanwhile. */
+  atomically<T>(work: () => T): T {
+    return this.#within("BEGIN IMMEDIATE", work);
+  }
+
+  /** What is read is of one moment. */
+  consistently<T>(work: () => T): T {
+    return this.#within("BEGIN", work);
+  }
+
+  [Symbol.dispose](): void {
+    this.#statements.clear();
+    if (this.#sqlite.isOpen) this.#sqlite.close();
+  }
+
+  #within<T>(begin: string, work: () => T): T {
+    if (this.#sqlite.isTransaction) return work();
+    this.#sqlite.exec(begin);
+    try {
+      const made = work();
+      this.#sqlite.exec("COMMIT");
+      return made;
+    } catch (thrown) {
+      // SQLite has rolled back by itself after some failures, a full disk among them.
+      if (this.#sqlite.isTransaction) this.#sqlite.exec("ROLLBACK");
+      throw thrown;
+    }
+  }
+
+  #prepared(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const made = this.#sqlite.prepare(sql);
+    this.#statements.set(sql, made);
+    return made;
+  }
+}

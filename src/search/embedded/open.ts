@@ -1,0 +1,85 @@
+import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { errorCode } from "../../core/errors.ts";
+import type { SearchStore, StoreIdentity } from "../store.ts";
+import { Database } from "./database.ts";
+import { indexFailure, PATIENCE_MS } from "./failure.ts";
+import { FORM, TABLES } from "./schema.ts";
+import { EmbeddedStore } from "./store.ts";
+import type { VectorSeat } from "./vector-seat.ts";
+
+export interface EmbeddedParts {
+  /** Absent: the store holds no vectors. */
+  readonly vectors?: (database: Database) => VectorSeat;
+}
+
+/**
+ * The index in a folder of its own, made where there is none. What was written in another form, or for another
+ * identity, is emptied: all of it comes from files.
+ */
+export function openEmbeddedStore(
+  folder: string,
+  identity: StoreIdentity,
+  parts: EmbeddedParts = {},
+): SearchStore {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const database = new Database(connected(path.join(folder, "index.db"), identity));
+    return new EmbeddedStore(database, folder, parts.vectors?.(database) ?? null);
+  } catch (thrown) {
+    throw indexFailure(thrown, folder);
+  }
+}
+
+function connected(file: string, identity: StoreIdentity): DatabaseSync {
+  const sqlite = new DatabaseSync(makePrivate(file), { timeout: PATIENCE_MS });
+  try {
+    // A kill of this process loses nothing that was committed; a power cut may lose the last moments, and no more.
+    sqlite.exec("PRAGMA synchronous = NORMAL");
+    const wanted = JSON.stringify([FORM, identity.index, identity.vectors]);
+    if (writtenFor(sqlite) !== wanted) begin(sqlite, wanted);
+    return sqlite;
+  } catch (thrown) {
+    sqlite.close();
+    throw thrown;
+  }
+}
+
+function writtenFor(sqlite: DatabaseSync): unknown {
+  const there = sqlite.prepare("SELECT 1 AS yes FROM sqlite_schema WHERE name = 'about'").get();
+  if (there === undefined) return undefined;
+  return sqlite.prepare("SELECT value FROM about WHERE name = 'written for'").get()?.["value"];
+}
+
+/** Two processes may both come here; the second finds what it wanted. */
+function begin(sqlite: DatabaseSync, wanted: string): void {
+  sqlite.exec("PRAGMA journal_mode = WAL");
+  sqlite.exec("BEGIN IMMEDIATE");
+  try {
+    if (writtenFor(sqlite) !== wanted) {
+      const tables = sqlite
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+        .all();
+      for (const { name } of tables) sqlite.exec(`DROP TABLE "${String(name).replaceAll('"', '""')}"`);
+      sqlite.exec(TABLES);
+      sqlite.prepare("INSERT INTO about VALUES ('written for', ?)").run(wanted);
+    }
+    sqlite.exec("COMMIT");
+  } catch (thrown) {
+    if (sqlite.isTransaction) sqlite.exec("ROLLBACK");
+    throw thrown;
+  }
+}
+
+/** Nobody else reads the code that is in it. SQLite gives its other files the mode of this one. */
+function makePrivate(file: string): string {
+  try {
+    closeSync(openSync(file, "wx", 0o600));
+  } catch (thrown) {
+    // It is never opened here when it is there: closing it again would free the locks that SQLite has on it.
+    if (errorCode(thrown) !== "EEXIST") throw thrown;
+    if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
+  }
+  return file;
+}

@@ -1,0 +1,108 @@
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import type { StoredFile } from "../store.ts";
+import type { Chunk, ChunkKind, Role, Trust } from "../words.ts";
+import type { Database, Row } from "./database.ts";
+import { DamagedIndex } from "./failure.ts";
+
+export interface WrittenFile {
+  readonly number: number;
+  /** Of its chunks, in their order. */
+  readonly chunks: readonly number[];
+}
+
+/** A file's texts lie together, compressed; a chunk says from where to where in UTF-16 units it is. */
+export function writeFile(database: Database, file: StoredFile): WrittenFile {
+  const texts = zstdCompressSync(file.chunks.map(({ text }) => text).join(""));
+  const { rowid: number } = database.run(
+    "INSERT INTO files (path, hash, texts) VALUES (?, ?, ?)",
+    file.path,
+    file.hash,
+    texts,
+  );
+  let from = 0;
+  const chunks = file.chunks.map((chunk) => {
+    const { rowid } = database.run(
+      `INSERT INTO chunks (id, file, start, "end", kind, symbol, language, role, hash, trust, at, length)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      idBytes(chunk.id),
+      number,
+      chunk.start,
+      chunk.end,
+      chunk.kind,
+      chunk.symbol,
+      chunk.language,
+      chunk.role,
+      Buffer.from(chunk.hash, "hex"),
+      chunk.trust,
+      from,
+      chunk.text.length,
+    );
+    from += chunk.text.length;
+    return rowid;
+  });
+  return { number, chunks };
+}
+
+export const idBytes = (id: string): Uint8Array => Buffer.from(id.replaceAll("-", ""), "hex");
+
+function idText(bytes: unknown): string {
+  const hex = hexOf(bytes);
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
+
+function hexOf(bytes: unknown): string {
+  if (!(bytes instanceof Uint8Array)) throw new DamagedIndex("bytes are missing");
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
+}
+
+/** Reads chunks by their numbers. A text is expanded when it is first looked at, once for all chunks of its file. */
+export class ChunkReader {
+  readonly #database: Database;
+  readonly #files = new Map<number, { readonly path: string; readonly text: () => string }>();
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  read(number: number): Chunk {
+    const row = this.#database.get("SELECT * FROM chunks WHERE number = ?", number);
+    if (row === undefined) throw new DamagedIndex(`chunk ${number} is missing`);
+    const { path, text } = this.#file(Number(row["file"]));
+    const from = Number(row["at"]);
+    const to = from + Number(row["length"]);
+    return {
+      id: idText(row["id"]),
+      path,
+      start: Number(row["start"]),
+      end: Number(row["end"]),
+      kind: String(row["kind"]) as ChunkKind,
+      symbol: typeof row["symbol"] === "string" ? row["symbol"] : null,
+      language: String(row["language"]),
+      role: String(row["role"]) as Role,
+      hash: hexOf(row["hash"]),
+      trust: String(row["trust"]) as Trust,
+      get text() {
+        return text().slice(from, to);
+      },
+    };
+  }
+
+  #file(number: number): { readonly path: string; readonly text: () => string } {
+    const known = this.#files.get(number);
+    if (known !== undefined) return known;
+    const row = this.#database.get("SELECT path, texts FROM files WHERE number = ?", number);
+    if (row === undefined) throw new DamagedIndex(`file ${number} is missing`);
+    const file = { path: String(row["path"]), text: expanded(row) };
+    this.#files.set(number, file);
+    return file;
+  }
+}
+
+function expanded({ texts }: Row): () => string {
+  let text: string | undefined;
+  return () => {
+    if (!(texts instanceof Uint8Array)) throw new DamagedIndex("a text is missing");
+    text ??= zstdDecompressSync(texts).toString("utf8");
+    return text;
+  };
+}

@@ -1,0 +1,191 @@
+import { Tokenizer } from "../rank/tokens.ts";
+import { understand } from "../rank/query.ts";
+import { WEIGHTS, type Weights } from "../rank/weights.ts";
+import type { Candidate, SearchStore, StoreCounts, StoredFile, StoreQuery } from "../store.ts";
+import type { Chunk } from "../words.ts";
+import type { Database } from "./database.ts";
+import { indexFailure } from "./failure.ts";
+import { type Layout, readLayout } from "./layout.ts";
+import { Lexical } from "./lexical.ts";
+import { dueForMerge, merge } from "./merge.ts";
+import { ChunkReader, idBytes, writeFile } from "./rows.ts";
+import { SegmentWriter } from "./segment.ts";
+import type { VectorSeat } from "./vector-seat.ts";
+import { wordsOfFile } from "./words-of-file.ts";
+
+/** Chunks of one transaction, so that a reader and the event loop never wait long. */
+const CHUNKS_AT_ONCE = 1000;
+
+/** Chunks, postings and, where it has a seat for them, vectors in one SQLite file. */
+export class EmbeddedStore implements SearchStore {
+  readonly name = "embedded";
+  readonly #database: Database;
+  readonly #folder: string;
+  readonly #vectors: VectorSeat | null;
+  readonly #weights: Weights;
+  readonly #tokenizer = new Tokenizer();
+  /** As of the last change that is known. */
+  #lexical: { readonly version: string; readonly layout: Layout; readonly by: Lexical } | undefined;
+
+  constructor(database: Database, folder: string, vectors: VectorSeat | null, weights = WEIGHTS) {
+    this.#database = database;
+    this.#folder = folder;
+    this.#vectors = vectors;
+    this.#weights = weights;
+  }
+
+  async put(files: readonly StoredFile[], signal: AbortSignal): Promise<void> {
+    for (const batch of batchesOf(files)) {
+      await this.#write(signal, () => {
+        const writer = new SegmentWriter();
+        for (const file of batch) {
+          this.#bury(file.path);
+          writer.add(wordsOfFile(file, writeFile(this.#database, file), this.#tokenizer));
+        }
+        this.#keep(writer);
+      });
+      await this.#write(signal, () => this.#mergeOnce());
+    }
+  }
+
+  remove(paths: readonly string[], signal: AbortSignal): Promise<void> {
+    return this.#write(signal, () => {
+      for (const path of paths) this.#bury(path);
+    });
+  }
+
+  held(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    return this.#told(signal, () => {
+      const rows = this.#database.all("SELECT path, hash FROM files ORDER BY path");
+      return new Map(rows.map(({ path, hash }) => [String(path), String(hash)]));
+    });
+  }
+
+  unembedded(limit: number, signal: AbortSignal): Promise<readonly Chunk[]> {
+    return this.#told(signal, () =>
+      this.#database.consistently(() => {
+        const reader = new ChunkReader(this.#database);
+        return (this.#vectors?.missing(limit) ?? []).map((number) => reader.read(number));
+      }),
+    );
+  }
+
+  embed(vectors: ReadonlyMap<string, Float32Array>, signal: AbortSignal): Promise<void> {
+    return this.#write(signal, () => {
+      const numbered = new Map<number, Float32Array>();
+      for (const [id, vector] of vectors) {
+        const row = this.#database.get("SELECT number FROM chunks WHERE id = ?", idBytes(id));
+        if (row !== undefined) numbered.set(Number(row["number"]), vector);
+      }
+      this.#vectors?.put(numbered);
+    });
+  }
+
+  candidates(query: StoreQuery, limit: number, signal: AbortSignal): Promise<readonly Candidate[]> {
+    return this.#told(signal, () => this.#database.consistently(() => this.#found(query, limit)));
+  }
+
+  counts(signal: AbortSignal): Promise<StoreCounts> {
+    return this.#told(signal, () =>
+      this.#database.consistently(() => ({
+        files: Number(this.#database.get("SELECT count(*) AS n FROM files")?.["n"]),
+        chunks: Number(this.#database.get("SELECT count(*) AS n FROM chunks")?.["n"]),
+        embedded: this.#vectors?.count ?? 0,
+      })),
+    );
+  }
+
+  clear(signal: AbortSignal): Promise<void> {
+    return this.#write(signal, () => {
+      for (const table of ["files", "chunks", "segments", "postings", "dead"])
+        this.#database.run(`DELETE FROM ${table}`);
+      this.#vectors?.clear();
+    });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#database[Symbol.dispose]();
+    return Promise.resolve();
+  }
+
+  #found({ text, vector }: StoreQuery, limit: number): readonly Candidate[] {
+    const scores = new Map<number, { lexical: number | null; dense: number | null }>();
+    const query = understand(text, this.#tokenizer, this.#weights);
+    for (const { chunk, score } of this.#current().best(query, limit))
+      scores.set(chunk, { lexical: score, dense: null });
+    for (const { chunk, cosine } of vector === null ? [] : (this.#vectors?.nearest(vector, limit) ?? []))
+      scores.set(chunk, { lexical: scores.get(chunk)?.lexical ?? null, dense: cosine });
+    const reader = new ChunkReader(this.#database);
+    return [...scores].map(([number, score]) => Object.assign({ chunk: reader.read(number) }, score));
+  }
+
+  /** Other processes' changes show in SQLite's own number, this one's in the segments'. */
+  #current(): Lexical {
+    const seen = this.#database.get("PRAGMA data_version")?.["data_version"];
+    const own = this.#database.get(
+      "SELECT max(number) AS last, (SELECT count(*) FROM dead) AS dead FROM segments",
+    );
+    const version = [seen, own?.["last"], own?.["dead"]].join(" ");
+    if (this.#lexical?.version === version) return this.#lexical.by;
+    const layout = readLayout(this.#database);
+    const by = new Lexical(this.#database, layout, this.#weights);
+    this.#lexical = { version, layout, by };
+    return by;
+  }
+
+  /** What is held of a path is gone; its words stay until their segment is merged. */
+  #bury(path: string): void {
+    const row = this.#database.get("SELECT number FROM files WHERE path = ?", path);
+    if (row === undefined) return;
+    const file = Number(row["number"]);
+    const chunks = this.#database.all("SELECT number FROM chunks WHERE file = ?", file);
+    this.#vectors?.remove(chunks.map(({ number }) => Number(number)));
+    this.#database.run("DELETE FROM chunks WHERE file = ?", file);
+    this.#database.run("DELETE FROM files WHERE number = ?", file);
+    this.#database.run("INSERT INTO dead VALUES (?)", file);
+  }
+
+  #keep(writer: SegmentWriter): void {
+    const { rowid } = this.#database.run("INSERT INTO segments (layout) VALUES (?)", writer.layout);
+    for (const [word, data] of writer.lists)
+      this.#database.run("INSERT INTO postings VALUES (?, ?, ?)", rowid, word, data);
+  }
+
+  #mergeOnce(): void {
+    for (;;) {
+      const layout = readLayout(this.#database);
+      const due = dueForMerge(layout);
+      if (due.length === 0) return;
+      merge(this.#database, layout, due);
+    }
+  }
+
+  #write(signal: AbortSignal, work: () => void): Promise<void> {
+    return this.#told(signal, () => this.#database.atomically(work));
+  }
+
+  async #told<T>(signal: AbortSignal, work: () => T): Promise<T> {
+    signal.throwIfAborted();
+    try {
+      // A writer's next step lets others have their turn.
+      await new Promise(setImmediate);
+      return work();
+    } catch (thrown) {
+      throw indexFailure(thrown, this.#folder);
+    }
+  }
+}
+
+function* batchesOf(files: readonly StoredFile[]): Generator<readonly StoredFile[]> {
+  let batch: StoredFile[] = [];
+  let chunks = 0;
+  for (const file of files) {
+    batch.push(file);
+    chunks += file.chunks.length;
+    if (chunks < CHUNKS_AT_ONCE) continue;
+    yield batch;
+    batch = [];
+    chunks = 0;
+  }
+  if (batch.length > 0) yield batch;
+}

@@ -1,0 +1,120 @@
+/**
+ * Porter's stemmer (An algorithm for suffix stripping, 1980). Code and the prose about it meet in stems:
+ * `validate`, `validation` and `validating` are one word. For lower-case ASCII words; others come back as they are.
+ */
+type Rule = readonly [suffix: string, instead: string];
+
+const STEP_2: readonly Rule[] = [
+  ["ational", "ate"],
+  ["tional", "tion"],
+  ["enci", "ence"],
+  ["anci", "ance"],
+  ["izer", "ize"],
+  ["bli", "ble"],
+  ["alli", "al"],
+  ["entli", "ent"],
+  ["eli", "e"],
+  ["ousli", "ous"],
+  ["ization", "ize"],
+  ["ation", "ate"],
+  ["ator", "ate"],
+  ["alism", "al"],
+  ["iveness", "ive"],
+  ["fulness", "ful"],
+  ["ousness", "ous"],
+  ["aliti", "al"],
+  ["iviti", "ive"],
+  ["biliti", "ble"],
+  ["logi", "log"],
+];
+const STEP_3: readonly Rule[] = [
+  ["icate", "ic"],
+  ["ative", ""],
+  ["alize", "al"],
+  ["iciti", "ic"],
+  ["ical", "ic"],
+  ["ful", ""],
+  ["ness", ""],
+];
+const STEP_4: readonly Rule[] = [
+  ["al", ""],
+  ["ance", ""],
+  ["ence", ""],
+  ["er", ""],
+  ["ic", ""],
+  ["able", ""],
+  ["ible", ""],
+  ["ant", ""],
+  ["ement", ""],
+  ["ment", ""],
+  ["ent", ""],
+  ["sion", "s"],
+  ["tion", "t"],
+  ["ou", ""],
+  ["ism", ""],
+  ["ate", ""],
+  ["iti", ""],
+  ["ous", ""],
+  ["ive", ""],
+  ["ize", ""],
+];
+
+const PLAIN = /^[a-z]{3,}$/;
+const CONSONANT = "[^aeiou]";
+const VOWEL = "[aeiouy]";
+const BLOCK = `${CONSONANT}[^aeiouy]*`;
+const VOWELS = `${VOWEL}[aeiou]*`;
+const ONE_OR_MORE = new RegExp(`^(?:${BLOCK})?${VOWELS}${BLOCK}`);
+const EXACTLY_ONE = new RegExp(`^(?:${BLOCK})?${VOWELS}${BLOCK}(?:${VOWELS})?$`);
+const TWO_OR_MORE = new RegExp(`^(?:${BLOCK})?${VOWELS}${BLOCK}${VOWELS}${BLOCK}`);
+const HAS_VOWEL = new RegExp(`^(?:${BLOCK})?${VOWEL}`);
+const SHORT_END = new RegExp(`^${BLOCK}${VOWEL}[^aeiouwxy]$`);
+
+export function stem(word: string): string {
+  if (!PLAIN.test(word)) return word;
+  let made = endOfY(pastAndGerund(plural(word)));
+  made = suffixes(made, STEP_2, ONE_OR_MORE);
+  made = suffixes(made, STEP_3, ONE_OR_MORE);
+  made = suffixes(made, STEP_4, TWO_OR_MORE);
+  return lastLetters(made);
+}
+
+function plural(word: string): string {
+  if (word.endsWith("sses") || word.endsWith("ies")) return word.slice(0, -2);
+  return /[^s]s$/.test(word) ? word.slice(0, -1) : word;
+}
+
+function pastAndGerund(word: string): string {
+  if (word.endsWith("eed")) return ONE_OR_MORE.test(word.slice(0, -3)) ? word.slice(0, -1) : word;
+  const match = /^(.+?)(?:ed|ing)$/.exec(word);
+  const rest = match?.[1];
+  if (rest === undefined || !HAS_VOWEL.test(rest)) return word;
+  if (/(?:at|bl|iz)$/.test(rest)) return `${rest}e`;
+  if (/([^aeiouylsz])\1$/.test(rest)) return rest.slice(0, -1);
+  return SHORT_END.test(rest) ? `${rest}e` : rest;
+}
+
+function endOfY(word: string): string {
+  const rest = word.slice(0, -1);
+  return word.endsWith("y") && HAS_VOWEL.test(rest) ? `${rest}i` : word;
+}
+
+/** The longest suffix decides, also when what is left is too short for it. */
+function suffixes(word: string, rules: readonly Rule[], measure: RegExp): string {
+  let found: Rule | undefined;
+  for (const rule of rules)
+    if (word.endsWith(rule[0]) && rule[0].length > (found?.[0].length ?? 0)) found = rule;
+  if (found === undefined) return word;
+  const rest = word.slice(0, -found[0].length) + (found[1].length === 1 ? found[1] : "");
+  if (!measure.test(rest)) return word;
+  return found[1].length === 1 ? rest : rest + found[1];
+}
+
+function lastLetters(word: string): string {
+  let made = word;
+  if (made.endsWith("e")) {
+    const rest = made.slice(0, -1);
+    if (TWO_OR_MORE.test(rest) || (EXACTLY_ONE.test(rest) && !SHORT_END.test(rest))) made = rest;
+  }
+  return made.endsWith("ll") && TWO_OR_MORE.test(made) ? made.slice(0, -1) : made;
+}

@@ -1,0 +1,62 @@
+import { stem } from "./stem.ts";
+
+/** Beyond this a run of letters is data, not a word. */
+const LONGEST = 64;
+/** Of characters of 16 bits alone: words are then ordered alike everywhere. */
+const RUN = /[\p{L}\p{N}_$]+/gu;
+const BEYOND_16_BITS = /[\u{10000}-\u{10ffff}]/u;
+/** `HTTPServer2go` is HTTP, Server2, go. */
+const PART = /\p{Lu}+(?=\p{Lu}\p{Ll})\d*|\p{Lu}?[\p{Ll}\p{Lm}\p{Lo}]+\d*|\p{Lu}+\d*|\d+/gu;
+const WORD_AND_NUMBER = /^(\p{L}{2,})\d+$/u;
+
+/** The words of one text with how often each is in it. */
+export type Words = ReadonlyMap<string, number>;
+
+/**
+ * Finds the words of texts. An identifier is found by each of its parts, stemmed, and as one word: `HTTPServer` is
+ * `http`, `server` and `httpserver`. Remembers the identifiers it has met, up to a bound.
+ */
+export class Tokenizer {
+  readonly #known = new Map<string, readonly string[]>();
+  readonly #most: number;
+
+  constructor(most = 50_000) {
+    this.#most = most;
+  }
+
+  /** Every word of the text, in its order, the whole after its parts. */
+  *each(text: string): Generator<string> {
+    for (const [run] of text.matchAll(RUN)) yield* this.of(run);
+  }
+
+  count(text: string, into = new Map<string, number>()): Map<string, number> {
+    for (const [run] of text.matchAll(RUN))
+      for (const word of this.of(run)) into.set(word, (into.get(word) ?? 0) + 1);
+    return into;
+  }
+
+  /** The words of one identifier. */
+  of(identifier: string): readonly string[] {
+    const known = this.#known.get(identifier);
+    if (known !== undefined) return known;
+    const words = identifier.length > LONGEST || BEYOND_16_BITS.test(identifier) ? [] : wordsOf(identifier);
+    if (this.#known.size >= this.#most) this.#known.clear();
+    this.#known.set(identifier, words);
+    return words;
+  }
+}
+
+function wordsOf(identifier: string): readonly string[] {
+  const parts = identifier.match(PART) ?? [];
+  const words: string[] = [];
+  for (const part of parts) {
+    const word = part.toLowerCase();
+    if (word.length < 2) continue;
+    words.push(stem(word));
+    const letters = WORD_AND_NUMBER.exec(word)?.[1];
+    if (letters !== undefined) words.push(stem(letters));
+  }
+  if (parts.length < 2) return words;
+  const whole = parts.join("").toLowerCase();
+  return whole.length > 2 ? [...words, whole] : words;
+}
