@@ -1,9 +1,10 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import type { RuleFile, Stamp } from "../read/found.ts";
 import type { Role, Skip } from "../words.ts";
-import { indexFailure, isDamaged } from "./failure.ts";
+import { indexFailure, troubleOf } from "../embedded/failure.ts";
 
 /** Another form is another file: what an older one held is built anew. */
 const FORM = 1;
@@ -78,7 +79,7 @@ export class Catalog implements Disposable {
     try {
       return new Catalog(opened(file), folder);
     } catch (thrown) {
-      if (!isDamaged(thrown)) throw indexFailure(thrown, folder);
+      if (troubleOf(thrown) !== "damaged") throw indexFailure(thrown, folder);
       const aside = `${file}.damaged`;
       for (const end of ["-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
       renameSync(file, aside);
@@ -92,7 +93,7 @@ export class Catalog implements Disposable {
     const file = path.join(folder, "catalog.db");
     if (!existsSync(file)) return undefined;
     try {
-      const sqlite = new DatabaseSync(file, { readOnly: true, timeout: PATIENCE_MS });
+      const sqlite = readable(file);
       const catalog = new Catalog(sqlite, folder);
       if (versionOf(sqlite) === FORM) return catalog;
       sqlite.close();
@@ -219,6 +220,20 @@ function opened(file: string): DatabaseSync {
   } catch (thrown) {
     sqlite.close();
     throw thrown;
+  }
+}
+
+/** Where nothing may be written there is no writer either, and SQLite need not look for one. */
+function readable(file: string): DatabaseSync {
+  const sqlite = new DatabaseSync(file, { readOnly: true, timeout: PATIENCE_MS });
+  try {
+    versionOf(sqlite);
+    return sqlite;
+  } catch {
+    sqlite.close();
+    const url = pathToFileURL(file);
+    url.searchParams.set("immutable", "1");
+    return new DatabaseSync(url, { readOnly: true });
   }
 }
 

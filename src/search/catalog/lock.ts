@@ -3,7 +3,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { isBusy } from "./failure.ts";
+import { troubleOf } from "../embedded/failure.ts";
 
 /** Between two looks whether the other one is done. */
 const STEP_MS = 50;
@@ -30,7 +30,7 @@ export function tryWriter(folder: string): Disposable | undefined {
     sqlite.exec("BEGIN EXCLUSIVE");
   } catch (thrown) {
     sqlite.close();
-    if (isBusy(thrown)) return undefined;
+    if (troubleOf(thrown) === "busy") return undefined;
     throw thrown;
   }
   writeFileSync(path.join(folder, "writer.json"), JSON.stringify({ pid: process.pid, since: Date.now() }));

@@ -5,9 +5,10 @@ import { contentsOf, type Content } from "../read/contents.ts";
 import { isSettled, type Listing, type PathRules } from "../read/found.ts";
 import { listingIn } from "../read/listing.ts";
 import type { SearchStore, StoredFile } from "../store.ts";
-import type { CutFile, Role, Skip, Trust } from "../words.ts";
+import type { CutFile, Skip, Trust } from "../words.ts";
 import { chunksOf } from "./chunks.ts";
 import { NOTHING, type Plan, planOf, reconciled } from "./plan.ts";
+import { roleOf } from "./role.ts";
 
 /** What cuts files, wherever it does so. */
 export interface Cutting extends AsyncDisposable {
@@ -25,7 +26,6 @@ export interface UpdateParts {
   readonly rules: PathRules;
   /** Made when it is first needed, for so many files. */
   readonly cutting: (files: number) => Cutting;
-  readonly roleOf: (path: string, language: string) => Role;
   /** Changes with whatever makes other pieces of the same text. */
   readonly version: string;
   readonly largest: number;
@@ -108,33 +108,62 @@ interface Reading {
 /** Reads what has changed; the number of files whose chunks are others now. */
 async function readIn(parts: UpdateParts, reading: Reading, signal: AbortSignal): Promise<number> {
   const { changed } = reading.plan;
-  const unread = new Set(changed);
   await using cutting = parts.cutting(changed.length);
-  let batch: Promise<Prepared>[] = [];
-  let bytes = 0;
-  let writing: Promise<number> = Promise.resolve(0);
-  let cut = 0;
-  const next = async (): Promise<void> => {
-    cut += await writing;
-    writing = written(parts, { batch, plan: reading.plan }, signal);
-    // Heard by the next one, or at the end.
-    writing.catch(() => undefined);
-    [batch, bytes] = [[], 0];
-    parts.onProgress?.({ done: changed.length - unread.size, total: changed.length });
-  };
-  const contents = contentsOf(parts.box, changed, { most: parts.largest, signal });
-  for await (const content of contents) {
+  await using writer = new Writer(parts, reading.plan, signal);
+  const unread = new Set(changed);
+  for await (const content of contentsOf(parts.box, changed, { most: parts.largest, signal })) {
     unread.delete(content.path);
-    const prepared = prepare({ parts, reading, cutting }, content);
-    prepared.catch(() => undefined);
-    batch.push(prepared);
-    bytes += content.bytes?.length ?? 0;
-    if (batch.length >= BATCH_FILES || bytes >= BATCH_BYTES) await next();
+    await writer.take(prepare({ parts, reading, cutting }, content), content.bytes?.length ?? 0);
+    parts.onProgress?.({ done: changed.length - unread.size, total: changed.length });
   }
-  for (const path of unread) batch.push(Promise.resolve(leftOut({ parts, reading }, path, "unreadable")));
-  unread.clear();
-  await next();
-  return cut + (await writing);
+  for (const path of unread) await writer.take(Promise.resolve(leftOut({ parts, reading }, path, "unreadable")), 0);
+  return writer.end();
+}
+
+/** Writes one batch while the next is read and cut: no more than two are held. */
+class Writer implements AsyncDisposable {
+  readonly #parts: UpdateParts;
+  readonly #plan: Plan;
+  readonly #signal: AbortSignal;
+  #batch: Promise<Prepared>[] = [];
+  #bytes = 0;
+  #writing: Promise<unknown> = Promise.resolve();
+  #cut = 0;
+
+  constructor(parts: UpdateParts, plan: Plan, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#plan = plan;
+    this.#signal = signal;
+  }
+
+  async take(prepared: Promise<Prepared>, bytes: number): Promise<void> {
+    // Heard when its batch is written.
+    prepared.catch(() => undefined);
+    this.#batch.push(prepared);
+    this.#bytes += bytes;
+    if (this.#batch.length >= BATCH_FILES || this.#bytes >= BATCH_BYTES) await this.#next();
+  }
+
+  /** How many files were written. */
+  async end(): Promise<number> {
+    await this.#next();
+    await this.#writing;
+    return this.#cut;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#writing.catch(() => undefined);
+  }
+
+  async #next(): Promise<void> {
+    await this.#writing;
+    const batch = this.#batch;
+    [this.#batch, this.#bytes] = [[], 0];
+    this.#writing = written(this.#parts, { batch, plan: this.#plan }, this.#signal).then((count) => {
+      this.#cut += count;
+    });
+    this.#writing.catch(() => undefined);
+  }
 }
 
 interface Preparing {
@@ -154,18 +183,18 @@ async function prepare(
   if (row !== undefined && row.hash === hash && row.version === parts.version)
     return { path, row: { ...row, ...seen }, stored: undefined };
   const cut = await cutting.cut(path, bytes);
-  if (cut.kind === "skipped") return { ...leftOut(given, path, cut.why), row: { ...leftOut(given, path, cut.why).row, hash } };
+  if (cut.kind === "skipped") return leftOut(given, path, cut.why, hash);
   const { language } = cut;
   const { index, trust, version } = parts;
-  const role = parts.roleOf(path, language);
+  const role = roleOf(path, language);
   const chunks = chunksOf({ index, path, role, trust }, cut);
   const read = { ...seen, hash, version, language, role, chunks: chunks.length, skip: null };
   return { path, row: read, stored: chunks.length === 0 ? undefined : { path, hash, chunks } };
 }
 
-function leftOut(given: Preparing, path: string, skip: Skip): Prepared {
+function leftOut(given: Preparing, path: string, skip: Skip, hash: string | null = null): Prepared {
   const { version } = given.parts;
-  return { path, row: { ...NOTHING, ...stampOf(given, path), version, skip }, stored: undefined };
+  return { path, row: { ...NOTHING, ...stampOf(given, path), hash, version, skip }, stored: undefined };
 }
 
 /** As it was before it was read. */
