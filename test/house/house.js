@@ -48,7 +48,7 @@ const BUILTINS = {
   https: ["models", "docker", "search"],
   tls: ["docker"],
   sqlite: ["sessions", "search"],
-  module: ["docker", "cli"],
+  module: ["docker", "search", "cli"],
   worker_threads: ["search"],
   cluster: [],
   dgram: [],

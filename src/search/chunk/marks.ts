@@ -1,0 +1,89 @@
+import type { ChunkKind } from "../words.ts";
+
+/** Where a part of a text begins; it goes to the next mark. Marks ascend. */
+export interface Mark {
+  readonly at: number;
+  readonly kind: ChunkKind;
+  /** What is declared here, or else what all of this lies in. */
+  readonly names: readonly string[];
+  /** Whether the names are declared here. */
+  readonly own: boolean;
+  /** The name of what surrounds it, "" at the top. */
+  readonly scope: string;
+}
+
+/** From the first line of a declaration to the last, as the packer joins and splits them. */
+export interface Part {
+  readonly start: number;
+  readonly end: number;
+  readonly kind: ChunkKind;
+  readonly names: readonly string[];
+  readonly own: boolean;
+  readonly scope: string;
+}
+
+/** Whether nothing but blanks stands between the beginning of the line and `at`. */
+export function opensLine(text: string, at: number): boolean {
+  return lineStart(text, at) !== -1;
+}
+
+/** The beginning of the line of `at`, or -1 when something but blanks stands before it on the line. */
+function lineStart(text: string, at: number): number {
+  let place = at;
+  while (place > 0) {
+    const code = text.charCodeAt(place - 1);
+    if (code === 10) return place;
+    if (code !== 32 && code !== 9 && code !== 13 && code !== 12) return -1;
+    place -= 1;
+  }
+  return 0;
+}
+
+/** The kind of several parts together. */
+export function jointKind(kinds: readonly ChunkKind[]): ChunkKind {
+  const [first = "code"] = kinds;
+  if (kinds.every((kind) => kind === first)) return first;
+  if (first === "class" && kinds.every((kind) => kind === "method" || kind === "class" || kind === "code"))
+    return "class";
+  return kinds.every((kind) => kind === "method" || kind === "code") && kinds.includes("method")
+    ? "method"
+    : "code";
+}
+
+const unique = (names: readonly string[]): readonly string[] =>
+  names.length < 2 ? names : [...new Set(names)];
+
+/** What several parts declare, or else what they lie in. */
+export function jointNames(parts: readonly Pick<Part, "names" | "own" | "kind">[]): {
+  readonly names: readonly string[];
+  readonly own: boolean;
+} {
+  const own = parts.some((part) => part.own);
+  const told = own
+    ? parts.filter((part) => part.own || part.kind === "function" || part.kind === "method")
+    : parts;
+  return { names: unique(told.flatMap((part) => part.names)), own };
+}
+
+/**
+ * Marks as parts that begin where lines begin. What begins behind something else on its line belongs to the part before,
+ * and its names too.
+ */
+export function partsOf(text: string, marks: readonly Mark[]): readonly Part[] {
+  const groups: { at: number; marks: Mark[] }[] = [];
+  for (const mark of marks) {
+    const last = groups.at(-1);
+    const start = lineStart(text, mark.at);
+    if (last === undefined) groups.push({ at: 0, marks: [mark] });
+    else if (start <= last.at) last.marks.push(mark);
+    else groups.push({ at: start, marks: [mark] });
+  }
+  return groups.map(({ at, marks: own }, index) => {
+    const end = groups[index + 1]?.at ?? text.length;
+    const [first] = own;
+    if (first !== undefined && own.length === 1) return { ...first, start: at, end };
+    const kinds = own.filter((mark) => mark.own).map((mark) => mark.kind);
+    const kind = kinds.length === 0 ? (first?.kind ?? "code") : jointKind(kinds);
+    return { start: at, end, kind, scope: first?.scope ?? "", ...jointNames(own) };
+  });
+}
