@@ -2,7 +2,7 @@ import { type Dirent, lstatSync, readdirSync } from "node:fs";
 import { setImmediate as breath } from "node:timers/promises";
 import type { CatalogFile } from "../catalog/catalog.ts";
 import { isSameStamp, type PathRules, type RuleFile, type Stamp } from "../read/found.ts";
-import { folderOf, isRuleFile, Sieve } from "../read/sieve.ts";
+import { folderOf, isRuleFile, OWN_IGNORE, Sieve } from "../read/sieve.ts";
 
 export interface FreshRequest {
   /** Absolute and resolved. */
@@ -60,7 +60,8 @@ class Look {
       if (entry.isDirectory()) {
         if (this.#known.has(path) || this.#sieve.enters(path)) folders.push(path);
       } else if (entry.isFile() && this.#isOther(path)) return path;
-      else if (isRuleFile(path) && !entry.isFile()) return path;
+      // Nobody knows what it says, and whoever lists says so.
+      else if (path === OWN_IGNORE && !entry.isFile()) return path;
     }
     return null;
   }

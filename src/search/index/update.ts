@@ -5,15 +5,11 @@ import { contentsOf, type Content } from "../read/contents.ts";
 import { isSettled, type Listing, type PathRules } from "../read/found.ts";
 import { listingIn } from "../read/listing.ts";
 import type { SearchStore, StoredFile } from "../store.ts";
-import type { CutFile, Skip, Trust } from "../words.ts";
+import type { Skip, Trust } from "../words.ts";
 import { chunksOf } from "./chunks.ts";
+import type { Cutting } from "./cutting.ts";
 import { NOTHING, type Plan, planOf, reconciled } from "./plan.ts";
 import { roleOf } from "./role.ts";
-
-/** What cuts files, wherever it does so. */
-export interface Cutting extends AsyncDisposable {
-  cut(path: string, bytes: Buffer): Promise<CutFile>;
-}
 
 export interface UpdateParts {
   /** Over the workspace. */
@@ -58,7 +54,7 @@ export async function update(parts: UpdateParts, signal: AbortSignal): Promise<U
   const plan = planOf({ listing, known: before, version, knownBy });
   const idle = plan.changed.length + plan.gone.length + plan.skipped.size === 0;
   // Before anything is touched, so that a kill at any moment finds it said.
-  if (!idle) catalog.note({ whole: false });
+  if (!idle) catalog.note({ whole: false, store: store.name });
   const removed = await leaveOut(parts, plan, signal);
   const changed = plan.changed.length === 0 ? 0 : await readIn(parts, { plan, listing }, signal);
   if (!sameRules(rules, listing.rules)) catalog.setRules(listing.rules);
