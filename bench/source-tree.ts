@@ -126,7 +126,7 @@ export async function sourceTree(folder: string, count: number): Promise<void> {
 const OWNER = 1000;
 
 async function written(inside: string, at: number): Promise<void> {
-  const pick = picker(at + 7);
-  const kind = KINDS[at % KINDS.length] ?? (KINDS[0] as (typeof KINDS)[number]);
+  const pick = picker(at * 7919 + 7);
+  const kind = pick(KINDS);
   await writeFile(path.join(inside, `${pick(WORDS)}_${pick(WORDS)}_${at}.${kind[0]}`), textOf(kind, pick));
 }

@@ -25,12 +25,17 @@ export const indexMeans = (_settings: Settings, warn: (text: string) => void): I
   // Until a person can say that a repository's text may be believed.
   trust: "untrusted",
   thread: threadProgram(),
-  openStore: async (folder, identity) => {
-    const { openEmbeddedStore } = await import("../search/embedded/open.ts");
-    return openEmbeddedStore(folder, identity);
-  },
+  openStore: embedded,
   warn,
 });
+
+const embedded: IndexMeans["openStore"] = async (folder, identity) => {
+  const { openEmbeddedStore } = await import("../search/embedded/open.ts");
+  return openEmbeddedStore(folder, identity);
+};
+
+/** For an index that is thrown away with its folder. */
+export const embeddedOnly = (means: IndexMeans): IndexMeans => ({ ...means, openStore: embedded });
 
 /** Bundled, it is a file of its own; from sources Node runs it as it is. */
 function threadProgram(): URL {

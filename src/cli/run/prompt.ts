@@ -32,11 +32,7 @@ export async function promptFrom(
 async function fromPipe({ what, piped: how }: Given): Promise<string> {
   using piped = pipedInput();
   if (piped.input === undefined)
-    throw new HarnessError(
-      EXIT.usage,
-      `- reads the ${what} from a pipe, and there is none`,
-      how,
-    );
+    throw new HarnessError(EXIT.usage, `- reads the ${what} from a pipe, and there is none`, how);
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of piped.input) {
@@ -50,7 +46,6 @@ async function fromPipe({ what, piped: how }: Given): Promise<string> {
     chunks.push(chunk);
   }
   const text = new TextDecoder().decode(Buffer.concat(chunks)).trim();
-  if (text === "")
-    throw new HarnessError(EXIT.usage, `the ${what} that was piped in is empty`, how);
+  if (text === "") throw new HarnessError(EXIT.usage, `the ${what} that was piped in is empty`, how);
   return text;
 }

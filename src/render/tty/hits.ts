@@ -18,7 +18,8 @@ export function hitLines(hits: readonly Hit[], stream: NodeJS.WriteStream): stri
     .map((hit) => {
       const place = styleText("bold", `${visibleLine(hit.path)}:${hit.start}-${hit.end}`, { stream });
       const symbol = hit.symbol === null ? "" : ` ${visibleLine(hit.symbol)}`;
-      const why = hit.why === "" ? "" : `${styleText("dim", fitted(`  ${visibleLine(hit.why)}`, width), { stream })}\n`;
+      const why =
+        hit.why === "" ? "" : `${styleText("dim", fitted(`  ${visibleLine(hit.why)}`, width), { stream })}\n`;
       const lines = visible(hit.preview)
         .split("\n")
         .map((line) => `${fitted(`    ${line}`, width)}\n`);

@@ -105,8 +105,9 @@ export class Catalog implements Disposable {
 
   facts(): CatalogFacts {
     const rows = this.#all("SELECT key, value FROM meta");
-    const known = Object.fromEntries(rows.map(({ key, value }) => [key, JSON.parse(String(value)) as unknown]));
-    return { ...NO_FACTS, ...known };
+    const known: Record<string, unknown> = {};
+    for (const { key, value } of rows) known[String(key)] = JSON.parse(String(value));
+    return { ...NO_FACTS, ...(known as Partial<CatalogFacts>) };
   }
 
   note(facts: Partial<CatalogFacts>): void {

@@ -6,5 +6,7 @@ import type { CutAnswer, CutQuestion } from "./cutting.ts";
 const cutter = new Cutter();
 
 parentPort?.on("message", ({ id, path, bytes }: CutQuestion) => {
-  void cutter.cut(path, Buffer.from(bytes)).then((cut) => parentPort?.postMessage({ id, cut } satisfies CutAnswer));
+  void cutter
+    .cut(path, Buffer.from(bytes))
+    .then((cut) => parentPort?.postMessage({ id, cut } satisfies CutAnswer));
 });

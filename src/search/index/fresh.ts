@@ -68,7 +68,9 @@ class Look {
 
   missing(): string | undefined {
     const { workspace, files } = this.#request;
-    return [...files].find(([path, { stamp }]) => !isAt(workspace, path, stamp))?.[0] ?? files.keys().next().value;
+    return (
+      [...files].find(([path, { stamp }]) => !isAt(workspace, path, stamp))?.[0] ?? files.keys().next().value
+    );
   }
 
   #isOther(path: string): boolean {

@@ -58,7 +58,9 @@ export class HeldIndex implements AsyncDisposable {
     using stack = new DisposableStack();
     const writer = stack.use(await takeWriter(place.folder, waiting));
     const catalog = stack.use(
-      Catalog.open(place.folder, (aside) => means.warn(`a damaged index was set aside as ${aside}, and is built anew`)),
+      Catalog.open(place.folder, (aside) =>
+        means.warn(`a damaged index was set aside as ${aside}, and is built anew`),
+      ),
     );
     const store = await storeOf(means, place, catalog.facts(), "may begin");
     stack.move();
@@ -101,7 +103,10 @@ export class HeldIndex implements AsyncDisposable {
   /** Has it say what the files in the box say. */
   async update(
     box: Box,
-    { knownBy = "stamps", onProgress }: { readonly knownBy?: Stamps; readonly onProgress?: (now: Progress) => void },
+    {
+      knownBy = "stamps",
+      onProgress,
+    }: { readonly knownBy?: Stamps; readonly onProgress?: (now: Progress) => void },
     signal: AbortSignal,
   ): Promise<Updated> {
     const [{ update }, { cuttingFor }] = await Promise.all([import("./update.ts"), import("./cutting.ts")]);

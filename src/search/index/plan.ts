@@ -28,13 +28,15 @@ export function planOf({ listing, known, version, knownBy }: PlanRequest): Plan 
   const changed: string[] = [];
   for (const [path, stamp] of listing.files) {
     const row = known.get(path);
-    if (row === undefined || !row.settled || row.version !== version || !same(row.stamp, stamp)) changed.push(path);
+    if (row === undefined || !row.settled || row.version !== version || !same(row.stamp, stamp))
+      changed.push(path);
     else if (row.skip === "secret" || row.skip === "huge") changed.push(path);
   }
   const skipped = new Map<string, CatalogFile>();
   for (const [path, { stamp, why }] of listing.skipped) {
     const row = known.get(path);
-    if (row?.skip === why && row.settled && row.version === version && isSameStamp(row.stamp, stamp)) continue;
+    if (row?.skip === why && row.settled && row.version === version && isSameStamp(row.stamp, stamp))
+      continue;
     skipped.set(path, { ...NOTHING, stamp, settled: isSettled(stamp, listing.at), version, skip: why });
   }
   const gone = [...known.keys()].filter((path) => !listing.files.has(path) && !listing.skipped.has(path));

@@ -4,8 +4,14 @@ import type { Role } from "../words.ts";
 const FOLDERS: ReadonlyMap<string, Role> = new Map(
   (
     [
-      ["vendored", "vendor vendors third_party third-party thirdparty 3rdparty external externals extern godeps _vendor"],
-      ["test", "test tests testing spec specs __tests__ __mocks__ testdata test-data fixtures e2e it integration-tests"],
+      [
+        "vendored",
+        "vendor vendors third_party third-party thirdparty 3rdparty external externals extern godeps _vendor",
+      ],
+      [
+        "test",
+        "test tests testing spec specs __tests__ __mocks__ testdata test-data fixtures e2e it integration-tests",
+      ],
       ["example", "example examples sample samples demo demos playground"],
       ["docs", "doc docs documentation"],
     ] as const

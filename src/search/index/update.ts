@@ -75,7 +75,8 @@ export function summaryOf(catalog: Catalog): Pick<Updated, "files" | "chunks" | 
   };
 }
 
-const sameRules = (a: Listing["rules"], b: Listing["rules"]): boolean => JSON.stringify(a) === JSON.stringify(b);
+const sameRules = (a: Listing["rules"], b: Listing["rules"]): boolean =>
+  JSON.stringify(a) === JSON.stringify(b);
 
 async function leaveOut({ catalog, store }: UpdateParts, plan: Plan, signal: AbortSignal): Promise<number> {
   const { gone, skipped, known } = plan;
@@ -112,7 +113,8 @@ async function readIn(parts: UpdateParts, reading: Reading, signal: AbortSignal)
     await writer.take(prepare({ parts, reading, cutting }, content), content.bytes?.length ?? 0);
     parts.onProgress?.({ done: changed.length - unread.size, total: changed.length });
   }
-  for (const path of unread) await writer.take(Promise.resolve(leftOut({ parts, reading }, path, "unreadable")), 0);
+  for (const path of unread)
+    await writer.take(Promise.resolve(leftOut({ parts, reading }, path, "unreadable")), 0);
   return writer.end();
 }
 
@@ -212,8 +214,14 @@ async function written(
 ): Promise<number> {
   const files = await Promise.all(batch);
   signal.throwIfAborted();
-  const emptied = files.filter(({ path, row }) => row.chunks === 0 && (plan.known.get(path)?.chunks ?? 0) > 0);
-  if (emptied.length > 0) await store.remove(emptied.map(({ path }) => path), signal);
+  const emptied = files.filter(
+    ({ path, row }) => row.chunks === 0 && (plan.known.get(path)?.chunks ?? 0) > 0,
+  );
+  if (emptied.length > 0)
+    await store.remove(
+      emptied.map(({ path }) => path),
+      signal,
+    );
   const stored = files.flatMap((file) => (file.stored === undefined ? [] : [file.stored]));
   if (stored.length > 0) await store.put(stored, signal);
   catalog.record(new Map(files.map(({ path, row }) => [path, row])));

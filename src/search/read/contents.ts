@@ -48,7 +48,11 @@ export async function* contentsOf(
   } catch (thrown) {
     signal.throwIfAborted();
     if (thrown instanceof HarnessError) throw thrown;
-    throw new HarnessError(EXIT.failed, `what the box reads cannot be read: ${reasonOf(thrown)}`, "try again");
+    throw new HarnessError(
+      EXIT.failed,
+      `what the box reads cannot be read: ${reasonOf(thrown)}`,
+      "try again",
+    );
   }
   const end = await tar.ended;
   signal.throwIfAborted();

@@ -3,7 +3,15 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Box } from "../../core/ports.ts";
 import type { Skip } from "../words.ts";
 import { contentsOf } from "./contents.ts";
-import { type Found, isSameStamp, isSettled, type Listing, type PathRules, type RuleFile, type Stamp } from "./found.ts";
+import {
+  type Found,
+  isSameStamp,
+  isSettled,
+  type Listing,
+  type PathRules,
+  type RuleFile,
+  type Stamp,
+} from "./found.ts";
 import { entriesIn } from "./names.ts";
 import { folderOf, isRuleFile, OWN_IGNORE, Sieve } from "./sieve.ts";
 
@@ -75,7 +83,8 @@ async function ruleFiles(
   const texts = new Map<string, string>();
   for (const { path, stamp } of files) {
     const same = before.get(path);
-    if (same !== undefined && isSameStamp(same.stamp, stamp) && isSettled(stamp, at)) texts.set(path, same.text);
+    if (same !== undefined && isSameStamp(same.stamp, stamp) && isSettled(stamp, at))
+      texts.set(path, same.text);
   }
   const unread = files.map(({ path }) => path).filter((path) => !texts.has(path));
   for await (const { path, bytes } of contentsOf(box, unread, { most: LONGEST_RULE_FILE, signal }))

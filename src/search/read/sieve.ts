@@ -59,8 +59,7 @@ export class Sieve {
     this.#texts = texts;
     this.#largest = largest;
     const own = texts.get(OWN_IGNORE);
-    this.#own =
-      own === undefined ? () => false : rules.ignored([{ folder: "", text: own, tooLong: "hide" }]);
+    this.#own = own === undefined ? () => false : rules.ignored([{ folder: "", text: own, tooLong: "hide" }]);
   }
 
   /** Whether it is looked into. */

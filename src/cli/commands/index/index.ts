@@ -16,7 +16,10 @@ export class Index extends HarnessCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Index);
     const folder = args.dir ?? workspaceOf(flags);
-    const [{ settings }, workspace] = await Promise.all([configFor({ ...flags, cwd: folder }), runWorkspace(folder)]);
+    const [{ settings }, workspace] = await Promise.all([
+      configFor({ ...flags, cwd: folder }),
+      runWorkspace(folder),
+    ]);
     const { indexFolder } = await import("../../search/indexing.ts");
     const indexing = { settings, workspace, quiet: flags.quiet, note: noteTo(flags.quiet) };
     const indexed = await untilInterrupted((signal) => indexFolder(indexing, signal), KEPT);
