@@ -40,11 +40,7 @@ export async function* untar(stream: AsyncIterable<Buffer>): AsyncGenerator<TarE
     const size = numberIn(header.subarray(124, 136));
     const type = String.fromCharCode(header[156] ?? 0);
     if ("xgLK".includes(type)) {
-      if (size > LONGEST_EXTENSION) throw new Error("the archive holds a name that is too long");
-      const content = (await source.take(size)) ?? Buffer.alloc(0);
-      await source.take(padded(size));
-      if (type === "x") more = { ...more, ...records(content) };
-      else if (type !== "g") more = { ...more, [type === "L" ? "path" : "linkpath"]: textIn(content) };
+      more = { ...more, ...(await extension(source, type, size)) };
       continue;
     }
     const entry = entryOf(header, type, { size, more });
@@ -58,6 +54,19 @@ export async function* untar(stream: AsyncIterable<Buffer>): AsyncGenerator<TarE
     }
     await source.take(padded(entry.size));
   }
+}
+
+/** What is said of the next entry beside its header. */
+async function extension(
+  source: Bytes,
+  type: string,
+  size: number,
+): Promise<Readonly<Record<string, Buffer>>> {
+  if (size > LONGEST_EXTENSION) throw new Error("the archive holds a name that is too long");
+  const content = (await source.take(size)) ?? Buffer.alloc(0);
+  await source.take(padded(size));
+  if (type === "g") return {};
+  return type === "x" ? records(content) : { [type === "L" ? "path" : "linkpath"]: textIn(content) };
 }
 
 interface Extra {

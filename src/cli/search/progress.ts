@@ -1,6 +1,6 @@
 import { formatDuration } from "../../core/bounds.ts";
 import { LiveLine, progressBar } from "../../render/tty/progress.ts";
-import type { Progress } from "../../search/index/update.ts";
+import type { Progress } from "../../search/index/parts.ts";
 
 /** So many lines at most where nobody watches the terminal. */
 const PLAIN_STEP_MS = 5000;

@@ -1,66 +1,18 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
-import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { pathToFileURL } from "node:url";
-import type { RuleFile, Stamp } from "../read/found.ts";
-import type { Role, Skip } from "../words.ts";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { indexFailure, troubleOf } from "../embedded/failure.ts";
-
-/** Another form is another file: what an older one held is built anew. */
-const FORM = 1;
-const SCHEMA = `
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS files (
-  path TEXT PRIMARY KEY, size REAL NOT NULL, mtime REAL NOT NULL, ctime REAL NOT NULL, ino REAL NOT NULL,
-  settled INTEGER NOT NULL, hash TEXT, version TEXT NOT NULL, language TEXT, role TEXT, chunks INTEGER NOT NULL, skip TEXT
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS rules (
-  path TEXT PRIMARY KEY, size REAL NOT NULL, mtime REAL NOT NULL, ctime REAL NOT NULL, ino REAL NOT NULL, text TEXT NOT NULL
-) STRICT, WITHOUT ROWID;`;
-
-/** A file as it was read last. */
-export interface CatalogFile {
-  readonly stamp: Stamp;
-  /** Nothing could have changed it since without another stamp. */
-  readonly settled: boolean;
-  /** Of its content; null where that was not read. */
-  readonly hash: string | null;
-  /** Of what cut it. */
-  readonly version: string;
-  readonly language: string | null;
-  readonly role: Role | null;
-  readonly chunks: number;
-  /** Why it has none. */
-  readonly skip: Skip | null;
-}
-
-/** What is known of the whole. */
-export interface CatalogFacts {
-  /** The last update ran to its end. */
-  readonly whole: boolean;
-  /** Which store holds the chunks, and the model of its vectors. */
-  readonly store: "embedded" | "qdrant" | null;
-  readonly model: string | null;
-  readonly dimension: number | null;
-  /** When an update ended last, in milliseconds since 1970; 0 for never. */
-  readonly updated: number;
-  /** Files whose name is no text. */
-  readonly nameless: number;
-  /** How the rules of what is left out are understood. */
-  readonly rules: string;
-}
-
-const NO_FACTS: CatalogFacts = {
-  whole: false,
-  store: null,
-  model: null,
-  dimension: null,
-  updated: 0,
-  nameless: 0,
-  rules: "",
-};
-
-type Row = Readonly<Record<string, number | string | null>>;
+import type { RuleFile } from "../read/found.ts";
+import { FORM, opened, readable, versionOf } from "./file.ts";
+import {
+  type CatalogFacts,
+  type CatalogFile,
+  fileOf,
+  NO_FACTS,
+  numbersOf,
+  type Row,
+  ruleOf,
+} from "./rows.ts";
 
 /** What is known of one index and of its files. */
 export class Catalog implements Disposable {
@@ -94,8 +46,7 @@ export class Catalog implements Disposable {
     if (!existsSync(file)) return undefined;
     try {
       const sqlite = readable(file);
-      const catalog = new Catalog(sqlite, folder);
-      if (versionOf(sqlite) === FORM) return catalog;
+      if (versionOf(sqlite) === FORM) return new Catalog(sqlite, folder);
       sqlite.close();
       return undefined;
     } catch {
@@ -122,11 +73,7 @@ export class Catalog implements Disposable {
   }
 
   rules(): readonly RuleFile[] {
-    return this.#all("SELECT * FROM rules").map((row) => ({
-      path: String(row["path"]),
-      stamp: stampOf(row),
-      text: String(row["text"]),
-    }));
+    return this.#all("SELECT * FROM rules").map(ruleOf);
   }
 
   /** Durable together. */
@@ -139,7 +86,12 @@ export class Catalog implements Disposable {
           path,
           ...numbersOf(stamp),
           Number(file.settled),
-          ...[file.hash, file.version, file.language, file.role, file.chunks, file.skip],
+          file.hash,
+          file.version,
+          file.language,
+          file.role,
+          file.chunks,
+          file.skip,
         );
     });
   }
@@ -205,63 +157,3 @@ export class Catalog implements Disposable {
     }
   }
 }
-
-const PATIENCE_MS = 10_000;
-
-function opened(file: string): DatabaseSync {
-  const sqlite = new DatabaseSync(file, { timeout: PATIENCE_MS });
-  try {
-    sqlite.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-    const version = versionOf(sqlite);
-    if (version !== 0 && version !== FORM)
-      sqlite.exec("DROP TABLE IF EXISTS meta; DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS rules");
-    if (version !== FORM) sqlite.exec(`${SCHEMA} PRAGMA user_version = ${FORM}`);
-    sqlite.prepare("SELECT count(*) FROM files").get();
-    return sqlite;
-  } catch (thrown) {
-    sqlite.close();
-    throw thrown;
-  }
-}
-
-/** Where nothing may be written there is no writer either, and SQLite need not look for one. */
-function readable(file: string): DatabaseSync {
-  const sqlite = new DatabaseSync(file, { readOnly: true, timeout: PATIENCE_MS });
-  try {
-    versionOf(sqlite);
-    return sqlite;
-  } catch {
-    sqlite.close();
-    const url = pathToFileURL(file);
-    url.searchParams.set("immutable", "1");
-    return new DatabaseSync(url, { readOnly: true });
-  }
-}
-
-const versionOf = (sqlite: DatabaseSync): number =>
-  Number(sqlite.prepare("PRAGMA user_version").get()?.["user_version"]);
-
-const numbersOf = ({ size, mtimeMs, ctimeMs, ino }: Stamp): readonly [number, number, number, number] => [
-  size,
-  mtimeMs,
-  ctimeMs,
-  ino,
-];
-
-const stampOf = (row: Row): Stamp => ({
-  size: Number(row["size"]),
-  mtimeMs: Number(row["mtime"]),
-  ctimeMs: Number(row["ctime"]),
-  ino: Number(row["ino"]),
-});
-
-const fileOf = (row: Row): CatalogFile => ({
-  stamp: stampOf(row),
-  settled: row["settled"] === 1,
-  hash: row["hash"] as string | null,
-  version: String(row["version"]),
-  language: row["language"] as string | null,
-  role: row["role"] as Role | null,
-  chunks: Number(row["chunks"]),
-  skip: row["skip"] as Skip | null,
-});

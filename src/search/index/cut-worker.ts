@@ -8,5 +8,5 @@ const cutter = new Cutter();
 parentPort?.on("message", ({ id, path, bytes }: CutQuestion) => {
   void cutter
     .cut(path, Buffer.from(bytes))
-    .then((cut) => parentPort?.postMessage({ id, cut } satisfies CutAnswer));
+    .then((cut) => parentPort?.postMessage({ id, cut } satisfies CutAnswer, []));
 });

@@ -1,6 +1,6 @@
 import { type Dirent, lstatSync, readdirSync } from "node:fs";
 import { setImmediate as breath } from "node:timers/promises";
-import type { CatalogFile } from "../catalog/catalog.ts";
+import type { CatalogFile } from "../catalog/rows.ts";
 import { isSameStamp, type PathRules, type RuleFile, type Stamp } from "../read/found.ts";
 import { folderOf, isRuleFile, OWN_IGNORE, Sieve } from "../read/sieve.ts";
 

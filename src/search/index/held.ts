@@ -1,7 +1,8 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import type { Box } from "../../core/ports.ts";
-import { Catalog, type CatalogFacts } from "../catalog/catalog.ts";
+import { Catalog } from "../catalog/catalog.ts";
+import type { CatalogFacts } from "../catalog/rows.ts";
 import { takeWriter } from "../catalog/lock.ts";
 import type { IndexPlace } from "../catalog/workspace.ts";
 import { HUGE } from "../chunk/limits.ts";
@@ -9,7 +10,8 @@ import type { PathRules } from "../read/found.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
 import type { Trust } from "../words.ts";
 import { firstChange } from "./fresh.ts";
-import type { Progress, Updated } from "./update.ts";
+import type { Progress } from "./parts.ts";
+import type { Updated } from "./update.ts";
 
 /** Goes up with whatever makes other pieces, other roles or another choice of files of the same workspace. */
 const VERSION = "1";

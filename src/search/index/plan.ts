@@ -1,4 +1,5 @@
-import type { Catalog, CatalogFile } from "../catalog/catalog.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import type { CatalogFile } from "../catalog/rows.ts";
 import { isSameStamp, isSettled, type Listing, type Stamp } from "../read/found.ts";
 import type { SearchStore } from "../store.ts";
 
@@ -23,24 +24,26 @@ export interface PlanRequest {
   readonly knownBy: "stamps" | "times";
 }
 
-export function planOf({ listing, known, version, knownBy }: PlanRequest): Plan {
-  const same = knownBy === "stamps" ? isSameStamp : isSameTime;
-  const changed: string[] = [];
-  for (const [path, stamp] of listing.files) {
-    const row = known.get(path);
-    if (row === undefined || !row.settled || row.version !== version || !same(row.stamp, stamp))
-      changed.push(path);
-    else if (row.skip === "secret" || row.skip === "huge") changed.push(path);
-  }
+export function planOf(request: PlanRequest): Plan {
+  const { listing, known } = request;
+  const changed = [...listing.files].filter(([path, stamp]) => isChanged(request, known.get(path), stamp));
   const skipped = new Map<string, CatalogFile>();
   for (const [path, { stamp, why }] of listing.skipped) {
     const row = known.get(path);
-    if (row?.skip === why && row.settled && row.version === version && isSameStamp(row.stamp, stamp))
+    if (row?.skip === why && !isChanged({ ...request, knownBy: "stamps" }, { ...row, skip: null }, stamp))
       continue;
-    skipped.set(path, { ...NOTHING, stamp, settled: isSettled(stamp, listing.at), version, skip: why });
+    const settled = isSettled(stamp, listing.at);
+    skipped.set(path, { ...NOTHING, stamp, settled, version: request.version, skip: why });
   }
   const gone = [...known.keys()].filter((path) => !listing.files.has(path) && !listing.skipped.has(path));
-  return { changed: changed.toSorted(), gone, skipped, known };
+  return { changed: changed.map(([path]) => path).toSorted(), gone, skipped, known };
+}
+
+function isChanged({ version, knownBy }: PlanRequest, row: CatalogFile | undefined, stamp: Stamp): boolean {
+  if (row === undefined || !row.settled || row.version !== version) return true;
+  // It was left out by its name or its size, and is not any more.
+  if (row.skip === "secret" || row.skip === "huge") return true;
+  return !(knownBy === "stamps" ? isSameStamp : isSameTime)(row.stamp, stamp);
 }
 
 /** Of a file that was not read. */

@@ -2,7 +2,7 @@ import { bytesOfText, textOfBytes } from "../../core/byte-text.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Box } from "../../core/ports.ts";
 import { type TarEntry, untar } from "../../core/untar.ts";
-import { broken, running } from "./stream.ts";
+import { broken, type Running, running } from "./stream.ts";
 
 /** Paths come as they are, dashes and line feeds too; a link is a link; a file that is gone is no failure. */
 const TAR = [
@@ -36,31 +36,34 @@ export async function* contentsOf(
   { most, signal }: { readonly most: number; readonly signal: AbortSignal },
 ): AsyncGenerator<Content> {
   if (paths.length === 0) return;
-  const wanted = new Set(paths);
   const tar = running(box, { words: TAR, folder: box.workspace, input: namesOf(paths) }, signal);
-  let came = false;
-  try {
-    for await (const content of filesIn(tar.output, most)) {
-      came = true;
-      // Whoever packs may not be trusted: nothing comes that was not asked for, and nothing twice.
-      if (wanted.delete(content.path)) yield content;
-    }
-  } catch (thrown) {
-    signal.throwIfAborted();
-    if (thrown instanceof HarnessError) throw thrown;
-    throw new HarnessError(
-      EXIT.failed,
-      `what the box reads cannot be read: ${reasonOf(thrown)}`,
-      "try again",
-    );
+  const wanted = new Set(paths);
+  for await (const content of packed(tar, most, signal)) {
+    // Whoever packs may not be trusted: nothing comes that was not asked for, and nothing twice.
+    if (wanted.delete(content.path)) yield content;
   }
   const end = await tar.ended;
   signal.throwIfAborted();
-  // It ends with 1 for a file that changed while it was read, with 2 for one that was gone.
-  const { exit_code, cause } = end.result;
-  if (exit_code <= 2 && cause !== "memory" && cause !== "disk" && (came || end.said === "")) return;
+  const came = wanted.size < paths.length;
+  if (isEnd(end, came)) return;
+  const { cause } = end.result;
   if (came || (cause !== null && cause !== "program")) throw broken("the reading of files", end);
   yield* oneByOne(box, paths, { most, signal });
+}
+
+/** It ends with 1 for a file that changed while it was read, with 2 for one that was gone. */
+const isEnd = ({ result: { exit_code, cause }, said }: Awaited<Running["ended"]>, came: boolean): boolean =>
+  exit_code <= 2 && cause !== "memory" && cause !== "disk" && (came || said === "");
+
+async function* packed(tar: Running, most: number, signal: AbortSignal): AsyncGenerator<Content> {
+  try {
+    yield* filesIn(tar.output, most);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (thrown instanceof HarnessError) throw thrown;
+    const why = `what the box reads cannot be read: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.failed, why, "try again", thrown);
+  }
 }
 
 const PER_PIECE = 500;
