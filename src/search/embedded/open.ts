@@ -7,26 +7,17 @@ import { Database } from "./database.ts";
 import { indexFailure, PATIENCE_MS } from "./failure.ts";
 import { FORM, TABLES } from "./schema.ts";
 import { EmbeddedStore } from "./store.ts";
-import type { VectorSeat } from "./vector-seat.ts";
-
-export interface EmbeddedParts {
-  /** Absent: the store holds no vectors. */
-  readonly vectors?: (database: Database) => VectorSeat;
-}
+import { VectorTable } from "./vectors.ts";
 
 /**
- * The index in a folder of its own, made where there is none. What was written in another form, or for another
- * identity, is emptied: all of it comes from files.
+ * The index in a folder of its own, made where there is none. What was written in another form, or for another index, is
+ * emptied: all of it comes from files. Vectors of another model are passed over until the first of this one come.
  */
-export function openEmbeddedStore(
-  folder: string,
-  identity: StoreIdentity,
-  parts: EmbeddedParts = {},
-): SearchStore {
+export function openEmbeddedStore(folder: string, identity: StoreIdentity): SearchStore {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const database = new Database(connected(path.join(folder, "index.db"), identity));
-    return new EmbeddedStore(database, folder, parts.vectors?.(database) ?? null);
+    return new EmbeddedStore(database, folder, new VectorTable(database, identity.vectors));
   } catch (thrown) {
     throw indexFailure(thrown, folder);
   }
@@ -37,7 +28,7 @@ function connected(file: string, identity: StoreIdentity): DatabaseSync {
   try {
     // A kill of this process loses nothing that was committed; a power cut may lose the last moments, and no more.
     sqlite.exec("PRAGMA synchronous = NORMAL");
-    const wanted = JSON.stringify([FORM, identity.index, identity.vectors]);
+    const wanted = JSON.stringify([FORM, identity.index]);
     if (writtenFor(sqlite) !== wanted) begin(sqlite, wanted);
     return sqlite;
   } catch (thrown) {

@@ -1,0 +1,32 @@
+import type { Role } from "../words.ts";
+
+/** In this order: a test in a vendored folder is vendored, an example among the tests a test. */
+const BY_PATH: readonly (readonly [Role, RegExp])[] = [
+  [
+    "vendored",
+    /(^|\/)(vendor|vendored|node_modules|third[-_]?party|thirdparty|deps|extern|externals|bower_components|Godeps|_vendor)\/|[.-]min\.(js|css)$/i,
+  ],
+  [
+    "test",
+    /(^|\/)(tests?|specs?|__tests__|__mocks__|testdata|test[-_]?data|test[-_]?fixtures|fixtures?|e2e|integration|testutils?|[\w.-]*[-_.]tests?|tests?[-_][\w.-]+|src\/androidTest|snapshots|__snapshots__)\//i,
+  ],
+  [
+    "test",
+    /(^|[/_.-])(tests?|specs?)\.[A-Za-z]+$|(^|\/)(test_|tests?-|conftest\.|setup[-.]?tests?\.)[^/]*$|[a-z0-9](Tests?|Spec|TestCase)\.[A-Za-z]+$|\.(bats|snap)$|\.(test|spec|test-d|e2e|cy)\.[\w.]+$/,
+  ],
+  ["example", /(^|\/)(examples?|samples?|demos?|playgrounds?|benchmarks?|bench|benches|perf|tutorials?)\//i],
+  [
+    "docs",
+    /(^|\/)(docs?|documentation|docs?[-_][\w-]+|guides|website|man)\/|\.(md|mdx|markdown|rst|adoc|asciidoc|rdoc|txt|tex|po|pot)$|(^|\/)(LICEN[CS]E|NOTICE|AUTHORS|CHANGELOG|CHANGES|HISTORY|README|CONTRIBUTING|COPYING|THANKS|TODO|NEWS)(\.|$|-)/i,
+  ],
+  [
+    "config",
+    /\.(json|jsonc|json5|ya?ml|toml|ini|cfg|conf|lock|xml|properties|csproj|sln|gradle|cmake|editorconfig|env|plist|mod|sum|gemspec|props|targets|iml|pem|crt|csv|tsv|svg)$|(^|\/)(\.[^/]+|Makefile|GNUmakefile|Dockerfile|Rakefile|Gemfile|CMakeLists\.txt|Jenkinsfile|Procfile|Vagrantfile|BUILD|WORKSPACE|meson\.build)$|(^|\/)(\.github|\.circleci|\.vscode|\.idea|\.devcontainer|\.gitlab)\/|\.config\.[cm]?[jt]s$/,
+  ],
+];
+
+/** What kind of file this path names; whoever has seen its content may know better. */
+export function roleOf(path: string): Role {
+  if (/(^|\/)CMakeLists\.txt$/.test(path)) return "config";
+  return BY_PATH.find(([, pattern]) => pattern.test(path))?.[0] ?? "source";
+}
