@@ -60,7 +60,13 @@ export class Repository {
     let at = 0;
     for (const [path] of files) {
       const end = said.indexOf(10, at);
-      const size = Number(said.toString("utf8", at, end).split(" ")[2]);
+      const [, kind, length] = said.toString("utf8", at, end).split(" ");
+      if (kind !== "blob") {
+        // Not there: a copy may be partial.
+        at = end + 1;
+        continue;
+      }
+      const size = Number(length);
       const bytes = said.subarray(end + 1, end + 1 + size);
       at = end + 2 + size;
       if (size <= mostBytes && !bytes.includes(0)) texts.set(path, bytes.toString("utf8"));

@@ -7,17 +7,26 @@ import { Database } from "./database.ts";
 import { indexFailure, PATIENCE_MS } from "./failure.ts";
 import { FORM, TABLES } from "./schema.ts";
 import { EmbeddedStore } from "./store.ts";
+import type { Weights } from "../rank/weights.ts";
 import { VectorTable } from "./vectors.ts";
+
+export interface EmbeddedParts {
+  readonly weights?: Weights;
+}
 
 /**
  * The index in a folder of its own, made where there is none. What was written in another form, or for another index, is
  * emptied: all of it comes from files. Vectors of another model are passed over until the first of this one come.
  */
-export function openEmbeddedStore(folder: string, identity: StoreIdentity): SearchStore {
+export function openEmbeddedStore(
+  folder: string,
+  identity: StoreIdentity,
+  parts: EmbeddedParts = {},
+): SearchStore {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const database = new Database(connected(path.join(folder, "index.db"), identity));
-    return new EmbeddedStore(database, folder, new VectorTable(database, identity.vectors));
+    return new EmbeddedStore(database, folder, new VectorTable(database, identity.vectors), parts.weights);
   } catch (thrown) {
     throw indexFailure(thrown, folder);
   }

@@ -15,7 +15,7 @@ CREATE TABLE files (
 ) STRICT;
 CREATE TABLE chunks (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
-  id BLOB NOT NULL UNIQUE,
+  id BLOB NOT NULL,
   file INTEGER NOT NULL,
   start INTEGER NOT NULL,
   "end" INTEGER NOT NULL,
@@ -29,6 +29,7 @@ CREATE TABLE chunks (
   length INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX chunks_of_file ON chunks (file);
+CREATE INDEX chunks_by_id ON chunks (id);
 CREATE TABLE segments (number INTEGER PRIMARY KEY AUTOINCREMENT, layout BLOB NOT NULL) STRICT;
 CREATE TABLE postings (
   segment INTEGER NOT NULL,

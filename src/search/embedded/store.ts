@@ -74,8 +74,9 @@ export class EmbeddedStore implements SearchStore {
     return this.#write(signal, () => {
       const numbered = new Map<number, Float32Array>();
       for (const [id, vector] of vectors) {
-        const row = this.#database.get("SELECT number FROM chunks WHERE id = ?", idBytes(id));
-        if (row !== undefined) numbered.set(Number(row["number"]), vector);
+        // Parts of one long line may be alike, and then have one id.
+        for (const { number } of this.#database.all("SELECT number FROM chunks WHERE id = ?", idBytes(id)))
+          numbered.set(Number(number), vector);
       }
       this.#vectors?.put(numbered);
     });
