@@ -21,6 +21,8 @@ export interface Candidate {
   readonly lexical: number | null;
   /** Cosine of the vectors. */
   readonly dense: number | null;
+  /** What a store that fuses both by itself makes of them; greater is better, within one answer. */
+  readonly fused?: number;
 }
 
 export interface StoreCounts {
@@ -37,7 +39,7 @@ export interface StoreCounts {
  */
 export interface SearchStore extends AsyncDisposable {
   readonly name: "embedded" | "qdrant";
-  /** Instead of all that is held of these paths. */
+  /** Instead of all that is held of these paths. A chunk that stays, by its id, keeps its vector. */
   put(files: readonly StoredFile[], signal: AbortSignal): Promise<void>;
   remove(paths: readonly string[], signal: AbortSignal): Promise<void>;
   /** Content hashes by path, of files that are held whole. */

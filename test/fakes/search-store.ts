@@ -27,11 +27,6 @@ export function memorySearchStore(memory: SearchMemory, identity: StoreIdentity)
     const there = new Set(chunks().map(({ id }) => id));
     for (const id of kept.vectors.keys()) if (!there.has(id)) kept.vectors.delete(id);
   };
-  const answer = <T>(signal: AbortSignal, act: () => T): Promise<T> =>
-    new Promise((resolve) => {
-      signal.throwIfAborted();
-      resolve(act());
-    });
   return {
     name: "embedded",
     put: (files, signal) =>
@@ -80,6 +75,12 @@ export function memorySearchStore(memory: SearchMemory, identity: StoreIdentity)
   };
 }
 
+const answer = <T>(signal: AbortSignal, act: () => T): Promise<T> =>
+  new Promise((resolve) => {
+    signal.throwIfAborted();
+    resolve(act());
+  });
+
 function checked(vector: Float32Array, { vectors }: StoreIdentity): void {
   if (vector.length === vectors?.dimension && vector.every(Number.isFinite)) return;
   throw new HarnessError(EXIT.usage, "a vector that does not fit", "Embed it with the model of the index.");
@@ -94,16 +95,18 @@ interface Among {
 function found({ text, vector }: StoreQuery, { chunks, vectors, limit }: Among): readonly Candidate[] {
   const lexical = best(byWords([...wordsIn(text).keys()], chunks), limit);
   const dense = best(vector === null ? [] : byVector(vector, { chunks, vectors, limit }), limit);
-  const rank = (list: readonly Scored[], chunk: Chunk): number => {
-    const at = list.findIndex((scored) => scored.chunk === chunk);
-    return at < 0 ? 0 : 1 / (60 + at);
-  };
-  const scoreIn = (list: readonly Scored[], chunk: Chunk): number | null =>
-    list.find((scored) => scored.chunk === chunk)?.score ?? null;
   return [...new Set([...lexical, ...dense].map(({ chunk }) => chunk))]
     .toSorted((a, b) => rank(lexical, b) + rank(dense, b) - rank(lexical, a) - rank(dense, a))
     .map((chunk) => ({ chunk, lexical: scoreIn(lexical, chunk), dense: scoreIn(dense, chunk) }));
 }
+
+const rank = (list: readonly Scored[], chunk: Chunk): number => {
+  const at = list.findIndex((scored) => scored.chunk === chunk);
+  return at < 0 ? 0 : 1 / (60 + at);
+};
+
+const scoreIn = (list: readonly Scored[], chunk: Chunk): number | null =>
+  list.find((scored) => scored.chunk === chunk)?.score ?? null;
 
 interface Scored {
   readonly chunk: Chunk;
@@ -131,9 +134,10 @@ function byWords(words: readonly string[], chunks: readonly Chunk[]): readonly S
     .filter((scored) => scored.score > 0);
 }
 
+const dot = (one: Float32Array, other: Float32Array): number =>
+  one.reduce((sum, value, at) => sum + value * (other[at] ?? 0), 0);
+
 function byVector(query: Float32Array, { chunks, vectors }: Among): readonly Scored[] {
-  const dot = (one: Float32Array, other: Float32Array): number =>
-    one.reduce((sum, value, at) => sum + value * (other[at] ?? 0), 0);
   return chunks.flatMap((chunk) => {
     const vector = vectors.get(chunk.id);
     if (vector === undefined) return [];

@@ -10,3 +10,7 @@ export function wordsIn(text: string): ReadonlyMap<string, number> {
   }
   return words;
 }
+
+/** What is looked for, each with what it weighs. */
+export const wordsAsked = (text: string): readonly (readonly [string, number])[] =>
+  [...wordsIn(text.slice(0, 4000)).keys()].map((word) => [word, 1]);
