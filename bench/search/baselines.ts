@@ -13,7 +13,10 @@ export interface Text {
   readonly role: Role;
 }
 
-const best = (scores: readonly (readonly [path: string, score: number])[], limit: number): readonly string[] =>
+const best = (
+  scores: readonly (readonly [path: string, score: number])[],
+  limit: number,
+): readonly string[] =>
   scores
     .filter(([, score]) => score > 0)
     .toSorted(([a, one], [b, other]) => other - one || (a < b ? -1 : 1))
@@ -104,15 +107,29 @@ export function byBm25(texts: readonly Text[]): readonly Contestant[] {
   return [
     {
       name: "bm25-files",
-      find: (query, limit) => best(ranked(query).map(([at, score]) => [pathOf(at), score]), limit),
+      find: (query, limit) =>
+        best(
+          ranked(query).map(([at, score]) => [pathOf(at), score]),
+          limit,
+        ),
     },
     {
       name: "bm25-files+prior",
       // Any source before any test: a tier is worth more than any score.
       find: (query, limit) =>
-        best(ranked(query).map(([at, score]) => [pathOf(at), score + 1e6 * tier(at)]), limit),
+        best(
+          ranked(query).map(([at, score]) => [pathOf(at), score + 1e6 * tier(at)]),
+          limit,
+        ),
     },
   ];
 }
 
-const TIERS: Readonly<Record<Role, number>> = { source: 3, config: 2, example: 2, test: 1, docs: 1, vendored: 1 };
+const TIERS: Readonly<Record<Role, number>> = {
+  source: 3,
+  config: 2,
+  example: 2,
+  test: 1,
+  docs: 1,
+  vendored: 1,
+};

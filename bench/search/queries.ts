@@ -30,12 +30,14 @@ export function askedBy(commit: Commit, base: ReadonlySet<string>): Asked | null
   if (NO_TASK.test(commit.subject)) return null;
   const sources = commit.touched.filter((file) => CODE.test(file) && roleOf(file) === "source");
   const answers = sources.filter((file) => base.has(file));
-  if (answers.length === 0 || sources.length > MOST_ANSWERS || answers.length * 2 < sources.length) return null;
+  if (answers.length === 0 || sources.length > MOST_ANSWERS || answers.length * 2 < sources.length)
+    return null;
   const also = commit.touched.filter((file) => base.has(file) && roleOf(file) === "test");
   const short = subjectOf(commit.subject, answers);
   if (contentWords(short).length < FEWEST_WORDS) return null;
   const query = withBody(short, commit.body);
-  if (answers.some((file) => query.toLowerCase().includes(path.posix.basename(file).toLowerCase()))) return null;
+  if (answers.some((file) => query.toLowerCase().includes(path.posix.basename(file).toLowerCase())))
+    return null;
   const said = new Set(splitWords(query));
   const named = answers.some((file) => splitWords(stemOf(file)).every((word) => said.has(word)));
   return { id: commit.id.slice(0, 12), query, short, answers, also, named };
@@ -52,7 +54,9 @@ const CODE =
 
 const stemOf = (file: string): string => {
   const stem = path.posix.basename(file).replace(/\..*$/, "");
-  return /^(?:index|mod|lib|main|__init__)$/.test(stem) ? path.posix.basename(path.posix.dirname(file)) : stem;
+  return /^(?:index|mod|lib|main|__init__)$/.test(stem)
+    ? path.posix.basename(path.posix.dirname(file))
+    : stem;
 };
 
 const splitWords = (text: string): readonly string[] =>
@@ -103,7 +107,8 @@ const cleaned = (text: string): string =>
     .replace(/[.\s]+$/, "")
     .trim();
 
-const TRAILER = /^(?:[A-Z][\w-]+-by|Fix(?:es|ed)?|Closes?|Resolves?|Refs?|See|Ticket|Change-Id|Bug|Issue|PR)\b[: #]/i;
+const TRAILER =
+  /^(?:[A-Z][\w-]+-by|Fix(?:es|ed)?|Closes?|Resolves?|Refs?|See|Ticket|Change-Id|Bug|Issue|PR)\b[: #]/i;
 const LIST = /^\s*(?:[-*+•]|\d+[.)])\s|^#+ |^(?:```|---|===)/;
 
 /** Up to three sentences of the first paragraph, as long as little has been said. */

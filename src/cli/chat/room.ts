@@ -135,6 +135,7 @@ export class Room implements AsyncDisposable {
     await this.#index?.[Symbol.asyncDispose]();
     const index = runIndex({
       settings: () => this.settings,
+      origins: this.#parts.origins,
       workspace,
       session: session.id,
       box: this.#box.now,

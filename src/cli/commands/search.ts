@@ -27,10 +27,22 @@ export class Search extends HarnessCommand {
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Search);
     const query = await promptFrom(argv.map(String), undefined, QUERY);
-    const [{ settings }, workspace] = await Promise.all([configFor(flags), runWorkspace(workspaceOf(flags))]);
+    const [{ settings, origins }, workspace] = await Promise.all([
+      configFor(flags),
+      runWorkspace(workspaceOf(flags)),
+    ]);
     const { ask } = await import("../search/asking.ts");
     const { limit, quiet, below } = flags;
-    const asking = { settings, workspace, query, limit, quiet, below: belowOf(below), note: noteTo(quiet) };
+    const asking = {
+      settings,
+      origins,
+      workspace,
+      query,
+      limit,
+      quiet,
+      below: belowOf(below),
+      note: noteTo(quiet),
+    };
     const answered = await untilInterrupted((signal) => ask(asking, signal));
     if (flags.json) return answerJson(answered);
     const { hitLines } = await import("../../render/tty/hits.ts");

@@ -1,3 +1,4 @@
+import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { Session } from "../../core/session.ts";
 import { noteTo } from "../note.ts";
@@ -9,15 +10,17 @@ import { type LazyBox, lazyBox } from "./lazy-box.ts";
 
 interface Of {
   readonly settings: Settings;
+  readonly origins: Config["origins"];
   readonly workspace: string;
   readonly session: Session;
   readonly flags: { readonly quiet: boolean; readonly runtime?: string | undefined };
   readonly signal: AbortSignal;
 }
 
-export const indexFor = ({ settings, workspace, session, signal }: Of, box: LazyBox): RunIndex =>
+export const indexFor = ({ settings, origins, workspace, session, signal }: Of, box: LazyBox): RunIndex =>
   runIndex({
     settings: () => settings,
+    origins,
     workspace,
     session: session.id,
     box: () => unlessAborted(box.box(), signal),

@@ -7,9 +7,11 @@ import type { SearchHit } from "../../search/rank/rank.ts";
 import { indexMeans, indexRoot } from "../search-seat.ts";
 import { IndexProgress } from "./progress.ts";
 import { readingBox } from "./reading-box.ts";
+import { embedSome, vectorOf } from "./vectors.ts";
 
 export interface Asking {
   readonly settings: Settings;
+  readonly origins: Readonly<Record<string, string>>;
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly query: string;
@@ -53,12 +55,14 @@ export async function ask(asking: Asking, signal: AbortSignal): Promise<Answered
 
 async function answered(
   index: HeldIndex,
-  { query, limit, below }: Asking,
+  asking: Asking,
   { stale }: { readonly stale: boolean },
   signal: AbortSignal,
 ): Promise<Answered> {
+  const { query, limit, below } = asking;
   const wanted = below === null ? limit : MOST_BELOW;
-  const hits = await answersIn(index.store, { text: query, vector: null, limit: wanted }, signal);
+  const vector = await vectorOf(index, query, asking, signal);
+  const hits = await answersIn(index.store, { text: query, vector, limit: wanted }, signal);
   const results = hits.filter(({ path }) => below === null || path === below || path.startsWith(`${below}/`));
   return { results: results.slice(0, limit), store: index.store.name, stale };
 }
@@ -75,13 +79,14 @@ async function renew(
 ): Promise<HeldIndex | undefined> {
   const { settings, workspace, quiet, note } = asking;
   const stack = new AsyncDisposableStack();
-  const progress = new IndexProgress(process.stderr, quiet, "indexing");
+  const progress = new IndexProgress(process.stderr, quiet, "indexing", "files");
   try {
     const index = stack.use(
       await HeldIndex.write(means, claimIndex(indexRoot(), workspace), { patienceMs: PATIENCE_MS, signal }),
     );
     await using box = await readingBox(settings, workspace, note, signal);
     await index.update(box, { onProgress: progress.take }, signal);
+    await embedSome(index, asking, signal);
     stack.move();
     return index;
   } catch (thrown) {

@@ -11,18 +11,21 @@ export class IndexProgress {
   readonly #quiet: boolean;
   readonly #live: LiveLine;
   readonly #what: string;
+  readonly #unit: string;
   readonly #began = performance.now();
   #said = performance.now();
   #shown = 0;
 
-  constructor(stream: NodeJS.WriteStream, quiet: boolean, what: string) {
+  /** `what` goes on, with how many of `unit`. */
+  constructor(stream: NodeJS.WriteStream, quiet: boolean, what: string, unit: string) {
     this.#stream = stream;
     this.#quiet = quiet;
     this.#live = new LiveLine(stream, quiet);
     this.#what = what;
+    this.#unit = unit;
   }
 
-  readonly take = ({ done, total }: Progress): void => {
+  readonly take = ({ done, total }: Pick<Progress, "done" | "total">): void => {
     const now = performance.now();
     if (now - this.#shown >= 80 || done === total) {
       this.#shown = now;
@@ -41,6 +44,6 @@ export class IndexProgress {
     const seconds = (now - this.#began) / 1000;
     const rate = done / Math.max(seconds, 0.001);
     const left = rate > 0 ? `, ${formatDuration(((total - done) / rate) * 1000)} left` : "";
-    return `${done} of ${total} files, ${Math.round(rate)} a second${left}`;
+    return `${done} of ${total} ${this.#unit}, ${Math.round(rate)} a second${left}`;
   }
 }

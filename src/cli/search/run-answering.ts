@@ -6,6 +6,7 @@ import { answersIn } from "../../search/index/answer.ts";
 import { HeldIndex, type IndexMeans, type Stamps } from "../../search/index/held.ts";
 import { claimLayer, removeLayer } from "../../search/index/layer.ts";
 import { embeddedOnly, indexMeans, indexRoot } from "../search-seat.ts";
+import { embedSome, vectorOf } from "./vectors.ts";
 import type { RunIndex, RunIndexParts } from "./run-index.ts";
 
 /** How long a call waits for somebody else who writes the same index. */
@@ -62,7 +63,10 @@ async function asked(
   const late = AbortSignal.timeout(Math.max(parts.settings().timeout - ANSWER_MS, 1000));
   const trouble =
     caveat === "" ? await renewed(index, { box, knownBy: ground.knownBy, late }, signal) : caveat;
-  const hits = await answersIn(index.store, { text: query, vector: null, limit }, signal);
+  const wanted = { settings: parts.settings(), origins: parts.origins, note: () => undefined };
+  if (trouble === "") await embedSome(index, wanted, signal);
+  const vector = await vectorOf(index, query, wanted, signal);
+  const hits = await answersIn(index.store, { text: query, vector, limit }, signal);
   return { hits, caveat: trouble };
 }
 

@@ -4,6 +4,7 @@ import type { Box, Index } from "../../core/ports.ts";
 export interface RunIndexParts {
   /** As they are now: in a chat they change. */
   readonly settings: () => Settings;
+  readonly origins: Readonly<Record<string, string>>;
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly session: string;

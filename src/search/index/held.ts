@@ -55,7 +55,12 @@ export class HeldIndex implements AsyncDisposable {
   static async write(
     means: IndexMeans,
     place: IndexPlace,
-    waiting: { readonly patienceMs: number; readonly signal: AbortSignal },
+    waiting: {
+      readonly patienceMs: number;
+      readonly signal: AbortSignal;
+      /** What its vectors are to be; left out, they stay what they are. */
+      readonly vectors?: StoreIdentity["vectors"] | undefined;
+    },
   ): Promise<HeldIndex> {
     using stack = new DisposableStack();
     const writer = stack.use(await takeWriter(place.folder, waiting));
@@ -64,6 +69,8 @@ export class HeldIndex implements AsyncDisposable {
         means.warn(`a damaged index was set aside as ${aside}, and is built anew`),
       ),
     );
+    const { vectors } = waiting;
+    if (vectors !== undefined && vectors !== null) catalog.note(vectors);
     const store = await storeOf(means, place, catalog.facts(), "may begin");
     stack.move();
     return new HeldIndex({ place, catalog, store, means, writer });
