@@ -4,7 +4,7 @@ import type { IndexAnswer } from "../../core/ports.ts";
 import { claimIndex, type IndexPlace } from "../../search/catalog/workspace.ts";
 import { answersIn } from "../../search/index/answer.ts";
 import { HeldIndex, type IndexMeans, type Stamps } from "../../search/index/held.ts";
-import { claimLayer, removeLayer } from "../../search/index/layer.ts";
+import { claimLayer, type Layer } from "../../search/index/layer.ts";
 import { embeddedOnly, indexMeans, indexRoot } from "../search-seat.ts";
 import { embedSome, vectorOf } from "./vectors.ts";
 import type { RunIndex, RunIndexParts } from "./run-index.ts";
@@ -25,20 +25,20 @@ interface Ground {
  * nobody can have put other programs into the box. Else the run has an index of its own, begun as a copy.
  */
 export function runAnswering(parts: RunIndexParts): RunIndex {
-  const layers: { own?: Promise<IndexPlace> } = {};
-  const ground = async (signal: AbortSignal): Promise<Ground> => {
+  const layers: { own?: Layer } = {};
+  const ground = (): Ground => {
     const settings = parts.settings();
     const means = indexMeans(settings, () => undefined);
     const base = claimIndex(indexRoot(), parts.workspace);
     if (isShared(settings)) return { place: base, means, knownBy: "stamps" };
-    const place = await (layers.own ??= claimLayer(base, parts.session, signal));
+    const { place } = (layers.own ??= claimLayer(base, parts.session));
     return { place, means: embeddedOnly(means), knownBy: "times" };
   };
   return {
-    search: async (query, limit, signal) => asked(parts, await ground(signal), { query, limit }, signal),
-    [Symbol.asyncDispose]: async () => {
-      const own = await layers.own?.catch(() => undefined);
-      if (own !== undefined) removeLayer(own);
+    search: async (query, limit, signal) => asked(parts, ground(), { query, limit }, signal),
+    [Symbol.asyncDispose]: () => {
+      layers.own?.[Symbol.dispose]();
+      return Promise.resolve();
     },
   };
 }

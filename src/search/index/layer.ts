@@ -8,22 +8,36 @@ import { storeFolder } from "./held.ts";
  * An index of one run alone, for files that are not those of the workspace. It begins as a copy of the workspace's, so
  * that only what differs has to be read, and it never goes back into it.
  */
-export async function claimLayer(
-  base: IndexPlace,
-  session: string,
-  signal: AbortSignal,
-): Promise<IndexPlace> {
-  const place = { ...base, folder: path.join(layersOf(base), session) };
-  signal.throwIfAborted();
-  mkdirSync(place.folder, { recursive: true, mode: 0o700 });
-  if (existsSync(path.join(place.folder, CATALOG))) return place;
-  // Nobody writes it while it is copied; where somebody does, the run reads everything itself.
-  using lock = tryWriter(base.folder);
-  if (lock !== undefined) seed(base, place);
-  return Promise.resolve(place);
+export function claimLayer(base: IndexPlace, session: string): Layer {
+  const folder = path.join(layersOf(base), session);
+  const place = { ...base, folder };
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const held = heldBy(folder);
+  if (!existsSync(path.join(folder, CATALOG))) {
+    // Nobody writes it while it is copied; where somebody does, the run reads everything itself.
+    using lock = tryWriter(base.folder);
+    if (lock !== undefined) seed(base, place);
+  }
+  return {
+    place,
+    [Symbol.dispose]: () => {
+      rmSync(folder, { recursive: true, force: true });
+      held?.[Symbol.dispose]();
+    },
+  };
 }
 
-export const removeLayer = ({ folder }: IndexPlace): void => rmSync(folder, { recursive: true, force: true });
+/** Gone with its run. */
+export interface Layer extends Disposable {
+  readonly place: IndexPlace;
+}
+
+/** Held as long as its run goes on; undefined where somebody has it. */
+export function heldBy(layer: string): Disposable | undefined {
+  const folder = path.join(layer, "held");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return tryWriter(folder);
+}
 
 export const layersOf = ({ folder }: Pick<IndexPlace, "folder">): string => path.join(folder, "layers");
 

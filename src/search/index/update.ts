@@ -1,18 +1,13 @@
-import type { Catalog } from "../catalog/catalog.ts";
 import { contentsOf } from "../read/contents.ts";
 import type { Listing } from "../read/found.ts";
 import { listingIn } from "../read/listing.ts";
-import type { Skip } from "../words.ts";
 import { Batches } from "./batches.ts";
 import type { UpdateParts } from "./parts.ts";
 import { type Plan, planOf, reconciled } from "./plan.ts";
+import { summaryOf, type Summary } from "./summary.ts";
 import { leftOut, prepare, type Reading } from "./prepared.ts";
 
-export interface Updated {
-  /** Files in the index. */
-  readonly files: number;
-  readonly chunks: number;
-  readonly skipped: Readonly<Partial<Record<Skip, number>>>;
+export interface Updated extends Summary {
   /** Files whose text was cut anew, and files that are gone. */
   readonly changed: number;
   readonly removed: number;
@@ -34,19 +29,6 @@ export async function update(parts: UpdateParts, signal: AbortSignal): Promise<U
   if (!sameRules(rules, listing.rules)) catalog.setRules(listing.rules);
   catalog.note({ whole: true, updated: Date.now(), nameless: listing.nameless, store: store.name });
   return { ...summaryOf(catalog), changed, removed };
-}
-
-export function summaryOf(catalog: Catalog): Pick<Updated, "files" | "chunks" | "skipped"> {
-  const rows = [...catalog.files().values()];
-  const skipped: Partial<Record<Skip, number>> = {};
-  for (const { skip } of rows) if (skip !== null) skipped[skip] = (skipped[skip] ?? 0) + 1;
-  const { nameless } = catalog.facts();
-  if (nameless > 0) skipped.unreadable = (skipped.unreadable ?? 0) + nameless;
-  return {
-    files: rows.filter(({ chunks }) => chunks > 0).length,
-    chunks: rows.reduce((sum, { chunks }) => sum + chunks, 0),
-    skipped,
-  };
 }
 
 const sameRules = (a: Listing["rules"], b: Listing["rules"]): boolean =>
