@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { indexFailure } from "../embedded/failure.ts";
 import { tryWriter } from "./lock.ts";
 
 /** By what a folder is known when it has moved: a copy of it has another inode, a successor another time of birth. */
@@ -49,6 +50,14 @@ export function findIndex(root: string, workspace: string): IndexPlace | undefin
 
 /** The same, made where there is none; where the workspace is now is written down. */
 export function claimIndex(root: string, workspace: string): IndexPlace {
+  try {
+    return claimed(root, workspace);
+  } catch (thrown) {
+    throw indexFailure(thrown, root);
+  }
+}
+
+function claimed(root: string, workspace: string): IndexPlace {
   mkdirSync(root, { recursive: true, mode: 0o700 });
   using _ = waitFor(root);
   const found = findIndex(root, workspace);

@@ -3,8 +3,8 @@ import type { Plan } from "./plan.ts";
 import type { Prepared } from "./prepared.ts";
 
 /** Files of one transaction of the store, and bytes of them. */
-const BATCH_FILES = 400;
-const BATCH_BYTES = 4 << 20;
+const BATCH_FILES = 200;
+const BATCH_BYTES = 2 << 20;
 
 /** Writes one batch while the next is read and cut: no more than two are held. */
 export class Batches implements AsyncDisposable {

@@ -5,6 +5,7 @@ import { Catalog } from "../catalog/catalog.ts";
 import type { CatalogFacts } from "../catalog/rows.ts";
 import { takeWriter } from "../catalog/lock.ts";
 import type { IndexPlace } from "../catalog/workspace.ts";
+import { troubleOf } from "../embedded/failure.ts";
 import { HUGE } from "../chunk/limits.ts";
 import type { PathRules } from "../read/found.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
@@ -90,6 +91,7 @@ export class HeldIndex implements AsyncDisposable {
       return new HeldIndex({ place, catalog, store, means, writer: null });
     } catch (thrown) {
       catalog[Symbol.dispose]();
+      if (isDamaged(thrown)) return undefined;
       throw thrown;
     }
   }
@@ -152,12 +154,13 @@ async function storeOf(
   try {
     return await openStore(folder, identity);
   } catch (thrown) {
-    const { troubleOf } = await import("../embedded/failure.ts");
-    const cause = thrown instanceof Error ? thrown.cause : undefined;
-    if (how === "is there" || troubleOf(cause) !== "damaged") throw thrown;
+    if (how === "is there" || !isDamaged(thrown)) throw thrown;
     rmSync(`${folder}.damaged`, { recursive: true, force: true });
     renameSync(folder, `${folder}.damaged`);
     warn(`a damaged store was set aside as ${folder}.damaged, and is built anew`);
     return openStore(folder, identity);
   }
 }
+
+const isDamaged = (thrown: unknown): boolean =>
+  thrown instanceof Error && troubleOf(thrown.cause) === "damaged";
