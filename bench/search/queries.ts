@@ -23,7 +23,7 @@ const BODY_WORDS = 40;
 const ENOUGH_WORDS = 30;
 
 const NO_TASK =
-  /^(?:revert|merge|release|prepare|bump|upgrade|update dep|version|changelog|back ?port)|\b(?:bumps?|typos?|lint(?:er|ing)?|rubocop|prettier|eslint|clippy|changelog|whitespace|format(?:ting)? code|readme|copyright|merge (?:pull|branch)|spelling|release v?\d)\b|^v?\d+\.\d+|^\[?(?:ci|docs?|tests?|build|chore|deps|release|style|lint)\b[^ ]*[:\]]|^(?:ci|docs?|tests?|chore|build|style|release|lint)(?:\([^)]*\))?!?:|^(?:add|fix|improve|update)(?:ed|s)? (?:\w+ )?(?:tests?|docs?|documentation|comments?)\b|^[\w. /]+ (?:update|bump)$/i;
+  /^(?:revert|merge|release|prepare|bump|upgrade|update dep|version|changelog|back ?port)|\b(?:bumps?|typos?|lint(?:er|ing|s)?|rubocop|prettier|eslint|clippy|changelog|whitespace|format(?:ting)? code|readme|copyright|merge (?:pull|branch)|spelling|release v?\d|version to|msrv|docs|documentation|docblocks?|docstrings?|javadoc|comments?|wording|grammar|typed? hints?|phpstan|warnings?|tests)\b|^v?\d+\.\d+|^\[?(?:ci|docs?|tests?|build|chore|deps|release|style|lint)\b[^ ]*[:\]]|^(?:ci|docs?|tests?|chore|build|style|release|lint)(?:\([^)]*\))?!?:|^(?:add|fix|improve|update)(?:ed|s)? .*\btest\b|^[\w. /]+ (?:update|bump)$/i;
 
 /** What a commit asks and answers, or null when it is none for a search. `base` has the files that were there before. */
 export function askedBy(commit: Commit, base: ReadonlySet<string>): Asked | null {

@@ -25,8 +25,23 @@ const BY_PATH: readonly (readonly [Role, RegExp])[] = [
   ],
 ];
 
+/** What is written in a language. A file of another extension is data that some program reads. */
+const CODE = new Set(
+  (
+    "ts mts cts tsx js mjs cjs jsx py pyi pyx go rs java c h cc cpp cxx hh hpp hxx inl ipp tpp cu cuh ino cs csx rb rake ru " +
+    "php phtml inc sh bash zsh ksh fish bats vue svelte astro kt kts swift scala sc lua proto graphql gql html htm erb " +
+    "haml slim hbs ejs twig liquid cshtml razor css scss sass less sql dart ex exs erl hrl hs ml mli clj cljs cljc fs fsx " +
+    "pl pm r jl zig nim groovy ps1 psm1 m mm s asm tf hcl nix sol vim bat cmd tcl y l v sv vhd cr d pas f90 f lisp el scm " +
+    "rkt elm purs res gleam odin coffee awk wgsl glsl hlsl metal applescript"
+  ).split(" "),
+);
+const EXTENSION = /[^/]\.([^./]+)$/;
+
 /** What kind of file this path names; whoever has seen its content may know better. */
 export function roleOf(path: string): Role {
-  if (/(^|\/)CMakeLists\.txt$/.test(path)) return "config";
-  return BY_PATH.find(([, pattern]) => pattern.test(path))?.[0] ?? "source";
+  if (path.endsWith("CMakeLists.txt")) return "config";
+  const known = BY_PATH.find(([, pattern]) => pattern.test(path))?.[0];
+  if (known !== undefined) return known;
+  const extension = EXTENSION.exec(path)?.[1]?.toLowerCase();
+  return extension === undefined || CODE.has(extension) ? "source" : "config";
 }
