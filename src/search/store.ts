@@ -39,7 +39,7 @@ export interface StoreCounts {
  */
 export interface SearchStore extends AsyncDisposable {
   readonly name: "embedded" | "qdrant";
-  /** Instead of all that is held of these paths. A chunk that stays, by its id, keeps its vector. */
+  /** Instead of all that is held of these paths. */
   put(files: readonly StoredFile[], signal: AbortSignal): Promise<void>;
   remove(paths: readonly string[], signal: AbortSignal): Promise<void>;
   /** Content hashes by path, of files that are held whole. */

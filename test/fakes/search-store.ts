@@ -1,5 +1,7 @@
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { wordsIn } from "../../src/search/qdrant/terms.ts";
+import { understand } from "../../src/search/rank/query.ts";
+import { Tokenizer } from "../../src/search/rank/tokens.ts";
+import { WEIGHTS } from "../../src/search/rank/weights.ts";
 import type {
   Candidate,
   SearchStore,
@@ -8,6 +10,8 @@ import type {
   StoreQuery,
 } from "../../src/search/store.ts";
 import type { Chunk } from "../../src/search/words.ts";
+
+const WORDS = new Tokenizer();
 
 interface Kept {
   readonly files: Map<string, StoredFile>;
@@ -93,7 +97,13 @@ interface Among {
 }
 
 function found({ text, vector }: StoreQuery, { chunks, vectors, limit }: Among): readonly Candidate[] {
-  const lexical = best(byWords([...wordsIn(text).keys()], chunks), limit);
+  const lexical = best(
+    byWords(
+      understand(text, WORDS, WEIGHTS).words.map(({ word }) => word),
+      chunks,
+    ),
+    limit,
+  );
   const dense = best(vector === null ? [] : byVector(vector, { chunks, vectors, limit }), limit);
   return [...new Set([...lexical, ...dense].map(({ chunk }) => chunk))]
     .toSorted((a, b) => rank(lexical, b) + rank(dense, b) - rank(lexical, a) - rank(dense, a))
@@ -117,7 +127,7 @@ const best = (scored: readonly Scored[], limit: number): readonly Scored[] =>
   scored.toSorted((one, other) => other.score - one.score).slice(0, limit);
 
 function byWords(words: readonly string[], chunks: readonly Chunk[]): readonly Scored[] {
-  const counted = chunks.map((chunk) => wordsIn(`${chunk.symbol ?? ""} ${chunk.text}`));
+  const counted = chunks.map((chunk) => WORDS.count(`${chunk.symbol ?? ""} ${chunk.text}`));
   const rarity = new Map(
     words.map((word) => [
       word,

@@ -59,7 +59,7 @@ export function failureOf(thrown: unknown, asked: Asked): HarnessError {
     return garbled(reason, asked, thrown);
   return new QdrantFailure(
     "unreachable",
-    `no Qdrant at ${url} to ${what}: ${reason}`,
+    `Qdrant at ${url} is not reached, asked to ${what}: ${reason}`,
     `./start.sh   (or: ${WITHOUT})`,
     thrown,
   );

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Tokenizer } from "../rank/tokens.ts";
 import type { StoredFile } from "../store.ts";
 import type { Chunk } from "../words.ts";
 import { hexOf, uuidOf } from "./names.ts";
@@ -30,19 +31,25 @@ export const versionOf = ({ path, hash, chunks }: StoredFile): string =>
 export function filePoint(file: StoredFile, { index, written }: Stamp): Point {
   const { path, hash, chunks } = file;
   const version = versionOf(file);
+  // Parts of one long line may be alike, and are one point then.
+  const count = new Set(chunks.map(({ id }) => id)).size;
   return {
     id: uuidOf("file", index, path),
     vector: {},
-    payload: { what: "file", index, path, version, file_hash: hash, chunks: chunks.length, written },
+    payload: { what: "file", index, path, version, file_hash: hash, chunks: count, written },
   };
 }
 
 /** Without a dense vector; `embed` brings it. */
-export function chunkPoints(file: StoredFile, { index, written }: Stamp): readonly Point[] {
+export function chunkPoints(
+  file: StoredFile,
+  { index, written }: Stamp,
+  tokenizer: Tokenizer,
+): readonly Point[] {
   const version = versionOf(file);
   return file.chunks.map((chunk) => {
     const { id, text, ...about } = chunk;
-    const sparse = sparseOf(chunk);
+    const sparse = sparseOf(chunk, tokenizer);
     return {
       id,
       vector: sparse === null ? {} : { [WORDS]: sparse },

@@ -59,10 +59,10 @@ interface Half {
   readonly params?: { readonly idf: { readonly corpus: Filter } };
 }
 
-function halvesOf({ identity, version }: Seat, { text, vector }: StoreQuery): readonly Half[] {
+function halvesOf({ identity, version, tokenizer }: Seat, { text, vector }: StoreQuery): readonly Half[] {
   const filter = chunksOf(identity.index);
   const dense = vector === null ? null : numbersOf(vector, identity);
-  const sparse = sparseQuery(text);
+  const sparse = sparseQuery(text, tokenizer);
   const params = version.ownRarity ? { params: { idf: { corpus: chunksOf(identity.index) } } } : {};
   return [
     ...(sparse === null ? [] : [{ using: WORDS, query: sparse, filter, ...params } as const]),

@@ -1,4 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Tokenizer } from "../rank/tokens.ts";
 import type { StoreIdentity } from "../store.ts";
 import type { QdrantApi } from "./api.ts";
 import type { Collections } from "./collections.ts";
@@ -10,6 +11,7 @@ export interface Seat {
   readonly collections: Collections;
   readonly identity: StoreIdentity;
   readonly version: ServerVersion;
+  readonly tokenizer: Tokenizer;
   readonly now: () => number;
 }
 

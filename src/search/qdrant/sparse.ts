@@ -1,5 +1,7 @@
 import type { Chunk } from "../words.ts";
-import { wordsAsked, wordsIn } from "./terms.ts";
+import { understand } from "../rank/query.ts";
+import type { Tokenizer } from "../rank/tokens.ts";
+import { WEIGHTS } from "../rank/weights.ts";
 
 /** A sparse vector as Qdrant takes it. The rarity of a word is the server's part: `modifier: idf`. */
 export interface Sparse {
@@ -7,31 +9,30 @@ export interface Sparse {
   readonly values: number[];
 }
 
-/** Saturation and length of BM25. The mean length is a guess that stays: it only has to be the same for all. */
-const K = 1.2;
-const B = 0.75;
+/** The mean length of BM25 is a guess that stays: it only has to be the same for all. */
 const MEAN = 120;
-/** How much once in the symbol, or in the path, counts against once in the text. */
-const SYMBOL = 3;
+/** Once in the path against once in the text. Each chunk of a file has its path, so it counts less than a symbol. */
 const PATH = 1;
 
 /** What a chunk weighs by each of its words; null where it has none. */
-export function sparseOf(chunk: Chunk): Sparse | null {
-  const text = wordsIn(chunk.text);
+export function sparseOf(chunk: Chunk, tokenizer: Tokenizer): Sparse | null {
+  const { chunkK, chunkB, symbol } = WEIGHTS;
+  const text = tokenizer.count(chunk.text);
   let length = 0;
   for (const count of text.values()) length += count;
-  const long = K * (1 - B + (B * length) / MEAN);
+  const long = chunkK * (1 - chunkB + (chunkB * length) / MEAN);
   const often = new Map(text);
   for (const [words, weight] of [
-    [wordsIn(chunk.symbol ?? ""), SYMBOL],
-    [wordsIn(chunk.path), PATH],
+    [tokenizer.count(chunk.symbol ?? ""), symbol],
+    [tokenizer.count(chunk.path), PATH],
   ] as const)
     for (const [word, count] of words) often.set(word, (often.get(word) ?? 0) + weight * count);
-  return gathered([...often].map(([word, count]) => [word, (count * (K + 1)) / (count + long)]));
+  return gathered([...often].map(([word, count]) => [word, (count * (chunkK + 1)) / (count + long)]));
 }
 
 /** Null where the query has no word to look for. */
-export const sparseQuery = (text: string): Sparse | null => gathered(wordsAsked(text));
+export const sparseQuery = (text: string, tokenizer: Tokenizer): Sparse | null =>
+  gathered(understand(text, tokenizer, WEIGHTS).words.map(({ word, weight }) => [word, weight]));
 
 function gathered(weights: readonly (readonly [string, number])[]): Sparse | null {
   if (weights.length === 0) return null;

@@ -1,3 +1,4 @@
+import { Tokenizer } from "../rank/tokens.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
 import { PATIENCE, type Patience, QdrantApi, type QdrantServer } from "./api.ts";
 import { Collections } from "./collections.ts";
@@ -30,7 +31,7 @@ export async function openQdrantStore(
   const collections = new Collections(api, identity);
   const version = await checkedVersion(api, signal);
   for (const shelf of SHELVES) await collections.there(shelf, signal);
-  return storeOn({ api, collections, identity, version, now });
+  return storeOn({ api, collections, identity, version, tokenizer: new Tokenizer(), now });
 }
 
 function storeOn(seat: Seat): SearchStore {

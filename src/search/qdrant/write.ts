@@ -57,7 +57,8 @@ async function putGroup(
   signal: AbortSignal,
 ): Promise<void> {
   const stamp: Stamp = { index: seat.identity.index, written: seat.now() };
-  const points = files.flatMap((file) => chunkPoints(file, stamp));
+  const all = files.flatMap((file) => chunkPoints(file, stamp, seat.tokenizer));
+  const points = [...new Map(all.map((point) => [point.id, point])).values()];
   for (const batch of batches(points, (point) => sizeOf(point, seat)))
     await upsert(seat, shelf, await withKept(seat, shelf, batch, signal), signal);
   const paths = files.map(({ path }) => path);

@@ -30,7 +30,8 @@ export class Collection implements Searched {
   readonly sparse: ReadonlyMap<string, { readonly idf: boolean }>;
   readonly indexes = new Map<string, unknown>();
   status = "green";
-  #points = new Map<string, Kept>();
+  readonly #points = new Map<string, Kept>();
+  #sorted: readonly Kept[] | null = null;
 
   constructor(shape: CollectionShape) {
     this.shape = shape;
@@ -45,7 +46,8 @@ export class Collection implements Searched {
 
   /** In the order of their ids. */
   get points(): readonly Kept[] {
-    return [...this.#points.values()].toSorted((one, other) => (one.id < other.id ? -1 : 1));
+    this.#sorted ??= [...this.#points.values()].toSorted((one, other) => (one.id < other.id ? -1 : 1));
+    return this.#sorted;
   }
 
   where(filter: PointFilter | null | undefined): readonly Kept[] {
@@ -66,6 +68,7 @@ export class Collection implements Searched {
       vectors: this.#stored(vector),
     }));
     for (const point of kept) this.#points.set(point.id, point);
+    this.#sorted = null;
   }
 
   /** Those that are there get theirs, and one that is not makes it a failure all the same. */
@@ -79,6 +82,7 @@ export class Collection implements Searched {
 
   remove(ids: readonly string[]): void {
     for (const id of ids) this.#points.delete(id);
+    this.#sorted = null;
   }
 
   facet(key: string, filter: PointFilter | null | undefined, limit: number): readonly object[] {

@@ -93,11 +93,13 @@ function bySparse(collection: Searched, asked: PointQuery, points: readonly Kept
   const idf = asked.params?.idf;
   const corpus = typeof idf === "object" && idf !== null ? idf.corpus : null;
   const counted = collection.points.filter((point) => point.vectors.has(using) && passes(point, corpus));
-  const terms = counted.map((point) => new Set(sparseOf(point, using).indices));
+  const having = new Map<number, number>();
+  for (const point of counted)
+    for (const index of sparseOf(point, using).indices) having.set(index, (having.get(index) ?? 0) + 1);
   const weights = new Map(
     indices.map((index, at) => {
-      const having = terms.filter((its) => its.has(index)).length;
-      const rarity = Math.log((counted.length - having + 0.5) / (having + 0.5) + 1);
+      const count = having.get(index) ?? 0;
+      const rarity = Math.log((counted.length - count + 0.5) / (count + 0.5) + 1);
       return [index, (values[at] ?? 0) * (kind.idf ? rarity : 1)] as const;
     }),
   );

@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { HarnessError } from "../../../src/core/errors.ts";
+import { openQdrantStore } from "../../../src/search/qdrant/store.ts";
+import { assertWhole } from "../../contract/search-store-breaks.ts";
+import { axis, byWords, file, MODELLED, wordFor } from "../../contract/search-store-words.ts";
+import { type Fault, startQdrant } from "../../fakes/qdrant-server.ts";
+
+/** Requests that may go wrong one by one; enough for all of one put. */
+const MOST = 60;
+const { signal } = new AbortController();
+
+const versionOf = (version: string) =>
+  [3, 260, 1, 2, 12].map((lines, at) =>
+    file(
+      `f${at}`,
+      Array.from({ length: lines }, (_, line) => `${version} ${wordFor(at)} line ${line}`),
+      { role: at % 2 === 0 ? "source" : "docs" },
+    ),
+  );
+const [first, second] = [versionOf("first"), versionOf("second")];
+
+/** Puts the second version over the first while the k-th request, and all after it if `on`, go wrong. */
+async function brokenAt(k: number, fault: Fault, on: boolean): Promise<boolean> {
+  await using server = await startQdrant();
+  await using store = await openQdrantStore({ url: server.url }, MODELLED);
+  await store.put(first, signal);
+  const chunks = first.flatMap((whole) => whole.chunks).slice(0, 2);
+  await store.embed(new Map(chunks.map(({ id }) => [id, axis(0)])), signal);
+  const before = server.calls.length;
+  server.fault = (_, number) => (number === before + k || (on && number > before + k) ? fault : undefined);
+  const failure: unknown = await store.put(second, signal).then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  const reached = server.calls.length > before + k;
+  server.fault = () => undefined;
+  assert.equal(failure !== null, reached, `request ${k}`);
+  if (failure !== null) {
+    assert.ok(failure instanceof HarnessError, String(failure));
+    assert.ok(failure.message.includes(server.url) && failure.remedy !== "", failure.message);
+  }
+  await assertWhole(store, [first, second]);
+  await store.put(second, signal);
+  assert.equal(await assertWhole(store, [second]), second.length);
+  assert.deepEqual(await byWords(store, "first", 500), []);
+  assert.deepEqual(await store.counts(signal), { files: 5, chunks: 278, embedded: 0 });
+  return reached;
+}
+
+const kinds: Readonly<Record<string, { readonly fault: Fault; readonly on: boolean }>> = {
+  "is cut": { fault: "reset", on: false },
+  "is cut, and there is no server from then on": { fault: "reset", on: true },
+  "is cut when it is done": { fault: "reset after", on: false },
+  "is refused for want of room": {
+    fault: {
+      status: 500,
+      body: JSON.stringify({
+        status: { error: "Service internal error: No space left on device (os error 28)" },
+        time: 0,
+      }),
+    },
+    on: true,
+  },
+};
+
+for (const [what, { fault, on }] of Object.entries(kinds))
+  test(`put, where the k-th request ${what}: it is said, nothing is held that is not whole, put again mends`, async () => {
+    let k = 0;
+    while (await brokenAt(k, fault, on)) {
+      k += 1;
+      assert.ok(k < MOST, "a put never ends");
+    }
+    assert.ok(k > 8, `only ${k} requests were tried`);
+  });
+
+test("what a killed writer left of a file that is gone meanwhile is removed, once nobody can be writing it", async () => {
+  await using server = await startQdrant();
+  const clock = { now: Date.UTC(2026, 0, 1) };
+  const open = () => openQdrantStore({ url: server.url }, MODELLED, { now: () => clock.now });
+  await using store = await open();
+  await store.put([file("stays", ["alpha"])], signal);
+  const before = server.calls.length;
+  // Its chunks arrive, the file's own point does not.
+  server.fault = ({ operation, body }, number) =>
+    number > before && operation === "upsert_points" && JSON.stringify(body).includes('"file"')
+      ? "reset"
+      : undefined;
+  await assert.rejects(store.put([file("gone", ["beta"])], signal), HarnessError);
+  server.fault = () => undefined;
+  assert.deepEqual([...(await store.held(signal)).keys()], ["stays"]);
+  assert.equal((await store.counts(signal)).chunks, 2, "somebody may still be writing it");
+  clock.now += 16 * 60_000;
+  await using again = await open();
+  assert.deepEqual([...(await again.held(signal)).keys()], ["stays"]);
+  assert.deepEqual(await again.counts(signal), { files: 1, chunks: 1, embedded: 0 });
+});
+
+test("a chunk that somebody removes behind our back makes its file one that is not held", async () => {
+  await using server = await startQdrant();
+  await using store = await openQdrantStore({ url: server.url }, MODELLED);
+  const whole = file("a.ts", ["alpha", "beta"]);
+  await store.put([whole, file("b.ts", ["gamma"])], signal);
+  for (const collection of server.collections.values()) collection.remove([whole.chunks[1]?.id ?? ""]);
+  assert.deepEqual([...(await store.held(signal)).keys()], ["b.ts"]);
+  await store.put([whole], signal);
+  assert.equal((await store.held(signal)).size, 2);
+});
+
+test("a collection that goes while the store is open is empty, and is made again by the next put", async () => {
+  await using server = await startQdrant();
+  await using store = await openQdrantStore({ url: server.url }, MODELLED);
+  await store.put([file("a.ts", ["alpha"])], signal);
+  server.collections.clear();
+  assert.deepEqual(await byWords(store, "alpha"), []);
+  assert.equal((await store.held(signal)).size, 0);
+  await store.put([file("a.ts", ["alpha"])], signal);
+  assert.equal((await store.held(signal)).size, 1);
+});
+
+test("a collection whose maker was killed before its indexes gets them", async () => {
+  await using server = await startQdrant();
+  await using store = await openQdrantStore({ url: server.url }, MODELLED);
+  for (const operation of ["create_field_index", "create_collection"]) {
+    server.fault = (call) => (call.operation === operation ? "reset after" : undefined);
+    await assert.rejects(store.put([file("a.ts", ["alpha"])], signal), HarnessError);
+  }
+  server.fault = () => undefined;
+  await store.put([file("a.ts", ["alpha"])], signal);
+  assert.equal((await store.held(signal)).size, 1);
+  for (const { indexes } of server.collections.values()) assert.ok(indexes.has("version"));
+});
+
+test("a chunk that goes between looking and writing its vector costs the others nothing", async () => {
+  await using server = await startQdrant();
+  await using store = await openQdrantStore({ url: server.url }, MODELLED);
+  const whole = file("a.ts", ["alpha", "beta", "gamma"]);
+  await store.put([whole], signal);
+  let gone = 0;
+  server.fault = ({ operation, collection }) => {
+    if (operation === "update_vectors" && gone < 2)
+      server.collections.get(collection)?.remove([whole.chunks[gone++]?.id ?? ""]);
+    return undefined;
+  };
+  await store.embed(new Map(whole.chunks.map(({ id }) => [id, axis(0)])), signal);
+  assert.equal(gone, 2);
+  assert.equal((await store.counts(signal)).embedded, 1);
+});
