@@ -9,6 +9,7 @@ import { POLICY } from "./policy.ts";
 import { SANDBOX } from "./sandbox.ts";
 import { SESSIONS } from "./sessions.ts";
 import { STARTUP } from "./startup.ts";
+import { VECTORS } from "./vectors.ts";
 
 const FIGURES: readonly Figure[] = [
   ...STARTUP,
@@ -19,6 +20,7 @@ const FIGURES: readonly Figure[] = [
   ...SESSIONS,
   ...CHECKPOINTS,
   ...AGENT,
+  ...VECTORS,
 ];
 
 function chosen(words: readonly string[]): readonly Figure[] {

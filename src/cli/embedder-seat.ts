@@ -1,6 +1,8 @@
+import path from "node:path";
 import { HarnessError } from "../core/errors.ts";
 import type { Embedder } from "../core/ports.ts";
 import { maskSecrets } from "../core/secrets.ts";
+import { placesFrom } from "../config/places.ts";
 import type { Settings } from "../config/schema.ts";
 import { askServer } from "../models/capabilities/keyed-server.ts";
 import { keyedServer } from "../models/health.ts";
@@ -10,7 +12,9 @@ import { ollamaEmbedder } from "../models/ollama/embed.ts";
 import { fullName, ollamaLine } from "../models/ollama/names.ts";
 import { OLDEST_OLLAMA, type OllamaListing, ollamaListing } from "../models/ollama/server.ts";
 import { openAiEmbedder } from "../models/openai/embed.ts";
+import { openVectorCache, type VectorCache } from "../search/embed/cache.ts";
 import type { EmbeddingModel } from "../search/embed/model.ts";
+import { dimensionOf } from "../search/embed/query.ts";
 import { keysFile } from "./keys-file.ts";
 import { isLocalModel } from "./run/local-model.ts";
 
@@ -20,40 +24,75 @@ export type FoundEmbedder =
   | {
       readonly kind: "found";
       readonly model: EmbeddingModel;
+      /** Of its vectors; with the model's id it is what an index is opened with. */
+      readonly dimension: number;
+      readonly cache: VectorCache;
       readonly server: string;
       /** Nothing that is embedded leaves this machine. */
       readonly local: boolean;
     }
-  | { readonly kind: "none"; readonly reason: string; readonly remedy: string };
+  | NoEmbedder;
 
-export interface EmbedderSeat {
-  /** Looked for once; never rejects. Without one a search goes by words. */
+interface NoEmbedder {
+  readonly kind: "none";
+  readonly reason: string;
+  readonly remedy: string;
+}
+
+interface Place {
+  readonly kind: "found";
+  readonly model: EmbeddingModel;
+  readonly server: string;
+  readonly local: boolean;
+}
+
+export interface EmbedderSeat extends Disposable {
+  /** Looked for once. Without one a search goes by words. */
   readonly find: (signal: AbortSignal) => Promise<FoundEmbedder>;
+}
+
+export interface EmbedderOptions {
+  /** Who set each of the settings. */
+  readonly origins: Readonly<Record<string, string>>;
+  readonly warn: (text: string) => void;
+  /** For a model that has to be loaded before it says what its vectors are; after the first time that is known. */
+  readonly patienceMs?: number;
 }
 
 /** A search waits for it. */
 const LOCAL_MS = 1000;
 const REMOTE_MS = 3000;
+const PATIENCE_MS = 4000;
 const CHOOSE = "harness config set embed_model NAME";
 
 /**
  * A repository's text goes to another machine only where the user has named an embed_model; what looks like a secret is
  * taken out of it then. The API of the chat model embeds only then too: else Ollama does, if it answers.
  */
-export function embedderSeat(settings: Settings, origins: Readonly<Record<string, string>>): EmbedderSeat {
+export function embedderSeat(settings: Settings, options: EmbedderOptions): EmbedderSeat {
+  const { origins, warn, patienceMs = PATIENCE_MS } = options;
   const chosen = (origins["embed_model"] ?? "default") !== "default";
   let known: FoundEmbedder | undefined;
+  let cache: VectorCache | undefined;
+  const look = async (signal: AbortSignal): Promise<FoundEmbedder> => {
+    const place = await lookFor(settings, chosen, signal);
+    if (place.kind === "none") return place;
+    cache ??= openVectorCache(path.join(placesFrom(process.env).cache, "vectors"), { warn });
+    const dimension = await dimensionOf(place.model, cache, signal, patienceMs);
+    return { ...place, dimension, cache };
+  };
   return {
     find: async (signal) => {
       if (known !== undefined) return known;
-      const found = await lookFor(settings, chosen, signal).catch(asNone);
+      const found = await look(signal).catch((thrown: unknown) => asNone(thrown, settings.embed_model));
       if (!signal.aborted) known = found;
       return found;
     },
+    [Symbol.dispose]: () => cache?.[Symbol.dispose](),
   };
 }
 
-function lookFor(settings: Settings, chosen: boolean, signal: AbortSignal): Promise<FoundEmbedder> {
+function lookFor(settings: Settings, chosen: boolean, signal: AbortSignal): Promise<Place | NoEmbedder> {
   const { provider } = settings;
   if (provider === "scripted") return Promise.resolve(none("a scripted model gives no vectors", ""));
   if (provider === "openai" && chosen) return onOpenAi(settings, signal);
@@ -64,7 +103,11 @@ function lookFor(settings: Settings, chosen: boolean, signal: AbortSignal): Prom
   );
 }
 
-async function onOllama(settings: Settings, chosen: boolean, signal: AbortSignal): Promise<FoundEmbedder> {
+async function onOllama(
+  settings: Settings,
+  chosen: boolean,
+  signal: AbortSignal,
+): Promise<Place | NoEmbedder> {
   const { embed_model: name } = settings;
   const server = ollamaAddress(process.env, settings.base_url);
   const local = isLocalModel({ ...settings, provider: "ollama", chat_model: name });
@@ -84,7 +127,7 @@ async function onOllama(settings: Settings, chosen: boolean, signal: AbortSignal
   );
 }
 
-async function onOpenAi(settings: Settings, signal: AbortSignal): Promise<FoundEmbedder> {
+async function onOpenAi(settings: Settings, signal: AbortSignal): Promise<Place | NoEmbedder> {
   const { base_url: baseUrl, embed_model: name } = settings;
   const key = readKey("openai", { env: process.env, file: keysFile() }) ?? "";
   const reached = keyedServer("openai", { baseUrl, key });
@@ -105,7 +148,7 @@ function found(
   made: { readonly id: string; readonly name: string; readonly embedder: Embedder },
   server: string,
   local: boolean,
-): FoundEmbedder {
+): Place {
   const mask = local ? (text: string): string => text : maskSecrets;
   return { kind: "found", model: { ...made, mask }, server, local };
 }
@@ -116,9 +159,11 @@ function noOllama(listing: Exclude<OllamaListing, { readonly kind: "listed" }>, 
   return `no Ollama at ${server} for vectors: ${listing.reason}`;
 }
 
-const none = (reason: string, remedy: string): FoundEmbedder => ({ kind: "none", reason, remedy });
+const none = (reason: string, remedy: string): NoEmbedder => ({ kind: "none", reason, remedy });
 
-function asNone(thrown: unknown): FoundEmbedder {
+function asNone(thrown: unknown, name: string): NoEmbedder {
   if (thrown instanceof HarnessError) return none(thrown.message, thrown.remedy || CHOOSE);
+  if (thrown instanceof Error && /^(?:Timeout|Abort)Error$/.test(thrown.name))
+    return none(`${name} gave no vector in time`, "try again: it may be loading");
   throw thrown;
 }

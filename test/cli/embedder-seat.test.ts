@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { embedderSeat, type FoundEmbedder } from "../../src/cli/embedder-seat.ts";
+import { embedderSeat, type EmbedderSeat, type FoundEmbedder } from "../../src/cli/embedder-seat.ts";
+import { openVectorCache } from "../../src/search/embed/cache.ts";
 import { DEFAULTS, type Settings } from "../../src/config/schema.ts";
 import { startEmbeddingOllama } from "../fakes/embedding-ollama.ts";
 import { startLoopback } from "../fakes/loopback.ts";
@@ -11,11 +12,16 @@ const NEVER = new AbortController().signal;
 const CHOSEN = { embed_model: "HARNESS_EMBED_MODEL" };
 const TOKEN = `ghp_${"a1B2c3D4e5".repeat(4)}`.slice(0, 40);
 
-/** The environment of a machine without keys and settings, with these words in it. */
-async function machine(t: TestContext, words: Readonly<Record<string, string>> = {}): Promise<void> {
+/** The environment of a machine without keys and settings, with these words in it, that has used those models before. */
+async function machine(
+  t: TestContext,
+  words: Readonly<Record<string, string>> = {},
+  learned: readonly string[] = [],
+): Promise<void> {
   const place = await scratch();
   const wanted: Record<string, string | undefined> = {
     XDG_CONFIG_HOME: place.path,
+    XDG_CACHE_HOME: place.at("cache"),
     OPENAI_API_KEY: undefined,
     OLLAMA_HOST: "127.0.0.1:1",
     ...words,
@@ -27,16 +33,27 @@ async function machine(t: TestContext, words: Readonly<Record<string, string>> =
       else process.env[name] = value;
   };
   set(wanted);
+  using cache = openVectorCache(place.at("cache", "harness", "vectors"), { warn: assert.fail });
+  for (const model of learned) cache.learn(model, 1536);
   t.after(async () => {
     set(before);
     await place[Symbol.asyncDispose]();
   });
 }
 
-const find = (
+const seatOf = (
+  settings: Partial<Settings> = {},
+  origins: Readonly<Record<string, string>> = {},
+): EmbedderSeat =>
+  embedderSeat({ ...DEFAULTS, ...settings }, { origins, warn: assert.fail, patienceMs: 500 });
+
+async function find(
   settings: Partial<Settings>,
   origins: Readonly<Record<string, string>> = {},
-): Promise<FoundEmbedder> => embedderSeat({ ...DEFAULTS, ...settings }, origins).find(NEVER);
+): Promise<FoundEmbedder> {
+  using seat = seatOf(settings, origins);
+  return await seat.find(NEVER);
+}
 
 function reasonIn(found: FoundEmbedder): string {
   assert.equal(found.kind, "none");
@@ -46,7 +63,7 @@ function reasonIn(found: FoundEmbedder): string {
 test("Ollama's model embeds, and is looked for once", async (t) => {
   await using ollama = await startEmbeddingOllama();
   await machine(t, { OLLAMA_HOST: ollama.server.url });
-  const seat = embedderSeat(DEFAULTS, {});
+  using seat = seatOf();
   const found = await seat.find(NEVER);
   const asked = ollama.server.requests.length;
   assert.equal(await seat.find(NEVER), found);
@@ -80,13 +97,13 @@ test("no server, no model, another server: none, with the reason and what brings
 test("a search that was given up is not remembered as one without an embedder", async (t) => {
   await using ollama = await startEmbeddingOllama();
   await machine(t, { OLLAMA_HOST: ollama.server.url });
-  const seat = embedderSeat(DEFAULTS, {});
+  using seat = seatOf();
   assert.equal((await seat.find(AbortSignal.abort())).kind, "none");
   assert.equal((await seat.find(NEVER)).kind, "found");
 });
 
 test("nothing goes to another machine's Ollama before an embed_model is named, then without secrets", async (t) => {
-  await machine(t);
+  await machine(t, {}, ["ollama/embedder-cloud:latest"]);
   const elsewhere = { base_url: "http://models.example.org:11434" };
   assert.match(
     reasonIn(await find(elsewhere)),
@@ -107,7 +124,7 @@ test("nothing goes to another machine's Ollama before an embed_model is named, t
 
 test("an API with keys embeds only where an embed_model is named; else Ollama does", async (t) => {
   await using ollama = await startEmbeddingOllama();
-  await machine(t, { OLLAMA_HOST: ollama.server.url });
+  await machine(t, { OLLAMA_HOST: ollama.server.url }, ["openai/text-embedding-3-small"]);
   for (const [provider, origins] of [
     ["openai", {}],
     ["anthropic", {}],
@@ -129,7 +146,7 @@ test("an API with keys embeds only where an embed_model is named; else Ollama do
 });
 
 test("a server of one's own that speaks OpenAI's API is asked whether it is there", async (t) => {
-  await machine(t);
+  await machine(t, {}, ["openai/bge-m3"]);
   const settings = { provider: "openai", embed_model: "bge-m3" } as const;
   await using listing = await startLoopback([{ body: JSON.stringify({ data: [{ id: "bge-m3" }] }) }]);
   await using refusing = await startLoopback([{ status: 404, body: "{}" }]);
@@ -140,4 +157,23 @@ test("a server of one's own that speaks OpenAI's API is asked whether it is ther
   }
   const gone = await find({ ...settings, base_url: "http://127.0.0.1:1/v1" }, CHOSEN);
   assert.match(reasonIn(gone), /^no server of embeddings at http:\/\/127\.0\.0\.1:1\/v1: /);
+});
+
+test("a model that gives no vectors, or none in time, is none; one that was used before is not asked", async (t) => {
+  await machine(t);
+  const settings = { provider: "openai", embed_model: "bge-m3" } as const;
+  await using broken = await startLoopback([
+    { body: JSON.stringify({ data: [{ id: "bge-m3", max_model_len: 512 }] }) },
+    { status: 400, body: JSON.stringify({ error: { message: "bge-m3 does not embed" } }) },
+  ]);
+  assert.match(reasonIn(await find({ ...settings, base_url: `${broken.url}/v1` }, CHOSEN)), /does not embed/);
+  await using slow = await startEmbeddingOllama({ instead: () => true });
+  assert.match(
+    reasonIn(await find({ base_url: slow.server.url })),
+    /^nomic-embed-text gave no vector in time/,
+  );
+  await machine(t, {}, ["ollama/nomic-embed-text:latest"]);
+  const found = await find({ base_url: slow.server.url });
+  assert.ok(found.kind === "found");
+  assert.deepEqual([found.dimension, slow.requests.length], [1536, 1]);
 });

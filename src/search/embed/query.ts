@@ -5,6 +5,7 @@ import { type EmbeddingModel, queryText } from "./model.ts";
 
 /** A model that is not in memory is loaded first; a search is not worth more than this. */
 const QUESTION_MS = 4000;
+/** What indexing waits for, which may have to load the model. */
 const PROBE_MS = 60_000;
 const PROBE = "search";
 
@@ -39,17 +40,22 @@ export async function dimensionOf(
   model: EmbeddingModel,
   cache: VectorCache,
   signal: AbortSignal,
+  timeoutMs = PROBE_MS,
 ): Promise<number> {
   const known = cache.dimension(model.id);
   if (known !== undefined) return known;
-  const dimension = await probedDimension(model, signal);
+  const dimension = await probedDimension(model, signal, timeoutMs);
   cache.learn(model.id, dimension);
   return dimension;
 }
 
 /** Asks the model itself. */
-export async function probedDimension(model: EmbeddingModel, signal: AbortSignal): Promise<number> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]);
+export async function probedDimension(
+  model: EmbeddingModel,
+  signal: AbortSignal,
+  timeoutMs = PROBE_MS,
+): Promise<number> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   const vectors = await inTime(model, PROBE, limit);
   const dimension = vectors[0]?.length ?? 0;
   checkedVectors(vectors, 1, dimension);

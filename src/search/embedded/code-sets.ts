@@ -20,10 +20,22 @@ export class CodeSets {
     this.#bytes = codeBytes(dimension);
   }
 
-  /** One at a time: the whole need never be in memory. */
-  *each(): Generator<CodeSet> {
+  /** All of them in one piece. */
+  all(): CodeSet {
+    const total = this.#database.get("SELECT total(count) AS n FROM vector_codes");
+    const chunks = new Float64Array(Number(total?.["n"]));
+    const codes = new Uint8Array(chunks.length * this.#bytes);
     const rows = this.#database.each("SELECT chunks, codes FROM vector_codes");
-    for (let next = rows.next(); next.done !== true; next = rows.next()) yield this.#read(next.value);
+    let at = 0;
+    for (let next = rows.next(); next.done !== true; next = rows.next()) {
+      const set = this.#read(next.value);
+      if (at + set.chunks.length > chunks.length)
+        throw new DamagedIndex("there are more codes than were counted");
+      chunks.set(set.chunks, at);
+      codes.set(set.codes, at * this.#bytes);
+      at += set.chunks.length;
+    }
+    return { chunks: chunks.subarray(0, at), codes: codes.subarray(0, at * this.#bytes) };
   }
 
   /** By chunk, the set that it is in now. */

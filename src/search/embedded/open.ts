@@ -27,7 +27,8 @@ export function openEmbeddedStore(
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const database = new Database(opened(path.join(folder, "index.db"), identity));
-    return new EmbeddedStore(database, folder, new VectorTable(database, identity.vectors), parts.weights);
+    const vectors = new VectorTable(database, identity.vectors);
+    return new EmbeddedStore(database, folder, vectors, parts.weights);
   } catch (thrown) {
     throw indexFailure(thrown, folder);
   }

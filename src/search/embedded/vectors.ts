@@ -1,6 +1,6 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { Best } from "./best.ts";
-import { CodeSets } from "./code-sets.ts";
+import { type CodeSet, CodeSets } from "./code-sets.ts";
 import type { Database } from "./database.ts";
 import { DamagedIndex } from "./failure.ts";
 import { dot, packed, unit, unpacked } from "../unit-vectors.ts";
@@ -24,8 +24,10 @@ type Near = { readonly chunk: number; readonly cosine: number };
 export class VectorTable implements VectorSeat {
   readonly #database: Database;
   readonly #identity: VectorIdentity | null;
-  /** Below it no chunk is without a vector: numbers only grow. */
+  /** Below it no chunk is without a vector, as long as only this process gives them: numbers only grow. */
   #from = 0;
+  /** As of the last change that is known; reading them for every question would leave ten times as much behind. */
+  #loaded: { readonly version: string; readonly set: CodeSet } | undefined;
 
   constructor(database: Database, identity: VectorIdentity | null) {
     this.#database = database;
@@ -82,16 +84,11 @@ export class VectorTable implements VectorSeat {
 
   missing(limit: number): readonly number[] {
     if (this.#identity === null) return [];
-    const ours = this.#ours;
-    if (!ours) this.#from = 0;
-    const without = ours ? "AND NOT EXISTS (SELECT 1 FROM vectors WHERE chunk = chunks.number)" : "";
-    const numbers = this.#database
-      .all(
-        `SELECT number FROM chunks WHERE number >= ? ${without} ORDER BY number LIMIT ?`,
-        this.#from,
-        limit,
-      )
-      .map(({ number }) => Number(number));
+    if (!this.#ours) return this.#without("", 0, limit);
+    const none = "AND NOT EXISTS (SELECT 1 FROM vectors WHERE chunk = chunks.number)";
+    const further = this.#without(none, this.#from, limit);
+    // Another process may have begun anew.
+    const numbers = further.length > 0 || this.#from === 0 ? further : this.#without(none, 0, limit);
     this.#from = numbers[0] ?? this.#from;
     return numbers;
   }
@@ -110,6 +107,12 @@ export class VectorTable implements VectorSeat {
     );
   }
 
+  #without(none: string, from: number, limit: number): readonly number[] {
+    return this.#database
+      .all(`SELECT number FROM chunks WHERE number >= ? ${none} ORDER BY number LIMIT ?`, from, limit)
+      .map(({ number }) => Number(number));
+  }
+
   #setOf(chunk: number): number | undefined {
     const row = this.#database.get("SELECT codes FROM vectors WHERE chunk = ?", chunk);
     return row === undefined ? undefined : Number(row["codes"]);
@@ -117,13 +120,21 @@ export class VectorTable implements VectorSeat {
 
   #likely(query: Float32Array, limit: number): readonly number[] {
     const best = new Best(Math.max(LEAST_EXACT, limit * EXACT_EACH));
-    const sums = signSums(query);
-    for (const { chunks, codes } of new CodeSets(this.#database, query.length).each()) {
-      const scores = codeScores(codes, sums);
-      for (let place = 0; place < scores.length; place += 1)
-        best.offer(scores[place] as number, chunks[place] as number);
-    }
+    const { chunks, codes } = this.#codes(query.length);
+    const scores = codeScores(codes, signSums(query));
+    for (let place = 0; place < scores.length; place += 1)
+      best.offer(scores[place] as number, chunks[place] as number);
     return best.items().toSorted((one, other) => one - other);
+  }
+
+  /** Other processes' changes show in SQLite's own number, this one's in their count. */
+  #codes(dimension: number): CodeSet {
+    const seen = this.#database.get("PRAGMA data_version")?.["data_version"];
+    const own = this.#database.get("SELECT total_changes() AS n")?.["n"];
+    const version = `${String(seen)} ${String(own)}`;
+    if (this.#loaded?.version !== version)
+      this.#loaded = { version, set: new CodeSets(this.#database, dimension).all() };
+    return this.#loaded.set;
   }
 
   #exactly(chunk: number, query: Float32Array): readonly Near[] {

@@ -11,6 +11,7 @@ test("a model sees what it was trained to see before a text", () => {
   const rows: readonly (readonly [name: string, document: string, query: RegExp])[] = [
     ["nomic-embed-text", "search_document: ", /^search_query: $/],
     ["nomic-embed-text:v1.5", "search_document: ", /^search_query: $/],
+    ["manutic/nomic-embed-code:7b", "", /^Represent this query for searching relevant code: $/],
     ["mxbai-embed-large", "", /^Represent this sentence/],
     ["snowflake-arctic-embed:335m", "", /^Represent this sentence/],
     ["snowflake-arctic-embed2", "", /^query: $/],
@@ -21,7 +22,7 @@ test("a model sees what it was trained to see before a text", () => {
     ["bge-large", "", /^Represent this sentence/],
     ["BAAI/bge-small-en-v1.5", "", /^Represent this sentence/],
     ["bge-m3", "", /^$/],
-    ["qwen3-embedding:0.6b", "", /^Instruct: .*\nQuery: $/],
+    ["qwen3-embedding:0.6b", "", /^Instruct: .*\nQuery:$/],
     ["embeddinggemma", "title: none | text: ", /^task: code retrieval \| query: $/],
     ["all-minilm", "", /^$/],
     ["text-embedding-3-small", "", /^$/],
