@@ -6,7 +6,10 @@ import { Language, Parser } from "web-tree-sitter";
 const require = createRequire(import.meta.url);
 
 // Bundled code lies in another folder than the runtime's wasm, so that it is told where that is.
-await Parser.init({ locateFile: () => require.resolve("web-tree-sitter/web-tree-sitter.wasm") });
+await Parser.init({
+  locateFile: () => require.resolve("web-tree-sitter/web-tree-sitter.wasm"),
+  printErr: () => undefined,
+});
 
 const GRAMMARS = path.join(path.dirname(require.resolve("@vscode/tree-sitter-wasm/package.json")), "wasm");
 

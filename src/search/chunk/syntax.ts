@@ -1,30 +1,17 @@
 import type { Parser, Tree } from "web-tree-sitter";
 import { type Grammar, GRAMMARS } from "./grammars.ts";
+import { PARSE_MS, PARSED, parseSteps } from "./limits.ts";
 import type { Mark } from "./marks.ts";
 import { Walk } from "./walk.ts";
 
-/** Steps of a parse for a file of this size, counted by the parser in hundreds: many times what code takes. */
-const steps = (length: number): number => 2000 + length / 2;
-
-/** However fast the machine, no parse holds it longer. Code takes some milliseconds. */
-const SLOWEST_MS = 5000;
-
-/** So many broken parses and a language is cut by lines from then on. */
-const BROKEN = 3;
-
 type Loaded =
-  | { readonly kind: "parser"; parser: Parser; broken: number }
+  | { readonly kind: "parser"; readonly parser: Parser }
   | { readonly kind: "none"; readonly why: string };
 
 /** Grammars, each loaded when the first file of its language comes. One parser serves all files of a language. */
 export class Syntax implements Disposable {
   private readonly loaded = new Map<string, Promise<Loaded>>();
   private readonly ready = new Map<string, Loaded>();
-
-  /** Whether the language is cut by syntax. */
-  knows(language: string): boolean {
-    return GRAMMARS.has(language);
-  }
 
   /** Ends when the language's grammar is loaded, or is known not to be loadable. */
   async load(language: string): Promise<void> {
@@ -35,7 +22,7 @@ export class Syntax implements Disposable {
     this.ready.set(grammar.wasm, await loading);
   }
 
-  /** Languages that are cut by lines because their grammar could not be loaded, with the reason. */
+  /** Grammars that could not be loaded or that broke down, with the reason: their languages are cut by lines. */
   missing(): readonly { readonly grammar: string; readonly why: string }[] {
     return [...this.ready].flatMap(([grammar, one]) =>
       one.kind === "none" ? [{ grammar, why: one.why }] : [],
@@ -44,9 +31,9 @@ export class Syntax implements Disposable {
 
   /** Where the parts of a text begin, or undefined when it has to be cut by lines. */
   marks(text: string, language: string): readonly Mark[] | undefined {
-    const grammar = GRAMMARS.get(language);
+    const grammar = text.length > PARSED ? undefined : GRAMMARS.get(language);
     const loaded = grammar === undefined ? undefined : this.ready.get(grammar.wasm);
-    if (grammar === undefined || loaded?.kind !== "parser" || loaded.broken >= BROKEN) return undefined;
+    if (grammar === undefined || loaded?.kind !== "parser") return undefined;
     try {
       const tree = parse(loaded.parser, text);
       if (tree === null) return undefined;
@@ -55,15 +42,21 @@ export class Syntax implements Disposable {
       } finally {
         tree.delete();
       }
-    } catch {
-      // The parser's own memory is bounded: what is too much for it ends here, and its state is not used again.
-      loaded.broken += 1;
+    } catch (error) {
+      this.abandon(grammar.wasm, loaded.parser, error);
       return undefined;
     }
   }
 
+  /** What broke once is not used again: the state of the parser's memory is not known. */
+  private abandon(wasm: string, parser: Parser, error: unknown): void {
+    this.ready.set(wasm, { kind: "none", why: `its parser broke down: ${String(error)}` });
+    // Also so that no finalizer touches it later, when nobody could catch what that throws.
+    quietly(() => parser.delete());
+  }
+
   [Symbol.dispose](): void {
-    for (const one of this.ready.values()) if (one.kind === "parser") one.parser.delete();
+    for (const one of this.ready.values()) if (one.kind === "parser") quietly(() => one.parser.delete());
     this.ready.clear();
     this.loaded.clear();
   }
@@ -72,16 +65,24 @@ export class Syntax implements Disposable {
 async function loadGrammar(grammar: Grammar): Promise<Loaded> {
   try {
     const { parserOf } = await import("./runtime.ts");
-    return { kind: "parser", parser: await parserOf(grammar.wasm), broken: 0 };
+    return { kind: "parser", parser: await parserOf(grammar.wasm) };
   } catch (error) {
     return { kind: "none", why: error instanceof Error ? error.message : String(error) };
   }
 }
 
-/** Null when it takes too long, by its own count of steps; the clock is for machines that stand still. */
+function quietly(done: () => void): void {
+  try {
+    done();
+  } catch {
+    // Of memory that is not used again.
+  }
+}
+
+/** Null when it takes too long. */
 function parse(parser: Parser, text: string): Tree | null {
-  let left = steps(text.length);
-  const until = performance.now() + SLOWEST_MS;
+  let left = parseSteps(text.length);
+  const until = performance.now() + PARSE_MS;
   const stops = (): boolean => (left -= 1) < 0 || performance.now() > until;
   const tree = parser.parse(text, null, { progressCallback: stops });
   if (tree === null) parser.reset();

@@ -11,7 +11,7 @@ test("a class with its methods, and the imports apart", async () => {
     file.pieces.map(({ start, end, kind, symbol }) => ({ start, end, kind, symbol })),
     [
       { start: 1, end: 2, kind: "imports", symbol: null },
-      { start: 3, end: 8, kind: "class", symbol: "Store, Store.close, f" },
+      { start: 3, end: 8, kind: "code", symbol: "Store, Store.close, f" },
     ],
   );
 });
