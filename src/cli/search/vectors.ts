@@ -1,21 +1,10 @@
-import path from "node:path";
-import { placesFrom } from "../../config/places.ts";
 import type { Settings } from "../../config/schema.ts";
-import { HarnessError, reasonOf } from "../../core/errors.ts";
-import type { VectorCache } from "../../search/embed/cache.ts";
-import type { EmbeddingModel } from "../../search/embed/model.ts";
 import type { EmbedOutcome, EmbedProgress } from "../../search/embed/outcome.ts";
 import type { HeldIndex } from "../../search/index/held.ts";
+import type { FoundEmbedder } from "../embedder-seat.ts";
 
 /** What makes vectors, or why nothing does. */
-export type Vectors =
-  | (Disposable & {
-      readonly kind: "found";
-      readonly model: EmbeddingModel;
-      readonly dimension: number;
-      readonly cache: VectorCache;
-    })
-  | (Disposable & { readonly kind: "none"; readonly reason: string; readonly remedy: string });
+export type Vectors = FoundEmbedder & Disposable;
 
 export interface VectorsWanted {
   readonly settings: Settings;
@@ -24,28 +13,15 @@ export interface VectorsWanted {
   readonly note: (text: string) => void;
 }
 
-/** Looked for, and asked for the length of its vectors; never rejects but by an abort. */
+/** Looked for, and asked for the length of its vectors; never rejects. */
 export async function vectorsFor(
   { settings, origins, note }: VectorsWanted,
   signal: AbortSignal,
 ): Promise<Vectors> {
   const { embedderSeat } = await import("../embedder-seat.ts");
-  const found = await embedderSeat(settings, origins).find(signal);
-  if (found.kind === "none") return noVectors(found.reason, found.remedy);
-  const [{ openVectorCache }, { dimensionOf }] = await Promise.all([
-    import("../../search/embed/cache.ts"),
-    import("../../search/embed/query.ts"),
-  ]);
-  const { model } = found;
-  const cache = openVectorCache(path.join(placesFrom(process.env).cache, "vectors"), { warn: note });
-  try {
-    const dimension = await dimensionOf(model, cache, signal);
-    return { kind: "found", model, dimension, cache, [Symbol.dispose]: () => cache[Symbol.dispose]() };
-  } catch (thrown) {
-    cache[Symbol.dispose]();
-    signal.throwIfAborted();
-    return noVectors(reasonOf(thrown), thrown instanceof HarnessError ? thrown.remedy : "");
-  }
+  const seat = embedderSeat(settings, { origins, warn: note });
+  const found = await seat.find(signal);
+  return { ...found, [Symbol.dispose]: () => seat[Symbol.dispose]() };
 }
 
 export const noVectors = (reason: string, remedy: string): Vectors => ({
@@ -97,13 +73,12 @@ export async function vectorOf(
 ): Promise<Float32Array | null> {
   const { model: id, dimension } = index.facts;
   if (id === null || dimension === null) return null;
-  const { embedderSeat } = await import("../embedder-seat.ts");
-  const found = await embedderSeat(wanted.settings, wanted.origins).find(signal);
+  using found = await vectorsFor(wanted, signal);
   if (found.kind === "none") return wordsAlone(wanted, found.reason);
   if (found.model.id !== id)
     return wordsAlone(wanted, `the vectors are of ${id}; harness index makes new ones`);
   const { queryVector } = await import("../../search/embed/query.ts");
-  return queryVector(found.model, text, { dimension, signal, warn: wanted.note });
+  return await queryVector(found.model, text, { dimension, signal, warn: wanted.note });
 }
 
 function wordsAlone({ note }: VectorsWanted, why: string): null {
