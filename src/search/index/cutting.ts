@@ -85,7 +85,7 @@ class CuttingThreads implements Cutting {
       this.#asked.delete(id);
     });
     thread.on("error", (thrown) => this.#lose(reasonOf(thrown)));
-    thread.on("exit", () => this.#lose("it ended"));
+    thread.on("exit", (code) => this.#lose(`it ended with ${code}`));
     return thread;
   }
 

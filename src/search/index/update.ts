@@ -55,5 +55,5 @@ async function readIn(parts: UpdateParts, reading: Reading, signal: AbortSignal)
   }
   for (const path of unread)
     await writer.take(Promise.resolve(leftOut({ parts, reading }, path, "unreadable")), 0);
-  return writer.end();
+  return await writer.end();
 }
