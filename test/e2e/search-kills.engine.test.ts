@@ -31,7 +31,7 @@ test(
       if (!first) await disturb(place.at("work"), kill);
       else if (kill % 2 === 0) await rm(place.at(STATE), { recursive: true, force: true });
       const part = ((kill * 7919) % 97) / 97;
-      const killAfterMs = first ? wholeMs * (0.2 + 0.7 * part) : 300 + wholeMs * 0.4 * part;
+      const killAfterMs = first ? wholeMs * (0.15 + 0.55 * part) : wholeMs * (0.1 + 0.3 * part);
       await harness(place, ["index", "--quiet", "--no-embed"], { killAfterMs });
       const { files, facts } = await indexOf(place);
       seen.push(facts.whole ? -1 : Object.keys(files).length);
