@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { Best } from "../src/search/embedded/best.ts";
+import { Greatest } from "../src/search/embedded/greatest.ts";
 import { Database } from "../src/search/embedded/database.ts";
 import { VectorTable } from "../src/search/embedded/vectors.ts";
 import { dot, unit } from "../src/search/unit-vectors.ts";
@@ -54,7 +54,7 @@ function build(count: number): Bed {
 
 function plainNearest({ plain }: Bed, question: Float32Array, limit: number): readonly number[] {
   const query = unit(question) ?? question;
-  const best = new Best(limit);
+  const best = new Greatest(limit);
   for (let chunk = 0; chunk * DIMENSION < plain.length; chunk += 1)
     best.offer(dot(plain.subarray(chunk * DIMENSION, (chunk + 1) * DIMENSION), query), chunk);
   return best.items();

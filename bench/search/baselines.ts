@@ -84,7 +84,7 @@ export function byBm25(texts: readonly Text[]): readonly Contestant[] {
     const tokens = tokensOf(text);
     for (const token of tokens) {
       let list = postings.get(token);
-      if (list === undefined) postings.set(token, (list = new Map()));
+      if (list === undefined) postings.set(token, (list = new Map<number, number>()));
       list.set(at, (list.get(at) ?? 0) + 1);
     }
     return tokens.length;

@@ -118,13 +118,11 @@ async function onOllama(
   }
   const listing = await ollamaListing({ baseUrl: server, signal, timeoutMs: local ? LOCAL_MS : REMOTE_MS });
   if (listing.kind !== "listed") return none(noOllama(listing, server), ollamaLine(server, "serve"));
-  if (!listing.models.some((model) => fullName(model.name) === fullName(name)))
-    return none(`${server} has no model ${name}`, ollamaLine(server, "pull", name));
-  return found(
-    { id: `ollama/${fullName(name)}`, name, embedder: ollamaEmbedder(server, name) },
-    server,
-    local,
-  );
+  const listed = listing.models.find((model) => fullName(model.name) === fullName(name));
+  if (listed === undefined) return none(`${server} has no model ${name}`, ollamaLine(server, "pull", name));
+  // Pulled again, a name may stand for another model.
+  const id = `ollama/${fullName(name)}@${listed.digest?.replace(/^sha256:/, "").slice(0, 12) ?? ""}`;
+  return found({ id, name, embedder: ollamaEmbedder(server, name) }, server, local);
 }
 
 async function onOpenAi(settings: Settings, signal: AbortSignal): Promise<Place | NoEmbedder> {

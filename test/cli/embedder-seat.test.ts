@@ -71,7 +71,7 @@ test("Ollama's model embeds, and is looked for once", async (t) => {
   assert.ok(found.kind === "found");
   assert.deepEqual(
     [found.model.id, found.local, found.server],
-    ["ollama/nomic-embed-text:latest", true, ollama.server.url],
+    ["ollama/nomic-embed-text:latest@a3de86cd1c13", true, ollama.server.url],
   );
   assert.equal((await found.model.embedder.embed(["text"], NEVER))[0]?.length, 64);
   assert.equal(found.model.mask(TOKEN), TOKEN);
@@ -103,7 +103,7 @@ test("a search that was given up is not remembered as one without an embedder", 
 });
 
 test("nothing goes to another machine's Ollama before an embed_model is named, then without secrets", async (t) => {
-  await machine(t, {}, ["ollama/embedder-cloud:latest"]);
+  await machine(t, {}, ["ollama/embedder-cloud:latest@a3de86cd1c13"]);
   const elsewhere = { base_url: "http://models.example.org:11434" };
   assert.match(
     reasonIn(await find(elsewhere)),
@@ -172,7 +172,7 @@ test("a model that gives no vectors, or none in time, is none; one that was used
     reasonIn(await find({ base_url: slow.server.url })),
     /^nomic-embed-text gave no vector in time/,
   );
-  await machine(t, {}, ["ollama/nomic-embed-text:latest"]);
+  await machine(t, {}, ["ollama/nomic-embed-text:latest@a3de86cd1c13"]);
   const found = await find({ base_url: slow.server.url });
   assert.ok(found.kind === "found");
   assert.deepEqual([found.dimension, slow.requests.length], [1536, 1]);

@@ -24,6 +24,10 @@ export interface Layout {
   readonly fileNumber: Uint32Array;
   readonly fileRole: Uint8Array;
   readonly fileLength: Uint32Array;
+  /** The same for files of one folder. */
+  readonly fileFolder: Uint32Array;
+  /** How many words its own name has. */
+  readonly fileNames: Uint8Array;
   /** The place of its first chunk; one more at the end. */
   readonly fileStart: Uint32Array;
   /** 1: it is no longer in the index. */
@@ -52,6 +56,8 @@ class Growing {
   readonly #fileRole: number[] = [];
   readonly #fileLength: number[] = [];
   readonly #fileStart: number[] = [];
+  readonly #fileFolder: number[] = [];
+  readonly #fileNames: number[] = [];
   readonly #fileDead: number[] = [];
   #liveChunks = 0;
   #liveFiles = 0;
@@ -81,6 +87,8 @@ class Growing {
       fileRole: Uint8Array.from(this.#fileRole),
       fileLength: Uint32Array.from(this.#fileLength),
       fileStart: Uint32Array.from(this.#fileStart),
+      fileFolder: Uint32Array.from(this.#fileFolder),
+      fileNames: Uint8Array.from(this.#fileNames),
       fileDead: Uint8Array.from(this.#fileDead),
       liveChunks: this.#liveChunks,
       liveFiles: this.#liveFiles,
@@ -95,6 +103,8 @@ class Growing {
     const dead = this.#dead.has(number);
     this.#fileNumber.push(number);
     this.#fileRole.push(reader.next());
+    this.#fileFolder.push(reader.next());
+    this.#fileNames.push(reader.next());
     this.#fileStart.push(this.#chunkNumber.length);
     this.#fileDead.push(dead ? 1 : 0);
     const chunks = reader.next();

@@ -1,67 +1,120 @@
-import type { Query } from "../rank/query.ts";
+import type { Query, QueryWord } from "../rank/query.ts";
 import type { Weights } from "../rank/weights.ts";
 import type { Database } from "./database.ts";
+import { best, type Evidence, type Scored } from "./best.ts";
 import { type Layout, at } from "./layout.ts";
-import { IN_PATH, ROLES, symbolCount, textCount } from "./segment.ts";
+import { IN_FOLDER, IN_NAME, IN_PATH, symbolCount, textCount } from "./segment.ts";
 import { NumberReader } from "./varint.ts";
-
-export interface Scored {
-  /** The chunk's number. */
-  readonly chunk: number;
-  readonly score: number;
-  /** What orders it: the score with what its file's role makes of it. */
-  readonly order: number;
-}
 
 interface List {
   readonly places: number[];
   readonly counts: number[];
 }
 
-/** Scores by words, over one state of the index. */
+/** Scores by words, over one state of the index. It reads the lists of the query's words, and no others. */
 export class Lexical {
   readonly #layout: Layout;
   readonly #database: Database;
   readonly #weights: Weights;
-  readonly #chunks: Float64Array;
-  readonly #files: Float64Array;
+  readonly #evidence: Evidence;
+  /** Of one word: how often it is in a file, and which word's turn that was. */
+  readonly #often: Float64Array;
+  readonly #turn: Uint32Array;
+  #turns = 0;
 
   constructor(database: Database, layout: Layout, weights: Weights) {
     this.#database = database;
     this.#layout = layout;
     this.#weights = weights;
-    this.#chunks = new Float64Array(layout.chunkNumber.length);
-    this.#files = new Float64Array(layout.fileNumber.length);
+    const files = layout.fileNumber.length;
+    this.#evidence = {
+      chunks: new Float64Array(layout.chunkNumber.length),
+      files: new Float64Array(files),
+      covered: new Float64Array(files),
+      nameWords: new Uint8Array(files),
+      possible: 0,
+    };
+    this.#often = new Float64Array(files);
+    this.#turn = new Uint32Array(files);
   }
 
   best(query: Query, limit: number): readonly Scored[] {
-    this.#chunks.fill(0);
-    this.#files.fill(0);
-    for (const { word, weight } of query.words) this.#add(word, weight);
-    return this.#collected(query, limit);
+    const { chunks, files, covered, nameWords } = this.#evidence;
+    for (const numbers of [chunks, files, covered, nameWords]) numbers.fill(0);
+    this.#evidence.possible = 0;
+    for (const word of query.words) this.#add(word);
+    return best(this.#layout, this.#evidence, { query, weights: this.#weights, limit });
   }
 
-  #add(word: string, weight: number): void {
+  #add({ word, weight }: QueryWord): void {
     const layout = this.#layout;
     const inText = this.#read(word, layout.chunkFile, "firstChunk");
     const inPath = this.#read(IN_PATH + word, null, "firstFile");
-    const { chunkK, chunkB, fileK, fileB, symbol, path } = this.#weights;
-    const files = filesOf(inText, layout, symbol);
-    for (const file of inPath.places) files.set(file, (files.get(file) ?? 0) + path);
-    const chunkIdf = weight * idf(inText.places.length, layout.liveChunks);
-    const fileIdf = weight * idf(files.size, layout.liveFiles);
-    const chunkMean = layout.liveLength / Math.max(1, layout.liveChunks);
-    const fileMean = layout.liveLength / Math.max(1, layout.liveFiles);
-    for (const [index, chunk] of inText.places.entries()) {
-      const count = inText.counts[index] ?? 0;
+    const files = this.#filesOf(inText, inPath);
+    const rarity = weight * idf(files.length, layout.liveFiles);
+    this.#evidence.possible += rarity;
+    this.#addChunks(inText, weight * idf(inText.places.length, layout.liveChunks));
+    this.#addFiles(files, rarity);
+    this.#addPaths(inPath, rarity);
+  }
+
+  #addChunks({ places, counts }: List, rarity: number): void {
+    const { chunkLength, liveLength, liveChunks } = this.#layout;
+    const { chunkK, chunkB, symbol } = this.#weights;
+    const { chunks } = this.#evidence;
+    const plain = chunkK * (1 - chunkB);
+    const byLength = (chunkK * chunkB * liveChunks) / Math.max(1, liveLength);
+    for (let index = 0; index < places.length; index += 1) {
+      const [place = 0, count = 0] = [places[index], counts[index]];
       const often = textCount(count) + symbol * symbolCount(count);
-      const long = chunkK * (1 - chunkB + (chunkB * at(layout.chunkLength, chunk)) / chunkMean);
-      this.#chunks[chunk] = at(this.#chunks, chunk) + (chunkIdf * often) / (often + long);
+      const norm = plain + byLength * at(chunkLength, place);
+      chunks[place] = at(chunks, place) + (rarity * often) / (often + norm);
     }
-    for (const [file, often] of files) {
-      const long = fileK * (1 - fileB + (fileB * at(layout.fileLength, file)) / fileMean);
-      this.#files[file] = at(this.#files, file) + (fileIdf * often) / (often + long);
+  }
+
+  #addFiles(found: readonly number[], rarity: number): void {
+    const { fileLength, liveLength, liveFiles } = this.#layout;
+    const { fileK, fileB, file: share } = this.#weights;
+    const { files, covered } = this.#evidence;
+    const mean = liveLength / Math.max(1, liveFiles);
+    for (const file of found) {
+      const often = at(this.#often, file);
+      const norm = fileK * (1 - fileB + (fileB * at(fileLength, file)) / Math.max(1, mean));
+      files[file] = at(files, file) + (share * rarity * often) / (often + norm);
+      covered[file] = at(covered, file) + rarity;
     }
+  }
+
+  #addPaths({ places, counts }: List, rarity: number): void {
+    const { files, nameWords } = this.#evidence;
+    for (const [index, file] of places.entries()) {
+      const count = counts[index] ?? 0;
+      const times = ((count & IN_FOLDER) === 0 ? 0 : 1) + ((count & IN_NAME) === 0 ? 0 : 1);
+      files[file] = at(files, file) + this.#weights.path * rarity * times;
+      if ((count & IN_NAME) !== 0) nameWords[file] = at(nameWords, file) + 1;
+    }
+  }
+
+  /** Which files have the word at all; how often their texts do is then in `#often`. */
+  #filesOf({ places, counts }: List, inPath: List): readonly number[] {
+    const { chunkFile } = this.#layout;
+    const { symbol } = this.#weights;
+    const turn = (this.#turns += 1);
+    const files: number[] = [];
+    const meet = (file: number): void => {
+      if (this.#turn[file] === turn) return;
+      this.#turn[file] = turn;
+      this.#often[file] = 0;
+      files.push(file);
+    };
+    for (let index = 0; index < places.length; index += 1) {
+      const [place = 0, count = 0] = [places[index], counts[index]];
+      const file = at(chunkFile, place);
+      meet(file);
+      this.#often[file] = at(this.#often, file) + textCount(count) + symbol * symbolCount(count);
+    }
+    for (const file of inPath.places) meet(file);
+    return files;
   }
 
   /** Of live chunks, or files, over all segments. */
@@ -86,44 +139,6 @@ export class Lexical {
     }
     return list;
   }
-
-  #collected(query: Query, limit: number): readonly Scored[] {
-    const layout = this.#layout;
-    const found: Scored[] = [];
-    for (let file = 0; file < layout.fileNumber.length; file += 1) {
-      if (at(this.#files, file) === 0) continue;
-      const role = ROLES[at(layout.fileRole, file)] ?? "source";
-      const prior = query.asked.has(role) ? 1 : this.#weights.role[role];
-      found.push(...this.#chunksOf(file, prior));
-    }
-    return found.toSorted((a, b) => b.order - a.order || a.chunk - b.chunk).slice(0, limit);
-  }
-
-  /** The best chunk has its file's score; the others so much of it as they have of the best one's own. */
-  #chunksOf(file: number, prior: number): readonly Scored[] {
-    const layout = this.#layout;
-    const [start, end] = [at(layout.fileStart, file), at(layout.fileStart, file + 1)];
-    const own = Array.from(this.#chunks.subarray(start, end));
-    const sorted = own.toSorted((a, b) => b - a);
-    let score = this.#weights.file * at(this.#files, file);
-    for (const [place, value] of sorted.slice(0, 4).entries()) score += value * this.#weights.next ** place;
-    const best = sorted[0] ?? 0;
-    return own.flatMap((value, place) => {
-      if (value === 0 && (best > 0 || place > 0)) return [];
-      const share = best === 0 ? score : score * (value / best);
-      return [{ chunk: at(layout.chunkNumber, start + place), score: share, order: share * prior }];
-    });
-  }
 }
 
 const idf = (having: number, all: number): number => Math.log(1 + (all - having + 0.5) / (having + 0.5));
-
-function filesOf({ places, counts }: List, layout: Layout, symbol: number): Map<number, number> {
-  const files = new Map<number, number>();
-  for (const [index, place] of places.entries()) {
-    const count = counts[index] ?? 0;
-    const file = at(layout.chunkFile, place);
-    files.set(file, (files.get(file) ?? 0) + textCount(count) + symbol * symbolCount(count));
-  }
-  return files;
-}

@@ -11,6 +11,10 @@ export const MOST_IN_SYMBOL = 3;
 /** What stands before a word that is in a path. No word of a text begins so. */
 export const IN_PATH = "/";
 
+/** Where in a path it is; both may be. */
+export const IN_FOLDER = 1;
+export const IN_NAME = 2;
+
 export interface ChunkWords {
   readonly number: number;
   readonly text: ReadonlyMap<string, number>;
@@ -20,7 +24,12 @@ export interface ChunkWords {
 export interface FileWords {
   readonly number: number;
   readonly role: Role;
+  /** A number for its folder: files of one have the same. */
+  readonly folder: number;
+  /** Where in the path each of its words is. */
   readonly path: ReadonlyMap<string, number>;
+  /** Words of its own name. */
+  readonly names: number;
   readonly chunks: readonly ChunkWords[];
 }
 
@@ -42,8 +51,10 @@ export class SegmentWriter {
   add(file: FileWords): void {
     this.#layout.write(file.number);
     this.#layout.write(ROLES.indexOf(file.role));
+    this.#layout.write(file.folder);
+    this.#layout.write(file.names);
     this.#layout.write(file.chunks.length);
-    for (const word of file.path.keys()) this.post(IN_PATH + word, this.#files, 1);
+    for (const [word, where] of file.path) this.post(IN_PATH + word, this.#files, where);
     for (const chunk of file.chunks) this.#add(chunk);
     this.#files += 1;
   }

@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { Best } from "./best.ts";
+import { Greatest } from "./greatest.ts";
 import { type CodeSet, CodeSets } from "./code-sets.ts";
 import type { Database } from "./database.ts";
 import { DamagedIndex } from "./failure.ts";
@@ -119,7 +119,7 @@ export class VectorTable implements VectorSeat {
   }
 
   #likely(query: Float32Array, limit: number): readonly number[] {
-    const best = new Best(Math.max(LEAST_EXACT, limit * EXACT_EACH));
+    const best = new Greatest(Math.max(LEAST_EXACT, limit * EXACT_EACH));
     const { chunks, codes } = this.#codes(query.length);
     const scores = codeScores(codes, signSums(query));
     for (let place = 0; place < scores.length; place += 1)

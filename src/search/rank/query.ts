@@ -14,43 +14,94 @@ export interface QueryWord {
 /** What a query asks for. */
 export interface Query {
   readonly words: readonly QueryWord[];
-  /** Kinds of files it names, which are then not ranked lower. */
-  readonly asked: ReadonlySet<Role>;
+  /** What a file of each role is worth to it. */
+  readonly prior: Readonly<Record<Role, number>>;
 }
 
 /** Of a query only so much is read: what is longer is a text, not a question. */
 const MOST_LETTERS = 4000;
+const MOST_WORDS = 128;
 const SENTENCE_END = /[.!?](?=\s)|\n/;
 const RUN = /[\p{L}\p{N}_$]+/gu;
 
-const ASKS: readonly (readonly [Role, RegExp])[] = [
-  ["test", /\b(?:tests?|specs?|fixtures?|unit tests?|mocks?)\b/i],
-  ["docs", /\b(?:docs?|documentation|readme|changelog|guide|tutorial)\b/i],
-  ["example", /\b(?:examples?|samples?|demos?)\b/i],
-  ["config", /\b(?:package\.json|dockerfile|makefile|workflows?|ci)\b/i],
+/** Roles that a query names: as what it looks for, or among other words. */
+const ASKS: readonly (readonly [Role, asked: RegExp, mentioned: RegExp])[] = [
+  [
+    "test",
+    /\b(?:tests?|specs?|test cases?|fixtures?|mocks?) (?:for|of|that|which|covering|around|about)\b|\b(?:where|how|what|which)\b.*\b(?:tested|tests?|specs?)\b|^(?:unit |integration )?tests?\b/i,
+    /\b(?:tests?|specs?|fixtures?|mocks?)\b/i,
+  ],
+  [
+    "docs",
+    /\b(?:docs?|documentation|guide|tutorial|changelog|readme) (?:for|of|on|about|that)\b|\b(?:where|what|which)\b.*\b(?:documented|docs?|documentation)\b|^(?:docs?|documentation|readme|changelog)\b/i,
+    /\b(?:docs?|documentation|readme|changelog|guide|tutorial)\b/i,
+  ],
+  [
+    "example",
+    /\b(?:examples?|samples?|demos?) (?:for|of|that|which|using)\b/i,
+    /\b(?:examples?|samples?|demos?)\b/i,
+  ],
+  [
+    "config",
+    /\b(?:package\.json|tsconfig|dockerfile|makefile|cargo\.toml|pyproject|go\.mod|workflow file|ci (?:job|workflow|pipeline))\b/i,
+    /\b(?:workflows?|yaml|json|toml|dockerfile|makefile|locale|translations?)\b/i,
+  ],
 ];
 
 export function understand(text: string, tokenizer: Tokenizer, weights: Weights): Query {
   const read = text.slice(0, MOST_LETTERS);
   const end = SENTENCE_END.exec(read)?.index ?? read.length;
-  const found = new Map<string, QueryWord>();
-  collect(read.slice(0, end), weights.firstSentence, { found, tokenizer });
-  collect(read.slice(end), 1, { found, tokenizer });
-  return {
-    words: [...found.values()],
-    asked: new Set(ASKS.flatMap(([role, pattern]) => (pattern.test(read) ? [role] : []))),
-  };
+  const said = new Said(tokenizer, weights);
+  said.take(read.slice(0, end), weights.firstSentence);
+  said.take(read.slice(end), 1);
+  return { words: said.words.slice(0, MOST_WORDS), prior: priorOf(read, weights) };
 }
 
-interface Collected {
-  readonly found: Map<string, QueryWord>;
-  readonly tokenizer: Tokenizer;
+function priorOf(text: string, { role, mentioned }: Weights): Readonly<Record<Role, number>> {
+  const prior = { ...role };
+  for (const [name, asked, named] of ASKS)
+    if (asked.test(text)) prior[name] = 1;
+    else if (named.test(text)) prior[name] = Math.max(prior[name], mentioned);
+  return prior;
 }
 
-function collect(text: string, weight: number, { found, tokenizer }: Collected): void {
-  for (const [run] of text.matchAll(RUN)) {
-    if (STOP_WORDS.has(run.toLowerCase())) continue;
-    for (const word of tokenizer.of(run))
-      if ((found.get(word)?.weight ?? 0) < weight) found.set(word, { word, said: run, weight });
+class Said {
+  readonly #tokenizer: Tokenizer;
+  readonly #weights: Weights;
+  readonly #found = new Map<string, QueryWord>();
+
+  constructor(tokenizer: Tokenizer, weights: Weights) {
+    this.#tokenizer = tokenizer;
+    this.#weights = weights;
+  }
+
+  get words(): readonly QueryWord[] {
+    return [...this.#found.values()];
+  }
+
+  take(text: string, weight: number): void {
+    let before: { readonly word: string; readonly end: number } | undefined;
+    for (const match of text.matchAll(RUN)) {
+      const [run] = match;
+      const word = run.toLowerCase();
+      if (STOP_WORDS.has(word)) {
+        before = undefined;
+        continue;
+      }
+      for (const part of this.#tokenizer.of(run)) this.#add(part, run, weight);
+      if (before !== undefined && match.index - before.end === 1)
+        this.#add(before.word + word, `${before.word} ${word}`, weight * this.#weights.joined);
+      before = { word, end: match.index + run.length };
+    }
+  }
+
+  #add(word: string, said: string, weight: number): void {
+    const known = this.#found.get(word);
+    const [more, less] = [Math.max(known?.weight ?? 0, weight), Math.min(known?.weight ?? 0, weight)];
+    this.#found.set(word, {
+      word,
+      said: known?.said ?? said,
+      weight: more + less * this.#weights.again,
+    });
   }
 }

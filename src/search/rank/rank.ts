@@ -25,9 +25,6 @@ interface Placed {
   readonly score: number;
 }
 
-/** What another chunk of a file counts beside the one shown before it: an answer names places, not one file over and over. */
-const SAME_FILE = 0.6;
-
 /** Candidates of either store in the order in which they answer, at most so many. */
 export function rank(
   candidates: readonly Candidate[],
@@ -37,7 +34,7 @@ export function rank(
 ): readonly SearchHit[] {
   const tokenizer = new Tokenizer();
   const query = understand(text, tokenizer, weights);
-  const placed = apart(fused(candidates, query, weights)).slice(0, limit);
+  const placed = apart(fused(candidates, query, weights), weights.sameFile).slice(0, limit);
   return placed.map(({ chunk, score }) => ({
     path: chunk.path,
     start: chunk.start,
@@ -51,7 +48,7 @@ export function rank(
 
 /** By words alone the score itself; with vectors the reciprocal ranks, as the two kinds of score do not compare. */
 function fused(candidates: readonly Candidate[], query: Query, weights: Weights): readonly Placed[] {
-  const prior = ({ role }: Chunk): number => (query.asked.has(role) ? 1 : weights.role[role]);
+  const prior = ({ role }: Chunk): number => query.prior[role];
   const lexical = inOrder(candidates, ({ lexical, chunk }) => (lexical ?? 0) * prior(chunk));
   const dense = inOrder(candidates, ({ dense, chunk }) => Math.max(0, dense ?? 0) * prior(chunk));
   const best = lexical[0]?.score ?? 0;
@@ -82,14 +79,14 @@ function byPlace(a: Chunk, b: Chunk): number {
 }
 
 /** One result for a region, and a file's further regions behind other files' first ones. */
-function apart(placed: readonly Placed[]): readonly Placed[] {
+function apart(placed: readonly Placed[], sameFile: number): readonly Placed[] {
   const shown = new Map<string, Chunk[]>();
   const kept: Placed[] = [];
   for (const { chunk, score } of placed) {
     const before = shown.get(chunk.path) ?? [];
     if (before.some((other) => sameRegion(other, chunk))) continue;
     shown.set(chunk.path, [...before, chunk]);
-    kept.push({ chunk, score: score * SAME_FILE ** before.length });
+    kept.push({ chunk, score: score * sameFile ** before.length });
   }
   return sorted(kept);
 }
