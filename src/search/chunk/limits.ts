@@ -18,15 +18,3 @@ export const DEPTH = 64;
 
 /** Nodes of one tree that are looked at; when they are used up, the rest is cut by lines. */
 export const VISITS = 50_000;
-
-/** UTF-16 units of a text above which it is cut by lines: the parser's memory grows with the text and stays. */
-export const PARSED = 1 << 19;
-
-/**
- * Steps of a parse, in the hundreds that the parser counts by. Code takes 0.01 of them for a character, at most 0.025;
- * what takes more is no code in this language, and is cut by lines. A count, so that a busy machine cuts no other pieces.
- */
-export const parseSteps = (length: number): number => 500 + length * 0.06;
-
-/** For a machine that all but stands still: a parse that takes longer is given up whatever its count. */
-export const PARSE_MS = 10_000;

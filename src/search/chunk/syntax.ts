@@ -1,28 +1,33 @@
-import type { Parser, Tree } from "web-tree-sitter";
-import { type Grammar, GRAMMARS } from "./grammars.ts";
-import { PARSE_MS, PARSED, parseSteps } from "./limits.ts";
+import { GRAMMARS } from "./grammars.ts";
 import type { Mark } from "./marks.ts";
+import { type Engine, parse } from "./parse.ts";
+import type { Runtime } from "./runtime.ts";
 import { Walk } from "./walk.ts";
 
-type Loaded =
-  | { readonly kind: "parser"; readonly parser: Parser }
-  | { readonly kind: "none"; readonly why: string };
+/** So many runtimes are used up, and the rest is cut by lines: such a repository is not for reading. */
+const RUNTIMES = 10;
+
+type Loaded = (Engine & { readonly kind: "parser" }) | { readonly kind: "none"; readonly why: string };
 
 /** Grammars, each loaded when the first file of its language comes. One parser serves all files of a language. */
 export class Syntax implements Disposable {
-  private readonly loaded = new Map<string, Promise<Loaded>>();
+  private runtime: Promise<Runtime> | undefined;
+  private runtimes = 0;
+  private readonly loading = new Map<string, Promise<Loaded>>();
   private readonly ready = new Map<string, Loaded>();
 
   /** Ends when the language's grammar is loaded, or is known not to be loadable. */
   async load(language: string): Promise<void> {
     const grammar = GRAMMARS.get(language);
     if (grammar === undefined || this.ready.has(grammar.wasm)) return;
-    const loading = this.loaded.get(grammar.wasm) ?? loadGrammar(grammar);
-    this.loaded.set(grammar.wasm, loading);
-    this.ready.set(grammar.wasm, await loading);
+    const loading = this.loading.get(grammar.wasm) ?? this.loadGrammar(grammar.wasm);
+    this.loading.set(grammar.wasm, loading);
+    const loaded = await loading;
+    // Unless all was dropped meanwhile.
+    if (this.loading.get(grammar.wasm) === loading) this.ready.set(grammar.wasm, loaded);
   }
 
-  /** Grammars that could not be loaded or that broke down, with the reason: their languages are cut by lines. */
+  /** Grammars that could not be loaded, with the reason: their languages are cut by lines. */
   missing(): readonly { readonly grammar: string; readonly why: string }[] {
     return [...this.ready].flatMap(([grammar, one]) =>
       one.kind === "none" ? [{ grammar, why: one.why }] : [],
@@ -31,43 +36,43 @@ export class Syntax implements Disposable {
 
   /** Where the parts of a text begin, or undefined when it has to be cut by lines. */
   marks(text: string, language: string): readonly Mark[] | undefined {
-    const grammar = text.length > PARSED ? undefined : GRAMMARS.get(language);
+    const grammar = GRAMMARS.get(language);
     const loaded = grammar === undefined ? undefined : this.ready.get(grammar.wasm);
     if (grammar === undefined || loaded?.kind !== "parser") return undefined;
     try {
-      const tree = parse(loaded.parser, text);
+      const tree = parse(loaded, text);
       if (tree === null) return undefined;
       try {
         return new Walk(text, grammar.rules).of(tree);
       } finally {
         tree.delete();
       }
-    } catch (error) {
-      this.abandon(grammar.wasm, loaded.parser, error);
+    } catch {
+      // A trap, or too much memory. What state the parser is in is not known, so that nothing of it is used again.
+      this[Symbol.dispose]();
       return undefined;
     }
   }
 
-  /** What broke once is not used again: the state of the parser's memory is not known. */
-  private abandon(wasm: string, parser: Parser, error: unknown): void {
-    this.ready.set(wasm, { kind: "none", why: `its parser broke down: ${String(error)}` });
-    // Also so that no finalizer touches it later, when nobody could catch what that throws.
-    quietly(() => parser.delete());
-  }
-
+  /** Drops all that is loaded; what is needed afterwards is loaded anew. */
   [Symbol.dispose](): void {
+    // Deleted also when that fails: a finalizer would try it later, when nobody could catch what it throws.
     for (const one of this.ready.values()) if (one.kind === "parser") quietly(() => one.parser.delete());
     this.ready.clear();
-    this.loaded.clear();
+    this.loading.clear();
+    this.runtime = undefined;
   }
-}
 
-async function loadGrammar(grammar: Grammar): Promise<Loaded> {
-  try {
-    const { parserOf } = await import("./runtime.ts");
-    return { kind: "parser", parser: await parserOf(grammar.wasm) };
-  } catch (error) {
-    return { kind: "none", why: error instanceof Error ? error.message : String(error) };
+  private async loadGrammar(wasm: string): Promise<Loaded> {
+    try {
+      if (this.runtime === undefined && (this.runtimes += 1) > RUNTIMES)
+        return { kind: "none", why: `${RUNTIMES} files broke the parser` };
+      this.runtime ??= import("./runtime.ts").then(({ startRuntime }) => startRuntime());
+      const { parserOf, memory } = await this.runtime;
+      return { kind: "parser", parser: await parserOf(wasm), memory };
+    } catch (error) {
+      return { kind: "none", why: error instanceof Error ? error.message : String(error) };
+    }
   }
 }
 
@@ -77,14 +82,4 @@ function quietly(done: () => void): void {
   } catch {
     // Of memory that is not used again.
   }
-}
-
-/** Null when it takes too long. */
-function parse(parser: Parser, text: string): Tree | null {
-  let left = parseSteps(text.length);
-  const until = performance.now() + PARSE_MS;
-  const stops = (): boolean => (left -= 1) < 0 || performance.now() > until;
-  const tree = parser.parse(text, null, { progressCallback: stops });
-  if (tree === null) parser.reset();
-  return tree;
 }
