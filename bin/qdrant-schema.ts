@@ -16,6 +16,7 @@ interface Published {
 const NAMED = "/collections/{collection_name}";
 const KEPT: Readonly<Record<string, readonly string[]>> = {
   "/": ["get"],
+  "/collections": ["get"],
   [NAMED]: ["get", "put", "delete"],
   [`${NAMED}/index`]: ["put"],
   [`${NAMED}/points`]: ["post", "put"],

@@ -13,7 +13,7 @@ export interface SearchPlace extends AsyncDisposable {
   readonly open: (identity: StoreIdentity) => Promise<SearchStore>;
 }
 
-export interface SearchSeat {
+interface SearchSeat {
   /** Opened with vectors of four numbers. */
   readonly store: SearchStore;
   /** Opens any other; all of them are closed after the test. */

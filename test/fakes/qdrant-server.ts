@@ -11,7 +11,7 @@ import { type Match, PublishedApi } from "./qdrant/schema.ts";
  * is answered with 400 and makes closing the server fail, and with it the test.
  */
 
-export interface QdrantCall {
+interface QdrantCall {
   readonly operation: string;
   readonly collection: string;
   readonly body: unknown;

@@ -2,7 +2,7 @@
 export const MOST_POINTS = 256;
 const MOST_BYTES = 8 * 2 ** 20;
 /** Requests of one call that are under way at a time. */
-export const SIDE_BY_SIDE = 2;
+const SIDE_BY_SIDE = 2;
 
 /** In their order, each batch within the bounds; what is larger than they are is alone. */
 export function batches<T>(items: readonly T[], bytesOf: (item: T) => number): readonly (readonly T[])[] {

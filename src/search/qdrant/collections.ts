@@ -69,13 +69,6 @@ export class Collections {
         );
   }
 
-  async drop(shelf: Shelf, signal: AbortSignal): Promise<void> {
-    await this.#api.ask(
-      (calls, init) => calls.deleteCollection({ collection_name: this.name(shelf) }, init),
-      { what: `remove ${this.name(shelf)}`, form: resultOf(z.boolean()), signal, write: true },
-    );
-  }
-
   async #look(shelf: Shelf, signal: AbortSignal): Promise<Info | null> {
     const name = this.name(shelf);
     const ask = this.#api.ask((calls, init) => calls.getCollection({ collection_name: name }, init), {
@@ -94,7 +87,7 @@ export class Collections {
       throw new HarnessError(
         EXIT.failed,
         `the collection ${name} in Qdrant at ${this.#api.url} is not as harness makes it: ${wrong}`,
-        `harness index --prune   (or: curl -X DELETE ${this.#api.url}/collections/${name})`,
+        `curl -X DELETE ${this.#api.url}/collections/${name}   (or: harness config set search.store embedded)`,
       );
     if (status === "red")
       throw new HarnessError(

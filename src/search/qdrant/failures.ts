@@ -53,7 +53,9 @@ export function failureOf(thrown: unknown, asked: Asked): HarnessError {
     );
   }
   if (thrown instanceof SyntaxError) return garbled("its answer is no JSON", asked, thrown);
-  const reason = visibleLine(reasonOf(thrown));
+  const said = visibleLine(reasonOf(thrown));
+  // What fetch says of a connection that ends too early.
+  const reason = said === "terminated" ? "the connection was lost in the middle of its answer" : said;
   if (/redirect/i.test(reason)) return garbled("it sends elsewhere", asked, thrown);
   if (thrown instanceof Error && thrown.name.startsWith("QdrantClient"))
     return garbled(reason, asked, thrown);

@@ -8,6 +8,9 @@ export type Shelf = (typeof SHELVES)[number];
 export const collectionName = (shelf: Shelf, identity: StoreIdentity): string =>
   `harness-${shelf}-${modelName(identity)}`;
 
+/** By its name a collection is ours, whichever model it was made for. */
+export const isOurs = (collection: string): boolean => /^harness-(?:code|docs)-/.test(collection);
+
 /** All chunks of a file are on one shelf. */
 export const shelfOf = ({ chunks }: StoredFile): Shelf =>
   chunks[0]?.role === "docs" || chunks[0]?.kind === "section" ? "docs" : "code";

@@ -25,7 +25,7 @@ export interface Stamp {
  * Of a file with all that is said of its chunks. A chunk's point names it, and so does the point of the file,
  * together with how many chunks there must be: a file is whole when so many are there, whatever came between.
  */
-export const versionOf = ({ path, hash, chunks }: StoredFile): string =>
+const versionOf = ({ path, hash, chunks }: StoredFile): string =>
   hexOf(JSON.stringify([path, hash, chunks.map(({ text: _text, ...about }) => about)])).slice(0, 32);
 
 export function filePoint(file: StoredFile, { index, written }: Stamp): Point {

@@ -1,6 +1,7 @@
 import { Tokenizer } from "../rank/tokens.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
 import { PATIENCE, type Patience, QdrantApi, type QdrantServer } from "./api.ts";
+import { clearIndex } from "./clear.ts";
 import { Collections } from "./collections.ts";
 import { heldFiles } from "./held.ts";
 import { SHELVES } from "./names.ts";
@@ -9,7 +10,7 @@ import { countAll, unembeddedChunks } from "./read.ts";
 import type { Seat } from "./seat.ts";
 import { embedChunks } from "./vectors.ts";
 import { checkedVersion } from "./version.ts";
-import { clearIndex, putFiles, removeFiles } from "./write.ts";
+import { putFiles, removeFiles } from "./write.ts";
 
 export interface QdrantOptions {
   readonly signal?: AbortSignal;

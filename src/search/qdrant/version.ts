@@ -23,27 +23,32 @@ export async function checkedVersion(api: QdrantApi, signal: AbortSignal): Promi
     signal,
   });
   const text = visibleLine(version);
-  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
-  const found = { major: Number(major), minor: Number(minor) };
-  const remedy = "./start.sh   (or: harness config set search.store embedded)";
-  if (major === undefined || found.major > OLDEST.major)
-    throw new HarnessError(
-      EXIT.failed,
-      `Qdrant ${text} at ${api.url} is not known to harness: it needs 1.x, ${OLDEST.major}.${OLDEST.minor} or later`,
-      remedy,
-    );
-  if (!reaches(found, OLDEST))
-    throw new HarnessError(
-      EXIT.failed,
-      `Qdrant ${text} at ${api.url} is too old: harness needs ${OLDEST.major}.${OLDEST.minor} or later`,
-      remedy,
-    );
-  return { text, ownRarity: reaches(found, OWN_RARITY) };
+  const unfit = unfitVersion(version);
+  if (unfit === null) return { text, ownRarity: reaches(parsed(version), OWN_RARITY) };
+  throw new HarnessError(
+    EXIT.failed,
+    `Qdrant ${text} at ${api.url} ${unfit}`,
+    "./start.sh   (or: harness config set search.store embedded)",
+  );
+}
+
+/** Why a server of that version cannot be used, to be read after its name; null where it can. */
+export function unfitVersion(version: string): string | null {
+  const found = parsed(version);
+  const oldest = `${OLDEST.major}.${OLDEST.minor}`;
+  if (Number.isNaN(found.major) || found.major > OLDEST.major)
+    return `is not known to harness: it needs ${OLDEST.major}.x, ${oldest} or later`;
+  return reaches(found, OLDEST) ? null : `is too old: harness needs ${oldest} or later`;
 }
 
 interface Version {
   readonly major: number;
   readonly minor: number;
+}
+
+function parsed(version: string): Version {
+  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
+  return { major: Number(major), minor: Number(minor) };
 }
 
 const reaches = (found: Version, wanted: Version): boolean =>

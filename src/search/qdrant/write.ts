@@ -4,8 +4,9 @@ import { formatSize } from "../../core/bounds.ts";
 import type { StoredFile } from "../store.ts";
 import { resultOf, written } from "./api.ts";
 import { batches, jsonBytes, MOST_POINTS, sideBySide } from "./batches.ts";
+import { removePoints } from "./clear.ts";
 import { orWithout } from "./collections.ts";
-import { type Filter, ofIndex, ofPaths } from "./filters.ts";
+import { type Filter, ofPaths } from "./filters.ts";
 import { SHELVES, type Shelf, shelfOf } from "./names.ts";
 import { chunkPoints, DENSE, filePoint, type Point, type Stamp } from "./points.ts";
 import type { Seat } from "./seat.ts";
@@ -125,13 +126,7 @@ async function upsert(
 }
 
 async function removeBy(seat: Seat, shelf: Shelf, filter: Filter, signal: AbortSignal): Promise<void> {
-  const body = { collection_name: seat.collections.name(shelf), wait: true, filter };
-  await seat.api.ask((calls, init) => calls.deletePoints(body, init), {
-    what: "remove what is gone",
-    form: written,
-    signal,
-    write: true,
-  });
+  await removePoints(seat.api, seat.collections.name(shelf), filter, signal);
 }
 
 export async function removeFiles(seat: Seat, paths: readonly string[], signal: AbortSignal): Promise<void> {
@@ -145,20 +140,4 @@ export async function removeFiles(seat: Seat, paths: readonly string[], signal: 
 /** From both collections, as far as they are there. */
 export async function removeWhere(seat: Seat, filter: Filter, signal: AbortSignal): Promise<void> {
   for (const shelf of SHELVES) await orWithout(removeBy(seat, shelf, filter, signal), undefined);
-}
-
-/** A collection in which nothing is left goes too; that of another index which is just being begun is made again by it. */
-export async function clearIndex(seat: Seat, signal: AbortSignal): Promise<void> {
-  const { api, collections, identity } = seat;
-  for (const shelf of SHELVES) {
-    if (!(await collections.there(shelf, signal))) continue;
-    await orWithout(removeBy(seat, shelf, ofIndex(identity.index), signal), undefined);
-    const body = { collection_name: collections.name(shelf), exact: true };
-    const left = api.ask((calls, init) => calls.countPoints(body, init), {
-      what: "count what is left",
-      form: resultOf(z.object({ count: z.int() })),
-      signal,
-    });
-    if ((await orWithout(left, null))?.count === 0) await collections.drop(shelf, signal);
-  }
 }

@@ -21,7 +21,7 @@ export interface PointFilter {
   readonly should?: Several;
 }
 
-export class UnknownCondition extends Error {}
+class UnknownCondition extends Error {}
 
 export function passes(point: Kept, filter: PointFilter | null | undefined): boolean {
   if (filter === null || filter === undefined) return true;

@@ -6,7 +6,7 @@ import type { PointQuery } from "./search.ts";
 
 export type Collections = Map<string, Collection>;
 
-export interface Call {
+interface Call {
   readonly match: Match;
   readonly query: URLSearchParams;
   // The schema has been held against it before.
@@ -37,6 +37,10 @@ function change(call: Call, act: () => void): object {
 
 /** By the names that the schema has for them; what each answers is its `result`. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
+  get_collections: (_call, collections) => ({
+    collections: Array.from(collections.keys(), (name) => ({ name })),
+  }),
+
   get_collection: (call, collections) => infoOf(found(call, collections)),
 
   create_collection(call, collections) {
