@@ -6,7 +6,7 @@ import type { Settings } from "../config/schema.ts";
 import { foldPath, protectedName } from "../core/protected-names.ts";
 import { nestedIgnore } from "../policy/paths/nested-ignore.ts";
 import { secretAt } from "../policy/paths/secret.ts";
-import type { IndexMeans } from "../search/index/held.ts";
+import type { IndexMeans } from "../search/index/means.ts";
 import type { PathRules } from "../search/read/found.ts";
 import { packageRoot } from "./package-root.ts";
 
@@ -20,22 +20,28 @@ const RULES: PathRules = {
   guarded: (name, atTop) => protectedName(name, atTop) !== undefined,
 };
 
-export const indexMeans = (_settings: Settings, warn: (text: string) => void): IndexMeans => ({
+export const indexMeans = ({ search }: Settings, warn: (text: string) => void): IndexMeans => ({
   rules: RULES,
   // Until a person can say that a repository's text may be believed.
   trust: "untrusted",
   thread: threadProgram(),
-  openStore: embedded,
+  openStore: async ({ earlier, only, ...opening }) => {
+    const { openStoreFor } = await import("../search/stores.ts");
+    const store = only && earlier !== null ? earlier : search.store;
+    const apiKey = process.env["QDRANT_API_KEY"];
+    return openStoreFor({ ...opening, earlier, store, url: search.url, apiKey, warn });
+  },
   warn,
 });
 
-const embedded: IndexMeans["openStore"] = async (folder, identity) => {
-  const { openEmbeddedStore } = await import("../search/embedded/open.ts");
-  return openEmbeddedStore(folder, identity);
-};
-
 /** For an index that is thrown away with its folder. */
-export const embeddedOnly = (means: IndexMeans): IndexMeans => ({ ...means, openStore: embedded });
+export const embeddedOnly = (means: IndexMeans): IndexMeans => ({
+  ...means,
+  openStore: async ({ folder, identity }) => {
+    const { openEmbeddedStore } = await import("../search/embedded/open.ts");
+    return openEmbeddedStore(folder, identity);
+  },
+});
 
 /** Bundled, it is a file of its own; from sources Node runs it as it is. */
 function threadProgram(): URL {

@@ -1,8 +1,9 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Settings } from "../../config/schema.ts";
 import { answersIn } from "../../search/index/answer.ts";
-import { claimIndex, findIndex } from "../../search/catalog/workspace.ts";
-import { HeldIndex, type IndexMeans } from "../../search/index/held.ts";
+import { claimIndex, findIndex, type IndexPlace } from "../../search/catalog/workspace.ts";
+import { HeldIndex } from "../../search/index/held.ts";
+import type { IndexMeans } from "../../search/index/means.ts";
 import type { SearchHit } from "../../search/rank/rank.ts";
 import { indexMeans, indexRoot } from "../search-seat.ts";
 import { IndexProgress } from "./progress.ts";
@@ -37,20 +38,39 @@ const PATIENCE_MS = 300;
 export async function ask(asking: Asking, signal: AbortSignal): Promise<Answered> {
   const means = indexMeans(asking.settings, asking.note);
   const place = findIndex(indexRoot(), asking.workspace);
-  const held = place === undefined ? undefined : await HeldIndex.read(means, place);
+  const held = await readable(means, place, signal);
   if (held !== undefined) {
     await using index = held;
-    if (await index.isFresh(signal)) return await answered(index, asking, { stale: false }, signal);
+    const { store } = asking.settings.search;
+    const isThere = store === "auto" || store === index.store.name;
+    if (isThere && (await index.isFresh(signal)))
+      return await answered(index, asking, { stale: false }, signal);
   }
   const renewed = await renew(means, asking, held !== undefined, signal);
   if (renewed !== undefined) {
     await using index = renewed;
     return await answered(index, asking, { stale: false }, signal);
   }
-  const old = place === undefined ? undefined : await HeldIndex.read(means, place);
+  const old = await readable(means, place, signal);
   if (old === undefined) throw noIndex();
   await using index = old;
   return await answered(index, asking, { stale: true }, signal);
+}
+
+/** A store that does not answer is no reason to give up: the index may be made again in another one. */
+async function readable(
+  means: IndexMeans,
+  place: IndexPlace | undefined,
+  signal: AbortSignal,
+): Promise<HeldIndex | undefined> {
+  if (place === undefined) return undefined;
+  try {
+    return await HeldIndex.read(means, place, signal);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (thrown instanceof HarnessError) return undefined;
+    throw thrown;
+  }
 }
 
 async function answered(

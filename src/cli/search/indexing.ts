@@ -38,7 +38,8 @@ export async function indexFolder(indexing: Indexing, signal: AbortSignal): Prom
   const place = claimIndex(indexRoot(), workspace);
   if (place.movedFrom !== null) note(`this folder was indexed as ${place.movedFrom}, and has moved`);
   using vectors = embeds ? await vectorsFor(indexing, signal) : noVectors("--no-embed", "harness index");
-  const opening = { patienceMs: PATIENCE_MS, signal, vectors: identityOf(vectors) };
+  const identity = identityOf(vectors);
+  const opening = { patienceMs: PATIENCE_MS, signal, ...(identity === null ? {} : { vectors: identity }) };
   await using index = await HeldIndex.write(means, place, opening);
   const updated = await brought(index, indexing, signal);
   const outcome = await embedded(index, vectors, indexing, signal);

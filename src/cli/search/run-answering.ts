@@ -3,7 +3,8 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { IndexAnswer } from "../../core/ports.ts";
 import { claimIndex, type IndexPlace } from "../../search/catalog/workspace.ts";
 import { answersIn } from "../../search/index/answer.ts";
-import { HeldIndex, type IndexMeans, type Stamps } from "../../search/index/held.ts";
+import { HeldIndex } from "../../search/index/held.ts";
+import type { IndexMeans, Stamps } from "../../search/index/means.ts";
 import { claimLayer, type Layer } from "../../search/index/layer.ts";
 import { embeddedOnly, indexMeans, indexRoot } from "../search-seat.ts";
 import { embedSome, vectorOf } from "./vectors.ts";
@@ -79,7 +80,7 @@ async function opened(
     return { index: await HeldIndex.write(means, place, { patienceMs: PATIENCE_MS, signal }), caveat: "" };
   } catch (thrown) {
     signal.throwIfAborted();
-    const index = await HeldIndex.read(means, place);
+    const index = await HeldIndex.read(means, place, signal);
     if (index === undefined || !(thrown instanceof HarnessError)) throw thrown;
     return { index, caveat: `this may be older than the files: ${thrown.message}` };
   }

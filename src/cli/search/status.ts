@@ -43,7 +43,8 @@ export async function indexStatus(
   signal: AbortSignal,
 ): Promise<IndexStatus> {
   const place = findIndex(indexRoot(), workspace);
-  const held = place === undefined ? undefined : await HeldIndex.read(indexMeans(settings, note), place);
+  const held =
+    place === undefined ? undefined : await HeldIndex.read(indexMeans(settings, note), place, signal);
   if (place === undefined || held === undefined) return { workspace, ...NONE };
   await using index = held;
   const { whole, updated, model, store } = index.facts;

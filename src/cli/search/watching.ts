@@ -40,7 +40,8 @@ export async function watch(
 
 async function isFresh({ settings, workspace, note }: Indexing, signal: AbortSignal): Promise<boolean> {
   const place = findIndex(indexRoot(), workspace);
-  const held = place === undefined ? undefined : await HeldIndex.read(indexMeans(settings, note), place);
+  const held =
+    place === undefined ? undefined : await HeldIndex.read(indexMeans(settings, note), place, signal);
   if (held === undefined) return false;
   await using index = held;
   return await index.isFresh(signal);

@@ -1,34 +1,29 @@
-import { existsSync, renameSync, rmSync } from "node:fs";
-import path from "node:path";
 import type { Box } from "../../core/ports.ts";
 import { Catalog } from "../catalog/catalog.ts";
 import type { CatalogFacts } from "../catalog/rows.ts";
 import { takeWriter } from "../catalog/lock.ts";
 import type { IndexPlace } from "../catalog/workspace.ts";
-import { troubleOf } from "../embedded/failure.ts";
 import { HUGE } from "../chunk/limits.ts";
-import type { PathRules } from "../read/found.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
-import type { Trust } from "../words.ts";
 import { firstChange } from "./fresh.ts";
+import type { IndexMeans, Stamps } from "./means.ts";
+import { isDamaged, openedStore, storeFolder, vectorsOf } from "./opened-store.ts";
 import type { Progress } from "./parts.ts";
 import type { Updated } from "./update.ts";
 
 /** Goes up with whatever makes other pieces, other roles or another choice of files of the same workspace. */
 const VERSION = "1";
 
-/** What all indexes of one user share; handed in by whoever wires it together. */
-export interface IndexMeans {
-  readonly rules: PathRules;
-  readonly trust: Trust;
-  /** The program of a thread that cuts files. */
-  readonly thread: URL;
-  readonly openStore: (folder: string, identity: StoreIdentity) => Promise<SearchStore>;
-  /** What a person should know. */
-  readonly warn: (text: string) => void;
+/** How an index is opened to be written. */
+export interface Writing {
+  /** For another that writes it. */
+  readonly patienceMs: number;
+  readonly signal: AbortSignal;
+  /** What its vectors are to be; left out, they stay what they are. */
+  readonly vectors?: StoreIdentity["vectors"];
+  /** In the store that it has been in, whatever the settings say now. */
+  readonly only?: boolean;
 }
-
-export type Stamps = "stamps" | "times";
 
 /** One index, open. With a writer's lock it can be updated; without one it only answers. */
 export class HeldIndex implements AsyncDisposable {
@@ -53,41 +48,39 @@ export class HeldIndex implements AsyncDisposable {
   }
 
   /** To be updated; waits so long for another that writes. */
-  static async write(
-    means: IndexMeans,
-    place: IndexPlace,
-    waiting: {
-      readonly patienceMs: number;
-      readonly signal: AbortSignal;
-      /** What its vectors are to be; left out, they stay what they are. */
-      readonly vectors?: StoreIdentity["vectors"] | undefined;
-    },
-  ): Promise<HeldIndex> {
+  static async write(means: IndexMeans, place: IndexPlace, opening: Writing): Promise<HeldIndex> {
     using stack = new DisposableStack();
-    const writer = stack.use(await takeWriter(place.folder, waiting));
-    const catalog = stack.use(
-      Catalog.open(place.folder, (aside) =>
-        means.warn(`a damaged index was set aside as ${aside}, and is built anew`),
-      ),
-    );
-    const { vectors } = waiting;
-    if (vectors !== undefined && vectors !== null) catalog.note(vectors);
-    const store = await storeOf(means, place, catalog.facts(), "may begin");
+    const writer = stack.use(await takeWriter(place.folder, opening));
+    const setAside = (aside: string): void =>
+      means.warn(`a damaged index was set aside as ${aside}, and is built anew`);
+    const catalog = stack.use(Catalog.open(place.folder, setAside));
+    const before = catalog.facts();
+    const { vectors = vectorsOf(before), only = false, signal } = opening;
+    const store = await openedStore(means, place, { before, vectors, only, signal });
+    // What another store holds, or the same one for another model, is compared file by file.
+    const other = before.store !== store.name || before.model !== (vectors?.model ?? null);
+    const { model, dimension } = vectors ?? { model: null, dimension: null };
+    if (other) catalog.note({ whole: false, store: store.name, model, dimension });
     stack.move();
     return new HeldIndex({ place, catalog, store, means, writer });
   }
 
   /** To be asked; undefined where there is nothing yet that could answer. */
-  static async read(means: IndexMeans, place: IndexPlace): Promise<HeldIndex | undefined> {
+  static async read(
+    means: IndexMeans,
+    place: IndexPlace,
+    signal: AbortSignal,
+  ): Promise<HeldIndex | undefined> {
     const catalog = Catalog.read(place.folder);
-    if (catalog === undefined) return undefined;
+    const facts = catalog?.facts();
+    if (catalog === undefined || facts === undefined || facts.store === null) {
+      catalog?.[Symbol.dispose]();
+      return undefined;
+    }
     try {
-      const facts = catalog.facts();
-      if (facts.store === null || (facts.store === "embedded" && !existsSync(storeFolder(place)))) {
-        catalog[Symbol.dispose]();
-        return undefined;
-      }
-      const store = await storeOf(means, place, facts, "is there");
+      const identity = { index: place.id, vectors: vectorsOf(facts) };
+      const opening = { folder: storeFolder(place), identity, earlier: facts.store, only: true, signal };
+      const store = await means.openStore(opening);
       return new HeldIndex({ place, catalog, store, means, writer: null });
     } catch (thrown) {
       catalog[Symbol.dispose]();
@@ -138,29 +131,3 @@ export class HeldIndex implements AsyncDisposable {
     }
   }
 }
-
-export const storeFolder = ({ folder }: Pick<IndexPlace, "folder">): string => path.join(folder, "store");
-
-/** A store of its own that is damaged is set aside like the catalog; what it held is read again. */
-async function storeOf(
-  { openStore, warn }: IndexMeans,
-  place: IndexPlace,
-  { model, dimension }: CatalogFacts,
-  how: "may begin" | "is there",
-): Promise<SearchStore> {
-  const folder = storeFolder(place);
-  const vectors = model === null || dimension === null ? null : { model, dimension };
-  const identity = { index: place.id, vectors };
-  try {
-    return await openStore(folder, identity);
-  } catch (thrown) {
-    if (how === "is there" || !isDamaged(thrown)) throw thrown;
-    rmSync(`${folder}.damaged`, { recursive: true, force: true });
-    renameSync(folder, `${folder}.damaged`);
-    warn(`a damaged store was set aside as ${folder}.damaged, and is built anew`);
-    return openStore(folder, identity);
-  }
-}
-
-const isDamaged = (thrown: unknown): boolean =>
-  thrown instanceof Error && troubleOf(thrown.cause) === "damaged";

@@ -2,7 +2,7 @@ import { constants, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } f
 import path from "node:path";
 import { tryWriter } from "../catalog/lock.ts";
 import type { IndexPlace } from "../catalog/workspace.ts";
-import { storeFolder } from "./held.ts";
+import { storeFolder } from "./opened-store.ts";
 
 /**
  * An index of one run alone, for files that are not those of the workspace. It begins as a copy of the workspace's, so

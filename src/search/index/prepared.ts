@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import type { CatalogFile } from "../catalog/rows.ts";
 import type { Content } from "../read/contents.ts";
 import { isSettled, type Listing } from "../read/found.ts";
+import { roleOf } from "../rank/role.ts";
 import type { StoredFile } from "../store.ts";
 import type { Skip } from "../words.ts";
 import { chunksOf } from "./chunks.ts";
 import type { Cutting } from "./cutting.ts";
 import { NOTHING, type Plan } from "./plan.ts";
-import { roleOf } from "./role.ts";
 import type { UpdateParts } from "./parts.ts";
 
 /** A file as it goes into store and catalog. */
@@ -43,7 +43,7 @@ export async function prepare(
   if (cut.kind === "skipped") return leftOut(given, path, cut.why, hash);
   const { language } = cut;
   const { index, trust, version } = parts;
-  const role = roleOf(path, language);
+  const role = roleOf(path);
   const chunks = chunksOf({ index, path, role, trust }, cut);
   const read = { ...seen, hash, version, language, role, chunks: chunks.length, skip: null };
   return { path, row: read, stored: chunks.length === 0 ? undefined : { path, hash, chunks } };

@@ -4,7 +4,9 @@ import { Catalog } from "../catalog/catalog.ts";
 import { tryWriter } from "../catalog/lock.ts";
 import { type IndexPlace, indexesIn, isOrphan } from "../catalog/workspace.ts";
 import { compactEmbeddedStore } from "../embedded/compact.ts";
-import { HeldIndex, type IndexMeans, storeFolder } from "./held.ts";
+import { HeldIndex } from "./held.ts";
+import type { IndexMeans } from "./means.ts";
+import { storeFolder } from "./opened-store.ts";
 import { heldBy, layersOf } from "./layer.ts";
 
 export interface Pruned {
@@ -46,7 +48,7 @@ export async function prune(root: string, means: IndexMeans, signal: AbortSignal
 
 /** What a server keeps of it, too. */
 async function removeIndex(means: IndexMeans, place: IndexPlace, signal: AbortSignal): Promise<void> {
-  await using index = await HeldIndex.write(means, place, { patienceMs: 0, signal });
+  await using index = await HeldIndex.write(means, place, { patienceMs: 0, only: true, signal });
   await index.store.clear(signal);
   // While it is locked: nobody begins with what is about to go.
   rmSync(place.folder, { recursive: true, force: true });
