@@ -16,7 +16,8 @@ const OPTIONAL_NATIVE = ["cpu-features", /\.node$/];
 function entries(): Record<string, string> {
   const commands = globSync("commands/**/*.ts", { cwd: commandRoot }).toSorted();
   const named = commands.map((file) => [file.replace(/\.ts$/, ""), path.join(commandRoot, file)] as const);
-  return Object.fromEntries([["main", path.join(commandRoot, "main.ts")], ...named]);
+  const thread = ["cut-worker", path.join(root, "src/search/index/cut-worker.ts")] as const;
+  return Object.fromEntries([["main", path.join(commandRoot, "main.ts")], thread, ...named]);
 }
 
 // The manifest comes last, and at once: where it stands, the bundle is whole.

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { type Config, loadConfig } from "../config/load.ts";
-import { ISOLATIONS, PROVIDERS, type SettingKey } from "../config/schema.ts";
+import { ISOLATIONS, PROVIDERS, type SettingKey, STORES } from "../config/schema.ts";
 import { MODES } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 
@@ -28,6 +28,9 @@ export const settingFlags = {
   }),
   timeout: Flags.string({ description: "time for one command", helpGroup: "BOX", helpValue: "120s" }),
 };
+
+/** Where an index is kept, for the commands that have one. */
+export const storeFlag = Flags.option({ options: STORES, description: "where the index is kept" })();
 
 /** Those that shape a box, for the commands that open one. */
 export const boxFlags = {
@@ -64,11 +67,13 @@ export function configFor(flags: Readonly<Record<string, unknown>>): Promise<Con
   const given = Object.entries(KEY_OF_FLAG)
     .filter(([flag]) => flags[flag] !== undefined)
     .map(([flag, key]) => [`--${flag}`, { key, value: flags[flag] }] as const);
+  const store = flags["store"];
+  const search = store === undefined ? [] : [["--store", { key: "search", value: { store } }] as const];
   return loadConfig({
     env: process.env,
     workspace: workspaceOf(flags),
     trusted: false,
-    flags: new Map(given),
+    flags: new Map([...given, ...search]),
   });
 }
 

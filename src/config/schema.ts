@@ -62,7 +62,7 @@ const domain = z
 export const PROVIDERS = ["ollama", "openai", "anthropic", "scripted"] as const;
 export const ISOLATIONS = ["bind", "overlay", "copy"] as const;
 export const ON_ASK = ["refuse", "contained", "park"] as const;
-const STORES = ["auto", "qdrant", "embedded"] as const;
+export const STORES = ["auto", "qdrant", "embedded"] as const;
 
 const priceRow = z.strictObject({ model: name, input: price, output: price, cached: price.optional() });
 

@@ -180,7 +180,14 @@ export interface Approver {
 
 /** Code found by its meaning. */
 export interface Index {
-  search(query: string, limit: number, signal: AbortSignal): Promise<readonly IndexHit[]>;
+  search(query: string, limit: number, signal: AbortSignal): Promise<IndexAnswer>;
+}
+
+export interface IndexAnswer {
+  /** Best first. */
+  readonly hits: readonly IndexHit[];
+  /** Why it may be older than the files, or not of all of them; empty where it is neither. */
+  readonly caveat: string;
 }
 
 export interface IndexHit {

@@ -141,7 +141,9 @@ const tidy = {
       Program(node) {
         if (/(^|\/)(utils?|helpers?|misc|common)(\/|\.)/.test(from))
           context.report({ node, message: "name the file for what it owns" });
-        if (from.endsWith("/index.ts") && from !== "src/tools/index.ts")
+        // The program of the command `harness index` has to have that name.
+        const named = ["src/tools/index.ts", "src/cli/commands/index/index.ts"];
+        if (from.endsWith("/index.ts") && !named.includes(from))
           context.report({ node, message: "the only barrel is src/tools/index.ts" });
         for (const statement of node.body) {
           const inner = statement.type === "ExportNamedDeclaration" ? statement.declaration : statement;

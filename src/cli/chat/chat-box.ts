@@ -1,5 +1,6 @@
 import type { Seat } from "../../agent/seat.ts";
-import type { OwnedBox } from "../../core/ports.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Box, OwnedBox } from "../../core/ports.ts";
 import { briefingFrom } from "../run/briefing.ts";
 import { type LazyBox, lazyBox } from "../run/lazy-box.ts";
 import type { Talk } from "./talk.ts";
@@ -41,6 +42,10 @@ export class ChatBox implements AsyncDisposable {
     this.#held = { box, talk, briefing };
     return this.#held;
   }
+
+  /** That of the request that is worked on. */
+  readonly now = (): Promise<Box> =>
+    this.#held?.box.box() ?? Promise.reject(new HarnessError(EXIT.sandbox, "the chat has no box", REMEDY));
 
   async close(): Promise<void> {
     const box = this.#held?.box;

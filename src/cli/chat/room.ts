@@ -7,6 +7,7 @@ import type { Approver } from "../../core/ports.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import type { Provider } from "../../core/provider.ts";
 import type { ModelSeat } from "../model-seat.ts";
+import type { RunIndex } from "../search/run-index.ts";
 import { ChatBox } from "./chat-box.ts";
 import type { Face } from "./face.ts";
 import type { Talk } from "./talk.ts";
@@ -33,6 +34,7 @@ export class Room implements AsyncDisposable {
   #settings: Settings;
   readonly #changed: Record<string, string> = {};
   #talk: Talk | undefined;
+  #index: RunIndex | undefined;
   #model: ModelSeat | undefined;
   #provider: Provider | undefined;
   #working: AbortController | undefined;
@@ -120,13 +122,26 @@ export class Room implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#index?.[Symbol.asyncDispose]();
     await this.#box[Symbol.asyncDispose]();
   }
 
   async #over(session: Session, resumed: boolean): Promise<Talk> {
-    const { talkOver } = await import("./talk.ts");
+    const [{ talkOver }, { runIndex }] = await Promise.all([
+      import("./talk.ts"),
+      import("../search/run-index.ts"),
+    ]);
     const { workspace, settings } = this;
-    return talkOver({ store: await this.store(), session, resumed, settings, workspace });
+    await this.#index?.[Symbol.asyncDispose]();
+    const index = runIndex({
+      settings: () => this.settings,
+      origins: this.#parts.origins,
+      workspace,
+      session: session.id,
+      box: this.#box.now,
+    });
+    this.#index = index;
+    return talkOver({ store: await this.store(), session, resumed, settings, workspace, index });
   }
 
   async #work<T>(talk: Talk, work: (ground: Ground) => Promise<T>): Promise<T> {

@@ -2,6 +2,7 @@ import type { Memory } from "../../agent/memory.ts";
 import { PromptSize } from "../../agent/context/size.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { Usage } from "../../core/messages.ts";
+import type { Index } from "../../core/ports.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { NO_USAGE, sumUsage } from "../../models/accounting/usage.ts";
 import { type Lasting, lastingOf } from "../run/lasting.ts";
@@ -47,11 +48,14 @@ export interface TalkParts {
   readonly resumed: boolean;
   readonly settings: Settings;
   readonly workspace: string;
+  /** What finds code, when it is asked. */
+  readonly index: Index;
 }
 
-export async function talkOver({ store, session, resumed, settings, workspace }: TalkParts): Promise<Talk> {
+export async function talkOver(parts: TalkParts): Promise<Talk> {
+  const { store, session, resumed, settings, workspace, index } = parts;
   const prompt = await sessionPrompt(settings, workspace);
   const timeoutMs = settings.timeout;
-  const lasting = lastingOf({ session, store, workspace, timeoutMs, prompt: prompt.text });
+  const lasting = lastingOf({ session, store, workspace, timeoutMs, prompt: prompt.text, index });
   return new Talk({ session, lasting, prompt, resumed });
 }

@@ -4,6 +4,7 @@ import { Memory } from "../../agent/memory.ts";
 import { Offer } from "../../agent/seat.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { parkedIn } from "../../core/parked.ts";
+import type { Index } from "../../core/ports.ts";
 import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
 import { type AnyTool, NO_FACTS } from "../../core/tool.ts";
 import type { Desk, Spawn } from "../../tools/desk.ts";
@@ -30,6 +31,8 @@ export interface LastingParts {
   readonly timeoutMs: number;
   /** For a session that has none yet. */
   readonly prompt: string;
+  /** What finds code, when it is asked. */
+  readonly index: Index;
   /** Calls that wait for a person are gone on with; else they are given up. */
   readonly waits?: boolean;
 }
@@ -40,6 +43,7 @@ export function lastingOf({
   workspace,
   timeoutMs,
   prompt,
+  index,
   waits = false,
 }: LastingParts): Lasting {
   if (!waits) giveUp(session);
@@ -55,6 +59,7 @@ export function lastingOf({
       outputs: session.outputs,
       notes: store.notes(workspace),
       timeoutMs,
+      index,
       keeps: (name, value) => held.keeps(name, value),
       ...(spawn === undefined ? {} : { spawn }),
     });

@@ -10,16 +10,17 @@ import type { Settings } from "../../config/schema.ts";
 import type { EventBody, Intent } from "../../core/events.ts";
 import { type Parked, type RunGiven, settledIn } from "../../core/parked.ts";
 import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
+import type { Index } from "../../core/ports.ts";
 import { AuditTrail } from "../../sessions/audit/trail.ts";
 import { modelSeat } from "../model-seat.ts";
-import { noteTo } from "../note.ts";
 import { aboutRun } from "./about-run.ts";
 import { answerFor } from "./answer-gate.ts";
 import { type Parts, seatFor, unlessAborted } from "./assemble.ts";
 import { boxChanges } from "./box-changes.ts";
 import { briefingFrom } from "./briefing.ts";
 import { checkpointsFor } from "./checkpoints.ts";
-import { type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
+import { type LazyBox, readyEvent } from "./lazy-box.ts";
+import { boxFor, indexFor } from "./means.ts";
 import { lastingOf } from "./lasting.ts";
 import { rendererFor } from "./renderer.ts";
 import { runId } from "./session-choice.ts";
@@ -75,7 +76,8 @@ export async function play(given: Play): Promise<Finished> {
     const { gate, note } = await answerFor(flags["output-schema"]);
     const said = await claimed(reprise, box, signal);
     if (said !== undefined) sink.begin([startOf(given), said.event]);
-    const seat = await seatIn(given, { sink, box, checkpoints, answer: gate }, said?.runs);
+    await using index = indexFor(given, box);
+    const seat = await seatIn(given, { sink, box, checkpoints, answer: gate, index }, said?.runs);
     const request = {
       prompt: given.prompt,
       note,
@@ -132,10 +134,10 @@ const startOf = ({ settings, session, resumed, workspace, prompt }: Play): Event
 
 async function seatIn(
   { settings, flags, store, session, workspace, prompt, limits, signal, reprise }: Play,
-  means: Pick<Parts, "sink" | "box" | "checkpoints" | "answer">,
+  means: Pick<Parts, "sink" | "box" | "checkpoints" | "answer"> & { readonly index: Index },
   said: boolean | undefined,
 ): Promise<Seat> {
-  const { box } = means;
+  const { box, index, ...others } = means;
   const model = modelSeat(settings);
   const capabilities = model.capabilities(settings.chat_model, signal);
   // Beside all that follows, so that it is there when the first call comes; a greeting needs none.
@@ -143,9 +145,10 @@ async function seatIn(
   const pinned = await sessionPrompt(settings, workspace);
   const timeoutMs = settings.timeout;
   const waits = reprise !== undefined;
-  const lasting = lastingOf({ session, store, workspace, timeoutMs, prompt: pinned.text, waits });
+  const lasting = lastingOf({ session, store, workspace, timeoutMs, prompt: pinned.text, index, waits });
   return seatFor({
-    ...means,
+    ...others,
+    box,
     settings,
     workspace,
     outputs: session.outputs,
@@ -168,19 +171,3 @@ async function seatIn(
     signal,
   });
 }
-
-const boxFor = (
-  { settings, session, workspace, flags }: Play,
-  onReady: Parameters<typeof lazyBox>[1],
-): LazyBox =>
-  lazyBox(async (signal) => {
-    const { openBoxFor } = await import("../wire.ts");
-    const opening = {
-      settings,
-      workspace,
-      runtime: flags.runtime ?? null,
-      watchChanges: true,
-      keep: session.id,
-    };
-    return openBoxFor({ ...opening, warn: noteTo(flags.quiet) }, signal);
-  }, onReady);

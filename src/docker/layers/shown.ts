@@ -7,7 +7,7 @@ import type { Engine } from "../engine.ts";
 import { engineFailure, isMissing } from "../failure.ts";
 import { SANDBOX_REPOSITORY } from "../images/inputs.ts";
 import { NO_COPY, notedImage, overlayVolume } from "../isolation/layers.ts";
-import { untar } from "./untar.ts";
+import { untar } from "../../core/untar.ts";
 
 /** Where the layers are in a container that never starts. */
 const PLACE = "/layers";

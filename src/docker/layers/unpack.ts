@@ -10,7 +10,7 @@ import {
   utimesSync,
   writeSync,
 } from "node:fs";
-import { type TarEntry, untar } from "./untar.ts";
+import { type TarEntry, untar } from "../../core/untar.ts";
 
 const NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 const SLASH = Buffer.from("/");

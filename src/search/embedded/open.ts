@@ -1,14 +1,15 @@
-import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import { errorCode } from "../../core/errors.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
 import { Database } from "./database.ts";
-import { indexFailure, PATIENCE_MS } from "./failure.ts";
+import { indexFailure, PATIENCE_MS, troubleOf } from "./failure.ts";
 import { FORM, TABLES } from "./schema.ts";
 import { EmbeddedStore } from "./store.ts";
-import { VectorTable } from "./vectors.ts";
 import type { Weights } from "../rank/weights.ts";
+import { VectorTable } from "./vectors.ts";
 
 export interface EmbeddedParts {
   readonly weights?: Weights;
@@ -25,7 +26,7 @@ export function openEmbeddedStore(
 ): SearchStore {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const database = new Database(connected(path.join(folder, "index.db"), identity));
+    const database = new Database(opened(path.join(folder, "index.db"), identity));
     const vectors = new VectorTable(database, identity.vectors);
     return new EmbeddedStore(database, folder, vectors, parts.weights);
   } catch (thrown) {
@@ -33,12 +34,29 @@ export function openEmbeddedStore(
   }
 }
 
+/** Where nothing may be written there is no writer either, and SQLite need not look for one. */
+function opened(file: string, identity: StoreIdentity): DatabaseSync {
+  try {
+    return connected(file, identity);
+  } catch (thrown) {
+    if (!["read-only", "unreachable"].includes(troubleOf(thrown)) || !existsSync(file)) throw thrown;
+    const url = pathToFileURL(file);
+    url.searchParams.set("immutable", "1");
+    const sqlite = new DatabaseSync(url, { readOnly: true });
+    if (writtenFor(sqlite) === wantedBy(identity)) return sqlite;
+    sqlite.close();
+    throw thrown;
+  }
+}
+
+const wantedBy = ({ index }: StoreIdentity): string => JSON.stringify([FORM, index]);
+
 function connected(file: string, identity: StoreIdentity): DatabaseSync {
   const sqlite = new DatabaseSync(makePrivate(file), { timeout: PATIENCE_MS });
   try {
     // A kill of this process loses nothing that was committed; a power cut may lose the last moments, and no more.
     sqlite.exec("PRAGMA synchronous = NORMAL");
-    const wanted = JSON.stringify([FORM, identity.index]);
+    const wanted = wantedBy(identity);
     if (writtenFor(sqlite) !== wanted) begin(sqlite, wanted);
     return sqlite;
   } catch (thrown) {

@@ -17,7 +17,8 @@ async function after(mode: Mode): Promise<readonly unknown[]> {
   const { workspace } = real.box;
   const store = memoryStore();
   const session = store.create({ workspace, mode, provider: "ollama", model: "m", title: "t" });
-  const lasting = lastingOf({ session, store, workspace, timeoutMs: 10_000, prompt: "" });
+  const index = { search: () => Promise.resolve({ hits: [], caveat: "" }) };
+  const lasting = lastingOf({ session, store, workspace, timeoutMs: 10_000, prompt: "", index });
   const judge = lazyJudge(mode, workspace);
   lasting.judgedBy(judge);
   const bash = lasting.tools.find(({ name }) => name === "bash") ?? assert.fail();

@@ -1,5 +1,3 @@
-import { Buffer } from "node:buffer";
-
 /** One entry of a tar stream. The name is as bytes; a file's content comes behind it. */
 export interface TarEntry {
   readonly name: Buffer;
@@ -13,6 +11,8 @@ export interface TarEntry {
 }
 
 const BLOCK = 512;
+/** Of a long name or a set of PAX records; whoever writes the stream may not be trusted. */
+const LONGEST_EXTENSION = 2 ** 20;
 const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
   "0": "file",
   "\0": "file",
@@ -22,6 +22,13 @@ const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
   "5": "folder",
 };
 
+/** All bytes of a header, those of the sum itself counted as blanks. */
+function isHeader(header: Buffer): boolean {
+  let sum = 8 * 0x20;
+  for (let at = 0; at < BLOCK; at += 1) if (at < 148 || at >= 156) sum += header[at] ?? 0;
+  return sum === numberIn(header.subarray(148, 156));
+}
+
 /** What a tar stream holds: an entry, then the pieces of its content. PAX and GNU's long names are understood. */
 export async function* untar(stream: AsyncIterable<Buffer>): AsyncGenerator<TarEntry | Buffer, void> {
   const source = new Bytes(stream);
@@ -29,13 +36,11 @@ export async function* untar(stream: AsyncIterable<Buffer>): AsyncGenerator<TarE
   for (;;) {
     const header = await source.take(BLOCK);
     if (header === undefined || header.every((byte) => byte === 0)) return;
+    if (!isHeader(header)) throw new Error("the archive is damaged: a header does not fit its sum");
     const size = numberIn(header.subarray(124, 136));
     const type = String.fromCharCode(header[156] ?? 0);
     if ("xgLK".includes(type)) {
-      const content = (await source.take(size)) ?? Buffer.alloc(0);
-      await source.take(padded(size));
-      if (type === "x") more = { ...more, ...records(content) };
-      else if (type !== "g") more = { ...more, [type === "L" ? "path" : "linkpath"]: textIn(content) };
+      more = { ...more, ...(await extension(source, type, size)) };
       continue;
     }
     const entry = entryOf(header, type, { size, more });
@@ -49,6 +54,19 @@ export async function* untar(stream: AsyncIterable<Buffer>): AsyncGenerator<TarE
     }
     await source.take(padded(entry.size));
   }
+}
+
+/** What is said of the next entry beside its header. */
+async function extension(
+  source: Bytes,
+  type: string,
+  size: number,
+): Promise<Readonly<Record<string, Buffer>>> {
+  if (size > LONGEST_EXTENSION) throw new Error("the archive holds a name that is too long");
+  const content = (await source.take(size)) ?? Buffer.alloc(0);
+  await source.take(padded(size));
+  if (type === "g") return {};
+  return type === "x" ? records(content) : { [type === "L" ? "path" : "linkpath"]: textIn(content) };
 }
 
 interface Extra {

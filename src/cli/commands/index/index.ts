@@ -1,0 +1,76 @@
+import { Args, Flags } from "@oclif/core";
+import type { Settings } from "../../../config/schema.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { untilInterrupted } from "../../interrupt.ts";
+import { noteTo } from "../../note.ts";
+import { runWorkspace } from "../../run/workspace.ts";
+import type { Indexed, Indexing } from "../../search/indexing.ts";
+import { configFor, settingFlags, storeFlag, workspaceOf } from "../../settings.ts";
+
+export class Index extends HarnessCommand {
+  static override summary = "Make the index that `search` answers from, or bring it up to date.";
+  static override description =
+    "Files are listed and read in a box that can only read; nothing of the folder is run. What .gitignore and .harnessignore leave out is not in it, nor are files that usually hold secrets. Ctrl-C keeps what is done, and the same command goes on.";
+  static override args = { dir: Args.string({ description: "the folder; the current one when left out" }) };
+  static override flags = {
+    cwd: settingFlags.cwd,
+    store: storeFlag,
+    embed: Flags.boolean({
+      default: true,
+      allowNo: true,
+      description: "give chunks vectors, where a model makes them",
+    }),
+    watch: Flags.boolean({ description: "keep it up to date until Ctrl-C", exclusive: ["status", "prune"] }),
+    status: Flags.boolean({ description: "only say what there is", exclusive: ["prune"] }),
+    prune: Flags.boolean({ description: "remove indexes that nothing needs, and give room back" }),
+  };
+  static override examples = [
+    "harness index",
+    "harness index ~/src/project --json",
+    "harness index --status",
+  ];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Index);
+    const folder = args.dir ?? workspaceOf(flags);
+    const { settings, origins } = await configFor({ ...flags, cwd: folder });
+    const { quiet, embed: embeds } = flags;
+    const note = noteTo(quiet);
+    if (flags.prune) return pruneAll(settings, flags.json, note);
+    const workspace = await runWorkspace(folder);
+    const indexing = { settings, origins, workspace, quiet, embeds, note };
+    if (flags.status) return status(indexing, flags.json);
+    const { indexedLines } = await import("../../../render/tty/indexed.ts");
+    const show = (indexed: Indexed): void =>
+      flags.json ? answerJson(indexed) : answer(indexedLines(indexed));
+    await untilInterrupted(async (signal) => {
+      if (!flags.watch)
+        return show(await (await import("../../search/indexing.ts")).indexFolder(indexing, signal));
+      return (await import("../../search/watching.ts")).watch(indexing, show, signal);
+    }, KEPT);
+  }
+}
+
+const KEPT = "what is done is kept; harness index goes on with it";
+
+async function status(indexing: Indexing, json: boolean): Promise<void> {
+  const { indexStatus } = await import("../../search/status.ts");
+  const found = await untilInterrupted((signal) => indexStatus(indexing, signal), "");
+  if (json) return answerJson(found);
+  const { statusLines } = await import("../../../render/tty/indexed.ts");
+  answer(statusLines(found));
+}
+
+async function pruneAll(settings: Settings, json: boolean, note: (text: string) => void): Promise<void> {
+  const [{ prune }, { indexMeans, indexRoot }] = await Promise.all([
+    import("../../../search/index/prune.ts"),
+    import("../../search-seat.ts"),
+  ]);
+  const pruned = await untilInterrupted(
+    (signal) => prune(indexRoot(), indexMeans(settings, note), signal),
+    "",
+  );
+  if (json) return answerJson(pruned);
+  const { prunedLines } = await import("../../../render/tty/indexed.ts");
+  answer(prunedLines(pruned));
+}

@@ -1,0 +1,64 @@
+import { Args, Flags } from "@oclif/core";
+import { answer, answerJson, HarnessCommand } from "../command.ts";
+import { untilInterrupted } from "../interrupt.ts";
+import { noteTo } from "../note.ts";
+import { promptFrom } from "../run/prompt.ts";
+import { runWorkspace } from "../run/workspace.ts";
+import { configFor, settingFlags, storeFlag, workspaceOf } from "../settings.ts";
+
+export class Search extends HarnessCommand {
+  static override summary = "Find code by what it does or says.";
+  static override description =
+    "QUERY is a few words, or a sentence; - reads it from a pipe. The index is made at the first search and kept up to date: when a look at names and times shows no change, nothing else is started; else what has changed is read in a box that can only read. Where that cannot be, the answer comes from what is there, and says so (stale). Nothing found is no failure.";
+  static override usage = "search [FLAGS] QUERY | -";
+  static override strict = false;
+  static override args = { query: Args.string({ description: "what to look for; - reads it from a pipe" }) };
+  static override flags = {
+    cwd: settingFlags.cwd,
+    limit: Flags.integer({ description: "most results", default: 10, min: 1, max: 100, helpValue: "N" }),
+    below: Flags.string({ description: "only what lies below", helpValue: "DIR" }),
+    store: storeFlag,
+  };
+  static override examples = [
+    'harness search "where are passwords checked?"',
+    "harness search --json --limit 3 retry of a broken request",
+  ];
+
+  async run(): Promise<void> {
+    const { argv, flags } = await this.parse(Search);
+    const query = await promptFrom(argv.map(String), undefined, QUERY);
+    const [{ settings, origins }, workspace] = await Promise.all([
+      configFor(flags),
+      runWorkspace(workspaceOf(flags)),
+    ]);
+    const { ask } = await import("../search/asking.ts");
+    const { limit, quiet, below } = flags;
+    const asking = {
+      settings,
+      origins,
+      workspace,
+      query,
+      limit,
+      quiet,
+      below: belowOf(below),
+      note: noteTo(quiet),
+    };
+    const answered = await untilInterrupted((signal) => ask(asking, signal));
+    if (flags.json) return answerJson(answered);
+    const { hitLines } = await import("../../render/tty/hits.ts");
+    if (answered.results.length > 0) answer(hitLines(answered.results, process.stdout));
+    else noteTo(quiet)("nothing found");
+  }
+}
+
+const QUERY = {
+  what: "query",
+  typed: 'harness search "where are passwords checked?"',
+  piped: "harness search - < query.txt",
+};
+
+/** As paths of the index are written. */
+const belowOf = (folder: string | undefined): string | null => {
+  const plain = (folder ?? "").replace(/^(?:\.\/)+/, "").replace(/\/+$/, "");
+  return plain === "" || plain === "." ? null : plain;
+};

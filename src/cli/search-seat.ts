@@ -1,0 +1,51 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { placesFrom } from "../config/places.ts";
+import type { Settings } from "../config/schema.ts";
+import { foldPath, protectedName } from "../core/protected-names.ts";
+import { nestedIgnore } from "../policy/paths/nested-ignore.ts";
+import { secretAt } from "../policy/paths/secret.ts";
+import type { IndexMeans } from "../search/index/means.ts";
+import type { PathRules } from "../search/read/found.ts";
+import { packageRoot } from "./package-root.ts";
+
+/** Owned by wire.ts: constructs what finds code. */
+
+export const indexRoot = (): string => path.join(placesFrom(process.env).state, "search");
+
+const RULES: PathRules = {
+  ignored: nestedIgnore,
+  secret: (file) => secretAt(`/${foldPath(file)}`) !== null,
+  guarded: (name, atTop) => protectedName(name, atTop) !== undefined,
+};
+
+export const indexMeans = ({ search }: Settings, warn: (text: string) => void): IndexMeans => ({
+  rules: RULES,
+  // Until a person can say that a repository's text may be believed.
+  trust: "untrusted",
+  thread: threadProgram(),
+  openStore: async ({ earlier, only, ...opening }) => {
+    const { openStoreFor } = await import("../search/stores.ts");
+    const store = only && earlier !== null ? earlier : search.store;
+    const apiKey = process.env["QDRANT_API_KEY"];
+    return openStoreFor({ ...opening, earlier, store, url: search.url, apiKey, warn });
+  },
+  warn,
+});
+
+/** For an index that is thrown away with its folder. */
+export const embeddedOnly = (means: IndexMeans): IndexMeans => ({
+  ...means,
+  openStore: async ({ folder, identity }) => {
+    const { openEmbeddedStore } = await import("../search/embedded/open.ts");
+    return openEmbeddedStore(folder, identity);
+  },
+});
+
+/** Bundled, it is a file of its own; from sources Node runs it as it is. */
+function threadProgram(): URL {
+  const bundled = path.join(packageRoot, "dist/cut-worker.js");
+  const source = path.join(packageRoot, "src/search/index/cut-worker.ts");
+  return pathToFileURL(import.meta.url.endsWith(".ts") && existsSync(source) ? source : bundled);
+}

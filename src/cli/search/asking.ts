@@ -1,0 +1,124 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Settings } from "../../config/schema.ts";
+import { answersIn } from "../../search/index/answer.ts";
+import { claimIndex, findIndex, type IndexPlace } from "../../search/catalog/workspace.ts";
+import { HeldIndex } from "../../search/index/held.ts";
+import type { IndexMeans } from "../../search/index/means.ts";
+import type { SearchHit } from "../../search/rank/rank.ts";
+import { indexMeans, indexRoot } from "../search-seat.ts";
+import { IndexProgress } from "./progress.ts";
+import { readingBox } from "./reading-box.ts";
+import { embedSome, vectorOf } from "./vectors.ts";
+
+export interface Asking {
+  readonly settings: Settings;
+  readonly origins: Readonly<Record<string, string>>;
+  /** Absolute and resolved. */
+  readonly workspace: string;
+  readonly query: string;
+  readonly limit: number;
+  /** Only what lies below. */
+  readonly below: string | null;
+  readonly quiet: boolean;
+  /** What a person should know. */
+  readonly note: (text: string) => void;
+}
+
+export interface Answered {
+  readonly results: readonly SearchHit[];
+  readonly store: "embedded" | "qdrant";
+  /** It may be older than the files, or not of all of them. */
+  readonly stale: boolean;
+}
+
+/** How long a search waits for somebody who writes the index just now. */
+const PATIENCE_MS = 300;
+
+/** Answers from an index that is brought up to date first, where it can be. */
+export async function ask(asking: Asking, signal: AbortSignal): Promise<Answered> {
+  const means = indexMeans(asking.settings, asking.note);
+  const place = findIndex(indexRoot(), asking.workspace);
+  const held = await readable(means, place, signal);
+  if (held !== undefined) {
+    await using index = held;
+    const { store } = asking.settings.search;
+    const isThere = store === "auto" || store === index.store.name;
+    if (isThere && (await index.isFresh(signal)))
+      return await answered(index, asking, { stale: false }, signal);
+  }
+  const renewed = await renew(means, asking, held !== undefined, signal);
+  if (renewed !== undefined) {
+    await using index = renewed;
+    return await answered(index, asking, { stale: false }, signal);
+  }
+  const old = await readable(means, place, signal);
+  if (old === undefined) throw noIndex();
+  await using index = old;
+  return await answered(index, asking, { stale: true }, signal);
+}
+
+/** A store that does not answer is no reason to give up: the index may be made again in another one. */
+async function readable(
+  means: IndexMeans,
+  place: IndexPlace | undefined,
+  signal: AbortSignal,
+): Promise<HeldIndex | undefined> {
+  if (place === undefined) return undefined;
+  try {
+    return await HeldIndex.read(means, place, signal);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (thrown instanceof HarnessError) return undefined;
+    throw thrown;
+  }
+}
+
+async function answered(
+  index: HeldIndex,
+  asking: Asking,
+  { stale }: { readonly stale: boolean },
+  signal: AbortSignal,
+): Promise<Answered> {
+  const { query, limit, below } = asking;
+  const wanted = below === null ? limit : MOST_BELOW;
+  const vector = await vectorOf(index, query, asking, signal);
+  const hits = await answersIn(index.store, { text: query, vector, limit: wanted }, signal);
+  const results = hits.filter(({ path }) => below === null || path === below || path.startsWith(`${below}/`));
+  return { results: results.slice(0, limit), store: index.store.name, stale };
+}
+
+/** Looked through for those that lie below a folder. */
+const MOST_BELOW = 500;
+
+/** The index, brought up to date; undefined, with the reason told, where the old one has to do. */
+async function renew(
+  means: IndexMeans,
+  asking: Asking,
+  isOldThere: boolean,
+  signal: AbortSignal,
+): Promise<HeldIndex | undefined> {
+  const { settings, workspace, quiet, note } = asking;
+  const stack = new AsyncDisposableStack();
+  const progress = new IndexProgress(process.stderr, quiet, "indexing", "files");
+  try {
+    const index = stack.use(
+      await HeldIndex.write(means, claimIndex(indexRoot(), workspace), { patienceMs: PATIENCE_MS, signal }),
+    );
+    await using box = await readingBox(settings, workspace, note, signal);
+    await index.update(box, { onProgress: progress.take }, signal);
+    await embedSome(index, asking, signal);
+    stack.move();
+    return index;
+  } catch (thrown) {
+    await stack.disposeAsync();
+    signal.throwIfAborted();
+    if (!isOldThere || !(thrown instanceof HarnessError)) throw thrown;
+    note(`the answer may be older than the files: ${thrown.message}`);
+    return undefined;
+  } finally {
+    progress.end();
+  }
+}
+
+const noIndex = (): HarnessError =>
+  new HarnessError(EXIT.failed, "there is no index of this folder that could answer", "harness index");

@@ -1,0 +1,79 @@
+import type { Settings } from "../../config/schema.ts";
+import type { EmbedOutcome } from "../../search/embed/outcome.ts";
+import { claimIndex } from "../../search/catalog/workspace.ts";
+import { HeldIndex } from "../../search/index/held.ts";
+import type { Updated } from "../../search/index/update.ts";
+import { indexMeans, indexRoot } from "../search-seat.ts";
+import { IndexProgress } from "./progress.ts";
+import { readingBox } from "./reading-box.ts";
+import { embedIn, identityOf, noVectors, type Vectors, vectorsFor } from "./vectors.ts";
+
+export interface Indexing {
+  readonly settings: Settings;
+  /** Absolute and resolved. */
+  readonly workspace: string;
+  readonly quiet: boolean;
+  readonly note: (text: string) => void;
+  readonly origins: Readonly<Record<string, string>>;
+  /** Whether chunks get vectors. */
+  readonly embeds: boolean;
+}
+
+export interface Indexed extends Updated {
+  readonly vectors: Pick<EmbedOutcome, "kind" | "embedded" | "reused" | "asked" | "reason" | "remedy">;
+  readonly workspace: string;
+  readonly index: string;
+  readonly store: "embedded" | "qdrant";
+  readonly seconds: number;
+}
+
+/** How long it waits for another that writes the same index. */
+const PATIENCE_MS = 5000;
+
+/** Makes or renews the index of a folder, and its vectors where something makes them. */
+export async function indexFolder(indexing: Indexing, signal: AbortSignal): Promise<Indexed> {
+  const { settings, workspace, note, embeds } = indexing;
+  const began = performance.now();
+  const means = indexMeans(settings, note);
+  const place = claimIndex(indexRoot(), workspace);
+  if (place.movedFrom !== null) note(`this folder was indexed as ${place.movedFrom}, and has moved`);
+  using vectors = embeds ? await vectorsFor(indexing, signal) : noVectors("--no-embed", "harness index");
+  const identity = identityOf(vectors);
+  const opening = { patienceMs: PATIENCE_MS, signal, ...(identity === null ? {} : { vectors: identity }) };
+  await using index = await HeldIndex.write(means, place, opening);
+  const updated = await brought(index, indexing, signal);
+  const outcome = await embedded(index, vectors, indexing, signal);
+  const { chunks: _, ...rest } = outcome;
+  const seconds = Math.round((performance.now() - began) / 10) / 100;
+  return { workspace, index: place.id, ...updated, store: index.store.name, vectors: rest, seconds };
+}
+
+async function brought(
+  index: HeldIndex,
+  { settings, workspace, quiet, note }: Indexing,
+  signal: AbortSignal,
+): Promise<Updated> {
+  await using box = await readingBox(settings, workspace, note, signal);
+  const progress = new IndexProgress(process.stderr, quiet, "indexing", "files");
+  try {
+    return await index.update(box, { onProgress: progress.take }, signal);
+  } finally {
+    progress.end();
+  }
+}
+
+async function embedded(
+  index: HeldIndex,
+  vectors: Vectors,
+  { quiet }: Indexing,
+  signal: AbortSignal,
+): Promise<EmbedOutcome> {
+  const progress = new IndexProgress(process.stderr, quiet, "embedding", "chunks");
+  try {
+    const outcome = await embedIn(index, vectors, progress.take, signal);
+    signal.throwIfAborted();
+    return outcome;
+  } finally {
+    progress.end();
+  }
+}

@@ -1,0 +1,49 @@
+import { formatDuration } from "../../core/bounds.ts";
+import { LiveLine, progressBar } from "../../render/tty/progress.ts";
+import type { Progress } from "../../search/index/parts.ts";
+
+/** So many lines at most where nobody watches the terminal. */
+const PLAIN_STEP_MS = 5000;
+
+/** How far an update is, on stderr: a line that is rewritten, or plain lines now and then. */
+export class IndexProgress {
+  readonly #stream: NodeJS.WriteStream;
+  readonly #quiet: boolean;
+  readonly #live: LiveLine;
+  readonly #what: string;
+  readonly #unit: string;
+  readonly #began = performance.now();
+  #said = performance.now();
+  #shown = 0;
+
+  /** `what` goes on, with how many of `unit`. */
+  constructor(stream: NodeJS.WriteStream, quiet: boolean, what: string, unit: string) {
+    this.#stream = stream;
+    this.#quiet = quiet;
+    this.#live = new LiveLine(stream, quiet);
+    this.#what = what;
+    this.#unit = unit;
+  }
+
+  readonly take = ({ done, total }: Pick<Progress, "done" | "total">): void => {
+    const now = performance.now();
+    if (now - this.#shown >= 80 || done === total) {
+      this.#shown = now;
+      this.#live.show(`${this.#what} ${progressBar(done, total)} ${this.#about(done, total, now)}`);
+    }
+    if (this.#quiet || this.#stream.isTTY || now - this.#said < PLAIN_STEP_MS) return;
+    this.#said = now;
+    this.#stream.write(`${this.#what}: ${this.#about(done, total, now)}\n`);
+  };
+
+  end(): void {
+    this.#live.clear();
+  }
+
+  #about(done: number, total: number, now: number): string {
+    const seconds = (now - this.#began) / 1000;
+    const rate = done / Math.max(seconds, 0.001);
+    const left = rate > 0 ? `, ${formatDuration(((total - done) / rate) * 1000)} left` : "";
+    return `${done} of ${total} ${this.#unit}, ${Math.round(rate)} a second${left}`;
+  }
+}

@@ -1,0 +1,159 @@
+import { existsSync, renameSync, rmSync } from "node:fs";
+import path from "node:path";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { indexFailure, troubleOf } from "../embedded/failure.ts";
+import type { RuleFile } from "../read/found.ts";
+import { FORM, opened, readable, versionOf } from "./file.ts";
+import {
+  type CatalogFacts,
+  type CatalogFile,
+  fileOf,
+  NO_FACTS,
+  numbersOf,
+  type Row,
+  ruleOf,
+} from "./rows.ts";
+
+/** What is known of one index and of its files. */
+export class Catalog implements Disposable {
+  readonly #sqlite: DatabaseSync;
+  readonly #folder: string;
+  readonly #statements = new Map<string, StatementSync>();
+
+  private constructor(sqlite: DatabaseSync, folder: string) {
+    this.#sqlite = sqlite;
+    this.#folder = folder;
+  }
+
+  /** To be written. One that is damaged is set aside, and that is told. */
+  static open(folder: string, setAside: (file: string) => void): Catalog {
+    const file = path.join(folder, "catalog.db");
+    try {
+      return new Catalog(opened(file), folder);
+    } catch (thrown) {
+      if (troubleOf(thrown) !== "damaged") throw indexFailure(thrown, folder);
+      const aside = `${file}.damaged`;
+      for (const end of ["-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
+      renameSync(file, aside);
+      setAside(aside);
+      return new Catalog(opened(file), folder);
+    }
+  }
+
+  /** To be read; undefined where there is none that could be. */
+  static read(folder: string): Catalog | undefined {
+    const file = path.join(folder, "catalog.db");
+    if (!existsSync(file)) return undefined;
+    try {
+      const sqlite = readable(file);
+      if (versionOf(sqlite) === FORM) return new Catalog(sqlite, folder);
+      sqlite.close();
+      return undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  facts(): CatalogFacts {
+    const rows = this.#all("SELECT key, value FROM meta");
+    const known: Record<string, unknown> = {};
+    for (const { key, value } of rows) known[String(key)] = JSON.parse(String(value));
+    return { ...NO_FACTS, ...(known as Partial<CatalogFacts>) };
+  }
+
+  note(facts: Partial<CatalogFacts>): void {
+    this.#within(() => {
+      for (const [key, value] of Object.entries(facts))
+        this.#run("INSERT OR REPLACE INTO meta VALUES (?, ?)", key, JSON.stringify(value));
+    });
+  }
+
+  files(): ReadonlyMap<string, CatalogFile> {
+    return new Map(this.#all("SELECT * FROM files").map((row) => [String(row["path"]), fileOf(row)]));
+  }
+
+  rules(): readonly RuleFile[] {
+    return this.#all("SELECT * FROM rules").map(ruleOf);
+  }
+
+  /** Durable together. */
+  record(files: ReadonlyMap<string, CatalogFile>, gone: readonly string[] = []): void {
+    this.#within(() => {
+      for (const path of gone) this.#run("DELETE FROM files WHERE path = ?", path);
+      for (const [path, { stamp, ...file }] of files)
+        this.#run(
+          "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+          path,
+          ...numbersOf(stamp),
+          Number(file.settled),
+          file.hash,
+          file.version,
+          file.language,
+          file.role,
+          file.chunks,
+          file.skip,
+        );
+    });
+  }
+
+  setRules(rules: readonly RuleFile[]): void {
+    this.#within(() => {
+      this.#run("DELETE FROM rules");
+      for (const { path, stamp, text } of rules)
+        this.#run("INSERT INTO rules VALUES (?, ?, ?, ?, ?, ?)", path, ...numbersOf(stamp), text);
+    });
+  }
+
+  /** Nothing is known any more. */
+  clear(): void {
+    this.#within(() => {
+      for (const table of ["meta", "files", "rules"]) this.#run(`DELETE FROM ${table}`);
+    });
+  }
+
+  compact(): void {
+    this.#try(() => this.#sqlite.exec("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)"));
+  }
+
+  [Symbol.dispose](): void {
+    this.#statements.clear();
+    if (this.#sqlite.isOpen) this.#sqlite.close();
+  }
+
+  #within(work: () => void): void {
+    this.#try(() => {
+      this.#sqlite.exec("BEGIN IMMEDIATE");
+      try {
+        work();
+        this.#sqlite.exec("COMMIT");
+      } catch (thrown) {
+        if (this.#sqlite.isTransaction) this.#sqlite.exec("ROLLBACK");
+        throw thrown;
+      }
+    });
+  }
+
+  #all(sql: string): readonly Row[] {
+    return this.#try(() => this.#statement(sql).all() as unknown as readonly Row[]);
+  }
+
+  #run(sql: string, ...values: readonly (string | number | null)[]): void {
+    this.#statement(sql).run(...values);
+  }
+
+  #statement(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const made = this.#sqlite.prepare(sql);
+    this.#statements.set(sql, made);
+    return made;
+  }
+
+  #try<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (thrown) {
+      throw indexFailure(thrown, this.#folder);
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { troubleOf } from "../embedded/failure.ts";
+
+/** Between two looks whether the other one is done. */
+const STEP_MS = 50;
+
+/** One process at a time; SQLite's own lock on a file that stays empty, so that a kill frees it. */
+export async function takeWriter(
+  folder: string,
+  { patienceMs, signal }: { readonly patienceMs: number; readonly signal: AbortSignal },
+): Promise<Disposable> {
+  const until = performance.now() + patienceMs;
+  for (;;) {
+    const lock = tryWriter(folder);
+    if (lock !== undefined) return lock;
+    signal.throwIfAborted();
+    if (performance.now() >= until) throw taken(folder);
+    await sleep(STEP_MS);
+  }
+}
+
+/** Undefined where somebody else has it. */
+export function tryWriter(folder: string): Disposable | undefined {
+  const sqlite = new DatabaseSync(path.join(folder, "writer.lock"), { timeout: 0 });
+  try {
+    sqlite.exec("BEGIN EXCLUSIVE");
+  } catch (thrown) {
+    sqlite.close();
+    if (troubleOf(thrown) === "busy") return undefined;
+    throw thrown;
+  }
+  writeFileSync(path.join(folder, "writer.json"), JSON.stringify({ pid: process.pid, since: Date.now() }));
+  return {
+    [Symbol.dispose]: () => sqlite.close(),
+  };
+}
+
+function taken(folder: string): HarnessError {
+  const who = writerOf(folder);
+  const since = who === null ? "" : ` (process ${who.pid}, since ${new Date(who.since).toISOString()})`;
+  return new HarnessError(
+    EXIT.failed,
+    `another harness is writing this index${since}`,
+    "try again when it is done; harness search answers from what is there meanwhile",
+  );
+}
+
+interface Writer {
+  readonly pid: number;
+  readonly since: number;
+}
+
+/** Who wrote last; whether it still does, only the lock says. */
+function writerOf(folder: string): Writer | null {
+  try {
+    const { pid, since } = JSON.parse(readFileSync(path.join(folder, "writer.json"), "utf8")) as Writer;
+    return Number.isSafeInteger(pid) && Number.isSafeInteger(since) ? { pid, since } : null;
+  } catch {
+    return null;
+  }
+}

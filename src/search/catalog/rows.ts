@@ -1,0 +1,77 @@
+import type { RuleFile, Stamp } from "../read/found.ts";
+import type { Role, Skip } from "../words.ts";
+
+/** A file as it was read last. */
+export interface CatalogFile {
+  readonly stamp: Stamp;
+  /** Nothing could have changed it since without another stamp. */
+  readonly settled: boolean;
+  /** Of its content; null where that was not read. */
+  readonly hash: string | null;
+  /** Of what cut it. */
+  readonly version: string;
+  readonly language: string | null;
+  readonly role: Role | null;
+  readonly chunks: number;
+  /** Why it has none. */
+  readonly skip: Skip | null;
+}
+
+/** What is known of the whole. */
+export interface CatalogFacts {
+  /** The last update ran to its end. */
+  readonly whole: boolean;
+  /** Which store holds the chunks, and the model of its vectors. */
+  readonly store: "embedded" | "qdrant" | null;
+  readonly model: string | null;
+  readonly dimension: number | null;
+  /** When an update ended last, in milliseconds since 1970; 0 for never. */
+  readonly updated: number;
+  /** Files whose name is no text. */
+  readonly nameless: number;
+  /** How the rules of what is left out are understood. */
+  readonly rules: string;
+}
+
+export const NO_FACTS: CatalogFacts = {
+  whole: false,
+  store: null,
+  model: null,
+  dimension: null,
+  updated: 0,
+  nameless: 0,
+  rules: "",
+};
+
+export type Row = Readonly<Record<string, number | string | null>>;
+
+export const numbersOf = ({
+  size,
+  mtimeMs,
+  ctimeMs,
+  ino,
+}: Stamp): readonly [number, number, number, number] => [size, mtimeMs, ctimeMs, ino];
+
+const stampOf = (row: Row): Stamp => ({
+  size: Number(row["size"]),
+  mtimeMs: Number(row["mtime"]),
+  ctimeMs: Number(row["ctime"]),
+  ino: Number(row["ino"]),
+});
+
+export const fileOf = (row: Row): CatalogFile => ({
+  stamp: stampOf(row),
+  settled: row["settled"] === 1,
+  hash: row["hash"] as string | null,
+  version: String(row["version"]),
+  language: row["language"] as string | null,
+  role: row["role"] as Role | null,
+  chunks: Number(row["chunks"]),
+  skip: row["skip"] as Skip | null,
+});
+
+export const ruleOf = (row: Row): RuleFile => ({
+  path: String(row["path"]),
+  stamp: stampOf(row),
+  text: String(row["text"]),
+});

@@ -1,0 +1,133 @@
+import type { Box } from "../../core/ports.ts";
+import { Catalog } from "../catalog/catalog.ts";
+import type { CatalogFacts } from "../catalog/rows.ts";
+import { takeWriter } from "../catalog/lock.ts";
+import type { IndexPlace } from "../catalog/workspace.ts";
+import { HUGE } from "../chunk/limits.ts";
+import type { SearchStore, StoreIdentity } from "../store.ts";
+import { firstChange } from "./fresh.ts";
+import type { IndexMeans, Stamps } from "./means.ts";
+import { isDamaged, openedStore, storeFolder, vectorsOf } from "./opened-store.ts";
+import type { Progress } from "./parts.ts";
+import type { Updated } from "./update.ts";
+
+/** Goes up with whatever makes other pieces, other roles or another choice of files of the same workspace. */
+const VERSION = "1";
+
+/** How an index is opened to be written. */
+export interface Writing {
+  /** For another that writes it. */
+  readonly patienceMs: number;
+  readonly signal: AbortSignal;
+  /** What its vectors are to be; left out, they stay what they are. */
+  readonly vectors?: StoreIdentity["vectors"];
+  /** In the store that it has been in, whatever the settings say now. */
+  readonly only?: boolean;
+}
+
+/** One index, open. With a writer's lock it can be updated; without one it only answers. */
+export class HeldIndex implements AsyncDisposable {
+  readonly place: IndexPlace;
+  readonly catalog: Catalog;
+  readonly store: SearchStore;
+  readonly #means: IndexMeans;
+  readonly #writer: Disposable | null;
+
+  private constructor(given: {
+    readonly place: IndexPlace;
+    readonly catalog: Catalog;
+    readonly store: SearchStore;
+    readonly means: IndexMeans;
+    readonly writer: Disposable | null;
+  }) {
+    this.place = given.place;
+    this.catalog = given.catalog;
+    this.store = given.store;
+    this.#means = given.means;
+    this.#writer = given.writer;
+  }
+
+  /** To be updated; waits so long for another that writes. */
+  static async write(means: IndexMeans, place: IndexPlace, opening: Writing): Promise<HeldIndex> {
+    using stack = new DisposableStack();
+    const writer = stack.use(await takeWriter(place.folder, opening));
+    const setAside = (aside: string): void =>
+      means.warn(`a damaged index was set aside as ${aside}, and is built anew`);
+    const catalog = stack.use(Catalog.open(place.folder, setAside));
+    const before = catalog.facts();
+    const { vectors = vectorsOf(before), only = false, signal } = opening;
+    const store = await openedStore(means, place, { before, vectors, only, signal });
+    // What another store holds, or the same one for another model, is compared file by file.
+    const other = before.store !== store.name || before.model !== (vectors?.model ?? null);
+    const { model, dimension } = vectors ?? { model: null, dimension: null };
+    if (other) catalog.note({ whole: false, store: store.name, model, dimension });
+    stack.move();
+    return new HeldIndex({ place, catalog, store, means, writer });
+  }
+
+  /** To be asked; undefined where there is nothing yet that could answer. */
+  static async read(
+    means: IndexMeans,
+    place: IndexPlace,
+    signal: AbortSignal,
+  ): Promise<HeldIndex | undefined> {
+    const catalog = Catalog.read(place.folder);
+    const facts = catalog?.facts();
+    if (catalog === undefined || facts === undefined || facts.store === null) {
+      catalog?.[Symbol.dispose]();
+      return undefined;
+    }
+    try {
+      const identity = { index: place.id, vectors: vectorsOf(facts) };
+      const opening = { folder: storeFolder(place), identity, earlier: facts.store, only: true, signal };
+      const store = await means.openStore(opening);
+      return new HeldIndex({ place, catalog, store, means, writer: null });
+    } catch (thrown) {
+      catalog[Symbol.dispose]();
+      if (isDamaged(thrown)) return undefined;
+      throw thrown;
+    }
+  }
+
+  get facts(): CatalogFacts {
+    return this.catalog.facts();
+  }
+
+  /** By a look at names and metadata on the host: nothing has changed since the last update, which ran to its end. */
+  async isFresh(signal: AbortSignal): Promise<boolean> {
+    if (!this.facts.whole) return false;
+    const files = this.catalog.files();
+    for (const { version } of files.values()) if (version !== VERSION) return false;
+    const { workspace } = this.place;
+    const { rules } = this.#means;
+    const ruleFiles = this.catalog.rules();
+    return (await firstChange({ workspace, files, ruleFiles, rules, largest: HUGE, signal })) === null;
+  }
+
+  /** Has it say what the files in the box say. */
+  async update(
+    box: Box,
+    {
+      knownBy = "stamps",
+      onProgress,
+    }: { readonly knownBy?: Stamps; readonly onProgress?: (now: Progress) => void },
+    signal: AbortSignal,
+  ): Promise<Updated> {
+    const [{ update }, { cuttingFor }] = await Promise.all([import("./update.ts"), import("./cutting.ts")]);
+    const { rules, trust, thread } = this.#means;
+    const { catalog, store } = this;
+    const cutting = (files: number) => cuttingFor(files, thread);
+    const fixed = { index: this.place.id, version: VERSION, largest: HUGE };
+    const parts = { box, catalog, store, rules, trust, cutting, knownBy, ...fixed };
+    return update({ ...parts, ...(onProgress === undefined ? {} : { onProgress }) }, signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.store[Symbol.asyncDispose]();
+    } finally {
+      this.catalog[Symbol.dispose]();
+      this.#writer?.[Symbol.dispose]();
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import type { PathRules } from "../read/found.ts";
+import type { SearchStore, StoreIdentity } from "../store.ts";
+import type { Trust } from "../words.ts";
+
+/** What all indexes of one user share; handed in by whoever wires it together. */
+export interface IndexMeans {
+  readonly rules: PathRules;
+  readonly trust: Trust;
+  /** The program of a thread that cuts files. */
+  readonly thread: URL;
+  readonly openStore: (opening: StoreOpening) => Promise<SearchStore>;
+  /** What a person should know. */
+  readonly warn: (text: string) => void;
+}
+
+export interface StoreOpening {
+  /** Of a store that needs one. */
+  readonly folder: string;
+  readonly identity: StoreIdentity;
+  /** What the index has been in until now. */
+  readonly earlier: SearchStore["name"] | null;
+  /** That one or none. */
+  readonly only: boolean;
+  readonly signal: AbortSignal;
+}
+
+export type Stamps = "stamps" | "times";

@@ -1,0 +1,40 @@
+import { renameSync, rmSync } from "node:fs";
+import path from "node:path";
+import type { CatalogFacts } from "../catalog/rows.ts";
+import type { IndexPlace } from "../catalog/workspace.ts";
+import { troubleOf } from "../embedded/failure.ts";
+import type { SearchStore, StoreIdentity } from "../store.ts";
+import type { IndexMeans, StoreOpening } from "./means.ts";
+
+export const storeFolder = ({ folder }: Pick<IndexPlace, "folder">): string => path.join(folder, "store");
+
+export const vectorsOf = ({ model, dimension }: CatalogFacts): StoreIdentity["vectors"] =>
+  model === null || dimension === null ? null : { model, dimension };
+
+interface Opening extends Pick<StoreOpening, "only" | "signal"> {
+  readonly before: CatalogFacts;
+  readonly vectors: StoreIdentity["vectors"];
+}
+
+/** A store of its own that is damaged is set aside like the catalog; what it held is read again. */
+export async function openedStore(
+  { openStore, warn }: IndexMeans,
+  place: IndexPlace,
+  { before, vectors, only, signal }: Opening,
+): Promise<SearchStore> {
+  const folder = storeFolder(place);
+  const identity = { index: place.id, vectors };
+  const opening = { folder, identity, earlier: before.store, only: only && before.store !== null, signal };
+  try {
+    return await openStore(opening);
+  } catch (thrown) {
+    if (!isDamaged(thrown)) throw thrown;
+    rmSync(`${folder}.damaged`, { recursive: true, force: true });
+    renameSync(folder, `${folder}.damaged`);
+    warn(`a damaged store was set aside as ${folder}.damaged, and is built anew`);
+    return openStore(opening);
+  }
+}
+
+export const isDamaged = (thrown: unknown): boolean =>
+  thrown instanceof Error && troubleOf(thrown.cause) === "damaged";

@@ -1,0 +1,100 @@
+import { existsSync, lstatSync, readdirSync, rmSync } from "node:fs";
+import path from "node:path";
+import { Catalog } from "../catalog/catalog.ts";
+import { tryWriter } from "../catalog/lock.ts";
+import { type IndexPlace, indexesIn, isOrphan } from "../catalog/workspace.ts";
+import { compactEmbeddedStore } from "../embedded/compact.ts";
+import { HeldIndex } from "./held.ts";
+import type { IndexMeans } from "./means.ts";
+import { storeFolder } from "./opened-store.ts";
+import { heldBy, layersOf } from "./layer.ts";
+
+export interface Pruned {
+  /** Indexes of workspaces that are no more. */
+  readonly removed: readonly { readonly workspace: string; readonly index: string }[];
+  /** Indexes of runs that ended without taking theirs away. */
+  readonly layers: number;
+  /** Damaged files that were set aside. */
+  readonly damaged: number;
+  /** Indexes that somebody writes just now, or that could not be looked at. */
+  readonly left: readonly { readonly workspace: string; readonly reason: string }[];
+  readonly freedBytes: number;
+}
+
+/** Removes what no workspace and no run has any use for, and gives back the room in the rest. */
+export async function prune(root: string, means: IndexMeans, signal: AbortSignal): Promise<Pruned> {
+  const before = bytesIn(root);
+  const removed: { workspace: string; index: string }[] = [];
+  const left: { workspace: string; reason: string }[] = [];
+  let [layers, damaged] = [0, 0];
+  for (const record of indexesIn(root)) {
+    signal.throwIfAborted();
+    const { id, workspace } = record;
+    const place = { id, workspace, folder: path.join(root, id), movedFrom: null };
+    try {
+      layers += removeLayers(place);
+      damaged += removeDamaged(place);
+      if (isOrphan(record)) {
+        await removeIndex(means, place, signal);
+        removed.push({ workspace, index: id });
+      } else if (!compact(place)) left.push({ workspace, reason: "somebody writes it just now" });
+    } catch (thrown) {
+      signal.throwIfAborted();
+      left.push({ workspace, reason: thrown instanceof Error ? thrown.message : String(thrown) });
+    }
+  }
+  return { removed, layers, damaged, left, freedBytes: Math.max(0, before - bytesIn(root)) };
+}
+
+/** What a server keeps of it, too. */
+async function removeIndex(means: IndexMeans, place: IndexPlace, signal: AbortSignal): Promise<void> {
+  await using index = await HeldIndex.write(means, place, { patienceMs: 0, only: true, signal });
+  await index.store.clear(signal);
+  // While it is locked: nobody begins with what is about to go.
+  rmSync(place.folder, { recursive: true, force: true });
+}
+
+function compact(place: IndexPlace): boolean {
+  using lock = tryWriter(place.folder);
+  if (lock === undefined) return false;
+  if (!existsSync(path.join(place.folder, "catalog.db"))) return true;
+  using catalog = Catalog.open(place.folder, () => undefined);
+  catalog.compact();
+  if (existsSync(path.join(storeFolder(place), "index.db"))) compactEmbeddedStore(storeFolder(place));
+  return true;
+}
+
+function removeLayers(place: IndexPlace): number {
+  let count = 0;
+  for (const name of namesIn(layersOf(place))) {
+    const folder = path.join(layersOf(place), name);
+    using held = heldBy(folder);
+    if (held === undefined) continue;
+    rmSync(folder, { recursive: true, force: true });
+    count += 1;
+  }
+  return count;
+}
+
+function removeDamaged({ folder }: IndexPlace): number {
+  const found = namesIn(folder).filter((name) => name.endsWith(".damaged"));
+  for (const name of found) rmSync(path.join(folder, name), { recursive: true, force: true });
+  return found.length;
+}
+
+function bytesIn(folder: string): number {
+  let bytes = 0;
+  for (const name of namesIn(folder)) {
+    const stats = lstatSync(path.join(folder, name), { throwIfNoEntry: false });
+    bytes += stats?.isDirectory() === true ? bytesIn(path.join(folder, name)) : (stats?.size ?? 0);
+  }
+  return bytes;
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,57 @@
+import type { Skip } from "../words.ts";
+
+/** By what a file is known again without being read. As doubles: host and box count alike. */
+export interface Stamp {
+  readonly size: number;
+  readonly mtimeMs: number;
+  readonly ctimeMs: number;
+  readonly ino: number;
+}
+
+/** What stands at a path below the workspace. */
+export interface Found {
+  readonly path: string;
+  readonly kind: "file" | "folder" | "link" | "odd";
+  readonly stamp: Stamp;
+}
+
+export const isSameStamp = (a: Stamp, b: Stamp): boolean =>
+  a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs && a.ino === b.ino;
+
+/** The kernel's clock for files is coarse; a file system that counts whole seconds is coarser. */
+const COARSE_MS = 100;
+const COARSER_MS = 2100;
+
+/** Whether nothing could have changed the file since it was looked at without another stamp. */
+export const isSettled = ({ ctimeMs }: Stamp, lookedAt: number): boolean =>
+  ctimeMs > 0 && ctimeMs < lookedAt - (ctimeMs % 1000 === 0 ? COARSER_MS : COARSE_MS);
+
+/** A list of ignore rules as it stands in the workspace. */
+export interface RuleFile {
+  readonly path: string;
+  readonly stamp: Stamp;
+  readonly text: string;
+}
+
+/** The policy's words, which whoever wires it all together hands in. */
+export interface PathRules {
+  /** Lists from the top down, and then whether they leave a path out. The time of a test is bounded by their length. */
+  readonly ignored: (
+    lists: readonly { readonly folder: string; readonly text: string; readonly tooLong: "hide" | "cut" }[],
+  ) => (path: string, isFolder: boolean) => boolean;
+  /** Whether a file of this name often holds a password or a key. */
+  readonly secret: (path: string) => boolean;
+  /** Whether a folder of this name is one that host programs obey. */
+  readonly guarded: (name: string, atTop: boolean) => boolean;
+}
+
+/** What is looked for: files that may be read, and those that are left out for a reason that is told. */
+export interface Listing {
+  readonly files: ReadonlyMap<string, Stamp>;
+  readonly skipped: ReadonlyMap<string, { readonly stamp: Stamp; readonly why: Skip }>;
+  readonly rules: readonly RuleFile[];
+  /** Files whose name is no text; they have no path that could be shown or asked for. */
+  readonly nameless: number;
+  /** When it was made, in milliseconds since 1970. */
+  readonly at: number;
+}

@@ -1,0 +1,140 @@
+import { setImmediate as breath } from "node:timers/promises";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { textOfBytes } from "../../core/byte-text.ts";
+import type { Box, Entry } from "../../core/ports.ts";
+import type { Found, Stamp } from "./found.ts";
+import { NEVER_ENTERED } from "./sieve.ts";
+import { broken, running } from "./stream.ts";
+
+/** Entries of one workspace. Names and numbers of so many take some hundred megabytes. */
+export const MOST_ENTRIES = 1_000_000;
+
+/** What a box may have found: kind, size, times, number, path. */
+const FIELDS = 6;
+const FORMAT = String.raw`%y\0%s\0%T@\0%C@\0%i\0%P\0`;
+
+/** Everything below the workspace, folders before what is in them. A path that is no text is given as undefined. */
+export type Entries = AsyncIterable<Found | undefined>;
+
+const FIND = [
+  "find",
+  ".",
+  "-mindepth",
+  "1",
+  "(",
+  "-type",
+  "d",
+  "(",
+  ...NEVER_ENTERED.flatMap((name, index) => [...(index === 0 ? [] : ["-o"]), "-name", name]),
+  ")",
+  "-prune",
+  ")",
+  "-o",
+  "-printf",
+  FORMAT,
+];
+
+/** By one `find` of GNU's; where the image has none, folder by folder through the box. */
+export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<Found | undefined> {
+  let count = 0;
+  const find = running(box, { words: FIND, folder: box.workspace }, signal);
+  for await (const found of recordsOf(find.output)) {
+    if ((count += 1) > MOST_ENTRIES) throw tooMany();
+    yield found;
+  }
+  const end = await find.ended;
+  signal.throwIfAborted();
+  // It ends with 1 for a folder that it may not look into, and for an expression that it does not know.
+  if (end.result.exit_code === 0 || (end.result.exit_code === 1 && count > 0)) return;
+  if (end.result.cause !== null && end.result.cause !== "program") throw broken("the listing of files", end);
+  yield* listed(box, signal);
+}
+
+async function* recordsOf(output: AsyncIterable<Buffer>): AsyncGenerator<Found | undefined> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const piece of output) {
+    const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    let from = 0;
+    for (let end = recordEnd(all, from); end !== -1; end = recordEnd(all, from)) {
+      yield foundIn(all.subarray(from, end));
+      from = end;
+    }
+    rest = all.subarray(from);
+  }
+}
+
+/** Behind the sixth NUL. */
+function recordEnd(bytes: Buffer, from: number): number {
+  let at = from;
+  for (let field = 0; field < FIELDS; field += 1) {
+    at = bytes.indexOf(0, at) + 1;
+    if (at === 0) return -1;
+  }
+  return at;
+}
+
+const KINDS: Readonly<Record<string, Found["kind"]>> = { f: "file", d: "folder", l: "link" };
+
+function foundIn(record: Buffer): Found | undefined {
+  const text = textOfBytes(record);
+  const [kind = "", size = "", modified = "", changed = "", ino = "", path = ""] = text.split("\0");
+  const stamp = { size: Number(size), mtimeMs: millis(modified), ctimeMs: millis(changed), ino: Number(ino) };
+  if (Object.values(stamp).some(Number.isNaN) || !isBelow(path)) throw unreadableListing();
+  return path.isWellFormed() ? { path, kind: KINDS[kind] ?? "odd", stamp } : undefined;
+}
+
+/** As Node counts the same time, to the last bit: whole seconds and nanoseconds apart. */
+function millis(text: string): number {
+  const [seconds = "", part = ""] = text.split(".");
+  return Number(seconds) * 1000 + Number(part.padEnd(9, "0").slice(0, 9)) / 1e6;
+}
+
+/** A path that leads nowhere else, whoever wrote the listing. */
+export const isBelow = (path: string): boolean =>
+  path !== "" && path.split("/").every((name) => name !== "" && name !== "." && name !== "..");
+
+/** Seconds are all that it knows of times, so that nothing is known again by them. */
+async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Found | undefined> {
+  const folders = [""];
+  let count = 0;
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    signal.throwIfAborted();
+    const result = await box.list(folder === "" ? "." : folder);
+    if (result.kind !== "ok") {
+      if (folder === "") throw new HarnessError(EXIT.failed, result.reason, "harness doctor");
+      continue;
+    }
+    for (const entry of result.value) {
+      if ((count += 1) > MOST_ENTRIES) throw tooMany();
+      const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      if (!isBelow(path)) throw unreadableListing();
+      if (!path.isWellFormed()) yield undefined;
+      else {
+        yield { path, kind: entry.kind, stamp: stampOf(entry) };
+        if (entry.kind === "folder" && !NEVER_ENTERED.includes(entry.name)) folders.push(path);
+      }
+    }
+    await breath();
+  }
+}
+
+const stampOf = ({ size, modified }: Entry): Stamp => ({
+  size,
+  mtimeMs: modified * 1000,
+  ctimeMs: 0,
+  ino: 0,
+});
+
+const unreadableListing = (): HarnessError =>
+  new HarnessError(
+    EXIT.failed,
+    "the listing of files from the box cannot be read",
+    "try again; with an image of your own: harness config set image null",
+  );
+
+const tooMany = (): HarnessError =>
+  new HarnessError(
+    EXIT.failed,
+    `there are more than ${MOST_ENTRIES} files and folders: too many for one index`,
+    "index one folder of them: harness index DIR   (or leave folders out in .gitignore)",
+  );

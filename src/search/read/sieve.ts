@@ -1,0 +1,99 @@
+import { isDependencies } from "../../core/protected-names.ts";
+import type { Skip } from "../words.ts";
+import type { PathRules } from "./found.ts";
+
+/**
+ * Folders that are never entered, whatever the ignore rules say: what version control and package managers put there,
+ * and what interpreters and build tools keep for themselves. Others' code that was copied in (`vendor`, `third_party`)
+ * and folders that projects write by hand as often as tools do (`build`, `dist`, `target`) are not among them.
+ */
+const NEVER = new Set(
+  `.git .hg .svn .jj .bzr _darcs .harness
+   __pycache__ .mypy_cache .pytest_cache .ruff_cache .nox .eggs .ipynb_checkpoints
+   .gradle .next .nuxt .svelte-kit .turbo .parcel-cache .angular .cache .nyc_output
+   .terraform .terragrunt-cache .dart_tool .bundle .direnv jspm_packages elm-stuff`.split(/\s+/),
+);
+
+export const isNeverEntered = (name: string): boolean =>
+  NEVER.has(name.toLowerCase()) || isDependencies(name);
+
+/** Names of folders that a listing need not even look into. */
+export const NEVER_ENTERED: readonly string[] = [
+  ...NEVER,
+  "node_modules",
+  "bower_components",
+  ".venv",
+  "venv",
+  "site-packages",
+  ".tox",
+  ".yarn",
+];
+
+export const GITIGNORE = ".gitignore";
+export const OWN_IGNORE = ".harnessignore";
+
+export const isRuleFile = (path: string): boolean =>
+  path === OWN_IGNORE || path === GITIGNORE || path.endsWith(`/${GITIGNORE}`);
+
+export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+export const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
+
+type Test = (path: string, isFolder: boolean) => boolean;
+
+interface Level {
+  readonly lists: readonly { readonly folder: string; readonly text: string; readonly tooLong: "cut" }[];
+  readonly test: Test;
+}
+
+/** Tells what of a workspace is looked at. Asked from the top down: what is in a folder that was left out is not asked for. */
+export class Sieve {
+  readonly #rules: PathRules;
+  readonly #texts: ReadonlyMap<string, string>;
+  readonly #largest: number;
+  readonly #own: Test;
+  readonly #levels = new Map<string, Level>();
+
+  /** `texts`: what is in the rule files, by path. */
+  constructor(rules: PathRules, texts: ReadonlyMap<string, string>, largest: number) {
+    this.#rules = rules;
+    this.#texts = texts;
+    this.#largest = largest;
+    const own = texts.get(OWN_IGNORE);
+    this.#own = own === undefined ? () => false : rules.ignored([{ folder: "", text: own, tooLong: "hide" }]);
+  }
+
+  /** Whether it is looked into. */
+  enters(path: string): boolean {
+    const name = nameOf(path);
+    if (isNeverEntered(name) || this.#rules.guarded(name, name === path)) return false;
+    return !this.#ignored(path, true);
+  }
+
+  /** Whether it is read, why not, or undefined: it is none of this index's business. */
+  file(path: string, size: number): "read" | Skip | undefined {
+    if (this.#ignored(path, false)) return undefined;
+    if (this.#rules.secret(path)) return "secret";
+    return size > this.#largest ? "huge" : "read";
+  }
+
+  #ignored(path: string, isFolder: boolean): boolean {
+    return this.#own(path, isFolder) || this.#level(folderOf(path)).test(path, isFolder);
+  }
+
+  #level(folder: string): Level {
+    const known = this.#levels.get(folder);
+    if (known !== undefined) return known;
+    const above: Level = folder === "" ? TOP : this.#level(folderOf(folder));
+    const text = this.#texts.get(folder === "" ? GITIGNORE : `${folder}/${GITIGNORE}`);
+    const level = text === undefined ? above : this.#below(above, folder, text);
+    this.#levels.set(folder, level);
+    return level;
+  }
+
+  #below({ lists }: Level, folder: string, text: string): Level {
+    const all = [...lists, { folder, text, tooLong: "cut" as const }];
+    return { lists: all, test: this.#rules.ignored(all) };
+  }
+}
+
+const TOP: Level = { lists: [], test: () => false };

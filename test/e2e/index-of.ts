@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { Catalog } from "../../src/search/catalog/catalog.ts";
+import type { CatalogFacts } from "../../src/search/catalog/rows.ts";
+import { openEmbeddedStore } from "../../src/search/embedded/open.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
+import { harness, type Ran, type RunStart } from "./run-command.ts";
+
+/** What `harness search --json` answers. */
+export interface Found {
+  readonly results: readonly {
+    readonly path: string;
+    readonly start: number;
+    readonly end: number;
+    readonly symbol: string | null;
+    readonly score: number;
+    readonly preview: string;
+    readonly why: string;
+  }[];
+  readonly store: string;
+  readonly stale: boolean;
+}
+
+export async function search(
+  place: Scratch,
+  query: string,
+  start: RunStart & { readonly flags?: readonly string[] } = {},
+): Promise<Found & { readonly stderr: string }> {
+  const ran = await harness(place, ["search", "--json", ...(start.flags ?? []), query], start);
+  assert.equal(ran.code, 0, ran.stderr + ran.stdout);
+  return { ...(JSON.parse(ran.stdout) as Found), stderr: ran.stderr };
+}
+
+/** Paths only, best first. */
+export const paths = ({ results }: Found): readonly string[] => results.map((hit) => hit.path);
+
+export async function indexed(
+  place: Scratch,
+  flags: readonly string[] = [],
+  start: RunStart = {},
+): Promise<Ran> {
+  const ran = await harness(place, ["index", "--json", "--no-embed", ...flags], start);
+  assert.equal(ran.code, 0, ran.stderr + ran.stdout);
+  return ran;
+}
+
+export interface Index {
+  readonly folder: string;
+  readonly facts: CatalogFacts;
+  /** Each chunk as path, lines and hash of its text. */
+  readonly chunks: readonly string[];
+  /** Paths that the catalog knows, with what they were skipped for. */
+  readonly files: Readonly<Record<string, string | null>>;
+}
+
+const never = new AbortController().signal;
+
+/** What is on disk of the index of a workspace; there is one at most. */
+export async function indexOf(place: Scratch, workspace = place.at("work")): Promise<Index> {
+  const root = place.at(".local/state/harness/search");
+  const records = readdirSync(root).flatMap((name) => recordOf(path.join(root, name)));
+  const mine = records.filter((each) => each.workspace === workspace);
+  assert.equal(mine.length, 1, JSON.stringify(records));
+  const folder = path.join(root, mine[0]?.id ?? "");
+  const identity = { index: path.basename(folder), vectors: { model: "nobody", dimension: 2 } };
+  await using store = openEmbeddedStore(path.join(folder, "store"), identity);
+  const chunks = await store.unembedded(1_000_000, never);
+  const held = await store.held(never);
+  using catalog = Catalog.read(folder) ?? assert.fail(`no catalog in ${folder}`);
+  const files = catalog.files();
+  const facts = catalog.facts();
+  for (const [at, { chunks: count, hash }] of files)
+    if (count > 0) assert.equal(held.get(at), hash, `${at}: the catalog is ahead of the store`);
+  if (facts.whole)
+    for (const at of held.keys()) assert.ok((files.get(at)?.chunks ?? 0) > 0, `${at}: only in the store`);
+  return {
+    folder,
+    facts,
+    chunks: chunks.map((each) => `${each.path}:${each.start}-${each.end} ${each.hash}`).toSorted(),
+    files: Object.fromEntries([...files].map(([at, { skip }]) => [at, skip])),
+  };
+}
+
+function recordOf(folder: string): readonly { readonly id: string; readonly workspace: string }[] {
+  try {
+    return [JSON.parse(readFileSync(path.join(folder, "workspace.json"), "utf8")) as never];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { execFile, spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { appendFile, mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { sourceTree } from "../../bench/source-tree.ts";
+import { Catalog } from "../../src/search/catalog/catalog.ts";
+import { tryWriter } from "../../src/search/catalog/lock.ts";
+import { skip } from "../fixtures/engine.ts";
+import { giveAway } from "../fixtures/real-box.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
+import { household } from "./box-command.ts";
+import { indexed, indexOf, paths, search } from "./index-of.ts";
+import { ROOT } from "./package.ts";
+import { harness } from "./run-command.ts";
+
+const FILES = { "src/door.ts": "export function openPortcullis(): void {}\n" };
+
+test(
+  "beside somebody who writes the index, a search answers from what is there and says so",
+  { skip },
+  async () => {
+    await using place = await household(FILES);
+    await indexed(place);
+    await appendFile(place.at("work/src/door.ts"), "export const crocodile = 1;\n");
+    const { folder } = await indexOf(place);
+    {
+      using lock = tryWriter(folder);
+      assert.ok(lock);
+      const found = await search(place, "portcullis crocodile");
+      assert.deepEqual([paths(found), found.stale], [["src/door.ts"], true]);
+      assert.ok(
+        found.stderr.includes(`another harness is writing this index (process ${process.pid}, since `),
+      );
+      const second = await harness(place, ["index", "--json"]);
+      assert.equal(second.code, 1);
+      assert.match(second.stdout, /another harness is writing this index/);
+    }
+    const freed = await search(place, "crocodile");
+    assert.deepEqual([paths(freed), freed.stale, freed.stderr], [["src/door.ts"], false, ""]);
+  },
+);
+
+test("without an engine an old index answers, and a new one cannot be made", { skip }, async () => {
+  await using place = await household(FILES);
+  const env = { DOCKER_HOST: `unix://${place.at("nowhere.sock")}` };
+  const none = await harness(place, ["search", "--json", "portcullis"], { env });
+  assert.equal(none.code, 6, none.stderr);
+  await indexed(place);
+  const fresh = await search(place, "portcullis", { env });
+  assert.deepEqual([paths(fresh), fresh.stale, fresh.stderr], [["src/door.ts"], false, ""]);
+  await appendFile(place.at("work/src/door.ts"), "export const crocodile = 1;\n");
+  const old = await search(place, "portcullis crocodile", { env });
+  assert.deepEqual([paths(old), old.stale], [["src/door.ts"], true]);
+  assert.match(old.stderr, /^note: the answer may be older than the files: no container engine answers/);
+});
+
+/** Waits until the catalog knows of files. */
+async function whenSome(place: Scratch): Promise<void> {
+  const root = place.at(".local/state/harness/search");
+  for (;;) {
+    for (const name of readdirSync(root)) {
+      using catalog = Catalog.read(path.join(root, name));
+      if (catalog !== undefined && catalog.files().size > 0) return;
+    }
+    await sleep(20);
+  }
+}
+
+test("Ctrl-C keeps what is done, and says that it is not all", { skip }, async () => {
+  await using place = await household();
+  await sourceTree(place.at("work"), 3000);
+  const child = { stopped: false };
+  const ran = await harness(place, ["index", "--no-embed"], {
+    whenMade: [
+      place.at(".local/state/harness/search"),
+      (process) => void whenSome(place).then(() => (child.stopped = process.kill("SIGINT"))),
+    ],
+  });
+  assert.ok(child.stopped, "it was over before it could be stopped");
+  assert.equal(ran.code, 130, ran.stderr);
+  assert.match(ran.stderr, /next: what is done is kept; harness index goes on with it/);
+  const { facts, files } = await indexOf(place);
+  const done = Object.keys(files).length;
+  assert.deepEqual([facts.whole, done > 0 && done < 3000], [false, true], `${done} files`);
+  const status = JSON.parse((await harness(place, ["index", "--status", "--json"])).stdout) as {
+    whole: boolean;
+  };
+  assert.equal(status.whole, false);
+  const partial = await search(place, "proxy of a region", { env: { DOCKER_HOST: "unix:///nowhere.sock" } });
+  assert.equal(partial.stale, true);
+  const rest = JSON.parse((await indexed(place)).stdout) as { files: number; changed: number };
+  assert.deepEqual([rest.files, rest.changed], [3000, 3000 - done]);
+});
+
+test("twenty thousand small files", { skip }, async () => {
+  await using place = await household();
+  for (let folder = 0; folder < 200; folder += 1) {
+    const inside = place.at(`work/d${folder}`);
+    await mkdir(inside);
+    const names = Array.from({ length: 100 }, (_, at) => path.join(inside, `f${at}.txt`));
+    await Promise.all(names.map((name, at) => writeFile(name, `needle ${folder} ${at}\n`)));
+  }
+  await giveAway(place.at("work"));
+  const first = JSON.parse((await indexed(place)).stdout) as { files: number; chunks: number };
+  assert.deepEqual([first.files, first.chunks], [20_000, 20_000]);
+  const found = await search(place, "needle 137 42", { flags: ["--limit", "1"] });
+  assert.deepEqual([paths(found), found.stderr], [["d137/f42.txt"], ""]);
+});
+
+const namespace = skip === false && spawnSync("unshare", ["-rm", "true"]).status === 0;
+const unshared = namespace ? false : skip || "no mount namespace may be made here (unshare -rm)";
+
+/** In a namespace of its own, over a state folder of which this is done. */
+async function over(
+  state: string,
+  mount: string,
+  words: readonly string[],
+  cwd: string,
+): Promise<readonly unknown[]> {
+  const line = `mount ${mount} && shift && exec "$@"`;
+  const harnessWords = [path.join(ROOT, "bin/harness"), ...words];
+  const env = { PATH: process.env["PATH"], HOME: path.dirname(cwd) };
+  const run = promisify(execFile)("unshare", ["-rm", "sh", "-c", line, "sh", state, ...harnessWords], {
+    cwd,
+    env,
+  });
+  return run.then(
+    ({ stdout }) => [0, stdout],
+    ({ code, stdout }: { code: number; stdout: string }) => [code, stdout],
+  );
+}
+
+test("a full disk has its own cause, and is gone on from", { skip: unshared }, async () => {
+  await using place = await household();
+  await sourceTree(place.at("work"), 400);
+  const state = place.at(".local/state/harness/search");
+  await mkdir(state, { recursive: true });
+  const words = ["index", "--json", "--no-embed", "-q"];
+  const [code, stdout] = await over(state, `-t tmpfs -o size=1m none ${state}`, words, place.at("work"));
+  assert.equal(code, 1, String(stdout));
+  assert.match(String(stdout), /no space is left on the disk/);
+  const rest = JSON.parse((await indexed(place)).stdout) as { files: number };
+  assert.equal(rest.files, 400);
+});
+
+test(
+  "a state folder that may not be written has its own cause, and an index in it still answers",
+  { skip: unshared },
+  async () => {
+    await using place = await household(FILES);
+    await indexed(place);
+    const state = place.at(".local/state/harness/search");
+    const mount = `--bind ${state} ${state} && mount -o remount,ro,bind ${state}`;
+    const [found, answer] = await over(state, mount, ["search", "--json", "portcullis"], place.at("work"));
+    assert.equal(found, 0, String(answer));
+    assert.deepEqual(paths(JSON.parse(String(answer)) as never), ["src/door.ts"]);
+    const [code, why] = await over(state, mount, ["index", "--json"], place.at("work"));
+    assert.equal(code, 1);
+    assert.match(String(why), /may not be written/);
+  },
+);
+
+test("what is damaged is set aside, and built anew", { skip }, async () => {
+  await using place = await household(FILES);
+  await indexed(place);
+  const { folder, chunks } = await indexOf(place);
+  for (const file of ["catalog.db", "store/index.db"]) {
+    await writeFile(path.join(folder, file), "this is no database, and was never one".repeat(200));
+    const found = await search(place, "portcullis");
+    assert.deepEqual([paths(found), found.stale], [["src/door.ts"], false], file);
+    assert.match(found.stderr, /damaged/, file);
+    assert.deepEqual((await indexOf(place)).chunks, chunks);
+  }
+});
