@@ -148,8 +148,8 @@ export class EmbeddedStore implements SearchStore {
 
   #keep(writer: SegmentWriter): void {
     const { rowid } = this.#database.run("INSERT INTO segments (layout) VALUES (?)", writer.layout);
-    for (const [word, data] of writer.lists)
-      this.#database.run("INSERT INTO postings VALUES (?, ?, ?)", rowid, word, data);
+    for (const { word, chunks, files } of writer.rows)
+      this.#database.run("INSERT INTO postings VALUES (?, ?, ?, ?)", rowid, word, chunks, files);
   }
 
   #mergeOnce(): void {
