@@ -1,7 +1,8 @@
 import type { StoredFile } from "../../src/search/store.ts";
 import type { Chunk } from "../../src/search/words.ts";
 
-const SYLLABLES = "ka re to mi lo da ser pat con ver ti ex ra bu len for sta qu in or ma ne pli gra sho".split(" ");
+const SYLLABLES =
+  "ka re to mi lo da ser pat con ver ti ex ra bu len for sta qu in or ma ne pli gra sho".split(" ");
 const WORDS = 6000;
 /** A repository has so many identifiers of two words; a file uses few of them over and over. */
 const COMPOUNDS = 12_000;

@@ -108,7 +108,8 @@ export class SegmentWriter {
       length += often;
       this.#listsOf(word).chunks.add(this.#chunks, packed(often, symbol.get(word) ?? 0));
     }
-    for (const [word, often] of symbol) if (!text.has(word)) this.#listsOf(word).chunks.add(this.#chunks, packed(0, often));
+    for (const [word, often] of symbol)
+      if (!text.has(word)) this.#listsOf(word).chunks.add(this.#chunks, packed(0, often));
     this.#layout.write(number);
     this.#layout.write(length);
     this.#chunks += 1;
