@@ -13,7 +13,12 @@ export type OllamaListing =
   | {
       readonly kind: "listed";
       readonly version: string;
-      readonly models: readonly { readonly name: string; readonly size: number | null }[];
+      readonly models: readonly {
+        readonly name: string;
+        readonly size: number | null;
+        /** Of what a name stands for now; pulled again, it may be another one. */
+        readonly digest: string | null;
+      }[];
     };
 
 type NoServer =
@@ -50,7 +55,8 @@ const tokens = z.number().int().positive();
 const versionAnswer = z.object({ version: text });
 const size = z.number().nullish().transform(orNull);
 const window = tokens.nullish().catch(null).transform(orNull);
-const tagsAnswer = z.object({ models: listOf(z.object({ name: text, size })) });
+const digest = text.nullish().catch(null).transform(orNull);
+const tagsAnswer = z.object({ models: listOf(z.object({ name: text, size, digest })) });
 const psAnswer = z.object({ models: listOf(z.object({ name: text, context_length: window })) });
 const showAnswer = z.object({
   model_info: z

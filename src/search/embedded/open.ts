@@ -7,18 +7,16 @@ import { Database } from "./database.ts";
 import { indexFailure, PATIENCE_MS } from "./failure.ts";
 import { FORM, TABLES } from "./schema.ts";
 import { EmbeddedStore } from "./store.ts";
-import type { VectorSeat } from "./vector-seat.ts";
+import { VectorTable } from "./vectors.ts";
 import type { Weights } from "../rank/weights.ts";
 
 export interface EmbeddedParts {
   readonly weights?: Weights;
-  /** Absent: the store holds no vectors. */
-  readonly vectors?: (database: Database) => VectorSeat;
 }
 
 /**
- * The index in a folder of its own, made where there is none. What was written in another form, or for another
- * identity, is emptied: all of it comes from files.
+ * The index in a folder of its own, made where there is none. What was written in another form, or for another index, is
+ * emptied: all of it comes from files. Vectors of another model are passed over until the first of this one come.
  */
 export function openEmbeddedStore(
   folder: string,
@@ -28,7 +26,8 @@ export function openEmbeddedStore(
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const database = new Database(connected(path.join(folder, "index.db"), identity));
-    return new EmbeddedStore(database, folder, parts.vectors?.(database) ?? null, parts.weights);
+    const vectors = new VectorTable(database, identity.vectors);
+    return new EmbeddedStore(database, folder, vectors, parts.weights);
   } catch (thrown) {
     throw indexFailure(thrown, folder);
   }
@@ -39,7 +38,7 @@ function connected(file: string, identity: StoreIdentity): DatabaseSync {
   try {
     // A kill of this process loses nothing that was committed; a power cut may lose the last moments, and no more.
     sqlite.exec("PRAGMA synchronous = NORMAL");
-    const wanted = JSON.stringify([FORM, identity.index, identity.vectors]);
+    const wanted = JSON.stringify([FORM, identity.index]);
     if (writtenFor(sqlite) !== wanted) begin(sqlite, wanted);
     return sqlite;
   } catch (thrown) {

@@ -1,0 +1,146 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { Greatest } from "../src/search/embedded/greatest.ts";
+import { Database } from "../src/search/embedded/database.ts";
+import { VectorTable } from "../src/search/embedded/vectors.ts";
+import { dot, unit } from "../src/search/unit-vectors.ts";
+import { vectorWorld } from "../test/fixtures/vectors.ts";
+import { type Figure, inTurn, type Pair } from "./figure.ts";
+
+const DIMENSION = 768;
+const IDENTITY = { model: "m", dimension: DIMENSION };
+const QUESTIONS = 50;
+const MB = 2 ** 20;
+
+interface Bed {
+  readonly file: string;
+  readonly table: VectorTable;
+  /** All of them, as 32-bit floats, one after the other; their places are their chunks. */
+  readonly plain: Float32Array;
+  readonly questions: readonly Float32Array[];
+}
+
+/** Made once for all figures of one size; the files go with the process. */
+function bedOf(count: number): () => Bed {
+  let made: Bed | undefined;
+  return () => (made ??= build(count));
+}
+
+function build(count: number): Bed {
+  const folder = mkdtempSync(path.join(tmpdir(), "harness-bench-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  const file = path.join(folder, "vectors.db");
+  const sqlite = new DatabaseSync(file);
+  sqlite.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+  const table = new VectorTable(new Database(sqlite), IDENTITY);
+  const plain = new Float32Array(count * DIMENSION);
+  const world = vectorWorld(DIMENSION, 7);
+  const questions: Float32Array[] = [];
+  for (let from = 0; from < count; from += 64) {
+    const batch = new Map<number, Float32Array>();
+    for (let chunk = from; chunk < Math.min(count, from + 64); chunk += 1) {
+      const vector = world.next();
+      if (chunk % Math.floor(count / QUESTIONS) === 0) questions.push(world.question(vector));
+      plain.set(unit(vector) ?? vector, chunk * DIMENSION);
+      batch.set(chunk, vector);
+    }
+    table.put(batch);
+  }
+  return { file, table, plain, questions };
+}
+
+function plainNearest({ plain }: Bed, question: Float32Array, limit: number): readonly number[] {
+  const query = unit(question) ?? question;
+  const best = new Greatest(limit);
+  for (let chunk = 0; chunk * DIMENSION < plain.length; chunk += 1)
+    best.offer(dot(plain.subarray(chunk * DIMENSION, (chunk + 1) * DIMENSION), query), chunk);
+  return best.items();
+}
+
+/** The 100 nearest, p50, against looking at every vector, which are in memory already. */
+function asked(bed: () => Bed): Promise<Pair> {
+  const { table, questions } = bed();
+  let [turn, plainTurn] = [0, 0];
+  const next = (at: number): Float32Array => questions[at % questions.length] ?? new Float32Array();
+  return inTurn(
+    QUESTIONS,
+    () => timed(() => table.nearest(next(turn++), 100)),
+    () => timed(() => plainNearest(bed(), next(plainTurn++), 100)),
+  );
+}
+
+function timed(work: () => unknown): Promise<number> {
+  const start = performance.now();
+  work();
+  return Promise.resolve(performance.now() - start);
+}
+
+/** How many of the ten nearest are found at least, against how many are. */
+function recall(bed: () => Bed): Promise<Pair> {
+  const { table, questions } = bed();
+  let hits = 0;
+  for (const question of questions) {
+    const wanted = new Set(plainNearest(bed(), question, 10));
+    hits += table.nearest(question, 10).filter(({ chunk }) => wanted.has(chunk)).length;
+  }
+  return Promise.resolve({ value: 0.98, baseline: hits / (questions.length * 10) });
+}
+
+/** A process that opens the file and asks. Its peak is its own, as against the one that getrusage takes over from here. */
+const ASK = `
+import { readFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { Database } from "${new URL("../src/search/embedded/database.ts", import.meta.url).href}";
+import { VectorTable } from "${new URL("../src/search/embedded/vectors.ts", import.meta.url).href}";
+const start = performance.now();
+const database = new Database(new DatabaseSync(process.argv[1]));
+const query = Float32Array.from({ length: ${DIMENSION} }, (_, at) => Math.sin(at * at));
+const table = new VectorTable(database, ${JSON.stringify(IDENTITY)});
+table.nearest(query, 100);
+const first = performance.now() - start;
+for (let turn = 0; turn < Number(process.argv[2]); turn += 1) table.nearest(query, 100);
+const [, peak] = /VmHWM:\\s+(\\d+) kB/.exec(readFileSync("/proc/self/status", "utf8"));
+const all = performance.now();
+let sum = 0;
+const rows = database.each("SELECT numbers FROM vectors");
+for (let next = rows.next(); !next.done; next = rows.next()) {
+  const vector = new Float16Array(next.value.numbers.buffer);
+  for (let at = 0; at < ${DIMENSION}; at += 1) sum += vector[at] * query[at];
+}
+console.log(JSON.stringify({ first, rss: peak / 1024, all: performance.now() - all, sum }));
+`;
+
+function inProcess(
+  { file }: Bed,
+  more: number,
+): { readonly first: number; readonly rss: number; readonly all: number } {
+  const words = ["--input-type=module", "-e", ASK, file, String(more)];
+  const { stdout, stderr } = spawnSync(process.execPath, words, { encoding: "utf8", timeout: 120_000 });
+  if (stdout === "") throw new Error(`no answer: ${stderr}`);
+  return JSON.parse(stdout) as { readonly first: number; readonly rss: number; readonly all: number };
+}
+
+/** The first answer of a new process, its modules loaded, against reading every vector for it. */
+function first(bed: () => Bed): Promise<Pair> {
+  const runs = Array.from({ length: 5 }, () => inProcess(bed(), 0)).toSorted((a, b) => a.first - b.first);
+  const middle = runs[2] ?? runs[0];
+  return Promise.resolve({ value: middle?.first ?? 0, baseline: middle?.all ?? 0 });
+}
+
+/** What a process that has asked 50 times takes at most, against what all of search may. */
+const memory = (bed: () => Bed): Promise<Pair> =>
+  Promise.resolve({ value: inProcess(bed(), 50).rss, baseline: (400 * 1000 * 1000) / MB });
+
+const small = bedOf(20_000);
+const large = bedOf(100_000);
+
+export const VECTORS: readonly Figure[] = [
+  { name: "vectors.nearest-20k", unit: "ms", hold: 0.8, measure: () => asked(small) },
+  { name: "vectors.nearest-100k", unit: "ms", hold: 0.5, measure: () => asked(large) },
+  { name: "vectors.first-100k", unit: "ms", hold: 0.8, measure: () => first(large) },
+  { name: "vectors.memory-100k", unit: "MB", hold: 1, measure: () => memory(large) },
+  { name: "vectors.recall-100k", unit: "of 10", hold: 1, measure: () => recall(large) },
+];

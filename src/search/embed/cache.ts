@@ -1,0 +1,150 @@
+import { createHash } from "node:crypto";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import { packed, unit, unpacked } from "../unit-vectors.ts";
+import { CacheDatabase } from "./cache-database.ts";
+
+/**
+ * Vectors of texts that were embedded before, by model and by what was embedded: for every index of this user, whatever
+ * became of the one they were made for. They come back with length one. It never fails: without it texts are sent again.
+ */
+export interface VectorCache extends Disposable {
+  /** How many numbers the model's vectors have, where that was learned. */
+  dimension(model: string): number | undefined;
+  /** What was kept of the model in another length goes. */
+  learn(model: string, dimension: number): void;
+  forget(model: string): void;
+  get(model: string, texts: readonly string[]): ReadonlyMap<string, Float32Array>;
+  /** All of one length, which is learned from them. */
+  put(model: string, vectors: ReadonlyMap<string, Float32Array>): void;
+}
+
+export interface CacheOptions {
+  /** Said once for each kind of trouble. */
+  readonly warn: (text: string) => void;
+  readonly now?: () => number;
+  readonly maxBytes?: number;
+}
+
+/** About 300,000 vectors of 768 numbers. */
+const MAX_BYTES = 512 * 1024 * 1024;
+/** When it is full the least used part goes. */
+const PRUNED_PART = 5;
+/** So that reading seldom writes. */
+const USE_GRAIN_MS = 60 * 60 * 1000;
+
+export const openVectorCache = (folder: string, options: CacheOptions): VectorCache =>
+  new SqliteCache(folder, options);
+
+class SqliteCache implements VectorCache {
+  readonly #database: CacheDatabase;
+  readonly #now: () => number;
+  readonly #maxBytes: number;
+
+  constructor(folder: string, { warn, now = Date.now, maxBytes = MAX_BYTES }: CacheOptions) {
+    this.#database = new CacheDatabase(folder, warn);
+    this.#now = now;
+    this.#maxBytes = maxBytes;
+  }
+
+  dimension(model: string): number | undefined {
+    return this.#database.read((sqlite) => modelRow(sqlite, model)?.dimension, undefined);
+  }
+
+  learn(model: string, dimension: number): void {
+    if (this.dimension(model) === dimension) return;
+    this.forget(model);
+    this.#database.write((sqlite) =>
+      run(sqlite, "INSERT OR IGNORE INTO models (name, dimension) VALUES (?, ?)", model, dimension),
+    );
+  }
+
+  forget(model: string): void {
+    this.#database.write((sqlite) => {
+      run(sqlite, "DELETE FROM vectors WHERE model IN (SELECT number FROM models WHERE name = ?)", model);
+      run(sqlite, "DELETE FROM models WHERE name = ?", model);
+    });
+  }
+
+  get(model: string, texts: readonly string[]): ReadonlyMap<string, Float32Array> {
+    const found = new Map<string, Float32Array>();
+    const stale: number[] = [];
+    const old = this.#now() - USE_GRAIN_MS;
+    this.#database.read((sqlite) => {
+      const row = modelRow(sqlite, model);
+      if (row === undefined) return;
+      const asked = sqlite.prepare("SELECT number, used, numbers FROM vectors WHERE model = ? AND hash = ?");
+      for (const text of texts) {
+        const kept = asked.get(row.number, hashOf(text));
+        const bytes = kept?.["numbers"];
+        const vector = bytes instanceof Uint8Array ? unpacked(bytes, row.dimension) : undefined;
+        if (kept === undefined || vector === undefined) continue;
+        found.set(text, new Float32Array(vector));
+        if (Number(kept["used"]) < old) stale.push(Number(kept["number"]));
+      }
+    }, undefined);
+    if (stale.length > 0) this.#touch(stale);
+    return found;
+  }
+
+  put(model: string, vectors: ReadonlyMap<string, Float32Array>): void {
+    const [first] = vectors.values();
+    if (first === undefined) return;
+    this.learn(model, first.length);
+    this.#database.write((sqlite) => {
+      const row = modelRow(sqlite, model);
+      if (row === undefined) return;
+      const insert = sqlite.prepare(INSERT);
+      for (const [text, vector] of vectors) {
+        const made = vector.length === row.dimension ? unit(vector) : undefined;
+        if (made !== undefined) insert.run(row.number, hashOf(text), this.#now(), packed(made));
+      }
+      this.#prune(sqlite);
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#database[Symbol.dispose]();
+  }
+
+  #touch(numbers: readonly number[]): void {
+    this.#database.write((sqlite) => {
+      const touch = sqlite.prepare("UPDATE vectors SET used = ? WHERE number = ?");
+      for (const number of numbers) touch.run(this.#now(), number);
+    });
+  }
+
+  /** Within the write that may have made it too large. */
+  #prune(sqlite: DatabaseSync): void {
+    if (usedBytes(sqlite) <= this.#maxBytes) return;
+    const count = Number(sqlite.prepare("SELECT count(*) AS n FROM vectors").get()?.["n"]);
+    run(
+      sqlite,
+      "DELETE FROM vectors WHERE number IN (SELECT number FROM vectors ORDER BY used, number LIMIT ?)",
+      Math.ceil(count / PRUNED_PART),
+    );
+  }
+}
+
+const INSERT = "INSERT OR REPLACE INTO vectors (model, hash, used, numbers) VALUES (?, ?, ?, ?)";
+
+function modelRow(
+  sqlite: DatabaseSync,
+  model: string,
+): { readonly number: number; readonly dimension: number } | undefined {
+  const row = sqlite.prepare("SELECT number, dimension FROM models WHERE name = ?").get(model);
+  return row === undefined
+    ? undefined
+    : { number: Number(row["number"]), dimension: Number(row["dimension"]) };
+}
+
+const run = (sqlite: DatabaseSync, sql: string, ...values: readonly SQLInputValue[]): void =>
+  void sqlite.prepare(sql).run(...values);
+
+/** Pages that are free take room too, but are filled before the file grows. */
+function usedBytes(sqlite: DatabaseSync): number {
+  const pragma = (name: string): number => Number(sqlite.prepare(`PRAGMA ${name}`).get()?.[name]);
+  return (pragma("page_count") - pragma("freelist_count")) * pragma("page_size");
+}
+
+/** Half of SHA-256: enough that no two texts are taken for one another. */
+const hashOf = (text: string): Uint8Array => createHash("sha256").update(text).digest().subarray(0, 16);

@@ -1,0 +1,127 @@
+import type { Database } from "./database.ts";
+import { DamagedIndex } from "./failure.ts";
+import { codeBytes, writeCode } from "./sign-codes.ts";
+
+/** A batch of new vectors writes one set again or begins another; this many codes of 768 bits are 52 KB with their chunks. */
+const SET_SIZE = 512;
+
+export interface CodeSet {
+  readonly chunks: Float64Array;
+  readonly codes: Uint8Array;
+}
+
+/** The codes of all vectors, some hundred in each row. Within the caller's transactions. */
+export class CodeSets {
+  readonly #database: Database;
+  readonly #bytes: number;
+
+  constructor(database: Database, dimension: number) {
+    this.#database = database;
+    this.#bytes = codeBytes(dimension);
+  }
+
+  /** All of them in one piece. */
+  all(): CodeSet {
+    const total = this.#database.get("SELECT total(count) AS n FROM vector_codes");
+    const chunks = new Float64Array(Number(total?.["n"]));
+    const codes = new Uint8Array(chunks.length * this.#bytes);
+    const rows = this.#database.each("SELECT chunks, codes FROM vector_codes");
+    let at = 0;
+    for (let next = rows.next(); next.done !== true; next = rows.next()) {
+      const set = this.#read(next.value);
+      if (at + set.chunks.length > chunks.length)
+        throw new DamagedIndex("there are more codes than were counted");
+      chunks.set(set.chunks, at);
+      codes.set(set.codes, at * this.#bytes);
+      at += set.chunks.length;
+    }
+    return { chunks: chunks.subarray(0, at), codes: codes.subarray(0, at * this.#bytes) };
+  }
+
+  /** By chunk, the set that it is in now. */
+  add(vectors: readonly (readonly [chunk: number, vector: Float32Array])[]): ReadonlyMap<number, number> {
+    const places = new Map<number, number>();
+    let left = vectors;
+    while (left.length > 0) {
+      const open = this.#open();
+      const taken = left.slice(0, SET_SIZE - open.chunks.length);
+      const number = this.#grow(open, taken);
+      for (const [chunk] of taken) places.set(chunk, number);
+      left = left.slice(taken.length);
+    }
+    return places;
+  }
+
+  remove(number: number, gone: ReadonlySet<number>): void {
+    const set = this.#set(number);
+    const kept = [...set.chunks.keys()].filter((place) => !gone.has(set.chunks[place] as number));
+    if (kept.length === 0) {
+      this.#database.run("DELETE FROM vector_codes WHERE number = ?", number);
+      return;
+    }
+    const chunks = Float64Array.from(kept, (place) => set.chunks[place] as number);
+    const codes = new Uint8Array(kept.length * this.#bytes);
+    for (const [to, from] of kept.entries())
+      codes.set(set.codes.subarray(from * this.#bytes, (from + 1) * this.#bytes), to * this.#bytes);
+    this.#write(number, { chunks, codes });
+  }
+
+  /** One with room; removals leave room in older ones. */
+  #open(): CodeSet & { readonly number: number } {
+    const row = this.#database.get(
+      "SELECT number FROM vector_codes WHERE count < ? ORDER BY number DESC LIMIT 1",
+      SET_SIZE,
+    );
+    if (row !== undefined) return { number: Number(row["number"]), ...this.#set(Number(row["number"])) };
+    const empty = new Uint8Array();
+    const { rowid } = this.#database.run(
+      "INSERT INTO vector_codes (count, chunks, codes) VALUES (0, ?, ?)",
+      empty,
+      empty,
+    );
+    return { number: rowid, chunks: new Float64Array(), codes: empty };
+  }
+
+  #grow(
+    open: CodeSet & { readonly number: number },
+    added: readonly (readonly [chunk: number, vector: Float32Array])[],
+  ): number {
+    const before = open.chunks.length;
+    const chunks = new Float64Array(before + added.length);
+    const codes = new Uint8Array(chunks.length * this.#bytes);
+    chunks.set(open.chunks);
+    codes.set(open.codes);
+    for (const [at, [chunk, vector]] of added.entries()) {
+      chunks[before + at] = chunk;
+      writeCode(vector, codes, before + at);
+    }
+    this.#write(open.number, { chunks, codes });
+    return open.number;
+  }
+
+  #write(number: number, { chunks, codes }: CodeSet): void {
+    this.#database.run(
+      "UPDATE vector_codes SET count = ?, chunks = ?, codes = ? WHERE number = ?",
+      chunks.length,
+      new Uint8Array(chunks.buffer),
+      codes,
+      number,
+    );
+  }
+
+  #set(number: number): CodeSet {
+    const row = this.#database.get("SELECT chunks, codes FROM vector_codes WHERE number = ?", number);
+    if (row === undefined) throw new DamagedIndex(`codes ${number} are missing`);
+    return this.#read(row);
+  }
+
+  #read({ chunks, codes }: Readonly<Record<string, unknown>>): CodeSet {
+    if (!(chunks instanceof Uint8Array && codes instanceof Uint8Array))
+      throw new DamagedIndex("codes are missing");
+    const count = chunks.byteLength / 8;
+    if (!Number.isInteger(count) || codes.byteLength !== count * this.#bytes)
+      throw new DamagedIndex("codes and their chunks are not as many");
+    const aligned = chunks.byteOffset % 8 === 0 ? chunks : chunks.slice();
+    return { chunks: new Float64Array(aligned.buffer, aligned.byteOffset, count), codes };
+  }
+}
