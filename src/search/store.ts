@@ -21,6 +21,8 @@ export interface Candidate {
   readonly lexical: number | null;
   /** Cosine of the vectors. */
   readonly dense: number | null;
+  /** What a store that fuses both by itself makes of them; greater is better, within one answer. */
+  readonly fused?: number;
 }
 
 export interface StoreCounts {

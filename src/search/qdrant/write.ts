@@ -1,0 +1,143 @@
+import { z } from "zod";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { formatSize } from "../../core/bounds.ts";
+import type { StoredFile } from "../store.ts";
+import { resultOf, written } from "./api.ts";
+import { batches, jsonBytes, MOST_POINTS, sideBySide } from "./batches.ts";
+import { removePoints } from "./clear.ts";
+import { orWithout } from "./collections.ts";
+import { type Filter, ofPaths } from "./filters.ts";
+import { SHELVES, type Shelf, shelfOf } from "./names.ts";
+import { chunkPoints, DENSE, filePoint, type Point, type Stamp } from "./points.ts";
+import type { Seat } from "./seat.ts";
+
+/** What a server takes in one request, with room for what is around it. */
+const LARGEST = 30 * 2 ** 20;
+const MOST_PATHS = 500;
+
+const withVectors = resultOf(
+  z.array(
+    z.object({ id: z.string(), vector: z.object({ [DENSE]: z.array(z.number()).optional() }).nullish() }),
+  ),
+);
+
+/**
+ * New chunks first, then what is there of the paths beside them is removed, the file's own point with it, and that is
+ * written again as the last. Whatever is broken off between two requests, the file is not held until it is put again.
+ */
+export async function putFiles(seat: Seat, files: readonly StoredFile[], signal: AbortSignal): Promise<void> {
+  const last = [...new Map(files.map((file) => [file.path, file])).values()];
+  if (last.length === 0) return;
+  for (const shelf of SHELVES) await seat.collections.ready(shelf, signal);
+  const groups = SHELVES.flatMap((shelf) =>
+    groupsOf(last.filter((file) => shelfOf(file) === shelf)).map((group) => ({ shelf, group })),
+  );
+  await sideBySide(groups, ({ shelf, group }) => putGroup(seat, shelf, group, signal));
+}
+
+/** Files that go together, by their chunks; a file is never in two groups. */
+const groupsOf = (files: readonly StoredFile[]): readonly (readonly StoredFile[])[] => {
+  const all: StoredFile[][] = [];
+  let points = Number.POSITIVE_INFINITY;
+  for (const file of files) {
+    const size = file.chunks.length + 1;
+    if (points + size > MOST_POINTS) {
+      all.push([]);
+      points = 0;
+    }
+    all.at(-1)?.push(file);
+    points += size;
+  }
+  return all;
+};
+
+async function putGroup(
+  seat: Seat,
+  shelf: Shelf,
+  files: readonly StoredFile[],
+  signal: AbortSignal,
+): Promise<void> {
+  const stamp: Stamp = { index: seat.identity.index, written: seat.now() };
+  const all = files.flatMap((file) => chunkPoints(file, stamp, seat.tokenizer));
+  const points = [...new Map(all.map((point) => [point.id, point])).values()];
+  for (const batch of batches(points, (point) => sizeOf(point, seat)))
+    await upsert(seat, shelf, await withKept(seat, shelf, batch, signal), signal);
+  const paths = files.map(({ path }) => path);
+  const ids = points.map(({ id }) => id);
+  for (const other of SHELVES)
+    await removeBy(seat, other, ofPaths(stamp.index, paths, other === shelf ? ids : []), signal);
+  await upsert(
+    seat,
+    shelf,
+    files.map((file) => filePoint(file, stamp)),
+    signal,
+  );
+}
+
+/** With the vector that it will have; a refusal in words comes before the server's. */
+function sizeOf(point: Point, { identity }: Seat): number {
+  const bytes = jsonBytes(point) + 22 * (identity.vectors?.dimension ?? 0);
+  if (bytes <= LARGEST) return bytes;
+  const { path, start } = point.payload as { path: string; start: number };
+  throw new HarnessError(
+    EXIT.failed,
+    `the chunk at ${path}:${start} has ${formatSize(bytes)}, more than Qdrant takes at once`,
+    "Leave the file out of the index.",
+  );
+}
+
+/** An upsert replaces a point as a whole: chunks that are there already take their vector along. */
+async function withKept(
+  { api, collections, identity }: Seat,
+  shelf: Shelf,
+  points: readonly Point[],
+  signal: AbortSignal,
+): Promise<readonly Point[]> {
+  if (identity.vectors === null) return points;
+  const ids = points.map(({ id }) => id);
+  const there = await api.ask(
+    (calls, init) =>
+      calls.getPoints(
+        { collection_name: collections.name(shelf), ids, with_payload: false, with_vector: [DENSE] },
+        init,
+      ),
+    { what: "look for vectors that stay", form: withVectors, signal },
+  );
+  const kept = new Map(there.map(({ id, vector }) => [id, vector?.[DENSE]]));
+  return points.map((point) => {
+    const dense = kept.get(point.id);
+    return dense === undefined ? point : { ...point, vector: { ...point.vector, [DENSE]: dense } };
+  });
+}
+
+async function upsert(
+  { api, collections }: Seat,
+  shelf: Shelf,
+  points: readonly Point[],
+  signal: AbortSignal,
+): Promise<void> {
+  const body = { collection_name: collections.name(shelf), wait: true, points: [...points] };
+  await api.ask((calls, init) => calls.upsertPoints(body, init), {
+    what: `store ${points.length} points`,
+    form: written,
+    signal,
+    write: true,
+  });
+}
+
+async function removeBy(seat: Seat, shelf: Shelf, filter: Filter, signal: AbortSignal): Promise<void> {
+  await removePoints(seat.api, seat.collections.name(shelf), filter, signal);
+}
+
+export async function removeFiles(seat: Seat, paths: readonly string[], signal: AbortSignal): Promise<void> {
+  const all = [...new Set(paths)];
+  const parts = Array.from({ length: Math.ceil(all.length / MOST_PATHS) }, (_, part) =>
+    all.slice(part * MOST_PATHS, (part + 1) * MOST_PATHS),
+  );
+  for (const part of parts) await removeWhere(seat, ofPaths(seat.identity.index, part), signal);
+}
+
+/** From both collections, as far as they are there. */
+export async function removeWhere(seat: Seat, filter: Filter, signal: AbortSignal): Promise<void> {
+  for (const shelf of SHELVES) await orWithout(removeBy(seat, shelf, filter, signal), undefined);
+}

@@ -1,0 +1,69 @@
+import { HarnessError, reasonOf } from "../core/errors.ts";
+import type { SearchStore, StoreIdentity } from "./store.ts";
+
+export interface StoreChoice {
+  readonly store: "auto" | "qdrant" | "embedded";
+  /** Of Qdrant. */
+  readonly url: string;
+  /** From QDRANT_API_KEY. */
+  readonly apiKey?: string | undefined;
+  /** Of the embedded store. */
+  readonly folder: string;
+  readonly identity: StoreIdentity;
+  /** What the index has been in until now; null where there is none yet. */
+  readonly earlier: SearchStore["name"] | null;
+  /** Takes one line for a person. */
+  readonly warn: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** How long a Qdrant that nobody asked for by name may take to show that it is usable. */
+const QUICK_MS = 2000;
+
+/**
+ * The store that was asked for, or fails. With `auto` it is the one that the index is in already; for a new index, and
+ * where that one is gone, Qdrant if it answers quickly and is usable, else the embedded one, which needs nothing.
+ * What it has become is its `name`: whoever keeps that gives it as `earlier` the next time.
+ */
+export async function openStoreFor(choice: StoreChoice): Promise<SearchStore> {
+  const { store, earlier, signal } = choice;
+  signal.throwIfAborted();
+  if (store === "qdrant") return qdrant(choice, signal);
+  if (store === "embedded" || earlier === "embedded") return embedded(choice);
+  const quick = AbortSignal.any([signal, AbortSignal.timeout(QUICK_MS)]);
+  try {
+    return await qdrant(choice, quick);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    const why = quick.aborted ? `Qdrant at ${choice.url} did not answer in time` : reasonOf(thrown);
+    if (earlier === "qdrant")
+      choice.warn(
+        `the index is in a Qdrant that cannot be used: ${why}; it is made again in the embedded store`,
+      );
+    else if (!isNobody(thrown)) choice.warn(`${why}; the embedded store serves instead`);
+    return embedded(choice);
+  }
+}
+
+/** Nobody listens there: with `auto` no reason for a word. */
+const isNobody = (thrown: unknown): boolean =>
+  thrown instanceof HarnessError && "trouble" in thrown && thrown.trouble === "unreachable";
+
+async function qdrant(choice: StoreChoice, signal: AbortSignal): Promise<SearchStore> {
+  const { openQdrantStore } = await import("./qdrant/store.ts");
+  const { url, apiKey, identity } = choice;
+  const store = await openQdrantStore({ url, apiKey }, identity, { signal });
+  if ((apiKey ?? "") !== "" && isBare(url))
+    choice.warn(
+      `the key of Qdrant and the code go to ${new URL(url).host} unencrypted: https would hide them`,
+    );
+  return store;
+}
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
+const isBare = (url: string): boolean => url.startsWith("http:") && !LOOPBACK.test(new URL(url).hostname);
+
+async function embedded({ folder, identity }: StoreChoice): Promise<SearchStore> {
+  const { openEmbeddedStore } = await import("./embedded/open.ts");
+  return openEmbeddedStore(folder, identity);
+}

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { setImmediate as turn } from "node:timers/promises";
+import type { SearchStore } from "../../src/search/store.ts";
+import type { AddSearch } from "./search-store-suite.ts";
+import { axis, byWords, file, wordFor } from "./search-store-words.ts";
+
+const versionOf = (version: string) =>
+  Array.from({ length: 60 }, (_, at) =>
+    file(
+      `f${at}.${at % 3 === 0 ? "md" : "ts"}`,
+      Array.from({ length: 8 }, (_, line) => `${version} ${wordFor(at)} line ${line}`),
+      { role: at % 3 === 0 ? "docs" : "source" },
+    ),
+  );
+
+/**
+ * Each file that is held has all the chunks of the version that its hash names. Those of another may be there still,
+ * or already, beside them. Resolves to how many are held.
+ */
+export async function assertWhole(
+  store: SearchStore,
+  versions: readonly (readonly ReturnType<typeof file>[])[],
+): Promise<number> {
+  const held = await store.held(new AbortController().signal);
+  for (const [path, hash] of held) {
+    const version = versions.flat().find((file) => file.path === path && file.hash === hash);
+    assert.ok(version, `${path} is held as nothing that was put`);
+    const word = version.chunks[0]?.text.split(" ")[1] ?? "";
+    const found = new Set((await byWords(store, word, 2000)).map(({ chunk }) => chunk.id));
+    const missing = version.chunks.filter(({ id }) => !found.has(id));
+    assert.deepEqual(missing, [], path);
+  }
+  return held.size;
+}
+
+export function breakCases(add: AddSearch): void {
+  add("who has given up before is told so, and nothing is changed", async ({ store, signal }) => {
+    await store.put([file("a.ts", ["alpha"])], signal);
+    const gone = AbortSignal.abort();
+    const [whole] = versionOf("first");
+    assert.ok(whole);
+    const asked: readonly (() => Promise<unknown>)[] = [
+      () => store.put([whole], gone),
+      () => store.remove(["a.ts"], gone),
+      () => store.held(gone),
+      () => store.unembedded(1, gone),
+      () => store.embed(new Map([[whole.chunks[0]?.id ?? "", axis(0)]]), gone),
+      () => store.candidates({ text: "alpha", vector: null }, 1, gone),
+      () => store.counts(gone),
+      () => store.clear(gone),
+    ];
+    for (const ask of asked) await assert.rejects(ask(), String(ask));
+    assert.deepEqual(await store.counts(signal), { files: 1, chunks: 1, embedded: 0 });
+  });
+
+  for (const turns of [0, 1, 3, 10, 40])
+    add(`broken off after ${turns} turns, a file is whole or not held; put again mends`, async (seat) => {
+      const { store, signal } = seat;
+      const [first, second] = [versionOf("first"), versionOf("second")];
+      await store.put(first, signal);
+      const leave = new AbortController();
+      const putting = store.put(second, leave.signal).then(
+        () => "done",
+        () => "broken off",
+      );
+      for (let turned = 0; turned < turns; turned += 1) await turn();
+      leave.abort();
+      await putting;
+      await assertWhole(store, [first, second]);
+      await store.put(second, signal);
+      assert.equal(await assertWhole(store, [second]), 60);
+      assert.deepEqual(await store.counts(signal), { files: 60, chunks: 480, embedded: 0 });
+      assert.deepEqual(await byWords(store, "first", 500), []);
+    });
+
+  add("puts and questions at the same time do each other no harm", async ({ store, signal }) => {
+    const files = versionOf("first");
+    const parts = [files.slice(0, 20), files.slice(20, 40), files.slice(40)];
+    const asking = Array.from({ length: 10 }, () =>
+      byWords(store, `${wordFor(1)} ${wordFor(21)} ${wordFor(41)}`, 50),
+    );
+    await Promise.all([...parts.map((part) => store.put(part, signal)), ...asking]);
+    assert.equal(await assertWhole(store, [files]), 60);
+    assert.deepEqual(await store.counts(signal), { files: 60, chunks: 480, embedded: 0 });
+  });
+}

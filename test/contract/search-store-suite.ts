@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { SearchStore, StoreIdentity } from "../../src/search/store.ts";
+import { breakCases } from "./search-store-breaks.ts";
+import { fileCases } from "./search-store-files.ts";
+import { identityCases } from "./search-store-identities.ts";
+import { queryCases } from "./search-store-queries.ts";
+import { vectorCases } from "./search-store-vectors.ts";
+import { LEXICAL, MODELLED } from "./search-store-words.ts";
+
+/** Where stores of one kind are. What is opened with the same identity is the same index until the place is gone. */
+export interface SearchPlace extends AsyncDisposable {
+  readonly open: (identity: StoreIdentity) => Promise<SearchStore>;
+}
+
+interface SearchSeat {
+  /** Opened with vectors of four numbers. */
+  readonly store: SearchStore;
+  /** Opens any other; all of them are closed after the test. */
+  readonly open: SearchPlace["open"];
+  readonly signal: AbortSignal;
+}
+
+export type AddSearch = (sentence: string, check: (seat: SearchSeat) => Promise<void>) => void;
+
+interface SuiteOptions {
+  /** Why it cannot run here. */
+  readonly skip?: string | false;
+}
+
+/** Everything that the port `SearchStore` promises. Of each place the indexes are empty at first. */
+export function searchStoreSuite(
+  name: string,
+  begin: () => Promise<SearchPlace>,
+  { skip = false }: SuiteOptions = {},
+): void {
+  const add: AddSearch = (sentence, check) => {
+    test(`${name}: ${sentence}`, { skip }, async () => {
+      await using place = await begin();
+      await using opened = new AsyncDisposableStack();
+      const open = async (identity: StoreIdentity): Promise<SearchStore> =>
+        opened.use(await place.open(identity));
+      const { signal } = new AbortController();
+      await check({ store: await open(MODELLED), open, signal });
+    });
+  };
+  for (const cases of [fileCases, queryCases, vectorCases, identityCases, breakCases]) cases(add);
+  test(`${name}: what is opened says which store it is`, { skip }, async () => {
+    await using place = await begin();
+    for (const identity of [MODELLED, LEXICAL]) {
+      await using store = await place.open(identity);
+      assert.match(store.name, /^(embedded|qdrant)$/);
+    }
+  });
+}

@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Collections, OPERATIONS } from "./qdrant/operations.ts";
+import { Refusal } from "./qdrant/refusal.ts";
+import { type Match, PublishedApi } from "./qdrant/schema.ts";
+
+/**
+ * A Qdrant in memory, on this machine. Each request and each answer is held against the published schema; a breach
+ * is answered with 400 and makes closing the server fail, and with it the test.
+ */
+
+interface QdrantCall {
+  readonly operation: string;
+  readonly collection: string;
+  readonly body: unknown;
+  readonly bytes: number;
+}
+
+export type Fault =
+  /** The connection is cut before anything is done, or when it is done and not yet answered. */
+  | "reset"
+  | "reset after"
+  | "silent"
+  | { readonly delayMs: number }
+  | { readonly status: number; readonly body: string; readonly type?: string };
+
+export interface FakeQdrantOptions {
+  readonly version?: string;
+  readonly title?: string;
+  /** What is there already; shared by servers that come after each other. */
+  readonly collections?: Collections;
+  readonly apiKey?: string;
+}
+
+export interface FakeQdrant extends AsyncDisposable {
+  readonly url: string;
+  readonly collections: Collections;
+  readonly calls: QdrantCall[];
+  /** What goes wrong with the request that has this number, from 0 on. */
+  fault: (call: QdrantCall, number: number) => Fault | undefined;
+  readonly close: () => Promise<void>;
+}
+
+/** Compiled once, as far as it is used. */
+const API = new PublishedApi();
+const LARGEST = 32 * 2 ** 20;
+
+export async function startQdrant(options: FakeQdrantOptions = {}): Promise<FakeQdrant> {
+  const breaches: string[] = [];
+  const fake = {
+    url: "",
+    collections: options.collections ?? new Map(),
+    calls: [] as QdrantCall[],
+    fault: (): Fault | undefined => undefined,
+  } as Omit<FakeQdrant, "close" | keyof AsyncDisposable> & { url: string };
+  const seat: Seat = { fake, options, breaches };
+  const server = createServer((request, response) => {
+    serve(request, response, seat).catch((thrown: unknown) => {
+      breaches.push(String(thrown));
+      response.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  fake.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const close = async (): Promise<void> => {
+    server.closeAllConnections();
+    await new Promise<void>((resolve) => void server.close(() => resolve()));
+    assert.deepEqual(breaches, [], "requests and answers are of the published schema");
+  };
+  return Object.assign(fake, { close, [Symbol.asyncDispose]: close });
+}
+
+interface Seat {
+  readonly fake: Omit<FakeQdrant, "close" | keyof AsyncDisposable>;
+  readonly options: FakeQdrantOptions;
+  readonly breaches: string[];
+}
+
+async function serve(request: IncomingMessage, response: ServerResponse, seat: Seat): Promise<void> {
+  const { fake, options, breaches } = seat;
+  const bytes = await bytesOf(request);
+  if (bytes === null) return;
+  const url = new URL(request.url ?? "/", "http://server");
+  const match = API.match(request.method ?? "", url.pathname);
+  if (match === undefined) {
+    breaches.push(`${request.method} ${url.pathname} is not in the schema`);
+    return void response.writeHead(404).end();
+  }
+  const body: unknown = bytes.length === 0 ? undefined : JSON.parse(bytes.toString("utf8"));
+  const call = { operation: match.operation, collection: match.collection, body, bytes: bytes.length };
+  const fault = fake.fault(call, fake.calls.length);
+  fake.calls.push(call);
+  if (await spoilt(fault, response)) return;
+  if (options.apiKey !== undefined && request.headers["api-key"] !== options.apiKey) return keyless(response);
+  const answer = checkedAnswer(match, url, { body, bytes: bytes.length }, seat);
+  if (fault === "reset after") return void response.destroy();
+  response.writeHead(answer.status, { "content-type": "application/json" }).end(JSON.stringify(answer.body));
+}
+
+/** Null where the client has left in the middle of it. */
+async function bytesOf(request: IncomingMessage): Promise<Buffer | null> {
+  const pieces: Buffer[] = [];
+  try {
+    for await (const piece of request) pieces.push(piece as Buffer);
+  } catch {
+    return null;
+  }
+  return Buffer.concat(pieces);
+}
+
+function checkedAnswer(match: Match, url: URL, sent: Sent, seat: Seat): Answer {
+  const breach = sent.bytes > LARGEST ? undefined : API.breachOfRequest(match, url.searchParams, sent.body);
+  if (breach !== undefined) seat.breaches.push(`${match.operation}: ${breach}`);
+  const answer = breach === undefined ? answerTo(match, url, sent, seat) : refused(400, breach);
+  const wrong = API.breachOfAnswer(match, answer.status, answer.body);
+  if (wrong !== undefined) seat.breaches.push(`answer to ${match.operation}: ${wrong}`);
+  return answer;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+const refused = (status: number, error: string): Answer => ({
+  status,
+  body: { status: { error }, time: 0.001 },
+});
+
+interface Sent {
+  readonly body: unknown;
+  readonly bytes: number;
+}
+
+function answerTo(match: Match, url: URL, { body, bytes }: Sent, { fake, options }: Seat): Answer {
+  if (match.operation === "root") {
+    const { title = "qdrant - vector search engine", version = "1.19.0" } = options;
+    return { status: 200, body: { title, version, commit: "0000000000000000000000000000000000000000" } };
+  }
+  if (bytes > LARGEST)
+    return refused(
+      413,
+      `Payload error: JSON payload (${bytes} bytes) is larger than allowed (limit: ${LARGEST} bytes).`,
+    );
+  try {
+    const call = { match, query: url.searchParams, body: body as never };
+    const result = OPERATIONS[match.operation]?.(call, fake.collections);
+    return { status: 200, body: { result, status: "ok", time: 0.001 } };
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return refused(thrown.status, thrown.message);
+    throw thrown;
+  }
+}
+
+/** Whether the fault was the answer. */
+async function spoilt(fault: Fault | undefined, response: ServerResponse): Promise<boolean> {
+  if (fault === undefined || fault === "reset after") return false;
+  if (fault === "silent") return true;
+  if (fault === "reset") {
+    response.destroy();
+    return true;
+  }
+  if ("delayMs" in fault) {
+    await sleep(fault.delayMs);
+    return response.destroyed;
+  }
+  response.writeHead(fault.status, { "content-type": fault.type ?? "application/json" }).end(fault.body);
+  return true;
+}
+
+function keyless(response: ServerResponse): void {
+  response.writeHead(401, { "content-type": "text/plain" });
+  response.end("Must provide an API key or an Authorization bearer token");
+}

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import test from "node:test";
+import { HarnessError } from "../../src/core/errors.ts";
+import { openStoreFor, type StoreChoice } from "../../src/search/stores.ts";
+import { MODELLED } from "../contract/search-store-words.ts";
+import { startLoopback } from "../fakes/loopback.ts";
+import { startQdrant } from "../fakes/qdrant-server.ts";
+import { scratch } from "../fixtures/scratch.ts";
+
+interface Outcome {
+  readonly name: string;
+  readonly warned: readonly string[];
+  readonly folder: boolean;
+}
+
+async function chosen(about: Partial<StoreChoice> & { readonly url: string }): Promise<Outcome> {
+  await using place = await scratch();
+  const warned: string[] = [];
+  await using store = await openStoreFor({
+    store: "auto",
+    folder: place.at("index"),
+    identity: MODELLED,
+    earlier: null,
+    warn: (text) => warned.push(text),
+    signal: new AbortController().signal,
+    ...about,
+  });
+  return { name: store.name, warned, folder: existsSync(place.at("index")) };
+}
+
+/** An address at which nobody listens. */
+async function nobody(): Promise<string> {
+  const server = await startQdrant();
+  await server.close();
+  return server.url;
+}
+
+test("auto takes a Qdrant that is there, and makes nothing in the folder", async () => {
+  await using server = await startQdrant();
+  for (const earlier of [null, "qdrant"] as const)
+    assert.deepEqual(await chosen({ url: server.url, earlier }), {
+      name: "qdrant",
+      warned: [],
+      folder: false,
+    });
+});
+
+test("auto without a Qdrant is the embedded store, without a word", async () => {
+  assert.deepEqual(await chosen({ url: await nobody() }), { name: "embedded", warned: [], folder: true });
+});
+
+test("auto stays with the embedded store that the index is in, and asks no server", async () => {
+  await using server = await startQdrant();
+  const found = await chosen({ url: server.url, earlier: "embedded" });
+  assert.deepEqual(found, { name: "embedded", warned: [], folder: true });
+  assert.deepEqual(server.calls, []);
+});
+
+test("auto says so when the Qdrant that the index is in has gone", async () => {
+  const url = await nobody();
+  const { name, warned } = await chosen({ url, earlier: "qdrant" });
+  assert.equal(name, "embedded");
+  assert.equal(warned.length, 1);
+  assert.match(String(warned[0]), /the index is in a Qdrant that cannot be used: .*not reached.*made again/);
+});
+
+test("auto says why a Qdrant that is there cannot be used", async () => {
+  await using old = await startQdrant({ version: "1.7.0" });
+  await using locked = await startQdrant({ apiKey: "secret" });
+  await using page = await startLoopback([{ body: "<html>" }]);
+  await using silent = await startLoopback([{ body: [], ends: "silent" }]);
+  for (const [url, why] of [
+    [old.url, /1\.7\.0 .*too old/],
+    [locked.url, /wants a key/],
+    [page.url, /no Qdrant that harness understands/],
+    [silent.url, /did not answer in time/],
+  ] as const) {
+    const { name, warned } = await chosen({ url });
+    assert.equal(name, "embedded");
+    assert.equal(warned.length, 1);
+    assert.match(String(warned[0]), why);
+    assert.match(String(warned[0]), /the embedded store serves instead$/);
+  }
+});
+
+test("a store that was asked for by name is that one, or a failure", async () => {
+  await using server = await startQdrant();
+  const embedded = await chosen({ url: server.url, store: "embedded", earlier: "qdrant" });
+  assert.deepEqual(embedded, { name: "embedded", warned: [], folder: true });
+  const qdrant = await chosen({ url: server.url, store: "qdrant", earlier: "embedded" });
+  assert.deepEqual(qdrant, { name: "qdrant", warned: [], folder: false });
+  await assert.rejects(chosen({ url: await nobody(), store: "qdrant" }), HarnessError);
+});
+
+test("who has given up gets no store", async () => {
+  await using server = await startQdrant();
+  for (const store of ["auto", "qdrant", "embedded"] as const)
+    await assert.rejects(chosen({ url: server.url, store, signal: AbortSignal.abort() }), /aborted/);
+});
