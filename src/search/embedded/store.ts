@@ -8,7 +8,7 @@ import { indexFailure } from "./failure.ts";
 import { type Layout, readLayout } from "./layout.ts";
 import { Lexical } from "./lexical.ts";
 import { dueForMerge, merge } from "./merge.ts";
-import { ChunkReader, idBytes, writeFile } from "./rows.ts";
+import { idBytes, readChunks, writeFile } from "./rows.ts";
 import { SegmentWriter } from "./segment.ts";
 import type { VectorSeat } from "./vector-seat.ts";
 import { wordsOfFile } from "./words-of-file.ts";
@@ -63,10 +63,7 @@ export class EmbeddedStore implements SearchStore {
 
   unembedded(limit: number, signal: AbortSignal): Promise<readonly Chunk[]> {
     return this.#told(signal, () =>
-      this.#database.consistently(() => {
-        const reader = new ChunkReader(this.#database);
-        return (this.#vectors?.missing(limit) ?? []).map((number) => reader.read(number));
-      }),
+      this.#database.consistently(() => readChunks(this.#database, this.#vectors?.missing(limit) ?? [])),
     );
   }
 
@@ -116,8 +113,8 @@ export class EmbeddedStore implements SearchStore {
       scores.set(chunk, { lexical: score, dense: null });
     for (const { chunk, cosine } of vector === null ? [] : (this.#vectors?.nearest(vector, limit) ?? []))
       scores.set(chunk, { lexical: scores.get(chunk)?.lexical ?? null, dense: cosine });
-    const reader = new ChunkReader(this.#database);
-    return [...scores].map(([number, score]) => Object.assign({ chunk: reader.read(number) }, score));
+    const chunks = readChunks(this.#database, [...scores.keys()]);
+    return [...scores.values()].map((score, place) => ({ chunk: chunks[place] as Chunk, ...score }));
   }
 
   /** Other processes' changes show in SQLite's own number, this one's in the segments'. */
@@ -148,8 +145,8 @@ export class EmbeddedStore implements SearchStore {
 
   #keep(writer: SegmentWriter): void {
     const { rowid } = this.#database.run("INSERT INTO segments (layout) VALUES (?)", writer.layout);
-    for (const [word, data] of writer.lists)
-      this.#database.run("INSERT INTO postings VALUES (?, ?, ?)", rowid, word, data);
+    for (const { word, chunks, files } of writer.rows)
+      this.#database.run("INSERT INTO postings VALUES (?, ?, ?, ?)", rowid, word, chunks, files);
   }
 
   #mergeOnce(): void {

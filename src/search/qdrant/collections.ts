@@ -54,19 +54,30 @@ export class Collections {
     return (await this.#look(shelf, signal)) !== null;
   }
 
-  /** There is one afterwards, with all of its indexes: who made it may have been killed before it had them. */
+  /** There is one afterwards, with all of its indexes. */
   async ready(shelf: Shelf, signal: AbortSignal): Promise<void> {
     const info = (await this.#look(shelf, signal)) ?? (await this.#make(shelf, signal));
-    for (const [field, schema] of Object.entries(INDEXES))
-      if (info?.payload_schema[field]?.data_type !== schema.type)
-        await this.#api.ask(
-          (calls, init) =>
-            calls.createFieldIndex(
-              { collection_name: this.name(shelf), wait: true, field_name: field, field_schema: schema },
-              init,
-            ),
-          { what: `index ${field} in ${this.name(shelf)}`, form: written, signal, write: true },
-        );
+    await this.#index(shelf, info, signal);
+  }
+
+  /** Whether it is there; if so with all of its indexes: who made it may have been killed before it had them. */
+  async whole(shelf: Shelf, signal: AbortSignal): Promise<boolean> {
+    const info = await this.#look(shelf, signal);
+    if (info !== null) await this.#index(shelf, info, signal);
+    return info !== null;
+  }
+
+  async #index(shelf: Shelf, info: Info | null, signal: AbortSignal): Promise<void> {
+    for (const [field, schema] of Object.entries(INDEXES)) {
+      if (info?.payload_schema[field]?.data_type === schema.type) continue;
+      const body = { collection_name: this.name(shelf), wait: true, field_name: field, field_schema: schema };
+      await this.#api.ask((calls, init) => calls.createFieldIndex(body, init), {
+        what: `index ${field} in ${this.name(shelf)}`,
+        form: written,
+        signal,
+        write: true,
+      });
+    }
   }
 
   async #look(shelf: Shelf, signal: AbortSignal): Promise<Info | null> {

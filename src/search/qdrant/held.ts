@@ -3,7 +3,7 @@ import { resultOf } from "./api.ts";
 import { orWithout } from "./collections.ts";
 import { chunksOf, filesOf, ofVersions } from "./filters.ts";
 import { SHELVES, type Shelf } from "./names.ts";
-import { fileRecord } from "./points.ts";
+import { fileRecord, FORM } from "./points.ts";
 import { scrolled } from "./read.ts";
 import type { Seat } from "./seat.ts";
 import { removeWhere } from "./write.ts";
@@ -24,7 +24,7 @@ export async function heldFiles(seat: Seat, signal: AbortSignal): Promise<Readon
   const held = new Map<string, string>();
   const debris: string[] = [];
   for (const shelf of SHELVES) {
-    if (!(await seat.collections.there(shelf, signal))) continue;
+    if (!(await seat.collections.whole(shelf, signal))) continue;
     const found = await versionsOn(seat, shelf, signal);
     for (const [path, hash] of found.held) held.set(path, hash);
     debris.push(...found.others);
@@ -51,13 +51,15 @@ async function versionsOn(seat: Seat, shelf: Shelf, signal: AbortSignal): Promis
       shelf,
       filter: filesOf(index),
       form: fileRecord,
-      fields: ["path", "file_hash", "version", "chunks"],
+      fields: ["form", "path", "file_hash", "version", "chunks"],
       limit: Number.POSITIVE_INFINITY,
     },
     signal,
   );
   const counts = await countedVersions(seat, shelf, { limit: files.length + SPARE, signal });
-  const whole = files.filter(({ version, chunks }) => (counts.get(version) ?? 0) === chunks);
+  const whole = files.filter(
+    ({ form, version, chunks }) => form === FORM && (counts.get(version) ?? 0) === chunks,
+  );
   const versions = new Set(whole.map(({ version }) => version));
   const all = new Set([...counts.keys(), ...files.map(({ version }) => version)]);
   return {

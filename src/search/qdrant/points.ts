@@ -9,6 +9,12 @@ import { type Sparse, sparseOf } from "./sparse.ts";
 export const DENSE = "dense";
 export const WORDS = "words";
 
+/**
+ * Another number is another form of what is kept, a change of how texts become words and weights too: files of another
+ * form are not held, and so put again.
+ */
+export const FORM = 1;
+
 export interface Point {
   readonly id: string;
   readonly vector: { [DENSE]?: number[]; [WORDS]?: Sparse };
@@ -36,7 +42,7 @@ export function filePoint(file: StoredFile, { index, written }: Stamp): Point {
   return {
     id: uuidOf("file", index, path),
     vector: {},
-    payload: { what: "file", index, path, version, file_hash: hash, chunks: count, written },
+    payload: { what: "file", form: FORM, index, path, version, file_hash: hash, chunks: count, written },
   };
 }
 
@@ -82,6 +88,12 @@ export const chunkRecord = z
 
 export const fileRecord = z
   .object({
-    payload: z.object({ path: z.string(), file_hash: z.string(), version: z.string(), chunks: z.int() }),
+    payload: z.object({
+      form: z.int(),
+      path: z.string(),
+      file_hash: z.string(),
+      version: z.string(),
+      chunks: z.int(),
+    }),
   })
   .transform(({ payload }) => payload);

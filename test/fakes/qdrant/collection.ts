@@ -89,7 +89,7 @@ export class Collection implements Searched {
     if (!this.indexes.has(key))
       throw new Refusal(
         400,
-        `Bad request: No appropriate index for faceting: \`${key}\`. Please create one to facet on this field.`,
+        `Wrong input: No appropriate index for faceting: \`${key}\`. Please create one to facet on this field.`,
       );
     const counts = new Map<unknown, number>();
     for (const { payload } of this.where(filter))

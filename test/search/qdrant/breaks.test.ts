@@ -116,6 +116,21 @@ test("a chunk that somebody removes behind our back makes its file one that is n
   assert.equal((await store.held(signal)).size, 2);
 });
 
+test("a file that was stored in another form is not held", async () => {
+  await using server = await startQdrant();
+  await using store = await openQdrantStore({ url: server.url }, MODELLED);
+  const files = [file("a.ts", ["alpha"]), file("b.ts", ["beta"])];
+  await store.put(files, signal);
+  const [, point] = [...server.collections.values()]
+    .flatMap(({ points }) => points)
+    .filter(({ payload }) => payload["what"] === "file");
+  assert.ok(point);
+  point.payload = { ...point.payload, form: 0 };
+  assert.equal((await store.held(signal)).size, 1);
+  await store.put(files, signal);
+  assert.equal((await store.held(signal)).size, 2);
+});
+
 test("a collection that goes while the store is open is empty, and is made again by the next put", async () => {
   await using server = await startQdrant();
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
@@ -137,7 +152,11 @@ test("a collection whose maker was killed before its indexes gets them", async (
   server.fault = () => undefined;
   await store.put([file("a.ts", ["alpha"])], signal);
   assert.equal((await store.held(signal)).size, 1);
-  for (const { indexes } of server.collections.values()) assert.ok(indexes.has("version"));
+  for (const { indexes } of server.collections.values()) {
+    assert.ok(indexes.has("version"));
+    indexes.clear();
+  }
+  assert.equal((await store.held(signal)).size, 1, "those that somebody took away are made again");
 });
 
 test("a chunk that goes between looking and writing its vector costs the others nothing", async () => {

@@ -1,0 +1,17 @@
+/**
+ * `asker.ts FOLDER first`: how many milliseconds a process takes from opening an index to its first answer.
+ * `asker.ts FOLDER memory`: how many MiB it had at most when it has answered many questions.
+ */
+import { openEmbeddedStore } from "../../src/search/embedded/open.ts";
+import { ask, IDENTITY } from "./figures.ts";
+import { generatedQueries } from "./generated.ts";
+
+const [, , folder = "", asked] = process.argv;
+const start = performance.now();
+await using store = openEmbeddedStore(folder, IDENTITY);
+const [first = "", ...more] = generatedQueries(60);
+await ask(store, first);
+const took = performance.now() - start;
+if (asked === "memory") for (const text of more) await ask(store, text);
+const said = asked === "memory" ? process.resourceUsage().maxRSS / 1024 : took;
+process.stdout.write(`${said}\n`);
