@@ -79,7 +79,8 @@ function foundIn(record: Buffer): Found | undefined {
   const text = textOfBytes(record);
   const [kind = "", size = "", modified = "", changed = "", ino = "", path = ""] = text.split("\0");
   const stamp = { size: Number(size), mtimeMs: millis(modified), ctimeMs: millis(changed), ino: Number(ino) };
-  if (Object.values(stamp).some(Number.isNaN) || !isBelow(path)) throw unreadableListing();
+  if (Number.isNaN(stamp.size + stamp.mtimeMs + stamp.ctimeMs + stamp.ino) || !isBelow(path))
+    throw unreadableListing();
   return path.isWellFormed() ? { path, kind: KINDS[kind] ?? "odd", stamp } : undefined;
 }
 
@@ -90,8 +91,10 @@ function millis(text: string): number {
 }
 
 /** A path that leads nowhere else, whoever wrote the listing. */
-export const isBelow = (path: string): boolean =>
-  path !== "" && path.split("/").every((name) => name !== "" && name !== "." && name !== "..");
+export const isBelow = (path: string): boolean => !OUTSIDE.test(path);
+
+/** A name that is none, or the folder itself, or the one above. */
+const OUTSIDE = /(?:^|\/)\.{0,2}(?:\/|$)/;
 
 /** Seconds are all that it knows of times, so that nothing is known again by them. */
 async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Found | undefined> {
