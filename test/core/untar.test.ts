@@ -19,12 +19,14 @@ async function entries(archive: Buffer, size = 7): Promise<readonly (readonly [s
   return found;
 }
 
+const inOneText = (entry: readonly string[]): string => JSON.stringify(entry);
+
 const skip = spawnSync("tar", ["--version"]).status === 0 ? false : "no tar is here";
 
 for (const format of ["gnu", "pax", "ustar"])
   test(`${format}: names of all lengths, and contents in pieces of any size`, { skip }, async () => {
-    const long = `${"n".repeat(90)}`;
-    const longer = `${"m".repeat(200)}`;
+    const long = "n".repeat(90);
+    const longer = "m".repeat(200);
     const names = format === "ustar" ? [long] : [long, longer, "new\nline", "bad\xff"];
     await using place = await scratch();
     for (const name of names)
@@ -33,7 +35,7 @@ for (const format of ["gnu", "pax", "ustar"])
     for (const size of [1, 511, 512, 100_000]) {
       const files = (await entries(stdout, size)).filter(([, type]) => type === "file");
       const expected = names.map((name) => [`./${name}`, "file", `in ${name.slice(0, 3)}`]);
-      assert.deepEqual(files.toSorted(), expected.toSorted(), String(size));
+      assert.deepEqual(new Set(files.map(inOneText)), new Set(expected.map(inOneText)), String(size));
     }
   });
 

@@ -14,9 +14,6 @@ export interface HostBox extends Box {
 
 export function hostBox(workspace: string): HostBox {
   const started: string[] = [];
-  const unused = (): never => {
-    throw new Error("not needed here");
-  };
   return {
     workspace,
     started,
@@ -42,6 +39,10 @@ export function hostBox(workspace: string): HostBox {
     stat: (file) => asResult(file, () => entry(path.resolve(workspace, file))),
   };
 }
+
+const unused = (): never => {
+  throw new Error("not needed here");
+};
 
 async function entry(file: string): Promise<Entry> {
   const stats = await lstat(file);

@@ -11,7 +11,7 @@ import { never } from "../../fixtures/index.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 const FILE: CatalogFile = {
-  stamp: { size: 3, mtimeMs: 1_700_000_000_123.4567, ctimeMs: 1_700_000_000_123.5, ino: 2 ** 53 },
+  stamp: { size: 3, mtimeMs: 1_700_000_000_123.25, ctimeMs: 1_700_000_000_123.5, ino: 2 ** 53 },
   settled: true,
   hash: "h",
   version: "1",
