@@ -21,4 +21,27 @@ const FIGURES: readonly Figure[] = [
   ...SESSIONS,
   ...CHECKPOINTS,
   ...AGENT,
+  ...SEARCH,
   ...VECTORS,
+];
+
+function chosen(words: readonly string[]): readonly Figure[] {
+  const { values } = parseArgs({ args: [...words], options: { only: { type: "string" } } });
+  const { only } = values;
+  const figures = FIGURES.filter(
+    ({ name }) => only === undefined || name === only || name.startsWith(`${only}.`),
+  );
+  if (figures.length > 0) return figures;
+  throw new Error(`no figure ${only ?? ""}; there are ${FIGURES.map(({ name }) => name).join(", ")}`);
+}
+
+try {
+  for (const figure of chosen(process.argv.slice(2))) {
+    const line = await measureFigure(figure);
+    process.stdout.write(`${JSON.stringify(line)}\n`);
+    if (!line.ok) process.exitCode = 1;
+  }
+} catch (thrown) {
+  process.stderr.write(`error: ${thrown instanceof Error ? thrown.message : String(thrown)}\n`);
+  process.exitCode = 2;
+}
