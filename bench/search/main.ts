@@ -51,14 +51,15 @@ async function asked(asker: Asker, questions: readonly Asked[], short: boolean):
   const sorted = times.toSorted((a, b) => a - b);
   const part = (share: number): number => round(sorted[Math.floor((sorted.length - 1) * share)] ?? 0);
   const middle = mean(marks);
-  const figures = KINDS.map((kind) => [kind, round(middle[kind])]);
+  const figures: Record<string, number> = {};
+  for (const kind of KINDS) figures[kind] = round(middle[kind]);
   const widths = {
     recall10_95: round(halfWidth(marks, "recall10")),
     mrr10_95: round(halfWidth(marks, "mrr10")),
   };
   return {
     way: asker.name,
-    ...Object.fromEntries(figures),
+    ...figures,
     ...widths,
     p50_ms: part(0.5),
     p95_ms: part(0.95),

@@ -67,11 +67,14 @@ test("who reads while another process writes always finds whole files", async ()
     stdio: ["ignore", "pipe", "inherit"],
   });
   const closed = once(child, "close");
-  let last = -1;
-  child.stdout.on("data", (data: Buffer) => (last = Number(data.toString().split("\n").at(-2))));
+  const written = { last: -1 };
+  child.stdout.on("data", (data: Buffer) => {
+    written.last = Number(data.toString().split("\n").at(-2));
+  });
   await once(child.stdout, "data");
   await using reader = openEmbeddedStore(folder, IDENTITY);
-  for (const until = last + 15; last < until;) {
+  const until = written.last + 15;
+  while (written.last < until) {
     const found = await reader.candidates({ text: "shared", vector: null }, 10_000, NEVER);
     const byPath = Map.groupBy(found, ({ chunk }) => chunk.path);
     assert.equal(byPath.size, FILES);
