@@ -23,8 +23,8 @@ const FIGURES: readonly Figure[] = [
   ...CHECKPOINTS,
   ...AGENT,
   ...INDEXING,
-  ...VECTORS,
   ...SEARCH,
+  ...VECTORS,
 ];
 
 function chosen(words: readonly string[]): readonly Figure[] {

@@ -60,15 +60,22 @@ interface ReadFile {
   readonly text: () => string;
 }
 
-/** Chunks by their numbers, in that order. A text is expanded when it is first looked at, once for all chunks of its file. */
-export function readChunks(database: Database, numbers: readonly number[]): readonly Chunk[] {
+/**
+ * Chunks by their numbers, in that order. A text is expanded when it is first looked at, once for all chunks of its file;
+ * what is thrown then is what `failure` makes of it.
+ */
+export function readChunks(
+  database: Database,
+  numbers: readonly number[],
+  failure: (thrown: unknown) => unknown,
+): readonly Chunk[] {
   const rows = new Map<number, Row>();
   for (const row of database.all(
     "SELECT c.* FROM json_each(?) n CROSS JOIN chunks c ON c.number = n.value",
     JSON.stringify(numbers),
   ))
     rows.set(Number(row["number"]), row);
-  const files = readFiles(database, new Set([...rows.values()].map(({ file }) => Number(file))));
+  const files = readFiles(database, new Set([...rows.values()].map(({ file }) => Number(file))), failure);
   return numbers.map((number) => {
     const row = rows.get(number);
     const file = files.get(Number(row?.["file"]));
@@ -77,13 +84,17 @@ export function readChunks(database: Database, numbers: readonly number[]): read
   });
 }
 
-function readFiles(database: Database, numbers: ReadonlySet<number>): ReadonlyMap<number, ReadFile> {
+function readFiles(
+  database: Database,
+  numbers: ReadonlySet<number>,
+  failure: (thrown: unknown) => unknown,
+): ReadonlyMap<number, ReadFile> {
   const rows = database.all(
     "SELECT f.number, f.path, f.texts FROM json_each(?) n CROSS JOIN files f ON f.number = n.value",
     JSON.stringify([...numbers]),
   );
   return new Map(
-    rows.map((row) => [Number(row["number"]), { path: String(row["path"]), text: expanded(row) }]),
+    rows.map((row) => [Number(row["number"]), { path: String(row["path"]), text: expanded(row, failure) }]),
   );
 }
 
@@ -107,11 +118,16 @@ function chunkOf(row: Row, { path, text }: ReadFile): Chunk {
   };
 }
 
-function expanded({ texts }: Row): () => string {
+function expanded({ texts }: Row, failure: (thrown: unknown) => unknown): () => string {
   let text: string | undefined;
   return () => {
-    if (!(texts instanceof Uint8Array)) throw new DamagedIndex("a text is missing");
-    text ??= zstdDecompressSync(texts).toString("utf8");
-    return text;
+    if (text !== undefined) return text;
+    try {
+      if (!(texts instanceof Uint8Array)) throw new DamagedIndex("a text is missing");
+      text = zstdDecompressSync(texts).toString("utf8");
+      return text;
+    } catch (thrown) {
+      throw failure(thrown);
+    }
   };
 }

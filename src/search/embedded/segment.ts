@@ -5,8 +5,8 @@ import type { Role } from "../words.ts";
 export const ROLES: readonly Role[] = ["source", "test", "example", "docs", "vendored", "config"];
 
 /** How often a word counts at most: beyond it scores hardly change, and it fits one byte with the symbol's count. */
-export const MOST_IN_TEXT = 31;
-export const MOST_IN_SYMBOL = 3;
+const MOST_IN_TEXT = 31;
+const MOST_IN_SYMBOL = 3;
 
 /** Where in a path it is; both may be. */
 export const IN_FOLDER = 1;

@@ -20,7 +20,8 @@ const CHUNKS_AT_ONCE = 1000;
 export class EmbeddedStore implements SearchStore {
   readonly name = "embedded";
   readonly #database: Database;
-  readonly #folder: string;
+  /** What was thrown, in a person's words. */
+  readonly #failure: (thrown: unknown) => unknown;
   readonly #vectors: VectorSeat | null;
   readonly #weights: Weights;
   readonly #tokenizer = new Tokenizer();
@@ -29,7 +30,7 @@ export class EmbeddedStore implements SearchStore {
 
   constructor(database: Database, folder: string, vectors: VectorSeat | null, weights = WEIGHTS) {
     this.#database = database;
-    this.#folder = folder;
+    this.#failure = (thrown) => indexFailure(thrown, folder);
     this.#vectors = vectors;
     this.#weights = weights;
   }
@@ -63,7 +64,9 @@ export class EmbeddedStore implements SearchStore {
 
   unembedded(limit: number, signal: AbortSignal): Promise<readonly Chunk[]> {
     return this.#told(signal, () =>
-      this.#database.consistently(() => readChunks(this.#database, this.#vectors?.missing(limit) ?? [])),
+      this.#database.consistently(() =>
+        readChunks(this.#database, this.#vectors?.missing(limit) ?? [], this.#failure),
+      ),
     );
   }
 
@@ -113,7 +116,7 @@ export class EmbeddedStore implements SearchStore {
       scores.set(chunk, { lexical: score, dense: null });
     for (const { chunk, cosine } of vector === null ? [] : (this.#vectors?.nearest(vector, limit) ?? []))
       scores.set(chunk, { lexical: scores.get(chunk)?.lexical ?? null, dense: cosine });
-    const chunks = readChunks(this.#database, [...scores.keys()]);
+    const chunks = readChunks(this.#database, [...scores.keys()], this.#failure);
     return [...scores.values()].map((score, place) => ({ chunk: chunks[place] as Chunk, ...score }));
   }
 
@@ -169,7 +172,7 @@ export class EmbeddedStore implements SearchStore {
       await new Promise(setImmediate);
       return work();
     } catch (thrown) {
-      throw indexFailure(thrown, this.#folder);
+      throw this.#failure(thrown);
     }
   }
 }

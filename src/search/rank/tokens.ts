@@ -10,7 +10,7 @@ const PART = /\p{Lu}+(?=\p{Lu}\p{Ll})\d*|\p{Lu}?[\p{Ll}\p{Lm}\p{Lo}]+\d*|\p{Lu}+
 const WORD_AND_NUMBER = /^(\p{L}{2,})\d+$/u;
 
 /** The words of one text with how often each is in it. */
-export type Words = ReadonlyMap<string, number>;
+type Words = ReadonlyMap<string, number>;
 
 /**
  * Finds the words of texts. An identifier is found by each of its parts, stemmed, and as one word: `HTTPServer` is
