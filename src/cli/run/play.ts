@@ -5,6 +5,7 @@ import { guessIntent } from "../../agent/intent/guess.ts";
 import type { Limits } from "../../agent/limits.ts";
 import { type Finished, goOn, runRequest } from "../../agent/run.ts";
 import type { Seat } from "../../agent/seat.ts";
+import { NEW_BOX, SAME_BOX } from "../../agent/stopped.ts";
 import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { EventBody, Intent } from "../../core/events.ts";
@@ -74,8 +75,9 @@ export async function play(given: Play): Promise<Finished> {
     await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
     const { gate, note } = await answerFor(flags["output-schema"]);
     const said = await claimed(reprise, box, signal);
+    const boxNote = said?.kept === true ? SAME_BOX : NEW_BOX;
     if (said !== undefined) sink.begin([startOf(given), said.event]);
-    const seat = await seatIn(given, { sink, box, checkpoints, answer: gate }, said?.runs);
+    const seat = await seatIn(given, { sink, box, checkpoints, answer: gate, boxNote }, said?.runs);
     const request = {
       prompt: given.prompt,
       note,
@@ -85,9 +87,13 @@ export async function play(given: Play): Promise<Finished> {
       changes: () => boxChanges(box, signal),
       record: (each: SessionRecord) => session.append(each),
       given: runGiven(given),
+      park: () => box.park(),
     };
-    if (reprise === undefined) return await runRequest(seat, request, signal);
-    return await goOn(seat, request, reprise.parked, signal);
+    const finished = await (reprise === undefined
+      ? runRequest(seat, request, signal)
+      : goOn(seat, request, reprise.parked, signal));
+    if (finished.status === "parked") box.stay();
+    return finished;
   } finally {
     show.end();
   }
@@ -98,10 +104,10 @@ async function claimed(
   reprise: Reprise | undefined,
   { box }: LazyBox,
   signal: AbortSignal,
-): Promise<Awaited<ReturnType<Reprise["claim"]>> | undefined> {
+): Promise<(Awaited<ReturnType<Reprise["claim"]>> & { readonly kept: boolean }) | undefined> {
   if (reprise === undefined) return undefined;
-  await unlessAborted(box(), signal);
-  return reprise.claim();
+  const { kept } = await unlessAborted(box(), signal);
+  return { ...(await reprise.claim()), kept: kept !== undefined };
 }
 
 /** How it was started, for whoever goes on with it once it is parked. */
@@ -132,7 +138,7 @@ const startOf = ({ settings, session, resumed, workspace, prompt }: Play): Event
 
 async function seatIn(
   { settings, flags, store, session, workspace, prompt, limits, signal, reprise }: Play,
-  means: Pick<Parts, "sink" | "box" | "checkpoints" | "answer">,
+  means: Pick<Parts, "sink" | "box" | "checkpoints" | "answer" | "boxNote">,
   said: boolean | undefined,
 ): Promise<Seat> {
   const { box } = means;
@@ -169,11 +175,12 @@ async function seatIn(
   });
 }
 
-const boxFor = (
-  { settings, session, workspace, flags }: Play,
+function boxFor(
+  { settings, session, workspace, flags, reprise }: Play,
   onReady: Parameters<typeof lazyBox>[1],
-): LazyBox =>
-  lazyBox(async (signal) => {
+): LazyBox {
+  const warn = noteTo(flags.quiet);
+  return lazyBox(async (signal) => {
     const { openBoxFor } = await import("../wire.ts");
     const opening = {
       settings,
@@ -181,6 +188,9 @@ const boxFor = (
       runtime: flags.runtime ?? null,
       watchChanges: true,
       keep: session.id,
+      parks: true,
+      takesUp: reprise !== undefined,
     };
-    return openBoxFor({ ...opening, warn: noteTo(flags.quiet) }, signal);
-  }, onReady);
+    return openBoxFor({ ...opening, warn }, signal);
+  }, onReady, { warn });
+}

@@ -1,11 +1,12 @@
 import { constants } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Duplex } from "node:stream";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { type Command, execPayload, unsendable } from "./command.ts";
 import { type CreditWindow, creditWindow } from "./credit.ts";
 import { exitUnstarted, readExit, type RunnerExit } from "./exit.ts";
 import { decodeFields, encodeFields, type FieldValue, numberIn } from "./fields.ts";
-import { type Frame, MAX_PAYLOAD, REPLY, REQUEST } from "./frames.ts";
+import { type Frame, frameWriter, MAX_PAYLOAD, REPLY, REQUEST } from "./frames.ts";
 import { openWire, type Wire } from "./wire.ts";
 
 export interface Listener {
@@ -19,6 +20,7 @@ export interface Listener {
 
 /** A command in progress. `ended` never rejects but for the loss of the box. */
 export interface Running {
+  readonly call: number;
   readonly ended: Promise<RunnerExit>;
   readonly signal: (signal: number) => void;
   readonly resize: (columns: number, rows: number) => void;
@@ -36,6 +38,29 @@ const OUTPUTS = new Map([
   [REPLY.errTail, ["stderr", "tail"]],
 ] as const);
 
+/** What a command asks of the harness, and waits for. */
+export type Asked = Pick<Frame, "call" | "payload">;
+
+/** A runner that was held by another process, and goes on with this one. */
+export interface HeldRunner {
+  /** Of the one frame that takes it up. */
+  readonly key: Buffer;
+  /** The first number of a call that was not given yet. */
+  readonly next: number;
+  readonly asks: readonly Asked[];
+}
+
+interface Held extends Omit<HeldRunner, "key"> {
+  /** Calls that had not ended. */
+  readonly going: ReadonlySet<number>;
+}
+
+export interface ClientParts {
+  /** Gets what a command asks of the harness, if it may (sandbox/runner/ask.h), and gives the answer. */
+  readonly onAsk?: ((asked: Buffer) => Promise<Buffer>) | undefined;
+  readonly held?: HeldRunner | undefined;
+}
+
 /** Input that the runner has not taken yet never exceeds this. */
 const INPUT_WINDOW = 512 * 1024;
 
@@ -45,16 +70,23 @@ export class RunnerClient {
   readonly #pending = new Map<number, Pending>();
   #next = 1;
   #lost: HarnessError | undefined;
+  #asking = 0;
+  /** From the request to hold it on: what came too late to be answered. */
+  #late: Asked[] | undefined;
+  readonly #onAsk: ClientParts["onAsk"];
   /** Resolves, never rejects, when the box is gone, with the reason. */
   readonly gone: Promise<string>;
 
-  /** `onAsk` gets what a command asks of the harness, if it may (sandbox/runner/ask.h), and gives the answer. */
-  constructor(stream: Duplex, secret: Buffer, onAsk?: (asked: Buffer) => Promise<Buffer>) {
+  constructor(stream: Duplex, secret: Buffer, { onAsk, held }: ClientParts = {}) {
     const { promise, resolve } = Promise.withResolvers<string>();
     this.gone = promise;
-    this.#wire = openWire(stream, secret, {
+    this.#onAsk = onAsk;
+    this.#next = held?.next ?? 1;
+    const call = this.#next;
+    const first = held && frameWriter(held.key)({ type: REQUEST.resume, call, payload: secret });
+    this.#wire = openWire(stream, first === undefined ? { secret } : { secret, first }, {
       onFrame: (frame) => {
-        if (frame.type === REPLY.ask) void this.#answer(frame, onAsk);
+        if (frame.type === REPLY.ask) this.#asked(frame);
         else this.#pending.get(frame.call)?.onFrame(frame);
       },
       onEnd: (reason) => {
@@ -64,6 +96,31 @@ export class RunnerClient {
         resolve(reason);
       },
     });
+    if (held === undefined) return;
+    const resumed = this.#call<void>(this.#number(), (_, done) => done());
+    resumed.then(() => held.asks.forEach((each) => this.#asked(each))).catch(() => undefined);
+  }
+
+  /** Tells a runner with a lease that somebody is there. */
+  alive(): void {
+    if (this.#late === undefined) this.#send(REQUEST.alive, 0, EMPTY);
+  }
+
+  /**
+   * Has the runner do nothing and say nothing until somebody comes with this key; nothing can be asked any more. It is
+   * refused while other calls than the `lasting` ones are under way.
+   */
+  async hold(key: Buffer, lasting: ReadonlySet<number>): Promise<Held> {
+    while (this.#asking > 0) await sleep(ASK_POLL_MS);
+    const others = [...this.#pending.keys()].filter((call) => !lasting.has(call));
+    if (others.length > 0 || this.#late !== undefined)
+      throw new HarnessError(EXIT.sandbox, "the box is at work and cannot be held", "");
+    const asks = (this.#late = []);
+    const call = this.#number();
+    const held = this.#call<void>(call, (frame, done) => frame.type === REPLY.held && done());
+    this.#send(REQUEST.hold, call, key);
+    await held;
+    return { next: this.#next, asks, going: new Set(this.#pending.keys()) };
   }
 
   /** Why there is no box any more, or undefined. */
@@ -82,6 +139,18 @@ export class RunnerClient {
     if (impossible !== undefined) return this.#unstarted(impossible);
     const call = this.#number();
     const credit = creditWindow(INPUT_WINDOW);
+    const running = this.#follow(call, onOutput, credit);
+    this.#send(REQUEST.exec, call, payload);
+    if (command.input !== undefined) void this.#feed(call, command.input, credit);
+    return running;
+  }
+
+  /** A command that was begun before the runner was held, without input. */
+  follow(call: number, { onOutput }: Listener): Running {
+    return this.#follow(call, onOutput, creditWindow(INPUT_WINDOW));
+  }
+
+  #follow(call: number, onOutput: Listener["onOutput"], credit: CreditWindow): Running {
     const ended = this.#call<RunnerExit>(call, (frame, done) => {
       const output = OUTPUTS.get(frame.type as never);
       if (output !== undefined) this.#holdBack(() => onOutput(output[0], output[1], frame.payload));
@@ -90,9 +159,8 @@ export class RunnerClient {
       else if (frame.type === REPLY.end) done(exitUnstarted(numberIn(decodeFields(frame.payload), "e")));
     });
     void ended.then(credit.stop, credit.stop);
-    this.#send(REQUEST.exec, call, payload);
-    if (command.input !== undefined) void this.#feed(call, command.input, credit);
     return {
+      call,
       ended,
       signal: (signal) => this.#send(REQUEST.kill, call, encodeFields([["s", signal]])),
       resize: (columns, rows) =>
@@ -128,8 +196,15 @@ export class RunnerClient {
     return { data: Buffer.concat(parts), end };
   }
 
-  async #answer({ call, payload }: Frame, onAsk?: (asked: Buffer) => Promise<Buffer>): Promise<void> {
-    const answer = (await onAsk?.(payload)) ?? EMPTY;
+  #asked({ call, payload }: Asked): void {
+    if (this.#late === undefined) void this.#answer(call, payload);
+    else this.#late.push({ call, payload });
+  }
+
+  async #answer(call: number, payload: Buffer): Promise<void> {
+    this.#asking += 1;
+    const answer = (await this.#onAsk?.(payload)) ?? EMPTY;
+    this.#asking -= 1;
     this.#send(REQUEST.answer, call, answer.subarray(0, MAX_PAYLOAD));
   }
 
@@ -144,7 +219,7 @@ export class RunnerClient {
   #unstarted(errno: number): Running {
     const ended =
       this.#lost === undefined ? Promise.resolve(exitUnstarted(errno)) : Promise.reject(this.#lost);
-    return { ended, signal: () => undefined, resize: () => undefined };
+    return { call: 0, ended, signal: () => undefined, resize: () => undefined };
   }
 
   #number(): number {
@@ -190,6 +265,7 @@ export class RunnerClient {
 
 const EMPTY = Buffer.alloc(0);
 const PIECE = 64 * 1024;
+const ASK_POLL_MS = 20;
 
 /** SIGKILL ends a call with all that it started. */
 export const KILL = constants.signals.SIGKILL;

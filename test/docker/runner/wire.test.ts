@@ -21,7 +21,7 @@ function opened(onFrame: (frame: Frame) => void = () => undefined): Opened {
   const frames: Frame[] = [];
   const ends: string[] = [];
   const over = Promise.withResolvers<void>();
-  const wire = openWire(stream, KEY, {
+  const wire = openWire(stream, { secret: KEY }, {
     onFrame: (frame) => {
       frames.push(frame);
       onFrame(frame);
