@@ -66,7 +66,10 @@ async function finish(seat: Seat, request: Request, ending: Ended): Promise<Fini
   const changed = ending.how === "parked" ? await request.changes() : undefined;
   if (ending.how === "parked") {
     const kept = (await request.park?.()) ?? null;
-    request.record({ kind: "parked", parked: { ...parkedOf(seat, request, ending.waiting), ...keptIn(kept) } });
+    request.record({
+      kind: "parked",
+      parked: { ...parkedOf(seat, request, ending.waiting), ...keptIn(kept) },
+    });
   }
   const { status, exit_code, reason } = outcomeOf(ending, seat.ended, request.strict);
   const finished: Finished = {

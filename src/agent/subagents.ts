@@ -58,7 +58,11 @@ export function spawnFrom(nursery: Nursery): Spawn {
       briefing: () => Promise.resolve(undefined),
       emit: nursery.emit(),
     };
-    const end = await work(seat, signal, parked && { malformed: parked.malformed, note: parent.boxNote ?? NEW_BOX });
+    const end = await work(
+      seat,
+      signal,
+      parked && { malformed: parked.malformed, note: parent.boxNote ?? NEW_BOX },
+    );
     if (end.how !== "parked") return resultOf(end);
     const { question, malformed } = end.waiting;
     const { turns } = seat.limits;

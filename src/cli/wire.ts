@@ -31,8 +31,8 @@ export interface BoxOpening {
   readonly keep: string | null;
   /** Whether it may be kept frozen, where the settings want that of a run that waits. */
   readonly parks?: boolean;
-  /** Whether it goes on in the box that waits frozen for the session. */
-  readonly takesUp?: boolean;
+  /** It goes on in the box that waits frozen for the session, and was to be kept until then. */
+  readonly takesUp?: number | undefined;
   readonly warn: (text: string) => void;
 }
 
@@ -47,9 +47,16 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
   const limits = { memory, cpus, pids };
   const parks = opening.parks === true && on_ask === "park" && park_timeout > 0;
   const request = {
-    ...{ workspace, mode, image, isolation, limits, runtime, watchChanges, keep },
+    workspace,
+    mode,
+    image,
+    isolation,
+    limits,
+    runtime,
+    watchChanges,
+    keep,
     ...(parks ? { parks: park_timeout } : {}),
-    takesUp: opening.takesUp === true,
+    ...(opening.takesUp === undefined ? {} : { takesUp: opening.takesUp }),
   };
   if (keep === null || isolation === "bind") return startBox(maker, request, signal);
   const { noteLayerBase } = await import("./run/layer-base.ts");

@@ -46,7 +46,13 @@ interface Shell {
 /** One shell: its folder and exported variables go on from call to call, its jobs until the box ends. */
 export function bashTool(desk: Desk): AnyTool {
   const advise = adviseOnce();
-  const shell: Shell = { desk, jobs: jobBook(desk.agent, advise), advise, keeper: keeperOf(desk), judged: new WeakMap() };
+  const shell: Shell = {
+    desk,
+    jobs: jobBook(desk.agent, advise),
+    advise,
+    keeper: keeperOf(desk),
+    judged: new WeakMap(),
+  };
   return anyTool<Input>({
     name: "bash",
     description:

@@ -39,7 +39,7 @@ export interface Parts {
   readonly answer: AnswerGate;
   /** The run goes on from here. */
   readonly parked?: Parked;
-  readonly boxNote?: string;
+  readonly boxNote?: string | undefined;
   readonly signal: AbortSignal;
 }
 

@@ -13,16 +13,17 @@ import { type Parked, type RunGiven, settledIn } from "../../core/parked.ts";
 import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
 import { AuditTrail } from "../../sessions/audit/trail.ts";
 import { modelSeat } from "../model-seat.ts";
-import { noteTo } from "../note.ts";
 import { aboutRun } from "./about-run.ts";
 import { answerFor } from "./answer-gate.ts";
 import { type Parts, seatFor, unlessAborted } from "./assemble.ts";
 import { boxChanges } from "./box-changes.ts";
 import { briefingFrom } from "./briefing.ts";
+import { giveUpFrozen } from "./given-up.ts";
 import { checkpointsFor } from "./checkpoints.ts";
-import { type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
+import { type LazyBox, readyEvent } from "./lazy-box.ts";
 import { lastingOf } from "./lasting.ts";
 import { rendererFor } from "./renderer.ts";
+import { boxFor } from "./run-box.ts";
 import { runId } from "./session-choice.ts";
 import { type Sink, sinkOf, type Take, waitingSink } from "./sink.ts";
 import { sessionPrompt } from "./system-prompt.ts";
@@ -69,15 +70,18 @@ export async function play(given: Play): Promise<Finished> {
   const show = rendererFor({ ...flags, changes: flags.passing === true ? "gone" : waits });
   const sink = waitingSink(sinkFor(given, (event) => show.take(event)));
   try {
-    if (reprise === undefined) sink.begin([startOf(given)]);
+    if (reprise === undefined) await begin(given, sink);
     // Until the box is gone: what it was told to do may write to the last.
     await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
     await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
     const { gate, note } = await answerFor(flags["output-schema"]);
     const said = await claimed(reprise, box, signal);
-    const boxNote = said?.kept === true ? SAME_BOX : NEW_BOX;
     if (said !== undefined) sink.begin([startOf(given), said.event]);
-    const seat = await seatIn(given, { sink, box, checkpoints, answer: gate, boxNote }, said?.runs);
+    const seat = await seatIn(
+      given,
+      { sink, box, checkpoints, answer: gate, boxNote: said?.note },
+      said?.runs,
+    );
     const request = {
       prompt: given.prompt,
       note,
@@ -99,15 +103,20 @@ export async function play(given: Play): Promise<Finished> {
   }
 }
 
+async function begin(given: Play, sink: ReturnType<typeof waitingSink>): Promise<void> {
+  sink.begin([startOf(given)]);
+  if (given.resumed) await giveUpFrozen(given.session);
+}
+
 /** An answer is not used up by a box that cannot be had. */
 async function claimed(
   reprise: Reprise | undefined,
   { box }: LazyBox,
   signal: AbortSignal,
-): Promise<(Awaited<ReturnType<Reprise["claim"]>> & { readonly kept: boolean }) | undefined> {
+): Promise<(Awaited<ReturnType<Reprise["claim"]>> & { readonly note: string }) | undefined> {
   if (reprise === undefined) return undefined;
   const { kept } = await unlessAborted(box(), signal);
-  return { ...(await reprise.claim()), kept: kept !== undefined };
+  return { ...(await reprise.claim()), note: kept === undefined ? NEW_BOX : SAME_BOX };
 }
 
 /** How it was started, for whoever goes on with it once it is parked. */
@@ -173,24 +182,4 @@ async function seatIn(
     ...(reprise === undefined ? {} : { parked: reprise.parked }),
     signal,
   });
-}
-
-function boxFor(
-  { settings, session, workspace, flags, reprise }: Play,
-  onReady: Parameters<typeof lazyBox>[1],
-): LazyBox {
-  const warn = noteTo(flags.quiet);
-  return lazyBox(async (signal) => {
-    const { openBoxFor } = await import("../wire.ts");
-    const opening = {
-      settings,
-      workspace,
-      runtime: flags.runtime ?? null,
-      watchChanges: true,
-      keep: session.id,
-      parks: true,
-      takesUp: reprise !== undefined,
-    };
-    return openBoxFor({ ...opening, warn }, signal);
-  }, onReady, { warn });
 }

@@ -8,7 +8,8 @@ import { findAllPlanted, findPlanted } from "../protect/planted.ts";
 import { quarantine } from "../protect/quarantine.ts";
 import { blockedPaths } from "../protect/refusal.ts";
 import type { Protection } from "../protect/scan.ts";
-import type { HeldRunner, RunnerClient } from "../runner/client.ts";
+import type { RunnerClient } from "../runner/client.ts";
+import type { HeldRunner } from "../runner/held.ts";
 import { KEY_BYTES } from "../runner/frames.ts";
 import { listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
 import { type Ended, notBegun, type Past, startCommand, type Started } from "./exec.ts";
@@ -92,11 +93,7 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
 }
 
 /** As it was asked for, as far as that still matters. */
-function oldJob(
-  shelf: JobShelf,
-  job: KeptJob,
-  start: (request: ExecRequest, past: Past) => Begun,
-): OldJob {
+function oldJob(shelf: JobShelf, job: KeptJob, start: (request: ExecRequest, past: Past) => Begun): OldJob {
   if (job.result !== null) return shelf.restore(job);
   const request = { words: [], folder: job.folder, timeoutMs: 0, keep: { head: 0, tail: 0 } };
   const going = shelf.put(job.name, start(request, pastOf(job)), job.noted);
@@ -108,11 +105,7 @@ interface Ending {
   readonly ending: { done?: Promise<void> };
 }
 
-async function park(
-  walls: Walls,
-  shelf: JobShelf,
-  { watch, ending }: Ending,
-): Promise<ParkedHandle | null> {
+async function park(walls: Walls, shelf: JobShelf, { watch, ending }: Ending): Promise<ParkedHandle | null> {
   if (walls.parking === undefined) return null;
   const key = randomBytes(KEY_BYTES);
   const { going, ...held } = await walls.client.hold(key, shelf.lasting);

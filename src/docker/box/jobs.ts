@@ -71,7 +71,13 @@ export class JobShelf {
     return [...this.#jobs].map(([name, { folder, started, noted, result }]) => {
       const { call, ms, why = null, stdout, stderr, errors } = started.past();
       return {
-        ...{ name, noted, folder, call, ms, why, errors: errors.toString("base64") },
+        name,
+        noted,
+        folder,
+        call,
+        ms,
+        why,
+        errors: errors.toString("base64"),
         stdout: textsOf(stdout),
         stderr: textsOf(stderr),
         result: result && {

@@ -77,28 +77,35 @@ export async function madeAnew({
 /** In the box that waits frozen for the session, where that is wanted; else it is given up. */
 export async function goneOn(making: Making, waiting: Standing | undefined): Promise<Made | undefined> {
   const { maker, request, prepared, layer, door, things } = making;
-  if (waiting === undefined || request.keep === null) return undefined;
   const { engine, uid, stateDir } = maker;
-  const of = { uid, stateDir, session: request.keep };
-  if (request.takesUp !== true) {
+  const { keep: session, takesUp: until } = request;
+  if (session === null || (waiting === undefined && until === undefined)) return undefined;
+  const of = { uid, stateDir, session };
+  if (until === undefined) {
     await discardParked(engine, of);
     return undefined;
   }
+  if (waiting === undefined) return tellNew(maker, reasonNone(until));
   const { plan, owner } = prepared;
   const place = volumeRequest({ maker, prepared, layer });
   const taking = { ...of, engine, owner, isolation: request.isolation, plan, place, door };
   const taken = await takeUp(waiting, taking);
-  if (typeof taken === "string") {
-    maker.onWarning(
-      `the box in which this waited is not gone on with, but a new one: background jobs and /tmp are gone (${taken})`,
-    );
-    return undefined;
-  }
+  if (typeof taken === "string") return tellNew(maker, taken);
   things.defer(taken.letGo);
   things.defer(() => removePlace(taken.place, maker.onWarning));
   things.defer(taken.container.close);
   return taken;
 }
+
+function tellNew({ onWarning }: BoxMaker, why: string): undefined {
+  onWarning(
+    `the box in which this waited cannot be gone on with: ${why}. A new one goes on, without its background jobs and /tmp.`,
+  );
+  return undefined;
+}
+
+const reasonNone = (until: number): string =>
+  Date.now() < until ? "it was removed" : `it was kept until ${new Date(until).toISOString()}`;
 
 /** Writes down what it takes to go on with the box; frozen, it is let go of as it is. */
 export function parkingOf(
@@ -131,7 +138,11 @@ const unwritten = (thrown: unknown): never => {
   throw new HarnessError(EXIT.sandbox, message, "", thrown);
 };
 
-const volumeRequest = ({ maker, prepared, layer }: Pick<Making, "maker" | "prepared" | "layer">): VolumeRequest => ({
+const volumeRequest = ({
+  maker,
+  prepared,
+  layer,
+}: Pick<Making, "maker" | "prepared" | "layer">): VolumeRequest => ({
   ...maker,
   ...prepared.place,
   layer,

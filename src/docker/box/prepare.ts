@@ -30,8 +30,11 @@ export interface BoxRequest {
   readonly budget?: DiskBudget;
   /** Milliseconds for which it is kept frozen once it is parked; left out, it cannot be. It wants `keep`. */
   readonly parks?: number;
-  /** Goes on in the frozen box of the session `keep`, where there is one as it would be made now. */
-  readonly takesUp?: boolean;
+  /**
+   * Goes on in the frozen box of the session `keep`, where there is one as it would be made now. It was said to be kept
+   * until then: milliseconds since 1970.
+   */
+  readonly takesUp?: number;
 }
 
 /** Who starts boxes, and with what. */

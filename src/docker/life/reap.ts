@@ -7,6 +7,7 @@ import { boxFilter, type BoxRecord, boxOf, type Owner, ownerLabels, ownFilter } 
 import { copiesToRemove, layersToRemove } from "../layers/clear.ts";
 import { layersIn } from "../layers/record.ts";
 import { forget, holds, standings } from "../parked/files.ts";
+import { standingOf } from "../parked/standing.ts";
 import { type BoxFolder, boxFolders, removeBoxFolder } from "./folders.ts";
 import { locksIn } from "./lock-files.ts";
 import { Removal, type Thing } from "./removal.ts";
@@ -93,22 +94,10 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
   };
 }
 
-/**
- * Without the boxes that wait frozen for a person, and those that another process than their maker has taken up: the
- * state folder that they name tells of them.
- */
+/** Without the boxes that wait frozen for a person, and those that another process than their maker has taken up. */
 async function notWaiting(dead: readonly Found[]): Promise<readonly Found[]> {
-  const now = Date.now();
-  const waiting = dead.map(async ({ record: { parks }, frozen }) => {
-    if (parks === undefined) return false;
-    const all = await standings(parks.stateDir).catch(() => []);
-    const own = all.filter(
-      ({ session, kind }) => session === parks.session && (kind === "taken" || frozen === true),
-    );
-    return (await Promise.all(own.map((each) => holds(each, now)))).includes(true);
-  });
-  const waits = await Promise.all(waiting);
-  return dead.filter((_, index) => waits[index] !== true);
+  const held = await Promise.all(dead.map(({ record, frozen }) => standingOf(record, frozen === true)));
+  return dead.filter((_, index) => held[index] === undefined);
 }
 
 /** What tells of boxes that nobody may take up any more. */

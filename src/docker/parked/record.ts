@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import * as z from "zod";
-import type { HeldRunner } from "../runner/client.ts";
+import type { HeldRunner } from "../runner/held.ts";
 import { KEY_BYTES } from "../runner/frames.ts";
 import { type KeptJob, keptJob } from "./kept-job.ts";
 

@@ -23,12 +23,14 @@ const COMPLAINT_BYTES = 2000;
 /** What a runner that was just started is to be sent first. */
 export const greeting = (secret: Buffer): Buffer => Buffer.concat([Buffer.from(MAGIC, "latin1"), secret]);
 
-/** `stream` is the engine's hijacked connection, its stdout and stderr multiplexed; `first` has told its end the secret. */
-export function openWire(
-  stream: Duplex,
-  { secret, first = greeting(secret) }: { readonly secret: Buffer; readonly first?: Buffer },
-  { onFrame, onEnd }: Listener,
-): Wire {
+interface Opening {
+  readonly secret: Buffer;
+  /** Has told the other end the secret. */
+  readonly first: Buffer;
+}
+
+/** `stream` is the engine's hijacked connection, its stdout and stderr multiplexed. */
+export function openWire(stream: Duplex, { secret, first }: Opening, { onFrame, onEnd }: Listener): Wire {
   const write = frameWriter(secret);
   const read = frameReader(secret);
   const raw = new ByteQueue();
