@@ -1,4 +1,6 @@
+import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ContainerInfo } from "dockerode";
 import { engine } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
@@ -19,3 +21,15 @@ export const boxesFor = (place: Scratch): Promise<readonly ContainerInfo[]> =>
 /** The files that tell of frozen boxes. */
 export const parkingsOf = (place: Scratch): Promise<readonly string[]> =>
   readdir(place.at(".local/state/harness/parked")).catch(() => []);
+
+/** Of sandbox/runner/lease.h. */
+export const LEASE_MS = 20_000;
+
+/** Waits until no container over the workspace is left; how long that may take is the promise. */
+export async function goneWithin(place: Scratch, ms: number): Promise<void> {
+  const until = performance.now() + ms;
+  while ((await boxesFor(place)).length > 0) {
+    assert.ok(performance.now() < until, `a container is left after ${ms} ms`);
+    await sleep(200);
+  }
+}

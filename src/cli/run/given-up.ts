@@ -1,9 +1,11 @@
-import { parkedIn } from "../../core/parked.ts";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { placesFrom } from "../../config/places.ts";
 import type { Session } from "../../core/session.ts";
 
-/** Somebody goes on without a word on what waits: the box that waits for it goes. */
-export async function giveUpFrozen(session: Session): Promise<void> {
-  if (parkedIn(session.records())?.kept === undefined) return;
+/** Somebody goes on without a word on what waits: the box that waits for it goes, and what a killed parking left. */
+export async function giveUpFrozen({ id }: Session): Promise<void> {
+  if (!existsSync(path.join(placesFrom(process.env).state, "parked"))) return;
   const { dropFrozen } = await import("../frozen.ts");
-  await dropFrozen(session.id);
+  await dropFrozen(id);
 }

@@ -9,7 +9,7 @@ import { discardParked } from "../parked/discard.ts";
 import { forget, type Standing, writeParked } from "../parked/files.ts";
 import type { KeptJob } from "../parked/kept-job.ts";
 import { parkedText } from "../parked/record.ts";
-import { takeUp } from "../parked/take-up.ts";
+import { NOT_THERE, takeUp } from "../parked/take-up.ts";
 import type { Protection } from "../protect/scan.ts";
 import { snapshotIn } from "../runner/files.ts";
 import type { BoxPlan } from "../spec.ts";
@@ -105,7 +105,7 @@ function tellNew({ onWarning }: BoxMaker, why: string): undefined {
 }
 
 const reasonNone = (until: number): string =>
-  Date.now() < until ? "it was removed" : `it was kept until ${new Date(until).toISOString()}`;
+  Date.now() < until ? NOT_THERE : `it was kept until ${new Date(until).toISOString()}`;
 
 /** Writes down what it takes to go on with the box; frozen, it is let go of as it is. */
 export function parkingOf(

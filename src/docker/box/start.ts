@@ -5,7 +5,7 @@ import { holdLayer } from "../layers/hold.ts";
 import type { Layer } from "../layers/record.ts";
 import { lockWorkspace } from "../life/lock.ts";
 import { type Reaped, reap } from "../life/reap.ts";
-import { type Standing, standingsOf } from "../parked/files.ts";
+import { refuseTaken, type Standing, standingsOf } from "../parked/files.ts";
 import { openBox } from "./box.ts";
 import { doorFor, goneOn, madeAnew, type Making, parkingOf } from "./made.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare.ts";
@@ -78,8 +78,12 @@ const lockRequest = (
 });
 
 /** Before the reaping, which removes one that has waited too long. */
-async function frozenFor({ stateDir }: BoxMaker, { keep }: BoxRequest): Promise<Standing | undefined> {
+async function frozenFor(
+  { stateDir }: BoxMaker,
+  { keep, takesUp }: BoxRequest,
+): Promise<Standing | undefined> {
   if (keep === null) return undefined;
+  if (takesUp !== undefined) await refuseTaken(stateDir, keep);
   return (await standingsOf(stateDir, keep)).find(({ kind }) => kind === "parked");
 }
 

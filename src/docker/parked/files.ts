@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, rename, rm, truncate, unlink } from "node:fs/promises";
 import path from "node:path";
-import { errorCode } from "../../core/errors.ts";
+import { EXIT, errorCode, HarnessError } from "../../core/errors.ts";
 import type { Owner } from "../labels.ts";
 import { isAlive } from "../life/owner.ts";
 
@@ -56,6 +56,17 @@ export const standingsOf = async (stateDir: string, session: string): Promise<re
 /** Whether the box is still somebody's, though the process that made it is gone. */
 export async function holds(standing: Standing, now: number): Promise<boolean> {
   return standing.kind === "parked" ? now < standing.expires : isAlive(standing.owner);
+}
+
+/** Two do not go on with one session, whatever locks they could share. */
+export async function refuseTaken(stateDir: string, session: string): Promise<void> {
+  const taken = (await standingsOf(stateDir, session)).filter(({ kind }) => kind === "taken");
+  if (!(await Promise.all(taken.map((each) => holds(each, 0)))).includes(true)) return;
+  throw new HarnessError(
+    EXIT.usage,
+    `somebody is going on in the box that waited in ${session}`,
+    `harness sessions show ${session}`,
+  );
 }
 
 export interface Parking {

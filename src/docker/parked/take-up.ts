@@ -7,7 +7,7 @@ import type { Isolation, Place, VolumeRequest } from "../isolation/place.ts";
 import { boxFilter, boxOf, type Owner } from "../labels.ts";
 import type { BoxPlan } from "../spec.ts";
 import { type OfSession, removeLeased } from "./discard.ts";
-import { claimParked, type Standing } from "./files.ts";
+import { claimParked, refuseTaken, type Standing } from "./files.ts";
 import { type ParkedBox, readParked } from "./record.ts";
 
 export interface TakingUp extends OfSession {
@@ -29,17 +29,22 @@ export interface TakenUp {
   readonly letGo: () => Promise<void>;
 }
 
+export const NOT_THERE = "it was removed";
+
 /** The frozen box as it was, or why not; nothing is left of it then. */
 export async function takeUp(standing: Standing, taking: TakingUp): Promise<TakenUp | string> {
   const { stateDir, owner, engine } = taking;
-  if (standing.kind !== "parked") return "somebody else has it";
+  if (standing.kind !== "parked") return NOT_THERE;
   if (standing.expires <= Date.now()) {
     await removeLeased(engine, taking);
     await (await claimParked(stateDir, standing, owner))?.letGo();
     return `it was kept until ${new Date(standing.expires).toISOString()}`;
   }
   const claimed = await claimParked(stateDir, standing, owner);
-  if (claimed === undefined) return "somebody else has it";
+  if (claimed === undefined) {
+    await refuseTaken(stateDir, taking.session);
+    return NOT_THERE;
+  }
   const done = await thawed(readParked(claimed.text), taking);
   if (typeof done !== "string") return { ...done, letGo: claimed.letGo };
   await removeLeased(engine, taking);
