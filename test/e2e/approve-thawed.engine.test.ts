@@ -41,13 +41,17 @@ interface Trouble {
 const TROUBLES: readonly Trouble[] = [
   {
     what: "removed by the engine",
-    meanwhile: async (place) => (await containerOf(place)).remove({ force: true }),
+    meanwhile: async (place) => {
+      await (await containerOf(place)).remove({ force: true });
+    },
     told: /the engine has it no more/,
   },
   {
     what: "gone with an engine that was started again",
     // What a restart leaves: the frozen container has ended.
-    meanwhile: async (place) => (await containerOf(place)).kill(),
+    meanwhile: async (place) => {
+      await (await containerOf(place)).kill();
+    },
     told: /the engine has it no more/,
   },
   {
@@ -88,7 +92,9 @@ const TROUBLES: readonly Trouble[] = [
   },
   {
     what: "thawed by somebody else",
-    meanwhile: async (place) => (await containerOf(place)).unpause(),
+    meanwhile: async (place) => {
+      await (await containerOf(place)).unpause();
+    },
     told: /the engine has it no more/,
   },
 ];
@@ -169,7 +175,11 @@ test("of two that approve at once one goes on in the box that waited", { skip },
     void boxesFor(place).then(({ length }) => (most.boxes = Math.max(most.boxes, length)));
   }, 100);
   const ended = await Promise.all(both).finally(() => clearInterval(look));
-  assert.deepEqual(ended.map(({ code }) => code === 0).toSorted(), [false, true], JSON.stringify(ended));
+  assert.deepEqual(
+    ended.map(({ code }) => code === 0).toSorted((a, b) => Number(a) - Number(b)),
+    [false, true],
+    JSON.stringify(ended),
+  );
   assert.equal(most.boxes, 1);
   assert.match(resultsIn(model.asked().at(-1)).at(-1) ?? "", /^kept/);
   assert.deepEqual([await place.read("work/ran"), model.asked().length], ["ran\n", 3]);

@@ -67,14 +67,15 @@ const PARKING_MS = [700, 1900] as const;
 const FREEZING_MS = 150;
 const APPROVING_MS = [150, 900] as const;
 
+const soon = (child: ChildProcess): void =>
+  void setTimeout(() => child.kill("SIGKILL"), randomInt(0, FREEZING_MS));
+
 async function killedParking(nth: number): Promise<void> {
   await using place = await household();
   await using model = await startModel(replies);
   await watched(place, async () => {
     const words = ["run", "--on-ask", "park", ...model.flags, "do it"];
     // Half of the kills come when what it takes to go on is being written, and the box is about to be frozen.
-    const soon = (child: ChildProcess): void =>
-      void setTimeout(() => child.kill("SIGKILL"), randomInt(0, FREEZING_MS));
     const start: RunStart =
       nth % 2 === 0
         ? { whenMade: [place.at(".local/state/harness/parked"), soon] }

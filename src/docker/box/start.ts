@@ -88,13 +88,13 @@ async function frozenFor(
 }
 
 async function heldFor(
-  { stateDir }: BoxMaker,
+  { stateDir, onWarning: warn }: BoxMaker,
   { keep: session, isolation }: BoxRequest,
   { path }: Workspace,
 ): Promise<AsyncDisposable & { readonly layer: Layer | null }> {
   if (session === null || isolation === "bind")
     return { layer: null, [Symbol.asyncDispose]: () => Promise.resolve() };
-  return holdLayer(stateDir, { session, workspace: path, isolation });
+  return holdLayer(stateDir, { session, workspace: path, isolation }, { warn });
 }
 
 const engineFailed = (thrown: unknown): HarnessError =>
