@@ -126,7 +126,7 @@ class Unread {
   next(bytes: Uint8Array): string {
     const fresh = bytes.subarray(this.seen);
     this.seen = bytes.length;
-    this.whole = this.seen - partial(fresh);
+    this.whole = this.seen - partial(bytes);
     return this.#decoder.decode(fresh, { stream: true });
   }
 }
