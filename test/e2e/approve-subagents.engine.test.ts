@@ -37,9 +37,10 @@ test("a subagent's question parks the run, and the subagent goes on where it was
   assert.equal(finishedOf(more).tool_calls, 4);
 });
 
+const job = (text: string) => ["bash", { command: `echo ${text}; sleep 100`, background: true }] as const;
+
 test("a subagent finds its own jobs again, and not those of its parent", { skip }, async () => {
   await using place = await household();
-  const job = (text: string) => ["bash", { command: `echo ${text}; sleep 100`, background: true }] as const;
   await using model = await startModel((chat, nth) => {
     if (!wordsOf(chat).includes("CHILD")) {
       if (nth === 0) return { calls: [job("parents"), ["task", { prompt: "CHILD: look far" }]] };

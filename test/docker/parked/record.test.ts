@@ -55,7 +55,7 @@ test("a parked box is read back as it was written", () => {
 test("one that was changed anywhere is none", () => {
   const text = parkedText(BOX);
   fc.assert(
-    fc.property(fc.nat(text.length - 1), fc.constantFrom(...'0a}" ,'), (at, by) => {
+    fc.property(fc.nat(text.length - 1), fc.constantFrom("0", "a", "}", '"', " ", ","), (at, by) => {
       const changed = text.slice(0, at) + by + text.slice(at + 1);
       const read = readParked(changed);
       // White space alone says nothing.
