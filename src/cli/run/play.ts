@@ -2,15 +2,12 @@ import path from "node:path";
 import { remembering, unattended } from "../../agent/approvers.ts";
 import { PromptSize } from "../../agent/context/size.ts";
 import { guessIntent } from "../../agent/intent/guess.ts";
-import type { Limits } from "../../agent/limits.ts";
 import { type Finished, goOn, runRequest } from "../../agent/run.ts";
 import type { Seat } from "../../agent/seat.ts";
 import { NEW_BOX, SAME_BOX } from "../../agent/stopped.ts";
-import type { Config } from "../../config/load.ts";
-import type { Settings } from "../../config/schema.ts";
-import type { EventBody, Intent } from "../../core/events.ts";
-import { type Parked, type RunGiven, settledIn } from "../../core/parked.ts";
-import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
+import type { EventBody } from "../../core/events.ts";
+import { type RunGiven, settledIn } from "../../core/parked.ts";
+import type { SessionRecord } from "../../core/session.ts";
 import type { Index } from "../../core/ports.ts";
 import { AuditTrail } from "../../sessions/audit/trail.ts";
 import { modelSeat } from "../model-seat.ts";
@@ -24,46 +21,12 @@ import { checkpointsFor } from "./checkpoints.ts";
 import { type LazyBox, readyEvent } from "./lazy-box.ts";
 import { indexFor } from "./index-for.ts";
 import { lastingOf } from "./lasting.ts";
+import type { Play, Reprise } from "./play-parts.ts";
 import { rendererFor } from "./renderer.ts";
 import { boxFor } from "./run-box.ts";
 import { runId } from "./session-choice.ts";
 import { type Sink, sinkOf, type Take, waitingSink } from "./sink.ts";
 import { sessionPrompt } from "./system-prompt.ts";
-
-/** How it is played, beside the settings. */
-export interface PlayFlags {
-  readonly intent?: Intent | undefined;
-  readonly "output-schema"?: string | undefined;
-  readonly strict: boolean;
-  readonly json: boolean;
-  readonly quiet: boolean;
-  readonly passing?: boolean;
-  readonly runtime?: string | undefined;
-}
-
-export interface Play {
-  readonly settings: Settings;
-  /** Who set each of them. */
-  readonly origins: Config["origins"];
-  readonly flags: PlayFlags;
-  readonly limits: Limits;
-  readonly store: SessionStore;
-  readonly session: Session;
-  readonly resumed: boolean;
-  readonly workspace: string;
-  readonly prompt: string;
-  readonly signal: AbortSignal;
-  /** The run was parked, and goes on. */
-  readonly reprise?: Reprise;
-}
-
-export interface Reprise {
-  readonly parked: Parked;
-  /** Writes down what a person said, once there is a box to go on in; throws where somebody else was first. */
-  readonly claim: () => Promise<{ readonly event: Approval; readonly runs: boolean }>;
-}
-
-type Approval = Extract<EventBody, { readonly type: "approval" }>;
 
 /** One request with nobody there, from its first event to its last. */
 export async function play(given: Play): Promise<Finished> {

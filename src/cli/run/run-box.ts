@@ -1,6 +1,6 @@
 import { noteTo } from "../note.ts";
 import { type LazyBox, lazyBox } from "./lazy-box.ts";
-import type { Play } from "./play.ts";
+import type { Play } from "./play-parts.ts";
 
 /** The box of a run: kept where the run is parked, and the kept one where it goes on. */
 export function boxFor(

@@ -33,7 +33,7 @@ const OF_SYSTEM: Readonly<Record<string, Trouble>> = {
   ERR_INDEX_DAMAGED: "damaged",
 };
 
-function troubleOf(thrown: unknown): Trouble {
+export function troubleOf(thrown: unknown): Trouble {
   const code = errorCode(thrown) ?? "";
   if (code !== "ERR_SQLITE_ERROR") return code.startsWith("Z_") ? "damaged" : (OF_SYSTEM[code] ?? "other");
   return OF_SQLITE[sqliteCode(thrown) & 0xff] ?? "other";
