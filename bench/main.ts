@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { AGENT } from "./agent.ts";
 import { CHECKPOINTS } from "./checkpoints.ts";
 import { type Figure, measureFigure } from "./figure.ts";
+import { INDEXING } from "./indexing.ts";
 import { MODELS } from "./models.ts";
 import { OVERLAY } from "./overlay.ts";
 import { POLICY } from "./policy.ts";
@@ -21,8 +22,9 @@ const FIGURES: readonly Figure[] = [
   ...SESSIONS,
   ...CHECKPOINTS,
   ...AGENT,
-  ...VECTORS,
+  ...INDEXING,
   ...SEARCH,
+  ...VECTORS,
 ];
 
 function chosen(words: readonly string[]): readonly Figure[] {

@@ -77,7 +77,10 @@ async function size(chunks: number, share: number): Promise<Pair> {
   }
   let letters = 0;
   for (const file of generatedFiles(chunks)) for (const { text } of file.chunks) letters += text.length;
-  return { value: statSync(place.at("index", "index.db")).size / 2 ** 20, baseline: (letters * share) / 2 ** 20 };
+  return {
+    value: statSync(place.at("index", "index.db")).size / 2 ** 20,
+    baseline: (letters * share) / 2 ** 20,
+  };
 }
 
 /** A process that opens an index of this size and answers; what it says is a number. */

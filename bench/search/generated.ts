@@ -1,8 +1,12 @@
 import type { StoredFile } from "../../src/search/store.ts";
 import type { Chunk } from "../../src/search/words.ts";
 
-const SYLLABLES = "ka re to mi lo da ser pat con ver ti ex ra bu len for sta qu in or ma ne pli gra sho".split(" ");
+const SYLLABLES =
+  "ka re to mi lo da ser pat con ver ti ex ra bu len for sta qu in or ma ne pli gra sho".split(" ");
 const WORDS = 6000;
+/** A repository has so many identifiers of two words; a file uses few of them over and over. */
+const COMPOUNDS = 12_000;
+const OWN_COMPOUNDS = 40;
 const CHUNKS_OF_FILE = 10;
 const LINES = 30;
 
@@ -27,13 +31,28 @@ export class Dice {
 /** Words as code has them: few are everywhere, most are rare. */
 export class Prose {
   readonly #words: readonly string[];
+  readonly #compounds: readonly string[];
   readonly #dice: Dice;
+  #own: readonly string[] = [];
 
   constructor(seed: number) {
     this.#dice = new Dice(seed);
     const dice = new Dice(99);
     this.#words = Array.from({ length: WORDS }, () =>
       Array.from({ length: 2 + dice.below(3) }, () => SYLLABLES[dice.below(SYLLABLES.length)]).join(""),
+    );
+    const word = (): string => this.#words[Math.floor(WORDS ** dice.next()) - 1] ?? "";
+    this.#compounds = Array.from({ length: COMPOUNDS }, () => {
+      const second = word();
+      return word() + second.slice(0, 1).toUpperCase() + second.slice(1);
+    });
+    this.nextFile();
+  }
+
+  nextFile(): void {
+    this.#own = Array.from(
+      { length: OWN_COMPOUNDS },
+      () => this.#compounds[this.#dice.below(COMPOUNDS)] ?? "",
     );
   }
 
@@ -43,10 +62,8 @@ export class Prose {
   }
 
   identifier(): string {
-    const word = this.word();
-    if (this.#dice.next() < 0.6) return word;
-    const more = this.word();
-    return word + more.slice(0, 1).toUpperCase() + more.slice(1);
+    if (this.#dice.next() < 0.6) return this.word();
+    return this.#own[this.#dice.below(OWN_COMPOUNDS)] ?? "";
   }
 
   line(): string {
@@ -65,6 +82,7 @@ export function* generatedFiles(chunks: number, seed = 1): Generator<StoredFile>
 }
 
 export function generatedFile(path: string, file: number, prose: Prose): StoredFile {
+  prose.nextFile();
   const chunks = Array.from({ length: CHUNKS_OF_FILE }, (_, at): Chunk => {
     const symbol = prose.identifier();
     const lines = Array.from({ length: LINES }, () => prose.line());

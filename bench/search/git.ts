@@ -21,14 +21,17 @@ export class Repository {
       .trim();
   }
 
-  /** Newest first, without merges, by the first parent's line or any. */
-  commits(range: string, most = 1_000_000): readonly Commit[] {
+  has(commit: string): boolean {
+    return spawnSync("git", ["-C", this.#folder, "cat-file", "-e", `${commit}^{commit}`]).status === 0;
+  }
+
+  /** Newest first, without merges. */
+  commits(range: string): readonly Commit[] {
     const said = this.#git([
       "log",
       "--no-merges",
       "--no-renames",
       "--name-only",
-      `--max-count=${most}`,
       "--format=%x01%H%x02%s%x02%b%x02",
       range,
     ]).toString("utf8");

@@ -65,7 +65,7 @@ test(
   },
 );
 
-test("a first request is small, and no search by meaning is offered without an index", { skip }, async () => {
+test("a first request is small, with the search in it", { skip }, async () => {
   await using place = await project("shell-log");
   const { asked, code } = await work(place, {
     task: "Fix bin/build.sh.",
@@ -78,5 +78,5 @@ test("a first request is small, and no search by meaning is offered without an i
   const bytes = Buffer.byteLength(JSON.stringify(request?.tools)) + Buffer.byteLength(system?.content ?? "");
   assert.ok(bytes / 4 <= 2500, `${bytes / 4} tokens`);
   assert.ok(toolsIn(request).length >= 10);
-  for (const chat of asked) assert.ok(!toolsIn(chat).includes("semantic_search"));
+  for (const chat of asked) assert.ok(toolsIn(chat).includes("semantic_search"));
 });

@@ -35,7 +35,6 @@ const PACKAGES = {
   "web-tree-sitter": ["search"],
   "@vscode/tree-sitter-wasm": ["search"],
   "@qdrant/js-client-rest": ["search"],
-  ignore: ["search"],
 };
 
 /** Built-in modules that reach files, processes or sockets; every other built-in is free to all but PURE. */

@@ -1,3 +1,4 @@
+import { giveUpFrozen } from "../run/given-up.ts";
 import type { Memory } from "../../agent/memory.ts";
 import { PromptSize } from "../../agent/context/size.ts";
 import type { Settings } from "../../config/schema.ts";
@@ -56,6 +57,7 @@ export async function talkOver(parts: TalkParts): Promise<Talk> {
   const { store, session, resumed, settings, workspace, index } = parts;
   const prompt = await sessionPrompt(settings, workspace);
   const timeoutMs = settings.timeout;
+  if (resumed) await giveUpFrozen(session);
   const lasting = lastingOf({ session, store, workspace, timeoutMs, prompt: prompt.text, index });
   return new Talk({ session, lasting, prompt, resumed });
 }

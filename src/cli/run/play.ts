@@ -2,14 +2,12 @@ import path from "node:path";
 import { remembering, unattended } from "../../agent/approvers.ts";
 import { PromptSize } from "../../agent/context/size.ts";
 import { guessIntent } from "../../agent/intent/guess.ts";
-import type { Limits } from "../../agent/limits.ts";
 import { type Finished, goOn, runRequest } from "../../agent/run.ts";
 import type { Seat } from "../../agent/seat.ts";
-import type { Config } from "../../config/load.ts";
-import type { Settings } from "../../config/schema.ts";
-import type { EventBody, Intent } from "../../core/events.ts";
-import { type Parked, type RunGiven, settledIn } from "../../core/parked.ts";
-import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
+import { NEW_BOX, SAME_BOX } from "../../agent/stopped.ts";
+import type { EventBody } from "../../core/events.ts";
+import { type RunGiven, settledIn } from "../../core/parked.ts";
+import type { SessionRecord } from "../../core/session.ts";
 import type { Index } from "../../core/ports.ts";
 import { AuditTrail } from "../../sessions/audit/trail.ts";
 import { modelSeat } from "../model-seat.ts";
@@ -18,49 +16,17 @@ import { answerFor } from "./answer-gate.ts";
 import { type Parts, seatFor, unlessAborted } from "./assemble.ts";
 import { boxChanges } from "./box-changes.ts";
 import { briefingFrom } from "./briefing.ts";
+import { giveUpFrozen } from "./given-up.ts";
 import { checkpointsFor } from "./checkpoints.ts";
 import { type LazyBox, readyEvent } from "./lazy-box.ts";
-import { boxFor, indexFor } from "./means.ts";
+import { indexFor } from "./index-for.ts";
 import { lastingOf } from "./lasting.ts";
+import type { Play, Reprise } from "./play-parts.ts";
 import { rendererFor } from "./renderer.ts";
+import { boxFor } from "./run-box.ts";
 import { runId } from "./session-choice.ts";
 import { type Sink, sinkOf, type Take, waitingSink } from "./sink.ts";
 import { sessionPrompt } from "./system-prompt.ts";
-
-/** How it is played, beside the settings. */
-export interface PlayFlags {
-  readonly intent?: Intent | undefined;
-  readonly "output-schema"?: string | undefined;
-  readonly strict: boolean;
-  readonly json: boolean;
-  readonly quiet: boolean;
-  readonly passing?: boolean;
-  readonly runtime?: string | undefined;
-}
-
-export interface Play {
-  readonly settings: Settings;
-  /** Who set each of them. */
-  readonly origins: Config["origins"];
-  readonly flags: PlayFlags;
-  readonly limits: Limits;
-  readonly store: SessionStore;
-  readonly session: Session;
-  readonly resumed: boolean;
-  readonly workspace: string;
-  readonly prompt: string;
-  readonly signal: AbortSignal;
-  /** The run was parked, and goes on. */
-  readonly reprise?: Reprise;
-}
-
-export interface Reprise {
-  readonly parked: Parked;
-  /** Writes down what a person said, once there is a box to go on in; throws where somebody else was first. */
-  readonly claim: () => Promise<{ readonly event: Approval; readonly runs: boolean }>;
-}
-
-type Approval = Extract<EventBody, { readonly type: "approval" }>;
 
 /** One request with nobody there, from its first event to its last. */
 export async function play(given: Play): Promise<Finished> {
@@ -69,7 +35,7 @@ export async function play(given: Play): Promise<Finished> {
   const show = rendererFor({ ...flags, changes: flags.passing === true ? "gone" : waits });
   const sink = waitingSink(sinkFor(given, (event) => show.take(event)));
   try {
-    if (reprise === undefined) sink.begin([startOf(given)]);
+    if (reprise === undefined) await begin(given, sink);
     // Until the box is gone: what it was told to do may write to the last.
     await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
     await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
@@ -77,7 +43,8 @@ export async function play(given: Play): Promise<Finished> {
     const said = await claimed(reprise, box, signal);
     if (said !== undefined) sink.begin([startOf(given), said.event]);
     await using index = indexFor(given, box);
-    const seat = await seatIn(given, { sink, box, checkpoints, answer: gate, index }, said?.runs);
+    const means = { sink, box, checkpoints, answer: gate, boxNote: said?.note, index };
+    const seat = await seatIn(given, means, said?.runs);
     const request = {
       prompt: given.prompt,
       note,
@@ -87,12 +54,21 @@ export async function play(given: Play): Promise<Finished> {
       changes: () => boxChanges(box, signal),
       record: (each: SessionRecord) => session.append(each),
       given: runGiven(given),
+      park: () => box.park(),
     };
-    if (reprise === undefined) return await runRequest(seat, request, signal);
-    return await goOn(seat, request, reprise.parked, signal);
+    const finished = await (reprise === undefined
+      ? runRequest(seat, request, signal)
+      : goOn(seat, request, reprise.parked, signal));
+    if (finished.status === "parked") box.stay();
+    return finished;
   } finally {
     show.end();
   }
+}
+
+async function begin(given: Play, sink: ReturnType<typeof waitingSink>): Promise<void> {
+  sink.begin([startOf(given)]);
+  if (given.resumed) await giveUpFrozen(given.session);
 }
 
 /** An answer is not used up by a box that cannot be had. */
@@ -100,10 +76,10 @@ async function claimed(
   reprise: Reprise | undefined,
   { box }: LazyBox,
   signal: AbortSignal,
-): Promise<Awaited<ReturnType<Reprise["claim"]>> | undefined> {
+): Promise<(Awaited<ReturnType<Reprise["claim"]>> & { readonly note: string }) | undefined> {
   if (reprise === undefined) return undefined;
-  await unlessAborted(box(), signal);
-  return reprise.claim();
+  const { kept } = await unlessAborted(box(), signal);
+  return { ...(await reprise.claim()), note: kept === undefined ? NEW_BOX : SAME_BOX };
 }
 
 /** How it was started, for whoever goes on with it once it is parked. */
@@ -134,7 +110,7 @@ const startOf = ({ settings, session, resumed, workspace, prompt }: Play): Event
 
 async function seatIn(
   { settings, flags, store, session, workspace, prompt, limits, signal, reprise }: Play,
-  means: Pick<Parts, "sink" | "box" | "checkpoints" | "answer"> & { readonly index: Index },
+  means: Pick<Parts, "sink" | "box" | "checkpoints" | "answer" | "boxNote"> & { readonly index: Index },
   said: boolean | undefined,
 ): Promise<Seat> {
   const { box, index, ...others } = means;

@@ -3,6 +3,7 @@ import path from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { indexFailure, troubleOf } from "../embedded/failure.ts";
 import type { RuleFile } from "../read/found.ts";
+import type { Skip } from "../words.ts";
 import { FORM, opened, readable, versionOf } from "./file.ts";
 import {
   type CatalogFacts,
@@ -70,6 +71,16 @@ export class Catalog implements Disposable {
 
   files(): ReadonlyMap<string, CatalogFile> {
     return new Map(this.#all("SELECT * FROM files").map((row) => [String(row["path"]), fileOf(row)]));
+  }
+
+  /** How many files of each kind there are; `skip` is null for those that are in the index. */
+  tally(): readonly { readonly skip: Skip | null; readonly files: number; readonly chunks: number }[] {
+    const sql = `SELECT skip, sum(skip IS NOT NULL OR chunks > 0) AS files, sum(chunks) AS chunks FROM files GROUP BY skip`;
+    return this.#all(sql).map((row) => ({
+      skip: row["skip"] as Skip | null,
+      files: Number(row["files"]),
+      chunks: Number(row["chunks"]),
+    }));
   }
 
   rules(): readonly RuleFile[] {

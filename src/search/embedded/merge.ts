@@ -1,6 +1,6 @@
 import type { Database } from "./database.ts";
 import { type Layout, type Segment, at } from "./layout.ts";
-import { IN_PATH } from "./segment.ts";
+import { ListWriter } from "./segment.ts";
 import { NumberReader, NumberWriter } from "./varint.ts";
 
 /** Segments of one size are merged when there are so many of them; each is then read and written log₄ n times. */
@@ -29,26 +29,16 @@ export function merge(database: Database, layout: Layout, segments: readonly Seg
   const { rowid } = database.run("INSERT INTO segments (layout) VALUES (?)", bytes);
   const heads = segments.map((segment) => new Head(database, segment));
   for (let word = smallest(heads); word !== undefined; word = smallest(heads)) {
-    const list = new NumberWriter();
-    let last = 0;
+    const chunks = new ListWriter();
+    const files = new ListWriter();
     for (const head of heads) {
       if (head.word !== word) continue;
-      const [table, first] = word.startsWith(IN_PATH)
-        ? [fileMoves, head.segment.firstFile]
-        : [chunkMoves, head.segment.firstChunk];
-      const reader = new NumberReader(head.data);
-      for (let place = first; reader.more;) {
-        place += reader.next();
-        const count = reader.next();
-        const moved = at(table, place);
-        if (moved === GONE) continue;
-        list.write(moved - last);
-        list.write(count);
-        last = moved;
-      }
+      move(head.row["chunks"], { table: chunkMoves, from: head.segment.firstChunk, into: chunks });
+      move(head.row["files"], { table: fileMoves, from: head.segment.firstFile, into: files });
       head.advance();
     }
-    if (list.bytes.length > 0) database.run("INSERT INTO postings VALUES (?, ?, ?)", rowid, word, list.bytes);
+    if (chunks.bytes.length + files.bytes.length > 0)
+      database.run("INSERT INTO postings VALUES (?, ?, ?, ?)", rowid, word, chunks.bytes, files.bytes);
   }
   for (const number of moves) {
     database.run("DELETE FROM postings WHERE segment = ?", number);
@@ -58,6 +48,23 @@ export function merge(database: Database, layout: Layout, segments: readonly Seg
 }
 
 const GONE = 0xffff_ffff;
+
+interface Move {
+  readonly table: Uint32Array;
+  /** The first place of the segment that is read. */
+  readonly from: number;
+  readonly into: ListWriter;
+}
+
+function move(bytes: unknown, { table, from, into }: Move): void {
+  const reader = new NumberReader(bytes);
+  for (let place = from; reader.more;) {
+    place += reader.next();
+    const count = reader.next();
+    const moved = at(table, place);
+    if (moved !== GONE) into.add(moved, count);
+  }
+}
 
 interface Places {
   /** From the place in the whole to the place in the new segment. */
@@ -102,12 +109,12 @@ class Head {
   readonly segment: Segment;
   readonly #rows: Iterator<Readonly<Record<string, unknown>>>;
   word: string | undefined;
-  data: unknown;
+  row: Readonly<Record<string, unknown>> = {};
 
   constructor(database: Database, segment: Segment) {
     this.segment = segment;
     this.#rows = database.each(
-      "SELECT word, data FROM postings WHERE segment = ? ORDER BY word",
+      "SELECT word, chunks, files FROM postings WHERE segment = ? ORDER BY word",
       segment.number,
     );
     this.advance();
@@ -116,7 +123,7 @@ class Head {
   advance(): void {
     const next = this.#rows.next();
     this.word = next.done === true ? undefined : String(next.value["word"]);
-    this.data = next.done === true ? undefined : next.value["data"];
+    this.row = next.done === true ? {} : next.value;
   }
 }
 

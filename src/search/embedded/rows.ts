@@ -55,54 +55,79 @@ function hexOf(bytes: unknown): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
 }
 
-/** Reads chunks by their numbers. A text is expanded when it is first looked at, once for all chunks of its file. */
-export class ChunkReader {
-  readonly #database: Database;
-  readonly #files = new Map<number, { readonly path: string; readonly text: () => string }>();
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
-  read(number: number): Chunk {
-    const row = this.#database.get("SELECT * FROM chunks WHERE number = ?", number);
-    if (row === undefined) throw new DamagedIndex(`chunk ${number} is missing`);
-    const { path, text } = this.#file(Number(row["file"]));
-    const from = Number(row["at"]);
-    const to = from + Number(row["length"]);
-    return {
-      id: idText(row["id"]),
-      path,
-      start: Number(row["start"]),
-      end: Number(row["end"]),
-      kind: String(row["kind"]) as ChunkKind,
-      symbol: typeof row["symbol"] === "string" ? row["symbol"] : null,
-      language: String(row["language"]),
-      role: String(row["role"]) as Role,
-      hash: hexOf(row["hash"]),
-      trust: String(row["trust"]) as Trust,
-      get text() {
-        return text().slice(from, to);
-      },
-    };
-  }
-
-  #file(number: number): { readonly path: string; readonly text: () => string } {
-    const known = this.#files.get(number);
-    if (known !== undefined) return known;
-    const row = this.#database.get("SELECT path, texts FROM files WHERE number = ?", number);
-    if (row === undefined) throw new DamagedIndex(`file ${number} is missing`);
-    const file = { path: String(row["path"]), text: expanded(row) };
-    this.#files.set(number, file);
-    return file;
-  }
+interface ReadFile {
+  readonly path: string;
+  readonly text: () => string;
 }
 
-function expanded({ texts }: Row): () => string {
+/**
+ * Chunks by their numbers, in that order. A text is expanded when it is first looked at, once for all chunks of its file;
+ * what is thrown then is what `failure` makes of it.
+ */
+export function readChunks(
+  database: Database,
+  numbers: readonly number[],
+  failure: (thrown: unknown) => unknown,
+): readonly Chunk[] {
+  const rows = new Map<number, Row>();
+  for (const row of database.all(
+    "SELECT c.* FROM json_each(?) n CROSS JOIN chunks c ON c.number = n.value",
+    JSON.stringify(numbers),
+  ))
+    rows.set(Number(row["number"]), row);
+  const files = readFiles(database, new Set([...rows.values()].map(({ file }) => Number(file))), failure);
+  return numbers.map((number) => {
+    const row = rows.get(number);
+    const file = files.get(Number(row?.["file"]));
+    if (row === undefined || file === undefined) throw new DamagedIndex(`chunk ${number} is missing`);
+    return chunkOf(row, file);
+  });
+}
+
+function readFiles(
+  database: Database,
+  numbers: ReadonlySet<number>,
+  failure: (thrown: unknown) => unknown,
+): ReadonlyMap<number, ReadFile> {
+  const rows = database.all(
+    "SELECT f.number, f.path, f.texts FROM json_each(?) n CROSS JOIN files f ON f.number = n.value",
+    JSON.stringify([...numbers]),
+  );
+  return new Map(
+    rows.map((row) => [Number(row["number"]), { path: String(row["path"]), text: expanded(row, failure) }]),
+  );
+}
+
+function chunkOf(row: Row, { path, text }: ReadFile): Chunk {
+  const from = Number(row["at"]);
+  const to = from + Number(row["length"]);
+  return {
+    id: idText(row["id"]),
+    path,
+    start: Number(row["start"]),
+    end: Number(row["end"]),
+    kind: String(row["kind"]) as ChunkKind,
+    symbol: typeof row["symbol"] === "string" ? row["symbol"] : null,
+    language: String(row["language"]),
+    role: String(row["role"]) as Role,
+    hash: hexOf(row["hash"]),
+    trust: String(row["trust"]) as Trust,
+    get text() {
+      return text().slice(from, to);
+    },
+  };
+}
+
+function expanded({ texts }: Row, failure: (thrown: unknown) => unknown): () => string {
   let text: string | undefined;
   return () => {
-    if (!(texts instanceof Uint8Array)) throw new DamagedIndex("a text is missing");
-    text ??= zstdDecompressSync(texts).toString("utf8");
-    return text;
+    if (text !== undefined) return text;
+    try {
+      if (!(texts instanceof Uint8Array)) throw new DamagedIndex("a text is missing");
+      text = zstdDecompressSync(texts).toString("utf8");
+      return text;
+    } catch (thrown) {
+      throw failure(thrown);
+    }
   };
 }

@@ -2,7 +2,7 @@
  * Another number is another form of what is kept: an index of another form is made again, never brought up to date,
  * as all of it comes from the files. So does a change of how texts become words.
  */
-export const FORM = 2;
+export const FORM = 3;
 
 /** Numbers of files and chunks are never given twice: what is dead stays dead. */
 export const TABLES = `
@@ -34,7 +34,8 @@ CREATE TABLE segments (number INTEGER PRIMARY KEY AUTOINCREMENT, layout BLOB NOT
 CREATE TABLE postings (
   segment INTEGER NOT NULL,
   word TEXT NOT NULL,
-  data BLOB NOT NULL,
+  chunks BLOB NOT NULL,
+  files BLOB NOT NULL,
   PRIMARY KEY (segment, word)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE dead (file INTEGER PRIMARY KEY) STRICT;

@@ -5,11 +5,8 @@ import type { Role } from "../words.ts";
 export const ROLES: readonly Role[] = ["source", "test", "example", "docs", "vendored", "config"];
 
 /** How often a word counts at most: beyond it scores hardly change, and it fits one byte with the symbol's count. */
-export const MOST_IN_TEXT = 31;
-export const MOST_IN_SYMBOL = 3;
-
-/** What stands before a word that is in a path. No word of a text begins so. */
-export const IN_PATH = "/";
+const MOST_IN_TEXT = 31;
+const MOST_IN_SYMBOL = 3;
 
 /** Where in a path it is; both may be. */
 export const IN_FOLDER = 1;
@@ -33,9 +30,32 @@ export interface FileWords {
   readonly chunks: readonly ChunkWords[];
 }
 
-interface List {
-  readonly writer: NumberWriter;
-  last: number;
+/** Places of one word, each with what is to be said of it there; in the order of places. */
+export class ListWriter {
+  readonly #writer = new NumberWriter();
+  #last = 0;
+
+  add(place: number, count: number): void {
+    this.#writer.write(place - this.#last);
+    this.#writer.write(count);
+    this.#last = place;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#writer.bytes;
+  }
+}
+
+interface Lists {
+  readonly chunks: ListWriter;
+  readonly files: ListWriter;
+}
+
+/** Where one word is: in which chunks, and in which files' paths. */
+export interface WordRow {
+  readonly word: string;
+  readonly chunks: Uint8Array;
+  readonly files: Uint8Array;
 }
 
 /**
@@ -44,7 +64,7 @@ interface List {
  */
 export class SegmentWriter {
   readonly #layout = new NumberWriter();
-  readonly #lists = new Map<string, List>();
+  readonly #lists = new Map<string, Lists>();
   #files = 0;
   #chunks = 0;
 
@@ -54,21 +74,9 @@ export class SegmentWriter {
     this.#layout.write(file.folder);
     this.#layout.write(file.names);
     this.#layout.write(file.chunks.length);
-    for (const [word, where] of file.path) this.post(IN_PATH + word, this.#files, where);
+    for (const [word, where] of file.path) this.#listsOf(word).files.add(this.#files, where);
     for (const chunk of file.chunks) this.#add(chunk);
     this.#files += 1;
-  }
-
-  /** Places of one word are posted in their order. */
-  post(word: string, place: number, count: number): void {
-    let list = this.#lists.get(word);
-    if (list === undefined) {
-      list = { writer: new NumberWriter(), last: 0 };
-      this.#lists.set(word, list);
-    }
-    list.writer.write(place - list.last);
-    list.writer.write(count);
-    list.last = place;
   }
 
   get chunks(): number {
@@ -80,19 +88,28 @@ export class SegmentWriter {
   }
 
   /** In the order in which SQLite keeps them. */
-  get lists(): readonly (readonly [word: string, data: Uint8Array])[] {
+  get rows(): readonly WordRow[] {
     return [...this.#lists]
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
-      .map(([word, { writer }]) => [word, writer.bytes]);
+      .map(([word, { chunks, files }]) => ({ word, chunks: chunks.bytes, files: files.bytes }));
+  }
+
+  #listsOf(word: string): Lists {
+    const known = this.#lists.get(word);
+    if (known !== undefined) return known;
+    const made = { chunks: new ListWriter(), files: new ListWriter() };
+    this.#lists.set(word, made);
+    return made;
   }
 
   #add({ number, text, symbol }: ChunkWords): void {
     let length = 0;
     for (const [word, often] of text) {
       length += often;
-      this.post(word, this.#chunks, packed(often, symbol.get(word) ?? 0));
+      this.#listsOf(word).chunks.add(this.#chunks, packed(often, symbol.get(word) ?? 0));
     }
-    for (const [word, often] of symbol) if (!text.has(word)) this.post(word, this.#chunks, packed(0, often));
+    for (const [word, often] of symbol)
+      if (!text.has(word)) this.#listsOf(word).chunks.add(this.#chunks, packed(0, often));
     this.#layout.write(number);
     this.#layout.write(length);
     this.#chunks += 1;

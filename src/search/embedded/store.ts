@@ -8,7 +8,7 @@ import { indexFailure } from "./failure.ts";
 import { type Layout, readLayout } from "./layout.ts";
 import { Lexical } from "./lexical.ts";
 import { dueForMerge, merge } from "./merge.ts";
-import { ChunkReader, idBytes, writeFile } from "./rows.ts";
+import { idBytes, readChunks, writeFile } from "./rows.ts";
 import { SegmentWriter } from "./segment.ts";
 import type { VectorSeat } from "./vector-seat.ts";
 import { wordsOfFile } from "./words-of-file.ts";
@@ -20,7 +20,8 @@ const CHUNKS_AT_ONCE = 1000;
 export class EmbeddedStore implements SearchStore {
   readonly name = "embedded";
   readonly #database: Database;
-  readonly #folder: string;
+  /** What was thrown, in a person's words. */
+  readonly #failure: (thrown: unknown) => unknown;
   readonly #vectors: VectorSeat | null;
   readonly #weights: Weights;
   readonly #tokenizer = new Tokenizer();
@@ -29,7 +30,7 @@ export class EmbeddedStore implements SearchStore {
 
   constructor(database: Database, folder: string, vectors: VectorSeat | null, weights = WEIGHTS) {
     this.#database = database;
-    this.#folder = folder;
+    this.#failure = (thrown) => indexFailure(thrown, folder);
     this.#vectors = vectors;
     this.#weights = weights;
   }
@@ -63,10 +64,9 @@ export class EmbeddedStore implements SearchStore {
 
   unembedded(limit: number, signal: AbortSignal): Promise<readonly Chunk[]> {
     return this.#told(signal, () =>
-      this.#database.consistently(() => {
-        const reader = new ChunkReader(this.#database);
-        return (this.#vectors?.missing(limit) ?? []).map((number) => reader.read(number));
-      }),
+      this.#database.consistently(() =>
+        readChunks(this.#database, this.#vectors?.missing(limit) ?? [], this.#failure),
+      ),
     );
   }
 
@@ -116,8 +116,8 @@ export class EmbeddedStore implements SearchStore {
       scores.set(chunk, { lexical: score, dense: null });
     for (const { chunk, cosine } of vector === null ? [] : (this.#vectors?.nearest(vector, limit) ?? []))
       scores.set(chunk, { lexical: scores.get(chunk)?.lexical ?? null, dense: cosine });
-    const reader = new ChunkReader(this.#database);
-    return [...scores].map(([number, score]) => Object.assign({ chunk: reader.read(number) }, score));
+    const chunks = readChunks(this.#database, [...scores.keys()], this.#failure);
+    return [...scores.values()].map((score, place) => ({ chunk: chunks[place] as Chunk, ...score }));
   }
 
   /** Other processes' changes show in SQLite's own number, this one's in the segments'. */
@@ -148,8 +148,8 @@ export class EmbeddedStore implements SearchStore {
 
   #keep(writer: SegmentWriter): void {
     const { rowid } = this.#database.run("INSERT INTO segments (layout) VALUES (?)", writer.layout);
-    for (const [word, data] of writer.lists)
-      this.#database.run("INSERT INTO postings VALUES (?, ?, ?)", rowid, word, data);
+    for (const { word, chunks, files } of writer.rows)
+      this.#database.run("INSERT INTO postings VALUES (?, ?, ?, ?)", rowid, word, chunks, files);
   }
 
   #mergeOnce(): void {
@@ -172,7 +172,7 @@ export class EmbeddedStore implements SearchStore {
       await new Promise(setImmediate);
       return work();
     } catch (thrown) {
-      throw indexFailure(thrown, this.#folder);
+      throw this.#failure(thrown);
     }
   }
 }

@@ -9,14 +9,11 @@ export interface Summary {
 }
 
 export function summaryOf(catalog: Catalog): Summary {
-  const rows = [...catalog.files().values()];
+  const rows = catalog.tally();
   const skipped: Partial<Record<Skip, number>> = {};
-  for (const { skip } of rows) if (skip !== null) skipped[skip] = (skipped[skip] ?? 0) + 1;
+  for (const { skip, files } of rows) if (skip !== null) skipped[skip] = files;
   const { nameless } = catalog.facts();
   if (nameless > 0) skipped.unreadable = (skipped.unreadable ?? 0) + nameless;
-  return {
-    files: rows.filter(({ chunks }) => chunks > 0).length,
-    chunks: rows.reduce((sum, { chunks }) => sum + chunks, 0),
-    skipped,
-  };
+  const there = rows.find(({ skip }) => skip === null);
+  return { files: there?.files ?? 0, chunks: there?.chunks ?? 0, skipped };
 }

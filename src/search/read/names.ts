@@ -7,14 +7,11 @@ import { NEVER_ENTERED } from "./sieve.ts";
 import { broken, running } from "./stream.ts";
 
 /** Entries of one workspace. Names and numbers of so many take some hundred megabytes. */
-export const MOST_ENTRIES = 1_000_000;
+const MOST_ENTRIES = 1_000_000;
 
 /** What a box may have found: kind, size, times, number, path. */
 const FIELDS = 6;
 const FORMAT = String.raw`%y\0%s\0%T@\0%C@\0%i\0%P\0`;
-
-/** Everything below the workspace, folders before what is in them. A path that is no text is given as undefined. */
-export type Entries = AsyncIterable<Found | undefined>;
 
 const FIND = [
   "find",
@@ -34,7 +31,10 @@ const FIND = [
   FORMAT,
 ];
 
-/** By one `find` of GNU's; where the image has none, folder by folder through the box. */
+/**
+ * Everything below the workspace, folders before what is in them; a path that is no text is given as undefined. By one
+ * `find` of GNU's; where the image has none, folder by folder through the box.
+ */
 export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<Found | undefined> {
   let count = 0;
   const find = running(box, { words: FIND, folder: box.workspace }, signal);
@@ -79,7 +79,8 @@ function foundIn(record: Buffer): Found | undefined {
   const text = textOfBytes(record);
   const [kind = "", size = "", modified = "", changed = "", ino = "", path = ""] = text.split("\0");
   const stamp = { size: Number(size), mtimeMs: millis(modified), ctimeMs: millis(changed), ino: Number(ino) };
-  if (Object.values(stamp).some(Number.isNaN) || !isBelow(path)) throw unreadableListing();
+  if (Number.isNaN(stamp.size + stamp.mtimeMs + stamp.ctimeMs + stamp.ino) || !isBelow(path))
+    throw unreadableListing();
   return path.isWellFormed() ? { path, kind: KINDS[kind] ?? "odd", stamp } : undefined;
 }
 
@@ -90,8 +91,10 @@ function millis(text: string): number {
 }
 
 /** A path that leads nowhere else, whoever wrote the listing. */
-export const isBelow = (path: string): boolean =>
-  path !== "" && path.split("/").every((name) => name !== "" && name !== "." && name !== "..");
+const isBelow = (path: string): boolean => !OUTSIDE.test(path);
+
+/** A name that is none, or the folder itself, or the one above. */
+const OUTSIDE = /(?:^|\/)\.{0,2}(?:\/|$)/;
 
 /** Seconds are all that it knows of times, so that nothing is known again by them. */
 async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Found | undefined> {

@@ -14,8 +14,7 @@ const NEVER = new Set(
    .terraform .terragrunt-cache .dart_tool .bundle .direnv jspm_packages elm-stuff`.split(/\s+/),
 );
 
-export const isNeverEntered = (name: string): boolean =>
-  NEVER.has(name.toLowerCase()) || isDependencies(name);
+const isNeverEntered = (name: string): boolean => NEVER.has(name.toLowerCase()) || isDependencies(name);
 
 /** Names of folders that a listing need not even look into. */
 export const NEVER_ENTERED: readonly string[] = [
@@ -29,13 +28,13 @@ export const NEVER_ENTERED: readonly string[] = [
   ".yarn",
 ];
 
-export const GITIGNORE = ".gitignore";
+const GITIGNORE = ".gitignore";
 export const OWN_IGNORE = ".harnessignore";
 
 export const isRuleFile = (path: string): boolean =>
   path === OWN_IGNORE || path === GITIGNORE || path.endsWith(`/${GITIGNORE}`);
 
-export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 export const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 
 type Test = (path: string, isFolder: boolean) => boolean;

@@ -78,3 +78,15 @@ test("an index of another identity is emptied, and its files are nobody else's",
   await using store = openEmbeddedStore(place.at("index"), { ...IDENTITY, index: "c3" });
   assert.deepEqual(await store.counts(NEVER), { files: 0, chunks: 0, embedded: 0 });
 });
+
+test("a symbol finds what it names, though the text does not say it", async () => {
+  await using place = await scratch();
+  await using store = openEmbeddedStore(place.at("index"), IDENTITY);
+  const middle = chunk("a.ts", "zebra = 1", { symbol: "Store.close" });
+  await store.put([{ path: "a.ts", hash: "ab", chunks: [middle] }, file("b.ts", "zebra")], NEVER);
+  for (let turn = 0; turn < 6; turn += 1) {
+    assert.deepEqual(await pathsFor(store, "closing"), ["a.ts"]);
+    // So that parts of the index are merged.
+    await store.put([file(`c${turn}.ts`, "yak")], NEVER);
+  }
+});

@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
-import { EXIT } from "../../../src/core/errors.ts";
 import type { StoredFile } from "../../../src/search/store.ts";
 import type { Chunk } from "../../../src/search/words.ts";
 
 export const IDENTITY = { index: "a1b2", vectors: null } as const;
 export const NEVER: AbortSignal = new AbortController().signal;
-export const FAILED: number = EXIT.failed;
 
 const sha = (text: string): string => createHash("sha256").update(text).digest("hex");
 

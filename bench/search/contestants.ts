@@ -1,0 +1,44 @@
+import { openEmbeddedStore } from "../../src/search/embedded/open.ts";
+import { rank } from "../../src/search/rank/rank.ts";
+import { roleOf } from "../../src/search/rank/role.ts";
+import type { StoredFile } from "../../src/search/store.ts";
+import { byBm25, byGrep, type Contestant } from "./baselines.ts";
+import { IDENTITY } from "./figures.ts";
+
+/** Results that are asked of each; they collapse to files afterwards. */
+export const LIMIT = 40;
+const CANDIDATES = 300;
+const FILES_AT_ONCE = 100;
+
+export interface Asker {
+  readonly name: string;
+  readonly find: (query: string) => Promise<readonly string[]>;
+}
+
+/** The product: the embedded store without vectors, and its order. */
+export async function ours(folder: string, files: readonly StoredFile[]): Promise<Asker & AsyncDisposable> {
+  const never = new AbortController().signal;
+  const store = openEmbeddedStore(folder, IDENTITY);
+  for (let at = 0; at < files.length; at += FILES_AT_ONCE)
+    await store.put(files.slice(at, at + FILES_AT_ONCE), never);
+  return {
+    name: "harness",
+    find: async (text) => {
+      const candidates = await store.candidates({ text, vector: null }, CANDIDATES, never);
+      return rank(candidates, text, LIMIT).map(({ path }) => path);
+    },
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
+
+/** Over the same files, whole. */
+export function others(
+  contents: ReadonlyMap<string, string>,
+  files: readonly StoredFile[],
+): readonly Asker[] {
+  const texts = files.map(({ path }) => ({ path, text: contents.get(path) ?? "", role: roleOf(path) }));
+  return [byGrep(texts), ...byBm25(texts)].map(({ name, find }: Contestant) => ({
+    name,
+    find: (query) => Promise.resolve(find(query, LIMIT)),
+  }));
+}

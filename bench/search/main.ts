@@ -1,0 +1,100 @@
+/**
+ * `node bench/search/main.ts --repo DIR [--hold N | --queries FILE] [--most N] [--short]`: how well questions find the
+ * files that answer them, beside ripgrep by words and BM25 over whole files, in the same run. DIR is a repository with
+ * its history. The questions are made of its last N commits, and the index of what was there before them; or they are in
+ * a file, one JSON object a line with `base`, `id`, `query`, `short`, `answers` and `also`, and those whose base this
+ * repository has are asked. One JSON line for each way; ± is 95 %.
+ */
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { scratch } from "../../test/fixtures/scratch.ts";
+import { type Asker, others, ours } from "./contestants.ts";
+import { cutAll } from "./corpus.ts";
+import { Repository } from "./git.ts";
+import { type Asked, askedBy, withoutTwins } from "./queries.ts";
+import { halfWidth, KINDS, type Marks, marksOf, mean } from "./score.ts";
+
+const MOST_BYTES = 1 << 20;
+
+interface Held {
+  readonly base: string;
+  readonly asked: readonly Asked[];
+}
+
+function fromHistory(repository: Repository, hold: number, most: number): Held {
+  const base = repository.commitAt(`HEAD~${hold}`);
+  const there = new Set(repository.tree(base).keys());
+  const all = repository.commits(`${base}..HEAD`).map((commit) => askedBy(commit, there));
+  const asked = withoutTwins(all.filter((one) => one !== null));
+  // By their ids, so that no time and no author is preferred.
+  return { base, asked: asked.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, most) };
+}
+
+function fromFile(repository: Repository, file: string): readonly Held[] {
+  const rows = readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Asked & { readonly base: string });
+  const byBase = Map.groupBy(rows, ({ base }) => base);
+  return [...byBase].filter(([base]) => repository.has(base)).map(([base, asked]) => ({ base, asked }));
+}
+
+async function asked(asker: Asker, questions: readonly Asked[], short: boolean): Promise<object> {
+  const marks: Marks[] = [];
+  const times: number[] = [];
+  for (const question of questions) {
+    const start = performance.now();
+    const found = await asker.find(short ? question.short : question.query);
+    times.push(performance.now() - start);
+    marks.push(marksOf(found, question));
+  }
+  const sorted = times.toSorted((a, b) => a - b);
+  const part = (share: number): number => round(sorted[Math.floor((sorted.length - 1) * share)] ?? 0);
+  const middle = mean(marks);
+  const figures: Record<string, number> = {};
+  for (const kind of KINDS) figures[kind] = round(middle[kind]);
+  const widths = {
+    recall10_95: round(halfWidth(marks, "recall10")),
+    mrr10_95: round(halfWidth(marks, "mrr10")),
+  };
+  return {
+    way: asker.name,
+    ...figures,
+    ...widths,
+    p50_ms: part(0.5),
+    p95_ms: part(0.95),
+  };
+}
+
+const round = (value: number): number => Math.round(value * 1000) / 1000;
+const say = (value: object): void => void process.stdout.write(`${JSON.stringify(value)}\n`);
+
+async function measure(repository: Repository, held: Held, short: boolean): Promise<void> {
+  const contents = repository.contents(held.base, MOST_BYTES);
+  const files = await cutAll(contents);
+  await using place = await scratch();
+  const start = performance.now();
+  await using harness = await ours(place.at("index"), files);
+  const chunks = files.reduce((sum, file) => sum + file.chunks.length, 0);
+  const seconds = round((performance.now() - start) / 1000);
+  say({ base: held.base, files: files.length, chunks, index_s: seconds, queries: held.asked.length });
+  for (const asker of [harness, ...others(contents, files)]) say(await asked(asker, held.asked, short));
+}
+
+const { values } = parseArgs({
+  options: {
+    repo: { type: "string" },
+    queries: { type: "string" },
+    hold: { type: "string", default: "400" },
+    most: { type: "string", default: "100" },
+    short: { type: "boolean", default: false },
+  },
+});
+if (values.repo === undefined) throw new Error("--repo DIR: a repository with its history");
+const repository = new Repository(values.repo);
+const all =
+  values.queries === undefined
+    ? [fromHistory(repository, Number(values.hold), Number(values.most))]
+    : fromFile(repository, values.queries);
+if (all.every(({ asked }) => asked.length === 0)) throw new Error("no question is about this repository");
+for (const held of all) await measure(repository, held, values.short);

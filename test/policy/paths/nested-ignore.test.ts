@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { nestedIgnore } from "../../../src/policy/paths/nested-ignore.ts";
+
+const list = (folder: string, ...rows: readonly string[]) => ({
+  folder,
+  text: rows.join("\n"),
+  tooLong: "cut" as const,
+});
+
+test("rules count from their folder down, and what stands further down has the last word", () => {
+  const ignored = nestedIgnore([
+    list("", "*.log", "/top.ts", "made/"),
+    list("a", "!keep.log", "/top.ts"),
+    list("a/b*c", "*.ts", "sub/x"),
+  ]);
+  const hidden = [
+    "x.log",
+    "a/x.log",
+    "top.ts",
+    "a/top.ts",
+    "a/b*c/f.ts",
+    "a/b*c/d/f.ts",
+    "a/b*c/sub/x",
+    "a/b*c/sub/x/y",
+  ];
+  const shown = ["a/keep.log", "b/top.ts", "a/c/top.ts", "a/bxc/f.ts", "a/b*c/d/sub/x", "made"];
+  for (const path of hidden) assert.equal(ignored(path, false), true, path);
+  for (const path of shown) assert.equal(ignored(path, false), false, path);
+  assert.equal(ignored("made", true), true);
+  assert.equal(ignored("keep.log", false), true, "above the list that shows it");
+});
+
+test("no lists leave nothing out", () => {
+  assert.equal(nestedIgnore([])("a", false), false);
+});
+
+test("a list that is too long hides its folder, or is obeyed as far as it was read", () => {
+  const text = `first\n${"x\n".repeat(40_000)}last\n`;
+  const hides = nestedIgnore([{ folder: "a", text, tooLong: "hide" }]);
+  assert.deepEqual(
+    ["a/b", "b"].map((path) => hides(path, false)),
+    [true, false],
+  );
+  const cut = nestedIgnore([{ folder: "", text, tooLong: "cut" }]);
+  assert.deepEqual(
+    ["first", "last", "b"].map((path) => cut(path, false)),
+    [true, false, false],
+  );
+});
