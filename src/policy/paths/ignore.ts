@@ -62,13 +62,25 @@ export function isIgnored(
   if (names.length === 0) return false;
   if (tooLong) return true;
   const hidden = names.map(() => false);
+  hideBy(rules, { names, isFolder, hidden });
+  return hidden.includes(true);
+}
+
+/** A path by its names, and which of them are hidden so far. */
+export interface Hiding {
+  readonly names: readonly string[];
+  readonly isFolder: boolean | undefined;
+  readonly hidden: boolean[];
+}
+
+/** Marks what these rules hide, and what they show of that again. */
+export function hideBy(rules: IgnoreRules["rules"], { names, isFolder, hidden }: Hiding): void {
+  const last = names.length - 1;
   for (const rule of rules) {
     const matched = matches(rule, names);
-    const last = names.length - 1;
     if (rule.foldersOnly && !(rule.shows ? isFolder === true : isFolder !== false)) matched[last] = false;
     for (let depth = 0; depth <= last; depth += 1) if (matched[depth] === true) hidden[depth] = !rule.shows;
   }
-  return hidden.includes(true);
 }
 
 /** For each name of the path, whether the rule fits the path up to there. */

@@ -1,5 +1,4 @@
-import { readPattern } from "./glob.ts";
-import { type IgnoreRules, isIgnored, LONGEST_RULES, readIgnore } from "./ignore.ts";
+import { hideBy, type IgnoreRules, LONGEST_RULES, readIgnore } from "./ignore.ts";
 
 /** A file of ignore rules, and the folder that it stands in; the workspace itself is the empty text. */
 export interface IgnoreList {
@@ -10,30 +9,66 @@ export interface IgnoreList {
 }
 
 /**
- * Whether a path of the workspace is left out by lists of it and of the folders above it, given from the top down: what
- * stands further down counts over what stands above.
+ * Lists of a workspace from the top down: what stands further down counts over what stands above. Each list is read once,
+ * however many stand below it: there may be thousands, from a repository that nobody trusts.
  */
-export function nestedIgnore(lists: readonly IgnoreList[]): (path: string, isFolder: boolean) => boolean {
-  const rules = lists.flatMap(rulesBelow);
-  const hidden = lists.filter((list) => list.tooLong === "hide" && list.text.length > LONGEST_RULES);
-  return (path, isFolder) =>
-    hidden.some(({ folder }) => folder === "" || path.startsWith(`${folder}/`)) ||
-    (rules.length > 0 && isIgnored({ rules, tooLong: false }, path, isFolder));
+export class NestedIgnore {
+  readonly #above: NestedIgnore | undefined;
+  /** What the paths begin with that the list is of, and how many names that is. */
+  readonly #start: string;
+  readonly #depth: number;
+  readonly #rules: IgnoreRules["rules"];
+  readonly #hidesAll: boolean;
+
+  private constructor(above: NestedIgnore | undefined, { folder, text, tooLong }: IgnoreList) {
+    const isLong = text.length > LONGEST_RULES;
+    this.#above = above;
+    this.#start = folder === "" ? "" : `${folder}/`;
+    this.#depth = namesOf(folder).length;
+    this.#hidesAll = isLong && tooLong === "hide";
+    this.#rules = this.#hidesAll ? [] : readIgnore(isLong ? wholeLines(text) : text).rules;
+  }
+
+  /** Where nothing is left out. */
+  static none(): NestedIgnore {
+    return new NestedIgnore(undefined, { folder: "", text: "", tooLong: "cut" });
+  }
+
+  /** With one list more, of a folder further down. */
+  below(list: IgnoreList): NestedIgnore {
+    return new NestedIgnore(this, list);
+  }
+
+  leavesOut(path: string, isFolder: boolean): boolean {
+    const names = namesOf(path);
+    const hidden = names.map(() => false);
+    for (const list of this.#fromTop())
+      if (path.startsWith(list.#start)) list.#mark({ names, isFolder, hidden });
+    return hidden.includes(true);
+  }
+
+  #mark({ names, isFolder, hidden }: Marked): void {
+    if (this.#hidesAll) hidden.fill(true, this.#depth);
+    if (this.#rules.length === 0) return;
+    const inside = hidden.slice(this.#depth);
+    hideBy(this.#rules, { names: names.slice(this.#depth), isFolder, hidden: inside });
+    hidden.splice(this.#depth, inside.length, ...inside);
+  }
+
+  #fromTop(): readonly NestedIgnore[] {
+    const lists: NestedIgnore[] = [];
+    for (let list: NestedIgnore | undefined = this; list !== undefined; list = list.#above) lists.push(list);
+    return lists.reverse();
+  }
 }
 
-function rulesBelow({ folder, text }: IgnoreList): IgnoreRules["rules"] {
-  const { rules } = readIgnore(text.length > LONGEST_RULES ? wholeLines(text) : text);
-  if (folder === "") return rules;
-  const above = folder.split("/").map((name) => readPattern(plain(name))?.[0]);
-  return rules.map((rule) => ({
-    ...rule,
-    anyDepth: false,
-    names: rule.anyDepth ? [...above, undefined, ...rule.names] : [...above, ...rule.names],
-  }));
+interface Marked {
+  readonly names: readonly string[];
+  readonly isFolder: boolean;
+  readonly hidden: boolean[];
 }
+
+const namesOf = (path: string): readonly string[] => path.split("/").filter((name) => name !== "");
 
 const wholeLines = (text: string): string =>
   text.slice(0, Math.max(text.lastIndexOf("\n", LONGEST_RULES - 1), 0));
-
-/** A name in which nothing stands for anything else. */
-const plain = (name: string): string => name.replace(/[\\*?[]/g, String.raw`\$&`);

@@ -140,6 +140,22 @@ async function lies(archive: Buffer): Promise<unknown> {
   return contents(box, ["a.ts"]);
 }
 
+const RULES_64K = "xx*yy\n".repeat(11_000);
+
+test("long rules below each other are understood, and too many of them end it", { skip: gnu }, async () => {
+  await using place = await work({ "a.ts": "a" });
+  const files = Array.from({ length: 60 }, (_, at) => "n/".repeat(at + 1));
+  await mkdir(place.at("work", files.at(-1) ?? ""), { recursive: true });
+  for (const folder of files) await writeFile(place.at("work", folder, ".gitignore"), RULES_64K);
+  const box = hostBox(place.at("work"));
+  assert.equal((await listed(box)).rules.length, 60);
+  for (let at = 0; at < 10; at += 1) {
+    await mkdir(place.at("work", `m${at}`));
+    await writeFile(place.at("work", `m${at}`, ".gitignore"), RULES_64K);
+  }
+  await assert.rejects(listed(box), /too much of ignore rules/);
+});
+
 test("a listing that was tampered with is not believed", async () => {
   const numbers = ["1", "1", "1", "1"];
   const records = [
