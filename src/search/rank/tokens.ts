@@ -9,9 +9,6 @@ const BEYOND_16_BITS = /[\u{10000}-\u{10ffff}]/u;
 const PART = /\p{Lu}+(?=\p{Lu}\p{Ll})\d*|\p{Lu}?[\p{Ll}\p{Lm}\p{Lo}]+\d*|\p{Lu}+\d*|\d+/gu;
 const WORD_AND_NUMBER = /^(\p{L}{2,})\d+$/u;
 
-/** The words of one text with how often each is in it. */
-type Words = ReadonlyMap<string, number>;
-
 /**
  * Finds the words of texts. An identifier is found by each of its parts, stemmed, and as one word: `HTTPServer` is
  * `http`, `server` and `httpserver`. Remembers the identifiers it has met, up to a bound.
@@ -24,11 +21,7 @@ export class Tokenizer {
     this.#most = most;
   }
 
-  /** Every word of the text, in its order, the whole after its parts. */
-  *each(text: string): Generator<string> {
-    for (const [run] of text.matchAll(RUN)) yield* this.of(run);
-  }
-
+  /** The words of a text with how often each is in it. */
   count(text: string, into = new Map<string, number>()): Map<string, number> {
     for (const [run] of text.matchAll(RUN))
       for (const word of this.of(run)) into.set(word, (into.get(word) ?? 0) + 1);

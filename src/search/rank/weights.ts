@@ -40,6 +40,8 @@ export interface Weights {
   readonly role: Readonly<Record<Role, number>>;
   /** The least that a role is worth which the query mentions. One that it asks for is worth all. */
   readonly mentioned: number;
+  /** What source is worth to a query that asks for something else. */
+  readonly notAsked: number;
 }
 
 export const WEIGHTS: Weights = {
@@ -63,4 +65,5 @@ export const WEIGHTS: Weights = {
   dense: 0.3,
   role: { source: 1, config: 0.15, example: 0.3, vendored: 0.1, test: 0.1, docs: 0.05 },
   mentioned: 0.3,
+  notAsked: 0.7,
 };
