@@ -14,7 +14,7 @@ static struct buffer in, out;
 static struct hmac_key key;
 static uint64_t received, sent;
 static size_t taken;
-static int has_key;
+static int has_key, held;
 
 void link_open(void) {
   for (int fd = 0; fd < 2; fd++) fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
@@ -64,7 +64,30 @@ int link_next(struct frame *f) {
   f->call = (uint32_t)get_number(body + 1, 4);
   f->payload = body + HEAD_BYTES;
   f->end = body + length - TAG_BYTES;
+  if (held && f->type != REQ_RESUME) _exit(FORGED);
   return 1;
+}
+
+/* Counts begin anew with a key: no frame of an earlier one fits. */
+static void change_key(const struct frame *f) {
+  if (f->end - f->payload != KEY_BYTES) _exit(FORGED);
+  hmac_prepare(&key, f->payload, KEY_BYTES);
+  explicit_bzero((unsigned char *)f->payload, KEY_BYTES);
+  received = sent = 0;
+}
+
+void link_hold(const struct frame *f) {
+  link_send(REP_HELD, f->call, NULL, 0);
+  change_key(f);
+  held = 1;
+}
+
+int link_held(void) { return held; }
+
+void link_resume(const struct frame *f) {
+  if (!held) _exit(FORGED);
+  change_key(f);
+  held = 0;
 }
 
 static void send_one(uint8_t type, uint32_t call, const void *payload, size_t length) {

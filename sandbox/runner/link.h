@@ -19,4 +19,8 @@ void link_send(uint8_t type, uint32_t call, const void *payload, size_t length);
 /* Writes what the pipe takes. False when the harness has gone. */
 int link_flush(void);
 size_t link_waiting(void);
+/* HOLD and RESUME. Any other frame while it is held ends the runner. */
+void link_hold(const struct frame *f);
+int link_held(void);
+void link_resume(const struct frame *f);
 #endif

@@ -1,7 +1,12 @@
-/* PID 1 of a box: one loop over the wire, the commands' streams and the clock. It ends when the harness does. */
+/*
+ * PID 1 of a box: one loop over the wire, the commands' streams and the clock. It ends when the harness does.
+ * With LEASE_WORD that is told by its silence instead of by the end of the input (lease.h).
+ */
 #define _GNU_SOURCE
 #include "ask.h"
 #include "calls.h"
+#include "files.h"
+#include "lease.h"
 #include "link.h"
 #include "mounts.h"
 #include "protocol.h"
@@ -12,6 +17,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <time.h>
@@ -31,7 +37,29 @@ static void drain(int fd) {
   while (read(fd, &info, sizeof info) > 0) continue;
 }
 
-int main(void) {
+static void take(const struct frame *f) {
+  lease_heard();
+  switch (f->type) {
+  case REQ_ANSWER: ask_answer(f); break;
+  case REQ_ALIVE: break;
+  case REQ_HOLD: link_hold(f); break;
+  case REQ_RESUME:
+    link_resume(f);
+    file_end(f->call, 0, "");
+    break;
+  default: calls_take(f);
+  }
+}
+
+/* Held, it looks after nothing but its harness; what its commands say waits in their pipes. */
+static int watch(struct pollfd *fds, int *due) {
+  *due = -1;
+  if (link_held()) return 0;
+  int count = calls_watch(fds, due);
+  return count + ask_watch(fds + count);
+}
+
+int main(int argc, char **argv) {
   static struct pollfd fds[3 + MAX_CALLS * CALL_FDS + ASK_FDS];
   struct frame frame;
   int due;
@@ -48,23 +76,23 @@ int main(void) {
   usage_open();
   mounts_open();
   calls_open();
+  if (argc > 1 && strcmp(argv[1], LEASE_WORD) == 0) lease_open();
   for (;;) {
     fds[0] = (struct pollfd){0, POLLIN, 0};
     fds[1] = (struct pollfd){children, POLLIN, 0};
     fds[2] = (struct pollfd){link_waiting() > 0 ? 1 : -1, POLLOUT, 0};
-    int count = calls_watch(fds + 3, &due);
-    count += ask_watch(fds + 3 + count);
-    if (poll(fds, (nfds_t)(3 + count), due) < 0 && errno != EINTR) return 70;
+    int count = watch(fds + 3, &due);
+    if (poll(fds, (nfds_t)(3 + count), lease_due(due)) < 0 && errno != EINTR) return 70;
     if (fds[1].revents != 0) {
       drain(children);
       calls_reap();
     }
     int there = fds[0].revents == 0 || link_fill();
-    while (link_next(&frame))
-      if (frame.type == REQ_ANSWER) ask_answer(&frame);
-      else calls_take(&frame);
-    calls_step();
-    ask_step();
-    if (!link_flush() || !there) return 0;
+    while (link_next(&frame)) take(&frame);
+    if (!link_held()) {
+      calls_step();
+      ask_step();
+    }
+    if (!link_flush() || !there || lease_over(link_held())) return 0;
   }
 }

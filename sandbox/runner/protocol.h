@@ -8,7 +8,11 @@
  * Numbers are little-endian. The tag is the first TAG_BYTES of HMAC-SHA256(key, type..payload). Each side counts
  * its frames from 0; a frame with another count or tag ends the runner: no command can reach this wire, so whoever
  * wrote it is not the harness. Payloads are raw bytes, or fields: u8 name | u32 length | bytes, where a number is
- * eight bytes. The same table stands in src/docker/box/frames.ts.
+ * eight bytes. The same table stands in src/docker/runner/frames.ts.
+ *
+ * A runner that was started with a lease (lease.h) can be held: from then on it does nothing for its commands and says
+ * nothing, so that its connection may be parted and its container frozen. The key of HOLD is good for one frame, a
+ * RESUME, which brings the key for all that follows; with each of them both sides count from 0 again.
  */
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
@@ -34,6 +38,9 @@ enum request {
   REQ_CHANGES = 0x0b,   /* no payload: what differs from the snapshot */
   REQ_ANSWER = 0x0d,    /* fields for the asker of that number, see ask.h */
   REQ_RESIZE = 0x0c,    /* fields: c columns, r rows of the call's terminal */
+  REQ_ALIVE = 0x0e,     /* no payload, no answer: the harness is there */
+  REQ_HOLD = 0x0f,      /* raw: the key of the RESUME that will come; answered by HELD, then by nothing */
+  REQ_RESUME = 0x10,    /* raw: the key from now on, with which it is answered: an END */
 };
 
 enum reply {
@@ -47,6 +54,7 @@ enum reply {
   REP_END = 0x88,     /* fields: e errno (0 is success), w what was tried, z true size, i incomplete */
   REP_CREDIT = 0x89,  /* fields: n bytes of stdin that were taken */
   REP_ASK = 0x8a,     /* a command asks: `call` is the asker's own number; fields as it wrote them */
+  REP_HELD = 0x8b,    /* no payload: the last frame before RESUME */
 };
 
 #define EXEC_STDIN 1u /* stdin stays open for STDIN frames; else it is empty */

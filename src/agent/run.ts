@@ -29,6 +29,8 @@ export interface Request {
   readonly record: (record: SessionRecord) => void;
   /** For a run that may be parked: how it was started. */
   readonly given?: RunGiven;
+  /** Has the box stop where a run is parked; until when it is kept, or null. Nothing is asked of it afterwards. */
+  readonly park?: () => Promise<number | null>;
 }
 
 export type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
@@ -55,13 +57,20 @@ export async function goOn(
   const either = seat.limits.deadline(signal);
   seat.offer.widen(parked.intent, toolsOf(parked.intent, seat.tools), parked.fixed);
   if (parked.intent === "change") seat.checkpoints.prepare();
-  const end = await work(seat, either, { malformed: parked.malformed, note: NEW_BOX });
+  const end = await work(seat, either, { malformed: parked.malformed, note: seat.boxNote ?? NEW_BOX });
   return finish(seat, request, endingOf(end, { signal, seat }));
 }
 
 async function finish(seat: Seat, request: Request, ending: Ended): Promise<Finished> {
-  if (ending.how === "parked")
-    request.record({ kind: "parked", parked: parkedOf(seat, request, ending.waiting) });
+  // The box is asked while it can be. Once the question is known somebody may answer it, and look for the box.
+  const changed = ending.how === "parked" ? await request.changes() : undefined;
+  if (ending.how === "parked") {
+    const kept = (await request.park?.()) ?? null;
+    request.record({
+      kind: "parked",
+      parked: { ...parkedOf(seat, request, ending.waiting), ...keptIn(kept) },
+    });
+  }
   const { status, exit_code, reason } = outcomeOf(ending, seat.ended, request.strict);
   const finished: Finished = {
     type: "run.finished",
@@ -72,7 +81,7 @@ async function finish(seat: Seat, request: Request, ending: Ended): Promise<Fini
     tool_calls: seat.limits.calls,
     usage: seat.spent.whole,
     denials: denialsOf(seat.ended),
-    ...(await request.changes()),
+    ...(changed ?? (await request.changes())),
     session: request.session,
     answer: ending.how === "answered" ? ending.text : null,
   };
@@ -80,6 +89,8 @@ async function finish(seat: Seat, request: Request, ending: Ended): Promise<Fini
   seat.emit(finished);
   return finished;
 }
+
+const keptIn = (kept: number | null): Pick<Parked, "kept"> => (kept === null ? {} : { kept });
 
 async function chooseTools(seat: Seat, { prompt, intent }: Request, signal: AbortSignal): Promise<void> {
   const decided = await intentOf(seat, prompt, intent, signal);

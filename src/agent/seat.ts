@@ -31,6 +31,8 @@ interface Ground {
   readonly box: () => Promise<Box>;
   /** Has the box begin to start. */
   readonly warm: () => void;
+  /** Said to the model where a parked turn goes on; left out, the box is a new one. */
+  readonly boxNote?: string;
   /** Fires when there can be no box, or no more; its reason is a HarnessError. */
   readonly walls: AbortSignal;
   /** What became of every call, in order. */

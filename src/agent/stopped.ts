@@ -23,6 +23,10 @@ export class Stopped extends Error {
 export const NEW_BOX =
   "A person was asked about this, which took time. The box is a new one: background jobs and /tmp are gone, and files may have changed.";
 
+/** The same where the box has waited with it. */
+export const SAME_BOX =
+  "A person was asked about this, which took time. The box has waited: background jobs and /tmp are as they were, but files of the workspace may have changed.";
+
 /** All of it stands with the question. */
 const NAMED = 300;
 

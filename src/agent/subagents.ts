@@ -15,7 +15,7 @@ export interface Nursery {
   readonly parent: Seat;
   /** The tools of a child over its memory: a desk without `task`. */
   readonly tools: (memory: Memory) => readonly AnyTool[];
-  readonly memory: (parked?: ParkedChild["records"]) => ChildMemory;
+  readonly memory: (parked?: ParkedChild) => ChildMemory;
   /** Subagents that were parked and go on when their calls do. */
   readonly parked: readonly ParkedChild[];
   /** Tells the events of one more child as its own. */
@@ -34,7 +34,7 @@ export function spawnFrom(nursery: Nursery): Spawn {
     const { parent } = nursery;
     const at = waiting.findIndex((each) => each.prompt === prompt && each.maxTurns === maxTurns);
     const [parked] = at === -1 ? [] : waiting.splice(at, 1);
-    const { memory, records } = nursery.memory(parked?.records);
+    const { memory, records } = nursery.memory(parked);
     const { history } = memory;
     history.pin(nursery.prompt);
     if (parked === undefined) history.add({ role: "user", text: prompt });
@@ -58,10 +58,15 @@ export function spawnFrom(nursery: Nursery): Spawn {
       briefing: () => Promise.resolve(undefined),
       emit: nursery.emit(),
     };
-    const end = await work(seat, signal, parked && { malformed: parked.malformed, note: NEW_BOX });
+    const end = await work(
+      seat,
+      signal,
+      parked && { malformed: parked.malformed, note: parent.boxNote ?? NEW_BOX },
+    );
     if (end.how !== "parked") return resultOf(end);
     const { question, malformed } = end.waiting;
-    throw new Stopped(question, { prompt, maxTurns, turns: seat.limits.turns, malformed, records });
+    const { turns } = seat.limits;
+    throw new Stopped(question, { prompt, maxTurns, turns, malformed, records, name: memory.name });
   };
 }
 

@@ -6,6 +6,7 @@ import { broken, type Health, healthy } from "../core/health.ts";
 import { boxHealth } from "../docker/box/health.ts";
 import { type Engine, isEngine } from "../docker/engine.ts";
 import { diskHealth, engineHealth, imageHealth } from "../docker/health.ts";
+import { listBoxes } from "../docker/life/boxes.ts";
 import { engineRemedy } from "../docker/host/remedy.ts";
 import { readSystem } from "../docker/host/system.ts";
 import { modelHealth } from "../models/health.ts";
@@ -54,7 +55,7 @@ async function engineChecks(image: string | null): Promise<readonly Health[]> {
     const remedy = engineRemedy(await readSystem(process.env), found);
     return [broken("engine", noEngine(found, remedy).message, remedy)];
   }
-  const checks = [engineHealth(found), imageAndBox(found, image)];
+  const checks = [engineHealth(found), imageAndBox(found, image), waitingBoxes(found)];
   const settled = await Promise.all(checks.map((check) => check.catch((thrown: unknown) => [lost(thrown)])));
   return settled.flat();
 }
@@ -63,6 +64,15 @@ async function imageAndBox(engine: Engine, own: string | null): Promise<readonly
   const check = await imageHealth(engine, packageRoot, own);
   if (check.state === "fail") return [check];
   return [check, await boxHealth(engine, { root: packageRoot, uid: uid(), image: own })];
+}
+
+/** Boxes that wait frozen hold memory; none is told of where there is none. */
+async function waitingBoxes(engine: Engine): Promise<readonly Health[]> {
+  const waiting = (await listBoxes(engine, uid())).flatMap(({ parked }) => parked ?? []);
+  const [next] = waiting.map(({ until }) => until).toSorted();
+  if (next === undefined) return [];
+  const many = waiting.length === 1 ? "1 box waits" : `${waiting.length} boxes wait`;
+  return [healthy("parked", `${many} frozen for a word; the next is given up at ${next}`)];
 }
 
 const lost = (thrown: unknown): Health =>

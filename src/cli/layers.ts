@@ -5,10 +5,12 @@ import { giveUpLayer } from "../docker/layers/record.ts";
 import { isEngine } from "../docker/engine.ts";
 import { CheckpointStore } from "../sessions/checkpoints/store.ts";
 import { forgetBase } from "../sessions/layers/base.ts";
+import { dropFrozen } from "./frozen.ts";
 import { lookForEngine, uid } from "./wire.ts";
 
-/** What a session has changed and nobody applied goes with it; what cannot go now, the next box takes away. */
+/** What a session has changed and nobody applied goes with it, and the box that waits for it; what cannot go now, the next box takes away. */
 export async function removeLayer(stateDir: string, session: Session): Promise<void> {
+  await dropFrozen(session.id);
   {
     await using held = await holdExisting(stateDir, session.id);
     if (held === undefined) return;

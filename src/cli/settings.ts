@@ -57,6 +57,7 @@ const KEY_OF_FLAG: Readonly<Record<string, SettingKey>> = {
   timeout: "timeout",
   "max-turns": "max_turns",
   "on-ask": "on_ask",
+  "park-timeout": "park_timeout",
 };
 
 /** The settings in force for a command, each with its origin. */

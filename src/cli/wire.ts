@@ -29,6 +29,10 @@ export interface BoxOpening {
   readonly watchChanges: boolean;
   /** The session that goes on with what is changed, where that is not the workspace itself; null: nobody. */
   readonly keep: string | null;
+  /** Whether it may be kept frozen, where the settings want that of a run that waits. */
+  readonly parks?: boolean;
+  /** It goes on in the box that waits frozen for the session, and was to be kept until then. */
+  readonly takesUp?: number | undefined;
   readonly warn: (text: string) => void;
 }
 
@@ -39,9 +43,21 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
   const { home, state } = placesFrom(process.env);
   const engine = await requireEngine();
   const maker = { engine, root: packageRoot, uid: uid(), home, stateDir: state, onWarning: warn };
-  const { mode, image, isolation, memory, cpus, pids } = settings;
+  const { mode, image, isolation, memory, cpus, pids, on_ask, park_timeout } = settings;
   const limits = { memory, cpus, pids };
-  const request = { workspace, mode, image, isolation, limits, runtime, watchChanges, keep };
+  const parks = opening.parks === true && on_ask === "park" && park_timeout > 0;
+  const request = {
+    workspace,
+    mode,
+    image,
+    isolation,
+    limits,
+    runtime,
+    watchChanges,
+    keep,
+    ...(parks ? { parks: park_timeout } : {}),
+    ...(opening.takesUp === undefined ? {} : { takesUp: opening.takesUp }),
+  };
   if (keep === null || isolation === "bind") return startBox(maker, request, signal);
   const { noteLayerBase } = await import("./run/layer-base.ts");
   // Nothing is run before both are done.

@@ -11,6 +11,7 @@ const AS_WRITTEN: ReadonlySet<string> = new Set([
   "isolation",
   "image",
   "memory",
+  "park_timeout",
   "timeout",
   "connect_timeout",
   "first_token_timeout",

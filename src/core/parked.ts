@@ -24,6 +24,8 @@ export interface Parked {
   readonly spent: SpentBefore;
   readonly ended: readonly EndedCall[];
   readonly given: RunGiven;
+  /** Its box is kept frozen until then: milliseconds since 1970. Without it none is. */
+  readonly kept?: number;
 }
 
 /** A subagent as it stood. It is told apart by what it was asked, as two of the same are of one kind. */
@@ -33,6 +35,8 @@ export interface ParkedChild {
   readonly turns: number;
   readonly malformed: Parked["malformed"];
   readonly records: readonly SessionRecord[];
+  /** By which its jobs are told from those of others. */
+  readonly name?: string;
 }
 
 /** What a run has used before it was parked; the person's time is not its own. */

@@ -12,7 +12,19 @@ export type OwnedBox = Box &
   AsyncDisposable & {
     /** The id of the image that it was made of, where it was made of one. */
     readonly image?: string;
+    /**
+     * Has it stop, with all that runs in it, so that another process may take it up; null where it cannot be. Nothing
+     * can be asked of it from then on, and disposing of it removes it as ever unless it was frozen.
+     */
+    readonly park?: () => Promise<ParkedHandle | null>;
   };
+
+export interface ParkedHandle {
+  /** It is kept until then: milliseconds since 1970. */
+  readonly until: number;
+  /** Lets go of it. Where that fails it is removed. */
+  readonly freeze: () => Promise<void>;
+}
 
 /** Only the loss of the box itself rejects; every other ending is a value. */
 export interface Box {
@@ -36,6 +48,8 @@ export interface Box {
   changes(): Promise<Changes>;
   /** Resolves, with the reason, when the box is no more. */
   readonly gone: Promise<string>;
+  /** Set where it was parked by another process and goes on as it was: these jobs were named in it, by their names. */
+  readonly kept?: ReadonlyMap<string, OldJob>;
 }
 
 export interface ExecRequest {
@@ -54,6 +68,8 @@ export interface ExecRequest {
   readonly onOutput?: (stream: "stdout" | "stderr", bytes: Uint8Array) => Promise<void> | void;
   /** A terminal of the box's own instead of pipes. */
   readonly terminal?: { readonly columns: number; readonly rows: number };
+  /** By which a job is found again in a box that was parked; only a job has one, and no other of its box the same. */
+  readonly name?: string;
 }
 
 export interface KeptOutput {
@@ -96,6 +112,12 @@ export interface Job {
   readonly output: () => { readonly stdout: Uint8Array; readonly stderr: Uint8Array };
   readonly kill: () => void;
   readonly resize: (columns: number, rows: number) => void;
+  /** Kept with it, in place of what was noted before, for whoever finds it again by its name. */
+  readonly note?: (text: string) => void;
+}
+
+export interface OldJob extends Job {
+  readonly noted: string;
 }
 
 /** `blocked` is a refusal by the walls, as against a file that is not there. */

@@ -4,6 +4,9 @@ import { type Mode, MODES } from "../core/decision.ts";
 export const BOX_LABEL = "dev.harness.box";
 export const UID_LABEL = "dev.harness.uid";
 
+/** The box label's value where the box may be frozen; else it is 1. */
+export const LEASED = "leased";
+
 /** Of the runner's volumes for other images: not a box's label, as they outlive all boxes and go with the images. */
 export const RUNNER_LABEL = "dev.harness.runner";
 
@@ -20,6 +23,7 @@ const LABEL = {
   created: "dev.harness.created",
   mode: "dev.harness.mode",
   isolation: "dev.harness.isolation",
+  parks: "dev.harness.parks",
 } as const;
 
 type Labels = Readonly<Record<string, string>>;
@@ -42,11 +46,13 @@ export interface BoxIdentity {
   readonly created: string;
   readonly isolation: string;
   readonly mode: Mode;
+  /** Of a box that may be frozen: for which session, and whose state folder tells of it then. */
+  readonly parks?: { readonly session: string; readonly stateDir: string };
 }
 
 /** Read back: what is missing or odd is undefined, and an owner is known whole or not at all. */
 export type BoxRecord = Pick<BoxIdentity, "uid"> & {
-  readonly [key in Exclude<keyof BoxIdentity, "uid">]: BoxIdentity[key] | undefined;
+  readonly [key in Exclude<keyof BoxIdentity, "uid">]-?: BoxIdentity[key] | undefined;
 };
 
 export const ownerLabels = (uid: number, owner?: Owner): Labels => ({
@@ -64,12 +70,22 @@ export const boxLabels = (box: BoxIdentity): Labels => ({
   [LABEL.created]: box.created,
   [LABEL.mode]: box.mode,
   [LABEL.isolation]: box.isolation,
+  ...(box.parks === undefined
+    ? {}
+    : { [BOX_LABEL]: LEASED, [LABEL.parks]: box.parks.session, [STATE_LABEL]: box.parks.stateDir }),
 });
+
+/** The same box's, were it none that may be frozen. */
+export function unparkable(labels: Labels): Labels {
+  const { [LABEL.parks]: _, [STATE_LABEL]: __, ...others } = labels;
+  return { ...others, [BOX_LABEL]: "1" };
+}
 
 /** Undefined for what is not ours: without our mark and a user there is nothing to say about it. */
 export function boxOf(labels: Labels | null | undefined): BoxRecord | undefined {
   const uid = numberIn(labels?.[UID_LABEL]);
-  if (labels?.[BOX_LABEL] !== "1" || uid === undefined) return undefined;
+  if (labels === null || labels === undefined || uid === undefined) return undefined;
+  if (labels[BOX_LABEL] !== "1" && labels[BOX_LABEL] !== LEASED) return undefined;
   const created = labels[LABEL.created];
   return {
     uid,
@@ -79,7 +95,14 @@ export function boxOf(labels: Labels | null | undefined): BoxRecord | undefined 
     created: created !== undefined && !Number.isNaN(Date.parse(created)) ? created : undefined,
     mode: MODES.find((mode) => mode === labels[LABEL.mode]),
     isolation: filled(labels[LABEL.isolation]),
+    parks: parksIn(labels),
   };
+}
+
+function parksIn(labels: Labels): BoxIdentity["parks"] {
+  const [session, stateDir] = [filled(labels[LABEL.parks]), filled(labels[STATE_LABEL])];
+  if (labels[BOX_LABEL] !== LEASED || session === undefined || stateDir === undefined) return undefined;
+  return { session, stateDir };
 }
 
 export const keptLabels = (session: string, stateDir: string): Labels => ({
@@ -96,7 +119,7 @@ export const ownerOfKept = (labels: Labels | null | undefined, stateDir: string)
 
 /** An engine's filter that matches every box of one user, and its volumes. */
 export const boxFilter = (uid: number): { label: string[] } => ({
-  label: [`${BOX_LABEL}=1`, `${UID_LABEL}=${uid}`],
+  label: [BOX_LABEL, `${UID_LABEL}=${uid}`],
 });
 
 function ownerIn(labels: Labels): Owner | undefined {

@@ -1,5 +1,6 @@
 import type { ContainerCreateOptions } from "dockerode";
 import type { Mode } from "../core/decision.ts";
+import { BOX_LABEL, LEASED } from "./labels.ts";
 import { mountsOf } from "./mounts.ts";
 
 /** What one container is to run; everything else about it is fixed here. */
@@ -25,6 +26,8 @@ export interface BoxPlan {
   readonly seccomp: string;
   /** Whether the harness talks to the container: it ends with its standard input, and is gone then. */
   readonly stdin: boolean;
+  /** It may be frozen: its input outlives the harness, and its runner ends it for want of a word (sandbox/runner/lease.h). */
+  readonly lease?: boolean;
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -37,6 +40,12 @@ export interface HostFacts {
   readonly swappiness?: boolean;
 }
 
+/** What the container runs, to the letter. */
+export const commandOf = ({ argv, lease }: BoxPlan): string[] => [
+  ...argv,
+  ...(lease === true ? ["lease"] : []),
+];
+
 type HostConfig = NonNullable<ContainerCreateOptions["HostConfig"]> & { CgroupnsMode?: string };
 
 const MiB = 2 ** 20;
@@ -45,7 +54,7 @@ const MiB = 2 ** 20;
 export function containerSpec(plan: BoxPlan): ContainerCreateOptions & { readonly HostConfig: HostConfig } {
   return {
     Image: plan.image,
-    Entrypoint: [...plan.argv],
+    Entrypoint: commandOf(plan),
     Cmd: [],
     User: `${plan.user.uid}:${plan.user.gid}`,
     // Never in the workspace: the runtime resolves this path before the walls are up.
@@ -58,11 +67,12 @@ export function containerSpec(plan: BoxPlan): ContainerCreateOptions & { readonl
     AttachStdout: true,
     AttachStderr: true,
     OpenStdin: plan.stdin,
-    StdinOnce: plan.stdin,
+    StdinOnce: plan.stdin && plan.lease !== true,
     Tty: false,
     StopTimeout: 1,
     Healthcheck: { Test: ["NONE"] },
-    Labels: { ...plan.labels, "dev.harness.box": "1" },
+    // A version that does not know of frozen boxes finds none of them.
+    Labels: { ...plan.labels, [BOX_LABEL]: plan.lease === true ? LEASED : "1" },
     HostConfig: {
       ...namespaces(plan),
       ...privileges(plan),

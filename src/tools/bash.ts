@@ -46,7 +46,13 @@ interface Shell {
 /** One shell: its folder and exported variables go on from call to call, its jobs until the box ends. */
 export function bashTool(desk: Desk): AnyTool {
   const advise = adviseOnce();
-  const shell: Shell = { desk, jobs: jobBook(advise), advise, keeper: keeperOf(desk), judged: new WeakMap() };
+  const shell: Shell = {
+    desk,
+    jobs: jobBook(desk.agent, advise),
+    advise,
+    keeper: keeperOf(desk),
+    judged: new WeakMap(),
+  };
   return anyTool<Input>({
     name: "bash",
     description:
@@ -72,7 +78,7 @@ async function run(shell: Shell, given: Input, box: Box, signal: AbortSignal): P
   if (given.restart === true) return restarted(shell.desk);
   if (!isGiven(command)) {
     const waitMs = Math.min(timeout ?? 0, LONGEST_S) * 1000;
-    return shell.jobs.look({ id: job ?? "", kill, waitMs }, signal);
+    return shell.jobs.look(box, { id: job ?? "", kill, waitMs }, signal);
   }
   const { folder, env } = shell.desk.shell;
   const judged = shell.judged.get(given);

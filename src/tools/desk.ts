@@ -27,6 +27,8 @@ export type Spawn = (
 
 /** What the tools of one agent share. The box is not on it: it comes with each call. */
 export interface Desk {
+  /** Tells its jobs from those of other agents in the same box. */
+  readonly agent: string;
   /** Absolute; the same path inside the box. */
   readonly workspace: string;
   readonly seen: SeenFiles;

@@ -50,7 +50,7 @@ function again(
   ran: string[],
   said?: { question: Question; runs: boolean },
 ) {
-  const memory = new Memory("/work", records, () => undefined, "come");
+  const memory = new Memory("/work", records, () => undefined, { open: "come" });
   const approver = remembering(
     said === undefined ? { always: [] } : { always: [], once: said },
     unattended("park"),

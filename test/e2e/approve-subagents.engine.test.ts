@@ -32,9 +32,40 @@ test("a subagent's question parks the run, and the subagent goes on where it was
     "behind\n",
   ]);
   const child = model.asked().findLast((chat) => wordsOf(chat).includes("CHILD"));
-  assert.match(resultsIn(child).at(-1) ?? "", /curl[^]*The box is a new one/);
+  assert.match(resultsIn(child).at(-1) ?? "", /curl[^]*The box has waited/);
   assert.match(resultsIn(model.asked().at(-1))[0] ?? "", /^I have looked/);
   assert.equal(finishedOf(more).tool_calls, 4);
+});
+
+const job = (text: string) => ["bash", { command: `echo ${text}; sleep 100`, background: true }] as const;
+
+test("a subagent finds its own jobs again, and not those of its parent", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel((chat, nth) => {
+    if (!wordsOf(chat).includes("CHILD")) {
+      if (nth === 0) return { calls: [job("parents"), ["task", { prompt: "CHILD: look far" }]] };
+      return resultsIn(chat).length === 2 ? { calls: [["bash", { job: "j1", kill: true }]] } : FINE;
+    }
+    const steps = [
+      { calls: [job("childs")] },
+      bash(FAR),
+      { calls: [["bash", { job: "j1", kill: true }], job("more")] } as const,
+      { text: "I have looked." },
+    ];
+    return steps[chat.messages.filter(({ role }) => role === "assistant").length] ?? FINE;
+  });
+  const ran = await park(place, model);
+  assert.deepEqual(endOf(ran), PARKED, ran.stderr);
+  const more = await approve(place, sessionOf(ran), ["--once", "--json"]);
+  assert.deepEqual([...endOf(more), more.stderr], [...DONE, ""]);
+  const child = model.asked().findLast((chat) => wordsOf(chat).includes("CHILD"));
+  const [begun = "", , ended = "", second = ""] = resultsIn(child);
+  assert.match(begun, /^childs\n\[j1 is running/);
+  assert.match(ended, /^\[j1 was ended\]/);
+  assert.match(second, /^more\n\[j2 is running/);
+  const own = resultsIn(model.asked().at(-1));
+  assert.match(own[0] ?? "", /^parents\n\[j1 is running/);
+  assert.match(own.at(-1) ?? "", /^\[j1 was ended\]/);
 });
 
 test(

@@ -17,7 +17,6 @@ const wrong = [
   [["--no-such-flag"], /no-such-flag/],
   [["--mode", "yolo"], /mode/],
   [["--max-cost", "1"], /no price is known/],
-  [["--on-ask", "park", "--isolation", "overlay"], /cannot be parked with --isolation overlay/],
   [["--resume", "nosuchsession"], /nosuchsession/],
   [["--continue"], /no session of/],
   [["--output-schema", "missing.json"], /cannot be read/],

@@ -44,7 +44,7 @@ test("ls shows each box once, as a line for people and as an object for scripts"
     .trimEnd()
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, unknown>);
-  const shape = { mode: "workspace-write", isolation: "bind", state: "running" };
+  const shape = { mode: "workspace-write", isolation: "bind", state: "running", parked: null };
   assert.deepEqual(
     [code, rows.map(({ created: _created, ...rest }) => rest)],
     [

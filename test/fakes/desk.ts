@@ -61,6 +61,7 @@ export function fakeDesk(over: Partial<Desk> = {}): FakeDesk {
   const workspace = over.workspace ?? "/repo";
   const known = new Map<string, string>();
   return {
+    agent: "main",
     workspace,
     known,
     seen: {

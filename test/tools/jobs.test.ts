@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Box, OldJob } from "../../src/core/ports.ts";
 import type { ToolResult } from "../../src/core/tool.ts";
 import { bashTool } from "../../src/tools/bash.ts";
 import { fakeBox } from "../fakes/box.ts";
@@ -78,4 +79,52 @@ test("a job whose start is cancelled is ended", async () => {
   const ask = shell(server);
   await ask({ command: "x", background: true }, AbortSignal.timeout(50));
   assert.match((await ask({ job: "j1", timeout: 60 })).text, /\[j1 was ended\]$/);
+});
+
+/** The job is started over one box, and looked at over another that has kept it. */
+function twoProcesses(bash: FakeCommand, agent = "main") {
+  const first = fakeBox({ commands: { bash } });
+  const kept = new Map<string, OldJob>();
+  const started: Box = {
+    ...first,
+    start: (request) => {
+      const job = first.start(request);
+      const old = { ...job, noted: "" };
+      kept.set(request.name ?? "", old);
+      return { ...job, note: (noted) => void Object.assign(old, { noted }) };
+    },
+  };
+  const [one, two] = [bashTool(fakeDesk()), bashTool(fakeDesk({ agent }))];
+  return {
+    ask: (args: object) => called(one, args, started),
+    askAgain: (args: object) => called(two, args, { ...started, kept }),
+  };
+}
+
+test("a job of a box that was parked goes on from what was shown of it, to the byte", async () => {
+  const gate = Promise.withResolvers<void>();
+  const { ask, askAgain } = twoProcesses(async ({ out, signal }) => {
+    await out(Buffer.from("caf😀").subarray(0, -2));
+    await gate.promise;
+    await out(Buffer.from("😀 more").subarray(2));
+    await sleep(60_000, 0, { signal }).catch(() => 0);
+    return 0;
+  });
+  assert.match((await ask({ command: "x", background: true })).text, /^caf\n\[j1 is running/);
+  gate.resolve();
+  await sleep(5);
+  assert.match((await askAgain({ job: "j1" })).text, /^😀 more\n\[j1 is running/);
+  assert.match((await askAgain({ command: "x", background: true })).text, /\[j2 is running/);
+  assert.equal((await askAgain({ job: "j1", kill: true })).text, "[j1 was ended]");
+  await askAgain({ job: "j2", kill: true });
+});
+
+test("one that ended, or was ended, before is told as it was; another agent's is not known", async () => {
+  const { ask, askAgain } = twoProcesses(async ({ out }) => out("over").then(() => 0));
+  assert.match((await ask({ command: "x", background: true })).text, /^over\n\[j1 ended: exit 0\]$/);
+  assert.equal((await askAgain({ job: "j1" })).text, "[j1 ended: exit 0]");
+  const other = twoProcesses(server, "another");
+  await other.ask({ command: "x", background: true });
+  assert.equal((await other.askAgain({ job: "j1" })).kind, "invalid");
+  await other.ask({ job: "j1", kill: true });
 });

@@ -24,7 +24,7 @@ export function applySession(
   session: Session,
   { only, accept, dryRun, ask, say }: ApplyOptions,
 ): Promise<AppliedTold> {
-  return withLayer(sessions, session, say, async ({ layer, store, giveUp }) => {
+  return withLayer(sessions, session, { say, moves: !dryRun }, async ({ layer, store, giveUp }) => {
     if (layer.incomplete) say("a part of what the session changed cannot be read, and stays where it is");
     const wanted = { session: session.id, layer, ...(only === undefined ? {} : { only }) };
     const prepared = await prepareApply(store, wanted);

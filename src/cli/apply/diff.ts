@@ -10,7 +10,7 @@ export async function diffOfLayer(
   say: (text: string) => void,
 ): Promise<SessionDiff | undefined> {
   if (!(await hasLayer(session))) return undefined;
-  return withLayer(sessions, session, say, async ({ layer, store }) => {
+  return withLayer(sessions, session, { say, moves: false }, async ({ layer, store }) => {
     const { ops, refused } = await prepareApply(store, { session: session.id, layer });
     for (const { path, reason } of refused) say(`${path} would not be applied: ${reason}`);
     const changes = ops

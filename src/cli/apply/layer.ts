@@ -4,9 +4,11 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { changesOfLayer } from "../../docker/layers/changes.ts";
 import { holdExisting } from "../../docker/layers/hold.ts";
+import { frozenVolume } from "../../docker/parked/volume.ts";
 import { giveUpLayer, layerOf } from "../../docker/layers/record.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/store.ts";
 import { forgetBase } from "../../sessions/layers/base.ts";
+import { hasFrozen } from "../frozen.ts";
 import { sweep } from "../layers.ts";
 import { endBoxes } from "../undo/dead-boxes.ts";
 import { aloneIn, finishEarlierUndo } from "../undo/workspace.ts";
@@ -23,11 +25,29 @@ export interface OpenLayer {
 export const hasLayer = async (session: Session): Promise<boolean> =>
   (await layerOf(placesFrom(process.env).state, session.id)) !== undefined;
 
+export interface LayerUse {
+  readonly say: (text: string) => void;
+  /** Something of it goes into the folder, or all of it is given up. */
+  readonly moves: boolean;
+}
+
+/** A box that waits frozen goes on with its layer: it can be looked at, and not be taken from under the box. */
+async function inFrozen(stateDir: string, session: Session, moves: boolean): Promise<string | undefined> {
+  if (!(await hasFrozen(session.id))) return undefined;
+  if (moves)
+    throw new HarnessError(
+      EXIT.usage,
+      `a box waits frozen over what ${session.id} has changed: it goes on once its question is answered`,
+      `harness approve ${session.id}   (or give the box up: harness sandbox ls, harness sandbox rm)`,
+    );
+  return frozenVolume(await requireEngine(), { uid: uid(), stateDir, session: session.id });
+}
+
 /** What a session has changed in a layer, while nobody else works on that or on the folder. */
 export async function withLayer<T>(
   sessions: SessionStore,
   session: Session,
-  say: (text: string) => void,
+  { say, moves }: LayerUse,
   work: (open: OpenLayer) => Promise<T>,
 ): Promise<T> {
   const { state } = placesFrom(process.env);
@@ -37,7 +57,8 @@ export async function withLayer<T>(
   const done = await aloneIn(found.workspace, async (store) => {
     await using held = (await holdExisting(state, session.id)) ?? refuse(session);
     await endBoxes();
-    const layer = await changesOfLayer(held.layer, { engine: requireEngine, uid: uid() });
+    const mounted = await inFrozen(state, session, moves);
+    const layer = await changesOfLayer(held.layer, { engine: requireEngine, uid: uid(), mounted });
     const giveUp = async (): Promise<void> => {
       await giveUpLayer(state, session.id);
       forgetBase(store, session.id);

@@ -35,7 +35,7 @@ export class ChatBox implements AsyncDisposable {
     if (this.#held?.talk === talk) return this.#held;
     if (!this.#shared) await this.close();
     const start = (signal: AbortSignal): Promise<OwnedBox> => this.#start(signal, talk.session.id);
-    const box = this.#held?.box ?? lazyBox(start, (ms, ready) => this.onReady(ms, ready), REMEDY);
+    const box = this.#held?.box ?? lazyBox(start, (ms, ready) => this.onReady(ms, ready), { remedy: REMEDY });
     const { history } = talk.memory;
     const briefing = briefingFrom(box, talk.prompt, { history, signal: this.#ending.signal });
     this.#held = { box, talk, briefing };

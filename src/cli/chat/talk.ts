@@ -1,3 +1,4 @@
+import { giveUpFrozen } from "../run/given-up.ts";
 import type { Memory } from "../../agent/memory.ts";
 import { PromptSize } from "../../agent/context/size.ts";
 import type { Settings } from "../../config/schema.ts";
@@ -52,6 +53,7 @@ export interface TalkParts {
 export async function talkOver({ store, session, resumed, settings, workspace }: TalkParts): Promise<Talk> {
   const prompt = await sessionPrompt(settings, workspace);
   const timeoutMs = settings.timeout;
+  if (resumed) await giveUpFrozen(session);
   const lasting = lastingOf({ session, store, workspace, timeoutMs, prompt: prompt.text });
   return new Talk({ session, lasting, prompt, resumed });
 }

@@ -52,8 +52,8 @@ export async function* rerun(
 }
 
 function shellOver(desk: RerunParts["desk"]): AnyTool {
-  const { seen, shell } = new Memory(desk.workspace, [], () => undefined);
-  return bashTool({ ...desk, seen, shell });
+  const { seen, shell, name: agent } = new Memory(desk.workspace, [], () => undefined);
+  return bashTool({ ...desk, agent, seen, shell });
 }
 
 function notRunnable({ ran, args, then }: PastCommand): string | undefined {

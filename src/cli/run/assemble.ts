@@ -39,6 +39,7 @@ export interface Parts {
   readonly answer: AnswerGate;
   /** The run goes on from here. */
   readonly parked?: Parked;
+  readonly boxNote?: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -66,6 +67,7 @@ export async function seatFor(parts: Parts): Promise<Seat> {
       setTimeout(() => void judge().catch(() => undefined), ENGINE_AT_WORK_MS).unref();
     },
     walls: box.walls,
+    ...(parts.boxNote === undefined ? {} : { boxNote: parts.boxNote }),
     ended: [...(parked?.ended ?? [])],
     now: () => performance.now(),
     clean: local ? (text) => text : maskSecrets,
@@ -91,7 +93,7 @@ export async function seatFor(parts: Parts): Promise<Seat> {
       prompt: history.pinned ?? "",
       emit: sink.forChild,
       compactor: (child, own) => compactorFor(child, own, capabilities),
-      memory: (records) => memory.child(workspace, records),
+      memory: (child) => memory.child(workspace, child),
       parked: parked?.children ?? [],
       tools: lasting.childTools,
     }),

@@ -40,6 +40,11 @@ export const runFlags = {
       "what becomes of an ask: refused, run if it is contained, or that and else the run waits for you",
     helpGroup: "TASK",
   })(),
+  "park-timeout": Flags.string({
+    description: "how long the box of a run that waits is kept as it is; 0: not at all",
+    helpGroup: "TASK",
+    helpValue: "24h",
+  }),
   fork: Flags.boolean({
     description: "with --continue or --resume: in a session of its own, the earlier one stays as it is",
     helpGroup: "TASK",

@@ -45,10 +45,11 @@ export function lastingOf({
   if (!waits) giveUp(session);
   const records = session.records();
   const record = (each: SessionRecord): void => session.append(each);
-  const memory = new Memory(workspace, records, record, waits ? "come" : "closed");
+  const memory = new Memory(workspace, records, record, { open: waits ? "come" : "closed" });
   memory.history.pin(prompt);
-  const toolsOver = ({ seen, shell }: Memory, spawn?: Spawn): readonly AnyTool[] =>
+  const toolsOver = ({ seen, shell, name: agent }: Memory, spawn?: Spawn): readonly AnyTool[] =>
     toolsFor({
+      agent,
       workspace,
       seen,
       shell,

@@ -1,6 +1,6 @@
-import { EXIT, HarnessError } from "../../core/errors.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { EventBody } from "../../core/events.ts";
-import type { Box, OwnedBox } from "../../core/ports.ts";
+import type { Box, OwnedBox, ParkedHandle } from "../../core/ports.ts";
 
 /** A box that starts when it is first wanted, and is the same from then on. */
 export interface LazyBox extends AsyncDisposable {
@@ -13,17 +13,50 @@ export interface LazyBox extends AsyncDisposable {
   readonly opened: Promise<Box>;
   /** Undefined as long as no call has asked for it. */
   readonly used: () => Promise<Box> | undefined;
+  /** Has the box stop, to be frozen when this is disposed of; until when it is kept, or null where there is none. */
+  readonly park: () => Promise<number | null>;
+  /** It is wanted frozen; else it is removed for all that. */
+  readonly stay: () => void;
+}
+
+interface Held {
+  box?: Promise<OwnedBox>;
+  used?: true;
+  ended?: true;
+  parked?: ParkedHandle;
+  stays?: true;
+}
+
+/** What cannot be parked is removed as ever. */
+async function parked(held: Held, warn: (text: string) => void): Promise<number | null> {
+  held.ended = true;
+  const box = await held.box?.catch(() => undefined);
+  try {
+    const handle = (await box?.park?.()) ?? null;
+    if (handle === null) return null;
+    held.parked = handle;
+    return handle.until;
+  } catch (thrown) {
+    warn(`the box does not wait, a new one will go on: ${reasonOf(thrown)}`);
+    return null;
+  }
 }
 
 export function lazyBox(
   start: (signal: AbortSignal) => Promise<OwnedBox>,
   onReady: (ms: number, box: OwnedBox) => void,
-  /** What to do when it is lost. */
-  remedy = "harness run --continue",
+  {
+    remedy = "harness run --continue",
+    warn = () => undefined,
+  }: {
+    /** What to do when it is lost. */
+    readonly remedy?: string;
+    readonly warn?: (text: string) => void;
+  } = {},
 ): LazyBox {
   const walls = new AbortController();
   const ending = new AbortController();
-  const held: { box?: Promise<OwnedBox>; used?: true; ended?: true } = {};
+  const held: Held = {};
   const opened = Promise.withResolvers<Box>();
   const open = async (): Promise<OwnedBox> => {
     const began = performance.now();
@@ -48,10 +81,15 @@ export function lazyBox(
     walls: walls.signal,
     opened: opened.promise,
     used: () => (held.used ? held.box : undefined),
+    park: () => parked(held, warn),
+    stay: () => {
+      held.stays = true;
+    },
     [Symbol.asyncDispose]: async () => {
       held.ended = true;
       ending.abort(new Error("the run has ended"));
       const opened = await held.box?.catch(() => undefined);
+      if (held.stays === true) await held.parked?.freeze();
       await opened?.[Symbol.asyncDispose]();
     },
   };

@@ -5,6 +5,7 @@ import { guessIntent } from "../../agent/intent/guess.ts";
 import type { Limits } from "../../agent/limits.ts";
 import { type Finished, goOn, runRequest } from "../../agent/run.ts";
 import type { Seat } from "../../agent/seat.ts";
+import { NEW_BOX, SAME_BOX } from "../../agent/stopped.ts";
 import type { Config } from "../../config/load.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { EventBody, Intent } from "../../core/events.ts";
@@ -12,16 +13,17 @@ import { type Parked, type RunGiven, settledIn } from "../../core/parked.ts";
 import type { Session, SessionRecord, SessionStore } from "../../core/session.ts";
 import { AuditTrail } from "../../sessions/audit/trail.ts";
 import { modelSeat } from "../model-seat.ts";
-import { noteTo } from "../note.ts";
 import { aboutRun } from "./about-run.ts";
 import { answerFor } from "./answer-gate.ts";
 import { type Parts, seatFor, unlessAborted } from "./assemble.ts";
 import { boxChanges } from "./box-changes.ts";
 import { briefingFrom } from "./briefing.ts";
+import { giveUpFrozen } from "./given-up.ts";
 import { checkpointsFor } from "./checkpoints.ts";
-import { type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
+import { type LazyBox, readyEvent } from "./lazy-box.ts";
 import { lastingOf } from "./lasting.ts";
 import { rendererFor } from "./renderer.ts";
+import { boxFor } from "./run-box.ts";
 import { runId } from "./session-choice.ts";
 import { type Sink, sinkOf, type Take, waitingSink } from "./sink.ts";
 import { sessionPrompt } from "./system-prompt.ts";
@@ -68,14 +70,18 @@ export async function play(given: Play): Promise<Finished> {
   const show = rendererFor({ ...flags, changes: flags.passing === true ? "gone" : waits });
   const sink = waitingSink(sinkFor(given, (event) => show.take(event)));
   try {
-    if (reprise === undefined) sink.begin([startOf(given)]);
+    if (reprise === undefined) await begin(given, sink);
     // Until the box is gone: what it was told to do may write to the last.
     await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
     await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
     const { gate, note } = await answerFor(flags["output-schema"]);
     const said = await claimed(reprise, box, signal);
     if (said !== undefined) sink.begin([startOf(given), said.event]);
-    const seat = await seatIn(given, { sink, box, checkpoints, answer: gate }, said?.runs);
+    const seat = await seatIn(
+      given,
+      { sink, box, checkpoints, answer: gate, boxNote: said?.note },
+      said?.runs,
+    );
     const request = {
       prompt: given.prompt,
       note,
@@ -85,12 +91,21 @@ export async function play(given: Play): Promise<Finished> {
       changes: () => boxChanges(box, signal),
       record: (each: SessionRecord) => session.append(each),
       given: runGiven(given),
+      park: () => box.park(),
     };
-    if (reprise === undefined) return await runRequest(seat, request, signal);
-    return await goOn(seat, request, reprise.parked, signal);
+    const finished = await (reprise === undefined
+      ? runRequest(seat, request, signal)
+      : goOn(seat, request, reprise.parked, signal));
+    if (finished.status === "parked") box.stay();
+    return finished;
   } finally {
     show.end();
   }
+}
+
+async function begin(given: Play, sink: ReturnType<typeof waitingSink>): Promise<void> {
+  sink.begin([startOf(given)]);
+  if (given.resumed) await giveUpFrozen(given.session);
 }
 
 /** An answer is not used up by a box that cannot be had. */
@@ -98,10 +113,10 @@ async function claimed(
   reprise: Reprise | undefined,
   { box }: LazyBox,
   signal: AbortSignal,
-): Promise<Awaited<ReturnType<Reprise["claim"]>> | undefined> {
+): Promise<(Awaited<ReturnType<Reprise["claim"]>> & { readonly note: string }) | undefined> {
   if (reprise === undefined) return undefined;
-  await unlessAborted(box(), signal);
-  return reprise.claim();
+  const { kept } = await unlessAborted(box(), signal);
+  return { ...(await reprise.claim()), note: kept === undefined ? NEW_BOX : SAME_BOX };
 }
 
 /** How it was started, for whoever goes on with it once it is parked. */
@@ -132,7 +147,7 @@ const startOf = ({ settings, session, resumed, workspace, prompt }: Play): Event
 
 async function seatIn(
   { settings, flags, store, session, workspace, prompt, limits, signal, reprise }: Play,
-  means: Pick<Parts, "sink" | "box" | "checkpoints" | "answer">,
+  means: Pick<Parts, "sink" | "box" | "checkpoints" | "answer" | "boxNote">,
   said: boolean | undefined,
 ): Promise<Seat> {
   const { box } = means;
@@ -168,19 +183,3 @@ async function seatIn(
     signal,
   });
 }
-
-const boxFor = (
-  { settings, session, workspace, flags }: Play,
-  onReady: Parameters<typeof lazyBox>[1],
-): LazyBox =>
-  lazyBox(async (signal) => {
-    const { openBoxFor } = await import("../wire.ts");
-    const opening = {
-      settings,
-      workspace,
-      runtime: flags.runtime ?? null,
-      watchChanges: true,
-      keep: session.id,
-    };
-    return openBoxFor({ ...opening, warn: noteTo(flags.quiet) }, signal);
-  }, onReady);

@@ -9,7 +9,6 @@ import { answerFor } from "./answer-gate.ts";
 import { type BudgetFlags, limitsFrom } from "./flags.ts";
 import { play, type PlayFlags } from "./play.ts";
 import { refuseUnpriced } from "./priced.ts";
-import { refuseLosing } from "./parkable.ts";
 import { promptFrom } from "./prompt.ts";
 import { earlierSession, newSession } from "./session-choice.ts";
 import { interruption } from "./signals.ts";
@@ -35,7 +34,6 @@ const GO_ON = "Go on with the task.";
 export async function runUnattended(words: readonly string[], flags: RunFlags): Promise<number> {
   const { settings, origins } = await configFor({ ...flags });
   refuseUnbuilt(settings);
-  refuseLosing(settings);
   const budget = limitsFrom(flags, settings.max_turns);
   refuseUnpriced(budget, settings);
   const limits = new Limits(budget, () => performance.now());

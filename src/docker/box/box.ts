@@ -1,14 +1,20 @@
+import { randomBytes } from "node:crypto";
 import path from "node:path";
-import type { ExecRequest, ExecResult, OwnedBox } from "../../core/ports.ts";
+import { reasonOf } from "../../core/errors.ts";
+import type { ExecRequest, ExecResult, OldJob, OwnedBox, ParkedHandle } from "../../core/ports.ts";
 import type { Place } from "../isolation/place.ts";
+import type { KeptJob } from "../parked/kept-job.ts";
 import { findAllPlanted, findPlanted } from "../protect/planted.ts";
 import { quarantine } from "../protect/quarantine.ts";
 import { blockedPaths } from "../protect/refusal.ts";
 import type { Protection } from "../protect/scan.ts";
 import type { RunnerClient } from "../runner/client.ts";
+import type { HeldRunner } from "../runner/held.ts";
+import { KEY_BYTES } from "../runner/frames.ts";
 import { listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
-import { type Ended, notBegun, startCommand, type Started } from "./exec.ts";
+import { type Ended, notBegun, type Past, startCommand, type Started } from "./exec.ts";
 import { asResult, changesOf } from "./files.ts";
+import { type Begun, JobShelf, pastOf } from "./jobs.ts";
 import { searchCommand, searchResult } from "./search.ts";
 import { type DiskBudget, watchDisk } from "./watchdog.ts";
 
@@ -24,6 +30,10 @@ export interface Walls {
   readonly place: Place;
   /** Of disk space; the usual one when left out. */
   readonly budget?: DiskBudget;
+  /** Of a box that was parked and goes on. */
+  readonly kept?: readonly KeptJob[];
+  /** Has what it takes to go on written down, once the runner is held. */
+  readonly parking?: (runner: HeldRunner, jobs: readonly KeptJob[]) => Promise<ParkedHandle>;
   /** Removes the container and lets go of the workspace. */
   readonly close: () => Promise<void>;
 }
@@ -39,15 +49,20 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
   const { disk } = walls.place;
   if (disk !== undefined) stack.use(await watchDisk(disk, endAll, walls.budget));
   const watch = stack.move();
-  const start = (request: ExecRequest): { started: Started; result: Promise<ExecResult> } => {
-    const started = startCommand(client, { ...request, folder: folderOf(workspace, request) }, workspace);
+  const start = (request: ExecRequest, past?: Past): Begun & { readonly started: Started } => {
+    const folder = folderOf(workspace, request);
+    const started = startCommand(client, { ...request, folder }, { workspace, past });
     running.add(started);
     const result = started.ended
       .finally(() => running.delete(started))
       .then((ended) => judged(walls, request, { ended, errors: started.errors() }));
-    return { started, result };
+    return { folder, started, result };
   };
+  const shelf = new JobShelf();
+  const old = walls.kept?.map((job) => [job.name, oldJob(shelf, job, start)] as const);
   return {
+    ...(old === undefined ? {} : { kept: new Map(old) }),
+    ...(walls.parking === undefined ? {} : { park: () => park(walls, shelf, { watch, ending }) }),
     workspace,
     gone: client.gone,
     exec: async (request, signal) => {
@@ -58,12 +73,7 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
       signal.addEventListener("abort", cancel, { once: true });
       return result.finally(() => signal.removeEventListener("abort", cancel));
     },
-    start: (request) => {
-      const { started, result } = start(request);
-      // Its loss is heard by whoever asks for it, then or later.
-      result.catch(() => undefined);
-      return { result, output: started.output, kill: () => started.end("cancelled"), resize: started.resize };
-    },
+    start: (request) => shelf.put(request.name, start(request)),
     read: (file, range) => asResult(readFileIn(client, within(workspace, file), range)),
     write: (file, content) =>
       asResult(writeFileIn(client, within(workspace, file), content).then(() => null)),
@@ -80,6 +90,38 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
     },
     [Symbol.asyncDispose]: () => (ending.done ??= end(walls, watch)),
   };
+}
+
+/** As it was asked for, as far as that still matters. */
+function oldJob(shelf: JobShelf, job: KeptJob, start: (request: ExecRequest, past: Past) => Begun): OldJob {
+  if (job.result !== null) return shelf.restore(job);
+  const request = { words: [], folder: job.folder, timeoutMs: 0, keep: { head: 0, tail: 0 } };
+  const going = shelf.put(job.name, start(request, pastOf(job)), job.noted);
+  return Object.assign(going, { noted: job.noted });
+}
+
+interface Ending {
+  readonly watch: Disposable;
+  readonly ending: { done?: Promise<void> };
+}
+
+async function park(walls: Walls, shelf: JobShelf, { watch, ending }: Ending): Promise<ParkedHandle | null> {
+  if (walls.parking === undefined) return null;
+  const key = randomBytes(KEY_BYTES);
+  const { going, ...held } = await walls.client.hold(key, shelf.lasting);
+  await shelf.settled(going);
+  const parked = await walls.parking({ key, ...held }, shelf.kept());
+  const freeze = async (): Promise<void> => {
+    try {
+      await parked.freeze();
+    } catch (thrown) {
+      walls.onWarning(`the box could not be frozen, and is removed: ${reasonOf(thrown)}`);
+      return end(walls, watch);
+    }
+    watch[Symbol.dispose]();
+    await leaveNothingPlanted(walls);
+  };
+  return { until: parked.until, freeze: () => (ending.done ??= freeze()) };
 }
 
 async function end(walls: Walls, watch: Disposable): Promise<void> {

@@ -72,7 +72,7 @@ async function made({ engine, plan, home }: DoorRequest, payload: Buffer): Promi
   const { client, close } = await verifiedContainer(engine, { ...plan, over });
   stack.defer(close);
   const command = { words: commit.argv, env: commit.env, folder, timeoutMs: COMMIT_MS, keep: KEEP };
-  const { exit_code, stdout, stderr } = await startCommand(client, command, workspace).ended;
+  const { exit_code, stdout, stderr } = await startCommand(client, command, { workspace }).ended;
   const text = ({ head, tail }: typeof stdout): string => Buffer.concat([head, tail]).toString("utf8");
   return { code: exit_code, stdout: text(stdout), stderr: text(stderr) };
 }

@@ -8,6 +8,7 @@ import type { Engine } from "../engine.ts";
 import { engineFailure, hasStatus } from "../failure.ts";
 import { mountsOf } from "../mounts.ts";
 import { RunnerClient } from "../runner/client.ts";
+import type { HeldRunner } from "../runner/held.ts";
 import { KEY_BYTES } from "../runner/frames.ts";
 import { type BoxPlan, containerSpec } from "../spec.ts";
 import { askReport } from "./ask-report.ts";
@@ -22,10 +23,15 @@ interface Extras {
   readonly door?: Door | undefined;
   /** What the container's own table of mounts must say besides the plan; a line for each deviation. */
   readonly faults?: ((mountinfo: string) => readonly string[]) | undefined;
+  /** It was frozen, and is thawed instead of started. */
+  readonly runner?: HeldRunner | undefined;
 }
 
 export interface VerifiedContainer {
+  readonly id: string;
   readonly client: RunnerClient;
+  /** Nothing of it runs any more, and nobody is connected to it. */
+  readonly freeze: () => Promise<void>;
   /** Until it is gone from the engine. */
   readonly close: () => Promise<void>;
 }
@@ -37,16 +43,44 @@ export interface VerifiedContainer {
 export async function verifiedContainer(
   engine: Engine,
   plan: BoxPlan,
-  { door, faults }: Extras = {},
+  extras: Extras = {},
 ): Promise<VerifiedContainer> {
-  const container = await create(engine, plan);
+  return verified(await create(engine, plan), plan, extras);
+}
+
+/**
+ * The same of a container that was frozen: the engine's word against the plan, then it is thawed and taken up, then its
+ * own word. It is removed where any of that is not as it must be.
+ */
+export async function thawedContainer(
+  engine: Engine,
+  plan: BoxPlan,
+  extras: Extras & { readonly id: string; readonly runner: HeldRunner },
+): Promise<VerifiedContainer> {
+  return verified(engine.api.getContainer(extras.id), plan, extras);
+}
+
+async function verified(
+  container: Docker.Container,
+  plan: BoxPlan,
+  extras: Extras,
+): Promise<VerifiedContainer> {
   const stack = new AsyncDisposableStack();
   stack.defer(() => removeContainer(container));
   try {
-    const client = await connect(container, plan, door);
+    const client = await connect(container, plan, extras);
     stack.defer(() => client.close());
-    await verify(client, plan, { door, faults });
-    return { client, close: () => stack.disposeAsync() };
+    if (plan.lease === true) stack.use(keptAlive(client));
+    await verify(client, plan, extras);
+    return {
+      id: container.id,
+      client,
+      freeze: async () => {
+        await container.pause();
+        client.close();
+      },
+      close: () => stack.disposeAsync(),
+    };
   } catch (thrown) {
     await stack.disposeAsync();
     throw thrown;
@@ -61,17 +95,35 @@ async function create(engine: Engine, plan: BoxPlan): Promise<Docker.Container> 
   }
 }
 
+/** Far more often than the runner's lease wants it. */
+const ALIVE_MS = 2000;
+
+function keptAlive(client: RunnerClient): Disposable {
+  const timer = setInterval(() => client.alive(), ALIVE_MS).unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
 /** Attached first, so that nothing the runner says is missed; started only when the engine's word is right. */
-async function connect(container: Docker.Container, plan: BoxPlan, door?: Door): Promise<RunnerClient> {
+async function connect(
+  container: Docker.Container,
+  plan: BoxPlan,
+  { door: onAsk, runner: held }: Extras,
+): Promise<RunnerClient> {
   const options = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
-  const attaching = container.attach(options) as Promise<unknown> as Promise<Duplex>;
+  const attach = (): Promise<Duplex> => container.attach(options) as Promise<unknown> as Promise<Duplex>;
+  // Engines attach to nothing that is frozen; a runner that is held says nothing.
+  const thawed = Promise.withResolvers<void>();
+  const attaching = held === undefined ? attach() : thawed.promise.then(attach);
   try {
     const inspected = (await container.inspect()) as unknown as Inspected;
     refuseUnlessPlanned("the engine", differences(plan, inspected));
-    const client = new RunnerClient(await attaching, randomBytes(KEY_BYTES), door);
-    await container.start();
+    if (held !== undefined) await container.unpause();
+    thawed.resolve();
+    const client = new RunnerClient(await attaching, randomBytes(KEY_BYTES), { onAsk, held });
+    if (held === undefined) await container.start();
     return client;
   } catch (thrown) {
+    thawed.reject(thrown);
     // A connection to a container that never ran would keep this process waiting.
     await attaching.then(
       (stream) => void stream.destroy(),

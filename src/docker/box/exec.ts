@@ -11,17 +11,40 @@ type Ending = "cancelled" | "disk" | "input";
 /** What is known of a command's end before the workspace is looked at. */
 export type Ended = Omit<ExecResult, "blocked" | "quarantined">;
 
-export interface Started extends Omit<Job, "result" | "kill"> {
+export interface Started extends Omit<Job, "result" | "kill" | "note"> {
   readonly ended: Promise<Ended>;
   readonly end: (why: Ending) => void;
   /** The last of what it said on stderr, even where `onOutput` took it. */
   readonly errors: () => string;
+  /** All that is known of it so far. */
+  readonly past: () => Past;
+}
+
+/** What one process has heard of a command, for another that goes on with it. */
+export interface Past {
+  /** Its number towards the runner. */
+  readonly call: number;
+  readonly ms: number;
+  readonly why: Ending | undefined;
+  readonly stdout: { readonly head: Buffer; readonly tail: Buffer };
+  readonly stderr: { readonly head: Buffer; readonly tail: Buffer };
+  readonly errors: Buffer;
+}
+
+export interface Beginning {
+  readonly workspace: string;
+  /** It was begun before the box was parked, and is followed from here on. */
+  readonly past?: Past | undefined;
 }
 
 /** Starts one command; `ended` rejects only when the box itself is lost or can no longer be trusted. */
-export function startCommand(client: RunnerClient, request: ExecRequest, workspace: string): Started {
-  const [stdout, stderr] = [new OutputKeeper(), new OutputKeeper()];
-  const errors = new LastBytes();
+export function startCommand(
+  client: RunnerClient,
+  request: ExecRequest,
+  { workspace, past }: Beginning,
+): Started {
+  const [stdout, stderr] = [new OutputKeeper(past?.stdout), new OutputKeeper(past?.stderr)];
+  const errors = new LastBytes(past?.errors);
   const onOutput: Listener["onOutput"] = (stream, part, bytes) => {
     if (stream === "stderr") errors.add(bytes);
     if (request.onOutput !== undefined && part === "head") return request.onOutput(stream, bytes);
@@ -38,13 +61,14 @@ export function startCommand(client: RunnerClient, request: ExecRequest, workspa
     terminal: request.terminal !== undefined,
     input: request.input === undefined ? undefined : watched(request.input, () => end("input")),
   };
-  const state: { why: Ending | undefined } = { why: undefined };
+  const state: { why: Ending | undefined } = { why: past?.why };
   const end = (why: Ending): void => {
     state.why ??= why;
     running.signal(KILL);
   };
-  const start = performance.now();
-  const running = client.run(command, { onOutput });
+  const start = performance.now() - (past?.ms ?? 0);
+  const running =
+    past === undefined ? client.run(command, { onOutput }) : client.follow(past.call, { onOutput });
   if (request.terminal !== undefined) running.resize(request.terminal.columns, request.terminal.rows);
   return {
     ended: running.ended.then((exit) => ({
@@ -54,6 +78,14 @@ export function startCommand(client: RunnerClient, request: ExecRequest, workspa
       duration_ms: Math.round((performance.now() - start) * 1000) / 1000,
     })),
     errors: () => errors.text,
+    past: () => ({
+      call: running.call,
+      ms: performance.now() - start,
+      why: state.why,
+      stdout: stdout.parts,
+      stderr: stderr.parts,
+      errors: errors.bytes,
+    }),
     output: () => ({ stdout: stdout.soFar(), stderr: stderr.soFar() }),
     end,
     resize: running.resize,

@@ -49,7 +49,7 @@ export async function boxHealth(engine: Engine, check: BoxCheck): Promise<Health
     stack.defer(close);
     const ready = performance.now() - begin;
     const command = { words: ["sh", "-c", "exit 0"], timeoutMs: 10_000, keep: KEEP };
-    const { exit_code, reason, duration_ms } = await startCommand(client, command, "/").ended;
+    const { exit_code, reason, duration_ms } = await startCommand(client, command, { workspace: "/" }).ended;
     if (exit_code !== 0)
       return broken("box", `a command in a box failed: ${reason}`, "harness sandbox shell");
     const detail = `verified in ${formatDuration(ready)}, a command in ${duration_ms.toFixed(1)} ms`;

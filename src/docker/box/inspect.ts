@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { mountsOf } from "../mounts.ts";
-import { type BoxPlan, containerSpec } from "../spec.ts";
+import { type BoxPlan, commandOf, containerSpec } from "../spec.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -180,7 +180,7 @@ function identityLines(plan: BoxPlan, inspected: Inspected): readonly string[] {
   const confined: readonly unknown[] = [undefined, "", plan.host.apparmor ? "docker-default" : "unconfined"];
   return [
     ...networks.filter((name) => name !== planned).map((name) => `a network was joined: ${name}`),
-    ...(isDeepStrictEqual(command, [...plan.argv]) ? [] : [`it would run ${shown(command)}`]),
+    ...(isDeepStrictEqual(command, commandOf(plan)) ? [] : [`it would run ${shown(command)}`]),
     ...(settled(inspected["ExecIDs"]) === undefined ? [] : ["something else was started in it"]),
     ...(confined.includes(inspected["AppArmorProfile"])
       ? []

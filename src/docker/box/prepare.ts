@@ -5,7 +5,7 @@ import type { Engine } from "../engine.ts";
 import { hostFacts, readSeccomp } from "../facts.ts";
 import type { Isolation, VolumeRequest } from "../isolation/place.ts";
 import { protectOutside } from "../isolation/unprotected.ts";
-import { boxLabels, type Owner } from "../labels.ts";
+import { type BoxIdentity, boxLabels, type Owner } from "../labels.ts";
 import { thisProcess } from "../life/owner.ts";
 import { findProtected, type Protection } from "../protect/scan.ts";
 import type { BoxPlan, HostFacts } from "../spec.ts";
@@ -28,6 +28,13 @@ export interface BoxRequest {
   readonly keep: string | null;
   /** Of disk space; the usual one when left out. */
   readonly budget?: DiskBudget;
+  /** Milliseconds for which it is kept frozen once it is parked; left out, it cannot be. It wants `keep`. */
+  readonly parks?: number;
+  /**
+   * Goes on in the frozen box of the session `keep`, where there is one as it would be made now. It was said to be kept
+   * until then: milliseconds since 1970.
+   */
+  readonly takesUp?: number;
 }
 
 /** Who starts boxes, and with what. */
@@ -46,6 +53,7 @@ export interface Prepared {
   readonly plan: BoxPlan;
   readonly workspace: Workspace;
   readonly protection: Protection;
+  readonly owner: Owner;
   readonly place: Omit<VolumeRequest, "engine" | "stateDir" | "layer" | "onWarning">;
 }
 
@@ -69,12 +77,16 @@ export async function prepare(maker: BoxMaker, request: BoxRequest): Promise<Pre
   const [{ id, volumes }, seccomp, owner] = await fixed;
   const session = randomBytes(8).toString("hex");
   const volume = `harness-${session}`;
-  const given = { workspace, protection, host, id, volumes, seccomp, owner, uid, session, volume };
+  const parks = parking(request, stateDir);
+  const given = { workspace, protection, host, id, volumes, seccomp, owner, uid, session, volume, parks };
   const plan = planOf(request, given);
   const { labels } = plan;
   const place = { workspace, session, owner, volume, labels, image: id, engineRoot: host.root };
-  return { plan, workspace, protection, place };
+  return { plan, workspace, protection, owner, place };
 }
+
+const parking = ({ parks, keep }: BoxRequest, stateDir: string): Given["parks"] =>
+  parks === undefined || keep === null ? undefined : { session: keep, stateDir };
 
 function refuseUnknownRuntime(runtime: string | null, known: readonly string[]): void {
   if (runtime === null || known.includes(runtime)) return;
@@ -112,6 +124,7 @@ interface Given {
   readonly uid: number;
   readonly session: string;
   readonly volume: string;
+  readonly parks: BoxIdentity["parks"];
 }
 
 const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
@@ -130,6 +143,7 @@ const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
   host: { ...given.host, runtime: request.runtime },
   seccomp: given.seccomp,
   stdin: true,
+  ...(given.parks === undefined ? {} : { lease: true }),
   labels: boxLabels({
     workspace: given.workspace.path,
     uid: given.uid,
@@ -138,5 +152,6 @@ const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
     created: new Date().toISOString(),
     isolation: request.isolation,
     mode: request.mode,
+    ...(given.parks === undefined ? {} : { parks: given.parks }),
   }),
 });

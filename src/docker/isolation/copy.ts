@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { engineFailure } from "../failure.ts";
 import { BOX_LABEL, keptLabels } from "../labels.ts";
+import { noteBytes } from "../layers/quota.ts";
 import { noteVolume } from "../layers/record.ts";
 import { changesIn } from "../runner/files.ts";
 import { archiveOf, refuseTooLarge, type Skipped } from "./archive.ts";
@@ -66,9 +67,14 @@ function labelsOf({ labels, layer, stateDir }: VolumeRequest): Record<string, st
   return { ...others, ...keptLabels(layer.session, stateDir) };
 }
 
-async function fill({ engine, workspace, volume, labels, image, onWarning }: VolumeRequest): Promise<void> {
+async function fill(request: VolumeRequest): Promise<void> {
+  const { engine, workspace, volume, labels, image, layer, onWarning } = request;
   const skipped: Skipped[] = [];
-  const archive = archiveOf(workspace.path, NAME, (one) => skipped.push(one));
+  const size = { bytes: 0 };
+  const archive = counted(
+    archiveOf(workspace.path, NAME, (one) => skipped.push(one)),
+    size,
+  );
   const filler = await engine.api.createContainer({
     Image: image,
     Entrypoint: ["none"],
@@ -84,7 +90,18 @@ async function fill({ engine, workspace, volume, labels, image, onWarning }: Vol
   } finally {
     await filler.remove({ force: true });
   }
+  if (layer !== null) await noteBytes(layer.folder, size.bytes);
   for (const text of told(skipped)) onWarning(text);
+}
+
+async function* counted(
+  archive: AsyncIterable<Buffer> | Iterable<Buffer>,
+  size: { bytes: number },
+): AsyncGenerator<Buffer> {
+  for await (const piece of archive) {
+    size.bytes += piece.length;
+    yield piece;
+  }
 }
 
 const TOLD = 5;

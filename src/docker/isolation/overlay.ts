@@ -14,9 +14,8 @@ const COPY = "work on a copy: --isolation copy";
 
 /** The workspace as lower layer. What the box writes goes to the upper one: its session's, or its own and then lost. */
 export async function makeOverlay(request: VolumeRequest): Promise<Place> {
-  const { engine, workspace, stateDir, session, owner, volume, labels } = request;
+  const { engine, stateDir, session, owner, volume, labels } = request;
   const folder = request.layer?.folder ?? (await makeBoxFolder(stateDir, session, owner));
-  const upper = path.join(folder, "upper");
   try {
     await refuseFolder(folder);
     await prepareLayers(folder, request);
@@ -27,6 +26,13 @@ export async function makeOverlay(request: VolumeRequest): Promise<Place> {
     if (request.layer === null) await removeBoxFolder({ path: folder, id: session });
     throw thrown;
   }
+  return overlayIn(folder, request);
+}
+
+/** One that is there already, and stands in a container that was frozen. */
+export function overlayIn(folder: string, request: VolumeRequest): Place {
+  const { workspace } = request;
+  const upper = path.join(folder, "upper");
   return {
     disk: upper,
     snapshot: false,

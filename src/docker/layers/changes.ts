@@ -12,16 +12,21 @@ export interface Reading {
   /** Asked for only where a layer does not tell by itself. */
   readonly engine: () => Promise<Engine>;
   readonly uid: number;
+  /** That mounts the layers of an overlay already. */
+  readonly mounted?: string | undefined;
 }
 
 /** What a layer that nobody works on has other than the workspace has now. */
-export async function changesOfLayer(layer: Layer, { engine, uid }: Reading): Promise<LayerChanges> {
+export async function changesOfLayer(layer: Layer, { engine, uid, mounted }: Reading): Promise<LayerChanges> {
   if (layer.isolation === "copy") return copied(layer, { engine, uid });
   const { folder, workspace, made } = layer;
   const upper = path.join(folder, "upper");
   await using stack = new AsyncDisposableStack();
   const held: { shown?: Promise<ReturnType<typeof shownBy>> } = {};
-  const open = async () => stack.use(shownBy(await engine(), folder, ownerLabels(uid, await thisProcess())));
+  const open = async () => {
+    const labels = ownerLabels(uid, await thisProcess());
+    return stack.use(shownBy(await engine(), { folder, labels, mounted }));
+  };
   const shows = async (file: string): Promise<boolean | undefined> =>
     (await (held.shown ??= open())).shows(file);
   const { changes, incomplete } = await changesOfUpper({ lower: workspace, upper, shows });

@@ -2,25 +2,27 @@ import { lstat, readdir } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, errorCode, HarnessError } from "../../core/errors.ts";
 import { lockWorkspace } from "../life/lock.ts";
+import { refuseWithoutRoom, type Room } from "./quota.ts";
 import { giveUpLayer, type Layer, layerOf, type LayerRecord, makeLayer } from "./record.ts";
 
 export type HeldLayer = AsyncDisposable & { readonly layer: Layer };
 
 type Wanted = Pick<LayerRecord, "session" | "workspace" | "isolation">;
 
-/** The session's layer, or a new one, for one process alone. */
-export async function holdLayer(stateDir: string, wanted: Wanted): Promise<HeldLayer> {
+/** The session's layer, or a new one where there is room, for one process alone. */
+export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): Promise<HeldLayer> {
   const held = await holdExisting(stateDir, wanted.session);
   if (held === undefined) {
+    await refuseWithoutRoom(stateDir, room);
     await makeLayer(stateDir, { ...wanted, volume: null, made: Date.now() }).catch(unlessThere);
-    return holdLayer(stateDir, wanted);
+    return holdLayer(stateDir, wanted, room);
   }
   const { layer } = held;
   if (layer.workspace === wanted.workspace && layer.isolation === wanted.isolation) return held;
   if (await isEmpty(layer)) {
     await giveUpLayer(stateDir, wanted.session);
     await held[Symbol.asyncDispose]();
-    return holdLayer(stateDir, wanted);
+    return holdLayer(stateDir, wanted, room);
   }
   await held[Symbol.asyncDispose]();
   throw new HarnessError(

@@ -17,13 +17,20 @@ export interface Shown extends AsyncDisposable {
   readonly shows: (path: string) => Promise<boolean>;
 }
 
+export interface Layers {
+  readonly folder: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** That mounts them already. */
+  readonly mounted?: string | undefined;
+}
+
 /** Asks the engine, which alone can lay the layers over each other; no program runs. Made when it is first asked. */
-export function shownBy(engine: Engine, folder: string, labels: Readonly<Record<string, string>>): Shown {
+export function shownBy(engine: Engine, layers: Layers): Shown {
   const stack = new AsyncDisposableStack();
   const held: { container?: ReturnType<typeof mounted> } = {};
   return {
     shows: async (path) => {
-      const container = await (held.container ??= mounted(engine, { folder, labels, stack }));
+      const container = await (held.container ??= mounted(engine, { ...layers, stack }));
       if (!path.isWellFormed()) return isListed(container, path);
       try {
         const answer = (await container.infoArchive({ path: `${PLACE}/${path}` })) as NodeJS.ReadableStream;
@@ -63,15 +70,13 @@ async function isListed(container: Container, path: string): Promise<boolean> {
 
 const trimmed = (name: Buffer): Buffer => (name.at(-1) === 0x2f ? name.subarray(0, -1) : name);
 
-interface Wanted {
-  readonly folder: string;
-  readonly labels: Readonly<Record<string, string>>;
+interface Wanted extends Layers {
   readonly stack: AsyncDisposableStack;
 }
 
-async function mounted(engine: Engine, { folder, labels, stack }: Wanted) {
-  const Source = await overlayVolume(engine, folder, { labels, lower: "lower" });
-  stack.defer(() => engine.api.getVolume(Source).remove());
+async function mounted(engine: Engine, { folder, labels, mounted: there, stack }: Wanted) {
+  const Source = there ?? (await overlayVolume(engine, folder, { labels, lower: "lower" }));
+  if (there === undefined) stack.defer(() => engine.api.getVolume(Source).remove());
   const container = await engine.api.createContainer({
     Image: await anyImage(engine, await notedImage(folder)),
     Entrypoint: ["none"],

@@ -3,6 +3,8 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
 import { engineFailure, isBeingRemoved, isMissing } from "../failure.ts";
 import { boxFilter, boxOf, type BoxRecord } from "../labels.ts";
+import type { Standing } from "../parked/files.ts";
+import { standingOf } from "../parked/standing.ts";
 import { liveness } from "./owner.ts";
 
 export interface ListedBox {
@@ -14,6 +16,8 @@ export interface ListedBox {
   readonly owner: { readonly pid: number; readonly alive: boolean } | null;
   readonly created: string;
   readonly state: string;
+  /** It waits frozen for a word on a session, until then (ISO 8601); null: it does not. */
+  readonly parked: { readonly session: string; readonly until: string } | null;
 }
 
 /** As long as people see ids elsewhere. */
@@ -30,14 +34,24 @@ export async function listBoxes(engine: Engine, uid: number): Promise<readonly L
   const boxes = found.map(async (container): Promise<readonly ListedBox[]> => {
     const record = boxOf(container.Labels);
     if (record?.uid !== uid) return [];
-    const { owner } = record;
+    const standing = await standingOf(record, container.State === "paused");
+    const owner = standing?.kind === "taken" ? standing.owner : record.owner;
     const living = owner === undefined ? null : { pid: owner.pid, alive: await alive(owner) };
-    return [{ ...described(container, record), owner: living }];
+    const parked = standing?.kind !== "parked" ? null : parkedTold(standing);
+    return [{ ...described(container, record), owner: living, parked }];
   });
   return (await Promise.all(boxes)).flat().toSorted((a, b) => a.created.localeCompare(b.created));
 }
 
-const described = (container: ContainerInfo, record: BoxRecord): Omit<ListedBox, "owner"> => ({
+const parkedTold = ({
+  session,
+  expires,
+}: Extract<Standing, { kind: "parked" }>): NonNullable<ListedBox["parked"]> => ({
+  session,
+  until: new Date(expires).toISOString(),
+});
+
+const described = (container: ContainerInfo, record: BoxRecord): Omit<ListedBox, "owner" | "parked"> => ({
   id: container.Id,
   workspace: record.workspace ?? null,
   mode: record.mode ?? null,

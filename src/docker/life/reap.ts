@@ -6,9 +6,11 @@ import { emptyWork } from "../isolation/layers.ts";
 import { boxFilter, type BoxRecord, boxOf, type Owner, ownerLabels, ownFilter } from "../labels.ts";
 import { copiesToRemove, layersToRemove } from "../layers/clear.ts";
 import { layersIn } from "../layers/record.ts";
+import { forget, holds, standings } from "../parked/files.ts";
+import { standingOf } from "../parked/standing.ts";
 import { type BoxFolder, boxFolders, removeBoxFolder } from "./folders.ts";
 import { locksIn } from "./lock-files.ts";
-import { Removal } from "./removal.ts";
+import { Removal, type Thing } from "./removal.ts";
 import { liveness } from "./owner.ts";
 import { staleLocks } from "./stale-locks.ts";
 
@@ -41,6 +43,8 @@ interface Found {
   readonly id: string;
   readonly record: BoxRecord;
   readonly created: number;
+  /** Of a container. */
+  readonly frozen?: boolean;
 }
 
 /** Removes what dead runs of this user left behind. Throws only when the engine does not answer at all. */
@@ -49,7 +53,7 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
   const { failed, going } = removal;
   const [boxes, volumes, allVolumes] = await list(engine, uid);
   const isDead = judge();
-  const doomed = await where(boxes, isDead);
+  const doomed = await notWaiting(await where(boxes, isDead));
   const containers = await removal.each(
     "container",
     doomed.map(({ id }) => ({
@@ -79,12 +83,30 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
       ),
       ...(await removal.orNone("folder", layersIn(stateDir), layersToRemove(engine, { uid, stateDir }))),
     ]),
-    locks: await removal.each("lock", await removal.orNone("lock", locksIn(stateDir), staleLocks(stateDir))),
+    locks: await removal.each("lock", [
+      ...(await removal.orNone("lock", locksIn(stateDir), staleLocks(stateDir))),
+      ...(await removal.orNone("lock", stateDir, overParkings(stateDir))),
+    ]),
     kept: left.flatMap(({ id, folder: { kept } }) =>
       kept === undefined ? [] : [{ kind: "folder", id, reason: kept }],
     ),
     failed,
   };
+}
+
+/** Without the boxes that wait frozen for a person, and those that another process than their maker has taken up. */
+async function notWaiting(dead: readonly Found[]): Promise<readonly Found[]> {
+  const held = await Promise.all(dead.map(({ record, frozen }) => standingOf(record, frozen === true)));
+  return dead.filter((_, index) => held[index] === undefined);
+}
+
+/** What tells of boxes that nobody may take up any more. */
+async function overParkings(stateDir: string): Promise<readonly Thing[]> {
+  const now = Date.now();
+  const over = (await standings(stateDir)).map(async (each) =>
+    (await holds(each, now)) ? [] : [{ id: path.basename(each.file), remove: () => forget(each) }],
+  );
+  return (await Promise.all(over)).flat();
 }
 
 async function removeLayers(engine: Engine, uid: number, folder: BoxFolder): Promise<void> {
@@ -108,9 +130,10 @@ async function list(
   return [boxes.flatMap(foundBox).filter(own), all.flatMap(foundVolume).filter(own), all];
 }
 
-function foundBox({ Id, Labels, Created }: ContainerInfo): readonly Found[] {
+function foundBox({ Id, Labels, Created, State }: ContainerInfo): readonly Found[] {
   const record = boxOf(Labels);
-  return record === undefined ? [] : [{ id: Id, record, created: Created * 1000 }];
+  if (record === undefined) return [];
+  return [{ id: Id, record, created: Created * 1000, frozen: State === "paused" }];
 }
 
 function foundVolume(volume: VolumeInspectInfo & { readonly CreatedAt?: string }): readonly Found[] {

@@ -1,7 +1,7 @@
 import { reasonOf } from "../../core/errors.ts";
 import { isBeingRemoved, isMissing } from "../failure.ts";
 
-interface Thing {
+export interface Thing {
   readonly id: string;
   readonly remove: () => Promise<unknown>;
 }

@@ -1,12 +1,16 @@
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { Asks } from "./asks.ts";
 import { type Command, execPayload, unsendable } from "./command.ts";
 import { type CreditWindow, creditWindow } from "./credit.ts";
 import { exitUnstarted, readExit, type RunnerExit } from "./exit.ts";
 import { decodeFields, encodeFields, type FieldValue, numberIn } from "./fields.ts";
-import { type Frame, MAX_PAYLOAD, REPLY, REQUEST } from "./frames.ts";
-import { openWire, type Wire } from "./wire.ts";
+import { feed } from "./feed.ts";
+import { type Frame, frameWriter, REPLY, REQUEST } from "./frames.ts";
+import type { ClientParts, Held } from "./held.ts";
+import { OpenCalls } from "./open-calls.ts";
+import { greeting, openWire, type Wire } from "./wire.ts";
 
 export interface Listener {
   /** A promise holds back everything that the box sends, until it is settled. That it fails is its maker's affair. */
@@ -19,14 +23,10 @@ export interface Listener {
 
 /** A command in progress. `ended` never rejects but for the loss of the box. */
 export interface Running {
+  readonly call: number;
   readonly ended: Promise<RunnerExit>;
   readonly signal: (signal: number) => void;
   readonly resize: (columns: number, rows: number) => void;
-}
-
-interface Pending {
-  readonly onFrame: (frame: Frame) => void;
-  readonly onLost: (lost: HarnessError) => void;
 }
 
 const OUTPUTS = new Map([
@@ -42,33 +42,65 @@ const INPUT_WINDOW = 512 * 1024;
 /** The calls to one box. Any number run side by side; all end when the box does. */
 export class RunnerClient {
   readonly #wire: Wire;
-  readonly #pending = new Map<number, Pending>();
-  #next = 1;
-  #lost: HarnessError | undefined;
+  readonly #calls: OpenCalls;
+  readonly #asks: Asks;
   /** Resolves, never rejects, when the box is gone, with the reason. */
   readonly gone: Promise<string>;
 
-  /** `onAsk` gets what a command asks of the harness, if it may (sandbox/runner/ask.h), and gives the answer. */
-  constructor(stream: Duplex, secret: Buffer, onAsk?: (asked: Buffer) => Promise<Buffer>) {
+  constructor(stream: Duplex, secret: Buffer, { onAsk, held }: ClientParts = {}) {
     const { promise, resolve } = Promise.withResolvers<string>();
     this.gone = promise;
-    this.#wire = openWire(stream, secret, {
-      onFrame: (frame) => {
-        if (frame.type === REPLY.ask) void this.#answer(frame, onAsk);
-        else this.#pending.get(frame.call)?.onFrame(frame);
+    this.#asks = new Asks(onAsk, (call, answer) => this.#send(REQUEST.answer, call, answer));
+    this.#calls = new OpenCalls(held?.next ?? 1);
+    const call = this.#calls.next;
+    const first =
+      held === undefined
+        ? greeting(secret)
+        : frameWriter(held.key)({ type: REQUEST.resume, call, payload: secret });
+    this.#wire = openWire(
+      stream,
+      { secret, first },
+      {
+        onFrame: (frame) => {
+          if (frame.type === REPLY.ask) this.#asks.take(frame);
+          else this.#calls.take(frame);
+        },
+        onEnd: (reason) => {
+          this.#calls.lose(new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, "harness doctor"));
+          resolve(reason);
+        },
       },
-      onEnd: (reason) => {
-        this.#lost = new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, "harness doctor");
-        for (const { onLost } of this.#pending.values()) onLost(this.#lost);
-        this.#pending.clear();
-        resolve(reason);
-      },
-    });
+    );
+    if (held === undefined) return;
+    const resumed = this.#calls.open<void>(this.#calls.number(), (_, done) => done());
+    resumed.then(() => held.asks.forEach((each) => this.#asks.take(each))).catch(() => undefined);
+  }
+
+  /** Tells a runner with a lease that somebody is there. */
+  alive(): void {
+    if (!this.#asks.held) this.#send(REQUEST.alive, 0, EMPTY);
+  }
+
+  /**
+   * Has the runner do nothing and say nothing until somebody comes with this key; nothing can be asked any more. It is
+   * refused while other calls than the `lasting` ones are under way.
+   */
+  async hold(key: Buffer, lasting: ReadonlySet<number>): Promise<Held> {
+    await this.#asks.idle();
+    const others = [...this.#calls.numbers].filter((call) => !lasting.has(call));
+    if (others.length > 0 || this.#asks.held)
+      throw new HarnessError(EXIT.sandbox, "the box is at work and cannot be held", "");
+    const asks = this.#asks.hold();
+    const call = this.#calls.number();
+    const held = this.#calls.open<void>(call, (frame, done) => frame.type === REPLY.held && done());
+    this.#send(REQUEST.hold, call, key);
+    await held;
+    return { next: this.#calls.next, asks, going: this.#calls.numbers };
   }
 
   /** Why there is no box any more, or undefined. */
   get lost(): HarnessError | undefined {
-    return this.#lost;
+    return this.#calls.lost;
   }
 
   /** Ends the box: the runner leaves when its input does. */
@@ -80,9 +112,21 @@ export class RunnerClient {
     const payload = execPayload(command);
     const impossible = unsendable(command, payload);
     if (impossible !== undefined) return this.#unstarted(impossible);
-    const call = this.#number();
+    const call = this.#calls.number();
     const credit = creditWindow(INPUT_WINDOW);
-    const ended = this.#call<RunnerExit>(call, (frame, done) => {
+    const running = this.#follow(call, onOutput, credit);
+    this.#send(REQUEST.exec, call, payload);
+    if (command.input !== undefined) this.#feed(call, command.input, credit);
+    return running;
+  }
+
+  /** A command that was begun before the runner was held, without input. */
+  follow(call: number, { onOutput }: Listener): Running {
+    return this.#follow(call, onOutput, creditWindow(INPUT_WINDOW));
+  }
+
+  #follow(call: number, onOutput: Listener["onOutput"], credit: CreditWindow): Running {
+    const ended = this.#calls.open<RunnerExit>(call, (frame, done) => {
       const output = OUTPUTS.get(frame.type as never);
       if (output !== undefined) this.#holdBack(() => onOutput(output[0], output[1], frame.payload));
       else if (frame.type === REPLY.credit) credit.give(frame.payload);
@@ -90,9 +134,8 @@ export class RunnerClient {
       else if (frame.type === REPLY.end) done(exitUnstarted(numberIn(decodeFields(frame.payload), "e")));
     });
     void ended.then(credit.stop, credit.stop);
-    this.#send(REQUEST.exec, call, payload);
-    if (command.input !== undefined) void this.#feed(call, command.input, credit);
     return {
+      call,
       ended,
       signal: (signal) => this.#send(REQUEST.kill, call, encodeFields([["s", signal]])),
       resize: (columns, rows) =>
@@ -113,24 +156,19 @@ export class RunnerClient {
     fields: readonly (readonly [string, FieldValue])[],
     content?: Uint8Array,
   ): Promise<{ readonly data: Buffer; readonly end: Frame }> {
-    const call = this.#number();
+    const call = this.#calls.number();
     const parts: Buffer[] = [];
     const credit = creditWindow(INPUT_WINDOW);
-    const answered = this.#call<Frame>(call, (frame, done) => {
+    const answered = this.#calls.open<Frame>(call, (frame, done) => {
       if (frame.type === REPLY.data) parts.push(frame.payload);
       else if (frame.type === REPLY.credit) credit.give(frame.payload);
       else done(frame);
     });
     void answered.then(credit.stop, credit.stop);
     this.#send(type, call, encodeFields(fields));
-    if (content !== undefined) void this.#feed(call, [content], credit);
+    if (content !== undefined) this.#feed(call, [content], credit);
     const end = await answered;
     return { data: Buffer.concat(parts), end };
-  }
-
-  async #answer({ call, payload }: Frame, onAsk?: (asked: Buffer) => Promise<Buffer>): Promise<void> {
-    const answer = (await onAsk?.(payload)) ?? EMPTY;
-    this.#send(REQUEST.answer, call, answer.subarray(0, MAX_PAYLOAD));
   }
 
   #holdBack(work: () => Promise<void> | void): void {
@@ -142,54 +180,25 @@ export class RunnerClient {
   }
 
   #unstarted(errno: number): Running {
-    const ended =
-      this.#lost === undefined ? Promise.resolve(exitUnstarted(errno)) : Promise.reject(this.#lost);
-    return { ended, signal: () => undefined, resize: () => undefined };
-  }
-
-  #number(): number {
-    const call = this.#next;
-    this.#next = call === 0xffff_ffff ? 1 : call + 1;
-    return call;
-  }
-
-  #call<T>(call: number, onFrame: (frame: Frame, done: (value: T) => void) => void): Promise<T> {
-    return new Promise((resolve, reject) => {
-      if (this.#lost !== undefined) return reject(this.#lost);
-      const done = (value: T): void => {
-        this.#pending.delete(call);
-        resolve(value);
-      };
-      this.#pending.set(call, { onFrame: (frame) => onFrame(frame, done), onLost: reject });
-    });
+    const ended = this.lost === undefined ? Promise.resolve(exitUnstarted(errno)) : Promise.reject(this.lost);
+    return { call: 0, ended, signal: () => undefined, resize: () => undefined };
   }
 
   #send(type: number, call: number, payload: Buffer): void {
     this.#wire.send({ type, call, payload });
   }
 
-  /** Stops quietly when the call ends before its input does; input that fails is over. */
-  async #feed(
-    call: number,
-    input: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-    credit: CreditWindow,
-  ): Promise<void> {
-    try {
-      for await (const chunk of input)
-        for (let at = 0; at < chunk.length; at += PIECE) {
-          const piece = Buffer.from(chunk.subarray(at, at + PIECE));
-          if (!(await credit.take(piece.length))) return;
-          this.#send(REQUEST.stdin, call, piece);
-        }
-    } catch {
-      // Whoever gave the input knows.
-    }
-    this.#send(REQUEST.stdinEnd, call, EMPTY);
+  #feed(call: number, input: Input, credit: CreditWindow): void {
+    void feed(input, credit, {
+      send: (piece) => this.#send(REQUEST.stdin, call, piece),
+      end: () => this.#send(REQUEST.stdinEnd, call, EMPTY),
+    });
   }
 }
 
+type Input = Parameters<typeof feed>[0];
+
 const EMPTY = Buffer.alloc(0);
-const PIECE = 64 * 1024;
 
 /** SIGKILL ends a call with all that it started. */
 export const KILL = constants.signals.SIGKILL;

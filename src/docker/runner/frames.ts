@@ -22,6 +22,9 @@ export const REQUEST = {
   changes: 0x0b,
   answer: 0x0d,
   resize: 0x0c,
+  alive: 0x0e,
+  hold: 0x0f,
+  resume: 0x10,
 } as const;
 
 export const REPLY = {
@@ -35,6 +38,7 @@ export const REPLY = {
   end: 0x88,
   credit: 0x89,
   ask: 0x8a,
+  held: 0x8b,
 } as const;
 
 export const EXEC_STDIN = 1;

@@ -20,8 +20,17 @@ const STDOUT = 1;
 /** What the runner or the runtime says on stderr: only ever a reason for an end. */
 const COMPLAINT_BYTES = 2000;
 
+/** What a runner that was just started is to be sent first. */
+export const greeting = (secret: Buffer): Buffer => Buffer.concat([Buffer.from(MAGIC, "latin1"), secret]);
+
+interface Opening {
+  readonly secret: Buffer;
+  /** Has told the other end the secret. */
+  readonly first: Buffer;
+}
+
 /** `stream` is the engine's hijacked connection, its stdout and stderr multiplexed. */
-export function openWire(stream: Duplex, secret: Buffer, { onFrame, onEnd }: Listener): Wire {
+export function openWire(stream: Duplex, { secret, first }: Opening, { onFrame, onEnd }: Listener): Wire {
   const write = frameWriter(secret);
   const read = frameReader(secret);
   const raw = new ByteQueue();
@@ -63,7 +72,7 @@ export function openWire(stream: Duplex, secret: Buffer, { onFrame, onEnd }: Lis
   stream.on("error", (error) => end(reasonOf(error)));
   stream.once("end", () => end("the box has ended"));
   stream.once("close", () => end("the box has ended"));
-  stream.write(Buffer.concat([Buffer.from(MAGIC, "latin1"), secret]));
+  stream.write(first);
   return {
     send: (frame) => void (ended || stream.write(write(frame))),
     pause: () => {

@@ -9,6 +9,7 @@ interface BoxLine {
   readonly owner: { readonly pid: number; readonly alive: boolean } | null;
   readonly created: string;
   readonly state: string;
+  readonly parked: { readonly session: string; readonly until: string } | null;
 }
 
 interface Seen {
@@ -36,10 +37,10 @@ const cells = (box: BoxLine, { now, memory }: Seen): readonly string[] => [
   box.id.slice(0, 12),
   box.mode ?? "-",
   oneLine(box.isolation ?? "-"),
-  box.state,
+  box.parked === null ? box.state : "parked",
   ageOf(now - Date.parse(box.created)),
   memory.has(box.id) ? formatSize(memory.get(box.id) ?? 0) : "-",
-  ownerCell(box.owner),
+  box.parked === null ? ownerCell(box.owner) : waitsCell(box.parked, now),
   oneLine(box.workspace ?? "-"),
 ];
 
@@ -47,6 +48,9 @@ function ownerCell(owner: BoxLine["owner"]): string {
   if (owner === null) return "-";
   return owner.alive ? String(owner.pid) : `${owner.pid} (gone)`;
 }
+
+const waitsCell = ({ session, until }: NonNullable<BoxLine["parked"]>, now: number): string =>
+  `${session}, for ${ageOf(Date.parse(until) - now)}`;
 
 /** In the largest unit that fits; a clock that was set back makes nothing younger than now. */
 export function ageOf(ms: number): string {

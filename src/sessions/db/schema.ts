@@ -1,9 +1,12 @@
+import { MODEL_MESSAGES } from "./model-messages.ts";
+
 /**
  * Steps from nothing to what this version reads, in their order. One that was released is never changed, since
  * databases remember its hash: a further one is added.
  *
  * `records` and `events` are what happened, in order; the other tables of a session are made from them in the same
- * transaction. A message stands only in `messages`; what the model was shown instead of messages, in `compactions`.
+ * transaction. A message stands only in `messages`; what the model was shown instead of messages, in `compactions`;
+ * what it sees of both now, message by message, in the view `model_messages`.
  */
 export const STEPS: readonly string[] = [
   `
@@ -160,4 +163,5 @@ CREATE TABLE checkpoints (
   PRIMARY KEY (session, step)
 ) STRICT, WITHOUT ROWID;
 `,
+  MODEL_MESSAGES,
 ];

@@ -18,7 +18,7 @@ async function opened(more: Partial<ExecRequest> = {}): Promise<Opened> {
   const runner = scriptedRunner();
   const client = new RunnerClient(runner.stream, KEY);
   const request = { words: ["x"], timeoutMs: 5, keep: { head: 10, tail: 10 }, ...more };
-  const started = startCommand(client, request, "/repo");
+  const started = startCommand(client, request, { workspace: "/repo" });
   return { ...runner, started, call: (await runner.request(REQUEST.exec)).call };
 }
 

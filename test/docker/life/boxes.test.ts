@@ -13,6 +13,7 @@ const box = (id: string, more: Partial<ListedBox> = {}): ListedBox => ({
   owner: { pid: 7, alive: true },
   created: "2026-11-21T10:00:00.000Z",
   state: "running",
+  parked: null,
   ...more,
 });
 

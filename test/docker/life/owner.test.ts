@@ -4,7 +4,14 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import test from "node:test";
 import { isAlive, startIn, thisProcess } from "../../../src/docker/life/owner.ts";
-import { BOX_LABEL, boxLabels, boxOf, ownerLabels, UID_LABEL } from "../../../src/docker/labels.ts";
+import {
+  BOX_LABEL,
+  boxLabels,
+  unparkable,
+  boxOf,
+  ownerLabels,
+  UID_LABEL,
+} from "../../../src/docker/labels.ts";
 import { sleeper } from "./processes.ts";
 
 const skip = process.platform !== "linux" && "reads /proc";
@@ -66,7 +73,7 @@ const BOX = {
 
 test("labels are read back as they were written", () => {
   const labels = boxLabels(BOX);
-  assert.deepEqual(boxOf(labels), BOX);
+  assert.deepEqual(boxOf(labels), { ...BOX, parks: undefined });
   assert.deepEqual(Object.keys(labels).toSorted(), [
     "dev.harness.boot_id",
     "dev.harness.box",
@@ -81,6 +88,16 @@ test("labels are read back as they were written", () => {
   ]);
 });
 
+test("a box that may be frozen says for which session, and is none to versions that do not know of it", () => {
+  const parks = { session: "s9", stateDir: "/state" };
+  const labels = boxLabels({ ...BOX, parks });
+  assert.deepEqual(boxOf(labels), { ...BOX, parks });
+  assert.notEqual(labels[BOX_LABEL], "1");
+  assert.deepEqual(boxOf({ ...labels, "dev.harness.parks": "" })?.parks, undefined);
+  assert.deepEqual(boxOf({ ...labels, [BOX_LABEL]: "1" })?.parks, undefined);
+  assert.deepEqual(unparkable(labels), boxLabels(BOX));
+});
+
 test("missing and odd labels are undefined, and an owner is whole or not at all", () => {
   const nothing = {
     workspace: undefined,
@@ -89,13 +106,19 @@ test("missing and odd labels are undefined, and an owner is whole or not at all"
     created: undefined,
     isolation: undefined,
     mode: undefined,
+    parks: undefined,
   };
   assert.deepEqual(boxOf(ownerLabels(7)), { uid: 7, ...nothing });
   assert.deepEqual(boxOf({ ...boxLabels(BOX), "dev.harness.owner_pid": "-1" })?.owner, undefined);
   assert.deepEqual(boxOf({ ...boxLabels(BOX), "dev.harness.owner_pid": "0" })?.owner, undefined);
   assert.deepEqual(boxOf({ ...boxLabels(BOX), "dev.harness.boot_id": "" })?.owner, undefined);
   const odd = { ...boxLabels(BOX), "dev.harness.mode": "yolo", "dev.harness.created": "soon" };
-  assert.deepEqual(boxOf(odd), { ...BOX, mode: undefined, created: undefined });
+  assert.deepEqual(boxOf(odd), {
+    ...BOX,
+    mode: undefined,
+    created: undefined,
+    parks: undefined,
+  });
   for (const foreign of [undefined, null, {}, { [BOX_LABEL]: "1" }, { [UID_LABEL]: "1000" }])
     assert.equal(boxOf(foreign), undefined);
 });

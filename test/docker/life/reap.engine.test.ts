@@ -110,6 +110,7 @@ test("a box is listed with its owner, and says how much memory it uses", { skip 
     isolation: "bind",
     owner: { pid: own.pid, alive: true },
     state: "running",
+    parked: null,
   });
   assert.deepEqual([boxes[1]?.id, boxes[1]?.owner], [orphan, { pid: dead.pid, alive: false }]);
   const memory = await memoryOf(engine, boxes);

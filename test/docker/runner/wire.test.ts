@@ -3,7 +3,7 @@ import test from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { duplexPair } from "node:stream";
 import { type Frame, frameWriter } from "../../../src/docker/runner/frames.ts";
-import { openWire, type Wire } from "../../../src/docker/runner/wire.ts";
+import { greeting, openWire, type Wire } from "../../../src/docker/runner/wire.ts";
 import { KEY, muxed } from "./scripted-runner.ts";
 
 interface Opened {
@@ -21,16 +21,20 @@ function opened(onFrame: (frame: Frame) => void = () => undefined): Opened {
   const frames: Frame[] = [];
   const ends: string[] = [];
   const over = Promise.withResolvers<void>();
-  const wire = openWire(stream, KEY, {
-    onFrame: (frame) => {
-      frames.push(frame);
-      onFrame(frame);
+  const wire = openWire(
+    stream,
+    { secret: KEY, first: greeting(KEY) },
+    {
+      onFrame: (frame) => {
+        frames.push(frame);
+        onFrame(frame);
+      },
+      onEnd: (reason) => {
+        ends.push(reason);
+        over.resolve();
+      },
     },
-    onEnd: (reason) => {
-      ends.push(reason);
-      over.resolve();
-    },
-  });
+  );
   const feed = (bytes: Buffer): void => void engine.write(bytes);
   return { wire, frames, ends, feed, hangUp: () => void engine.end(), over: over.promise };
 }

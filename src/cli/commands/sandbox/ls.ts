@@ -6,7 +6,7 @@ import { requireEngine, uid } from "../../wire.ts";
 export class SandboxLs extends HarnessCommand {
   static override summary = "List your boxes: what they work on, and whether the run that owns them lives.";
   static override description =
-    "With --json, one object per line. A box whose owner is gone is removed by the next run, or by `harness sandbox rm --dead`.";
+    "With --json, one object per line. A box of a run that waits for a word is kept frozen: `parked`, with its session and for how long. Any other whose owner is gone is removed by the next run, or by `harness sandbox rm --dead`.";
   static override examples = ["harness sandbox ls", "harness sandbox ls --json"];
 
   async run(): Promise<void> {

@@ -4,12 +4,13 @@ import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { type ListedBox, listBoxes, pickBoxes, removeBox, SHORT_ID } from "../../../docker/life/boxes.ts";
 import { reap } from "../../../docker/life/reap.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { dropFrozen } from "../../frozen.ts";
 import { requireEngine, uid } from "../../wire.ts";
 
 export class SandboxRm extends HarnessCommand {
   static override summary = "Remove boxes of yours: those named, all, or those whose run is gone.";
   static override description =
-    "An id may be shortened to any beginning that fits one box. A run whose box is removed ends and says so. With --json, one object per removed box.";
+    "An id may be shortened to any beginning that fits one box. A run whose box is removed ends and says so; one that waits for a word goes on in a new one. With --json, one object per removed box.";
   static override strict = false;
   static override args = { id: Args.string({ description: "a box, as `harness sandbox ls` shows it" }) };
   static override flags = {
@@ -36,9 +37,14 @@ export class SandboxRm extends HarnessCommand {
     const chosen = flags.all
       ? boxes
       : flags.dead
-        ? boxes.filter(({ owner }) => owner?.alive === false)
+        ? boxes.filter(({ owner, parked }) => owner?.alive === false && parked === null)
         : pickBoxes(boxes, ids);
-    const ended = await Promise.allSettled(chosen.map(({ id }) => removeBox(engine, id)));
+    const ended = await Promise.allSettled(
+      chosen.map(async ({ id, parked }) => {
+        await removeBox(engine, id);
+        if (parked !== null) await dropFrozen(parked.session);
+      }),
+    );
     const removed = chosen.filter((_, index) => ended[index]?.status === "fulfilled");
     for (const box of removed) report(box, flags.json);
     if (removed.length === 0 && !flags.quiet && !flags.json) process.stderr.write("no box was removed\n");

@@ -1,0 +1,125 @@
+import type { ExecResult, Job, KeptOutput, OldJob } from "../../core/ports.ts";
+import type { KeptJob } from "../parked/kept-job.ts";
+import type { Past, Started } from "./exec.ts";
+
+interface Shelved {
+  readonly folder: string;
+  readonly started: Pick<Started, "past">;
+  /** With its result set. */
+  ended: Promise<unknown>;
+  noted: string;
+  result: ExecResult | null;
+}
+
+export interface Begun {
+  readonly folder: string;
+  readonly started: Pick<Started, "past" | "output" | "end" | "resize">;
+  readonly result: Promise<ExecResult>;
+}
+
+/** The named jobs of a box, those that have ended too: what becomes of them when it is parked. */
+export class JobShelf {
+  readonly #jobs = new Map<string, Shelved>();
+
+  put(name: string | undefined, { folder, started, result }: Begun, noted = ""): Job {
+    const shelved: Shelved = { folder, started, noted, result: null, ended: Promise.resolve() };
+    if (name !== undefined) this.#jobs.set(name, shelved);
+    // Its loss is heard by whoever asks for it, then or later.
+    shelved.ended = result.then(
+      (ended) => (shelved.result = ended),
+      () => undefined,
+    );
+    return {
+      result,
+      output: started.output,
+      kill: () => started.end("cancelled"),
+      resize: started.resize,
+      note: (text) => {
+        shelved.noted = text;
+      },
+    };
+  }
+
+  /** One that had ended before the box was parked. */
+  restore(job: KeptJob): OldJob {
+    const past = pastOf(job);
+    const result = job.result === null ? null : resultOf(job.result, past);
+    if (result === null) throw new TypeError(`${job.name} has not ended`);
+    const output = (): ReturnType<Job["output"]> => ({
+      stdout: Buffer.concat([past.stdout.head, past.stdout.tail]),
+      stderr: Buffer.concat([past.stderr.head, past.stderr.tail]),
+    });
+    const started = { past: () => past, output, end: () => undefined, resize: () => undefined };
+    const begun = { folder: job.folder, started, result: Promise.resolve(result) };
+    const shelved = this.put(job.name, begun, job.noted);
+    return Object.assign(shelved, { noted: job.noted });
+  }
+
+  /** Numbers of those that go on, towards the runner. */
+  get lasting(): ReadonlySet<number> {
+    const going = [...this.#jobs.values()].filter(({ result }) => result === null);
+    return new Set(going.map(({ started }) => started.past().call));
+  }
+
+  /** Once all but these have their results. */
+  async settled(going: ReadonlySet<number>): Promise<void> {
+    const over = [...this.#jobs.values()].filter(({ started }) => !going.has(started.past().call));
+    await Promise.allSettled(over.map(({ ended }) => ended));
+  }
+
+  kept(): readonly KeptJob[] {
+    return [...this.#jobs].map(([name, { folder, started, noted, result }]) => {
+      const { call, ms, why = null, stdout, stderr, errors } = started.past();
+      return {
+        name,
+        noted,
+        folder,
+        call,
+        ms,
+        why,
+        errors: errors.toString("base64"),
+        stdout: textsOf(stdout),
+        stderr: textsOf(stderr),
+        result: result && {
+          ...result,
+          blocked: [...result.blocked],
+          quarantined: [...result.quarantined],
+          stdout: countOf(result.stdout),
+          stderr: countOf(result.stderr),
+        },
+      };
+    });
+  }
+}
+
+export function pastOf({ call, ms, why, stdout, stderr, errors }: KeptJob): Past {
+  return {
+    call,
+    ms,
+    why: why ?? undefined,
+    stdout: bytesOf(stdout),
+    stderr: bytesOf(stderr),
+    errors: Buffer.from(errors, "base64"),
+  };
+}
+
+const resultOf = (ended: NonNullable<KeptJob["result"]>, { stdout, stderr }: Past): ExecResult => ({
+  ...ended,
+  stdout: { ...ended.stdout, ...stdout },
+  stderr: { ...ended.stderr, ...stderr },
+});
+
+const textsOf = ({ head, tail }: Past["stdout"]): KeptJob["stdout"] => ({
+  head: head.toString("base64"),
+  tail: tail.toString("base64"),
+});
+
+const bytesOf = ({ head, tail }: KeptJob["stdout"]): Past["stdout"] => ({
+  head: Buffer.from(head, "base64"),
+  tail: Buffer.from(tail, "base64"),
+});
+
+const countOf = ({ total, lost }: KeptOutput): { readonly total: number; readonly lost: number } => ({
+  total,
+  lost,
+});

@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import type { Duplex } from "node:stream";
+import test from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Container } from "dockerode";
+import { RunnerClient } from "../../../src/docker/runner/client.ts";
+import { encodeFields } from "../../../src/docker/runner/fields.ts";
+import { statIn } from "../../../src/docker/runner/files.ts";
+import { frameWriter, KEY_BYTES, REQUEST } from "../../../src/docker/runner/frames.ts";
+import { boxImage, RUNNER } from "../../../src/docker/box/image.ts";
+import { hostFacts, readSeccomp } from "../../../src/docker/facts.ts";
+import { containerSpec } from "../../../src/docker/spec.ts";
+import { engine, ROOT, skip } from "../../fixtures/engine.ts";
+
+interface Leased extends AsyncDisposable {
+  readonly container: Container;
+  readonly attach: () => Promise<Duplex>;
+  readonly isUp: () => Promise<boolean>;
+}
+
+/** A container of the runner's, over nothing. */
+async function leased(): Promise<Leased> {
+  const [{ id }, host, seccomp] = await Promise.all([
+    boxImage(engine, ROOT, null),
+    hostFacts(engine),
+    readSeccomp(ROOT),
+  ]);
+  const container = await engine.api.createContainer(
+    containerSpec({
+      image: id,
+      argv: [RUNNER],
+      mode: "workspace-write",
+      user: { uid: 1000, gid: 1000 },
+      readOnly: [],
+      pinned: [],
+      volumes: [],
+      limits: { memory: 2 ** 28, cpus: null, pids: 64 },
+      host,
+      seccomp,
+      stdin: true,
+      lease: true,
+      labels: { "dev.harness.uid": "64399" },
+    }),
+  );
+  const options = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
+  return {
+    container,
+    attach: () => container.attach(options) as Promise<unknown> as Promise<Duplex>,
+    isUp: () =>
+      container.inspect().then(
+        ({ State }) => State.Running,
+        () => false,
+      ),
+    [Symbol.asyncDispose]: () => container.remove({ force: true }).catch(() => undefined),
+  };
+}
+
+const endless = {
+  words: ["sh", "-c", "n=0; while :; do n=$((n+1)); echo $n; sleep 0.1; done"],
+  folder: "/",
+  env: {},
+  timeoutMs: 0,
+  head: 2 ** 20,
+  tail: 0,
+  terminal: false,
+  input: undefined,
+};
+
+async function started({ container, attach }: Leased): Promise<RunnerClient> {
+  const client = new RunnerClient(await attach(), randomBytes(KEY_BYTES));
+  await container.start();
+  await statIn(client, "/tmp");
+  return client;
+}
+
+const untilDown = async ({ isUp }: Leased): Promise<void> => {
+  for (let i = 0; i < 80 && (await isUp()); i += 1) await sleep(50);
+  assert.equal(await isUp(), false, "it runs on");
+};
+
+test(
+  "a held runner says nothing, and goes on with its calls under the next key, byte for byte",
+  { skip },
+  async () => {
+    await using box = await leased();
+    const one = await started(box);
+    const lines: string[] = [];
+    const hear = { onOutput: (_: string, __: string, bytes: Buffer) => void lines.push(String(bytes)) };
+    const running = one.run(endless, hear);
+    await sleep(500);
+    await assert.rejects(one.hold(randomBytes(KEY_BYTES), new Set()), /at work/);
+    const key = randomBytes(KEY_BYTES);
+    const { next, asks, going } = await one.hold(key, new Set([running.call]));
+    assert.deepEqual([asks, [...going]], [[], [running.call]]);
+    await assert.rejects(one.hold(key, new Set([running.call])), /at work/);
+    const heard = lines.length;
+    await sleep(500);
+    assert.equal(lines.length, heard);
+    running.ended.catch(() => undefined);
+    one.close();
+    await box.container.pause();
+    await sleep(500);
+    await box.container.unpause();
+    const two = new RunnerClient(await box.attach(), randomBytes(KEY_BYTES), { held: { key, next, asks } });
+    const goes = two.follow(running.call, hear);
+    await statIn(two, "/tmp");
+    await sleep(500);
+    goes.signal(9);
+    const { stdout } = await goes.ended;
+    const said = lines.join("");
+    assert.equal(said.length, stdout.total);
+    const count = said.trimEnd().split("\n").map(Number);
+    assert.ok(count.length > heard);
+    assert.deepEqual(
+      count,
+      count.map((_, index) => index + 1),
+    );
+    two.close();
+  },
+);
+
+const key = randomBytes(KEY_BYTES);
+const [alive, resume] = [
+  { type: REQUEST.alive, call: 0, payload: Buffer.alloc(0) },
+  { type: REQUEST.resume, call: 9, payload: randomBytes(KEY_BYTES) },
+];
+
+const FORGERIES: Readonly<Record<string, readonly Buffer[]>> = {
+  "a word under another key": [frameWriter(randomBytes(KEY_BYTES))(resume)],
+  "any other word under the right key": [frameWriter(key)(alive)],
+  "a command under the right key": [
+    frameWriter(key)({ type: REQUEST.exec, call: 9, payload: encodeFields([["a", "true"]]) }),
+  ],
+  "a second use of the key": [frameWriter(key)(resume), frameWriter(key)(resume)],
+  "a greeting as of one that was just started": [Buffer.concat([Buffer.from("HRN1"), key])],
+  "a key of another length": [frameWriter(key)({ ...resume, payload: Buffer.alloc(5) })],
+};
+
+for (const [what, frames] of Object.entries(FORGERIES))
+  test(`${what} ends a held runner with all that runs in it`, { skip }, async () => {
+    await using box = await leased();
+    const one = await started(box);
+    await one.hold(key, new Set());
+    one.close();
+    const stream = await box.attach();
+    for (const frame of frames) stream.write(frame);
+    await untilDown(box);
+    stream.destroy();
+  });
+
+test("nothing but a hold makes a resume good", { skip }, async () => {
+  await using box = await leased();
+  const secret = randomBytes(KEY_BYTES);
+  const stream = await box.attach();
+  stream.write(Buffer.concat([Buffer.from("HRN1"), secret]));
+  await box.container.start();
+  stream.write(frameWriter(secret)(resume));
+  await untilDown(box);
+  stream.destroy();
+});

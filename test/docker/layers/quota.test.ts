@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import test from "node:test";
+import { holdLayer } from "../../../src/docker/layers/hold.ts";
+import { noteBytes } from "../../../src/docker/layers/quota.ts";
+import { layerOf, makeLayer, noteVolume } from "../../../src/docker/layers/record.ts";
+import { refusalOf } from "../../fixtures/refusal.ts";
+import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+
+const MiB = 2 ** 20;
+
+interface Household extends AsyncDisposable {
+  readonly place: Scratch;
+  readonly warnings: string[];
+  /** Begins, or goes on with, a layer. */
+  readonly begin: (session: string, quota: number) => Promise<void>;
+}
+
+/** One layer of two MiB, deep down, and one copy of one MiB. */
+async function household(): Promise<Household> {
+  const place = await scratch();
+  const record = { workspace: place.path, volume: null, made: 1 };
+  const layer = await makeLayer(place.path, { ...record, session: "big", isolation: "overlay" });
+  await mkdir(`${layer.folder}/upper/a/b`, { recursive: true });
+  await writeFile(`${layer.folder}/upper/a/b/c`, Buffer.alloc(2 * MiB, 1));
+  const copy = await makeLayer(place.path, { ...record, session: "copied", isolation: "copy" });
+  await noteVolume(copy, "v");
+  await noteBytes(copy.folder, MiB);
+  const warnings: string[] = [];
+  const room = (quota: number) => ({ quota, warn: (text: string) => void warnings.push(text) });
+  return {
+    place,
+    warnings,
+    begin: async (session, quota) => {
+      const wanted = { session, workspace: place.path, isolation: "overlay" } as const;
+      await (await holdLayer(place.path, wanted, room(quota)))[Symbol.asyncDispose]();
+    },
+    [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
+  };
+}
+
+test("a layer that has no room does not begin, and says whose changes take it; nothing goes", async () => {
+  await using home = await household();
+  const [code, text] = await refusalOf(() => home.begin("fresh", 2.9 * MiB));
+  assert.equal(code, 6);
+  assert.match(text, /3\.0 MiB of 2\.9 MiB: big \(2\.0 MiB\), copied \(1\.0 MiB\); there is no room/);
+  const left = await Promise.all(["big", "copied", "fresh"].map((each) => layerOf(home.place.path, each)));
+  assert.deepEqual(
+    left.map((each) => each?.session),
+    ["big", "copied", undefined],
+  );
+});
+
+test("a layer that is there goes on without room, and one with little begins and says so", async () => {
+  await using home = await household();
+  await home.begin("big", MiB);
+  assert.deepEqual(home.warnings, []);
+  await home.begin("fresh", 3.5 * MiB);
+  assert.match(home.warnings.join("\n"), /3\.0 MiB of 3\.5 MiB/);
+  await home.begin("other", 30 * MiB);
+  assert.equal(home.warnings.length, 1);
+});

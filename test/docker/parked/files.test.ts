@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import test from "node:test";
+import { thisProcess } from "../../../src/docker/life/owner.ts";
+import {
+  claimParked,
+  holds,
+  refuseTaken,
+  standings,
+  standingsOf,
+  writeParked,
+} from "../../../src/docker/parked/files.ts";
+import { standingOf } from "../../../src/docker/parked/standing.ts";
+import { refusalOf } from "../../fixtures/refusal.ts";
+import { scratch } from "../../fixtures/scratch.ts";
+import { deadOwner } from "../life/processes.ts";
+
+const skip = process.platform !== "linux" && "reads /proc";
+
+test("what is parked is for its owner's eyes, and in the place of what was there for the session", async () => {
+  await using place = await scratch();
+  const owner = await thisProcess();
+  await writeParked(place.path, { session: "a", expires: 5, owner }, "old");
+  await writeParked(place.path, { session: "b", expires: 5, owner }, "other");
+  const file = await writeParked(place.path, { session: "a", expires: 9, owner }, "new");
+  assert.deepEqual((await readdir(place.at("parked"))).toSorted(), ["a.9.parked", "b.5.parked"]);
+  assert.equal(await readFile(file, "utf8"), "new");
+  assert.deepEqual(
+    [(await stat(file)).mode & 0o777, (await stat(place.at("parked"))).mode & 0o777],
+    [0o600, 0o700],
+  );
+  await assert.rejects(writeParked(place.path, { session: "../x", expires: 1, owner }, ""), TypeError);
+});
+
+test("of many that want it one gets it, and the key is nowhere any more", { skip }, async () => {
+  await using place = await scratch();
+  const owner = await thisProcess();
+  await writeParked(place.path, { session: "a", expires: 9, owner }, "the key");
+  const [standing] = await standingsOf(place.path, "a");
+  assert.ok(standing?.kind === "parked");
+  const claims = await Promise.all(
+    Array.from({ length: 20 }, () => claimParked(place.path, standing, owner)),
+  );
+  const got = claims.filter((claim) => claim !== undefined);
+  assert.deepEqual(
+    got.map(({ text }) => text),
+    ["the key"],
+  );
+  const [taken] = await standings(place.path);
+  assert.ok(taken?.kind === "taken");
+  assert.deepEqual([await readFile(taken.file, "utf8"), taken.owner], ["", owner]);
+  assert.equal((await refusalOf(() => refuseTaken(place.path, "a")))[0], 2);
+  await got[0]?.letGo();
+  assert.deepEqual(await standings(place.path), []);
+  await refuseTaken(place.path, "a");
+});
+
+test("time, and a living process, hold a box; a box that runs is held by no question", { skip }, async () => {
+  await using place = await scratch();
+  const [owner, dead] = [await thisProcess(), await deadOwner()];
+  const record = { parks: { session: "a", stateDir: place.path } };
+  const held = async (frozen: boolean): Promise<string | undefined> =>
+    (await standingOf(record, frozen))?.kind;
+  assert.equal(await held(true), undefined);
+  await writeParked(place.path, { session: "a", expires: Date.now() + 60_000, owner }, "");
+  assert.deepEqual([await held(true), await held(false)], ["parked", undefined]);
+  const [parked] = await standings(place.path);
+  assert.ok(parked?.kind === "parked");
+  assert.equal(await holds(parked, parked.expires), false);
+  const claim = await claimParked(place.path, parked, dead);
+  assert.equal(await held(true), undefined);
+  await claim?.letGo();
+  await writeParked(place.path, { session: "a", expires: 1, owner }, "");
+  assert.equal(await held(true), undefined);
+  const [over] = await standings(place.path);
+  if (over !== undefined) await claimParked(place.path, over, owner);
+  assert.deepEqual([await held(true), await held(false)], ["taken", "taken"]);
+  assert.equal(await standingOf({ parks: undefined }, true), undefined);
+});
+
+test("files of other names are nobody's", async () => {
+  await using place = await scratch();
+  await place.write("parked/.keep", "");
+  for (const name of ["a.parked", "a.x.parked", "a.1-2.taken", ".9.parked", "a.9.parked.x"])
+    await writeFile(place.at("parked", name), "");
+  assert.deepEqual(await standings(place.path), []);
+  assert.deepEqual(await standings(place.at("nowhere")), []);
+});
