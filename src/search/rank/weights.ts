@@ -24,8 +24,6 @@ export interface Weights {
   readonly nextMost: number;
   /** The power of the covered part: nought is without. */
   readonly cover: number;
-  /** What the best other files of its folder add to a file, as a share of their mean. */
-  readonly folder: number;
   /** What a further chunk of a file is worth against the one before it: an answer names many files. */
   readonly sameFile: number;
   /** Words of the first sentence against later ones. */
@@ -56,7 +54,6 @@ export const WEIGHTS: Weights = {
   next: 0.75,
   nextMost: 4,
   cover: 0.4,
-  folder: 0.1,
   sameFile: 0.75,
   firstSentence: 2,
   again: 0.3,
