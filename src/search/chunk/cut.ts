@@ -5,6 +5,7 @@ import { HUGE } from "./limits.ts";
 import { sectionMarks } from "./markdown.ts";
 import type { Mark } from "./marks.ts";
 import { pack } from "./pack.ts";
+import { shellMarks } from "./shell.ts";
 import { skippedName, skippedText } from "./skip.ts";
 import { Syntax } from "./syntax.ts";
 
@@ -49,8 +50,13 @@ export class Cutter implements Disposable {
   }
 
   private pieces(text: string, language: string): readonly Piece[] {
-    const marks = language === "markdown" ? sectionMarks(text) : this.syntax.marks(text, language);
+    const marks = this.marks(text, language);
     return pack(text, marks === undefined || marks.length === 0 ? WHOLE : marks);
+  }
+
+  private marks(text: string, language: string): readonly Mark[] | undefined {
+    if (language === "markdown") return sectionMarks(text);
+    return language === "bash" ? shellMarks(text) : this.syntax.marks(text, language);
   }
 }
 

@@ -1,5 +1,5 @@
 import { CSHARP, JAVA, PHP } from "./rules/class-based.ts";
-import { BASH, PYTHON, RUBY } from "./rules/dynamic.ts";
+import { PYTHON, RUBY } from "./rules/dynamic.ts";
 import type { Rules } from "./rules/rule.ts";
 import { SCRIPT } from "./rules/script.ts";
 import { C, GO, RUST } from "./rules/system.ts";
@@ -24,5 +24,4 @@ export const GRAMMARS: ReadonlyMap<string, Grammar> = new Map([
   ["csharp", { wasm: "c-sharp", rules: CSHARP }],
   ["ruby", { wasm: "ruby", rules: RUBY }],
   ["php", { wasm: "php", rules: PHP }],
-  ["bash", { wasm: "bash", rules: BASH }],
 ]);

@@ -17,4 +17,4 @@ export const TINY = 40;
 export const DEPTH = 64;
 
 /** Nodes of one tree that are looked at; when they are used up, the rest is cut by lines. */
-export const VISITS = 200_000;
+export const VISITS = 50_000;

@@ -23,9 +23,7 @@ export interface Part {
 }
 
 /** Whether nothing but blanks stands between the beginning of the line and `at`. */
-export function opensLine(text: string, at: number): boolean {
-  return lineStart(text, at) !== -1;
-}
+export const opensLine = (text: string, at: number): boolean => lineStart(text, at) !== -1;
 
 /** The beginning of the line of `at`, or -1 when something but blanks stands before it on the line. */
 function lineStart(text: string, at: number): number {
@@ -37,6 +35,13 @@ function lineStart(text: string, at: number): number {
     place -= 1;
   }
   return 0;
+}
+
+/** Whether an empty line is between. Some grammars end a comment behind its line. */
+export function apart(text: string, end: number, start: number): boolean {
+  const between = text.slice(end, start);
+  const first = between.indexOf("\n");
+  return first !== -1 && (between.includes("\n", first + 1) || text.charCodeAt(end - 1) === 10);
 }
 
 /** The kind of several parts together. */

@@ -7,11 +7,7 @@ import { jointKind, jointNames, type Mark, type Part, partsOf } from "./marks.ts
 export function pack(text: string, marks: readonly Mark[]): readonly Piece[] {
   const parts = partsOf(text, marks).flatMap((part) => split(text, part));
   const groups: Group[] = [];
-  for (const part of parts) {
-    const last = groups.at(-1);
-    if (last !== undefined && joins(text, last, part)) last.add(part);
-    else groups.push(new Group(part));
-  }
+  for (const part of parts) place(text, groups, part);
   const lines = new Lines(text);
   return tidied(groups).map((group) => {
     const start = lines.of(group.start);
@@ -27,9 +23,9 @@ class Group {
   readonly start: number;
   end: number;
 
-  constructor(part: Part) {
+  constructor(part: Part, start = part.start) {
     this.parts = [part];
-    this.start = part.start;
+    this.start = start;
     this.end = part.end;
   }
 
@@ -46,6 +42,11 @@ class Group {
     this.end = part.end;
   }
 
+  take(group: Group): void {
+    this.parts.push(...group.parts);
+    this.end = group.end;
+  }
+
   kind(): Piece["kind"] {
     const own = this.parts.filter((part) => part.own);
     return jointKind((own.length === 0 ? this.parts : own).map((part) => part.kind));
@@ -58,20 +59,32 @@ function split(text: string, part: Part): readonly Part[] {
   return [part.start, ...cuts].map((start, index) => ({ ...part, start, end: cuts[index] ?? part.end }));
 }
 
-const blank = (text: string, start: number, end: number): boolean =>
-  end - start < 400 && text.slice(start, end).trim().length < TINY;
+/** Adds a part to the last group, or begins another. What is next to nothing never stands alone. */
+function place(text: string, groups: Group[], part: Part): void {
+  const last = groups.at(-1);
+  if (last === undefined || part.end - last.start > MOST) groups.push(new Group(part));
+  else if (nothing(text, part) && part.kind !== "imports") last.end = part.end;
+  else if (last.parts.length === 1 && part.kind === "imports" && nothing(text, last.first))
+    groups.splice(-1, 1, new Group(part, last.start));
+  else if (joins(last, part)) last.add(part);
+  else groups.push(new Group(part));
+}
+
+const nothing = (text: string, { own, start, end }: Part): boolean =>
+  !own && end - start < 400 && text.slice(start, end).trim().length < TINY;
 
 /** Whether a part lies in what the group is of: the same surroundings, or a body behind its head. */
 const near = (group: Group, part: Part): boolean =>
-  part.scope === group.first.scope || (part.scope !== "" && group.first.names[0] === part.scope);
+  part.scope === group.first.scope ||
+  group.parts.some(({ names }) => part.scope !== "" && names[0] === part.scope);
 
-function joins(text: string, group: Group, part: Part): boolean {
+/** Only of what is together no longer than a piece may be. */
+function joins(group: Group, part: Part): boolean {
   const size = part.end - part.start;
-  const total = group.size + size;
-  if (total > MOST) return false;
-  if ((group.first.kind === "imports") !== (part.kind === "imports")) return false;
-  if (blank(text, part.start, part.end) && !part.own) return true;
-  if (!near(group, part) || total > TARGET) return false;
+  if ((group.first.kind === "imports") !== (part.kind === "imports") || !near(group, part)) return false;
+  // The head of a class alone says little.
+  if (group.first.kind === "class" && group.size < SMALL / 2 && part.scope !== group.first.scope) return true;
+  if (group.size + size > TARGET) return false;
   if (part.kind === "imports" || !part.own) return true;
   if (part.kind === "class" && group.size > SMALL) return false;
   return size < SMALL || group.size < SMALL;
@@ -82,9 +95,9 @@ function tidied(groups: readonly Group[]): readonly Group[] {
   const kept: Group[] = [];
   for (const group of groups) {
     const last = kept.at(-1);
-    const rest = last !== undefined && group.size < SMALL && group.size + last.size <= MOST;
+    const rest = last !== undefined && group.size < SMALL && group.end - last.start <= MOST;
     if (rest && group.parts.every((part) => !part.own && near(last, part) && part.kind !== "imports"))
-      for (const part of group.parts) last.add(part);
+      last.take(group);
     else kept.push(group);
   }
   return kept;

@@ -1,41 +1,33 @@
-import type { Parser, Tree } from "web-tree-sitter";
-import { type Grammar, GRAMMARS } from "./grammars.ts";
+import { GRAMMARS } from "./grammars.ts";
 import type { Mark } from "./marks.ts";
+import { type Engine, parse } from "./parse.ts";
+import type { Runtime } from "./runtime.ts";
 import { Walk } from "./walk.ts";
 
-/** Steps of a parse for a file of this size, counted by the parser in hundreds: many times what code takes. */
-const steps = (length: number): number => 2000 + length / 2;
+/** So many runtimes are used up, and the rest is cut by lines: such a repository is not for reading. */
+const RUNTIMES = 10;
 
-/** However fast the machine, no parse holds it longer. Code takes some milliseconds. */
-const SLOWEST_MS = 5000;
-
-/** So many broken parses and a language is cut by lines from then on. */
-const BROKEN = 3;
-
-type Loaded =
-  | { readonly kind: "parser"; parser: Parser; broken: number }
-  | { readonly kind: "none"; readonly why: string };
+type Loaded = (Engine & { readonly kind: "parser" }) | { readonly kind: "none"; readonly why: string };
 
 /** Grammars, each loaded when the first file of its language comes. One parser serves all files of a language. */
 export class Syntax implements Disposable {
-  private readonly loaded = new Map<string, Promise<Loaded>>();
+  private runtime: Promise<Runtime> | undefined;
+  private runtimes = 0;
+  private readonly loading = new Map<string, Promise<Loaded>>();
   private readonly ready = new Map<string, Loaded>();
-
-  /** Whether the language is cut by syntax. */
-  knows(language: string): boolean {
-    return GRAMMARS.has(language);
-  }
 
   /** Ends when the language's grammar is loaded, or is known not to be loadable. */
   async load(language: string): Promise<void> {
     const grammar = GRAMMARS.get(language);
     if (grammar === undefined || this.ready.has(grammar.wasm)) return;
-    const loading = this.loaded.get(grammar.wasm) ?? loadGrammar(grammar);
-    this.loaded.set(grammar.wasm, loading);
-    this.ready.set(grammar.wasm, await loading);
+    const loading = this.loading.get(grammar.wasm) ?? this.loadGrammar(grammar.wasm);
+    this.loading.set(grammar.wasm, loading);
+    const loaded = await loading;
+    // Unless all was dropped meanwhile.
+    if (this.loading.get(grammar.wasm) === loading) this.ready.set(grammar.wasm, loaded);
   }
 
-  /** Languages that are cut by lines because their grammar could not be loaded, with the reason. */
+  /** Grammars that could not be loaded, with the reason: their languages are cut by lines. */
   missing(): readonly { readonly grammar: string; readonly why: string }[] {
     return [...this.ready].flatMap(([grammar, one]) =>
       one.kind === "none" ? [{ grammar, why: one.why }] : [],
@@ -46,9 +38,9 @@ export class Syntax implements Disposable {
   marks(text: string, language: string): readonly Mark[] | undefined {
     const grammar = GRAMMARS.get(language);
     const loaded = grammar === undefined ? undefined : this.ready.get(grammar.wasm);
-    if (grammar === undefined || loaded?.kind !== "parser" || loaded.broken >= BROKEN) return undefined;
+    if (grammar === undefined || loaded?.kind !== "parser") return undefined;
     try {
-      const tree = parse(loaded.parser, text);
+      const tree = parse(loaded, text);
       if (tree === null) return undefined;
       try {
         return new Walk(text, grammar.rules).of(tree);
@@ -56,34 +48,38 @@ export class Syntax implements Disposable {
         tree.delete();
       }
     } catch {
-      // The parser's own memory is bounded: what is too much for it ends here, and its state is not used again.
-      loaded.broken += 1;
+      // A trap, or too much memory. What state the parser is in is not known, so that nothing of it is used again.
+      this[Symbol.dispose]();
       return undefined;
     }
   }
 
+  /** Drops all that is loaded; what is needed afterwards is loaded anew. */
   [Symbol.dispose](): void {
-    for (const one of this.ready.values()) if (one.kind === "parser") one.parser.delete();
+    // Deleted also when that fails: a finalizer would try it later, when nobody could catch what it throws.
+    for (const one of this.ready.values()) if (one.kind === "parser") quietly(() => one.parser.delete());
     this.ready.clear();
-    this.loaded.clear();
+    this.loading.clear();
+    this.runtime = undefined;
+  }
+
+  private async loadGrammar(wasm: string): Promise<Loaded> {
+    try {
+      if (this.runtime === undefined && (this.runtimes += 1) > RUNTIMES)
+        return { kind: "none", why: `${RUNTIMES} files broke the parser` };
+      this.runtime ??= import("./runtime.ts").then(({ startRuntime }) => startRuntime());
+      const { parserOf, memory } = await this.runtime;
+      return { kind: "parser", parser: await parserOf(wasm), memory };
+    } catch (error) {
+      return { kind: "none", why: error instanceof Error ? error.message : String(error) };
+    }
   }
 }
 
-async function loadGrammar(grammar: Grammar): Promise<Loaded> {
+function quietly(done: () => void): void {
   try {
-    const { parserOf } = await import("./runtime.ts");
-    return { kind: "parser", parser: await parserOf(grammar.wasm), broken: 0 };
-  } catch (error) {
-    return { kind: "none", why: error instanceof Error ? error.message : String(error) };
+    done();
+  } catch {
+    // Of memory that is not used again.
   }
-}
-
-/** Null when it takes too long, by its own count of steps; the clock is for machines that stand still. */
-function parse(parser: Parser, text: string): Tree | null {
-  let left = steps(text.length);
-  const until = performance.now() + SLOWEST_MS;
-  const stops = (): boolean => (left -= 1) < 0 || performance.now() > until;
-  const tree = parser.parse(text, null, { progressCallback: stops });
-  if (tree === null) parser.reset();
-  return tree;
 }

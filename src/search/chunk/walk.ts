@@ -1,24 +1,11 @@
 import type { Tree, TreeCursor } from "web-tree-sitter";
 import type { ChunkKind } from "../words.ts";
+import { declaredBy, type Place, TOP } from "./place.ts";
 import { DEPTH, MOST, VISITS } from "./limits.ts";
-import { jointKind, jointNames, type Mark, opensLine } from "./marks.ts";
-import type { Rule, Rules } from "./rules/rule.ts";
+import { apart, jointKind, jointNames, type Mark, opensLine } from "./marks.ts";
+import { type Rule, ruleAt, type Rules } from "./rules/rule.ts";
 
-/** Where the walk is. */
-interface Place {
-  /** The names around, with a dot between. */
-  readonly scope: string;
-  /** What undeclared parts here are called. */
-  readonly names: readonly string[];
-  readonly kind: ChunkKind;
-  /** Directly in a class, so that a function is a method. */
-  readonly members: boolean;
-  /** In a function: only looked into because it is too big. */
-  readonly deep: boolean;
-  readonly depth: number;
-}
-
-const TOP: Place = { scope: "", names: [], kind: "code", members: false, deep: false, depth: 0 };
+const SEMICOLON = 59;
 const LICENCE = /copyright|licen[sc]e|spdx-/i;
 
 /** A comment that waits for what it is about. */
@@ -62,12 +49,12 @@ export class Walk {
       this.visits += 1;
       const start = cursor.startIndex;
       const end = cursor.endIndex;
-      const rule = this.rules[cursor.nodeType];
+      const rule = ruleAt(this.rules, cursor.nodeType, { text: this.text, at: start });
       if (rule?.role === "note") {
         held = this.note({ start, end }, held, place);
         continue;
       }
-      if (held !== undefined && this.apart(held.end, start)) held = this.loose(held, place);
+      if (held !== undefined && apart(this.text, held.end, start)) held = this.loose(held, place);
       this.node(cursor, { start: held?.start ?? start, end, rule }, place);
       held = undefined;
     } while (this.visits < VISITS && cursor.gotoNextSibling());
@@ -75,10 +62,14 @@ export class Walk {
     cursor.gotoParent();
   }
 
+  private ruleOf(cursor: TreeCursor): Rule | undefined {
+    return ruleAt(this.rules, cursor.nodeType, { text: this.text, at: cursor.startIndex });
+  }
+
   /** A comment joins the one above it. One behind code on the same line is part of that line. */
   private note(note: Note, held: Note | undefined, place: Place): Note | undefined {
     if (held === undefined) return opensLine(this.text, note.start) ? note : undefined;
-    if (!this.apart(held.end, note.start)) return { start: held.start, end: note.end };
+    if (!apart(this.text, held.end, note.start)) return { start: held.start, end: note.end };
     this.loose(held, place);
     return note;
   }
@@ -88,14 +79,6 @@ export class Walk {
     const head =
       place.depth === 0 && this.marks.length === 0 && LICENCE.test(this.text.slice(note.start, note.end));
     this.mark(note.start, head ? { ...place, kind: "imports" } : place);
-  }
-
-  /** Whether an empty line is between. Some grammars end a comment behind its line. */
-  private apart(end: number, start: number): boolean {
-    const between = this.text.slice(end, start);
-    const first = between.indexOf("\n");
-    if (first === -1) return false;
-    return between.indexOf("\n", first + 1) !== -1 || this.text.charCodeAt(end - 1) === 10;
   }
 
   private mark(at: number, place: Pick<Place, "kind" | "names" | "scope">): void {
@@ -108,7 +91,7 @@ export class Walk {
     switch (rule?.role) {
       case undefined:
         this.mark(start, place);
-        if (end - start > MOST) this.children(cursor, { ...inner, members: false });
+        if (end - start > MOST) this.children(cursor, { ...inner, members: false, deep: true });
         return;
       case "imports":
         this.mark(start, { ...place, kind: "imports", names: [] });
@@ -125,6 +108,11 @@ export class Walk {
   }
 
   private opened(cursor: TreeCursor, { start, end }: Found, place: Place): void {
+    // A namespace for all of the file has nothing inside.
+    if (this.text.charCodeAt(end - 1) === SEMICOLON) {
+      this.mark(start, { ...place, kind: "imports", names: [] });
+      return;
+    }
     const from = this.marks.length;
     this.mark(start, place);
     if (!place.deep || end - start > MOST) this.children(cursor, place);
@@ -134,13 +122,14 @@ export class Walk {
   /** What is said about a declaration and the declaration are one. */
   private wrapped(cursor: TreeCursor, { start, end }: Found, place: Place): void {
     const levels = this.toDeclaration(cursor);
-    const rule = this.rules[cursor.nodeType];
+    const rule = this.ruleOf(cursor);
     if (levels > 0 && rule !== undefined)
       this.node(cursor, { start, end, rule }, { ...place, depth: place.depth + levels });
     for (let level = 0; level < levels; level += 1) cursor.gotoParent();
     if (levels > 0) return;
     this.mark(start, place);
-    if (end - start > MOST) this.children(cursor, { ...place, members: false, depth: place.depth + 1 });
+    if (end - start > MOST)
+      this.children(cursor, { ...place, members: false, deep: true, depth: place.depth + 1 });
   }
 
   /** Down to the first declaration inside, when there is one; the levels that it went. */
@@ -148,7 +137,7 @@ export class Walk {
     if (!cursor.gotoFirstChild()) return 0;
     do {
       this.visits += 1;
-      const role = this.rules[cursor.nodeType]?.role;
+      const role = this.ruleOf(cursor)?.role;
       if (role === "leaf" || role === "hold" || role === "wrap") return 1;
     } while (this.visits < VISITS && cursor.gotoNextSibling());
     cursor.gotoParent();
@@ -158,14 +147,12 @@ export class Walk {
   private declared(cursor: TreeCursor, found: Found & { readonly rule: Rule }, place: Place): void {
     const { start, end, rule } = found;
     const big = end - start > MOST;
-    const declared = rule
-      .names(cursor.currentNode)
-      .map((name) => (place.scope === "" ? name : `${place.scope}.${name}`));
-    const kind = rule.kind === "function" && place.members ? "method" : rule.kind;
-    const names = declared.length > 0 ? declared : place.names;
+    const { kind, shown, declared } = declaredBy(cursor.currentNode, rule, place);
+    const own = declared.length > 0;
+    const names = own ? declared : place.names;
     const from = this.marks.length;
-    this.marks.push({ at: start, kind, names, own: declared.length > 0, scope: place.scope });
-    const holds = rule.role === "hold" && !place.deep;
+    this.marks.push({ at: start, kind: shown, names, own, scope: place.scope });
+    const holds = rule.role === "hold";
     if (!big && !holds) return;
     const members = holds && rule.kind !== "code";
     const scope = declared[0] ?? place.scope;

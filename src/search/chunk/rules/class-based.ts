@@ -14,7 +14,9 @@ export const JAVA: Rules = rules(
 );
 
 export const CSHARP: Rules = rules(
-  imports("using_directive extern_alias_directive file_scoped_namespace_declaration global_attribute"),
+  imports(
+    "using_directive extern_alias_directive file_scoped_namespace_declaration preproc_nullable preproc_pragma global_attribute",
+  ),
   note("comment"),
   leaf(
     "method",

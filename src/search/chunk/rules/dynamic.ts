@@ -1,15 +1,14 @@
 import {
-  each,
   field,
   hold,
   imports,
   leaf,
   type Names,
-  nameField,
   note,
   open,
   type Rules,
   rules,
+  where,
   wrap,
 } from "./rule.ts";
 
@@ -40,18 +39,15 @@ export const PYTHON: Rules = rules(
 const constant: Names = (node) =>
   node.childForFieldName("left")?.type === "constant" ? field("left")(node) : [];
 
+/** Calls that take definitions. */
+const OPENED =
+  /(?:included|prepended|class_methods|concerning|private|protected|public|module_function|private_class_method)\b/y;
+
 export const RUBY: Rules = rules(
+  where(/(?:require|require_relative|load|autoload)\b/y, imports("call"), where(OPENED, open("call"))),
   note("comment"),
   leaf("method", "method singleton_method"),
   leaf("code", "assignment", constant),
   hold("class", "class module"),
-  open("singleton_class body_statement if unless begin"),
-);
-
-export const BASH: Rules = rules(
-  note("comment"),
-  leaf("function", "function_definition"),
-  leaf("code", "variable_assignment"),
-  leaf("code", "declaration_command", each(["variable_assignment"], nameField)),
-  open("if_statement"),
+  open("singleton_class body_statement argument_list do_block block if unless begin"),
 );

@@ -17,6 +17,13 @@ export interface Rule {
   readonly role: "imports" | "note" | "leaf" | "hold" | "open" | "wrap";
   readonly kind: ChunkKind;
   readonly names: Names;
+  /** The kind of one node, where the type does not tell it. */
+  readonly kindOf?: (node: Node) => ChunkKind;
+  /** Only where the text of the node begins like this; elsewhere the other rule holds, or none. Sticky. */
+  readonly only?: RegExp;
+  readonly otherwise?: Rule | undefined;
+  /** Not called by what is around it: a macro. */
+  readonly free?: true;
 }
 
 export type Rules = Readonly<Record<string, Rule>>;
@@ -27,10 +34,17 @@ const NONE: Names = () => [];
 export const tidyName = (text: string): string =>
   text.length > 200
     ? ""
-    : text
-        .replaceAll(/<[^<>]*>|\s+/g, "")
+    : unargued(text)
+        .replaceAll(/\s+/g, "")
         .replaceAll(/::|\\|->/g, ".")
         .replace(/^\.+/, "");
+
+/** Without the arguments of types: `Foo<T>` is `Foo`. Operators keep their signs. */
+function unargued(text: string): string {
+  if (text.includes("operator")) return text;
+  const less = text.replaceAll(/<[^<>]*>/g, "");
+  return less === text ? text : unargued(less);
+}
 
 const named = (text: string | undefined): readonly string[] => {
   const name = text === undefined ? "" : tidyName(text);
@@ -67,10 +81,43 @@ export const imports = (types: string): Made => made("imports", "imports", types
 export const note = (types: string): Made => made("note", "code", types, NONE);
 export const open = (types: string): Made => made("open", "code", types, NONE);
 export const wrap = (types: string): Made => made("wrap", "code", types, NONE);
-export const leaf = (kind: ChunkKind, types: string, names: Names = nameField): Made =>
-  made("leaf", kind, types, names);
+/** The names of a leaf are in its field `name`, unless it is said how they are found. */
+export const leaf = (
+  kind: ChunkKind,
+  types: string,
+  names: Names = nameField,
+  kindOf?: Rule["kindOf"],
+): Made => {
+  const [, rule] = made("leaf", kind, types, names);
+  return [types, kindOf === undefined ? rule : { ...rule, kindOf }];
+};
+export const macro = (types: string, names: Names): Made => [
+  types,
+  { role: "leaf", kind: "code", names, free: true },
+];
 export const hold = (kind: ChunkKind, types: string, names: Names = nameField): Made =>
   made("hold", kind, types, names);
 
+/** The same, but only where the text begins so; elsewhere the other rule. */
+export const where = (only: RegExp, [types, rule]: Made, otherwise?: Made): Made => [
+  types,
+  { ...rule, only, otherwise: otherwise?.[1] },
+];
+
 export const rules = (...all: readonly Made[]): Rules =>
   Object.fromEntries(all.flatMap(([types, rule]) => types.split(" ").map((type) => [type, rule] as const)));
+
+/** The rule of a node that begins at `at`. */
+export function ruleAt(
+  all: Rules,
+  type: string,
+  { text, at }: { text: string; at: number },
+): Rule | undefined {
+  let rule = all[type];
+  while (rule?.only !== undefined) {
+    rule.only.lastIndex = at;
+    if (rule.only.test(text)) return rule;
+    rule = rule.otherwise;
+  }
+  return rule;
+}

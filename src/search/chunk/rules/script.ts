@@ -1,4 +1,5 @@
 import type { Node } from "web-tree-sitter";
+import type { ChunkKind } from "../../words.ts";
 import {
   field,
   hold,
@@ -11,6 +12,7 @@ import {
   type Rules,
   rules,
   tidyName,
+  where,
   wrap,
 } from "./rule.ts";
 
@@ -43,9 +45,18 @@ const variables: Names = (node) =>
 
 const FUNCTIONS = new Set(["arrow_function", "function_expression", "generator_function", "class"]);
 
+const isFunction = (node: Node | null): boolean => FUNCTIONS.has(node?.type ?? "");
+
+const kindOfVariables = (node: Node): ChunkKind =>
+  node.namedChildren.some((child) => isFunction(child.childForFieldName("value"))) ? "function" : "code";
+
+const kindOf =
+  (field: string, kind: ChunkKind) =>
+  (node: Node): ChunkKind =>
+    isFunction(node.childForFieldName(field)) ? kind : "code";
+
 /** Fields of a class that hold functions; the rest is found in the text of the class. */
-const functionField: Names = (node) =>
-  FUNCTIONS.has(node.childForFieldName("value")?.type ?? "") ? (nameField(node) ?? []) : [];
+const functionField: Names = (node) => (isFunction(node.childForFieldName("value")) ? nameField(node) : []);
 
 const assignment: Names = (node) => {
   const left = node.childForFieldName("left")?.text ?? "";
@@ -55,15 +66,19 @@ const assignment: Names = (node) => {
 
 const moduleName: Names = (node) => field("name")(node).map((name) => name.replaceAll(/["'`]/g, ""));
 
+const VARIABLES = "lexical_declaration variable_declaration";
+const REQUIRE = /(?:const|let|var)\s+[^=;]{1,300}=\s*require\s*\(/y;
+
 export const SCRIPT: Rules = rules(
   imports("import_statement hash_bang_line"),
   note("comment decorator"),
-  wrap("export_statement ambient_declaration expression_statement"),
+  where(/export\s*(?:type\s*)?[{*]/y, imports("export_statement"), wrap("export_statement")),
+  wrap("ambient_declaration expression_statement"),
   leaf("function", "function_declaration generator_function_declaration function_signature"),
   leaf("method", "method_definition method_signature abstract_method_signature"),
-  leaf("code", "lexical_declaration variable_declaration", variables),
-  leaf("code", "public_field_definition field_definition", functionField),
-  leaf("code", "assignment_expression", assignment),
+  where(REQUIRE, imports(VARIABLES), leaf("code", VARIABLES, variables, kindOfVariables)),
+  leaf("code", "public_field_definition field_definition", functionField, kindOf("value", "method")),
+  leaf("code", "assignment_expression", assignment, kindOf("right", "function")),
   leaf("type", "type_alias_declaration enum_declaration interface_declaration"),
   hold("class", "class_declaration abstract_class_declaration"),
   hold("code", "internal_module module", moduleName),

@@ -6,6 +6,7 @@ import {
   hold,
   imports,
   leaf,
+  macro,
   type Names,
   nameField,
   note,
@@ -60,7 +61,7 @@ function declared(node: Node | null): string {
   let inner = node;
   for (let step = 0; inner !== null && step < 12; step += 1) {
     if (/identifier$|_name$|operator_cast|template_function/.test(inner.type))
-      return tidyName(inner.text.replace(/^operator\s+/, "operator "));
+      return inner.type === "operator_cast" ? castName(inner.text) : tidyName(inner.text);
     inner =
       inner.childForFieldName("declarator") ??
       inner.namedChildren.find((child) => /declarator$|identifier$/.test(child.type)) ??
@@ -68,6 +69,13 @@ function declared(node: Node | null): string {
   }
   return "";
 }
+
+/** `operator bool`, without its parameters. */
+const castName = (text: string): string =>
+  text
+    .replace(/\s*\(.*$/s, "")
+    .replaceAll(/\s+/g, " ")
+    .slice(0, 100);
 
 const declarators: Names = (node) => {
   const type = node.childForFieldName("type");
@@ -95,13 +103,17 @@ function isFunction(node: Node): boolean {
 const NAMESPACE = 16;
 const space: Names = (node) => nameField(node).filter((name) => name.length <= NAMESPACE);
 
+/** Without a value it guards a header, or says that something is there. */
+const defined: Names = (node) => (node.childForFieldName("value") === null ? [] : nameField(node));
+
 export const C: Rules = rules(
   imports("preproc_include using_declaration"),
   note("comment attribute_declaration"),
   wrap("template_declaration"),
   leaf("function", "function_definition", declarators),
-  leaf("function", "preproc_function_def"),
-  leaf("code", "preproc_def concept_definition"),
+  macro("preproc_function_def", nameField),
+  macro("preproc_def", defined),
+  leaf("code", "concept_definition"),
   leaf("code", "declaration", declarators),
   leaf("code", "field_declaration", members),
   leaf("type", "type_definition", declarators),

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Cutter, HUGE, LANGUAGES, languageOf, MOST } from "../../../src/search/chunk/cut.ts";
+import { decoded } from "../../../src/search/chunk/decode.ts";
+import { fc } from "../../fixtures/property.ts";
+import { SOURCES } from "./sources.ts";
+
+const PATHS = [...Object.keys(SOURCES), "notes.md", "a.yaml", "a.txt", "LICENSE"];
+
+async function holds(cutter: Cutter, path: string, bytes: Uint8Array): Promise<void> {
+  const file = await cutter.cut(path, bytes);
+  if (file.kind === "skipped") return;
+  const text = decoded(bytes);
+  assert.equal(file.pieces.map((piece) => piece.text).join(""), text);
+  let line = 1;
+  for (const piece of file.pieces) {
+    assert.ok(piece.text.length > 0 && piece.text.length <= MOST, `${piece.text.length} units`);
+    const ends = piece.text.split("\n").length - 1;
+    assert.deepEqual([piece.start, piece.end], [line, line + ends - (piece.text.endsWith("\n") ? 1 : 0)]);
+    line += ends;
+  }
+  assert.deepEqual(await cutter.cut(path, bytes), file);
+}
+
+const property = async (arbitrary: fc.Arbitrary<Uint8Array>, numRuns: number): Promise<void> => {
+  using cutter = new Cutter();
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...PATHS), arbitrary, (path, bytes) => holds(cutter, path, bytes)),
+    { numRuns },
+  );
+};
+
+test("any bytes: the pieces are the text, lines are right, none is too long, twice the same", () =>
+  property(fc.uint8Array({ maxLength: 4000 }), 150));
+
+test("any text, with line ends of all kinds", () =>
+  property(
+    fc
+      .array(
+        fc.oneof(
+          fc.constantFrom("\n", "\r\n", "\r", "\n\n", "    ", "{", "}", "# a", "def f():", "😀"),
+          fc.string(),
+        ),
+      )
+      .map((parts) => Buffer.from(parts.join(""))),
+    200,
+  ));
+
+test("code of every language, cut up and put together wrongly", () => {
+  const all = Object.values(SOURCES);
+  const part = fc
+    .tuple(fc.constantFrom(...all), fc.nat(), fc.nat())
+    .map(([text, from, size]) => text.slice(from % text.length, (from % text.length) + (size % 900)));
+  return property(
+    fc.array(part, { maxLength: 30 }).map((parts) => Buffer.from(parts.join(""))),
+    200,
+  );
+});
+
+test("deep nesting, long lines, and no text at all", async () => {
+  using cutter = new Cutter();
+  const texts = [
+    "(".repeat(100_000),
+    "[\n".repeat(50_000),
+    "{\n".repeat(HUGE / 2),
+    "x".repeat(HUGE),
+    "if (a) {\n".repeat(2000),
+    "",
+  ];
+  for (const path of ["a.ts", "a.py", "a.txt"])
+    for (const text of texts) await holds(cutter, path, Buffer.from(text));
+  assert.deepEqual(cutter.missing(), []);
+});
+
+test("what breaks the parser leaves it whole for the next file", async () => {
+  using cutter = new Cutter();
+  const path = "store.py";
+  const whole = await cutter.cut(path, Buffer.from(SOURCES[path] ?? ""));
+  await cutter.cut(path, Buffer.from("/* /* \n".repeat(600)));
+  assert.deepEqual(await cutter.cut(path, Buffer.from(SOURCES[path] ?? "")), whole);
+  assert.deepEqual(cutter.missing(), []);
+});
+
+test("a language by name, by extension, by the first line", () => {
+  const told = ["a/B.TS", "Makefile", "Dockerfile.dev", "Gemfile", "x.h", "x", "x.unknown"].map((path) =>
+    languageOf(path),
+  );
+  assert.deepEqual(told, ["typescript", "make", "dockerfile", "ruby", "c", "text", "text"]);
+  assert.equal(languageOf("bin/run", "#!/usr/bin/env -S python3 -u"), "python");
+  assert.equal(languageOf("bin/run", "#!/bin/sh"), "bash");
+  assert.ok(told.every((one) => one === "dockerfile" || LANGUAGES.has(one)));
+});
