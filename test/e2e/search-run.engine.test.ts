@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
@@ -100,6 +101,8 @@ test("nothing in a box can reach what keeps or makes an index", { skip }, async 
   assert.equal(finishedOf(ran).status, "done", ran.stdout);
   const [, answer] = (model.asked().at(-1) as AskedChat).messages.filter(({ role }) => role === "tool");
   assert.doesNotMatch(answer?.content ?? "", /reached/);
+  const knock = ["-c", `echo > /dev/tcp/127.0.0.1/${model.port}`];
+  assert.equal(spawnSync("bash", knock).status, 0, "the twin: this side reaches it");
   assert.match(answer?.content ?? "", /No such file or directory/);
   assert.ok(existsSync(state), "there is an index on this side");
 });

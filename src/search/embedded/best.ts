@@ -36,24 +36,15 @@ interface FileScore {
   readonly score: number;
 }
 
-/** So many of the best files speak for their folders, and so many are spoken for. */
-const SPEAKING = 100;
-const SPOKEN_FOR = 200;
-const SPEAKERS = 3;
-
 /** Chunks by their files' scores and their own, best first. */
 export function best(layout: Layout, evidence: Evidence, wanted: Wanted): readonly Scored[] {
-  const files = sorted(fileScores(layout, evidence, wanted));
-  const settled = sorted(withFolders(files, layout, wanted.weights));
-  return settled
+  return fileScores(layout, evidence, wanted)
+    .toSorted((a, b) => b.score - a.score || a.file - b.file)
     .slice(0, wanted.limit)
     .flatMap((one) => chunksOf(one, layout, evidence, wanted.weights.sameFile))
     .toSorted((a, b) => b.order - a.order || a.chunk - b.chunk)
     .slice(0, wanted.limit);
 }
-
-const sorted = (files: readonly FileScore[]): readonly FileScore[] =>
-  files.toSorted((a, b) => b.score - a.score || a.file - b.file);
 
 function fileScores(layout: Layout, evidence: Evidence, { query, weights }: Wanted): readonly FileScore[] {
   const found: FileScore[] = [];
@@ -81,26 +72,6 @@ function bestChunks(layout: Layout, { chunks }: Evidence, file: number, weights:
     if (most.length > weights.nextMost) most.pop();
   }
   return most.reduce((sum, score, place) => sum + score * weights.next ** place, 0);
-}
-
-/** A folder whose other files are found too is the likelier place. */
-function withFolders(
-  files: readonly FileScore[],
-  { fileFolder }: Layout,
-  weights: Weights,
-): readonly FileScore[] {
-  const speakers = new Map<number, FileScore[]>();
-  for (const one of files.slice(0, SPEAKING)) {
-    const folder = at(fileFolder, one.file);
-    const others = speakers.get(folder) ?? [];
-    if (others.length < SPEAKERS) speakers.set(folder, [...others, one]);
-  }
-  return files.map((one, place) => {
-    if (place >= SPOKEN_FOR) return one;
-    let sum = 0;
-    for (const other of speakers.get(at(fileFolder, one.file)) ?? []) if (other !== one) sum += other.score;
-    return { ...one, score: one.score + (weights.folder * sum) / SPEAKERS };
-  });
 }
 
 /** The best chunk has its file's score; the others so much of it as they have of the best one's own. */

@@ -24,8 +24,6 @@ export interface Layout {
   readonly fileNumber: Uint32Array;
   readonly fileRole: Uint8Array;
   readonly fileLength: Uint32Array;
-  /** The same for files of one folder. */
-  readonly fileFolder: Uint32Array;
   /** How many words its own name has. */
   readonly fileNames: Uint8Array;
   /** The place of its first chunk; one more at the end. */
@@ -56,7 +54,6 @@ class Growing {
   readonly #fileRole: number[] = [];
   readonly #fileLength: number[] = [];
   readonly #fileStart: number[] = [];
-  readonly #fileFolder: number[] = [];
   readonly #fileNames: number[] = [];
   readonly #fileDead: number[] = [];
   #liveChunks = 0;
@@ -87,7 +84,6 @@ class Growing {
       fileRole: Uint8Array.from(this.#fileRole),
       fileLength: Uint32Array.from(this.#fileLength),
       fileStart: Uint32Array.from(this.#fileStart),
-      fileFolder: Uint32Array.from(this.#fileFolder),
       fileNames: Uint8Array.from(this.#fileNames),
       fileDead: Uint8Array.from(this.#fileDead),
       liveChunks: this.#liveChunks,
@@ -103,7 +99,6 @@ class Growing {
     const dead = this.#dead.has(number);
     this.#fileNumber.push(number);
     this.#fileRole.push(reader.next());
-    this.#fileFolder.push(reader.next());
     this.#fileNames.push(reader.next());
     this.#fileStart.push(this.#chunkNumber.length);
     this.#fileDead.push(dead ? 1 : 0);

@@ -86,7 +86,6 @@ function placesOf(layout: Layout, segments: readonly Segment[]): Places {
       const [start, end] = [at(layout.fileStart, file), at(layout.fileStart, file + 1)];
       writer.write(at(layout.fileNumber, file));
       writer.write(at(layout.fileRole, file));
-      writer.write(at(layout.fileFolder, file));
       writer.write(at(layout.fileNames, file));
       writer.write(end - start);
       for (let chunk = start; chunk < end; chunk += 1) {

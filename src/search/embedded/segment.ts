@@ -21,8 +21,6 @@ export interface ChunkWords {
 export interface FileWords {
   readonly number: number;
   readonly role: Role;
-  /** A number for its folder: files of one have the same. */
-  readonly folder: number;
   /** Where in the path each of its words is. */
   readonly path: ReadonlyMap<string, number>;
   /** Words of its own name. */
@@ -71,7 +69,6 @@ export class SegmentWriter {
   add(file: FileWords): void {
     this.#layout.write(file.number);
     this.#layout.write(ROLES.indexOf(file.role));
-    this.#layout.write(file.folder);
     this.#layout.write(file.names);
     this.#layout.write(file.chunks.length);
     for (const [word, where] of file.path) this.#listsOf(word).files.add(this.#files, where);

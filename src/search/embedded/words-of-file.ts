@@ -15,7 +15,6 @@ export function wordsOfFile(file: StoredFile, written: WrittenFile, tokenizer: T
   return {
     number: written.number,
     role: file.chunks[0]?.role ?? "source",
-    folder: numberOf(folder),
     path,
     names: names.size,
     chunks: file.chunks.map(({ text, symbol }, place) => ({
@@ -34,11 +33,4 @@ function named(path: string): { readonly folder: string; readonly name: string }
     folder,
     name: NAMELESS.has(name) && folder !== "" ? folder.slice(folder.lastIndexOf("/") + 1) : name,
   };
-}
-
-/** FNV-1a in 32 bits. Two folders with one number only speak for each other. */
-function numberOf(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
-  return hash >>> 0;
 }

@@ -6,6 +6,7 @@ import type { IndexPlace } from "../catalog/workspace.ts";
 import { HUGE } from "../chunk/limits.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
 import { firstChange } from "./fresh.ts";
+import type { Cutting } from "./cutting.ts";
 import type { IndexMeans, Stamps } from "./means.ts";
 import { isDamaged, openedStore, storeFolder, vectorsOf } from "./opened-store.ts";
 import type { Progress } from "./parts.ts";
@@ -13,6 +14,13 @@ import type { Updated } from "./update.ts";
 
 /** Goes up with whatever makes other pieces, other roles or another choice of files of the same workspace. */
 const VERSION = "1";
+
+export interface Updating {
+  readonly knownBy?: Stamps;
+  readonly onProgress?: (now: Progress) => void;
+  /** What cuts a few files, where one update will be followed by others. */
+  readonly kept?: Cutting;
+}
 
 /** How an index is opened to be written. */
 export interface Writing {
@@ -107,16 +115,13 @@ export class HeldIndex implements AsyncDisposable {
   /** Has it say what the files in the box say. */
   async update(
     box: Box,
-    {
-      knownBy = "stamps",
-      onProgress,
-    }: { readonly knownBy?: Stamps; readonly onProgress?: (now: Progress) => void },
+    { knownBy = "stamps", onProgress, kept }: Updating,
     signal: AbortSignal,
   ): Promise<Updated> {
     const [{ update }, { cuttingFor }] = await Promise.all([import("./update.ts"), import("./cutting.ts")]);
     const { rules, trust, thread } = this.#means;
     const { catalog, store } = this;
-    const cutting = (files: number) => cuttingFor(files, thread);
+    const cutting = (files: number) => cuttingFor(files, thread, kept);
     const fixed = { index: this.place.id, version: VERSION, largest: HUGE };
     const parts = { box, catalog, store, rules, trust, cutting, knownBy, ...fixed };
     return update({ ...parts, ...(onProgress === undefined ? {} : { onProgress }) }, signal);

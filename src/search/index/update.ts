@@ -16,9 +16,12 @@ export interface Updated extends Summary {
 /** Has an index say what the files say now. Broken off anywhere, the next one goes on where it stopped. */
 export async function update(parts: UpdateParts, signal: AbortSignal): Promise<Updated> {
   const { catalog, store } = parts;
-  const before = await reconciled(catalog, store, signal);
   const rules = catalog.rules();
-  const listing = await listingIn({ ...parts, known: rules, signal });
+  // The box lists while this side reads what is known.
+  const [listing, before] = await Promise.all([
+    listingIn({ ...parts, known: rules, signal }),
+    reconciled(catalog, store, signal),
+  ]);
   const { version, knownBy = "stamps" } = parts;
   const plan = planOf({ listing, known: before, version, knownBy });
   const idle = plan.changed.length + plan.gone.length + plan.skipped.size === 0;

@@ -57,11 +57,13 @@ export function understand(text: string, tokenizer: Tokenizer, weights: Weights)
   return { words: said.words.slice(0, MOST_WORDS), prior: priorOf(read, weights) };
 }
 
-function priorOf(text: string, { role, mentioned }: Weights): Readonly<Record<Role, number>> {
+function priorOf(text: string, { role, mentioned, notAsked }: Weights): Readonly<Record<Role, number>> {
   const prior = { ...role };
   for (const [name, asked, named] of ASKS)
-    if (asked.test(text)) prior[name] = 1;
-    else if (named.test(text)) prior[name] = Math.max(prior[name], mentioned);
+    if (asked.test(text)) {
+      prior[name] = 1;
+      prior.source = notAsked;
+    } else if (named.test(text)) prior[name] = Math.max(prior[name], mentioned);
   return prior;
 }
 

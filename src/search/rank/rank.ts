@@ -2,6 +2,7 @@ import type { Candidate } from "../store.ts";
 import type { Chunk } from "../words.ts";
 import { preview } from "./preview.ts";
 import { type Query, understand } from "./query.ts";
+import { bestRegions, type Placed } from "./region.ts";
 import { Tokenizer } from "./tokens.ts";
 import { WEIGHTS, type Weights } from "./weights.ts";
 import { why } from "./why.ts";
@@ -20,11 +21,6 @@ export interface SearchHit {
   readonly why: string;
 }
 
-interface Placed {
-  readonly chunk: Chunk;
-  readonly score: number;
-}
-
 /** Candidates of either store in the order in which they answer, at most so many. */
 export function rank(
   candidates: readonly Candidate[],
@@ -34,7 +30,10 @@ export function rank(
 ): readonly SearchHit[] {
   const tokenizer = new Tokenizer();
   const query = understand(text, tokenizer, weights);
-  const placed = apart(fused(candidates, query, weights), weights.sameFile).slice(0, limit);
+  const placed = apart(bestRegions(fused(candidates, query, weights), text), weights.sameFile).slice(
+    0,
+    limit,
+  );
   return placed.map(({ chunk, score }) => ({
     path: chunk.path,
     start: chunk.start,
@@ -82,7 +81,7 @@ function byPlace(a: Chunk, b: Chunk): number {
 function apart(placed: readonly Placed[], sameFile: number): readonly Placed[] {
   const shown = new Map<string, Chunk[]>();
   const kept: Placed[] = [];
-  for (const { chunk, score } of placed) {
+  for (const { chunk, score } of sorted(placed)) {
     const before = shown.get(chunk.path) ?? [];
     if (before.some((other) => sameRegion(other, chunk))) continue;
     shown.set(chunk.path, [...before, chunk]);

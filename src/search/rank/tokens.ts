@@ -21,11 +21,7 @@ export class Tokenizer {
     this.#most = most;
   }
 
-  /** Every word of the text, in its order, the whole after its parts. */
-  *each(text: string): Generator<string> {
-    for (const [run] of text.matchAll(RUN)) yield* this.of(run);
-  }
-
+  /** The words of a text with how often each is in it. */
   count(text: string, into = new Map<string, number>()): Map<string, number> {
     for (const [run] of text.matchAll(RUN))
       for (const word of this.of(run)) into.set(word, (into.get(word) ?? 0) + 1);

@@ -24,8 +24,6 @@ export interface Weights {
   readonly nextMost: number;
   /** The power of the covered part: nought is without. */
   readonly cover: number;
-  /** What the best other files of its folder add to a file, as a share of their mean. */
-  readonly folder: number;
   /** What a further chunk of a file is worth against the one before it: an answer names many files. */
   readonly sameFile: number;
   /** Words of the first sentence against later ones. */
@@ -40,6 +38,8 @@ export interface Weights {
   readonly role: Readonly<Record<Role, number>>;
   /** The least that a role is worth which the query mentions. One that it asks for is worth all. */
   readonly mentioned: number;
+  /** What source is worth to a query that asks for something else. */
+  readonly notAsked: number;
 }
 
 export const WEIGHTS: Weights = {
@@ -54,7 +54,6 @@ export const WEIGHTS: Weights = {
   next: 0.75,
   nextMost: 4,
   cover: 0.4,
-  folder: 0.1,
   sameFile: 0.75,
   firstSentence: 2,
   again: 0.3,
@@ -63,4 +62,5 @@ export const WEIGHTS: Weights = {
   dense: 0.3,
   role: { source: 1, config: 0.15, example: 0.3, vendored: 0.1, test: 0.1, docs: 0.05 },
   mentioned: 0.3,
+  notAsked: 0.7,
 };

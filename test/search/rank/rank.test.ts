@@ -104,3 +104,16 @@ test("the order is one, whatever the order of candidates; scores fall from one",
     }),
   );
 });
+
+test("of a file the chunk that defines what is spelled out is shown, and imports last; files stay in their order", () => {
+  const candidates = [
+    found("a.ts", { lexical: 9 }, { kind: "imports", start: 1, text: "import parseBody" }),
+    found("a.ts", { lexical: 8 }, { symbol: "ParseBody", start: 20, text: "interface" }),
+    found("a.ts", { lexical: 4 }, { symbol: "Body.parseBody", start: 90, text: "function" }),
+    found("b.ts", { lexical: 8.5 }, { symbol: "parseBody", start: 1 }),
+  ];
+  const hits = (query: string): readonly string[] =>
+    rank(candidates, query, 10).map(({ path, start }) => `${path}:${start}`);
+  assert.deepEqual(hits("parseBody drops files"), ["a.ts:90", "b.ts:1", "a.ts:20", "a.ts:1"]);
+  assert.deepEqual(hits("drop files").slice(0, 2), ["a.ts:20", "b.ts:1"]);
+});
