@@ -13,14 +13,15 @@ export interface IgnoreList {
  * however many stand below it: there may be thousands, from a repository that nobody trusts.
  */
 export class NestedIgnore {
-  readonly #above: NestedIgnore | undefined;
+  /** From the top down. */
+  readonly #above: readonly NestedIgnore[];
   /** What the paths begin with that the list is of, and how many names that is. */
   readonly #start: string;
   readonly #depth: number;
   readonly #rules: IgnoreRules["rules"];
   readonly #hidesAll: boolean;
 
-  private constructor(above: NestedIgnore | undefined, { folder, text, tooLong }: IgnoreList) {
+  private constructor(above: readonly NestedIgnore[], { folder, text, tooLong }: IgnoreList) {
     const isLong = text.length > LONGEST_RULES;
     this.#above = above;
     this.#start = folder === "" ? "" : `${folder}/`;
@@ -31,18 +32,18 @@ export class NestedIgnore {
 
   /** Where nothing is left out. */
   static none(): NestedIgnore {
-    return new NestedIgnore(undefined, { folder: "", text: "", tooLong: "cut" });
+    return new NestedIgnore([], { folder: "", text: "", tooLong: "cut" });
   }
 
   /** With one list more, of a folder further down. */
   below(list: IgnoreList): NestedIgnore {
-    return new NestedIgnore(this, list);
+    return new NestedIgnore([...this.#above, this], list);
   }
 
   leavesOut(path: string, isFolder: boolean): boolean {
     const names = namesOf(path);
     const hidden = names.map(() => false);
-    for (const list of this.#fromTop())
+    for (const list of [...this.#above, this])
       if (path.startsWith(list.#start)) list.#mark({ names, isFolder, hidden });
     return hidden.includes(true);
   }
@@ -53,12 +54,6 @@ export class NestedIgnore {
     const inside = hidden.slice(this.#depth);
     hideBy(this.#rules, { names: names.slice(this.#depth), isFolder, hidden: inside });
     hidden.splice(this.#depth, inside.length, ...inside);
-  }
-
-  #fromTop(): readonly NestedIgnore[] {
-    const lists: NestedIgnore[] = [];
-    for (let list: NestedIgnore | undefined = this; list !== undefined; list = list.#above) lists.push(list);
-    return lists.reverse();
   }
 }
 

@@ -94,9 +94,10 @@ function foundIn(record: Buffer): Found | undefined {
   const stamp = { size: Number(size), mtimeMs: millis(modified), ctimeMs: millis(changed), ino: Number(ino) };
   if (Number.isNaN(stamp.size + stamp.mtimeMs + stamp.ctimeMs + stamp.ino) || !isBelow(path))
     throw unreadableListing();
-  const opens = record.length <= LONGEST_PATH || Buffer.byteLength(path) <= LONGEST_PATH;
-  return opens && path.isWellFormed() ? { path, kind: KINDS[kind] ?? "odd", stamp } : undefined;
+  return canBeOpened(path) ? { path, kind: KINDS[kind] ?? "odd", stamp } : undefined;
 }
+
+const canBeOpened = (path: string): boolean => path.isWellFormed() && Buffer.byteLength(path) <= LONGEST_PATH;
 
 /** As Node counts the same time, to the last bit: whole seconds and nanoseconds apart. */
 function millis(text: string): number {

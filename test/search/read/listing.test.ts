@@ -188,9 +188,10 @@ test("records of an archive cost what they are long", async () => {
   assert.deepEqual(await lies(archive), { "a.ts": "x" });
 });
 
+const record = (path: string): string => `f\0${"1\0".repeat(4)}${path}\0`;
+
 test("a path that nothing could open is counted, and not held", async () => {
   const long = `${"n".repeat(200)}/`.repeat(25);
-  const record = (path: string): string => `f\0${"1\0".repeat(4)}${path}\0`;
   const find = fakeBox({
     commands: { find: async ({ out }) => (await out(record(`${long}f`) + record("a")), 0) },
   });
