@@ -16,7 +16,8 @@ export interface IgnoreList {
  * however many stand below it: there may be thousands, from a repository that nobody trusts.
  */
 export class NestedIgnore {
-  readonly #above: NestedIgnore | undefined;
+  /** From the top down. */
+  readonly #above: readonly NestedIgnore[];
   /** What the paths begin with that the list is of, and how many names that is. */
   readonly #start: string;
   readonly #depth: number;
@@ -24,7 +25,7 @@ export class NestedIgnore {
   readonly #strict: boolean;
   readonly #hidesAll: boolean;
 
-  private constructor(above: NestedIgnore | undefined, { folder, text, strict }: IgnoreList) {
+  private constructor(above: readonly NestedIgnore[], { folder, text, strict }: IgnoreList) {
     const isLong = text.length > LONGEST_RULES;
     this.#above = above;
     this.#start = folder === "" ? "" : `${folder}/`;
@@ -36,18 +37,18 @@ export class NestedIgnore {
 
   /** Where nothing is left out. */
   static none(): NestedIgnore {
-    return new NestedIgnore(undefined, { folder: "", text: "", strict: false });
+    return new NestedIgnore([], { folder: "", text: "", strict: false });
   }
 
   /** With one list more, of a folder further down. */
   below(list: IgnoreList): NestedIgnore {
-    return new NestedIgnore(this, list);
+    return new NestedIgnore([...this.#above, this], list);
   }
 
   leavesOut(path: string, isFolder: boolean): boolean {
     const names = namesOf(path);
     const hidden = names.map(() => false);
-    for (const list of this.#fromTop())
+    for (const list of [...this.#above, this])
       if (path.startsWith(list.#start)) list.#mark({ names, isFolder, hidden });
     return hidden.includes(true);
   }
@@ -59,12 +60,6 @@ export class NestedIgnore {
     const below = names.slice(this.#depth);
     hideBy(this.#rules, { names: below, isFolder, anyCase: this.#strict, hidden: inside });
     hidden.splice(this.#depth, inside.length, ...inside);
-  }
-
-  #fromTop(): readonly NestedIgnore[] {
-    const lists: NestedIgnore[] = [];
-    for (let list: NestedIgnore | undefined = this; list !== undefined; list = list.#above) lists.push(list);
-    return lists.reverse();
   }
 }
 

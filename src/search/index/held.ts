@@ -101,7 +101,7 @@ export class HeldIndex implements AsyncDisposable {
     return this.catalog.facts();
   }
 
-  /** By a look at names and metadata on the host: nothing has changed since the last update, which ran to its end. */
+  /** By a look at names and metadata on the host, and a count in the store: nothing has changed since the last update, which ran to its end. */
   async isFresh(signal: AbortSignal): Promise<boolean> {
     if (!this.facts.whole) return false;
     const files = this.catalog.files();
@@ -109,7 +109,15 @@ export class HeldIndex implements AsyncDisposable {
     const { workspace } = this.place;
     const { rules } = this.#means;
     const ruleFiles = this.catalog.rules();
-    return (await firstChange({ workspace, files, ruleFiles, rules, largest: HUGE, signal })) === null;
+    const change = await firstChange({ workspace, files, ruleFiles, rules, largest: HUGE, signal });
+    return change === null && (await this.#isStored(files, signal));
+  }
+
+  /** The store has not lost what the catalog knows: it was removed, or emptied by another version of this program. */
+  async #isStored(files: ReturnType<Catalog["files"]>, signal: AbortSignal): Promise<boolean> {
+    let stored = 0;
+    for (const { chunks } of files.values()) if (chunks > 0) stored += 1;
+    return (await this.store.counts(signal)).files === stored;
   }
 
   /** Has it say what the files in the box say. */

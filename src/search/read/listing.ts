@@ -91,15 +91,23 @@ async function ruleFiles(
     if (same !== undefined && isSameStamp(same.stamp, stamp) && isSettled(stamp, at))
       texts.set(path, same.text);
   }
-  const unread = files.map(({ path }) => path).filter((path) => !texts.has(path));
   let length = [...texts.values()].reduce((sum, text) => sum + text.length, 0);
-  for await (const { path, bytes } of contentsOf(box, unread, { most: LONGEST_RULE_FILE, signal })) {
-    const text = bytes === null ? TOO_LONG : bytes.toString("utf8").slice(0, KEPT_OF_RULES);
-    if ((length += bytes === null ? 0 : text.length) > MOST_OF_RULES) throw tooManyRules();
+  const unread = files.map(({ path }) => path).filter((path) => !texts.has(path));
+  for await (const { path, text } of rulesIn(box, unread, signal)) {
+    if ((length += text.length) > MOST_OF_RULES) throw tooManyRules();
     texts.set(path, text);
   }
   if (own !== undefined && !texts.has(OWN_IGNORE)) throw noFile();
   return files.map(({ path, stamp }) => ({ path, stamp, text: texts.get(path) ?? "" }));
+}
+
+async function* rulesIn(
+  box: Box,
+  paths: readonly string[],
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly path: string; readonly text: string }> {
+  for await (const { path, bytes } of contentsOf(box, paths, { most: LONGEST_RULE_FILE, signal }))
+    yield { path, text: bytes === null ? TOO_LONG : bytes.toString("utf8").slice(0, KEPT_OF_RULES) };
 }
 
 /** As whoever obeys it takes any text of this length: `.harnessignore` hides everything, the others nothing. */
