@@ -4,8 +4,11 @@ import { hideBy, type IgnoreRules, LONGEST_RULES, readIgnore } from "./ignore.ts
 export interface IgnoreList {
   readonly folder: string;
   readonly text: string;
-  /** What to do with a list that is too long: hide all of its folder, or obey what was read of it. */
-  readonly tooLong: "hide" | "cut";
+  /**
+   * It is there to hide: in any letter case, and where it is too long to be read all of its folder. Else it is obeyed as
+   * git does on a system that tells letter cases apart, as far as it was read.
+   */
+  readonly strict: boolean;
 }
 
 /**
@@ -19,20 +22,22 @@ export class NestedIgnore {
   readonly #start: string;
   readonly #depth: number;
   readonly #rules: IgnoreRules["rules"];
+  readonly #strict: boolean;
   readonly #hidesAll: boolean;
 
-  private constructor(above: readonly NestedIgnore[], { folder, text, tooLong }: IgnoreList) {
+  private constructor(above: readonly NestedIgnore[], { folder, text, strict }: IgnoreList) {
     const isLong = text.length > LONGEST_RULES;
     this.#above = above;
     this.#start = folder === "" ? "" : `${folder}/`;
     this.#depth = namesOf(folder).length;
-    this.#hidesAll = isLong && tooLong === "hide";
+    this.#strict = strict;
+    this.#hidesAll = isLong && strict;
     this.#rules = this.#hidesAll ? [] : readIgnore(isLong ? wholeLines(text) : text).rules;
   }
 
   /** Where nothing is left out. */
   static none(): NestedIgnore {
-    return new NestedIgnore([], { folder: "", text: "", tooLong: "cut" });
+    return new NestedIgnore([], { folder: "", text: "", strict: false });
   }
 
   /** With one list more, of a folder further down. */
@@ -52,7 +57,8 @@ export class NestedIgnore {
     if (this.#hidesAll) hidden.fill(true, this.#depth);
     if (this.#rules.length === 0) return;
     const inside = hidden.slice(this.#depth);
-    hideBy(this.#rules, { names: names.slice(this.#depth), isFolder, hidden: inside });
+    const below = names.slice(this.#depth);
+    hideBy(this.#rules, { names: below, isFolder, anyCase: this.#strict, hidden: inside });
     hidden.splice(this.#depth, inside.length, ...inside);
   }
 }

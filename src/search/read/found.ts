@@ -37,11 +37,7 @@ export interface RuleFile {
 export interface IgnoredPaths {
   leavesOut(path: string, isFolder: boolean): boolean;
   /** With one list more, of a folder further down. */
-  below(list: {
-    readonly folder: string;
-    readonly text: string;
-    readonly tooLong: "hide" | "cut";
-  }): IgnoredPaths;
+  below(list: { readonly folder: string; readonly text: string; readonly strict: boolean }): IgnoredPaths;
 }
 
 /** The policy's words, which whoever wires it all together hands in. */

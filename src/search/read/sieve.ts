@@ -53,7 +53,7 @@ export class Sieve {
     this.#largest = largest;
     const own = texts.get(OWN_IGNORE);
     const { ignored } = rules;
-    this.#own = own === undefined ? ignored : ignored.below({ folder: "", text: own, tooLong: "hide" });
+    this.#own = own === undefined ? ignored : ignored.below({ folder: "", text: own, strict: true });
   }
 
   /** Whether it is looked into. */
@@ -80,7 +80,7 @@ export class Sieve {
     if (known !== undefined) return known;
     const above = folder === "" ? this.#rules.ignored : this.#level(folderOf(folder));
     const text = this.#texts.get(folder === "" ? GITIGNORE : `${folder}/${GITIGNORE}`);
-    const level = text === undefined ? above : above.below({ folder, text, tooLong: "cut" });
+    const level = text === undefined ? above : above.below({ folder, text, strict: false });
     this.#levels.set(folder, level);
     return level;
   }

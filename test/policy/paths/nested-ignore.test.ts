@@ -5,7 +5,7 @@ import { type IgnoreList, NestedIgnore } from "../../../src/policy/paths/nested-
 const list = (folder: string, ...rows: readonly string[]) => ({
   folder,
   text: rows.join("\n"),
-  tooLong: "cut" as const,
+  strict: false,
 });
 
 const nested = (lists: readonly IgnoreList[]): ((path: string, isFolder: boolean) => boolean) => {
@@ -43,12 +43,12 @@ test("no lists leave nothing out", () => {
 
 test("a list that is too long hides its folder, or is obeyed as far as it was read", () => {
   const text = `first\n${"x\n".repeat(40_000)}last\n`;
-  const hides = nested([{ folder: "a", text, tooLong: "hide" }]);
+  const hides = nested([{ folder: "a", text, strict: true }]);
   assert.deepEqual(
     ["a/b", "b"].map((path) => hides(path, false)),
     [true, false],
   );
-  const cut = nested([{ folder: "", text, tooLong: "cut" }]);
+  const cut = nested([{ folder: "", text, strict: false }]);
   assert.deepEqual(
     ["first", "last", "b"].map((path) => cut(path, false)),
     [true, false, false],
@@ -63,7 +63,7 @@ test("a list is read once, however many stand below it", () => {
       read.push(folder);
       return "x";
     },
-    tooLong: "cut",
+    strict: false,
   });
   const top = NestedIgnore.none().below(counted(""));
   const times = read.length;
@@ -73,4 +73,18 @@ test("a list is read once, however many stand below it", () => {
     below.map(() => [false, true]),
   );
   assert.equal(read.length, times);
+});
+
+test("letter case tells names apart, but for a list that is there to hide", () => {
+  const asWritten = nested([{ folder: "", text: "build\n/Dist/\n", strict: false }]);
+  const strict = nested([{ folder: "", text: "build\n/Dist/\n", strict: true }]);
+  const paths = ["build/a", "Build/a", "Dist/a", "dist/a"];
+  assert.deepEqual(
+    paths.map((path) => asWritten(path, false)),
+    [true, false, true, false],
+  );
+  assert.deepEqual(
+    paths.map((path) => strict(path, false)),
+    [true, true, true, true],
+  );
 });
