@@ -2,9 +2,10 @@ import { existsSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { indexFailure, troubleOf } from "../embedded/failure.ts";
+import { openedToRead } from "../opened-to-read.ts";
 import type { RuleFile } from "../read/found.ts";
 import type { Skip } from "../words.ts";
-import { FORM, opened, readable, versionOf } from "./file.ts";
+import { FORM, opened, versionOf } from "./file.ts";
 import {
   type CatalogFacts,
   type CatalogFile,
@@ -46,7 +47,7 @@ export class Catalog implements Disposable {
     const file = path.join(folder, "catalog.db");
     if (!existsSync(file)) return undefined;
     try {
-      const sqlite = readable(file);
+      const sqlite = openedToRead(file);
       if (versionOf(sqlite) === FORM) return new Catalog(sqlite, folder);
       sqlite.close();
       return undefined;
