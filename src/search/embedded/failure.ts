@@ -8,6 +8,8 @@ type Trouble = "full" | "read-only" | "damaged" | "another" | "busy" | "unreacha
 
 /** Primary result codes of SQLite; extended ones hold them in their lowest byte. */
 const OF_SQLITE: Readonly<Record<number, Trouble>> = {
+  // What is asked is always the same: where SQLite knows no such table or column, they were other ones that it read.
+  1: "damaged",
   5: "busy",
   6: "busy",
   8: "read-only",
@@ -36,7 +38,11 @@ const OF_SYSTEM: Readonly<Record<string, Trouble>> = {
 
 export function troubleOf(thrown: unknown): Trouble {
   const code = errorCode(thrown) ?? "";
-  if (code !== "ERR_SQLITE_ERROR") return code.startsWith("Z_") ? "damaged" : (OF_SYSTEM[code] ?? "other");
+  if (code !== "ERR_SQLITE_ERROR") {
+    // Lengths and compressed bytes that cannot be are of what was read.
+    const isOfBytes = thrown instanceof RangeError || /^Z(?:STD)?_/.test(code);
+    return isOfBytes ? "damaged" : (OF_SYSTEM[code] ?? "other");
+  }
   return OF_SQLITE[sqliteCode(thrown) & 0xff] ?? "other";
 }
 

@@ -79,19 +79,19 @@ export class HeldIndex implements AsyncDisposable {
     place: IndexPlace,
     signal: AbortSignal,
   ): Promise<HeldIndex | undefined> {
+    using stack = new DisposableStack();
     const catalog = Catalog.read(place.folder);
-    const facts = catalog?.facts();
-    if (catalog === undefined || facts === undefined || facts.store === null) {
-      catalog?.[Symbol.dispose]();
-      return undefined;
-    }
+    if (catalog === undefined) return undefined;
+    stack.use(catalog);
     try {
+      const facts = catalog.facts();
+      if (facts.store === null) return undefined;
       const identity = { index: place.id, vectors: vectorsOf(facts) };
       const kept = { folder: storeFolder(place), earlier: facts.store, only: true };
       const store = await means.openStore({ identity, ...kept, access: "read", signal });
+      stack.move();
       return new HeldIndex({ place, catalog, store, means, writer: null });
     } catch (thrown) {
-      catalog[Symbol.dispose]();
       if (isDamaged(thrown) || isAnother(thrown)) return undefined;
       throw thrown;
     }
