@@ -1,7 +1,7 @@
 import { lstatSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { PATIENCE_MS, troubleOf } from "./embedded/failure.ts";
+import { PATIENCE_MS, troubleOf } from "./index-failure.ts";
 
 /** A database that this process changes nothing of. */
 export function openedToRead(file: string): DatabaseSync {

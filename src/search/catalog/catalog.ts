@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { indexFailure, troubleOf } from "../embedded/failure.ts";
+import { indexFailure, troubleOf } from "../index-failure.ts";
 import { openedToRead } from "../opened-to-read.ts";
 import type { RuleFile } from "../read/found.ts";
 import type { Skip } from "../words.ts";

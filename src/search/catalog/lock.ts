@@ -3,7 +3,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { indexFailure, troubleOf } from "../embedded/failure.ts";
+import { indexFailure, troubleOf } from "../index-failure.ts";
 
 /** Between two looks whether the other one is done. */
 const STEP_MS = 50;

@@ -1,4 +1,4 @@
-import { DamagedIndex } from "../embedded/failure.ts";
+import { DamagedIndex } from "../index-failure.ts";
 import type { RuleFile, Stamp } from "../read/found.ts";
 import type { Role, Skip } from "../words.ts";
 

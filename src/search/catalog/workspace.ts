@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { indexFailure } from "../embedded/failure.ts";
+import { indexFailure } from "../index-failure.ts";
 import { tryWriter } from "./lock.ts";
 
 /** By what a folder is known when it has moved: a copy of it has another inode, a successor another time of birth. */
@@ -125,7 +125,8 @@ function textOf(file: string): string | undefined {
   }
 }
 
-function namesIn(folder: string): readonly string[] {
+/** Of what is in a folder; none where it is not there. */
+export function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch {

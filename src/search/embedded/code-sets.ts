@@ -1,5 +1,5 @@
 import type { Database } from "./database.ts";
-import { DamagedIndex } from "./failure.ts";
+import { DamagedIndex } from "../index-failure.ts";
 import { codeBytes, writeCode } from "./sign-codes.ts";
 
 /** A batch of new vectors writes one set again or begins another; this many codes of 768 bits are 52 KB with their chunks. */

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { indexFailure, PATIENCE_MS } from "./failure.ts";
+import { indexFailure, PATIENCE_MS } from "../index-failure.ts";
 
 /** Gives back the room of what was removed. Nobody else may have it open for writing. */
 export function compactEmbeddedStore(folder: string): void {

@@ -1,5 +1,5 @@
 import type { Database } from "./database.ts";
-import { DamagedIndex } from "./failure.ts";
+import { DamagedIndex } from "../index-failure.ts";
 import { NumberReader } from "./varint.ts";
 
 /** One segment's chunks and files are a run of places in the whole. */

@@ -4,7 +4,7 @@ import type { Database } from "./database.ts";
 import { best, type Evidence, type Scored } from "./best.ts";
 import { type Layout, type Segment, at } from "./layout.ts";
 import { IN_FOLDER, IN_NAME, symbolCount, textCount } from "./segment.ts";
-import { DamagedIndex } from "./failure.ts";
+import { DamagedIndex } from "../index-failure.ts";
 import { NumberReader } from "./varint.ts";
 
 /** Room for the places of one word, used again for the next. */

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { errorCode } from "../../core/errors.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
 import { Database } from "./database.ts";
-import { AnotherIndex, indexFailure, PATIENCE_MS } from "./failure.ts";
+import { AnotherIndex, indexFailure, PATIENCE_MS } from "../index-failure.ts";
 import { FORM, TABLES } from "./schema.ts";
 import { EmbeddedStore } from "./store.ts";
 import { openedToRead } from "../opened-to-read.ts";

@@ -2,7 +2,7 @@ import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { StoredFile } from "../store.ts";
 import type { Chunk, ChunkKind, Role, Trust } from "../words.ts";
 import type { Database, Row } from "./database.ts";
-import { DamagedIndex } from "./failure.ts";
+import { DamagedIndex } from "../index-failure.ts";
 
 export interface WrittenFile {
   readonly number: number;

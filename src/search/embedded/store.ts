@@ -4,7 +4,7 @@ import { WEIGHTS, type Weights } from "../rank/weights.ts";
 import type { Candidate, SearchStore, StoreCounts, StoredFile, StoreQuery } from "../store.ts";
 import type { Chunk } from "../words.ts";
 import type { Database } from "./database.ts";
-import { indexFailure } from "./failure.ts";
+import { indexFailure } from "../index-failure.ts";
 import { type Layout, readLayout } from "./layout.ts";
 import { Lexical } from "./lexical.ts";
 import { dueForMerge, merge } from "./merge.ts";

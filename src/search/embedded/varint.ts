@@ -1,4 +1,4 @@
-import { DamagedIndex } from "./failure.ts";
+import { DamagedIndex } from "../index-failure.ts";
 
 /** Whole numbers from 0, in as few bytes as they need: seven bits a byte, the lowest first. */
 export class NumberWriter {

@@ -2,7 +2,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { Greatest } from "./greatest.ts";
 import { type CodeSet, CodeSets } from "./code-sets.ts";
 import type { Database } from "./database.ts";
-import { DamagedIndex } from "./failure.ts";
+import { DamagedIndex } from "../index-failure.ts";
 import { dot, packed, unit, unpacked } from "../unit-vectors.ts";
 import { codeScores, signSums } from "./sign-codes.ts";
 import type { VectorSeat } from "./vector-seat.ts";

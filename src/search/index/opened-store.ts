@@ -2,7 +2,7 @@ import { renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import type { CatalogFacts } from "../catalog/rows.ts";
 import type { IndexPlace } from "../catalog/workspace.ts";
-import { troubleOf } from "../embedded/failure.ts";
+import { troubleOf } from "../index-failure.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
 import type { IndexMeans, StoreOpening } from "./means.ts";
 

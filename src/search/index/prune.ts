@@ -1,8 +1,8 @@
-import { existsSync, lstatSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, lstatSync, rmSync } from "node:fs";
 import path from "node:path";
 import { Catalog } from "../catalog/catalog.ts";
 import { tryWriter } from "../catalog/lock.ts";
-import { type IndexPlace, indexesIn, isOrphan } from "../catalog/workspace.ts";
+import { type IndexPlace, indexesIn, isOrphan, namesIn } from "../catalog/workspace.ts";
 import { compactEmbeddedStore } from "../embedded/compact.ts";
 import { HeldIndex } from "./held.ts";
 import type { IndexMeans } from "./means.ts";
@@ -89,12 +89,4 @@ function bytesIn(folder: string): number {
     bytes += stats?.isDirectory() === true ? bytesIn(path.join(folder, name)) : (stats?.size ?? 0);
   }
   return bytes;
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { HarnessError } from "../../../src/core/errors.ts";
 import { Database } from "../../../src/search/embedded/database.ts";
-import { DamagedIndex } from "../../../src/search/embedded/failure.ts";
+import { DamagedIndex } from "../../../src/search/index-failure.ts";
 import { VectorTable } from "../../../src/search/embedded/vectors.ts";
 import { fc } from "../../fixtures/property.ts";
 import { randomFrom, vectorWorld } from "../../fixtures/vectors.ts";

@@ -1,4 +1,4 @@
-import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
+import { EXIT, errorCode, HarnessError, reasonOf } from "../core/errors.ts";
 
 /** How long one process waits for another that writes. */
 export const PATIENCE_MS = 10_000;
