@@ -44,12 +44,16 @@ const share = (words: readonly string[], among: ReadonlySet<string>): number =>
 
 function textWorth(chunks: readonly Chunk[], { pairs, spelled }: Said, { signs }: Weights): number {
   const left = { pairs, spelled };
+  const words = [...new Set(pairs.flat())];
   const enough = pairs.length - signs.pairsMost;
   for (const { text } of chunks) {
     if (left.spelled.length > 0) left.spelled = left.spelled.filter((name) => !text.includes(name));
     if (left.pairs.length === 0 || left.pairs.length <= enough) continue;
     const lower = text.toLowerCase();
-    left.pairs = left.pairs.filter((pair) => !beside(lower, pair));
+    const there = new Set(words.filter((word) => lower.includes(word)));
+    left.pairs = left.pairs.filter(
+      (pair) => !(there.has(pair[0]) && there.has(pair[1]) && beside(lower, pair)),
+    );
   }
   const met = Math.min(signs.pairsMost, pairs.length - left.pairs.length) / signs.pairsMost;
   const has = spelled.length === 0 ? 0 : 1 - left.spelled.length / spelled.length;

@@ -85,5 +85,5 @@ export const WEIGHTS: Weights = {
   role: { source: 1, config: 0.15, example: 0.3, vendored: 0.1, test: 0.1, docs: 0.05 },
   mentioned: 0.3,
   notAsked: 0.7,
-  signs: { inScope: 1.65, atScope: 0.65, name: 1.07, pairs: 1.35, pairsMost: 4, spelled: 1.16, files: 60 },
+  signs: { inScope: 1.65, atScope: 0.65, name: 1.07, pairs: 1.35, pairsMost: 4, spelled: 1.16, files: 24 },
 };
