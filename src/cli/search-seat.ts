@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { placesFrom } from "../config/places.ts";
 import type { Settings } from "../config/schema.ts";
 import { foldPath, protectedName } from "../core/protected-names.ts";
-import { nestedIgnore } from "../policy/paths/nested-ignore.ts";
+import { NestedIgnore } from "../policy/paths/nested-ignore.ts";
 import { secretAt } from "../policy/paths/secret.ts";
 import type { IndexMeans } from "../search/index/means.ts";
 import type { PathRules } from "../search/read/found.ts";
@@ -15,7 +15,7 @@ import { packageRoot } from "./package-root.ts";
 export const indexRoot = (): string => path.join(placesFrom(process.env).state, "search");
 
 const RULES: PathRules = {
-  ignored: nestedIgnore,
+  ignored: NestedIgnore.none(),
   secret: (file) => secretAt(`/${foldPath(file)}`) !== null,
   guarded: (name, atTop) => protectedName(name, atTop) !== undefined,
 };

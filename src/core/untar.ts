@@ -104,15 +104,21 @@ function numberIn(field: Buffer): number {
   return Number.parseInt(textIn(field).toString("latin1").trim() || "0", 8);
 }
 
+/** Of a record's length, and of the blank behind it. */
+const LONGEST_NUMBER = 20;
+/** What of the records is understood; nothing else is kept, however many there are. */
+const KEYS = ["path", "linkpath", "size", "mtime"];
+
 /** `<length> <key>=<value>\n`, the length counting all of it; values are any bytes. */
 function records(content: Buffer): Readonly<Record<string, Buffer>> {
   const found: Record<string, Buffer> = {};
   for (let at = 0; at < content.length;) {
-    const blank = content.indexOf(0x20, at);
-    const length = Number.parseInt(content.toString("latin1", at, blank), 10);
-    const equals = content.indexOf(0x3d, blank);
-    if (blank === -1 || equals === -1 || !(length > 0)) break;
-    found[content.toString("utf8", blank + 1, equals)] = content.subarray(equals + 1, at + length - 1);
+    const blank = content.subarray(at, at + LONGEST_NUMBER).indexOf(0x20);
+    const length = Number.parseInt(content.toString("latin1", at, at + Math.max(blank, 0)), 10);
+    if (blank === -1 || !(length > 0)) break;
+    const record = content.subarray(at + blank + 1, at + length - 1);
+    const key = KEYS.find((each) => record.subarray(0, each.length + 1).equals(Buffer.from(`${each}=`)));
+    if (key !== undefined) found[key] = record.subarray(key.length + 1);
     at += length;
   }
   return found;

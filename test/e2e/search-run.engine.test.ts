@@ -39,7 +39,7 @@ test("a run finds what it wrote one call before", { skip }, async () => {
     find("crocodile"),
   ]);
   assert.ok(answers[0]?.startsWith(`${MARK}\n\nsrc/door.ts:1-2 openPortcullis\n`), answers[0]);
-  assert.equal(answers[2], `${MARK}\n\nsrc/moat.ts:1-1 crocodile\n${write.content.trim()}`);
+  assert.equal(answers[2], `${MARK}\n\nsrc/moat.ts:1-1 crocodile\n| ${write.content.trim()}`);
   assert.equal(answers[4], "nothing in the index fits; try grep");
 });
 

@@ -1,8 +1,9 @@
 import type { Settings } from "../../config/schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { IndexAnswer } from "../../core/ports.ts";
+import type { Box, IndexAnswer } from "../../core/ports.ts";
 import { claimIndex, type IndexPlace } from "../../search/catalog/workspace.ts";
 import { answersIn } from "../../search/index/answer.ts";
+import { type Cutting, CuttingHere } from "../../search/index/cutting.ts";
 import { HeldIndex } from "../../search/index/held.ts";
 import type { IndexMeans, Stamps } from "../../search/index/means.ts";
 import { claimLayer, type Layer } from "../../search/index/layer.ts";
@@ -19,6 +20,8 @@ interface Ground {
   readonly place: IndexPlace;
   readonly means: IndexMeans;
   readonly knownBy: Stamps;
+  /** For all calls of a run. */
+  readonly kept: Cutting;
 }
 
 /**
@@ -27,19 +30,20 @@ interface Ground {
  */
 export function runAnswering(parts: RunIndexParts): RunIndex {
   const layers: { own?: Layer } = {};
+  const kept = new CuttingHere();
   const ground = (): Ground => {
     const settings = parts.settings();
     const means = indexMeans(settings, () => undefined);
     const base = claimIndex(indexRoot(), parts.workspace);
-    if (isShared(settings)) return { place: base, means, knownBy: "stamps" };
+    if (isShared(settings)) return { place: base, means, kept, knownBy: "stamps" };
     const { place } = (layers.own ??= claimLayer(base, parts.session));
-    return { place, means: embeddedOnly(means), knownBy: "times" };
+    return { place, means: embeddedOnly(means), kept, knownBy: "times" };
   };
   return {
     search: async (query, limit, signal) => asked(parts, ground(), { query, limit }, signal),
-    [Symbol.asyncDispose]: () => {
+    [Symbol.asyncDispose]: async () => {
       layers.own?.[Symbol.dispose]();
-      return Promise.resolve();
+      await kept[Symbol.asyncDispose]();
     },
   };
 }
@@ -62,8 +66,8 @@ async function asked(
   const { index, caveat } = await opened(ground, signal);
   await using _ = index;
   const late = AbortSignal.timeout(Math.max(parts.settings().timeout - ANSWER_MS, 1000));
-  const trouble =
-    caveat === "" ? await renewed(index, { box, knownBy: ground.knownBy, late }, signal) : caveat;
+  const { knownBy, kept } = ground;
+  const trouble = caveat === "" ? await renewed(index, { box, knownBy, kept, late }, signal) : caveat;
   const wanted = { settings: parts.settings(), origins: parts.origins, note: () => undefined };
   if (trouble === "") await embedSome(index, wanted, signal);
   const vector = await vectorOf(index, query, wanted, signal);
@@ -86,22 +90,21 @@ async function opened(
   }
 }
 
-interface Renewing {
-  readonly box: Parameters<HeldIndex["update"]>[0];
-  readonly knownBy: Stamps;
+interface Renewing extends Pick<Ground, "knownBy" | "kept"> {
+  readonly box: Box;
   readonly late: AbortSignal;
 }
 
 /** Why the answer is not of all files; empty when it is. Only the loss of the box goes further. */
 async function renewed(
   index: HeldIndex,
-  { box, knownBy, late }: Renewing,
+  { box, knownBy, kept, late }: Renewing,
   signal: AbortSignal,
 ): Promise<string> {
   const now = { done: 0, total: 0 };
   const onProgress = (progress: typeof now): void => void Object.assign(now, progress);
   try {
-    await index.update(box, { knownBy, onProgress }, AbortSignal.any([signal, late]));
+    await index.update(box, { knownBy, onProgress, kept }, AbortSignal.any([signal, late]));
     return "";
   } catch (thrown) {
     signal.throwIfAborted();

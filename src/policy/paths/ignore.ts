@@ -62,19 +62,33 @@ export function isIgnored(
   if (names.length === 0) return false;
   if (tooLong) return true;
   const hidden = names.map(() => false);
-  for (const rule of rules) {
-    const matched = matches(rule, names);
-    const last = names.length - 1;
-    if (rule.foldersOnly && !(rule.shows ? isFolder === true : isFolder !== false)) matched[last] = false;
-    for (let depth = 0; depth <= last; depth += 1) if (matched[depth] === true) hidden[depth] = !rule.shows;
-  }
+  hideBy(rules, { names, isFolder, anyCase: true, hidden });
   return hidden.includes(true);
 }
 
+/** A path by its names, and which of them are hidden so far. */
+export interface Hiding {
+  readonly names: readonly string[];
+  readonly isFolder: boolean | undefined;
+  /** Rules hide in any letter case; they show only in their own, always. */
+  readonly anyCase: boolean;
+  readonly hidden: boolean[];
+}
+
+/** Marks what these rules hide, and what they show of that again. */
+export function hideBy(rules: IgnoreRules["rules"], { names, isFolder, anyCase, hidden }: Hiding): void {
+  const last = names.length - 1;
+  for (const rule of rules) {
+    const matched = matches(rule, names, anyCase && !rule.shows);
+    if (rule.foldersOnly && !(rule.shows ? isFolder === true : isFolder !== false)) matched[last] = false;
+    for (let depth = 0; depth <= last; depth += 1) if (matched[depth] === true) hidden[depth] = !rule.shows;
+  }
+}
+
 /** For each name of the path, whether the rule fits the path up to there. */
-function matches({ names, anyDepth, shows }: IgnoreRule, path: readonly string[]): boolean[] {
+function matches({ names, anyDepth }: IgnoreRule, path: readonly string[], anyCase: boolean): boolean[] {
   const [only] = names;
-  if (anyDepth) return path.map((name) => only === undefined || fits(only, name, !shows));
+  if (anyDepth) return path.map((name) => only === undefined || fits(only, name, anyCase));
   // Marks places in the rule's names from which it may go on; the one behind the last says that the path so far fits.
   let places = opened(names, Uint8Array.of(1, ...names.map(() => 0)));
   return path.map((name) => {
@@ -84,7 +98,7 @@ function matches({ names, anyDepth, shows }: IgnoreRule, path: readonly string[]
       place !== -1 && place < names.length;
       place = places.indexOf(1, place + 1)
     )
-      step(names, place, { name, anyCase: !shows, next });
+      step(names, place, { name, anyCase, next });
     places = opened(names, next);
     return places[names.length] === 1;
   });

@@ -3,7 +3,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { troubleOf } from "../embedded/failure.ts";
+import { indexFailure, troubleOf } from "../embedded/failure.ts";
 
 /** Between two looks whether the other one is done. */
 const STEP_MS = 50;
@@ -25,18 +25,26 @@ export async function takeWriter(
 
 /** Undefined where somebody else has it. */
 export function tryWriter(folder: string): Disposable | undefined {
-  const sqlite = new DatabaseSync(path.join(folder, "writer.lock"), { timeout: 0 });
+  const sqlite = lockFile(folder);
   try {
     sqlite.exec("BEGIN EXCLUSIVE");
+    writeFileSync(path.join(folder, "writer.json"), JSON.stringify({ pid: process.pid, since: Date.now() }));
   } catch (thrown) {
     sqlite.close();
     if (troubleOf(thrown) === "busy") return undefined;
-    throw thrown;
+    throw indexFailure(thrown, folder);
   }
-  writeFileSync(path.join(folder, "writer.json"), JSON.stringify({ pid: process.pid, since: Date.now() }));
   return {
     [Symbol.dispose]: () => sqlite.close(),
   };
+}
+
+function lockFile(folder: string): DatabaseSync {
+  try {
+    return new DatabaseSync(path.join(folder, "writer.lock"), { timeout: 0 });
+  } catch (thrown) {
+    throw indexFailure(thrown, folder);
+  }
 }
 
 function taken(folder: string): HarnessError {

@@ -23,14 +23,19 @@ export interface CutAnswer {
 const MANY = 48;
 const MOST_THREADS = 4;
 
-/** For so many files; `program` is the file that a thread runs. */
-export function cuttingFor(files: number, program: URL): Cutting {
-  if (files < MANY) return new CuttingHere();
+/** For so many files; `program` is the file that a thread runs, `kept` what goes on to the next update. */
+export function cuttingFor(files: number, program: URL, kept?: Cutting): Cutting {
+  if (files < MANY) return kept === undefined ? new CuttingHere() : lent(kept);
   return new CuttingThreads(Math.min(Math.max(availableParallelism() - 1, 1), MOST_THREADS), program);
 }
 
-/** Loaded when the first file comes. */
-class CuttingHere implements Cutting {
+const lent = (kept: Cutting): Cutting => ({
+  cut: (path, bytes) => kept.cut(path, bytes),
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+});
+
+/** Loaded when the first file comes. To load a grammar takes longer than to cut some files. */
+export class CuttingHere implements Cutting {
   #cutter: Promise<Cutting["cut"] & Partial<Disposable>> | undefined;
 
   async cut(path: string, bytes: Buffer): Promise<CutFile> {

@@ -6,6 +6,7 @@ import type { IndexPlace } from "../catalog/workspace.ts";
 import { HUGE } from "../chunk/limits.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
 import { firstChange } from "./fresh.ts";
+import type { Cutting } from "./cutting.ts";
 import type { IndexMeans, Stamps } from "./means.ts";
 import { isDamaged, openedStore, storeFolder, vectorsOf } from "./opened-store.ts";
 import type { Progress } from "./parts.ts";
@@ -13,6 +14,13 @@ import type { Updated } from "./update.ts";
 
 /** Goes up with whatever makes other pieces, other roles or another choice of files of the same workspace. */
 const VERSION = "1";
+
+export interface Updating {
+  readonly knownBy?: Stamps;
+  readonly onProgress?: (now: Progress) => void;
+  /** What cuts a few files, where one update will be followed by others. */
+  readonly kept?: Cutting;
+}
 
 /** How an index is opened to be written. */
 export interface Writing {
@@ -93,7 +101,7 @@ export class HeldIndex implements AsyncDisposable {
     return this.catalog.facts();
   }
 
-  /** By a look at names and metadata on the host: nothing has changed since the last update, which ran to its end. */
+  /** By a look at names and metadata on the host, and a count in the store: nothing has changed since the last update, which ran to its end. */
   async isFresh(signal: AbortSignal): Promise<boolean> {
     if (!this.facts.whole) return false;
     const files = this.catalog.files();
@@ -101,22 +109,27 @@ export class HeldIndex implements AsyncDisposable {
     const { workspace } = this.place;
     const { rules } = this.#means;
     const ruleFiles = this.catalog.rules();
-    return (await firstChange({ workspace, files, ruleFiles, rules, largest: HUGE, signal })) === null;
+    const change = await firstChange({ workspace, files, ruleFiles, rules, largest: HUGE, signal });
+    return change === null && (await this.#isStored(files, signal));
+  }
+
+  /** The store has not lost what the catalog knows: it was removed, or emptied by another version of this program. */
+  async #isStored(files: ReturnType<Catalog["files"]>, signal: AbortSignal): Promise<boolean> {
+    let stored = 0;
+    for (const { chunks } of files.values()) if (chunks > 0) stored += 1;
+    return (await this.store.counts(signal)).files === stored;
   }
 
   /** Has it say what the files in the box say. */
   async update(
     box: Box,
-    {
-      knownBy = "stamps",
-      onProgress,
-    }: { readonly knownBy?: Stamps; readonly onProgress?: (now: Progress) => void },
+    { knownBy = "stamps", onProgress, kept }: Updating,
     signal: AbortSignal,
   ): Promise<Updated> {
     const [{ update }, { cuttingFor }] = await Promise.all([import("./update.ts"), import("./cutting.ts")]);
     const { rules, trust, thread } = this.#means;
     const { catalog, store } = this;
-    const cutting = (files: number) => cuttingFor(files, thread);
+    const cutting = (files: number) => cuttingFor(files, thread, kept);
     const fixed = { index: this.place.id, version: VERSION, largest: HUGE };
     const parts = { box, catalog, store, rules, trust, cutting, knownBy, ...fixed };
     return update({ ...parts, ...(onProgress === undefined ? {} : { onProgress }) }, signal);

@@ -33,12 +33,17 @@ export interface RuleFile {
   readonly text: string;
 }
 
+/** Whether lists of ignore rules leave a path out. The time of a test is bounded by the length of the lists. */
+export interface IgnoredPaths {
+  leavesOut(path: string, isFolder: boolean): boolean;
+  /** With one list more, of a folder further down. */
+  below(list: { readonly folder: string; readonly text: string; readonly strict: boolean }): IgnoredPaths;
+}
+
 /** The policy's words, which whoever wires it all together hands in. */
 export interface PathRules {
-  /** Lists from the top down, and then whether they leave a path out. The time of a test is bounded by their length. */
-  readonly ignored: (
-    lists: readonly { readonly folder: string; readonly text: string; readonly tooLong: "hide" | "cut" }[],
-  ) => (path: string, isFolder: boolean) => boolean;
+  /** Where no list is yet. */
+  readonly ignored: IgnoredPaths;
   /** Whether a file of this name often holds a password or a key. */
   readonly secret: (path: string) => boolean;
   /** Whether a folder of this name is one that host programs obey. */

@@ -9,6 +9,14 @@ import { broken, running } from "./stream.ts";
 /** Entries of one workspace. Names and numbers of so many take some hundred megabytes. */
 const MOST_ENTRIES = 1_000_000;
 
+/** Characters of all their paths. */
+const MOST_LETTERS = 2 ** 28;
+/** Bytes of a path that a program can open; its folders are no deeper than half of that. */
+const LONGEST_PATH = 4095;
+const DEEPEST = 2048;
+/** Of one record; longer ones no `find` writes for paths of that depth. */
+const LONGEST_RECORD = 2 ** 20;
+
 /** What a box may have found: kind, size, times, number, path. */
 const FIELDS = 6;
 const FORMAT = String.raw`%y\0%s\0%T@\0%C@\0%i\0%P\0`;
@@ -18,6 +26,8 @@ const FIND = [
   ".",
   "-mindepth",
   "1",
+  "-maxdepth",
+  String(DEEPEST),
   "(",
   "-type",
   "d",
@@ -32,14 +42,16 @@ const FIND = [
 ];
 
 /**
- * Everything below the workspace, folders before what is in them; a path that is no text is given as undefined. By one
+ * Everything below the workspace, folders before what is in them; a path that is no text, or too long to be opened, is given as undefined. By one
  * `find` of GNU's; where the image has none, folder by folder through the box.
  */
 export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<Found | undefined> {
   let count = 0;
+  let letters = 0;
   const find = running(box, { words: FIND, folder: box.workspace }, signal);
   for await (const found of recordsOf(find.output)) {
-    if ((count += 1) > MOST_ENTRIES) throw tooMany();
+    letters += found?.path.length ?? 0;
+    if ((count += 1) > MOST_ENTRIES || letters > MOST_LETTERS) throw tooMany();
     yield found;
   }
   const end = await find.ended;
@@ -60,6 +72,7 @@ async function* recordsOf(output: AsyncIterable<Buffer>): AsyncGenerator<Found |
       from = end;
     }
     rest = all.subarray(from);
+    if (rest.length > LONGEST_RECORD) throw unreadableListing();
   }
 }
 
@@ -81,8 +94,10 @@ function foundIn(record: Buffer): Found | undefined {
   const stamp = { size: Number(size), mtimeMs: millis(modified), ctimeMs: millis(changed), ino: Number(ino) };
   if (Number.isNaN(stamp.size + stamp.mtimeMs + stamp.ctimeMs + stamp.ino) || !isBelow(path))
     throw unreadableListing();
-  return path.isWellFormed() ? { path, kind: KINDS[kind] ?? "odd", stamp } : undefined;
+  return canBeOpened(path) ? { path, kind: KINDS[kind] ?? "odd", stamp } : undefined;
 }
+
+const canBeOpened = (path: string): boolean => path.isWellFormed() && Buffer.byteLength(path) <= LONGEST_PATH;
 
 /** As Node counts the same time, to the last bit: whole seconds and nanoseconds apart. */
 function millis(text: string): number {
@@ -138,6 +153,6 @@ const unreadableListing = (): HarnessError =>
 const tooMany = (): HarnessError =>
   new HarnessError(
     EXIT.failed,
-    `there are more than ${MOST_ENTRIES} files and folders: too many for one index`,
+    `there are more than ${MOST_ENTRIES} files and folders, or as much of names: too many for one index`,
     "index one folder of them: harness index DIR   (or leave folders out in .gitignore)",
   );

@@ -1,6 +1,6 @@
 import { isDependencies } from "../../core/protected-names.ts";
 import type { Skip } from "../words.ts";
-import type { PathRules } from "./found.ts";
+import type { IgnoredPaths, PathRules } from "./found.ts";
 
 /**
  * Folders that are never entered, whatever the ignore rules say: what version control and package managers put there,
@@ -37,20 +37,14 @@ export const isRuleFile = (path: string): boolean =>
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 export const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 
-type Test = (path: string, isFolder: boolean) => boolean;
-
-interface Level {
-  readonly lists: readonly { readonly folder: string; readonly text: string; readonly tooLong: "cut" }[];
-  readonly test: Test;
-}
-
 /** Tells what of a workspace is looked at. Asked from the top down: what is in a folder that was left out is not asked for. */
 export class Sieve {
   readonly #rules: PathRules;
   readonly #texts: ReadonlyMap<string, string>;
   readonly #largest: number;
-  readonly #own: Test;
-  readonly #levels = new Map<string, Level>();
+  readonly #own: IgnoredPaths;
+  /** What counts in a folder, by the folder. */
+  readonly #levels = new Map<string, IgnoredPaths>();
 
   /** `texts`: what is in the rule files, by path. */
   constructor(rules: PathRules, texts: ReadonlyMap<string, string>, largest: number) {
@@ -58,7 +52,8 @@ export class Sieve {
     this.#texts = texts;
     this.#largest = largest;
     const own = texts.get(OWN_IGNORE);
-    this.#own = own === undefined ? () => false : rules.ignored([{ folder: "", text: own, tooLong: "hide" }]);
+    const { ignored } = rules;
+    this.#own = own === undefined ? ignored : ignored.below({ folder: "", text: own, strict: true });
   }
 
   /** Whether it is looked into. */
@@ -76,23 +71,17 @@ export class Sieve {
   }
 
   #ignored(path: string, isFolder: boolean): boolean {
-    return this.#own(path, isFolder) || this.#level(folderOf(path)).test(path, isFolder);
+    if (this.#own.leavesOut(path, isFolder)) return true;
+    return this.#level(folderOf(path)).leavesOut(path, isFolder);
   }
 
-  #level(folder: string): Level {
+  #level(folder: string): IgnoredPaths {
     const known = this.#levels.get(folder);
     if (known !== undefined) return known;
-    const above: Level = folder === "" ? TOP : this.#level(folderOf(folder));
+    const above = folder === "" ? this.#rules.ignored : this.#level(folderOf(folder));
     const text = this.#texts.get(folder === "" ? GITIGNORE : `${folder}/${GITIGNORE}`);
-    const level = text === undefined ? above : this.#below(above, folder, text);
+    const level = text === undefined ? above : above.below({ folder, text, strict: false });
     this.#levels.set(folder, level);
     return level;
   }
-
-  #below({ lists }: Level, folder: string, text: string): Level {
-    const all = [...lists, { folder, text, tooLong: "cut" as const }];
-    return { lists: all, test: this.#rules.ignored(all) };
-  }
 }
-
-const TOP: Level = { lists: [], test: () => false };

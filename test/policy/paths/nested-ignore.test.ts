@@ -1,15 +1,21 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { nestedIgnore } from "../../../src/policy/paths/nested-ignore.ts";
+import { type IgnoreList, NestedIgnore } from "../../../src/policy/paths/nested-ignore.ts";
 
 const list = (folder: string, ...rows: readonly string[]) => ({
   folder,
   text: rows.join("\n"),
-  tooLong: "cut" as const,
+  strict: false,
 });
 
+const nested = (lists: readonly IgnoreList[]): ((path: string, isFolder: boolean) => boolean) => {
+  let made = NestedIgnore.none();
+  for (const each of lists) made = made.below(each);
+  return (path, isFolder) => made.leavesOut(path, isFolder);
+};
+
 test("rules count from their folder down, and what stands further down has the last word", () => {
-  const ignored = nestedIgnore([
+  const ignored = nested([
     list("", "*.log", "/top.ts", "made/"),
     list("a", "!keep.log", "/top.ts"),
     list("a/b*c", "*.ts", "sub/x"),
@@ -32,19 +38,53 @@ test("rules count from their folder down, and what stands further down has the l
 });
 
 test("no lists leave nothing out", () => {
-  assert.equal(nestedIgnore([])("a", false), false);
+  assert.equal(nested([])("a", false), false);
 });
 
 test("a list that is too long hides its folder, or is obeyed as far as it was read", () => {
   const text = `first\n${"x\n".repeat(40_000)}last\n`;
-  const hides = nestedIgnore([{ folder: "a", text, tooLong: "hide" }]);
+  const hides = nested([{ folder: "a", text, strict: true }]);
   assert.deepEqual(
     ["a/b", "b"].map((path) => hides(path, false)),
     [true, false],
   );
-  const cut = nestedIgnore([{ folder: "", text, tooLong: "cut" }]);
+  const cut = nested([{ folder: "", text, strict: false }]);
   assert.deepEqual(
     ["first", "last", "b"].map((path) => cut(path, false)),
     [true, false, false],
+  );
+});
+
+test("a list is read once, however many stand below it", () => {
+  const read: string[] = [];
+  const counted = (folder: string): IgnoreList => ({
+    folder,
+    get text() {
+      read.push(folder);
+      return "x";
+    },
+    strict: false,
+  });
+  const top = NestedIgnore.none().below(counted(""));
+  const times = read.length;
+  const below = Array.from({ length: 50 }, (_, at) => top.below(list(`n${at}`, "!x")));
+  assert.deepEqual(
+    below.map((each, at) => [each.leavesOut(`n${at}/x`, false), each.leavesOut("x", false)]),
+    below.map(() => [false, true]),
+  );
+  assert.equal(read.length, times);
+});
+
+test("letter case tells names apart, but for a list that is there to hide", () => {
+  const asWritten = nested([{ folder: "", text: "build\n/Dist/\n", strict: false }]);
+  const strict = nested([{ folder: "", text: "build\n/Dist/\n", strict: true }]);
+  const paths = ["build/a", "Build/a", "Dist/a", "dist/a"];
+  assert.deepEqual(
+    paths.map((path) => asWritten(path, false)),
+    [true, false, true, false],
+  );
+  assert.deepEqual(
+    paths.map((path) => strict(path, false)),
+    [true, true, true, true],
   );
 });

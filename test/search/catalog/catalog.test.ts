@@ -120,3 +120,17 @@ test("what is no record is no index", async () => {
   assert.equal(findIndex(place.at("state"), place.at("work")), undefined);
   assert.deepEqual(indexesIn(place.at("nowhere")), []);
 });
+
+test("a lock that is no lock has its own cause", async () => {
+  await using place = await scratch({ "broken/writer.lock": "no database".repeat(100), "gone/x": "" });
+  assert.throws(() => tryWriter(place.at("broken")), {
+    name: "HarnessError",
+    message: /^search index in .*broken: it is damaged/,
+  });
+  assert.throws(() => tryWriter(place.at("nowhere")), { name: "HarnessError", message: /cannot be reached/ });
+  await mkdir(place.at("gone/writer.json"));
+  assert.throws(() => tryWriter(place.at("gone")), { name: "HarnessError" });
+  await rm(place.at("gone/writer.json"), { recursive: true });
+  using lock = tryWriter(place.at("gone"));
+  assert.ok(lock, "the one that failed does not hold it");
+});

@@ -51,6 +51,23 @@ test("only what has changed is cut again, by its stamp and then by its content",
   assert.equal(await isFresh(place, means), true);
 });
 
+test(
+  "a store that was emptied behind the catalog's back is not fresh, and filled again",
+  { skip },
+  async () => {
+    await using place = await scratch(FILES);
+    const memory: SearchMemory = new Map();
+    const means = meansOver(memory);
+    await settle();
+    await updated(place, means);
+    const before = chunksIn(memory);
+    memory.clear();
+    assert.equal(await isFresh(place, means), false);
+    assert.equal((await updated(place, means)).changed, 2);
+    assert.deepEqual([chunksIn(memory), await isFresh(place, means)], [before, true]);
+  },
+);
+
 test("a file that is as young as the look at it is looked at again", { skip }, async () => {
   await using place = await scratch(FILES);
   const means = meansOver(new Map());

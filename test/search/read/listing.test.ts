@@ -140,6 +140,22 @@ async function lies(archive: Buffer): Promise<unknown> {
   return contents(box, ["a.ts"]);
 }
 
+const RULES_64K = "xx*yy\n".repeat(11_000);
+
+test("long rules below each other are understood, and too many of them end it", { skip: gnu }, async () => {
+  await using place = await work({ "a.ts": "a" });
+  const files = Array.from({ length: 60 }, (_, at) => "n/".repeat(at + 1));
+  await mkdir(place.at("work", files.at(-1) ?? ""), { recursive: true });
+  for (const folder of files) await writeFile(place.at("work", folder, ".gitignore"), RULES_64K);
+  const box = hostBox(place.at("work"));
+  assert.equal((await listed(box)).rules.length, 60);
+  for (let at = 0; at < 10; at += 1) {
+    await mkdir(place.at("work", `m${at}`));
+    await writeFile(place.at("work", `m${at}`, ".gitignore"), RULES_64K);
+  }
+  await assert.rejects(listed(box), /too much of ignore rules/);
+});
+
 test("a listing that was tampered with is not believed", async () => {
   const numbers = ["1", "1", "1", "1"];
   const records = [
@@ -151,20 +167,52 @@ test("a listing that was tampered with is not believed", async () => {
     const find = fakeBox({ commands: { find: async ({ out }) => (await out(record), 0) } });
     await assert.rejects(listed(find), /cannot be read/, JSON.stringify(record));
   }
+  const flood = fakeBox({
+    commands: {
+      find: async ({ out }) => {
+        for (let at = 0; at < 200; at += 1) await out("x".repeat(2 ** 16));
+        return 0;
+      },
+    },
+  });
+  await assert.rejects(listed(flood), /cannot be read/, "a record without an end");
   await assert.rejects(lies(Buffer.alloc(COUNT * 512, 7)), /cannot be read/);
   assert.deepEqual(await lies(archiveOf("other.ts", "x")), {}, "nothing comes that was not asked for");
   assert.deepEqual(await lies(archiveOf("a.ts", "x")), { "a.ts": "x" });
 });
 
+test("records of an archive cost what they are long", async () => {
+  // None of them has an end of its own before the last byte of all.
+  const records = Buffer.from("2 ".repeat(2 ** 19 - 8) + "=".repeat(16));
+  const archive = Buffer.concat([headerOf("pax", records.length, "x"), records, archiveOf("a.ts", "x")]);
+  assert.deepEqual(await lies(archive), { "a.ts": "x" });
+});
+
+const record = (path: string): string => `f\0${"1\0".repeat(4)}${path}\0`;
+
+test("a path that nothing could open is counted, and not held", async () => {
+  const long = `${"n".repeat(200)}/`.repeat(25);
+  const find = fakeBox({
+    commands: { find: async ({ out }) => (await out(record(`${long}f`) + record("a")), 0) },
+  });
+  const { files, nameless } = await listed(find);
+  assert.deepEqual([[...files.keys()], nameless], [["a"], 1]);
+});
+
 /** One file in the oldest form. */
 function archiveOf(name: string, text: string): Buffer {
+  const header = headerOf(name, text.length, "0");
+  return Buffer.concat([header, Buffer.from(text.padEnd(512, "\0")), Buffer.alloc(1024)]);
+}
+
+function headerOf(name: string, length: number, type: string): Buffer {
   const header = Buffer.alloc(512);
   header.write(name, 0);
   header.write("0000644\0", 100);
-  header.write(`${text.length.toString(8).padStart(11, "0")}\0`, 124);
-  header.write("0", 156);
+  header.write(`${length.toString(8).padStart(11, "0")}\0`, 124);
+  header.write(type, 156);
   header.fill(" ", 148, 156);
   const sum = header.reduce((all, byte) => all + byte, 0);
   header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
-  return Buffer.concat([header, Buffer.from(text.padEnd(512, "\0")), Buffer.alloc(1024)]);
+  return header;
 }
