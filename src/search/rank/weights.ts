@@ -5,7 +5,7 @@ import type { Role } from "../words.ts";
  * it has of it. Fitted one after the other on sixteen repositories' histories, each left out once, and kept where those
  * left out gained. What did not hold: who names whom, a file's tests, its folder's other files, its length, its depth.
  */
-export interface Signs {
+interface Signs {
   /** Words before a colon name a place, and are in the file's folder. */
   readonly inScope: number;
   /** They are in its name: what lies in the place is meant more often than its door. */

@@ -38,7 +38,7 @@ test("before a colon is a place, two words that no stop word parts are a pair, c
 
 test("what a text without words or without an end says is bounded", () => {
   assert.deepEqual(said(""), { scope: [], pairs: [], spelled: [] });
-  const much = said("oneTwo threeFour ".repeat(5000));
+  const much = said("oneTwo  threeFour   ".repeat(5000));
   assert.deepEqual([much.pairs.length, much.spelled.length], [64, 2]);
   assert.equal(said(Array.from({ length: 99 }, (_, at) => `name_${at}`).join(" ")).spelled.length, 32);
 });
