@@ -37,9 +37,9 @@ export const indexMeans = ({ search }: Settings, warn: (text: string) => void): 
 /** For an index that is thrown away with its folder. */
 export const embeddedOnly = (means: IndexMeans): IndexMeans => ({
   ...means,
-  openStore: async ({ folder, identity }) => {
-    const { openEmbeddedStore } = await import("../search/embedded/open.ts");
-    return openEmbeddedStore(folder, identity);
+  openStore: async ({ folder, identity, access }) => {
+    const { openEmbeddedStore, readEmbeddedStore } = await import("../search/embedded/open.ts");
+    return (access === "read" ? readEmbeddedStore : openEmbeddedStore)(folder, identity);
   },
 });
 

@@ -12,6 +12,8 @@ export interface StoreChoice {
   readonly identity: StoreIdentity;
   /** What the index has been in until now; null where there is none yet. */
   readonly earlier: SearchStore["name"] | null;
+  /** `read`: nothing of it is changed. A Qdrant is asked the same things either way. */
+  readonly access: "read" | "write";
   /** Takes one line for a person. */
   readonly warn: (text: string) => void;
   readonly signal: AbortSignal;
@@ -63,7 +65,7 @@ async function qdrant(choice: StoreChoice, signal: AbortSignal): Promise<SearchS
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 const isBare = (url: string): boolean => url.startsWith("http:") && !LOOPBACK.test(new URL(url).hostname);
 
-async function embedded({ folder, identity }: StoreChoice): Promise<SearchStore> {
-  const { openEmbeddedStore } = await import("./embedded/open.ts");
-  return openEmbeddedStore(folder, identity);
+async function embedded({ folder, identity, access }: StoreChoice): Promise<SearchStore> {
+  const { openEmbeddedStore, readEmbeddedStore } = await import("./embedded/open.ts");
+  return (access === "read" ? readEmbeddedStore : openEmbeddedStore)(folder, identity);
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
-import { appendFile, mkdir, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -164,15 +164,41 @@ test(
   },
 );
 
+/** What a disk, a full one or a hand may leave of a database. */
+const DAMAGES: Readonly<Record<string, (file: string, bytes: Buffer) => Promise<void>>> = {
+  "is none": (file) => writeFile(file, "this is no database, and was never one".repeat(200)),
+  "is cut in two": (file, bytes) => writeFile(file, bytes.subarray(0, bytes.length >> 1)),
+  // The opening looks at none of these pages.
+  "has an empty page": (file, bytes) =>
+    writeFile(file, Buffer.from(bytes).fill(0, bytes.length >> 1, (bytes.length >> 1) + 4096)),
+  "has no second page": (file, bytes) => writeFile(file, Buffer.from(bytes).fill(0, 4096, 8192)),
+  "is empty": (file) => writeFile(file, ""),
+  "is gone": (file) => rm(file),
+  "is gone, and its journal stays": async (file) => {
+    await rm(file);
+    for (const end of ["-wal", "-shm"]) await writeFile(`${file}${end}`, Buffer.alloc(9000, 3));
+  },
+};
+
 test("what is damaged is set aside, and built anew", { skip }, async () => {
-  await using place = await household(FILES);
+  const more = Array.from(
+    { length: 40 },
+    (_, n) => [`src/f${n}.ts`, `export function helper${n}() {}\n`] as const,
+  );
+  await using place = await household({ ...FILES, ...Object.fromEntries(more) });
   await indexed(place);
   const { folder, chunks } = await indexOf(place);
-  for (const file of ["catalog.db", "store/index.db"]) {
-    await writeFile(path.join(folder, file), "this is no database, and was never one".repeat(200));
-    const found = await search(place, "portcullis");
-    assert.deepEqual([paths(found), found.stale], [["src/door.ts"], false], file);
-    assert.match(found.stderr, /damaged/, file);
-    assert.deepEqual((await indexOf(place)).chunks, chunks);
-  }
+  for (const name of ["catalog.db", "store/index.db"])
+    for (const [what, damage] of Object.entries(DAMAGES)) {
+      const file = path.join(folder, name);
+      await damage(file, await readFile(file));
+      const found = await search(place, "portcullis");
+      assert.deepEqual([found.results[0]?.path, found.stale], ["src/door.ts", false], `${name} ${what}`);
+      assert.equal(
+        /damaged/.test(found.stderr),
+        !/gone|empty$/.test(what),
+        `${name} ${what}: ${found.stderr}`,
+      );
+      assert.deepEqual((await indexOf(place)).chunks, chunks, `${name} ${what}`);
+    }
 });

@@ -22,6 +22,7 @@ async function chosen(about: Partial<StoreChoice> & { readonly url: string }): P
     folder: place.at("index"),
     identity: MODELLED,
     earlier: null,
+    access: "write",
     warn: (text) => warned.push(text),
     signal: new AbortController().signal,
     ...about,

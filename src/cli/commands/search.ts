@@ -29,10 +29,13 @@ export class Search extends HarnessCommand {
     const query = await promptFrom(argv.map(String), undefined, QUERY);
     const [{ settings, origins }, workspace] = await Promise.all([
       configFor(flags),
-      runWorkspace(workspaceOf(flags)),
+      runWorkspace(workspaceOf(flags), ELSEWHERE),
     ]);
-    const { ask } = await import("../search/asking.ts");
-    const { limit, quiet, below } = flags;
+    const [{ ask }, { belowOf }] = await Promise.all([
+      import("../search/asking.ts"),
+      import("../search/below.ts"),
+    ]);
+    const { limit, quiet } = flags;
     const asking = {
       settings,
       origins,
@@ -40,7 +43,7 @@ export class Search extends HarnessCommand {
       query,
       limit,
       quiet,
-      below: belowOf(below),
+      below: await belowOf(flags.below, workspace, workspaceOf({})),
       note: noteTo(quiet),
     };
     const answered = await untilInterrupted((signal) => ask(asking, signal));
@@ -57,8 +60,4 @@ const QUERY = {
   piped: "harness search - < query.txt",
 };
 
-/** As paths of the index are written. */
-const belowOf = (folder: string | undefined): string | null => {
-  const plain = (folder ?? "").replace(/^(?:\.\/)+/, "").replace(/\/+$/, "");
-  return plain === "" || plain === "." ? null : plain;
-};
+const ELSEWHERE = 'harness search --cwd FOLDER "…"';

@@ -4,11 +4,13 @@ import { answersIn } from "../../search/index/answer.ts";
 import { claimIndex, findIndex, type IndexPlace } from "../../search/catalog/workspace.ts";
 import { HeldIndex } from "../../search/index/held.ts";
 import type { IndexMeans } from "../../search/index/means.ts";
+import { mending } from "../../search/index/mending.ts";
+import { isDamaged } from "../../search/index/opened-store.ts";
 import type { SearchHit } from "../../search/rank/rank.ts";
 import { indexMeans, indexRoot } from "../search-seat.ts";
 import { IndexProgress } from "./progress.ts";
 import { readingBox } from "./reading-box.ts";
-import { embedSome, vectorOf } from "./vectors.ts";
+import { SearchVectors } from "./vectors.ts";
 
 export interface Asking {
   readonly settings: Settings;
@@ -38,23 +40,35 @@ const PATIENCE_MS = 300;
 export async function ask(asking: Asking, signal: AbortSignal): Promise<Answered> {
   const means = indexMeans(asking.settings, asking.note);
   const place = findIndex(indexRoot(), asking.workspace);
+  using vectors = new SearchVectors(asking);
+  return await mending(means, place, () => asked({ means, place, vectors }, asking, signal));
+}
+
+interface Ground {
+  readonly means: IndexMeans;
+  readonly place: IndexPlace | undefined;
+  readonly vectors: SearchVectors;
+}
+
+async function asked(ground: Ground, asking: Asking, signal: AbortSignal): Promise<Answered> {
+  const { means, place, vectors } = ground;
   const held = await readable(means, place, signal);
   if (held !== undefined) {
     await using index = held;
     const { store } = asking.settings.search;
     const isThere = store === "auto" || store === index.store.name;
     if (isThere && (await index.isFresh(signal)))
-      return await answered(index, asking, { stale: false }, signal);
+      return await answered({ index, vectors, stale: false }, asking, signal);
   }
-  const renewed = await renew(means, asking, held !== undefined, signal);
+  const renewed = await renew(ground, asking, held !== undefined, signal);
   if (renewed !== undefined) {
     await using index = renewed;
-    return await answered(index, asking, { stale: false }, signal);
+    return await answered({ index, vectors, stale: false }, asking, signal);
   }
   const old = await readable(means, place, signal);
   if (old === undefined) throw noIndex();
   await using index = old;
-  return await answered(index, asking, { stale: true }, signal);
+  return await answered({ index, vectors, stale: true }, asking, signal);
 }
 
 /** A store that does not answer is no reason to give up: the index may be made again in another one. */
@@ -73,15 +87,20 @@ async function readable(
   }
 }
 
+interface Opened {
+  readonly index: HeldIndex;
+  readonly vectors: SearchVectors;
+  readonly stale: boolean;
+}
+
 async function answered(
-  index: HeldIndex,
+  { index, vectors, stale }: Opened,
   asking: Asking,
-  { stale }: { readonly stale: boolean },
   signal: AbortSignal,
 ): Promise<Answered> {
   const { query, limit, below } = asking;
   const wanted = below === null ? limit : MOST_BELOW;
-  const vector = await vectorOf(index, query, asking, signal);
+  const vector = await vectors.of(index, query, signal);
   const hits = await answersIn(index.store, { text: query, vector, limit: wanted }, signal);
   const results = hits.filter(({ path }) => below === null || path === below || path.startsWith(`${below}/`));
   return { results: results.slice(0, limit), store: index.store.name, stale };
@@ -92,7 +111,7 @@ const MOST_BELOW = 500;
 
 /** The index, brought up to date; undefined, with the reason told, where the old one has to do. */
 async function renew(
-  means: IndexMeans,
+  { means, vectors }: Ground,
   asking: Asking,
   isOldThere: boolean,
   signal: AbortSignal,
@@ -106,13 +125,13 @@ async function renew(
     );
     await using box = await readingBox(settings, workspace, note, signal);
     await index.update(box, { onProgress: progress.take }, signal);
-    await embedSome(index, asking, signal);
+    await vectors.embedSome(index, signal);
     stack.move();
     return index;
   } catch (thrown) {
     await stack.disposeAsync();
     signal.throwIfAborted();
-    if (!isOldThere || !(thrown instanceof HarnessError)) throw thrown;
+    if (!isOldThere || !(thrown instanceof HarnessError) || isDamaged(thrown)) throw thrown;
     note(`the answer may be older than the files: ${thrown.message}`);
     return undefined;
   } finally {

@@ -2,6 +2,7 @@ import type { Settings } from "../../config/schema.ts";
 import type { EmbedOutcome } from "../../search/embed/outcome.ts";
 import { claimIndex } from "../../search/catalog/workspace.ts";
 import { HeldIndex } from "../../search/index/held.ts";
+import { mending } from "../../search/index/mending.ts";
 import type { Updated } from "../../search/index/update.ts";
 import { indexMeans, indexRoot } from "../search-seat.ts";
 import { IndexProgress } from "./progress.ts";
@@ -40,12 +41,14 @@ export async function indexFolder(indexing: Indexing, signal: AbortSignal): Prom
   using vectors = embeds ? await vectorsFor(indexing, signal) : noVectors("--no-embed", "harness index");
   const identity = identityOf(vectors);
   const opening = { patienceMs: PATIENCE_MS, signal, ...(identity === null ? {} : { vectors: identity }) };
-  await using index = await HeldIndex.write(means, place, opening);
-  const updated = await brought(index, indexing, signal);
-  const outcome = await embedded(index, vectors, indexing, signal);
-  const { chunks: _, ...rest } = outcome;
+  const made = await mending(means, place, async () => {
+    await using index = await HeldIndex.write(means, place, opening);
+    const updated = await brought(index, indexing, signal);
+    const { chunks: _, ...rest } = await embedded(index, vectors, indexing, signal);
+    return { ...updated, store: index.store.name, vectors: rest };
+  });
   const seconds = Math.round((performance.now() - began) / 10) / 100;
-  return { workspace, index: place.id, ...updated, store: index.store.name, vectors: rest, seconds };
+  return { workspace, index: place.id, ...made, seconds };
 }
 
 async function brought(

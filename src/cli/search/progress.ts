@@ -1,6 +1,7 @@
 import { formatDuration } from "../../core/bounds.ts";
 import { LiveLine, progressBar } from "../../render/tty/progress.ts";
 import type { Progress } from "../../search/index/parts.ts";
+import { Pace } from "./pace.ts";
 
 /** So many lines at most where nobody watches the terminal. */
 const PLAIN_STEP_MS = 5000;
@@ -12,7 +13,7 @@ export class IndexProgress {
   readonly #live: LiveLine;
   readonly #what: string;
   readonly #unit: string;
-  readonly #began = performance.now();
+  readonly #pace = new Pace();
   #said = performance.now();
   #shown = 0;
 
@@ -27,23 +28,24 @@ export class IndexProgress {
 
   readonly take = ({ done, total }: Pick<Progress, "done" | "total">): void => {
     const now = performance.now();
+    this.#pace.take(done, now);
     if (now - this.#shown >= 80 || done === total) {
       this.#shown = now;
-      this.#live.show(`${this.#what} ${progressBar(done, total)} ${this.#about(done, total, now)}`);
+      this.#live.show(`${this.#what} ${progressBar(done, total)} ${this.#about(done, total)}`);
     }
     if (this.#quiet || this.#stream.isTTY || now - this.#said < PLAIN_STEP_MS) return;
     this.#said = now;
-    this.#stream.write(`${this.#what}: ${this.#about(done, total, now)}\n`);
+    this.#stream.write(`${this.#what}: ${this.#about(done, total)}\n`);
   };
 
   end(): void {
     this.#live.clear();
   }
 
-  #about(done: number, total: number, now: number): string {
-    const seconds = (now - this.#began) / 1000;
-    const rate = done / Math.max(seconds, 0.001);
-    const left = rate > 0 ? `, ${formatDuration(((total - done) / rate) * 1000)} left` : "";
-    return `${done} of ${total} ${this.#unit}, ${Math.round(rate)} a second${left}`;
+  #about(done: number, total: number): string {
+    const rate = this.#pace.perSecond;
+    if (rate === null) return `${done} of ${total} ${this.#unit}`;
+    const left = formatDuration(((total - done) / rate) * 1000);
+    return `${done} of ${total} ${this.#unit}, ${Math.round(rate)} a second, ${left} left`;
   }
 }

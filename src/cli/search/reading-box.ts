@@ -8,9 +8,14 @@ export async function readingBox(
   warn: (text: string) => void,
   signal: AbortSignal,
 ): Promise<OwnedBox> {
-  const { openBoxFor } = await import("../wire.ts");
+  const [{ openBoxFor }, { ROOT_OWNED }] = await Promise.all([
+    import("../wire.ts"),
+    import("../../docker/box/workspace.ts"),
+  ]);
   const isolation = settings.isolation === "copy" ? ("copy" as const) : ("bind" as const);
   const shape = { ...settings, mode: "read-only" as const, isolation, allow_domains: [] as string[] };
   const opening = { settings: shape, workspace, runtime: null, watchChanges: false, keep: null };
-  return openBoxFor({ ...opening, warn }, signal);
+  // Nobody's commands run in it.
+  const told = (text: string): void => (text === ROOT_OWNED ? undefined : warn(text));
+  return openBoxFor({ ...opening, warn: told }, signal);
 }

@@ -6,9 +6,11 @@ import { answersIn } from "../../search/index/answer.ts";
 import { type Cutting, CuttingHere } from "../../search/index/cutting.ts";
 import { HeldIndex } from "../../search/index/held.ts";
 import type { IndexMeans, Stamps } from "../../search/index/means.ts";
+import { mending } from "../../search/index/mending.ts";
+import { isDamaged } from "../../search/index/opened-store.ts";
 import { claimLayer, type Layer } from "../../search/index/layer.ts";
 import { embeddedOnly, indexMeans, indexRoot } from "../search-seat.ts";
-import { embedSome, vectorOf } from "./vectors.ts";
+import { SearchVectors } from "./vectors.ts";
 import type { RunIndex, RunIndexParts } from "./run-index.ts";
 
 /** How long a call waits for somebody else who writes the same index. */
@@ -40,7 +42,11 @@ export function runAnswering(parts: RunIndexParts): RunIndex {
     return { place, means: embeddedOnly(means), kept, knownBy: "times" };
   };
   return {
-    search: async (query, limit, signal) => asked(parts, ground(), { query, limit }, signal),
+    search: async (query, limit, signal) => {
+      const stands = ground();
+      const { means, place } = stands;
+      return mending(means, place, () => asked(parts, stands, { query, limit }, signal));
+    },
     [Symbol.asyncDispose]: async () => {
       layers.own?.[Symbol.dispose]();
       await kept[Symbol.asyncDispose]();
@@ -69,8 +75,9 @@ async function asked(
   const { knownBy, kept } = ground;
   const trouble = caveat === "" ? await renewed(index, { box, knownBy, kept, late }, signal) : caveat;
   const wanted = { settings: parts.settings(), origins: parts.origins, note: () => undefined };
-  if (trouble === "") await embedSome(index, wanted, signal);
-  const vector = await vectorOf(index, query, wanted, signal);
+  using vectors = new SearchVectors(wanted);
+  if (trouble === "") await vectors.embedSome(index, signal);
+  const vector = await vectors.of(index, query, signal);
   const hits = await answersIn(index.store, { text: query, vector, limit }, signal);
   return { hits, caveat: trouble };
 }
@@ -95,7 +102,7 @@ interface Renewing extends Pick<Ground, "knownBy" | "kept"> {
   readonly late: AbortSignal;
 }
 
-/** Why the answer is not of all files; empty when it is. Only the loss of the box goes further. */
+/** Why the answer is not of all files; empty when it is. Only the loss of the box, and damage, go further. */
 async function renewed(
   index: HeldIndex,
   { box, knownBy, kept, late }: Renewing,
@@ -110,6 +117,7 @@ async function renewed(
     signal.throwIfAborted();
     if (late.aborted)
       return `the index is not whole yet: ${now.done} of ${now.total} changed files were read in the time of this call, and the next one goes on`;
+    if (isDamaged(thrown)) throw thrown;
     if (thrown instanceof HarnessError && thrown.exit === EXIT.sandbox) throw thrown;
     return `this may be older than the files, or not of all of them: ${reasonOf(thrown)}`;
   }

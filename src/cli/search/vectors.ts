@@ -37,7 +37,7 @@ export const identityOf = (vectors: Vectors): { readonly model: string; readonly
 
 /** Gives the chunks of an index their vectors, as far as it comes in the time. */
 export async function embedIn(
-  index: HeldIndex,
+  index: Pick<HeldIndex, "store">,
   vectors: Vectors,
   onProgress: (progress: EmbedProgress) => void,
   signal: AbortSignal,
@@ -55,33 +55,55 @@ export async function embedIn(
 /** What a search waits for the vectors of what has changed. */
 const SOME_MS = 3000;
 
-/** Where an index has vectors, what is new in it gets some too; what is not done in time, `harness index` does. */
-export async function embedSome(index: HeldIndex, wanted: VectorsWanted, signal: AbortSignal): Promise<void> {
-  if (index.facts.model === null) return;
-  using vectors = await vectorsFor(wanted, signal);
-  if (vectors.kind === "none" || vectors.model.id !== index.facts.model) return;
-  await embedIn(index, vectors, () => undefined, AbortSignal.any([signal, AbortSignal.timeout(SOME_MS)]));
-  signal.throwIfAborted();
-}
+/** What of an index is needed to ask it with vectors. */
+type Embedded = Pick<HeldIndex, "facts" | "store">;
 
-/** The vector of a question, where the index has some to compare it with. */
-export async function vectorOf(
-  index: HeldIndex,
-  text: string,
-  wanted: VectorsWanted,
-  signal: AbortSignal,
-): Promise<Float32Array | null> {
-  const { model: id, dimension } = index.facts;
-  if (id === null || dimension === null) return null;
-  using found = await vectorsFor(wanted, signal);
-  if (found.kind === "none") return wordsAlone(wanted, found.reason);
-  if (found.model.id !== id)
-    return wordsAlone(wanted, `the vectors are of ${id}; harness index makes new ones`);
-  const { queryVector } = await import("../../search/embed/query.ts");
-  return await queryVector(found.model, text, { dimension, signal, warn: wanted.note });
-}
+/** The vectors of one search: what makes them is looked for once, and not asked again after it has failed. */
+export class SearchVectors implements Disposable {
+  readonly #wanted: VectorsWanted;
+  #found: Vectors | undefined;
+  #failure: string | null = null;
 
-function wordsAlone({ note }: VectorsWanted, why: string): null {
-  note(`searching by words alone: ${why}`);
-  return null;
+  constructor(wanted: VectorsWanted) {
+    this.#wanted = wanted;
+  }
+
+  /** Where an index has vectors, what is new in it gets some too; what is not done in time, `harness index` does. */
+  async embedSome(index: Embedded, signal: AbortSignal): Promise<void> {
+    if (index.facts.model === null) return;
+    const vectors = await this.#find(signal);
+    if (vectors.kind === "none" || vectors.model.id !== index.facts.model) return;
+    const { name } = vectors.model;
+    const late = AbortSignal.timeout(SOME_MS);
+    const outcome = await embedIn(index, vectors, () => undefined, AbortSignal.any([signal, late]));
+    signal.throwIfAborted();
+    if (outcome.kind === "whole" || outcome.asked > 0) return;
+    this.#failure = late.aborted ? `${name} gave no vector within ${SOME_MS / 1000} s` : outcome.reason;
+  }
+
+  /** The vector of a question, where the index has some to compare it with. */
+  async of(index: Embedded, text: string, signal: AbortSignal): Promise<Float32Array | null> {
+    const { model: id, dimension } = index.facts;
+    if (id === null || dimension === null) return null;
+    if (this.#failure !== null) return this.#wordsAlone(this.#failure);
+    const found = await this.#find(signal);
+    if (found.kind === "none") return this.#wordsAlone(found.reason);
+    if (found.model.id !== id)
+      return this.#wordsAlone(`the vectors are of ${id}; harness index makes new ones`);
+    const { queryVector } = await import("../../search/embed/query.ts");
+    return await queryVector(found.model, text, { dimension, signal, warn: this.#wanted.note });
+  }
+
+  [Symbol.dispose](): void {
+    this.#found?.[Symbol.dispose]();
+  }
+
+  async #find(signal: AbortSignal): Promise<Vectors> {
+    return (this.#found ??= await vectorsFor(this.#wanted, signal));
+  }
+
+  #wordsAlone(why: string): null {
+    this.#wanted.note(`searching by words alone: ${why}`);
+    return null;
+  }
 }

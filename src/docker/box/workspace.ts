@@ -40,7 +40,8 @@ export async function checkWorkspace(request: WorkspaceRequest): Promise<Workspa
 }
 
 const ELSEWHERE = "name the folder of one project: --cwd DIR";
-const ROOT_OWNED = "commands run as uid 0 without capabilities";
+/** Said of the workspace where it belongs to root. */
+export const ROOT_OWNED = "commands run as uid 0 without capabilities";
 
 function unusable(name: string, thrown: unknown): never {
   const code = errorCode(thrown);

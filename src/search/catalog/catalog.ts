@@ -2,18 +2,11 @@ import { existsSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { indexFailure, troubleOf } from "../embedded/failure.ts";
+import { openedToRead } from "../opened-to-read.ts";
 import type { RuleFile } from "../read/found.ts";
 import type { Skip } from "../words.ts";
-import { FORM, opened, readable, versionOf } from "./file.ts";
-import {
-  type CatalogFacts,
-  type CatalogFile,
-  fileOf,
-  NO_FACTS,
-  numbersOf,
-  type Row,
-  ruleOf,
-} from "./rows.ts";
+import { FORM, opened, versionOf } from "./file.ts";
+import { type CatalogFacts, type CatalogFile, factsOf, fileOf, numbersOf, type Row, ruleOf } from "./rows.ts";
 
 /** What is known of one index and of its files. */
 export class Catalog implements Disposable {
@@ -46,7 +39,7 @@ export class Catalog implements Disposable {
     const file = path.join(folder, "catalog.db");
     if (!existsSync(file)) return undefined;
     try {
-      const sqlite = readable(file);
+      const sqlite = openedToRead(file);
       if (versionOf(sqlite) === FORM) return new Catalog(sqlite, folder);
       sqlite.close();
       return undefined;
@@ -57,9 +50,7 @@ export class Catalog implements Disposable {
 
   facts(): CatalogFacts {
     const rows = this.#all("SELECT key, value FROM meta");
-    const known: Record<string, unknown> = {};
-    for (const { key, value } of rows) known[String(key)] = JSON.parse(String(value));
-    return { ...NO_FACTS, ...(known as Partial<CatalogFacts>) };
+    return this.#try(() => factsOf(rows));
   }
 
   note(facts: Partial<CatalogFacts>): void {

@@ -1,4 +1,3 @@
-import { pathToFileURL } from "node:url";
 import { DatabaseSync } from "node:sqlite";
 
 /** Another form is another file: what an older one held is built anew. */
@@ -29,20 +28,6 @@ export function opened(file: string): DatabaseSync {
   } catch (thrown) {
     sqlite.close();
     throw thrown;
-  }
-}
-
-/** Where nothing may be written there is no writer either, and SQLite need not look for one. */
-export function readable(file: string): DatabaseSync {
-  const sqlite = new DatabaseSync(file, { readOnly: true, timeout: PATIENCE_MS });
-  try {
-    versionOf(sqlite);
-    return sqlite;
-  } catch {
-    sqlite.close();
-    const url = pathToFileURL(file);
-    url.searchParams.set("immutable", "1");
-    return new DatabaseSync(url, { readOnly: true });
   }
 }
 

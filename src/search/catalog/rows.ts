@@ -1,3 +1,4 @@
+import { DamagedIndex } from "../embedded/failure.ts";
 import type { RuleFile, Stamp } from "../read/found.ts";
 import type { Role, Skip } from "../words.ts";
 
@@ -44,6 +45,17 @@ export const NO_FACTS: CatalogFacts = {
 };
 
 export type Row = Readonly<Record<string, number | string | null>>;
+
+/** What is written as JSON, one fact a row. */
+export function factsOf(rows: readonly Row[]): CatalogFacts {
+  const known: Record<string, unknown> = {};
+  try {
+    for (const { key, value } of rows) known[String(key)] = JSON.parse(String(value));
+  } catch (thrown) {
+    throw new DamagedIndex("what is known of it cannot be read", { cause: thrown });
+  }
+  return { ...NO_FACTS, ...(known as Partial<CatalogFacts>) };
+}
 
 export const numbersOf = ({
   size,

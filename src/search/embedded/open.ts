@@ -1,13 +1,13 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { pathToFileURL } from "node:url";
 import { errorCode } from "../../core/errors.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
 import { Database } from "./database.ts";
-import { indexFailure, PATIENCE_MS, troubleOf } from "./failure.ts";
+import { AnotherIndex, indexFailure, PATIENCE_MS } from "./failure.ts";
 import { FORM, TABLES } from "./schema.ts";
 import { EmbeddedStore } from "./store.ts";
+import { openedToRead } from "../opened-to-read.ts";
 import type { Weights } from "../rank/weights.ts";
 import { VectorTable } from "./vectors.ts";
 
@@ -16,34 +16,46 @@ export interface EmbeddedParts {
 }
 
 /**
- * The index in a folder of its own, made where there is none. What was written in another form, or for another index, is
- * emptied: all of it comes from files. Vectors of another model are passed over until the first of this one come.
+ * The index in a folder of its own, to be written, made where there is none. What was written in another form, or for
+ * another index, is emptied: all of it comes from files. Whoever opens it so holds the writer's lock of the index.
+ * Vectors of another model are passed over until the first of this one come.
  */
 export function openEmbeddedStore(
   folder: string,
   identity: StoreIdentity,
   parts: EmbeddedParts = {},
 ): SearchStore {
-  try {
+  return storeIn(folder, identity, parts, () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const database = new Database(opened(path.join(folder, "index.db"), identity));
-    const vectors = new VectorTable(database, identity.vectors);
-    return new EmbeddedStore(database, folder, vectors, parts.weights);
+    return connected(path.join(folder, "index.db"), identity);
+  });
+}
+
+/** The same, to be asked only: nothing of it is changed. Where there is none of this form and index, it fails and says so. */
+export const readEmbeddedStore = (folder: string, identity: StoreIdentity): SearchStore =>
+  storeIn(folder, identity, {}, () => readable(path.join(folder, "index.db"), identity));
+
+function storeIn(
+  folder: string,
+  identity: StoreIdentity,
+  { weights }: EmbeddedParts,
+  open: () => DatabaseSync,
+): SearchStore {
+  try {
+    const database = new Database(open());
+    return new EmbeddedStore(database, folder, new VectorTable(database, identity.vectors), weights);
   } catch (thrown) {
     throw indexFailure(thrown, folder);
   }
 }
 
-/** Where nothing may be written there is no writer either, and SQLite need not look for one. */
-function opened(file: string, identity: StoreIdentity): DatabaseSync {
+function readable(file: string, identity: StoreIdentity): DatabaseSync {
+  if (!existsSync(file)) throw new AnotherIndex("there is no index.db");
+  const sqlite = openedToRead(file);
   try {
-    return connected(file, identity);
-  } catch (thrown) {
-    if (!["read-only", "unreachable"].includes(troubleOf(thrown)) || !existsSync(file)) throw thrown;
-    const url = pathToFileURL(file);
-    url.searchParams.set("immutable", "1");
-    const sqlite = new DatabaseSync(url, { readOnly: true });
     if (writtenFor(sqlite) === wantedBy(identity)) return sqlite;
+    throw new AnotherIndex("it was made by another version of harness, or for another index");
+  } catch (thrown) {
     sqlite.close();
     throw thrown;
   }

@@ -8,7 +8,7 @@ import type { SearchStore, StoreIdentity } from "../store.ts";
 import { firstChange } from "./fresh.ts";
 import type { Cutting } from "./cutting.ts";
 import type { IndexMeans, Stamps } from "./means.ts";
-import { isDamaged, openedStore, storeFolder, vectorsOf } from "./opened-store.ts";
+import { isAnother, isDamaged, openedStore, storeFolder, vectorsOf } from "./opened-store.ts";
 import type { Progress } from "./parts.ts";
 import type { Updated } from "./update.ts";
 
@@ -79,20 +79,20 @@ export class HeldIndex implements AsyncDisposable {
     place: IndexPlace,
     signal: AbortSignal,
   ): Promise<HeldIndex | undefined> {
+    using stack = new DisposableStack();
     const catalog = Catalog.read(place.folder);
-    const facts = catalog?.facts();
-    if (catalog === undefined || facts === undefined || facts.store === null) {
-      catalog?.[Symbol.dispose]();
-      return undefined;
-    }
+    if (catalog === undefined) return undefined;
+    stack.use(catalog);
     try {
+      const facts = catalog.facts();
+      if (facts.store === null) return undefined;
       const identity = { index: place.id, vectors: vectorsOf(facts) };
-      const opening = { folder: storeFolder(place), identity, earlier: facts.store, only: true, signal };
-      const store = await means.openStore(opening);
+      const kept = { folder: storeFolder(place), earlier: facts.store, only: true };
+      const store = await means.openStore({ identity, ...kept, access: "read", signal });
+      stack.move();
       return new HeldIndex({ place, catalog, store, means, writer: null });
     } catch (thrown) {
-      catalog[Symbol.dispose]();
-      if (isDamaged(thrown)) return undefined;
+      if (isDamaged(thrown) || isAnother(thrown)) return undefined;
       throw thrown;
     }
   }
@@ -109,8 +109,12 @@ export class HeldIndex implements AsyncDisposable {
     const { workspace } = this.place;
     const { rules } = this.#means;
     const ruleFiles = this.catalog.rules();
-    const change = await firstChange({ workspace, files, ruleFiles, rules, largest: HUGE, signal });
-    return change === null && (await this.#isStored(files, signal));
+    // A server counts while this side looks.
+    const [change, isStored] = await Promise.all([
+      firstChange({ workspace, files, ruleFiles, rules, largest: HUGE, signal }),
+      this.#isStored(files, signal),
+    ]);
+    return change === null && isStored;
   }
 
   /** The store has not lost what the catalog knows: it was removed, or emptied by another version of this program. */

@@ -21,6 +21,8 @@ export interface StoreOpening {
   readonly earlier: SearchStore["name"] | null;
   /** That one or none. */
   readonly only: boolean;
+  /** `read`: nothing of it is changed, and where there is none that could be read it fails. */
+  readonly access: "read" | "write";
   readonly signal: AbortSignal;
 }
 

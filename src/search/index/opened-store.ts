@@ -24,7 +24,8 @@ export async function openedStore(
 ): Promise<SearchStore> {
   const folder = storeFolder(place);
   const identity = { index: place.id, vectors };
-  const opening = { folder, identity, earlier: before.store, only: only && before.store !== null, signal };
+  const kept = { earlier: before.store, only: only && before.store !== null };
+  const opening = { folder, identity, ...kept, access: "write" as const, signal };
   try {
     return await openStore(opening);
   } catch (thrown) {
@@ -35,6 +36,10 @@ export async function openedStore(
     return openStore(opening);
   }
 }
+
+/** There is nothing that could be asked: it is another version's, or it is gone. */
+export const isAnother = (thrown: unknown): boolean =>
+  thrown instanceof Error && troubleOf(thrown.cause) === "another";
 
 export const isDamaged = (thrown: unknown): boolean =>
   thrown instanceof Error && troubleOf(thrown.cause) === "damaged";

@@ -37,7 +37,7 @@ export class Index extends HarnessCommand {
     const { quiet, embed: embeds } = flags;
     const note = noteTo(quiet);
     if (flags.prune) return pruneAll(settings, flags.json, note);
-    const workspace = await runWorkspace(folder);
+    const workspace = await runWorkspace(folder, "harness index DIR, with a folder that is there");
     const indexing = { settings, origins, workspace, quiet, embeds, note };
     if (flags.status) return status(indexing, flags.json);
     const { indexedLines } = await import("../../../render/tty/indexed.ts");

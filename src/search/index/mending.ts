@@ -1,0 +1,36 @@
+import { existsSync, renameSync, rmSync } from "node:fs";
+import path from "node:path";
+import { tryWriter } from "../catalog/lock.ts";
+import type { IndexPlace } from "../catalog/workspace.ts";
+import type { IndexMeans } from "./means.ts";
+import { isDamaged, storeFolder } from "./opened-store.ts";
+
+/**
+ * What turns out to be damaged only while it is used is set aside, and the work done once more: all of an index comes
+ * from files. Where somebody else writes it just now, it is theirs to mend.
+ */
+export async function mending<T>(
+  { warn }: Pick<IndexMeans, "warn">,
+  place: IndexPlace | undefined,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (place === undefined || !isDamaged(thrown) || !setAside(place)) throw thrown;
+    warn(`a damaged index was set aside in ${place.folder}, and is built anew`);
+    return await work();
+  }
+}
+
+function setAside(place: IndexPlace): boolean {
+  using lock = tryWriter(place.folder);
+  if (lock === undefined) return false;
+  const catalog = path.join(place.folder, "catalog.db");
+  for (const end of ["-wal", "-shm"]) rmSync(`${catalog}${end}`, { force: true });
+  for (const each of [catalog, storeFolder(place)]) {
+    rmSync(`${each}.damaged`, { recursive: true, force: true });
+    if (existsSync(each)) renameSync(each, `${each}.damaged`);
+  }
+  return true;
+}

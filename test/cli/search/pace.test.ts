@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Pace } from "../../../src/cli/search/pace.ts";
+
+function after(...marks: readonly (readonly [done: number, at: number])[]): number | null {
+  const pace = new Pace();
+  for (const [done, at] of marks) pace.take(done, at);
+  return pace.perSecond;
+}
+
+test("nothing is said of the rest before two stretches go at the same pace", () => {
+  assert.equal(after(), null);
+  assert.equal(after([1, 60_000]), null, "one file of many, after a box has started");
+  assert.equal(after([1, 0], [2, 40]), null);
+  assert.equal(after([1, 0], [101, 2000]), null);
+  assert.equal(after([1, 0], [2, 2000], [2002, 4000]), null, "a model that had to be loaded");
+  assert.equal(after([0, 0], [0, 2000], [0, 4000]), null);
+});
+
+test("what was done before the first look does not count", () => {
+  assert.equal(after([90_000, 0], [90_020, 2000], [90_040, 4000]), 10);
+});
+
+test("a pace that has changed is said when it is steady again", () => {
+  const marks = [
+    [0, 0],
+    [20, 2000],
+    [40, 4000],
+    [1040, 6000],
+  ] as const;
+  assert.equal(after(...marks), null);
+  assert.equal(after(...marks, [2040, 8000]), 500);
+});
