@@ -113,6 +113,8 @@ async function connect(
   const attach = (): Promise<Duplex> => container.attach(options) as Promise<unknown> as Promise<Duplex>;
   // Engines attach to nothing that is frozen; a runner that is held says nothing.
   const thawed = Promise.withResolvers<void>();
+  // Where nobody waits for it, its failure is nobody's either.
+  thawed.promise.catch(() => undefined);
   const attaching = held === undefined ? attach() : thawed.promise.then(attach);
   try {
     const inspected = (await container.inspect()) as unknown as Inspected;

@@ -16,7 +16,7 @@ export function preview(text: string, query: Query, tokenizer: Tokenizer): strin
 
 function bestWindow(lines: readonly string[], query: Query, tokenizer: Tokenizer): number {
   const wanted = new Map(query.words.map(({ word, weight }) => [word, weight]));
-  const has = lines.map((line) => [...tokenizer.count(line).keys()].filter((word) => wanted.has(word)));
+  const has = lines.map((line) => [...tokenizer.found(line, wanted)]);
   let best = 0;
   let most = -1;
   for (let from = 0; from + LINES <= lines.length; from += 1) {

@@ -1,8 +1,9 @@
 import type { Candidate } from "../store.ts";
 import type { Chunk } from "../words.ts";
 import { preview } from "./preview.ts";
-import { type Query, understand } from "./query.ts";
+import { understand } from "./query.ts";
 import { bestRegions, type Placed } from "./region.ts";
+import { type Asked, worthByPath } from "./signs.ts";
 import { Tokenizer } from "./tokens.ts";
 import { WEIGHTS, type Weights } from "./weights.ts";
 import { why } from "./why.ts";
@@ -30,7 +31,8 @@ export function rank(
 ): readonly SearchHit[] {
   const tokenizer = new Tokenizer();
   const query = understand(text, tokenizer, weights);
-  const placed = apart(bestRegions(fused(candidates, query, weights), text), weights.sameFile).slice(
+  const worth = worthOf(candidates, { text, query, tokenizer, weights });
+  const placed = apart(bestRegions(fused(candidates, worth, weights), text), weights.sameFile).slice(
     0,
     limit,
   );
@@ -45,11 +47,25 @@ export function rank(
   }));
 }
 
+type Worth = (chunk: Chunk) => number;
+
+/** What a chunk's role and its file's signs make of its score. Those that vectors alone have found come last. */
+function worthOf(candidates: readonly Candidate[], asked: Asked): Worth {
+  const prior = ({ role }: Chunk): number => asked.query.prior[role];
+  const ordered = sorted(
+    candidates.map(({ chunk, lexical }) => ({ chunk, score: (lexical ?? 0) * prior(chunk) })),
+  );
+  const signs = worthByPath(
+    ordered.map(({ chunk }) => chunk),
+    asked,
+  );
+  return (chunk) => prior(chunk) * (signs.get(chunk.path) ?? 1);
+}
+
 /** By words alone the score itself; with vectors the reciprocal ranks, as the two kinds of score do not compare. */
-function fused(candidates: readonly Candidate[], query: Query, weights: Weights): readonly Placed[] {
-  const prior = ({ role }: Chunk): number => query.prior[role];
-  const lexical = inOrder(candidates, ({ lexical, chunk }) => (lexical ?? 0) * prior(chunk));
-  const dense = inOrder(candidates, ({ dense, chunk }) => Math.max(0, dense ?? 0) * prior(chunk));
+function fused(candidates: readonly Candidate[], worth: Worth, weights: Weights): readonly Placed[] {
+  const lexical = inOrder(candidates, ({ lexical, chunk }) => (lexical ?? 0) * worth(chunk));
+  const dense = inOrder(candidates, ({ dense, chunk }) => Math.max(0, dense ?? 0) * worth(chunk));
   const best = lexical[0]?.score ?? 0;
   if (dense.length === 0) return lexical.map(({ chunk, score }) => ({ chunk, score: score / best }));
   const sums = new Map<Chunk, number>();

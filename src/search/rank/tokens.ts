@@ -28,6 +28,14 @@ export class Tokenizer {
     return into;
   }
 
+  /** Which of these words a text has. */
+  found(text: string, wanted: { has(word: string): boolean }): Set<string> {
+    const found = new Set<string>();
+    for (const [run] of text.matchAll(RUN))
+      for (const word of this.of(run)) if (wanted.has(word)) found.add(word);
+    return found;
+  }
+
   /** The words of one identifier. */
   of(identifier: string): readonly string[] {
     const known = this.#known.get(identifier);

@@ -6,10 +6,11 @@ const MOST_NAMED = 8;
 
 /** Where the query's words are: each is named once, at the most telling place. */
 export function why(chunk: Chunk, query: Query, tokenizer: Tokenizer): string {
+  const wanted = new Set(query.words.map(({ word }) => word));
   const places = [
-    ["name", tokenizer.count(chunk.symbol ?? "")],
-    ["path", tokenizer.count(chunk.path)],
-    ["text", tokenizer.count(chunk.text)],
+    ["name", tokenizer.found(chunk.symbol ?? "", wanted)],
+    ["path", tokenizer.found(chunk.path, wanted)],
+    ["text", tokenizer.found(chunk.text, wanted)],
   ] as const;
   const said = new Map<string, string>();
   const found = { name: new Set<string>(), path: new Set<string>(), text: new Set<string>() };

@@ -42,6 +42,20 @@ export function isAsSeen(root: string, path: string, known: Seen | undefined): b
   return sameStats(known, stats);
 }
 
+/**
+ * Whether what is there now is one of these under another spelling: where letter case does not tell names apart, a name
+ * that is to come is there already, as the one that goes.
+ */
+export function isSpeltAs(root: string, path: string, others: Sight): boolean {
+  const stats = statsAt(root, path);
+  if (stats === undefined) return false;
+  const folded = path.toLowerCase();
+  return [...others].some(
+    ([other, { stats: known }]) =>
+      other.toLowerCase() === folded && known.dev === stats.dev && known.ino === stats.ino,
+  );
+}
+
 export function statsAt(root: string, path: string): Stats | undefined {
   try {
     return lstatSync(hostPath(root, path), { throwIfNoEntry: false });

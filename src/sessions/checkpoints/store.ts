@@ -5,7 +5,7 @@ import { ContentReader } from "./content.ts";
 import type { Entry, Tree } from "./entry.ts";
 import { Packs } from "./packs.ts";
 import { scan } from "./scan.ts";
-import { isAsSeen, type Sight } from "./seen.ts";
+import { isAsSeen, isSpeltAs, type Seen, type Sight } from "./seen.ts";
 import { QUOTA_BYTES, type StorePlace, storeFolder } from "./store-place.ts";
 import { readSight, writeSight } from "./sight-file.ts";
 import { type SavedTree, TreeFiles } from "./tree-files.ts";
@@ -65,10 +65,15 @@ export class CheckpointStore implements Disposable {
     }
   }
 
-  /** Whether these paths are still as the last look found them. */
-  isAsSeen(paths: readonly string[]): boolean {
+  /** Whether these paths are still as the last look found them; `going` are gone before others of them come. */
+  isAsSeen(paths: readonly string[], going: readonly string[] = []): boolean {
     const { workspace } = this.#place;
-    return paths.every((at) => isAsSeen(workspace, at, this.#sight?.get(at)));
+    const known = (at: string): Seen | undefined => this.#sight?.get(at);
+    const leaving = new Map(going.map((at) => [at, known(at)] as const).filter(isSeen));
+    return paths.every(
+      (at) =>
+        isAsSeen(workspace, at, known(at)) || (known(at) === undefined && isSpeltAs(workspace, at, leaving)),
+    );
   }
 
   get workspace(): string {
@@ -127,3 +132,6 @@ function treeOf(sight: Sight): Tree {
   for (const [at, { entry }] of sight) tree.set(at, entry);
   return tree;
 }
+
+const isSeen = (pair: readonly [string, Seen | undefined]): pair is readonly [string, Seen] =>
+  pair[1] !== undefined;

@@ -40,7 +40,7 @@ export async function undo(store: CheckpointStore, request: UndoRequest): Promis
   const stuck = plan.refused.length > 0 && !skip;
   if (dryRun || stuck || plan.ops.length === 0) return { ...plan, done: false, notes };
   store.packs.flush();
-  if (!store.isAsSeen(plan.ops.map(({ path }) => path)))
+  if (!store.isAsSeen(pathsOf(plan.ops), pathsOf(plan.ops.filter(goesFirst))))
     throw new HarnessError(EXIT.failed, "the workspace is being changed by somebody else", "harness undo");
   const kind = redo ? "redo" : "undo";
   const step = steps.begin({ kind, call: null, turn: null, before, target: redo ? null : target });
@@ -56,6 +56,8 @@ export async function undo(store: CheckpointStore, request: UndoRequest): Promis
   store.remember();
   return { ...plan, done: true, notes };
 }
+
+const pathsOf = (ops: readonly Op[]): readonly string[] => ops.map(({ path }) => path);
 
 export async function lookAt(store: CheckpointStore): Promise<Tree> {
   if (lstatSync(store.workspace, { throwIfNoEntry: false })?.isDirectory() === true) return store.look();

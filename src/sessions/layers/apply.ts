@@ -6,6 +6,7 @@ import { ContentReader } from "../checkpoints/content.ts";
 import { type Entry, isBelow, sameEntry, type Tree } from "../checkpoints/entry.ts";
 import { dropJournal, writeJournal } from "../checkpoints/journal.ts";
 import { type Op, type Plan, planOf } from "../checkpoints/plan.ts";
+import { goesFirst } from "../checkpoints/restore.ts";
 import type { CheckpointStore } from "../checkpoints/store.ts";
 import { carryOut, lookAt } from "../checkpoints/undo.ts";
 import { baseOf, saveBase } from "./base.ts";
@@ -103,10 +104,11 @@ function settle(
 
 function refuseMoved(store: CheckpointStore, ops: readonly Op[]): void {
   const reader = new ContentReader(store.packs);
+  const going = ops.filter(goesFirst).map(({ path }) => path);
   const still = ({ path, from }: Op): boolean =>
     isPassedOver(path)
       ? sameEntry(standingAt(reader, store.workspace, path)?.entry, from ?? undefined)
-      : store.isAsSeen([path]);
+      : store.isAsSeen([path], going);
   const moved = ops.find((op) => !still(op));
   if (moved === undefined) return;
   throw new HarnessError(

@@ -1,0 +1,20 @@
+import assert from "node:assert/strict";
+import { linkSync, writeFileSync } from "node:fs";
+import test from "node:test";
+import { keptRun } from "../../fixtures/kept-run.ts";
+
+/** Where letter case does not tell names apart, one file stands at two of them: so do hard links. */
+test("a name that is to come may be there as the one that goes, spelt differently", async () => {
+  await using kept = await keptRun({ "README.md": "x", "sub/FILE.TXT": "y" });
+  using store = kept.open();
+  await store.look();
+  linkSync(kept.place.at("work/README.md"), kept.place.at("work/Readme.md"));
+  linkSync(kept.place.at("work/sub/FILE.TXT"), kept.place.at("work/other"));
+  writeFileSync(kept.place.at("work/sub/file.txt"), "of somebody else");
+  const going = ["README.md", "sub/FILE.TXT"];
+  assert.deepEqual(
+    ["Readme.md", "other", "sub/file.txt", "gone"].map((path) => store.isAsSeen([path], going)),
+    [true, false, false, true],
+  );
+  assert.equal(store.isAsSeen(["Readme.md"]), false, "it does not go, and what is there would be lost");
+});
