@@ -39,10 +39,10 @@ export async function listingIn(request: ListingRequest): Promise<Listing> {
   const at = Date.now();
   const found: Found[] = [];
   let nameless = 0;
-  for await (const each of entriesIn(request.box, request.signal)) {
-    if (each === undefined) nameless += 1;
-    else found.push(each);
-  }
+  for await (const names of entriesIn(request.box, request.signal))
+    for (const each of names)
+      if (each === undefined) nameless += 1;
+      else found.push(each);
   const rules = await ruleFiles(request, found, at);
   const texts = new Map(rules.map(({ path, text }) => [path, text]));
   const sieve = new Sieve(request.rules, texts, request.largest);

@@ -41,18 +41,21 @@ const FIND = [
   FORMAT,
 ];
 
+/** As many as come together: to wait for each by itself takes longer than to read it. */
+type Names = readonly (Found | undefined)[];
+
 /**
  * Everything below the workspace, folders before what is in them; a path that is no text, or too long to be opened, is given as undefined. By one
  * `find` of GNU's; where the image has none, folder by folder through the box.
  */
-export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<Found | undefined> {
+export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
   let count = 0;
   let letters = 0;
   const find = running(box, { words: FIND, folder: box.workspace }, signal);
-  for await (const found of recordsOf(find.output)) {
-    letters += found?.path.length ?? 0;
-    if ((count += 1) > MOST_ENTRIES || letters > MOST_LETTERS) throw tooMany();
-    yield found;
+  for await (const names of recordsOf(find.output)) {
+    letters = names.reduce((sum, found) => sum + (found?.path.length ?? 0), letters);
+    if ((count += names.length) > MOST_ENTRIES || letters > MOST_LETTERS) throw tooMany();
+    yield names;
   }
   const end = await find.ended;
   signal.throwIfAborted();
@@ -62,15 +65,17 @@ export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<
   yield* listed(box, signal);
 }
 
-async function* recordsOf(output: AsyncIterable<Buffer>): AsyncGenerator<Found | undefined> {
+async function* recordsOf(output: AsyncIterable<Buffer>): AsyncGenerator<Names> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const piece of output) {
     const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    const names: (Found | undefined)[] = [];
     let from = 0;
     for (let end = recordEnd(all, from); end !== -1; end = recordEnd(all, from)) {
-      yield foundIn(all.subarray(from, end));
+      names.push(foundIn(all.subarray(from, end)));
       from = end;
     }
+    yield names;
     rest = all.subarray(from);
     if (rest.length > LONGEST_RECORD) throw unreadableListing();
   }
@@ -112,7 +117,7 @@ const isBelow = (path: string): boolean => !OUTSIDE.test(path);
 const OUTSIDE = /(?:^|\/)\.{0,2}(?:\/|$)/;
 
 /** Seconds are all that it knows of times, so that nothing is known again by them. */
-async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Found | undefined> {
+async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
   const folders = [""];
   let count = 0;
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
@@ -122,16 +127,18 @@ async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Found | un
       if (folder === "") throw new HarnessError(EXIT.failed, result.reason, "harness doctor");
       continue;
     }
+    const names: (Found | undefined)[] = [];
     for (const entry of result.value) {
       if ((count += 1) > MOST_ENTRIES) throw tooMany();
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
       if (!isBelow(path)) throw unreadableListing();
-      if (!path.isWellFormed()) yield undefined;
+      if (!path.isWellFormed()) names.push(undefined);
       else {
-        yield { path, kind: entry.kind, stamp: stampOf(entry) };
+        names.push({ path, kind: entry.kind, stamp: stampOf(entry) });
         if (entry.kind === "folder" && !NEVER_ENTERED.includes(entry.name)) folders.push(path);
       }
     }
+    yield names;
     await breath();
   }
 }
