@@ -106,8 +106,10 @@ const canBeOpened = (path: string): boolean => path.isWellFormed() && Buffer.byt
 
 /** As Node counts the same time, to the last bit: whole seconds and nanoseconds apart. */
 function millis(text: string): number {
-  const [seconds = "", part = ""] = text.split(".");
-  return Number(seconds) * 1000 + Number(part.padEnd(9, "0").slice(0, 9)) / 1e6;
+  const dot = text.indexOf(".");
+  if (dot === -1) return Number(text) * 1000;
+  const part = text.slice(dot + 1, dot + 10);
+  return Number(text.slice(0, dot)) * 1000 + Number(part.length === 9 ? part : part.padEnd(9, "0")) / 1e6;
 }
 
 /** A path that leads nowhere else, whoever wrote the listing. */
