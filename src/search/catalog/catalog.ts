@@ -6,7 +6,17 @@ import { openedToRead } from "../opened-to-read.ts";
 import type { RuleFile } from "../read/found.ts";
 import type { Skip } from "../words.ts";
 import { FORM, opened, versionOf } from "./file.ts";
-import { type CatalogFacts, type CatalogFile, factsOf, fileOf, numbersOf, type Row, ruleOf } from "./rows.ts";
+import {
+  type CatalogFacts,
+  type CatalogFile,
+  factsOf,
+  FILE_COLUMNS,
+  type FileColumns,
+  fileOf,
+  numbersOf,
+  type Row,
+  ruleOf,
+} from "./rows.ts";
 
 /** What is known of one index and of its files. */
 export class Catalog implements Disposable {
@@ -61,7 +71,11 @@ export class Catalog implements Disposable {
   }
 
   files(): ReadonlyMap<string, CatalogFile> {
-    return new Map(this.#all("SELECT * FROM files").map((row) => [String(row["path"]), fileOf(row)]));
+    return this.#try(() => {
+      const statement = this.#statement(`SELECT ${FILE_COLUMNS} FROM files`);
+      statement.setReturnArrays(true);
+      return new Map((statement.all() as unknown as readonly FileColumns[]).map(fileOf));
+    });
   }
 
   /** How many files of each kind there are; `skip` is null for those that are in the index. */
