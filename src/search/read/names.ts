@@ -1,8 +1,8 @@
 import { setImmediate as breath } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { textOfBytes } from "../../core/byte-text.ts";
 import type { Box, Entry } from "../../core/ports.ts";
 import type { Found, Stamp } from "./found.ts";
+import { FORMAT, isBelow, type Names, recordsOf, unreadableListing } from "./records.ts";
 import { NEVER_ENTERED } from "./sieve.ts";
 import { broken, running } from "./stream.ts";
 
@@ -11,15 +11,8 @@ const MOST_ENTRIES = 1_000_000;
 
 /** Characters of all their paths. */
 const MOST_LETTERS = 2 ** 28;
-/** Bytes of a path that a program can open; its folders are no deeper than half of that. */
-const LONGEST_PATH = 4095;
+/** Folders of a path that a program can open are no deeper than half of its bytes. */
 const DEEPEST = 2048;
-/** Of one record; longer ones no `find` writes for paths of that depth. */
-const LONGEST_RECORD = 2 ** 20;
-
-/** What a box may have found: kind, size, times, number, path. */
-const FIELDS = 6;
-const FORMAT = String.raw`%y\0%s\0%T@\0%C@\0%i\0%P\0`;
 
 const FIND = [
   "find",
@@ -41,12 +34,9 @@ const FIND = [
   FORMAT,
 ];
 
-/** As many as come together: to wait for each by itself takes longer than to read it. */
-type Names = readonly (Found | undefined)[];
-
 /**
- * Everything below the workspace, folders before what is in them; a path that is no text, or too long to be opened, is given as undefined. By one
- * `find` of GNU's; where the image has none, folder by folder through the box.
+ * Everything below the workspace, folders before what is in them; a path that is no text, or too long to be opened, is
+ * given as undefined. By one `find` of GNU's; where the image has none, folder by folder through the box.
  */
 export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
   let count = 0;
@@ -64,59 +54,6 @@ export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<
   if (end.result.cause !== null && end.result.cause !== "program") throw broken("the listing of files", end);
   yield* listed(box, signal);
 }
-
-async function* recordsOf(output: AsyncIterable<Buffer>): AsyncGenerator<Names> {
-  let rest: Buffer = Buffer.alloc(0);
-  for await (const piece of output) {
-    const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-    const names: (Found | undefined)[] = [];
-    let from = 0;
-    for (let end = recordEnd(all, from); end !== -1; end = recordEnd(all, from)) {
-      names.push(foundIn(all.subarray(from, end)));
-      from = end;
-    }
-    yield names;
-    rest = all.subarray(from);
-    if (rest.length > LONGEST_RECORD) throw unreadableListing();
-  }
-}
-
-/** Behind the sixth NUL. */
-function recordEnd(bytes: Buffer, from: number): number {
-  let at = from;
-  for (let field = 0; field < FIELDS; field += 1) {
-    at = bytes.indexOf(0, at) + 1;
-    if (at === 0) return -1;
-  }
-  return at;
-}
-
-const KINDS: Readonly<Record<string, Found["kind"]>> = { f: "file", d: "folder", l: "link" };
-
-function foundIn(record: Buffer): Found | undefined {
-  const text = textOfBytes(record);
-  const [kind = "", size = "", modified = "", changed = "", ino = "", path = ""] = text.split("\0");
-  const stamp = { size: Number(size), mtimeMs: millis(modified), ctimeMs: millis(changed), ino: Number(ino) };
-  if (Number.isNaN(stamp.size + stamp.mtimeMs + stamp.ctimeMs + stamp.ino) || !isBelow(path))
-    throw unreadableListing();
-  return canBeOpened(path) ? { path, kind: KINDS[kind] ?? "odd", stamp } : undefined;
-}
-
-const canBeOpened = (path: string): boolean => path.isWellFormed() && Buffer.byteLength(path) <= LONGEST_PATH;
-
-/** As Node counts the same time, to the last bit: whole seconds and nanoseconds apart. */
-function millis(text: string): number {
-  const dot = text.indexOf(".");
-  if (dot === -1) return Number(text) * 1000;
-  const part = text.slice(dot + 1, dot + 10);
-  return Number(text.slice(0, dot)) * 1000 + Number(part.length === 9 ? part : part.padEnd(9, "0")) / 1e6;
-}
-
-/** A path that leads nowhere else, whoever wrote the listing. */
-const isBelow = (path: string): boolean => !OUTSIDE.test(path);
-
-/** A name that is none, or the folder itself, or the one above. */
-const OUTSIDE = /(?:^|\/)\.{0,2}(?:\/|$)/;
 
 /** Seconds are all that it knows of times, so that nothing is known again by them. */
 async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
@@ -151,13 +88,6 @@ const stampOf = ({ size, modified }: Entry): Stamp => ({
   ctimeMs: 0,
   ino: 0,
 });
-
-const unreadableListing = (): HarnessError =>
-  new HarnessError(
-    EXIT.failed,
-    "the listing of files from the box cannot be read",
-    "try again; with an image of your own: harness config set image null",
-  );
 
 const tooMany = (): HarnessError =>
   new HarnessError(

@@ -1,0 +1,90 @@
+import { textOfBytes } from "../../core/byte-text.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Found } from "./found.ts";
+
+/** Bytes of a path that a program can open. */
+const LONGEST_PATH = 4095;
+/** Of one record; longer ones no `find` writes for paths of that depth. */
+const LONGEST_RECORD = 2 ** 20;
+
+/** What a box may have found: kind, size, times, number, path. */
+const FIELDS = 6;
+export const FORMAT = String.raw`%y\0%s\0%T@\0%C@\0%i\0%P\0`;
+
+/** As many as come together: to wait for each by itself takes longer than to read it. */
+export type Names = readonly (Found | undefined)[];
+
+/** What `find` has written in that form. A listing that is none is not believed. */
+export async function* recordsOf(output: AsyncIterable<Buffer>): AsyncGenerator<Names> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const piece of output) {
+    const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    const names: (Found | undefined)[] = [];
+    rest = inOneText(all, names) ?? oneByOne(all, names);
+    yield names;
+    if (rest.length > LONGEST_RECORD) throw unreadableListing();
+  }
+}
+
+/** All records of these bytes, and what is left of them; undefined where they are no text as they stand. */
+function inOneText(all: Buffer, names: (Found | undefined)[]): Buffer | undefined {
+  const text = all.toString("utf8");
+  if (text.includes("\uFFFD")) return undefined;
+  const fields = text.split("\0");
+  const whole = Math.floor((fields.length - 1) / FIELDS) * FIELDS;
+  for (let at = 0; at < whole; at += FIELDS) names.push(foundIn(fields.slice(at, at + FIELDS)));
+  return Buffer.from(fields.slice(whole).join("\0"));
+}
+
+/** A name may be any bytes, and a piece may end within a letter. */
+function oneByOne(all: Buffer, names: (Found | undefined)[]): Buffer {
+  let from = 0;
+  for (let end = recordEnd(all, from); end !== -1; end = recordEnd(all, from)) {
+    names.push(foundIn(textOfBytes(all.subarray(from, end)).split("\0")));
+    from = end;
+  }
+  return all.subarray(from);
+}
+
+/** Behind the sixth NUL. */
+function recordEnd(bytes: Buffer, from: number): number {
+  let at = from;
+  for (let field = 0; field < FIELDS; field += 1) {
+    at = bytes.indexOf(0, at) + 1;
+    if (at === 0) return -1;
+  }
+  return at;
+}
+
+const KINDS: Readonly<Record<string, Found["kind"]>> = { f: "file", d: "folder", l: "link" };
+
+function foundIn(fields: readonly string[]): Found | undefined {
+  const [kind = "", size = "", modified = "", changed = "", ino = "", path = ""] = fields;
+  const stamp = { size: Number(size), mtimeMs: millis(modified), ctimeMs: millis(changed), ino: Number(ino) };
+  if (Number.isNaN(stamp.size + stamp.mtimeMs + stamp.ctimeMs + stamp.ino) || !isBelow(path))
+    throw unreadableListing();
+  return canBeOpened(path) ? { path, kind: KINDS[kind] ?? "odd", stamp } : undefined;
+}
+
+const canBeOpened = (path: string): boolean => path.isWellFormed() && Buffer.byteLength(path) <= LONGEST_PATH;
+
+/** As Node counts the same time, to the last bit: whole seconds and nanoseconds apart. */
+function millis(text: string): number {
+  const dot = text.indexOf(".");
+  if (dot === -1) return Number(text) * 1000;
+  const part = text.slice(dot + 1, dot + 10);
+  return Number(text.slice(0, dot)) * 1000 + Number(part.length === 9 ? part : part.padEnd(9, "0")) / 1e6;
+}
+
+/** A path that leads nowhere else, whoever wrote the listing. */
+export const isBelow = (path: string): boolean => !OUTSIDE.test(path);
+
+/** A name that is none, or the folder itself, or the one above. */
+const OUTSIDE = /(?:^|\/)\.{0,2}(?:\/|$)/;
+
+export const unreadableListing = (): HarnessError =>
+  new HarnessError(
+    EXIT.failed,
+    "the listing of files from the box cannot be read",
+    "try again; with an image of your own: harness config set image null",
+  );
