@@ -1,6 +1,6 @@
 import type { Query, QueryWord } from "../rank/query.ts";
 import type { Weights } from "../rank/weights.ts";
-import type { Database } from "./database.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { best, type Evidence, type Scored } from "./best.ts";
 import { type Layout, type Segment, at } from "./layout.ts";
 import { IN_FOLDER, IN_NAME, symbolCount, textCount } from "./segment.ts";
@@ -29,7 +29,7 @@ interface Kept {
 /** Scores by words, over one state of the index. It reads the lists of the query's words, and no others. */
 export class Lexical {
   readonly #layout: Layout;
-  readonly #database: Database;
+  readonly #database: Connection;
   readonly #weights: Weights;
   readonly #evidence: Evidence;
   /** Of one word: how often it is in a file, and which word's turn that was. */
@@ -40,7 +40,7 @@ export class Lexical {
   readonly #inPath: List;
   readonly #segments: ReadonlyMap<number, Segment>;
 
-  constructor(database: Database, layout: Layout, weights: Weights) {
+  constructor(database: Connection, layout: Layout, weights: Weights) {
     this.#database = database;
     this.#layout = layout;
     this.#weights = weights;

@@ -1,7 +1,7 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { StoredFile } from "../store.ts";
 import type { Chunk, ChunkKind, Role, Trust } from "../words.ts";
-import type { Database, Row } from "./database.ts";
+import type { Connection, Row } from "../../sqlite/connection.ts";
 import { DamagedIndex } from "../index-failure.ts";
 
 export interface WrittenFile {
@@ -11,7 +11,7 @@ export interface WrittenFile {
 }
 
 /** A file's texts lie together, compressed; a chunk says from where to where in UTF-16 units it is. */
-export function writeFile(database: Database, file: StoredFile): WrittenFile {
+export function writeFile(database: Connection, file: StoredFile): WrittenFile {
   const texts = zstdCompressSync(file.chunks.map(({ text }) => text).join(""));
   const { rowid: number } = database.run(
     "INSERT INTO files (path, hash, texts) VALUES (?, ?, ?)",
@@ -65,7 +65,7 @@ interface ReadFile {
  * what is thrown then is what `failure` makes of it.
  */
 export function readChunks(
-  database: Database,
+  database: Connection,
   numbers: readonly number[],
   failure: (thrown: unknown) => unknown,
 ): readonly Chunk[] {
@@ -85,7 +85,7 @@ export function readChunks(
 }
 
 function readFiles(
-  database: Database,
+  database: Connection,
   numbers: ReadonlySet<number>,
   failure: (thrown: unknown) => unknown,
 ): ReadonlyMap<number, ReadFile> {

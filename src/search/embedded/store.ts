@@ -3,7 +3,7 @@ import { understand } from "../rank/query.ts";
 import { WEIGHTS, type Weights } from "../rank/weights.ts";
 import type { Candidate, SearchStore, StoreCounts, StoredFile, StoreQuery } from "../store.ts";
 import type { Chunk } from "../words.ts";
-import type { Database } from "./database.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { indexFailure } from "../index-failure.ts";
 import { type Layout, readLayout } from "./layout.ts";
 import { Lexical } from "./lexical.ts";
@@ -19,7 +19,7 @@ const CHUNKS_AT_ONCE = 1000;
 /** Chunks, postings and, where it has a seat for them, vectors in one SQLite file. */
 export class EmbeddedStore implements SearchStore {
   readonly name = "embedded";
-  readonly #database: Database;
+  readonly #database: Connection;
   /** What was thrown, in a person's words. */
   readonly #failure: (thrown: unknown) => unknown;
   readonly #vectors: VectorSeat | null;
@@ -28,7 +28,7 @@ export class EmbeddedStore implements SearchStore {
   /** As of the last change that is known. */
   #lexical: { readonly version: string; readonly layout: Layout; readonly by: Lexical } | undefined;
 
-  constructor(database: Database, folder: string, vectors: VectorSeat | null, weights = WEIGHTS) {
+  constructor(database: Connection, folder: string, vectors: VectorSeat | null, weights = WEIGHTS) {
     this.#database = database;
     this.#failure = (thrown) => indexFailure(thrown, folder);
     this.#vectors = vectors;
