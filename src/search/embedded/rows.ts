@@ -1,5 +1,6 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { StoredFile } from "../store.ts";
+import { uuidText } from "../uuid.ts";
 import type { Chunk, ChunkKind, Role, Trust } from "../words.ts";
 import type { Connection, Row } from "../../sqlite/connection.ts";
 import { DamagedIndex } from "../index-failure.ts";
@@ -44,11 +45,6 @@ export function writeFile(database: Connection, file: StoredFile): WrittenFile {
 }
 
 export const idBytes = (id: string): Uint8Array => Buffer.from(id.replaceAll("-", ""), "hex");
-
-function idText(bytes: unknown): string {
-  const hex = hexOf(bytes);
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
-}
 
 function hexOf(bytes: unknown): string {
   if (!(bytes instanceof Uint8Array)) throw new DamagedIndex("bytes are missing");
@@ -102,7 +98,7 @@ function chunkOf(row: Row, { path, text }: ReadFile): Chunk {
   const from = Number(row["at"]);
   const to = from + Number(row["length"]);
   return {
-    id: idText(row["id"]),
+    id: uuidText(hexOf(row["id"])),
     path,
     start: Number(row["start"]),
     end: Number(row["end"]),
