@@ -17,6 +17,10 @@ interface Signs {
   readonly pairsMost: number;
   /** Identifiers that the query spells out and its text has. */
   readonly spelled: number;
+  /** Such identifiers that it defines. */
+  readonly defined: number;
+  /** What was found in source files of its ending, of all that was found in source. */
+  readonly language: number;
   /** The texts of so many files are looked at. */
   readonly files: number;
 }
@@ -85,5 +89,15 @@ export const WEIGHTS: Weights = {
   role: { source: 1, config: 0.15, example: 0.3, vendored: 0.1, test: 0.1, docs: 0.05 },
   mentioned: 0.3,
   notAsked: 0.7,
-  signs: { inScope: 1.65, atScope: 0.65, name: 1.07, pairs: 1.35, pairsMost: 4, spelled: 1.16, files: 24 },
+  signs: {
+    inScope: 1.65,
+    atScope: 0.65,
+    name: 1.07,
+    pairs: 1.35,
+    pairsMost: 4,
+    spelled: 1.16,
+    defined: 1.7,
+    language: 1.7,
+    files: 24,
+  },
 };
