@@ -22,4 +22,10 @@ export function shareByEnding(found: readonly Placed[]): (chunk: Chunk) => numbe
   return ({ path, role }) => (role === "source" && all > 0 ? (sums.get(endingOf(path)) ?? 0) / all : 0);
 }
 
-const endingOf = (path: string): string => /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
+/** Programs without an ending are mostly the shell's, whose files have several: `bin/deploy` is one with `lib/log.bash`. */
+const SHELL = new Set(["", "sh", "bash", "zsh", "bats"]);
+
+function endingOf(path: string): string {
+  const ending = /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
+  return SHELL.has(ending) ? "sh" : ending;
+}

@@ -16,6 +16,10 @@ const found = (path: string, lexical: number, text = "nothing of it"): Candidate
   lexical,
   dense: null,
 });
+const placed = (path: string, score: number, role: Role = "source") => ({
+  chunk: chunk(path, "x", { role }),
+  score,
+});
 const pathsOf = (query: string, ...candidates: readonly Candidate[]): readonly string[] =>
   rank(candidates, query, 10).map(({ path }) => path);
 
@@ -125,16 +129,18 @@ test("where most of what was found is of one language, its files come before sli
 });
 
 test("a share is of files in source, each once, by its best piece; what is not source has none", () => {
-  const at = (path: string, score: number, role: Role = "source") => ({
-    chunk: chunk(path, "x", { role }),
-    score,
-  });
-  const test = at("a_test.go", 9, "test");
-  const of = shareByEnding([at("a.go", 2), at("a.go", 3), at("b.SH", 1), at("run", 1), test]);
+  const testing = placed("a_test.go", 9, "test");
+  const of = shareByEnding([
+    placed("a.go", 2),
+    placed("a.go", 3),
+    placed("b.SH", 1),
+    placed("run", 1),
+    testing,
+  ]);
   assert.deepEqual(
-    ["z.go", "z.sh", "z", "z.py"].map((path) => of(at(path, 1).chunk)),
-    [0.6, 0.2, 0.2, 0],
+    ["z.go", "z.sh", "z", "z.py"].map((path) => of(placed(path, 1).chunk)),
+    [0.6, 0.4, 0.4, 0],
   );
-  assert.equal(of(test.chunk), 0);
-  assert.equal(shareByEnding([])(at("a.go", 1).chunk), 0);
+  assert.equal(of(testing.chunk), 0);
+  assert.equal(shareByEnding([])(placed("a.go", 1).chunk), 0);
 });
