@@ -3,7 +3,8 @@ import type { Role } from "../words.ts";
 /**
  * What candidates have beyond a query's single words: a file's score is multiplied by each to the power of the share that
  * it has of it. Fitted one after the other on sixteen repositories' histories, each left out once, and kept where those
- * left out gained. What did not hold: who names whom, a file's tests, its folder's other files, its length, its depth.
+ * left out gained; `defined` and `language` on these, on older histories of theirs and on nineteen more. What did not
+ * hold: who names whom, a file's tests, its folder's other files, its length, its depth, trees over 74 such figures.
  */
 interface Signs {
   /** Words before a colon name a place, and are in the file's folder. */
