@@ -22,6 +22,8 @@ const MEANS: IndexMeans = {
   rules: { ignored: NestedIgnore.none(), secret: () => false, guarded: () => false },
   trust: "untrusted",
   thread: pathToFileURL(path.join(import.meta.dirname, "../dist/cut-worker.js")),
+  named: null,
+  openServer: () => Promise.resolve(null),
   openStore: ({ folder, identity }) => Promise.resolve(openEmbeddedStore(folder, identity)),
   warn: () => undefined,
 };
