@@ -2,7 +2,7 @@ import { z } from "zod";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { StoreIdentity } from "../store.ts";
 import { type QdrantApi, resultOf, written } from "./api.ts";
-import { QdrantFailure } from "./failure.ts";
+import { QdrantFailure, type Trouble } from "./failure.ts";
 import { collectionName, type Shelf } from "./names.ts";
 import { DENSE, WORDS } from "./points.ts";
 
@@ -30,6 +30,7 @@ const collectionInfo = resultOf(
         sparse_vectors: z.record(z.string(), z.object({ modifier: z.string().nullish() })).nullish(),
       }),
     }),
+    points_count: z.int().nullish(),
     payload_schema: z.record(z.string(), z.object({ data_type: z.string() })),
   }),
 );
@@ -50,7 +51,7 @@ export class Collections {
     return collectionName(shelf, this.#identity);
   }
 
-  /** It was there when it was looked at last: who finds that it is not has lost what was in it. */
+  /** It was there when it was looked at last, and not only begun: who finds that it is not has lost what was in it. */
   wasThere(shelf: Shelf): boolean {
     return this.#seen.has(shelf);
   }
@@ -69,6 +70,7 @@ export class Collections {
   async ready(shelf: Shelf, signal: AbortSignal): Promise<void> {
     const info = (await this.look(shelf, signal)) ?? (await this.#make(shelf, signal));
     await this.#index(shelf, info, signal);
+    this.#seen.add(shelf);
   }
 
   /** Whether it is there; if so with all of its indexes: who made it may have been killed before it had them. */
@@ -103,7 +105,7 @@ export class Collections {
     this.#seen.delete(shelf);
     if (info === null) return null;
     this.#check(name, info);
-    this.#seen.add(shelf);
+    if ((info.points_count ?? 0) > 0) this.#seen.add(shelf);
     return info;
   }
 
@@ -150,7 +152,6 @@ export class Collections {
         (calls, init) => calls.createCollection({ collection_name: this.name(shelf), ...shape }, init),
         { what: `make ${this.name(shelf)}`, form: resultOf(z.boolean()), signal, write: true },
       );
-      this.#seen.add(shelf);
       return null;
     } catch (thrown) {
       if (thrown instanceof QdrantFailure && thrown.trouble === "exists") return this.look(shelf, signal);
@@ -160,11 +161,18 @@ export class Collections {
 }
 
 /** What was asked, or the other where the collection is not there. */
-export async function orWithout<T, U>(asked: Promise<T>, without: U): Promise<T | U> {
+export const orWithout = <T, U>(asked: Promise<T>, without: U): Promise<T | U> =>
+  unlessIn(["no-collection"], asked, without);
+
+/** The same of one that is just being made, too: by what has no index yet a strict server does not filter. */
+export const orBegun = <T, U>(asked: Promise<T>, without: U): Promise<T | U> =>
+  unlessIn(["no-collection", "no-index"], asked, without);
+
+async function unlessIn<T, U>(troubles: readonly Trouble[], asked: Promise<T>, without: U): Promise<T | U> {
   try {
     return await asked;
   } catch (thrown) {
-    if (thrown instanceof QdrantFailure && thrown.trouble === "no-collection") return without;
+    if (thrown instanceof QdrantFailure && troubles.includes(thrown.trouble)) return without;
     throw thrown;
   }
 }

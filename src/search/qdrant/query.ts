@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Candidate, StoreQuery } from "../store.ts";
 import type { Chunk } from "../words.ts";
 import { resultOf } from "./api.ts";
-import { orWithout } from "./collections.ts";
+import { orBegun } from "./collections.ts";
 import { chunksOf, type Filter } from "./filters.ts";
 import { SHELVES, type Shelf } from "./names.ts";
 import { chunkOf, chunkPayload, DENSE, WORDS } from "./points.ts";
@@ -80,7 +80,7 @@ async function ask(seat: Seat, { shelf, halves, limit }: Question, signal: Abort
     signal,
   });
   // An answer from what is left would look like one from all of it.
-  const lists = seat.collections.wasThere(shelf) ? await answer : await orWithout(answer, null);
+  const lists = seat.collections.wasThere(shelf) ? await answer : await orBegun(answer, null);
   if (lists === null) return NOTHING;
   const listOf = (using: Half["using"]): readonly Hit[] =>
     (lists[halves.findIndex((half) => half.using === using)]?.points ?? []).map(({ id, score, payload }) => ({
