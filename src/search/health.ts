@@ -32,7 +32,10 @@ export async function storeHealth({ store, url, apiKey }: StoreWanted): Promise<
       ? `Qdrant at ${url} took longer than ${QUICK_MS / 1000} s to say its version`
       : reasonOf(thrown);
     if (store === "auto") return healthy("store", `embedded index (${nobody(thrown, url) ?? why})`);
-    const remedy = thrown instanceof HarnessError ? thrown.remedy : "./start.sh   (or: harness config set search.store auto)";
+    const remedy =
+      thrown instanceof HarnessError
+        ? thrown.remedy
+        : "./start.sh   (or: harness config set search.store auto)";
     return ailing("store", why, remedy);
   }
 }

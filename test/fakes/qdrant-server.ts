@@ -26,7 +26,12 @@ export type Fault =
   | "reset after"
   | "silent"
   | { readonly delayMs: number }
-  | { readonly status: number; readonly body: string; readonly type?: string };
+  | {
+      readonly status: number;
+      readonly body: string;
+      readonly type?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    };
 
 export interface FakeQdrantOptions extends Keys {
   readonly version?: string;
@@ -183,6 +188,8 @@ async function spoilt(fault: Fault | undefined, response: ServerResponse): Promi
     await sleep(fault.delayMs);
     return response.destroyed;
   }
-  response.writeHead(fault.status, { "content-type": fault.type ?? "application/json" }).end(fault.body);
+  response
+    .writeHead(fault.status, { "content-type": fault.type ?? "application/json", ...fault.headers })
+    .end(fault.body);
   return true;
 }

@@ -103,15 +103,116 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
     /failed to .*task panicked(?!\u001b)/,
     /log/,
   ],
+  "a disk with too little room for its log": [
+    {
+      status: 500,
+      body: wrap(
+        "Service internal error: No space left on device: WAL buffer size exceeds available disk space",
+      ),
+    },
+    /no room left to .*WAL buffer/,
+    /Make room/,
+  ],
+  "a quota that is reached": [
+    { status: 507, body: wrap("Insufficient storage: Disk usage is at 91%") },
+    /no room left to .*91%/,
+    /Make room/,
+  ],
   "too large a request": [
     {
-      status: 413,
-      body: wrap(
-        "Payload error: JSON payload (33554433 bytes) is larger than allowed (limit: 33554432 bytes).",
-      ),
+      status: 400,
+      body: wrap("JSON payload (33554433 bytes) is larger than allowed (limit: 33554432 bytes)."),
     },
     /as large as/,
     /max_request_size_mb/,
+  ],
+  "too large a request, of 1.13": [
+    { status: 400, body: wrap("Payload error: JSON payload has exceeded limit (33554432 bytes).") },
+    /as large as/,
+    /max_request_size_mb/,
+  ],
+  "too large a request for a proxy": [
+    { status: 413, body: "<h1>413 Request Entity Too Large</h1>", type: "text/html" },
+    /as large as .*HTTP 413, <h1>/,
+    /proxy/,
+  ],
+  "a search that is too large for strict mode": [
+    {
+      status: 400,
+      body: wrap(
+        'Bad request: Limit exceeded 100 > 50 for "limit". Help: Reduce the "limit" parameter to or below 50.',
+      ),
+    },
+    /a limit that is set .*100 > 50/,
+    /strict_mode_config/,
+  ],
+  "as many points as are allowed": [
+    { status: 400, body: wrap("Bad request: Max points count limit of 1000 reached!") },
+    /a limit that is set .*Max points/,
+    /strict_mode_config/,
+  ],
+  "as many collections as are allowed": [
+    {
+      status: 400,
+      body: wrap("Bad request: Can't create collection with name x. Max collections limit reached: 5"),
+    },
+    /a limit that is set .*Max collections/,
+    /settings/,
+  ],
+  "a time that is over there": [
+    { status: 408, body: wrap("Timeout: Timeout error: Operation 'Query' timed out after 60s") },
+    /did not .* in the time .*60s/,
+    /log/,
+  ],
+  "a proxy that has waited enough": [
+    { status: 504, body: "<h1>Gateway Time-out</h1>", type: "text/html" },
+    /did not .* in the time .*HTTP 504/,
+    /log/,
+  ],
+  "a lock": [
+    { status: 403, body: wrap("Storage locked: Write operations are forbidden") },
+    /takes no writes, asked to .*HTTP 403/,
+    /Unlock/,
+  ],
+  "a shard that is not there": [
+    { status: 503, body: wrap("Shard temporarily unavailable: peer is down") },
+    /cannot .* now/,
+    /Wait/,
+  ],
+  "a recovery": [
+    { status: 500, body: wrap("Service internal error: Failed to search,  Recovery: segment 3 is broken") },
+    /failed to .*Recovery: segment 3/,
+    /log/,
+  ],
+  "an answer in the middle of which it stops": [
+    { status: 200, body: '{"result": {"points": [{"id": "' },
+    /its answer is no JSON/,
+    /Look what listens/,
+  ],
+  "a page of something else": [
+    { status: 200, body: "<html>welcome</html>", type: "text/html" },
+    /its answer is unlike one/,
+    /Look what listens/,
+  ],
+  "another place": [
+    { status: 302, body: "", headers: { location: "http://127.0.0.1:1/" } },
+    /it sends elsewhere/,
+    /Look what listens/,
+  ],
+  "nothing there by that name": [
+    { status: 404, body: "not here", type: "text/plain" },
+    /answers HTTP 404/,
+    /Look what listens/,
+  ],
+  "too many requests, until a date": [
+    { status: 429, body: wrap("slow down"), headers: { "retry-after": "Sat, 22 Nov 2026 03:00:00 GMT" } },
+    /cannot .* now .*429/,
+    /Wait/,
+  ],
+  "too many requests, for some seconds": [
+    { status: 429, body: wrap("Rate limiting exceeded"), headers: { "retry-after": "17" } },
+    /cannot .* now .*429/,
+    /Wait/,
   ],
   "a start that is not over": [{ status: 503, body: wrap("Service unavailable") }, /cannot .* now/, /Wait/],
   "a collection that is being created": [
@@ -163,13 +264,58 @@ for (const [what, [fault, said, remedy]] of Object.entries(answers))
     for (const ask of Object.values(asks)) await assertSaid(ask(store), said, remedy);
   });
 
-test("a key that is missing, and one that is wrong", async () => {
-  await using server = await startQdrant({ apiKey: KEY });
+test("a key that is missing, one that is wrong, and one that may only read", async () => {
+  await using server = await startQdrant({ apiKey: KEY, readOnlyKey: "reader" });
   const open = (apiKey?: string) => openQdrantStore({ url: server.url, apiKey }, MODELLED);
   await assertSaid(open(), /wants a key, and QDRANT_API_KEY is not set/, /export QDRANT_API_KEY/);
   await assertSaid(open(`${KEY}?`), /refuses the key/, /export QDRANT_API_KEY/);
+  await using reader = await open("reader");
+  const whole = file("a.ts", ["alpha"]);
+  const rights = [/the key in QDRANT_API_KEY does not allow .*manage access/, /read and write/] as const;
+  await assertSaid(reader.put([whole], signal), ...rights);
   await using store = await open(KEY);
   assert.deepEqual(await store.counts(signal), { files: 0, chunks: 0, embedded: 0 });
+  await store.put([whole], signal);
+  assert.equal((await byWords(reader, "alpha")).length, 1, "to read is enough to search");
+  await assertSaid(reader.remove(["a.ts"], signal), ...rights);
+  await assertSaid(reader.clear(signal), ...rights);
+  assert.equal(await store.fileCount(signal), 1);
+});
+
+test("what strict mode forbids is refused in words, and what it bounds less tightly is done", async () => {
+  const limits = { query: 5000, searches: 2, upsert: 256 };
+  await using server = await startQdrant({ limits });
+  await using store = await openQdrantStore({ url: server.url }, MODELLED);
+  const whole = file(
+    "a.ts",
+    Array.from({ length: 600 }, (_, line) => `line ${line}`),
+  );
+  await store.put([whole], signal);
+  await store.embed(new Map(whole.chunks.map(({ id }) => [id, axis(0)])), signal);
+  assert.deepEqual(await store.counts(signal), { files: 1, chunks: 600, embedded: 600 });
+  assert.equal((await store.held(signal)).size, 1);
+  const found = await store.candidates({ text: "line", vector: axis(0) }, 100, signal);
+  assert.ok(found.length >= 100);
+  await using tight = await startQdrant({
+    limits: { query: 50, exact: false },
+    collections: server.collections,
+  });
+  await using bound = await openQdrantStore({ url: tight.url }, MODELLED);
+  const said = /a limit that is set in Qdrant .*Help: /;
+  await assertSaid(byWords(bound, "line", 100), said, /strict_mode_config/);
+  await assertSaid(bound.fileCount(signal), said, /strict_mode_config/);
+});
+
+test("a server, or a proxy, that takes less in one request gets less", async () => {
+  await using server = await startQdrant({ largest: 100_000 });
+  await using store = await openQdrantStore({ url: server.url }, MODELLED);
+  const lines = Array.from({ length: 60 }, (_, line) => `${line} ${"word ".repeat(1500)}`);
+  await store.put([file("big.txt", lines)], signal);
+  assert.deepEqual(await store.counts(signal), { files: 1, chunks: 60, embedded: 0 });
+  assert.equal((await store.held(signal)).size, 1);
+  const huge = file("huge.txt", ["word ".repeat(30_000)]);
+  await assertSaid(store.put([huge], signal), /as large as .*limit: 100000 bytes/, /max_request_size_mb/);
+  assert.equal((await store.held(signal)).size, 1);
 });
 
 const NAME = "harness-code-toy-latest-1bec1f-4";
