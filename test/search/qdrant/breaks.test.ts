@@ -147,6 +147,36 @@ test("a collection that goes while the store is open is no empty answer, and is 
   }
 });
 
+test("two that make the same collections at once both have them, and each its own", async () => {
+  await using server = await startQdrant();
+  const both = await Promise.all(
+    [MODELLED, OTHER].map(async (identity) => {
+      const store = await openQdrantStore({ url: server.url }, identity);
+      return { store, whole: file("a.ts", ["alpha"], { index: identity.index }) };
+    }),
+  );
+  // Each has found that there is none when the first is made.
+  server.fault = ({ operation }) => (operation === "create_collection" ? { delayMs: 50 } : undefined);
+  await Promise.all(both.map(({ store, whole }) => store.put([whole], signal)));
+  const made = server.calls.filter(({ operation }) => operation === "create_collection");
+  assert.ok(made.length > 2, `${made.length} were made`);
+  for (const { store, whole } of both) {
+    assert.deepEqual([...(await store.held(signal))], [["a.ts", whole.hash]]);
+    await store[Symbol.asyncDispose]();
+  }
+});
+
+test("a server of 1.13 is asked nothing that came later", async () => {
+  await using server = await startQdrant({ version: "1.13.6" });
+  await using store = await openQdrantStore({ url: server.url }, MODELLED);
+  const whole = file("a.ts", ["alpha", "beta"]);
+  await store.put([whole], signal);
+  await store.embed(new Map(whole.chunks.map(({ id }) => [id, axis(0)])), signal);
+  const found = await store.candidates({ text: "alpha", vector: axis(0) }, 10, signal);
+  assert.equal(found.length, 2);
+  assert.ok(found[0]?.lexical && found[0].dense);
+});
+
 test("a collection whose maker was killed before its indexes gets them", async () => {
   await using server = await startQdrant();
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
