@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, rmSync } from "node:fs";
 import path from "node:path";
 import { Catalog } from "../catalog/catalog.ts";
+import { CATALOG } from "../catalog/file.ts";
 import type { CatalogFacts } from "../catalog/rows.ts";
 import { tryWriter } from "../catalog/lock.ts";
 import { type IndexPlace, indexesIn, isOrphan, namesIn } from "../catalog/workspace.ts";
@@ -80,7 +81,7 @@ function factsOf({ folder }: IndexPlace): CatalogFacts | undefined {
 function compact(place: IndexPlace): boolean {
   using lock = tryWriter(place.folder);
   if (lock === undefined) return false;
-  if (!existsSync(path.join(place.folder, "catalog.db"))) return true;
+  if (!existsSync(path.join(place.folder, CATALOG))) return true;
   using catalog = Catalog.open(place.folder, () => undefined);
   catalog.compact();
   if (existsSync(path.join(storeFolder(place), "index.db"))) compactEmbeddedStore(storeFolder(place));
