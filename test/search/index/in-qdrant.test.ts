@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { appendFile, rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
+import { reasonOf } from "../../../src/core/errors.ts";
 import { claimIndex, type IndexPlace } from "../../../src/search/catalog/workspace.ts";
 import { answersIn } from "../../../src/search/index/answer.ts";
 import { HeldIndex } from "../../../src/search/index/held.ts";
@@ -22,11 +23,12 @@ const FILES = {
 const A = { model: "one", dimension: 4 };
 const B = { model: "two", dimension: 8 };
 
+const warn = (): void => undefined;
+
 function meansIn(
   { url }: Pick<FakeQdrant, "url">,
   store: "auto" | "qdrant" | "embedded" = "qdrant",
 ): IndexMeans {
-  const warn = (): void => undefined;
   return {
     ...meansOver(new Map()),
     named: store === "auto" ? null : store,
@@ -151,7 +153,7 @@ test(
       const failed: unknown = await updated(place, means).catch((thrown: unknown) => thrown);
       server.fault = () => undefined;
       if (failed === undefined) break;
-      assert.match(String(failed), /not reached, asked to/);
+      assert.match(reasonOf(failed), /not reached, asked to/);
       {
         await using index = await read(place, means);
         assert.equal(index.facts.whole, false, `request ${at}`);

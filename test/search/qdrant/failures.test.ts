@@ -1,27 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { HarnessError } from "../../../src/core/errors.ts";
 import { openQdrantStore, type QdrantOptions } from "../../../src/search/qdrant/store.ts";
 import type { SearchStore } from "../../../src/search/store.ts";
 import { axis, byWords, file, MODELLED } from "../../contract/search-store-words.ts";
 import { type Fault, startQdrant } from "../../fakes/qdrant-server.ts";
-import { Collection } from "../../fakes/qdrant/collection.ts";
+import { assertSaid, KEY } from "./said.ts";
 import { type Served, startLoopback } from "../../fakes/loopback.ts";
 
 const { signal } = new AbortController();
-const KEY = "a-key-that-nobody-may-see";
 const HASTY: QdrantOptions = { patience: { readMs: 200, writeMs: 200 } };
-
-/** It says this and nothing of the key, and what to do. */
-async function assertSaid(failing: Promise<unknown>, said: RegExp, remedy: RegExp): Promise<void> {
-  await assert.rejects(failing, (thrown) => {
-    assert.ok(thrown instanceof HarnessError, String(thrown));
-    assert.match(thrown.message, said);
-    assert.match(thrown.remedy, remedy);
-    assert.ok(!`${thrown.message}${thrown.remedy}`.includes(KEY));
-    return true;
-  });
-}
 
 const wrap = (error: string): string => JSON.stringify({ status: { error }, time: 0.1 });
 
@@ -262,102 +249,6 @@ for (const [what, [fault, said, remedy]] of Object.entries(answers))
     await (await openQdrantStore({ url: server.url }, MODELLED)).put([file("a.ts", ["alpha"])], signal);
     server.fault = () => fault;
     for (const ask of Object.values(asks)) await assertSaid(ask(store), said, remedy);
-  });
-
-test("a key that is missing, one that is wrong, and one that may only read", async () => {
-  await using server = await startQdrant({ apiKey: KEY, readOnlyKey: "reader" });
-  const open = (apiKey?: string) => openQdrantStore({ url: server.url, apiKey }, MODELLED);
-  await assertSaid(open(), /wants a key, and QDRANT_API_KEY is not set/, /export QDRANT_API_KEY/);
-  await assertSaid(open(`${KEY}?`), /refuses the key/, /export QDRANT_API_KEY/);
-  await using reader = await open("reader");
-  const whole = file("a.ts", ["alpha"]);
-  const rights = [/the key in QDRANT_API_KEY does not allow .*manage access/, /read and write/] as const;
-  await assertSaid(reader.put([whole], signal), ...rights);
-  await using store = await open(KEY);
-  assert.deepEqual(await store.counts(signal), { files: 0, chunks: 0, embedded: 0 });
-  await store.put([whole], signal);
-  assert.equal((await byWords(reader, "alpha")).length, 1, "to read is enough to search");
-  await assertSaid(reader.remove(["a.ts"], signal), ...rights);
-  await assertSaid(reader.clear(signal), ...rights);
-  assert.equal(await store.fileCount(signal), 1);
-});
-
-test("what strict mode forbids is refused in words, and what it bounds less tightly is done", async () => {
-  const limits = { query: 5000, searches: 2, upsert: 256 };
-  await using server = await startQdrant({ limits });
-  await using store = await openQdrantStore({ url: server.url }, MODELLED);
-  const whole = file(
-    "a.ts",
-    Array.from({ length: 600 }, (_, line) => `line ${line}`),
-  );
-  await store.put([whole], signal);
-  await store.embed(new Map(whole.chunks.map(({ id }) => [id, axis(0)])), signal);
-  assert.deepEqual(await store.counts(signal), { files: 1, chunks: 600, embedded: 600 });
-  assert.equal((await store.held(signal)).size, 1);
-  const found = await store.candidates({ text: "line", vector: axis(0) }, 100, signal);
-  assert.ok(found.length >= 100);
-  await using tight = await startQdrant({
-    limits: { query: 50, exact: false },
-    collections: server.collections,
-  });
-  await using bound = await openQdrantStore({ url: tight.url }, MODELLED);
-  const said = /a limit that is set in Qdrant .*Help: /;
-  await assertSaid(byWords(bound, "line", 100), said, /strict_mode_config/);
-  await assertSaid(bound.fileCount(signal), said, /strict_mode_config/);
-});
-
-test("a server, or a proxy, that takes less in one request gets less", async () => {
-  await using server = await startQdrant({ largest: 100_000 });
-  await using store = await openQdrantStore({ url: server.url }, MODELLED);
-  const lines = Array.from({ length: 60 }, (_, line) => `${line} ${"word ".repeat(1500)}`);
-  await store.put([file("big.txt", lines)], signal);
-  assert.deepEqual(await store.counts(signal), { files: 1, chunks: 60, embedded: 0 });
-  assert.equal((await store.held(signal)).size, 1);
-  const huge = file("huge.txt", ["word ".repeat(30_000)]);
-  await assertSaid(store.put([huge], signal), /as large as .*limit: 100000 bytes/, /max_request_size_mb/);
-  assert.equal((await store.held(signal)).size, 1);
-});
-
-const NAME = "harness-code-toy-latest-1bec1f-4";
-const idf = { words: { modifier: "idf" } };
-const unlike: Readonly<Record<string, readonly [ConstructorParameters<typeof Collection>[0], RegExp]>> = {
-  "another dimension": [
-    { vectors: { dense: { size: 768, distance: "Cosine" } }, sparse_vectors: idf },
-    /768 numbers/,
-  ],
-  "no sparse vector": [{ vectors: { dense: { size: 4, distance: "Cosine" } } }, /no sparse vector/],
-  "no rarity": [
-    { vectors: { dense: { size: 4, distance: "Cosine" } }, sparse_vectors: { words: {} } },
-    /no sparse vector/,
-  ],
-  "no dense vector": [{ vectors: {}, sparse_vectors: idf }, /no vector dense/],
-  "another distance": [
-    { vectors: { dense: { size: 4, distance: "Euclid" } }, sparse_vectors: idf },
-    /by Euclid/,
-  ],
-};
-for (const [what, [shape, said]] of Object.entries(unlike))
-  test(`a collection of our name with ${what} is never filled`, async () => {
-    await using server = await startQdrant();
-    await using store = await openQdrantStore({ url: server.url }, MODELLED);
-    server.collections.set(NAME, new Collection(shape));
-    await assertSaid(
-      openQdrantStore({ url: server.url }, MODELLED),
-      said,
-      new RegExp(`curl -X DELETE http.*${NAME} `),
-    );
-    await assertSaid(store.put([file("a.ts", ["alpha"])], signal), said, /curl -X DELETE/);
-    assert.equal(server.collections.get(NAME)?.points.length, 0);
-  });
-
-for (const status of ["yellow", "grey", "red"])
-  test(`a collection that is ${status} ${status === "red" ? "is broken, and why is said" : "serves"}`, async () => {
-    await using server = await startQdrant();
-    await using store = await openQdrantStore({ url: server.url }, MODELLED);
-    await store.put([file("a.ts", ["alpha"])], signal);
-    for (const collection of server.collections.values()) collection.status = status;
-    if (status === "red") await assertSaid(store.held(signal), /broken: .*No space left/, /log/);
-    else assert.equal((await store.held(signal)).size, 1);
   });
 
 test("who gives up is told their own reason, at once, though the server is silent", async () => {
