@@ -13,7 +13,7 @@ import type { Progress } from "./parts.ts";
 import type { Updated } from "./update.ts";
 
 /** Goes up with whatever makes other pieces, other roles or another choice of files of the same workspace. */
-const VERSION = "1";
+const VERSION = "2";
 
 export interface Updating {
   readonly knownBy?: Stamps;
