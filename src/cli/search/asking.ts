@@ -10,7 +10,7 @@ import type { SearchHit } from "../../search/rank/rank.ts";
 import { indexMeans, indexRoot } from "../search-seat.ts";
 import { IndexProgress } from "./progress.ts";
 import { readingBox } from "./reading-box.ts";
-import { SearchVectors } from "./vectors.ts";
+import { SearchVectors } from "./search-vectors.ts";
 
 export interface Asking {
   readonly settings: Settings;
