@@ -99,15 +99,10 @@ async function answered(
   signal: AbortSignal,
 ): Promise<Answered> {
   const { query, limit, below } = asking;
-  const wanted = below === null ? limit : MOST_BELOW;
   const vector = await vectors.of(index, query, signal);
-  const hits = await answersIn(index.store, { text: query, vector, limit: wanted }, signal);
-  const results = hits.filter(({ path }) => below === null || path === below || path.startsWith(`${below}/`));
-  return { results: results.slice(0, limit), store: index.store.name, stale };
+  const results = await answersIn(index.store, { text: query, vector, limit, below }, signal);
+  return { results, store: index.store.name, stale };
 }
-
-/** Looked through for those that lie below a folder. */
-const MOST_BELOW = 500;
 
 /** The index, brought up to date; undefined, with the reason told, where the old one has to do. */
 async function renew(

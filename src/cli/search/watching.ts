@@ -20,12 +20,11 @@ export async function watch(
   onIndexed(await indexFolder(indexing, signal));
   let told = "";
   for (;;) {
-    const began = performance.now();
-    const fresh = await isFresh(indexing, signal);
-    await sleep(Math.max(STEP_MS, (performance.now() - began) * REST), undefined, { signal });
-    if (fresh) continue;
     try {
-      onIndexed(await indexFolder({ ...indexing, quiet: true }, signal));
+      const began = performance.now();
+      const fresh = await isFresh(indexing, signal);
+      await sleep(Math.max(STEP_MS, (performance.now() - began) * REST), undefined, { signal });
+      if (!fresh) onIndexed(await indexFolder({ ...indexing, quiet: true }, signal));
       told = "";
     } catch (thrown) {
       signal.throwIfAborted();
