@@ -100,7 +100,6 @@ test("--watch goes on while its store is away, and says so once", { skip }, asyn
         child.stderr?.on("data", (bytes: Buffer) => {
           if (/tried again/.test(bytes.toString())) child.kill("SIGINT");
         });
-        child.once("exit", () => child.removeAllListeners());
       },
     ],
   });
