@@ -1,6 +1,6 @@
 import { HarnessError, reasonOf } from "../../core/errors.ts";
 import { checkedVectors } from "./checked.ts";
-import { inTime } from "./in-time.ts";
+import { inTime } from "../in-time.ts";
 import { type EmbeddingModel, queryText } from "./model.ts";
 
 /** A model that is not in memory is loaded first; a search is not worth more than this. */
@@ -24,9 +24,10 @@ export async function queryVector(
   { dimension, signal, timeoutMs = QUESTION_MS }: QuestionOptions,
 ): Promise<Questioned> {
   const late = AbortSignal.timeout(timeoutMs);
+  const either = AbortSignal.any([signal, late]);
   try {
-    const asked = inTime(model, [queryText(model, text)], AbortSignal.any([signal, late]));
-    const [vector] = checkedVectors(await asked, 1, dimension);
+    const asked = await inTime(() => model.embedder.embed([queryText(model, text)], either), either);
+    const [vector] = checkedVectors(asked, 1, dimension);
     return vector === undefined ? { kind: "none", reason: "no vector came" } : { kind: "vector", vector };
   } catch (thrown) {
     signal.throwIfAborted();
