@@ -20,11 +20,12 @@ export async function watch(
   onIndexed(await indexFolder(indexing, signal));
   let told = "";
   for (;;) {
+    const began = performance.now();
     try {
-      const began = performance.now();
       const fresh = await isFresh(indexing, signal);
       await sleep(Math.max(STEP_MS, (performance.now() - began) * REST), undefined, { signal });
-      if (!fresh) onIndexed(await indexFolder({ ...indexing, quiet: true }, signal));
+      if (fresh) continue;
+      onIndexed(await indexFolder({ ...indexing, quiet: true }, signal));
       told = "";
     } catch (thrown) {
       signal.throwIfAborted();
