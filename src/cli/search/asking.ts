@@ -10,7 +10,7 @@ import type { SearchHit } from "../../search/rank/rank.ts";
 import { indexMeans, indexRoot } from "../search-seat.ts";
 import { IndexProgress } from "./progress.ts";
 import { readingBox } from "./reading-box.ts";
-import { SearchVectors } from "./vectors.ts";
+import { SearchVectors } from "./search-vectors.ts";
 
 export interface Asking {
   readonly settings: Settings;
@@ -111,15 +111,10 @@ async function answered(
   signal: AbortSignal,
 ): Promise<Answered> {
   const { query, limit, below } = asking;
-  const wanted = below === null ? limit : MOST_BELOW;
   const vector = await vectors.of(index, query, signal);
-  const hits = await answersIn(index.store, { text: query, vector, limit: wanted }, signal);
-  const results = hits.filter(({ path }) => below === null || path === below || path.startsWith(`${below}/`));
-  return { results: results.slice(0, limit), store: index.store.name, stale };
+  const results = await answersIn(index.store, { text: query, vector, limit, below }, signal);
+  return { results, store: index.store.name, stale };
 }
-
-/** Looked through for those that lie below a folder. */
-const MOST_BELOW = 500;
 
 /** The index, brought up to date; undefined, with the reason told, where the old one has to do. */
 async function renew(
