@@ -101,6 +101,12 @@ export class HeldIndex implements AsyncDisposable {
     return this.catalog.facts();
   }
 
+  /** Not in another store than the one that was asked for by name. */
+  get isWhereWanted(): boolean {
+    const { named } = this.#means;
+    return named === null || named === this.store.name;
+  }
+
   /** By a look at names and metadata on the host, and a count in the store: nothing has changed since the last update, which ran to its end. */
   async isFresh(signal: AbortSignal): Promise<boolean> {
     if (!this.facts.whole) return false;
@@ -111,10 +117,10 @@ export class HeldIndex implements AsyncDisposable {
     // A server counts while this side looks.
     const [look, stored] = await Promise.all([
       lookAt({ workspace, files, ruleFiles, rules, largest: HUGE, most: 0, signal }),
-      this.store.counts(signal),
+      this.store.fileCount(signal),
     ]);
     // What was removed, or emptied by another version of this program, is not what the catalog knows.
-    return look.kind === "told" && look.folders.size === 0 && stored.files === this.catalog.stored();
+    return look.kind === "told" && look.folders.size === 0 && stored === this.catalog.stored();
   }
 
   /** Has it say what the files in the box say. */

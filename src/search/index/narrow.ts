@@ -33,7 +33,7 @@ export async function seenInPart(
   const files = catalog.stamps(version);
   const request = { workspace, files, ruleFiles, rules, largest, most: MOST_FOLDERS, signal };
   // A server counts while this side looks.
-  const [look, { files: stored }] = await Promise.all([lookAt(request), store.counts(signal)]);
+  const [look, stored] = await Promise.all([lookAt(request), store.fileCount(signal)]);
   if (look.kind === "other" || look.nameless || stored !== catalog.stored()) return undefined;
   const sieve = new Sieve(rules, new Map(ruleFiles.map(({ path, text }) => [path, text])), largest);
   const change = await changeIn(parts, { look, sieve, ruleFiles }, signal);
