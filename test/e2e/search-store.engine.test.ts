@@ -85,3 +85,24 @@ test("--watch sees a change, and Ctrl-C ends it", { skip }, async () => {
   const counts = seen.map((line) => (JSON.parse(line) as { files?: number }).files);
   assert.deepEqual([counts[0], counts.at(-2), counts.at(-1)], [1, 2, undefined]);
 });
+
+test("--watch goes on while its store is away, and says so once", { skip }, async () => {
+  await using place = await household(FILES);
+  const server = await startQdrant();
+  await using _ = server;
+  const words = ["index", "--watch", "--json", "--no-embed", "--store", "qdrant"];
+  const ran = await harness(place, words, {
+    env: { HARNESS_SEARCH_URL: server.url },
+    whenMade: [
+      place.at(".local/state/harness/search"),
+      (child) => {
+        child.stdout?.once("data", () => void server.close());
+        child.stderr?.on("data", (bytes: Buffer) => {
+          if (/tried again/.test(bytes.toString())) child.kill("SIGINT");
+        });
+      },
+    ],
+  });
+  assert.equal(ran.code, 130, ran.stderr);
+  assert.match(ran.stderr, /not brought up to date, and tried again: Qdrant at .* is not reached/);
+});

@@ -10,7 +10,7 @@ import type { SearchHit } from "../../search/rank/rank.ts";
 import { indexMeans, indexRoot } from "../search-seat.ts";
 import { IndexProgress } from "./progress.ts";
 import { readingBox } from "./reading-box.ts";
-import { SearchVectors } from "./vectors.ts";
+import { SearchVectors } from "./search-vectors.ts";
 
 export interface Asking {
   readonly settings: Settings;
@@ -53,14 +53,15 @@ interface Ground {
 async function asked(ground: Ground, asking: Asking, signal: AbortSignal): Promise<Answered> {
   const { means, place, vectors } = ground;
   const held = await readable(means, place, signal);
+  let isOldThere = false;
   if (held !== undefined) {
     await using index = held;
-    const { store } = asking.settings.search;
-    const isThere = store === "auto" || store === index.store.name;
-    if (isThere && (await index.isFresh(signal)))
+    // Who named a store is not answered from another one, however old.
+    isOldThere = index.isWhereWanted;
+    if (isOldThere && (await isFresh(index, signal)))
       return await answered({ index, vectors, stale: false }, asking, signal);
   }
-  const renewed = await renew(ground, asking, held !== undefined, signal);
+  const renewed = await renew(ground, asking, isOldThere, signal);
   if (renewed !== undefined) {
     await using index = renewed;
     return await answered({ index, vectors, stale: false }, asking, signal);
@@ -87,6 +88,17 @@ async function readable(
   }
 }
 
+/** A store that cannot say it is looked at again, and mended, by who opens it to be written. */
+async function isFresh(index: HeldIndex, signal: AbortSignal): Promise<boolean> {
+  try {
+    return await index.isFresh(signal);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (thrown instanceof HarnessError && !isDamaged(thrown)) return false;
+    throw thrown;
+  }
+}
+
 interface Opened {
   readonly index: HeldIndex;
   readonly vectors: SearchVectors;
@@ -99,15 +111,10 @@ async function answered(
   signal: AbortSignal,
 ): Promise<Answered> {
   const { query, limit, below } = asking;
-  const wanted = below === null ? limit : MOST_BELOW;
   const vector = await vectors.of(index, query, signal);
-  const hits = await answersIn(index.store, { text: query, vector, limit: wanted }, signal);
-  const results = hits.filter(({ path }) => below === null || path === below || path.startsWith(`${below}/`));
-  return { results: results.slice(0, limit), store: index.store.name, stale };
+  const results = await answersIn(index.store, { text: query, vector, limit, below }, signal);
+  return { results, store: index.store.name, stale };
 }
-
-/** Looked through for those that lie below a folder. */
-const MOST_BELOW = 500;
 
 /** The index, brought up to date; undefined, with the reason told, where the old one has to do. */
 async function renew(

@@ -4,23 +4,32 @@ import type { SearchStore } from "../store.ts";
 /** Candidates for so many hits: several may be of one file. */
 const PER_HIT = 10;
 const LEAST = 100;
+/** Looked through for those that lie below a folder: stores order all of an index. */
+const MOST_BELOW = 5000;
 
 export interface Asked {
   readonly text: string;
   /** Null: by words alone. */
   readonly vector: Float32Array | null;
   readonly limit: number;
+  /** Only of what lies below this folder, or of this file. */
+  readonly below?: string | null;
 }
 
 /** The best places for a query, best first. */
 export async function answersIn(
   store: SearchStore,
-  { text, vector, limit }: Asked,
+  { text, vector, limit, below = null }: Asked,
   signal: AbortSignal,
 ): Promise<readonly SearchHit[]> {
+  const most = below === null ? Math.max(LEAST, limit * PER_HIT) : MOST_BELOW;
   const [found, { rank }] = await Promise.all([
-    store.candidates({ text, vector }, Math.max(LEAST, limit * PER_HIT), signal),
+    store.candidates({ text, vector }, most, signal),
     import("../rank/rank.ts"),
   ]);
-  return rank(found, text, limit);
+  const wanted = found.filter(({ chunk }) => below === null || isAtOrBelow(chunk.path, below));
+  return rank(wanted, text, limit);
 }
+
+const isAtOrBelow = (path: string, folder: string): boolean =>
+  path === folder || path.startsWith(`${folder}/`);

@@ -5,8 +5,8 @@ import { takeWriter } from "../catalog/lock.ts";
 import type { IndexPlace } from "../catalog/workspace.ts";
 import { HUGE } from "../chunk/limits.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
-import { firstChange } from "./fresh.ts";
 import type { Cutting } from "./cutting.ts";
+import { lookAt } from "./look.ts";
 import type { IndexMeans, Stamps } from "./means.ts";
 import { isAnother, isDamaged, openedStore, storeFolder, vectorsOf } from "./opened-store.ts";
 import type { Progress } from "./parts.ts";
@@ -57,14 +57,14 @@ export class HeldIndex implements AsyncDisposable {
 
   /** To be updated; waits so long for another that writes. */
   static async write(means: IndexMeans, place: IndexPlace, opening: Writing): Promise<HeldIndex> {
-    using stack = new DisposableStack();
+    await using stack = new AsyncDisposableStack();
     const writer = stack.use(await takeWriter(place.folder, opening));
     const setAside = (aside: string): void =>
       means.warn(`a damaged index was set aside as ${aside}, and is built anew`);
     const catalog = stack.use(Catalog.open(place.folder, setAside));
     const before = catalog.facts();
     const { vectors = vectorsOf(before), only = false, signal } = opening;
-    const store = await openedStore(means, place, { before, vectors, only, signal });
+    const store = stack.use(await openedStore(means, place, { before, vectors, only, signal }));
     // What another store holds, or the same one for another model, is compared file by file.
     const other = before.store !== store.name || before.model !== (vectors?.model ?? null);
     const { model, dimension } = vectors ?? { model: null, dimension: null };
@@ -101,27 +101,26 @@ export class HeldIndex implements AsyncDisposable {
     return this.catalog.facts();
   }
 
+  /** Not in another store than the one that was asked for by name. */
+  get isWhereWanted(): boolean {
+    const { named } = this.#means;
+    return named === null || named === this.store.name;
+  }
+
   /** By a look at names and metadata on the host, and a count in the store: nothing has changed since the last update, which ran to its end. */
   async isFresh(signal: AbortSignal): Promise<boolean> {
     if (!this.facts.whole) return false;
-    const files = this.catalog.files();
-    for (const { version } of files.values()) if (version !== VERSION) return false;
+    const files = this.catalog.stamps(VERSION);
     const { workspace } = this.place;
     const { rules } = this.#means;
     const ruleFiles = this.catalog.rules();
     // A server counts while this side looks.
-    const [change, isStored] = await Promise.all([
-      firstChange({ workspace, files, ruleFiles, rules, largest: HUGE, signal }),
-      this.#isStored(files, signal),
+    const [look, stored] = await Promise.all([
+      lookAt({ workspace, files, ruleFiles, rules, largest: HUGE, most: 0, signal }),
+      this.store.fileCount(signal),
     ]);
-    return change === null && isStored;
-  }
-
-  /** The store has not lost what the catalog knows: it was removed, or emptied by another version of this program. */
-  async #isStored(files: ReturnType<Catalog["files"]>, signal: AbortSignal): Promise<boolean> {
-    let stored = 0;
-    for (const { chunks } of files.values()) if (chunks > 0) stored += 1;
-    return (await this.store.counts(signal)).files === stored;
+    // What was removed, or emptied by another version of this program, is not what the catalog knows.
+    return look.kind === "told" && look.folders.size === 0 && stored === this.catalog.stored();
   }
 
   /** Has it say what the files in the box say. */
@@ -134,7 +133,8 @@ export class HeldIndex implements AsyncDisposable {
     const { rules, trust, thread } = this.#means;
     const { catalog, store } = this;
     const cutting = (files: number) => cuttingFor(files, thread, kept);
-    const fixed = { index: this.place.id, version: VERSION, largest: HUGE };
+    const { id, workspace } = this.place;
+    const fixed = { index: id, workspace, version: VERSION, largest: HUGE };
     const parts = { box, catalog, store, rules, trust, cutting, knownBy, ...fixed };
     return update({ ...parts, ...(onProgress === undefined ? {} : { onProgress }) }, signal);
   }

@@ -2,34 +2,38 @@ import { z } from "zod";
 import type { Candidate, StoreQuery } from "../store.ts";
 import type { Chunk } from "../words.ts";
 import { resultOf } from "./api.ts";
-import { orWithout } from "./collections.ts";
+import { orBegun } from "./collections.ts";
 import { chunksOf, type Filter } from "./filters.ts";
 import { SHELVES, type Shelf } from "./names.ts";
 import { chunkOf, chunkPayload, DENSE, WORDS } from "./points.ts";
 import { numbersOf, type Seat } from "./seat.ts";
 import { sparseQuery } from "./sparse.ts";
 
-/** Of a fusion only the scores are asked for. */
+/** Where a list is asked for its scores alone, no payload comes. */
 const hit = z.object({ id: z.string(), score: z.number(), payload: chunkPayload.nullish() });
 const answers = resultOf(z.array(z.object({ points: z.array(hit) })));
 
 interface Hit {
-  readonly chunk: Chunk;
+  readonly id: string;
   readonly score: number;
 }
+
+/** By id, from the lists that come with payloads. */
+type Chunks = ReadonlyMap<string, Chunk>;
 
 interface Found {
   readonly lexical: readonly Hit[];
   readonly dense: readonly Hit[];
-  /** What the server makes of both, by id. */
-  readonly fused: ReadonlyMap<string, number>;
+  /** What the server has made of both, or the one half that there is. */
+  readonly order: readonly Hit[];
+  readonly chunks: Chunks;
 }
 
-const NOTHING: Found = { lexical: [], dense: [], fused: new Map() };
+const NOTHING: Found = { lexical: [], dense: [], order: [], chunks: new Map() };
 
 /**
- * One request to each collection, and both at once. It holds the half by words and the half by vector, for their
- * scores, and where there are both a third question: the server's fusion of them, which gives the order.
+ * One request to each collection, and both at once. The server fuses the half by words and the half by vector: that gives
+ * the order, and each chunk's text once. The halves' own scores come beside it, for whoever ranks.
  */
 export async function candidatesFor(
   seat: Seat,
@@ -40,16 +44,19 @@ export async function candidatesFor(
   const halves = halvesOf(seat, query);
   if (limit <= 0 || halves.length === 0) return [];
   const found = await Promise.all(SHELVES.map((shelf) => ask(seat, { shelf, halves, limit }, signal)));
-  const lexical = best(
-    found.flatMap((on) => on.lexical),
-    limit,
+  const chunks = new Map(found.flatMap((on) => [...on.chunks]));
+  const of = (half: "lexical" | "dense"): ReadonlyMap<string, number> =>
+    best(
+      found.flatMap((on) => on[half]),
+      limit,
+    );
+  return merged(
+    best(
+      found.flatMap(({ order }) => order),
+      Infinity,
+    ),
+    { lexical: of("lexical"), dense: of("dense"), chunks },
   );
-  const dense = best(
-    found.flatMap((on) => on.dense),
-    limit,
-  );
-  const fused = new Map(found.flatMap((on) => [...on.fused]));
-  return merged({ lexical, dense, fused });
 }
 
 interface Half {
@@ -77,63 +84,58 @@ interface Question {
 }
 
 async function ask(seat: Seat, { shelf, halves, limit }: Question, signal: AbortSignal): Promise<Found> {
-  const bounded = halves.map((half) => ({ ...half, limit }));
-  const fusion = {
-    query: { fusion: "rrf" as const },
-    prefetch: bounded,
-    limit: 2 * limit,
-    with_payload: false,
-  };
-  const body = {
-    collection_name: seat.collections.name(shelf),
-    searches: [
-      ...bounded.map((half) => ({ ...half, with_payload: true })),
-      ...(halves.length > 1 ? [fusion] : []),
-    ],
-  };
+  const searches = searchesFor(halves, limit);
+  const body = { collection_name: seat.collections.name(shelf), searches: [...searches] };
   const answer = seat.api.ask((calls, init) => calls.queryBatchPoints(body, init), {
     what: "search",
-    form: answers,
+    form: answers.refine((lists) => lists.length === searches.length, "not one list for each question"),
     signal,
   });
-  const lists = await orWithout(answer, null);
+  // An answer from what is left would look like one from all of it.
+  const lists = seat.collections.wasThere(shelf) ? await answer : await orBegun(answer, null);
   if (lists === null) return NOTHING;
   const listOf = (using: Half["using"]): readonly Hit[] =>
-    (lists[halves.findIndex((half) => half.using === using)]?.points ?? []).flatMap(
-      ({ id, score, payload }) => (payload ? [{ chunk: chunkOf(id, payload), score }] : []),
-    );
-  const fused = halves.length > 1 ? (lists[halves.length]?.points ?? []) : [];
-  return {
-    lexical: listOf(WORDS),
-    dense: listOf(DENSE),
-    fused: new Map(fused.map(({ id, score }) => [id, score])),
-  };
+    lists[halves.findIndex((half) => half.using === using)]?.points ?? [];
+  const order = lists.at(-1)?.points ?? [];
+  const chunks = order.flatMap(({ id, payload }) => (payload ? [[id, chunkOf(id, payload)] as const] : []));
+  return { lexical: listOf(WORDS), dense: listOf(DENSE), order, chunks: new Map(chunks) };
 }
 
-const best = (hits: readonly Hit[], limit: number): readonly Hit[] =>
-  hits.toSorted((one, other) => other.score - one.score || byId(one.chunk, other.chunk)).slice(0, limit);
-
-const byId = (one: Chunk, other: Chunk): number => (one.id < other.id ? -1 : Number(one.id > other.id));
-
-function merged({ lexical, dense, fused }: Found): readonly Candidate[] {
-  const words = new Map(lexical.map(({ chunk, score }) => [chunk.id, score]));
-  const cosines = new Map(dense.map(({ chunk, score }) => [chunk.id, score]));
-  const chunks = new Map([...lexical, ...dense].map(({ chunk }) => [chunk.id, chunk]));
-  const both = lexical.length > 0 && dense.length > 0;
-  return [...chunks.values()]
-    .map((chunk) => ({
-      chunk,
-      lexical: words.get(chunk.id) ?? null,
-      dense: cosines.get(chunk.id) ?? null,
-      ...(fused.size === 0 ? {} : { fused: fused.get(chunk.id) ?? 0 }),
-    }))
-    .toSorted(
-      (one, other) =>
-        orderOf(other, both) - orderOf(one, both) ||
-        (other.dense ?? 0) - (one.dense ?? 0) ||
-        byId(one.chunk, other.chunk),
-    );
+/** The halves in their order, and what brings the chunks last: the fusion, or the one half that there is. */
+function searchesFor(halves: readonly Half[], limit: number) {
+  const bounded = halves.map((half) => ({ ...half, limit }));
+  if (bounded.length === 1) return bounded.map((half) => ({ ...half, with_payload: true }));
+  const fusion = { query: { fusion: "rrf" as const }, prefetch: bounded };
+  return [
+    ...bounded.map((half) => ({ ...half, with_payload: false })),
+    { ...fusion, limit: bounded.length * limit, with_payload: true },
+  ];
 }
 
-const orderOf = ({ fused, lexical, dense }: Candidate, both: boolean): number =>
-  both ? (fused ?? 0) : (lexical ?? dense ?? 0);
+const best = (hits: readonly Hit[], limit: number): ReadonlyMap<string, number> =>
+  new Map(
+    hits
+      .toSorted((one, other) => other.score - one.score || byId(one.id, other.id))
+      .slice(0, limit)
+      .map(({ id, score }) => [id, score]),
+  );
+
+const byId = (one: string, other: string): number => (one < other ? -1 : Number(one > other));
+
+interface Scores {
+  readonly lexical: ReadonlyMap<string, number>;
+  readonly dense: ReadonlyMap<string, number>;
+  readonly chunks: Chunks;
+}
+
+/** What neither half has among its best of both collections is left out. */
+function merged(
+  order: ReadonlyMap<string, number>,
+  { lexical, dense, chunks }: Scores,
+): readonly Candidate[] {
+  return [...order.keys()].flatMap((id) => {
+    const chunk = chunks.get(id);
+    const scores = { lexical: lexical.get(id) ?? null, dense: dense.get(id) ?? null };
+    return chunk === undefined || (scores.lexical ?? scores.dense) === null ? [] : [{ chunk, ...scores }];
+  });
+}

@@ -14,13 +14,10 @@ const MOST_LETTERS = 2 ** 28;
 /** Folders of a path that a program can open are no deeper than half of its bytes. */
 const DEEPEST = 2048;
 
-const FIND = [
-  "find",
-  ".",
-  "-mindepth",
-  "1",
-  "-maxdepth",
-  String(DEEPEST),
+export const TO_DEEPEST: readonly string[] = ["-maxdepth", String(DEEPEST)];
+
+/** All but the folders that are never looked into; the form of a record goes behind. */
+export const FIND_ALL: readonly string[] = [
   "(",
   "-type",
   "d",
@@ -31,8 +28,9 @@ const FIND = [
   ")",
   "-o",
   "-printf",
-  FORMAT,
 ];
+
+const FIND = ["find", ".", "-mindepth", "1", ...TO_DEEPEST, ...FIND_ALL, FORMAT];
 
 /**
  * Everything below the workspace, folders before what is in them; a path that is no text, or too long to be opened, is

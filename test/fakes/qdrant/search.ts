@@ -1,4 +1,4 @@
-import { type Kept, passes, type PointFilter, type SparseVector } from "./filters.ts";
+import type { Kept, PointFilter, SparseVector } from "./filters.ts";
 import { Refusal } from "./refusal.ts";
 
 /** The query API as far as the store uses it: nearest by a dense or a sparse vector, and fusion of prefetches. */
@@ -15,7 +15,7 @@ export interface PointQuery {
 }
 
 export interface Searched {
-  readonly points: readonly Kept[];
+  readonly where: (filter: PointFilter | null | undefined) => readonly Kept[];
   /** Of each named vector: how many numbers a dense one has, and whether a sparse one weighs rarity. */
   readonly dense: ReadonlyMap<string, number>;
   readonly sparse: ReadonlyMap<string, { readonly idf: boolean }>;
@@ -27,6 +27,7 @@ export interface Scored {
 }
 
 const DEFAULT_LIMIT = 10;
+/** The server's own, where a query names none. */
 const RRF_K = 2;
 
 export function search(collection: Searched, asked: PointQuery): readonly Scored[] {
@@ -42,7 +43,7 @@ function scoresOf(collection: Searched, asked: PointQuery): readonly Scored[] {
   const { query, filter } = asked;
   if (query === null || query === undefined) throw new Refusal(400, "the stand-in knows no query by id");
   if ("fusion" in query) return fused(collection, asked);
-  const points = collection.points.filter((point) => passes(point, filter));
+  const points = collection.where(filter);
   return "indices" in query ? bySparse(collection, asked, points) : byDense(collection, asked, points);
 }
 
@@ -92,7 +93,7 @@ function bySparse(collection: Searched, asked: PointQuery, points: readonly Kept
   const { indices, values } = asked.query as SparseVector;
   const idf = asked.params?.idf;
   const corpus = typeof idf === "object" && idf !== null ? idf.corpus : null;
-  const counted = collection.points.filter((point) => point.vectors.has(using) && passes(point, corpus));
+  const counted = collection.where(corpus).filter((point) => point.vectors.has(using));
   const having = new Map<number, number>();
   for (const point of counted)
     for (const index of sparseOf(point, using).indices) having.set(index, (having.get(index) ?? 0) + 1);
