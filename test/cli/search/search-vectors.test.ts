@@ -118,3 +118,19 @@ test("the searches of a run have one memory of a model, until the settings name 
   assert.equal(ollama.requests.length, length, "it was asked again");
   assert.notEqual(run.for({ ...SETTINGS, embed_model: "other" }), run.for(SETTINGS));
 });
+
+test("an index whose vectors are another model's gets none of this one, and is asked by words alone", async (t) => {
+  await using ollama = await startEmbeddingOllama();
+  await using place = await scratch();
+  const index = await indexFor(t, place, ollama);
+  const others = { ...index, facts: { ...index.facts, model: "ollama/other@0" } };
+  const notes: string[] = [];
+  const note = (text: string): void => void notes.push(text);
+  using vectors = new SearchVectors({ settings: SETTINGS, origins: {}, note });
+  await vectors.embedSome(others, NEVER);
+  assert.equal((await index.store.counts(NEVER)).embedded, 0);
+  assert.equal(await vectors.of(others, "alpha", NEVER), null);
+  assert.deepEqual(notes, [
+    "searching by words alone: the vectors are of ollama/other@0; harness index makes new ones",
+  ]);
+});

@@ -133,6 +133,7 @@ test("a share is of files in source, each once, by its best piece; what is not s
   const of = shareByEnding([
     placed("a.go", 2),
     placed("a.go", 3),
+    placed("a.go", 1),
     placed("b.SH", 1),
     placed("run", 1),
     testing,
