@@ -24,6 +24,7 @@ const FILES = {
   ".harnessignore": "hidden/\n",
   "hidden/h.ts": "h",
   ".git/config": "[core]",
+  "vendor/sub/.git": "gitdir: ../../.git/modules/sub",
   "sub/node_modules/m/i.js": "i",
   ".vscode/tasks.json": "{}",
   "vendor/lib/v.go": "v",
