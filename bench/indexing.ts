@@ -3,6 +3,7 @@ import { lstatSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Box } from "../src/core/ports.ts";
+import { LONGEST_RULES } from "../src/policy/paths/ignore.ts";
 import { NestedIgnore } from "../src/policy/paths/nested-ignore.ts";
 import { claimIndex } from "../src/search/catalog/workspace.ts";
 import { openEmbeddedStore } from "../src/search/embedded/open.ts";
@@ -19,7 +20,12 @@ const FILES = 10_000;
 const never = new AbortController().signal;
 
 const MEANS: IndexMeans = {
-  rules: { ignored: NestedIgnore.none(), secret: () => false, guarded: () => false },
+  rules: {
+    ignored: NestedIgnore.none(),
+    mostOfList: LONGEST_RULES,
+    secret: () => false,
+    guarded: () => false,
+  },
   trust: "untrusted",
   thread: pathToFileURL(path.join(import.meta.dirname, "../dist/cut-worker.js")),
   openStore: ({ folder, identity }) => Promise.resolve(openEmbeddedStore(folder, identity)),

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Greatest } from "../src/search/embedded/greatest.ts";
-import { Database } from "../src/search/embedded/database.ts";
+import { Connection } from "../src/sqlite/connection.ts";
 import { VectorTable } from "../src/search/embedded/vectors.ts";
 import { dot, unit } from "../src/search/unit-vectors.ts";
 import { vectorWorld } from "../test/fixtures/vectors.ts";
@@ -35,7 +35,7 @@ function build(count: number): Bed {
   const file = path.join(folder, "vectors.db");
   const sqlite = new DatabaseSync(file);
   sqlite.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
-  const table = new VectorTable(new Database(sqlite), IDENTITY);
+  const table = new VectorTable(new Connection(sqlite), IDENTITY);
   const plain = new Float32Array(count * DIMENSION);
   const world = vectorWorld(DIMENSION, 7);
   const questions: Float32Array[] = [];
@@ -93,10 +93,10 @@ function recall(bed: () => Bed): Promise<Pair> {
 const ASK = `
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { Database } from "${new URL("../src/search/embedded/database.ts", import.meta.url).href}";
+import { Connection } from "${new URL("../src/sqlite/connection.ts", import.meta.url).href}";
 import { VectorTable } from "${new URL("../src/search/embedded/vectors.ts", import.meta.url).href}";
 const start = performance.now();
-const database = new Database(new DatabaseSync(process.argv[1]));
+const database = new Connection(new DatabaseSync(process.argv[1]));
 const query = Float32Array.from({ length: ${DIMENSION} }, (_, at) => Math.sin(at * at));
 const table = new VectorTable(database, ${JSON.stringify(IDENTITY)});
 table.nearest(query, 100);

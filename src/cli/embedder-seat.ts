@@ -14,7 +14,7 @@ import { OLDEST_OLLAMA, type OllamaListing, ollamaListing } from "../models/olla
 import { openAiEmbedder } from "../models/openai/embed.ts";
 import { openVectorCache, type VectorCache } from "../search/embed/cache.ts";
 import type { EmbeddingModel } from "../search/embed/model.ts";
-import { dimensionOf } from "../search/embed/query.ts";
+import { dimensionOf } from "../search/embed/dimension.ts";
 import { keysFile } from "./keys-file.ts";
 import { isLocalModel } from "./run/local-model.ts";
 

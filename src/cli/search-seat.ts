@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import { placesFrom } from "../config/places.ts";
 import type { Settings } from "../config/schema.ts";
 import { foldPath, protectedName } from "../core/protected-names.ts";
+import { LONGEST_RULES } from "../policy/paths/ignore.ts";
 import { NestedIgnore } from "../policy/paths/nested-ignore.ts";
 import { secretAt } from "../policy/paths/secret.ts";
 import type { IndexMeans } from "../search/index/means.ts";
@@ -16,6 +17,7 @@ export const indexRoot = (): string => path.join(placesFrom(process.env).state, 
 
 const RULES: PathRules = {
   ignored: NestedIgnore.none(),
+  mostOfList: LONGEST_RULES,
   secret: (file) => secretAt(`/${foldPath(file)}`) !== null,
   guarded: (name, atTop) => protectedName(name, atTop) !== undefined,
 };

@@ -31,6 +31,8 @@ export interface BoxOpening {
   readonly keep: string | null;
   /** Whether it may be kept frozen, where the settings want that of a run that waits. */
   readonly parks?: boolean;
+  /** A box that only reads, beside one of this process that holds the workspace. */
+  readonly beside?: boolean;
   /** It goes on in the box that waits frozen for the session, and was to be kept until then. */
   readonly takesUp?: number | undefined;
   readonly warn: (text: string) => void;
@@ -55,6 +57,7 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
     runtime,
     watchChanges,
     keep,
+    beside: opening.beside === true,
     ...(parks ? { parks: park_timeout } : {}),
     ...(opening.takesUp === undefined ? {} : { takesUp: opening.takesUp }),
   };

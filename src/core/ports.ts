@@ -212,12 +212,15 @@ export interface IndexAnswer {
   readonly caveat: string;
 }
 
+/** A place in the code that answers a query. */
 export interface IndexHit {
   readonly path: string;
   readonly start: number;
   readonly end: number;
   readonly symbol: string | null;
+  /** From 0 to 1, and only comparable within one answer. */
   readonly score: number;
+  /** The lines of it that have most of the query's words; about ten. */
   readonly preview: string;
 }
 

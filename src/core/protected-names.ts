@@ -66,7 +66,7 @@ export const PROTECTED: readonly ProtectedName[] = [
 /** Folders full of other people's code, never opened as projects: in them only git repositories count. */
 export const isDependencies = (name: string): boolean => DEPENDENCIES.has(name.toLowerCase());
 
-const DEPENDENCIES = new Set([
+export const DEPENDENCIES: ReadonlySet<string> = new Set([
   "node_modules",
   "bower_components",
   ".venv",

@@ -4,20 +4,13 @@ import path from "node:path";
 import { Catalog } from "../../src/search/catalog/catalog.ts";
 import type { CatalogFacts } from "../../src/search/catalog/rows.ts";
 import { openEmbeddedStore } from "../../src/search/embedded/open.ts";
+import type { SearchHit } from "../../src/search/rank/rank.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { harness, type Ran, type RunStart } from "./run-command.ts";
 
 /** What `harness search --json` answers. */
 export interface Found {
-  readonly results: readonly {
-    readonly path: string;
-    readonly start: number;
-    readonly end: number;
-    readonly symbol: string | null;
-    readonly score: number;
-    readonly preview: string;
-    readonly why: string;
-  }[];
+  readonly results: readonly SearchHit[];
   readonly store: string;
   readonly stale: boolean;
 }

@@ -81,6 +81,28 @@ test("a box that may write anywhere has no say in the index of the workspace", {
   assert.deepEqual([paths(found), found.stale, found.stderr], [["src/door.ts"], false, ""]);
 });
 
+test("what a run has going in its box cannot put words into the index", { skip }, async () => {
+  const many: Record<string, string> = {};
+  for (let nth = 0; nth < 2000; nth++) many[`src/tower-${nth}.ts`] = `export const stone${nth} = 1;\n`;
+  // Writes into whatever lists or reads files in the same box, as any process of the same user can.
+  const lie = `while :; do
+  for p in /proc/[0-9]*; do
+    read -r c < $p/comm
+    case $c in find|tar) echo lies > $p/fd/1; echo $c >> /tmp/seen;; esac
+  done
+done 2> /dev/null
+`;
+  await using place = await household({ ...FILES, ...many, "lie.sh": lie });
+  const answers = await answersTo(place, [
+    { calls: [["bash", { command: "bash lie.sh", background: true }]] },
+    { calls: [["bash", { command: "sleep 0.2; find src -name nothing; cat /tmp/seen" }]] },
+    find("portcullis"),
+  ]);
+  assert.match(answers[1] ?? "", /^find$/m, "the twin: it does see who lists files in its box");
+  assert.ok(answers[2]?.startsWith(`${MARK}\n\nsrc/door.ts:1-2 openPortcullis\n`), answers[2]);
+  assert.equal((await indexOf(place)).chunks.length, 2002);
+});
+
 test("a run that never searches opens and makes no index", { skip }, async () => {
   await using place = await household(FILES);
   await answersTo(place, [{ calls: [["bash", { command: "true" }]] }]);

@@ -4,7 +4,8 @@ import path from "node:path";
 import test from "node:test";
 import { repository } from "./plant.ts";
 
-const HOUSE = "agent cli config core docker extensions models policy render search sessions tools".split(" ");
+const HOUSE =
+  "agent cli config core docker extensions models policy render search sessions sqlite tools".split(" ");
 
 test("src/ holds the folders of the house and no other", async () => {
   const entries = await readdir(path.join(repository, "src"), { withFileTypes: true });

@@ -7,6 +7,7 @@ import path from "node:path";
 
 export const LEVELS = {
   core: 0,
+  sqlite: 0,
   policy: 1,
   tools: 1,
   models: 1,
@@ -39,14 +40,14 @@ const PACKAGES = {
 
 /** Built-in modules that reach files, processes or sockets; every other built-in is free to all but PURE. */
 const BUILTINS = {
-  fs: ["models", "docker", "search", "sessions", "extensions", "config", "cli"],
-  "fs/promises": ["models", "docker", "search", "sessions", "extensions", "config", "cli"],
+  fs: ["sqlite", "models", "docker", "search", "sessions", "extensions", "config", "cli"],
+  "fs/promises": ["sqlite", "models", "docker", "search", "sessions", "extensions", "config", "cli"],
   child_process: ["docker", "models", "extensions", "cli"],
   net: ["docker"],
   http: ["models", "docker", "search"],
   https: ["models", "docker", "search"],
   tls: ["docker"],
-  sqlite: ["sessions", "search"],
+  sqlite: ["sqlite", "sessions", "search"],
   module: ["docker", "search", "cli"],
   worker_threads: ["search"],
   cluster: [],
@@ -60,6 +61,9 @@ const BUILTINS = {
   vm: [],
   wasi: [],
 };
+
+/** Folders that reach files for others, and the only ones that may import them. */
+const OWNERS = { sqlite: ["search", "sessions"] };
 
 /** Folders that import no built-in module at all. */
 const PURE = new Set(["core", "policy", "tools", "agent"]);
@@ -85,7 +89,11 @@ function localBreach(top, folder, target) {
   if (targetFolder === folder) return undefined;
   const [own, other] = [LEVELS[folder], LEVELS[targetFolder]];
   if (own === undefined || other === undefined) return `no level for ${folder} or ${targetFolder}`;
-  return other < own ? undefined : `${folder} (level ${own}) may not import ${targetFolder} (level ${other})`;
+  if (other >= own) return `${folder} (level ${own}) may not import ${targetFolder} (level ${other})`;
+  const owners = OWNERS[targetFolder];
+  return owners === undefined || owners.includes(folder)
+    ? undefined
+    : `src/${targetFolder} may be imported only by ${owners.join(", ")}`;
 }
 
 function builtinBreach(folder, name) {

@@ -3,9 +3,8 @@ import test from "node:test";
 import { emptyHouse, lint, type Planted } from "./plant.ts";
 
 /** Every folder of src/, with one file that may be imported. */
-const FOLDERS = "core policy tools models docker search sessions extensions render agent config cli".split(
-  " ",
-);
+const FOLDERS =
+  "core sqlite policy tools models docker search sessions extensions render agent config cli".split(" ");
 
 const layer = (why: string): readonly string[] => [`house(layers): ${why}`];
 const allowed: readonly string[] = [];
@@ -55,6 +54,10 @@ const LEVEL_RULES: readonly Rule[] = [
   ["core", "../agent/thing.ts", "core (level 0) may not import agent (level 2)"],
   ["core", "../tools/thing.ts", "core (level 0) may not import tools (level 1)"],
   ["core", "./thing.ts", undefined],
+  ["core", "../sqlite/thing.ts", "core (level 0) may not import sqlite (level 0)"],
+  ["sqlite", "../core/thing.ts", "sqlite (level 0) may not import core (level 0)"],
+  ["sessions", "../sqlite/thing.ts", undefined],
+  ["tools", "../sqlite/thing.ts", "src/sqlite may be imported only by search, sessions"],
   ["render", "../sessions/thing.ts", "render (level 1) may not import sessions (level 1)"],
   ["search", "../agent/thing.ts", "search (level 1) may not import agent (level 2)"],
   ["search", "./thing.ts", undefined],
@@ -72,7 +75,7 @@ const LEVEL_RULES: readonly Rule[] = [
   ["tools", "../plugins/thing.ts", "no level for tools or plugins"],
 ];
 
-const FS_OWNERS = "models, docker, search, sessions, extensions, config, cli";
+const FS_OWNERS = "sqlite, models, docker, search, sessions, extensions, config, cli";
 
 const PACKAGE_RULES: readonly Rule[] = [
   ["models", "dockerode", "dockerode may be imported only by docker"],
@@ -104,7 +107,7 @@ const PACKAGE_RULES: readonly Rule[] = [
   ],
   ["docker", "node:child_process", undefined],
   ["cli", "node:net", "node:net may be imported only by docker"],
-  ["docker", "node:sqlite", "node:sqlite may be imported only by sessions, search"],
+  ["docker", "node:sqlite", "node:sqlite may be imported only by sqlite, sessions, search"],
   ["sessions", "node:sqlite", undefined],
 ];
 

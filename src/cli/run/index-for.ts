@@ -13,7 +13,7 @@ interface Of {
   readonly signal: AbortSignal;
 }
 
-/** What finds code for a run, in its own box. */
+/** What finds code for a run. */
 export const indexFor = ({ settings, origins, workspace, session, signal }: Of, box: LazyBox): RunIndex =>
   runIndex({
     settings: () => settings,

@@ -123,7 +123,7 @@ async function renew(
     const index = stack.use(
       await HeldIndex.write(means, claimIndex(indexRoot(), workspace), { patienceMs: PATIENCE_MS, signal }),
     );
-    await using box = await readingBox(settings, workspace, note, signal);
+    await using box = await readingBox({ settings, workspace, warn: note }, signal);
     await index.update(box, { onProgress: progress.take }, signal);
     await vectors.embedSome(index, signal);
     stack.move();

@@ -56,7 +56,7 @@ async function brought(
   { settings, workspace, quiet, note }: Indexing,
   signal: AbortSignal,
 ): Promise<Updated> {
-  await using box = await readingBox(settings, workspace, note, signal);
+  await using box = await readingBox({ settings, workspace, warn: note }, signal);
   const progress = new IndexProgress(process.stderr, quiet, "indexing", "files");
   try {
     return await index.update(box, { onProgress: progress.take }, signal);

@@ -1,11 +1,17 @@
 import type { Settings } from "../../config/schema.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 
-/** A box that can only read the workspace, whatever the mode of runs is. */
+interface Reading {
+  readonly settings: Settings;
+  readonly workspace: string;
+  /** A box of this process holds the workspace already. */
+  readonly beside?: boolean;
+  readonly warn: (text: string) => void;
+}
+
+/** A box that can only read the workspace, whatever the mode of runs is; nothing but our own programs runs in it. */
 export async function readingBox(
-  settings: Settings,
-  workspace: string,
-  warn: (text: string) => void,
+  { settings, workspace, warn, beside = false }: Reading,
   signal: AbortSignal,
 ): Promise<OwnedBox> {
   const [{ openBoxFor }, { ROOT_OWNED }] = await Promise.all([
@@ -14,8 +20,7 @@ export async function readingBox(
   ]);
   const isolation = settings.isolation === "copy" ? ("copy" as const) : ("bind" as const);
   const shape = { ...settings, mode: "read-only" as const, isolation, allow_domains: [] as string[] };
-  const opening = { settings: shape, workspace, runtime: null, watchChanges: false, keep: null };
-  // Nobody's commands run in it.
+  const opening = { settings: shape, workspace, runtime: null, watchChanges: false, keep: null, beside };
   const told = (text: string): void => (text === ROOT_OWNED ? undefined : warn(text));
   return openBoxFor({ ...opening, warn: told }, signal);
 }

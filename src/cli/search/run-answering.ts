@@ -1,5 +1,5 @@
 import type { Settings } from "../../config/schema.ts";
-import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Box, IndexAnswer } from "../../core/ports.ts";
 import { claimIndex, type IndexPlace } from "../../search/catalog/workspace.ts";
 import { answersIn } from "../../search/index/answer.ts";
@@ -10,6 +10,8 @@ import { mending } from "../../search/index/mending.ts";
 import { isDamaged } from "../../search/index/opened-store.ts";
 import { claimLayer, type Layer } from "../../search/index/layer.ts";
 import { embeddedOnly, indexMeans, indexRoot } from "../search-seat.ts";
+import { KeptBox } from "./kept-box.ts";
+import { readingBox } from "./reading-box.ts";
 import { SearchVectors } from "./vectors.ts";
 import type { RunIndex, RunIndexParts } from "./run-index.ts";
 
@@ -21,25 +23,36 @@ const ANSWER_MS = 5000;
 interface Ground {
   readonly place: IndexPlace;
   readonly means: IndexMeans;
+  /** What the files are read through. */
+  readonly box: (signal: AbortSignal) => Promise<Box>;
+  /** With copies of the files only their times are the same. */
   readonly knownBy: Stamps;
   /** For all calls of a run. */
   readonly kept: Cutting;
 }
 
 /**
- * What a box shows as the workspace is what the index of the workspace says only where they are the same files, and
- * nobody can have put other programs into the box. Else the run has an index of its own, begun as a copy.
+ * Whatever goes into the index of the workspace was read by a box in which nothing but our own programs ever ran: what a
+ * run has started in its box could answer in their place. Where the run's files are others than those of the workspace,
+ * only its own box shows them, and it has an index of its own, begun as a copy and gone with the run.
  */
 export function runAnswering(parts: RunIndexParts): RunIndex {
   const layers: { own?: Layer } = {};
   const kept = new CuttingHere();
+  const reader = new KeptBox(async (signal) => {
+    // The workspace is the run's from then on.
+    await parts.box();
+    const { workspace } = parts;
+    return readingBox({ settings: parts.settings(), workspace, beside: true, warn: () => undefined }, signal);
+  });
   const ground = (): Ground => {
     const settings = parts.settings();
     const means = indexMeans(settings, () => undefined);
     const base = claimIndex(indexRoot(), parts.workspace);
-    if (isShared(settings)) return { place: base, means, kept, knownBy: "stamps" };
+    if (isShared(settings))
+      return { place: base, means, kept, knownBy: "stamps", box: (signal) => reader.box(signal) };
     const { place } = (layers.own ??= claimLayer(base, parts.session));
-    return { place, means: embeddedOnly(means), kept, knownBy: "times" };
+    return { place, means: embeddedOnly(means), kept, knownBy: "times", box: parts.box };
   };
   return {
     search: async (query, limit, signal) => {
@@ -49,6 +62,7 @@ export function runAnswering(parts: RunIndexParts): RunIndex {
     },
     [Symbol.asyncDispose]: async () => {
       layers.own?.[Symbol.dispose]();
+      await reader[Symbol.asyncDispose]();
       await kept[Symbol.asyncDispose]();
     },
   };
@@ -68,18 +82,42 @@ async function asked(
   { query, limit }: Asked,
   signal: AbortSignal,
 ): Promise<IndexAnswer> {
-  const box = await parts.box();
+  const wanted = { settings: parts.settings(), origins: parts.origins, note: () => undefined };
+  using vectors = new SearchVectors(wanted);
+  const answer = async (index: HeldIndex, caveat: string): Promise<IndexAnswer> => {
+    const vector = await vectors.of(index, query, signal);
+    return { hits: await answersIn(index.store, { text: query, vector, limit }, signal), caveat };
+  };
+  await using fresh = await freshIndex(ground, signal);
+  if (fresh !== undefined) return await answer(fresh, "");
   const { index, caveat } = await opened(ground, signal);
   await using _ = index;
   const late = AbortSignal.timeout(Math.max(parts.settings().timeout - ANSWER_MS, 1000));
-  const { knownBy, kept } = ground;
-  const trouble = caveat === "" ? await renewed(index, { box, knownBy, kept, late }, signal) : caveat;
-  const wanted = { settings: parts.settings(), origins: parts.origins, note: () => undefined };
-  using vectors = new SearchVectors(wanted);
+  const trouble = caveat === "" ? await renewed(index, { ...ground, late }, signal) : caveat;
   if (trouble === "") await vectors.embedSome(index, signal);
-  const vector = await vectors.of(index, query, signal);
-  const hits = await answersIn(index.store, { text: query, vector, limit }, signal);
-  return { hits, caveat: trouble };
+  return await answer(index, trouble);
+}
+
+/** Where a look from outside tells that nothing has changed, no box is needed. */
+async function freshIndex(
+  { means, place, knownBy }: Ground,
+  signal: AbortSignal,
+): Promise<HeldIndex | undefined> {
+  if (knownBy === "times") return undefined;
+  await using stack = new AsyncDisposableStack();
+  try {
+    const index = await HeldIndex.read(means, place, signal);
+    if (index === undefined) return undefined;
+    stack.use(index);
+    if (!(await index.isFresh(signal))) return undefined;
+    stack.move();
+    return index;
+  } catch (thrown) {
+    signal.throwIfAborted();
+    // Who opens it to be written says what is wrong with it.
+    if (thrown instanceof HarnessError) return undefined;
+    throw thrown;
+  }
 }
 
 /** To be brought up to date, or as it is where another process does that just now. */
@@ -97,12 +135,11 @@ async function opened(
   }
 }
 
-interface Renewing extends Pick<Ground, "knownBy" | "kept"> {
-  readonly box: Box;
+interface Renewing extends Pick<Ground, "box" | "knownBy" | "kept"> {
   readonly late: AbortSignal;
 }
 
-/** Why the answer is not of all files; empty when it is. Only the loss of the box, and damage, go further. */
+/** Why the answer is not of all files; empty when it is. Only damage goes further. */
 async function renewed(
   index: HeldIndex,
   { box, knownBy, kept, late }: Renewing,
@@ -111,14 +148,14 @@ async function renewed(
   const now = { done: 0, total: 0 };
   const onProgress = (progress: typeof now): void => void Object.assign(now, progress);
   try {
-    await index.update(box, { knownBy, onProgress, kept }, AbortSignal.any([signal, late]));
+    const either = AbortSignal.any([signal, late]);
+    await index.update(await box(either), { knownBy, onProgress, kept }, either);
     return "";
   } catch (thrown) {
     signal.throwIfAborted();
     if (late.aborted)
       return `the index is not whole yet: ${now.done} of ${now.total} changed files were read in the time of this call, and the next one goes on`;
     if (isDamaged(thrown)) throw thrown;
-    if (thrown instanceof HarnessError && thrown.exit === EXIT.sandbox) throw thrown;
     return `this may be older than the files, or not of all of them: ${reasonOf(thrown)}`;
   }
 }

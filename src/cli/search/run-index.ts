@@ -8,7 +8,7 @@ export interface RunIndexParts {
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly session: string;
-  /** The run's own box: the files are looked at as the run sees them. */
+  /** The run's own box, for files that only it shows. */
   readonly box: () => Promise<Box>;
 }
 

@@ -26,6 +26,8 @@ export interface BoxRequest {
   readonly isolation: Isolation;
   /** The session whose changes of an overlay or a copy outlive the box, and go on; null: they do not. */
   readonly keep: string | null;
+  /** A second one beside a box of this process that holds the workspace: one that only reads takes no lock then. */
+  readonly beside?: boolean;
   /** Of disk space; the usual one when left out. */
   readonly budget?: DiskBudget;
   /** Milliseconds for which it is kept frozen once it is parked; left out, it cannot be. It wants `keep`. */

@@ -26,7 +26,8 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
     await locks.disposeAsync();
   };
   try {
-    locks.use(await lockWorkspace(lockRequest(maker, request, workspace)));
+    if (request.beside !== true || request.mode !== "read-only")
+      locks.use(await lockWorkspace(lockRequest(maker, request, workspace)));
     const { layer } = locks.use(await heldFor(maker, request, workspace));
     const door = doorFor(maker, request, prepared);
     const making = { maker, request, prepared, layer, door, signal, things };

@@ -1,11 +1,13 @@
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
-import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import { Connection } from "../../sqlite/connection.ts";
 import { indexFailure, troubleOf } from "../index-failure.ts";
 import { openedToRead } from "../opened-to-read.ts";
 import type { RuleFile } from "../read/found.ts";
+import { setAside } from "../set-aside.ts";
 import type { Skip } from "../words.ts";
-import { FORM, opened, versionOf } from "./file.ts";
+import { CATALOG, FORM, opened, versionOf } from "./file.ts";
 import {
   type CatalogFacts,
   type CatalogFile,
@@ -20,37 +22,31 @@ import {
 
 /** What is known of one index and of its files. */
 export class Catalog implements Disposable {
-  readonly #sqlite: DatabaseSync;
+  readonly #connection: Connection;
   readonly #folder: string;
-  readonly #statements = new Map<string, StatementSync>();
 
-  private constructor(sqlite: DatabaseSync, folder: string) {
-    this.#sqlite = sqlite;
+  private constructor(connection: Connection, folder: string) {
+    this.#connection = connection;
     this.#folder = folder;
   }
 
   /** To be written. One that is damaged is set aside, and that is told. */
-  static open(folder: string, setAside: (file: string) => void): Catalog {
-    const file = path.join(folder, "catalog.db");
+  static open(folder: string, tell: (aside: string) => void): Catalog {
+    const file = path.join(folder, CATALOG);
     try {
-      return new Catalog(opened(file), folder);
+      return new Catalog(new Connection(openedAnew(file, tell)), folder);
     } catch (thrown) {
-      if (troubleOf(thrown) !== "damaged") throw indexFailure(thrown, folder);
-      const aside = `${file}.damaged`;
-      for (const end of ["-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
-      renameSync(file, aside);
-      setAside(aside);
-      return new Catalog(opened(file), folder);
+      throw indexFailure(thrown, folder);
     }
   }
 
   /** To be read; undefined where there is none that could be. */
   static read(folder: string): Catalog | undefined {
-    const file = path.join(folder, "catalog.db");
+    const file = path.join(folder, CATALOG);
     if (!existsSync(file)) return undefined;
     try {
       const sqlite = openedToRead(file);
-      if (versionOf(sqlite) === FORM) return new Catalog(sqlite, folder);
+      if (versionOf(sqlite) === FORM) return new Catalog(new Connection(sqlite), folder);
       sqlite.close();
       return undefined;
     } catch {
@@ -72,9 +68,8 @@ export class Catalog implements Disposable {
 
   files(): ReadonlyMap<string, CatalogFile> {
     return this.#try(() => {
-      const statement = this.#statement(`SELECT ${FILE_COLUMNS} FROM files`);
-      statement.setReturnArrays(true);
-      return new Map((statement.all() as unknown as readonly FileColumns[]).map(fileOf));
+      const rows = this.#connection.lists(`SELECT ${FILE_COLUMNS} FROM files`);
+      return new Map((rows as unknown as readonly FileColumns[]).map(fileOf));
     });
   }
 
@@ -128,41 +123,23 @@ export class Catalog implements Disposable {
   }
 
   compact(): void {
-    this.#try(() => this.#sqlite.exec("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)"));
+    this.#try(() => this.#connection.compact());
   }
 
   [Symbol.dispose](): void {
-    this.#statements.clear();
-    if (this.#sqlite.isOpen) this.#sqlite.close();
+    this.#connection[Symbol.dispose]();
   }
 
   #within(work: () => void): void {
-    this.#try(() => {
-      this.#sqlite.exec("BEGIN IMMEDIATE");
-      try {
-        work();
-        this.#sqlite.exec("COMMIT");
-      } catch (thrown) {
-        if (this.#sqlite.isTransaction) this.#sqlite.exec("ROLLBACK");
-        throw thrown;
-      }
-    });
+    this.#try(() => this.#connection.atomically(work));
   }
 
   #all(sql: string): readonly Row[] {
-    return this.#try(() => this.#statement(sql).all() as unknown as readonly Row[]);
+    return this.#try(() => this.#connection.all(sql) as readonly Row[]);
   }
 
   #run(sql: string, ...values: readonly (string | number | null)[]): void {
-    this.#statement(sql).run(...values);
-  }
-
-  #statement(sql: string): StatementSync {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
-    const made = this.#sqlite.prepare(sql);
-    this.#statements.set(sql, made);
-    return made;
+    this.#connection.run(sql, ...values);
   }
 
   #try<T>(work: () => T): T {
@@ -171,5 +148,15 @@ export class Catalog implements Disposable {
     } catch (thrown) {
       throw indexFailure(thrown, this.#folder);
     }
+  }
+}
+
+function openedAnew(file: string, tell: (aside: string) => void): DatabaseSync {
+  try {
+    return opened(file);
+  } catch (thrown) {
+    if (troubleOf(thrown) !== "damaged") throw thrown;
+    tell(setAside(file));
+    return opened(file);
   }
 }

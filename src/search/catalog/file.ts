@@ -1,4 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
+import { privateFile } from "../../sqlite/private-file.ts";
+import { PATIENCE_MS } from "../index-failure.ts";
+
+/** The name of the file in the folder of an index. */
+export const CATALOG = "catalog.db";
 
 /** Another form is another file: what an older one held is built anew. */
 export const FORM = 1;
@@ -12,11 +17,9 @@ CREATE TABLE IF NOT EXISTS rules (
   path TEXT PRIMARY KEY, size REAL NOT NULL, mtime REAL NOT NULL, ctime REAL NOT NULL, ino REAL NOT NULL, text TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;`;
 
-const PATIENCE_MS = 10_000;
-
 /** To be written; made where there is none. */
 export function opened(file: string): DatabaseSync {
-  const sqlite = new DatabaseSync(file, { timeout: PATIENCE_MS });
+  const sqlite = new DatabaseSync(privateFile(file), { timeout: PATIENCE_MS });
   try {
     sqlite.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
     const version = versionOf(sqlite);

@@ -3,6 +3,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { privateFile } from "../../sqlite/private-file.ts";
 import { indexFailure, troubleOf } from "../index-failure.ts";
 
 /** Between two looks whether the other one is done. */
@@ -41,7 +42,7 @@ export function tryWriter(folder: string): Disposable | undefined {
 
 function lockFile(folder: string): DatabaseSync {
   try {
-    return new DatabaseSync(path.join(folder, "writer.lock"), { timeout: 0 });
+    return new DatabaseSync(privateFile(path.join(folder, "writer.lock")), { timeout: 0 });
   } catch (thrown) {
     throw indexFailure(thrown, folder);
   }

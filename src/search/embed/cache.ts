@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import type { Connection } from "../../sqlite/connection.ts";
 import { packed, unit, unpacked } from "../unit-vectors.ts";
 import { CacheDatabase } from "./cache-database.ts";
 
@@ -47,21 +47,22 @@ class SqliteCache implements VectorCache {
   }
 
   dimension(model: string): number | undefined {
-    return this.#database.read((sqlite) => modelRow(sqlite, model)?.dimension, undefined);
+    return this.#database.read((connection) => modelRow(connection, model)?.dimension, undefined);
   }
 
   learn(model: string, dimension: number): void {
     if (this.dimension(model) === dimension) return;
     this.forget(model);
-    this.#database.write((sqlite) =>
-      run(sqlite, "INSERT OR IGNORE INTO models (name, dimension) VALUES (?, ?)", model, dimension),
+    this.#database.write(
+      (connection) =>
+        void connection.run("INSERT OR IGNORE INTO models (name, dimension) VALUES (?, ?)", model, dimension),
     );
   }
 
   forget(model: string): void {
-    this.#database.write((sqlite) => {
-      run(sqlite, "DELETE FROM vectors WHERE model IN (SELECT number FROM models WHERE name = ?)", model);
-      run(sqlite, "DELETE FROM models WHERE name = ?", model);
+    this.#database.write((connection) => {
+      connection.run("DELETE FROM vectors WHERE model IN (SELECT number FROM models WHERE name = ?)", model);
+      connection.run("DELETE FROM models WHERE name = ?", model);
     });
   }
 
@@ -69,12 +70,11 @@ class SqliteCache implements VectorCache {
     const found = new Map<string, Float32Array>();
     const stale: number[] = [];
     const old = this.#now() - USE_GRAIN_MS;
-    this.#database.read((sqlite) => {
-      const row = modelRow(sqlite, model);
+    this.#database.read((connection) => {
+      const row = modelRow(connection, model);
       if (row === undefined) return;
-      const asked = sqlite.prepare("SELECT number, used, numbers FROM vectors WHERE model = ? AND hash = ?");
       for (const text of texts) {
-        const kept = asked.get(row.number, hashOf(text));
+        const kept = connection.get(KEPT, row.number, hashOf(text));
         const bytes = kept?.["numbers"];
         const vector = bytes instanceof Uint8Array ? unpacked(bytes, row.dimension) : undefined;
         if (kept === undefined || vector === undefined) continue;
@@ -90,15 +90,14 @@ class SqliteCache implements VectorCache {
     const [first] = vectors.values();
     if (first === undefined) return;
     this.learn(model, first.length);
-    this.#database.write((sqlite) => {
-      const row = modelRow(sqlite, model);
+    this.#database.write((connection) => {
+      const row = modelRow(connection, model);
       if (row === undefined) return;
-      const insert = sqlite.prepare(INSERT);
       for (const [text, vector] of vectors) {
         const made = vector.length === row.dimension ? unit(vector) : undefined;
-        if (made !== undefined) insert.run(row.number, hashOf(text), this.#now(), packed(made));
+        if (made !== undefined) connection.run(INSERT, row.number, hashOf(text), this.#now(), packed(made));
       }
-      this.#prune(sqlite);
+      this.#prune(connection);
     });
   }
 
@@ -107,42 +106,39 @@ class SqliteCache implements VectorCache {
   }
 
   #touch(numbers: readonly number[]): void {
-    this.#database.write((sqlite) => {
-      const touch = sqlite.prepare("UPDATE vectors SET used = ? WHERE number = ?");
-      for (const number of numbers) touch.run(this.#now(), number);
+    this.#database.write((connection) => {
+      for (const number of numbers)
+        connection.run("UPDATE vectors SET used = ? WHERE number = ?", this.#now(), number);
     });
   }
 
   /** Within the write that may have made it too large. */
-  #prune(sqlite: DatabaseSync): void {
-    if (usedBytes(sqlite) <= this.#maxBytes) return;
-    const count = Number(sqlite.prepare("SELECT count(*) AS n FROM vectors").get()?.["n"]);
-    run(
-      sqlite,
+  #prune(connection: Connection): void {
+    if (usedBytes(connection) <= this.#maxBytes) return;
+    const count = Number(connection.get("SELECT count(*) AS n FROM vectors")?.["n"]);
+    connection.run(
       "DELETE FROM vectors WHERE number IN (SELECT number FROM vectors ORDER BY used, number LIMIT ?)",
       Math.ceil(count / PRUNED_PART),
     );
   }
 }
 
+const KEPT = "SELECT number, used, numbers FROM vectors WHERE model = ? AND hash = ?";
 const INSERT = "INSERT OR REPLACE INTO vectors (model, hash, used, numbers) VALUES (?, ?, ?, ?)";
 
 function modelRow(
-  sqlite: DatabaseSync,
+  connection: Connection,
   model: string,
 ): { readonly number: number; readonly dimension: number } | undefined {
-  const row = sqlite.prepare("SELECT number, dimension FROM models WHERE name = ?").get(model);
+  const row = connection.get("SELECT number, dimension FROM models WHERE name = ?", model);
   return row === undefined
     ? undefined
     : { number: Number(row["number"]), dimension: Number(row["dimension"]) };
 }
 
-const run = (sqlite: DatabaseSync, sql: string, ...values: readonly SQLInputValue[]): void =>
-  void sqlite.prepare(sql).run(...values);
-
 /** Pages that are free take room too, but are filled before the file grows. */
-function usedBytes(sqlite: DatabaseSync): number {
-  const pragma = (name: string): number => Number(sqlite.prepare(`PRAGMA ${name}`).get()?.[name]);
+function usedBytes(connection: Connection): number {
+  const pragma = (name: string): number => Number(connection.get(`PRAGMA ${name}`)?.[name]);
   return (pragma("page_count") - pragma("freelist_count")) * pragma("page_size");
 }
 

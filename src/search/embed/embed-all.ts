@@ -1,11 +1,11 @@
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { Asking, EmbedderFailed } from "./asking.ts";
 import type { SearchStore } from "../store.ts";
 import type { Chunk } from "../words.ts";
 import type { VectorCache } from "./cache.ts";
-import { checkedVectors } from "./checked.ts";
 import { documentText, type EmbeddingModel } from "./model.ts";
 import type { EmbedOutcome, EmbedProgress } from "./outcome.ts";
-import { probedDimension } from "./query.ts";
+import { probedDimension } from "./dimension.ts";
 
 export interface EmbedOptions {
   readonly dimension: number;
@@ -18,8 +18,6 @@ export interface EmbedOptions {
 /** What a kill loses at most is this, once for each request under way. */
 const BATCH = 32;
 const WINDOW = 512;
-/** So many texts that a model will have nothing of are its oddities; more are a failure. */
-const MOST_REFUSED = 20;
 
 /**
  * Gives all chunks of a store their vectors. What the embedder does wrong ends it with a value; only the store's own
@@ -35,16 +33,14 @@ export async function embedAll(
   return run.toTheEnd();
 }
 
-/** A failure of the embedder, as against one of the store. */
-class Refused extends Error {}
-
 class EmbedRun {
   readonly #store: SearchStore;
   readonly #model: EmbeddingModel;
   readonly #cache: VectorCache;
   readonly #options: EmbedOptions;
   readonly #started = performance.now();
-  /** Paths by chunk: texts that the model answers with a failure, while it answers others. */
+  readonly #asking: Asking;
+  /** Paths by chunk, of texts that the model gives no vector for. */
   readonly #refused = new Map<string, string>();
   #before = { embedded: 0, chunks: 0 };
   readonly #given = { reused: 0, asked: 0 };
@@ -54,6 +50,7 @@ class EmbedRun {
     this.#model = model;
     this.#cache = cache;
     this.#options = options;
+    this.#asking = new Asking(model, options);
   }
 
   async toTheEnd(): Promise<EmbedOutcome> {
@@ -63,7 +60,7 @@ class EmbedRun {
       await this.#windows();
     } catch (thrown) {
       if (signal.aborted) return this.#outcome("cancelled", "cancelled");
-      if (thrown instanceof Refused) return this.#failed(thrown.cause);
+      if (thrown instanceof EmbedderFailed) return this.#failed(thrown.cause);
       throw thrown;
     }
     const [path] = this.#refused.values();
@@ -80,7 +77,11 @@ class EmbedRun {
       const chunks = found.filter(({ id }) => !this.#refused.has(id));
       if (chunks.length === 0) return;
       if (chunks.every(({ id }) => last.has(id)))
-        throw new HarnessError(EXIT.failed, "the index does not keep the vectors that it is given");
+        throw new HarnessError(
+          EXIT.failed,
+          "the index does not keep the vectors that it is given",
+          "harness index",
+        );
       await this.#window(chunks);
       last = new Set(chunks.map(({ id }) => id));
     }
@@ -116,35 +117,13 @@ class EmbedRun {
   }
 
   async #batch(texts: readonly string[], byText: ReadonlyMap<string, readonly Chunk[]>): Promise<void> {
-    const { signal, dimension } = this.#options;
-    let vectors: readonly Float32Array[];
-    try {
-      signal.throwIfAborted();
-      const given = await this.#model.embedder.embed(texts, signal);
-      vectors = checkedVectors(given, texts.length, dimension);
-    } catch (thrown) {
-      return this.#narrow(texts, byText, thrown);
-    }
-    const made = new Map(texts.map((text, at) => [text, vectors[at] as Float32Array]));
-    this.#cache.put(this.#model.id, made);
-    await this.#keep(made, byText, "asked");
-  }
-
-  /** A model that fails at one text is asked for the others; one that fails at everything is the end. */
-  async #narrow(
-    texts: readonly string[],
-    byText: ReadonlyMap<string, readonly Chunk[]>,
-    thrown: unknown,
-  ): Promise<void> {
-    const { signal, dimension } = this.#options;
-    const refused = new Refused("refused", { cause: thrown });
-    if (signal.aborted || this.#refused.size >= MOST_REFUSED) throw refused;
-    const probe = await probedDimension(this.#model, signal).catch(() => undefined);
-    if (probe !== dimension) throw refused;
-    const middle = Math.ceil(texts.length / 2);
-    if (texts.length > 1)
-      for (const half of [texts.slice(0, middle), texts.slice(middle)]) await this.#batch(half, byText);
-    else for (const { id, path } of byText.get(texts[0] ?? "") ?? []) this.#refused.set(id, path);
+    for await (const given of this.#asking.vectorsOf(texts))
+      if (given.kind === "refused")
+        for (const { id, path } of byText.get(given.text) ?? []) this.#refused.set(id, path);
+      else {
+        this.#cache.put(this.#model.id, given.byText);
+        await this.#keep(given.byText, byText, "asked");
+      }
   }
 
   async #keep(

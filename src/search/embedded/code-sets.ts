@@ -1,4 +1,4 @@
-import type { Database } from "./database.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { DamagedIndex } from "../index-failure.ts";
 import { codeBytes, writeCode } from "./sign-codes.ts";
 
@@ -12,10 +12,10 @@ export interface CodeSet {
 
 /** The codes of all vectors, some hundred in each row. Within the caller's transactions. */
 export class CodeSets {
-  readonly #database: Database;
+  readonly #database: Connection;
   readonly #bytes: number;
 
-  constructor(database: Database, dimension: number) {
+  constructor(database: Connection, dimension: number) {
     this.#database = database;
     this.#bytes = codeBytes(dimension);
   }

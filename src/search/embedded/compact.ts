@@ -1,16 +1,15 @@
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { Connection } from "../../sqlite/connection.ts";
 import { indexFailure, PATIENCE_MS } from "../index-failure.ts";
 
 /** Gives back the room of what was removed. Nobody else may have it open for writing. */
 export function compactEmbeddedStore(folder: string): void {
   try {
-    const sqlite = new DatabaseSync(path.join(folder, "index.db"), { timeout: PATIENCE_MS });
-    try {
-      sqlite.exec("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
-    } finally {
-      sqlite.close();
-    }
+    using connection = new Connection(
+      new DatabaseSync(path.join(folder, "index.db"), { timeout: PATIENCE_MS }),
+    );
+    connection.compact();
   } catch (thrown) {
     throw indexFailure(thrown, folder);
   }

@@ -1,4 +1,4 @@
-import type { Database } from "./database.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { DamagedIndex } from "../index-failure.ts";
 import { NumberReader } from "./varint.ts";
 
@@ -36,7 +36,7 @@ export interface Layout {
   readonly liveLength: number;
 }
 
-export function readLayout(database: Database): Layout {
+export function readLayout(database: Connection): Layout {
   const dead = new Set(database.all("SELECT file FROM dead").map(({ file }) => Number(file)));
   const growing = new Growing(dead);
   const segments = database

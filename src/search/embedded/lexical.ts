@@ -1,47 +1,23 @@
 import type { Query, QueryWord } from "../rank/query.ts";
 import type { Weights } from "../rank/weights.ts";
-import type { Database } from "./database.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { best, type Evidence, type Scored } from "./best.ts";
-import { type Layout, type Segment, at } from "./layout.ts";
+import { type Layout, at } from "./layout.ts";
 import { IN_FOLDER, IN_NAME, symbolCount, textCount } from "./segment.ts";
-import { DamagedIndex } from "../index-failure.ts";
-import { NumberReader } from "./varint.ts";
-
-/** Room for the places of one word, used again for the next. */
-class List {
-  readonly places: Uint32Array;
-  readonly counts: Uint8Array;
-  length = 0;
-
-  constructor(most: number) {
-    this.places = new Uint32Array(most);
-    this.counts = new Uint8Array(most);
-  }
-}
-
-/** What is kept of one word in one segment. */
-interface Kept {
-  readonly segment: Segment;
-  readonly chunks: unknown;
-  readonly files: unknown;
-}
+import { type Kept, type List, WordLists } from "./word-lists.ts";
 
 /** Scores by words, over one state of the index. It reads the lists of the query's words, and no others. */
 export class Lexical {
   readonly #layout: Layout;
-  readonly #database: Database;
   readonly #weights: Weights;
   readonly #evidence: Evidence;
   /** Of one word: how often it is in a file, and which word's turn that was. */
   readonly #often: Float64Array;
   readonly #turn: Uint32Array;
   #turns = 0;
-  readonly #inText: List;
-  readonly #inPath: List;
-  readonly #segments: ReadonlyMap<number, Segment>;
+  readonly #lists: WordLists;
 
-  constructor(database: Database, layout: Layout, weights: Weights) {
-    this.#database = database;
+  constructor(database: Connection, layout: Layout, weights: Weights) {
     this.#layout = layout;
     this.#weights = weights;
     const files = layout.fileNumber.length;
@@ -54,24 +30,21 @@ export class Lexical {
     };
     this.#often = new Float64Array(files);
     this.#turn = new Uint32Array(files);
-    this.#inText = new List(layout.chunkNumber.length);
-    this.#inPath = new List(files);
-    this.#segments = new Map(layout.segments.map((segment) => [segment.number, segment]));
+    this.#lists = new WordLists(database, layout);
   }
 
   best(query: Query, limit: number): readonly Scored[] {
     const { chunks, files, covered, nameWords } = this.#evidence;
     for (const numbers of [chunks, files, covered, nameWords]) numbers.fill(0);
     this.#evidence.possible = 0;
-    const kept = this.#read(query.words);
+    const kept = this.#lists.read(query.words.map(({ word }) => word));
     for (const word of query.words) this.#add(word, kept.get(word.word) ?? []);
     return best(this.#layout, this.#evidence, { query, weights: this.#weights, limit });
   }
 
   #add({ weight }: QueryWord, kept: readonly Kept[]): void {
     const layout = this.#layout;
-    const [inText, inPath] = [this.#inText, this.#inPath];
-    this.#unpack(kept);
+    const { inText, inPath } = this.#lists.unpacked(kept);
     const files = this.#filesOf(inText, inPath);
     const rarity = weight * idf(files.length, layout.liveFiles);
     this.#evidence.possible += rarity;
@@ -138,54 +111,6 @@ export class Lexical {
     for (let index = 0; index < inPath.length; index += 1) meet(inPath.places[index] ?? 0);
     return files;
   }
-
-  /** All of the query's words at once: most of the time would go into asking one by one. */
-  #read(words: readonly QueryWord[]): ReadonlyMap<string, readonly Kept[]> {
-    const rows = this.#database.all(
-      `SELECT p.word AS word, p.segment AS segment, p.chunks AS chunks, p.files AS files
-       FROM segments s CROSS JOIN json_each(?) w
-       CROSS JOIN postings p ON p.segment = s.number AND p.word = w.value`,
-      JSON.stringify(words.map(({ word }) => word)),
-    );
-    const kept = new Map<string, Kept[]>();
-    for (const { word, segment, chunks, files } of rows) {
-      const known = this.#segments.get(Number(segment));
-      if (known === undefined) throw new DamagedIndex("words of a part that is not there");
-      const one = { segment: known, chunks, files };
-      const others = kept.get(String(word));
-      if (others === undefined) kept.set(String(word), [one]);
-      else others.push(one);
-    }
-    return kept;
-  }
-
-  /** Where a word is in live chunks and files, over all segments. */
-  #unpack(kept: readonly Kept[]): void {
-    const { fileDead, chunkFile } = this.#layout;
-    const [inText, inPath] = [this.#inText, this.#inPath];
-    inText.length = 0;
-    inPath.length = 0;
-    for (const { segment, chunks, files } of kept) {
-      const ofChunks = new NumberReader(chunks);
-      for (let place = segment.firstChunk; ofChunks.more;) {
-        place += ofChunks.next();
-        const count = ofChunks.next();
-        if (at(fileDead, at(chunkFile, place)) === 0) append(inText, place, count);
-      }
-      const ofFiles = new NumberReader(files);
-      for (let file = segment.firstFile; ofFiles.more;) {
-        file += ofFiles.next();
-        const count = ofFiles.next();
-        if (at(fileDead, file) === 0) append(inPath, file, count);
-      }
-    }
-  }
-}
-
-function append(list: List, place: number, count: number): void {
-  list.places[list.length] = place;
-  list.counts[list.length] = count;
-  list.length += 1;
 }
 
 const idf = (having: number, all: number): number => Math.log(1 + (all - having + 0.5) / (having + 0.5));

@@ -1,4 +1,4 @@
-import type { Database } from "./database.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { type Layout, type Segment, at } from "./layout.ts";
 import { ListWriter } from "./segment.ts";
 import { NumberReader, NumberWriter } from "./varint.ts";
@@ -23,7 +23,7 @@ const sizeOf = ({ chunks, deadChunks }: Segment): number =>
   Math.floor(Math.log(Math.max(chunks - deadChunks, SMALLEST) / SMALLEST) / Math.log(FAN));
 
 /** Within a transaction. What is dead is left out, and forgotten. */
-export function merge(database: Database, layout: Layout, segments: readonly Segment[]): void {
+export function merge(database: Connection, layout: Layout, segments: readonly Segment[]): void {
   const moves = segments.map((segment) => segment.number);
   const { chunkMoves, fileMoves, bytes } = placesOf(layout, segments);
   const { rowid } = database.run("INSERT INTO segments (layout) VALUES (?)", bytes);
@@ -110,7 +110,7 @@ class Head {
   word: string | undefined;
   row: Readonly<Record<string, unknown>> = {};
 
-  constructor(database: Database, segment: Segment) {
+  constructor(database: Connection, segment: Segment) {
     this.segment = segment;
     this.#rows = database.each(
       "SELECT word, chunks, files FROM postings WHERE segment = ? ORDER BY word",

@@ -1,9 +1,9 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { errorCode } from "../../core/errors.ts";
+import { Connection } from "../../sqlite/connection.ts";
+import { privateFile } from "../../sqlite/private-file.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
-import { Database } from "./database.ts";
 import { AnotherIndex, indexFailure, PATIENCE_MS } from "../index-failure.ts";
 import { FORM, TABLES } from "./schema.ts";
 import { EmbeddedStore } from "./store.ts";
@@ -42,7 +42,7 @@ function storeIn(
   open: () => DatabaseSync,
 ): SearchStore {
   try {
-    const database = new Database(open());
+    const database = new Connection(open());
     return new EmbeddedStore(database, folder, new VectorTable(database, identity.vectors), weights);
   } catch (thrown) {
     throw indexFailure(thrown, folder);
@@ -64,7 +64,7 @@ function readable(file: string, identity: StoreIdentity): DatabaseSync {
 const wantedBy = ({ index }: StoreIdentity): string => JSON.stringify([FORM, index]);
 
 function connected(file: string, identity: StoreIdentity): DatabaseSync {
-  const sqlite = new DatabaseSync(makePrivate(file), { timeout: PATIENCE_MS });
+  const sqlite = new DatabaseSync(privateFile(file), { timeout: PATIENCE_MS });
   try {
     // A kill of this process loses nothing that was committed; a power cut may lose the last moments, and no more.
     sqlite.exec("PRAGMA synchronous = NORMAL");
@@ -101,16 +101,4 @@ function begin(sqlite: DatabaseSync, wanted: string): void {
     if (sqlite.isTransaction) sqlite.exec("ROLLBACK");
     throw thrown;
   }
-}
-
-/** Nobody else reads the code that is in it. SQLite gives its other files the mode of this one. */
-function makePrivate(file: string): string {
-  try {
-    closeSync(openSync(file, "wx", 0o600));
-  } catch (thrown) {
-    // It is never opened here when it is there: closing it again would free the locks that SQLite has on it.
-    if (errorCode(thrown) !== "EEXIST") throw thrown;
-    if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
-  }
-  return file;
 }

@@ -1,7 +1,8 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { StoredFile } from "../store.ts";
+import { uuidText } from "../uuid.ts";
 import type { Chunk, ChunkKind, Role, Trust } from "../words.ts";
-import type { Database, Row } from "./database.ts";
+import type { Connection, Row } from "../../sqlite/connection.ts";
 import { DamagedIndex } from "../index-failure.ts";
 
 export interface WrittenFile {
@@ -11,7 +12,7 @@ export interface WrittenFile {
 }
 
 /** A file's texts lie together, compressed; a chunk says from where to where in UTF-16 units it is. */
-export function writeFile(database: Database, file: StoredFile): WrittenFile {
+export function writeFile(database: Connection, file: StoredFile): WrittenFile {
   const texts = zstdCompressSync(file.chunks.map(({ text }) => text).join(""));
   const { rowid: number } = database.run(
     "INSERT INTO files (path, hash, texts) VALUES (?, ?, ?)",
@@ -45,11 +46,6 @@ export function writeFile(database: Database, file: StoredFile): WrittenFile {
 
 export const idBytes = (id: string): Uint8Array => Buffer.from(id.replaceAll("-", ""), "hex");
 
-function idText(bytes: unknown): string {
-  const hex = hexOf(bytes);
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
-}
-
 function hexOf(bytes: unknown): string {
   if (!(bytes instanceof Uint8Array)) throw new DamagedIndex("bytes are missing");
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
@@ -65,7 +61,7 @@ interface ReadFile {
  * what is thrown then is what `failure` makes of it.
  */
 export function readChunks(
-  database: Database,
+  database: Connection,
   numbers: readonly number[],
   failure: (thrown: unknown) => unknown,
 ): readonly Chunk[] {
@@ -85,7 +81,7 @@ export function readChunks(
 }
 
 function readFiles(
-  database: Database,
+  database: Connection,
   numbers: ReadonlySet<number>,
   failure: (thrown: unknown) => unknown,
 ): ReadonlyMap<number, ReadFile> {
@@ -102,7 +98,7 @@ function chunkOf(row: Row, { path, text }: ReadFile): Chunk {
   const from = Number(row["at"]);
   const to = from + Number(row["length"]);
   return {
-    id: idText(row["id"]),
+    id: uuidText(hexOf(row["id"])),
     path,
     start: Number(row["start"]),
     end: Number(row["end"]),

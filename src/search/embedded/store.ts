@@ -3,56 +3,44 @@ import { understand } from "../rank/query.ts";
 import { WEIGHTS, type Weights } from "../rank/weights.ts";
 import type { Candidate, SearchStore, StoreCounts, StoredFile, StoreQuery } from "../store.ts";
 import type { Chunk } from "../words.ts";
-import type { Database } from "./database.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { indexFailure } from "../index-failure.ts";
-import { type Layout, readLayout } from "./layout.ts";
+import { readLayout } from "./layout.ts";
 import { Lexical } from "./lexical.ts";
-import { dueForMerge, merge } from "./merge.ts";
-import { idBytes, readChunks, writeFile } from "./rows.ts";
-import { SegmentWriter } from "./segment.ts";
+import { idBytes, readChunks } from "./rows.ts";
+import { batchesOf, FileWriter } from "./file-writer.ts";
 import type { VectorSeat } from "./vector-seat.ts";
-import { wordsOfFile } from "./words-of-file.ts";
-
-/** Chunks of one transaction, so that a reader and the event loop never wait long. */
-const CHUNKS_AT_ONCE = 1000;
 
 /** Chunks, postings and, where it has a seat for them, vectors in one SQLite file. */
 export class EmbeddedStore implements SearchStore {
   readonly name = "embedded";
-  readonly #database: Database;
+  readonly #database: Connection;
   /** What was thrown, in a person's words. */
   readonly #failure: (thrown: unknown) => unknown;
   readonly #vectors: VectorSeat | null;
+  readonly #writer: FileWriter;
   readonly #weights: Weights;
   readonly #tokenizer = new Tokenizer();
   /** As of the last change that is known. */
-  #lexical: { readonly version: string; readonly layout: Layout; readonly by: Lexical } | undefined;
+  #lexical: { readonly version: string; readonly by: Lexical } | undefined;
 
-  constructor(database: Database, folder: string, vectors: VectorSeat | null, weights = WEIGHTS) {
+  constructor(database: Connection, folder: string, vectors: VectorSeat | null, weights = WEIGHTS) {
     this.#database = database;
     this.#failure = (thrown) => indexFailure(thrown, folder);
     this.#vectors = vectors;
+    this.#writer = new FileWriter(database, vectors, this.#tokenizer);
     this.#weights = weights;
   }
 
   async put(files: readonly StoredFile[], signal: AbortSignal): Promise<void> {
     for (const batch of batchesOf(files)) {
-      await this.#write(signal, () => {
-        const writer = new SegmentWriter();
-        for (const file of batch) {
-          this.#bury(file.path);
-          writer.add(wordsOfFile(file, writeFile(this.#database, file), this.#tokenizer));
-        }
-        this.#keep(writer);
-      });
-      await this.#write(signal, () => this.#mergeOnce());
+      await this.#write(signal, () => this.#writer.put(batch));
+      await this.#write(signal, () => this.#writer.merge());
     }
   }
 
   remove(paths: readonly string[], signal: AbortSignal): Promise<void> {
-    return this.#write(signal, () => {
-      for (const path of paths) this.#bury(path);
-    });
+    return this.#write(signal, () => this.#writer.remove(paths));
   }
 
   held(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
@@ -97,11 +85,7 @@ export class EmbeddedStore implements SearchStore {
   }
 
   clear(signal: AbortSignal): Promise<void> {
-    return this.#write(signal, () => {
-      for (const table of ["files", "chunks", "segments", "postings", "dead"])
-        this.#database.run(`DELETE FROM ${table}`);
-      this.#vectors?.clear();
-    });
+    return this.#write(signal, () => this.#writer.clear());
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -128,37 +112,9 @@ export class EmbeddedStore implements SearchStore {
     );
     const version = [seen, own?.["last"], own?.["dead"]].join(" ");
     if (this.#lexical?.version === version) return this.#lexical.by;
-    const layout = readLayout(this.#database);
-    const by = new Lexical(this.#database, layout, this.#weights);
-    this.#lexical = { version, layout, by };
+    const by = new Lexical(this.#database, readLayout(this.#database), this.#weights);
+    this.#lexical = { version, by };
     return by;
-  }
-
-  /** What is held of a path is gone; its words stay until their segment is merged. */
-  #bury(path: string): void {
-    const row = this.#database.get("SELECT number FROM files WHERE path = ?", path);
-    if (row === undefined) return;
-    const file = Number(row["number"]);
-    const chunks = this.#database.all("SELECT number FROM chunks WHERE file = ?", file);
-    this.#vectors?.remove(chunks.map(({ number }) => Number(number)));
-    this.#database.run("DELETE FROM chunks WHERE file = ?", file);
-    this.#database.run("DELETE FROM files WHERE number = ?", file);
-    this.#database.run("INSERT INTO dead VALUES (?)", file);
-  }
-
-  #keep(writer: SegmentWriter): void {
-    const { rowid } = this.#database.run("INSERT INTO segments (layout) VALUES (?)", writer.layout);
-    for (const { word, chunks, files } of writer.rows)
-      this.#database.run("INSERT INTO postings VALUES (?, ?, ?, ?)", rowid, word, chunks, files);
-  }
-
-  #mergeOnce(): void {
-    for (;;) {
-      const layout = readLayout(this.#database);
-      const due = dueForMerge(layout);
-      if (due.length === 0) return;
-      merge(this.#database, layout, due);
-    }
   }
 
   #write(signal: AbortSignal, work: () => void): Promise<void> {
@@ -175,18 +131,4 @@ export class EmbeddedStore implements SearchStore {
       throw this.#failure(thrown);
     }
   }
-}
-
-function* batchesOf(files: readonly StoredFile[]): Generator<readonly StoredFile[]> {
-  let batch: StoredFile[] = [];
-  let chunks = 0;
-  for (const file of files) {
-    batch.push(file);
-    chunks += file.chunks.length;
-    if (chunks < CHUNKS_AT_ONCE) continue;
-    yield batch;
-    batch = [];
-    chunks = 0;
-  }
-  if (batch.length > 0) yield batch;
 }

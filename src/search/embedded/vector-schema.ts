@@ -1,4 +1,4 @@
-import type { Database } from "./database.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 
 export interface VectorIdentity {
   readonly model: string;
@@ -21,7 +21,7 @@ const TABLES = [
 ];
 
 /** What the vectors in this database are of; undefined where there are none. */
-export function vectorsAbout(database: Database): VectorIdentity | undefined {
+export function vectorsAbout(database: Connection): VectorIdentity | undefined {
   const there = database.get("SELECT 1 AS yes FROM sqlite_schema WHERE name = 'vectors_about'");
   if (there === undefined) return undefined;
   const row = database.get("SELECT model, dimension FROM vectors_about");
@@ -29,7 +29,7 @@ export function vectorsAbout(database: Database): VectorIdentity | undefined {
 }
 
 /** Vectors of two models have nothing to do with each other: those of another one go. Within a transaction. */
-export function adoptVectors(database: Database, { model, dimension }: VectorIdentity): void {
+export function adoptVectors(database: Connection, { model, dimension }: VectorIdentity): void {
   const about = vectorsAbout(database);
   if (about?.model === model && about.dimension === dimension) return;
   if (about === undefined) for (const table of TABLES) database.run(table);
@@ -38,7 +38,7 @@ export function adoptVectors(database: Database, { model, dimension }: VectorIde
   database.run("INSERT INTO vectors_about VALUES (?, ?)", model, dimension);
 }
 
-export function clearVectors(database: Database): void {
+export function clearVectors(database: Connection): void {
   if (vectorsAbout(database) === undefined) return;
   database.run("DELETE FROM vectors");
   database.run("DELETE FROM vector_codes");

@@ -1,7 +1,7 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { Greatest } from "./greatest.ts";
 import { type CodeSet, CodeSets } from "./code-sets.ts";
-import type { Database } from "./database.ts";
+import type { Connection } from "../../sqlite/connection.ts";
 import { DamagedIndex } from "../index-failure.ts";
 import { dot, packed, unit, unpacked } from "../unit-vectors.ts";
 import { codeScores, signSums } from "./sign-codes.ts";
@@ -22,14 +22,14 @@ type Near = { readonly chunk: number; readonly cosine: number };
  * vector that is put takes its place. Without a model of its own it only forgets what is removed.
  */
 export class VectorTable implements VectorSeat {
-  readonly #database: Database;
+  readonly #database: Connection;
   readonly #identity: VectorIdentity | null;
   /** Below it no chunk is without a vector, as long as only this process gives them: numbers only grow. */
   #from = 0;
   /** As of the last change that is known; reading them for every question would leave ten times as much behind. */
   #loaded: { readonly version: string; readonly set: CodeSet } | undefined;
 
-  constructor(database: Database, identity: VectorIdentity | null) {
+  constructor(database: Connection, identity: VectorIdentity | null) {
     this.#database = database;
     this.#identity = identity;
   }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { uuidText } from "../uuid.ts";
 import type { Chunk, CutFile, Role, Trust } from "../words.ts";
 
 export interface ChunksOf {
@@ -31,6 +32,5 @@ function uuidOf(name: string): string {
   const bytes = createHash("sha256").update(name).digest().subarray(0, 16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  const hex = bytes.toString("hex");
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+  return uuidText(bytes.toString("hex"));
 }

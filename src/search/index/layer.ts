@@ -1,5 +1,6 @@
 import { constants, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import path from "node:path";
+import { CATALOG } from "../catalog/file.ts";
 import { tryWriter } from "../catalog/lock.ts";
 import type { IndexPlace } from "../catalog/workspace.ts";
 import { storeFolder } from "./opened-store.ts";
@@ -40,8 +41,6 @@ export function heldBy(layer: string): Disposable | undefined {
 }
 
 export const layersOf = ({ folder }: Pick<IndexPlace, "folder">): string => path.join(folder, "layers");
-
-const CATALOG = "catalog.db";
 
 function seed(base: IndexPlace, place: IndexPlace): void {
   const store = storeFolder(base);

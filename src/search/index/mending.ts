@@ -1,7 +1,8 @@
-import { existsSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
+import { CATALOG } from "../catalog/file.ts";
 import { tryWriter } from "../catalog/lock.ts";
 import type { IndexPlace } from "../catalog/workspace.ts";
+import { setAside } from "../set-aside.ts";
 import type { IndexMeans } from "./means.ts";
 import { isDamaged, storeFolder } from "./opened-store.ts";
 
@@ -17,20 +18,15 @@ export async function mending<T>(
   try {
     return await work();
   } catch (thrown) {
-    if (place === undefined || !isDamaged(thrown) || !setAside(place)) throw thrown;
+    if (place === undefined || !isDamaged(thrown) || !isSetAside(place)) throw thrown;
     warn(`a damaged index was set aside in ${place.folder}, and is built anew`);
     return await work();
   }
 }
 
-function setAside(place: IndexPlace): boolean {
+function isSetAside(place: IndexPlace): boolean {
   using lock = tryWriter(place.folder);
   if (lock === undefined) return false;
-  const catalog = path.join(place.folder, "catalog.db");
-  for (const end of ["-wal", "-shm"]) rmSync(`${catalog}${end}`, { force: true });
-  for (const each of [catalog, storeFolder(place)]) {
-    rmSync(`${each}.damaged`, { recursive: true, force: true });
-    if (existsSync(each)) renameSync(each, `${each}.damaged`);
-  }
+  for (const each of [path.join(place.folder, CATALOG), storeFolder(place)]) setAside(each);
   return true;
 }

@@ -1,8 +1,8 @@
-import { renameSync, rmSync } from "node:fs";
 import path from "node:path";
 import type { CatalogFacts } from "../catalog/rows.ts";
 import type { IndexPlace } from "../catalog/workspace.ts";
 import { troubleOf } from "../index-failure.ts";
+import { setAside } from "../set-aside.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
 import type { IndexMeans, StoreOpening } from "./means.ts";
 
@@ -30,9 +30,7 @@ export async function openedStore(
     return await openStore(opening);
   } catch (thrown) {
     if (!isDamaged(thrown)) throw thrown;
-    rmSync(`${folder}.damaged`, { recursive: true, force: true });
-    renameSync(folder, `${folder}.damaged`);
-    warn(`a damaged store was set aside as ${folder}.damaged, and is built anew`);
+    warn(`a damaged store was set aside as ${setAside(folder)}, and is built anew`);
     return openStore(opening);
   }
 }

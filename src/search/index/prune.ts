@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, rmSync } from "node:fs";
 import path from "node:path";
 import { Catalog } from "../catalog/catalog.ts";
+import { CATALOG } from "../catalog/file.ts";
 import { tryWriter } from "../catalog/lock.ts";
 import { type IndexPlace, indexesIn, isOrphan, namesIn } from "../catalog/workspace.ts";
 import { compactEmbeddedStore } from "../embedded/compact.ts";
@@ -57,7 +58,7 @@ async function removeIndex(means: IndexMeans, place: IndexPlace, signal: AbortSi
 function compact(place: IndexPlace): boolean {
   using lock = tryWriter(place.folder);
   if (lock === undefined) return false;
-  if (!existsSync(path.join(place.folder, "catalog.db"))) return true;
+  if (!existsSync(path.join(place.folder, CATALOG))) return true;
   using catalog = Catalog.open(place.folder, () => undefined);
   catalog.compact();
   if (existsSync(path.join(storeFolder(place), "index.db"))) compactEmbeddedStore(storeFolder(place));

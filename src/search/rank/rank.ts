@@ -1,3 +1,4 @@
+import type { IndexHit } from "../../core/ports.ts";
 import type { Candidate } from "../store.ts";
 import type { Chunk } from "../words.ts";
 import { preview } from "./preview.ts";
@@ -8,16 +9,7 @@ import { Tokenizer } from "./tokens.ts";
 import { WEIGHTS, type Weights } from "./weights.ts";
 import { why } from "./why.ts";
 
-/** A place in the code that answers a query. */
-export interface SearchHit {
-  readonly path: string;
-  readonly start: number;
-  readonly end: number;
-  readonly symbol: string | null;
-  /** From 0 to 1, and only comparable within one answer. */
-  readonly score: number;
-  /** The lines of it that have most of the query's words; about ten. */
-  readonly preview: string;
+export interface SearchHit extends IndexHit {
   /** Which words of the query are where, in plain words. */
   readonly why: string;
 }

@@ -44,6 +44,8 @@ export interface IgnoredPaths {
 export interface PathRules {
   /** Where no list is yet. */
   readonly ignored: IgnoredPaths;
+  /** Characters of a list that are obeyed; of a longer one the rest is not needed. */
+  readonly mostOfList: number;
   /** Whether a file of this name often holds a password or a key. */
   readonly secret: (path: string) => boolean;
   /** Whether a folder of this name is one that host programs obey. */

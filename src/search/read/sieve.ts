@@ -1,4 +1,4 @@
-import { isDependencies } from "../../core/protected-names.ts";
+import { DEPENDENCIES, isDependencies } from "../../core/protected-names.ts";
 import type { Skip } from "../words.ts";
 import type { IgnoredPaths, PathRules } from "./found.ts";
 
@@ -17,16 +17,7 @@ const NEVER = new Set(
 const isNeverEntered = (name: string): boolean => NEVER.has(name.toLowerCase()) || isDependencies(name);
 
 /** Names of folders that a listing need not even look into. */
-export const NEVER_ENTERED: readonly string[] = [
-  ...NEVER,
-  "node_modules",
-  "bower_components",
-  ".venv",
-  "venv",
-  "site-packages",
-  ".tox",
-  ".yarn",
-];
+export const NEVER_ENTERED: readonly string[] = [...NEVER, ...DEPENDENCIES];
 
 const GITIGNORE = ".gitignore";
 export const OWN_IGNORE = ".harnessignore";

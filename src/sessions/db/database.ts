@@ -1,33 +1,34 @@
 import { closeSync, openSync } from "node:fs";
-import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import { storeFailure, troubleOf } from "./failure.ts";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import { diskTroubleOf } from "../../core/disk-trouble.ts";
+import { Connection } from "../../sqlite/connection.ts";
+import { storeFailure } from "./failure.ts";
 
 /** An open database with its statements. Every failure of it is a HarnessError. */
 export class Database implements Disposable {
   readonly file: string;
-  readonly #sqlite: DatabaseSync;
+  readonly #connection: Connection;
   /** Held for as long as the database is open. */
   readonly #lock: Disposable;
-  readonly #statements = new Map<string, StatementSync>();
 
   constructor(sqlite: DatabaseSync, file: string, lock: Disposable) {
-    this.#sqlite = sqlite;
+    this.#connection = new Connection(sqlite);
     this.file = file;
     this.#lock = lock;
   }
 
   /** What is in a row the statement says; whoever wrote it names the type. */
   all(sql: string, ...values: readonly SQLInputValue[]): readonly unknown[] {
-    return this.#told(() => this.#prepared(sql).all(...values));
+    return this.#told(() => this.#connection.all(sql, ...values));
   }
 
   get(sql: string, ...values: readonly SQLInputValue[]): unknown {
-    return this.#told(() => this.#prepared(sql).get(...values));
+    return this.#told(() => this.#connection.get(sql, ...values));
   }
 
   /** How many rows it changed. */
   run(sql: string, ...values: readonly SQLInputValue[]): number {
-    return this.#told(() => Number(this.#prepared(sql).run(...values).changes));
+    return this.#told(() => this.#connection.run(sql, ...values).changes);
   }
 
   /** How many rows it made: none when there is one already that may be there only once, and that is not to fail. */
@@ -42,38 +43,19 @@ export class Database implements Disposable {
 
   /** All of it or nothing; no other process writes meanwhile. */
   atomically<T>(work: () => T): T {
-    // As part of the one that is under way.
-    if (this.#sqlite.isTransaction) return work();
-    this.run("BEGIN IMMEDIATE");
-    try {
-      const made = work();
-      this.run("COMMIT");
-      return made;
-    } catch (thrown) {
-      // SQLite has rolled back by itself after some failures, a full disk among them.
-      if (this.#sqlite.isTransaction) this.#sqlite.exec("ROLLBACK");
-      throw storeFailure(thrown, this.file);
-    }
+    return this.#told(() => this.#connection.atomically(work));
   }
 
   [Symbol.dispose](): void {
-    if (this.#sqlite.isOpen) this.#sqlite.close();
+    this.#connection[Symbol.dispose]();
     this.#lock[Symbol.dispose]();
-  }
-
-  #prepared(sql: string): StatementSync {
-    const known = this.#statements.get(sql);
-    if (known !== undefined) return known;
-    const made = this.#sqlite.prepare(sql);
-    this.#statements.set(sql, made);
-    return made;
   }
 
   #told<T>(work: () => T): T {
     try {
       return work();
     } catch (thrown) {
-      if (troubleOf(thrown) === "damaged") suspect(this.file);
+      if (diskTroubleOf(thrown) === "damaged") suspect(this.file);
       throw storeFailure(thrown, this.file);
     }
   }

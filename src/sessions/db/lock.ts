@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { troubleOf } from "./failure.ts";
+import { diskTroubleOf } from "../../core/disk-trouble.ts";
 
 /**
  * shared: the database is in use, and stays where it is. reserved: one process changes its tables, others may use it.
@@ -43,7 +43,7 @@ export class FileLock implements Disposable {
   }
 
   #refusal(thrown: unknown, level: Level): unknown {
-    const trouble = troubleOf(thrown);
+    const trouble = diskTroubleOf(thrown);
     if (trouble === "damaged")
       return new HarnessError(
         EXIT.failed,

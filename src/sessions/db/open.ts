@@ -1,10 +1,12 @@
-import { chmodSync, closeSync, mkdirSync, openSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { errorCode, reasonOf } from "../../core/errors.ts";
+import { diskTroubleOf } from "../../core/disk-trouble.ts";
+import { reasonOf } from "../../core/errors.ts";
+import { privateFile } from "../../sqlite/private-file.ts";
 import { setAside } from "./aside.ts";
 import { Database, suspicionOf } from "./database.ts";
-import { PATIENCE_MS, storeFailure, troubleOf } from "./failure.ts";
+import { PATIENCE_MS, storeFailure } from "./failure.ts";
 import { faultOf } from "./fault.ts";
 import { FileLock, type Level, suffices } from "./lock.ts";
 import { migrate, type Standing, standingOf } from "./migrate.ts";
@@ -39,7 +41,7 @@ export function openDatabase(opening: Opening): Database {
   const { file, patienceMs = PATIENCE_MS } = opening;
   try {
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-    const lock = new FileLock(makePrivate(`${file}.lock`), patienceMs);
+    const lock = new FileLock(privateFile(`${file}.lock`), patienceMs);
     try {
       return new Database(opened(opening, lock), file, lock);
     } catch (thrown) {
@@ -94,7 +96,7 @@ function bringUp(sqlite: DatabaseSync, { steps = STEPS, now }: Opening): Databas
 }
 
 function lookAt({ file, steps = STEPS, patienceMs = PATIENCE_MS }: Opening): Look {
-  const sqlite = new DatabaseSync(makePrivate(file), {
+  const sqlite = new DatabaseSync(privateFile(file), {
     enableForeignKeyConstraints: true,
     timeout: patienceMs,
   });
@@ -110,20 +112,8 @@ function lookAt({ file, steps = STEPS, patienceMs = PATIENCE_MS }: Opening): Loo
       ? { sqlite, standing, reason: "" }
       : { sqlite, standing: "damaged", reason: fault };
   } catch (thrown) {
-    if (troubleOf(thrown) === "damaged") return { sqlite, standing: "damaged", reason: reasonOf(thrown) };
+    if (diskTroubleOf(thrown) === "damaged") return { sqlite, standing: "damaged", reason: reasonOf(thrown) };
     sqlite.close();
     throw thrown;
   }
-}
-
-/** Nobody else reads what was said. SQLite gives its other files the mode of this one. */
-function makePrivate(file: string): string {
-  try {
-    closeSync(openSync(file, "wx", 0o600));
-  } catch (thrown) {
-    // It is never opened here when it is there: closing it again would free the locks that SQLite has on it.
-    if (errorCode(thrown) !== "EEXIST") throw thrown;
-    if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);
-  }
-  return file;
 }

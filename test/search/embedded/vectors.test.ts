@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { HarnessError } from "../../../src/core/errors.ts";
-import { Database } from "../../../src/search/embedded/database.ts";
+import { Connection } from "../../../src/sqlite/connection.ts";
 import { DamagedIndex } from "../../../src/search/index-failure.ts";
 import { VectorTable } from "../../../src/search/embedded/vectors.ts";
 import { fc } from "../../fixtures/property.ts";
@@ -10,13 +10,13 @@ import { randomFrom, vectorWorld } from "../../fixtures/vectors.ts";
 import { cosine, nearestOf } from "./nearest.ts";
 
 interface Bed extends Disposable {
-  readonly database: Database;
+  readonly database: Connection;
   readonly table: (dimension: number, model?: string) => VectorTable;
 }
 
 /** A database with as many chunks, and nothing else of an index. */
 function bed(chunks = 0): Bed {
-  const database = new Database(new DatabaseSync(":memory:"));
+  const database = new Connection(new DatabaseSync(":memory:"));
   database.run("CREATE TABLE chunks (number INTEGER PRIMARY KEY)");
   for (let number = 1; number <= chunks; number += 1) database.run("INSERT INTO chunks VALUES (?)", number);
   return {

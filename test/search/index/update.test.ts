@@ -20,6 +20,16 @@ const FILES = {
 /** Nothing is known by its stamp that is younger than the clock of the files is fine. */
 const settle = (): Promise<void> => sleep(150);
 
+/** An index of these files, every one of which was known by its stamp when it was made. */
+async function indexed() {
+  const place = await scratch(FILES);
+  const memory: SearchMemory = new Map();
+  const means = meansOver(memory);
+  await settle();
+  await updated(place, means);
+  return { place, memory, means, [Symbol.asyncDispose]: () => place[Symbol.asyncDispose]() };
+}
+
 test("what there is, what is skipped and why, and nothing of what is left out", { skip }, async () => {
   await using place = await scratch(FILES);
   const memory: SearchMemory = new Map();
@@ -32,11 +42,8 @@ test("what there is, what is skipped and why, and nothing of what is left out", 
 });
 
 test("only what has changed is cut again, by its stamp and then by its content", { skip }, async () => {
-  await using place = await scratch(FILES);
-  const memory: SearchMemory = new Map();
-  await settle();
-  const means = meansOver(memory);
-  await updated(place, means);
+  await using index = await indexed();
+  const { place, means } = index;
   assert.equal(await isFresh(place, means), true);
   await utimes(place.at("work/a.ts"), 1, 1);
   assert.equal(await isFresh(place, means), false);
@@ -55,11 +62,8 @@ test(
   "a store that was emptied behind the catalog's back is not fresh, and filled again",
   { skip },
   async () => {
-    await using place = await scratch(FILES);
-    const memory: SearchMemory = new Map();
-    const means = meansOver(memory);
-    await settle();
-    await updated(place, means);
+    await using index = await indexed();
+    const { place, memory, means } = index;
     const before = chunksIn(memory);
     memory.clear();
     assert.equal(await isFresh(place, means), false);
@@ -83,11 +87,8 @@ test(
   "what the store has lost or has too much is put right after an update that did not end",
   { skip },
   async () => {
-    await using place = await scratch(FILES);
-    const memory: SearchMemory = new Map();
-    const means = meansOver(memory);
-    await settle();
-    await updated(place, means);
+    await using index = await indexed();
+    const { place, memory, means } = index;
     const whole = chunksIn(memory);
     for (const { files } of memory.values()) {
       const other = files.get("b/c.py") ?? assert.fail();

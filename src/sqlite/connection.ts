@@ -2,8 +2,8 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** An open database with its statements. What it throws is SQLite's own; the store says it in a person's words. */
-export class Database implements Disposable {
+/** An open database with its statements. What it throws is SQLite's own; whoever owns the file says it in a person's words. */
+export class Connection implements Disposable {
   readonly #sqlite: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
 
@@ -13,6 +13,13 @@ export class Database implements Disposable {
 
   all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[] {
     return this.#prepared(sql).all(...values);
+  }
+
+  /** Rows as lists of their columns, read in half the time of rows with names. The statement gives no others afterwards. */
+  lists(sql: string): readonly (readonly unknown[])[] {
+    const statement = this.#prepared(sql);
+    statement.setReturnArrays(true);
+    return statement.all() as unknown as readonly (readonly unknown[])[];
   }
 
   get(sql: string, ...values: readonly SQLInputValue[]): Row | undefined {
@@ -43,11 +50,17 @@ export class Database implements Disposable {
     return this.#within("BEGIN", work);
   }
 
+  /** Gives back the room of what was removed. Nobody else may have it open for writing. */
+  compact(): void {
+    this.#sqlite.exec("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+
   [Symbol.dispose](): void {
     this.#statements.clear();
     if (this.#sqlite.isOpen) this.#sqlite.close();
   }
 
+  /** Inside of another it is a part of that one. */
   #within<T>(begin: string, work: () => T): T {
     if (this.#sqlite.isTransaction) return work();
     this.#sqlite.exec(begin);

@@ -1,0 +1,50 @@
+import { errorCode } from "./errors.ts";
+
+/** What SQLite and the file system have to say that a person can do something about. */
+export type DiskTrouble =
+  | "full"
+  | "read-only"
+  | "damaged"
+  | "busy"
+  /** Something that is no file has its name. */
+  | "taken"
+  | "unreachable"
+  | "other";
+
+/** Primary result codes of SQLite; extended ones hold them in their lowest byte. */
+const OF_SQLITE: Readonly<Record<number, DiskTrouble>> = {
+  5: "busy",
+  6: "busy",
+  8: "read-only",
+  10: "unreachable",
+  11: "damaged",
+  13: "full",
+  14: "unreachable",
+  26: "damaged",
+};
+
+const OF_SYSTEM: Readonly<Record<string, DiskTrouble>> = {
+  ENOSPC: "full",
+  EDQUOT: "full",
+  EROFS: "read-only",
+  EACCES: "read-only",
+  EPERM: "read-only",
+  EISDIR: "taken",
+  ENOTDIR: "unreachable",
+  EEXIST: "unreachable",
+  ENOENT: "unreachable",
+  ELOOP: "unreachable",
+  EIO: "unreachable",
+};
+
+export function diskTroubleOf(thrown: unknown): DiskTrouble {
+  const sqlite = sqliteCodeOf(thrown);
+  return (sqlite === undefined ? OF_SYSTEM[errorCode(thrown) ?? ""] : OF_SQLITE[sqlite]) ?? "other";
+}
+
+/** SQLite's primary code of what it has thrown; undefined for what others throw. */
+export function sqliteCodeOf(thrown: unknown): number | undefined {
+  if (errorCode(thrown) !== "ERR_SQLITE_ERROR") return undefined;
+  const { errcode } = thrown as { readonly errcode?: unknown };
+  return typeof errcode === "number" ? errcode & 0xff : 0;
+}

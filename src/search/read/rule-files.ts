@@ -1,0 +1,77 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Box } from "../../core/ports.ts";
+import { contentsOf } from "./contents.ts";
+import { type Found, isSameStamp, isSettled, type RuleFile } from "./found.ts";
+import { isRuleFile, OWN_IGNORE } from "./sieve.ts";
+
+/** Bytes of a rule file that are read. What is longer says nothing that would be obeyed. */
+const LONGEST_FILE = 2 ** 19;
+/** Of all rule files together, which are held in memory as rules. */
+const MOST_LETTERS = 2 ** 22;
+const MOST_FILES = 10_000;
+
+interface Reading {
+  readonly box: Box;
+  /** As they were read last; one with the same stamp is not read again. */
+  readonly known: readonly RuleFile[];
+  /** Characters of one that are obeyed. */
+  readonly most: number;
+  /** When the files were found. */
+  readonly at: number;
+  readonly signal: AbortSignal;
+}
+
+/** The rule files among what was found, with what they say; fails where nobody can tell what is to be left out. */
+export async function ruleFilesOf(found: readonly Found[], reading: Reading): Promise<readonly RuleFile[]> {
+  const there = found.filter(({ path }) => isRuleFile(path));
+  const own = there.find(({ path }) => path === OWN_IGNORE);
+  if (own !== undefined && own.kind !== "file") throw noFile();
+  const files = there.filter(({ kind }) => kind === "file");
+  if (files.length > MOST_FILES) throw tooMuch();
+  const texts = keptTexts(files, reading);
+  let letters = [...texts.values()].reduce((sum, text) => sum + text.length, 0);
+  const unread = files.map(({ path }) => path).filter((path) => !texts.has(path));
+  for await (const { path, text } of readTexts(unread, reading)) {
+    if ((letters += text.length) > MOST_LETTERS) throw tooMuch();
+    texts.set(path, text);
+  }
+  if (own !== undefined && !texts.has(OWN_IGNORE)) throw noFile();
+  return files.map(({ path, stamp }) => ({ path, stamp, text: texts.get(path) ?? "" }));
+}
+
+/** Of those that nothing can have changed since. */
+function keptTexts(files: readonly Found[], { known, at }: Reading): Map<string, string> {
+  const before = new Map(known.map((each) => [each.path, each]));
+  const texts = new Map<string, string>();
+  for (const { path, stamp } of files) {
+    const same = before.get(path);
+    if (same !== undefined && isSameStamp(same.stamp, stamp) && isSettled(stamp, at))
+      texts.set(path, same.text);
+  }
+  return texts;
+}
+
+/** By one character more than is obeyed, by which whoever obeys sees that there were more. */
+async function* readTexts(
+  paths: readonly string[],
+  { box, most, signal }: Reading,
+): AsyncGenerator<{ readonly path: string; readonly text: string }> {
+  // As any text of this length is taken: `.harnessignore` hides everything, the others nothing.
+  const tooLong = " ".repeat(most + 1);
+  for await (const { path, bytes } of contentsOf(box, paths, { most: LONGEST_FILE, signal }))
+    yield { path, text: bytes === null ? tooLong : bytes.toString("utf8").slice(0, most + 1) };
+}
+
+const noFile = (): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    `${OWN_IGNORE} cannot be read, so nobody knows what is to be left out`,
+    "make it a plain text file that you may read, or remove it",
+  );
+
+const tooMuch = (): HarnessError =>
+  new HarnessError(
+    EXIT.failed,
+    "there is too much of ignore rules in .gitignore files: nobody can tell what is to be left out",
+    `remove some, or index one folder: harness index DIR   (at most ${MOST_FILES} files and ${MOST_LETTERS / 2 ** 20} MiB of rules)`,
+  );
