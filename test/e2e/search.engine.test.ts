@@ -102,7 +102,7 @@ test("nothing outside is read, and nothing odd holds it up", { skip }, async () 
   await symlink("..", place.at("work/src/up"));
   await writeFile(place.at("work/huge.txt"), "dungeon\n");
   await truncate(place.at("work/huge.txt"), 2 ** 30);
-  sh(place, "mkfifo pipe.ts src/pipe");
+  sh(place, "mkfifo pipe.ts src/pipe && mkdir closed");
   await writeFile(
     place.at("work/bytes.ts"),
     Buffer.from("export const dung = '\xff\xfe\x80'; // oubliette\n", "latin1"),
@@ -129,9 +129,11 @@ test("nothing outside is read, and nothing odd holds it up", { skip }, async () 
   const found = await search(place, "oubliette");
   assert.ok(paths(found).includes("new\nline.ts"), JSON.stringify(paths(found)));
   assert.equal(found.stale, false);
-  // A name that is no text is counted, and is no change at every look.
+  // A name that is no text is counted, and is no change at every look; so is a folder that cannot be looked into.
+  sh(place, "chmod 000 closed");
   const again = await harness(place, ["index", "--json", "--no-embed"]);
-  assert.deepEqual((JSON.parse(again.stdout) as { skipped: unknown }).skipped, { huge: 1, unreadable: 1 });
+  sh(place, "chmod 755 closed");
+  assert.deepEqual((JSON.parse(again.stdout) as { skipped: unknown }).skipped, { huge: 1, unreadable: 2 });
   const status = await harness(place, ["index", "--status", "--json"]);
   assert.equal((JSON.parse(status.stdout) as { fresh: boolean }).fresh, true);
 });

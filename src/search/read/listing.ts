@@ -37,10 +37,11 @@ async function sifted(
   found: readonly Found[],
   sieve: Sieve,
   signal: AbortSignal,
-): Promise<Pick<Listing, "files" | "skipped">> {
+): Promise<Pick<Listing, "files" | "skipped" | "closed">> {
   const files = new Map<string, Stamp>();
   const skipped = new Map<string, { readonly stamp: Stamp; readonly why: Skip }>();
   const entered = new Set([""]);
+  let closed = 0;
   let slice = performance.now();
   for (const { path, kind, stamp } of found) {
     if (performance.now() - slice > SLICE_MS) {
@@ -50,10 +51,11 @@ async function sifted(
     }
     if (!entered.has(folderOf(path))) continue;
     if (kind === "folder" && sieve.enters(path)) entered.add(path);
+    if (kind === "closed" && sieve.enters(path)) closed += 1;
     if (kind !== "file") continue;
     const what = sieve.file(path, stamp.size);
     if (what === "read") files.set(path, stamp);
     else if (what !== undefined) skipped.set(path, { stamp, why: what });
   }
-  return { files, skipped };
+  return { files, skipped, closed };
 }

@@ -2,7 +2,7 @@ import { setImmediate as breath } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Box, Entry } from "../../core/ports.ts";
 import type { Found, Stamp } from "./found.ts";
-import { FORMAT, isBelow, type Names, recordsOf, unreadableListing } from "./records.ts";
+import { FORMAT, FORMAT_CLOSED, isBelow, type Names, recordsOf, unreadableListing } from "./records.ts";
 import { NEVER_ENTERED } from "./sieve.ts";
 import { broken, running } from "./stream.ts";
 
@@ -28,6 +28,10 @@ const FIND = [
   ...NEVER_ENTERED.flatMap((name, index) => [...(index === 0 ? [] : ["-o"]), "-name", name]),
   ")",
   "-prune",
+  ")",
+  "-o",
+  ..."( -type d ! ( -readable -executable ) -prune -printf".split(" "),
+  FORMAT_CLOSED,
   ")",
   "-o",
   "-printf",
@@ -64,6 +68,7 @@ async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
     const result = await box.list(folder === "" ? "." : folder);
     if (result.kind !== "ok") {
       if (folder === "") throw new HarnessError(EXIT.failed, result.reason, "harness doctor");
+      yield [{ path: folder, kind: "closed", stamp: NEVER }];
       continue;
     }
     const names: (Found | undefined)[] = [];
@@ -81,6 +86,8 @@ async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
     await breath();
   }
 }
+
+const NEVER: Stamp = { size: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 };
 
 const stampOf = ({ size, modified }: Entry): Stamp => ({
   size,
