@@ -38,6 +38,8 @@ test("nothing found is no failure, and a query may come from a pipe", { skip }, 
   assert.deepEqual(none.results, []);
   const piped = await search(place, "-", { input: "the garrison\nis fed\n" });
   assert.deepEqual(paths(piped), ["README.md"]);
+  const long = await harness(place, ["search", "-"], { input: "garrison ".repeat(2 ** 17) });
+  assert.match(long.stderr, /the query is longer than 1 MiB\n +next: ask in a few words/);
   const person = await harness(place, ["search", "winch"]);
   assert.match(person.stdout, /^src\/moat\.ts:1-1 drawbridge\n/);
   const nobody = await harness(place, ["search", "xylophone"]);
