@@ -82,6 +82,11 @@ test("rules of what is left out count at once, those of folders below too", { sk
   assert.deepEqual(paths(await search(place, "turret")), ["lib/a.ts"]);
   await writeFile(place.at("work/.harnessignore"), "lib/\n");
   assert.deepEqual(paths(await search(place, "turret")), []);
+  await writeFile(place.at("work/.harnessignore"), "nothing.ts\n".repeat(6000));
+  for (const words of [["search", "turret"], ["search", "turret"], ["index", "--status"]]) {
+    const { stderr } = await harness(place, words);
+    assert.match(stderr, /all files are left out: \.harnessignore is longer than 65536 characters/);
+  }
   await rm(place.at("work/.harnessignore"));
   await rm(place.at("work/lib/.gitignore"));
   await rm(place.at("work/.gitignore"));

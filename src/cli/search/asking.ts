@@ -99,6 +99,7 @@ async function answered(
   signal: AbortSignal,
 ): Promise<Answered> {
   const { query, limit, below } = asking;
+  index.warnOfHidden();
   const wanted = below === null ? limit : MOST_BELOW;
   const vector = await vectors.of(index, query, signal);
   const hits = await answersIn(index.store, { text: query, vector, limit: wanted }, signal);
