@@ -83,7 +83,11 @@ test("rules of what is left out count at once, those of folders below too", { sk
   await writeFile(place.at("work/.harnessignore"), "lib/\n");
   assert.deepEqual(paths(await search(place, "turret")), []);
   await writeFile(place.at("work/.harnessignore"), "nothing.ts\n".repeat(6000));
-  for (const words of [["search", "turret"], ["search", "turret"], ["index", "--status"]]) {
+  for (const words of [
+    ["search", "turret"],
+    ["search", "turret"],
+    ["index", "--status"],
+  ]) {
     const { stderr } = await harness(place, words);
     assert.match(stderr, /all files are left out: \.harnessignore is longer than 65536 characters/);
   }

@@ -40,12 +40,7 @@ async function fromPipe({ what, piped: how, shorter }: Given): Promise<string> {
   let bytes = 0;
   for await (const chunk of piped.input) {
     bytes += chunk.length;
-    if (bytes > MOST_BYTES)
-      throw new HarnessError(
-        EXIT.usage,
-        `the ${what} is longer than 1 MiB`,
-        shorter,
-      );
+    if (bytes > MOST_BYTES) throw new HarnessError(EXIT.usage, `the ${what} is longer than 1 MiB`, shorter);
     chunks.push(chunk);
   }
   const text = new TextDecoder().decode(Buffer.concat(chunks)).trim();

@@ -98,17 +98,14 @@ async function answered(
   asking: Asking,
   signal: AbortSignal,
 ): Promise<Answered> {
-  const { query, limit, below } = asking;
+  const { query, limit, below, note } = asking;
   index.warnOfHidden();
-  const wanted = below === null ? limit : MOST_BELOW;
   const vector = await vectors.of(index, query, signal);
-  const hits = await answersIn(index.store, { text: query, vector, limit: wanted }, signal);
-  const results = hits.filter(({ path }) => below === null || path === below || path.startsWith(`${below}/`));
-  return { results: results.slice(0, limit), store: index.store.name, stale };
+  const { hits, whole } = await answersIn(index.store, { text: query, vector, limit, below }, signal);
+  if (!whole)
+    note(`there may be more below ${below}: the best of the workspace were looked through, not all`);
+  return { results: hits, store: index.store.name, stale };
 }
-
-/** Looked through for those that lie below a folder. */
-const MOST_BELOW = 500;
 
 /** The index, brought up to date; undefined, with the reason told, where the old one has to do. */
 async function renew(

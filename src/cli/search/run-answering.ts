@@ -86,7 +86,8 @@ async function asked(
   using vectors = new SearchVectors(wanted);
   const answer = async (index: HeldIndex, caveat: string): Promise<IndexAnswer> => {
     const vector = await vectors.of(index, query, signal);
-    return { hits: await answersIn(index.store, { text: query, vector, limit }, signal), caveat };
+    const { hits } = await answersIn(index.store, { text: query, vector, limit }, signal);
+    return { hits, caveat };
   };
   await using fresh = await freshIndex(ground, signal);
   if (fresh !== undefined) return await answer(fresh, "");
