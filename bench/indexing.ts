@@ -28,6 +28,8 @@ const MEANS: IndexMeans = {
   },
   trust: "untrusted",
   thread: pathToFileURL(path.join(import.meta.dirname, "../dist/cut-worker.js")),
+  named: null,
+  openServer: () => Promise.resolve(null),
   openStore: ({ folder, identity }) => Promise.resolve(openEmbeddedStore(folder, identity)),
   warn: () => undefined,
 };

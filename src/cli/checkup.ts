@@ -35,7 +35,7 @@ export async function checkUp(load: () => Promise<Config>): Promise<readonly Hea
       keysFile: keysFile(),
       signal: AbortSignal.timeout(10_000),
     }),
-    storeHealth(settings.search.store, settings.search.url),
+    storeHealth({ ...settings.search, apiKey: process.env["QDRANT_API_KEY"] }),
   ]);
   return [configCheck, healthy("node", `${process.version} at ${process.execPath}`), ...groups.flat()];
 }

@@ -33,12 +33,21 @@ export const indexMeans = ({ search }: Settings, warn: (text: string) => void): 
     const apiKey = process.env["QDRANT_API_KEY"];
     return openStoreFor({ ...opening, earlier, store, url: search.url, apiKey, warn });
   },
+  named: search.store === "auto" ? null : search.store,
+  openServer: async (identity, signal) => {
+    if (search.store === "embedded") return null;
+    const { openServerOf } = await import("../search/stores.ts");
+    const apiKey = process.env["QDRANT_API_KEY"];
+    return await openServerOf({ store: search.store, url: search.url, apiKey, identity, warn, signal });
+  },
   warn,
 });
 
 /** For an index that is thrown away with its folder. */
 export const embeddedOnly = (means: IndexMeans): IndexMeans => ({
   ...means,
+  named: null,
+  openServer: () => Promise.resolve(null),
   openStore: async ({ folder, identity, access }) => {
     const { openEmbeddedStore, readEmbeddedStore } = await import("../search/embedded/open.ts");
     return (access === "read" ? readEmbeddedStore : openEmbeddedStore)(folder, identity);

@@ -1,31 +1,47 @@
-import { reasonOf } from "../core/errors.ts";
+import { HarnessError, reasonOf } from "../core/errors.ts";
 import { ailing, type Health, healthy } from "../core/health.ts";
-import { visibleLine } from "../core/visible.ts";
-import { unfitVersion } from "./qdrant/version.ts";
+
+export interface StoreWanted {
+  readonly store: "auto" | "qdrant" | "embedded";
+  /** Of Qdrant. */
+  readonly url: string;
+  /** From QDRANT_API_KEY. */
+  readonly apiKey?: string | undefined;
+}
+
+/** For all of it; who looks waits. */
+const QUICK_MS = 2000;
 
 /** Which store would serve a search. A Qdrant that is missing is an ailment only where it was asked for by name. */
-export async function storeHealth(store: "auto" | "qdrant" | "embedded", url: string): Promise<Health> {
+export async function storeHealth({ store, url, apiKey }: StoreWanted): Promise<Health> {
   if (store === "embedded") return healthy("store", "embedded index");
-  const found = await askQdrant(url);
-  const remedy = "./start.sh   (or: harness config set search.store auto)";
-  if ("version" in found) {
-    const unfit = unfitVersion(found.version);
-    if (unfit === null) return healthy("store", `Qdrant ${found.version} at ${url}`);
-    const why = `Qdrant ${found.version} at ${url} ${unfit}`;
-    return store === "auto" ? healthy("store", `embedded index (${why})`) : ailing("store", why, remedy);
+  const [{ versionFor }, { unencrypted }] = await Promise.all([
+    import("./qdrant/version.ts"),
+    import("./qdrant/plain.ts"),
+  ]);
+  const signal = AbortSignal.timeout(QUICK_MS);
+  try {
+    const version = await versionFor({ url, apiKey }, signal);
+    const bare = unencrypted(url, apiKey);
+    const found = `Qdrant ${version} at ${url}`;
+    return bare === null
+      ? healthy("store", found)
+      : ailing("store", `${found}: ${bare}`, "harness config set search.url https://HOST:PORT");
+  } catch (thrown) {
+    const why = signal.aborted
+      ? `Qdrant at ${url} took longer than ${QUICK_MS / 1000} s to say its version`
+      : reasonOf(thrown);
+    if (store === "auto") return healthy("store", `embedded index (${nobody(thrown, url) ?? why})`);
+    const remedy =
+      thrown instanceof HarnessError
+        ? thrown.remedy
+        : "./start.sh   (or: harness config set search.store auto)";
+    return ailing("store", why, remedy);
   }
-  if (store === "auto") return healthy("store", `embedded index (no Qdrant at ${url})`);
-  return ailing("store", `no Qdrant at ${url}: ${found.reason}`, remedy);
 }
 
-async function askQdrant(url: string): Promise<{ readonly version: string } | { readonly reason: string }> {
-  try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(2000), redirect: "error" });
-    const body = (await response.json()) as { title?: unknown; version?: unknown } | null;
-    if (typeof body?.title === "string" && /qdrant/i.test(body.title))
-      return { version: visibleLine(String(body.version)) };
-    return { reason: "something else answers there" };
-  } catch (thrown) {
-    return { reason: reasonOf(thrown) };
-  }
-}
+/** Nobody listens there, of which nothing more is to be said. */
+const nobody = (thrown: unknown, url: string): string | undefined =>
+  thrown instanceof HarnessError && "trouble" in thrown && thrown.trouble === "unreachable"
+    ? `no Qdrant at ${url}`
+    : undefined;

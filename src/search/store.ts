@@ -21,8 +21,6 @@ export interface Candidate {
   readonly lexical: number | null;
   /** Cosine of the vectors. */
   readonly dense: number | null;
-  /** What a store that fuses both by itself makes of them; greater is better, within one answer. */
-  readonly fused?: number;
 }
 
 export interface StoreCounts {
@@ -51,8 +49,12 @@ export interface SearchStore extends AsyncDisposable {
   /** Best first, at most `limit` by words and as many by vector. */
   candidates(query: StoreQuery, limit: number, signal: AbortSignal): Promise<readonly Candidate[]>;
   counts(signal: AbortSignal): Promise<StoreCounts>;
+  /** The files of `counts` alone, which is less to ask. */
+  fileCount(signal: AbortSignal): Promise<number>;
   /** All of this index, and nothing of others. */
   clear(signal: AbortSignal): Promise<void>;
+  /** What is kept beside it of this index from before, with vectors of another model or with none, and of nobody else. */
+  tidy(signal: AbortSignal): Promise<void>;
 }
 
 /** Which index, and what its vectors are; without a model it holds none. */

@@ -1,4 +1,5 @@
 import { HarnessError, reasonOf } from "../core/errors.ts";
+import { unencrypted } from "./qdrant/plain.ts";
 import type { SearchStore, StoreIdentity } from "./store.ts";
 
 export interface StoreChoice {
@@ -47,23 +48,35 @@ export async function openStoreFor(choice: StoreChoice): Promise<SearchStore> {
   }
 }
 
+type ServerChoice = Pick<StoreChoice, "url" | "apiKey" | "identity" | "warn" | "signal"> & {
+  readonly store: "auto" | "qdrant";
+};
+
+/** Null: nobody asked for a Qdrant by name, and there is none that could be used. */
+export async function openServerOf({ store, ...choice }: ServerChoice): Promise<SearchStore | null> {
+  const quick = AbortSignal.any([choice.signal, AbortSignal.timeout(QUICK_MS)]);
+  try {
+    return await qdrant({ ...choice, access: "write" }, store === "qdrant" ? choice.signal : quick);
+  } catch (thrown) {
+    choice.signal.throwIfAborted();
+    if (store === "auto") return null;
+    throw thrown;
+  }
+}
+
 /** Nobody listens there: with `auto` no reason for a word. */
 const isNobody = (thrown: unknown): boolean =>
   thrown instanceof HarnessError && "trouble" in thrown && thrown.trouble === "unreachable";
 
-async function qdrant(choice: StoreChoice, signal: AbortSignal): Promise<SearchStore> {
-  const { openQdrantStore } = await import("./qdrant/store.ts");
-  const { url, apiKey, identity } = choice;
-  const store = await openQdrantStore({ url, apiKey }, identity, { signal });
-  if ((apiKey ?? "") !== "" && isBare(url))
-    choice.warn(
-      `the key of Qdrant and the code go to ${new URL(url).host} unencrypted: https would hide them`,
-    );
-  return store;
-}
+type Server = Pick<StoreChoice, "url" | "apiKey" | "identity" | "access" | "warn">;
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
-const isBare = (url: string): boolean => url.startsWith("http:") && !LOOPBACK.test(new URL(url).hostname);
+async function qdrant(choice: Server, signal: AbortSignal): Promise<SearchStore> {
+  const { openQdrantStore } = await import("./qdrant/store.ts");
+  const { url, apiKey, identity, access } = choice;
+  const bare = unencrypted(url, apiKey);
+  if (bare !== null) choice.warn(bare);
+  return await openQdrantStore({ url, apiKey }, identity, { signal, access });
+}
 
 async function embedded({ folder, identity, access }: StoreChoice): Promise<SearchStore> {
   const { openEmbeddedStore, readEmbeddedStore } = await import("./embedded/open.ts");

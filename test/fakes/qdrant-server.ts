@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { denialOf, type Keys } from "./qdrant/access.ts";
+import { keepLimits, type Limits } from "./qdrant/limits.ts";
 import { type Collections, OPERATIONS } from "./qdrant/operations.ts";
 import { Refusal } from "./qdrant/refusal.ts";
 import { type Match, PublishedApi } from "./qdrant/schema.ts";
@@ -24,14 +26,21 @@ export type Fault =
   | "reset after"
   | "silent"
   | { readonly delayMs: number }
-  | { readonly status: number; readonly body: string; readonly type?: string };
+  | {
+      readonly status: number;
+      readonly body: string;
+      readonly type?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    };
 
-export interface FakeQdrantOptions {
+export interface FakeQdrantOptions extends Keys {
   readonly version?: string;
   readonly title?: string;
   /** What is there already; shared by servers that come after each other. */
   readonly collections?: Collections;
-  readonly apiKey?: string;
+  readonly limits?: Limits;
+  /** Of one request. */
+  readonly largest?: number;
 }
 
 export interface FakeQdrant extends AsyncDisposable {
@@ -93,7 +102,9 @@ async function serve(request: IncomingMessage, response: ServerResponse, seat: S
   const fault = fake.fault(call, fake.calls.length);
   fake.calls.push(call);
   if (await spoilt(fault, response)) return;
-  if (options.apiKey !== undefined && request.headers["api-key"] !== options.apiKey) return keyless(response);
+  const denial = denialOf(options, match.operation, request);
+  if (denial !== undefined)
+    return void response.writeHead(denial.status, { "content-type": denial.type }).end(denial.body);
   const answer = checkedAnswer(match, url, { body, bytes: bytes.length }, seat);
   if (fault === "reset after") return void response.destroy();
   response.writeHead(answer.status, { "content-type": "application/json" }).end(JSON.stringify(answer.body));
@@ -111,12 +122,24 @@ async function bytesOf(request: IncomingMessage): Promise<Buffer | null> {
 }
 
 function checkedAnswer(match: Match, url: URL, sent: Sent, seat: Seat): Answer {
-  const breach = sent.bytes > LARGEST ? undefined : API.breachOfRequest(match, url.searchParams, sent.body);
+  const { largest = LARGEST, version } = seat.options;
+  const breach =
+    sent.bytes > largest
+      ? undefined
+      : (API.breachOfRequest(match, url.searchParams, sent.body) ?? newerThan(version, sent.body));
   if (breach !== undefined) seat.breaches.push(`${match.operation}: ${breach}`);
   const answer = breach === undefined ? answerTo(match, url, sent, seat) : refused(400, breach);
   const wrong = API.breachOfAnswer(match, answer.status, answer.body);
   if (wrong !== undefined) seat.breaches.push(`answer to ${match.operation}: ${wrong}`);
   return answer;
+}
+
+/** What the schema of today has and a server of that version would pass over. */
+function newerThan(version = "1.19", body: unknown): string | undefined {
+  const [, minor] = /^\d+\.(\d+)/.exec(version) ?? [];
+  return Number(minor) < 19 && JSON.stringify(body ?? "").includes('"idf":{"corpus"')
+    ? `${version} knows no corpus of idf`
+    : undefined;
 }
 
 interface Answer {
@@ -139,12 +162,11 @@ function answerTo(match: Match, url: URL, { body, bytes }: Sent, { fake, options
     const { title = "qdrant - vector search engine", version = "1.19.0" } = options;
     return { status: 200, body: { title, version, commit: "0000000000000000000000000000000000000000" } };
   }
-  if (bytes > LARGEST)
-    return refused(
-      413,
-      `Payload error: JSON payload (${bytes} bytes) is larger than allowed (limit: ${LARGEST} bytes).`,
-    );
+  const { largest = LARGEST } = options;
+  if (bytes > largest)
+    return refused(400, `JSON payload (${bytes} bytes) is larger than allowed (limit: ${largest} bytes).`);
   try {
+    keepLimits(options.limits ?? {}, match.operation, body);
     const call = { match, query: url.searchParams, body: body as never };
     const result = OPERATIONS[match.operation]?.(call, fake.collections);
     return { status: 200, body: { result, status: "ok", time: 0.001 } };
@@ -166,11 +188,8 @@ async function spoilt(fault: Fault | undefined, response: ServerResponse): Promi
     await sleep(fault.delayMs);
     return response.destroyed;
   }
-  response.writeHead(fault.status, { "content-type": fault.type ?? "application/json" }).end(fault.body);
+  response
+    .writeHead(fault.status, { "content-type": fault.type ?? "application/json", ...fault.headers })
+    .end(fault.body);
   return true;
-}
-
-function keyless(response: ServerResponse): void {
-  response.writeHead(401, { "content-type": "text/plain" });
-  response.end("Must provide an API key or an Authorization bearer token");
 }

@@ -70,6 +70,13 @@ export function memorySearchStore(memory: SearchMemory, identity: StoreIdentity)
         chunks: chunks().length,
         embedded: kept.vectors.size,
       })),
+    fileCount: (signal) => answer(signal, () => kept.files.size),
+    tidy: (signal) =>
+      answer(signal, () => {
+        for (const [other] of memory)
+          if (other !== key && (JSON.parse(other) as StoreIdentity).index === identity.index)
+            memory.delete(other);
+      }),
     clear: (signal) =>
       answer(signal, () => {
         kept.files.clear();

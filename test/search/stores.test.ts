@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import test from "node:test";
 import { HarnessError } from "../../src/core/errors.ts";
+import { unencrypted } from "../../src/search/qdrant/plain.ts";
 import { openStoreFor, type StoreChoice } from "../../src/search/stores.ts";
 import { MODELLED } from "../contract/search-store-words.ts";
 import { startLoopback } from "../fakes/loopback.ts";
@@ -92,6 +93,34 @@ test("a store that was asked for by name is that one, or a failure", async () =>
   const qdrant = await chosen({ url: server.url, store: "qdrant", earlier: "embedded" });
   assert.deepEqual(qdrant, { name: "qdrant", warned: [], folder: false });
   await assert.rejects(chosen({ url: await nobody(), store: "qdrant" }), HarnessError);
+});
+
+test("a key that goes where others may read it is not sent without a word", async () => {
+  await using server = await startQdrant({ apiKey: "secret" });
+  // This machine as well, by an address that does not say so.
+  const bare = server.url.replace("127.0.0.1", "0.0.0.0");
+  for (const [url, apiKey, words] of [
+    [bare, "secret", 1],
+    [bare, "wrong", 1],
+    [server.url, "secret", 0],
+  ] as const) {
+    const warned: string[] = [];
+    const opened = chosen({ url, apiKey, store: "qdrant", warn: (text) => warned.push(text) });
+    await (apiKey === "wrong" ? assert.rejects(opened, /refuses the key/) : opened);
+    assert.equal(warned.length, words, url);
+    for (const text of warned)
+      assert.match(text, /key of Qdrant and the code go to 0\.0\.0\.0:\d+ unencrypted/);
+  }
+  for (const url of [
+    "https://qdrant.example",
+    "http://localhost:1",
+    "http://[::1]:1",
+    "http://127.8.9.1",
+    "no",
+  ])
+    assert.equal(unencrypted(url, "secret"), null, url);
+  assert.equal(unencrypted("http://qdrant.example", ""), null);
+  assert.match(String(unencrypted("http://localhost.example", "secret")), /localhost\.example unencrypted/);
 });
 
 test("who has given up gets no store", async () => {

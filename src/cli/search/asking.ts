@@ -53,14 +53,15 @@ interface Ground {
 async function asked(ground: Ground, asking: Asking, signal: AbortSignal): Promise<Answered> {
   const { means, place, vectors } = ground;
   const held = await readable(means, place, signal);
+  let isOldThere = false;
   if (held !== undefined) {
     await using index = held;
-    const { store } = asking.settings.search;
-    const isThere = store === "auto" || store === index.store.name;
-    if (isThere && (await index.isFresh(signal)))
+    // Who named a store is not answered from another one, however old.
+    isOldThere = index.isWhereWanted;
+    if (isOldThere && (await isFresh(index, signal)))
       return await answered({ index, vectors, stale: false }, asking, signal);
   }
-  const renewed = await renew(ground, asking, held !== undefined, signal);
+  const renewed = await renew(ground, asking, isOldThere, signal);
   if (renewed !== undefined) {
     await using index = renewed;
     return await answered({ index, vectors, stale: false }, asking, signal);
@@ -83,6 +84,17 @@ async function readable(
   } catch (thrown) {
     signal.throwIfAborted();
     if (thrown instanceof HarnessError) return undefined;
+    throw thrown;
+  }
+}
+
+/** A store that cannot say it is looked at again, and mended, by who opens it to be written. */
+async function isFresh(index: HeldIndex, signal: AbortSignal): Promise<boolean> {
+  try {
+    return await index.isFresh(signal);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (thrown instanceof HarnessError && !isDamaged(thrown)) return false;
     throw thrown;
   }
 }

@@ -1,3 +1,4 @@
+import { HarnessError } from "../../core/errors.ts";
 import type { Settings } from "../../config/schema.ts";
 import type { EmbedOutcome } from "../../search/embed/outcome.ts";
 import { claimIndex } from "../../search/catalog/workspace.ts";
@@ -45,6 +46,7 @@ export async function indexFolder(indexing: Indexing, signal: AbortSignal): Prom
     await using index = await HeldIndex.write(means, place, opening);
     const updated = await brought(index, indexing, signal);
     index.warnOfHidden();
+    await tidied(index, note, signal);
     const { chunks: _, ...rest } = await embedded(index, vectors, indexing, signal);
     return { ...updated, store: index.store.name, vectors: rest };
   });
@@ -63,6 +65,17 @@ async function brought(
     return await index.update(box, { onProgress: progress.take }, signal);
   } finally {
     progress.end();
+  }
+}
+
+/** What a server does not let go of costs its room there and nothing else. */
+async function tidied(index: HeldIndex, note: (text: string) => void, signal: AbortSignal): Promise<void> {
+  try {
+    await index.store.tidy(signal);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (!(thrown instanceof HarnessError)) throw thrown;
+    note(`what another model had of this index is not removed: ${thrown.message}`);
   }
 }
 

@@ -110,7 +110,7 @@ async function freshIndex(
     const index = await HeldIndex.read(means, place, signal);
     if (index === undefined) return undefined;
     stack.use(index);
-    if (!(await index.isFresh(signal))) return undefined;
+    if (!index.isWhereWanted || !(await index.isFresh(signal))) return undefined;
     stack.move();
     return index;
   } catch (thrown) {
@@ -132,6 +132,10 @@ async function opened(
     signal.throwIfAborted();
     const index = await HeldIndex.read(means, place, signal);
     if (index === undefined || !(thrown instanceof HarnessError)) throw thrown;
+    if (!index.isWhereWanted) {
+      await index[Symbol.asyncDispose]();
+      throw thrown;
+    }
     return { index, caveat: `this may be older than the files: ${thrown.message}` };
   }
 }

@@ -23,10 +23,10 @@ export async function watch(
   let told = "";
   for (;;) {
     const began = performance.now();
-    const fresh = await isFresh(indexing, signal);
-    await sleep(Math.max(STEP_MS, (performance.now() - began) * REST), undefined, { signal });
-    if (fresh) continue;
     try {
+      const fresh = await isFresh(indexing, signal);
+      await sleep(Math.max(STEP_MS, (performance.now() - began) * REST), undefined, { signal });
+      if (fresh) continue;
       onIndexed(await indexFolder({ ...indexing, quiet: true }, signal));
       told = "";
     } catch (thrown) {

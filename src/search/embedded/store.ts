@@ -84,6 +84,15 @@ export class EmbeddedStore implements SearchStore {
     );
   }
 
+  fileCount(signal: AbortSignal): Promise<number> {
+    return this.#told(signal, () => Number(this.#database.get("SELECT count(*) AS n FROM files")?.["n"]));
+  }
+
+  /** There is never anything beside it: one file has one model. */
+  tidy(): Promise<void> {
+    return Promise.resolve();
+  }
+
   clear(signal: AbortSignal): Promise<void> {
     return this.#write(signal, () => this.#writer.clear());
   }

@@ -102,6 +102,12 @@ export class HeldIndex implements AsyncDisposable {
     return this.catalog.facts();
   }
 
+  /** Not in another store than the one that was asked for by name. */
+  get isWhereWanted(): boolean {
+    const { named } = this.#means;
+    return named === null || named === this.store.name;
+  }
+
   /** By a look at names and metadata on the host, and a count in the store: nothing has changed since the last update, which ran to its end. */
   async isFresh(signal: AbortSignal): Promise<boolean> {
     if (!this.facts.whole) return false;
@@ -122,7 +128,7 @@ export class HeldIndex implements AsyncDisposable {
   async #isStored(files: ReturnType<Catalog["files"]>, signal: AbortSignal): Promise<boolean> {
     let stored = 0;
     for (const { chunks } of files.values()) if (chunks > 0) stored += 1;
-    return (await this.store.counts(signal)).files === stored;
+    return (await this.store.fileCount(signal)) === stored;
   }
 
   /** Has it say what the files in the box say. */

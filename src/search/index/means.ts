@@ -9,6 +9,13 @@ export interface IndexMeans {
   /** The program of a thread that cuts files. */
   readonly thread: URL;
   readonly openStore: (opening: StoreOpening) => Promise<SearchStore>;
+  /** The store that was asked for by name: no other answers in its place. */
+  readonly named: SearchStore["name"] | null;
+  /**
+   * A server that may still hold something of an index that is kept elsewhere by now; null where there is none, or none
+   * that is to be asked.
+   */
+  readonly openServer: (identity: StoreIdentity, signal: AbortSignal) => Promise<SearchStore | null>;
   /** What a person should know. */
   readonly warn: (text: string) => void;
 }

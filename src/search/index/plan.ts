@@ -62,7 +62,7 @@ export async function reconciled(
 ): Promise<ReadonlyMap<string, CatalogFile>> {
   const files = catalog.files();
   const stored = [...files].filter(([, { chunks }]) => chunks > 0);
-  if (catalog.facts().whole && (await store.counts(signal)).files === stored.length) return files;
+  if (catalog.facts().whole && (await store.fileCount(signal)) === stored.length) return files;
   const held = await store.held(signal);
   const lost = new Set(stored.filter(([path, { hash }]) => held.get(path) !== hash).map(([path]) => path));
   const strays = [...held.keys()].filter((path) => (files.get(path)?.chunks ?? 0) === 0);

@@ -2,6 +2,7 @@ import { existsSync, lstatSync, rmSync } from "node:fs";
 import path from "node:path";
 import { Catalog } from "../catalog/catalog.ts";
 import { CATALOG } from "../catalog/file.ts";
+import type { CatalogFacts } from "../catalog/rows.ts";
 import { tryWriter } from "../catalog/lock.ts";
 import { type IndexPlace, indexesIn, isOrphan, namesIn } from "../catalog/workspace.ts";
 import { compactEmbeddedStore } from "../embedded/compact.ts";
@@ -38,7 +39,10 @@ export async function prune(root: string, means: IndexMeans, signal: AbortSignal
       if (isOrphan(record)) {
         await removeIndex(means, place, signal);
         removed.push({ workspace, index: id });
-      } else if (!compact(place)) left.push({ workspace, reason: "somebody writes it just now" });
+      } else {
+        await tidy(means, place, signal);
+        if (!compact(place)) left.push({ workspace, reason: "somebody writes it just now" });
+      }
     } catch (thrown) {
       signal.throwIfAborted();
       left.push({ workspace, reason: thrown instanceof Error ? thrown.message : String(thrown) });
@@ -53,6 +57,25 @@ async function removeIndex(means: IndexMeans, place: IndexPlace, signal: AbortSi
   await index.store.clear(signal);
   // While it is locked: nobody begins with what is about to go.
   rmSync(place.folder, { recursive: true, force: true });
+}
+
+/** What a server has of it in the place of another model; all of it where it is in a file by now. */
+async function tidy(means: IndexMeans, place: IndexPlace, signal: AbortSignal): Promise<void> {
+  const facts = factsOf(place);
+  if (facts?.store === "qdrant") {
+    await using index = await HeldIndex.write(means, place, { patienceMs: 0, only: true, signal });
+    await index.store.tidy(signal);
+  } else if (facts?.store === "embedded") {
+    using lock = tryWriter(place.folder);
+    if (lock === undefined) return;
+    await using server = await means.openServer({ index: place.id, vectors: null }, signal);
+    await server?.clear(signal);
+  }
+}
+
+function factsOf({ folder }: IndexPlace): CatalogFacts | undefined {
+  using catalog = Catalog.read(folder);
+  return catalog?.facts();
 }
 
 function compact(place: IndexPlace): boolean {

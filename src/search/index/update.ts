@@ -1,3 +1,4 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import { contentsOf } from "../read/contents.ts";
 import type { Listing } from "../read/found.ts";
 import { listingIn } from "../read/listing.ts";
@@ -30,9 +31,21 @@ export async function update(parts: UpdateParts, signal: AbortSignal): Promise<U
   const removed = await leaveOut(parts, plan, signal);
   const changed = plan.changed.length === 0 ? 0 : await readIn(parts, { plan, listing }, signal);
   if (!sameRules(rules, listing.rules)) catalog.setRules(listing.rules);
+  if (!idle) await assertKept(parts, signal);
   const nameless = listing.nameless + listing.closed;
   catalog.note({ whole: true, updated: Date.now(), nameless, store: store.name });
   return { ...summaryOf(catalog), changed, removed };
+}
+
+/** A server may lose meanwhile what it had taken: then nothing says that the index is whole. */
+async function assertKept({ catalog, store }: UpdateParts, signal: AbortSignal): Promise<void> {
+  const [{ files }, kept] = [summaryOf(catalog), await store.fileCount(signal)];
+  if (kept === files) return;
+  throw new HarnessError(
+    EXIT.failed,
+    `the store holds ${kept} files where ${files} were put into it: somebody changed it meanwhile`,
+    "harness index",
+  );
 }
 
 const sameRules = (a: Listing["rules"], b: Listing["rules"]): boolean =>

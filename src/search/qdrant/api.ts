@@ -1,7 +1,8 @@
 import { QdrantClient } from "@qdrant/js-client-rest";
 import { z } from "zod";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { type Asked, failureOf, garbled } from "./failures.ts";
+import { type Asked, garbled } from "./failure.ts";
+import { failureOf } from "./failures.ts";
 
 export interface QdrantServer {
   /** http or https, with a path where Qdrant is below one. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { StoreIdentity } from "../store.ts";
 import { type QdrantApi, resultOf, written } from "./api.ts";
-import { QdrantFailure } from "./failures.ts";
+import { QdrantFailure, type Trouble } from "./failure.ts";
 import { collectionName, type Shelf } from "./names.ts";
 import { DENSE, WORDS } from "./points.ts";
 
@@ -30,15 +30,17 @@ const collectionInfo = resultOf(
         sparse_vectors: z.record(z.string(), z.object({ modifier: z.string().nullish() })).nullish(),
       }),
     }),
+    points_count: z.int().nullish(),
     payload_schema: z.record(z.string(), z.object({ data_type: z.string() })),
   }),
 );
-type Info = z.infer<typeof collectionInfo>;
+export type Info = z.infer<typeof collectionInfo>;
 
 /** The two collections of an identity. They are made by the first who puts something into them. */
 export class Collections {
   readonly #api: QdrantApi;
   readonly #identity: StoreIdentity;
+  readonly #seen = new Set<Shelf>();
 
   constructor(api: QdrantApi, identity: StoreIdentity) {
     this.#api = api;
@@ -49,20 +51,31 @@ export class Collections {
     return collectionName(shelf, this.#identity);
   }
 
-  /** Whether it is there. One that is there and is not as it must be is refused: it is never filled all the same. */
-  async there(shelf: Shelf, signal: AbortSignal): Promise<boolean> {
-    return (await this.#look(shelf, signal)) !== null;
+  /** It was there when it was looked at last, and not only begun: who finds that it is not has lost what was in it. */
+  wasThere(shelf: Shelf): boolean {
+    return this.#seen.has(shelf);
+  }
+
+  /** They may go, or be gone. */
+  forget(): void {
+    this.#seen.clear();
+  }
+
+  /** One that has gone needs no index. */
+  async mend(shelf: Shelf, info: Info | null, signal: AbortSignal): Promise<void> {
+    if (info !== null) await orWithout(this.#index(shelf, info, signal), undefined);
   }
 
   /** There is one afterwards, with all of its indexes. */
   async ready(shelf: Shelf, signal: AbortSignal): Promise<void> {
-    const info = (await this.#look(shelf, signal)) ?? (await this.#make(shelf, signal));
+    const info = (await this.look(shelf, signal)) ?? (await this.#make(shelf, signal));
     await this.#index(shelf, info, signal);
+    this.#seen.add(shelf);
   }
 
   /** Whether it is there; if so with all of its indexes: who made it may have been killed before it had them. */
   async whole(shelf: Shelf, signal: AbortSignal): Promise<boolean> {
-    const info = await this.#look(shelf, signal);
+    const info = await this.look(shelf, signal);
     if (info !== null) await this.#index(shelf, info, signal);
     return info !== null;
   }
@@ -80,7 +93,8 @@ export class Collections {
     }
   }
 
-  async #look(shelf: Shelf, signal: AbortSignal): Promise<Info | null> {
+  /** Null: it is not there. One that is there and is not as it must be is refused: it is never filled all the same. */
+  async look(shelf: Shelf, signal: AbortSignal): Promise<Info | null> {
     const name = this.name(shelf);
     const ask = this.#api.ask((calls, init) => calls.getCollection({ collection_name: name }, init), {
       what: `look at ${name}`,
@@ -88,7 +102,10 @@ export class Collections {
       signal,
     });
     const info = await orWithout(ask, null);
-    if (info !== null) this.#check(name, info);
+    this.#seen.delete(shelf);
+    if (info === null) return null;
+    this.#check(name, info);
+    if ((info.points_count ?? 0) > 0) this.#seen.add(shelf);
     return info;
   }
 
@@ -137,18 +154,25 @@ export class Collections {
       );
       return null;
     } catch (thrown) {
-      if (thrown instanceof QdrantFailure && thrown.trouble === "exists") return this.#look(shelf, signal);
+      if (thrown instanceof QdrantFailure && thrown.trouble === "exists") return this.look(shelf, signal);
       throw thrown;
     }
   }
 }
 
 /** What was asked, or the other where the collection is not there. */
-export async function orWithout<T, U>(asked: Promise<T>, without: U): Promise<T | U> {
+export const orWithout = <T, U>(asked: Promise<T>, without: U): Promise<T | U> =>
+  unlessIn(["no-collection"], asked, without);
+
+/** The same of one that is just being made, too: by what has no index yet a strict server does not filter. */
+export const orBegun = <T, U>(asked: Promise<T>, without: U): Promise<T | U> =>
+  unlessIn(["no-collection", "no-index"], asked, without);
+
+async function unlessIn<T, U>(troubles: readonly Trouble[], asked: Promise<T>, without: U): Promise<T | U> {
   try {
     return await asked;
   } catch (thrown) {
-    if (thrown instanceof QdrantFailure && thrown.trouble === "no-collection") return without;
+    if (thrown instanceof QdrantFailure && troubles.includes(thrown.trouble)) return without;
     throw thrown;
   }
 }

@@ -11,6 +11,9 @@ export const collectionName = (shelf: Shelf, identity: StoreIdentity): string =>
 /** By its name a collection is ours, whichever model it was made for. */
 export const isOurs = (collection: string): boolean => /^harness-(?:code|docs)-/.test(collection);
 
+/** What the two collections of one identity have in common. */
+export const withoutShelf = (collection: string): string => collection.replace(/^harness-(?:code|docs)-/, "");
+
 /** All chunks of a file are on one shelf. */
 export const shelfOf = ({ chunks }: StoredFile): Shelf =>
   chunks[0]?.role === "docs" || chunks[0]?.kind === "section" ? "docs" : "code";

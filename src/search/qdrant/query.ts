@@ -2,15 +2,14 @@ import { z } from "zod";
 import type { Candidate, StoreQuery } from "../store.ts";
 import type { Chunk } from "../words.ts";
 import { resultOf } from "./api.ts";
-import { orWithout } from "./collections.ts";
+import { orBegun } from "./collections.ts";
 import { chunksOf, type Filter } from "./filters.ts";
 import { SHELVES, type Shelf } from "./names.ts";
 import { chunkOf, chunkPayload, DENSE, WORDS } from "./points.ts";
 import { numbersOf, type Seat } from "./seat.ts";
 import { sparseQuery } from "./sparse.ts";
 
-/** Of a fusion only the scores are asked for. */
-const hit = z.object({ id: z.string(), score: z.number(), payload: chunkPayload.nullish() });
+const hit = z.object({ id: z.string(), score: z.number(), payload: chunkPayload });
 const answers = resultOf(z.array(z.object({ points: z.array(hit) })));
 
 interface Hit {
@@ -21,15 +20,13 @@ interface Hit {
 interface Found {
   readonly lexical: readonly Hit[];
   readonly dense: readonly Hit[];
-  /** What the server makes of both, by id. */
-  readonly fused: ReadonlyMap<string, number>;
 }
 
-const NOTHING: Found = { lexical: [], dense: [], fused: new Map() };
+const NOTHING: Found = { lexical: [], dense: [] };
 
 /**
- * One request to each collection, and both at once. It holds the half by words and the half by vector, for their
- * scores, and where there are both a third question: the server's fusion of them, which gives the order.
+ * One request to each collection, and both at once. It holds the half by words and the half by vector. The server is
+ * not asked to fuse them: it would do so in each collection by itself, and say neither score; who ranks needs both.
  */
 export async function candidatesFor(
   seat: Seat,
@@ -40,16 +37,12 @@ export async function candidatesFor(
   const halves = halvesOf(seat, query);
   if (limit <= 0 || halves.length === 0) return [];
   const found = await Promise.all(SHELVES.map((shelf) => ask(seat, { shelf, halves, limit }, signal)));
-  const lexical = best(
-    found.flatMap((on) => on.lexical),
-    limit,
-  );
-  const dense = best(
-    found.flatMap((on) => on.dense),
-    limit,
-  );
-  const fused = new Map(found.flatMap((on) => [...on.fused]));
-  return merged({ lexical, dense, fused });
+  const of = (half: keyof Found): readonly Hit[] =>
+    best(
+      found.flatMap((on) => on[half]),
+      limit,
+    );
+  return merged({ lexical: of("lexical"), dense: of("dense") });
 }
 
 interface Half {
@@ -77,37 +70,24 @@ interface Question {
 }
 
 async function ask(seat: Seat, { shelf, halves, limit }: Question, signal: AbortSignal): Promise<Found> {
-  const bounded = halves.map((half) => ({ ...half, limit }));
-  const fusion = {
-    query: { fusion: "rrf" as const },
-    prefetch: bounded,
-    limit: 2 * limit,
-    with_payload: false,
-  };
   const body = {
     collection_name: seat.collections.name(shelf),
-    searches: [
-      ...bounded.map((half) => ({ ...half, with_payload: true })),
-      ...(halves.length > 1 ? [fusion] : []),
-    ],
+    searches: halves.map((half) => ({ ...half, limit, with_payload: true })),
   };
   const answer = seat.api.ask((calls, init) => calls.queryBatchPoints(body, init), {
     what: "search",
-    form: answers,
+    form: answers.refine((lists) => lists.length === halves.length, "not one list for each question"),
     signal,
   });
-  const lists = await orWithout(answer, null);
+  // An answer from what is left would look like one from all of it.
+  const lists = seat.collections.wasThere(shelf) ? await answer : await orBegun(answer, null);
   if (lists === null) return NOTHING;
   const listOf = (using: Half["using"]): readonly Hit[] =>
-    (lists[halves.findIndex((half) => half.using === using)]?.points ?? []).flatMap(
-      ({ id, score, payload }) => (payload ? [{ chunk: chunkOf(id, payload), score }] : []),
-    );
-  const fused = halves.length > 1 ? (lists[halves.length]?.points ?? []) : [];
-  return {
-    lexical: listOf(WORDS),
-    dense: listOf(DENSE),
-    fused: new Map(fused.map(({ id, score }) => [id, score])),
-  };
+    (lists[halves.findIndex((half) => half.using === using)]?.points ?? []).map(({ id, score, payload }) => ({
+      chunk: chunkOf(id, payload),
+      score,
+    }));
+  return { lexical: listOf(WORDS), dense: listOf(DENSE) };
 }
 
 const best = (hits: readonly Hit[], limit: number): readonly Hit[] =>
@@ -115,25 +95,22 @@ const best = (hits: readonly Hit[], limit: number): readonly Hit[] =>
 
 const byId = (one: Chunk, other: Chunk): number => (one.id < other.id ? -1 : Number(one.id > other.id));
 
-function merged({ lexical, dense, fused }: Found): readonly Candidate[] {
+/** By reciprocal ranks, those of both halves first; one half alone keeps its order. */
+function merged({ lexical, dense }: Found): readonly Candidate[] {
+  const worth = new Map<string, number>();
+  for (const list of [lexical, dense])
+    for (const [place, { chunk }] of list.entries())
+      worth.set(chunk.id, (worth.get(chunk.id) ?? 0) + 1 / (PLACE + place));
   const words = new Map(lexical.map(({ chunk, score }) => [chunk.id, score]));
   const cosines = new Map(dense.map(({ chunk, score }) => [chunk.id, score]));
   const chunks = new Map([...lexical, ...dense].map(({ chunk }) => [chunk.id, chunk]));
-  const both = lexical.length > 0 && dense.length > 0;
   return [...chunks.values()]
-    .map((chunk) => ({
-      chunk,
-      lexical: words.get(chunk.id) ?? null,
-      dense: cosines.get(chunk.id) ?? null,
-      ...(fused.size === 0 ? {} : { fused: fused.get(chunk.id) ?? 0 }),
-    }))
+    .map((chunk) => ({ chunk, lexical: words.get(chunk.id) ?? null, dense: cosines.get(chunk.id) ?? null }))
     .toSorted(
-      (one, other) =>
-        orderOf(other, both) - orderOf(one, both) ||
-        (other.dense ?? 0) - (one.dense ?? 0) ||
-        byId(one.chunk, other.chunk),
+      ({ chunk: one }, { chunk: other }) =>
+        (worth.get(other.id) ?? 0) - (worth.get(one.id) ?? 0) || byId(one, other),
     );
 }
 
-const orderOf = ({ fused, lexical, dense }: Candidate, both: boolean): number =>
-  both ? (fused ?? 0) : (lexical ?? dense ?? 0);
+/** So that a chunk of both halves comes before those that one has found. */
+const PLACE = 60;

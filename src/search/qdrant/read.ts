@@ -83,6 +83,15 @@ export async function unembeddedChunks(
   return found;
 }
 
+/** One request to each collection. Of a file that was begun and not ended there is no point that would be counted. */
+export async function countFiles(seat: Seat, signal: AbortSignal): Promise<number> {
+  const filter = filesOf(seat.identity.index);
+  const counts = await Promise.all(
+    SHELVES.map((shelf) => count(seat, { shelf, what: "files", filter }, signal)),
+  );
+  return counts.reduce((sum, each) => sum + each, 0);
+}
+
 export async function countAll(seat: Seat, signal: AbortSignal): Promise<StoreCounts> {
   const { index, vectors } = seat.identity;
   const counts = { files: 0, chunks: 0, embedded: 0 };
@@ -93,16 +102,30 @@ export async function countAll(seat: Seat, signal: AbortSignal): Promise<StoreCo
   ];
   const all = SHELVES.flatMap((shelf) => wanted.map(([what, filter]) => ({ shelf, what, filter })));
   await Promise.all(
-    all.map(async ({ shelf, what, filter }) => {
-      const body = { collection_name: seat.collections.name(shelf), filter, exact: true };
-      const answer = seat.api.ask((calls, init) => calls.countPoints(body, init), {
-        what: `count its ${what}`,
-        form: resultOf(z.object({ count: z.int() })),
-        signal,
-      });
-      const { count } = await orWithout(answer, { count: 0 });
-      counts[what] += count;
+    all.map(async (asked) => {
+      const found = await count(seat, asked, signal);
+      counts[asked.what] += found;
     }),
   );
   return counts;
+}
+
+interface Counted {
+  readonly shelf: Shelf;
+  readonly what: keyof StoreCounts;
+  readonly filter: Filter;
+}
+
+async function count(
+  { api, collections }: Seat,
+  { shelf, what, filter }: Counted,
+  signal: AbortSignal,
+): Promise<number> {
+  const body = { collection_name: collections.name(shelf), filter, exact: true };
+  const answer = api.ask((calls, init) => calls.countPoints(body, init), {
+    what: `count its ${what}`,
+    form: resultOf(z.object({ count: z.int() })),
+    signal,
+  });
+  return (await orWithout(answer, { count: 0 })).count;
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { resultOf, written } from "./api.ts";
 import { batches, sideBySide } from "./batches.ts";
 import { orWithout } from "./collections.ts";
-import { QdrantFailure } from "./failures.ts";
+import { QdrantFailure } from "./failure.ts";
 import { SHELVES, type Shelf } from "./names.ts";
 import { DENSE } from "./points.ts";
 import { numbersOf, type Seat } from "./seat.ts";

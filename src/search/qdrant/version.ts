@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { visibleLine } from "../../core/visible.ts";
-import type { QdrantApi } from "./api.ts";
+import { QdrantApi, type QdrantServer, resultOf } from "./api.ts";
 
 /** Queries with fusion came with 1.10, tenants with 1.11, facets with 1.12, the filter by vectors with 1.13. */
 const OLDEST = { major: 1, minor: 13 } as const;
@@ -32,8 +32,20 @@ export async function checkedVersion(api: QdrantApi, signal: AbortSignal): Promi
   );
 }
 
+/** What is there, and would be let in: a server tells its version to everybody, its collections only to who has a key. */
+export async function versionFor(server: QdrantServer, signal: AbortSignal): Promise<string> {
+  const api = new QdrantApi(server);
+  const { text } = await checkedVersion(api, signal);
+  await api.ask((calls, init) => calls.getCollections({}, init), {
+    what: "list its collections",
+    form: resultOf(z.object({ collections: z.array(z.unknown()) })),
+    signal,
+  });
+  return text;
+}
+
 /** Why a server of that version cannot be used, to be read after its name; null where it can. */
-export function unfitVersion(version: string): string | null {
+function unfitVersion(version: string): string | null {
   const found = parsed(version);
   const oldest = `${OLDEST.major}.${OLDEST.minor}`;
   if (Number.isNaN(found.major) || found.major > OLDEST.major)

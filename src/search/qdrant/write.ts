@@ -6,6 +6,7 @@ import { resultOf, written } from "./api.ts";
 import { batches, jsonBytes, MOST_POINTS, sideBySide } from "./batches.ts";
 import { removePoints } from "./clear.ts";
 import { orWithout } from "./collections.ts";
+import { QdrantFailure } from "./failure.ts";
 import { type Filter, ofPaths } from "./filters.ts";
 import { SHELVES, type Shelf, shelfOf } from "./names.ts";
 import { chunkPoints, DENSE, filePoint, type Point, type Stamp } from "./points.ts";
@@ -110,7 +111,25 @@ async function withKept(
   });
 }
 
+/** A server, or a proxy before it, may take less in one request than is usual. */
 async function upsert(
+  seat: Seat,
+  shelf: Shelf,
+  points: readonly Point[],
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await upsertAtOnce(seat, shelf, points, signal);
+  } catch (thrown) {
+    const isTooLarge = thrown instanceof QdrantFailure && thrown.trouble === "too-large";
+    if (!isTooLarge || points.length < 2) throw thrown;
+    const middle = Math.ceil(points.length / 2);
+    for (const half of [points.slice(0, middle), points.slice(middle)])
+      await upsert(seat, shelf, half, signal);
+  }
+}
+
+async function upsertAtOnce(
   { api, collections }: Seat,
   shelf: Shelf,
   points: readonly Point[],

@@ -1,4 +1,4 @@
-import { type Kept, passes, type PointFilter, type SparseVector } from "./filters.ts";
+import { keysOf, type Kept, passes, type PointFilter, type SparseVector } from "./filters.ts";
 import { Refusal } from "./refusal.ts";
 import { normalised, type PointQuery, search, type Searched } from "./search.ts";
 
@@ -22,6 +22,9 @@ export interface Selection {
 }
 
 type Vectors = Readonly<Record<string, readonly number[] | SparseVector>>;
+
+/** Vectors that a server writes between two looks at what was missing. */
+const PART = 32;
 
 /** One collection in memory. */
 export class Collection implements Searched {
@@ -50,7 +53,14 @@ export class Collection implements Searched {
     return this.#sorted;
   }
 
+  /** As strict mode has it, and Qdrant's cloud from the start: only by fields that have an index is filtered. */
   where(filter: PointFilter | null | undefined): readonly Kept[] {
+    for (const [key, type] of keysOf(filter))
+      if ((this.indexes.get(key) as { readonly type?: string } | undefined)?.type !== type)
+        throw new Refusal(
+          400,
+          `Bad request: Index required but not found for "${key}" of one of the following types: [${type}]. Help: Create an index for this key or use a different filter.`,
+        );
     return this.points.filter((point) => passes(point, filter));
   }
 
@@ -58,26 +68,25 @@ export class Collection implements Searched {
     return ids.flatMap((id) => this.#points.get(id) ?? []);
   }
 
-  /** Replaces points as a whole; all of them are looked at before the first. */
+  /** Replaces points as a whole, one after the other: those before the first that is wrong have been. */
   upsert(
     points: readonly { id: string; vector: Vectors; payload?: Readonly<Record<string, unknown>> | null }[],
   ): void {
-    const kept = points.map(({ id, vector, payload }) => ({
-      id,
-      payload: payload ?? {},
-      vectors: this.#stored(vector),
-    }));
-    for (const point of kept) this.#points.set(point.id, point);
     this.#sorted = null;
+    for (const { id, vector, payload } of points)
+      this.#points.set(id, { id, payload: payload ?? {}, vectors: this.#stored(vector) });
   }
 
-  /** Those that are there get theirs, and one that is not makes it a failure all the same. */
+  /** By parts: of one with a point that is not there the others get theirs, and the parts after it are not begun. */
   updateVectors(points: readonly { id: string; vector: Vectors }[]): void {
     const stored = points.map(({ id, vector }) => ({ id, vectors: this.#stored(vector) }));
-    for (const { id, vectors } of stored)
-      for (const [name, vector] of vectors) this.#points.get(id)?.vectors.set(name, vector);
-    const missing = points.find(({ id }) => !this.#points.has(id));
-    if (missing !== undefined) throw new Refusal(404, `Not found: No point with id ${missing.id} found`);
+    for (let at = 0; at < stored.length; at += PART) {
+      const part = stored.slice(at, at + PART);
+      for (const { id, vectors } of part)
+        for (const [name, vector] of vectors) this.#points.get(id)?.vectors.set(name, vector);
+      const missing = part.find(({ id }) => !this.#points.has(id));
+      if (missing !== undefined) throw new Refusal(404, `Not found: No point with id ${missing.id} found`);
+    }
   }
 
   remove(ids: readonly string[]): void {
@@ -89,7 +98,7 @@ export class Collection implements Searched {
     if (!this.indexes.has(key))
       throw new Refusal(
         400,
-        `Wrong input: No appropriate index for faceting: \`${key}\`. Please create one to facet on this field.`,
+        `Wrong input: No appropriate index for faceting: \`${key}\`. Please create one to facet on this field. Check https://qdrant.tech/documentation/concepts/indexing/#payload-index to see which payload schemas support Match conditions`,
       );
     const counts = new Map<unknown, number>();
     for (const { payload } of this.where(filter))

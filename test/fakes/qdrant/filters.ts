@@ -35,6 +35,18 @@ export function passes(point: Kept, filter: PointFilter | null | undefined): boo
   );
 }
 
+/** Each key that is asked for, and whether by a match or by a range. */
+export function keysOf(
+  filter: PointFilter | null | undefined,
+): readonly (readonly [string, "keyword" | "integer"])[] {
+  const { must, must_not, should } = filter ?? {};
+  return [must, must_not, should].flatMap(listOf).flatMap((condition) => {
+    const { key, match } = condition;
+    if (typeof key === "string") return [[key, match === undefined ? "integer" : "keyword"] as const];
+    return "has_id" in condition || "has_vector" in condition ? [] : keysOf(condition);
+  });
+}
+
 const listOf = (several: Several): readonly Condition[] =>
   several === null || several === undefined
     ? []

@@ -38,7 +38,7 @@ function change(call: Call, act: () => void): object {
 /** By the names that the schema has for them; what each answers is its `result`. */
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   get_collections: (_call, collections) => ({
-    collections: Array.from(collections.keys(), (name) => ({ name })),
+    collections: [...collections.keys()].toSorted().map((name) => ({ name })),
   }),
 
   get_collection: (call, collections) => infoOf(found(call, collections)),

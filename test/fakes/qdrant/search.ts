@@ -1,13 +1,12 @@
-import { type Kept, passes, type PointFilter, type SparseVector } from "./filters.ts";
+import type { Kept, PointFilter, SparseVector } from "./filters.ts";
 import { Refusal } from "./refusal.ts";
 
-/** The query API as far as the store uses it: nearest by a dense or a sparse vector, and fusion of prefetches. */
+/** The query API as far as the store uses it: nearest by a dense or a sparse vector. */
 
 export interface PointQuery {
   readonly query?: readonly number[] | SparseVector | { readonly fusion: string } | null;
   readonly using?: string | null;
   readonly filter?: PointFilter | null;
-  readonly prefetch?: readonly PointQuery[] | PointQuery | null;
   readonly params?: { readonly idf?: { readonly corpus: PointFilter } | "global" | null } | null;
   readonly limit?: number | null;
   readonly offset?: number | null;
@@ -15,7 +14,7 @@ export interface PointQuery {
 }
 
 export interface Searched {
-  readonly points: readonly Kept[];
+  readonly where: (filter: PointFilter | null | undefined) => readonly Kept[];
   /** Of each named vector: how many numbers a dense one has, and whether a sparse one weighs rarity. */
   readonly dense: ReadonlyMap<string, number>;
   readonly sparse: ReadonlyMap<string, { readonly idf: boolean }>;
@@ -27,7 +26,6 @@ export interface Scored {
 }
 
 const DEFAULT_LIMIT = 10;
-const RRF_K = 2;
 
 export function search(collection: Searched, asked: PointQuery): readonly Scored[] {
   const { limit, offset, score_threshold } = asked;
@@ -41,22 +39,9 @@ export function search(collection: Searched, asked: PointQuery): readonly Scored
 function scoresOf(collection: Searched, asked: PointQuery): readonly Scored[] {
   const { query, filter } = asked;
   if (query === null || query === undefined) throw new Refusal(400, "the stand-in knows no query by id");
-  if ("fusion" in query) return fused(collection, asked);
-  const points = collection.points.filter((point) => passes(point, filter));
+  if ("fusion" in query) throw new Refusal(400, "the stand-in knows no fusion");
+  const points = collection.where(filter);
   return "indices" in query ? bySparse(collection, asked, points) : byDense(collection, asked, points);
-}
-
-function fused(collection: Searched, { prefetch, query }: PointQuery): readonly Scored[] {
-  const fusion = query && "fusion" in query ? query.fusion : "";
-  if (fusion !== "rrf") throw new Refusal(400, `the stand-in knows no fusion ${fusion}`);
-  const lists = Array.isArray(prefetch) ? prefetch : prefetch ? [prefetch] : [];
-  if (lists.length === 0)
-    throw new Refusal(400, "Validation error: Fusion queries cannot be combined with no prefetches.");
-  const scores = new Map<Kept, number>();
-  for (const list of lists)
-    for (const [rank, { point }] of search(collection, list as PointQuery).entries())
-      scores.set(point, (scores.get(point) ?? 0) + 1 / (rank + RRF_K));
-  return Array.from(scores, ([point, score]) => ({ point, score }));
 }
 
 function byDense(collection: Searched, asked: PointQuery, points: readonly Kept[]): readonly Scored[] {
@@ -92,7 +77,7 @@ function bySparse(collection: Searched, asked: PointQuery, points: readonly Kept
   const { indices, values } = asked.query as SparseVector;
   const idf = asked.params?.idf;
   const corpus = typeof idf === "object" && idf !== null ? idf.corpus : null;
-  const counted = collection.points.filter((point) => point.vectors.has(using) && passes(point, corpus));
+  const counted = collection.where(corpus).filter((point) => point.vectors.has(using));
   const having = new Map<number, number>();
   for (const point of counted)
     for (const index of sparseOf(point, using).indices) having.set(index, (having.get(index) ?? 0) + 1);

@@ -1,27 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { HarnessError } from "../../../src/core/errors.ts";
 import { openQdrantStore, type QdrantOptions } from "../../../src/search/qdrant/store.ts";
 import type { SearchStore } from "../../../src/search/store.ts";
 import { axis, byWords, file, MODELLED } from "../../contract/search-store-words.ts";
 import { type Fault, startQdrant } from "../../fakes/qdrant-server.ts";
-import { Collection } from "../../fakes/qdrant/collection.ts";
+import { assertSaid, KEY } from "./said.ts";
 import { type Served, startLoopback } from "../../fakes/loopback.ts";
 
 const { signal } = new AbortController();
-const KEY = "a-key-that-nobody-may-see";
 const HASTY: QdrantOptions = { patience: { readMs: 200, writeMs: 200 } };
-
-/** It says this and nothing of the key, and what to do. */
-async function assertSaid(failing: Promise<unknown>, said: RegExp, remedy: RegExp): Promise<void> {
-  await assert.rejects(failing, (thrown) => {
-    assert.ok(thrown instanceof HarnessError, String(thrown));
-    assert.match(thrown.message, said);
-    assert.match(thrown.remedy, remedy);
-    assert.ok(!`${thrown.message}${thrown.remedy}`.includes(KEY));
-    return true;
-  });
-}
 
 const wrap = (error: string): string => JSON.stringify({ status: { error }, time: 0.1 });
 
@@ -103,15 +90,116 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
     /failed to .*task panicked(?!\u001b)/,
     /log/,
   ],
+  "a disk with too little room for its log": [
+    {
+      status: 500,
+      body: wrap(
+        "Service internal error: No space left on device: WAL buffer size exceeds available disk space",
+      ),
+    },
+    /no room left to .*WAL buffer/,
+    /Make room/,
+  ],
+  "a quota that is reached": [
+    { status: 507, body: wrap("Insufficient storage: Disk usage is at 91%") },
+    /no room left to .*91%/,
+    /Make room/,
+  ],
   "too large a request": [
     {
-      status: 413,
-      body: wrap(
-        "Payload error: JSON payload (33554433 bytes) is larger than allowed (limit: 33554432 bytes).",
-      ),
+      status: 400,
+      body: wrap("JSON payload (33554433 bytes) is larger than allowed (limit: 33554432 bytes)."),
     },
     /as large as/,
     /max_request_size_mb/,
+  ],
+  "too large a request, of 1.13": [
+    { status: 400, body: wrap("Payload error: JSON payload has exceeded limit (33554432 bytes).") },
+    /as large as/,
+    /max_request_size_mb/,
+  ],
+  "too large a request for a proxy": [
+    { status: 413, body: "<h1>413 Request Entity Too Large</h1>", type: "text/html" },
+    /as large as .*HTTP 413, <h1>/,
+    /proxy/,
+  ],
+  "a search that is too large for strict mode": [
+    {
+      status: 400,
+      body: wrap(
+        'Bad request: Limit exceeded 100 > 50 for "limit". Help: Reduce the "limit" parameter to or below 50.',
+      ),
+    },
+    /a limit that is set .*100 > 50/,
+    /strict_mode_config/,
+  ],
+  "as many points as are allowed": [
+    { status: 400, body: wrap("Bad request: Max points count limit of 1000 reached!") },
+    /a limit that is set .*Max points/,
+    /strict_mode_config/,
+  ],
+  "as many collections as are allowed": [
+    {
+      status: 400,
+      body: wrap("Bad request: Can't create collection with name x. Max collections limit reached: 5"),
+    },
+    /a limit that is set .*Max collections/,
+    /settings/,
+  ],
+  "a time that is over there": [
+    { status: 408, body: wrap("Timeout: Timeout error: Operation 'Query' timed out after 60s") },
+    /did not .* in the time .*60s/,
+    /log/,
+  ],
+  "a proxy that has waited enough": [
+    { status: 504, body: "<h1>Gateway Time-out</h1>", type: "text/html" },
+    /did not .* in the time .*HTTP 504/,
+    /log/,
+  ],
+  "a lock": [
+    { status: 403, body: wrap("Storage locked: Write operations are forbidden") },
+    /takes no writes, asked to .*HTTP 403/,
+    /Unlock/,
+  ],
+  "a shard that is not there": [
+    { status: 503, body: wrap("Shard temporarily unavailable: peer is down") },
+    /cannot .* now/,
+    /Wait/,
+  ],
+  "a recovery": [
+    { status: 500, body: wrap("Service internal error: Failed to search,  Recovery: segment 3 is broken") },
+    /failed to .*Recovery: segment 3/,
+    /log/,
+  ],
+  "an answer in the middle of which it stops": [
+    { status: 200, body: '{"result": {"points": [{"id": "' },
+    /its answer is no JSON/,
+    /Look what listens/,
+  ],
+  "a page of something else": [
+    { status: 200, body: "<html>welcome</html>", type: "text/html" },
+    /its answer is unlike one/,
+    /Look what listens/,
+  ],
+  "another place": [
+    { status: 302, body: "", headers: { location: "http://127.0.0.1:1/" } },
+    /it sends elsewhere/,
+    /Look what listens/,
+  ],
+  "nothing there by that name": [
+    { status: 404, body: "not here", type: "text/plain" },
+    /answers HTTP 404/,
+    /Look what listens/,
+  ],
+  "too many requests, until a date": [
+    { status: 429, body: wrap("slow down"), headers: { "retry-after": "Sat, 22 Nov 2026 03:00:00 GMT" } },
+    /cannot .* now .*429/,
+    /Wait/,
+  ],
+  "too many requests, for some seconds": [
+    { status: 429, body: wrap("Rate limiting exceeded"), headers: { "retry-after": "17" } },
+    /cannot .* now .*429/,
+    /Wait/,
   ],
   "a start that is not over": [{ status: 503, body: wrap("Service unavailable") }, /cannot .* now/, /Wait/],
   "a collection that is being created": [
@@ -161,57 +249,6 @@ for (const [what, [fault, said, remedy]] of Object.entries(answers))
     await (await openQdrantStore({ url: server.url }, MODELLED)).put([file("a.ts", ["alpha"])], signal);
     server.fault = () => fault;
     for (const ask of Object.values(asks)) await assertSaid(ask(store), said, remedy);
-  });
-
-test("a key that is missing, and one that is wrong", async () => {
-  await using server = await startQdrant({ apiKey: KEY });
-  const open = (apiKey?: string) => openQdrantStore({ url: server.url, apiKey }, MODELLED);
-  await assertSaid(open(), /wants a key, and QDRANT_API_KEY is not set/, /export QDRANT_API_KEY/);
-  await assertSaid(open(`${KEY}?`), /refuses the key/, /export QDRANT_API_KEY/);
-  await using store = await open(KEY);
-  assert.deepEqual(await store.counts(signal), { files: 0, chunks: 0, embedded: 0 });
-});
-
-const NAME = "harness-code-toy-latest-1bec1f-4";
-const idf = { words: { modifier: "idf" } };
-const unlike: Readonly<Record<string, readonly [ConstructorParameters<typeof Collection>[0], RegExp]>> = {
-  "another dimension": [
-    { vectors: { dense: { size: 768, distance: "Cosine" } }, sparse_vectors: idf },
-    /768 numbers/,
-  ],
-  "no sparse vector": [{ vectors: { dense: { size: 4, distance: "Cosine" } } }, /no sparse vector/],
-  "no rarity": [
-    { vectors: { dense: { size: 4, distance: "Cosine" } }, sparse_vectors: { words: {} } },
-    /no sparse vector/,
-  ],
-  "no dense vector": [{ vectors: {}, sparse_vectors: idf }, /no vector dense/],
-  "another distance": [
-    { vectors: { dense: { size: 4, distance: "Euclid" } }, sparse_vectors: idf },
-    /by Euclid/,
-  ],
-};
-for (const [what, [shape, said]] of Object.entries(unlike))
-  test(`a collection of our name with ${what} is never filled`, async () => {
-    await using server = await startQdrant();
-    await using store = await openQdrantStore({ url: server.url }, MODELLED);
-    server.collections.set(NAME, new Collection(shape));
-    await assertSaid(
-      openQdrantStore({ url: server.url }, MODELLED),
-      said,
-      new RegExp(`curl -X DELETE http.*${NAME} `),
-    );
-    await assertSaid(store.put([file("a.ts", ["alpha"])], signal), said, /curl -X DELETE/);
-    assert.equal(server.collections.get(NAME)?.points.length, 0);
-  });
-
-for (const status of ["yellow", "grey", "red"])
-  test(`a collection that is ${status} ${status === "red" ? "is broken, and why is said" : "serves"}`, async () => {
-    await using server = await startQdrant();
-    await using store = await openQdrantStore({ url: server.url }, MODELLED);
-    await store.put([file("a.ts", ["alpha"])], signal);
-    for (const collection of server.collections.values()) collection.status = status;
-    if (status === "red") await assertSaid(store.held(signal), /broken: .*No space left/, /log/);
-    else assert.equal((await store.held(signal)).size, 1);
   });
 
 test("who gives up is told their own reason, at once, though the server is silent", async () => {

@@ -71,6 +71,12 @@ test("what is of the schema and cannot be done is refused, and is no breach", as
     points({ points: [{ id: 1, vector: { words: { indices: [1, 1], values: [1, 1] } } }] }),
     ["PUT", "/collections/c/points/vectors?wait=true", { points: [{ id: 7, vector: { dense: [1, 0] } }] }],
     ["POST", "/collections/c/facet", { key: "path" }],
+    ["POST", "/collections/c/points/count", { filter: { must: [{ key: "path", match: { value: "a" } }] } }],
+    [
+      "POST",
+      "/collections/c/points/delete?wait=true",
+      { filter: { must: [{ key: "at", range: { lt: 1 } }] } },
+    ],
   ] as const) {
     const answer = await fetch(`${server.url}${path}`, {
       method,
@@ -80,7 +86,7 @@ test("what is of the schema and cannot be done is refused, and is no breach", as
     await answer.text();
     statuses.push(answer.status);
   }
-  assert.deepEqual(statuses, [409, 404, 400, 400, 422, 404, 400]);
+  assert.deepEqual(statuses, [409, 404, 400, 400, 422, 404, 400, 400, 400]);
 });
 
 test("a change that nobody waits for is acknowledged, and made later", async () => {
@@ -103,4 +109,35 @@ test("a change that nobody waits for is acknowledged, and made later", async () 
     stored?.vector.dense.map((value) => Math.fround(value)),
     [0.6, 0.8].map(Math.fround),
   );
+});
+
+test("its version is told to everybody, and nothing else without a key; of a missing point a part is lost", async () => {
+  const collections = new Map([["c", new Collection(shape)]]);
+  await using server = await startQdrant({ apiKey: "write", readOnlyKey: "read", collections });
+  const ids = Array.from({ length: 40 }, (_, at) => at + 1);
+  const sent = async (method: string, path: string, key: string | null, body?: unknown): Promise<number> => {
+    const headers = { ...JSON_BODY, ...(key === null ? {} : { "api-key": key }) };
+    const more = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(`${server.url}${path}`, { method, headers, ...more });
+    await answer.text();
+    return answer.status;
+  };
+  const put = { points: ids.slice(1).map((id) => ({ id, vector: {} })) };
+  const vectors = { points: ids.map((id) => ({ id, vector: { dense: [1, 0] } })) };
+  assert.deepEqual(
+    [
+      await sent("GET", "/", null),
+      await sent("GET", "/collections", null),
+      await sent("GET", "/collections", "guess"),
+      await sent("GET", "/collections", "read"),
+      await sent("PUT", "/collections/c/points?wait=true", "read", put),
+      await sent("PUT", "/collections/c/points?wait=true", "write", put),
+      await sent("PUT", "/collections/c/points/vectors?wait=true", "write", vectors),
+    ],
+    [200, 401, 401, 200, 403, 200, 404],
+  );
+  const having = [...collections.values()].flatMap(({ points }) =>
+    points.filter((one) => one.vectors.size > 0),
+  );
+  assert.equal(having.length, 31, "those of the part in which one is missing, and no later ones");
 });
