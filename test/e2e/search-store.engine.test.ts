@@ -116,3 +116,24 @@ test("--watch goes on where its folder is removed and made anew", { skip }, asyn
   });
   assert.deepEqual([seen.at(-1), ran.code], [anew.length, 130], ran.stderr);
 });
+
+test("--watch goes on while its store is away, and says so once", { skip }, async () => {
+  await using place = await household(FILES);
+  const server = await startQdrant();
+  await using _ = server;
+  const words = ["index", "--watch", "--json", "--no-embed", "--store", "qdrant"];
+  const ran = await harness(place, words, {
+    env: { HARNESS_SEARCH_URL: server.url },
+    whenMade: [
+      place.at(".local/state/harness/search"),
+      (child) => {
+        child.stdout?.once("data", () => void server.close());
+        child.stderr?.on("data", (bytes: Buffer) => {
+          if (/tried again/.test(bytes.toString())) child.kill("SIGINT");
+        });
+      },
+    ],
+  });
+  assert.equal(ran.code, 130, ran.stderr);
+  assert.match(ran.stderr, /not brought up to date, and tried again: Qdrant at .* is not reached/);
+});

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
-import { appendFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -201,4 +201,29 @@ test("what is damaged is set aside, and built anew", { skip }, async () => {
       );
       assert.deepEqual((await indexOf(place)).chunks, chunks, `${name} ${what}`);
     }
+});
+
+test("a folder in the place of a file of an index is named, and stays", { skip }, async () => {
+  await using place = await household(FILES);
+  await indexed(place);
+  const { folder } = await indexOf(place);
+  for (const name of ["catalog.db", "store/index.db", "writer.lock"]) {
+    const file = path.join(folder, name);
+    await rename(file, `${file}.mine`);
+    for (const beside of ["-wal", "-shm"]) await rm(file + beside, { force: true });
+    await mkdir(file);
+    await writeFile(path.join(file, "theirs"), "kept");
+    await appendFile(place.at("work/src/door.ts"), "export const crocodile = 1;\n");
+    // Without its lock an index can still be asked.
+    const searches = name === "writer.lock" ? [] : [["search", "portcullis"]];
+    for (const words of [...searches, ["index", "--no-embed"]]) {
+      const ran = await harness(place, words);
+      assert.equal(ran.code, 1, `${name}: ${ran.stderr}`);
+      assert.match(ran.stderr, new RegExp(`${name} is no file\\)\n\\s+next: ls -ld .*; move it away`));
+    }
+    assert.equal(await readFile(path.join(file, "theirs"), "utf8"), "kept");
+    await rm(file, { recursive: true });
+    await rename(`${file}.mine`, file);
+    assert.deepEqual(paths(await search(place, "crocodile")), ["src/door.ts"]);
+  }
 });

@@ -10,7 +10,7 @@ import type { SearchHit } from "../../search/rank/rank.ts";
 import { indexMeans, indexRoot } from "../search-seat.ts";
 import { IndexProgress } from "./progress.ts";
 import { readingBox } from "./reading-box.ts";
-import { SearchVectors } from "./vectors.ts";
+import { SearchVectors } from "./search-vectors.ts";
 
 export interface Asking {
   readonly settings: Settings;
@@ -110,13 +110,11 @@ async function answered(
   asking: Asking,
   signal: AbortSignal,
 ): Promise<Answered> {
-  const { query, limit, below, note } = asking;
+  const { query, limit, below } = asking;
   index.warnOfHidden();
   const vector = await vectors.of(index, query, signal);
-  const { hits, whole } = await answersIn(index.store, { text: query, vector, limit, below }, signal);
-  if (!whole)
-    note(`there may be more below ${below}: the best of the workspace were looked through, not all`);
-  return { results: hits, store: index.store.name, stale };
+  const results = await answersIn(index.store, { text: query, vector, limit, below }, signal);
+  return { results, store: index.store.name, stale };
 }
 
 /** The index, brought up to date; undefined, with the reason told, where the old one has to do. */

@@ -1,6 +1,6 @@
 import type { Settings } from "../../config/schema.ts";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
-import type { Box, IndexAnswer } from "../../core/ports.ts";
+import type { Box, IndexAnswer, OwnedBox } from "../../core/ports.ts";
 import { claimIndex, type IndexPlace } from "../../search/catalog/workspace.ts";
 import { answersIn } from "../../search/index/answer.ts";
 import { type Cutting, CuttingHere } from "../../search/index/cutting.ts";
@@ -12,7 +12,8 @@ import { claimLayer, type Layer } from "../../search/index/layer.ts";
 import { embeddedOnly, indexMeans, indexRoot } from "../search-seat.ts";
 import { KeptBox } from "./kept-box.ts";
 import { readingBox } from "./reading-box.ts";
-import { SearchVectors } from "./vectors.ts";
+import { RunVectors } from "./run-vectors.ts";
+import type { SearchVectors } from "./search-vectors.ts";
 import type { RunIndex, RunIndexParts } from "./run-index.ts";
 
 /** How long a call waits for somebody else who writes the same index. */
@@ -29,6 +30,7 @@ interface Ground {
   readonly knownBy: Stamps;
   /** For all calls of a run. */
   readonly kept: Cutting;
+  readonly vectors: SearchVectors;
 }
 
 /**
@@ -38,21 +40,25 @@ interface Ground {
  */
 export function runAnswering(parts: RunIndexParts): RunIndex {
   const layers: { own?: Layer } = {};
-  const kept = new CuttingHere();
-  const reader = new KeptBox(async (signal) => {
+  const stack = new AsyncDisposableStack();
+  const kept = stack.use(new CuttingHere());
+  const byMeaning = stack.use(new RunVectors(parts.origins));
+  const startReader = async (signal: AbortSignal): Promise<OwnedBox> => {
     // The workspace is the run's from then on.
     await parts.box();
     const { workspace } = parts;
     return readingBox({ settings: parts.settings(), workspace, beside: true, warn: () => undefined }, signal);
-  });
+  };
+  const reader = stack.use(new KeptBox(startReader));
   const ground = (): Ground => {
     const settings = parts.settings();
     const means = indexMeans(settings, () => undefined);
     const base = claimIndex(indexRoot(), parts.workspace);
+    const shared = { kept, vectors: byMeaning.for(settings) };
     if (isShared(settings))
-      return { place: base, means, kept, knownBy: "stamps", box: (signal) => reader.box(signal) };
-    const { place } = (layers.own ??= claimLayer(base, parts.session));
-    return { place, means: embeddedOnly(means), kept, knownBy: "times", box: parts.box };
+      return { ...shared, place: base, means, knownBy: "stamps", box: (signal) => reader.box(signal) };
+    const { place } = (layers.own ??= stack.use(claimLayer(base, parts.session)));
+    return { ...shared, place, means: embeddedOnly(means), knownBy: "times", box: parts.box };
   };
   return {
     search: async (query, limit, signal) => {
@@ -60,11 +66,7 @@ export function runAnswering(parts: RunIndexParts): RunIndex {
       const { means, place } = stands;
       return mending(means, place, () => asked(parts, stands, { query, limit }, signal));
     },
-    [Symbol.asyncDispose]: async () => {
-      layers.own?.[Symbol.dispose]();
-      await reader[Symbol.asyncDispose]();
-      await kept[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
 
@@ -82,12 +84,10 @@ async function asked(
   { query, limit }: Asked,
   signal: AbortSignal,
 ): Promise<IndexAnswer> {
-  const wanted = { settings: parts.settings(), origins: parts.origins, note: () => undefined };
-  using vectors = new SearchVectors(wanted);
+  const { vectors } = ground;
   const answer = async (index: HeldIndex, caveat: string): Promise<IndexAnswer> => {
     const vector = await vectors.of(index, query, signal);
-    const { hits } = await answersIn(index.store, { text: query, vector, limit }, signal);
-    return { hits, caveat };
+    return { hits: await answersIn(index.store, { text: query, vector, limit }, signal), caveat };
   };
   await using fresh = await freshIndex(ground, signal);
   if (fresh !== undefined) return await answer(fresh, "");

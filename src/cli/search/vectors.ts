@@ -13,14 +13,16 @@ export interface VectorsWanted {
   readonly note: (text: string) => void;
 }
 
-/** Looked for, and asked for the length of its vectors; never rejects. */
+/** Looked for, and asked for the length of its vectors. Only an abort rejects. */
 export async function vectorsFor(
   { settings, origins, note }: VectorsWanted,
   signal: AbortSignal,
 ): Promise<Vectors> {
   const { embedderSeat } = await import("../embedder-seat.ts");
-  const seat = embedderSeat(settings, { origins, warn: note });
+  using stack = new DisposableStack();
+  const seat = stack.use(embedderSeat(settings, { origins, warn: note }));
   const found = await seat.find(signal);
+  stack.move();
   return { ...found, [Symbol.dispose]: () => seat[Symbol.dispose]() };
 }
 
@@ -50,60 +52,4 @@ export async function embedIn(
   const { embedAll } = await import("../../search/embed/embed-all.ts");
   const { model, cache, dimension } = vectors;
   return embedAll(index.store, model, cache, { dimension, signal, onProgress });
-}
-
-/** What a search waits for the vectors of what has changed. */
-const SOME_MS = 3000;
-
-/** What of an index is needed to ask it with vectors. */
-type Embedded = Pick<HeldIndex, "facts" | "store">;
-
-/** The vectors of one search: what makes them is looked for once, and not asked again after it has failed. */
-export class SearchVectors implements Disposable {
-  readonly #wanted: VectorsWanted;
-  #found: Vectors | undefined;
-  #failure: string | null = null;
-
-  constructor(wanted: VectorsWanted) {
-    this.#wanted = wanted;
-  }
-
-  /** Where an index has vectors, what is new in it gets some too; what is not done in time, `harness index` does. */
-  async embedSome(index: Embedded, signal: AbortSignal): Promise<void> {
-    if (index.facts.model === null) return;
-    const vectors = await this.#find(signal);
-    if (vectors.kind === "none" || vectors.model.id !== index.facts.model) return;
-    const { name } = vectors.model;
-    const late = AbortSignal.timeout(SOME_MS);
-    const outcome = await embedIn(index, vectors, () => undefined, AbortSignal.any([signal, late]));
-    signal.throwIfAborted();
-    if (outcome.kind === "whole" || outcome.asked > 0) return;
-    this.#failure = late.aborted ? `${name} gave no vector within ${SOME_MS / 1000} s` : outcome.reason;
-  }
-
-  /** The vector of a question, where the index has some to compare it with. */
-  async of(index: Embedded, text: string, signal: AbortSignal): Promise<Float32Array | null> {
-    const { model: id, dimension } = index.facts;
-    if (id === null || dimension === null) return null;
-    if (this.#failure !== null) return this.#wordsAlone(this.#failure);
-    const found = await this.#find(signal);
-    if (found.kind === "none") return this.#wordsAlone(found.reason);
-    if (found.model.id !== id)
-      return this.#wordsAlone(`the vectors are of ${id}; harness index makes new ones`);
-    const { queryVector } = await import("../../search/embed/query.ts");
-    return await queryVector(found.model, text, { dimension, signal, warn: this.#wanted.note });
-  }
-
-  [Symbol.dispose](): void {
-    this.#found?.[Symbol.dispose]();
-  }
-
-  async #find(signal: AbortSignal): Promise<Vectors> {
-    return (this.#found ??= await vectorsFor(this.#wanted, signal));
-  }
-
-  #wordsAlone(why: string): null {
-    this.#wanted.note(`searching by words alone: ${why}`);
-    return null;
-  }
 }

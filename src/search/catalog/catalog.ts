@@ -45,10 +45,8 @@ export class Catalog implements Disposable {
     const file = path.join(folder, CATALOG);
     if (!existsSync(file)) return undefined;
     try {
-      const sqlite = openedToRead(file);
-      if (versionOf(sqlite) === FORM) return new Catalog(new Connection(sqlite), folder);
-      sqlite.close();
-      return undefined;
+      const sqlite = readable(file);
+      return sqlite === undefined ? undefined : new Catalog(new Connection(sqlite), folder);
     } catch {
       return undefined;
     }
@@ -149,6 +147,19 @@ export class Catalog implements Disposable {
       throw indexFailure(thrown, this.#folder);
     }
   }
+}
+
+/** Undefined where it has another form. */
+function readable(file: string): DatabaseSync | undefined {
+  const sqlite = openedToRead(file);
+  try {
+    if (versionOf(sqlite) === FORM) return sqlite;
+  } catch (thrown) {
+    sqlite.close();
+    throw thrown;
+  }
+  sqlite.close();
+  return undefined;
 }
 
 function openedAnew(file: string, tell: (aside: string) => void): DatabaseSync {

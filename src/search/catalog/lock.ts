@@ -24,6 +24,19 @@ export async function takeWriter(
   }
 }
 
+/** Where whoever has it is done in milliseconds, perhaps with the folder gone; meanwhile nothing else of this process goes on. */
+export function waitForWriter(folderOf: () => string): Disposable {
+  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+    const lock = tryWriter(folderOf());
+    if (lock !== undefined) return lock;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
+  }
+  throw taken(folderOf());
+}
+
+const MOST_ATTEMPTS = 200;
+const PAUSE_MS = 10;
+
 /** Undefined where somebody else has it. */
 export function tryWriter(folder: string): Disposable | undefined {
   const sqlite = lockFile(folder);
@@ -40,9 +53,11 @@ export function tryWriter(folder: string): Disposable | undefined {
   };
 }
 
+export const lockFileIn = (folder: string): string => path.join(folder, "writer.lock");
+
 function lockFile(folder: string): DatabaseSync {
   try {
-    return new DatabaseSync(privateFile(path.join(folder, "writer.lock")), { timeout: 0 });
+    return new DatabaseSync(privateFile(lockFileIn(folder)), { timeout: 0 });
   } catch (thrown) {
     throw indexFailure(thrown, folder);
   }

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { indexFailure } from "../index-failure.ts";
-import { tryWriter } from "./lock.ts";
+import { waitForWriter } from "./lock.ts";
 
 /** By what a folder is known when it has moved: a copy of it has another inode, a successor another time of birth. */
 interface RootIdentity {
@@ -59,7 +59,8 @@ export function claimIndex(root: string, workspace: string): IndexPlace {
 
 function claimed(root: string, workspace: string): IndexPlace {
   mkdirSync(root, { recursive: true, mode: 0o700 });
-  using _ = waitFor(root);
+  // Two that begin at the same time make one index.
+  using _ = waitForWriter(() => root);
   const found = findIndex(root, workspace);
   const id = found?.id ?? randomBytes(12).toString("hex");
   const folder = path.join(root, id);
@@ -132,14 +133,4 @@ export function namesIn(folder: string): readonly string[] {
   } catch {
     return [];
   }
-}
-
-/** Two that begin at the same time make one index. What is done under it takes milliseconds. */
-function waitFor(root: string): Disposable {
-  for (let attempt = 0; attempt < 200; attempt += 1) {
-    const lock = tryWriter(root);
-    if (lock !== undefined) return lock;
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
-  }
-  throw new Error("the list of indexes stays locked");
 }

@@ -6,6 +6,9 @@ const SETEXT = /^ {0,3}(=+|-+)[ \t]*$/;
 /** Lines that are no paragraph, so that a line of hyphens below them is a rule or a table. */
 const NO_PARAGRAPH = /^(?: {4}|\t| {0,3}(?:[-*+>|#]|\d+[.)]\s|<))/;
 
+/** A longer line is no title: its letters could be such that the forms above, and what is plain of it, take hours. */
+const LONGEST_TITLE = 1000;
+
 interface Line {
   readonly at: number;
   readonly text: string;
@@ -36,12 +39,14 @@ export function sectionMarks(text: string): readonly Mark[] {
   let before: Line | undefined;
   const code = new Code(/^---[ \t]*\r?\n/.test(text));
   for (const line of linesOf(text)) {
-    const title = code.takes(line) ? undefined : titleOf(line, before);
-    before = title === undefined && !code.inside ? line : undefined;
+    const title = code.takes(line) || isLong(line) ? undefined : titleOf(line, before);
+    before = title === undefined && !code.inside && !isLong(line) ? line : undefined;
     if (title !== undefined) outline.open(title);
   }
   return outline.marks;
 }
+
+const isLong = ({ text }: Line): boolean => text.length > LONGEST_TITLE;
 
 interface Title {
   readonly at: number;

@@ -1,7 +1,7 @@
 import { checkedVectors } from "./checked.ts";
 import { probedDimension } from "./dimension.ts";
 import type { EmbeddingModel } from "./model.ts";
-import { inTime } from "./in-time.ts";
+import { inTime } from "../in-time.ts";
 
 /** So many texts that a model will have nothing of are its oddities; more are a failure. */
 const MOST_REFUSED = 20;
@@ -34,7 +34,7 @@ export class Asking {
   async *vectorsOf(texts: readonly string[]): AsyncGenerator<Given> {
     let vectors: readonly Float32Array[];
     try {
-      const given = await inTime(this.#model, texts, this.#signal);
+      const given = await inTime(() => this.#model.embedder.embed(texts, this.#signal), this.#signal);
       vectors = checkedVectors(given, texts.length, this.#dimension);
     } catch (thrown) {
       yield* this.#narrowed(texts, thrown);

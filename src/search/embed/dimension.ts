@@ -1,6 +1,6 @@
 import type { VectorCache } from "./cache.ts";
 import { checkedVectors } from "./checked.ts";
-import { inTime } from "./in-time.ts";
+import { inTime } from "../in-time.ts";
 import type { EmbeddingModel } from "./model.ts";
 
 /** What indexing waits for, which may have to load the model. */
@@ -28,7 +28,7 @@ export async function probedDimension(
   timeoutMs = PROBE_MS,
 ): Promise<number> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  const vectors = await inTime(model, [PROBE], limit);
+  const vectors = await inTime(() => model.embedder.embed([PROBE], limit), limit);
   const dimension = vectors[0]?.length ?? 0;
   checkedVectors(vectors, 1, dimension);
   return dimension;

@@ -1,6 +1,6 @@
 import { HarnessError, reasonOf } from "../../core/errors.ts";
 import { checkedVectors } from "./checked.ts";
-import { inTime } from "./in-time.ts";
+import { inTime } from "../in-time.ts";
 import { type EmbeddingModel, queryText } from "./model.ts";
 
 /** A model that is not in memory is loaded first; a search is not worth more than this. */
@@ -9,26 +9,30 @@ const QUESTION_MS = 4000;
 export interface QuestionOptions {
   readonly dimension: number;
   readonly signal: AbortSignal;
-  readonly warn: (text: string) => void;
   readonly timeoutMs?: number;
 }
 
-/** Null, with one warning, where there is none in time: the search then goes by words alone. Only an abort rejects. */
+/** What became of a question; without a vector the search goes by words alone. */
+export type Questioned =
+  | { readonly kind: "vector"; readonly vector: Float32Array }
+  | { readonly kind: "none"; readonly reason: string };
+
+/** Only an abort rejects. */
 export async function queryVector(
   model: EmbeddingModel,
   text: string,
-  { dimension, signal, warn, timeoutMs = QUESTION_MS }: QuestionOptions,
-): Promise<Float32Array | null> {
+  { dimension, signal, timeoutMs = QUESTION_MS }: QuestionOptions,
+): Promise<Questioned> {
   const late = AbortSignal.timeout(timeoutMs);
+  const either = AbortSignal.any([signal, late]);
   try {
-    const asked = inTime(model, [queryText(model, text)], AbortSignal.any([signal, late]));
-    const [vector] = checkedVectors(await asked, 1, dimension);
-    return vector ?? null;
+    const asked = await inTime(() => model.embedder.embed([queryText(model, text)], either), either);
+    const [vector] = checkedVectors(asked, 1, dimension);
+    return vector === undefined ? { kind: "none", reason: "no vector came" } : { kind: "vector", vector };
   } catch (thrown) {
     signal.throwIfAborted();
-    const why = late.aborted ? `${model.name} gave no vector within ${timeoutMs / 1000} s` : whyOf(thrown);
-    warn(`searching by words alone: ${why}`);
-    return null;
+    const reason = late.aborted ? `${model.name} gave no vector within ${timeoutMs / 1000} s` : whyOf(thrown);
+    return { kind: "none", reason };
   }
 }
 

@@ -4,22 +4,16 @@ import type { SearchStore } from "../store.ts";
 /** Candidates for so many hits: several may be of one file. */
 const PER_HIT = 10;
 const LEAST = 100;
-/** Where only a folder is wanted: those of other folders are among them. */
-const BELOW = 5000;
+/** Looked through for those that lie below a folder: stores order all of an index. */
+const MOST_BELOW = 5000;
 
 export interface Asked {
   readonly text: string;
   /** Null: by words alone. */
   readonly vector: Float32Array | null;
   readonly limit: number;
-  /** Only this file, or what lies below this folder. */
+  /** Only of what lies below this folder, or of this file. */
   readonly below?: string | null;
-}
-
-export interface Answers {
-  readonly hits: readonly SearchHit[];
-  /** False: fewer than wanted, and there may be more below that folder, which are worse than the best of the others. */
-  readonly whole: boolean;
 }
 
 /** The best places for a query, best first. */
@@ -27,15 +21,15 @@ export async function answersIn(
   store: SearchStore,
   { text, vector, limit, below = null }: Asked,
   signal: AbortSignal,
-): Promise<Answers> {
-  const most = below === null ? Math.max(LEAST, limit * PER_HIT) : BELOW;
+): Promise<readonly SearchHit[]> {
+  const most = below === null ? Math.max(LEAST, limit * PER_HIT) : MOST_BELOW;
   const [found, { rank }] = await Promise.all([
     store.candidates({ text, vector }, most, signal),
     import("../rank/rank.ts"),
   ]);
-  const near = below === null ? found : found.filter(({ chunk }) => isIn(chunk.path, below));
-  const hits = rank(near, text, limit);
-  return { hits, whole: below === null || hits.length === limit || found.length < most };
+  const wanted = found.filter(({ chunk }) => below === null || isAtOrBelow(chunk.path, below));
+  return rank(wanted, text, limit);
 }
 
-const isIn = (path: string, below: string): boolean => path === below || path.startsWith(`${below}/`);
+const isAtOrBelow = (path: string, folder: string): boolean =>
+  path === folder || path.startsWith(`${folder}/`);

@@ -1,3 +1,4 @@
+import { inTime } from "../in-time.ts";
 import type { UpdateParts } from "./parts.ts";
 import type { Plan } from "./plan.ts";
 import type { Prepared } from "./prepared.ts";
@@ -65,8 +66,7 @@ async function written(
   { batch, plan }: Batch,
   signal: AbortSignal,
 ): Promise<number> {
-  const files = await Promise.all(batch);
-  signal.throwIfAborted();
+  const files = await inTime(() => Promise.all(batch), signal);
   const emptied = files.filter(
     ({ path, row }) => row.chunks === 0 && (plan.known.get(path)?.chunks ?? 0) > 0,
   );

@@ -14,7 +14,7 @@ import type { Progress } from "./parts.ts";
 import type { Updated } from "./update.ts";
 
 /** Goes up with whatever makes other pieces, other roles or another choice of files of the same workspace. */
-const VERSION = "1";
+const VERSION = "2";
 
 export interface Updating {
   readonly knownBy?: Stamps;
@@ -58,14 +58,14 @@ export class HeldIndex implements AsyncDisposable {
 
   /** To be updated; waits so long for another that writes. */
   static async write(means: IndexMeans, place: IndexPlace, opening: Writing): Promise<HeldIndex> {
-    using stack = new DisposableStack();
+    await using stack = new AsyncDisposableStack();
     const writer = stack.use(await takeWriter(place.folder, opening));
     const setAside = (aside: string): void =>
       means.warn(`a damaged index was set aside as ${aside}, and is built anew`);
     const catalog = stack.use(Catalog.open(place.folder, setAside));
     const before = catalog.facts();
     const { vectors = vectorsOf(before), only = false, signal } = opening;
-    const store = await openedStore(means, place, { before, vectors, only, signal });
+    const store = stack.use(await openedStore(means, place, { before, vectors, only, signal }));
     // What another store holds, or the same one for another model, is compared file by file.
     const other = before.store !== store.name || before.model !== (vectors?.model ?? null);
     const { model, dimension } = vectors ?? { model: null, dimension: null };

@@ -1,8 +1,9 @@
 import { constants, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { CATALOG } from "../catalog/file.ts";
-import { tryWriter } from "../catalog/lock.ts";
+import { lockFileIn, tryWriter, waitForWriter } from "../catalog/lock.ts";
 import type { IndexPlace } from "../catalog/workspace.ts";
+import { indexFailure } from "../index-failure.ts";
 import { storeFolder } from "./opened-store.ts";
 
 /**
@@ -11,21 +12,35 @@ import { storeFolder } from "./opened-store.ts";
  */
 export function claimLayer(base: IndexPlace, session: string): Layer {
   const folder = path.join(layersOf(base), session);
+  try {
+    return claimed(base, folder);
+  } catch (thrown) {
+    throw indexFailure(thrown, folder);
+  }
+}
+
+function claimed(base: IndexPlace, folder: string): Layer {
+  using stack = new DisposableStack();
+  stack.use(lockOf(folder));
+  // While it is locked: nobody begins with what is about to go.
+  stack.defer(() => rmSync(folder, { recursive: true, force: true }));
   const place = { ...base, folder };
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const held = heldBy(folder);
   if (!existsSync(path.join(folder, CATALOG))) {
     // Nobody writes it while it is copied; where somebody does, the run reads everything itself.
     using lock = tryWriter(base.folder);
     if (lock !== undefined) seed(base, place);
   }
-  return {
-    place,
-    [Symbol.dispose]: () => {
-      rmSync(folder, { recursive: true, force: true });
-      held?.[Symbol.dispose]();
-    },
-  };
+  const held = stack.move();
+  return { place, [Symbol.dispose]: () => held.dispose() };
+}
+
+/** Whoever prunes may have taken it for one that was left, and removed it together with its lock. */
+function lockOf(folder: string): Disposable {
+  for (;;) {
+    const lock = waitForWriter(() => heldIn(folder));
+    if (existsSync(lockFileIn(path.join(folder, HELD)))) return lock;
+    lock[Symbol.dispose]();
+  }
 }
 
 /** Gone with its run. */
@@ -34,10 +49,14 @@ export interface Layer extends Disposable {
 }
 
 /** Held as long as its run goes on; undefined where somebody has it. */
-export function heldBy(layer: string): Disposable | undefined {
-  const folder = path.join(layer, "held");
+export const heldBy = (layer: string): Disposable | undefined => tryWriter(heldIn(layer));
+
+const HELD = "held";
+
+function heldIn(layer: string): string {
+  const folder = path.join(layer, HELD);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  return tryWriter(folder);
+  return folder;
 }
 
 export const layersOf = ({ folder }: Pick<IndexPlace, "folder">): string => path.join(folder, "layers");

@@ -9,24 +9,31 @@ import { chunkOf, chunkPayload, DENSE, WORDS } from "./points.ts";
 import { numbersOf, type Seat } from "./seat.ts";
 import { sparseQuery } from "./sparse.ts";
 
-const hit = z.object({ id: z.string(), score: z.number(), payload: chunkPayload });
+/** Where a list is asked for its scores alone, no payload comes. */
+const hit = z.object({ id: z.string(), score: z.number(), payload: chunkPayload.nullish() });
 const answers = resultOf(z.array(z.object({ points: z.array(hit) })));
 
 interface Hit {
-  readonly chunk: Chunk;
+  readonly id: string;
   readonly score: number;
 }
+
+/** By id, from the lists that come with payloads. */
+type Chunks = ReadonlyMap<string, Chunk>;
 
 interface Found {
   readonly lexical: readonly Hit[];
   readonly dense: readonly Hit[];
+  /** What the server has made of both, or the one half that there is. */
+  readonly order: readonly Hit[];
+  readonly chunks: Chunks;
 }
 
-const NOTHING: Found = { lexical: [], dense: [] };
+const NOTHING: Found = { lexical: [], dense: [], order: [], chunks: new Map() };
 
 /**
- * One request to each collection, and both at once. It holds the half by words and the half by vector. The server is
- * not asked to fuse them: it would do so in each collection by itself, and say neither score; who ranks needs both.
+ * One request to each collection, and both at once. The server fuses the half by words and the half by vector: that gives
+ * the order, and each chunk's text once. The halves' own scores come beside it, for whoever ranks.
  */
 export async function candidatesFor(
   seat: Seat,
@@ -37,12 +44,19 @@ export async function candidatesFor(
   const halves = halvesOf(seat, query);
   if (limit <= 0 || halves.length === 0) return [];
   const found = await Promise.all(SHELVES.map((shelf) => ask(seat, { shelf, halves, limit }, signal)));
-  const of = (half: keyof Found): readonly Hit[] =>
+  const chunks = new Map(found.flatMap((on) => [...on.chunks]));
+  const of = (half: "lexical" | "dense"): ReadonlyMap<string, number> =>
     best(
       found.flatMap((on) => on[half]),
       limit,
     );
-  return merged({ lexical: of("lexical"), dense: of("dense") });
+  return merged(
+    best(
+      found.flatMap(({ order }) => order),
+      Infinity,
+    ),
+    { lexical: of("lexical"), dense: of("dense"), chunks },
+  );
 }
 
 interface Half {
@@ -70,47 +84,58 @@ interface Question {
 }
 
 async function ask(seat: Seat, { shelf, halves, limit }: Question, signal: AbortSignal): Promise<Found> {
-  const body = {
-    collection_name: seat.collections.name(shelf),
-    searches: halves.map((half) => ({ ...half, limit, with_payload: true })),
-  };
+  const searches = searchesFor(halves, limit);
+  const body = { collection_name: seat.collections.name(shelf), searches: [...searches] };
   const answer = seat.api.ask((calls, init) => calls.queryBatchPoints(body, init), {
     what: "search",
-    form: answers.refine((lists) => lists.length === halves.length, "not one list for each question"),
+    form: answers.refine((lists) => lists.length === searches.length, "not one list for each question"),
     signal,
   });
   // An answer from what is left would look like one from all of it.
   const lists = seat.collections.wasThere(shelf) ? await answer : await orBegun(answer, null);
   if (lists === null) return NOTHING;
   const listOf = (using: Half["using"]): readonly Hit[] =>
-    (lists[halves.findIndex((half) => half.using === using)]?.points ?? []).map(({ id, score, payload }) => ({
-      chunk: chunkOf(id, payload),
-      score,
-    }));
-  return { lexical: listOf(WORDS), dense: listOf(DENSE) };
+    lists[halves.findIndex((half) => half.using === using)]?.points ?? [];
+  const order = lists.at(-1)?.points ?? [];
+  const chunks = order.flatMap(({ id, payload }) => (payload ? [[id, chunkOf(id, payload)] as const] : []));
+  return { lexical: listOf(WORDS), dense: listOf(DENSE), order, chunks: new Map(chunks) };
 }
 
-const best = (hits: readonly Hit[], limit: number): readonly Hit[] =>
-  hits.toSorted((one, other) => other.score - one.score || byId(one.chunk, other.chunk)).slice(0, limit);
-
-const byId = (one: Chunk, other: Chunk): number => (one.id < other.id ? -1 : Number(one.id > other.id));
-
-/** By reciprocal ranks, those of both halves first; one half alone keeps its order. */
-function merged({ lexical, dense }: Found): readonly Candidate[] {
-  const worth = new Map<string, number>();
-  for (const list of [lexical, dense])
-    for (const [place, { chunk }] of list.entries())
-      worth.set(chunk.id, (worth.get(chunk.id) ?? 0) + 1 / (PLACE + place));
-  const words = new Map(lexical.map(({ chunk, score }) => [chunk.id, score]));
-  const cosines = new Map(dense.map(({ chunk, score }) => [chunk.id, score]));
-  const chunks = new Map([...lexical, ...dense].map(({ chunk }) => [chunk.id, chunk]));
-  return [...chunks.values()]
-    .map((chunk) => ({ chunk, lexical: words.get(chunk.id) ?? null, dense: cosines.get(chunk.id) ?? null }))
-    .toSorted(
-      ({ chunk: one }, { chunk: other }) =>
-        (worth.get(other.id) ?? 0) - (worth.get(one.id) ?? 0) || byId(one, other),
-    );
+/** The halves in their order, and what brings the chunks last: the fusion, or the one half that there is. */
+function searchesFor(halves: readonly Half[], limit: number) {
+  const bounded = halves.map((half) => ({ ...half, limit }));
+  if (bounded.length === 1) return bounded.map((half) => ({ ...half, with_payload: true }));
+  const fusion = { query: { fusion: "rrf" as const }, prefetch: bounded };
+  return [
+    ...bounded.map((half) => ({ ...half, with_payload: false })),
+    { ...fusion, limit: bounded.length * limit, with_payload: true },
+  ];
 }
 
-/** So that a chunk of both halves comes before those that one has found. */
-const PLACE = 60;
+const best = (hits: readonly Hit[], limit: number): ReadonlyMap<string, number> =>
+  new Map(
+    hits
+      .toSorted((one, other) => other.score - one.score || byId(one.id, other.id))
+      .slice(0, limit)
+      .map(({ id, score }) => [id, score]),
+  );
+
+const byId = (one: string, other: string): number => (one < other ? -1 : Number(one > other));
+
+interface Scores {
+  readonly lexical: ReadonlyMap<string, number>;
+  readonly dense: ReadonlyMap<string, number>;
+  readonly chunks: Chunks;
+}
+
+/** What neither half has among its best of both collections is left out. */
+function merged(
+  order: ReadonlyMap<string, number>,
+  { lexical, dense, chunks }: Scores,
+): readonly Candidate[] {
+  return [...order.keys()].flatMap((id) => {
+    const chunk = chunks.get(id);
+    const scores = { lexical: lexical.get(id) ?? null, dense: dense.get(id) ?? null };
+    return chunk === undefined || (scores.lexical ?? scores.dense) === null ? [] : [{ chunk, ...scores }];
+  });
+}

@@ -1,12 +1,13 @@
 import type { Kept, PointFilter, SparseVector } from "./filters.ts";
 import { Refusal } from "./refusal.ts";
 
-/** The query API as far as the store uses it: nearest by a dense or a sparse vector. */
+/** The query API as far as the store uses it: nearest by a dense or a sparse vector, and fusion of prefetches. */
 
 export interface PointQuery {
   readonly query?: readonly number[] | SparseVector | { readonly fusion: string } | null;
   readonly using?: string | null;
   readonly filter?: PointFilter | null;
+  readonly prefetch?: readonly PointQuery[] | PointQuery | null;
   readonly params?: { readonly idf?: { readonly corpus: PointFilter } | "global" | null } | null;
   readonly limit?: number | null;
   readonly offset?: number | null;
@@ -26,6 +27,8 @@ export interface Scored {
 }
 
 const DEFAULT_LIMIT = 10;
+/** The server's own, where a query names none. */
+const RRF_K = 2;
 
 export function search(collection: Searched, asked: PointQuery): readonly Scored[] {
   const { limit, offset, score_threshold } = asked;
@@ -39,9 +42,22 @@ export function search(collection: Searched, asked: PointQuery): readonly Scored
 function scoresOf(collection: Searched, asked: PointQuery): readonly Scored[] {
   const { query, filter } = asked;
   if (query === null || query === undefined) throw new Refusal(400, "the stand-in knows no query by id");
-  if ("fusion" in query) throw new Refusal(400, "the stand-in knows no fusion");
+  if ("fusion" in query) return fused(collection, asked);
   const points = collection.where(filter);
   return "indices" in query ? bySparse(collection, asked, points) : byDense(collection, asked, points);
+}
+
+function fused(collection: Searched, { prefetch, query }: PointQuery): readonly Scored[] {
+  const fusion = query && "fusion" in query ? query.fusion : "";
+  if (fusion !== "rrf") throw new Refusal(400, `the stand-in knows no fusion ${fusion}`);
+  const lists = Array.isArray(prefetch) ? prefetch : prefetch ? [prefetch] : [];
+  if (lists.length === 0)
+    throw new Refusal(400, "Validation error: Fusion queries cannot be combined with no prefetches.");
+  const scores = new Map<Kept, number>();
+  for (const list of lists)
+    for (const [rank, { point }] of search(collection, list as PointQuery).entries())
+      scores.set(point, (scores.get(point) ?? 0) + 1 / (rank + RRF_K));
+  return Array.from(scores, ([point, score]) => ({ point, score }));
 }
 
 function byDense(collection: Searched, asked: PointQuery, points: readonly Kept[]): readonly Scored[] {

@@ -134,3 +134,24 @@ test("a lock that is no lock has its own cause", async () => {
   using lock = tryWriter(place.at("gone"));
   assert.ok(lock, "the one that failed does not hold it");
 });
+
+test("a folder in the place of a database file is told, and nothing of it is lost", async () => {
+  await using place = await scratch({ "catalog.db/theirs": "kept", "locked/writer.lock/theirs": "kept" });
+  assert.equal(Catalog.read(place.path), undefined);
+  const told = { name: "HarnessError", message: /something that is no file .*catalog\.db is no file/ };
+  assert.throws(() => Catalog.open(place.path, assert.fail), told);
+  assert.equal(await place.read("catalog.db/theirs"), "kept");
+  assert.throws(() => tryWriter(place.at("locked")), { message: /writer\.lock is no file/ });
+  assert.equal(await place.read("locked/writer.lock/theirs"), "kept");
+});
+
+test("a list of indexes that stays locked is a failure with a next step", async () => {
+  await using place = await scratch({ "work/a": "" });
+  claimIndex(place.at("state"), place.at("work"));
+  using lock = tryWriter(place.at("state"));
+  assert.ok(lock);
+  assert.throws(() => claimIndex(place.at("state"), place.at("work")), {
+    message: /another harness is writing this index/,
+    remedy: /try again when it is done/,
+  });
+});

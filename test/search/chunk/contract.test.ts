@@ -72,6 +72,24 @@ test("deep nesting, long lines, and no text at all", async () => {
   assert.deepEqual(cutter.missing(), []);
 });
 
+/** As titles these would be hours of work: what reads a title tries again at each of their letters. */
+test("a line that is too long for a title is none, whatever it is made of", async () => {
+  using cutter = new Cutter();
+  const long = HUGE - 100;
+  const texts = [
+    `# x${" ".repeat(long)}y\n`,
+    `# ${"[".repeat(long)}\n`,
+    `# ${"[](".repeat(long / 3)}\n`,
+    `# ${"{#".repeat(long / 2)}\n`,
+    `x${"[".repeat(long)}\n===\n`,
+  ];
+  for (const text of texts) {
+    await holds(cutter, "a.md", Buffer.from(text));
+    const cut = await cutter.cut("a.md", Buffer.from(text));
+    assert.ok(cut.kind === "cut" && cut.pieces.every(({ symbol }) => symbol === null));
+  }
+});
+
 test("what breaks the parser leaves it whole for the next file", async () => {
   using cutter = new Cutter();
   const path = "store.py";

@@ -9,57 +9,48 @@ import { scratch } from "../../fixtures/scratch.ts";
 import { NEVER } from "../embedded/words.ts";
 import { cacheIn, DIMENSION } from "./index-of.ts";
 
-function asking(said: string[]) {
-  return { dimension: DIMENSION, signal: NEVER, warn: (text: string) => void said.push(text) };
-}
+const ASKING = { dimension: DIMENSION, signal: NEVER };
 
 test("a question is embedded as the model knows questions", async () => {
-  const said: string[] = [];
   const embedder = new FakeEmbedder();
   const model = modelOf(embedder, { name: "nomic-embed-text" });
-  const vector = await queryVector(model, " where is the lock taken? ", asking(said));
+  const made = await queryVector(model, " where is the lock taken? ", ASKING);
   const sent = "search_query: where is the lock taken?";
-  assert.deepEqual([embedder.texts, vector, said], [[sent], hashVector(sent, DIMENSION), []]);
+  assert.deepEqual(embedder.texts, [sent]);
+  assert.deepEqual(made, { kind: "vector", vector: hashVector(sent, DIMENSION) });
 });
 
-test("without a vector in time there is one line about it, with what to do, and no failure", async () => {
-  const rows: readonly (readonly [answer: () => readonly Float32Array[] | Promise<never>, line: RegExp])[] = [
+test("without a vector in time there is one reason for it, with what to do, and no failure", async () => {
+  const rows: readonly (readonly [answer: () => readonly Float32Array[] | Promise<never>, why: RegExp])[] = [
     [
       () => {
         throw new HarnessError(EXIT.model, "embeddings: connection refused", "ollama serve");
       },
-      /^searching by words alone: embeddings: connection refused \(ollama serve\)$/,
+      /^embeddings: connection refused \(ollama serve\)$/,
     ],
-    [() => [], /^searching by words alone: .*0 vectors came for 1 texts/],
+    [() => [], /0 vectors came for 1 texts/],
     [() => [new Float32Array(3)], /a vector has 3 numbers, those of this model have 64/],
     [() => [new Float32Array(DIMENSION)], /all zeros/],
     // It does not heed its signal.
-    [
-      () => sleep(60_000, undefined as never, { ref: false }),
-      /^searching by words alone: plain gave no vector within 0\.05 s$/,
-    ],
+    [() => sleep(60_000, undefined as never, { ref: false }), /^plain gave no vector within 0\.05 s$/],
   ];
-  for (const [answer, line] of rows) {
-    const said: string[] = [];
+  for (const [answer, why] of rows) {
     const embedder = new FakeEmbedder();
     embedder.answers(answer);
-    assert.equal(await queryVector(modelOf(embedder), "q", { ...asking(said), timeoutMs: 50 }), null);
-    assert.equal(said.length, 1);
-    assert.match(said[0] ?? "", line);
+    const made = await queryVector(modelOf(embedder), "q", { ...ASKING, timeoutMs: 50 });
+    assert.match(made.kind === "none" ? made.reason : assert.fail("a vector came"), why);
   }
 });
 
-test("one who no longer wants the answer is not told of words", async () => {
-  const said: string[] = [];
+test("one who no longer wants the answer gets none", async () => {
   const abort = new AbortController();
   const embedder = new FakeEmbedder();
   embedder.answers(() => {
     abort.abort();
     return sleep(60_000, undefined as never, { ref: false });
   });
-  const asked = queryVector(modelOf(embedder), "q", { ...asking(said), signal: abort.signal });
+  const asked = queryVector(modelOf(embedder), "q", { ...ASKING, signal: abort.signal });
   await assert.rejects(asked, { name: "AbortError" });
-  assert.deepEqual(said, []);
 });
 
 test("a model is asked for the length of its vectors once, then it is known", async () => {

@@ -177,3 +177,13 @@ test("a full disk is said with the next thing to type, and what was kept is foun
   assert.ok(Number(held) >= Number(kept));
   assert.equal(found, held);
 });
+
+test("a folder in the place of the database is told, and nothing of it is lost", async () => {
+  await using place = await scratch({ "index.db/theirs": "kept" });
+  assert.throws(
+    () => openEmbeddedStore(place.path, IDENTITY),
+    (thrown) =>
+      thrown instanceof HarnessError && /index\.db is no file/.test(thrown.message) && thrown.exit === 1,
+  );
+  assert.equal(await place.read("index.db/theirs"), "kept");
+});

@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import { appendFile, mkdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
+import { claimIndex } from "../../../src/search/catalog/workspace.ts";
+import type { Cutting } from "../../../src/search/index/cutting.ts";
+import type { Progress } from "../../../src/search/index/parts.ts";
+import { HeldIndex } from "../../../src/search/index/held.ts";
 import type { SearchStore } from "../../../src/search/store.ts";
+import { hostBox } from "../../fakes/host-box.ts";
 import type { SearchMemory } from "../../fakes/search-store.ts";
 import { chunksIn, gnu as skip, isFresh, meansOver, updated } from "../../fixtures/index.ts";
 import { fc } from "../../fixtures/property.ts";
@@ -202,4 +207,22 @@ test("cancelled in the middle, it says that it is not whole", { skip }, async ()
   };
   await assert.rejects(updated(place, stopping, stop.signal));
   assert.equal(await isFresh(place, means), false);
+});
+
+test("an update is given up though what cuts a file never ends", { skip, timeout: 20_000 }, async () => {
+  await using place = await scratch(FILES);
+  const stop = new AbortController();
+  const never: Cutting = {
+    cut: () => new Promise(() => undefined),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+  const means = meansOver(new Map());
+  const at = claimIndex(place.at("state"), place.at("work"));
+  await using index = await HeldIndex.write(means, at, { patienceMs: 0, signal: stop.signal });
+  // When all is read, and only the cutting is waited for.
+  const onProgress = ({ done, total }: Progress): void =>
+    void (done === total && setTimeout(() => stop.abort(new Error("stop")), 100));
+  const given = index.update(hostBox(place.at("work")), { kept: never, onProgress }, stop.signal);
+  await assert.rejects(given, { message: "stop" });
+  assert.equal(index.facts.whole, false);
 });

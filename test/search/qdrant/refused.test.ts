@@ -28,7 +28,7 @@ test("a key that is missing, one that is wrong, and one that may only read", asy
 });
 
 test("what strict mode forbids is refused in words, and what it bounds less tightly is done", async () => {
-  const limits = { query: 5000, searches: 2, upsert: 256 };
+  const limits = { query: 5000, searches: 3, upsert: 256 };
   await using server = await startQdrant({ limits });
   await using store = await openQdrantStore({ url: server.url }, MODELLED);
   const whole = file(

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import path from "node:path";
+import { test } from "node:test";
+import { tryWriter } from "../../../src/search/catalog/lock.ts";
+import { claimIndex, type IndexPlace } from "../../../src/search/catalog/workspace.ts";
+import { claimLayer, heldBy } from "../../../src/search/index/layer.ts";
+import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+
+/** The place of an index that has something in both of its databases. */
+async function baseOf(place: Scratch): Promise<IndexPlace> {
+  const base = claimIndex(place.at("state"), place.at("work"));
+  const at = path.relative(place.path, base.folder);
+  await place.write(`${at}/catalog.db`, "known");
+  await place.write(`${at}/store/index.db`, "kept");
+  return base;
+}
+
+test("a layer begins as a copy, is held while its run goes on, and is gone with it", async () => {
+  await using place = await scratch({ "work/a.ts": "a" });
+  const layer = claimLayer(await baseOf(place), "run1");
+  const { folder } = layer.place;
+  for (const name of ["catalog.db", "store/index.db"]) assert.ok(existsSync(path.join(folder, name)), name);
+  assert.equal(heldBy(folder), undefined);
+  layer[Symbol.dispose]();
+  assert.equal(existsSync(folder), false);
+});
+
+test("what cannot be copied is a failure with a next step, and leaves neither a lock nor half a copy", async () => {
+  await using place = await scratch({ "work/a.ts": "a" });
+  const base = await baseOf(place);
+  // No file that could be copied, whoever tries it.
+  await mkdir(path.join(base.folder, "store", "folder"));
+  assert.throws(() => claimLayer(base, "run1"), {
+    name: "HarnessError",
+    message: /^search index in .*run1: /,
+  });
+  const folder = path.join(base.folder, "layers", "run1");
+  assert.equal(existsSync(folder), false);
+  using lock = tryWriter(base.folder);
+  assert.ok(lock, "the index itself is still locked");
+});
+
+test("a layer that somebody else holds is not taken", async () => {
+  await using place = await scratch({ "work/a.ts": "a" });
+  const base = await baseOf(place);
+  using layer = claimLayer(base, "run1");
+  assert.throws(() => claimLayer(base, "run1"), {
+    name: "HarnessError",
+    message: /another harness is writing/,
+  });
+  assert.ok(existsSync(path.join(layer.place.folder, "catalog.db")), "it was taken away from who has it");
+});

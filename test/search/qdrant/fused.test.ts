@@ -1,0 +1,41 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { openQdrantStore } from "../../../src/search/qdrant/store.ts";
+import { axis, file, MODELLED } from "../../contract/search-store-words.ts";
+import { startQdrant } from "../../fakes/qdrant-server.ts";
+
+const { signal } = new AbortController();
+
+test("the server fuses words and vectors, and each text comes once", async () => {
+  await using server = await startQdrant();
+  await using store = await openQdrantStore({ url: server.url }, MODELLED);
+  const files = [file("both.ts", ["alpha"]), file("words.ts", ["alpha beta"]), file("near.ts", ["gamma"])];
+  await store.put(files, signal);
+  const [both, , near] = files.map(({ chunks }) => chunks[0]?.id ?? assert.fail());
+  await store.embed(
+    new Map([
+      [both ?? "", axis(0)],
+      [near ?? "", axis(0)],
+    ]),
+    signal,
+  );
+  const before = server.calls.length;
+  const found = await store.candidates({ text: "alpha", vector: axis(0) }, 10, signal);
+  assert.deepEqual(
+    found.map(({ chunk, lexical, dense }) => [chunk.path, lexical !== null, dense !== null]).toSorted(),
+    [
+      ["both.ts", true, true],
+      ["near.ts", false, true],
+      ["words.ts", true, false],
+    ],
+  );
+  assert.equal(found[0]?.chunk.path, "both.ts");
+  const asked = server.calls.slice(before).map(({ body }) => (body as { searches: object[] }).searches);
+  assert.equal(asked.length, 2, "one request to each collection");
+  for (const searches of asked) {
+    const withText = searches.filter((each) => "with_payload" in each && each.with_payload === true);
+    assert.equal(withText.length, 1);
+    assert.ok(withText[0] && "prefetch" in withText[0] && "query" in withText[0]);
+    assert.deepEqual(withText[0].query, { fusion: "rrf" });
+  }
+});
