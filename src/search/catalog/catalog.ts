@@ -15,6 +15,7 @@ import {
   FILE_COLUMNS,
   type FileColumns,
   fileOf,
+  type KnownStamp,
   numbersOf,
   type Row,
   ruleOf,
@@ -65,10 +66,24 @@ export class Catalog implements Disposable {
   }
 
   files(): ReadonlyMap<string, CatalogFile> {
-    return this.#try(() => {
-      const rows = this.#connection.lists(`SELECT ${FILE_COLUMNS} FROM files`);
-      return new Map((rows as unknown as readonly FileColumns[]).map(fileOf));
-    });
+    return new Map((this.#lists(`SELECT ${FILE_COLUMNS} FROM files`) as readonly FileColumns[]).map(fileOf));
+  }
+
+  /** Those of these paths that are in it. */
+  filesAt(paths: readonly string[]): ReadonlyMap<string, CatalogFile> {
+    const sql = `SELECT ${FILE_COLUMNS} FROM files WHERE path IN (SELECT value FROM json_each(?))`;
+    return new Map((this.#lists(sql, JSON.stringify(paths)) as readonly FileColumns[]).map(fileOf));
+  }
+
+  /** By what all files are known again, where `version` has cut them. */
+  stamps(version: string): ReadonlyMap<string, KnownStamp> {
+    const sql = "SELECT path, size, mtime, ctime, ino, settled AND version = ? FROM files";
+    return new Map((this.#lists(sql, version) as readonly KnownStamp[]).map((row) => [row[0], row]));
+  }
+
+  /** How many files the store must hold. */
+  stored(): number {
+    return Number(this.#all("SELECT count(*) AS files FROM files WHERE chunks > 0")[0]?.["files"]);
   }
 
   /** How many files of each kind there are; `skip` is null for those that are in the index. */
@@ -130,6 +145,10 @@ export class Catalog implements Disposable {
 
   #within(work: () => void): void {
     this.#try(() => this.#connection.atomically(work));
+  }
+
+  #lists(sql: string, ...values: readonly string[]): unknown {
+    return this.#try(() => this.#connection.lists(sql, ...values));
   }
 
   #all(sql: string): readonly Row[] {

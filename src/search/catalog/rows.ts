@@ -90,6 +90,16 @@ export type FileColumns = readonly [
   skip: Skip | null,
 ];
 
+/** Of one file; `sure` is 1 where the stamp tells whether it is the one that was read. A list, as all of them are read. */
+export type KnownStamp = readonly [
+  path: string,
+  size: number,
+  mtimeMs: number,
+  ctimeMs: number,
+  ino: number,
+  sure: number,
+];
+
 export function fileOf(columns: FileColumns): readonly [path: string, file: CatalogFile] {
   const [path, size, mtimeMs, ctimeMs, ino, settled, hash, version, language, role, chunks, skip] = columns;
   const stamp = { size, mtimeMs, ctimeMs, ino };

@@ -38,54 +38,71 @@ export interface Layout {
 
 export function readLayout(database: Connection): Layout {
   const dead = new Set(database.all("SELECT file FROM dead").map(({ file }) => Number(file)));
-  const growing = new Growing(dead);
-  const segments = database
-    .all("SELECT number, layout FROM segments ORDER BY number")
-    .map(({ number, layout }) => growing.add(Number(number), new NumberReader(layout)));
+  const rows = database.all("SELECT number, layout FROM segments ORDER BY number");
+  const bytes = rows.reduce((sum, { layout }) => sum + (layout instanceof Uint8Array ? layout.length : 0), 0);
+  const growing = new Growing(dead, bytes);
+  const segments = rows.map(({ number, layout }) => growing.add(Number(number), new NumberReader(layout)));
   return growing.whole(segments);
 }
 
+/** Numbers that are said of a file before its chunks, and of a chunk; each takes a byte at least. */
+const OF_FILE = 4;
+const OF_CHUNK = 2;
+
 class Growing {
   readonly #dead: ReadonlySet<number>;
-  readonly #chunkNumber: number[] = [];
-  readonly #chunkLength: number[] = [];
-  readonly #chunkFile: number[] = [];
-  readonly #fileNumber: number[] = [];
-  readonly #fileRole: number[] = [];
-  readonly #fileLength: number[] = [];
-  readonly #fileStart: number[] = [];
-  readonly #fileNames: number[] = [];
-  readonly #fileDead: number[] = [];
+  readonly #chunkNumber: Uint32Array;
+  readonly #chunkLength: Uint32Array;
+  readonly #chunkFile: Uint32Array;
+  readonly #fileNumber: Uint32Array;
+  readonly #fileRole: Uint8Array;
+  readonly #fileLength: Uint32Array;
+  readonly #fileStart: Uint32Array;
+  readonly #fileNames: Uint8Array;
+  readonly #fileDead: Uint8Array;
+  #files = 0;
+  #chunks = 0;
   #liveChunks = 0;
   #liveFiles = 0;
   #liveLength = 0;
 
-  constructor(dead: ReadonlySet<number>) {
+  /** `bytes`: of all that comes, so that there is room for it. */
+  constructor(dead: ReadonlySet<number>, bytes: number) {
     this.#dead = dead;
+    const [chunks, files] = [Math.floor(bytes / OF_CHUNK), Math.floor(bytes / OF_FILE)];
+    this.#chunkNumber = new Uint32Array(chunks);
+    this.#chunkLength = new Uint32Array(chunks);
+    this.#chunkFile = new Uint32Array(chunks);
+    this.#fileNumber = new Uint32Array(files);
+    this.#fileRole = new Uint8Array(files);
+    this.#fileLength = new Uint32Array(files);
+    this.#fileStart = new Uint32Array(files + 1);
+    this.#fileNames = new Uint8Array(files);
+    this.#fileDead = new Uint8Array(files);
   }
 
   add(number: number, reader: NumberReader): Segment {
-    const firstChunk = this.#chunkNumber.length;
-    const firstFile = this.#fileNumber.length;
+    const [firstChunk, firstFile] = [this.#chunks, this.#files];
     let deadChunks = 0;
     while (reader.more) deadChunks += this.#file(reader);
-    const chunks = this.#chunkNumber.length - firstChunk;
-    return { number, firstChunk, firstFile, chunks, files: this.#fileNumber.length - firstFile, deadChunks };
+    const [chunks, files] = [this.#chunks - firstChunk, this.#files - firstFile];
+    return { number, firstChunk, firstFile, chunks, files, deadChunks };
   }
 
   whole(segments: readonly Segment[]): Layout {
-    this.#fileStart.push(this.#chunkNumber.length);
+    this.#fileStart[this.#files] = this.#chunks;
+    const [chunks, files] = [this.#chunks, this.#files];
     return {
       segments,
-      chunkNumber: Uint32Array.from(this.#chunkNumber),
-      chunkLength: Uint32Array.from(this.#chunkLength),
-      chunkFile: Uint32Array.from(this.#chunkFile),
-      fileNumber: Uint32Array.from(this.#fileNumber),
-      fileRole: Uint8Array.from(this.#fileRole),
-      fileLength: Uint32Array.from(this.#fileLength),
-      fileStart: Uint32Array.from(this.#fileStart),
-      fileNames: Uint8Array.from(this.#fileNames),
-      fileDead: Uint8Array.from(this.#fileDead),
+      chunkNumber: this.#chunkNumber.slice(0, chunks),
+      chunkLength: this.#chunkLength.slice(0, chunks),
+      chunkFile: this.#chunkFile.slice(0, chunks),
+      fileNumber: this.#fileNumber.slice(0, files),
+      fileRole: this.#fileRole.slice(0, files),
+      fileLength: this.#fileLength.slice(0, files),
+      fileStart: this.#fileStart.slice(0, files + 1),
+      fileNames: this.#fileNames.slice(0, files),
+      fileDead: this.#fileDead.slice(0, files),
       liveChunks: this.#liveChunks,
       liveFiles: this.#liveFiles,
       liveLength: this.#liveLength,
@@ -95,28 +112,37 @@ class Growing {
   /** How many of the file's chunks are dead. */
   #file(reader: NumberReader): number {
     const number = reader.next();
-    const place = this.#fileNumber.length;
+    const place = this.#files++;
     const dead = this.#dead.has(number);
-    this.#fileNumber.push(number);
-    this.#fileRole.push(reader.next());
-    this.#fileNames.push(reader.next());
-    this.#fileStart.push(this.#chunkNumber.length);
-    this.#fileDead.push(dead ? 1 : 0);
+    this.#fileNumber[place] = number;
+    this.#fileRole[place] = reader.next();
+    this.#fileNames[place] = reader.next();
+    this.#fileStart[place] = this.#chunks;
+    this.#fileDead[place] = dead ? 1 : 0;
     const chunks = reader.next();
-    let length = 0;
-    for (let at = 0; at < chunks; at += 1) {
-      this.#chunkNumber.push(reader.next());
-      const words = reader.next();
-      this.#chunkLength.push(words);
-      this.#chunkFile.push(place);
-      length += words;
-    }
-    this.#fileLength.push(length);
+    const length = this.#chunksOf(place, chunks, reader);
+    this.#fileLength[place] = length;
     if (dead) return chunks;
     this.#liveFiles += 1;
     this.#liveChunks += chunks;
     this.#liveLength += length;
     return 0;
+  }
+
+  /** Words of all of them. */
+  #chunksOf(file: number, count: number, reader: NumberReader): number {
+    const [numbers, lengths, files] = [this.#chunkNumber, this.#chunkLength, this.#chunkFile];
+    const end = this.#chunks + count;
+    let length = 0;
+    for (let at = this.#chunks; at < end; at += 1) {
+      numbers[at] = reader.next();
+      const words = reader.next();
+      lengths[at] = words;
+      files[at] = file;
+      length += words;
+    }
+    this.#chunks = end;
+    return length;
   }
 }
 

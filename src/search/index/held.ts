@@ -6,8 +6,8 @@ import type { IndexPlace } from "../catalog/workspace.ts";
 import { HUGE } from "../chunk/limits.ts";
 import { OWN_IGNORE } from "../read/sieve.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
-import { firstChange } from "./fresh.ts";
 import type { Cutting } from "./cutting.ts";
+import { lookAt } from "./look.ts";
 import type { IndexMeans, Stamps } from "./means.ts";
 import { isAnother, isDamaged, openedStore, storeFolder, vectorsOf } from "./opened-store.ts";
 import type { Progress } from "./parts.ts";
@@ -111,24 +111,17 @@ export class HeldIndex implements AsyncDisposable {
   /** By a look at names and metadata on the host, and a count in the store: nothing has changed since the last update, which ran to its end. */
   async isFresh(signal: AbortSignal): Promise<boolean> {
     if (!this.facts.whole) return false;
-    const files = this.catalog.files();
-    for (const { version } of files.values()) if (version !== VERSION) return false;
+    const files = this.catalog.stamps(VERSION);
     const { workspace } = this.place;
     const { rules } = this.#means;
     const ruleFiles = this.catalog.rules();
     // A server counts while this side looks.
-    const [change, isStored] = await Promise.all([
-      firstChange({ workspace, files, ruleFiles, rules, largest: HUGE, signal }),
-      this.#isStored(files, signal),
+    const [look, stored] = await Promise.all([
+      lookAt({ workspace, files, ruleFiles, rules, largest: HUGE, most: 0, signal }),
+      this.store.fileCount(signal),
     ]);
-    return change === null && isStored;
-  }
-
-  /** The store has not lost what the catalog knows: it was removed, or emptied by another version of this program. */
-  async #isStored(files: ReturnType<Catalog["files"]>, signal: AbortSignal): Promise<boolean> {
-    let stored = 0;
-    for (const { chunks } of files.values()) if (chunks > 0) stored += 1;
-    return (await this.store.fileCount(signal)) === stored;
+    // What was removed, or emptied by another version of this program, is not what the catalog knows.
+    return look.kind === "told" && look.folders.size === 0 && stored === this.catalog.stored();
   }
 
   /** Has it say what the files in the box say. */
@@ -141,7 +134,8 @@ export class HeldIndex implements AsyncDisposable {
     const { rules, trust, thread } = this.#means;
     const { catalog, store } = this;
     const cutting = (files: number) => cuttingFor(files, thread, kept);
-    const fixed = { index: this.place.id, version: VERSION, largest: HUGE };
+    const { id, workspace } = this.place;
+    const fixed = { index: id, workspace, version: VERSION, largest: HUGE };
     const parts = { box, catalog, store, rules, trust, cutting, knownBy, ...fixed };
     return update({ ...parts, ...(onProgress === undefined ? {} : { onProgress }) }, signal);
   }

@@ -8,6 +8,8 @@ import type { Cutting } from "./cutting.ts";
 export interface UpdateParts {
   /** Over the workspace. */
   readonly box: Box;
+  /** On the host: absolute and resolved. */
+  readonly workspace: string;
   readonly catalog: Catalog;
   readonly store: SearchStore;
   /** The id of the index. */

@@ -3,6 +3,7 @@ import { contentsOf } from "../read/contents.ts";
 import type { Listing } from "../read/found.ts";
 import { listingIn } from "../read/listing.ts";
 import { Batches } from "./batches.ts";
+import { type Seen, seenInPart } from "./narrow.ts";
 import type { UpdateParts } from "./parts.ts";
 import { type Plan, planOf, reconciled } from "./plan.ts";
 import { summaryOf, type Summary } from "./summary.ts";
@@ -18,13 +19,10 @@ export interface Updated extends Summary {
 export async function update(parts: UpdateParts, signal: AbortSignal): Promise<Updated> {
   const { catalog, store } = parts;
   const rules = catalog.rules();
-  // The box lists while this side reads what is known.
-  const [listing, before] = await Promise.all([
-    listingIn({ ...parts, known: rules, signal }),
-    reconciled(catalog, store, signal),
-  ]);
+  const { listing, known } =
+    (await seenInPart(parts, rules, signal)) ?? (await seenWhole(parts, rules, signal));
   const { version, knownBy = "stamps" } = parts;
-  const plan = planOf({ listing, known: before, version, knownBy });
+  const plan = planOf({ listing, known, version, knownBy });
   const idle = plan.changed.length + plan.gone.length + plan.skipped.size === 0;
   // Before anything is touched, so that a kill at any moment finds it said.
   if (!idle) catalog.note({ whole: false, store: store.name });
@@ -35,6 +33,15 @@ export async function update(parts: UpdateParts, signal: AbortSignal): Promise<U
   const nameless = listing.nameless + listing.closed;
   catalog.note({ whole: true, updated: Date.now(), nameless, store: store.name });
   return { ...summaryOf(catalog), changed, removed };
+}
+
+async function seenWhole(parts: UpdateParts, rules: Listing["rules"], signal: AbortSignal): Promise<Seen> {
+  // The box lists while this side reads what is known.
+  const [listing, known] = await Promise.all([
+    listingIn({ ...parts, known: rules, signal }),
+    reconciled(parts.catalog, parts.store, signal),
+  ]);
+  return { listing, known };
 }
 
 /** A server may lose meanwhile what it had taken: then nothing says that the index is whole. */
@@ -49,7 +56,7 @@ async function assertKept({ catalog, store }: UpdateParts, signal: AbortSignal):
 }
 
 const sameRules = (a: Listing["rules"], b: Listing["rules"]): boolean =>
-  JSON.stringify(a) === JSON.stringify(b);
+  a === b || JSON.stringify(a) === JSON.stringify(b);
 
 async function leaveOut({ catalog, store }: UpdateParts, plan: Plan, signal: AbortSignal): Promise<number> {
   const { gone, skipped, known } = plan;

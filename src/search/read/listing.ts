@@ -30,17 +30,18 @@ export async function listingIn(request: ListingRequest): Promise<Listing> {
   const rules = await ruleFilesOf(found, { ...request, most: request.rules.mostOfList, at });
   const texts = new Map(rules.map(({ path, text }) => [path, text]));
   const sieve = new Sieve(request.rules, texts, request.largest);
-  return { ...(await sifted(found, sieve, request.signal)), rules, nameless, at };
+  return { ...(await sifted(found, { sieve }, request.signal)), rules, nameless, at };
 }
 
-async function sifted(
+/** What counts of what was found in folders that are looked into, and below them. */
+export async function sifted(
   found: readonly Found[],
-  sieve: Sieve,
+  { sieve, folders = [""] }: { readonly sieve: Sieve; readonly folders?: Iterable<string> },
   signal: AbortSignal,
 ): Promise<Pick<Listing, "files" | "skipped" | "closed">> {
   const files = new Map<string, Stamp>();
   const skipped = new Map<string, { readonly stamp: Stamp; readonly why: Skip }>();
-  const entered = new Set([""]);
+  const entered = new Set(folders);
   let closed = 0;
   let slice = performance.now();
   for (const { path, kind, stamp } of found) {

@@ -2,7 +2,7 @@ import { setImmediate as breath } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Box, Entry } from "../../core/ports.ts";
 import type { Found, Stamp } from "./found.ts";
-import { FORMAT, FORMAT_CLOSED, isBelow, type Names, recordsOf, unreadableListing } from "./records.ts";
+import { closedIn, FORMAT, isBelow, type Names, recordsOf, unreadableListing } from "./records.ts";
 import { NEVER_ENTERED } from "./sieve.ts";
 import { broken, running } from "./stream.ts";
 
@@ -14,13 +14,10 @@ const MOST_LETTERS = 2 ** 28;
 /** Folders of a path that a program can open are no deeper than half of its bytes. */
 const DEEPEST = 2048;
 
-const FIND = [
-  "find",
-  ".",
-  "-mindepth",
-  "1",
-  "-maxdepth",
-  String(DEEPEST),
+export const TO_DEEPEST: readonly string[] = ["-maxdepth", String(DEEPEST)];
+
+/** All but the folders that are never looked into, as records of this form. */
+export const allAs = (format: string): readonly string[] => [
   "(",
   "-type",
   "d",
@@ -31,12 +28,14 @@ const FIND = [
   ")",
   "-o",
   ..."( -type d ! ( -readable -executable ) -prune -printf".split(" "),
-  FORMAT_CLOSED,
+  closedIn(format),
   ")",
   "-o",
   "-printf",
-  FORMAT,
+  format,
 ];
+
+const FIND = ["find", ".", "-mindepth", "1", ...TO_DEEPEST, ...allAs(FORMAT)];
 
 /**
  * Everything below the workspace, folders before what is in them; a path that is no text, or too long to be opened, is

@@ -9,41 +9,46 @@ const LONGEST_RECORD = 2 ** 20;
 
 /** What a box may have found: kind, size, times, number, path. */
 const FIELDS = 6;
-const REST = String.raw`\0%s\0%T@\0%C@\0%i\0%P\0`;
-export const FORMAT = `%y${REST}`;
-/** Of a folder that may not be looked into. */
-export const FORMAT_CLOSED = `closed${REST}`;
+export const FORMAT = String.raw`%y\0%s\0%T@\0%C@\0%i\0%P\0`;
+/** The same of a folder that may not be looked into. */
+export const closedIn = (format: string): string => format.replace("%y", "closed");
 
 /** As many as come together: to wait for each by itself takes longer than to read it. */
 export type Names = readonly (Found | undefined)[];
 
-/** What `find` has written in that form. A listing that is none is not believed. */
-export async function* recordsOf(output: AsyncIterable<Buffer>): AsyncGenerator<Names> {
+/**
+ * What `find` has written in that form. A listing that is none is not believed, nor one of which a path does not begin
+ * with `start`.
+ */
+export async function* recordsOf(output: AsyncIterable<Buffer>, start = ""): AsyncGenerator<Names> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const piece of output) {
     const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
     const names: (Found | undefined)[] = [];
-    rest = inOneText(all, names) ?? oneByOne(all, names);
+    const take = (fields: readonly string[]): void => void names.push(foundIn(fields, start));
+    rest = inOneText(all, take) ?? oneByOne(all, take);
     yield names;
     if (rest.length > LONGEST_RECORD) throw unreadableListing();
   }
 }
 
+type Take = (fields: readonly string[]) => void;
+
 /** All records of these bytes, and what is left of them; undefined where they are no text as they stand. */
-function inOneText(all: Buffer, names: (Found | undefined)[]): Buffer | undefined {
+function inOneText(all: Buffer, take: Take): Buffer | undefined {
   const text = all.toString("utf8");
   if (text.includes("\uFFFD")) return undefined;
   const fields = text.split("\0");
   const whole = Math.floor((fields.length - 1) / FIELDS) * FIELDS;
-  for (let at = 0; at < whole; at += FIELDS) names.push(foundIn(fields.slice(at, at + FIELDS)));
+  for (let at = 0; at < whole; at += FIELDS) take(fields.slice(at, at + FIELDS));
   return Buffer.from(fields.slice(whole).join("\0"));
 }
 
 /** A name may be any bytes, and a piece may end within a letter. */
-function oneByOne(all: Buffer, names: (Found | undefined)[]): Buffer {
+function oneByOne(all: Buffer, take: Take): Buffer {
   let from = 0;
   for (let end = recordEnd(all, from); end !== -1; end = recordEnd(all, from)) {
-    names.push(foundIn(textOfBytes(all.subarray(from, end)).split("\0")));
+    take(textOfBytes(all.subarray(from, end)).split("\0"));
     from = end;
   }
   return all.subarray(from);
@@ -66,8 +71,10 @@ const KINDS: Readonly<Record<string, Found["kind"]>> = {
   l: "link",
 };
 
-function foundIn(fields: readonly string[]): Found | undefined {
-  const [kind = "", size = "", modified = "", changed = "", ino = "", path = ""] = fields;
+function foundIn(fields: readonly string[], start: string): Found | undefined {
+  const [kind = "", size = "", modified = "", changed = "", ino = "", whole = ""] = fields;
+  if (!whole.startsWith(start)) throw unreadableListing();
+  const path = whole.slice(start.length);
   const stamp = { size: Number(size), mtimeMs: millis(modified), ctimeMs: millis(changed), ino: Number(ino) };
   if (Number.isNaN(stamp.size + stamp.mtimeMs + stamp.ctimeMs + stamp.ino) || !isBelow(path))
     throw unreadableListing();

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
+import type { TestContext } from "node:test";
+import type { CatalogFile } from "../../../src/search/catalog/rows.ts";
+import { claimIndex } from "../../../src/search/catalog/workspace.ts";
+import { HeldIndex } from "../../../src/search/index/held.ts";
+import type { Updated } from "../../../src/search/index/update.ts";
+import { hostBox } from "../../fakes/host-box.ts";
+import type { SearchMemory } from "../../fakes/search-store.ts";
+import { chunksIn, meansOver, never } from "../../fixtures/index.ts";
+import type { Scratch } from "../../fixtures/scratch.ts";
+
+/** Updates of which it is told what they had listed, held against an index that is made anew. */
+
+export const FILES = {
+  "work/a.ts": "export const a = 1;\n",
+  "work/one/b.ts": "export const b = 1;\n",
+  "work/one/deep/c.ts": "export const c = 1;\n",
+  "work/two/d.ts": "export const d = 1;\n",
+  "work/two/.gitignore": "*.log\n",
+};
+
+/** Files are old enough at once to be known by their stamps: what a test writes is never of one length twice. */
+export const later = (t: TestContext): void =>
+  t.mock.timers.enable({ apis: ["Date"], now: Date.now() + 3_600_000 });
+
+export interface Told extends Updated {
+  /** Folders that were listed, each by itself or with all below it; the whole is a dot with all below it. */
+  readonly listed: readonly string[];
+  readonly catalog: readonly (readonly [string, CatalogFile])[];
+}
+
+export interface Updating {
+  readonly memory: SearchMemory;
+  readonly state?: string;
+  /** Just before the box lists. */
+  readonly meanwhile?: () => Promise<unknown>;
+}
+
+export async function updated(
+  place: Scratch,
+  { memory, state = "state", meanwhile }: Updating,
+): Promise<Told> {
+  const box = hostBox(place.at("work"));
+  const listed: string[] = [];
+  const exec: typeof box.exec = async (request, signal) => {
+    const [program, ...words] = request.words;
+    if (program === "find") {
+      if (listed.length === 0) await meanwhile?.();
+      const deep = words[words.indexOf("-maxdepth") + 1] !== "1";
+      const starts = words.slice(0, words.indexOf("-mindepth"));
+      listed.push(...starts.map((start) => (deep ? `${start}/**` : start)));
+    }
+    return box.exec(request, signal);
+  };
+  const at = claimIndex(place.at(state), place.at("work"));
+  await using index = await HeldIndex.write(meansOver(memory), at, { patienceMs: 0, signal: never });
+  const done = await index.update({ ...box, exec }, {}, never);
+  return { ...done, listed, catalog: [...index.catalog.files()].toSorted(([a], [b]) => (a < b ? -1 : 1)) };
+}
+
+/** What one made anew says, and the same of this one. */
+export async function assertLikeFresh(place: Scratch, memory: SearchMemory, told: Told): Promise<void> {
+  const anew: SearchMemory = new Map();
+  const fresh = await updated(place, { memory: anew, state: "anew" });
+  await rm(place.at("anew"), { recursive: true });
+  assert.deepEqual(chunksIn(memory), chunksIn(anew));
+  assert.deepEqual(told.catalog, fresh.catalog);
+  const { files, chunks, skipped } = told;
+  assert.deepEqual({ files, chunks, skipped }, pick(fresh));
+}
+
+const pick = ({ files, chunks, skipped }: Updated): Pick<Updated, "files" | "chunks" | "skipped"> => ({
+  files,
+  chunks,
+  skipped,
+});
