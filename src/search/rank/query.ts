@@ -54,13 +54,19 @@ export function understand(text: string, tokenizer: Tokenizer, weights: Weights)
   const said = new Said(tokenizer, weights);
   said.take(read.slice(0, end), weights.firstSentence);
   said.take(read.slice(end), 1);
-  return { words: said.words.slice(0, MOST_WORDS), prior: priorOf(read, weights) };
+  // What comes after the first sentence explains; a question there asks again.
+  const asking = read.includes("?") ? read : read.slice(0, end);
+  return { words: said.words.slice(0, MOST_WORDS), prior: priorOf(read, asking, weights) };
 }
 
-function priorOf(text: string, { role, mentioned, notAsked }: Weights): Readonly<Record<Role, number>> {
+function priorOf(
+  text: string,
+  asking: string,
+  { role, mentioned, notAsked }: Weights,
+): Readonly<Record<Role, number>> {
   const prior = { ...role };
   for (const [name, asked, named] of ASKS)
-    if (asked.test(text)) {
+    if (asked.test(asking)) {
       prior[name] = 1;
       prior.source = notAsked;
     } else if (named.test(text)) prior[name] = Math.max(prior[name], mentioned);

@@ -1,6 +1,7 @@
 import type { IndexHit } from "../../core/ports.ts";
 import type { Candidate } from "../store.ts";
 import type { Chunk } from "../words.ts";
+import { shareByEnding } from "./ending.ts";
 import { preview } from "./preview.ts";
 import { understand } from "./query.ts";
 import { bestRegions, type Placed } from "./region.ts";
@@ -51,7 +52,9 @@ function worthOf(candidates: readonly Candidate[], asked: Asked): Worth {
     ordered.map(({ chunk }) => chunk),
     asked,
   );
-  return (chunk) => prior(chunk) * (signs.get(chunk.path) ?? 1);
+  const share = shareByEnding(ordered);
+  const { language } = asked.weights.signs;
+  return (chunk) => prior(chunk) * (signs.get(chunk.path) ?? 1) * language ** share(chunk);
 }
 
 /** By words alone the score itself; with vectors the reciprocal ranks, as the two kinds of score do not compare. */

@@ -19,9 +19,10 @@ const BY_PATH: readonly (readonly [Role, RegExp])[] = [
     "docs",
     /(^|\/)(docs?|documentation|docs?[-_][\w-]+|guides|website|man)\/|\.(md|mdx|markdown|rst|adoc|asciidoc|rdoc|txt|tex|po|pot)$|(^|\/)(LICEN[CS]E|NOTICE|AUTHORS|CHANGELOG|CHANGES|HISTORY|README|CONTRIBUTING|COPYING|THANKS|TODO|NEWS)(\.|$|-)/i,
   ],
+  ["docs", /(^|\/)(?!(?:BUILD|WORKSPACE)$)[A-Z]{2,}([-_][A-Z]+)*$/],
   [
     "config",
-    /\.(json|jsonc|json5|ya?ml|toml|ini|cfg|conf|lock|xml|properties|csproj|sln|gradle|cmake|editorconfig|env|plist|mod|sum|gemspec|props|targets|iml|pem|crt|csv|tsv|svg)$|(^|\/)(\.[^/]+|Makefile|GNUmakefile|Dockerfile|Rakefile|Gemfile|CMakeLists\.txt|Jenkinsfile|Procfile|Vagrantfile|BUILD|WORKSPACE|meson\.build)$|(^|\/)(\.github|\.circleci|\.vscode|\.idea|\.devcontainer|\.gitlab)\/|\.config\.[cm]?[jt]s$/,
+    /\.(json|jsonc|json5|ya?ml|toml|ini|cfg|conf|lock|xml|properties|csproj|sln|gradle|cmake|editorconfig|env|plist|mod|sum|gemspec|props|targets|iml|pem|crt|csv|tsv|svg)$|(^|\/)(\.[^/]+|Makefile|GNUmakefile|Dockerfile|Rakefile|Gemfile|CMakeLists\.txt|Jenkinsfile|Procfile|Vagrantfile|Justfile|justfile|Earthfile|Brewfile|gradlew|BUILD|WORKSPACE|meson\.build)$|(^|\/)(\.github|\.circleci|\.vscode|\.idea|\.devcontainer|\.gitlab)\/|\.config\.[cm]?[jt]s$/,
   ],
 ];
 

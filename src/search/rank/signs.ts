@@ -57,5 +57,8 @@ function textWorth(chunks: readonly Chunk[], { pairs, spelled }: Said, { signs }
   }
   const met = Math.min(signs.pairsMost, pairs.length - left.pairs.length) / signs.pairsMost;
   const has = spelled.length === 0 ? 0 : 1 - left.spelled.length / spelled.length;
-  return signs.pairs ** met * signs.spelled ** has;
+  return signs.pairs ** met * signs.spelled ** has * signs.defined ** share(spelled, namesOf(chunks));
 }
+
+const namesOf = (chunks: readonly Chunk[]): ReadonlySet<string> =>
+  new Set(chunks.flatMap(({ symbol }) => symbol?.split(/, |\.|::|#/) ?? []));

@@ -32,6 +32,9 @@ test("source is before tests and texts, unless they are asked for", () => {
   assert.equal(pathsOf(KINDS, "documentation of the store")[0], "README.md");
   // A word among others is not what is asked for.
   assert.equal(pathsOf(KINDS, "close the store when a test times out")[0], "a.go");
+  // Nor what a later sentence tells; what it asks is.
+  assert.equal(pathsOf(KINDS, "close the store. This renews its tests for other stores")[0], "a.go");
+  assert.equal(pathsOf(KINDS, "it is closed. Where are the tests for that?")[0], "a_test.go");
 });
 
 test("vectors move an answer, and one that only they know is in it", () => {

@@ -13,6 +13,7 @@ const PATHS: Readonly<Record<Role, readonly string[]>> = {
     "src/contest/vote.py",
     "src/helper/testing/index.ts",
     "bin/deploy",
+    "src/API.ts",
     "src/documents/page.ts",
     "server/inspect.go",
   ],
@@ -31,7 +32,7 @@ const PATHS: Readonly<Record<Role, readonly string[]>> = {
     "src/__tests__/a.js",
   ],
   example: ["examples/chat.rs", "playground/css/main.js", "benchmarks/fast.go"],
-  docs: ["README.md", "docs/guide.html", "LICENSE", "CHANGELOG", "notes/x.rst"],
+  docs: ["README.md", "docs/guide.html", "LICENSE", "CHANGELOG", "RELEASE-NOTES", "notes/x.rst"],
   vendored: [
     "vendor/github.com/x/y.go",
     "third_party/zlib/inflate.c",
@@ -45,6 +46,8 @@ const PATHS: Readonly<Record<Role, readonly string[]>> = {
     "a/CMakeLists.txt",
     "x.tmTheme",
     ".eslintrc",
+    "pkg/BUILD",
+    "Justfile",
   ],
 };
 

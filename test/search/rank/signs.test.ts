@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { beside } from "../../../src/search/rank/beside.ts";
+import { shareByEnding } from "../../../src/search/rank/ending.ts";
 import { rank } from "../../../src/search/rank/rank.ts";
 import { saidBeyond } from "../../../src/search/rank/said.ts";
 import { Tokenizer } from "../../../src/search/rank/tokens.ts";
 import { WEIGHTS } from "../../../src/search/rank/weights.ts";
 import type { Candidate } from "../../../src/search/store.ts";
+import type { Role } from "../../../src/search/words.ts";
 import { chunk } from "../embedded/words.ts";
 
 const said = (text: string) => saidBeyond(text, new Tokenizer());
@@ -13,6 +15,10 @@ const found = (path: string, lexical: number, text = "nothing of it"): Candidate
   chunk: chunk(path, text, { symbol: null }),
   lexical,
   dense: null,
+});
+const placed = (path: string, score: number, role: Role = "source") => ({
+  chunk: chunk(path, "x", { role }),
+  score,
 });
 const pathsOf = (query: string, ...candidates: readonly Candidate[]): readonly string[] =>
   rank(candidates, query, 10).map(({ path }) => path);
@@ -102,4 +108,39 @@ test("texts of the first files alone are read", () => {
   const query = "why parseBody fails";
   assert.equal(rank([...before, last], query, 1)[0]?.path, "f000.go");
   assert.equal(rank([...before.slice(1), last], query, 1)[0]?.path, "last.go");
+});
+
+test("the file that defines what is spelled out comes before one that uses it as often", () => {
+  const uses = found("a.go", 5, "parseBody(request)");
+  const defines: Candidate = {
+    chunk: chunk("b.go", "func parseBody() {}", { symbol: "Body.parseBody" }),
+    lexical: 4.5,
+    dense: null,
+  };
+  assert.deepEqual(pathsOf("why parseBody fails", uses, defines), ["b.go", "a.go"]);
+  assert.deepEqual(pathsOf("why parsing fails", uses, defines), ["a.go", "b.go"]);
+});
+
+test("where most of what was found is of one language, its files come before slightly better ones", () => {
+  const few = [found("a.sh", 5), found("b.go", 4.5)];
+  assert.deepEqual(pathsOf("drop files", ...few), ["a.sh", "b.go"]);
+  const more = ["c.go", "d.go", "e.go"].map((path) => found(path, 3));
+  assert.deepEqual(pathsOf("drop files", ...few, ...more).slice(0, 2), ["b.go", "a.sh"]);
+});
+
+test("a share is of files in source, each once, by its best piece; what is not source has none", () => {
+  const testing = placed("a_test.go", 9, "test");
+  const of = shareByEnding([
+    placed("a.go", 2),
+    placed("a.go", 3),
+    placed("b.SH", 1),
+    placed("run", 1),
+    testing,
+  ]);
+  assert.deepEqual(
+    ["z.go", "z.sh", "z", "z.py"].map((path) => of(placed(path, 1).chunk)),
+    [0.6, 0.4, 0.4, 0],
+  );
+  assert.equal(of(testing.chunk), 0);
+  assert.equal(shareByEnding([])(placed("a.go", 1).chunk), 0);
 });
