@@ -18,6 +18,9 @@ const found = (path: string, lexical: number, more: Partial<Chunk> = {}): Candid
 const placesFor = (query: string, candidates: readonly Candidate[]): readonly string[] =>
   rank(candidates, query, 10).map(({ path, start }) => `${path}:${start}`);
 
+const asked = (text: string) => understand(text, new Tokenizer(), WEIGHTS);
+const said = (text: string): readonly string[] => asked(text).words.map((each) => each.said);
+
 const READER = [
   found("stream/Writer.java", 9, { start: 5, symbol: "Writer.flush" }),
   found("stream/Reader.java", 8, { start: 900, symbol: "Reader.skip, Reader.trim" }),
@@ -94,8 +97,6 @@ test("what has several words is a question", () => {
 });
 
 test("a name may be a word that a question would not count, and so may a question of such words alone", () => {
-  const said = (text: string): readonly string[] =>
-    understand(text, new Tokenizer(), WEIGHTS).words.map((each) => each.said);
   assert.deepEqual(said("Map.get").slice(0, 2), ["Map", "get"]);
   assert.deepEqual(said("how is it done"), said("how is it done "));
   assert.ok(said("how is it done").includes("done"));
@@ -103,8 +104,7 @@ test("a name may be a word that a question would not count, and so may a questio
 });
 
 test("a file that is named by its path is worth all that its role is worth", () => {
-  const prior = (text: string) => understand(text, new Tokenizer(), WEIGHTS).prior;
-  assert.equal(prior("CHANGES.rst").docs, 1);
-  assert.equal(prior("tests/store_test.py").test, 1);
-  assert.equal(prior("Reader.peek").config, WEIGHTS.role.config);
+  assert.equal(asked("CHANGES.rst").prior.docs, 1);
+  assert.equal(asked("tests/store_test.py").prior.test, 1);
+  assert.equal(asked("Reader.peek").prior.config, WEIGHTS.role.config);
 });
