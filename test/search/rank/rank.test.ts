@@ -19,6 +19,10 @@ const found = (
 const pathsOf = (candidates: readonly Candidate[], query: string, limit = 10): readonly string[] =>
   rank(candidates, query, limit).map(({ path }) => path);
 
+const shown = (lines: readonly string[]): readonly string[] =>
+  rank([found("a.ts", { lexical: 1 }, { text: lines.join("\n") })], "crocodile", 1)[0]?.preview.split("\n") ??
+  [];
+
 const KINDS = [
   found("a_test.go", { lexical: 9 }, { role: "test" }),
   found("README.md", { lexical: 9.5 }, { role: "docs" }),
@@ -60,10 +64,6 @@ test("parts of one definition are one result, and other files come before a file
 });
 
 test("a preview begins shortly before the first line that has a word, and with no empty one", () => {
-  const shown = (lines: readonly string[]): readonly string[] =>
-    rank([found("a.ts", { lexical: 1 }, { text: lines.join("\n") })], "crocodile", 1)[0]?.preview.split(
-      "\n",
-    ) ?? [];
   const lines = Array.from({ length: 40 }, (_, nth) => `line ${nth}`);
   assert.deepEqual(shown(lines.with(20, "a crocodile"))[2], "a crocodile");
   assert.deepEqual(shown(lines.with(0, "a crocodile"))[0], "a crocodile");
