@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { LONGEST_RULES } from "../../../src/policy/paths/ignore.ts";
 import { type IgnoreList, NestedIgnore } from "../../../src/policy/paths/nested-ignore.ts";
 
 const list = (folder: string, ...rows: readonly string[]) => ({
@@ -87,4 +88,16 @@ test("letter case tells names apart, but for a list that is there to hide", () =
     paths.map((path) => strict(path, false)),
     [true, true, true, true],
   );
+});
+
+test("a list is of its folder, and of none whose name only begins as its own", () => {
+  const ignored = nested([list("foo", "*.log")]);
+  assert.deepEqual([ignored("foo/x.log", false), ignored("foobar/x.log", false)], [true, false]);
+});
+
+test("of a list that is too long the row that it was cut in is not obeyed", () => {
+  const rows = "*.log\n".padEnd(LONGEST_RULES - 4, "#") + "\nlib";
+  const ignored = nested([{ folder: "", text: `${rows}-of-others\n`, strict: false }]);
+  assert.equal(rows.length, LONGEST_RULES);
+  assert.deepEqual([ignored("x.log", false), ignored("lib", true)], [true, false]);
 });

@@ -52,3 +52,21 @@ test("a layer that somebody else holds is not taken", async () => {
   });
   assert.ok(existsSync(path.join(layer.place.folder, "catalog.db")), "it was taken away from who has it");
 });
+
+test("what somebody writes just now is not copied, nor what belongs to who has it open", async () => {
+  await using place = await scratch({ "work/a.ts": "a" });
+  const base = await baseOf(place);
+  const at = path.relative(place.path, base.folder);
+  for (const name of ["catalog.db-wal", "catalog.db-shm", "store/index.db-wal", "store/index.db-shm"])
+    await place.write(`${at}/${name}`, "beside");
+  const copied = (session: string): readonly boolean[] => {
+    using layer = claimLayer(base, session);
+    return ["catalog.db", "catalog.db-wal", "catalog.db-shm", "store/index.db-wal", "store/index.db-shm"].map(
+      (name) => existsSync(path.join(layer.place.folder, name)),
+    );
+  };
+  assert.deepEqual(copied("run1"), [true, true, false, true, false]);
+  using lock = tryWriter(base.folder);
+  assert.ok(lock);
+  assert.deepEqual(copied("run2"), [false, false, false, false, false]);
+});

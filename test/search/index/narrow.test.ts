@@ -116,6 +116,7 @@ const RACES: readonly Omit<Row, "listed">[] = [
   { what: "a folder that is gone", change: (at) => rm(at("one"), { recursive: true }) },
   { what: "new rules", change: (at) => writeFile(at("one/.gitignore"), "deep\n") },
   { what: "other rules above it", change: (at) => writeFile(at(".harnessignore"), "one\n") },
+  { what: "rules in a folder that is new", change: (at) => writeFile(at("new/.gitignore"), "deep\n") },
   { what: "a folder that has come back", change: (at) => rename(at("../away"), at("two")) },
 ];
 
@@ -127,6 +128,7 @@ for (const { what, change } of RACES)
     later(t);
     await updated(place, { memory });
     await appendFile(at("one/b.ts"), "more");
+    if (what.endsWith("new")) await place.write("work/new/deep/e.ts", "export const e = 1;\n");
     if (what.endsWith("back")) await rename(at("two"), at("../away"));
     const told = await updated(place, { memory, meanwhile: () => change(at, place) });
     assert.equal(told.listed.at(-1), "./**");
