@@ -28,13 +28,18 @@ test("what was put again and again leaves nothing of the dead", async () => {
   await using store = openEmbeddedStore(place.path, IDENTITY);
   for (let at = 0; at < 40; at += 1) await store.put([file("a.ts", `alpha ${at}`)], NEVER);
   using sqlite = new DatabaseSync(place.at("index.db"), { readOnly: true });
-  const rows = (table: string): number => Number(sqlite.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"]);
+  const rows = (table: string): number =>
+    Number(sqlite.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"]);
   assert.deepEqual([rows("files"), rows("chunks"), rows("dead")], [1, 1, 0]);
   assert.equal(rows("segments"), 1);
 });
 
 test("a word of a path is known for its folder, for its name, and for both", () => {
-  const words = wordsOfFile(file("store/cache/cache_size.ts", "x"), { number: 1, chunks: [1] }, new Tokenizer());
+  const words = wordsOfFile(
+    file("store/cache/cache_size.ts", "x"),
+    { number: 1, chunks: [1] },
+    new Tokenizer(),
+  );
   const [store, cache, size] = ["store", "cach", "size"].map((word) => words.path.get(word));
   assert.deepEqual([store, cache, size], [IN_FOLDER, IN_FOLDER | IN_NAME, IN_NAME]);
 });

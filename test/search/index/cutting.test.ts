@@ -4,13 +4,17 @@ import { cuttingFor } from "../../../src/search/index/cutting.ts";
 
 const program = (text: string): URL => new URL(`data:text/javascript,${encodeURIComponent(text)}`);
 
-test("who waits for a thread that is lost is told, and so is who comes later", { timeout: 20_000 }, async () => {
-  for (const [text, why] of [
-    ["process.exit(3)", /a thread that cuts files was lost: it ended with 3/],
-    ["throw new Error('no memory')", /a thread that cuts files was lost: no memory/],
-  ] as const) {
-    await using cutting = cuttingFor(48, program(text));
-    await assert.rejects(cutting.cut("a.ts", Buffer.from("a")), why);
-    await assert.rejects(cutting.cut("b.ts", Buffer.from("b")), why);
-  }
-});
+test(
+  "who waits for a thread that is lost is told, and so is who comes later",
+  { timeout: 20_000 },
+  async () => {
+    for (const [text, why] of [
+      ["process.exit(3)", /a thread that cuts files was lost: it ended with 3/],
+      ["throw new Error('no memory')", /a thread that cuts files was lost: no memory/],
+    ] as const) {
+      await using cutting = cuttingFor(48, program(text));
+      await assert.rejects(cutting.cut("a.ts", Buffer.from("a")), why);
+      await assert.rejects(cutting.cut("b.ts", Buffer.from("b")), why);
+    }
+  },
+);

@@ -53,7 +53,10 @@ test("parts of one definition are one result, whichever of them is the better on
     { symbol: "Store.put", start: 3 },
   ];
   assert.deepEqual(places(found(9, two, "three\nfour"), found(8, one, "one\ntwo")), [3]);
-  assert.deepEqual(places(found(9, two, "three\nfour"), found(8, { ...one, symbol: null }, "one\ntwo")), [3, 1]);
+  assert.deepEqual(
+    places(found(9, two, "three\nfour"), found(8, { ...one, symbol: null }, "one\ntwo")),
+    [3, 1],
+  );
 });
 
 test("neighbours without a name are results of their own", () => {
@@ -61,10 +64,19 @@ test("neighbours without a name are results of their own", () => {
 });
 
 test("a word that only begins a sentence calls no definition", () => {
-  const [better, named] = [chunk("a.ts", "x", { start: 1 }), chunk("a.ts", "y", { start: 9, symbol: "Cache" })];
+  const [better, named] = [
+    chunk("a.ts", "x", { start: 1 }),
+    chunk("a.ts", "y", { start: 9, symbol: "Cache" }),
+  ];
   const first = (text: string, symbol: string): number | undefined => {
     const other = { ...named, symbol };
-    return bestRegions([{ chunk: better, score: 2 }, { chunk: other, score: 1 }], text)[0]?.chunk.start;
+    return bestRegions(
+      [
+        { chunk: better, score: 2 },
+        { chunk: other, score: 1 },
+      ],
+      text,
+    )[0]?.chunk.start;
   };
   assert.equal(first("Cache of files is lost", "Cache"), 1);
   assert.equal(first("FileCache of files is lost", "FileCache"), 9);

@@ -39,19 +39,24 @@ test("a find that understands nothing, and finds nothing, is done without", asyn
 });
 
 test("a tar that understands nothing is done without; one that says nothing had nothing to read", async () => {
-  const tar = (said: string) => fakeBox({ files, commands: { tar: async ({ err }) => (await err(said), 2) } });
+  const tar = (said: string) =>
+    fakeBox({ files, commands: { tar: async ({ err }) => (await err(said), 2) } });
   assert.deepEqual(await contents(tar("tar: unrecognized option")), ["a.ts a", "b/c.ts c"]);
   assert.deepEqual(await contents(tar("")), []);
 });
 
-test("what the box had no room for is a failure, and never a part that looks like all", { skip: gnu }, async () => {
-  await using place = await scratch(files);
-  for (const cause of ["memory", "disk"] as const) {
-    const box = ending(hostBox(place.path), { cause, exit_code: 2, reason: `no ${cause}` });
-    await assert.rejects(listed(box), new RegExp(`the listing of files in the box failed: no ${cause}`));
-    await assert.rejects(contents(box), new RegExp(`the reading of files in the box failed: no ${cause}`));
-  }
-});
+test(
+  "what the box had no room for is a failure, and never a part that looks like all",
+  { skip: gnu },
+  async () => {
+    await using place = await scratch(files);
+    for (const cause of ["memory", "disk"] as const) {
+      const box = ending(hostBox(place.path), { cause, exit_code: 2, reason: `no ${cause}` });
+      await assert.rejects(listed(box), new RegExp(`the listing of files in the box failed: no ${cause}`));
+      await assert.rejects(contents(box), new RegExp(`the reading of files in the box failed: no ${cause}`));
+    }
+  },
+);
 
 test("a name that leads elsewhere is believed of no box", async () => {
   const box = fakeBox({ files, commands: { find: () => 127 } });
