@@ -26,9 +26,10 @@ test("fenced code ends with a line of its fence alone, and code in a line begins
   assert.deepEqual(titles("~~~ `a`\n# code\n~~~\n# Title\n"), ["Title"]);
 });
 
+const mark = (at: number, name: string) =>
+  ({ at, kind: "function", names: [name], own: true, scope: "" }) as const;
+
 test("parts that begin on one line are one, and the others begin where lines do", () => {
-  const mark = (at: number, name: string) =>
-    ({ at, kind: "function", names: [name], own: true, scope: "" }) as const;
   const parts = partsOf("a() b()\n  c()\n", [mark(0, "a"), mark(4, "b"), mark(10, "c")]);
   assert.deepEqual(
     parts.map(({ start, end, names }) => [start, end, ...names]),
@@ -39,8 +40,9 @@ test("parts that begin on one line are one, and the others begin where lines do"
   );
 });
 
+const rows = (count: number): string => "const a = 1;\n".repeat(count);
+
 test("somebody's file is not minified for a few long lines in it", () => {
-  const rows = (count: number): string => "const a = 1;\n".repeat(count);
   const long = `const data = "${"x".repeat(60_000)}";\n`;
   assert.equal(skippedText(rows(99) + long, "javascript"), "minified");
   assert.equal(skippedText(rows(100) + long, "javascript"), undefined);

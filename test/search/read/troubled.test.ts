@@ -38,9 +38,9 @@ test("a find that understands nothing, and finds nothing, is done without", asyn
   }
 });
 
+const tar = (said: string) => fakeBox({ files, commands: { tar: async ({ err }) => (await err(said), 2) } });
+
 test("a tar that understands nothing is done without; one that says nothing had nothing to read", async () => {
-  const tar = (said: string) =>
-    fakeBox({ files, commands: { tar: async ({ err }) => (await err(said), 2) } });
   assert.deepEqual(await contents(tar("tar: unrecognized option")), ["a.ts a", "b/c.ts c"]);
   assert.deepEqual(await contents(tar("")), []);
 });
@@ -80,16 +80,18 @@ test("rules that are as young as the look at them are read again", { skip: gnu }
   assert.deepEqual(box.started.slice(4), ["find"]);
 });
 
+const at = (ctimeMs: number, lookedAt: number): boolean =>
+  isSettled({ size: 1, mtimeMs: 1, ctimeMs, ino: 1 }, lookedAt);
+
 test("a stamp tells nothing while its clock may stand still, nor where there is none", () => {
-  const at = (ctimeMs: number, lookedAt: number): boolean =>
-    isSettled({ size: 1, mtimeMs: 1, ctimeMs, ino: 1 }, lookedAt);
   assert.deepEqual([at(5000.5, 5100.5), at(5000.5, 5101)], [false, true]);
   assert.deepEqual([at(5000, 7100), at(5000, 7101)], [false, true], "of whole seconds");
   assert.equal(at(0, Number.MAX_SAFE_INTEGER), false);
 });
 
+const guarded = (name: string, atTop: boolean): boolean => atTop && name === "hooks";
+
 test("a folder that host programs obey only at the top is entered further down", () => {
-  const guarded = (name: string, atTop: boolean): boolean => atTop && name === "hooks";
   const sieve = new Sieve({ ...RULES, guarded }, new Map(), 100);
   assert.deepEqual([sieve.enters("hooks"), sieve.enters("src/hooks")], [false, true]);
 });
