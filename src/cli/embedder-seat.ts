@@ -10,7 +10,7 @@ import { readKey } from "../models/keys.ts";
 import { isLoopback, ollamaAddress } from "../models/ollama/address.ts";
 import { ollamaEmbedder } from "../models/ollama/embed.ts";
 import { fullName, ollamaLine } from "../models/ollama/names.ts";
-import { OLDEST_OLLAMA, type OllamaListing, ollamaListing } from "../models/ollama/server.ts";
+import { OLDEST_OLLAMA, ollamaListing } from "../models/ollama/server.ts";
 import { openAiEmbedder } from "../models/openai/embed.ts";
 import { openVectorCache, type VectorCache } from "../search/embed/cache.ts";
 import type { EmbeddingModel } from "../search/embed/model.ts";
@@ -117,7 +117,13 @@ async function onOllama(
     return none(why, `harness config set embed_model ${name}`);
   }
   const listing = await ollamaListing({ baseUrl: server, signal, timeoutMs: local ? LOCAL_MS : REMOTE_MS });
-  if (listing.kind !== "listed") return none(noOllama(listing, server), ollamaLine(server, "serve"));
+  if (listing.kind === "too-old")
+    return none(
+      `Ollama ${listing.version} at ${server} is too old; ${OLDEST_OLLAMA} is the oldest that serves`,
+      "update Ollama: https://ollama.com/download",
+    );
+  if (listing.kind !== "listed")
+    return none(`no Ollama at ${server} for vectors: ${listing.reason}`, ollamaLine(server, "serve"));
   const listed = listing.models.find((model) => fullName(model.name) === fullName(name));
   if (listed === undefined) return none(`${server} has no model ${name}`, ollamaLine(server, "pull", name));
   // Pulled again, a name may stand for another model.
@@ -149,12 +155,6 @@ function found(
 ): Place {
   const mask = local ? (text: string): string => text : maskSecrets;
   return { kind: "found", model: { ...made, mask }, server, local };
-}
-
-function noOllama(listing: Exclude<OllamaListing, { readonly kind: "listed" }>, server: string): string {
-  if (listing.kind === "too-old")
-    return `Ollama ${listing.version} at ${server} is too old; ${OLDEST_OLLAMA} is the oldest that serves`;
-  return `no Ollama at ${server} for vectors: ${listing.reason}`;
 }
 
 const none = (reason: string, remedy: string): NoEmbedder => ({ kind: "none", reason, remedy });

@@ -177,3 +177,9 @@ test("a model that gives no vectors, or none in time, is none; one that was used
   assert.ok(found.kind === "found");
   assert.deepEqual([found.dimension, slow.requests.length], [1536, 1]);
 });
+
+test("an Ollama that is too old is to be updated, not started", async (t) => {
+  await using ollama = await startFakeOllama({ version: "0.1.0" });
+  await machine(t, { OLLAMA_HOST: ollama.url });
+  assert.match(reasonIn(await find({})), /Ollama 0\.1\.0 at .* is too old; .* -> update Ollama/);
+});

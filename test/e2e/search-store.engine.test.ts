@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { appendFile, mkdir } from "node:fs/promises";
+import { appendFile, mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
@@ -84,6 +84,37 @@ test("--watch sees a change, and Ctrl-C ends it", { skip }, async () => {
   // The last line says that it was interrupted.
   const counts = seen.map((line) => (JSON.parse(line) as { files?: number }).files);
   assert.deepEqual([counts[0], counts.at(-2), counts.at(-1)], [1, 2, undefined]);
+});
+
+test("--watch goes on where its folder is removed and made anew", { skip }, async () => {
+  await using place = await household(FILES);
+  // So many that threads are started for them.
+  const anew = [...Array(60).keys()].map((index) => place.at(`work/alligator${index}.ts`));
+  const again = async (): Promise<void> => {
+    await rm(place.at("work"), { recursive: true });
+    await mkdir(place.at("work"));
+    await Promise.all(anew.map((file) => writeFile(file, "export const alligator = 1;\n")));
+  };
+  const seen: number[] = [];
+  const ran = await harness(place, ["index", "--watch", "--json", "--no-embed"], {
+    whenMade: [
+      place.at(".local/state/harness/search"),
+      (child) => {
+        child.stdout?.on("data", (bytes: Buffer) => {
+          for (const line of bytes.toString().trim().split("\n")) {
+            const { files } = JSON.parse(line) as { files?: number };
+            if (files !== undefined) seen.push(files);
+            if (files === 1) void again();
+            if (files === anew.length) child.kill("SIGINT");
+          }
+        });
+        child.stderr?.on("data", (bytes: Buffer) => {
+          if (bytes.toString().includes("not brought up to date")) child.kill("SIGINT");
+        });
+      },
+    ],
+  });
+  assert.deepEqual([seen.at(-1), ran.code], [anew.length, 130], ran.stderr);
 });
 
 test("--watch goes on while its store is away, and says so once", { skip }, async () => {

@@ -38,6 +38,8 @@ test("nothing found is no failure, and a query may come from a pipe", { skip }, 
   assert.deepEqual(none.results, []);
   const piped = await search(place, "-", { input: "the garrison\nis fed\n" });
   assert.deepEqual(paths(piped), ["README.md"]);
+  const long = await harness(place, ["search", "-"], { input: "garrison ".repeat(2 ** 17) });
+  assert.match(long.stderr, /the query is longer than 1 MiB\n +next: ask in a few words/);
   const person = await harness(place, ["search", "winch"]);
   assert.match(person.stdout, /^src\/moat\.ts:1-1 drawbridge\n/);
   const nobody = await harness(place, ["search", "xylophone"]);
@@ -80,6 +82,15 @@ test("rules of what is left out count at once, those of folders below too", { sk
   assert.deepEqual(paths(await search(place, "turret")), ["lib/a.ts"]);
   await writeFile(place.at("work/.harnessignore"), "lib/\n");
   assert.deepEqual(paths(await search(place, "turret")), []);
+  await writeFile(place.at("work/.harnessignore"), "nothing.ts\n".repeat(6000));
+  for (const words of [
+    ["search", "turret"],
+    ["search", "turret"],
+    ["index", "--status"],
+  ]) {
+    const { stderr } = await harness(place, words);
+    assert.match(stderr, /all files are left out: \.harnessignore is longer than 65536 characters/);
+  }
   await rm(place.at("work/.harnessignore"));
   await rm(place.at("work/lib/.gitignore"));
   await rm(place.at("work/.gitignore"));
@@ -102,7 +113,7 @@ test("nothing outside is read, and nothing odd holds it up", { skip }, async () 
   await symlink("..", place.at("work/src/up"));
   await writeFile(place.at("work/huge.txt"), "dungeon\n");
   await truncate(place.at("work/huge.txt"), 2 ** 30);
-  sh(place, "mkfifo pipe.ts src/pipe");
+  sh(place, "mkfifo pipe.ts src/pipe && mkdir closed");
   await writeFile(
     place.at("work/bytes.ts"),
     Buffer.from("export const dung = '\xff\xfe\x80'; // oubliette\n", "latin1"),
@@ -129,9 +140,11 @@ test("nothing outside is read, and nothing odd holds it up", { skip }, async () 
   const found = await search(place, "oubliette");
   assert.ok(paths(found).includes("new\nline.ts"), JSON.stringify(paths(found)));
   assert.equal(found.stale, false);
-  // A name that is no text is counted, and is no change at every look.
+  // A name that is no text is counted, and is no change at every look; so is a folder that cannot be looked into.
+  sh(place, "chmod 000 closed");
   const again = await harness(place, ["index", "--json", "--no-embed"]);
-  assert.deepEqual((JSON.parse(again.stdout) as { skipped: unknown }).skipped, { huge: 1, unreadable: 1 });
+  sh(place, "chmod 755 closed");
+  assert.deepEqual((JSON.parse(again.stdout) as { skipped: unknown }).skipped, { huge: 1, unreadable: 2 });
   const status = await harness(place, ["index", "--status", "--json"]);
   assert.equal((JSON.parse(status.stdout) as { fresh: boolean }).fresh, true);
 });

@@ -58,6 +58,7 @@ const QUERY = {
   what: "query",
   typed: 'harness search "where are passwords checked?"',
   piped: "harness search - < query.txt",
+  shorter: "ask in a few words, or a sentence",
 };
 
 const ELSEWHERE = 'harness search --cwd FOLDER "…"';

@@ -8,12 +8,15 @@ interface Given {
   readonly what: string;
   readonly typed: string;
   readonly piped: string;
+  /** What to do with one that is too long. */
+  readonly shorter: string;
 }
 
 const TASK: Given = {
   what: "task",
   typed: 'harness run "fix the failing test"',
   piped: "harness run - < task.md",
+  shorter: "put it into a file of the workspace, and name that",
 };
 
 /** The task, or whatever else it is: the words of the command line, or what is piped in for `-`. */
@@ -29,7 +32,7 @@ export async function promptFrom(
   throw new HarnessError(EXIT.usage, `there is no ${given.what}`, given.typed);
 }
 
-async function fromPipe({ what, piped: how }: Given): Promise<string> {
+async function fromPipe({ what, piped: how, shorter }: Given): Promise<string> {
   using piped = pipedInput();
   if (piped.input === undefined)
     throw new HarnessError(EXIT.usage, `- reads the ${what} from a pipe, and there is none`, how);
@@ -37,12 +40,7 @@ async function fromPipe({ what, piped: how }: Given): Promise<string> {
   let bytes = 0;
   for await (const chunk of piped.input) {
     bytes += chunk.length;
-    if (bytes > MOST_BYTES)
-      throw new HarnessError(
-        EXIT.usage,
-        `the ${what} is longer than 1 MiB`,
-        "put it into a file of the workspace, and name that",
-      );
+    if (bytes > MOST_BYTES) throw new HarnessError(EXIT.usage, `the ${what} is longer than 1 MiB`, shorter);
     chunks.push(chunk);
   }
   const text = new TextDecoder().decode(Buffer.concat(chunks)).trim();

@@ -111,6 +111,7 @@ async function answered(
   signal: AbortSignal,
 ): Promise<Answered> {
   const { query, limit, below } = asking;
+  index.warnOfHidden();
   const vector = await vectors.of(index, query, signal);
   const results = await answersIn(index.store, { text: query, vector, limit, below }, signal);
   return { results, store: index.store.name, stale };

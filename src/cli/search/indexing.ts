@@ -45,6 +45,7 @@ export async function indexFolder(indexing: Indexing, signal: AbortSignal): Prom
   const made = await mending(means, place, async () => {
     await using index = await HeldIndex.write(means, place, opening);
     const updated = await brought(index, indexing, signal);
+    index.warnOfHidden();
     await tidied(index, note, signal);
     const { chunks: _, ...rest } = await embedded(index, vectors, indexing, signal);
     return { ...updated, store: index.store.name, vectors: rest };

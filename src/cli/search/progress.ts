@@ -1,5 +1,5 @@
 import { formatDuration } from "../../core/bounds.ts";
-import { LiveLine, progressBar } from "../../render/tty/progress.ts";
+import { fitting, LiveLine, progressBar } from "../../render/tty/progress.ts";
 import type { Progress } from "../../search/index/parts.ts";
 import { Pace } from "./pace.ts";
 
@@ -31,7 +31,7 @@ export class IndexProgress {
     this.#pace.take(done, now);
     if (now - this.#shown >= 80 || done === total) {
       this.#shown = now;
-      this.#live.show(`${this.#what} ${progressBar(done, total)} ${this.#about(done, total)}`);
+      this.#live.show(fitting(this.#stream.columns, this.#lines(done, total)));
     }
     if (this.#quiet || this.#stream.isTTY || now - this.#said < PLAIN_STEP_MS) return;
     this.#said = now;
@@ -40,6 +40,18 @@ export class IndexProgress {
 
   end(): void {
     this.#live.clear();
+  }
+
+  /** Longest first; what is left out of a narrow terminal is what says least. */
+  #lines(done: number, total: number): readonly string[] {
+    const about = this.#about(done, total);
+    const share = `${total > 0 ? Math.floor((done / total) * 100) : 0} %`;
+    const left = about.split(", ").at(-1);
+    return [
+      `${this.#what} ${progressBar(done, total)} ${about}`,
+      `${this.#what} ${share} ${about}`,
+      `${this.#what} ${share} ${left}`,
+    ];
   }
 
   #about(done: number, total: number): string {

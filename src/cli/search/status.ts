@@ -47,6 +47,7 @@ export async function indexStatus(
     place === undefined ? undefined : await HeldIndex.read(indexMeans(settings, note), place, signal);
   if (place === undefined || held === undefined) return { workspace, ...NONE };
   await using index = held;
+  index.warnOfHidden();
   const { whole, updated, model, store } = index.facts;
   const { summaryOf } = await import("../../search/index/summary.ts");
   const { embedded } = await index.store.counts(signal);

@@ -17,6 +17,8 @@ export async function watch(
   onIndexed: (indexed: Indexed) => void,
   signal: AbortSignal,
 ): Promise<never> {
+  // The folder it was started in may be removed and made anew meanwhile, and no thread starts where there is none.
+  process.chdir("/");
   onIndexed(await indexFolder(indexing, signal));
   let told = "";
   for (;;) {

@@ -23,10 +23,14 @@ interface IgnoreRule {
 /** Characters that are read of a rule file. */
 export const LONGEST_RULES = 64 * 1024;
 
+/** A line ends there for git. */
+const NUL_AND_REST = /\0.*$/s;
+
 export function readIgnore(text: string): IgnoreRules {
   if (text.length > LONGEST_RULES) return { rules: [], tooLong: true };
   const lines = text.replace(/^\ufeff/, "").split(/\r?\n/);
-  return { rules: lines.map(readRule).filter((rule) => rule !== undefined), tooLong: false };
+  const rules = lines.map((line) => readRule(line.replace(NUL_AND_REST, "")));
+  return { rules: rules.filter((rule) => rule !== undefined), tooLong: false };
 }
 
 function readRule(line: string): IgnoreRule | undefined {

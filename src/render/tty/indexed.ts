@@ -28,6 +28,7 @@ function skippedLine(skipped: Readonly<Record<string, number>>): string {
 }
 
 function vectorLine(chunks: number, { embedded, reason, remedy }: Indexed["vectors"]): string {
+  if (chunks === 0) return "";
   const why =
     reason === "" ? "" : `: ${visibleLine(reason)}${remedy === "" ? "" : ` (next: ${visibleLine(remedy)})`}`;
   return `${embedded} of ${chunks} chunks have vectors${why}`;

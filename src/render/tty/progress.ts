@@ -48,6 +48,10 @@ export class LiveLine {
 /** Text from outside, as one line without control characters. */
 const oneLine = (text: string): string => text.replaceAll(/[\u0000-\u001F\u007F-\u009F]+/g, " ");
 
+/** The first that fits into a line of the terminal, the last where none does. */
+export const fitting = (columns: number | undefined, texts: readonly string[]): string =>
+  texts.find(({ length }) => length < (columns ?? 80)) ?? texts.at(-1) ?? "";
+
 export function progressBar(done: number, total: number, width = 24): string {
   const share = total > 0 ? Math.min(1, done / total) : 0;
   const filled = Math.round(share * width);

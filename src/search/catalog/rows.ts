@@ -28,7 +28,7 @@ export interface CatalogFacts {
   readonly dimension: number | null;
   /** When an update ended last, in milliseconds since 1970; 0 for never. */
   readonly updated: number;
-  /** Files whose name is no text. */
+  /** What has no row and is unreadable: files whose name is no text, folders that may not be looked into. */
   readonly nameless: number;
   /** How the rules of what is left out are understood. */
   readonly rules: string;

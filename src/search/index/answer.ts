@@ -1,9 +1,12 @@
+import { lookupIn } from "../rank/lookup.ts";
 import type { SearchHit } from "../rank/rank.ts";
 import type { SearchStore } from "../store.ts";
 
 /** Candidates for so many hits: several may be of one file. */
 const PER_HIT = 10;
 const LEAST = 100;
+/** Where one definition is meant, it may be among many that use it. */
+const LEAST_BY_NAME = 1000;
 /** Looked through for those that lie below a folder: stores order all of an index. */
 const MOST_BELOW = 5000;
 
@@ -22,7 +25,8 @@ export async function answersIn(
   { text, vector, limit, below = null }: Asked,
   signal: AbortSignal,
 ): Promise<readonly SearchHit[]> {
-  const most = below === null ? Math.max(LEAST, limit * PER_HIT) : MOST_BELOW;
+  const least = lookupIn(text) === null ? LEAST : LEAST_BY_NAME;
+  const most = below === null ? Math.max(least, limit * PER_HIT) : MOST_BELOW;
   const [found, { rank }] = await Promise.all([
     store.candidates({ text, vector }, most, signal),
     import("../rank/rank.ts"),

@@ -4,6 +4,7 @@ import type { CatalogFacts } from "../catalog/rows.ts";
 import { takeWriter } from "../catalog/lock.ts";
 import type { IndexPlace } from "../catalog/workspace.ts";
 import { HUGE } from "../chunk/limits.ts";
+import { OWN_IGNORE } from "../read/sieve.ts";
 import type { SearchStore, StoreIdentity } from "../store.ts";
 import type { Cutting } from "./cutting.ts";
 import { lookAt } from "./look.ts";
@@ -137,6 +138,14 @@ export class HeldIndex implements AsyncDisposable {
     const fixed = { index: id, workspace, version: VERSION, largest: HUGE };
     const parts = { box, catalog, store, rules, trust, cutting, knownBy, ...fixed };
     return update({ ...parts, ...(onProgress === undefined ? {} : { onProgress }) }, signal);
+  }
+
+  /** Warns of a `.harnessignore` so long that it hides the whole folder. */
+  warnOfHidden(): void {
+    const own = this.catalog.rules().find(({ path }) => path === OWN_IGNORE);
+    const most = this.#means.rules.mostOfList;
+    if (own !== undefined && own.text.length > most)
+      this.#means.warn(`all files are left out: ${OWN_IGNORE} is longer than ${most} characters`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -30,7 +30,8 @@ export async function update(parts: UpdateParts, signal: AbortSignal): Promise<U
   const changed = plan.changed.length === 0 ? 0 : await readIn(parts, { plan, listing }, signal);
   if (!sameRules(rules, listing.rules)) catalog.setRules(listing.rules);
   if (!idle) await assertKept(parts, signal);
-  catalog.note({ whole: true, updated: Date.now(), nameless: listing.nameless, store: store.name });
+  const nameless = listing.nameless + listing.closed;
+  catalog.note({ whole: true, updated: Date.now(), nameless, store: store.name });
   return { ...summaryOf(catalog), changed, removed };
 }
 

@@ -4,12 +4,16 @@ import type { Tokenizer } from "./tokens.ts";
 const LINES = 10;
 const LONGEST_LINE = 240;
 
-/** So many lines of the text that have most of the query's words, and the earliest of equal ones. */
+/** Lines that are shown above the first that has a word, where there is room. */
+const LEAD = 2;
+
+/** So many lines of the text that have most of the query's words; none of its first ones is empty. */
 export function preview(text: string, query: Query, tokenizer: Tokenizer): string {
   const lines = text.replace(/\n$/, "").split("\n");
-  const from = lines.length <= LINES ? 0 : bestWindow(lines, query, tokenizer);
+  const best = lines.length <= LINES ? 0 : bestWindow(lines, query, tokenizer);
+  const from = lines.findIndex((line, at) => at >= best && line.trim() !== "");
   return lines
-    .slice(from, from + LINES)
+    .slice(Math.max(from, 0), Math.max(from, 0) + LINES)
     .map((line) => (line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line))
     .join("\n");
 }
@@ -17,15 +21,13 @@ export function preview(text: string, query: Query, tokenizer: Tokenizer): strin
 function bestWindow(lines: readonly string[], query: Query, tokenizer: Tokenizer): number {
   const wanted = new Map(query.words.map(({ word, weight }) => [word, weight]));
   const has = lines.map((line) => [...tokenizer.found(line, wanted)]);
-  let best = 0;
-  let most = -1;
-  for (let from = 0; from + LINES <= lines.length; from += 1) {
+  const scores = Array.from({ length: lines.length - LINES + 1 }, (_, from) => {
     const seen = has.slice(from, from + LINES).flat();
-    let score = seen.length * 0.1;
-    for (const word of new Set(seen)) score += wanted.get(word) ?? 0;
-    if (score <= most) continue;
-    most = score;
-    best = from;
-  }
-  return best;
+    return [...new Set(seen)].reduce((sum, word) => sum + (wanted.get(word) ?? 0), seen.length * 0.1);
+  });
+  const most = scores.reduce((one, other) => Math.max(one, other), 0);
+  const first = scores.indexOf(most);
+  const others = scores.findIndex((score, from) => from > first && score < most);
+  const last = others === -1 ? scores.length - 1 : others - 1;
+  return most === 0 ? 0 : Math.max(first, last - LEAD);
 }

@@ -1,5 +1,7 @@
 import type { Role } from "../words.ts";
 import { CHANGE_WORDS, OPENING_WORDS } from "./change.ts";
+import { type Lookup, lookupIn } from "./lookup.ts";
+import { roleOf } from "./role.ts";
 import { STOP_WORDS } from "./stop.ts";
 import type { Tokenizer } from "./tokens.ts";
 import type { Weights } from "./weights.ts";
@@ -23,6 +25,7 @@ export interface Query {
 const MOST_LETTERS = 4000;
 const MOST_WORDS = 128;
 const SENTENCE_END = /[.!?](?=\s)|\n/;
+const NONE: ReadonlySet<string> = new Set();
 const RUN = /[\p{L}\p{N}_$]+/gu;
 
 /** Roles that a query names: as what it looks for, or among other words. */
@@ -53,24 +56,32 @@ export function understand(text: string, tokenizer: Tokenizer, weights: Weights)
   const read = text.slice(0, MOST_LETTERS);
   const end = SENTENCE_END.exec(read)?.index ?? read.length;
   const said = new Said(tokenizer, weights);
-  said.take(read.slice(0, end), weights.firstSentence);
+  const lookup = lookupIn(text);
+  said.take(read.slice(0, end), weights.firstSentence, lookup === null ? STOP_WORDS : NONE);
   said.take(read.slice(end), 1);
+  // `get` is a name too, and who asks only `how is it done` asks that.
+  if (said.words.length === 0) said.take(read, 1, NONE);
   // What comes after the first sentence explains; a question there asks again.
   const asking = read.includes("?") ? read : read.slice(0, end);
-  return { words: said.words.slice(0, MOST_WORDS), prior: priorOf(read, asking, weights) };
+  return { words: said.words.slice(0, MOST_WORDS), prior: priorOf(read, asking, lookup, weights) };
 }
 
 function priorOf(
   text: string,
   asking: string,
+  lookup: Lookup | null,
   { role, mentioned, notAsked }: Weights,
 ): Readonly<Record<Role, number>> {
   const prior = { ...role };
-  for (const [name, asked, named] of ASKS)
+  const path = lookup?.path ?? "";
+  // An ending that nobody knows may as well be a member's name.
+  const named = /[./]/.test(path) ? roleOf(path) : "config";
+  if (named !== "config") prior[named] = 1;
+  for (const [name, asked, mentions] of ASKS)
     if (asked.test(asking)) {
       prior[name] = 1;
       prior.source = notAsked;
-    } else if (named.test(text)) prior[name] = Math.max(prior[name], mentioned);
+    } else if (mentions.test(text)) prior[name] = Math.max(prior[name], mentioned);
   return prior;
 }
 
@@ -88,12 +99,12 @@ class Said {
     return [...this.#found.values()];
   }
 
-  take(text: string, weight: number): void {
+  take(text: string, weight: number, without: ReadonlySet<string> = STOP_WORDS): void {
     let before: { readonly word: string; readonly end: number } | undefined;
     for (const match of text.matchAll(RUN)) {
       const [run] = match;
       const word = run.toLowerCase();
-      if (STOP_WORDS.has(word)) {
+      if (without.has(word)) {
         before = undefined;
         continue;
       }

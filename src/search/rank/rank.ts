@@ -2,6 +2,7 @@ import type { IndexHit } from "../../core/ports.ts";
 import type { Candidate } from "../store.ts";
 import type { Chunk } from "../words.ts";
 import { shareByEnding } from "./ending.ts";
+import { foundByName, lookupIn } from "./lookup.ts";
 import { preview } from "./preview.ts";
 import { understand } from "./query.ts";
 import { bestRegions, type Placed } from "./region.ts";
@@ -25,11 +26,10 @@ export function rank(
   const tokenizer = new Tokenizer();
   const query = understand(text, tokenizer, weights);
   const worth = worthOf(candidates, { text, query, tokenizer, weights });
-  const placed = apart(bestRegions(fused(candidates, worth, weights), text), weights.sameFile).slice(
-    0,
-    limit,
-  );
-  return placed.map(({ chunk, score }) => ({
+  const ordered = apart(bestRegions(fused(candidates, worth, weights), text), weights.sameFile);
+  const lookup = lookupIn(text);
+  const placed = lookup === null ? ordered : foundByName(ordered, lookup);
+  return placed.slice(0, limit).map(({ chunk, score }) => ({
     path: chunk.path,
     start: chunk.start,
     end: chunk.end,

@@ -11,7 +11,8 @@ export interface Stamp {
 /** What stands at a path below the workspace. */
 export interface Found {
   readonly path: string;
-  readonly kind: "file" | "folder" | "link" | "odd";
+  /** `closed`: a folder that may not be looked into. */
+  readonly kind: "file" | "folder" | "closed" | "link" | "odd";
   readonly stamp: Stamp;
 }
 
@@ -59,6 +60,8 @@ export interface Listing {
   readonly rules: readonly RuleFile[];
   /** Files whose name is no text; they have no path that could be shown or asked for. */
   readonly nameless: number;
+  /** Folders that may not be looked into, and are not left out. */
+  readonly closed: number;
   /** When it was made, in milliseconds since 1970. */
   readonly at: number;
 }

@@ -38,10 +38,11 @@ export async function sifted(
   found: readonly Found[],
   { sieve, folders = [""] }: { readonly sieve: Sieve; readonly folders?: Iterable<string> },
   signal: AbortSignal,
-): Promise<Pick<Listing, "files" | "skipped">> {
+): Promise<Pick<Listing, "files" | "skipped" | "closed">> {
   const files = new Map<string, Stamp>();
   const skipped = new Map<string, { readonly stamp: Stamp; readonly why: Skip }>();
   const entered = new Set(folders);
+  let closed = 0;
   let slice = performance.now();
   for (const { path, kind, stamp } of found) {
     if (performance.now() - slice > SLICE_MS) {
@@ -51,10 +52,11 @@ export async function sifted(
     }
     if (!entered.has(folderOf(path))) continue;
     if (kind === "folder" && sieve.enters(path)) entered.add(path);
+    if (kind === "closed" && sieve.enters(path)) closed += 1;
     if (kind !== "file") continue;
     const what = sieve.file(path, stamp.size);
     if (what === "read") files.set(path, stamp);
     else if (what !== undefined) skipped.set(path, { stamp, why: what });
   }
-  return { files, skipped };
+  return { files, skipped, closed };
 }

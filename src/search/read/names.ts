@@ -2,7 +2,7 @@ import { setImmediate as breath } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Box, Entry } from "../../core/ports.ts";
 import type { Found, Stamp } from "./found.ts";
-import { FORMAT, isBelow, type Names, recordsOf, unreadableListing } from "./records.ts";
+import { closedIn, FORMAT, isBelow, type Names, recordsOf, unreadableListing } from "./records.ts";
 import { NEVER_ENTERED } from "./sieve.ts";
 import { broken, running } from "./stream.ts";
 
@@ -16,8 +16,8 @@ const DEEPEST = 2048;
 
 export const TO_DEEPEST: readonly string[] = ["-maxdepth", String(DEEPEST)];
 
-/** All but the folders that are never looked into; the form of a record goes behind. */
-export const FIND_ALL: readonly string[] = [
+/** All but the folders that are never looked into, as records of this form. */
+export const allAs = (format: string): readonly string[] => [
   "(",
   "-type",
   "d",
@@ -27,10 +27,15 @@ export const FIND_ALL: readonly string[] = [
   "-prune",
   ")",
   "-o",
+  ..."( -type d ! ( -readable -executable ) -prune -printf".split(" "),
+  closedIn(format),
+  ")",
+  "-o",
   "-printf",
+  format,
 ];
 
-const FIND = ["find", ".", "-mindepth", "1", ...TO_DEEPEST, ...FIND_ALL, FORMAT];
+const FIND = ["find", ".", "-mindepth", "1", ...TO_DEEPEST, ...allAs(FORMAT)];
 
 /**
  * Everything below the workspace, folders before what is in them; a path that is no text, or too long to be opened, is
@@ -62,6 +67,7 @@ async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
     const result = await box.list(folder === "" ? "." : folder);
     if (result.kind !== "ok") {
       if (folder === "") throw new HarnessError(EXIT.failed, result.reason, "harness doctor");
+      yield [{ path: folder, kind: "closed", stamp: NEVER }];
       continue;
     }
     const names: (Found | undefined)[] = [];
@@ -79,6 +85,8 @@ async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
     await breath();
   }
 }
+
+const NEVER: Stamp = { size: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 };
 
 const stampOf = ({ size, modified }: Entry): Stamp => ({
   size,

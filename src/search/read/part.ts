@@ -1,6 +1,6 @@
 import type { Box } from "../../core/ports.ts";
 import type { Found } from "./found.ts";
-import { FIND_ALL, TO_DEEPEST } from "./names.ts";
+import { allAs, TO_DEEPEST } from "./names.ts";
 import { FORMAT, recordsOf } from "./records.ts";
 import { running } from "./stream.ts";
 
@@ -15,7 +15,7 @@ const WITH_START = FORMAT.replace("%P", "%p");
 
 /**
  * What lies in these folders themselves, or everything below them, folders before what is in them, by one `find`.
- * Undefined where that does not tell all of it: one of them is gone or may not be looked into, there is a name that is no
+ * Undefined where that does not tell all of it: one of them is gone, a folder may not be looked into, a name is no
  * text, or the image has no GNU find.
  */
 export async function entriesOfFolders(
@@ -27,12 +27,12 @@ export async function entriesOfFolders(
   const starts = folders.map((folder) => (folder === "" ? "." : `${START}${folder}`));
   if (starts.reduce((sum, start) => sum + Buffer.byteLength(start), 0) > MOST_LETTERS) return undefined;
   const depth = deep ? TO_DEEPEST : ["-maxdepth", "1"];
-  const words = ["find", ...starts, "-mindepth", "1", ...depth, ...FIND_ALL, WITH_START];
+  const words = ["find", ...starts, "-mindepth", "1", ...depth, ...allAs(WITH_START)];
   const find = running(box, { words, folder: box.workspace }, signal);
   const entries: Found[] = [];
   for await (const names of recordsOf(find.output, START))
     for (const found of names) {
-      if (found === undefined || entries.length >= MOST_ENTRIES) return undefined;
+      if (found === undefined || found.kind === "closed" || entries.length >= MOST_ENTRIES) return undefined;
       entries.push(found);
     }
   const { result } = await find.ended;

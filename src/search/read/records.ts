@@ -10,6 +10,8 @@ const LONGEST_RECORD = 2 ** 20;
 /** What a box may have found: kind, size, times, number, path. */
 const FIELDS = 6;
 export const FORMAT = String.raw`%y\0%s\0%T@\0%C@\0%i\0%P\0`;
+/** The same of a folder that may not be looked into. */
+export const closedIn = (format: string): string => format.replace("%y", "closed");
 
 /** As many as come together: to wait for each by itself takes longer than to read it. */
 export type Names = readonly (Found | undefined)[];
@@ -62,7 +64,12 @@ function recordEnd(bytes: Buffer, from: number): number {
   return at;
 }
 
-const KINDS: Readonly<Record<string, Found["kind"]>> = { f: "file", d: "folder", l: "link" };
+const KINDS: Readonly<Record<string, Found["kind"]>> = {
+  f: "file",
+  d: "folder",
+  closed: "closed",
+  l: "link",
+};
 
 function foundIn(fields: readonly string[], start: string): Found | undefined {
   const [kind = "", size = "", modified = "", changed = "", ino = "", whole = ""] = fields;

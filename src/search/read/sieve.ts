@@ -25,6 +25,9 @@ export const OWN_IGNORE = ".harnessignore";
 export const isRuleFile = (path: string): boolean =>
   path === OWN_IGNORE || path === GITIGNORE || path.endsWith(`/${GITIGNORE}`);
 
+/** What stands in a worktree or a submodule for the folder of that name: where on the host the repository is. */
+const isGitLink = (name: string): boolean => name.toLowerCase() === ".git";
+
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 export const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 
@@ -56,7 +59,7 @@ export class Sieve {
 
   /** Whether it is read, why not, or undefined: it is none of this index's business. */
   file(path: string, size: number): "read" | Skip | undefined {
-    if (this.#ignored(path, false)) return undefined;
+    if (isGitLink(nameOf(path)) || this.#ignored(path, false)) return undefined;
     if (this.#rules.secret(path)) return "secret";
     return size > this.#largest ? "huge" : "read";
   }

@@ -17,6 +17,7 @@ const CASES: readonly (readonly [rules: string, hidden: string, shown: string])[
   ["a/**", "a/b a/b/c", "a/ x/a/b"],
   ["a/**/b", "a/b a/x/b a/x/y/b", "a/x b"],
   ["**", "a a/b", ""],
+  ["a\0b\nc", "a c", "b ab"],
   ["a/**/", "a/b/ a/b/c", "a/b"],
   ["# a\n\\#b\n\n   \nc", "#b c", "a b"],
   ["\\!a", "!a", "a"],

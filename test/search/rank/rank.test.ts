@@ -19,6 +19,10 @@ const found = (
 const pathsOf = (candidates: readonly Candidate[], query: string, limit = 10): readonly string[] =>
   rank(candidates, query, limit).map(({ path }) => path);
 
+const shown = (lines: readonly string[]): readonly string[] =>
+  rank([found("a.ts", { lexical: 1 }, { text: lines.join("\n") })], "crocodile", 1)[0]?.preview.split("\n") ??
+  [];
+
 const KINDS = [
   found("a_test.go", { lexical: 9 }, { role: "test" }),
   found("README.md", { lexical: 9.5 }, { role: "docs" }),
@@ -57,6 +61,16 @@ test("parts of one definition are one result, and other files come before a file
   ];
   const hits = rank(candidates, "put", 10).map(({ path, start }) => `${path}:${start}`);
   assert.deepEqual(hits, ["a.ts:1", "b.ts:1", "a.ts:50"]);
+});
+
+test("a preview begins shortly before the first line that has a word, and with no empty one", () => {
+  const lines = Array.from({ length: 40 }, (_, nth) => `line ${nth}`);
+  assert.deepEqual(shown(lines.with(20, "a crocodile"))[2], "a crocodile");
+  assert.deepEqual(shown(lines.with(0, "a crocodile"))[0], "a crocodile");
+  assert.deepEqual(shown(lines.with(39, "a crocodile")).at(-1), "a crocodile");
+  assert.deepEqual(shown(lines.with(18, "").with(19, " ").with(20, "a crocodile"))[0], "a crocodile");
+  assert.deepEqual(shown(["", "", "a crocodile", "line"]), ["a crocodile", "line"]);
+  assert.deepEqual(shown(["", "", ""]), ["", ""]);
 });
 
 test("a preview has the lines with the query's words, and why says where they are", () => {

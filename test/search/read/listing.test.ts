@@ -24,6 +24,7 @@ const FILES = {
   ".harnessignore": "hidden/\n",
   "hidden/h.ts": "h",
   ".git/config": "[core]",
+  "vendor/sub/.git": "gitdir: ../../.git/modules/sub",
   "sub/node_modules/m/i.js": "i",
   ".vscode/tasks.json": "{}",
   "vendor/lib/v.go": "v",
@@ -189,6 +190,17 @@ test("records of an archive cost what they are long", async () => {
 });
 
 const record = (path: string): string => `f\0${"1\0".repeat(4)}${path}\0`;
+
+test("folders that may not be looked into are counted, unless they are left out", async () => {
+  const files = { ".gitignore": "out/\n", "a.ts": "a" };
+  const closed = ["data", "src/data", "out", "node_modules"].map(
+    (path) => `closed\0${"1\0".repeat(4)}${path}\0`,
+  );
+  const records = [record(".gitignore"), record("a.ts"), `d\0${"1\0".repeat(4)}src\0`, ...closed];
+  const find = fakeBox({ files, commands: { find: async ({ out }) => (await out(records.join("")), 0) } });
+  const listing = await listed(find);
+  assert.deepEqual([[...listing.files.keys()], listing.closed], [[".gitignore", "a.ts"], 2]);
+});
 
 test("a path that nothing could open is counted, and not held", async () => {
   const long = `${"n".repeat(200)}/`.repeat(25);
