@@ -13,7 +13,7 @@ export const WORDS = "words";
  * Another number is another form of what is kept, a change of how texts become words and weights too: files of another
  * form are not held, and so put again.
  */
-export const FORM = 1;
+export const FORM = 2;
 
 export interface Point {
   readonly id: string;

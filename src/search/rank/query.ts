@@ -1,4 +1,5 @@
 import type { Role } from "../words.ts";
+import { CHANGE_WORDS, OPENING_WORDS } from "./change.ts";
 import { type Lookup, lookupIn } from "./lookup.ts";
 import { roleOf } from "./role.ts";
 import { STOP_WORDS } from "./stop.ts";
@@ -107,11 +108,21 @@ class Said {
         before = undefined;
         continue;
       }
-      for (const part of this.#tokenizer.of(run)) this.#add(part, run, weight);
+      const parts = this.#tokenizer.of(run);
+      const worth = this.#worthOf(parts, match.index === 0);
+      for (const part of parts) this.#add(part, run, weight * worth);
       if (before !== undefined && match.index - before.end === 1)
         this.#add(before.word + word, `${before.word} ${word}`, weight * this.#weights.joined);
       before = { word, end: match.index + run.length };
     }
+  }
+
+  /** What a run is worth by what it means in queries; `addHandler` is a name. */
+  #worthOf(parts: readonly string[], opens: boolean): number {
+    const [word] = parts;
+    if (word === undefined || parts.length > 1) return 1;
+    if (opens && OPENING_WORDS.has(word)) return this.#weights.opening;
+    return CHANGE_WORDS.has(word) ? this.#weights.change : 1;
   }
 
   #add(word: string, said: string, weight: number): void {

@@ -28,7 +28,8 @@ interface Signs {
 
 /**
  * What decides an order by words. Found by trying one after the other on eight repositories' histories, kept where eight
- * others agreed. The score of a file is the sum of its best chunks' (BM25), of the whole file's (BM25) and of its
+ * others agreed; a last time together, on older histories and on further repositories too, each kept where its
+ * neighbours do as well. The score of a file is the sum of its best chunks' (BM25), of the whole file's (BM25) and of its
  * path's; then it is multiplied by what part of the query it covers and by what its role is worth.
  */
 export interface Weights {
@@ -58,6 +59,9 @@ export interface Weights {
   readonly again: number;
   /** Two words side by side are also looked for as one, with this share: `unique lock` is `uniqueLock`. */
   readonly joined: number;
+  /** What words of changes are worth (`add support`), and those that a query opens with: they say what, not where. */
+  readonly change: number;
+  readonly opening: number;
   /** The constant of reciprocal ranks, and what the list by vectors weighs beside the one by words. */
   readonly fusion: number;
   readonly dense: number;
@@ -71,20 +75,22 @@ export interface Weights {
 
 export const WEIGHTS: Weights = {
   chunkK: 1.5,
-  chunkB: 0.75,
+  chunkB: 0.65,
   fileK: 1.2,
   fileB: 0.75,
   symbol: 3,
-  path: 1.5,
-  named: 0.05,
+  path: 1.7,
+  named: 0.065,
   file: 0.7,
   next: 0.75,
   nextMost: 4,
-  cover: 0.4,
+  cover: 0.38,
   sameFile: 0.75,
   firstSentence: 2,
   again: 0.3,
   joined: 0.3,
+  change: 0.65,
+  opening: 0.5,
   fusion: 10,
   dense: 0.3,
   role: { source: 1, config: 0.15, example: 0.3, vendored: 0.1, test: 0.1, docs: 0.05 },
