@@ -57,10 +57,9 @@ export function understand(text: string, tokenizer: Tokenizer, weights: Weights)
   const end = SENTENCE_END.exec(read)?.index ?? read.length;
   const said = new Said(tokenizer, weights);
   const lookup = lookupIn(text);
+  // A name may be one of the words that a question does not count: `get`.
   said.take(read.slice(0, end), weights.firstSentence, lookup === null ? STOP_WORDS : NONE);
   said.take(read.slice(end), 1);
-  // `get` is a name too, and who asks only `how is it done` asks that.
-  if (said.words.length === 0) said.take(read, 1, NONE);
   // What comes after the first sentence explains; a question there asks again.
   const asking = read.includes("?") ? read : read.slice(0, end);
   return { words: said.words.slice(0, MOST_WORDS), prior: priorOf(read, asking, lookup, weights) };

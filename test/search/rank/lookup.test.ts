@@ -96,11 +96,10 @@ test("what has several words is a question", () => {
   assert.deepEqual(lookupIn("a/b-c.d"), { path: "a/b-c.d", line: null, names: [] });
 });
 
-test("a name may be a word that a question would not count, and so may a question of such words alone", () => {
+test("a name may be a word that a question would not count", () => {
   assert.deepEqual(said("Map.get").slice(0, 2), ["Map", "get"]);
-  assert.deepEqual(said("how is it done"), said("how is it done "));
-  assert.ok(said("how is it done").includes("done"));
-  assert.ok(!said("how is it stored").includes("how"));
+  assert.deepEqual(said("get"), ["get"]);
+  assert.deepEqual(said("how is it done"), []);
 });
 
 test("a file that is named by its path is worth all that its role is worth", () => {
