@@ -60,6 +60,16 @@ async function isFresh(place: Scratch, means: IndexMeans): Promise<boolean> {
   return await index.isFresh(signal);
 }
 
+/** Files old enough to be known by their stamps, and a server for what is made of them. */
+async function overQdrant() {
+  await using stack = new AsyncDisposableStack();
+  const place = stack.use(await scratch(FILES));
+  const server = stack.use(await startQdrant());
+  await settle();
+  const kept = stack.move();
+  return { place, server, means: meansIn(server), [Symbol.asyncDispose]: () => kept.disposeAsync() };
+}
+
 async function read(place: Scratch, means: IndexMeans): Promise<HeldIndex> {
   return (await HeldIndex.read(means, placeOf(place), signal)) ?? assert.fail("no index");
 }
@@ -75,10 +85,8 @@ test(
   "a search of what is fresh asks each collection what it is, how many files there are, and the question",
   { skip },
   async () => {
-    await using place = await scratch(FILES);
-    await using server = await startQdrant();
-    const means = meansIn(server);
-    await settle();
+    await using standing = await overQdrant();
+    const { place, server, means } = standing;
     await updated(place, means, { vectors: A });
     server.calls.length = 0;
     await using index = await read(place, means);
@@ -98,10 +106,8 @@ test(
 );
 
 test("what a collection has lost is not fresh, and put into it again", { skip }, async () => {
-  await using place = await scratch(FILES);
-  await using server = await startQdrant();
-  const means = meansIn(server);
-  await settle();
+  await using standing = await overQdrant();
+  const { place, server, means } = standing;
   for (const gone of ["harness-code-words", "harness-docs-words"]) {
     await updated(place, means);
     assert.equal(await isFresh(place, means), true);
@@ -116,10 +122,8 @@ test(
   "an update from under which the collections go says so, is not whole, and the next one mends it",
   { skip },
   async () => {
-    await using place = await scratch(FILES);
-    await using server = await startQdrant();
-    const means = meansIn(server);
-    await settle();
+    await using standing = await overQdrant();
+    const { place, server, means } = standing;
     // Behind the last that is put, before it is counted.
     let puts = 0;
     server.fault = ({ operation }) => {
@@ -143,10 +147,8 @@ test(
   "a server that goes in the middle of an update leaves one that is not whole, and goes on where it stopped",
   { skip },
   async () => {
-    await using place = await scratch(FILES);
-    await using server = await startQdrant();
-    const means = meansIn(server);
-    await settle();
+    await using standing = await overQdrant();
+    const { place, server, means } = standing;
     for (let at = 3; ; at += 1) {
       const before = server.calls.length;
       server.fault = (_, number) => (number >= before + at ? "reset" : undefined);
@@ -170,10 +172,8 @@ test(
   "after a change of the model what the other one had goes, of this index and of no other",
   { skip },
   async () => {
-    await using place = await scratch(FILES);
-    await using server = await startQdrant();
-    const means = meansIn(server);
-    await settle();
+    await using standing = await overQdrant();
+    const { place, server, means } = standing;
     const [mine, theirs] = [placeOf(place).id, placeOf(place, "other").id];
     await updated(place, means, { vectors: A });
     await updated(place, means, { vectors: null });
@@ -201,10 +201,8 @@ test(
   "prune does the same, and takes what a server has of an index that is in a file by now",
   { skip },
   async () => {
-    await using place = await scratch(FILES);
-    await using server = await startQdrant();
-    const means = meansIn(server);
-    await settle();
+    await using standing = await overQdrant();
+    const { place, server, means } = standing;
     const [mine, theirs] = [placeOf(place).id, placeOf(place, "other").id];
     for (const vectors of [A, B]) await updated(place, means, { vectors });
     await updated(place, means, { vectors: A, workspace: "other" });
@@ -230,10 +228,8 @@ test(
   "a field's index that somebody took away, on a server that wants it, is made again by the next update",
   { skip },
   async () => {
-    await using place = await scratch(FILES);
-    await using server = await startQdrant();
-    const means = meansIn(server);
-    await settle();
+    await using standing = await overQdrant();
+    const { place, server, means } = standing;
     await updated(place, means);
     for (const { indexes } of server.collections.values()) indexes.clear();
     await assert.rejects(isFresh(place, means), /lost what it needs/);
