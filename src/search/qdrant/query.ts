@@ -88,7 +88,9 @@ async function ask(seat: Seat, { shelf, halves, limit }: Question, signal: Abort
   const body = { collection_name: seat.collections.name(shelf), searches: [...searches] };
   const answer = seat.api.ask((calls, init) => calls.queryBatchPoints(body, init), {
     what: "search",
-    form: answers.refine((lists) => lists.length === searches.length, "not one list for each question"),
+    form: answers
+      .refine((lists) => lists.length === searches.length, "not one list for each question")
+      .refine((lists) => lists.at(-1)?.points.every(({ payload }) => payload), "a chunk without its payload"),
     signal,
   });
   // An answer from what is left would look like one from all of it.

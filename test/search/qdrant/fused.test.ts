@@ -37,3 +37,19 @@ test("the server fuses words and vectors, and each text comes once", async () =>
     assert.deepEqual(withText[0].query, { fusion: "rrf" });
   }
 });
+
+for (const [what, vector] of [
+  ["one half", null],
+  ["both halves", axis(0)],
+] as const)
+  test(`of ${what}, a chunk that comes without its text is a failure, not an answer with less`, async () => {
+    await using server = await startQdrant();
+    await using store = await openQdrantStore({ url: server.url }, MODELLED);
+    await store.put([file("a.ts", ["alpha"])], signal);
+    const bare = { points: [{ id: "00000000-0000-4000-8000-000000000000", version: 1, score: 1 }] };
+    const lists = vector === null ? [bare] : [bare, bare, bare];
+    const body = JSON.stringify({ result: lists, status: "ok", time: 0 });
+    server.fault = ({ operation }) =>
+      operation === "query_batch_points" ? { status: 200, body } : undefined;
+    await assert.rejects(store.candidates({ text: "alpha", vector }, 10, signal), /its answer is unlike one/);
+  });
