@@ -31,7 +31,7 @@ export interface StoreCounts {
 }
 
 /**
- * Where the chunks of one index are. What `put`, `remove` and `embed` have resolved for is durable; what they were
+ * Where the chunks of one index are. What `put`, `remove` and `embed` have resolved for outlasts a kill; what they were
  * broken off in is whole or not at all, file by file: `held` never names a file of which a chunk is missing.
  * A failure rejects with a HarnessError that says cause and next step.
  */
@@ -40,6 +40,8 @@ export interface SearchStore extends AsyncDisposable {
   /** Instead of all that is held of these paths. */
   put(files: readonly StoredFile[], signal: AbortSignal): Promise<void>;
   remove(paths: readonly string[], signal: AbortSignal): Promise<void>;
+  /** What has been resolved for until now outlasts a power cut, too. */
+  flush(signal: AbortSignal): Promise<void>;
   /** Content hashes by path, of files that are held whole. */
   held(signal: AbortSignal): Promise<ReadonlyMap<string, string>>;
   /** Chunks without a vector, in an order that goes on where it was when some have got theirs. */

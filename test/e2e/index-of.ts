@@ -6,6 +6,7 @@ import type { CatalogFacts } from "../../src/search/catalog/rows.ts";
 import { openEmbeddedStore } from "../../src/search/embedded/open.ts";
 import type { SearchHit } from "../../src/search/rank/rank.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
+import { aheadOfStore, onlyInStore } from "../kills/search-lives.ts";
 import { harness, type Ran, type RunStart } from "./run-command.ts";
 
 /** What `harness search --json` answers. */
@@ -63,10 +64,8 @@ export async function indexOf(place: Scratch, workspace = place.at("work")): Pro
   using catalog = Catalog.read(folder) ?? assert.fail(`no catalog in ${folder}`);
   const files = catalog.files();
   const facts = catalog.facts();
-  for (const [at, { chunks: count, hash }] of files)
-    if (count > 0) assert.equal(held.get(at), hash, `${at}: the catalog is ahead of the store`);
-  if (facts.whole)
-    for (const at of held.keys()) assert.ok((files.get(at)?.chunks ?? 0) > 0, `${at}: only in the store`);
+  assert.deepEqual(aheadOfStore(workspace, { facts, files, held }), [], "the catalog is ahead of the store");
+  assert.deepEqual(onlyInStore({ facts, files, held }), [], "only in the store");
   return {
     folder,
     facts,

@@ -43,6 +43,7 @@ export function memorySearchStore(memory: SearchMemory, identity: StoreIdentity)
         for (const path of paths) kept.files.delete(path);
         forget();
       }),
+    flush: (signal) => answer(signal, () => undefined),
     held: (signal) =>
       answer(signal, () => new Map([...kept.files.values()].map(({ path, hash }) => [path, hash]))),
     unembedded: (limit, signal) =>

@@ -65,6 +65,12 @@ export class Catalog implements Disposable {
     });
   }
 
+  /** An update begins: that it has not ended outlasts a power cut, before anything of the store is changed. */
+  begin(store: CatalogFacts["store"]): void {
+    this.note({ whole: false, store });
+    this.#try(() => this.#connection.flush());
+  }
+
   files(): ReadonlyMap<string, CatalogFile> {
     return new Map((this.#lists(`SELECT ${FILE_COLUMNS} FROM files`) as readonly FileColumns[]).map(fileOf));
   }

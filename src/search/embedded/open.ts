@@ -66,7 +66,7 @@ const wantedBy = ({ index }: StoreIdentity): string => JSON.stringify([FORM, ind
 function connected(file: string, identity: StoreIdentity): DatabaseSync {
   const sqlite = new DatabaseSync(privateFile(file), { timeout: PATIENCE_MS });
   try {
-    // A kill of this process loses nothing that was committed; a power cut may lose the last moments, and no more.
+    // A kill of this process loses nothing that was committed; a power cut may lose what came after the last flush.
     sqlite.exec("PRAGMA synchronous = NORMAL");
     const wanted = wantedBy(identity);
     if (writtenFor(sqlite) !== wanted) begin(sqlite, wanted);

@@ -43,6 +43,10 @@ export class EmbeddedStore implements SearchStore {
     return this.#write(signal, () => this.#writer.remove(paths));
   }
 
+  flush(signal: AbortSignal): Promise<void> {
+    return this.#told(signal, () => this.#database.flush());
+  }
+
   held(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
     return this.#told(signal, () => {
       const rows = this.#database.all("SELECT path, hash FROM files ORDER BY path");

@@ -66,7 +66,11 @@ export async function reconciled(
   const held = await store.held(signal);
   const lost = new Set(stored.filter(([path, { hash }]) => held.get(path) !== hash).map(([path]) => path));
   const strays = [...held.keys()].filter((path) => (files.get(path)?.chunks ?? 0) === 0);
-  if (strays.length > 0) await store.remove(strays, signal);
+  if (strays.length > 0) {
+    // Without them the count may be right, and nobody would compare the rest again.
+    catalog.begin(store.name);
+    await store.remove(strays, signal);
+  }
   return new Map([...files].map(([path, file]) => [path, lost.has(path) ? { ...file, ...LOST } : file]));
 }
 

@@ -24,12 +24,14 @@ export async function update(parts: UpdateParts, signal: AbortSignal): Promise<U
   const { version, knownBy = "stamps" } = parts;
   const plan = planOf({ listing, known, version, knownBy });
   const idle = plan.changed.length + plan.gone.length + plan.skipped.size === 0;
-  // Before anything is touched, so that a kill at any moment finds it said.
-  if (!idle) catalog.note({ whole: false, store: store.name });
+  // Before anything is touched, so that a kill or a power cut at any moment finds it said.
+  if (!idle) catalog.begin(store.name);
   const removed = await leaveOut(parts, plan, signal);
   const changed = plan.changed.length === 0 ? 0 : await readIn(parts, { plan, listing }, signal);
   if (!sameRules(rules, listing.rules)) catalog.setRules(listing.rules);
   if (!idle) await assertKept(parts, signal);
+  // The catalog may not outlast a power cut that the store does not: nobody would compare the two again.
+  if (!idle) await store.flush(signal);
   const nameless = listing.nameless + listing.closed;
   catalog.note({ whole: true, updated: Date.now(), nameless, store: store.name });
   return { ...summaryOf(catalog), changed, removed };

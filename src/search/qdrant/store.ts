@@ -48,6 +48,8 @@ function storeOn(seat: Seat): SearchStore {
     name: "qdrant",
     put: (files, signal) => unless(signal, () => putFiles(seat, files, signal)),
     remove: (paths, signal) => unless(signal, () => removeFiles(seat, paths, signal)),
+    // Each change waits until the server has it in its own journal.
+    flush: (signal) => unless(signal, () => Promise.resolve()),
     held: (signal) => unless(signal, () => heldFiles(seat, signal)),
     unembedded: (limit, signal) => unless(signal, () => unembeddedChunks(seat, limit, signal)),
     embed: (vectors, signal) => unless(signal, () => embedChunks(seat, vectors, signal)),
