@@ -95,9 +95,12 @@ class Store implements SessionStore {
 
   remove(id: string): void {
     const whole = this.#idOf(id);
-    this.#db.run("DELETE FROM sessions WHERE id = ?", whole);
-    dropAudit(this.#stateDir, whole);
-    collect(this.#db, this.#files);
+    // What only its name leads to goes no later than the name: a removal that is killed can be typed again.
+    this.#db.atomically(() => {
+      dropAudit(this.#stateDir, whole);
+      this.#db.run("DELETE FROM sessions WHERE id = ?", whole);
+      collect(this.#db, this.#files);
+    });
     this.#db.all("PRAGMA incremental_vacuum");
   }
 

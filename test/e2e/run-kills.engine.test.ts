@@ -1,28 +1,20 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { History } from "../../src/agent/context/history.ts";
 import { openStore } from "../../src/sessions/store.ts";
 import { skip } from "../fixtures/engine.ts";
 import { boxesOver } from "../fixtures/real-box.ts";
+import { wholeFiles, writer } from "../kills/engine-lives.ts";
 import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
-import { finishedOf, harness, type Said, startModel } from "./run-command.ts";
+import { finishedOf, harness, startModel } from "./run-command.ts";
 import { assertValid } from "./run-requests.ts";
 
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
 
 const KILLS = 40;
-const WHOLE = "a line of a file that is written whole or not at all\n".repeat(4000);
-
-/** Writes files by tool and by command, without end. */
-const writer = (nth: number): Said =>
-  nth % 2 === 0
-    ? { calls: [["write_file", { path: `tool-${nth}.txt`, content: WHOLE }]] }
-    : { calls: [["bash", { command: `echo ${nth} > shell-${nth}.txt; mkdir -p d${nth}` }]] };
-
 test("a run that is killed at any moment loses nothing and leaves nothing half", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((_chat, nth) => writer(nth));
@@ -32,18 +24,11 @@ test("a run that is killed at any moment loses nothing and leaves nothing half",
       killAfterMs: 60 + Math.round(((kill * 7919) % 997) * 1.4),
     });
   }
-  await whole(place.at("work"));
+  assert.ok((await wholeFiles(place.at("work"))) > 0, "nothing was ever written, so nothing was tested");
   const asked = await resumed(place);
   assertValid(asked);
   assert.deepEqual(await boxesOver(place.at("work")), []);
 });
-
-/** What tools wrote is there whole; what a shell redirects has its own rules. */
-async function whole(work: string): Promise<void> {
-  const names = (await readdir(work)).filter((name) => name.startsWith("tool-"));
-  assert.ok(names.length > 0, "nothing was ever written, so nothing was tested");
-  for (const name of names) assert.equal(await readFile(path.join(work, name), "utf8"), WHOLE, name);
-}
 
 /** Every session can be read and its history sent; the last one goes on, and ends. */
 async function resumed(place: Awaited<ReturnType<typeof household>>) {

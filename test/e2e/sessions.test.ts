@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import test, { after, describe } from "node:test";
+import { CheckpointStore } from "../../src/sessions/checkpoints/store.ts";
 import { openStore } from "../../src/sessions/store.ts";
 import { ABOUT, message, RECORDS } from "../contract/store-words.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
+import { killingItself } from "../kills/killed.ts";
 import { ROOT } from "./package.ts";
 
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
@@ -18,7 +20,11 @@ interface Filled extends AsyncDisposable {
   /** Of the folder `here`, with a record of each kind; of another folder, changed later. */
   readonly here: string;
   readonly there: string;
-  readonly harness: (words: readonly string[], cwd?: string) => Promise<Ended>;
+  readonly harness: (
+    words: readonly string[],
+    cwd?: string,
+    more?: Readonly<Record<string, string>>,
+  ) => Promise<Ended>;
 }
 
 async function filled(): Promise<Filled> {
@@ -29,8 +35,12 @@ async function filled(): Promise<Filled> {
   const there = store.create({ ...ABOUT, workspace: "/gone/project", title: "bad\u001B[31m title" });
   there.append(message("where is the Needle?\u0007"));
   const env = { XDG_STATE_HOME: place.at("state"), XDG_CACHE_HOME: cache.path, XDG_CONFIG_HOME: place.path };
-  const harness = (words: readonly string[], cwd = place.at("here")): Promise<Ended> =>
-    runProgram("bin/harness", ["sessions", ...words], { home: place.at("home"), cwd, env });
+  const harness: Filled["harness"] = (words, cwd = place.at("here"), more = {}) =>
+    runProgram("bin/harness", ["sessions", ...words], {
+      home: place.at("home"),
+      cwd,
+      env: { ...env, ...more },
+    });
   return {
     place,
     here: here.id,
@@ -112,6 +122,28 @@ describe("sessions", { concurrency: 2 }, () => {
     assert.deepEqual(idsIn((await harness(["list", "--all", "--json"])).stdout), [there]);
     for (const words of [["show", here], ["export", here], ["rm", here], ["rm"], ["show"]])
       assert.equal((await harness(words)).code, 2, words.join(" "));
+  });
+
+  test("rm that is killed can be typed again until nothing is left of the session", async () => {
+    await using one = await filled();
+    const { place, here, harness } = one;
+    let listed = 0;
+    for (let at = 1, code: number | null = null, id = here; code === null; at += 1) {
+      const store = openStore(place.at("state/harness"));
+      const checkpoints = new CheckpointStore({
+        stateDir: place.at("state/harness"),
+        workspace: place.at("here"),
+      });
+      if (!store.list({}).some((info) => info.id === id)) {
+        assert.deepEqual(checkpoints.trees.ids(), [], `killed before change ${at - 1}`);
+        ({ id } = store.create({ ...ABOUT, workspace: place.at("here") }));
+      } else listed += 1;
+      await checkpoints.take(id);
+      store[Symbol.dispose]();
+      checkpoints[Symbol.dispose]();
+      ({ code } = await harness(["rm", id], undefined, killingItself({ kind: "step", at, half: false })));
+    }
+    assert.ok(listed > 2);
   });
 
   test("a damaged database is said once, and kept", async () => {

@@ -43,7 +43,8 @@ export async function killed(file: string, words: readonly string[], moment: Mom
   const closed = once(child, "close") as Promise<[number | null, string | null]>;
   if (moment.kind === "time") await killLater(child, moment.ms, closed);
   const [code, signal] = await closed;
-  if (signal !== "SIGKILL" && code !== 0) throw new Error(`${file} ended with ${code ?? signal}: ${said.stderr}`);
+  if (signal !== "SIGKILL" && code !== 0)
+    throw new Error(`${file} ended with ${code ?? signal}: ${said.stderr}`);
   return { lines: said.stdout.split("\n").slice(0, -1), ended: signal === null };
 }
 
@@ -80,3 +81,15 @@ export class Dice {
     return { kind: "step", at: 1 + this.below(steps), half: this.below(2) === 0 };
   }
 }
+
+export interface Tally {
+  /** Killed before its end. */
+  cut: number;
+  /** What else was seen, and how often. */
+  readonly seen: Map<string, number>;
+}
+
+export const noted = ({ seen }: Tally, what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1);
+
+/** Kills one thing so many times and looks at what is left each time; throws what is not as it must be. */
+export type Life = (dice: Dice, kills: number, tally: Tally) => Promise<void>;

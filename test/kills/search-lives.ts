@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { appendFileSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Catalog } from "../../src/search/catalog/catalog.ts";
@@ -9,7 +17,7 @@ import { readEmbeddedStore } from "../../src/search/embedded/open.ts";
 import { isSameStamp } from "../../src/search/read/found.ts";
 import { meansInFile, never, placeOf, updated } from "../fixtures/index.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";
-import { type Dice, killed, type Moment } from "./killed.ts";
+import { type Dice, killed, type Moment, noted, type Tally } from "./killed.ts";
 
 /*
  * Why the catalog is never ahead of the store. An update writes in this order:
@@ -95,7 +103,10 @@ const fileOf = (place: Scratch, number: number): string =>
   place.at("work", `d${number % FOLDERS}`, `f${number}.${number % 5 === 0 ? "md" : "ts"}`);
 
 const textOf = (number: number, more: number): string =>
-  Array.from({ length: 1 + ((number + more) % 4) }, (_, at) => `export const v${number}x${more}x${at} = ${at};\n`).join("");
+  Array.from(
+    { length: 1 + ((number + more) % 4) },
+    (_, at) => `export const v${number}x${more}x${at} = ${at};\n`,
+  ).join("");
 
 /** Some files grow, some go, some move, some come. */
 function disturb(place: Scratch, dice: Dice, files: number): void {
@@ -119,24 +130,15 @@ function disturb(place: Scratch, dice: Dice, files: number): void {
 /** Enough for two batches. */
 const FILES = 230;
 
-export interface Tally {
-  /** Killed before its end. */
-  cut: number;
-  /** What else was seen, and how often. */
-  readonly seen: Map<string, number>;
-}
-
-const noted = ({ seen }: Tally, what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1);
-
 /** One index that is killed so many times, now as it is made, now as it is brought up to date. */
 export async function searchLife(dice: Dice, kills: number, tally: Tally): Promise<void> {
   await using place = await scratch();
   const files = dice.below(2) === 0 ? FILES : 30;
-  for (let folder = 0; folder < FOLDERS; folder += 1) mkdirSync(place.at("work", `d${folder}`), { recursive: true });
-  for (let number = 0; number < files; number += 1)
-    writeFileSync(fileOf(place, number), textOf(number, 0));
+  for (let folder = 0; folder < FOLDERS; folder += 1)
+    mkdirSync(place.at("work", `d${folder}`), { recursive: true });
+  for (let number = 0; number < files; number += 1) writeFileSync(fileOf(place, number), textOf(number, 0));
   for (let kill = 0; kill < kills; kill += 1) {
-    const moment = dice.moment({ steps: 26, ms: 500 });
+    const moment = dice.moment({ steps: dice.oneOf([18, 30]), ms: 500 });
     const { ended } = await killed("fixtures/update-writer.ts", [place.path], moment);
     if (!ended) tally.cut += 1;
     await lookAfter(place, { moment, tally });
@@ -159,7 +161,9 @@ async function lookAfter(
   assert.deepEqual(aheadOfStore(place.at("work"), index), [], `ahead of the store, ${told}`);
   assert.deepEqual(onlyInStore(index), [], `only in the store, ${told}`);
   if (index.facts.whole) return noted(tally, "whole");
-  const other = [...index.files].filter(([at, { chunks, hash }]) => chunks > 0 && index.held.get(at) !== hash);
+  const other = [...index.files].filter(
+    ([at, { chunks, hash }]) => chunks > 0 && index.held.get(at) !== hash,
+  );
   noted(tally, other.length === 0 ? "not whole, alike" : "not whole, the store is ahead");
 }
 

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SessionRecord } from "../../src/core/session.ts";
 import { openStore } from "../../src/sessions/store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { scratch } from "../fixtures/scratch.ts";
+import { killed } from "../kills/killed.ts";
+import { assertPrefix, countOf } from "../kills/session-lives.ts";
 
 const WRITER = path.join(import.meta.dirname, "../fixtures/store-writer.ts");
 
@@ -45,22 +46,6 @@ async function killedAfter(
   const lines = said().split("\n").slice(0, -1);
   const last = lines.findLast((line) => /^\d+$/.test(line));
   return { acknowledged: Number(last ?? -1), lines };
-}
-
-/** Whether they are the first so many of what the writer writes. */
-function assertPrefix(records: readonly SessionRecord[]): void {
-  for (const [at, record] of records.entries())
-    if (record.kind === "message") assert.match(record.message.text, new RegExp(`^w ${at} x*$`));
-    else assert.deepEqual(record, { kind: "rolled_back", to: Math.max(0, at - 15) });
-}
-
-/** The same count, from the records alone. */
-function countOf(records: readonly SessionRecord[]): number {
-  let count = 0;
-  for (const record of records)
-    if (record.kind === "message") count += 1;
-    else if (record.kind === "rolled_back") count = Math.min(count, record.to);
-  return count;
 }
 
 function made(state: string): string {
@@ -119,4 +104,35 @@ test("a kill while the database is made leaves one that can be used", { timeout:
     assert.deepEqual(warnings, []);
   }
   t.diagnostic(`${unfinished} of ${KILLS_WHILE_MAKING} before a session was there`);
+});
+
+test("a removal that is killed can be typed again, and nothing is left that nobody could remove", async (t) => {
+  let listed = 0;
+  for (let at = 1, ended = false; !ended; at += 1) {
+    await using place = await scratch();
+    const state = place.at("state");
+    const id = made(state);
+    {
+      using store = openStore(state);
+      const session = store.open(id);
+      session.outputs.keep("an output\n".repeat(1000));
+      session.audit.write([{ kind: "run.started" }]);
+    }
+    const moment = { kind: "step", at, half: false } as const;
+    ({ ended } = await killed("fixtures/store-writer.ts", [state, id, "w", "remove"], moment));
+    using store = openStore(state);
+    if (store.list({}).length > 0) {
+      listed += 1;
+      store.remove(id);
+    }
+    const left = ["audit", "outputs"].flatMap((folder) =>
+      readdirSync(path.join(state, folder), { recursive: true, withFileTypes: true }),
+    );
+    assert.deepEqual(
+      left.filter((entry) => entry.isFile()).map(({ name }) => name),
+      [],
+      `killed before change ${at}`,
+    );
+  }
+  t.diagnostic(`${listed} times it was still listed`);
 });

@@ -178,56 +178,68 @@ test("however updates break off, one that ends makes the index that a fresh one 
   );
 });
 
-test("what the store has too much goes only when it is said that the index is not whole", { skip }, async () => {
-  await using index = await indexed();
-  const { place, memory, means } = index;
-  const whole = chunksIn(memory);
-  for (const { files } of memory.values()) {
-    const other = files.get("b/c.py") ?? assert.fail();
-    files.set("gone.ts", { ...other, path: "gone.ts" });
-    files.set("a.ts", { path: "a.ts", hash: "0".repeat(64), chunks: [] });
-  }
-  const openStore: typeof means.openStore = async (opening) =>
-    breaking(await means.openStore(opening), { writes: 1 }, true);
-  await assert.rejects(updated(place, { ...means, openStore }), /broken/);
-  await updated(place, means);
-  assert.deepEqual(chunksIn(memory), whole);
-});
-
-/** What of a store is on the disk for certain: what there was when it was flushed last. */
-const filesIn = (memory: SearchMemory) => new Map([...memory].map(([key, { files }]) => [key, new Map(files)]));
-
-test("after a power cut in which the store lost more than the catalog did, all is read again", { skip }, async () => {
-  for (const writes of [1, 2, 3, Number.POSITIVE_INFINITY]) {
+test(
+  "what the store has too much goes only when it is said that the index is not whole",
+  { skip },
+  async () => {
     await using index = await indexed();
     const { place, memory, means } = index;
-    const disk = { holds: filesIn(memory) };
-    const left = { writes };
-    const flushing = {
-      ...means,
-      openStore: async (opening: Parameters<typeof means.openStore>[0]) => {
-        const store = await means.openStore(opening);
-        const flush: SearchStore["flush"] = (signal) => ((disk.holds = filesIn(memory)), store.flush(signal));
-        return breaking({ ...store, flush }, left, true);
-      },
-    };
-    await appendFile(place.at("work/a.ts"), "export const beta = 2;\n");
-    await rename(place.at("work/b/c.py"), place.at("work/b/d.py"));
-    await settle();
-    await updated(place, flushing).catch((thrown: unknown) => {
-      if (!(thrown instanceof Error) || thrown.message !== "broken") throw thrown;
-    });
-    for (const [key, { files }] of memory) {
-      files.clear();
-      for (const [at, file] of disk.holds.get(key) ?? []) files.set(at, file);
+    const whole = chunksIn(memory);
+    for (const { files } of memory.values()) {
+      const other = files.get("b/c.py") ?? assert.fail();
+      files.set("gone.ts", { ...other, path: "gone.ts" });
+      files.set("a.ts", { path: "a.ts", hash: "0".repeat(64), chunks: [] });
     }
+    const openStore: typeof means.openStore = async (opening) =>
+      breaking(await means.openStore(opening), { writes: 1 }, true);
+    await assert.rejects(updated(place, { ...means, openStore }), /broken/);
     await updated(place, means);
-    assert.deepEqual(chunksIn(memory), [
-      "a.ts:1-2 export const alpha = 1;\nexport const beta = 2;\n",
-      "b/d.py:1-2 def gamma():\n    return 3\n",
-    ]);
-  }
-});
+    assert.deepEqual(chunksIn(memory), whole);
+  },
+);
+
+/** What of a store is on the disk for certain: what there was when it was flushed last. */
+const filesIn = (memory: SearchMemory) =>
+  new Map([...memory].map(([key, { files }]) => [key, new Map(files)]));
+
+test(
+  "after a power cut in which the store lost more than the catalog did, all is read again",
+  { skip },
+  async () => {
+    for (const writes of [1, 2, 3, Number.POSITIVE_INFINITY]) {
+      await using index = await indexed();
+      const { place, memory, means } = index;
+      const disk = { holds: filesIn(memory) };
+      const left = { writes };
+      const flushing = {
+        ...means,
+        openStore: async (opening: Parameters<typeof means.openStore>[0]) => {
+          const store = await means.openStore(opening);
+          const flush: SearchStore["flush"] = (signal) => (
+            (disk.holds = filesIn(memory)),
+            store.flush(signal)
+          );
+          return breaking({ ...store, flush }, left, true);
+        },
+      };
+      await appendFile(place.at("work/a.ts"), "export const beta = 2;\n");
+      await rename(place.at("work/b/c.py"), place.at("work/b/d.py"));
+      await settle();
+      await updated(place, flushing).catch((thrown: unknown) => {
+        if (!(thrown instanceof Error) || thrown.message !== "broken") throw thrown;
+      });
+      for (const [key, { files }] of memory) {
+        files.clear();
+        for (const [at, file] of disk.holds.get(key) ?? []) files.set(at, file);
+      }
+      await updated(place, means);
+      assert.deepEqual(chunksIn(memory), [
+        "a.ts:1-2 export const alpha = 1;\nexport const beta = 2;\n",
+        "b/d.py:1-2 def gamma():\n    return 3\n",
+      ]);
+    }
+  },
+);
 
 test("enough files for threads give what few give", { skip }, async () => {
   const names = Array.from({ length: 120 }, (_, number) => `work/f${number}.ts`);

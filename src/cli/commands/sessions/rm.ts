@@ -30,8 +30,9 @@ export class SessionsRm extends HarnessCommand {
         const session = store.open(id);
         const { workspace } = session.info();
         await removeLayer(state, session);
-        store.remove(id);
+        // The session itself goes last: when this is killed, the same can be typed again.
         forgetSession({ stateDir: state, workspace }, id);
+        store.remove(id);
         if (flags.json) answerJson({ id });
         else answer(id);
       }
