@@ -50,9 +50,24 @@ export interface Index {
 
 const never = new AbortController().signal;
 
+const STATE = ".local/state/harness/search";
+
+/** Whether a kill came late enough that there is anything to look at. */
+export function hasIndex(place: Scratch): boolean {
+  try {
+    const root = place.at(STATE);
+    const names = readdirSync(root, { recursive: true, encoding: "utf8" });
+    return ["workspace.json", "catalog.db", "store/index.db"].every((each) =>
+      names.some((name) => name.endsWith(`/${each}`)),
+    );
+  } catch {
+    return false;
+  }
+}
+
 /** What is on disk of the index of a workspace; there is one at most. */
 export async function indexOf(place: Scratch, workspace = place.at("work")): Promise<Index> {
-  const root = place.at(".local/state/harness/search");
+  const root = place.at(STATE);
   const records = readdirSync(root).flatMap((name) => recordOf(path.join(root, name)));
   const mine = records.filter((each) => each.workspace === workspace);
   assert.equal(mine.length, 1, JSON.stringify(records));

@@ -233,24 +233,25 @@ function usersLine(workspace: string, dice: Dice): string | undefined {
   return file;
 }
 
+const FILES = 8;
 const APPLIER = "fixtures/apply-writer.ts";
 
-function fill(root: string): void {
+export function fill(root: string, files: number): void {
   for (const folder of [".git/refs", "old", "same", "flips"])
     mkdirSync(path.join(root, folder), { recursive: true });
-  for (let at = 0; at < 8; at += 1) {
+  for (let at = 0; at < files; at += 1) {
     writeFileSync(path.join(root, `old/${at}`), `${at}\n`.repeat(at));
     writeFileSync(path.join(root, `same/${at}`), `${at}\n`);
     writeFileSync(path.join(root, `.git/refs/${at}`), `${at}\n`);
   }
 }
 
-function edit(root: string): void {
+export function edit(root: string, files: number): void {
   rmSync(path.join(root, "old"), { recursive: true });
   rmSync(path.join(root, "flips"), { recursive: true });
   symlinkSync("same", path.join(root, "flips"));
   mkdirSync(path.join(root, "new/empty"), { recursive: true });
-  for (let at = 0; at < 8; at += 1) {
+  for (let at = 0; at < files; at += 1) {
     writeFileSync(path.join(root, `new/${at}`), "x".repeat(at * 1000), {
       mode: at % 2 === 0 ? 0o755 : 0o600,
     });
@@ -268,7 +269,7 @@ async function appliedOnce(dice: Dice, tally: Tally): Promise<void> {
   await using place = await scratch();
   const [stateDir, workspace, seen] = [place.at("state"), place.at("work"), place.at("seen")];
   mkdirSync(workspace);
-  fill(workspace);
+  fill(workspace, FILES);
   giveTo(workspace);
   cpSync(workspace, seen, { recursive: true, verbatimSymlinks: true });
   using sessions = openStore(stateDir);
@@ -276,7 +277,7 @@ async function appliedOnce(dice: Dice, tally: Tally): Promise<void> {
   using store = open(place);
   await noteBase(store, id, undefined);
   const before = pictureOf(workspace);
-  edit(seen);
+  edit(seen, FILES);
   const after = pictureOf(seen);
   await sleep(25);
   const moment = dice.moment({ steps: 200, ms: 60 });

@@ -9,7 +9,7 @@ import { History } from "../../src/agent/context/history.ts";
 import { openStore } from "../../src/sessions/store.ts";
 import { household } from "../e2e/box-command.ts";
 import { boxesFor, COUNTING, LEASE_MS, parkingsOf } from "../e2e/frozen.ts";
-import { indexed, indexOf } from "../e2e/index-of.ts";
+import { hasIndex, indexed, indexOf } from "../e2e/index-of.ts";
 import { approve, bash, FAR, FINE, park, sessionOf } from "../e2e/parked.ts";
 import { harness, type Model, type Ran, type RunStart, type Said, startModel } from "../e2e/run-command.ts";
 import { boxesOver, giveAway } from "../fixtures/real-box.ts";
@@ -17,7 +17,7 @@ import type { Scratch } from "../fixtures/scratch.ts";
 import { type Dice, killingItself, type Moment, noted, type Tally } from "./killed.ts";
 
 /** The same as a user types it, with a real box; from the start of the program on. */
-const startOf = (moment: Moment): RunStart => {
+export const startOf = (moment: Moment): RunStart => {
   if (moment.kind === "never") return {};
   return moment.kind === "time" ? { killAfterMs: moment.ms } : { env: { ...killingItself(moment) } };
 };
@@ -46,18 +46,6 @@ export async function indexLife(dice: Dice, kills: number, tally: Tally): Promis
   await indexed(place);
   assert.deepEqual((await indexOf(place)).chunks, chunks);
   assert.deepEqual(await boxesOver(work), []);
-}
-
-function hasIndex(place: Scratch): boolean {
-  try {
-    const root = place.at(".local/state/harness/search");
-    const names = readdirSync(root, { recursive: true, encoding: "utf8" });
-    return ["workspace.json", "catalog.db", "store/index.db"].every((each) =>
-      names.some((name) => name.endsWith(`/${each}`)),
-    );
-  } catch {
-    return false;
-  }
 }
 
 function disturb(folder: string, dice: Dice): void {

@@ -17,7 +17,7 @@ export interface Killed {
   readonly ended: boolean;
 }
 
-export const STEPS = path.join(import.meta.dirname, "steps.ts");
+const STEPS = path.join(import.meta.dirname, "steps.ts");
 
 /** By what a program that somebody else starts kills itself. */
 export function killingItself({ at, half }: Extract<Moment, { readonly kind: "step" }>): {

@@ -47,6 +47,9 @@ function load(): Disposable {
   return { [Symbol.dispose]: () => void child.kill("SIGKILL") };
 }
 
+/** After so many kills somebody who waits hears of it. */
+const SHOWN = 50;
+
 /** Whether all was well. */
 async function livedThrough(name: string): Promise<boolean> {
   const [life, kills] = LIVES[name] ?? [];
@@ -64,6 +67,7 @@ async function livedThrough(name: string): Promise<boolean> {
       found.push(`${name} --seed ${seed} --from ${nth}: ${why}`);
     }
     done += most;
+    if (done % SHOWN < most) process.stderr.write(`${name}: ${done} kills, ${found.length} findings\n`);
   }
   const seen = [...tally.seen].map(([what, count]) => `${what} ${count}`).join(", ");
   process.stdout.write(

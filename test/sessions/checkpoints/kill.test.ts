@@ -5,8 +5,6 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { contentOf } from "../../../src/sessions/checkpoints/contents.ts";
-import type { Tree } from "../../../src/sessions/checkpoints/entry.ts";
 import { hasJournal } from "../../../src/sessions/checkpoints/journal.ts";
 import { RunCheckpoints } from "../../../src/sessions/checkpoints/record.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/store.ts";
@@ -14,8 +12,8 @@ import { finishUndo, undo } from "../../../src/sessions/checkpoints/undo.ts";
 import { openStore } from "../../../src/sessions/store.ts";
 import { ABOUT } from "../../contract/store-words.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { stateOf } from "../../fixtures/seeded-tree.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
+import { present, textsIn } from "../../kills/checkpoint-lives.ts";
 
 const WRITER = path.join(import.meta.dirname, "../../fixtures/checkpoint-writer.ts");
 const KILLS = 60;
@@ -33,18 +31,6 @@ async function killedAfter(ms: number, words: readonly string[]): Promise<readon
   await closed;
   return text.split("\n").slice(0, -1);
 }
-
-function textsIn(store: CheckpointStore, tree: Tree): Readonly<Record<string, string>> {
-  const files = [...tree].flatMap(([at, entry]) =>
-    entry.kind === "file" ? [[at, contentOf(store.packs, entry)?.toString() ?? "lost"] as const] : [],
-  );
-  return Object.fromEntries(files);
-}
-
-const present = (seed: number): Readonly<Record<string, string>> =>
-  Object.fromEntries(
-    Object.entries(stateOf(seed)).flatMap(([name, text]) => (text === null ? [] : [[name, text]])),
-  );
 
 test(`no kept state is lost or torn by ${KILLS} kills`, { timeout: 300_000 }, async (t) => {
   await using place = await scratch();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,6 +15,7 @@ import { ABOUT } from "../../contract/store-words.ts";
 import { layerOf } from "../../fixtures/layer-of.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
+import { edit, fill } from "../../kills/checkpoint-lives.ts";
 
 const WRITER = path.join(import.meta.dirname, "../../fixtures/apply-writer.ts");
 const KILLS = 80;
@@ -32,29 +33,7 @@ async function killedAfter(ms: number, words: readonly string[]): Promise<string
   return text;
 }
 
-function fill(root: string): void {
-  for (const folder of [".git/refs", "old", "same", "flips"])
-    mkdirSync(path.join(root, folder), { recursive: true });
-  for (let at = 0; at < 60; at += 1) {
-    writeFileSync(path.join(root, `old/${at}`), `${at}\n`.repeat(at));
-    writeFileSync(path.join(root, `same/${at}`), `${at}\n`);
-    writeFileSync(path.join(root, `.git/refs/${at}`), `${at}\n`);
-  }
-}
-
-function edit(root: string): void {
-  rmSync(path.join(root, "old"), { recursive: true });
-  rmSync(path.join(root, "flips"), { recursive: true });
-  symlinkSync("same", path.join(root, "flips"));
-  mkdirSync(path.join(root, "new/empty"), { recursive: true });
-  for (let at = 0; at < 60; at += 1) {
-    writeFileSync(path.join(root, `new/${at}`), "x".repeat(at * 1000), {
-      mode: at % 2 === 0 ? 0o755 : 0o600,
-    });
-    writeFileSync(path.join(root, `same/${at}`), `${at}\nmore\n`);
-    writeFileSync(path.join(root, `.git/refs/${at}`), `new ${at}\n`);
-  }
-}
+const FILES = 60;
 
 test(`an apply that is killed is finished, ${KILLS} times`, { timeout: 300_000 }, async (t) => {
   let [cut, ended] = [0, 0];
@@ -62,13 +41,13 @@ test(`an apply that is killed is finished, ${KILLS} times`, { timeout: 300_000 }
     await using place = await scratch();
     const [stateDir, workspace, seen] = [place.at("state"), place.at("work"), place.at("seen")];
     mkdirSync(workspace);
-    fill(workspace);
+    fill(workspace, FILES);
     cpSync(workspace, seen, { recursive: true, verbatimSymlinks: true });
     using sessions = openStore(stateDir);
     const { id, steps } = sessions.create({ ...ABOUT, workspace });
     using store = new CheckpointStore({ stateDir, workspace });
     await noteBase(store, id, undefined);
-    edit(seen);
+    edit(seen, FILES);
     await sleep(25);
     const said = await killedAfter(Math.random() * 220, [stateDir, workspace, seen, id]);
     if (hasJournal(store.folder)) cut += 1;
