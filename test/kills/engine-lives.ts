@@ -86,7 +86,7 @@ export async function runLife(dice: Dice, kills: number, tally: Tally): Promise<
   }
   const ids = sessionsIn(place);
   await using last = await startModel([{ text: "It goes on." }]);
-  const on = await harness(place, ["run", ...last.flags, "--intent", "question", "go on"]);
+  const on = await harness(place, ["run", ...last.flags, "--intent", "direct", "go on"]);
   assert.equal(on.code, 0, on.stderr);
   for (const id of ids.toSorted().toReversed()) {
     const ran = await harness(place, ["undo", id]);

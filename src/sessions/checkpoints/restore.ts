@@ -38,7 +38,7 @@ export function restore(ops: readonly Op[], site: Site): void {
   const topFirst = deepestFirst.toReversed();
   for (const { path } of topFirst.filter(({ from }) => isFolder(from))) openUp(path, site);
   for (const op of deepestFirst.filter(goesFirst)) remove(op, site);
-  for (const { path, to } of topFirst) if (to?.kind === "folder") makeFolder(path, to, site);
+  for (const op of topFirst) if (isFolder(op.to)) makeFolder(op, site);
   for (const op of topFirst) if (op.to !== null && !isFolder(op.to)) put(op, site);
   for (const { path, to } of deepestFirst) if (to?.kind === "folder") setMode(path, to.mode, site);
 }
@@ -81,11 +81,14 @@ function remove({ path, from, to }: Op, site: Site): void {
   }
 }
 
-function makeFolder(path: string, { owner }: Entry, site: Site): void {
-  if (path === "" || statsAt(path, site)?.isDirectory() === true) return;
+/** One that is there, and was not before, was made by who was killed at that: perhaps before it was given away. */
+function makeFolder({ path, from, to }: Op, site: Site): void {
+  if (path === "") return;
+  const there = statsAt(path, site)?.isDirectory() === true;
+  if (there && isFolder(from)) return;
   onGround(site.root, path, (at) => {
-    mkdirSync(at, { mode: ALL });
-    give(owner, (uid, gid) => lchownSync(at, uid, gid), site);
+    if (!there) mkdirSync(at, { mode: ALL });
+    give(to?.owner, (uid, gid) => lchownSync(at, uid, gid), site);
   });
 }
 

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { chownSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasJournal } from "../../../src/sessions/checkpoints/journal.ts";
+import { Packs } from "../../../src/sessions/checkpoints/packs.ts";
 import { RunCheckpoints } from "../../../src/sessions/checkpoints/record.ts";
+import { restore } from "../../../src/sessions/checkpoints/restore.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/store.ts";
 import { finishUndo, undo } from "../../../src/sessions/checkpoints/undo.ts";
 import { openStore } from "../../../src/sessions/store.ts";
@@ -87,3 +89,26 @@ test(`an undo that is killed is finished, ${KILLS_OF_UNDO} times`, { timeout: 30
   t.diagnostic(`${cut} were cut short, ${whole} had ended`);
   assert.ok(cut > 0, "none was killed in the middle, so nothing was tested");
 });
+
+const notRoot = process.getuid?.() === 0 ? false : "only root gives files away";
+
+test(
+  "a folder that was made and not given away yet when it was killed is given away",
+  { skip: notRoot },
+  async () => {
+    await using place = await scratch({ "work/own/x": "", "work/kept/x": "" });
+    const root = place.at("work");
+    chownSync(root, 1000, 1000);
+    using packs = new Packs(place.at("packs"));
+    const folder = { kind: "folder", mode: 0o755 } as const;
+    const ops = [
+      { path: "own", from: null, to: folder },
+      { path: "kept", from: folder, to: { ...folder, mode: 0o750 } },
+      { path: "new", from: null, to: { ...folder, owner: "1001:1001" } },
+    ];
+    restore(ops, { root, packs, aside: "aside" });
+    const owners = ["own", "kept", "new"].map((name) => statSync(place.at("work", name)).uid);
+    // What somebody else has made before stays whose it is.
+    assert.deepEqual(owners, [1000, 0, 1001]);
+  },
+);
