@@ -1,8 +1,8 @@
-import { styleText } from "node:util";
 import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent, Denial, RunChanges, RunStatus } from "../../core/events.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream, wrapped } from "./fitted.ts";
+import { type Output, styleText } from "./output.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
 
@@ -25,7 +25,7 @@ const MOST_PATHS = 12;
 export function runSummary(
   event: Finished,
   { ms, quiet, changes }: About,
-  stream: NodeJS.WriteStream,
+  stream: Output,
 ): string {
   const width = widthOfStream(stream) - LABEL;
   const refused = event.denials.flatMap((denial) => refusedRows(denial, width));
@@ -49,7 +49,7 @@ export function runSummary(
   return text === "" ? "" : `\n${text}`;
 }
 
-const block = (label: string, rows: readonly string[], stream: NodeJS.WriteStream): string =>
+const block = (label: string, rows: readonly string[], stream: Output): string =>
   rows
     .map((row, at) => {
       const head = at === 0 ? styleText("bold", label, { stream }) : "";
@@ -140,7 +140,7 @@ const STATUS_WORDS: Readonly<Record<RunStatus, string>> = {
 function statusRows(
   { status, exit_code, reason }: Finished,
   width: number,
-  stream: NodeJS.WriteStream,
+  stream: Output,
 ): readonly string[] {
   const code = exit_code === 0 ? "" : ` (exit ${exit_code})`;
   const why = reason === "" ? "" : `: ${reason}`;
