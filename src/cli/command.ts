@@ -28,6 +28,5 @@ export function answerJson(value: unknown): void {
 
 /** Many answers, no faster than they are read. */
 export async function answerEach(values: AsyncIterable<unknown>): Promise<void> {
-  for await (const value of values)
-    await stdout.writeAll(`${inertJson(value)}\n`);
+  for await (const value of values) await stdout.writeAll(`${inertJson(value)}\n`);
 }

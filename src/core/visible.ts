@@ -78,7 +78,7 @@ function shown(character: string): string {
 }
 
 /** What may become another character with what follows: half of one, of a line end, of an emoji. */
-const OPEN_END = /(?:[\uD800-\uDBFF\r\uFE0E\uFE0F]|\u200D[\uD800-\uDBFF]?)$/;
+const OPEN_END = /(?:[\uD800-\uDBFF\r]|\uFE0E|\uFE0F|\u200D[\uD800-\uDBFF]?)$/;
 
 export interface VisibleText {
   readonly push: (text: string) => string;

@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
 import { activeIn } from "../fixtures/hostile.ts";
-import { visible, visiblePieces, inertJson, visibleStream, withoutEmojiParts } from "../../src/core/visible.ts";
+import {
+  visible,
+  visiblePieces,
+  inertJson,
+  visibleStream,
+  withoutEmojiParts,
+} from "../../src/core/visible.ts";
 
 const SHOWN: Readonly<Record<string, string>> = {
   "plain é 😀\n\ttab": "plain é 😀\n\ttab",
@@ -20,8 +26,10 @@ const SHOWN: Readonly<Record<string, string>> = {
     "<U+115F><U+1160><U+3164><U+FFA0><U+2800><U+034F><U+17B4><U+180B><U+180E>",
   "\uE000\u{F0000}\u0378\uFFFF\u2028\u2029\uFEFF":
     "<U+E000><U+F0000><U+0378><U+FFFF><U+2028><U+2029><U+FEFF>",
-  "❤\uFE0F ☎\uFE0E 1\uFE0F\u20E3 👩🏽\u200D💻 🏳\uFE0F\u200D🌈": "❤\uFE0F ☎\uFE0E 1\uFE0F\u20E3 👩🏽\u200D💻 🏳\uFE0F\u200D🌈",
-  "❤\uFE0F\uFE0F 1\uFE0F 👩\u200Da b\u200D💻 💻\u200D": "❤\uFE0F<U+FE0F> 1<U+FE0F> 👩<U+200D>a b<U+200D>💻 💻<U+200D>",
+  "❤\uFE0F ☎\uFE0E 1\uFE0F\u20E3 👩🏽\u200D💻 🏳\uFE0F\u200D🌈":
+    "❤\uFE0F ☎\uFE0E 1\uFE0F\u20E3 👩🏽\u200D💻 🏳\uFE0F\u200D🌈",
+  "❤\uFE0F\uFE0F 1\uFE0F 👩\u200Da b\u200D💻 💻\u200D":
+    "❤\uFE0F<U+FE0F> 1<U+FE0F> 👩<U+200D>a b<U+200D>💻 💻<U+200D>",
 };
 
 for (const [text, shown] of Object.entries(SHOWN))

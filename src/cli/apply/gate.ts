@@ -19,8 +19,7 @@ export async function decide(handoff: readonly Handoff[], accept: readonly strin
   for (const path of accept)
     if (path !== WHOLE_TIER && !handoff.some((each) => each.path === path)) throw unknown(path);
   const open = dangerous.filter(({ path }) => !accept.includes(path) && !accept.includes(WHOLE_TIER));
-  if (!process.stdin.isTTY || !stderr.isTTY)
-    return { blocked: open.map(({ path }) => path), declined: [] };
+  if (!process.stdin.isTTY || !stderr.isTTY) return { blocked: open.map(({ path }) => path), declined: [] };
   const declined: string[] = [];
   for (const { path, reason } of open)
     if (!(await confirm(`${visibleLine(path.toWellFormed())}: ${reason}\nApply it?`, false)))

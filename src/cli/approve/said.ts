@@ -43,7 +43,7 @@ export const unsaid = (id: string, signal: Signal): HarnessError =>
   new HarnessError(CODES[signal], "nothing was said: it still waits", `harness approve ${id}`);
 
 async function typed(question: Question, id: string, signal: AbortSignal): Promise<Said> {
-    using keyboard = new Keyboard({
+  using keyboard = new Keyboard({
     input: process.stdin,
     write: (text) => stderr.write(text),
     onInterrupt: () => false,

@@ -111,11 +111,7 @@ async function converse({ settings, origins, flags, workspace, stores, found }: 
   return left ?? EXIT.done;
 }
 
-function banner(
-  { chat_model, provider, mode }: Settings,
-  workspace: string,
-  stream: Output,
-): string {
+function banner({ chat_model, provider, mode }: Settings, workspace: string, stream: Output): string {
   const width = widthOfStream(stream);
   const lines = [`${chat_model} (${provider})  ${mode}  ${workspace}`, "/help lists commands, Ctrl-D leaves"];
   return lines.map((line) => `${styleText("dim", fitted(line, width), { stream })}\n`).join("");

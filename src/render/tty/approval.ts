@@ -68,11 +68,7 @@ function insideOf(text: string, rules: readonly MatchedRule[]): (at: number) => 
   return (at) => spans.some(([from, to]) => at >= from && at < to);
 }
 
-function ruleRows(
-  { id, reason, span }: MatchedRule,
-  { text }: Shown,
-  stream: Output,
-): readonly string[] {
+function ruleRows({ id, reason, span }: MatchedRule, { text }: Shown, stream: Output): readonly string[] {
   const width = widthOfStream(stream);
   const part = text.slice(...span);
   const quoted =

@@ -74,11 +74,7 @@ function startedLines(event: Of<"run.started">, stream: Output): readonly string
   return lines(words.map(visibleLine).join(" · "), stream, "");
 }
 
-function failedLine(
-  { reason, remedy }: Of<"model.failed">,
-  stream: Output,
-  indent: string,
-): string {
+function failedLine({ reason, remedy }: Of<"model.failed">, stream: Output, indent: string): string {
   const head = lines(`✗ model: ${reason}`, stream, indent).map((line) => styleText("red", line, { stream }));
   const next = `${indent}    ${styleText("bold", "next:", { stream })} ${visibleLine(remedy)}`;
   return [...head, ...(remedy === "" ? [] : [next])].join("\n");

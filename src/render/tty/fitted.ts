@@ -9,8 +9,7 @@ const MOST = 4000;
 const WIDTH = 120;
 const NARROWEST = 20;
 
-export const widthOfStream = (stream: Output): number =>
-  Math.max(NARROWEST, stream.columns || WIDTH);
+export const widthOfStream = (stream: Output): number => Math.max(NARROWEST, stream.columns || WIDTH);
 
 /** A text of any length as one line of at most so many columns: what is too long loses its middle. */
 export function fitted(text: string, width: number): string {

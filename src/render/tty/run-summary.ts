@@ -22,11 +22,7 @@ const LABEL = 10;
 const MOST_PATHS = 12;
 
 /** The last lines of a run: what changed, what was refused, what it cost, how it ended, what to type next. */
-export function runSummary(
-  event: Finished,
-  { ms, quiet, changes }: About,
-  stream: Output,
-): string {
+export function runSummary(event: Finished, { ms, quiet, changes }: About, stream: Output): string {
   const width = widthOfStream(stream) - LABEL;
   const refused = event.denials.flatMap((denial) => refusedRows(denial, width));
   const status = statusRows(event, width, stream);

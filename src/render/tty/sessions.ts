@@ -14,11 +14,7 @@ interface View {
 }
 
 /** One line a session. */
-export function sessionTable(
-  sessions: readonly SessionInfo[],
-  view: View,
-  stream: Output,
-): string {
+export function sessionTable(sessions: readonly SessionInfo[], view: View, stream: Output): string {
   const head = ["ID", "AGE", "STATUS", "MESSAGES", "MODEL", ...(view.all ? ["WORKSPACE"] : []), "TITLE"];
   const rows = [head, ...sessions.map((session) => cells(session, view))];
   const widths = head.map((_, column) => Math.max(...rows.map((row) => columnsOf(row[column] ?? ""))));

@@ -10,7 +10,10 @@ function shown(columns: number): string {
   const term = process.env["TERM"];
   process.env["TERM"] = "xterm";
   try {
-    new IndexProgress(new Output(terminal as never), false, "indexing", "files").take({ done: 3000, total: 3000 });
+    new IndexProgress(new Output(terminal as never), false, "indexing", "files").take({
+      done: 3000,
+      total: 3000,
+    });
   } finally {
     if (term === undefined) delete process.env["TERM"];
     else process.env["TERM"] = term;

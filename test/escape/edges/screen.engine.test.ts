@@ -62,32 +62,43 @@ test("the answer of a run reaches a terminal as words alone, every text of it", 
   }
 });
 
-test("a pipe gets the answer as words, and --json the very text in characters that do nothing", { skip }, async () => {
-  await using place = await household();
-  await using model = await startModel([{ text: ALL_HOSTILE }]);
-  const words = [...model.flags, "--intent", "direct", "say it"];
-  const piped = await harness(place, ["run", ...words]);
-  const emoji = /(?<=[❤1])\uFE0F|(?<=👩)\u200D(?=💻)/gu;
-  assert.equal(activeIn(Buffer.from(piped.stdout.replaceAll(emoji, ""))), undefined, piped.stdout);
-  assert.ok(piped.stdout.includes("w0 ❤\uFE0F 👩\u200D💻 1\uFE0F\u20E3 ok w1"));
-  const json = await harness(place, ["run", "--json", ...words]);
-  assert.equal(activeIn(Buffer.from(json.stdout)), undefined);
-  const said = eventsOf(json).flatMap((event) => (event.type === "text" ? [event.text] : []));
-  assert.equal(said.join("").trimEnd(), ALL_HOSTILE);
-  const plain = await harness(place, ["run", ...model.flags, "--intent", "direct", "--quiet", "ä ü"]);
-  assert.equal(plain.code, 0);
-});
+test(
+  "a pipe gets the answer as words, and --json the very text in characters that do nothing",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([{ text: ALL_HOSTILE }]);
+    const words = [...model.flags, "--intent", "direct", "say it"];
+    const piped = await harness(place, ["run", ...words]);
+    const emoji = /(?<=[❤1])\uFE0F|(?<=👩)\u200D(?=💻)/gu;
+    assert.equal(activeIn(Buffer.from(piped.stdout.replaceAll(emoji, ""))), undefined, piped.stdout);
+    assert.ok(piped.stdout.includes("w0 ❤\uFE0F 👩\u200D💻 1\uFE0F\u20E3 ok w1"));
+    const json = await harness(place, ["run", "--json", ...words]);
+    assert.equal(activeIn(Buffer.from(json.stdout)), undefined);
+    const said = eventsOf(json).flatMap((event) => (event.type === "text" ? [event.text] : []));
+    assert.equal(said.join("").trimEnd(), ALL_HOSTILE);
+    const plain = await harness(place, ["run", ...model.flags, "--intent", "direct", "--quiet", "ä ü"]);
+    assert.equal(plain.code, 0);
+  },
+);
 
 test("the answer of approve, its question and what a session shows of it are words", { skip }, async () => {
   await using place = await household();
   const far = `${FAR} # ${HOSTILE["title"] ?? ""}${HOSTILE["directions"] ?? ""}`;
-  await using model = await startModel([{ text: HOSTILE["eight"] ?? "", ...bash(far) }, { text: ALL_HOSTILE }]);
+  await using model = await startModel([
+    { text: HOSTILE["eight"] ?? "", ...bash(far) },
+    { text: ALL_HOSTILE },
+  ]);
   const session = sessionOf(await park(place, model));
   assertInert(await onTerminal(place, ["sessions", "show", session]));
   assertInert(await onTerminal(place, ["approve", session, "--deny"]));
   for (const words of [["show", session], ["list"], ["export", session]])
     assertInert(await onTerminal(place, ["sessions", ...words]));
-  for (const words of [["report", session], ["report", session, "--html", "-"], ["report", session, "--json"]])
+  for (const words of [
+    ["report", session],
+    ["report", session, "--html", "-"],
+    ["report", session, "--json"],
+  ])
     assertInert(await onTerminal(place, words));
 });
 
@@ -98,10 +109,18 @@ const NAMES = Object.values(HOSTILE)
 
 test("names and contents of a repository are words wherever they are told", { skip }, async () => {
   await using place = await household();
-  const make = NAMES.map((name) => `printf %s ${quoted(ALL_HOSTILE.replaceAll("\u0000", ""))} > ${quoted(name)}`);
+  const make = NAMES.map(
+    (name) => `printf %s ${quoted(ALL_HOSTILE.replaceAll("\u0000", ""))} > ${quoted(name)}`,
+  );
   await using model = await startModel([
     bash(...make),
-    { calls: [["read_file", { path: NAMES[0] }], ["grep", { pattern: "w1" }], ["no\u001B]2;x\u0007tool\u202E", {}]] },
+    {
+      calls: [
+        ["read_file", { path: NAMES[0] }],
+        ["grep", { pattern: "w1" }],
+        ["no\u001B]2;x\u0007tool\u202E", {}],
+      ],
+    },
     { text: "made" },
   ]);
   assertInert(await onTerminal(place, ["run", ...model.flags, "make them"]));

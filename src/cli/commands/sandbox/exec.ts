@@ -107,8 +107,6 @@ async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise
 function explain({ exit_code, cause, reason, quarantined, ...said }: ExecResult): void {
   const silent = said.stdout.total + said.stderr.total === 0;
   const unstarted = (exit_code === 126 || exit_code === 127) && silent;
-  if (cause !== null && (cause !== "program" || unstarted))
-    stderr.write(`harness: ${visible(reason)}\n`);
-  for (const { from, takeBack } of quarantined)
-    stderr.write(`note: ${visible(movedAway(from, takeBack))}\n`);
+  if (cause !== null && (cause !== "program" || unstarted)) stderr.write(`harness: ${visible(reason)}\n`);
+  for (const { from, takeBack } of quarantined) stderr.write(`note: ${visible(movedAway(from, takeBack))}\n`);
 }

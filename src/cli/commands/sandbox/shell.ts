@@ -31,22 +31,21 @@ export class SandboxShell extends HarnessCommand {
       );
       await using box = await opened.catch((thrown: unknown) => asNoBox(thrown, flags.json));
       const { exit_code } =
-        process.stdin.isTTY && stdout.isTTY
-          ? await onTerminal(box, signal)
-          : await piped(box, signal);
+        process.stdin.isTTY && stdout.isTTY ? await onTerminal(box, signal) : await piped(box, signal);
       process.exitCode = exit_code;
       signal.throwIfAborted();
     }, "harness sandbox shell");
   }
 }
 
+const size = (): { readonly columns: number; readonly rows: number } => ({
+  columns: stdout.columns ?? 80,
+  rows: stdout.rows ?? 24,
+});
+
 async function onTerminal(box: OwnedBox, signal: AbortSignal): Promise<ExecResult> {
   const { stdin } = process;
   const screen = stdout.boxTerminal();
-  const size = (): { columns: number; rows: number } => ({
-    columns: stdout.columns ?? 80,
-    rows: stdout.rows ?? 24,
-  });
   stdin.setRawMode(true);
   const job = box.start({
     words: SHELL,
