@@ -1,6 +1,6 @@
-import { once } from "node:events";
 import { Command, Flags } from "@oclif/core";
 import { inertJson } from "../core/visible.ts";
+import { stdout } from "../render/tty/output.ts";
 
 /** What every command shares: its output flags, and leaving failures to run.ts. */
 export abstract class HarnessCommand extends Command {
@@ -19,15 +19,14 @@ export abstract class HarnessCommand extends Command {
 
 /** The answer of a command. Everything else goes to stderr. */
 export function answer(text: string): void {
-  process.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
+  stdout.write(text.endsWith("\n") ? text : `${text}\n`);
 }
 
 export function answerJson(value: unknown): void {
-  process.stdout.write(`${inertJson(value)}\n`);
+  stdout.write(`${inertJson(value)}\n`);
 }
 
 /** Many answers, no faster than they are read. */
 export async function answerEach(values: AsyncIterable<unknown>): Promise<void> {
-  for await (const value of values)
-    if (!process.stdout.write(`${inertJson(value)}\n`)) await once(process.stdout, "drain");
+  for await (const value of values) await stdout.writeAll(`${inertJson(value)}\n`);
 }

@@ -1,7 +1,7 @@
-import { styleText } from "node:util";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { inertJson, visible } from "../core/visible.ts";
 import { adviceFor } from "./advice.ts";
+import { stderr, stdout, styleText } from "../render/tty/output.ts";
 
 export interface Failure {
   readonly exit: number;
@@ -26,13 +26,13 @@ export function describeFailure(thrown: unknown, words: readonly string[]): Fail
 
 export function renderFailure({ exit, message, remedy }: Failure, json: boolean): void {
   if (json) {
-    process.stdout.write(`${inertJson({ error: { message, remedy, exit_code: exit } })}\n`);
+    stdout.write(`${inertJson({ error: { message, remedy, exit_code: exit } })}\n`);
     return;
   }
-  const head = styleText("red", "error:", { stream: process.stderr });
+  const head = styleText("red", "error:", { stream: stderr });
   const next =
-    remedy === "" ? "" : `  ${styleText("bold", "next:", { stream: process.stderr })} ${visible(remedy)}\n`;
-  process.stderr.write(`${head} ${visible(message)}\n${next}`);
+    remedy === "" ? "" : `  ${styleText("bold", "next:", { stream: stderr })} ${visible(remedy)}\n`;
+  stderr.write(`${head} ${visible(message)}\n${next}`);
 }
 
 /** oclif marks its own errors, usage ones among them, with the code to exit with. */

@@ -3,11 +3,12 @@ import path from "node:path";
 import type { SessionStore } from "../core/session.ts";
 import { visible } from "../core/visible.ts";
 import { openSessions } from "./session-seat.ts";
+import { stderr } from "../render/tty/output.ts";
 
 /** For one command. What was lost is said whatever else is to be quiet. */
 export async function withSessions<T>(work: (store: SessionStore) => T | Promise<T>): Promise<T> {
   using store = openSessions((text) => {
-    process.stderr.write(`warning: ${visible(text)}\n`);
+    stderr.write(`warning: ${visible(text)}\n`);
   });
   return await work(store);
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { Box } from "./ports.ts";
 import type { JsonSchema } from "./provider.ts";
+import { nearest } from "./spelling.ts";
 
 /** The single thing that ended a call. */
 export const CAUSES = [
@@ -57,6 +58,8 @@ interface ToolWords<I> {
   readonly beside: boolean | ((input: I) => boolean);
   /** Its text bounds itself, and is not kept for `show_full`. */
   readonly bounded?: true;
+  /** What to do instead, for arguments that models know from other tools. */
+  readonly instead?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -94,14 +97,15 @@ export interface AnyTool {
 }
 
 export function anyTool<I>(tool: Tool<I>): AnyTool {
-  const { name, description, input, beside, bounded = false } = tool;
+  const { name, description, input, beside, bounded = false, instead = {} } = tool;
+  const schema = schemaOf(input);
   return {
     name,
     description,
-    schema: schemaOf(input),
+    schema,
     prepare: (args) => {
       const parsed = input.safeParse(args);
-      if (!parsed.success) return { kind: "invalid", issues: parsed.error.issues.map(issueText) };
+      if (!parsed.success) return { kind: "invalid", issues: issuesOf(parsed.error, schema, instead) };
       const given = frozen(parsed.data);
       return {
         kind: "prepared",
@@ -115,16 +119,59 @@ export function anyTool<I>(tool: Tool<I>): AnyTool {
   };
 }
 
-/** Short: each word of it is in every request. */
+/** Short: each word of it is in every request. That nothing else may be given is said to whoever does. */
 function schemaOf(input: z.ZodType): JsonSchema {
   const { $schema: _, additionalProperties: __, ...schema } = z.toJSONSchema(input, { io: "input" });
   return schema;
 }
 
-function issueText({ path, message }: z.core.$ZodIssue): string {
+const issuesOf = (
+  { issues }: z.ZodError,
+  schema: JsonSchema,
+  instead: Readonly<Record<string, string>>,
+): readonly string[] =>
+  issues.flatMap((issue) =>
+    issue.code === "unrecognized_keys"
+      ? issue.keys.map((key) => unknownKey(key, issue.path, schema, instead))
+      : issueText(issue),
+  );
+
+function issueText({ path, message }: Pick<z.core.$ZodIssue, "path" | "message">): string {
   const at = path.map(String).join(".");
   return at === "" ? message : `${at}: ${message}`;
 }
+
+/** Of what is written as an argument no more than this is told. */
+const LONGEST_KEY = 60;
+
+function unknownKey(
+  key: string,
+  path: readonly PropertyKey[],
+  schema: JsonSchema,
+  instead: Readonly<Record<string, string>>,
+): string {
+  const known = Object.keys(propertiesAt(schema, path));
+  const near = nearest(key.toLowerCase().replaceAll("-", "_"), known);
+  const named = JSON.stringify(key.length <= LONGEST_KEY ? key : `${key.slice(0, LONGEST_KEY)}…`);
+  const hint = Object.hasOwn(instead, key)
+    ? `; ${instead[key]}`
+    : near === undefined
+      ? ""
+      : `; did you mean ${JSON.stringify(near)}?`;
+  return issueText({ path: [...path], message: `there is no ${named}, only ${known.join(", ")}${hint}` });
+}
+
+/** The arguments that a place of the input has. */
+function propertiesAt(schema: JsonSchema, path: readonly PropertyKey[]): object {
+  let at: unknown = schema;
+  for (const step of path)
+    at = typeof step === "number" ? inner(at, "items") : inner(inner(at, "properties"), step);
+  const found = inner(at, "properties");
+  return typeof found === "object" && found !== null ? found : {};
+}
+
+const inner = (value: unknown, key: PropertyKey): unknown =>
+  typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
 
 function frozen<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {

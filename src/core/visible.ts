@@ -1,28 +1,55 @@
 /** Text of a program that nobody trusts, as it may be shown: line ends and tabs work, every other control is shown. */
 
-/** Controls (C0, DEL, C1), directions, joiners, invisible and tag characters. */
-const ACTIVE =
-  /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB]|[\u{E0000}-\u{E0FFF}]/gu;
+/**
+ * What a terminal obeys, what turns a line around and what nobody sees: controls, formats, surrogates without their
+ * other half, private and unassigned characters, line separators of Unicode, whatever is ignored by default (joiners,
+ * tags, variation selectors, fillers), and the blank of Braille.
+ */
+const ACTIVE = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+const PLAIN = /^[\n\t -~]*$/;
 
-/** A long text is taken in pieces: a flood of controls would cost many times its size at once. */
-const PIECE = 2 ** 16;
+/** A flood of controls is put together in pieces: all at once would cost many times its size. */
+const PIECES = 2 ** 14;
 
-export function visible(text: string): string {
-  if (text.length <= PIECE) return visiblePiece(text);
-  const pieces: string[] = [];
-  for (let at = 0; at < text.length;) {
-    const end = text.length - at <= PIECE ? text.length : wholeEnd(text, at + PIECE);
-    pieces.push(visiblePiece(text.slice(at, end)));
-    at = end;
+/**
+ * What makes one emoji of several characters stays where it can be nothing else: the selector of its form and the joiner
+ * of two. `before` is what was shown before it, of a text that comes in pieces.
+ */
+export function visible(text: string, before = ""): string {
+  if (PLAIN.test(text)) return text;
+  const whole: string[] = [];
+  let pieces: string[] = [];
+  let from = 0;
+  for (const { index, 0: character } of text.matchAll(ACTIVE)) {
+    if (EMOJI_PARTS.test(character) && isPartOfEmoji(text, index, before)) continue;
+    const isLineEnd = character === "\r" && text[index + 1] === "\n";
+    pieces.push(text.slice(from, index), isLineEnd ? "" : shown(character));
+    from = index + character.length;
+    if (pieces.length < PIECES) continue;
+    whole.push(pieces.join(""));
+    pieces = [];
   }
-  return pieces.join("");
+  return [...whole, ...pieces, text.slice(from)].join("");
 }
 
-const visiblePiece = (text: string): string => text.replaceAll("\r\n", "\n").replaceAll(ACTIVE, shown);
+/** The two selectors of an emoji's form, and the joiner. */
+const EMOJI_PARTS = /^[\uFE0E\uFE0F\u200D]$/;
+const PICTURE_BEFORE = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier})\uFE0F?$/u;
+const PICTURE_BEHIND = /^\p{Extended_Pictographic}/u;
+/** So much of a text tells what its next character belongs to. */
+const CONTEXT = 6;
 
-/** Neither within a character nor within a line end. */
-const wholeEnd = (text: string, end: number): number =>
-  /[\r\uD800-\uDBFF]/.test(text[end - 1] ?? "") ? end - 1 : end;
+function isPartOfEmoji(text: string, at: number, before: string): boolean {
+  const left = (at < CONTEXT ? before + text.slice(0, at) : text.slice(at - CONTEXT, at)).slice(-CONTEXT);
+  if (text[at] === "\u200D")
+    return PICTURE_BEFORE.test(left) && PICTURE_BEHIND.test(text.slice(at + 1, at + 3));
+  if (/[0-9#*]$/.test(left)) return text[at + 1] === "\u20E3";
+  return /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier})$/u.test(left);
+}
+
+/** Less is seen of it, and nothing else is read: an emoji in its other form, or two beside each other. */
+export const withoutEmojiParts = (shownText: string): string =>
+  PLAIN.test(shownText) ? shownText : shownText.replaceAll(/[\uFE0E\uFE0F\u200D]/g, "");
 
 const LONGEST = 400;
 
@@ -33,7 +60,10 @@ export function visibleLine(text: string): string {
 }
 
 /** One line of JSON that means the same and that a terminal can show: nothing in it is a control. */
-export const inertJson = (value: unknown): string => JSON.stringify(value).replaceAll(ACTIVE, escaped);
+export function inertJson(value: unknown): string {
+  const line = JSON.stringify(value);
+  return PLAIN.test(line) ? line : line.replaceAll(ACTIVE, escaped);
+}
 
 const escaped = (character: string): string =>
   Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
@@ -47,21 +77,39 @@ function shown(character: string): string {
   return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
 }
 
-/** The same for a stream whose chunks may end within a character, or between the two halves of a line end. */
+/** What may become another character with what follows: half of one, of a line end, of an emoji. */
+const OPEN_END = /(?:[\uD800-\uDBFF\r]|\uFE0E|\uFE0F|\u200D[\uD800-\uDBFF]?)$/;
+
+export interface VisibleText {
+  readonly push: (text: string) => string;
+  readonly end: () => string;
+}
+
+/** The same for a text whose pieces may end anywhere; what is held back is given with the next piece, or at the end. */
+export function visiblePieces(): VisibleText {
+  let held = "";
+  let before = "";
+  const take = (text: string, last: boolean): string => {
+    const whole = held + text;
+    held = last ? "" : (OPEN_END.exec(whole)?.[0] ?? "");
+    const ready = whole.slice(0, whole.length - held.length);
+    const out = visible(ready, before);
+    before = (before + ready.slice(-CONTEXT)).slice(-CONTEXT);
+    return out;
+  };
+  return { push: (text) => take(text, false), end: () => take("", true) };
+}
+
+/** The same for bytes, whose chunks may end within a character. */
 export function visibleStream(): {
   readonly push: (bytes: Uint8Array) => string;
   readonly end: () => string;
 } {
-  const decoder = new TextDecoder();
-  let held = "";
-  const take = (text: string): string => {
-    const whole = held + text;
-    held = whole.endsWith("\r") ? "\r" : "";
-    return visible(held === "" ? whole : whole.slice(0, -1));
-  };
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const text = visiblePieces();
   return {
-    push: (bytes) => take(decoder.decode(bytes, { stream: true })),
-    end: () => take(decoder.decode()) + visible(held),
+    push: (bytes) => text.push(decoder.decode(bytes, { stream: true })),
+    end: () => text.push(decoder.decode()) + text.end(),
   };
 }
 

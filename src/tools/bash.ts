@@ -14,7 +14,7 @@ const LONGEST_S = 600;
 
 const input = forgiving(
   z
-    .object({
+    .strictObject({
       command: z.string().optional(),
       timeout: count.optional(),
       background: flag.optional(),
@@ -33,6 +33,29 @@ const isGiven = (value: string | true | undefined): value is string | true =>
   value !== undefined && value !== "";
 
 type Input = z.infer<typeof input>;
+
+const FOLDER =
+  "to work in another folder begin the command with cd DIR && …; the folder stays for later calls";
+const VARIABLES = "to set a variable begin the command with NAME=value, or export it for later calls";
+const SECONDS = '"timeout" is in seconds';
+const INSTEAD = {
+  cwd: FOLDER,
+  dir: FOLDER,
+  directory: FOLDER,
+  folder: FOLDER,
+  path: FOLDER,
+  workdir: FOLDER,
+  working_dir: FOLDER,
+  working_directory: FOLDER,
+  workingDirectory: FOLDER,
+  env: VARIABLES,
+  environment: VARIABLES,
+  timeout_ms: SECONDS,
+  timeoutMs: SECONDS,
+  timeout_seconds: SECONDS,
+  stdin: "to give it input use a here-document in the command",
+  input: "to give it input use a here-document in the command",
+};
 
 interface Shell {
   readonly desk: Desk;
@@ -55,6 +78,7 @@ export function bashTool(desk: Desk): AnyTool {
   };
   return anyTool<Input>({
     name: "bash",
+    instead: INSTEAD,
     description:
       "Run a bash command. The working directory and exported variables persist; restart: true forgets them. timeout: seconds " +
       `(default ${desk.timeoutMs / 1000}, max ${LONGEST_S}). background: true for servers: gives a job (j1, j2…). ` +

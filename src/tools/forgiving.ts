@@ -10,24 +10,49 @@ const ALIASES: Readonly<Record<string, string>> = {
   new_text: "new",
   replace_all: "all",
   case_insensitive: "ignore_case",
+  run_in_background: "background",
+  cmd: "command",
 };
 
-/** An input as small models send it: null for what is left out, names of other tools, a list written as a text. */
-export function forgiving<S extends z.ZodType>(schema: S): z.ZodPreprocess<S> {
-  return z.preprocess(tidied, schema);
+/** Words about a call that many models add to it. A call without them does the same. */
+const COMMENTARY: ReadonlySet<string> = new Set([
+  "comment",
+  "description",
+  "explanation",
+  "justification",
+  "purpose",
+  "rationale",
+  "reason",
+  "reasoning",
+  "thought",
+  "thoughts",
+]);
+
+/**
+ * An input as small models send it: null for what is left out, names of other tools, a list written as a text, words of
+ * comment. Any other name is a mistake: what it stands for would be dropped in silence.
+ */
+export function forgiving<S extends z.ZodObject<z.ZodRawShape, z.core.$strict>>(
+  schema: S,
+): z.ZodPreprocess<S> {
+  const known: ReadonlySet<string> = new Set(Object.keys(schema.shape));
+  return z.preprocess((value) => tidied(value, known), schema);
 }
 
-function tidied(value: unknown): unknown {
+function tidied(value: unknown, known: ReadonlySet<string>): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  const given = Object.entries(value).filter(([, one]) => one !== null && one !== undefined);
+  const given = Object.entries(value).filter(([name, one]) => one !== null && !isComment(name, one, known));
   const names = new Set(given.map(([name]) => name));
   return Object.fromEntries(
     given.map(([name, one]) => {
-      const own = ALIASES[name] ?? name;
-      return own !== name && !names.has(own) ? [own, one] : [name, one];
+      const own = ALIASES[name];
+      return own !== undefined && known.has(own) && !names.has(own) ? [own, one] : [name, one];
     }),
   );
 }
+
+const isComment = (name: string, value: unknown, known: ReadonlySet<string>): boolean =>
+  value === undefined || (typeof value === "string" && COMMENTARY.has(name) && !known.has(name));
 
 export const flag = z.preprocess(
   (value) => (value === "true" ? true : value === "false" ? false : value),

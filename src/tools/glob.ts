@@ -9,7 +9,7 @@ import { globPattern } from "./text/glob-pattern.ts";
 
 const MOST = 300;
 
-const input = forgiving(z.object({ pattern: z.string(), path: z.string().optional() }));
+const input = forgiving(z.strictObject({ pattern: z.string(), path: z.string().optional() }));
 
 export const globTool = (desk: Desk): AnyTool =>
   anyTool({

@@ -11,7 +11,7 @@ const LONGEST = 400;
 const MOST_CONTEXT = 20;
 
 const input = forgiving(
-  z.object({
+  z.strictObject({
     pattern: z.string(),
     path: z.string().optional(),
     glob: z.string().optional(),

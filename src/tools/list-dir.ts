@@ -11,11 +11,14 @@ const MOST = 500;
 /** A box lists no more than this of one folder. */
 const LISTED = 10_000;
 
-const input = forgiving(z.object({ path: z.string().optional() }));
+const BELOW = "glob with a pattern such as src/**/* lists what is below";
+
+const input = forgiving(z.strictObject({ path: z.string().optional() }));
 
 export const listDirTool = (desk: Desk): AnyTool =>
   anyTool({
     name: "list_dir",
+    instead: { recursive: BELOW, depth: BELOW, pattern: BELOW },
     description: "List a folder: folders end in /, links in @.",
     input,
     beside: true,

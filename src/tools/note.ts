@@ -6,7 +6,7 @@ import { forgiving, listOf } from "./forgiving.ts";
 const MOST = { title: 200, body: 10_000, tags: 10, tag: 50 } as const;
 
 const input = forgiving(
-  z.object({
+  z.strictObject({
     title: z.string().min(1).max(MOST.title),
     body: z.string().max(MOST.body),
     tags: listOf(z.string().max(MOST.tag)).optional(),

@@ -7,7 +7,7 @@ import { forgiving } from "./forgiving.ts";
 const MOST_NOTES = 10;
 const MOST_CHARACTERS = 8000;
 
-const input = forgiving(z.object({ query: z.string().optional() }));
+const input = forgiving(z.strictObject({ query: z.string().optional() }));
 type Input = z.infer<typeof input>;
 
 /** What was noted of the workspace, newest first. */

@@ -11,14 +11,20 @@ import { tokenOf, WHOLE } from "./seen-content.ts";
 import { binaryKind, numbered, textAbout } from "./text/content.ts";
 
 const LINES = 2000;
+const LINES_OF = "offset is the first line, limit how many lines";
 
 const input = forgiving(
-  z.object({ path: z.string(), offset: count.describe("first line").optional(), limit: count.optional() }),
+  z.strictObject({
+    path: z.string(),
+    offset: count.describe("first line").optional(),
+    limit: count.optional(),
+  }),
 );
 
 export const readFileTool = (desk: Desk): AnyTool =>
   anyTool({
     name: "read_file",
+    instead: { start_line: LINES_OF, end_line: LINES_OF, lines: LINES_OF, range: LINES_OF },
     description: `Read a text file, lines numbered. At most ${LINES} lines at once; offset and limit page on.`,
     input,
     beside: true,

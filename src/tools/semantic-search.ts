@@ -8,7 +8,7 @@ const USUAL = 5;
 const MOST = 20;
 const PREVIEW = 500;
 
-const input = forgiving(z.object({ query: z.string().min(1), limit: count.optional() }));
+const input = forgiving(z.strictObject({ query: z.string().min(1), limit: count.optional() }));
 type Input = z.infer<typeof input>;
 
 /** Present only where an index is. */

@@ -7,7 +7,7 @@ const PAGE = 20_000;
 /** Of UTF-8, with the line below it: what the model gets of any result. */
 const PAGE_BYTES = 29_500;
 
-const input = forgiving(z.object({ id: z.string(), offset: count.optional() }));
+const input = forgiving(z.strictObject({ id: z.string(), offset: count.optional() }));
 type Input = z.infer<typeof input>;
 
 /** Pages through what a tool said in full. */

@@ -8,7 +8,7 @@ const TURNS = { usual: 10, most: 40 } as const;
 const MOST_BYTES = 8192;
 const CUT = "\n[the rest was left out]";
 
-const input = forgiving(z.object({ prompt: z.string().min(1), max_turns: count.optional() }));
+const input = forgiving(z.strictObject({ prompt: z.string().min(1), max_turns: count.optional() }));
 type Input = z.infer<typeof input>;
 
 /** Hands a part of the task to a helper. The parent only has it. */

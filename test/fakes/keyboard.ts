@@ -1,4 +1,5 @@
 import { Keyboard } from "../../src/cli/chat/keyboard.ts";
+import { sent } from "./terminal.ts";
 
 export interface FakeKeyboard {
   readonly keyboard: Keyboard;
@@ -19,7 +20,7 @@ export function fakeKeyboard({ busy = true } = {}): FakeKeyboard {
       on: (event: string, listener: (text: string) => void) => listeners.set(event, listener),
       pause: () => told.push("paused"),
     },
-    write: (text) => told.push(JSON.stringify(text)),
+    write: (text) => told.push(JSON.stringify(sent(text))),
     onInterrupt: () => {
       if (busy) told.push("interrupt");
       return busy;

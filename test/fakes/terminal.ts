@@ -1,11 +1,12 @@
 import { Writable } from "node:stream";
+import { Output } from "../../src/render/tty/output.ts";
 import type { Clock } from "../../src/render/tty/live-status.ts";
 
 // It would colour pipes too, whoever runs the tests.
 delete process.env["FORCE_COLOR"];
 
 export interface FakeTerminal {
-  readonly stream: NodeJS.WriteStream;
+  readonly stream: Output;
   /** All that was written. */
   readonly written: () => string;
   /** Its lines as a person sees them now, without colours. */
@@ -23,10 +24,17 @@ export function fakeTerminal(columns?: number, colours = false): FakeTerminal {
   });
   const about = { columns, isTTY: columns !== undefined, getColorDepth: () => (colours ? 8 : 1) };
   return {
-    stream: Object.assign(sink, about) as unknown as NodeJS.WriteStream,
+    stream: new Output(Object.assign(sink, about) as unknown as NodeJS.WriteStream),
     written: () => all,
     seen: () => withoutColours(all).split("\n").map(afterErasing),
   };
+}
+
+/** What a terminal with colours gets of a text. */
+export function sent(text: string): string {
+  const { stream, written } = fakeTerminal(80, true);
+  stream.write(text);
+  return written();
 }
 
 const withoutColours = (text: string): string => text.replaceAll(/\u001B\[\d+m/g, "");

@@ -51,6 +51,9 @@ const BUILTINS = {
   module: ["docker", "search", "cli"],
   worker_threads: ["search"],
   cluster: [],
+  console: [],
+  process: [],
+  tty: [],
   dgram: [],
   dns: [],
   http2: [],
@@ -162,4 +165,67 @@ const tidy = {
   },
 };
 
-export default { meta: { name: "house" }, rules: { layers, tidy } };
+/** The only file that may write to a terminal, or name what leads to one. */
+const WRITER = "src/render/tty/output.ts";
+const WRITE = `only ${WRITER} writes to stdout, stderr or a terminal; use its stdout and stderr`;
+const SCREENS =
+  /^\/(?:dev\/(?:tty|pts|std(?:out|err)|console|fd\/[12]$)|proc\/(?:self|thread-self|\d+)\/fd\/[12]$)/;
+const STREAMS = new Set(["stdout", "stderr", "_rawDebug"]);
+/** What a command of oclif says by itself. */
+const OWN_WORDS = new Set(["log", "logToStderr", "logJson", "warn"]);
+/** Of what is imported: a second way to write, or colours that the writer would show as text. */
+const IMPORTED = { "@oclif/core": ["ux"], "node:util": ["styleText"] };
+
+/** @returns {unknown} */
+const nameOf = (node) => (node?.type === "Identifier" ? node.name : textOf(node));
+const isProcess = (node) =>
+  (node?.type === "Identifier" && node.name === "process") ||
+  (node?.type === "MemberExpression" && nameOf(node.property) === "process");
+/** 1 or 2, as a descriptor. */
+const isStandard = (node) => node?.type === "Literal" && (node.value === 1 || node.value === 2);
+
+/** Nothing of others reaches a terminal but through the one writer. */
+const screen = {
+  create(context) {
+    const from = inHouse(path.relative(context.cwd, context.filename));
+    if (from === undefined || from === WRITER) return {};
+    const red = (node) => void context.report({ node, message: WRITE });
+    return {
+      MemberExpression(node) {
+        const name = node.computed ? textOf(node.property) : nameOf(node.property);
+        if (isProcess(node.object) && STREAMS.has(name)) red(node);
+        if (node.object.type === "ThisExpression" && OWN_WORDS.has(name)) red(node);
+      },
+      VariableDeclarator(node) {
+        if (!isProcess(node.init) || node.id.type !== "ObjectPattern") return;
+        for (const each of node.id.properties)
+          if (each.type === "RestElement" || STREAMS.has(nameOf(each.key))) red(each);
+      },
+      Identifier(node) {
+        if (node.name === "console") red(node);
+      },
+      ImportSpecifier(node) {
+        if (IMPORTED[node.parent.source.value]?.includes(nameOf(node.imported)) === true) red(node);
+      },
+      CallExpression(node) {
+        const callee = nameOf(node.callee.type === "MemberExpression" ? node.callee.property : node.callee);
+        const [first] = node.arguments;
+        if (SCREENS.test(String(textOf(first)))) red(node);
+        if (/^(?:write|writev|writeFile)(?:Sync)?$/.test(String(callee)) && isStandard(first)) red(node);
+      },
+      Property(node) {
+        const name = nameOf(node.key);
+        if (name === "fd" && isStandard(node.value)) red(node);
+        if (name === "stdio" && JSON.stringify(stdioOf(node.value)).includes('"inherit"')) red(node);
+      },
+    };
+  },
+};
+
+/** As far as it is written out. */
+function stdioOf(node) {
+  const list = node.type === "ArrayExpression" ? node.elements : [node];
+  return Array.from(list, textOf);
+}
+
+export default { meta: { name: "house" }, rules: { layers, screen, tidy } };

@@ -18,6 +18,8 @@ const switching = (arms: readonly string[]): string =>
 const UNTIDY = "house(tidy): name the file for what it owns";
 const MUTABLE = "house(tidy): no mutable state at module level";
 const BARREL = "house(tidy): the only barrel is src/tools/index.ts";
+const SCREEN =
+  "house(screen): only src/render/tty/output.ts writes to stdout, stderr or a terminal; use its stdout and stderr";
 const work = "const work = (): Promise<number> => Promise.resolve(1);\n";
 
 /** Each rule with a file that breaks it and one, just inside, that does not. */
@@ -167,6 +169,102 @@ const CASES: readonly Planted[] = [
     name: "a type",
     file: "src/core/straw-type.ts",
     text: "export interface Straw {\n  readonly length: number;\n}\n",
+    red: [],
+  },
+  {
+    name: "a write to stdout",
+    file: "src/cli/direct.ts",
+    text: 'export const say = (): boolean => process.stdout.write("x");\n',
+    red: [SCREEN],
+  },
+  {
+    name: "a write to stderr, its name in brackets",
+    file: "src/models/direct.ts",
+    text: 'export const say = (): boolean => process["stderr"].write("x");\n',
+    red: [SCREEN],
+  },
+  {
+    name: "stdout handed on",
+    file: "src/docker/handed.ts",
+    text: "export const out = (): object => globalThis.process.stdout;\n",
+    red: [SCREEN],
+  },
+  {
+    name: "stdout taken out of process",
+    file: "src/cli/taken.ts",
+    text: 'export function say(): boolean {\n  const { stdout: out } = process;\n  return out.write("x");\n}\n',
+    red: [SCREEN],
+  },
+  {
+    name: "all of process but something",
+    file: "src/cli/rest.ts",
+    text: "export function rest(): object {\n  const { pid: _, ...more } = process;\n  return more;\n}\n",
+    red: [SCREEN],
+  },
+  {
+    name: "the console",
+    file: "src/search/console.ts",
+    text: 'export const say = (): void => console.error("x");\n',
+    red: [SCREEN],
+  },
+  {
+    name: "a write to descriptor 2",
+    file: "src/sessions/descriptor.ts",
+    text: 'import { writeSync } from "node:fs";\nexport const say = (): number => writeSync(2, "x");\n',
+    red: [SCREEN],
+  },
+  {
+    name: "a stream over descriptor 1",
+    file: "src/sessions/stream.ts",
+    text: 'import { createWriteStream } from "node:fs";\nexport const out = (): object => createWriteStream("", { fd: 1 });\n',
+    red: [SCREEN],
+  },
+  {
+    name: "the terminal of the process by its name",
+    file: "src/docker/tty.ts",
+    text: 'import { openSync } from "node:fs";\nexport const open = (): number => openSync("/dev/tty", "w");\n',
+    red: [SCREEN],
+  },
+  {
+    name: "stdout by its name",
+    file: "src/docker/by-name.ts",
+    text: 'import { writeFileSync } from "node:fs";\nexport const say = (): void => writeFileSync(`/proc/self/fd/1`, "x");\n',
+    red: [SCREEN],
+  },
+  {
+    name: "a child that writes to our terminal",
+    file: "src/docker/child.ts",
+    text: 'import { spawn } from "node:child_process";\nexport const go = (): object => spawn("x", { stdio: ["ignore", "inherit", "pipe"] });\n',
+    red: [SCREEN],
+  },
+  {
+    name: "a command's own words",
+    file: "src/cli/commands/wordy.ts",
+    text: 'import { Command } from "@oclif/core";\nexport class Wordy extends Command {\n  run(): Promise<void> {\n    this.log("x");\n    return Promise.resolve();\n  }\n}\n',
+    red: [SCREEN],
+  },
+  {
+    name: "the printer of oclif",
+    file: "src/cli/printer.ts",
+    text: 'import { ux } from "@oclif/core";\nexport const say = (): void => void ux;\n',
+    red: [SCREEN],
+  },
+  {
+    name: "colours of node",
+    file: "src/render/tty/colours.ts",
+    text: 'import { styleText } from "node:util";\nexport const red = (text: string): string => styleText("red", text);\n',
+    red: [SCREEN],
+  },
+  {
+    name: "the one writer",
+    file: "src/render/tty/output.ts",
+    text: 'export const say = (): boolean => process.stdout.write("x");\n',
+    red: [],
+  },
+  {
+    name: "other descriptors, names and inputs",
+    file: "src/docker/others.ts",
+    text: 'import { openSync, writeSync } from "node:fs";\nexport const NAMES = new Set(["/dev/tty", "/dev/stdout"]);\nexport const say = (fd: number): number => writeSync(fd, "x") + openSync("/dev/null", "w");\nexport const typed = (): boolean => process.stdin.isTTY;\n',
     red: [],
   },
   {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Question } from "../../src/core/ports.ts";
 import { approvalText } from "../../src/render/tty/approval.ts";
-import { fakeTerminal } from "../fakes/terminal.ts";
+import { fakeTerminal, sent } from "../fakes/terminal.ts";
 
 const asked = (
   text: string,
@@ -108,7 +108,7 @@ test("a write is shown as what it would write", () => {
     terminal.stream,
   );
   assert.equal(
-    text.split("\n").slice(0, 4).join("\n"),
+    sent(text.split("\n").slice(0, 4).join("\n")),
     "\u001B[1medit_file\u001B[22m wants to write  (read-only)\n  │ src/a.ts\n  │ \u001B[31m-old\u001B[39m\n  │ \u001B[32m+new\u001B[39m",
   );
 });

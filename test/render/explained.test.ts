@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import test from "node:test";
+import { Output } from "../../src/render/tty/output.ts";
 import type { MatchedRule, Verdict } from "../../src/core/decision.ts";
 import { explanation } from "../../src/render/tty/explained.ts";
 
-const screen = (columns: number): NodeJS.WriteStream =>
-  Object.assign(new PassThrough(), { columns }) as unknown as NodeJS.WriteStream;
+const screen = (columns: number): Output =>
+  new Output(Object.assign(new PassThrough(), { columns }) as unknown as NodeJS.WriteStream);
 
 const told = (
   text: string,

@@ -7,6 +7,7 @@ import { factsOf } from "./facts.ts";
 import { decide, isOf } from "./gate.ts";
 import { withLayer } from "./layer.ts";
 import { type AskPart, pickParts } from "./pick.ts";
+import { stderr } from "../../render/tty/output.ts";
 
 export interface ApplyOptions {
   /** Below the workspace; left out: all. */
@@ -43,4 +44,4 @@ export function applySession(
   });
 }
 
-const toStderr = (text: string): void => void process.stderr.write(text);
+const toStderr = (text: string): void => void stderr.write(text);

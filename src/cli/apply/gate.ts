@@ -2,6 +2,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Handoff } from "../../core/handoff.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { confirm } from "../confirm.ts";
+import { stderr } from "../../render/tty/output.ts";
 
 export interface Decided {
   /** Nobody has said yes or no to these. */
@@ -18,8 +19,7 @@ export async function decide(handoff: readonly Handoff[], accept: readonly strin
   for (const path of accept)
     if (path !== WHOLE_TIER && !handoff.some((each) => each.path === path)) throw unknown(path);
   const open = dangerous.filter(({ path }) => !accept.includes(path) && !accept.includes(WHOLE_TIER));
-  if (!process.stdin.isTTY || !process.stderr.isTTY)
-    return { blocked: open.map(({ path }) => path), declined: [] };
+  if (!process.stdin.isTTY || !stderr.isTTY) return { blocked: open.map(({ path }) => path), declined: [] };
   const declined: string[] = [];
   for (const { path, reason } of open)
     if (!(await confirm(`${visibleLine(path.toWellFormed())}: ${reason}\nApply it?`, false)))

@@ -5,6 +5,7 @@ import type { Op } from "../../sessions/checkpoints/plan.ts";
 import type { Prepared } from "../../sessions/layers/apply.ts";
 import { standing } from "../../sessions/layers/chosen.ts";
 import { partsOf } from "../../sessions/layers/parts.ts";
+import { stderr } from "../../render/tty/output.ts";
 
 type Answer = "yes" | "no" | "all" | "quit";
 
@@ -33,7 +34,7 @@ export async function pickParts(
     const wanted: boolean[] = [];
     for (const part of shown) {
       if (rest === undefined) {
-        show(fileDiffs([part], process.stderr));
+        show(fileDiffs([part], stderr));
         const answer = await ask();
         if (answer === "all" || answer === "quit") rest = answer;
         wanted.push(answer === "yes" || answer === "all");
@@ -48,7 +49,7 @@ export async function pickParts(
 
 /** On this terminal. */
 export async function askOnTerminal(): Promise<Answer> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const lines = createInterface({ input: process.stdin, output: stderr.editor, terminal: true });
   const closed = new Promise<"q">((resolve) => void lines.once("close", () => resolve("q")));
   try {
     for (;;) {

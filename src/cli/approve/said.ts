@@ -5,6 +5,7 @@ import type { EventBody } from "../../core/events.ts";
 import type { Question } from "../../core/ports.ts";
 import { Keyboard } from "../chat/keyboard.ts";
 import { questionsOn } from "../chat/questions.ts";
+import { stderr } from "../../render/tty/output.ts";
 
 type Said = Extract<EventBody, { readonly type: "approval" }>["said"];
 export type AnswerFlags = Readonly<Record<Said, boolean>>;
@@ -22,7 +23,7 @@ export async function wordOn(
 ): Promise<Word> {
   const given = (["once", "session", "always", "deny"] as const).find((each) => flags[each]);
   if (given !== undefined) return { said: given, from: "flag" };
-  if (!process.stdin.isTTY || !process.stderr.isTTY)
+  if (!process.stdin.isTTY || !stderr.isTTY)
     throw new HarnessError(
       EXIT.usage,
       "there is no terminal to ask you on: say it with a flag",
@@ -42,9 +43,8 @@ export const unsaid = (id: string, signal: Signal): HarnessError =>
   new HarnessError(CODES[signal], "nothing was said: it still waits", `harness approve ${id}`);
 
 async function typed(question: Question, id: string, signal: AbortSignal): Promise<Said> {
-  const { stdin, stderr } = process;
   using keyboard = new Keyboard({
-    input: stdin,
+    input: process.stdin,
     write: (text) => stderr.write(text),
     onInterrupt: () => false,
     suspend: () => process.kill(process.pid, "SIGTSTP"),

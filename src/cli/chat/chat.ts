@@ -1,4 +1,3 @@
-import { styleText } from "node:util";
 import { visible } from "../../core/visible.ts";
 import { widthOfStream, wrapped } from "../../render/tty/fitted.ts";
 import { describeFailure, renderFailure } from "../failure.ts";
@@ -9,20 +8,21 @@ import type { Prompt } from "./prompt.ts";
 import { requestsIn } from "./recall.ts";
 import type { Room } from "./room.ts";
 import { slashOf } from "./slash.ts";
+import { isStyled, type Output, styleText } from "../../render/tty/output.ts";
 
 export interface ChatParts {
   readonly room: Room;
   readonly prompt: Prompt;
-  readonly output: NodeJS.WriteStream;
-  readonly errors: NodeJS.WriteStream;
+  readonly output: Output;
+  readonly errors: Output;
   /** Somebody has ended it from outside. */
   readonly over: () => boolean;
 }
 
 /** Tables keep their columns as long as there is room for them. */
-function fittedLines(text: string, stream: NodeJS.WriteStream): string {
+function fittedLines(text: string, stream: Output): string {
   const width = widthOfStream(stream);
-  const fits = (line: string): boolean => line.length < width || line.includes("\u001B");
+  const fits = (line: string): boolean => line.length < width || isStyled(line);
   return text
     .split("\n")
     .flatMap((line) => (fits(line) ? line : wrapped(line, width - 1)))

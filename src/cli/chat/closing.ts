@@ -1,11 +1,11 @@
-import { styleText } from "node:util";
 import type { Finished } from "../../agent/run.ts";
 import { wrapped, widthOfStream } from "../../render/tty/fitted.ts";
+import { type Output, styleText } from "../../render/tty/output.ts";
 
 const BACK = "the conversation is as it was; what finished calls have changed in files stays";
 
 /** What a person is told at the end of a request that came to no answer; empty where everything is on the screen. */
-export function closing({ status, reason, tool_calls }: Finished, stream: NodeJS.WriteStream): string {
+export function closing({ status, reason, tool_calls }: Finished, stream: Output): string {
   switch (status) {
     case "done":
     case "refused":
@@ -19,7 +19,7 @@ export function closing({ status, reason, tool_calls }: Finished, stream: NodeJS
   }
 }
 
-const lines = (mark: string, text: string, stream: NodeJS.WriteStream): string =>
+const lines = (mark: string, text: string, stream: Output): string =>
   wrapped(`${mark} ${text}`, widthOfStream(stream))
     .map((line) => `${styleText(mark === "✗" ? "red" : "yellow", line, { stream })}\n`)
     .join("");

@@ -1,9 +1,10 @@
 import type { SlashName } from "./slash.ts";
 import type { Room } from "./room.ts";
+import { type Output } from "../../render/tty/output.ts";
 
 /** What a slash command does; it gives what is to be shown. */
 export interface SlashCommand extends SlashName {
-  readonly run: (room: Room, argument: string, screen: NodeJS.WriteStream) => Promise<string> | string;
+  readonly run: (room: Room, argument: string, screen: Output) => Promise<string> | string;
 }
 
 /** Those that need more than a few lines are loaded when they are typed. */

@@ -2,18 +2,19 @@ import type { AgentEvent } from "../../core/events.ts";
 import { type AnswerStream, answerStream } from "../../render/tty/answer.ts";
 import { systemClock } from "../../render/tty/live-status.ts";
 import { RunLines } from "../../render/tty/run-lines.ts";
+import { type Output } from "../../render/tty/output.ts";
 
 /** What is shown of a request: the answer on stdout, everything else on stderr, which may be the same screen. */
 export class Face {
   readonly #lines: RunLines;
   readonly #answer: AnswerStream;
-  readonly #output: NodeJS.WriteStream;
+  readonly #output: Output;
   /** While a reply is on its way its line is nobody else's. */
   #release: (() => void) | undefined;
   #shown = "";
   #closed = false;
 
-  constructor(output: NodeJS.WriteStream, errors: NodeJS.WriteStream, quiet: boolean) {
+  constructor(output: Output, errors: Output, quiet: boolean) {
     this.#output = output;
     this.#answer = answerStream(output);
     this.#lines = new RunLines(errors, { quiet, answerIsSeen: true, clock: systemClock });

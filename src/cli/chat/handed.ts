@@ -1,7 +1,7 @@
-import { styleText } from "node:util";
 import type { Handoff } from "../../core/handoff.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream } from "../../render/tty/fitted.ts";
+import { type Output, styleText } from "../../render/tty/output.ts";
 
 const MOST = 8;
 
@@ -10,7 +10,7 @@ export class Handed {
   readonly #told = new Set<string>();
 
   /** Empty where there is nothing new. */
-  lines(handoff: readonly Handoff[], stream: NodeJS.WriteStream): string {
+  lines(handoff: readonly Handoff[], stream: Output): string {
     const fresh = handoff.filter((each) => !this.#told.has(keyOf(each)));
     for (const each of fresh) this.#told.add(keyOf(each));
     if (fresh.length === 0) return "";

@@ -1,4 +1,5 @@
-import { KeyPieces, PASTE_MARKS, type Piece } from "./keys.ts";
+import { move } from "../../render/tty/output.ts";
+import { KeyPieces, type Piece } from "./keys.ts";
 
 /** A piece for the reader; undefined when no more will come. */
 export type Reader = (piece: Piece | undefined) => void;
@@ -106,11 +107,11 @@ export class Keyboard implements Disposable {
 
   #grab(): void {
     this.#options.input.setRawMode(true);
-    this.#options.write(PASTE_MARKS.on);
+    this.#options.write(move("pasteson"));
   }
 
   #release(): void {
-    this.#options.write(PASTE_MARKS.off);
+    this.#options.write(move("pastesoff"));
     this.#options.input.setRawMode(false);
   }
 }

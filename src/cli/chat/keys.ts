@@ -7,8 +7,6 @@ export type Piece =
   | { readonly kind: "interrupt" }
   | { readonly kind: "suspend" };
 
-export const PASTE_MARKS = { on: "\u001B[?2004h", off: "\u001B[?2004l" };
-
 const START = "\u001B[200~";
 const END = "\u001B[201~";
 const NEXT = /\u0003|\u001A|\r\n|\r|\n/;

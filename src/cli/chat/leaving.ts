@@ -1,5 +1,6 @@
 import type { Signal } from "../../agent/outcome.ts";
 import { EXIT, type ExitCode } from "../../core/errors.ts";
+import { stdout } from "../../render/tty/output.ts";
 
 const CODES = { SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
 
@@ -20,15 +21,14 @@ export function leavingBy(leave: (signal: Signal) => void): Leaving {
   const handlers = (["SIGTERM", "SIGHUP"] as const).map((name) => {
     const handler = by(name, CODES[name]);
     process.on(name, handler);
-    return () => process.removeListener(name, handler);
+    return (): void => void process.removeListener(name, handler);
   });
   const gone = by("reader-left", EXIT.hangup);
-  process.stdout.on("reader-left", gone);
+  handlers.push(stdout.on("reader-left", gone));
   return {
     code: () => held.code,
     [Symbol.dispose]: () => {
       for (const remove of handlers) remove();
-      process.stdout.removeListener("reader-left", gone);
     },
   };
 }

@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import type { Keyboard } from "./keyboard.ts";
 import type { Piece } from "./keys.ts";
 import { Pastes } from "./pastes.ts";
+import { type Output } from "../../render/tty/output.ts";
 
 export type Line =
   | { readonly kind: "line"; readonly text: string }
@@ -20,14 +21,14 @@ const MOST_HISTORY = 200;
 /** Asks a person for a text: lines as readline edits them, more than one by a backslash at the end or by pasting. */
 export class Prompt {
   readonly #keyboard: Keyboard;
-  readonly #output: NodeJS.WriteStream;
+  readonly #output: Output;
   readonly #complete: Complete;
   readonly #pastes = new Pastes();
   #reader: Interface | undefined;
   /** Newest first. */
   #history: string[] = [];
 
-  constructor(keyboard: Keyboard, output: NodeJS.WriteStream, complete: Complete) {
+  constructor(keyboard: Keyboard, output: Output, complete: Complete) {
     this.#keyboard = keyboard;
     this.#output = output;
     this.#complete = complete;
@@ -62,7 +63,7 @@ export class Prompt {
     const input = new Readable({ read: () => undefined });
     const reader = createInterface({
       input,
-      output: this.#output,
+      output: this.#output.editor,
       terminal: true,
       prompt,
       history: this.#history,

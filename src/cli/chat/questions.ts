@@ -2,10 +2,11 @@ import type { Question } from "../../core/ports.ts";
 import { approvalText } from "../../render/tty/approval.ts";
 import type { Keyboard } from "./keyboard.ts";
 import { type Reply, YesNo } from "./yes-no.ts";
+import { type Output } from "../../render/tty/output.ts";
 
 export interface QuestionParts {
   readonly keyboard: Keyboard;
-  readonly output: NodeJS.WriteStream;
+  readonly output: Output;
   /** Nothing else is written until what it gives is called. */
   readonly pause: () => () => void;
 }
@@ -27,7 +28,7 @@ export function questionsOn({ keyboard, output, pause }: QuestionParts) {
   };
 }
 
-function answered(keyboard: Keyboard, output: NodeJS.WriteStream, signal: AbortSignal): Promise<Reply> {
+function answered(keyboard: Keyboard, output: Output, signal: AbortSignal): Promise<Reply> {
   const { promise, resolve } = Promise.withResolvers<Reply>();
   const answer = new YesNo();
   const end = (reply: Reply): void => {

@@ -1,12 +1,12 @@
-import { styleText } from "node:util";
 import type { Message } from "../../core/messages.ts";
 import { fitted, widthOfStream } from "../../render/tty/fitted.ts";
 import { isTyped, withoutMode } from "./mode-note.ts";
+import { type Output, styleText } from "../../render/tty/output.ts";
 
 const MOST = 6;
 
 /** The last things that were said, each in a line, so that a person knows where they are. */
-export function recalled(messages: readonly Message[], stream: NodeJS.WriteStream): string {
+export function recalled(messages: readonly Message[], stream: Output): string {
   const said = messages.flatMap((message) => saidIn(message) ?? []);
   const width = widthOfStream(stream) - 2;
   const earlier = said.length - MOST;

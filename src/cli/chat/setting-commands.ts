@@ -3,6 +3,7 @@ import { nearest } from "../../core/spelling.ts";
 import { visible } from "../../core/visible.ts";
 import { widthOfStream, wrapped } from "../../render/tty/fitted.ts";
 import type { Room } from "./room.ts";
+import { type Output } from "../../render/tty/output.ts";
 
 /** How long a server may take to say what it has. */
 const PATIENCE_MS = 5000;
@@ -46,7 +47,7 @@ export async function mode(room: Room, name: string): Promise<string> {
   return `The mode is ${name} now. The next request that needs a box gets a new one.`;
 }
 
-export function tools({ talk }: Room, screen: NodeJS.WriteStream): string {
+export function tools({ talk }: Room, screen: Output): string {
   const offered = talk?.lasting.offer.tools ?? [];
   if (offered.length === 0) return "None is offered yet: each request gets what it needs.";
   const column = Math.max(...offered.map(({ name }) => name.length)) + 2;

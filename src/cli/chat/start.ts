@@ -1,4 +1,3 @@
-import { styleText } from "node:util";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { MODES } from "../../core/decision.ts";
 import type { Config } from "../../config/load.ts";
@@ -20,6 +19,7 @@ import { questionsOn } from "./questions.ts";
 import { recalled, requestsIn } from "./recall.ts";
 import { Room } from "./room.ts";
 import { completed } from "./slash.ts";
+import { type Output, stderr, stdout, styleText } from "../../render/tty/output.ts";
 
 export interface ChatFlags {
   readonly quiet: boolean;
@@ -56,12 +56,12 @@ interface Given {
 }
 
 async function converse({ settings, origins, flags, workspace, stores, found }: Given): Promise<number> {
-  const { stdin, stdout: output, stderr: errors } = process;
+  const [output, errors] = [stdout, stderr];
   const face = new Face(output, errors, flags.quiet);
   const cancel = (): boolean => room.cancel("SIGINT");
   const presses = { since: 0 };
   using keyboard = new Keyboard({
-    input: stdin,
+    input: process.stdin,
     write: (text) => output.write(text),
     onInterrupt: () => {
       if (!room.busy) return false;
@@ -111,11 +111,7 @@ async function converse({ settings, origins, flags, workspace, stores, found }: 
   return left ?? EXIT.done;
 }
 
-function banner(
-  { chat_model, provider, mode }: Settings,
-  workspace: string,
-  stream: NodeJS.WriteStream,
-): string {
+function banner({ chat_model, provider, mode }: Settings, workspace: string, stream: Output): string {
   const width = widthOfStream(stream);
   const lines = [`${chat_model} (${provider})  ${mode}  ${workspace}`, "/help lists commands, Ctrl-D leaves"];
   return lines.map((line) => `${styleText("dim", fitted(line, width), { stream })}\n`).join("");

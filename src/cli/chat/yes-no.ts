@@ -1,3 +1,4 @@
+import { move } from "../../render/tty/output.ts";
 import type { Piece } from "./keys.ts";
 
 export type Reply = "yes" | "no" | "interrupt";
@@ -33,7 +34,7 @@ export class YesNo {
     if (key === "\u007F" || key === "\b") {
       if (this.#typed === "") return "";
       this.#typed = this.#typed.slice(0, -1);
-      return "\b \b";
+      return move("rubout");
     }
     if (!/^[ -~]$/.test(key) || this.#typed.length >= MOST) return "";
     this.#typed += key;

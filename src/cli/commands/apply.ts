@@ -6,6 +6,7 @@ import { noteTo } from "../note.ts";
 import { withSessions } from "../session-store.ts";
 import { settingFlags } from "../settings.ts";
 import { sessionGiven } from "../undo/session.ts";
+import { stderr, stdout } from "../../render/tty/output.ts";
 
 export class Apply extends HarnessCommand {
   static override summary = "Move what a session changed in a layer or a copy into the folder itself.";
@@ -39,7 +40,7 @@ export class Apply extends HarnessCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Apply);
     const { only, accept = [], interactive, "dry-run": dryRun } = flags;
-    if (interactive && !(process.stdin.isTTY && process.stderr.isTTY))
+    if (interactive && !(process.stdin.isTTY && stderr.isTTY))
       throw new HarnessError(
         EXIT.usage,
         "--interactive asks on a terminal, and there is none",
@@ -74,7 +75,7 @@ export class Apply extends HarnessCommand {
           done,
           whole,
         });
-      else answer(appliedText(told, process.stdout));
+      else answer(appliedText(told, stdout));
       if (blocked.length > 0) process.exitCode = EXIT.refused;
       else if (refused.length > 0) process.exitCode = EXIT.failed;
     });

@@ -7,6 +7,7 @@ import { withSessions } from "../session-store.ts";
 import { settingFlags } from "../settings.ts";
 import { diffOfSession } from "../undo/diff.ts";
 import { sessionGiven } from "../undo/session.ts";
+import { stdout } from "../../render/tty/output.ts";
 
 export class Diff extends HarnessCommand {
   static override summary = "Show what a session's runs changed in the workspace.";
@@ -35,7 +36,7 @@ export class Diff extends HarnessCommand {
       if (flags.steps) {
         const steps = session.steps.all();
         if (flags.json) answerJson({ session: session.id, steps });
-        else answer(stepTable(steps, process.stdout));
+        else answer(stepTable(steps, stdout));
         return;
       }
       const { diffOfLayer } = await import("../apply/diff.ts");
@@ -44,8 +45,8 @@ export class Diff extends HarnessCommand {
       const { workspace } = session.info();
       if (flags.json)
         answerJson({ session: session.id, workspace, from: flags.from, cut, lost_from: lostFrom, files });
-      else if (flags.stat) answer(diffStat(files, process.stdout));
-      else process.stdout.write(fileDiffs(files, process.stdout));
+      else if (flags.stat) answer(diffStat(files, stdout));
+      else stdout.write(fileDiffs(files, stdout));
       const say = noteTo(flags.quiet);
       if (files.length === 0) say(`the session ${session.id} has changed nothing in ${workspace}`);
       if (cut) say("its last run was killed: what changed since its last call began counts as its work");

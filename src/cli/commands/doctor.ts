@@ -2,6 +2,7 @@ import { healthTable } from "../../render/tty/health.ts";
 import { checkUp, exitFor } from "../checkup.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { configFor, settingFlags } from "../settings.ts";
+import { stdout } from "../../render/tty/output.ts";
 
 export class Doctor extends HarnessCommand {
   static override summary = "Check everything that a run depends on.";
@@ -18,7 +19,7 @@ export class Doctor extends HarnessCommand {
     const checks = await checkUp(() => configFor(flags));
     const exit = exitFor(checks);
     if (flags.json) answerJson({ ok: exit === 0, exit_code: exit, checks });
-    else answer(healthTable(checks, process.stdout));
+    else answer(healthTable(checks, stdout));
     process.exitCode = exit;
   }
 }

@@ -15,6 +15,7 @@ import { sessionFor } from "../session-choice.ts";
 import { sessionsWorkspace, withSessions } from "../session-store.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";
 import { openBoxFor } from "../wire.ts";
+import { stdout } from "../../render/tty/output.ts";
 
 export class Replay extends HarnessCommand {
   static override summary = "Run a session's commands again in a fresh box, and list what differs.";
@@ -51,7 +52,7 @@ async function judgeAgain(
   const changed = await changedVerdicts(commands, file, session.info());
   for (const each of changed)
     if (json) answerJson(each);
-    else answer(changedVerdict(each, process.stdout));
+    else answer(changedVerdict(each, stdout));
   const summary = { judged: commands.length, changed: changed.length };
   if (json) answerJson({ summary });
   else answer(`commands judged: ${summary.judged}; verdicts that change: ${summary.changed}`);
@@ -89,7 +90,7 @@ async function runAgain(
     for await (const each of rerun(commands, { box, judge, mode, desk }, signal)) {
       counts[each.outcome] += 1;
       if (json) answerJson(each);
-      else if (each.outcome !== "same" || !quiet) answer(rerunLines(each, process.stdout));
+      else if (each.outcome !== "same" || !quiet) answer(rerunLines(each, stdout));
     }
   });
   if (json) answerJson({ summary: counts });

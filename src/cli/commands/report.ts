@@ -13,6 +13,7 @@ import { writeReport } from "../report-file.ts";
 import { sessionFor } from "../session-choice.ts";
 import { sessionsWorkspace, withSessions } from "../session-store.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
+import { stderr, stdout } from "../../render/tty/output.ts";
 
 export class Report extends HarnessCommand {
   static override summary = "Tell what a session did: asked, decided, run, refused, changed, spent.";
@@ -43,8 +44,8 @@ export class Report extends HarnessCommand {
       if (flags.html === "-") answer(reportPage(report));
       else if (flags.html !== undefined) await writeReport(flags.html, reportPage(report), REPORT_MARK);
       if (flags.json) answerJson(report);
-      else if (flags.html === undefined) answer(reportText(report, process.stdout));
-      else if (flags.html !== "-" && !flags.quiet) process.stderr.write(`written: ${flags.html}\n`);
+      else if (flags.html === undefined) answer(reportText(report, stdout));
+      else if (flags.html !== "-" && !flags.quiet) stderr.write(`written: ${flags.html}\n`);
     });
   }
 }
@@ -57,6 +58,6 @@ function cleanReport(session: Session): ReportValue {
 function verify(session: Session, json: boolean): void {
   const verdict = session.audit.verify();
   if (json) answerJson({ session: session.id, ...verdict, not_proven: NOT_PROVEN });
-  else answer(auditVerdict(verdict, process.stdout));
+  else answer(auditVerdict(verdict, stdout));
   if (!verdict.ok) process.exitCode = EXIT.failed;
 }

@@ -5,6 +5,7 @@ import { noteTo } from "../note.ts";
 import { promptFrom } from "../run/prompt.ts";
 import { runWorkspace } from "../run/workspace.ts";
 import { configFor, settingFlags, storeFlag, workspaceOf } from "../settings.ts";
+import { stdout } from "../../render/tty/output.ts";
 
 export class Search extends HarnessCommand {
   static override summary = "Find code by what it does or says.";
@@ -49,7 +50,7 @@ export class Search extends HarnessCommand {
     const answered = await untilInterrupted((signal) => ask(asking, signal));
     if (flags.json) return answerJson(answered);
     const { hitLines } = await import("../../render/tty/hits.ts");
-    if (answered.results.length > 0) answer(hitLines(answered.results, process.stdout));
+    if (answered.results.length > 0) answer(hitLines(answered.results, stdout));
     else noteTo(quiet)("nothing found");
   }
 }

@@ -12,6 +12,7 @@ import { imageStep } from "../setup/image.ts";
 import { modelStep } from "../setup/model.ts";
 import { INSTEAD, sidecarStep } from "../setup/sidecars.ts";
 import { Steps } from "../setup/step.ts";
+import { stderr } from "../../render/tty/output.ts";
 
 export class Setup extends HarnessCommand {
   static override summary =
@@ -47,7 +48,7 @@ export class Setup extends HarnessCommand {
         },
       };
       await bringUp(context, steps, { sidecars: !flags["no-sidecars"], model: !flags["no-model"] });
-      if (!flags.quiet && !flags.brief) process.stderr.write(setupTable(steps.taken, process.stderr));
+      if (!flags.quiet && !flags.brief) stderr.write(setupTable(steps.taken, stderr));
     });
   }
 }

@@ -7,6 +7,7 @@ import { confirm } from "../confirm.ts";
 import { packageRoot } from "../package-root.ts";
 import { readCompose } from "../setup/sidecars.ts";
 import { requireEngine, uid } from "../wire.ts";
+import { stderr } from "../../render/tty/output.ts";
 
 export class Teardown extends HarnessCommand {
   static override summary = "Stop the sidecars and remove this user's sandboxes (what ./stop.sh does).";
@@ -27,7 +28,7 @@ export class Teardown extends HarnessCommand {
     const images = flags.purge ? await removeImages(engine, pulled) : [];
     if (flags.json) answerJson({ boxes, sidecars, images });
     else answer(describe(boxes, sidecars.containers, [...sidecars.volumes, ...images]));
-    for (const { name, reason } of sidecars.kept) process.stderr.write(`kept ${name}: ${reason}\n`);
+    for (const { name, reason } of sidecars.kept) stderr.write(`kept ${name}: ${reason}\n`);
     if (sidecars.kept.length > 0) process.exitCode = EXIT.failed;
   }
 }

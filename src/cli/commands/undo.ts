@@ -6,6 +6,7 @@ import { noteTo } from "../note.ts";
 import { withSessions } from "../session-store.ts";
 import { settingFlags } from "../settings.ts";
 import { sessionGiven } from "../undo/session.ts";
+import { stdout } from "../../render/tty/output.ts";
 
 export class Undo extends HarnessCommand {
   static override summary = "Take back what a session's runs changed in the workspace.";
@@ -46,7 +47,7 @@ export class Undo extends HarnessCommand {
       const said = { paths: undonePaths(undone), refused, left, done };
       if (flags.json)
         answerJson({ session: session.id, to: redo ? null : target, redo, dry_run: dryRun, ...said });
-      else answer(undoText({ ...undone, redo, dryRun, session: session.id }, process.stdout));
+      else answer(undoText({ ...undone, redo, dryRun, session: session.id }, stdout));
       if (refused.length > 0) process.exitCode = EXIT.failed;
     });
   }

@@ -5,6 +5,7 @@ import { RunJson } from "../../render/run-json.ts";
 import { systemClock } from "../../render/tty/live-status.ts";
 import { RunLines } from "../../render/tty/run-lines.ts";
 import { runSummary } from "../../render/tty/run-summary.ts";
+import { stderr, stdout } from "../../render/tty/output.ts";
 
 export interface Renderer {
   take(event: AgentEvent): void;
@@ -25,14 +26,14 @@ export function rendererFor(wanted: Wanted): Renderer {
 function asJson(): Renderer {
   const lines = new RunJson(maskSecrets);
   return {
-    take: (event) => void process.stdout.write(lines.take(event)),
-    end: () => void process.stdout.write(lines.end()),
+    take: (event) => void stdout.write(lines.take(event)),
+    end: () => void stdout.write(lines.end()),
   };
 }
 
 function asLines({ quiet, changes }: Wanted): Renderer {
   const began = performance.now();
-  const lines = new RunLines(process.stderr, { quiet, answerIsSeen: false, clock: systemClock });
+  const lines = new RunLines(stderr, { quiet, answerIsSeen: false, clock: systemClock });
   return {
     take: (told) => {
       const event = cleaned(told, maskSecrets);
@@ -40,7 +41,7 @@ function asLines({ quiet, changes }: Wanted): Renderer {
       if (event.type !== "run.finished") return;
       lines.end();
       const about = { ms: performance.now() - began, quiet, changes };
-      process.stderr.write(runSummary(event, about, process.stderr));
+      stderr.write(runSummary(event, about, stderr));
     },
     end: () => lines.end(),
   };

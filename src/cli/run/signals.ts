@@ -1,5 +1,6 @@
 import { Interrupted } from "../../agent/interrupted.ts";
 import type { Signal } from "../../agent/outcome.ts";
+import { stdout } from "../../render/tty/output.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const satisfies readonly Signal[];
 const CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
@@ -24,7 +25,7 @@ export function interruption(): Interruption {
     return () => process.removeListener(name, handler);
   });
   // Each write that fails says so, those behind the end of the run too; its code is to stay what it is.
-  process.stdout.on("reader-left", () => abort("reader-left"));
+  stdout.on("reader-left", () => abort("reader-left"));
   return {
     signal: controller.signal,
     [Symbol.dispose]: () => {

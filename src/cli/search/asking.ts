@@ -11,6 +11,7 @@ import { indexMeans, indexRoot } from "../search-seat.ts";
 import { IndexProgress } from "./progress.ts";
 import { readingBox } from "./reading-box.ts";
 import { SearchVectors } from "./search-vectors.ts";
+import { stderr } from "../../render/tty/output.ts";
 
 export interface Asking {
   readonly settings: Settings;
@@ -126,7 +127,7 @@ async function renew(
 ): Promise<HeldIndex | undefined> {
   const { settings, workspace, quiet, note } = asking;
   const stack = new AsyncDisposableStack();
-  const progress = new IndexProgress(process.stderr, quiet, "indexing", "files");
+  const progress = new IndexProgress(stderr, quiet, "indexing", "files");
   try {
     const index = stack.use(
       await HeldIndex.write(means, claimIndex(indexRoot(), workspace), { patienceMs: PATIENCE_MS, signal }),

@@ -9,6 +9,7 @@ import { indexMeans, indexRoot } from "../search-seat.ts";
 import { IndexProgress } from "./progress.ts";
 import { readingBox } from "./reading-box.ts";
 import { embedIn, identityOf, noVectors, type Vectors, vectorsFor } from "./vectors.ts";
+import { stderr } from "../../render/tty/output.ts";
 
 export interface Indexing {
   readonly settings: Settings;
@@ -60,7 +61,7 @@ async function brought(
   signal: AbortSignal,
 ): Promise<Updated> {
   await using box = await readingBox({ settings, workspace, warn: note }, signal);
-  const progress = new IndexProgress(process.stderr, quiet, "indexing", "files");
+  const progress = new IndexProgress(stderr, quiet, "indexing", "files");
   try {
     return await index.update(box, { onProgress: progress.take }, signal);
   } finally {
@@ -85,7 +86,7 @@ async function embedded(
   { quiet }: Indexing,
   signal: AbortSignal,
 ): Promise<EmbedOutcome> {
-  const progress = new IndexProgress(process.stderr, quiet, "embedding", "chunks");
+  const progress = new IndexProgress(stderr, quiet, "embedding", "chunks");
   try {
     const outcome = await embedIn(index, vectors, progress.take, signal);
     signal.throwIfAborted();

@@ -2,13 +2,14 @@ import { formatDuration } from "../../core/bounds.ts";
 import { fitting, LiveLine, progressBar } from "../../render/tty/progress.ts";
 import type { Progress } from "../../search/index/parts.ts";
 import { Pace } from "./pace.ts";
+import { type Output } from "../../render/tty/output.ts";
 
 /** So many lines at most where nobody watches the terminal. */
 const PLAIN_STEP_MS = 5000;
 
 /** How far an update is, on stderr: a line that is rewritten, or plain lines now and then. */
 export class IndexProgress {
-  readonly #stream: NodeJS.WriteStream;
+  readonly #stream: Output;
   readonly #quiet: boolean;
   readonly #live: LiveLine;
   readonly #what: string;
@@ -18,7 +19,7 @@ export class IndexProgress {
   #shown = 0;
 
   /** `what` goes on, with how many of `unit`. */
-  constructor(stream: NodeJS.WriteStream, quiet: boolean, what: string, unit: string) {
+  constructor(stream: Output, quiet: boolean, what: string, unit: string) {
     this.#stream = stream;
     this.#quiet = quiet;
     this.#live = new LiveLine(stream, quiet);

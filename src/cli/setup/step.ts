@@ -2,6 +2,7 @@ import { HarnessError } from "../../core/errors.ts";
 import { LiveLine, stepLine, type StepLine } from "../../render/tty/progress.ts";
 import { describeFailure } from "../failure.ts";
 import type { StepResult } from "./context.ts";
+import { stderr } from "../../render/tty/output.ts";
 
 /** Prints each step as one line with its time; a failed step is printed too, and ends the set-up. */
 export class Steps {
@@ -14,7 +15,7 @@ export class Steps {
   constructor(quiet: boolean, signal: AbortSignal) {
     this.#quiet = quiet;
     this.#signal = signal;
-    this.line = new LiveLine(process.stderr, quiet);
+    this.line = new LiveLine(stderr, quiet);
   }
 
   async run<T>(name: string, work: () => Promise<T>, say: (value: T) => StepResult): Promise<T> {
@@ -37,6 +38,6 @@ export class Steps {
     this.line.clear();
     this.taken.push({ name, ...result });
     if (this.#quiet && result.state !== "fail") return;
-    process.stderr.write(stepLine({ name, ...result }, performance.now() - start, process.stderr));
+    stderr.write(stepLine({ name, ...result }, performance.now() - start, stderr));
   }
 }

@@ -1,6 +1,6 @@
-import { styleText } from "node:util";
 import { type Inline, inlineText } from "./markdown.ts";
-import { visible } from "../../core/visible.ts";
+import { visiblePieces } from "../../core/visible.ts";
+import { type Output, styleText } from "./output.ts";
 
 export interface AnswerStream {
   /** What is to be written of a reply when so much more of it has come. */
@@ -10,34 +10,11 @@ export interface AnswerStream {
 }
 
 /**
- * A reply in pieces of any size. To a pipe it goes as it is; a terminal is shown its controls, and where it has colours
- * headings, lists, bold words and code are set. What is held back begins with a mark of the last line
- * that may still become something.
+ * A reply in pieces of any size. Its controls are shown; where there are colours headings, lists, bold words and code
+ * are set. What is held back begins with a mark of the last line that may still become something.
  */
-export function answerStream(stream: NodeJS.WriteStream): AnswerStream {
-  if (!stream.isTTY) return { push: (text) => text, end: () => "" };
-  return coloured(stream) ? new MarkdownStream(stream) : new PlainStream();
-}
-
-const coloured = (stream: NodeJS.WriteStream): boolean => styleText("bold", "x", { stream }) !== "x";
-
-/** Half of a character, or of a line end. */
-const PART = /[\uD800-\uDBFF\r]$/;
-
-class PlainStream implements AnswerStream {
-  #held = "";
-
-  push(text: string): string {
-    const whole = this.#held + text;
-    this.#held = PART.exec(whole)?.[0] ?? "";
-    return visible(whole.slice(0, whole.length - this.#held.length));
-  }
-
-  end(): string {
-    const rest = visible(this.#held);
-    this.#held = "";
-    return rest;
-  }
+export function answerStream(stream: Output): AnswerStream {
+  return stream.isTTY && stream.marksOf("bold") !== undefined ? new MarkdownStream(stream) : visiblePieces();
 }
 
 /** A beginning of a line that may still become something. */
@@ -49,8 +26,8 @@ const FENCE = /^ {0,12}(`{3,20}|~{3,20})[^`]{0,200}$/;
 const NO_MARK = { mark: "", skip: 0 };
 
 class MarkdownStream implements AnswerStream {
-  readonly #stream: NodeJS.WriteStream;
-  readonly #plain = new PlainStream();
+  readonly #stream: Output;
+  readonly #plain = visiblePieces();
   /** Of the line that is not whole yet: what is not written. */
   #line = "";
   #atStart = true;
@@ -58,7 +35,7 @@ class MarkdownStream implements AnswerStream {
   /** The fence that code stands in. */
   #fence: string | undefined;
 
-  constructor(stream: NodeJS.WriteStream) {
+  constructor(stream: Output) {
     this.#stream = stream;
   }
 

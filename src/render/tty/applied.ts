@@ -1,6 +1,6 @@
-import { styleText } from "node:util";
 import type { Handoff } from "../../core/handoff.ts";
 import { visibleLine } from "../../core/visible.ts";
+import { type Output, styleText } from "./output.ts";
 
 interface Side {
   readonly kind: string;
@@ -40,7 +40,7 @@ function actionOf(from: Side | null, to: Side | null, merged: boolean): AppliedP
 const name = (path: string): string => visibleLine(path.toWellFormed());
 
 /** What was moved into the workspace, or would be; what was not, and why; what to type next. */
-export function appliedText(told: AppliedTold, stream: NodeJS.WriteStream): string {
+export function appliedText(told: AppliedTold, stream: Output): string {
   const { session, done, whole, refused, left, handoff, blocked } = told;
   const red = (text: string): string => styleText("red", text, { stream });
   const shown = appliedPaths(told);
@@ -65,7 +65,7 @@ interface End extends Pick<AppliedTold, "session" | "done" | "whole" | "blocked"
   readonly refused: number;
 }
 
-function endOf({ session, done, whole, count, refused, blocked }: End, stream: NodeJS.WriteStream): string[] {
+function endOf({ session, done, whole, count, refused, blocked }: End, stream: Output): string[] {
   const bold = (text: string): string => styleText("bold", text, { stream });
   const paths = `${count} path${count === 1 ? "" : "s"}`;
   if (blocked.length > 0)

@@ -1,9 +1,9 @@
-import { styleText } from "node:util";
 import type { MatchedRule } from "../../core/decision.ts";
 import type { Question } from "../../core/ports.ts";
 import { type Cell, cellsOf } from "./columns.ts";
 import { fitted, rowsOf, widthOfStream, wrapped } from "./fitted.ts";
 import { visibleLine } from "../../core/visible.ts";
+import { type Output, styleText } from "./output.ts";
 
 /** Before every line of what is asked about: no line of it can look like one of ours, however a terminal breaks it. */
 const GUTTER = "  │ ";
@@ -14,13 +14,13 @@ const QUOTED = 60;
 type Shown = Pick<Question, "tool" | "text" | "mode" | "writes" | "decision">;
 
 /** A question to a person: all of what would be run, why it is asked, what it can do. */
-export function approvalText(question: Shown, stream: NodeJS.WriteStream): string {
+export function approvalText(question: Shown, stream: Output): string {
   const prompt = `${styleText("bold", "run it?", { stream })} [y/N] `;
   return [...questionRows(question, stream), prompt].join("\n");
 }
 
 /** The same without asking it. */
-export function questionRows(question: Shown, stream: NodeJS.WriteStream): readonly string[] {
+export function questionRows(question: Shown, stream: Output): readonly string[] {
   const { tool, mode, writes, decision } = question;
   const what = writes ? "wants to write" : "wants to run";
   return [
@@ -34,7 +34,7 @@ export function questionRows(question: Shown, stream: NodeJS.WriteStream): reado
 const CONTAINED = "It is contained: no network, and it changes only the workspace and temporary files.";
 const NOT_CONTAINED = "It is not contained: it may reach the network, or change what lies elsewhere.";
 
-function textRows({ text, decision, writes }: Shown, stream: NodeJS.WriteStream): readonly string[] {
+function textRows({ text, decision, writes }: Shown, stream: Output): readonly string[] {
   const width = widthOfStream(stream) - GUTTER.length;
   const inside = insideOf(text, decision.rules);
   const rows: string[] = [];
@@ -68,11 +68,7 @@ function insideOf(text: string, rules: readonly MatchedRule[]): (at: number) => 
   return (at) => spans.some(([from, to]) => at >= from && at < to);
 }
 
-function ruleRows(
-  { id, reason, span }: MatchedRule,
-  { text }: Shown,
-  stream: NodeJS.WriteStream,
-): readonly string[] {
+function ruleRows({ id, reason, span }: MatchedRule, { text }: Shown, stream: Output): readonly string[] {
   const width = widthOfStream(stream);
   const part = text.slice(...span);
   const quoted =
@@ -85,7 +81,7 @@ function ruleRows(
 }
 
 /** What is to be written may come as a diff. */
-function diffLine(shown: string, line: string, stream: NodeJS.WriteStream): string {
+function diffLine(shown: string, line: string, stream: Output): string {
   if (line.startsWith("+")) return styleText("green", shown, { stream });
   return line.startsWith("-") ? styleText("red", shown, { stream }) : shown;
 }

@@ -1,6 +1,6 @@
-import { styleText } from "node:util";
 import type { AuditVerdict } from "../../core/audit.ts";
 import { visibleLine } from "../../core/visible.ts";
+import { type Output, styleText } from "./output.ts";
 
 /** What a chain cannot say, however whole it is. */
 export const NOT_PROVEN = [
@@ -9,7 +9,7 @@ export const NOT_PROVEN = [
   "that the file was on the disk before a power cut: nothing waits for that",
 ] as const;
 
-export function auditVerdict(verdict: AuditVerdict, stream: NodeJS.WriteStream): string {
+export function auditVerdict(verdict: AuditVerdict, stream: Output): string {
   const { file, lines, broken, notes } = verdict;
   const count = `${lines} ${lines === 1 ? "line" : "lines"}`;
   const head =

@@ -1,5 +1,5 @@
-import { styleText } from "node:util";
 import { formatSize } from "../../core/bounds.ts";
+import { type Output, styleText } from "./output.ts";
 
 interface BoxLine {
   readonly id: string;
@@ -21,7 +21,7 @@ interface Seen {
 const HEAD = ["ID", "MODE", "ISOLATION", "STATE", "AGE", "MEMORY", "OWNER", "WORKSPACE"];
 
 /** One line a box. The workspace comes last: it is the only column without a length of its own. */
-export function boxTable(boxes: readonly BoxLine[], seen: Seen, stream: NodeJS.WriteStream): string {
+export function boxTable(boxes: readonly BoxLine[], seen: Seen, stream: Output): string {
   const rows = [HEAD, ...boxes.map((box) => cells(box, seen))];
   const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) =>

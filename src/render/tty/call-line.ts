@@ -1,9 +1,9 @@
-import { styleText } from "node:util";
 import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { cellsOf, widthOf } from "./columns.ts";
 import { fitted, widthOfStream, wrapped } from "./fitted.ts";
 import { visibleLine } from "../../core/visible.ts";
+import { type Output, styleText } from "./output.ts";
 
 type Ended = Extract<AgentEvent, { readonly type: "call.ended" }>;
 type Decided = Extract<AgentEvent, { readonly type: "call.decided" }>;
@@ -31,7 +31,7 @@ const LEAST = 12;
 const LONGEST_TOOL = 32;
 
 /** One call with its verdict and its ending; a second line where the reason has no room in the first. */
-export function callLine(call: ShownCall, ended: Ended, stream: NodeJS.WriteStream, indent = ""): string {
+export function callLine(call: ShownCall, ended: Ended, stream: Output, indent = ""): string {
   const [colour, mark] = MARKS[ended.kind];
   const tool = fitted(call.tool, LONGEST_TOOL);
   const ending = endingOf(call, ended);

@@ -1,12 +1,12 @@
-import { styleText } from "node:util";
 import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { questionRows } from "./approval.ts";
 import { widthOfStream, wrapped } from "./fitted.ts";
 import { visibleLine } from "../../core/visible.ts";
+import { type Output, styleText } from "./output.ts";
 
 /** What a person is told of an event that is not about a call; empty for most. */
-export function eventLine(event: AgentEvent, stream: NodeJS.WriteStream, indent = ""): string {
+export function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
   const dim = (text: string): string => styleText("dim", text, { stream });
   const told = (mark: string, text: string): string =>
     lines(`${mark} ${text}`, stream, indent)
@@ -44,7 +44,7 @@ export function eventLine(event: AgentEvent, stream: NodeJS.WriteStream, indent 
 }
 
 /** What the model says beside its calls, the first lines of it. */
-export function saidLines(text: string, stream: NodeJS.WriteStream, indent = ""): string {
+export function saidLines(text: string, stream: Output, indent = ""): string {
   const all = lines(text.trim(), stream, indent);
   const more = all.length - MOST_SAID;
   return [...all.slice(0, MOST_SAID), ...(more > 0 ? [`${indent}… ${more} more lines`] : [])].join("\n");
@@ -55,7 +55,7 @@ const MOST_SAID = 8;
 const LONGEST = 4000;
 
 /** Each line keeps its depth. */
-const lines = (text: string, stream: NodeJS.WriteStream, indent: string): readonly string[] =>
+const lines = (text: string, stream: Output, indent: string): readonly string[] =>
   text
     .slice(0, LONGEST)
     .split("\n")
@@ -66,7 +66,7 @@ const lines = (text: string, stream: NodeJS.WriteStream, indent: string): readon
 
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 
-function startedLines(event: Of<"run.started">, stream: NodeJS.WriteStream): readonly string[] {
+function startedLines(event: Of<"run.started">, stream: Output): readonly string[] {
   const { model, provider, mode, workspace, session, resumed } = event;
   // A scenario is a file: its name says enough.
   const name = provider === "scripted" ? model.slice(model.lastIndexOf("/") + 1) : model;
@@ -74,11 +74,7 @@ function startedLines(event: Of<"run.started">, stream: NodeJS.WriteStream): rea
   return lines(words.map(visibleLine).join(" · "), stream, "");
 }
 
-function failedLine(
-  { reason, remedy }: Of<"model.failed">,
-  stream: NodeJS.WriteStream,
-  indent: string,
-): string {
+function failedLine({ reason, remedy }: Of<"model.failed">, stream: Output, indent: string): string {
   const head = lines(`✗ model: ${reason}`, stream, indent).map((line) => styleText("red", line, { stream }));
   const next = `${indent}    ${styleText("bold", "next:", { stream })} ${visibleLine(remedy)}`;
   return [...head, ...(remedy === "" ? [] : [next])].join("\n");
@@ -86,7 +82,7 @@ function failedLine(
 
 function parkedRows(
   { tool, text, mode, contained, rules }: Of<"call.parked">,
-  stream: NodeJS.WriteStream,
+  stream: Output,
 ): readonly string[] {
   const decision = { decision: "ask", contained, rules } as const;
   return questionRows({ tool, text, mode, writes: false, decision }, stream);

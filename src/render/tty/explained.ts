@@ -1,7 +1,7 @@
-import { styleText } from "node:util";
 import type { Decision, MatchedRule, Verdict } from "../../core/decision.ts";
 import { markedLines } from "./marked.ts";
 import { visibleLine } from "../../core/visible.ts";
+import { type Output, styleText } from "./output.ts";
 
 const COLOURS = { allow: "green", ask: "yellow", deny: "red" } as const satisfies Record<Verdict, string>;
 const INDENT = "    ";
@@ -26,14 +26,14 @@ export interface Explained {
 }
 
 /** The verdict and its first reason. */
-export function verdictLine({ decision, rules }: Decision, stream: NodeJS.WriteStream): string {
+export function verdictLine({ decision, rules }: Decision, stream: Output): string {
   const [rule] = rules;
   const word = styleText(["bold", COLOURS[decision]], decision, { stream });
   return rule === undefined ? word : `${word}  ${visibleLine(rule.reason)}  (${rule.id})`;
 }
 
 /** Each rule that asks or denies below the part of the text that it is about, then those that allow, then what the text does. */
-export function explanation(explained: Explained, stream: NodeJS.WriteStream): string {
+export function explanation(explained: Explained, stream: Output): string {
   const { decision, verdicts, effects, remedy } = explained;
   const telling = { explained, hints: new Set<string>(), stream };
   const told = partsOf(explained).flatMap((part) => partLines(part, telling));
@@ -61,7 +61,7 @@ function effectLines(effects: readonly string[]): readonly string[] {
 const CONTAINED = "yes: no network, and it changes only the workspace and temporary files";
 const NOT_CONTAINED = "no: it may reach the network, or change what lies elsewhere";
 
-const ruleLine = ({ id, reason }: MatchedRule, stream: NodeJS.WriteStream, beside = ""): string =>
+const ruleLine = ({ id, reason }: MatchedRule, stream: Output, beside = ""): string =>
   `${INDENT}${styleText("bold", id, { stream })}${beside}  ${visibleLine(reason)}`;
 
 /** Rules about the same part of the text. */
@@ -92,7 +92,7 @@ interface Telling {
   readonly explained: Explained;
   /** Those that are told already: each is told once. */
   readonly hints: Set<string>;
-  readonly stream: NodeJS.WriteStream;
+  readonly stream: Output;
 }
 
 function partLines({ span, verdict, rules }: Part, telling: Telling): readonly string[] {
@@ -118,7 +118,7 @@ function hintLines({ id }: MatchedRule, { explained, hints }: Telling): readonly
 function marked(
   text: string,
   { span, verdict }: Pick<Part, "span" | "verdict">,
-  stream: NodeJS.WriteStream,
+  stream: Output,
 ): readonly string[] {
   const width = Math.max(40, stream.columns || WIDTH) - INDENT.length;
   const lines = markedLines(text, span, width);

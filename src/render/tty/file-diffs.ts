@@ -1,10 +1,10 @@
-import { styleText } from "node:util";
 import type { FileDiff, FileSide } from "../../core/file-diff.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { printedName } from "./printed-name.ts";
+import { type Output, styleText } from "./output.ts";
 
 /** As `git diff` has them; controls in names and texts are shown. */
-export const fileDiffs = (files: readonly FileDiff[], stream: NodeJS.WriteStream): string =>
+export const fileDiffs = (files: readonly FileDiff[], stream: Output): string =>
   files.flatMap((file) => [...headOf(file), ...bodyOf(file)].map((line) => coloured(line, stream))).join("");
 
 function headOf(file: FileDiff): readonly string[] {
@@ -60,7 +60,7 @@ const TYPES: Readonly<Record<FileSide["kind"], number>> = {
 const modeOf = (side: FileSide | null): string =>
   side === null ? "0" : (TYPES[side.kind] | (side.mode ?? 0)).toString(8).padStart(6, "0");
 
-function coloured(line: string, stream: NodeJS.WriteStream): string {
+function coloured(line: string, stream: Output): string {
   const paint = (style: "bold" | "cyan" | "red" | "green"): string =>
     `${styleText(style, line, { stream })}\n`;
   if (line.startsWith("@@")) return paint("cyan");
@@ -71,7 +71,7 @@ function coloured(line: string, stream: NodeJS.WriteStream): string {
 }
 
 /** A line for each file, and how much it is altogether. */
-export function diffStat(files: readonly FileDiff[], stream: NodeJS.WriteStream): string {
+export function diffStat(files: readonly FileDiff[], stream: Output): string {
   const rows = files.map((file) => `${markOf(file, stream)} ${statName(file)}  ${countsOf(file, stream)}\n`);
   const sum = (of: "added" | "removed"): number =>
     files.reduce((all, { lines }) => all + (lines?.[of] ?? 0), 0);
@@ -84,7 +84,7 @@ const statName = ({ path, was }: FileDiff): string =>
     ? visibleLine(path.toWellFormed())
     : `${visibleLine(was.toWellFormed())} -> ${visibleLine(path.toWellFormed())}`;
 
-function markOf({ change }: FileDiff, stream: NodeJS.WriteStream): string {
+function markOf({ change }: FileDiff, stream: Output): string {
   const [mark, colour] = (
     {
       added: ["A", "green"],
@@ -96,7 +96,7 @@ function markOf({ change }: FileDiff, stream: NodeJS.WriteStream): string {
   return styleText(colour, mark, { stream });
 }
 
-function countsOf({ lines, before, after, change }: FileDiff, stream: NodeJS.WriteStream): string {
+function countsOf({ lines, before, after, change }: FileDiff, stream: Output): string {
   const newMode = change === "modified" && before?.mode !== after?.mode;
   const mode = newMode ? [`${modeOf(before)} -> ${modeOf(after)}`] : [];
   const what = [after?.kind ?? before?.kind ?? "file"].filter((kind) => kind !== "file");

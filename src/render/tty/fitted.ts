@@ -1,5 +1,6 @@
 import { type Cell, cellsOf, widthOf } from "./columns.ts";
 import { visible } from "../../core/visible.ts";
+import { type Output } from "./output.ts";
 
 const CUT = "…";
 /** No more of a text than this is looked at, half of it on either side. */
@@ -8,8 +9,7 @@ const MOST = 4000;
 const WIDTH = 120;
 const NARROWEST = 20;
 
-export const widthOfStream = (stream: NodeJS.WriteStream): number =>
-  Math.max(NARROWEST, stream.columns || WIDTH);
+export const widthOfStream = (stream: Output): number => Math.max(NARROWEST, stream.columns || WIDTH);
 
 /** A text of any length as one line of at most so many columns: what is too long loses its middle. */
 export function fitted(text: string, width: number): string {

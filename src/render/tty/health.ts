@@ -1,10 +1,10 @@
-import { styleText } from "node:util";
 import type { Health } from "../../core/health.ts";
+import { type Output, styleText } from "./output.ts";
 
 const MARKS = { ok: ["green", "ok  "], warn: ["yellow", "warn"], fail: ["red", "fail"] } as const;
 
 /** One line a check, with the command that mends it below. */
-export function healthTable(checks: readonly Health[], stream: NodeJS.WriteStream): string {
+export function healthTable(checks: readonly Health[], stream: Output): string {
   const width = Math.max(...checks.map(({ id }) => id.length));
   return checks
     .map(({ id, state, detail, remedy }) => {

@@ -1,6 +1,6 @@
-import { styleText } from "node:util";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream } from "./fitted.ts";
+import { type Output, styleText } from "./output.ts";
 
 interface Hit {
   readonly path: string;
@@ -12,7 +12,7 @@ interface Hit {
 }
 
 /** What a search found, best first: the place, why it is here, and its lines. */
-export function hitLines(hits: readonly Hit[], stream: NodeJS.WriteStream): string {
+export function hitLines(hits: readonly Hit[], stream: Output): string {
   const width = widthOfStream(stream);
   return hits
     .map((hit) => {

@@ -1,5 +1,5 @@
-import { styleText } from "node:util";
 import { visible, visibleLine } from "../../core/visible.ts";
+import { type Output, styleText } from "./output.ts";
 
 export interface WrongVerdict {
   readonly where: string;
@@ -19,7 +19,7 @@ interface Counted {
 }
 
 /** What went wrong with one command of a file. */
-export function wrongVerdict(wrong: WrongVerdict, stream: NodeJS.WriteStream): string {
+export function wrongVerdict(wrong: WrongVerdict, stream: Output): string {
   const { where, cmd, mode, want, got, rule, reason, debatable } = wrong;
   const verdicts = styleText(debatable ? "yellow" : "red", `want ${want}, got ${got}`, { stream });
   const apart = debatable ? ", debatable" : "";

@@ -1,5 +1,5 @@
-import { styleText } from "node:util";
 import { fitted, widthOfStream } from "./fitted.ts";
+import { move, type Output, styleText } from "./output.ts";
 
 export interface Clock {
   now(): number;
@@ -23,17 +23,17 @@ export interface Status {
 }
 
 const TICK_MS = 500;
-const ERASE = "\r\u001B[2K";
+const ERASE = move("erase");
 
 /** The last line of a terminal, rewritten as time goes by. Whatever else is written there goes through `around`. */
 export class LiveStatus {
-  readonly #stream: NodeJS.WriteStream;
+  readonly #stream: Output;
   readonly #clock: Clock;
   readonly #status: (now: number) => Status | undefined;
   #shown = "";
   #stop: (() => void) | undefined;
 
-  constructor(stream: NodeJS.WriteStream, clock: Clock, status: (now: number) => Status | undefined) {
+  constructor(stream: Output, clock: Clock, status: (now: number) => Status | undefined) {
     this.#stream = stream;
     this.#clock = clock;
     this.#status = status;

@@ -1,4 +1,4 @@
-import { styleText } from "node:util";
+import { type Output, styleText } from "./output.ts";
 
 export interface Inline {
   readonly shown: string;
@@ -13,7 +13,7 @@ const BOLD = /^\*\*(?=\S)(.+?)(?<=\S)\*\*(?!\*)/;
 const LONGEST = 2000;
 
 /** Words of one line: bold and code are set and lose their marks; a mark that nothing closes stays as it is. */
-export function inlineText(text: string, whole: boolean, stream: NodeJS.WriteStream): Inline {
+export function inlineText(text: string, whole: boolean, stream: Output): Inline {
   if (text.length > LONGEST) return { shown: text, rest: "" };
   let shown = "";
   let rest = text;
@@ -37,7 +37,7 @@ interface SetText {
   readonly length: number;
 }
 
-function setText(text: string, stream: NodeJS.WriteStream): SetText | undefined {
+function setText(text: string, stream: Output): SetText | undefined {
   const code = CODE.exec(text);
   if (code?.[2] !== undefined && code[2] !== "")
     return { words: styleText("cyan", code[2], { stream }), length: code[0].length };

@@ -1,6 +1,6 @@
-import { styleText } from "node:util";
 import type { Capabilities } from "../../core/provider.ts";
 import { visible } from "../../core/visible.ts";
+import { type Output, styleText } from "./output.ts";
 
 export interface ModelRow {
   readonly model: string;
@@ -14,7 +14,7 @@ export interface ModelRow {
 const HEADS = ["model", "window", "native tools", "thinking", "cache"] as const;
 
 /** One model a line, each value with where it comes from. */
-export function modelTable(rows: readonly ModelRow[], stream: NodeJS.WriteStream): string {
+export function modelTable(rows: readonly ModelRow[], stream: Output): string {
   const cells = rows.map(({ model, believed: { context, origin, tools, thinking, cache } }) => [
     visible(model),
     `${context.toLocaleString("en-US")} ${origin.context}`,

@@ -1,5 +1,6 @@
-import { styleText } from "node:util";
 import { formatDuration } from "../../core/bounds.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { move, type Output, styleText } from "./output.ts";
 
 type StepState = "ok" | "stand-in" | "fail";
 
@@ -15,7 +16,7 @@ export interface StepLine {
 const MARKS = { ok: ["green", "✓"], "stand-in": ["yellow", "~"], fail: ["red", "✗"] } as const;
 
 /** One finished step as one line with its time, and its remedy below when there is one. */
-export function stepLine(step: StepLine, ms: number, stream: NodeJS.WriteStream): string {
+export function stepLine(step: StepLine, ms: number, stream: Output): string {
   const [colour, mark] = MARKS[step.state];
   const time = styleText("dim", formatDuration(ms).padStart(9), { stream });
   const head = `  ${styleText(colour, mark, { stream })} ${step.name.padEnd(9)} ${time}  ${step.detail}\n`;
@@ -26,10 +27,10 @@ export function stepLine(step: StepLine, ms: number, stream: NodeJS.WriteStream)
 
 /** A line that is rewritten while something goes on; nothing at all where nobody watches. */
 export class LiveLine {
-  readonly #stream: NodeJS.WriteStream;
+  readonly #stream: Output;
   readonly #live: boolean;
 
-  constructor(stream: NodeJS.WriteStream, quiet: boolean) {
+  constructor(stream: Output, quiet: boolean) {
     this.#stream = stream;
     this.#live = stream.isTTY && !quiet && process.env["TERM"] !== "dumb";
   }
@@ -37,16 +38,13 @@ export class LiveLine {
   show(text: string): void {
     if (!this.#live) return;
     const width = Math.max(20, (this.#stream.columns ?? 80) - 1);
-    this.#stream.write(`\r\u001B[2K${oneLine(text).slice(0, width)}`);
+    this.#stream.write(`${move("erase")}${visibleLine(text).slice(0, width)}`);
   }
 
   clear(): void {
-    if (this.#live) this.#stream.write("\r\u001B[2K");
+    if (this.#live) this.#stream.write(move("erase"));
   }
 }
-
-/** Text from outside, as one line without control characters. */
-const oneLine = (text: string): string => text.replaceAll(/[\u0000-\u001F\u007F-\u009F]+/g, " ");
 
 /** The first that fits into a line of the terminal, the last where none does. */
 export const fitting = (columns: number | undefined, texts: readonly string[]): string =>

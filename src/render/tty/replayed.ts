@@ -1,5 +1,5 @@
-import { styleText } from "node:util";
 import { visible, visibleLine } from "../../core/visible.ts";
+import { type Output, styleText } from "./output.ts";
 
 export interface ChangedVerdict {
   readonly ts: string;
@@ -13,7 +13,7 @@ export interface ChangedVerdict {
 }
 
 /** A command of a past session whose verdict is another one now. */
-export function changedVerdict(changed: ChangedVerdict, stream: NodeJS.WriteStream): string {
+export function changedVerdict(changed: ChangedVerdict, stream: Output): string {
   const { ts, session, command, mode, rule, reason } = changed;
   const verdicts = styleText("bold", `${changed.old} -> ${changed.new}`, { stream });
   return [

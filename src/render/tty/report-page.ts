@@ -1,7 +1,7 @@
-import { styleText } from "node:util";
 import { visibleLine } from "../../core/visible.ts";
 import type { Tone, Worded } from "../report/words.ts";
 import { widthOfStream, wrapped } from "./fitted.ts";
+import { type Output, styleText } from "./output.ts";
 
 const COLOURS = { good: "green", bad: "red", held: "yellow", plain: "dim" } as const satisfies Record<
   Tone,
@@ -10,11 +10,11 @@ const COLOURS = { good: "green", bad: "red", held: "yellow", plain: "dim" } as c
 
 /** Lines as they come together; nothing that goes in here by `wrapped` or `said` acts on a terminal. */
 export class Page {
-  readonly #stream: NodeJS.WriteStream;
+  readonly #stream: Output;
   readonly width: number;
   text = "";
 
-  constructor(stream: NodeJS.WriteStream) {
+  constructor(stream: Output) {
     this.#stream = stream;
     this.width = widthOfStream(stream);
   }

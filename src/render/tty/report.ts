@@ -1,4 +1,3 @@
-import { styleText } from "node:util";
 import { formatDuration } from "../../core/bounds.ts";
 import { visibleLine } from "../../core/visible.ts";
 import type { Report, RunReport } from "../report/report.ts";
@@ -6,12 +5,13 @@ import { auditWords, counted, momentWords, statusWords, tokenWords } from "../re
 import { fitted } from "./fitted.ts";
 import { Page } from "./report-page.ts";
 import { stepsText } from "./report-steps.ts";
+import { type Output, styleText } from "./output.ts";
 
 const MOST_PATHS = 50;
 const MOST_ANSWER = 40;
 
 /** A session for a person at a terminal; what has no room is counted, and stands in the JSON. */
-export function reportText(report: Report, stream: NodeJS.WriteStream): string {
+export function reportText(report: Report, stream: Output): string {
   const page = new Page(stream);
   const { session, runs } = report;
   page.line(styleText("bold", fitted(session.title, page.width), { stream }));

@@ -1,6 +1,6 @@
-import { styleText } from "node:util";
 import { visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream } from "./fitted.ts";
+import { type Output, styleText } from "./output.ts";
 
 interface Ended {
   readonly kind: string;
@@ -23,7 +23,7 @@ export interface ShownRerun {
 const COLOURS = { same: "green", differs: "red", "not run": "yellow" } as const;
 
 /** A command that was run again, and where its result is another one. */
-export function rerunLines(rerun: ShownRerun, stream: NodeJS.WriteStream): string {
+export function rerunLines(rerun: ShownRerun, stream: Output): string {
   const { command, outcome, then, now, difference, reason } = rerun;
   const width = widthOfStream(stream);
   const lines = [

@@ -1,4 +1,3 @@
-import { styleText } from "node:util";
 import type { AgentEvent } from "../../core/events.ts";
 import { Activities, callKey } from "./activities.ts";
 import { callLine, type ShownCall } from "./call-line.ts";
@@ -6,6 +5,7 @@ import { targetOf } from "./call-target.ts";
 import { eventLine, saidLines } from "./event-line.ts";
 import { fitted, widthOfStream } from "./fitted.ts";
 import { type Clock, LiveStatus } from "./live-status.ts";
+import { type Output, styleText } from "./output.ts";
 
 export interface Showing {
   /** Errors only. */
@@ -19,7 +19,7 @@ const INDENT = "    ";
 
 /** A run as lines for a person: what is called, how it ended, and on a terminal what is waited for. */
 export class RunLines {
-  readonly #stream: NodeJS.WriteStream;
+  readonly #stream: Output;
   readonly #showing: Showing;
   readonly #activities: Activities;
   readonly #live: LiveStatus | undefined;
@@ -29,7 +29,7 @@ export class RunLines {
   #paused = 0;
   #held = "";
 
-  constructor(stream: NodeJS.WriteStream, showing: Showing) {
+  constructor(stream: Output, showing: Showing) {
     this.#stream = stream;
     this.#showing = showing;
     const activities = new Activities(showing.answerIsSeen);

@@ -1,8 +1,8 @@
-import { styleText } from "node:util";
 import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent, Denial, RunChanges, RunStatus } from "../../core/events.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream, wrapped } from "./fitted.ts";
+import { type Output, styleText } from "./output.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
 
@@ -22,11 +22,7 @@ const LABEL = 10;
 const MOST_PATHS = 12;
 
 /** The last lines of a run: what changed, what was refused, what it cost, how it ended, what to type next. */
-export function runSummary(
-  event: Finished,
-  { ms, quiet, changes }: About,
-  stream: NodeJS.WriteStream,
-): string {
+export function runSummary(event: Finished, { ms, quiet, changes }: About, stream: Output): string {
   const width = widthOfStream(stream) - LABEL;
   const refused = event.denials.flatMap((denial) => refusedRows(denial, width));
   const status = statusRows(event, width, stream);
@@ -49,7 +45,7 @@ export function runSummary(
   return text === "" ? "" : `\n${text}`;
 }
 
-const block = (label: string, rows: readonly string[], stream: NodeJS.WriteStream): string =>
+const block = (label: string, rows: readonly string[], stream: Output): string =>
   rows
     .map((row, at) => {
       const head = at === 0 ? styleText("bold", label, { stream }) : "";
@@ -140,7 +136,7 @@ const STATUS_WORDS: Readonly<Record<RunStatus, string>> = {
 function statusRows(
   { status, exit_code, reason }: Finished,
   width: number,
-  stream: NodeJS.WriteStream,
+  stream: Output,
 ): readonly string[] {
   const code = exit_code === 0 ? "" : ` (exit ${exit_code})`;
   const why = reason === "" ? "" : `: ${reason}`;

@@ -1,4 +1,3 @@
-import { styleText } from "node:util";
 import type { Message } from "../../core/messages.ts";
 import type { SessionInfo, SessionRecord } from "../../core/session.ts";
 import { parkedIn } from "../../core/parked.ts";
@@ -6,6 +5,7 @@ import { questionRows } from "./approval.ts";
 import { ageOf } from "./boxes.ts";
 import { cellsOf, widthOf } from "./columns.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
+import { type Output, styleText } from "./output.ts";
 
 interface View {
   readonly now: number;
@@ -14,11 +14,7 @@ interface View {
 }
 
 /** One line a session. */
-export function sessionTable(
-  sessions: readonly SessionInfo[],
-  view: View,
-  stream: NodeJS.WriteStream,
-): string {
+export function sessionTable(sessions: readonly SessionInfo[], view: View, stream: Output): string {
   const head = ["ID", "AGE", "STATUS", "MESSAGES", "MODEL", ...(view.all ? ["WORKSPACE"] : []), "TITLE"];
   const rows = [head, ...sessions.map((session) => cells(session, view))];
   const widths = head.map((_, column) => Math.max(...rows.map((row) => columnsOf(row[column] ?? ""))));
@@ -50,7 +46,7 @@ export function sessionText(
   info: SessionInfo,
   records: readonly SessionRecord[],
   now: number,
-  stream: NodeJS.WriteStream,
+  stream: Output,
 ): string {
   const dim = (text: string): string => styleText("dim", text, { stream });
   const head = [

@@ -1,8 +1,8 @@
-import { styleText } from "node:util";
 import type { StepLine } from "./progress.ts";
+import { type Output, styleText } from "./output.ts";
 
 /** What runs, what stands in for what, what to type next. */
-export function setupTable(steps: readonly StepLine[], stream: NodeJS.WriteStream): string {
+export function setupTable(steps: readonly StepLine[], stream: Output): string {
   const rows = (state: StepLine["state"]): readonly string[] =>
     steps.filter((step) => step.state === state).map(({ name, short }) => `${name.padEnd(7)} ${short}`);
   const next = [

@@ -1,6 +1,6 @@
-import { styleText } from "node:util";
 import type { Step } from "../../core/checkpoints.ts";
 import { visibleLine } from "../../core/visible.ts";
+import { type Output, styleText } from "./output.ts";
 
 interface Side {
   readonly kind: string;
@@ -37,7 +37,7 @@ function actionOf(from: Side | null, to: Side | null, merged: boolean): UndonePa
 const name = (path: string): string => (path === "" ? "." : visibleLine(path.toWellFormed()));
 
 /** What was done, or would be; what was not, and why; what to type next. */
-export function undoText(told: UndoTold, stream: NodeJS.WriteStream): string {
+export function undoText(told: UndoTold, stream: Output): string {
   const { session, redo, dryRun, done, refused, left } = told;
   const bold = (text: string): string => styleText("bold", text, { stream });
   const shown = undonePaths(told);
@@ -59,7 +59,7 @@ export function undoText(told: UndoTold, stream: NodeJS.WriteStream): string {
 }
 
 /** For people who want to go back to one of them. */
-export function stepTable(steps: readonly Step[], stream: NodeJS.WriteStream): string {
+export function stepTable(steps: readonly Step[], stream: Output): string {
   const head = styleText("bold", "STEP  AT        TURN  WHAT", { stream });
   const rows = steps.map(({ step, kind, call, turn, at, target, before, after }) => {
     const what =

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { Output } from "../../../src/render/tty/output.ts";
 import { IndexProgress } from "../../../src/cli/search/progress.ts";
 
 /** What stands in the line of a terminal of so many columns, the last for each size of it. */
@@ -9,7 +10,10 @@ function shown(columns: number): string {
   const term = process.env["TERM"];
   process.env["TERM"] = "xterm";
   try {
-    new IndexProgress(terminal as never, false, "indexing", "files").take({ done: 3000, total: 3000 });
+    new IndexProgress(new Output(terminal as never), false, "indexing", "files").take({
+      done: 3000,
+      total: 3000,
+    });
   } finally {
     if (term === undefined) delete process.env["TERM"];
     else process.env["TERM"] = term;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import test from "node:test";
+import { Output } from "../../../src/render/tty/output.ts";
 import { type ListedBox, pickBoxes } from "../../../src/docker/life/boxes.ts";
 import { ageOf, boxTable } from "../../../src/render/tty/boxes.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
@@ -38,7 +39,7 @@ test("an id that fits none, several, or everything is a mistake", async () => {
   assert.deepEqual(await refusalOf(() => pickBoxes(BOXES, [""])), [2, 'no box of yours has the id ""']);
 });
 
-const plain = new PassThrough() as unknown as NodeJS.WriteStream;
+const plain = new Output(new PassThrough() as unknown as NodeJS.WriteStream);
 
 test("a table says what is known, and shows no command to the terminal", () => {
   const odd = {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import test from "node:test";
+import { stdout } from "../../../src/render/tty/output.ts";
 import { fileDiffs } from "../../../src/render/tty/file-diffs.ts";
 import { type SessionDiff, sessionDiff } from "../../../src/sessions/checkpoints/diff.ts";
 import { type KeptRun, keptRun } from "../../fixtures/kept-run.ts";
@@ -12,7 +13,7 @@ async function diffOf(kept: KeptRun, from = 0): Promise<SessionDiff> {
   return await sessionDiff(store, { session: "s", steps: kept.steps, from });
 }
 
-const printed = ({ files }: SessionDiff): string => fileDiffs(files, process.stdout);
+const printed = ({ files }: SessionDiff): string => fileDiffs(files, stdout);
 
 test("a diff is a patch that git takes", async () => {
   await using kept = await keptRun({

@@ -3,6 +3,7 @@ import { setSetting, settingPath } from "../../../config/edit.ts";
 import { envNameOf } from "../../../config/load.ts";
 import { placesFrom } from "../../../config/places.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { stderr } from "../../../render/tty/output.ts";
 
 export class ConfigSet extends HarnessCommand {
   static override summary = "Write one setting into your config file.";
@@ -19,6 +20,6 @@ export class ConfigSet extends HarnessCommand {
     if (flags.json) answerJson({ key: args.key, file });
     else answer(`${args.key} is set in ${file}`);
     const variable = envNameOf(settingPath(args.key));
-    if (process.env[variable]) process.stderr.write(`note: ${variable} is set and goes before the file\n`);
+    if (process.env[variable]) stderr.write(`note: ${variable} is set and goes before the file\n`);
   }
 }

@@ -5,6 +5,7 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { untilInterrupted } from "../../interrupt.ts";
 import { modelSeat } from "../../model-seat.ts";
 import { configFor, settingFlags } from "../../settings.ts";
+import { stdout } from "../../../render/tty/output.ts";
 
 export class ModelList extends HarnessCommand {
   static override summary = "Show the models of the server, and what is believed of them and why.";
@@ -32,7 +33,7 @@ export class ModelList extends HarnessCommand {
       return { listing, rows };
     }, "harness model list");
     if (flags.json) for (const { believed, ...row } of rows) answerJson({ ...row, ...believed });
-    else answer(modelTable(rows, process.stdout));
+    else answer(modelTable(rows, stdout));
     if (listing.models === null)
       throw new HarnessError(
         EXIT.model,

@@ -12,6 +12,7 @@ import { judgingFor } from "../../policy/rules.ts";
 import { runsUnattended } from "../../policy/unattended.ts";
 import { exitOf } from "../../policy/verdict-exit.ts";
 import { settingFlags } from "../../settings.ts";
+import { stdout } from "../../../render/tty/output.ts";
 
 const EXAMPLE = "harness policy check -- 'ls -l'";
 
@@ -50,7 +51,7 @@ export class PolicyCheck extends HarnessCommand {
       ? await explained(text, { policy, context, cwd: flags.cwd })
       : policy.decide(text, context);
     if (flags.json) answerJson(decided);
-    else if (!explain) answer(verdictLine(decided, process.stdout));
+    else if (!explain) answer(verdictLine(decided, stdout));
     process.exitCode = exitOf(decided.decision);
   }
 }
@@ -74,6 +75,6 @@ async function explained(text: string, { policy, context, cwd }: Asked): Promise
     unattended: runsUnattended(decision, context.mode),
     ...(allowable ? { remedy: nextCommand("allow", text, { cwd }) } : {}),
   };
-  answer(explanation({ text, decision, hintFor, ...more }, process.stdout));
+  answer(explanation({ text, decision, hintFor, ...more }, stdout));
   return decision;
 }

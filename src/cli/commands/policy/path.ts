@@ -7,6 +7,7 @@ import { linkFacts } from "../../link-facts.ts";
 import { judgingFor } from "../../policy/rules.ts";
 import { exitOf } from "../../policy/verdict-exit.ts";
 import { settingFlags } from "../../settings.ts";
+import { stdout } from "../../../render/tty/output.ts";
 
 export class PolicyPath extends HarnessCommand {
   static override summary = "Judge reading or writing one path, as the file tools would.";
@@ -36,7 +37,7 @@ export class PolicyPath extends HarnessCommand {
     });
     const { decision, contained, rules } = decided;
     if (flags.json) answerJson({ decision, contained, rules, path: decided.path });
-    else answer(pathVerdict(decided, process.stdout));
+    else answer(pathVerdict(decided, stdout));
     process.exitCode = exitOf(decision);
   }
 }

@@ -6,6 +6,7 @@ import { type Counts, judgedCommands, type JudgedThen, noCounts } from "../../..
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { judgingFor } from "../../policy/rules.ts";
 import { sinceMoment } from "../../policy/since.ts";
+import { stdout } from "../../../render/tty/output.ts";
 
 export class PolicyReplay extends HarnessCommand {
   static override summary = "Judge the commands of past sessions again, and list the verdicts that change.";
@@ -30,7 +31,7 @@ export class PolicyReplay extends HarnessCommand {
       if (changed === undefined) continue;
       total.changed += 1;
       if (flags.json) answerJson(changed);
-      else answer(`${changedVerdict(changed, process.stdout)}\n`);
+      else answer(`${changedVerdict(changed, stdout)}\n`);
     }
     if (flags.json) answerJson({ summary: { ...total, ...counts } });
     else answer(summary(total, counts));

@@ -8,6 +8,7 @@ import { judgingFor } from "../../policy/rules.ts";
 import { Score } from "../../policy/score.ts";
 import { linesOf } from "../../policy/text-lines.ts";
 import { settingFlags } from "../../settings.ts";
+import { stdout } from "../../../render/tty/output.ts";
 
 export class PolicyTest extends HarnessCommand {
   static override summary = "Judge a file of commands whose verdicts are known.";
@@ -31,9 +32,7 @@ export class PolicyTest extends HarnessCommand {
       for (const each of wrong) answerJson(each);
       answerJson({ summary: { ...sure, debatable, classes: Object.fromEntries(classes) } });
     } else {
-      const told = wrong.map((each) =>
-        wrongVerdict({ ...each, where: `${args.file}:${each.line}` }, process.stdout),
-      );
+      const told = wrong.map((each) => wrongVerdict({ ...each, where: `${args.file}:${each.line}` }, stdout));
       answer([...told, scoreTable(classes, score)].join("\n"));
     }
     process.exitCode = sure.right === sure.total ? EXIT.done : EXIT.failed;

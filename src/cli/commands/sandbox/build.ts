@@ -5,6 +5,7 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { packageRoot } from "../../package-root.ts";
 import { untilInterrupted } from "../../interrupt.ts";
 import { requireEngine } from "../../wire.ts";
+import { stderr } from "../../../render/tty/output.ts";
 
 export class SandboxBuild extends HarnessCommand {
   static override summary = "Build the sandbox image, unless one of the same inputs is there.";
@@ -17,7 +18,7 @@ export class SandboxBuild extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(SandboxBuild);
-    const onLine = flags.quiet ? () => undefined : (line: string) => void process.stderr.write(`${line}\n`);
+    const onLine = flags.quiet ? () => undefined : (line: string) => void stderr.write(`${line}\n`);
     const request = { root: packageRoot, cache: placesFrom(process.env).cache, env: process.env, onLine };
     const engine = await requireEngine();
     const built = await untilInterrupted((signal) =>

@@ -10,8 +10,8 @@ import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { untilInterrupted } from "../../interrupt.ts";
 import { pipedInput } from "../../piped-input.ts";
 import { noteTo } from "../../note.ts";
-import { streamTo } from "../../stream-to.ts";
 import { openBoxFor } from "../../wire.ts";
+import { stderr, stdout } from "../../../render/tty/output.ts";
 
 const KEEP = { head: 256 * 1024, tail: 256 * 1024 };
 /** The box had a layer or a copy, and nothing keeps either for one command. */
@@ -63,7 +63,7 @@ export class SandboxExec extends HarnessCommand {
       if (left.aborted) return;
       if (flags.json) answerJson(execJson(result, await box.changes()));
       else if (!flags.quiet) explain(result);
-      if (!flags.quiet && settings.isolation !== "bind") process.stderr.write(`harness: ${THROWN_AWAY}\n`);
+      if (!flags.quiet && settings.isolation !== "bind") stderr.write(`harness: ${THROWN_AWAY}\n`);
       process.exitCode = result.exit_code;
     }, "");
     // A flush would wait for that reader.
@@ -80,7 +80,7 @@ interface What {
 /** The command is ended when nobody wants its output (`| head -1`), and the box put away; that is no failure. */
 function readerLeft(): AbortSignal {
   const left = new AbortController();
-  process.stdout.on("reader-left", () => left.abort());
+  stdout.on("reader-left", () => left.abort());
   return left.signal;
 }
 
@@ -89,7 +89,7 @@ async function asJson(box: OwnedBox, what: What, signal: AbortSignal): Promise<E
 }
 
 async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise<ExecResult> {
-  const [out, err] = [streamTo(process.stdout), streamTo(process.stderr)];
+  const [out, err] = [stdout.program(), stderr.program()];
   const result = await box.exec(
     {
       ...what,
@@ -104,10 +104,9 @@ async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise
 }
 
 /** Endings that the command's own output does not tell of. */
-function explain({ exit_code, cause, reason, stdout, stderr, quarantined }: ExecResult): void {
-  const unstarted = (exit_code === 126 || exit_code === 127) && stdout.total + stderr.total === 0;
-  if (cause !== null && (cause !== "program" || unstarted))
-    process.stderr.write(`harness: ${visible(reason)}\n`);
-  for (const { from, takeBack } of quarantined)
-    process.stderr.write(`note: ${visible(movedAway(from, takeBack))}\n`);
+function explain({ exit_code, cause, reason, quarantined, ...said }: ExecResult): void {
+  const silent = said.stdout.total + said.stderr.total === 0;
+  const unstarted = (exit_code === 126 || exit_code === 127) && silent;
+  if (cause !== null && (cause !== "program" || unstarted)) stderr.write(`harness: ${visible(reason)}\n`);
+  for (const { from, takeBack } of quarantined) stderr.write(`note: ${visible(movedAway(from, takeBack))}\n`);
 }

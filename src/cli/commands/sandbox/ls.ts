@@ -2,6 +2,7 @@ import { listBoxes, memoryOf, SHORT_ID } from "../../../docker/life/boxes.ts";
 import { boxTable } from "../../../render/tty/boxes.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { requireEngine, uid } from "../../wire.ts";
+import { stderr, stdout } from "../../../render/tty/output.ts";
 
 export class SandboxLs extends HarnessCommand {
   static override summary = "List your boxes: what they work on, and whether the run that owns them lives.";
@@ -19,7 +20,7 @@ export class SandboxLs extends HarnessCommand {
     }
     if (boxes.length > 0) {
       const seen = { now: Date.now(), memory: await memoryOf(engine, boxes) };
-      answer(boxTable(boxes, seen, process.stdout));
-    } else if (!flags.quiet) process.stderr.write("no box is running\n");
+      answer(boxTable(boxes, seen, stdout));
+    } else if (!flags.quiet) stderr.write("no box is running\n");
   }
 }

@@ -6,6 +6,7 @@ import { reap } from "../../../docker/life/reap.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { dropFrozen } from "../../frozen.ts";
 import { requireEngine, uid } from "../../wire.ts";
+import { stderr } from "../../../render/tty/output.ts";
 
 export class SandboxRm extends HarnessCommand {
   static override summary = "Remove boxes of yours: those named, all, or those whose run is gone.";
@@ -47,13 +48,13 @@ export class SandboxRm extends HarnessCommand {
     );
     const removed = chosen.filter((_, index) => ended[index]?.status === "fulfilled");
     for (const box of removed) report(box, flags.json);
-    if (removed.length === 0 && !flags.quiet && !flags.json) process.stderr.write("no box was removed\n");
+    if (removed.length === 0 && !flags.quiet && !flags.json) stderr.write("no box was removed\n");
     const failure = ended.find((one) => one.status === "rejected");
     if (failure !== undefined) throw failure.reason;
     if (ids.length > 0) return;
     const { kept, failed } = await reap(engine, { uid: uid(), stateDir: placesFrom(process.env).state });
     for (const { kind, id, reason } of [...failed, ...(flags.quiet ? [] : kept)])
-      process.stderr.write(`${kind} ${id} is left: ${reason}\n`);
+      stderr.write(`${kind} ${id} is left: ${reason}\n`);
   }
 }
 

@@ -1,5 +1,4 @@
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
-import { SCREEN_RESET, screenFilter } from "../../../render/tty/screen.ts";
 import { visible } from "../../../core/visible.ts";
 import { asNoBox } from "../../box-failure.ts";
 import { HarnessCommand } from "../../command.ts";
@@ -7,8 +6,8 @@ import { untilInterrupted } from "../../interrupt.ts";
 import { pipedInput } from "../../piped-input.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { noteTo } from "../../note.ts";
-import { streamTo } from "../../stream-to.ts";
 import { openBoxFor } from "../../wire.ts";
+import { stderr, stdout } from "../../../render/tty/output.ts";
 
 /** The best shell of the image. */
 const SHELL = ["sh", "-c", "command -v bash >/dev/null && exec bash --norc; exec sh"];
@@ -32,19 +31,21 @@ export class SandboxShell extends HarnessCommand {
       );
       await using box = await opened.catch((thrown: unknown) => asNoBox(thrown, flags.json));
       const { exit_code } =
-        process.stdin.isTTY && process.stdout.isTTY
-          ? await onTerminal(box, signal)
-          : await piped(box, signal);
+        process.stdin.isTTY && stdout.isTTY ? await onTerminal(box, signal) : await piped(box, signal);
       process.exitCode = exit_code;
       signal.throwIfAborted();
     }, "harness sandbox shell");
   }
 }
 
+const size = (): { readonly columns: number; readonly rows: number } => ({
+  columns: stdout.columns ?? 80,
+  rows: stdout.rows ?? 24,
+});
+
 async function onTerminal(box: OwnedBox, signal: AbortSignal): Promise<ExecResult> {
-  const { stdin, stdout } = process;
-  const filter = screenFilter();
-  const size = (): { columns: number; rows: number } => ({ columns: stdout.columns, rows: stdout.rows });
+  const { stdin } = process;
+  const screen = stdout.boxTerminal();
   stdin.setRawMode(true);
   const job = box.start({
     words: SHELL,
@@ -53,19 +54,19 @@ async function onTerminal(box: OwnedBox, signal: AbortSignal): Promise<ExecResul
     keep: ALL,
     terminal: size(),
     input: stdin as AsyncIterable<Uint8Array>,
-    onOutput: (_, bytes) => void stdout.write(filter(bytes)),
+    onOutput: (_, bytes) => screen.write(bytes),
   });
   const resize = (): void => job.resize(size().columns, size().rows);
   const stop = (): void => job.kill();
-  stdout.on("resize", resize);
+  const deaf = stdout.on("resize", resize);
   signal.addEventListener("abort", stop, { once: true });
   try {
     return await job.result;
   } finally {
-    stdout.off("resize", resize);
+    deaf();
     stdin.setRawMode(false);
     stdin.destroy();
-    stdout.write(SCREEN_RESET);
+    screen.leave();
   }
 }
 
@@ -75,7 +76,7 @@ const terminalName = (name: string | undefined): string =>
 
 async function piped(box: OwnedBox, signal: AbortSignal): Promise<ExecResult> {
   using given = pipedInput();
-  const [out, err] = [streamTo(process.stdout), streamTo(process.stderr)];
+  const [out, err] = [stdout.program(), stderr.program()];
   const result = await box.exec(
     {
       words: SHELL,
@@ -89,6 +90,6 @@ async function piped(box: OwnedBox, signal: AbortSignal): Promise<ExecResult> {
   await out.end();
   await err.end();
   if (result.cause !== null && result.cause !== "program")
-    process.stderr.write(`harness: ${visible(result.reason)}\n`);
+    stderr.write(`harness: ${visible(result.reason)}\n`);
   return result;
 }

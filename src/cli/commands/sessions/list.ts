@@ -3,6 +3,7 @@ import { sessionTable } from "../../../render/tty/sessions.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { sessionsWorkspace, withSessions } from "../../session-store.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";
+import { stderr, stdout } from "../../../render/tty/output.ts";
 
 export class SessionsList extends HarnessCommand {
   static override summary = "List the sessions of this folder, last changed first.";
@@ -32,8 +33,8 @@ export class SessionsList extends HarnessCommand {
       }),
     );
     if (flags.json) for (const info of found) answerJson(info);
-    else if (found.length > 0) answer(sessionTable(found, { now: Date.now(), all }, process.stdout));
+    else if (found.length > 0) answer(sessionTable(found, { now: Date.now(), all }, stdout));
     else if (!flags.quiet)
-      process.stderr.write(all ? "no session was found\n" : "no session here; --all looks everywhere\n");
+      stderr.write(all ? "no session was found\n" : "no session here; --all looks everywhere\n");
   }
 }

@@ -2,6 +2,7 @@ import { Args } from "@oclif/core";
 import { sessionText } from "../../../render/tty/sessions.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { withSessions } from "../../session-store.ts";
+import { stdout } from "../../../render/tty/output.ts";
 
 export class SessionsShow extends HarnessCommand {
   static override summary = "Show a session: what it was about, and what was said.";
@@ -19,6 +20,6 @@ export class SessionsShow extends HarnessCommand {
       return { info: session.info(), records: session.records() };
     });
     if (flags.json) answerJson({ ...info, records });
-    else answer(sessionText(info, records, Date.now(), process.stdout));
+    else answer(sessionText(info, records, Date.now(), stdout));
   }
 }

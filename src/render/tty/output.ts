@@ -1,0 +1,188 @@
+/**
+ * The one way to stdout and stderr, and so to a terminal: no other file names them, which a rule of the house checks.
+ * A text that is written is shown, never obeyed. What may be obeyed, colours and the moves of our own lines, is asked
+ * for by name, and stands in a text under a key that is made anew in each process and leaves none.
+ */
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { Writable } from "node:stream";
+import { styleText as styledByNode } from "node:util";
+import { visible, visibleStream, withoutEmojiParts } from "../../core/visible.ts";
+import { SCREEN_RESET, screenFilter } from "./screen.ts";
+
+const KEY = randomBytes(12).toString("base64url");
+const KEYED = new RegExp(`\u0001${KEY}([\\d;]+|[a-z]+)\u0002`, "g");
+const keyed = (what: string): string => `\u0001${KEY}${what}\u0002`;
+
+/** What else our own lines do to a terminal. */
+const MOVES = {
+  erase: "\r\u001B[2K",
+  rubout: "\b \b",
+  pasteson: "\u001B[?2004h",
+  pastesoff: "\u001B[?2004l",
+} as const;
+
+export const move = (name: keyof typeof MOVES): string => keyed(name);
+
+const isMove = (name: string): name is keyof typeof MOVES => Object.hasOwn(MOVES, name);
+const sequenceOf = (what: string): string => (isMove(what) ? MOVES[what] : `\u001B[${what}m`);
+
+type Style = Parameters<typeof styledByNode>[0];
+
+/** In colours where the output has them. */
+export function styleText(style: Style, text: string, { stream }: { readonly stream: Output }): string {
+  const marks = stream.marksOf(style);
+  if (marks === undefined || text === "") return text;
+  const [open, close] = marks;
+  // What ends a style within it would end it, too: bold and dim end alike.
+  return open + text.replaceAll(close, close + open) + close;
+}
+
+/** Whether something in it is set already, so that its length is not its width. */
+export const isStyled = (text: string): boolean => text.includes(KEY);
+
+/** What readline sends to edit a line: the cursor on it, what is behind the cursor, line ends. */
+const EDITS = /\r\n|[\r\n]|\u001B\[(?:\d{0,4}(?:;\d{0,4})?[ABCDGH]|[01]?[JK])/;
+/** What the help is set in. */
+const COLOURS = /\u001B\[(?:0|1|2|3|4|22|23|24|3[0-7]|39|9[0-7])m/;
+
+/** A text of a library of ours: of what it sends to a terminal nothing but these has an effect. */
+function only(allowed: RegExp, text: string): string {
+  const parts = text.split(new RegExp(`(${allowed.source})`));
+  return parts.map((part, at) => (at % 2 === 1 ? part : visible(part))).join("");
+}
+
+type Heard = "resize" | "reader-left" | "error";
+
+export interface ProgramOutput {
+  readonly write: (bytes: Uint8Array) => Promise<void> | void;
+  readonly end: () => Promise<void> | void;
+}
+
+export class Output {
+  readonly #stream: NodeJS.WriteStream;
+  readonly #put: (chunk: string | Uint8Array, done?: () => void) => boolean;
+  /** The end of what was written: an emoji may come in two parts. */
+  #before = "";
+  #editor: Writable | undefined;
+
+  constructor(stream: NodeJS.WriteStream) {
+    this.#stream = stream;
+    const write = stream.write.bind(stream);
+    this.#put = (chunk, done) => (done === undefined ? write(chunk) : write(chunk, done));
+  }
+
+  get isTTY(): boolean {
+    return this.#stream.isTTY;
+  }
+
+  get columns(): number | undefined {
+    return this.#stream.columns;
+  }
+
+  get rows(): number | undefined {
+    return this.#stream.rows;
+  }
+
+  /** Whether there is room for more at once. */
+  readonly write = (text: string): boolean => {
+    const parts = text.split(KEYED);
+    const shown = parts.map((part, at) => (at % 2 === 1 ? sequenceOf(part) : this.#shown(part)));
+    return this.#put(shown.join(""));
+  };
+
+  /** The same, no faster than it is read. */
+  async writeAll(text: string): Promise<void> {
+    if (!this.write(text)) await once(this.#stream, "drain");
+  }
+
+  #shown(text: string): string {
+    const shown = visible(text, this.#before);
+    if (text !== "") this.#before = (this.#before + text.slice(-6)).slice(-6);
+    return this.#fitting(shown);
+  }
+
+  /** A terminal may set an emoji of several parts in any width: it gets them one by one. */
+  #fitting(shown: string): string {
+    return this.#stream.isTTY ? withoutEmojiParts(shown) : shown;
+  }
+
+  /** What opens and closes a style; undefined where nothing is set. */
+  marksOf(style: Style): readonly [open: string, close: string] | undefined {
+    const [open = "", close = ""] = styledByNode(style, "|", { stream: this.#stream }).split("|");
+    return open === "" ? undefined : [keyedCodes(open), keyedCodes(close)];
+  }
+
+  on(event: Heard, listener: () => void): () => void {
+    this.#stream.on(event, listener);
+    return () => void this.#stream.removeListener(event, listener);
+  }
+
+  /** Whoever reads it has left; false where nobody has to put something away first. */
+  readerLeft(): boolean {
+    return this.#stream.emit("reader-left");
+  }
+
+  /** The bytes of a program in a box: a file or a pipe gets them as they are, a terminal is shown them. */
+  program(): ProgramOutput {
+    const stream = this.#stream;
+    const state = { left: false };
+    stream.once("error", () => (state.left = true));
+    const put = (chunk: Uint8Array | string): Promise<void> | void => {
+      // What a reader that left would have got is dropped: nothing would ever drain.
+      if (chunk.length === 0 || state.left || this.#put(chunk)) return undefined;
+      return once(stream, "drain").then(() => undefined);
+    };
+    if (!stream.isTTY) return { write: put, end: () => undefined };
+    const text = visibleStream();
+    return {
+      write: (bytes) => put(this.#fitting(text.push(bytes))),
+      end: () => put(this.#fitting(text.end())),
+    };
+  }
+
+  /** A terminal of the box on this one, for whoever asked for a shell there; `leave` puts this one right again. */
+  boxTerminal(): { readonly write: (bytes: Uint8Array) => void; readonly leave: () => void } {
+    const filter = screenFilter();
+    return {
+      write: (bytes) => void this.#put(filter(bytes)),
+      leave: () => void this.#put(SCREEN_RESET),
+    };
+  }
+
+  /** For readline alone. */
+  get editor(): NodeJS.WritableStream {
+    this.#editor ??= this.#editorOver(this.#stream);
+    return this.#editor;
+  }
+
+  #editorOver(stream: NodeJS.WriteStream): Writable {
+    const editor = new Writable({
+      decodeStrings: false,
+      write: (chunk: string | Buffer, _encoding, done) => {
+        this.#put(this.#fitting(only(EDITS, String(chunk))));
+        done();
+      },
+    });
+    Object.defineProperty(editor, "columns", { get: () => stream.columns });
+    Object.defineProperty(editor, "isTTY", { get: () => stream.isTTY });
+    stream.on("resize", () => editor.emit("resize"));
+    return editor;
+  }
+
+  /** What a library writes to it by itself is shown, too; only the colours of the help are left. */
+  guard(): void {
+    const write = (chunk: string | Uint8Array, ...more: readonly unknown[]): boolean => {
+      const text = typeof chunk === "string" ? chunk : Buffer.from(chunk).toString();
+      const done = more.find((each) => typeof each === "function") as (() => void) | undefined;
+      return this.#put(this.#fitting(only(COLOURS, text)), done);
+    };
+    Object.assign(this.#stream, { write });
+  }
+}
+
+const keyedCodes = (sequences: string): string =>
+  [...sequences.matchAll(/\u001B\[([\d;]+)m/g)].map(([, codes = ""]) => keyed(codes)).join("");
+
+export const stdout = new Output(process.stdout);
+export const stderr = new Output(process.stderr);

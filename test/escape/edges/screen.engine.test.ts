@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { household } from "../../e2e/box-command.ts";
+import { bash, FAR, park, sessionOf } from "../../e2e/parked.ts";
+import { eventsOf, harness, startModel } from "../../e2e/run-command.ts";
+import { noTerminal } from "../../e2e/terminal.ts";
+import { skip as noEngine, ROOT } from "../../fixtures/engine.ts";
+import { activeIn, ALL_HOSTILE, HOSTILE } from "../../fixtures/hostile.ts";
+import type { Scratch } from "../../fixtures/scratch.ts";
+
+const skip = noTerminal === false ? noEngine : noTerminal;
+
+const quoted = (word: string): string => `'${word.replaceAll("'", String.raw`'\''`)}'`;
+
+interface Seen {
+  readonly bytes: Buffer;
+  readonly text: string;
+}
+
+/** What a terminal gets, both streams of it. Without colours every escape is somebody else's. */
+async function onTerminal(place: Scratch, words: readonly string[], colours = false): Promise<Seen> {
+  const file = place.at("line.sh");
+  const program = [path.join(ROOT, "bin/harness"), ...words].map(quoted).join(" ");
+  await writeFile(file, `stty cols 200 rows 50; ${program}\n`);
+  const plain = { NO_COLOR: "1", TERM: "dumb" };
+  const env = {
+    PATH: process.env["PATH"],
+    HOME: place.path,
+    ...(colours ? { TERM: "xterm-256color" } : plain),
+  };
+  const child = spawn("script", ["-qec", `sh ${file}`, "/dev/null"], {
+    cwd: place.at("work"),
+    env,
+    timeout: 60_000,
+    killSignal: "SIGKILL",
+  });
+  const seen: Buffer[] = [];
+  child.stdout.on("data", (chunk: Buffer) => seen.push(chunk));
+  child.stdin.on("error", () => undefined);
+  await new Promise((resolve) => child.once("close", resolve));
+  child.stdin.destroy();
+  const bytes = Buffer.concat(seen);
+  return { bytes, text: bytes.toString().replaceAll("\r\n", "\n") };
+}
+
+function assertInert({ bytes, text }: Seen, colours = false): void {
+  assert.equal(activeIn(bytes, colours), undefined, text);
+}
+
+test("the answer of a run reaches a terminal as words alone, every text of it", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([{ text: ALL_HOSTILE }]);
+  for (const colours of [false, true]) {
+    const seen = await onTerminal(place, ["run", ...model.flags, "--intent", "direct", "say it"], colours);
+    assertInert(seen, colours);
+    for (const word of ["]52;c;cm0gLXJm", "sudo password:", "fdp", "<U+202E>", "<U+E0041>", "<U+FE00>"])
+      assert.ok(seen.text.includes(word), `${word} in ${seen.text}`);
+    assert.match(seen.text, /w0 ❤ 👩💻 1\u20E3 ok w1/);
+  }
+});
+
+test(
+  "a pipe gets the answer as words, and --json the very text in characters that do nothing",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([{ text: ALL_HOSTILE }]);
+    const words = [...model.flags, "--intent", "direct", "say it"];
+    const piped = await harness(place, ["run", ...words]);
+    const emoji = /(?<=[❤1])\uFE0F|(?<=👩)\u200D(?=💻)/gu;
+    assert.equal(activeIn(Buffer.from(piped.stdout.replaceAll(emoji, ""))), undefined, piped.stdout);
+    assert.ok(piped.stdout.includes("w0 ❤\uFE0F 👩\u200D💻 1\uFE0F\u20E3 ok w1"));
+    const json = await harness(place, ["run", "--json", ...words]);
+    assert.equal(activeIn(Buffer.from(json.stdout)), undefined);
+    const said = eventsOf(json).flatMap((event) => (event.type === "text" ? [event.text] : []));
+    assert.equal(said.join("").trimEnd(), ALL_HOSTILE);
+    const plain = await harness(place, ["run", ...model.flags, "--intent", "direct", "--quiet", "ä ü"]);
+    assert.equal(plain.code, 0);
+  },
+);
+
+test("the answer of approve, its question and what a session shows of it are words", { skip }, async () => {
+  await using place = await household();
+  const far = `${FAR} # ${HOSTILE["title"] ?? ""}${HOSTILE["directions"] ?? ""}`;
+  await using model = await startModel([
+    { text: HOSTILE["eight"] ?? "", ...bash(far) },
+    { text: ALL_HOSTILE },
+  ]);
+  const session = sessionOf(await park(place, model));
+  assertInert(await onTerminal(place, ["sessions", "show", session]));
+  assertInert(await onTerminal(place, ["approve", session, "--deny"]));
+  for (const words of [["show", session], ["list"], ["export", session]])
+    assertInert(await onTerminal(place, ["sessions", ...words]));
+  for (const words of [
+    ["report", session],
+    ["report", session, "--html", "-"],
+    ["report", session, "--json"],
+  ])
+    assertInert(await onTerminal(place, words));
+});
+
+/** Names that git, a file system and the shell take. */
+const NAMES = Object.values(HOSTILE)
+  .map((text) => text.replaceAll("\u0000", "").replaceAll("/", "_"))
+  .filter((text) => text.isWellFormed());
+
+test("names and contents of a repository are words wherever they are told", { skip }, async () => {
+  await using place = await household();
+  const make = NAMES.map(
+    (name) => `printf %s ${quoted(ALL_HOSTILE.replaceAll("\u0000", ""))} > ${quoted(name)}`,
+  );
+  await using model = await startModel([
+    bash(...make),
+    {
+      calls: [
+        ["read_file", { path: NAMES[0] }],
+        ["grep", { pattern: "w1" }],
+        ["no\u001B]2;x\u0007tool\u202E", {}],
+      ],
+    },
+    { text: "made" },
+  ]);
+  assertInert(await onTerminal(place, ["run", ...model.flags, "make them"]));
+  assertInert(await onTerminal(place, ["run", "--json", ...model.flags, "make them"]));
+  await mkdir(place.at("work/.git"), { recursive: true });
+  await writeFile(place.at("work/.git/HEAD"), `ref: refs/heads/${HOSTILE["directions"] ?? ""}\n`);
+  const asked = [
+    ["diff"],
+    ["diff", "--stat"],
+    ["diff", "--steps"],
+    ["diff", "--json"],
+    ["undo", "--dry-run"],
+    ["undo"],
+    ["report"],
+    ["sessions", "list", "--all"],
+    ["replay", "--help"],
+    ["sandbox", "exec", "--", "sh", "-c", "ls -1; cat ./*; git branch -a"],
+    ["sandbox", "exec", "--json", "--", "sh", "-c", "ls -1; cat ./*"],
+    ["policy", "check", "--explain", "--", `cat ${NAMES.join(" ")}`],
+    ["policy", "path", NAMES[3] ?? "", "--op", "write"],
+    ["config", "get", HOSTILE["title"]?.replaceAll("\u0000", "") ?? ""],
+    ["no\u001B]2;x\u0007such\u202E"],
+    ["search", NAMES[1] ?? ""],
+    ["index", "--status"],
+    ["sandbox", "ls"],
+  ];
+  for (const words of asked) assertInert(await onTerminal(place, words));
+});
+
+test("what a model server says in its errors is words", { skip }, async () => {
+  await using place = await household();
+  const error = { error: ALL_HOSTILE };
+  for (const status of [400, 404, 500]) {
+    await using model = await startModel(() => ({ status, lines: [error], drops: false }));
+    const words = [...model.flags, "--intent", "direct", "--max-time", "10s", "say it"];
+    assertInert(await onTerminal(place, ["run", ...words]));
+    assertInert(await onTerminal(place, ["run", "--json", ...words]));
+  }
+});

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { AnyTool } from "../../src/core/tool.ts";
+import { taskTool } from "../../src/tools/task.ts";
+import { toolsFor } from "../../src/tools/index.ts";
+import { fakeDesk } from "../fakes/desk.ts";
+
+/** A call of each tool that it takes, and the names of all that it may be given. */
+const TAKEN: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  read_file: { path: "a" },
+  list_dir: {},
+  glob: { pattern: "*" },
+  grep: { pattern: "a" },
+  edit_file: { path: "a", old: "b", new: "c" },
+  write_file: { path: "a", content: "b" },
+  apply_patch: { patch: "*** Begin Patch\n*** End Patch" },
+  bash: { command: "true" },
+  show_full: { id: "o1" },
+  note: { title: "a", body: "b" },
+  notes: {},
+  semantic_search: { query: "a" },
+  task: { prompt: "a" },
+};
+
+const TOOLS: readonly AnyTool[] = [
+  ...toolsFor(fakeDesk()),
+  taskTool(() => Promise.resolve({ kind: "ok", text: "" })),
+];
+
+const toolOf = (name: string): AnyTool => {
+  const tool = TOOLS.find((each) => each.name === name);
+  assert.ok(tool, name);
+  return tool;
+};
+
+function issuesOf(name: string, args: Readonly<Record<string, unknown>>): readonly string[] {
+  const prepared = toolOf(name).prepare(args);
+  return prepared.kind === "invalid" ? prepared.issues : [];
+}
+
+for (const { name, schema } of TOOLS)
+  test(`${name} takes what it knows and words of comment; what else is given is named, with what there is`, () => {
+    const args = TAKEN[name] ?? {};
+    const known = Object.keys(schema["properties"] as object);
+    assert.deepEqual(issuesOf(name, args), []);
+    for (const comment of ["description", "explanation", "reason", "thought"])
+      assert.deepEqual(issuesOf(name, { ...args, [comment]: "to see it" }), [], comment);
+    for (const key of ["zzzz", "sudo", "constructor", "toString", "user-id"])
+      for (const value of ["x", 1, true, {}, [], ""]) {
+        const [issue = "", ...others] = issuesOf(name, { ...args, [key]: value });
+        assert.deepEqual(others, []);
+        assert.ok(issue.startsWith(`there is no "${key}", only ${known.join(", ")}`), issue);
+      }
+    // What stands there in place of words is no comment.
+    assert.equal(issuesOf(name, { ...args, reason: { path: "b" } }).length, 1);
+  });
+
+const HINTS: readonly (readonly [name: string, args: Readonly<Record<string, unknown>>, hint: RegExp])[] = [
+  [
+    "bash",
+    { command: "ls", cwd: "/etc" },
+    /^there is no "cwd", only command, .*begin the command with cd DIR &&/,
+  ],
+  ["bash", { command: "ls", workdir: "sub" }, /"workdir".*cd DIR &&/],
+  ["bash", { command: "ls", env: { A: "b" } }, /"env".*NAME=value/],
+  ["bash", { command: "ls", timeout_ms: 5 }, /"timeout_ms".*"timeout" is in seconds/],
+  ["bash", { command: "ls", Timeout: 5 }, /"Timeout".*did you mean "timeout"\?/],
+  ["read_file", { path: "a", ofset: 1 }, /did you mean "offset"\?/],
+  ["read_file", { path: "a", start_line: 1, end_line: 3 }, /"start_line".*offset is the first line/],
+  ["list_dir", { path: "a", recursive: true }, /"recursive".*glob/],
+  [
+    "edit_file",
+    { path: "a", edits: [{ old: "b", new: "c", line: 3 }] },
+    /^edits\.0: there is no "line", only old, new, all/,
+  ],
+  [
+    "edit_file",
+    { path: "a", edits: [{ old: "b", new: "c", every: true }] },
+    /^edits\.0: there is no "every"/,
+  ],
+];
+
+for (const [name, args, hint] of HINTS)
+  test(`${name} ${JSON.stringify(args)} is told what to do instead`, () => {
+    assert.match(issuesOf(name, args)[0] ?? "", hint);
+  });
+
+const ALIKE: readonly (readonly [name: string, args: Readonly<Record<string, unknown>>])[] = [
+  ["bash", { command: "ls", run_in_background: true, description: "List it" }],
+  ["bash", { cmd: "ls", timeout: null, cwd: null }],
+  ["edit_file", { file_path: "a", old_string: "b", new_string: "c", replace_all: true, explanation: "x" }],
+  ["edit_file", { path: "a", edits: [{ old: "b", new: "c", reason: "x" }] }],
+  ["grep", { pattern: "a", case_insensitive: true }],
+];
+
+for (const [name, args] of ALIKE)
+  test(`${name} ${JSON.stringify(args)} is understood`, () => {
+    assert.deepEqual(issuesOf(name, args), []);
+  });
+
+test("a name that a tool lacks under another name, too, is told as it was given", () => {
+  assert.match(issuesOf("glob", { pattern: "*", case_insensitive: true })[0] ?? "", /"case_insensitive"/);
+});
+
+test("a name of any length is told short, and controls of it are left to the bounds of all results", () => {
+  const [issue = ""] = issuesOf("bash", { command: "ls", ["x".repeat(100_000)]: 1 });
+  assert.ok(issue.length < 300, issue);
+});
