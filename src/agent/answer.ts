@@ -11,8 +11,13 @@ export interface AnswerGate {
   take(text: string, cut: boolean): LoopEnd | Extract<Message, { readonly role: "user" }>;
 }
 
-/** A reply that the server cut at its length is gone on with so often. */
+/** A reply that the server cut at its length has so many parts at most; cut once more, it is no answer. */
 const MOST_PARTS = 3;
+
+const brokenOff = (times: number): LoopEnd => ({
+  how: "model_broken",
+  reason: `The model's answer was cut at its length limit ${times} times in a row, and has no end.`,
+});
 
 export class PlainAnswer implements AnswerGate {
   readonly #parts: string[] = [];
@@ -23,7 +28,8 @@ export class PlainAnswer implements AnswerGate {
 
   take(text: string, cut: boolean): ReturnType<AnswerGate["take"]> {
     this.#parts.push(text);
-    if (!cut || this.#parts.length >= MOST_PARTS) return { how: "answered", text: this.#parts.join("") };
+    if (!cut) return { how: "answered", text: this.#parts.join("") };
+    if (this.#parts.length >= MOST_PARTS) return brokenOff(this.#parts.length);
     return {
       role: "user",
       text: `${NOTICE}Your reply was cut at its length limit. Go on exactly where it stopped.`,
@@ -54,10 +60,12 @@ export class FittedAnswer implements AnswerGate {
     return this.#repairs === 0 ? undefined : this.#schema;
   }
 
-  take(text: string): ReturnType<AnswerGate["take"]> {
-    const checked = this.#check(text);
+  take(text: string, cut: boolean): ReturnType<AnswerGate["take"]> {
+    // The beginning of a number is one, too.
+    const checked = cut ? { issues: ["it was cut at its length limit"] } : this.#check(text);
     if ("json" in checked) return { how: "answered", text: checked.json };
     const issues = checked.issues.join("; ");
+    if (cut && this.#repairs >= MOST_REPAIRS) return brokenOff(this.#repairs + 1);
     if (this.#repairs >= MOST_REPAIRS)
       return { how: "misfit", reason: `the answer does not fit the output schema: ${issues}` };
     this.#repairs += 1;

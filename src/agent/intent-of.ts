@@ -21,7 +21,7 @@ export async function intentOf(
     // A request of another prefix would push a conversation out of the server's cache; what is unsure there is a task.
     if (seat.history.count > 0) return "";
     const reply = await askFor(seat, { model: seat.model, messages, tools: [], format: schema }, limit);
-    return reply.kind === "failed" ? "" : reply.message.text;
+    return reply.kind === "failed" || reply.stop === "length" ? "" : reply.message.text;
   };
   const told =
     given === undefined ? await decideIntent(prompt, ask, signal) : { intent: given, by: "flag" as const };

@@ -56,6 +56,8 @@ export type FailureKind =
   | "out_of_memory"
   /** Nothing visible came, more than once. */
   | "empty"
+  /** The reply went on beyond every bound, and was ended here: what came of it is no answer. */
+  | "cut"
   | "refused"
   | "cancelled";
 

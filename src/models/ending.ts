@@ -10,8 +10,7 @@ export const isEmpty = ({ text }: Reply, { calls, malformed }: ReadCalls): boole
   text.trim() === "" && calls.length === 0 && malformed.length === 0;
 
 /** What the server says is believed only where the reply does not show better. */
-export function stopOf({ stop, cut }: Reply, { calls, malformed }: ReadCalls): Stop {
-  if (cut) return "length";
+export function stopOf({ stop }: Reply, { calls, malformed }: ReadCalls): Stop {
   if (stop === "length" || stop === "filtered") return stop;
   if (calls.length > 0) return "calls";
   return stop === "calls" && malformed.length === 0 ? "end" : stop;

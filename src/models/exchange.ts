@@ -13,7 +13,7 @@ import { delayAfter, type RetryRules } from "./retry.ts";
 import { OfferedTools } from "./text-calls/names.ts";
 import { inText } from "./text-protocol.ts";
 import { type Limits, Watched } from "./timeouts.ts";
-import { type Wire, WireFailure } from "./wire.ts";
+import { endless, type Wire, WireFailure } from "./wire.ts";
 import type { ReadCalls, WrittenCalls } from "./written-calls.ts";
 
 /** What an exchange works with. */
@@ -32,6 +32,9 @@ export interface Means {
 }
 
 const NO_TOOLS = "takes no tools: they stand in its prompt, and its calls are read from the text";
+
+/** What came before is a part of a reply at best. */
+const filtered = (): WireFailure => new WireFailure("refused", "the server filtered the reply");
 
 /** One request of the agent: as many attempts as it takes, and what is tried next after each of them. */
 export class Exchange {
@@ -132,6 +135,8 @@ export class Exchange {
 
   #afterReply(reply: Reply, found: ReadCalls): ProviderEvent {
     if (isEmpty(reply, found)) return this.#afterEmpty(reply);
+    if (reply.cut) return this.#failed(endless("the model's reply has no end: it was ended at its bound"));
+    if (reply.stop === "filtered") return this.#failed(filtered());
     const { model } = this.#request;
     if (this.#trial !== null) this.#means.fallbacks.add(model, this.#trial);
     this.#noteOn(reply);
@@ -143,7 +148,7 @@ export class Exchange {
 
   /** Such a reply never ends a run as done. It is asked for once more, without what most often makes it empty. */
   #afterEmpty({ stop, onlyThought }: Reply): ProviderEvent {
-    if (stop === "filtered") return this.#failed(new WireFailure("refused", "the server filtered the reply"));
+    if (stop === "filtered") return this.#failed(filtered());
     if (this.#wasEmpty)
       return this.#failed(new WireFailure("empty", "the model answered with nothing, twice"));
     this.#wasEmpty = true;
@@ -156,11 +161,10 @@ export class Exchange {
     return this.#again(reason, 0);
   }
 
-  #noteOn({ cut, counted, notes }: Reply): void {
+  #noteOn({ counted, notes }: Reply): void {
     const { estimator } = this.#means;
     const { model } = this.#request;
     for (const note of notes) this.#notes.add(note);
-    if (cut) this.#notes.add("The reply did not end by itself: it was ended at the limit of its length.");
     if (counted.prompt === undefined) return;
     const bytes = promptBytes(this.#sent);
     if (estimator.looksCut(model, bytes, counted.prompt))

@@ -17,6 +17,7 @@ const REMEDIES: Readonly<Record<FailureKind, string>> = {
   timeout: "Look whether the model server is still at work; a smaller model answers sooner.",
   out_of_memory: "Choose a smaller model or a smaller window: harness config set max_context_tokens 8192",
   empty: "Try again, or choose another model.",
+  cut: "Try again, or choose another model; where every reply is endless, look into the log of the model server.",
   refused: "Word the task in another way, or choose another model.",
   cancelled: "",
 };

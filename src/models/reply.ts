@@ -26,7 +26,7 @@ export class Reply {
   readonly notes: string[] = [];
   /** A person has seen something that is no thought. */
   shown = false;
-  /** It was ended here, as it was too long. */
+  /** It was ended here, as it was longer than any answer. */
   cut = false;
   /** Anything came at all. */
   begun = false;
@@ -127,7 +127,13 @@ export class Reply {
 
   #called(part: Extract<WireEvent, { readonly type: "call" }>): ProviderEvent {
     const args = this.#bounded(part.args ?? "");
-    const { place, name } = this.#native.take({ ...part, args });
+    const { id, name: called, ...rest } = part;
+    const given = {
+      ...rest,
+      ...(id === undefined ? {} : { id: this.#bounded(id) }),
+      ...(called === undefined ? {} : { name: this.#bounded(called) }),
+    };
+    const { place, name } = this.#native.take({ ...given, args });
     this.shown = true;
     return { type: "call", index: place, name, text: args };
   }

@@ -11,7 +11,7 @@ export interface Limits {
   /** Between two events. Ollama says nothing while a call is being written. */
   readonly idleMs: number;
   readonly totalMs: number;
-  /** Of text, thinking and arguments together. */
+  /** Of text, thinking and calls together. */
   readonly characters: number;
   /** Each is a token or more. */
   readonly events: number;
@@ -24,8 +24,8 @@ export const LIMITS: Limits = {
   firstMs: 10 * MINUTE,
   idleMs: 10 * MINUTE,
   totalMs: 120 * MINUTE,
-  characters: 16 * 2 ** 20,
-  events: 200_000,
+  characters: 2 ** 20,
+  events: 2 ** 17,
 };
 
 export interface Watch {

@@ -74,3 +74,12 @@ export class WireFailure extends Error {
     this.refusesTools = more.refusesTools ?? false;
   }
 }
+
+/** UTF-16 units of one line or event of a stream: the longest that anybody sends is a whole call with a file in it. */
+export const LONGEST_LINE = 2 ** 24;
+/** Bytes of one reply with all that is around its words, and of one answer that is no stream. */
+export const LONGEST_STREAM = 2 ** 26;
+export const LONGEST_BODY = 2 ** 24;
+
+/** Asking again would bring the same. */
+export const endless = (what: string): WireFailure => new WireFailure("cut", what);

@@ -188,6 +188,11 @@ test("a prompt that the server finds too long is shortened once, then sent again
 test("an answer that was cut is gone on with, and one that must fit a form is asked for again", async () => {
   const cut = seatOf([{ text: "one ", stop: "length" }, { text: "two" }]);
   assert.deepEqual(await work(cut, NEVER), { how: "answered", text: "one two" });
+  const always = seatOf(Array.from({ length: 9 }, () => ({ text: "one ", stop: "length" })));
+  assert.equal((await work(always, NEVER)).how, "model_broken");
+  assert.equal(always.asked.length, 3);
+  const number = Array.from({ length: 9 }, () => ({ text: "{}", stop: "length" }) as const);
+  assert.equal((await work(fitted(number), NEVER)).how, "model_broken");
   assert.deepEqual(await work(fitted([{ text: "no" }, { text: "{}" }]), NEVER), {
     how: "answered",
     text: "{}",

@@ -10,7 +10,7 @@ const LINES = ['{"a":"ö🙂"}', '{"b":"\u{FFFD}"}', '{"c":1}'];
 async function linesIn(chunks: readonly Buffer[], longest = 1000): Promise<readonly string[]> {
   const lines: string[] = [];
   const stream = Readable.from(chunks) as IncomingMessage;
-  for await (const line of linesOf(stream, longest)) lines.push(line);
+  for await (const line of linesOf(stream, { longest })) lines.push(line);
   return lines;
 }
 

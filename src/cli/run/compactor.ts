@@ -8,6 +8,9 @@ import type { Capabilities } from "../../core/provider.ts";
 /** Of the window, for the reply: a quarter, and no more than this. */
 const MOST_REPLY = 8192;
 
+/** What the rest would have said is what the model would no longer know. */
+const CUT = { kind: "cut", reason: "the summary was cut at its length limit", remedy: "" } as const;
+
 /** Keeps a seat's history within its model's window. */
 export function compactorFor(
   seat: () => Seat,
@@ -20,7 +23,8 @@ export function compactorFor(
     tokens: (messages) => seat().size.tokens(messages),
     summarise: async (messages, signal) => {
       const reply = await askAside(seat(), messages, signal, ARTIFACT_SCHEMA);
-      return reply.kind === "failed" ? reply.failure : reply.message.text;
+      if (reply.kind === "failed") return reply.failure;
+      return reply.stop === "length" ? CUT : reply.message.text;
     },
     emit: (event) => seat().emit(event),
   });

@@ -20,53 +20,65 @@ import { giveUpFrozen } from "./given-up.ts";
 import { checkpointsFor } from "./checkpoints.ts";
 import { type LazyBox, readyEvent } from "./lazy-box.ts";
 import { indexFor } from "./index-for.ts";
+import { lastWord, type SoFar } from "./last-word.ts";
 import { lastingOf } from "./lasting.ts";
 import type { Play, Reprise } from "./play-parts.ts";
 import { rendererFor } from "./renderer.ts";
 import { boxFor } from "./run-box.ts";
 import { runId } from "./session-choice.ts";
-import { type Sink, sinkOf, type Take, waitingSink } from "./sink.ts";
+import { type Sink, sinkOf, type Take, type WaitingSink, waitingSink } from "./sink.ts";
 import { sessionPrompt } from "./system-prompt.ts";
 
 /** One request with nobody there, from its first event to its last. */
 export async function play(given: Play): Promise<Finished> {
-  const { flags, session, signal, reprise } = given;
+  const { flags } = given;
   const waits = given.settings.isolation === "bind" ? "here" : "waiting";
   const show = rendererFor({ ...flags, changes: flags.passing === true ? "gone" : waits });
   const sink = waitingSink(sinkFor(given, (event) => show.take(event)));
+  const sofar: SoFar = { sink };
   try {
-    if (reprise === undefined) await begin(given, sink);
-    // Until the box is gone: what it was told to do may write to the last.
-    await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
-    await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
-    const { gate, note } = await answerFor(flags["output-schema"]);
-    const said = await claimed(reprise, box, signal);
-    if (said !== undefined) sink.begin([startOf(given), said.event]);
-    await using index = indexFor(given, box);
-    const means = { sink, box, checkpoints, answer: gate, boxNote: said?.note, index };
-    const seat = await seatIn(given, means, said?.runs);
-    const request = {
-      prompt: given.prompt,
-      note,
-      ...(flags.intent === undefined ? {} : { intent: flags.intent }),
-      strict: flags.strict,
-      session: session.id,
-      changes: () => boxChanges(box, signal),
-      record: (each: SessionRecord) => session.append(each),
-      given: runGiven(given),
-      park: () => box.park(),
-    };
-    const finished = await (reprise === undefined
-      ? runRequest(seat, request, signal)
-      : goOn(seat, request, reprise.parked, signal));
-    if (finished.status === "parked") box.stay();
-    return finished;
+    return await played(given, sofar);
+  } catch (thrown) {
+    return lastWord(thrown, given, sofar);
   } finally {
     show.end();
   }
 }
 
-async function begin(given: Play, sink: ReturnType<typeof waitingSink>): Promise<void> {
+async function played(given: Play, sofar: SoFar): Promise<Finished> {
+  const { flags, session, signal, reprise } = given;
+  const { sink } = sofar;
+  if (reprise === undefined) await begin(given, sink);
+  // Until the box is gone: what it was told to do may write to the last.
+  await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
+  await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
+  const { gate, note } = await answerFor(flags["output-schema"]);
+  const said = await claimed(reprise, box, signal);
+  if (said !== undefined) sink.begin([startOf(given), said.event]);
+  await using index = indexFor(given, box);
+  const means = { sink, box, checkpoints, answer: gate, boxNote: said?.note, index };
+  const seat = await seatIn(given, means, said?.runs);
+  sofar.seat = seat;
+  const request = {
+    prompt: given.prompt,
+    note,
+    ...(flags.intent === undefined ? {} : { intent: flags.intent }),
+    strict: flags.strict,
+    session: session.id,
+    changes: () => boxChanges(box, signal),
+    record: (each: SessionRecord) => session.append(each),
+    given: runGiven(given),
+    park: () => box.park(),
+  };
+  const finished = await (reprise === undefined
+    ? runRequest(seat, request, signal)
+    : goOn(seat, request, reprise.parked, signal));
+  sofar.finished = finished;
+  if (finished.status === "parked") box.stay();
+  return finished;
+}
+
+async function begin(given: Play, sink: WaitingSink): Promise<void> {
   sink.begin([startOf(given)]);
   if (given.resumed) await giveUpFrozen(given.session);
 }

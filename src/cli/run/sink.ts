@@ -12,8 +12,13 @@ export interface Sink {
   readonly forChild: () => (body: EventBody) => void;
 }
 
+export interface WaitingSink extends Sink {
+  readonly begin: (first: readonly EventBody[]) => void;
+  readonly begun: () => boolean;
+}
+
 /** Holds what comes before the run begins: its first event is the first. */
-export function waitingSink(sink: Sink): Sink & { readonly begin: (first: readonly EventBody[]) => void } {
+export function waitingSink(sink: Sink): WaitingSink {
   const early: EventBody[] = [];
   const state = { begun: false };
   return {
@@ -22,6 +27,7 @@ export function waitingSink(sink: Sink): Sink & { readonly begin: (first: readon
       if (state.begun) sink.emit(body);
       else early.push(body);
     },
+    begun: () => state.begun,
     begin: (first) => {
       state.begun = true;
       for (const body of [...first, ...early.splice(0)]) sink.emit(body);
@@ -29,10 +35,15 @@ export function waitingSink(sink: Sink): Sink & { readonly begin: (first: readon
   };
 }
 
-/** Numbers the events of a run; each is written down and remembered, without its secrets, before it is shown. */
+/**
+ * Numbers the events of a run; each is written down and remembered, without its secrets, before it is shown. `run.finished`
+ * is the last one: a box that is ready only then, or a subagent that still ends, is told of no more.
+ */
 export function sinkOf(session: Session, run: string, audit: Take, show: Take): Sink {
-  const count = { events: 0, children: 0 };
+  const count = { events: 0, children: 0, ends: 0 };
   const send = (body: EventBody, agent?: string): void => {
+    if (count.ends > 0) return;
+    if (body.type === "run.finished") count.ends += 1;
     count.events += 1;
     const event: AgentEvent = { ...body, run, seq: count.events, ...(agent === undefined ? {} : { agent }) };
     audit(event);

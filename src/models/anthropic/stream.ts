@@ -1,6 +1,9 @@
 import type { Stop } from "../../core/provider.ts";
 import { asCount, asFields, asList, asText, type Fields, parsedJson } from "../http/fields.ts";
-import type { WireEvent } from "../wire.ts";
+import { endless, LONGEST_LINE, type WireEvent } from "../wire.ts";
+
+/** A whole text may come in the beginning of its block. */
+const LONGEST_KEPT = LONGEST_LINE;
 
 const STOPS: Readonly<Record<string, Stop>> = {
   end_turn: "end",
@@ -26,6 +29,7 @@ export class MessageReader {
   /** By the server's index. */
   readonly #calls = new Map<unknown, Call>();
   readonly #blocks = new Map<unknown, Block>();
+  #kept = 0;
   stopped = false;
   done = false;
   /** Something came that this API sends. */
@@ -76,9 +80,18 @@ export class MessageReader {
     return events;
   }
 
+  /** What is kept and is told in no event has a bound of its own. */
+  #keeps(characters: number): void {
+    this.#kept += characters;
+    if (this.#kept > LONGEST_KEPT) throw endless("the server's reply has no end: it was ended at its bound");
+  }
+
   #begin(index: unknown, block: Fields, events: WireEvent[]): void {
     const kept = keptBlock(block);
-    if (kept !== undefined) this.#blocks.set(index, kept);
+    if (kept !== undefined) {
+      this.#keeps(JSON.stringify(kept).length);
+      this.#blocks.set(index, kept);
+    }
     const [text, thinking] = [asText(kept?.["text"]), asText(kept?.["thinking"])];
     if (text !== undefined) events.push({ type: "text", text });
     if (thinking !== undefined) events.push({ type: "thinking", text: thinking });
@@ -106,7 +119,10 @@ export class MessageReader {
       block[type] = joined(block[type], text);
     }
     const signature = asText(delta["signature"]);
-    if (signature !== undefined) block["signature"] = joined(block["signature"], signature);
+    if (signature !== undefined) {
+      this.#keeps(signature.length);
+      block["signature"] = joined(block["signature"], signature);
+    }
     const call = this.#calls.get(index);
     const args = asText(delta["partial_json"]);
     if (args === undefined || call === undefined) return;

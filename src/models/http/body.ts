@@ -1,27 +1,37 @@
 import type { IncomingMessage } from "node:http";
 import { reasonOf } from "../../core/errors.ts";
 import { parsedJson } from "./fields.ts";
+import { endless, LONGEST_BODY } from "../wire.ts";
 import { brokenOff, stranger } from "./garbled.ts";
 import { type Asked, type Refusal, refusalIn } from "./refusals.ts";
 
-/** Bytes of an answer that is no stream. */
-const MAX_BODY = 2 ** 26;
+/** Bytes that are read of a refusal; what it says stands at its beginning. */
+const LONGEST_REFUSAL = 2 ** 20;
 const MAX_WAIT_MS = 24 * 3_600_000;
 
-/** The body; only the start of one that is longer than any answer, and what came of one that broke off. */
+/** The body, and what came of one that broke off; one that is longer than any answer throws. */
 export async function wholeText(response: IncomingMessage): Promise<string> {
+  const { text, whole } = await textWithin(response, LONGEST_BODY);
+  if (!whole) throw endless("the server's answer has no end: it was ended at its bound");
+  return text;
+}
+
+async function textWithin(
+  response: IncomingMessage,
+  most: number,
+): Promise<{ readonly text: string; readonly whole: boolean }> {
   const chunks: Buffer[] = [];
   let length = 0;
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       length += chunk.length;
-      if (length > MAX_BODY) break;
+      if (length > most) break;
     }
   } catch (thrown) {
     if (chunks.length === 0) throw brokenOff(reasonOf(thrown));
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return { text: Buffer.concat(chunks).toString("utf8"), whole: length <= most };
 }
 
 /** What the server said instead of an answer; undefined when it answers. Throws when it is no model server. */
@@ -32,7 +42,7 @@ export async function refusalTo(response: IncomingMessage, asked: Asked): Promis
     response.destroy();
     throw stranger(asked, `it redirects to ${targetOf(response, asked)}`);
   }
-  const text = await wholeText(response);
+  const { text } = await textWithin(response, LONGEST_REFUSAL);
   const said = refusalIn(parsedJson(text), status, retryAfter(response));
   if (said !== undefined) return said;
   const page = isPage(response, text);

@@ -5,7 +5,7 @@ import { asFields, parsedJson } from "./fields.ts";
 import { brokenOff, notA, shown, stranger } from "./garbled.ts";
 import { type Asked, failureOf, refusalIn } from "./refusals.ts";
 import { type SseEvent, SseReader } from "./sse.ts";
-import { WireFailure } from "../wire.ts";
+import { endless, LONGEST_STREAM, WireFailure } from "../wire.ts";
 
 /** How long a reply that is complete may keep its connection before it is given up. */
 const DRAIN_MS = 1000;
@@ -44,11 +44,14 @@ export async function* replyEvents(reply: Reply): AsyncGenerator<readonly SseEve
 async function* streamed({ response, asked, done }: Reply): AsyncGenerator<readonly SseEvent[], void> {
   const reader = new SseReader();
   let any = false;
+  let came = 0;
   const strange = (): WireFailure =>
     any
       ? notA("event", reader.stray)
       : stranger(asked, `it answers with text of another kind: ${shown(reader.stray)}`);
   for await (const chunk of response.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+    came += chunk.length;
+    if (came > LONGEST_STREAM) throw endless("the server's reply has no end: it was ended at its bound");
     const events = reader.push(chunk);
     any ||= events.length > 0;
     if (events.length > 0) yield events;

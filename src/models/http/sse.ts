@@ -1,4 +1,4 @@
-import { WireFailure } from "../wire.ts";
+import { endless, LONGEST_LINE } from "../wire.ts";
 
 export interface SseEvent {
   /** Empty when the server names none. */
@@ -6,10 +6,10 @@ export interface SseEvent {
   readonly data: string;
 }
 
-/** In UTF-16 units; the largest single event that anybody sends is a whole call with a file in it. */
-const MAX_EVENT = 2 ** 26;
 /** Fields that are not known are left out, as the standard says. */
 const FIELD = /^[A-Za-z][\w-]{0,30}$/;
+/** What a line costs beside its text: an empty one is kept too. */
+const OF_A_LINE = 64;
 const BRACE = 0x7b;
 const SPACE = 0x20;
 
@@ -54,7 +54,8 @@ export class SseReader {
     }
     // Searching only what is new keeps a long line linear: the rope is joined once, at its end.
     this.#line += text.slice(start);
-    if (this.#line.length + this.#size > MAX_EVENT) throw endless();
+    if (this.#line.length + this.#size > LONGEST_LINE)
+      throw endless("the server sends an event without an end");
     return found;
   }
 
@@ -93,7 +94,7 @@ export class SseReader {
 
   #add(data: string): void {
     this.#data.push(data);
-    this.#size += data.length;
+    this.#size += data.length + OF_A_LINE;
   }
 }
 
@@ -102,8 +103,3 @@ function nextEnd(text: string, start: number): number {
   const carriage = text.indexOf("\r", start);
   return feed === -1 || carriage === -1 ? Math.max(feed, carriage) : Math.min(feed, carriage);
 }
-
-const endless = (): WireFailure =>
-  new WireFailure("garbled", "the server sends an event without an end", {
-    remedy: "check the server's log and its version",
-  });

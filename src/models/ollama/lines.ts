@@ -1,15 +1,29 @@
 import type { IncomingMessage } from "node:http";
+import { endless } from "../wire.ts";
+
+export interface LineBounds {
+  /** UTF-16 units of one line. */
+  readonly longest: number;
+  /** Bytes of all of them; without a bound when left out. */
+  readonly whole?: number;
+}
 
 /**
  * The lines of a stream, blank ones left out. Throws where the connection is cut or a line has no end. Bytes that are
  * no UTF-8 become U+FFFD, as Ollama makes it of what a model cut short. Whoever stops early ends the response.
  */
-export async function* linesOf(response: IncomingMessage, longest: number): AsyncGenerator<string> {
+export async function* linesOf(
+  response: IncomingMessage,
+  { longest, whole = Number.POSITIVE_INFINITY }: LineBounds,
+): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let parts: string[] = [];
   let length = 0;
+  let came = 0;
   const chunks = response.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
   for await (const chunk of chunks) {
+    came += chunk.length;
+    if (came > whole) throw endless("the server's reply has no end: it was ended at its bound");
     const [first = "", ...others] = decoder.decode(chunk, { stream: true }).split("\n");
     parts.push(first);
     length += first.length;
@@ -18,7 +32,7 @@ export async function* linesOf(response: IncomingMessage, longest: number): Asyn
       parts = [other];
       length = other.length;
     }
-    if (length > longest) throw new Error("the server sends a line without an end");
+    if (length > longest) throw endless("the server sends a line without an end");
   }
   parts.push(decoder.decode());
   yield* unlessBlank(parts);

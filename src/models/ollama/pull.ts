@@ -66,7 +66,7 @@ async function follow(
   watch: Watch,
 ): Promise<string | undefined> {
   try {
-    for await (const line of linesOf(response, MAX_LINE)) {
+    for await (const line of linesOf(response, { longest: MAX_LINE })) {
       const value = jsonIn(line);
       const error = errorIn(value);
       if (error !== undefined) return error;

@@ -1,14 +1,18 @@
 import type { IncomingMessage } from "node:http";
-import { type Wire, WireFailure, type WireEvent, type WireRequest } from "../wire.ts";
+import {
+  LONGEST_LINE,
+  LONGEST_STREAM,
+  type Wire,
+  WireFailure,
+  type WireEvent,
+  type WireRequest,
+} from "../wire.ts";
 import { chatBody, leftOut } from "./body.ts";
 import { type Asked, failureIn, failureOf, type Refusal, refusesThinking } from "./failures.ts";
 import { ask, bodyOf, jsonIn, wordsIn } from "./http.ts";
 import { letGo, linesOf } from "./lines.ts";
 import { ReplyReader } from "./reply.ts";
 import { type ModelInForce, OllamaSession, type SessionOptions } from "./session.ts";
-
-/** A call comes in one line, and may hold a whole file. */
-const LONGEST_LINE = 32 * 2 ** 20;
 
 /**
  * Ollama's /api/chat. Not through the official client (0.6.4): it takes no signal for one request, and none at all
@@ -73,7 +77,7 @@ async function* replyOf(
   signal: AbortSignal,
 ): AsyncGenerator<WireEvent> {
   try {
-    for await (const line of linesOf(response, LONGEST_LINE)) {
+    for await (const line of linesOf(response, { longest: LONGEST_LINE, whole: LONGEST_STREAM })) {
       if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
       const value = jsonIn(line);
       const words = wordsIn(value);

@@ -39,6 +39,7 @@ const KINDS = [
   "timeout",
   "out_of_memory",
   "empty",
+  "cut",
   "refused",
 ] as const satisfies readonly FailureKind[];
 

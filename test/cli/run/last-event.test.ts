@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { setImmediate as turn } from "node:timers/promises";
+import test from "node:test";
+import type { Finished } from "../../../src/agent/run.ts";
+import { lastWord } from "../../../src/cli/run/last-word.ts";
+import { type LazyBox, lazyBox, readyEvent } from "../../../src/cli/run/lazy-box.ts";
+import { sinkOf, type WaitingSink, waitingSink } from "../../../src/cli/run/sink.ts";
+import { EXIT, HarnessError } from "../../../src/core/errors.ts";
+import type { AgentEvent, EventBody } from "../../../src/core/events.ts";
+import type { OwnedBox } from "../../../src/core/ports.ts";
+import type { Session } from "../../../src/core/session.ts";
+
+const STARTED: EventBody = {
+  type: "run.started",
+  task: "t",
+  session: "s",
+  resumed: false,
+  workspace: "/w",
+  mode: "workspace-write",
+  provider: "scripted",
+  model: "m",
+};
+
+const FINISHED: Finished = {
+  type: "run.finished",
+  status: "done",
+  exit_code: 0,
+  reason: "",
+  turns: 1,
+  tool_calls: 0,
+  usage: { requests: 1, prompt_tokens: null, completion_tokens: null, cached_tokens: null, cost: null },
+  denials: [],
+  changes: null,
+  handoff: [],
+  session: "s",
+  answer: null,
+};
+
+interface Told {
+  readonly sink: WaitingSink;
+  readonly shown: readonly AgentEvent[];
+  readonly audited: readonly AgentEvent[];
+  readonly logged: readonly AgentEvent[];
+}
+
+function telling(): Told {
+  const [shown, audited, logged]: [AgentEvent[], AgentEvent[], AgentEvent[]] = [[], [], []];
+  const session = { log: (event: AgentEvent) => logged.push(event) } as unknown as Session;
+  const sink = waitingSink(
+    sinkOf(
+      session,
+      "r",
+      (event) => audited.push(event),
+      (event) => shown.push(event),
+    ),
+  );
+  return { sink, shown, audited, logged };
+}
+
+/** Every list of events ends with the one end. */
+function endsOnce({ shown, audited, logged }: Told, first: readonly string[]): void {
+  for (const events of [shown, audited, logged]) {
+    assert.deepEqual(
+      events.map(({ type }) => type),
+      [...first, "run.finished"],
+    );
+    assert.deepEqual(
+      events.map(({ seq }) => seq),
+      events.map((_, at) => at + 1),
+    );
+  }
+}
+
+interface Slow {
+  readonly box: LazyBox;
+  readonly ready: () => void;
+  readonly removed: () => boolean;
+}
+
+/** Its start does not care that it was cancelled: it had passed its last look at the signal. */
+function slowBox(sink: WaitingSink): Slow {
+  const start = Promise.withResolvers<OwnedBox>();
+  const state = { removed: false };
+  const opened = {
+    gone: new Promise<string>(() => undefined),
+    [Symbol.asyncDispose]: () => {
+      state.removed = true;
+      return Promise.resolve();
+    },
+  } as unknown as OwnedBox;
+  const box = lazyBox(
+    () => start.promise,
+    (ms, ready) => sink.emit(readyEvent(ms, ready)),
+  );
+  return { box, ready: () => start.resolve(opened), removed: () => state.removed };
+}
+
+/** Each is one step of a run that ends while its box starts. */
+const STEPS = ["start", "ready", "finish", "dispose"] as const;
+type Step = (typeof STEPS)[number];
+
+function* orders(left: readonly Step[]): Generator<readonly Step[]> {
+  if (left.length === 0) yield [];
+  for (const step of left)
+    for (const rest of orders(left.filter((each) => each !== step))) yield [step, ...rest];
+}
+
+const MADE = [...orders(STEPS)].filter((steps) => steps.indexOf("finish") < steps.indexOf("dispose"));
+
+for (const turns of [0, 1])
+  test(`a box that is ready when the run has ended is not told of, ${turns} turns between the steps`, async () => {
+    for (const steps of MADE) {
+      const told = telling();
+      const slow = slowBox(told.sink);
+      const ends: PromiseLike<void>[] = [];
+      const does: Readonly<Record<Step, () => void>> = {
+        start: () => void slow.box.box().catch(() => undefined),
+        ready: slow.ready,
+        finish: () => told.sink.emit(FINISHED),
+        dispose: () => ends.push(slow.box[Symbol.asyncDispose]()),
+      };
+      told.sink.begin([STARTED]);
+      for (const step of steps) {
+        does[step]();
+        for (let count = 0; count < turns; count += 1) await turn();
+      }
+      await Promise.all(ends);
+      await turn();
+      const early = told.shown.some(({ type }) => type === "box.ready") ? ["box.ready"] : [];
+      endsOnce(told, ["run.started", ...early]);
+      const begun = steps.indexOf("start") < steps.indexOf("dispose");
+      if (begun) assert.ok(slow.removed(), steps.join());
+    }
+  });
+
+test("nothing of any kind comes behind the end, of a subagent neither", () => {
+  const told = telling();
+  const child = told.sink.forChild();
+  told.sink.begin([STARTED]);
+  child({ type: "notice", text: "n" });
+  told.sink.emit(FINISHED);
+  child({ type: "notice", text: "late" });
+  told.sink.forChild()({ type: "notice", text: "late" });
+  told.sink.emit({ type: "rolled_back", record_count: 0 });
+  told.sink.emit(FINISHED);
+  endsOnce(told, ["run.started", "notice"]);
+});
+
+const given = { limits: { turns: 2, calls: 3 }, session: { id: "s" } } as unknown as Parameters<
+  typeof lastWord
+>[1];
+
+test("a failure in a run that has begun is its end, with its exit code and what to do", () => {
+  for (const [thrown, code, status, reason] of [
+    [
+      new HarnessError(EXIT.sandbox, "no box", "harness doctor"),
+      6,
+      "sandbox",
+      /no box; next: harness doctor/,
+    ],
+    [new HarnessError(EXIT.usage, "a bad file"), 2, "failed", /a bad file/],
+    [new Error("a defect"), 1, "failed", /a defect/],
+    [new SuppressedError(new Error("later"), new HarnessError(EXIT.model, "first")), 5, "model", /first/],
+  ] as const) {
+    const told = telling();
+    told.sink.begin([STARTED]);
+    const finished = lastWord(thrown, given, { sink: told.sink });
+    assert.deepEqual([finished.exit_code, finished.status, finished.changes], [code, status, null]);
+    assert.match(finished.reason, reason);
+    endsOnce(told, ["run.started"]);
+  }
+});
+
+test("a run that has not begun has no end, and one that has ended has no other", () => {
+  const told = telling();
+  const failure = new HarnessError(EXIT.sandbox, "the box cannot be removed");
+  assert.throws(() => lastWord(failure, given, { sink: told.sink }), failure);
+  told.sink.begin([STARTED]);
+  told.sink.emit(FINISHED);
+  assert.equal(lastWord(failure, given, { sink: told.sink, finished: FINISHED }).exit_code, 6);
+  endsOnce(told, ["run.started"]);
+});
