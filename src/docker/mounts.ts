@@ -2,14 +2,23 @@ import type { ContainerCreateOptions } from "dockerode";
 import type { BoxPlan } from "./spec.ts";
 
 type Mount = NonNullable<NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"]>[number];
-type Placed = Pick<BoxPlan, "mode" | "workspace" | "over" | "readOnly" | "pinned" | "volumes">;
+type Placed = Pick<BoxPlan, "mode" | "workspace" | "over" | "covered" | "readOnly" | "pinned" | "volumes">;
 
 /** What of the host a container sees, and the order matters: whoever comes later covers. */
 export function mountsOf(plan: Placed): Mount[] {
   const { workspace } = plan;
   const extra = plan.volumes.map(({ volume, target }) => fromVolume(volume, target, true));
-  if (plan.over !== undefined)
-    return [...plan.over.map(({ path, writable }) => overItself(path, !writable)), ...extra];
+  if (plan.over !== undefined) {
+    const own = plan.over.map(({ path, writable }) => overItself(path, !writable));
+    return [
+      ...own,
+      ...covers(
+        plan,
+        plan.over.map(({ path }) => path),
+      ),
+      ...extra,
+    ];
+  }
   if (workspace === undefined) return extra;
   const { path, volume } = workspace;
   const frozen = plan.mode === "read-only" || protectedPaths(plan).includes(path);
@@ -20,6 +29,7 @@ export function mountsOf(plan: Placed): Mount[] {
     base,
     ...pins.map((one) => overItself(one, false)),
     ...over.map((one) => overItself(one, true)),
+    ...covers(plan, [path, ...over]),
     ...extra,
   ];
 }
@@ -38,6 +48,14 @@ function pinnedPaths(plan: Placed): readonly string[] {
 /** Whether a path is another or lies below it; both are absolute and normal. */
 export const isWithin = (path: string, parent: string): boolean =>
   path === parent || path.startsWith(parent === "/" ? "/" : `${parent}/`);
+
+/** Whoever comes later covers: these lie in all of the others. What no mount shows needs none. */
+function covers({ mode, covered }: Placed, shown: readonly string[]): readonly Mount[] {
+  if (covered === undefined || mode === "danger-full-access") return [];
+  const { by, paths } = covered;
+  const seen = paths.filter((one) => shown.some((folder) => isWithin(one, folder)));
+  return seen.map((one) => ({ ...overItself(one, true), Source: by }));
+}
 
 /** Not recursive: a read-only bind of older engines would leave what is mounted below writable. */
 const overItself = (path: string, readOnly: boolean): Mount => ({

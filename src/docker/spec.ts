@@ -16,6 +16,8 @@ export interface BoxPlan {
   readonly readOnly: readonly string[];
   /** Ancestors of protected paths, bound over themselves read-write so that they cannot be renamed away. */
   readonly pinned: readonly string[];
+  /** This empty file of the host over sockets and FIFOs, whichever mount they lie in. */
+  readonly covered?: { readonly by: string; readonly paths: readonly string[] };
   /** In place of all mounts of the workspace: these paths over themselves, parents before children. */
   readonly over?: readonly { readonly path: string; readonly writable: boolean }[];
   /** Volumes that are read only: the runner, for images of others. */

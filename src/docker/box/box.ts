@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
-import { reasonOf } from "../../core/errors.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { ExecRequest, ExecResult, OldJob, OwnedBox, ParkedHandle } from "../../core/ports.ts";
 import type { Place } from "../isolation/place.ts";
 import type { KeptJob } from "../parked/kept-job.ts";
@@ -163,8 +163,16 @@ export const movedAway = (from: string, takeBack: string): string =>
 /** After the container is gone, the whole tree once more: nested repositories too. */
 async function leaveNothingPlanted(walls: Walls): Promise<void> {
   if (!walls.exposed) return;
-  const { planted: found, warnings } = await findAllPlanted(walls.workspace, walls.protection);
+  const { planted: found, warnings, unseen } = await findAllPlanted(walls.workspace, walls.protection);
   const moved = await takeOut(walls, found);
   for (const warning of warnings) walls.onWarning(warning);
   for (const { from, takeBack } of moved) walls.onWarning(movedAway(from, takeBack));
+  if (unseen.length > 0) throw notSearched(walls.workspace, unseen);
 }
+
+const notSearched = (workspace: string, unseen: readonly string[]): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `${workspace} could not be searched to its end for what the box may have left for programs of yours to obey:\n    ${unseen.join("\n    ")}`,
+    "run no git and no editor there before you have looked at it or removed it",
+  );

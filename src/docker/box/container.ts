@@ -136,19 +136,19 @@ async function connect(
 }
 
 async function verify(client: RunnerClient, plan: BoxPlan, { door, faults }: Extras): Promise<void> {
-  const bound = mountsOf(plan)
-    .filter(({ Type }) => Type === "bind")
-    .map(({ Target }) => Target);
+  const mounts = mountsOf(plan).filter(({ Type }) => Type === "bind");
+  const bound = mounts.map(({ Target }) => Target);
   const [report, host] = await Promise.all([
     askReport(client, bound, door !== undefined),
-    Promise.all(bound.map(seen)),
+    Promise.all(mounts.map(seen)),
   ]);
   const lines = [...reportDifferences(plan, report, host), ...(faults?.(report.mountinfo) ?? [])];
   refuseUnlessPlanned("the box itself", lines);
 }
 
-async function seen(path: string): Promise<SeenFile> {
-  const { dev, ino } = await lstat(path, { bigint: true });
+/** What the host has for a mount, by the name that it has in the box. */
+async function seen({ Source, Target: path }: ReturnType<typeof mountsOf>[number]): Promise<SeenFile> {
+  const { dev, ino } = await lstat(Source, { bigint: true });
   return { path, dev: String(dev), ino: String(ino) };
 }
 

@@ -1,13 +1,15 @@
 import { randomBytes } from "node:crypto";
+import { lstat, mkdir, open, realpath, rm } from "node:fs/promises";
+import path from "node:path";
 import type { Mode } from "../../core/decision.ts";
-import { EXIT, HarnessError } from "../../core/errors.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
 import { hostFacts, readSeccomp } from "../facts.ts";
 import type { Isolation, VolumeRequest } from "../isolation/place.ts";
 import { protectOutside } from "../isolation/unprotected.ts";
 import { type BoxIdentity, boxLabels, type Owner } from "../labels.ts";
 import { thisProcess } from "../life/owner.ts";
-import { findProtected, type Protection } from "../protect/scan.ts";
+import { findProtected, findReached, NOTHING, type Protection } from "../protect/scan.ts";
 import type { BoxPlan, HostFacts } from "../spec.ts";
 import { boxImage, RUNNER } from "./image.ts";
 import type { DiskBudget } from "./watchdog.ts";
@@ -60,7 +62,7 @@ export interface Prepared {
 }
 
 /** Looks at engine, image and workspace, and plans the box. Nothing is made yet. */
-export async function prepare(maker: BoxMaker, request: BoxRequest): Promise<Prepared> {
+export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: AbortSignal): Promise<Prepared> {
   const { engine, root, uid, home, stateDir } = maker;
   const image = boxImage(engine, root, request.image);
   const fixed = Promise.all([image, readSeccomp(root), thisProcess()]);
@@ -74,13 +76,27 @@ export async function prepare(maker: BoxMaker, request: BoxRequest): Promise<Pre
     home,
     engineRoot: host.root,
   });
-  const protection = await protectionOf(request, workspace);
+  const protection = await protectionOf(request, workspace, signal);
   for (const warning of [...workspace.warnings, ...protection.warnings]) maker.onWarning(warning);
   const [{ id, volumes }, seccomp, owner] = await fixed;
   const session = randomBytes(8).toString("hex");
   const volume = `harness-${session}`;
   const parks = parking(request, stateDir);
-  const given = { workspace, protection, host, id, volumes, seccomp, owner, uid, session, volume, parks };
+  const cover = protection.covered.length === 0 ? null : await emptyFile(stateDir);
+  const given = {
+    workspace,
+    protection,
+    cover,
+    host,
+    id,
+    volumes,
+    seccomp,
+    owner,
+    uid,
+    session,
+    volume,
+    parks,
+  };
   const plan = planOf(request, given);
   const { labels } = plan;
   const place = { workspace, session, owner, volume, labels, image: id, engineRoot: host.root };
@@ -100,22 +116,40 @@ function refuseUnknownRuntime(runtime: string | null, known: readonly string[]):
   );
 }
 
-async function protectionOf({ isolation, mode }: BoxRequest, workspace: Workspace): Promise<Protection> {
-  if (isolation !== "bind") return protectOutside(isolation, workspace);
-  return mode === "workspace-write" ? findProtected(workspace.path) : NOTHING;
+/** With full access nothing is protected; where everything is read-only there is still what can be reached. */
+async function protectionOf(
+  { isolation, mode }: BoxRequest,
+  workspace: Workspace,
+  signal?: AbortSignal,
+): Promise<Protection> {
+  if (isolation !== "bind") return protectOutside(isolation, workspace, signal);
+  if (mode === "danger-full-access") return NOTHING;
+  return mode === "workspace-write"
+    ? findProtected(workspace.path, signal)
+    : findReached(workspace.path, signal);
 }
 
-/** Where everything is read-only nothing has to be found, and with full access nothing is protected. */
-const NOTHING: Protection = {
-  readOnly: [],
-  pinned: [],
-  absent: [],
-  outside: [],
-  warnings: [],
-  complete: true,
-};
+/** Nothing writes it: whatever it was made to be, it is empty and read-only when a box is planned. */
+async function emptyFile(stateDir: string): Promise<string> {
+  try {
+    await mkdir(stateDir, { recursive: true, mode: 0o700 });
+    const file = path.join(await realpath(stateDir), "empty");
+    const stats = await lstat(file).catch(() => undefined);
+    if (stats?.isFile() === true && stats.size === 0 && stats.nlink === 1 && (stats.mode & 0o777) === 0o444)
+      return file;
+    await rm(file, { recursive: true, force: true });
+    await using made = await open(file, "wx", 0o444);
+    await made.chmod(0o444);
+    return file;
+  } catch (thrown) {
+    const message = `no empty file can be kept in ${stateDir} to cover sockets with: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.sandbox, message, "make that folder writable, or remove the sockets", thrown);
+  }
+}
 
 interface Given {
+  /** The empty file that covers what must not be reached. */
+  readonly cover: string | null;
   readonly workspace: Workspace;
   readonly protection: Protection;
   readonly host: HostFacts;
@@ -140,6 +174,7 @@ const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
   },
   readOnly: [...given.protection.readOnly, ...given.protection.outside],
   pinned: given.protection.pinned,
+  ...(given.cover === null ? {} : { covered: { by: given.cover, paths: given.protection.covered } }),
   volumes: given.volumes,
   limits: request.limits,
   host: { ...given.host, runtime: request.runtime },

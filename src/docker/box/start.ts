@@ -15,7 +15,7 @@ import type { Workspace } from "./workspace.ts";
 export async function startBox(maker: BoxMaker, request: BoxRequest, signal: AbortSignal): Promise<OwnedBox> {
   const waiting = await frozenFor(maker, request);
   const reaping = reap(maker.engine, maker).catch(engineFailed);
-  const [prepared] = await Promise.all([prepare(maker, request), reaping]);
+  const [prepared] = await Promise.all([prepare(maker, request, signal), reaping]);
   tellLeftovers(await reaping, maker.onWarning);
   signal.throwIfAborted();
   const { workspace } = prepared;

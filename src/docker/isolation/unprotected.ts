@@ -1,25 +1,18 @@
 import path from "node:path";
 import { followPointer } from "../protect/pointer.ts";
-import type { Protection } from "../protect/scan.ts";
+import { NOTHING, type Protection, reachedIn } from "../protect/scan.ts";
 import { look } from "../protect/solid.ts";
 import type { Isolation } from "./place.ts";
 
-const NOTHING: Protection = {
-  readOnly: [],
-  pinned: [],
-  absent: [],
-  warnings: [],
-  outside: [],
-  complete: true,
-};
-
 /**
  * What a box over a layer or a copy needs of protection: nothing inside, as nothing inside reaches the repository
- * by itself. A git directory outside that the workspace leads to is seen through the layer's box, read-only.
+ * by itself, and a socket or FIFO of the lower layer leads to nobody. A git directory outside that the workspace
+ * leads to is seen through the layer's box, read-only and at its own path: what could be reached there is covered.
  */
 export async function protectOutside(
   isolation: Exclude<Isolation, "bind">,
-  { path: root, uid }: { readonly path: string; readonly uid: number },
+  { path: root, uid, gid }: { readonly path: string; readonly uid: number; readonly gid: number },
+  signal?: AbortSignal,
 ): Promise<Protection> {
   const pointer = path.join(root, ".git");
   if ((await look(pointer))?.isFile() !== true) return NOTHING;
@@ -30,6 +23,13 @@ export async function protectOutside(
   });
   if (lead.kind === "inside") return NOTHING;
   if (lead.kind === "unsafe") return broken(`${pointer} is not followed: ${lead.why}`);
-  if (isolation === "overlay") return { ...NOTHING, outside: [lead.mount] };
+  if (isolation === "overlay") {
+    const outside = [lead.mount];
+    return {
+      ...NOTHING,
+      outside,
+      ...(await reachedIn(root, [], { away: outside, top: { uid, gid }, signal })),
+    };
+  }
   return broken(`${lead.gitDir} lies outside the workspace and is not copied`);
 }

@@ -8,25 +8,21 @@ export const within = (folder: string, file: string): boolean =>
 /** Parents before children, and nothing that lies in another of them. */
 export function outermost(paths: Iterable<string>): readonly string[] {
   const kept = new Set<string>();
-  for (const file of [...new Set(paths)].toSorted(parentsFirst))
-    if (!ancestors(file).some((folder) => kept.has(folder))) kept.add(file);
+  for (const file of parentsFirst(new Set(paths))) if (!liesIn(file, kept)) kept.add(file);
   return [...kept];
 }
 
-const depth = (file: string): number => file.split(path.sep).length;
-
-const parentsFirst = (a: string, b: string): number => depth(a) - depth(b) || (a < b ? -1 : a > b ? 1 : 0);
-
-function ancestors(file: string): readonly string[] {
-  const found: string[] = [];
-  for (let up = path.dirname(file); up !== path.dirname(up); up = path.dirname(up)) found.push(up);
-  return found;
+/** Whether one of the folders above a path is among these. */
+export function liesIn(file: string, folders: ReadonlySet<string>): boolean {
+  for (let up = path.dirname(file); up !== path.dirname(up); up = path.dirname(up))
+    if (folders.has(up)) return true;
+  return false;
 }
 
-/** The folders between the workspace and its protected paths, without both. */
-function pins(root: string, readOnly: readonly string[]): readonly string[] {
-  const folders = readOnly.flatMap((file) => ancestors(file).filter((up) => up !== root && within(root, up)));
-  return [...new Set(folders)].toSorted(parentsFirst);
+function parentsFirst(paths: Iterable<string>): readonly string[] {
+  const known = Array.from(paths, (file) => ({ file, depth: file.split(path.sep).length }));
+  known.sort((a, b) => a.depth - b.depth || (a.file < b.file ? -1 : 1));
+  return known.map(({ file }) => file);
 }
 
 export interface Arranged {
@@ -38,40 +34,75 @@ export interface Arranged {
 /** A container start grows with its mounts; the engine itself names no limit. */
 const MOUNTS = 200;
 
-/** The mounts for these paths. Too many: the folders that hold most of them become read-only as a whole. */
+/**
+ * The mounts for these paths, the folders between them and the workspace pinned. Too many: the folders that hold most
+ * of them become read-only as a whole; of those that are enough, the smallest. Each path is looked at a few times,
+ * however many there are.
+ */
 export function arrange(root: string, paths: Iterable<string>, limit = MOUNTS): Arranged {
-  const warnings: string[] = [];
-  let readOnly = outermost(paths);
-  for (;;) {
-    const pinned = pins(root, readOnly);
-    const excess = readOnly.length + pinned.length - limit;
-    if (excess <= 0) return { readOnly, pinned, warnings };
-    const folder = bestToClose(pinned, [...readOnly, ...pinned], excess);
-    if (folder === undefined) throw tooMany(root, limit);
-    warnings.push(`${folder} is read-only as a whole: it holds too many protected paths for a mount each`);
-    readOnly = outermost([...readOnly, folder]);
+  const readOnly = outermost(paths);
+  const saves = savings(root, readOnly);
+  let excess = readOnly.length + saves.size - limit;
+  if (excess <= 0) return { readOnly, pinned: parentsFirst(saves.keys()), warnings: [] };
+  const closed = new Set<string>();
+  // What is above saves more than what is below it, so that the most is saved at the top.
+  const top = [...saves]
+    .filter(([folder]) => path.dirname(folder) === root)
+    .toSorted(([, a], [, b]) => a - b);
+  while (excess > 0) {
+    const [folder, saved] = top.pop() ?? [];
+    if (folder === undefined || saved === undefined) throw tooMany(root, limit);
+    if (saved < excess) {
+      closed.add(folder);
+      excess -= saved;
+      continue;
+    }
+    closed.add(smallest(saves, closed, excess) ?? folder);
+    break;
   }
+  const left = outermost([...readOnly, ...closed]);
+  return {
+    readOnly: left,
+    pinned: parentsFirst(savings(root, left).keys()),
+    warnings: [told([...closed])],
+  };
 }
 
-/** The smallest folder that saves enough mounts, else the one that saves most. */
-function bestToClose(
-  pinned: readonly string[],
-  mounts: readonly string[],
+/** Of each folder between the workspace and these paths: how many mounts there are below it, its own pin not counted. */
+function savings(root: string, readOnly: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  const count = (file: string): void => {
+    for (let up = path.dirname(file); up !== root && within(root, up); up = path.dirname(up))
+      counts.set(up, (counts.get(up) ?? 0) + 1);
+  };
+  readOnly.forEach(count);
+  for (const folder of [...counts.keys()]) count(folder);
+  return counts;
+}
+
+function smallest(
+  saves: ReadonlyMap<string, number>,
+  closed: ReadonlySet<string>,
   excess: number,
 ): string | undefined {
-  const counts = new Map(pinned.map((folder) => [folder, 0]));
-  for (const mount of mounts)
-    for (const up of ancestors(mount)) {
-      const count = counts.get(up);
-      if (count !== undefined) counts.set(up, count + 1);
-    }
-  const saving = [...counts].filter(([, saved]) => saved > 0).toSorted(([, a], [, b]) => a - b);
-  return (saving.find(([, saved]) => saved >= excess) ?? saving.at(-1))?.[0];
+  let best: readonly [folder: string, saved: number] | undefined;
+  for (const one of saves)
+    if (one[1] >= excess && (best === undefined || one[1] < best[1]))
+      if (!closed.has(one[0]) && !liesIn(one[0], closed)) best = one;
+  return best?.[0];
 }
+
+const NAMED = 5;
+
+const told = (closed: readonly string[]): string => {
+  const more = closed.length > NAMED ? ` and ${closed.length - NAMED} more` : "";
+  const [are, each] = closed.length === 1 ? ["is", "it holds"] : ["are", "they hold"];
+  return `${closed.slice(0, NAMED).join(", ")}${more} ${are} read-only as a whole: ${each} too many protected paths for a mount each`;
+};
 
 const tooMany = (root: string, limit: number): HarnessError =>
   new HarnessError(
     EXIT.sandbox,
     `${root} holds more than ${limit} protected paths in folders side by side`,
-    "start in one of its folders, or use --mode read-only",
+    "use --isolation overlay (nothing reaches the folder before harness apply), start in one of its folders, or use --mode read-only",
   );

@@ -1,6 +1,7 @@
 import { readdir, readlink, realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
+import { errorCode, reasonOf } from "../../core/errors.ts";
 import { type ConfigEntry, parseGitConfig } from "./config.ts";
 import { within } from "./mounts.ts";
 import { resolved } from "./pointer.ts";
@@ -24,6 +25,8 @@ interface Finding {
   readonly repository: Repository;
   readonly paths: Set<string>;
   readonly warnings: string[];
+  /** Configuration that was read. */
+  readonly read: Set<string>;
 }
 
 /**
@@ -32,9 +35,10 @@ interface Finding {
  * Limit: the user's own configuration (~/.gitconfig) is not read.
  */
 export async function obeyed(repository: Repository, root: string, uid: number): Promise<Obeyed> {
-  const finding: Finding = { root, uid, repository, paths: new Set(), warnings: [] };
+  const finding: Finding = { root, uid, repository, paths: new Set(), warnings: [], read: new Set() };
   const { gitDir } = repository;
   const common = await resolved(gitDir, "commondir");
+  if (common === undefined && within(root, gitDir)) await refuseOdd(path.join(gitDir, "commondir"));
   if (common !== undefined) {
     if (within(root, common)) finding.paths.add(common);
     else if (within(root, gitDir))
@@ -47,7 +51,7 @@ export async function obeyed(repository: Repository, root: string, uid: number):
   const known = common !== undefined && (within(root, common) || !within(root, gitDir));
   for (const folder of known ? [gitDir, common] : [gitDir]) {
     await links(folder, finding);
-    for (const name of ["config", "config.worktree"]) await readConfig(path.join(folder, name), finding, 0);
+    for (const name of ["config", "config.worktree"]) await readConfig(path.join(folder, name), finding);
   }
   if (finding.paths.has(root))
     throw refuse(gitDir, "makes git obey the workspace as a whole (core.hooksPath?)");
@@ -66,14 +70,23 @@ const LINKABLE = [
   "refs",
 ];
 
-const MOST_HOOKS = 200;
+/** Git would follow what was not understood here. */
+async function refuseOdd(file: string): Promise<void> {
+  if ((await look(file)) !== undefined)
+    throw refuse(file, "does not hold one plain line, the path of a folder");
+}
 
 /** A link inside a git directory leaves its target writable; so does a second name of a file. */
 async function links(gitDir: string, finding: Finding): Promise<void> {
-  const below = async (name: string): Promise<readonly string[]> =>
-    (await readdir(path.join(gitDir, name)).catch(() => []))
-      .slice(0, MOST_HOOKS)
-      .map((file) => path.join(name, file));
+  const below = async (name: string): Promise<readonly string[]> => {
+    const folder = path.join(gitDir, name);
+    const names = await readdir(folder).catch((thrown: unknown) => {
+      if (["ENOENT", "ENOTDIR"].includes(errorCode(thrown) ?? "")) return [];
+      throw refuse(folder, `cannot be read: ${reasonOf(thrown)}`);
+    });
+    if (names.length > MOST) throw refuse(folder, `holds more than ${MOST} files`);
+    return names.map((file) => path.join(name, file));
+  };
   for (const name of [...LINKABLE, ...(await below("hooks")), ...(await below("info"))]) {
     const file = path.join(gitDir, name);
     const stats = await look(file);
@@ -83,11 +96,21 @@ async function links(gitDir: string, finding: Finding): Promise<void> {
   }
 }
 
-const add = (file: string, { root, paths }: Finding): void => void (within(root, file) && paths.add(file));
+/** Far more than any repository has hooks, included files or words in its commands. */
+const MOST = 10_000;
 
-const DEEPEST_INCLUDE = 10;
+function add(file: string, { root, paths, repository }: Finding): void {
+  if (!within(root, file)) return;
+  // Its bytes are lost by then, so that it could not be found.
+  if (file.includes("\uFFFD"))
+    throw refuse(repository.gitDir, `names a path that is not valid UTF-8: ${file}`);
+  paths.add(file);
+}
 
-async function readConfig(file: string, finding: Finding, depth: number): Promise<void> {
+async function readConfig(file: string, finding: Finding): Promise<void> {
+  if (finding.read.has(file)) return;
+  finding.read.add(file);
+  if (finding.read.size > MOST) throw refuse(file, `is one of more than ${MOST} included files`);
   const real = await realpath(file).catch(() => undefined);
   if (real === undefined) return;
   if (real !== file && within(finding.root, real)) throw refuse(file, `is reached through a link, ${real}`);
@@ -100,7 +123,7 @@ async function readConfig(file: string, finding: Finding, depth: number): Promis
     if (INCLUDES.test(entry.key)) {
       const included = expand(path.dirname(file), entry.value);
       add(included, finding);
-      if (depth < DEEPEST_INCLUDE) await readConfig(included, finding, depth + 1);
+      await readConfig(included, finding);
     } else if (FILES.has(entry.key)) add(expand(worktree, entry.value), finding);
     else if (RUNS.test(entry.key)) await addScripts(entry, finding);
   }
@@ -113,18 +136,22 @@ const FILES = new Set(["core.hookspath", "core.excludesfile", "core.attributesfi
 const RUNS =
   /^(alias|pager)\.|\.(clean|smudge|process|textconv|command|cmd|driver|helper|program|editor|pager|external|fsmonitor|sshcommand|askpass|gitproxy|difffilter|uploadpack|receivepack|packobjectshook|alternaterefscommand|defaultkeycommand)$/s;
 
-const MOST_WORDS = 50;
-
 /** Files of the worktree that a command line names: `!sh tools/x.sh`. A folder called like a word is left alone. */
-async function addScripts({ value }: ConfigEntry, finding: Finding): Promise<void> {
-  for (const word of value.split(/[\s"'!;&|()<>=]+/).slice(0, MOST_WORDS)) {
+async function addScripts({ key, value }: ConfigEntry, finding: Finding): Promise<void> {
+  const words = new Set(value.split(/[\s"'!;&|()<>=]+/));
+  const { worktree, gitDir } = finding.repository;
+  if (words.size > MOST) throw refuse(gitDir, `holds a setting of more than ${MOST} words, ${key}`);
+  for (const word of words) {
     if (word === "" || word.startsWith("-")) continue;
-    const file = expand(finding.repository.worktree, word);
+    const file = expand(worktree, word);
     if (!within(finding.root, file)) continue;
     const stats = await look(file).catch(() => undefined);
-    if (stats !== undefined && !stats.isDirectory()) finding.paths.add(file);
+    if (stats !== undefined && !stats.isDirectory()) add(file, finding);
   }
 }
 
-const expand = (base: string, value: string): string =>
-  value.startsWith("~/") ? path.join(homedir(), value.slice(2)) : path.resolve(base, value);
+/** Git takes a path that may be missing with a mark in front. */
+function expand(base: string, value: string): string {
+  const plain = value.replace(/^:\(optional\)/, "");
+  return plain.startsWith("~/") ? path.join(homedir(), plain.slice(2)) : path.resolve(base, plain);
+}

@@ -1,11 +1,11 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { textOfBytes } from "../../core/byte-text.ts";
-import { within } from "./mounts.ts";
+import { liesIn, outermost } from "./mounts.ts";
 import { fold, protectedName } from "../../core/protected-names.ts";
 import type { Protection } from "./scan.ts";
 import { look } from "./solid.ts";
-import { isBare, walk } from "./walk.ts";
+import { walk } from "./walk.ts";
 
 /** Cheap, for after each call: what is protected at the top of the workspace, or watched for, and was not there. */
 export async function findPlanted(root: string, protection: Protection): Promise<readonly string[]> {
@@ -26,34 +26,29 @@ const exists = async (file: string): Promise<boolean> =>
   (await look(file).catch(() => undefined)) !== undefined;
 
 /** A path through a link or below another planted one needs no move of its own. */
-function fresh(found: readonly string[], { readOnly }: Protection): readonly string[] {
-  const planted = [...new Set(found)].filter((file) => !readOnly.some((old) => within(old, file)));
-  return planted.filter((file) => !planted.some((other) => other !== file && within(other, file))).toSorted();
-}
+const fresh = (found: readonly string[], { readOnly }: Protection): readonly string[] => {
+  const old = new Set(readOnly);
+  return outermost(found.filter((file) => !old.has(file) && !liesIn(file, old))).toSorted();
+};
 
 export interface Replanted {
   readonly planted: readonly string[];
   readonly warnings: readonly string[];
+  /** What could not be searched, and why; empty: all of it was. */
+  readonly unseen: readonly string[];
 }
 
-/**
- * For the end of a run: the whole tree, nested repositories included. When the first search was cut by a bound,
- * only what `findPlanted` sees counts, since the rest may have been there before; the warning says so.
- */
+/** For the end of a run: the whole tree, nested repositories included, and folders that were locked meanwhile. */
 export async function findAllPlanted(root: string, protection: Protection): Promise<Replanted> {
+  const top = await look(root);
+  const walked = await walk(root, { opens: true, ...(top === undefined ? {} : { user: top }) });
+  // After that walk, which opens up what was locked.
   const near = await findPlanted(root, protection);
-  const walked = await walk(root);
-  const warnings = [...walked.warnings];
+  const warnings: string[] = [];
   const repository = protection.readOnly.some(
     (file) => path.dirname(file) === root && path.basename(file) === ".git",
   );
-  if (!repository && (await isBare(root)))
+  if (!repository && walked.bare)
     warnings.push(`${root} now looks like a git repository itself (HEAD, objects, refs): run no git in it`);
-  if (!protection.complete) {
-    warnings.push(
-      `${root} was too large to search at the start: new nested repositories are not told from old ones`,
-    );
-    return { planted: near, warnings };
-  }
-  return { planted: fresh([...near, ...walked.found], protection), warnings };
+  return { planted: fresh([...near, ...walked.found], protection), warnings, unseen: walked.unseen };
 }

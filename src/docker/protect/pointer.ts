@@ -20,12 +20,25 @@ export type Lead =
 export async function followPointer(pointer: string, root: string, uid: number): Promise<Lead> {
   const text = await readSmall(pointer);
   const named = /^gitdir: ([^\n\r\0]+)[\n\r]*$/.exec(text ?? "")?.[1];
-  if (named === undefined) return { kind: "unsafe", why: "it is not a gitdir line" };
+  if (named === undefined) return unreadable(pointer, text, root);
   const gitDir = path.resolve(path.dirname(pointer), named);
   if (gitDir === root) throw refuse(pointer, "makes the workspace itself a git directory");
-  if (within(root, gitDir)) return { kind: "inside", gitDir };
+  if (within(root, gitDir)) {
+    if (gitDir.includes("\uFFFD")) throw refuse(pointer, "leads to a path that is not valid UTF-8");
+    return { kind: "inside", gitDir };
+  }
   return outside(pointer, gitDir, root, uid);
 }
+
+/** Git takes line breaks for a part of the path, and ends it at a NUL: what it would find in the workspace is refused. */
+function unreadable(pointer: string, text: string | undefined, root: string): Lead {
+  const [line = ""] = (text ?? "").replace(/[\n\r]+$/, "").split("\0", 1);
+  if (line.startsWith(GITDIR) && within(root, path.resolve(path.dirname(pointer), line.slice(GITDIR.length))))
+    throw refuse(pointer, "leads to a path with a line break or a NUL");
+  return { kind: "unsafe", why: "it is not a gitdir line" };
+}
+
+const GITDIR = "gitdir: ";
 
 async function outside(pointer: string, gitDir: string, root: string, uid: number): Promise<Lead> {
   const unsafe = (why: string): Lead => ({ kind: "unsafe", why: `${gitDir} ${why}` });

@@ -38,6 +38,14 @@ async function at(root: string, worktree: string, uid: number): Promise<FoundRep
 
 async function describe(worktree: string, gitDir: string, commonDir: string): Promise<FoundRepository> {
   const files = [path.join(commonDir, "config"), path.join(gitDir, "config.worktree")];
-  const texts = await Promise.all(files.map((file) => readSmall(file)));
+  const texts = await Promise.all(files.map(textOf));
   return { worktree, gitDir, commonDir, config: texts.filter((text) => text !== undefined) };
+}
+
+/** Undefined only where nothing is: git would read what was not understood here. */
+async function textOf(file: string): Promise<string | undefined> {
+  const text = await readSmall(file);
+  if (text === undefined && (await look(file)) !== undefined)
+    throw refuse(file, "could not be read as git configuration");
+  return text;
 }

@@ -1,11 +1,13 @@
+import type { Stats } from "node:fs";
 import path from "node:path";
+import { setImmediate as breath } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { arrange, outermost, within } from "./mounts.ts";
+import { arrange, liesIn, outermost } from "./mounts.ts";
 import { fold, PROTECTED, protectedName } from "../../core/protected-names.ts";
 import { obeyed, type Repository } from "./obeyed.ts";
 import { followPointer } from "./pointer.ts";
-import { look, refuse, solid } from "./solid.ts";
-import { isBare, walk } from "./walk.ts";
+import { look, printed, refuse, solid } from "./solid.ts";
+import { walk } from "./walk.ts";
 
 export interface Protection {
   /** Existing paths to be mounted read-only over themselves, parents before children; none lies in another. */
@@ -17,9 +19,19 @@ export interface Protection {
   readonly warnings: readonly string[];
   /** Git directories outside the workspace that it leads to: read-only at their own path. */
   readonly outside: readonly string[];
-  /** False when a bound ended the search: then what a later search finds may have been there before. */
-  readonly complete: boolean;
+  /** Sockets and FIFOs there or in those: an empty file is mounted over each, since a program of the host may listen. */
+  readonly covered: readonly string[];
 }
+
+/** Where nothing is protected. */
+export const NOTHING: Protection = {
+  readOnly: [],
+  pinned: [],
+  absent: [],
+  warnings: [],
+  outside: [],
+  covered: [],
+};
 
 interface Scan {
   readonly root: string;
@@ -28,46 +40,142 @@ interface Scan {
   readonly outside: Set<string>;
   readonly absent: Set<string>;
   readonly warnings: string[];
+  /** Folders that were seen to be folders, so that each is looked at once. */
+  readonly folders: Set<string>;
 }
 
-/** What must not be written in this workspace (an absolute path without links). Refuses what cannot be mounted safely. */
-export async function findProtected(root: string): Promise<Protection> {
+/**
+ * What must not be written in this workspace (an absolute path without links), and what must not be reached. Refuses
+ * what cannot be mounted safely, and a tree that cannot be searched to its end.
+ */
+export async function findProtected(root: string, signal?: AbortSignal): Promise<Protection> {
   const top = await look(root);
   if (top?.isDirectory() !== true) throw refuse(root, "is no folder");
-  const walked = await walk(root);
-  walked.found.forEach(refuseUnnamable);
-  const scan: Scan = {
-    root,
-    uid: top.uid,
-    inside: new Set(),
-    outside: new Set(),
-    absent: new Set(absentNames(root, walked.found)),
-    warnings: [...walked.warnings],
-  };
+  const { uid } = top;
+  const walked = await walk(root, { signal, user: top, reached: true, linked: true });
+  refuseUnseen(root, walked.unseen, "or --mode read-only");
+  for (const file of [...walked.found, ...walked.linked]) refuseUnnamable(file);
+  // Before each of them is looked at: there may be very many.
+  arrange(root, walked.found);
+  const absent = new Set(absentNames(root, walked.found));
+  const [inside, outside, folders] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  const scan: Scan = { root, uid, inside, outside, absent, warnings: [], folders };
   const pointedAt = walked.found.some((file) => path.dirname(file) === root && isDotGit(file));
-  if (!pointedAt && (await isBare(root)))
+  if (!pointedAt && walked.bare)
     throw refuse(root, "is a bare git repository, so that all of it would have to be read-only");
-  for (const file of walked.found) await protect(file, scan);
-  const { readOnly, pinned, warnings } = arrange(root, scan.inside);
+  for (const [index, file] of walked.found.entries()) {
+    if (index % PIECE === 0) await breath();
+    signal?.throwIfAborted();
+    await protect(file, scan);
+  }
+  const { readOnly, pinned, warnings } = arrange(root, [...scan.inside, ...walked.linked]);
+  const away = outermost(scan.outside);
+  const reached = await reachedIn(root, walked.reached, { away, top, signal });
   return {
     readOnly,
     pinned,
     absent: [...scan.absent],
-    warnings: [...scan.warnings, ...warnings],
-    outside: outermost(scan.outside),
-    complete: walked.complete,
+    warnings: [...scan.warnings, ...warnings, ...linkedLines(root, walked.linked), ...reached.warnings],
+    outside: away,
+    covered: reached.covered,
   };
 }
 
-/** The engine takes paths as text: one that is not UTF-8 cannot be mounted, so it cannot be protected. */
-function refuseUnnamable(file: string): void {
-  if (file.isWellFormed()) return;
+/** For a box that only reads its workspace: what could be reached through it all the same. */
+export async function findReached(root: string, signal?: AbortSignal): Promise<Protection> {
+  const top = await look(root);
+  if (top?.isDirectory() !== true) throw refuse(root, "is no folder");
+  const walked = await walk(root, { signal, user: top, reached: true, nameless: true });
+  refuseUnseen(root, walked.unseen);
+  return { ...NOTHING, ...(await reachedIn(root, walked.reached, { away: [], top, signal })) };
+}
+
+interface Away {
+  /** Folders outside of the workspace that are mounted, too. */
+  readonly away: readonly string[];
+  readonly top: Pick<Stats, "uid" | "gid">;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The empty files that are mounted at most. */
+const COVERS = 100;
+
+/** The sockets and FIFOs to be covered: those of the workspace that are known, and those of folders outside. */
+export async function reachedIn(
+  root: string,
+  known: readonly string[],
+  { away, top, signal }: Away,
+): Promise<Pick<Protection, "covered" | "warnings">> {
+  const covered = [...known];
+  for (const folder of away) {
+    const { reached, unseen } = await walk(folder, { signal, user: top, reached: true, nameless: true });
+    refuseUnseen(folder, unseen);
+    covered.push(...reached);
+  }
+  covered.sort();
+  covered.forEach(refuseUnnamable);
+  if (covered.length > COVERS)
+    throw new HarnessError(
+      EXIT.sandbox,
+      `${root} holds ${covered.length} sockets and FIFOs, through which commands could reach programs of the host; at most ${COVERS} can be covered: ${listed(covered)}`,
+      OVERLAY_OR("remove those that nothing uses any more"),
+    );
+  if (covered.length === 0) return { covered, warnings: [] };
+  const many = covered.length === 1 ? "a socket or FIFO is" : `${covered.length} sockets and FIFOs are`;
+  return {
+    covered,
+    warnings: [
+      `${many} covered by an empty file, so that no command reaches what listens: ${listed(covered)}`,
+    ],
+  };
+}
+
+const OVERLAY_OR = (more: string): string =>
+  `use --isolation overlay (nothing reaches the folder before harness apply), ${more}`;
+
+function refuseUnseen(folder: string, unseen: readonly string[], other?: string): void {
+  if (unseen.length === 0) return;
+  const remedy = `${other === undefined ? "" : `${other}, `}or remove what is named, or make it readable (chmod u+rwx)`;
   throw new HarnessError(
     EXIT.sandbox,
-    `${JSON.stringify(file).slice(1, -1)} is to be protected and its name is not valid UTF-8`,
+    `${printed(folder)} could not be searched to its end, so what must be protected there is not known:\n    ${unseen.join("\n    ")}`,
+    OVERLAY_OR(remedy),
+  );
+}
+
+function linkedLines(root: string, linked: readonly string[]): readonly string[] {
+  if (linked.length === 0) return [];
+  const [are, names] = linked.length === 1 ? ["a file is", "its"] : [`${linked.length} files are`, "their"];
+  return [
+    `${are} read-only, as ${names} content has another name outside of ${root} or in what is protected (hard links): ${listed(linked)}. With --isolation overlay they can be changed`,
+  ];
+}
+
+const NAMED = 5;
+
+const listed = (files: readonly string[]): string => {
+  const more = files.length > NAMED ? ` and ${files.length - NAMED} more` : "";
+  return `${files.slice(0, NAMED).map(printed).join(", ")}${more}`;
+};
+
+const PIECE = 64;
+
+/** What the kernel takes for one path, with the byte behind its end. */
+const LONGEST = 4096;
+
+/** The engine takes paths as text: one that is not UTF-8, or too long, cannot be mounted, so it cannot be protected. */
+function refuseUnnamable(file: string): void {
+  if (file.isWellFormed() && (file.length < LONGEST / 4 || Buffer.byteLength(file) < LONGEST)) return;
+  const why = file.isWellFormed() ? "its path is too long" : "its name is not valid UTF-8";
+  throw new HarnessError(
+    EXIT.sandbox,
+    `${shortened(printed(file))} is to be protected and ${why}`,
     "rename that path or one of the folders above it",
   );
 }
+
+const shortened = (text: string): string =>
+  text.length > 300 ? `${text.slice(0, 300)}… (${text.length} characters)` : text;
 
 const isDotGit = (file: string): boolean => fold(path.basename(file)) === ".git";
 
@@ -78,7 +186,7 @@ function absentNames(root: string, found: readonly string[]): readonly string[] 
 }
 
 async function protect(file: string, scan: Scan): Promise<void> {
-  const stats = await solid(scan.root, file, scan.uid);
+  const stats = await solid(scan, file);
   if (stats === undefined) return;
   scan.inside.add(file);
   if (isDotGit(file) && stats.isFile()) await protectPointed(file, scan);
@@ -111,7 +219,7 @@ async function protectObeyed(repository: Repository, scan: Scan): Promise<void> 
 
 /** A path that is obeyed whatever its name is; when it is not there, it is to be watched for. */
 async function protectNamed(file: string, scan: Scan): Promise<void> {
-  if ([...scan.inside].some((folder) => within(folder, file))) return;
-  if ((await solid(scan.root, file, scan.uid)) === undefined) scan.absent.add(file);
+  if (scan.inside.has(file) || liesIn(file, scan.inside)) return;
+  if ((await solid(scan, file)) === undefined) scan.absent.add(file);
   else scan.inside.add(file);
 }

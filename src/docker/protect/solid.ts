@@ -1,15 +1,16 @@
 import type { Stats } from "node:fs";
 import { constants, lstat, open } from "node:fs/promises";
 import path from "node:path";
-import { EXIT, errorCode, HarnessError } from "../../core/errors.ts";
+import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText } from "../../core/byte-text.ts";
 
 /** The entry itself, never what it leads to; undefined when it is not there. */
 export async function look(file: string): Promise<Stats | undefined> {
-  return lstat(bytesOfText(file)).catch((thrown: unknown) => {
-    if (["ENOENT", "ENOTDIR"].includes(errorCode(thrown) ?? "")) return undefined;
-    throw thrown;
-  });
+  return lstat(bytesOfText(file)).catch(absent);
+}
+
+function absent(thrown: unknown): undefined {
+  if (!["ENOENT", "ENOTDIR"].includes(errorCode(thrown) ?? "")) throw thrown;
 }
 
 export const kindOf = (stats: Stats): string =>
@@ -29,18 +30,25 @@ export const kindOf = (stats: Stats): string =>
  * Refuses a protected path that cannot be mounted safely: a link (also on the way to it), FIFO, socket or device,
  * another owner, or a file with a second name that would stay writable. Undefined when it is not there.
  */
-export async function solid(root: string, file: string, uid: number): Promise<Stats | undefined> {
+export async function solid(
+  { root, uid, folders }: { readonly root: string; readonly uid: number; readonly folders: Set<string> },
+  file: string,
+): Promise<Stats | undefined> {
   let at = root;
   let stats: Stats | undefined;
   for (const part of path.relative(root, file).split(path.sep)) {
     at = path.join(at, part);
-    stats = await look(at);
+    if (at !== file && folders.has(at)) continue;
+    stats = await look(at).catch((thrown: unknown) => {
+      throw refuse(file, `cannot be looked at: ${reasonOf(thrown)}`);
+    });
     if (stats === undefined) return undefined;
     if (!stats.isDirectory() && (at !== file || !stats.isFile()))
       throw refuse(
         file,
         at === file ? `is a ${kindOf(stats)}` : `is reached through a ${kindOf(stats)}, ${at}`,
       );
+    if (at !== file) folders.add(at);
   }
   if (stats !== undefined) refuseOwner(file, stats, uid);
   return stats;
@@ -59,7 +67,8 @@ export const refuse = (file: string, why: string): HarnessError =>
     "make it a plain file or folder of your own, or remove it; --mode read-only starts with it as it is",
   );
 
-const printed = (text: string): string => JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"');
+/** Without what moves a terminal. */
+export const printed = (text: string): string => JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"');
 
 const LARGEST = 2 ** 20;
 

@@ -12,7 +12,8 @@ test(
     await using place = await scratch();
     repository(place.at("main"));
     git(place.at("main"), "worktree", "add", "-q", place.at("w"));
-    const workspace = { path: place.at("w"), uid: (await lstat(place.at("w"))).uid };
+    const { uid, gid } = await lstat(place.at("w"));
+    const workspace = { path: place.at("w"), uid, gid };
     const overlay = await protectOutside("overlay", workspace);
     assert.deepEqual([overlay.readOnly, overlay.outside], [[], [place.at("main/.git")]]);
     const { outside, warnings } = await protectOutside("copy", workspace);
@@ -30,17 +31,17 @@ test(
   async () => {
     await using place = await scratch({ "plain/file": "", "forged/.git": "gitdir: /etc\n" });
     repository(place.at("own"));
-    const { uid } = await lstat(place.path);
+    const { uid, gid } = await lstat(place.path);
     for (const name of ["plain", "own"])
-      assert.deepEqual(await protectOutside("overlay", { path: place.at(name), uid }), {
+      assert.deepEqual(await protectOutside("overlay", { path: place.at(name), uid, gid }), {
         readOnly: [],
         pinned: [],
         absent: [],
         warnings: [],
         outside: [],
-        complete: true,
+        covered: [],
       });
-    const forged = await protectOutside("overlay", { path: place.at("forged"), uid });
+    const forged = await protectOutside("overlay", { path: place.at("forged"), uid, gid });
     assert.deepEqual([forged.outside, forged.warnings.length], [[], 1]);
   },
 );

@@ -4,7 +4,6 @@ import { createServer } from "node:net";
 import path from "node:path";
 import test from "node:test";
 import { findProtected } from "../../../src/docker/protect/scan.ts";
-import { walk } from "../../../src/docker/protect/walk.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { git, mkfifo, noGit, repository } from "./repository.ts";
@@ -258,11 +257,4 @@ test("a configuration that cannot be read, or is a link into the tree, is refuse
     else await symlink(target, home.at("w/.git/config"));
     assert.match((await refusalOf(() => findProtected(home.at("w"))))[1], why);
   }
-});
-
-test("a bound that is reached is said, and upper folders come first", async () => {
-  await using home = await scratch({ "w/.envrc": "", "w/a/b/c/d/.envrc": "" });
-  const { found: names, complete, warnings } = await walk(home.at("w"), { entries: 3, ms: 10_000 });
-  assert.deepEqual([names, complete], [[home.at("w/.envrc")], false]);
-  assert.match(warnings.join(), /not searched to its end/);
 });
