@@ -1,7 +1,7 @@
 /* How a command begins: its words, environment and limits out of a request. */
 #define _GNU_SOURCE
 #include "call.h"
-#include "mounts.h"
+#include "guard.h"
 #include "protocol.h"
 #include "spawn.h"
 #include <errno.h>
@@ -60,7 +60,7 @@ void begin_command(struct call *c, const struct frame *f) {
   struct command command = {words, env, folder == NULL ? "/" : folder, c->tty};
   struct started s = {0, -1, -1, -1, -1};
   if (word_count == 0) c->spawn_errno = EINVAL, c->spawn_where = START_PROGRAM;
-  else if (mounts_changed()) c->spawn_errno = ESTALE, c->spawn_where = START_PIPES;
+  else if (guard_lost()) c->spawn_errno = ESTALE, c->spawn_where = START_PIPES;
   else c->spawn_errno = spawn(&command, (flags & EXEC_STDIN) != 0, &s, &c->spawn_where);
   if (c->spawn_errno == 0) {
     c->supervisor = s.supervisor;

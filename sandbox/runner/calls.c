@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "calls.h"
 #include "call.h"
+#include "guard.h"
 #include "protocol.h"
 #include "tree.h"
 #include <errno.h>
@@ -109,7 +110,7 @@ void calls_take(const struct frame *f) {
     else if (c != NULL && c->in >= 0) buffer_add(&c->input, f->payload, (size_t)(f->end - f->payload));
     break;
   case REQ_STDIN_END:
-    if (c != NULL && c->stage == FILE_IN) file_write_end(&c->file, f->call);
+    if (c != NULL && c->stage == FILE_IN && !guard_lost()) file_write_end(&c->file, f->call);
     else if (c != NULL) c->input_ends = 1;
     break;
   case REQ_KILL:
@@ -154,6 +155,7 @@ static void sample(int64_t now) {
   if (now - sampled < SAMPLE_MS) return;
   sampled = now;
   usage_sample(&memory, &pids);
+  guard_lost();
   for (int i = 0; i < MAX_CALLS; i++)
     if (calls[i].supervisor > 0) observe(&calls[i], memory, pids);
 }

@@ -1,6 +1,7 @@
 /* How a command ends: by itself, at its time, or with its whole tree. */
 #define _GNU_SOURCE
 #include "call.h"
+#include "guard.h"
 #include "protocol.h"
 #include "tree.h"
 #include <signal.h>
@@ -28,6 +29,8 @@ static void send_tail(uint8_t type, const struct call *c, const struct keep *k) 
 static void finish_command(struct call *c) {
   struct buffer b = {0};
   struct usage after;
+  /* No result of a command whose walls had gone: the box is over. */
+  if (guard_lost()) return;
   usage_now(&after);
   observe(c, after.memory, after.pids);
   if (after.memory_peak > c->before.memory_peak) observe(c, after.memory_peak, 0);

@@ -5,10 +5,11 @@
 #define _GNU_SOURCE
 #include "ask.h"
 #include "calls.h"
+#include "call.h"
 #include "files.h"
+#include "guard.h"
 #include "lease.h"
 #include "link.h"
-#include "mounts.h"
 #include "protocol.h"
 #include "spawn.h"
 #include "usage.h"
@@ -42,9 +43,11 @@ static void take(const struct frame *f) {
   switch (f->type) {
   case REQ_ANSWER: ask_answer(f); break;
   case REQ_ALIVE: break;
+  case REQ_PING: link_send(REP_PONG, f->call, NULL, 0); break;
   case REQ_HOLD: link_hold(f); break;
   case REQ_RESUME:
     link_resume(f);
+    guard_lost();
     file_end(f->call, 0, "");
     break;
   default: calls_take(f);
@@ -54,13 +57,29 @@ static void take(const struct frame *f) {
 /* Held, it looks after nothing but its harness; what its commands say waits in their pipes. */
 static int watch(struct pollfd *fds, int *due) {
   *due = -1;
-  if (link_held()) return 0;
-  int count = calls_watch(fds, due);
+  int count = guard_watch(fds);
+  if (link_held()) return count;
+  count += calls_watch(fds + count, due);
   return count + ask_watch(fds + count);
 }
 
+#define TELL_MS 2000
+
+/* What may still write is ended before anybody is told; held, nobody is there to be told. */
+static int end_unguarded(void) {
+  kill(-1, SIGKILL);
+  if (link_held()) return 0;
+  guard_tell();
+  for (int64_t until = now_ms() + TELL_MS; link_waiting() > 0 && now_ms() < until;) {
+    struct pollfd out = {1, POLLOUT, 0};
+    poll(&out, 1, 100);
+    if (!link_flush()) return 0;
+  }
+  return 0;
+}
+
 int main(int argc, char **argv) {
-  static struct pollfd fds[3 + MAX_CALLS * CALL_FDS + ASK_FDS];
+  static struct pollfd fds[3 + GUARD_FDS + MAX_CALLS * CALL_FDS + ASK_FDS];
   struct frame frame;
   int due;
   /* It signals all that it may: anywhere but in a box of its own that would be the whole machine. */
@@ -74,7 +93,7 @@ int main(int argc, char **argv) {
   int children = watch_children();
   link_open();
   usage_open();
-  mounts_open();
+  guard_open();
   calls_open();
   if (argc > 1 && strcmp(argv[1], LEASE_WORD) == 0) lease_open();
   for (;;) {
@@ -83,6 +102,8 @@ int main(int argc, char **argv) {
     fds[2] = (struct pollfd){link_waiting() > 0 ? 1 : -1, POLLOUT, 0};
     int count = watch(fds + 3, &due);
     if (poll(fds, (nfds_t)(3 + count), lease_due(due)) < 0 && errno != EINTR) return 70;
+    guard_hear(fds + 3);
+    if (guard_was_lost()) return end_unguarded();
     if (fds[1].revents != 0) {
       drain(children);
       calls_reap();
@@ -93,6 +114,7 @@ int main(int argc, char **argv) {
       calls_step();
       ask_step();
     }
+    if (guard_was_lost()) return end_unguarded();
     if (!link_flush() || !there || lease_over(link_held())) return 0;
   }
 }

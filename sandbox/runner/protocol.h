@@ -25,7 +25,7 @@
 #define MAX_PAYLOAD (1 << 20)
 
 enum request {
-  REQ_HELLO = 0x01,     /* fields: p path to stat (repeated), g when commands may ask (ask.h) */
+  REQ_HELLO = 0x01,     /* fields: p path to stat (repeated), g when commands may ask (ask.h), w path to guard (guard.h, repeated) */
   REQ_EXEC = 0x02,      /* fields: a word, d folder, e NAME=value (repeated), t ms, h head bytes, l tail bytes, f flags */
   REQ_STDIN = 0x03,     /* raw: bytes for the call's stdin, or content for WRITE */
   REQ_STDIN_END = 0x04, /* no payload */
@@ -40,6 +40,7 @@ enum request {
   REQ_RESIZE = 0x0c,    /* fields: c columns, r rows of the call's terminal */
   REQ_ALIVE = 0x0e,     /* no payload, no answer: the harness is there */
   REQ_HOLD = 0x0f,      /* raw: the key of the RESUME that will come; answered by HELD, then by nothing */
+  REQ_PING = 0x11,      /* no payload; answered by a PONG */
   REQ_RESUME = 0x10,    /* raw: the key from now on, with which it is answered: an END */
 };
 
@@ -54,6 +55,8 @@ enum reply {
   REP_END = 0x88,     /* fields: e errno (0 is success), w what was tried, z true size, i incomplete */
   REP_CREDIT = 0x89,  /* fields: n bytes of stdin that were taken */
   REP_ASK = 0x8a,     /* a command asks: `call` is the asker's own number; fields as it wrote them */
+  REP_PONG = 0x8c,    /* no payload: the runner is there, also unasked in the middle of long work */
+  REP_UNGUARDED = 0x8d, /* fields: p guarded path that was replaced (repeated). All commands are killed, and this is the last frame */
   REP_HELD = 0x8b,    /* no payload: the last frame before RESUME */
 };
 

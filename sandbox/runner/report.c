@@ -2,6 +2,7 @@
 #include "report.h"
 #include "ask.h"
 #include "buffer.h"
+#include "guard.h"
 #include "protocol.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +42,7 @@ void report(const struct frame *frame) {
   put_file(&b, 'h', "/proc/sys/kernel/hostname");
   for (const unsigned char *at = frame->payload; next_field(&at, frame->end, &field);) {
     if (field.name == 'g') ask_open();
+    if (field.name == 'w') guard_add(field_text(&field));
     if (field.name != 'p') continue;
     char *path = field_text(&field);
     put_stat(&b, path);

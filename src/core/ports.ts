@@ -46,6 +46,8 @@ export interface Box {
   search(request: SearchRequest): Promise<FileResult<SearchResult>>;
   /** What the box has changed in the workspace since it began, where it was asked to watch. */
   changes(): Promise<Changes>;
+  /** Below the workspace: protected paths that something outside has replaced since, so that they were unprotected. */
+  replaced?(): Promise<readonly string[]>;
   /** Resolves, with the reason, when the box is no more. */
   readonly gone: Promise<string>;
   /** Set where it was parked by another process and goes on as it was: these jobs were named in it, by their names. */

@@ -10,9 +10,19 @@ type Told = Awaited<ReturnType<Request["changes"]>>;
 export async function boxChanges({ used, walls }: LazyBox, signal: AbortSignal): Promise<Told> {
   const box = used();
   if (box === undefined) return { changes: NO_CHANGES, handoff: [] };
-  if (walls.aborted) return { changes: null, handoff: [] };
+  const unknown = { changes: null, handoff: [] };
   const fresh = signal.aborted ? new AbortController().signal : signal;
-  return box.then((ready) => told(ready, fresh)).catch(() => ({ changes: null, handoff: [] }));
+  const seen = walls.aborted ? unknown : await box.then((ready) => told(ready, fresh)).catch(() => unknown);
+  const outside = await box.then(replacedIn).catch(() => []);
+  const others = seen.handoff.filter(({ path }) => !outside.some((one) => one.path === path));
+  return { ...seen, handoff: [...outside, ...others] };
+}
+
+/** What lost its protection may hold anything. */
+async function replacedIn(box: Box): Promise<Told["handoff"]> {
+  const paths = (await box.replaced?.()) ?? [];
+  const reason = "replaced from outside while the box was open, which left it unprotected";
+  return paths.map((path) => ({ path, tier: "dangerous", reason }));
 }
 
 async function told(box: Box, signal: AbortSignal): Promise<Told> {

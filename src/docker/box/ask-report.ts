@@ -4,14 +4,22 @@ import { REQUEST } from "../runner/frames.ts";
 import { textOfBytes } from "../../core/byte-text.ts";
 import type { BoxReport, SeenFile } from "./report.ts";
 
-/** The box's own word: its texts of /proc, and what it sees at these paths. `mayAsk` lets commands ask the harness for commits. */
+interface Asking {
+  /** Lets commands ask the harness for commits. */
+  readonly mayAsk?: boolean;
+  /** Mounts that the box is to end without (sandbox/runner/guard.h). */
+  readonly guarded?: readonly string[];
+}
+
+/** The box's own word: its texts of /proc, and what it sees at these paths. */
 export async function askReport(
   client: RunnerClient,
   paths: readonly string[],
-  mayAsk: boolean,
+  { mayAsk = false, guarded = [] }: Asking = {},
 ): Promise<BoxReport> {
   const { end } = await client.ask(REQUEST.hello, [
     ...paths.map((path) => ["p", path] as const),
+    ...guarded.map((path) => ["w", path] as const),
     ...(mayAsk ? [["g", ""] as const] : []),
   ]);
   const fields = decodeFields(end.payload);

@@ -3,9 +3,12 @@ import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { ExecRequest, ExecResult, OldJob, OwnedBox, ParkedHandle } from "../../core/ports.ts";
 import type { Place } from "../isolation/place.ts";
+import { isWithin } from "../mounts.ts";
 import type { KeptJob } from "../parked/kept-job.ts";
 import { findAllPlanted, findPlanted } from "../protect/planted.ts";
+import { outermost } from "../protect/mounts.ts";
 import { quarantine } from "../protect/quarantine.ts";
+import { type HostFile, replacedAmong, replacedNote } from "../protect/replaced.ts";
 import { blockedPaths } from "../protect/refusal.ts";
 import type { Protection } from "../protect/scan.ts";
 import type { RunnerClient } from "../runner/client.ts";
@@ -23,6 +26,8 @@ export interface Walls {
   readonly workspace: string;
   readonly client: RunnerClient;
   readonly protection: Protection;
+  /** What its mounts lie over on the host. */
+  readonly files: readonly HostFile[];
   /** Whether commands can make files in the user's own repository. */
   readonly exposed: boolean;
   readonly stateDir: string;
@@ -84,6 +89,10 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
       const result = await start(searchCommand(request, folder)).result;
       return searchResult(request, { workspace, folder }, result);
     },
+    replaced: async () =>
+      (await replacedIn(walls))
+        .filter((file) => file !== workspace && isWithin(file, workspace))
+        .map((file) => file.slice(workspace.length + 1)),
     changes: async () => {
       const { changes, incomplete } = await walls.place.changes(client);
       return changesOf(changes, incomplete);
@@ -127,8 +136,13 @@ async function park(walls: Walls, shelf: JobShelf, { watch, ending }: Ending): P
 async function end(walls: Walls, watch: Disposable): Promise<void> {
   watch[Symbol.dispose]();
   await walls.close();
+  for (const file of await replacedIn(walls)) walls.onWarning(replacedNote(file, walls.workspace));
   await leaveNothingPlanted(walls);
 }
+
+/** By the host's word and the box's: each sees what the other cannot. */
+const replacedIn = async ({ files, client }: Walls): Promise<readonly string[]> =>
+  outermost([...(await replacedAmong(files)), ...client.unguarded]);
 
 const within = (workspace: string, file: string): string =>
   path.isAbsolute(file) ? file : path.join(workspace, file);

@@ -3,10 +3,12 @@ import { lstat } from "node:fs/promises";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type Docker from "dockerode";
-import { EXIT, HarnessError } from "../../core/errors.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
-import { engineFailure, hasStatus } from "../failure.ts";
-import { mountsOf } from "../mounts.ts";
+import { engineFailure, hasStatus, isMissing } from "../failure.ts";
+import { mountsOutside, removeUnthawed } from "../life/frozen-container.ts";
+import { isWithin, mountsOf } from "../mounts.ts";
+import { type HostFile, hostFile, MAY_HOLD, replacedAmong } from "../protect/replaced.ts";
 import { RunnerClient } from "../runner/client.ts";
 import type { HeldRunner } from "../runner/held.ts";
 import { KEY_BYTES } from "../runner/frames.ts";
@@ -24,12 +26,22 @@ interface Extras {
   /** What the container's own table of mounts must say besides the plan; a line for each deviation. */
   readonly faults?: ((mountinfo: string) => readonly string[]) | undefined;
   /** It was frozen, and is thawed instead of started. */
-  readonly runner?: HeldRunner | undefined;
+  readonly frozen?: Frozen | undefined;
+  /** Gets what a person should know and need not act on. */
+  readonly onWarning?: ((text: string) => void) | undefined;
+}
+
+interface Frozen {
+  readonly runner: HeldRunner;
+  /** What its mounts lay over when it was verified. */
+  readonly files: readonly HostFile[];
 }
 
 export interface VerifiedContainer {
   readonly id: string;
   readonly client: RunnerClient;
+  /** What its mounts lie over. */
+  readonly files: readonly HostFile[];
   /** Nothing of it runs any more, and nobody is connected to it. */
   readonly freeze: () => Promise<void>;
   /** Until it is gone from the engine. */
@@ -49,13 +61,14 @@ export async function verifiedContainer(
 }
 
 /**
- * The same of a container that was frozen: the engine's word against the plan, then it is thawed and taken up, then its
- * own word. It is removed where any of that is not as it must be.
+ * The same of a container that was frozen: the engine's word against the plan, and what the host has at the places of its
+ * mounts against what was there; only then it is thawed, since what it runs goes on with that. Then its own word. It is
+ * removed where any of that is not as it must be.
  */
 export async function thawedContainer(
   engine: Engine,
   plan: BoxPlan,
-  extras: Extras & { readonly id: string; readonly runner: HeldRunner },
+  extras: Extras & { readonly id: string; readonly frozen: Frozen },
 ): Promise<VerifiedContainer> {
   return verified(engine.api.getContainer(extras.id), plan, extras);
 }
@@ -66,17 +79,20 @@ async function verified(
   extras: Extras,
 ): Promise<VerifiedContainer> {
   const stack = new AsyncDisposableStack();
-  stack.defer(() => removeContainer(container));
+  stack.defer(() => removeContainer(container, extras.onWarning));
   try {
     const client = await connect(container, plan, extras);
     stack.defer(() => client.close());
     if (plan.lease === true) stack.use(keptAlive(client));
-    await verify(client, plan, extras);
+    const files = await verify(client, plan, extras).catch((thrown: unknown) =>
+      exposed(thrown, extras.frozen),
+    );
     return {
       id: container.id,
       client,
+      files,
       freeze: async () => {
-        await container.pause();
+        await pause(container);
         client.close();
       },
       close: () => stack.disposeAsync(),
@@ -84,6 +100,17 @@ async function verified(
   } catch (thrown) {
     await stack.disposeAsync();
     throw thrown;
+  }
+}
+
+/** With version 1 of the cgroups a freeze can miss what is just being throttled, and is then undone. */
+async function pause(container: Docker.Container, tries = 3): Promise<void> {
+  try {
+    await container.pause();
+  } catch (thrown) {
+    if (tries <= 1 || !hasStatus(thrown) || thrown.statusCode !== 500) throw thrown;
+    await sleep(LOOK_MS);
+    await pause(container, tries - 1);
   }
 }
 
@@ -107,8 +134,9 @@ function keptAlive(client: RunnerClient): Disposable {
 async function connect(
   container: Docker.Container,
   plan: BoxPlan,
-  { door: onAsk, runner: held }: Extras,
+  { door: onAsk, frozen }: Extras,
 ): Promise<RunnerClient> {
+  const held = frozen?.runner;
   const options = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
   const attach = (): Promise<Duplex> => container.attach(options) as Promise<unknown> as Promise<Duplex>;
   // Engines attach to nothing that is frozen; a runner that is held says nothing.
@@ -119,7 +147,10 @@ async function connect(
   try {
     const inspected = (await container.inspect()) as unknown as Inspected;
     refuseUnlessPlanned("the engine", differences(plan, inspected));
-    if (held !== undefined) await container.unpause();
+    if (frozen !== undefined) {
+      await refuseReplaced(plan, frozen, { id: container.id, pid: inspected.State?.Pid });
+      await container.unpause();
+    }
     thawed.resolve();
     const client = new RunnerClient(await attaching, randomBytes(KEY_BYTES), { onAsk, held });
     if (held === undefined) await container.start();
@@ -135,22 +166,62 @@ async function connect(
   }
 }
 
-async function verify(client: RunnerClient, plan: BoxPlan, { door, faults }: Extras): Promise<void> {
+async function refuseReplaced(
+  plan: BoxPlan,
+  { files }: Frozen,
+  { id, pid }: { readonly id: string; readonly pid: unknown },
+): Promise<void> {
+  const replaced = await replacedAmong(files);
+  if (replaced.length > 0)
+    throw new HarnessError(
+      EXIT.sandbox,
+      `${replaced.join(", ")} was replaced while it waited, so that in there nothing protects it`,
+      "harness doctor",
+    );
+  refuseUnlessPlanned("the host", await mountsOutside(plan, id, pid));
+}
+
+/** Between the last look and the thaw the host had a moment, and after it so had the box. */
+async function exposed(thrown: unknown, frozen: Frozen | undefined): Promise<never> {
+  const replaced = frozen === undefined ? [] : await replacedAmong(frozen.files);
+  if (replaced.length === 0) throw thrown;
+  const message = `${replaced.join(", ")} was replaced as it was thawed and ${MAY_HOLD} (${reasonOf(thrown)})`;
+  throw new HarnessError(EXIT.sandbox, message, "", thrown);
+}
+
+async function verify(
+  client: RunnerClient,
+  plan: BoxPlan,
+  { door, faults }: Extras,
+): Promise<readonly HostFile[]> {
   const mounts = mountsOf(plan).filter(({ Type }) => Type === "bind");
   const bound = mounts.map(({ Target }) => Target);
-  const [report, host] = await Promise.all([
-    askReport(client, bound, door !== undefined),
+  const asking = { mayAsk: door !== undefined, guarded: bound.filter((path) => isGuarded(plan, path)) };
+  const [report, host, files] = await Promise.all([
+    askReport(client, bound, asking),
     Promise.all(mounts.map(seen)),
+    Promise.all(mounts.map((mount) => hostFile(watchedPath(plan, mount)))),
   ]);
   const lines = [...reportDifferences(plan, report, host), ...(faults?.(report.mountinfo) ?? [])];
   refuseUnlessPlanned("the box itself", lines);
+  return files;
 }
 
+type BindMount = ReturnType<typeof mountsOf>[number];
+
 /** What the host has for a mount, by the name that it has in the box. */
-async function seen({ Source, Target: path }: ReturnType<typeof mountsOf>[number]): Promise<SeenFile> {
+async function seen({ Source, Target: path }: BindMount): Promise<SeenFile> {
   const { dev, ino } = await lstat(Source, { bigint: true });
   return { path, dev: String(dev), ino: String(ino) };
 }
+
+/** What a mount lies over: its own path in the workspace, else where it comes from. */
+const watchedPath = ({ workspace }: BoxPlan, { Source, Target }: BindMount): string =>
+  workspace !== undefined && isWithin(Target, workspace.path) ? Target : Source;
+
+/** What lies in the workspace: there a name that lost its mount can be written. */
+const isGuarded = ({ workspace, over }: BoxPlan, path: string): boolean =>
+  over === undefined && workspace !== undefined && path !== workspace.path && isWithin(path, workspace.path);
 
 function refuseUnlessPlanned(who: string, lines: readonly string[]): void {
   if (lines.length === 0) return;
@@ -159,27 +230,35 @@ function refuseUnlessPlanned(who: string, lines: readonly string[]): void {
   throw new HarnessError(EXIT.sandbox, message, "harness doctor");
 }
 
-const REMOVAL_MS = 15_000;
+const REMOVAL_MS = 10_000;
 
 /**
  * Until it is really gone. Where a removal has already begun the engine refuses another one, and its own waiting
  * for the end now and then misses it: so it is looked for.
  */
-async function removeContainer(container: Docker.Container): Promise<void> {
-  const deadline = performance.now() + REMOVAL_MS;
+async function removeContainer(
+  container: Docker.Container,
+  onWarning: Extras["onWarning"] = () => undefined,
+): Promise<void> {
+  const bound = AbortSignal.timeout(REMOVAL_MS);
   try {
-    await container.remove({ force: true, v: true });
+    await removeUnthawed(container, bound);
   } catch (thrown) {
     // An engine that does not answer tells nothing more.
-    if (!hasStatus(thrown)) return;
-    while (performance.now() < deadline && (await isThere(container))) await sleep(LOOK_MS);
+    if (!hasStatus(thrown)) return onWarning(leftOver(container, reasonOf(thrown)));
+    if (isMissing(thrown)) return;
+    while (!bound.aborted && (await isThere(container, bound))) await sleep(LOOK_MS);
+    if (bound.aborted) onWarning(leftOver(container, reasonOf(thrown)));
   }
 }
 
+const leftOver = ({ id }: Docker.Container, why: string): string =>
+  `the box's container ${id.slice(0, 12)} could not be removed (${why}): the next run does, or harness sandbox rm`;
+
 const LOOK_MS = 20;
 
-const isThere = (container: Docker.Container): Promise<boolean> =>
-  container.inspect().then(
+const isThere = (container: Docker.Container, abortSignal: AbortSignal): Promise<boolean> =>
+  container.inspect({ abortSignal }).then(
     () => true,
     () => false,
   );

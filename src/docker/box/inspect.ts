@@ -11,6 +11,7 @@ export interface Inspected {
   readonly Config?: unknown;
   readonly HostConfig?: unknown;
   readonly Mounts?: unknown;
+  readonly State?: { readonly Pid?: unknown };
 }
 
 /**

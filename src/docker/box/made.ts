@@ -65,9 +65,11 @@ export async function madeAnew({
   things.defer(() => removePlace(place, maker.onWarning));
   signal.throwIfAborted();
   const planned = overVolume(plan, workspace, place);
-  const container = await verifiedContainer(maker.engine, planned, { door, faults: place.faults }).catch(
-    explained(isolation, workspace),
-  );
+  const container = await verifiedContainer(maker.engine, planned, {
+    door,
+    faults: place.faults,
+    onWarning: maker.onWarning,
+  }).catch(explained(isolation, workspace));
   things.defer(container.close);
   if (request.watchChanges && place.snapshot)
     await snapshotIn(container.client, workspace.path, belowWorkspace(workspace.path, protection));
@@ -88,7 +90,16 @@ export async function goneOn(making: Making, waiting: Standing | undefined): Pro
   if (waiting === undefined) return tellNew(maker, reasonNone(until));
   const { plan, owner } = prepared;
   const place = volumeRequest({ maker, prepared, layer });
-  const taking = { ...of, engine, owner, isolation: request.isolation, plan, place, door };
+  const taking = {
+    ...of,
+    engine,
+    owner,
+    isolation: request.isolation,
+    plan,
+    place,
+    door,
+    onWarning: maker.onWarning,
+  };
   const taken = await takeUp(waiting, taking);
   if (typeof taken === "string") return tellNew(maker, taken);
   things.defer(taken.letGo);
@@ -116,9 +127,16 @@ export function parkingOf(
   const { keep: session, parks } = request;
   return async (runner, jobs): Promise<ParkedHandle> => {
     if (session === null || parks === undefined) throw new TypeError("a box that cannot be parked");
-    const { id } = container;
+    const { id, files } = container;
     const { labels, workspace } = plan;
-    const text = parkedText({ container: id, labels, volume: workspace?.volume ?? null, runner, jobs });
+    const text = parkedText({
+      container: id,
+      labels,
+      volume: workspace?.volume ?? null,
+      files,
+      runner,
+      jobs,
+    });
     const expires = Date.now() + parks;
     const { owner } = prepared;
     const file = await writeParked(maker.stateDir, { session, expires, owner }, text).catch(unwritten);

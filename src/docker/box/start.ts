@@ -53,6 +53,7 @@ async function opened(making: Making, waiting: Standing | undefined, ends: Ends)
   const box = await openBox({
     workspace: path,
     client: made.container.client,
+    files: made.container.files,
     exposed: making.door !== undefined,
     close: ends.close,
     protection: guarded,

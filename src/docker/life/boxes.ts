@@ -5,6 +5,7 @@ import { engineFailure, isBeingRemoved, isMissing } from "../failure.ts";
 import { boxFilter, boxOf, type BoxRecord } from "../labels.ts";
 import type { Standing } from "../parked/files.ts";
 import { standingOf } from "../parked/standing.ts";
+import { removeUnthawed } from "./frozen-container.ts";
 import { liveness } from "./owner.ts";
 
 export interface ListedBox {
@@ -102,7 +103,7 @@ export function pickBoxes(boxes: readonly ListedBox[], ids: readonly string[]): 
 /** False when it was gone already, or is being removed by somebody else. */
 export async function removeBox(engine: Engine, id: string): Promise<boolean> {
   try {
-    await engine.api.getContainer(id).remove({ force: true, v: true });
+    await removeUnthawed(engine.api.getContainer(id));
     return true;
   } catch (thrown) {
     if (isMissing(thrown) || isBeingRemoved(thrown)) return false;

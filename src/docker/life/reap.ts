@@ -9,6 +9,7 @@ import { layersIn } from "../layers/record.ts";
 import { forget, holds, standings } from "../parked/files.ts";
 import { standingOf } from "../parked/standing.ts";
 import { type BoxFolder, boxFolders, removeBoxFolder } from "./folders.ts";
+import { removeUnthawed } from "./frozen-container.ts";
 import { locksIn } from "./lock-files.ts";
 import { Removal, type Thing } from "./removal.ts";
 import { liveness } from "./owner.ts";
@@ -58,7 +59,7 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
     "container",
     doomed.map(({ id }) => ({
       id,
-      remove: () => engine.api.getContainer(id).remove({ force: true, v: true }),
+      remove: () => removeUnthawed(engine.api.getContainer(id)),
     })),
   );
   const stuck = new Set([...going, ...failed.map(({ id }) => id)]);

@@ -1,5 +1,6 @@
 import type { Engine } from "../engine.ts";
 import { isBeingRemoved, isMissing } from "../failure.ts";
+import { removeUnthawed } from "../life/frozen-container.ts";
 import { boxFilter, boxOf } from "../labels.ts";
 import { forget, type Standing, standingsOf } from "./files.ts";
 
@@ -29,8 +30,7 @@ export async function removeLeased(engine: Engine, { uid, stateDir, session }: O
     return parks?.session === session && parks.stateDir === stateDir;
   };
   const boxes = (await engine.api.listContainers({ all: true, filters })).filter(isMeant);
-  for (const { Id } of boxes)
-    await engine.api.getContainer(Id).remove({ force: true, v: true }).catch(unlessGone);
+  for (const { Id } of boxes) await removeUnthawed(engine.api.getContainer(Id)).catch(unlessGone);
   const { Volumes } = await engine.api.listVolumes({ filters });
   for (const { Name } of (Volumes ?? []).filter(isMeant))
     await engine.api.getVolume(Name).remove().catch(unlessGone);

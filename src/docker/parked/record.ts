@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import * as z from "zod";
 import type { HeldRunner } from "../runner/held.ts";
 import { KEY_BYTES } from "../runner/frames.ts";
+import type { HostFile } from "../protect/replaced.ts";
 import { type KeptJob, keptJob } from "./kept-job.ts";
 
 /** What it takes to take a frozen box up again. */
@@ -11,15 +12,20 @@ export interface ParkedBox {
   readonly labels: Readonly<Record<string, string>>;
   /** In the workspace's stead. */
   readonly volume: string | null;
+  /** What its mounts lay over when it was verified. */
+  readonly files: readonly HostFile[];
   readonly runner: HeldRunner;
   readonly jobs: readonly KeptJob[];
 }
 
+const digits = z.string().regex(/^\d+$/);
+
 const form = z.strictObject({
-  form: z.literal(1),
+  form: z.literal(2),
   container: z.string().regex(/^[0-9a-f]{64}$/),
   labels: z.record(z.string(), z.string()),
   volume: z.string().nullable(),
+  files: z.array(z.strictObject({ path: z.string(), dev: digits, ino: digits, born: digits })),
   key: z.string().regex(new RegExp(`^[0-9a-f]{${KEY_BYTES * 2}}$`)),
   next: z.int().min(1).max(0xffff_ffff),
   asks: z.array(z.strictObject({ call: z.int().min(0), payload: z.base64() })),
@@ -31,10 +37,10 @@ const whole = z.strictObject({ seal: z.string(), box: z.unknown() });
 /** A word that was changed by mistake shows; against somebody who can read the key there is no seal. */
 const sealOf = (key: string, box: string): string => createHmac("sha256", key).update(box).digest("hex");
 
-export function parkedText({ container, labels, volume, runner, jobs }: ParkedBox): string {
+export function parkedText({ container, labels, volume, files, runner, jobs }: ParkedBox): string {
   const key = runner.key.toString("hex");
   const asks = runner.asks.map(({ call, payload }) => ({ call, payload: payload.toString("base64") }));
-  const box = { form: 1, container, labels, volume, key, next: runner.next, asks, jobs };
+  const box = { form: 2, container, labels, volume, files, key, next: runner.next, asks, jobs };
   return JSON.stringify({ seal: sealOf(key, JSON.stringify(box)), box });
 }
 
@@ -43,13 +49,14 @@ export function readParked(text: string): ParkedBox | undefined {
   const outer = whole.safeParse(jsonOf(text));
   const inner = form.safeParse(outer.data?.box);
   if (!outer.success || !inner.success) return undefined;
-  const { container, labels, volume, key, next, asks, jobs } = inner.data;
+  const { container, labels, volume, files, key, next, asks, jobs } = inner.data;
   if (outer.data.seal !== sealOf(key, JSON.stringify(outer.data.box))) return undefined;
   const late = asks.map(({ call, payload }) => ({ call, payload: Buffer.from(payload, "base64") }));
   return {
     container,
     labels,
     volume,
+    files,
     runner: { key: Buffer.from(key, "hex"), next, asks: late },
     jobs,
   };

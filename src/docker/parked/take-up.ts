@@ -18,6 +18,7 @@ export interface TakingUp extends OfSession {
   readonly plan: BoxPlan;
   readonly place: VolumeRequest;
   readonly door: Door | undefined;
+  readonly onWarning: (text: string) => void;
 }
 
 export interface TakenUp {
@@ -58,13 +59,13 @@ async function thawed(
 ): Promise<Omit<TakenUp, "letGo"> | string> {
   if (parked === undefined) return "what tells of it is damaged";
   if (!(await isThere(parked, taking))) return "the engine has it no more";
-  const { engine, door } = taking;
-  const { container: id, runner, jobs } = parked;
+  const { engine, door, onWarning } = taking;
+  const { container: id, runner, files, jobs } = parked;
   try {
     const place = await placeIn(parked, taking);
     if (place === undefined) return "it worked on another copy";
     const plan = planOf(parked, taking);
-    const extras = { id, runner, faults: place.faults, ...(door === undefined ? {} : { door }) };
+    const extras = { id, frozen: { runner, files }, faults: place.faults, door, onWarning };
     return { container: await thawedContainer(engine, plan, extras), plan, place, jobs };
   } catch (thrown) {
     if (!(thrown instanceof HarnessError)) throw thrown;

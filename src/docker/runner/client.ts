@@ -1,6 +1,8 @@
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
+import { textOfBytes } from "../../core/byte-text.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { MAY_HOLD } from "../protect/replaced.ts";
 import { Asks } from "./asks.ts";
 import { type Command, execPayload, unsendable } from "./command.ts";
 import { type CreditWindow, creditWindow } from "./credit.ts";
@@ -10,6 +12,7 @@ import { feed } from "./feed.ts";
 import { type Frame, frameWriter, REPLY, REQUEST } from "./frames.ts";
 import type { ClientParts, Held } from "./held.ts";
 import { OpenCalls } from "./open-calls.ts";
+import { Pulse } from "./pulse.ts";
 import { greeting, openWire, type Wire } from "./wire.ts";
 
 export interface Listener {
@@ -44,6 +47,10 @@ export class RunnerClient {
   readonly #wire: Wire;
   readonly #calls: OpenCalls;
   readonly #asks: Asks;
+  readonly #pulse: Pulse;
+  #given: HarnessError | undefined;
+  /** What the box found to have lost its mount, as far as it could still say so. */
+  unguarded: readonly string[] = [];
   /** Resolves, never rejects, when the box is gone, with the reason. */
   readonly gone: Promise<string>;
 
@@ -52,6 +59,12 @@ export class RunnerClient {
     this.gone = promise;
     this.#asks = new Asks(onAsk, (call, answer) => this.#send(REQUEST.answer, call, answer));
     this.#calls = new OpenCalls(held?.next ?? 1);
+    this.#pulse = new Pulse({
+      isOpen: () => this.#calls.numbers.size > 0,
+      isDeaf: () => this.#wire.isPaused(),
+      ping: () => this.#send(REQUEST.ping, 0, EMPTY),
+      give: (up) => this.#giveUp(up),
+    });
     const call = this.#calls.next;
     const first =
       held === undefined
@@ -62,18 +75,37 @@ export class RunnerClient {
       { secret, first },
       {
         onFrame: (frame) => {
+          this.#pulse.heard();
           if (frame.type === REPLY.ask) this.#asks.take(frame);
+          else if (frame.type === REPLY.unguarded) this.#unguarded(frame.payload);
           else this.#calls.take(frame);
         },
         onEnd: (reason) => {
-          this.#calls.lose(new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, "harness doctor"));
-          resolve(reason);
+          this.#pulse.stop();
+          const lost = new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, "harness doctor");
+          this.#calls.lose(this.#given ?? lost);
+          resolve(
+            this.#given === undefined ? reason : this.#given.message.replace(/^the box was lost: /, ""),
+          );
         },
       },
     );
     if (held === undefined) return;
-    const resumed = this.#calls.open<void>(this.#calls.number(), (_, done) => done());
+    const resumed = this.#open<void>(this.#calls.number(), (_, done) => done());
     resumed.then(() => held.asks.forEach((each) => this.#asks.take(each))).catch(() => undefined);
+  }
+
+  /** The box is no more, for this reason and no other. */
+  #giveUp(lost: HarnessError): void {
+    this.#given ??= lost;
+    this.#wire.fail(lost.message);
+  }
+
+  #unguarded(payload: Buffer): void {
+    this.unguarded = decodeFields(payload)
+      .filter(({ name }) => name === "p")
+      .map(({ bytes }) => textOfBytes(bytes));
+    this.#giveUp(unprotected(this.unguarded));
   }
 
   /** Tells a runner with a lease that somebody is there. */
@@ -92,9 +124,10 @@ export class RunnerClient {
       throw new HarnessError(EXIT.sandbox, "the box is at work and cannot be held", "");
     const asks = this.#asks.hold();
     const call = this.#calls.number();
-    const held = this.#calls.open<void>(call, (frame, done) => frame.type === REPLY.held && done());
+    const held = this.#open<void>(call, (frame, done) => frame.type === REPLY.held && done());
     this.#send(REQUEST.hold, call, key);
     await held;
+    this.#pulse.stop();
     return { next: this.#calls.next, asks, going: this.#calls.numbers };
   }
 
@@ -116,6 +149,7 @@ export class RunnerClient {
     const credit = creditWindow(INPUT_WINDOW);
     const running = this.#follow(call, onOutput, credit);
     this.#send(REQUEST.exec, call, payload);
+    if (command.timeoutMs > 0) this.#pulse.expect(call, command.timeoutMs);
     if (command.input !== undefined) this.#feed(call, command.input, credit);
     return running;
   }
@@ -126,7 +160,7 @@ export class RunnerClient {
   }
 
   #follow(call: number, onOutput: Listener["onOutput"], credit: CreditWindow): Running {
-    const ended = this.#calls.open<RunnerExit>(call, (frame, done) => {
+    const ended = this.#open<RunnerExit>(call, (frame, done) => {
       const output = OUTPUTS.get(frame.type as never);
       if (output !== undefined) this.#holdBack(() => onOutput(output[0], output[1], frame.payload));
       else if (frame.type === REPLY.credit) credit.give(frame.payload);
@@ -137,7 +171,10 @@ export class RunnerClient {
     return {
       call,
       ended,
-      signal: (signal) => this.#send(REQUEST.kill, call, encodeFields([["s", signal]])),
+      signal: (signal) => {
+        if (signal === KILL) this.#pulse.expect(call, 0);
+        this.#send(REQUEST.kill, call, encodeFields([["s", signal]]));
+      },
       resize: (columns, rows) =>
         this.#send(
           REQUEST.resize,
@@ -159,7 +196,7 @@ export class RunnerClient {
     const call = this.#calls.number();
     const parts: Buffer[] = [];
     const credit = creditWindow(INPUT_WINDOW);
-    const answered = this.#calls.open<Frame>(call, (frame, done) => {
+    const answered = this.#open<Frame>(call, (frame, done) => {
       if (frame.type === REPLY.data) parts.push(frame.payload);
       else if (frame.type === REPLY.credit) credit.give(frame.payload);
       else done(frame);
@@ -169,6 +206,14 @@ export class RunnerClient {
     if (content !== undefined) this.#feed(call, [content], credit);
     const end = await answered;
     return { data: Buffer.concat(parts), end };
+  }
+
+  #open<T>(call: number, onFrame: Parameters<typeof OpenCalls.prototype.open<T>>[1]): Promise<T> {
+    const answer = this.#calls.open<T>(call, onFrame);
+    this.#pulse.begin();
+    const ended = (): void => this.#pulse.ended(call);
+    answer.then(ended, ended);
+    return answer;
   }
 
   #holdBack(work: () => Promise<void> | void): void {
@@ -199,6 +244,17 @@ export class RunnerClient {
 type Input = Parameters<typeof feed>[0];
 
 const EMPTY = Buffer.alloc(0);
+
+function unprotected(paths: readonly string[]): HarnessError {
+  const named = paths.length === 0 ? "" : `: ${paths.slice(0, NAMED).join(", ")}`;
+  return new HarnessError(
+    EXIT.sandbox,
+    `the box was lost: a protected path was replaced from outside while the box was open, so its protection is gone${named}. All that ran in the box was ended; what stands there now ${MAY_HOLD}`,
+    "start again: the new box protects what is there now",
+  );
+}
+
+const NAMED = 5;
 
 /** SIGKILL ends a call with all that it started. */
 export const KILL = constants.signals.SIGKILL;

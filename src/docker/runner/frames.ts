@@ -25,6 +25,7 @@ export const REQUEST = {
   alive: 0x0e,
   hold: 0x0f,
   resume: 0x10,
+  ping: 0x11,
 } as const;
 
 export const REPLY = {
@@ -39,6 +40,8 @@ export const REPLY = {
   credit: 0x89,
   ask: 0x8a,
   held: 0x8b,
+  pong: 0x8c,
+  unguarded: 0x8d,
 } as const;
 
 export const EXEC_STDIN = 1;

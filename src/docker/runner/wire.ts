@@ -9,6 +9,10 @@ export interface Wire {
   readonly pause: () => void;
   readonly resume: () => void;
   readonly close: () => void;
+  /** It ends for this reason. */
+  readonly fail: (reason: string) => void;
+  /** Whether nothing is read now. */
+  readonly isPaused: () => boolean;
 }
 
 interface Listener {
@@ -87,6 +91,8 @@ export function openWire(stream: Duplex, { secret, first }: Opening, { onFrame, 
       stream.end();
       end("it was closed");
     },
+    fail: end,
+    isPaused: () => held > 0,
   };
 }
 

@@ -8,7 +8,7 @@ import { KEY, scriptedRunner } from "../runner/scripted-runner.ts";
 
 test("the box's word is its texts of /proc, and each path that it could see", async () => {
   const { stream, request, reply } = scriptedRunner();
-  const asking = askReport(new RunnerClient(stream, KEY), ["/repo", "/a:b\nc\uDCFF"], false);
+  const asking = askReport(new RunnerClient(stream, KEY), ["/repo", "/a:b\nc\uDCFF"]);
   const { call, payload } = await request(REQUEST.hello);
   const asked = decodeFields(payload).map(({ name, bytes }) => [name, bytes.toString("latin1")]);
   assert.deepEqual(asked, [
@@ -44,7 +44,7 @@ test("the box's word is its texts of /proc, and each path that it could see", as
 
 test("what was not said is empty, and so is no match for any plan", async () => {
   const { stream, request, reply } = scriptedRunner();
-  const asking = askReport(new RunnerClient(stream, KEY), [], false);
+  const asking = askReport(new RunnerClient(stream, KEY), []);
   reply(REPLY.hello, (await request(REQUEST.hello)).call);
   const { stats, ...texts } = await asking;
   assert.deepEqual([stats, new Set(Object.values(texts))], [[], new Set([""])]);

@@ -1,0 +1,46 @@
+import { readFile } from "node:fs/promises";
+import type Docker from "dockerode";
+import { mountLines } from "../box/mounts-seen.ts";
+import { isGvisor } from "../box/gvisor.ts";
+import type { BoxPlan } from "../spec.ts";
+
+/** What can be done about a frozen container from outside, where its processes are this machine's. */
+
+/**
+ * Removes a container so that nothing in it runs once more. To end a frozen one, engines with version 1 of the cgroups
+ * thaw it, and until its first process is gone the others go on: for some thousand writes to what may have lost its
+ * protection meanwhile. A signal that each of them has before comes first. Where they cannot be seen (an engine in a
+ * machine of its own), that moment stays.
+ */
+export async function removeUnthawed(container: Docker.Container, abortSignal?: AbortSignal): Promise<void> {
+  const bound = abortSignal === undefined ? {} : { abortSignal };
+  await endFrozen(container, bound).catch(() => undefined);
+  await container.remove({ force: true, v: true, ...bound });
+}
+
+async function endFrozen(
+  container: Docker.Container,
+  bound: { readonly abortSignal?: AbortSignal },
+): Promise<void> {
+  const { State } = await container.inspect(bound);
+  if (!State.Paused) return;
+  const { Titles, Processes } = await container.top({ ps_args: "-eo pid", ...bound });
+  const at = (Titles as readonly string[]).indexOf("PID");
+  for (const row of Processes as readonly (readonly string[])[]) {
+    const pid = Number(row[at]);
+    if (await isIn(container.id, pid)) process.kill(pid, "SIGKILL");
+  }
+}
+
+/** Frozen, it cannot end, so that its number is nobody else's. */
+async function isIn(id: string, pid: number): Promise<boolean> {
+  if (!Number.isInteger(pid) || pid < 2) return false;
+  return (await readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => "")).includes(id);
+}
+
+/** How the mounts of a container deviate from the plan, by this machine's word; none where it cannot tell. */
+export async function mountsOutside(plan: BoxPlan, id: string, pid: unknown): Promise<readonly string[]> {
+  if (isGvisor(plan) || typeof pid !== "number" || !(await isIn(id, pid))) return [];
+  const text = await readFile(`/proc/${pid}/mountinfo`, "utf8").catch(() => "");
+  return text === "" ? [] : mountLines(plan, text);
+}

@@ -1,0 +1,35 @@
+import { lstat } from "node:fs/promises";
+import { outermost } from "./mounts.ts";
+
+/**
+ * What stood at a path of the host. A mount lies over this and not over the name: once the name is given to something
+ * else, nothing protects what is there. A number of an inode is given anew, but not with the same birth.
+ */
+export interface HostFile {
+  readonly path: string;
+  readonly dev: string;
+  readonly ino: string;
+  /** Nanoseconds since 1970, 0 where the file system does not know. */
+  readonly born: string;
+}
+
+export async function hostFile(path: string): Promise<HostFile> {
+  const { dev, ino, birthtimeNs } = await lstat(path, { bigint: true });
+  return { path, dev: String(dev), ino: String(ino), born: String(birthtimeNs) };
+}
+
+/** Those that are gone, or are something else by now; not what lies in one of them. */
+export async function replacedAmong(files: readonly HostFile[]): Promise<readonly string[]> {
+  const now = await Promise.all(files.map(({ path }) => hostFile(path).catch(() => undefined)));
+  const differs = ({ dev, ino, born }: HostFile, at: number): boolean =>
+    now[at]?.dev !== dev || now[at]?.ino !== ino || now[at]?.born !== born;
+  return outermost(files.filter(differs).map(({ path }) => path));
+}
+
+export const MAY_HOLD = "may hold what commands in the box wrote: look at it before you use it";
+
+/** For a person, at the end of a box; `workspace` itself may be moved: the box stays with the one it was given. */
+export const replacedNote = (path: string, workspace: string): string =>
+  path === workspace
+    ? `${path} was moved or replaced while the box was open: commands went on in the one that was there before`
+    : `${path} was replaced from outside while the box was open: it lost its protection, and ${MAY_HOLD}`;

@@ -1,0 +1,86 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
+
+const TICK_MS = 1000;
+/** Looks without a word of the runner, which is asked for one at each: for any call; and for one that is to have ended. */
+const SILENT = 30;
+const SILENT_OVERDUE = 5;
+
+interface Asked {
+  /** Whether any call waits for an answer. */
+  readonly isOpen: () => boolean;
+  /** Whether nothing is read now, so that nothing can be heard. */
+  readonly isDeaf: () => boolean;
+  readonly ping: () => void;
+  readonly give: (up: HarnessError) => void;
+}
+
+/**
+ * Bounds every wait on a runner: a container that was paused or an engine that hangs ends no connection. Looks are
+ * counted, not time: a harness that was stopped, or a machine that slept, has heard nothing either.
+ */
+export class Pulse {
+  readonly #asked: Asked;
+  readonly #due = new Map<number, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #silent = 0;
+  #overdue = 0;
+  #over = false;
+
+  constructor(asked: Asked) {
+    this.#asked = asked;
+  }
+
+  /** A call has begun. */
+  begin(): void {
+    if (this.#timer !== undefined || this.#over) return;
+    this.#silent = 0;
+    this.#timer = setInterval(() => this.#look(), TICK_MS).unref();
+  }
+
+  /** This call is to end within so many milliseconds. */
+  expect(call: number, ms: number): void {
+    this.#due.set(call, Math.min(this.#due.get(call) ?? Infinity, performance.now() + ms));
+  }
+
+  ended(call: number): void {
+    this.#due.delete(call);
+  }
+
+  heard(): void {
+    this.#silent = 0;
+  }
+
+  /** Nothing is expected any more. */
+  stop(): void {
+    this.#over = true;
+    this.#rest();
+  }
+
+  #rest(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #look(): void {
+    if (!this.#asked.isOpen()) return this.#rest();
+    if (this.#asked.isDeaf()) return this.heard();
+    this.#silent += 1;
+    this.#overdue = this.#isOverdue() ? this.#overdue + 1 : 0;
+    const most = this.#overdue > SILENT_OVERDUE ? SILENT_OVERDUE : SILENT;
+    if (this.#silent <= most) return this.#asked.ping();
+    this.stop();
+    this.#asked.give(silentFor(most));
+  }
+
+  #isOverdue(): boolean {
+    const now = performance.now();
+    return [...this.#due.values()].some((due) => due <= now);
+  }
+}
+
+const silentFor = (seconds: number): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `the box was lost: it has not answered for ${seconds} seconds. Its container is paused or stopped, or the engine hangs`,
+    "start again; harness doctor tells whether the engine answers",
+  );
