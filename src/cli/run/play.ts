@@ -51,16 +51,16 @@ export async function play(given: Play): Promise<Finished> {
       ...(flags.intent === undefined ? {} : { intent: flags.intent }),
       strict: flags.strict,
       session: session.id,
-      changes: () => boxChanges(box, signal),
+      changes: () => boxChanges(box, signal, true),
       record: (each: SessionRecord) => session.append(each),
       given: runGiven(given),
       park: () => box.park(),
+      leave: (parked: boolean) => box.finish(parked),
+      workspace: given.workspace,
     };
-    const finished = await (reprise === undefined
+    return await (reprise === undefined
       ? runRequest(seat, request, signal)
       : goOn(seat, request, reprise.parked, signal));
-    if (finished.status === "parked") box.stay();
-    return finished;
   } finally {
     show.end();
   }

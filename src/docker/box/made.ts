@@ -111,7 +111,6 @@ const reasonNone = (until: number): string =>
 export function parkingOf(
   { maker, request, prepared, things }: Making,
   { container, plan }: Made,
-  locks: AsyncDisposableStack,
 ): NonNullable<Walls["parking"]> {
   const { keep: session, parks } = request;
   return async (runner, jobs): Promise<ParkedHandle> => {
@@ -123,13 +122,7 @@ export function parkingOf(
     const { owner } = prepared;
     const file = await writeParked(maker.stateDir, { session, expires, owner }, text).catch(unwritten);
     things.defer(() => forget({ session, file, kind: "parked", expires }));
-    return {
-      until: expires,
-      freeze: async () => {
-        await container.freeze();
-        await locks.disposeAsync();
-      },
-    };
+    return { until: expires, freeze: container.freeze };
   };
 }
 

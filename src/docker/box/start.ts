@@ -1,3 +1,4 @@
+import { LogKeeper } from "../../core/box-log.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
 import { engineFailure } from "../failure.ts";
@@ -31,7 +32,7 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
     const { layer } = locks.use(await heldFor(maker, request, workspace));
     const door = doorFor(maker, request, prepared);
     const making = { maker, request, prepared, layer, door, signal, things };
-    return await opened(making, waiting, { locks, close });
+    return await opened(making, waiting, { locks, things });
   } catch (thrown) {
     await close();
     throw thrown;
@@ -40,7 +41,7 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
 
 interface Ends {
   readonly locks: AsyncDisposableStack;
-  readonly close: () => Promise<void>;
+  readonly things: AsyncDisposableStack;
 }
 
 async function opened(making: Making, waiting: Standing | undefined, ends: Ends): Promise<OwnedBox> {
@@ -54,13 +55,16 @@ async function opened(making: Making, waiting: Standing | undefined, ends: Ends)
     workspace: path,
     client: made.container.client,
     exposed: making.door !== undefined,
-    close: ends.close,
+    log: new LogKeeper(),
+    settle: () => Promise.resolve(),
+    remove: () => ends.things.disposeAsync(),
+    release: () => ends.locks.disposeAsync(),
     protection: guarded,
     stateDir: maker.stateDir,
     onWarning: maker.onWarning,
     place: made.place,
     ...(made.jobs === undefined ? {} : { kept: made.jobs }),
-    ...(plan.lease === true ? { parking: parkingOf(making, made, ends.locks) } : {}),
+    ...(plan.lease === true ? { parking: parkingOf(making, made) } : {}),
     ...(request.budget === undefined ? {} : { budget: request.budget }),
   });
   return Object.assign(box, { image: plan.image });
