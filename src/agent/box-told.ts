@@ -45,12 +45,12 @@ const dangerousIn = (handoff: readonly Handoff[]): readonly string[] =>
     .slice(0, MOST_PATHS);
 
 function handoffIn({ hash, entries, whole }: MadeCommit, workspace: string): readonly Handoff[] {
-  const name = `commit ${hash.slice(0, 12)}`;
+  const name = hash === "unknown" ? "a commit that was cut short" : `commit ${hash.slice(0, 12)}`;
   const found = commitHandoff(entries, workspace).map((one) => ({
     ...one,
     reason: `in ${name}: ${one.reason}; ${RETURNS}`,
   }));
-  const unseen = { path: ".git", tier: "dangerous", reason: `${name} has more paths than were looked at` };
+  const unseen = { path: ".git", tier: "dangerous", reason: `${name}: not all of its paths were looked at` };
   return whole ? found : [...found, unseen as Handoff];
 }
 

@@ -24,8 +24,8 @@ export interface Request {
   readonly session: string;
   /** Somebody goes on from where they were: nothing stays of a request that was cancelled, or that nothing answered. */
   readonly takesBack?: boolean;
-  /** What the workspace is like afterwards; null when nobody can tell. */
-  readonly changes: () => Promise<{
+  /** What the workspace is like afterwards; null when nobody can tell. `last`: nothing goes on in its box. */
+  readonly changes: (last: boolean) => Promise<{
     readonly changes: RunChanges | null;
     readonly handoff: readonly Handoff[];
   }>;
@@ -70,7 +70,7 @@ export async function goOn(
 
 async function finish(seat: Seat, request: Request, ending: Ended): Promise<Finished> {
   // The box is asked while it can be. Once the question is known somebody may answer it, and look for the box.
-  const changed = ending.how === "parked" ? await request.changes() : undefined;
+  const changed = ending.how === "parked" ? await request.changes(false) : undefined;
   if (ending.how === "parked") {
     const kept = (await request.park?.()) ?? null;
     request.record({
@@ -78,7 +78,7 @@ async function finish(seat: Seat, request: Request, ending: Ended): Promise<Fini
       parked: { ...parkedOf(seat, request, ending.waiting), ...keptIn(kept) },
     });
   }
-  const seen = changed ?? (await request.changes());
+  const seen = changed ?? (await request.changes(true));
   const left = await leftBehind(seat, request, ending);
   const { status, exit_code, reason } = outcomeOf(left.ending, seat.ended, request.strict);
   const finished: Finished = {

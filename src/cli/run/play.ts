@@ -51,7 +51,7 @@ export async function play(given: Play): Promise<Finished> {
       ...(flags.intent === undefined ? {} : { intent: flags.intent }),
       strict: flags.strict,
       session: session.id,
-      changes: () => boxChanges(box, signal, true),
+      changes: (last: boolean) => boxChanges(box, signal, last),
       record: (each: SessionRecord) => session.append(each),
       given: runGiven(given),
       park: () => box.park(),

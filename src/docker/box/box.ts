@@ -35,6 +35,8 @@ export interface Walls {
   readonly kept?: readonly KeptJob[];
   /** Has what it takes to go on written down, once the runner is held. */
   readonly parking?: (runner: HeldRunner, jobs: readonly KeptJob[]) => Promise<ParkedHandle>;
+  /** Of its commands, where they do not say otherwise. */
+  readonly env: Readonly<Record<string, string>>;
   /** What is done here beside its commands. */
   readonly log: LogKeeper;
   /** Nothing is committed for its commands from then on. */
@@ -58,7 +60,8 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
   const watch = stack.move();
   const start = (request: ExecRequest, past?: Past): Begun & { readonly started: Started } => {
     const folder = folderOf(workspace, request);
-    const started = startCommand(client, { ...request, folder }, { workspace, past });
+    const env = { ...walls.env, ...request.env };
+    const started = startCommand(client, { ...request, folder, env }, { workspace, past });
     running.add(started);
     const result = started.ended
       .finally(() => running.delete(started))
@@ -155,6 +158,7 @@ async function park(walls: Walls, shelf: JobShelf, { watch, ending }: Ending): P
 
 async function end(walls: Walls, watch: Disposable): Promise<void> {
   watch[Symbol.dispose]();
+  await walls.settle();
   await walls.remove();
   await letGo(walls);
 }

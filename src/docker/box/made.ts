@@ -1,3 +1,4 @@
+import type { LogKeeper } from "../../core/box-log.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { ParkedHandle } from "../../core/ports.ts";
 import type { Isolation, Place, VolumeRequest } from "../isolation/place.ts";
@@ -14,8 +15,8 @@ import type { Protection } from "../protect/scan.ts";
 import { snapshotIn } from "../runner/files.ts";
 import type { BoxPlan } from "../spec.ts";
 import type { Walls } from "./box.ts";
-import { commitDoor } from "./commit-door.ts";
-import { type Door, type VerifiedContainer, verifiedContainer } from "./container.ts";
+import { CommitDoor } from "./commit-door.ts";
+import { type VerifiedContainer, verifiedContainer } from "./container.ts";
 import type { BoxMaker, BoxRequest, Prepared } from "./prepare.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -24,7 +25,7 @@ export interface Making {
   readonly request: BoxRequest;
   readonly prepared: Prepared;
   readonly layer: Layer | null;
-  readonly door: Door | undefined;
+  readonly door: CommitDoor | undefined;
   readonly signal: AbortSignal;
   /** Gets all that is to be removed with the box. */
   readonly things: AsyncDisposableStack;
@@ -43,11 +44,12 @@ export function doorFor(
   { engine, home }: BoxMaker,
   { isolation, mode }: BoxRequest,
   { plan }: Prepared,
-): Door | undefined {
+  log: LogKeeper,
+): CommitDoor | undefined {
   if (isolation !== "bind" || mode !== "workspace-write") return undefined;
   // Made for one commit, and never frozen.
   const { lease: _, ...own } = plan;
-  return commitDoor({ engine, plan: { ...own, labels: unparkable(plan.labels) }, home });
+  return new CommitDoor({ engine, plan: { ...own, labels: unparkable(plan.labels) }, home, log });
 }
 
 export async function madeAnew({
@@ -65,9 +67,10 @@ export async function madeAnew({
   things.defer(() => removePlace(place, maker.onWarning));
   signal.throwIfAborted();
   const planned = overVolume(plan, workspace, place);
-  const container = await verifiedContainer(maker.engine, planned, { door, faults: place.faults }).catch(
-    explained(isolation, workspace),
-  );
+  const container = await verifiedContainer(maker.engine, planned, {
+    door: door?.ask,
+    faults: place.faults,
+  }).catch(explained(isolation, workspace));
   things.defer(container.close);
   if (request.watchChanges && place.snapshot)
     await snapshotIn(container.client, workspace.path, belowWorkspace(workspace.path, protection));
@@ -88,7 +91,7 @@ export async function goneOn(making: Making, waiting: Standing | undefined): Pro
   if (waiting === undefined) return tellNew(maker, reasonNone(until));
   const { plan, owner } = prepared;
   const place = volumeRequest({ maker, prepared, layer });
-  const taking = { ...of, engine, owner, isolation: request.isolation, plan, place, door };
+  const taking = { ...of, engine, owner, isolation: request.isolation, plan, place, door: door?.ask };
   const taken = await takeUp(waiting, taking);
   if (typeof taken === "string") return tellNew(maker, taken);
   things.defer(taken.letGo);

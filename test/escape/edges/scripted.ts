@@ -7,7 +7,7 @@ import { git } from "../../docker/protect/repository.ts";
 import { giveAway } from "../../fixtures/real-box.ts";
 
 /** Flags for a scripted model that runs these shell lines, one a turn, and then says that it is done. */
-export async function playing(place: Scratch, ...lines: readonly string[]): Promise<readonly string[]> {
+async function playing(place: Scratch, ...lines: readonly string[]): Promise<readonly string[]> {
   const calls = lines.map((command) => ({ reply: [{ call: "bash", args: { command } }] }));
   const steps = [...calls, { reply: ["done"], repeat: "forever" }];
   await place.write("model.jsonl", steps.map((step) => JSON.stringify(step)).join("\n"));
