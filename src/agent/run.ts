@@ -1,7 +1,10 @@
+import { type BoxLog, EMPTY_LOG } from "../core/box-log.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
 import type { EventBody, Intent, RunChanges } from "../core/events.ts";
 import { type Parked, PARKED_FORM, type RunGiven } from "../core/parked.ts";
 import type { Handoff } from "../core/handoff.ts";
 import type { SessionRecord } from "../core/session.ts";
+import { seenWith } from "./box-told.ts";
 import { intentOf } from "./intent-of.ts";
 import { toolsOf } from "./intent/offers.ts";
 import { signalOf } from "./interrupted.ts";
@@ -21,8 +24,8 @@ export interface Request {
   readonly session: string;
   /** Somebody goes on from where they were: nothing stays of a request that was cancelled, or that nothing answered. */
   readonly takesBack?: boolean;
-  /** What the workspace is like afterwards; null when nobody can tell. */
-  readonly changes: () => Promise<{
+  /** What the workspace is like afterwards; null when nobody can tell. `last`: nothing goes on in its box. */
+  readonly changes: (last: boolean) => Promise<{
     readonly changes: RunChanges | null;
     readonly handoff: readonly Handoff[];
   }>;
@@ -31,6 +34,10 @@ export interface Request {
   readonly given?: RunGiven;
   /** Has the box stop where a run is parked; until when it is kept, or null. Nothing is asked of it afterwards. */
   readonly park?: () => Promise<number | null>;
+  /** What was done in the workspace beside the calls; nothing more is done when it resolves, where the run ends here. */
+  readonly leave?: (parked: boolean) => Promise<BoxLog>;
+  /** Absolute and resolved. */
+  readonly workspace: string;
 }
 
 export type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
@@ -63,7 +70,7 @@ export async function goOn(
 
 async function finish(seat: Seat, request: Request, ending: Ended): Promise<Finished> {
   // The box is asked while it can be. Once the question is known somebody may answer it, and look for the box.
-  const changed = ending.how === "parked" ? await request.changes() : undefined;
+  const changed = ending.how === "parked" ? await request.changes(false) : undefined;
   if (ending.how === "parked") {
     const kept = (await request.park?.()) ?? null;
     request.record({
@@ -71,7 +78,9 @@ async function finish(seat: Seat, request: Request, ending: Ended): Promise<Fini
       parked: { ...parkedOf(seat, request, ending.waiting), ...keptIn(kept) },
     });
   }
-  const { status, exit_code, reason } = outcomeOf(ending, seat.ended, request.strict);
+  const seen = changed ?? (await request.changes(true));
+  const left = await leftBehind(seat, request, ending);
+  const { status, exit_code, reason } = outcomeOf(left.ending, seat.ended, request.strict);
   const finished: Finished = {
     type: "run.finished",
     status,
@@ -81,13 +90,29 @@ async function finish(seat: Seat, request: Request, ending: Ended): Promise<Fini
     tool_calls: seat.limits.calls,
     usage: seat.spent.whole,
     denials: denialsOf(seat.ended),
-    ...(changed ?? (await request.changes())),
+    ...seenWith(seen, left.log, request.workspace),
     session: request.session,
     answer: ending.how === "answered" ? ending.text : null,
   };
   request.record({ kind: "turn", result: resultOf(seat, finished) });
   seat.emit(finished);
   return finished;
+}
+
+/** What the host would obey and could not be moved out is worse than any other ending but a person's own. */
+async function leftBehind(
+  seat: Seat,
+  { leave }: Request,
+  ending: Ended,
+): Promise<{ readonly log: BoxLog; readonly ending: Ended }> {
+  try {
+    return { log: (await leave?.(ending.how === "parked")) ?? EMPTY_LOG, ending };
+  } catch (thrown) {
+    if (!(thrown instanceof HarnessError) || thrown.exit !== EXIT.sandbox) throw thrown;
+    const reason = `${thrown.message}${thrown.remedy && `; next: ${thrown.remedy}`}`;
+    seat.emit({ type: "notice", text: reason });
+    return { log: EMPTY_LOG, ending: ending.how === "cancelled" ? ending : { how: "sandbox_lost", reason } };
+  }
 }
 
 const keptIn = (kept: number | null): Pick<Parked, "kept"> => (kept === null ? {} : { kept });

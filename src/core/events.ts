@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { commitForm, quarantinedForm } from "./box-log.ts";
 import { VERDICTS, MODES } from "./decision.ts";
 import { handoffForm } from "./handoff.ts";
 import { CAUSES } from "./tool.ts";
@@ -190,6 +191,25 @@ export const eventForm = z.discriminatedUnion("type", [
       .describe(
         "Changed paths that the host would later run or obey: to look at before anything is run there.",
       ),
+    quarantined: z
+      .array(quarantinedForm)
+      .readonly()
+      .describe("What the host would obey, was made in the box, and was moved out of the workspace.")
+      .exactOptional(),
+    quarantined_total: count
+      .describe("How many there are; the list holds the first of them.")
+      .exactOptional(),
+    commits: z
+      .array(commitForm)
+      .readonly()
+      .describe("Commits that were made for commands of the box.")
+      .exactOptional(),
+    commits_total: count.describe("How many there are; the list holds the first of them.").exactOptional(),
+    staged: z
+      .array(text)
+      .readonly()
+      .describe("Paths that the host would obey by itself, staged by commands of the box and not committed.")
+      .exactOptional(),
     session: text,
     answer: text.nullable().describe("The final answer; null when there is none."),
   }),

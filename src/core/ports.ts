@@ -1,3 +1,4 @@
+import type { BoxLog, MovedAway } from "./box-log.ts";
 import type { Decision, Mode } from "./decision.ts";
 import type { Cause } from "./tool.ts";
 
@@ -17,6 +18,12 @@ export type OwnedBox = Box &
      * can be asked of it from then on, and disposing of it removes it as ever unless it was frozen.
      */
     readonly park?: () => Promise<ParkedHandle | null>;
+    /** From now on nothing is committed for its commands, and when it resolves nothing is being committed. */
+    readonly settle?: () => Promise<void>;
+    /** What was done here beside its commands since this was last asked, after a search of the whole workspace. */
+    readonly log?: () => Promise<BoxLog>;
+    /** Ends it as disposing of it does, and tells what nobody was told of yet; that is said as warnings otherwise. */
+    readonly close?: () => Promise<BoxLog>;
   };
 
 export interface ParkedHandle {
@@ -100,11 +107,7 @@ export interface ExecResult {
   /** Protected paths that it was refused to write. */
   readonly blocked: readonly string[];
   /** Protected paths that it made and that were moved out of the workspace. */
-  readonly quarantined: readonly {
-    readonly from: string;
-    readonly to: string | null;
-    readonly takeBack: string;
-  }[];
+  readonly quarantined: readonly MovedAway[];
   readonly peak: { readonly memory_bytes: number; readonly pids: number };
 }
 

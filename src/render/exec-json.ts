@@ -1,7 +1,15 @@
+import type { AgentEvent } from "../core/events.ts";
 import type { Changes, ExecResult, KeptOutput } from "../core/ports.ts";
 
+type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
+
+/** What was done beside the command. */
+type Told = Required<
+  Pick<Finished, "quarantined" | "quarantined_total" | "commits" | "commits_total" | "staged">
+>;
+
 /** What `sandbox exec --json` prints, by the contract. */
-export interface ExecJson {
+export interface ExecJson extends Partial<Told> {
   readonly exit_code: number;
   readonly cause: ExecResult["cause"];
   readonly stdout: string;
@@ -15,7 +23,7 @@ export interface ExecJson {
   readonly peak: ExecResult["peak"];
 }
 
-export function execJson(result: ExecResult, changes: Changes): ExecJson {
+export function execJson(result: ExecResult, changes: Changes, told?: Told): ExecJson {
   const { added, modified, deleted } = changes;
   return {
     exit_code: result.exit_code,
@@ -29,6 +37,7 @@ export function execJson(result: ExecResult, changes: Changes): ExecJson {
     blocked_connections: [],
     changes: { added, modified, deleted },
     peak: result.peak,
+    ...told,
   };
 }
 

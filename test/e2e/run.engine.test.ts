@@ -42,6 +42,11 @@ test("--json ends with what the run came to", { skip }, async () => {
     denials: [],
     changes: { added: ["c.txt"], modified: ["a.txt"], deleted: [], ignored: 1 },
     handoff: [],
+    quarantined: [],
+    quarantined_total: 0,
+    commits: [],
+    commits_total: 0,
+    staged: [],
     answer: "done",
   });
   assert.ok(run.startsWith(session));

@@ -1,7 +1,7 @@
 import { visible } from "../../core/visible.ts";
 import { widthOfStream, wrapped } from "../../render/tty/fitted.ts";
 import { describeFailure, renderFailure } from "../failure.ts";
-import { closing } from "./closing.ts";
+import { besides, closing } from "./closing.ts";
 import { Handed } from "./handed.ts";
 import { COMMANDS } from "./commands.ts";
 import type { Prompt } from "./prompt.ts";
@@ -90,6 +90,8 @@ export class Chat {
     const before = count();
     await this.#orSay(async () => {
       const finished = await room.request(text);
+      // Told to the last: what was moved away is not found again by whoever was not told.
+      errors.write(besides(finished, errors));
       if (!over()) errors.write(closing(finished, errors) + this.#handed.lines(finished.handoff, errors));
     });
     if (!over()) errors.write("\n");

@@ -1,6 +1,7 @@
 import type { Finished } from "../../agent/run.ts";
 import { wrapped, widthOfStream } from "../../render/tty/fitted.ts";
 import { type Output, styleText } from "../../render/tty/output.ts";
+import { commitRows, movedRows } from "../../render/tty/run-summary.ts";
 
 const BACK = "the conversation is as it was; what finished calls have changed in files stays";
 
@@ -18,6 +19,19 @@ export function closing({ status, reason, tool_calls }: Finished, stream: Output
       return lines("✗", reason, stream);
   }
 }
+
+/** What was moved out of the workspace beside a request, and committed for it; empty where nothing was. */
+export function besides(finished: Finished, stream: Output): string {
+  const [moved, commits] = [movedRows(finished), commitRows(finished, widthOfStream(stream) - INDENT.length)];
+  const rows = [
+    ...(moved.length === 0 ? [] : ["! made in the box and moved out of the workspace:", ...indented(moved)]),
+    ...(commits.length === 0 ? [] : ["~ committed:", ...indented(commits)]),
+  ];
+  return rows.map((row) => `${styleText("yellow", row, { stream })}\n`).join("");
+}
+
+const INDENT = "  ";
+const indented = (rows: readonly string[]): readonly string[] => rows.map((row) => INDENT + row);
 
 const lines = (mark: string, text: string, stream: Output): string =>
   wrapped(`${mark} ${text}`, widthOfStream(stream))

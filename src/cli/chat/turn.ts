@@ -73,6 +73,8 @@ export async function turn(ground: Ground, text: string): Promise<Finished> {
         takesBack: true,
         changes: () => boxChanges(held.box, signal),
         record: (each) => session.append(each),
+        leave: () => held.box.log(),
+        workspace,
       },
       signal,
     );

@@ -6,10 +6,15 @@ import type { LazyBox } from "./lazy-box.ts";
 
 type Told = Awaited<ReturnType<Request["changes"]>>;
 
-/** What a box that is lost had changed nobody can tell; one that no call has used has changed nothing. */
-export async function boxChanges({ used, walls }: LazyBox, signal: AbortSignal): Promise<Told> {
+/** `last`: no command of it counts any more, so nothing is committed for one from here on. What a box that is lost had changed nobody can tell; one that no call has used has changed nothing. */
+export async function boxChanges(
+  { used, walls, settle }: LazyBox,
+  signal: AbortSignal,
+  last = false,
+): Promise<Told> {
   const box = used();
   if (box === undefined) return { changes: NO_CHANGES, handoff: [] };
+  if (last) await settle();
   const unknown = { changes: null, handoff: [] };
   const fresh = signal.aborted ? new AbortController().signal : signal;
   const seen = walls.aborted ? unknown : await box.then((ready) => told(ready, fresh)).catch(() => unknown);

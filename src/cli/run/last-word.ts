@@ -1,3 +1,4 @@
+import { stderr } from "../../render/tty/output.ts";
 import { Interrupted } from "../../agent/interrupted.ts";
 import { denialsOf, type Outcome, outcomeOf } from "../../agent/outcome.ts";
 import type { Finished } from "../../agent/run.ts";
@@ -29,7 +30,7 @@ export function lastWord(
   if (!sink.begun()) throw thrown;
   const outcome = outcomeAfter(thrown);
   if (finished !== undefined) {
-    process.stderr.write(`error: ${visible(outcome.reason)}\n`);
+    stderr.write(`error: ${visible(outcome.reason)}\n`);
     return { ...finished, exit_code: outcome.exit_code };
   }
   const failed: Finished = {

@@ -1,4 +1,5 @@
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { type BoxLog, EMPTY_LOG } from "../../core/box-log.ts";
 import type { EventBody } from "../../core/events.ts";
 import type { Box, OwnedBox, ParkedHandle } from "../../core/ports.ts";
 
@@ -13,10 +14,14 @@ export interface LazyBox extends AsyncDisposable {
   readonly opened: Promise<Box>;
   /** Undefined as long as no call has asked for it. */
   readonly used: () => Promise<Box> | undefined;
-  /** Has the box stop, to be frozen when this is disposed of; until when it is kept, or null where there is none. */
+  /** Has the box stop, to be frozen at its end; until when it is kept, or null where there is none. */
   readonly park: () => Promise<number | null>;
-  /** It is wanted frozen; else it is removed for all that. */
-  readonly stay: () => void;
+  /** From now on nothing is committed for its commands. */
+  readonly settle: () => Promise<void>;
+  /** What it did beside its commands since this was last asked. */
+  readonly log: () => Promise<BoxLog>;
+  /** Ends it, frozen where it was parked and `stays`; what it did beside its commands. Disposing of it ends it, too. */
+  readonly finish: (stays: boolean) => Promise<BoxLog>;
 }
 
 interface Held {
@@ -24,7 +29,6 @@ interface Held {
   used?: true;
   ended?: true;
   parked?: ParkedHandle;
-  stays?: true;
 }
 
 /** What cannot be parked is removed as ever. */
@@ -72,6 +76,11 @@ export function lazyBox(
     }
   };
   const box = (): Promise<OwnedBox> => (held.box ??= open());
+  const end = async (): Promise<OwnedBox | undefined> => {
+    held.ended = true;
+    ending.abort(new Error("the run has ended"));
+    return held.box?.catch(() => undefined);
+  };
   return {
     box: () => {
       held.used = true;
@@ -82,15 +91,19 @@ export function lazyBox(
     opened: opened.promise,
     used: () => (held.used ? held.box : undefined),
     park: () => parked(held, warn),
-    stay: () => {
-      held.stays = true;
+    settle: async () => (await held.box?.catch(() => undefined))?.settle?.(),
+    log: async () => {
+      const ready = held.used === true ? await held.box?.catch(() => undefined) : undefined;
+      return (await ready?.log?.()) ?? EMPTY_LOG;
+    },
+    finish: async (stays) => {
+      const ended = await end();
+      if (stays) await held.parked?.freeze();
+      return (await ended?.close?.()) ?? EMPTY_LOG;
     },
     [Symbol.asyncDispose]: async () => {
-      held.ended = true;
-      ending.abort(new Error("the run has ended"));
-      const opened = await held.box?.catch(() => undefined);
-      if (held.stays === true) await held.parked?.freeze();
-      await opened?.[Symbol.asyncDispose]();
+      const ended = await end();
+      await ended?.[Symbol.asyncDispose]();
     },
   };
 }

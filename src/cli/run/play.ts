@@ -65,16 +65,17 @@ async function played(given: Play, sofar: SoFar): Promise<Finished> {
     ...(flags.intent === undefined ? {} : { intent: flags.intent }),
     strict: flags.strict,
     session: session.id,
-    changes: () => boxChanges(box, signal),
+    changes: (last: boolean) => boxChanges(box, signal, last),
     record: (each: SessionRecord) => session.append(each),
     given: runGiven(given),
     park: () => box.park(),
+    leave: (parked: boolean) => box.finish(parked),
+    workspace: given.workspace,
   };
   const finished = await (reprise === undefined
     ? runRequest(seat, request, signal)
     : goOn(seat, request, reprise.parked, signal));
   sofar.finished = finished;
-  if (finished.status === "parked") box.stay();
   return finished;
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
+import { type LogKeeper, notesOf } from "../../core/box-log.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { ExecRequest, ExecResult, OldJob, OwnedBox, ParkedHandle } from "../../core/ports.ts";
 import type { Place } from "../isolation/place.ts";
@@ -39,14 +40,22 @@ export interface Walls {
   readonly kept?: readonly KeptJob[];
   /** Has what it takes to go on written down, once the runner is held. */
   readonly parking?: (runner: HeldRunner, jobs: readonly KeptJob[]) => Promise<ParkedHandle>;
-  /** Removes the container and lets go of the workspace. */
-  readonly close: () => Promise<void>;
+  /** Of its commands, where they do not say otherwise. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What is done here beside its commands. */
+  readonly log: LogKeeper;
+  /** Nothing is committed for its commands from then on. */
+  readonly settle: () => Promise<void>;
+  /** Removes the container, and all that was made for it. */
+  readonly remove: () => Promise<void>;
+  /** Lets go of the workspace, which was searched. */
+  readonly release: () => Promise<void>;
 }
 
 export async function openBox(walls: Walls): Promise<OwnedBox> {
   const { workspace, client } = walls;
   const running = new Set<Started>();
-  const ending: { done?: Promise<void> } = {};
+  const ending: Ending["ending"] = {};
   const endAll = (): void => {
     for (const command of running) command.end("disk");
   };
@@ -56,7 +65,8 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
   const watch = stack.move();
   const start = (request: ExecRequest, past?: Past): Begun & { readonly started: Started } => {
     const folder = folderOf(workspace, request);
-    const started = startCommand(client, { ...request, folder }, { workspace, past });
+    const env = { ...walls.env, ...request.env };
+    const started = startCommand(client, { ...request, folder, env }, { workspace, past });
     running.add(started);
     const result = started.ended
       .finally(() => running.delete(started))
@@ -97,8 +107,29 @@ export async function openBox(walls: Walls): Promise<OwnedBox> {
       const { changes, incomplete } = await walls.place.changes(client);
       return changesOf(changes, incomplete);
     },
-    [Symbol.asyncDispose]: () => (ending.done ??= end(walls, watch)),
+    settle: walls.settle,
+    log: async () => {
+      await leaveNothingPlanted(walls);
+      return walls.log.take();
+    },
+    close: async () => {
+      ending.heard = true;
+      await (ending.done ??= end(walls, watch));
+      return walls.log.take();
+    },
+    [Symbol.asyncDispose]: () => disposed(walls, watch, ending),
   };
+}
+
+/** Whoever does not ask is told all the same; a failure once. */
+async function disposed(walls: Walls, watch: Disposable, ending: Ending["ending"]): Promise<void> {
+  try {
+    await (ending.done ??= end(walls, watch));
+  } catch (thrown) {
+    if (ending.heard !== true) throw thrown;
+  } finally {
+    for (const note of notesOf(walls.log.takeUntold())) walls.onWarning(note);
+  }
 }
 
 /** As it was asked for, as far as that still matters. */
@@ -111,7 +142,8 @@ function oldJob(shelf: JobShelf, job: KeptJob, start: (request: ExecRequest, pas
 
 interface Ending {
   readonly watch: Disposable;
-  readonly ending: { done?: Promise<void> };
+  /** `heard`: whoever closes it is told how that went. */
+  readonly ending: { done?: Promise<void>; heard?: true };
 }
 
 async function park(walls: Walls, shelf: JobShelf, { watch, ending }: Ending): Promise<ParkedHandle | null> {
@@ -128,16 +160,26 @@ async function park(walls: Walls, shelf: JobShelf, { watch, ending }: Ending): P
       return end(walls, watch);
     }
     watch[Symbol.dispose]();
-    await leaveNothingPlanted(walls);
+    await letGo(walls);
   };
   return { until: parked.until, freeze: () => (ending.done ??= freeze()) };
 }
 
 async function end(walls: Walls, watch: Disposable): Promise<void> {
   watch[Symbol.dispose]();
-  await walls.close();
+  await walls.settle();
+  await walls.remove();
   for (const file of await replacedIn(walls)) walls.onWarning(replacedNote(file, walls.workspace));
-  await leaveNothingPlanted(walls);
+  await letGo(walls);
+}
+
+/** Whoever comes next finds the workspace searched: what was planted would pass for the user's there. */
+async function letGo(walls: Walls): Promise<void> {
+  try {
+    await leaveNothingPlanted(walls);
+  } finally {
+    await walls.release();
+  }
 }
 
 /** By the host's word and the box's: each sees what the other cannot. */
@@ -167,20 +209,18 @@ async function judged(
 const planted = async (walls: Walls): Promise<readonly string[]> =>
   walls.exposed ? findPlanted(walls.workspace, walls.protection) : [];
 
-const takeOut = (walls: Walls, found: readonly string[]): Promise<ExecResult["quarantined"]> =>
-  quarantine(walls.workspace, found, path.join(walls.stateDir, "quarantine"));
+async function takeOut(walls: Walls, found: readonly string[]): Promise<ExecResult["quarantined"]> {
+  const moved = await quarantine(walls.workspace, found, path.join(walls.stateDir, "quarantine"));
+  walls.log.move(moved.map(({ from, to, takeBack }) => ({ from, to, takeBack })));
+  return moved;
+}
 
-/** What the user reads of a thing that a host program would obey, and how to have it all the same. */
-export const movedAway = (from: string, takeBack: string): string =>
-  `${from} was made in the box and moved out of the workspace${takeBack === "" ? "" : `; to take it back: ${takeBack}`}`;
-
-/** After the container is gone, the whole tree once more: nested repositories too. */
+/** The whole tree, nested repositories too. */
 async function leaveNothingPlanted(walls: Walls): Promise<void> {
   if (!walls.exposed) return;
   const { planted: found, warnings, unseen } = await findAllPlanted(walls.workspace, walls.protection);
-  const moved = await takeOut(walls, found);
+  await takeOut(walls, found);
   for (const warning of warnings) walls.onWarning(warning);
-  for (const { from, takeBack } of moved) walls.onWarning(movedAway(from, takeBack));
   if (unseen.length > 0) throw notSearched(walls.workspace, unseen);
 }
 

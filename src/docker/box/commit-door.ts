@@ -1,21 +1,27 @@
-import { lstat } from "node:fs/promises";
-import { HarnessError, reasonOf } from "../../core/errors.ts";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { textOfBytes } from "../../core/byte-text.ts";
+import type { GitEntry, LogKeeper } from "../../core/box-log.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
-import { commitPlan } from "../protect/commit.ts";
+import { type CommitPlan, commitPlan } from "../protect/commit.ts";
 import { commitIdentity } from "../protect/identity.ts";
 import { within } from "../protect/mounts.ts";
+import { look } from "../protect/solid.ts";
 import { findRepository, type FoundRepository } from "../protect/repository.ts";
 import { decodeFields, encodeFields } from "../runner/fields.ts";
-import { textOfBytes } from "../../core/byte-text.ts";
 import type { BoxPlan } from "../spec.ts";
-import { type Door, verifiedContainer } from "./container.ts";
+import { type Door, type VerifiedContainer, verifiedContainer } from "./container.ts";
 import { startCommand } from "./exec.ts";
+import { contentsOf, type RawEntry, rawEntries } from "./git-log.ts";
 
 export interface DoorRequest {
   readonly engine: Engine;
   /** Of the box that asks. */
   readonly plan: BoxPlan;
   readonly home: string;
+  /** Gets the commits, and what is staged. */
+  readonly log: LogKeeper;
 }
 
 interface Asked {
@@ -34,48 +40,233 @@ interface Answer {
 /** Told to our git in the box: this repository is not protected, so the real one can do it. */
 const DO_IT_YOURSELF: Answer = { code: 0xffff, stdout: "", stderr: "" };
 const KEEP = { head: 16 * 1024, tail: 16 * 1024 };
+const LIST = { head: 4 * 2 ** 20, tail: 0 };
 const COMMIT_MS = 120_000;
 
-/** Makes `git add` and `git commit` for the commands of a box, one after the other, in a container of their own. */
-export function commitDoor(request: DoorRequest): Door {
-  let last: Promise<unknown> = Promise.resolve();
-  return (asked) => {
-    const answer = last.then(() => answerTo(request, asked));
-    last = answer;
+/** Of one box: commands that are done for it, how long they may take in all, and how many may wait at a time. */
+const MOST_DONE = 1000;
+const MOST_MS = 600_000;
+const MOST_WAITING = 8;
+/** As the runner takes it (sandbox/runner/ask.c). */
+const MOST_BYTES = 128 * 1024;
+/** Paths of commits that are kept in all, for one box. */
+const MOST_ENTRIES = 50_000;
+const MOST_LINKS = 500;
+/** For what is under way when the box ends. */
+const GRACE_MS = 3000;
+const LONGEST_SUBJECT = 200;
+
+/**
+ * Makes `git add` and `git commit` for the commands of a box, one after the other, in a container of their own; what was
+ * made is logged. It has bounds of its own, since whoever asks need not wait for the answer.
+ */
+export class CommitDoor {
+  readonly #request: DoorRequest;
+  readonly #staged = new Map<string, readonly RawEntry[]>();
+  /** What was staged before the box first asked, by repository. */
+  readonly #before = new Map<string, ReadonlySet<string>>();
+  #last: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+  #done = 0;
+  #spent = 0;
+  #entries = 0;
+  #shut = false;
+  #open: VerifiedContainer | undefined;
+
+  constructor(request: DoorRequest) {
+    this.#request = request;
+  }
+
+  readonly ask: Door = (asked) => {
+    if (this.#waiting >= MOST_WAITING)
+      return Promise.resolve(told(refused(tooMuch(`${MOST_WAITING} commands wait already`))));
+    this.#waiting += 1;
+    const answer = this.#last
+      .then(() => this.#made(asked))
+      .catch(refused)
+      .then(told)
+      .finally(() => (this.#waiting -= 1));
+    this.#last = answer;
     return answer;
   };
+
+  /** Nothing more is carried out; what is under way has a moment, and its container is gone when this resolves. */
+  readonly shut = async (): Promise<void> => {
+    this.#shut = true;
+    const over = new AbortController();
+    const late = sleep(GRACE_MS, undefined, { signal: over.signal }).then(
+      () => this.#open?.close(),
+      () => undefined,
+    );
+    await this.#last;
+    over.abort();
+    await late;
+  };
+
+  async #made(payload: Buffer): Promise<Answer> {
+    this.#refuseShut();
+    if (payload.length > MOST_BYTES) throw tooMuch("it is too long");
+    const { engine, plan, home } = this.#request;
+    const { folder, words, config } = readAsked(payload);
+    const workspace = plan.workspace?.path ?? "";
+    const found = await findRepository(workspace, folder, plan.user.uid);
+    if (found === undefined || !isProtected(plan, found)) return DO_IT_YOURSELF;
+    const identity = await commitIdentity(home, config);
+    const commit = commitPlan({ workspace, ...found, identity }, words);
+    if (this.#done >= MOST_DONE) throw tooMuch(`${MOST_DONE} were carried out for this box`);
+    if (this.#spent >= MOST_MS) throw tooMuch(`they took ${MOST_MS / 60_000} minutes for this box`);
+    const over = await present(commit.mounts);
+    this.#done += 1;
+    const began = performance.now();
+    try {
+      await using stack = new AsyncDisposableStack();
+      const container = await verifiedContainer(engine, { ...plan, over });
+      stack.defer(container.close);
+      this.#open = container;
+      this.#refuseShut();
+      return await this.#carriedOut({ container, commit, found, folder, workspace });
+    } finally {
+      this.#open = undefined;
+      this.#spent += performance.now() - began;
+    }
+  }
+
+  #refuseShut(): void {
+    if (this.#shut) throw new HarnessError(EXIT.refused, "no commit any more: the box is ending", "");
+  }
+
+  async #carriedOut(work: Work): Promise<Answer> {
+    const { commit, found, folder } = work;
+    const below = path.relative(work.workspace, found.worktree);
+    const staged = async (): Promise<readonly RawEntry[]> =>
+      rawEntries((await looked(work, STAGED)).bytes, below);
+    if (!this.#before.has(found.gitDir))
+      this.#before.set(found.gitDir, new Set((await staged()).map(contentKey)));
+    const head = await headOf(work);
+    const left = Math.max(1000, MOST_MS - this.#spent);
+    const command = { words: commit.argv, folder, timeoutMs: Math.min(COMMIT_MS, left), keep: KEEP };
+    try {
+      const { exit_code, stdout, stderr } = await run(work, command);
+      const now = await headOf(work);
+      if (now !== head && now !== "") await this.#logCommit(work, below);
+      await this.#logStaged(work, await staged());
+      return { code: exit_code, stdout: textOf(stdout), stderr: textOf(stderr) };
+    } catch (thrown) {
+      // Ended in the middle: whether there is a commit nobody can ask any more, so it is told as one that was not seen.
+      if (commit.argv.includes("commit"))
+        this.#request.log.commit({
+          hash: "unknown",
+          subject: "(cut short: see git log)",
+          files: 0,
+          entries: [],
+          whole: false,
+        });
+      throw thrown;
+    }
+  }
+
+  async #logCommit(work: Work, below: string): Promise<void> {
+    const said = textOfBytes((await looked(work, NAMED)).bytes);
+    const [hash = "", subject = ""] = said.split("\n");
+    const { bytes, whole } = await looked(work, COMMITTED);
+    const entries = rawEntries(bytes, below);
+    const room = Math.max(0, MOST_ENTRIES - this.#entries);
+    const kept = await withTargets(work, entries.slice(0, room));
+    this.#entries += kept.length;
+    const complete = whole && kept.length === entries.length;
+    const cut = subject.slice(0, LONGEST_SUBJECT).toWellFormed();
+    this.#request.log.commit({ hash, subject: cut, files: entries.length, entries: kept, whole: complete });
+  }
+
+  async #logStaged(work: Work, entries: readonly RawEntry[]): Promise<void> {
+    const before = this.#before.get(work.found.gitDir);
+    const fresh = entries.filter((entry) => before?.has(contentKey(entry)) !== true).slice(0, MOST_ENTRIES);
+    this.#staged.set(work.found.gitDir, fresh);
+    const all = [...this.#staged.values()].flat().slice(0, MOST_ENTRIES);
+    this.#request.log.stage(await withTargets(work, all));
+  }
 }
 
-async function answerTo(request: DoorRequest, asked: Buffer): Promise<Buffer> {
-  const { code, stdout, stderr } = await made(request, asked).catch(refused);
-  return encodeFields([
+const contentKey = ({ path: file, id }: RawEntry): string => `${id} ${file}`;
+
+interface Work {
+  readonly container: VerifiedContainer;
+  readonly commit: CommitPlan;
+  readonly found: FoundRepository;
+  readonly folder: string;
+  readonly workspace: string;
+}
+
+type Command = Omit<Parameters<typeof startCommand>[1], "env">;
+
+const run = (
+  { container, commit, workspace }: Work,
+  command: Command,
+): ReturnType<typeof startCommand>["ended"] =>
+  startCommand(container.client, { ...command, env: commit.env }, { workspace }).ended;
+
+const RAW = ["--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--no-textconv"];
+const STAGED = ["diff", "--cached", ...RAW];
+/** A merge is told as what it brings to its first parent. */
+const COMMITTED = ["log", "-1", "--first-parent", "-m", "--root", "--format=", ...RAW, "HEAD"];
+const NAMED = ["log", "-1", "--format=%H%n%s", "HEAD"];
+
+async function looked(
+  work: Work,
+  words: readonly string[],
+  input: readonly Uint8Array[] = [],
+): Promise<{ readonly bytes: Buffer; readonly whole: boolean }> {
+  const command = {
+    words: [...work.commit.looking, ...words],
+    folder: work.found.worktree,
+    timeoutMs: COMMIT_MS,
+    keep: LIST,
+    ...(input.length === 0 ? {} : { input: each(input) }),
+  };
+  const { stdout, exit_code } = await run(work, command);
+  return { bytes: Buffer.from(stdout.head), whole: exit_code === 0 && stdout.lost === 0 };
+}
+
+async function* each(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  for (const piece of pieces) yield await Promise.resolve(piece);
+}
+
+const headOf = async (work: Work): Promise<string> =>
+  (await looked(work, ["rev-parse", "-q", "--verify", "HEAD"])).bytes.toString("latin1").trim();
+
+async function withTargets(work: Work, entries: readonly RawEntry[]): Promise<readonly GitEntry[]> {
+  const links = entries
+    .filter(({ kind, what }) => kind === "link" && what !== "deleted")
+    .slice(0, MOST_LINKS);
+  const ids = [...new Set(links.map(({ id }) => id))];
+  const input = [Buffer.from(ids.map((id) => `${id}\n`).join(""))];
+  const targets =
+    ids.length === 0
+      ? new Map<string, string>()
+      : contentsOf((await looked(work, ["cat-file", "--batch"], input)).bytes);
+  return entries.map(({ id, ...entry }) => {
+    const target = entry.kind === "link" ? targets.get(id) : undefined;
+    return target === undefined ? entry : { ...entry, target };
+  });
+}
+
+const told = ({ code, stdout, stderr }: Answer): Buffer =>
+  encodeFields([
     ["c", code],
     ["o", Buffer.from(stdout)],
     ["e", Buffer.from(stderr)],
   ]);
-}
 
 const refused = (thrown: unknown): Answer => {
   const remedy = thrown instanceof HarnessError && thrown.remedy !== "" ? `\n  next: ${thrown.remedy}` : "";
   return { code: 128, stdout: "", stderr: `fatal: ${reasonOf(thrown)}${remedy}\n` };
 };
 
-async function made({ engine, plan, home }: DoorRequest, payload: Buffer): Promise<Answer> {
-  const { folder, words, config } = readAsked(payload);
-  const workspace = plan.workspace?.path ?? "";
-  const found = await findRepository(workspace, folder, plan.user.uid);
-  if (found === undefined || !isProtected(plan, found)) return DO_IT_YOURSELF;
-  const identity = await commitIdentity(home, config);
-  const commit = commitPlan({ workspace, ...found, identity }, words);
-  const over = await present(commit.mounts);
-  await using stack = new AsyncDisposableStack();
-  const { client, close } = await verifiedContainer(engine, { ...plan, over });
-  stack.defer(close);
-  const command = { words: commit.argv, env: commit.env, folder, timeoutMs: COMMIT_MS, keep: KEEP };
-  const { exit_code, stdout, stderr } = await startCommand(client, command, { workspace }).ended;
-  const text = ({ head, tail }: typeof stdout): string => Buffer.concat([head, tail]).toString("utf8");
-  return { code: exit_code, stdout: text(stdout), stderr: text(stderr) };
-}
+const tooMuch = (why: string): HarnessError =>
+  new HarnessError(EXIT.refused, `no commit for this command: ${why}`, "commit the rest yourself");
+
+const textOf = ({ head, tail }: { readonly head: Uint8Array; readonly tail: Uint8Array }): string =>
+  Buffer.concat([head, tail]).toString("utf8");
 
 function readAsked(payload: Buffer): Asked {
   const fields = decodeFields(payload);
@@ -87,18 +278,12 @@ function readAsked(payload: Buffer): Asked {
 const isProtected = ({ readOnly }: BoxPlan, { gitDir }: FoundRepository): boolean =>
   readOnly.some((folder) => within(folder, gitDir));
 
-async function present(
-  mounts: ReturnType<typeof commitPlan>["mounts"],
-): Promise<NonNullable<BoxPlan["over"]>> {
-  const there = await Promise.all(
-    mounts.map(
-      async ({ path, optional }) =>
-        !optional ||
-        (await lstat(path).then(
-          () => true,
-          () => false,
-        )),
-    ),
-  );
-  return mounts.filter((_, index) => there[index]).map(({ path, writable }) => ({ path, writable }));
+const isThere = async ({ path: file, optional }: CommitPlan["mounts"][number]): Promise<boolean> =>
+  !optional || (await look(file).catch(() => undefined)) !== undefined;
+
+async function present(mounts: CommitPlan["mounts"]): Promise<NonNullable<BoxPlan["over"]>> {
+  const there = await Promise.all(mounts.map(isThere));
+  return mounts
+    .filter((_, index) => there[index])
+    .map(({ path: file, writable }) => ({ path: file, writable }));
 }

@@ -1,3 +1,4 @@
+import type { LogKeeper } from "../../core/box-log.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { ParkedHandle } from "../../core/ports.ts";
 import type { Isolation, Place, VolumeRequest } from "../isolation/place.ts";
@@ -14,8 +15,8 @@ import type { Protection } from "../protect/scan.ts";
 import { snapshotIn } from "../runner/files.ts";
 import type { BoxPlan } from "../spec.ts";
 import type { Walls } from "./box.ts";
-import { commitDoor } from "./commit-door.ts";
-import { type Door, type VerifiedContainer, verifiedContainer } from "./container.ts";
+import { CommitDoor } from "./commit-door.ts";
+import { type VerifiedContainer, verifiedContainer } from "./container.ts";
 import type { BoxMaker, BoxRequest, Prepared } from "./prepare.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -24,7 +25,7 @@ export interface Making {
   readonly request: BoxRequest;
   readonly prepared: Prepared;
   readonly layer: Layer | null;
-  readonly door: Door | undefined;
+  readonly door: CommitDoor | undefined;
   readonly signal: AbortSignal;
   /** Gets all that is to be removed with the box. */
   readonly things: AsyncDisposableStack;
@@ -43,11 +44,12 @@ export function doorFor(
   { engine, home }: BoxMaker,
   { isolation, mode }: BoxRequest,
   { plan }: Prepared,
-): Door | undefined {
+  log: LogKeeper,
+): CommitDoor | undefined {
   if (isolation !== "bind" || mode !== "workspace-write") return undefined;
   // Made for one commit, and never frozen.
   const { lease: _, ...own } = plan;
-  return commitDoor({ engine, plan: { ...own, labels: unparkable(plan.labels) }, home });
+  return new CommitDoor({ engine, plan: { ...own, labels: unparkable(plan.labels) }, home, log });
 }
 
 export async function madeAnew({
@@ -66,7 +68,7 @@ export async function madeAnew({
   signal.throwIfAborted();
   const planned = overVolume(plan, workspace, place);
   const container = await verifiedContainer(maker.engine, planned, {
-    door,
+    door: door?.ask,
     faults: place.faults,
     onWarning: maker.onWarning,
   }).catch(explained(isolation, workspace));
@@ -97,7 +99,7 @@ export async function goneOn(making: Making, waiting: Standing | undefined): Pro
     isolation: request.isolation,
     plan,
     place,
-    door,
+    door: door?.ask,
     onWarning: maker.onWarning,
   };
   const taken = await takeUp(waiting, taking);
@@ -122,7 +124,6 @@ const reasonNone = (until: number): string =>
 export function parkingOf(
   { maker, request, prepared, things }: Making,
   { container, plan }: Made,
-  locks: AsyncDisposableStack,
 ): NonNullable<Walls["parking"]> {
   const { keep: session, parks } = request;
   return async (runner, jobs): Promise<ParkedHandle> => {
@@ -141,13 +142,7 @@ export function parkingOf(
     const { owner } = prepared;
     const file = await writeParked(maker.stateDir, { session, expires, owner }, text).catch(unwritten);
     things.defer(() => forget({ session, file, kind: "parked", expires }));
-    return {
-      until: expires,
-      freeze: async () => {
-        await container.freeze();
-        await locks.disposeAsync();
-      },
-    };
+    return { until: expires, freeze: container.freeze };
   };
 }
 

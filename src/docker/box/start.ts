@@ -1,3 +1,4 @@
+import { LogKeeper } from "../../core/box-log.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
 import { engineFailure } from "../failure.ts";
@@ -6,8 +7,10 @@ import type { Layer } from "../layers/record.ts";
 import { lockWorkspace } from "../life/lock.ts";
 import { type Reaped, reap } from "../life/reap.ts";
 import { refuseTaken, type Standing, standingsOf } from "../parked/files.ts";
+import { commitIdentity } from "../protect/identity.ts";
+import { writeFileIn } from "../runner/files.ts";
 import { openBox } from "./box.ts";
-import { doorFor, goneOn, madeAnew, type Making, parkingOf } from "./made.ts";
+import { doorFor, goneOn, type Made, madeAnew, type Making, parkingOf } from "./made.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -29,9 +32,10 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
     if (request.beside !== true || request.mode !== "read-only")
       locks.use(await lockWorkspace(lockRequest(maker, request, workspace)));
     const { layer } = locks.use(await heldFor(maker, request, workspace));
-    const door = doorFor(maker, request, prepared);
+    const log = new LogKeeper();
+    const door = doorFor(maker, request, prepared, log);
     const making = { maker, request, prepared, layer, door, signal, things };
-    return await opened(making, waiting, { locks, close });
+    return await opened(making, waiting, { locks, things, log });
   } catch (thrown) {
     await close();
     throw thrown;
@@ -40,32 +44,66 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
 
 interface Ends {
   readonly locks: AsyncDisposableStack;
-  readonly close: () => Promise<void>;
+  readonly things: AsyncDisposableStack;
+  readonly log: LogKeeper;
 }
 
-async function opened(making: Making, waiting: Standing | undefined, ends: Ends): Promise<OwnedBox> {
+async function opened(
+  making: Making,
+  waiting: Standing | undefined,
+  { locks, things, log }: Ends,
+): Promise<OwnedBox> {
   const { maker, request, prepared, signal } = making;
   const { plan, workspace, protection } = prepared;
   const made = (await goneOn(making, waiting)) ?? (await madeAnew(making));
+  const { door } = making;
+  // The first to go: nothing is committed for what is being removed.
+  if (door !== undefined) things.defer(door.shut);
   signal.throwIfAborted();
+  const env = await identityIn(making, made);
   const { path } = workspace;
   const guarded = request.mode === "read-only" ? { ...protection, readOnly: [path] } : protection;
   const box = await openBox({
     workspace: path,
     client: made.container.client,
     files: made.container.files,
-    exposed: making.door !== undefined,
-    close: ends.close,
+    exposed: door !== undefined,
+    log,
+    env,
+    settle: door?.shut ?? (() => Promise.resolve()),
+    remove: () => things.disposeAsync(),
+    release: () => locks.disposeAsync(),
     protection: guarded,
     stateDir: maker.stateDir,
     onWarning: maker.onWarning,
     place: made.place,
     ...(made.jobs === undefined ? {} : { kept: made.jobs }),
-    ...(plan.lease === true ? { parking: parkingOf(making, made, ends.locks) } : {}),
+    ...(plan.lease === true ? { parking: parkingOf(making, made) } : {}),
     ...(request.budget === undefined ? {} : { budget: request.budget }),
   });
   return Object.assign(box, { image: plan.image });
 }
+
+/** In the box's own home, where it ranks below the settings of a repository. */
+const OWN_CONFIG = "/home/box/.gitconfig";
+
+/** Where git itself commits, in a layer, a copy or with full access, it is as whom the door commits, too. */
+async function identityIn(
+  { maker, request, door }: Making,
+  { container, jobs }: Made,
+): Promise<Readonly<Record<string, string>>> {
+  if (door !== undefined || request.mode === "read-only") return {};
+  const env = { GIT_CONFIG_GLOBAL: OWN_CONFIG };
+  // It went on, and has its home.
+  if (jobs !== undefined) return env;
+  const { name, email } = await commitIdentity(maker.home, []);
+  const text = `[user]\n\tname = ${configText(name)}\n\temail = ${configText(email)}\n`;
+  await writeFileIn(container.client, OWN_CONFIG, Buffer.from(text));
+  return env;
+}
+
+const configText = (text: string): string =>
+  `"${text.replaceAll(/["\\]/g, String.raw`\$&`).replaceAll("\n", String.raw`\n`)}"`;
 
 const lockRequest = (
   { stateDir }: BoxMaker,

@@ -1,7 +1,7 @@
 import path from "node:path";
-import { EXIT, HarnessError } from "../../core/errors.ts";
 import { COMMIT_KEYS, GIT_OFF } from "./commit-keys.ts";
 import { type ConfigEntry, parseGitConfig } from "./config.ts";
+import { readGitWords, refuseCommit } from "./git-words.ts";
 import { within } from "./mounts.ts";
 
 /** The repository of a commit, as absolute paths. */
@@ -28,6 +28,8 @@ interface CommitMount {
 /** All that the second container needs beside image and limits. Mounts stand parents before children. */
 export interface CommitPlan {
   readonly argv: readonly string[];
+  /** Before the words of a command that only looks: whatever could start a program is off in it, too. */
+  readonly looking: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly mounts: readonly CommitMount[];
@@ -37,19 +39,17 @@ export interface CommitPlan {
 export function commitPlan(target: CommitTarget, args: readonly string[]): CommitPlan {
   const entries = target.config.map((text) => parseGitConfig(text));
   const known = entries.flatMap((list) => list ?? []);
-  if (entries.includes(undefined)) throw refuse("its configuration could not be read");
+  if (entries.includes(undefined)) throw refuseCommit("its configuration could not be read");
   const refused = refusedKeys(known, target);
-  if (refused.length > 0) throw refuse(`its configuration holds ${refused.join(", ")}`);
+  if (refused.length > 0) throw refuseCommit(`its configuration holds ${refused.join(", ")}`);
   return {
     argv: gitArgv(args),
+    looking: GIT,
     env: commitEnvironment(target, known),
     cwd: target.worktree,
     mounts: commitMounts(target),
   };
 }
-
-const refuse = (why: string): HarnessError =>
-  new HarnessError(EXIT.refused, `no commit from inside this repository: ${why}`, "commit it yourself");
 
 /** The keys, in the order of the file, that are not in the list; each once. */
 export function refusedKeys(
@@ -71,31 +71,14 @@ function isKnown(key: string): boolean {
 
 const KEYS = new Set(COMMIT_KEYS);
 
-/** What a commit may be made with. Options that name files elsewhere or programs are not among them. */
-const OPTIONS: Readonly<Record<string, RegExp>> = {
-  add: /^(-[AufvnN]+|--(all|update|force|verbose|dry-run|intent-to-add|ignore-errors|no-all|renormalize|sparse|chmod=[+-]x))$/,
-  commit:
-    /^(-[aqvnsm]+|--(all|quiet|verbose|no-verify|signoff|amend|no-edit|allow-empty|allow-empty-message|only|include|reset-author|dry-run|no-gpg-sign|no-post-rewrite|(message|author|date|cleanup|fixup|squash|trailer)=[^]*))$/,
-};
-
-/** Options whose value is the next word. */
-const VALUED = /^(-[aqvns]*m|--(message|author|date|cleanup|fixup|squash|trailer))$/;
-
 /** The whole command line of `git add …` or `git commit …` (`args` begins with the subcommand). */
 export function gitArgv(args: readonly string[]): readonly string[] {
-  const [verb = "", ...rest] = args;
-  const allowed = Object.hasOwn(OPTIONS, verb) ? OPTIONS[verb] : undefined;
-  if (allowed === undefined) throw refuse(`git ${verb} is neither add nor commit`);
-  const end = rest.indexOf("--");
-  const options = end < 0 ? rest : rest.slice(0, end);
-  options.forEach((word, index) => {
-    const valued = verb === "commit" && VALUED.test(options[index - 1] ?? "");
-    const fits =
-      valued || !word.startsWith("-") || allowed.test(word) || (verb === "commit" && VALUED.test(word));
-    if (!fits) throw refuse(`git ${verb} ${word} is not among the options that it takes here`);
-  });
-  return ["git", "--no-pager", "--literal-pathspecs", ...GIT_OFF.flatMap((off) => ["-c", off]), ...args];
+  const [verb = "", ...words] = args;
+  readGitWords(verb, words);
+  return [...GIT, ...args];
 }
+
+const GIT = ["git", "--no-pager", "--literal-pathspecs", ...GIT_OFF.flatMap((off) => ["-c", off])];
 
 /** Added to the box's own environment, which is built from empty. */
 function commitEnvironment(

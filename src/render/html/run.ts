@@ -1,7 +1,7 @@
 import { formatDuration } from "../../core/bounds.ts";
 import type { RunChanges } from "../../core/events.ts";
-import { callsOf, type RunReport, type Step, type TurnReport } from "../report/report.ts";
-import { counted, momentWords, statusWords, tokenWords } from "../report/words.ts";
+import { callsOf, type RunEnd, type RunReport, type Step, type TurnReport } from "../report/report.ts";
+import { besideWords, counted, momentWords, statusWords, tokenWords } from "../report/words.ts";
 import { callDetails } from "./call.ts";
 import { cutText } from "./cut.ts";
 import { type Html, markup } from "./escape.ts";
@@ -34,6 +34,7 @@ export function runCards(run: RunReport, place: Place): Html {
       ${costs(run)}
     </section>
     ${end === null ? undefined : changesCard(end.changes, end.tool_calls)}
+    ${end === null ? undefined : besideCard(end)}
     <section class="card">
       <h2>What happened</h2>
       ${timeBar(run)} ${run.turns.map((turn) => turnSection(turn, run.started))}
@@ -88,6 +89,28 @@ function changesCard(changes: RunChanges | null, calls: number): Html | undefine
         .map(([mark, tone, path]) => markup`<li><span class="${tone}">${mark}</span> ${path}</li>`)}
     </ul>
     ${more > 0 ? markup`<p class="soft">and ${more} more: harness report --json</p>` : undefined}
+  </section>`;
+}
+
+/** What was done in the workspace beside the calls, and what to look at there. */
+function besideCard(end: RunEnd): Html | undefined {
+  const { moved, commits, looks } = besideWords(end);
+  const lists = [
+    ["Made in the box and moved out of the workspace", moved],
+    ["Committed for commands of the box", commits],
+    ["To look at before anything is run there", looks],
+  ] as const;
+  const told = lists.filter(([, lines]) => lines.length > 0);
+  if (told.length === 0) return undefined;
+  return markup`<section class="card held">
+    ${told.map(
+      ([name, lines]) =>
+        markup`<h2>${name} (${lines.length})</h2>
+          <ul class="paths">
+            ${lines.slice(0, MOST_PATHS).map((line) => markup`<li>${line}</li>`)}
+          </ul>
+          ${lines.length > MOST_PATHS ? markup`<p class="soft">and ${lines.length - MOST_PATHS} more: harness report --json</p>` : undefined}`,
+    )}
   </section>`;
 }
 

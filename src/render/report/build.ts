@@ -132,7 +132,10 @@ const LIMITS = ["timeout", "memory", "pids", "disk"] as const;
 
 function endOf(event: Of<"run.finished">): RunEnd {
   const { status, exit_code, reason, answer, turns, tool_calls, usage, changes } = event;
-  return { status, exit_code, reason, answer, turns, tool_calls, usage, changes };
+  const { handoff, quarantined = [], commits = [], staged = [] } = event;
+  const { quarantined_total = quarantined.length, commits_total = commits.length } = event;
+  const beside = { handoff, quarantined, quarantined_total, commits, commits_total, staged };
+  return { status, exit_code, reason, answer, turns, tool_calls, usage, changes, ...beside };
 }
 
 function verdictOf(event: Of<"call.decided">): NonNullable<CallReport["verdict"]> {

@@ -39,8 +39,9 @@ export interface RunReport {
 
 export type RunEnd = Own<
   "run.finished",
-  "status" | "exit_code" | "reason" | "answer" | "turns" | "tool_calls" | "usage" | "changes"
->;
+  "status" | "exit_code" | "reason" | "answer" | "turns" | "tool_calls" | "usage" | "changes" | "handoff"
+> &
+  Required<Own<"run.finished", "quarantined" | "quarantined_total" | "commits" | "commits_total" | "staged">>;
 
 export interface HostTried {
   readonly host: string;

@@ -1,6 +1,6 @@
 import type { RunStatus } from "../../core/events.ts";
 import type { Usage } from "../../core/messages.ts";
-import type { CallReport, Report, RunReport } from "./report.ts";
+import type { CallReport, Report, RunEnd, RunReport } from "./report.ts";
 
 /** How a thing went, for its colour; the words beside it say the same. */
 export type Tone = "good" | "bad" | "held" | "plain";
@@ -61,6 +61,31 @@ export function tokenWords({ prompt_tokens, completion_tokens, cached_tokens }: 
 }
 
 export const counted = (value: number, word: string): string => `${value} ${word}${value === 1 ? "" : "s"}`;
+
+/** What was done in the workspace beside the calls: a line for each, and counts for those that have no room. */
+export function besideWords(end: RunEnd): {
+  readonly moved: readonly string[];
+  readonly commits: readonly string[];
+  readonly looks: readonly string[];
+} {
+  const { quarantined, quarantined_total, commits, commits_total, staged, handoff } = end;
+  const moved = quarantined.map(({ from, to }) => (to === null ? `${from}: removed` : `${from} -> ${to}`));
+  const made = commits.map(({ hash, subject, files, protected: held }) => {
+    const holds = held.length === 0 ? "" : `; the host obeys ${held.join(", ")}`;
+    return `${hash.slice(0, 12)} (${counted(files, "file")}): ${subject}${holds}`;
+  });
+  return {
+    moved: [...moved, ...moreOf(quarantined_total - moved.length)],
+    commits: [
+      ...made,
+      ...moreOf(commits_total - made.length),
+      ...(staged.length === 0 ? [] : [`staged, and the host obeys it: ${staged.join(", ")}`]),
+    ],
+    looks: handoff.map(({ path, tier, reason }) => `${tier === "dangerous" ? "!" : "?"} ${path}: ${reason}`),
+  };
+}
+
+const moreOf = (count: number): readonly string[] => (count > 0 ? [`and ${count} more`] : []);
 
 /** As a clock of the whole world says it; a report may be read anywhere. */
 export const momentWords = (at: number): string =>

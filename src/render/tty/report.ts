@@ -1,7 +1,7 @@
 import { formatDuration } from "../../core/bounds.ts";
 import { visibleLine } from "../../core/visible.ts";
 import type { Report, RunReport } from "../report/report.ts";
-import { auditWords, counted, momentWords, statusWords, tokenWords } from "../report/words.ts";
+import { auditWords, besideWords, counted, momentWords, statusWords, tokenWords } from "../report/words.ts";
 import { fitted } from "./fitted.ts";
 import { Page } from "./report-page.ts";
 import { stepsText } from "./report-steps.ts";
@@ -33,6 +33,7 @@ function runText(run: RunReport, name: string, page: Page): void {
   page.heading("what happened");
   stepsText(run, page);
   changesText(run, page);
+  besideText(run, page);
   listText("limits hit", run.limits, page);
   listText(
     "hosts tried",
@@ -73,6 +74,20 @@ function changesText({ end }: RunReport, page: Page): void {
     ],
     page,
   );
+}
+
+const firstOf = (lines: readonly string[]): readonly string[] =>
+  lines.length > MOST_PATHS
+    ? [...lines.slice(0, MOST_PATHS), `and ${lines.length - MOST_PATHS} more: --json`]
+    : lines;
+
+/** What was done beside the calls, and what to look at. */
+function besideText({ end }: RunReport, page: Page): void {
+  if (end === null) return;
+  const { moved, commits, looks } = besideWords(end);
+  listText("made in the box and moved out of the workspace", firstOf(moved), page);
+  listText("committed for commands of the box", firstOf(commits), page);
+  listText("to look at before anything is run there", firstOf(looks), page);
 }
 
 function listText(name: string, items: readonly string[], page: Page): void {

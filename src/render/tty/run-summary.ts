@@ -1,6 +1,6 @@
 import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent, Denial, RunChanges, RunStatus } from "../../core/events.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream, wrapped } from "./fitted.ts";
 import { type Output, styleText } from "./output.ts";
 
@@ -27,14 +27,19 @@ export function runSummary(event: Finished, { ms, quiet, changes }: About, strea
   const refused = event.denials.flatMap((denial) => refusedRows(denial, width));
   const status = statusRows(event, width, stream);
   const looks = handoffRows(event, width, quiet);
+  const moved = movedRows(event);
+  const commits = commitRows(event, width);
   const blocks: readonly (readonly [string, readonly string[]])[] = quiet
     ? [
+        ["moved out", moved],
         ["look at", looks],
         ["refused", refused],
         ["status", event.exit_code === 0 ? [] : status],
       ]
     : [
         ["changed", changedRows(event, width)],
+        ["moved out", moved],
+        ["commits", commits],
         ["look at", looks],
         ["refused", refused],
         ["cost", costRows(event, ms).flatMap((row) => wrapped(row, width))],
@@ -93,6 +98,41 @@ function handoffRows({ handoff }: Finished, width: number, quiet: boolean): read
         fitted(`${tier === "dangerous" ? "!" : "?"} ${visibleLine(path.toWellFormed())}: ${reason}`, width),
       ),
     ...(more > 0 ? [`${more} more: harness diff`] : []),
+  ];
+}
+
+const MOST_MOVED = 50;
+
+/** What the box made and the host would obey, each with what brings it back; never cut, as it is to be typed. */
+export function movedRows({
+  quarantined = [],
+  quarantined_total = 0,
+}: Pick<Finished, "quarantined" | "quarantined_total">): readonly string[] {
+  const more = quarantined_total - Math.min(quarantined.length, MOST_MOVED);
+  return [
+    ...quarantined.slice(0, MOST_MOVED).flatMap(({ from, to, take_back }) => {
+      const name = visible(from.toWellFormed());
+      if (to === null) return [`${name}: removed, as it was neither file, folder nor link`];
+      return [name, ...(take_back === "" ? [] : [`  to take it back: ${visible(take_back)}`])];
+    }),
+    ...(more > 0 ? [`and ${more} more`] : []),
+  ];
+}
+
+/** What was committed for commands of the box; what of it is to be looked at stands with the other such paths. */
+export function commitRows(
+  { commits = [], commits_total = 0, staged = [] }: Pick<Finished, "commits" | "commits_total" | "staged">,
+  width: number,
+): readonly string[] {
+  const more = commits_total - Math.min(commits.length, MOST_PATHS);
+  return [
+    ...commits.slice(0, MOST_PATHS).map(({ hash, subject, files, protected: held }) => {
+      const holds = held.length === 0 ? "" : `, ${held.length} that the host obeys`;
+      const line = `${hash.slice(0, 12)} ${counted(files, "file")}${holds}: ${subject}`;
+      return fitted(visibleLine(line.toWellFormed()), width);
+    }),
+    ...(more > 0 ? [`and ${more} more`] : []),
+    ...(staged.length > 0 ? [`staged: ${counted(staged.length, "path")} that the host obeys`] : []),
   ];
 }
 

@@ -54,7 +54,7 @@ export class AuditTrail {
       case "model.failed":
         return [{ ...plain(event), failure: event.kind }];
       case "run.finished":
-        return [finished(event), { kind: "closed" }];
+        return [...besides(event), finished(event), { kind: "closed" }];
       case "intent":
       case "turn.started":
       case "text":
@@ -108,6 +108,15 @@ const keyOf = ({ agent = "", call }: { readonly agent?: string; readonly call: s
 function plain(event: AgentEvent): AuditEntry {
   const { type: kind, run: _, seq: __, agent: ___, ...own } = event;
   return { ...own, kind };
+}
+
+/** What was done in the workspace beside the calls, a line for each. */
+function besides({ quarantined = [], commits = [], staged = [] }: Of<"run.finished">): readonly AuditEntry[] {
+  return [
+    ...quarantined.map((moved) => ({ kind: "quarantined", ...moved })),
+    ...commits.map((commit) => ({ kind: "committed", ...commit })),
+    ...(staged.length === 0 ? [] : [{ kind: "staged", paths: staged }]),
+  ];
 }
 
 /** The answer stands with the session. */

@@ -1,7 +1,8 @@
 import { Flags } from "@oclif/core";
+import { stillThere, toldOf } from "../../../agent/box-told.ts";
+import { type BoxLog, EMPTY_LOG, notesOf } from "../../../core/box-log.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
-import { movedAway } from "../../../docker/box/box.ts";
 import { execJson } from "../../../render/exec-json.ts";
 import { asNoBox } from "../../box-failure.ts";
 import { visible } from "../../../core/visible.ts";
@@ -61,8 +62,16 @@ export class SandboxExec extends HarnessCommand {
       const result = await (flags.json ? asJson : streamed)(box, what, either);
       signal.throwIfAborted();
       if (left.aborted) return;
-      if (flags.json) answerJson(execJson(result, await box.changes()));
-      else if (!flags.quiet) explain(result);
+      await box.settle?.();
+      const changes = flags.json ? await box.changes() : undefined;
+      if (!flags.json && !flags.quiet) explain(result);
+      const { log, failed } = await closed(box);
+      if (changes !== undefined) {
+        const { handoff: _, ...told } = toldOf(log, box.workspace);
+        answerJson(execJson(result, stillThere(changes, log, box.workspace), told));
+      }
+      for (const note of notesOf(log)) stderr.write(`note: ${visible(note)}\n`);
+      if (failed !== undefined) throw failed;
       if (!flags.quiet && settings.isolation !== "bind") stderr.write(`harness: ${THROWN_AWAY}\n`);
       process.exitCode = result.exit_code;
     }, "");
@@ -103,10 +112,18 @@ async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise
   return result;
 }
 
+/** What the command came to is told, whatever the end of its box is like. */
+async function closed(box: OwnedBox): Promise<{ readonly log: BoxLog; readonly failed?: unknown }> {
+  try {
+    return { log: (await box.close?.()) ?? EMPTY_LOG };
+  } catch (failed) {
+    return { log: EMPTY_LOG, failed };
+  }
+}
+
 /** Endings that the command's own output does not tell of. */
-function explain({ exit_code, cause, reason, quarantined, ...said }: ExecResult): void {
-  const silent = said.stdout.total + said.stderr.total === 0;
-  const unstarted = (exit_code === 126 || exit_code === 127) && silent;
-  if (cause !== null && (cause !== "program" || unstarted)) stderr.write(`harness: ${visible(reason)}\n`);
-  for (const { from, takeBack } of quarantined) stderr.write(`note: ${visible(movedAway(from, takeBack))}\n`);
+function explain({ exit_code, cause, reason, ...said }: ExecResult): void {
+  const unstarted = (exit_code === 126 || exit_code === 127) && said.stdout.total + said.stderr.total === 0;
+  if (cause !== null && (cause !== "program" || unstarted))
+    stderr.write(`harness: ${visible(reason)}\n`);
 }

@@ -1,0 +1,169 @@
+import * as z from "zod";
+import { protectedName } from "./protected-names.ts";
+
+/** What the harness itself does in a workspace beside the commands of a box. Whoever opened the box is told all of it. */
+
+export const quarantinedForm = z.strictObject({
+  from: z.string().describe("Where it was: an absolute path."),
+  to: z
+    .string()
+    .nullable()
+    .describe("Where it is now; null for what was removed: neither file, folder nor link."),
+  take_back: z.string().describe("The command that puts it back; empty where nothing can be put back."),
+});
+
+export const commitForm = z.strictObject({
+  hash: z.string(),
+  subject: z.string(),
+  files: z.int().min(0).describe("How many paths it changes."),
+  protected: z
+    .array(z.string())
+    .readonly()
+    .describe("Those of them that the host would obey by itself, in the folder or not."),
+});
+
+/** A path that the host would obey, that the box made, and that was taken out of the workspace. */
+export interface MovedAway {
+  readonly from: string;
+  readonly to: string | null;
+  readonly takeBack: string;
+}
+
+/** One path of a commit, or of what is staged for one, as git has it. */
+export interface GitEntry {
+  /** Below the workspace. */
+  readonly path: string;
+  readonly what: "added" | "modified" | "deleted";
+  /** `repository`: a commit of another repository, as a submodule is. */
+  readonly kind: "file" | "link" | "repository";
+  /** The lower twelve bits, as git keeps them. */
+  readonly mode: number;
+  readonly oldMode: number;
+  /** Of a link, as it is written; undefined where it was not read. */
+  readonly target?: string;
+}
+
+/** A commit that was made for a command of the box. */
+export interface MadeCommit {
+  readonly hash: string;
+  readonly subject: string;
+  /** How many paths it changes. */
+  readonly files: number;
+  readonly entries: readonly GitEntry[];
+  /** False where a bound left out some of them. */
+  readonly whole: boolean;
+}
+
+/** Each list holds the first ones, the count beside it all of them. */
+export interface BoxLog {
+  readonly quarantined: readonly MovedAway[];
+  readonly quarantined_total: number;
+  readonly commits: readonly MadeCommit[];
+  readonly commits_total: number;
+  /** What commands have staged since, and no commit holds yet. */
+  readonly staged: readonly GitEntry[];
+}
+
+export const EMPTY_LOG: BoxLog = {
+  quarantined: [],
+  quarantined_total: 0,
+  commits: [],
+  commits_total: 0,
+  staged: [],
+};
+
+/** Of each kind that are kept with all that is known of them. */
+export const MOST_LOGGED = 200;
+
+/** Keeps what is done until somebody is told of it. */
+export class LogKeeper {
+  #moved: MovedAway[] = [];
+  #movedTotal = 0;
+  #commits: MadeCommit[] = [];
+  #commitsTotal = 0;
+  #staged: readonly GitEntry[] = [];
+  #stagedTold = true;
+
+  move(moved: readonly MovedAway[]): void {
+    this.#movedTotal += moved.length;
+    this.#moved.push(...moved.slice(0, Math.max(0, MOST_LOGGED - this.#moved.length)));
+  }
+
+  commit(commit: MadeCommit): void {
+    this.#commitsTotal += 1;
+    if (this.#commits.length < MOST_LOGGED) this.#commits.push(commit);
+  }
+
+  /** All that is staged now, in place of what was. */
+  stage(entries: readonly GitEntry[]): void {
+    this.#staged = entries;
+    this.#stagedTold = entries.length === 0;
+  }
+
+  /** Each deed once; what is staged for as long as it is. */
+  take(): BoxLog {
+    const log = this.#log();
+    [this.#moved, this.#movedTotal, this.#commits, this.#commitsTotal] = [[], 0, [], 0];
+    this.#stagedTold = true;
+    return log;
+  }
+
+  /** What nobody was told of. */
+  takeUntold(): BoxLog {
+    const staged = this.#stagedTold ? [] : this.#staged;
+    return { ...this.take(), staged };
+  }
+
+  #log(): BoxLog {
+    return {
+      quarantined: this.#moved,
+      quarantined_total: this.#movedTotal,
+      commits: this.#commits,
+      commits_total: this.#commitsTotal,
+      staged: this.#staged,
+    };
+  }
+}
+
+const MOST_NOTES = 50;
+
+/** What a person reads of it, a line for each up to a bound, and then a count. */
+export function notesOf(log: BoxLog): readonly string[] {
+  const { quarantined, commits, staged } = log;
+  const names = staged.map(({ path }) => path).filter(isObeyed);
+  return [
+    ...quarantined.slice(0, MOST_NOTES).map(movedNote),
+    ...more(log.quarantined_total, "more were made in the box and moved out of the workspace"),
+    ...commits.slice(0, MOST_NOTES).map(commitNote),
+    ...more(log.commits_total, "more commits were made for commands of the box"),
+    ...(names.length === 0 ? [] : [`staged by commands of the box: ${listed(names)}; ${RETURNS}`]),
+  ];
+}
+
+const more = (total: number, words: string): readonly string[] =>
+  total > MOST_NOTES ? [`${total - MOST_NOTES} ${words}`] : [];
+
+/** What the user reads of a thing that a host program would obey, and how to have it all the same. */
+function movedNote({ from, to, takeBack }: MovedAway): string {
+  if (to === null)
+    return `${from} was made in the box and removed: it was neither a file, a folder nor a link`;
+  return `${from} was made in the box and moved out of the workspace${takeBack === "" ? "" : `; to take it back: ${takeBack}`}`;
+}
+
+/** What becomes of a path that a commit or the index holds, though the folder does not. */
+export const RETURNS = "git stash, checkout, restore or reset on the host brings it into the folder";
+
+function commitNote({ hash, subject, files, entries }: MadeCommit): string {
+  const names = entries.map(({ path }) => path).filter(isObeyed);
+  const holds = names.length === 0 ? "" : `; it holds ${listed(names)}: ${RETURNS}`;
+  return `commit ${hash.slice(0, 12)} was made for a command of the box (${files} ${files === 1 ? "file" : "files"}): ${subject}${holds}`;
+}
+
+const isObeyed = (path: string): boolean =>
+  path.split("/").some((name, at) => protectedName(name, at === 0) !== undefined);
+
+const MOST_LISTED = 20;
+
+const listed = (paths: readonly string[]): string =>
+  paths.slice(0, MOST_LISTED).join(", ") +
+  (paths.length > MOST_LISTED ? ` and ${paths.length - MOST_LISTED} more` : "");

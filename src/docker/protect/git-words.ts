@@ -1,0 +1,118 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
+
+/** What stands behind a subcommand of git, read as git itself reads it. */
+export interface GitWords {
+  /** In their order, by their names without dashes; null for one that takes no value. */
+  readonly options: readonly (readonly [name: string, value: string | null])[];
+  readonly paths: readonly string[];
+}
+
+interface Known {
+  readonly takesValue: boolean;
+  /** What its value may be. */
+  readonly value?: RegExp;
+}
+
+const flags = (names: string): readonly (readonly [string, Known])[] =>
+  names.split(" ").map((name) => [name, { takesValue: false }] as const);
+
+const valued = (names: string, value?: RegExp): readonly (readonly [string, Known])[] =>
+  names
+    .split(" ")
+    .map((name) => [name, { takesValue: true, ...(value === undefined ? {} : { value }) }] as const);
+
+/** What `add` and `commit` may be made with. Options that name files elsewhere or programs are not among them. */
+const OPTIONS: ReadonlyMap<string, ReadonlyMap<string, Known>> = new Map([
+  [
+    "add",
+    new Map([
+      ...flags("A u f v n N all update force verbose dry-run intent-to-add ignore-errors no-all renormalize"),
+      ...flags("sparse"),
+      ...valued("chmod", /^[+-]x$/),
+    ]),
+  ],
+  [
+    "commit",
+    new Map([
+      ...flags("a q v n s all quiet verbose no-verify signoff amend no-edit allow-empty allow-empty-message"),
+      ...flags("only include reset-author dry-run no-gpg-sign no-post-rewrite"),
+      ...valued("m message author date cleanup fixup squash trailer"),
+    ]),
+  ],
+]);
+
+/**
+ * Git permutes: an option may follow a path, and the value of one that takes a value is the rest of its word or the
+ * next word, whatever that is, `--` too. What git would complete (`--mess`) or take with or without a value (`-S`, `-u`)
+ * is refused with everything else that is not in the table: only what is surely read is passed on.
+ */
+export function readGitWords(verb: string, words: readonly string[]): GitWords {
+  const known = OPTIONS.get(verb);
+  if (known === undefined) throw refuseCommit(`git ${verb} is neither add nor commit`);
+  const options: (readonly [string, string | null])[] = [];
+  const paths: string[] = [];
+  const rest = [...words];
+  for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
+    if (word === "--") return { options, paths: [...paths, ...rest] };
+    if (!word.startsWith("-") || word === "-") paths.push(word);
+    else if (word.startsWith("--")) options.push(readLong({ verb, word, known }, rest));
+    else options.push(...readShort({ verb, word, known }, rest));
+  }
+  return { options, paths };
+}
+
+interface Reading {
+  readonly verb: string;
+  readonly word: string;
+  readonly known: ReadonlyMap<string, Known>;
+}
+
+type Option = GitWords["options"][number];
+
+function readLong(reading: Reading, rest: string[]): Option {
+  const { word, known } = reading;
+  const equals = word.indexOf("=");
+  const name = word.slice("--".length, equals < 0 ? undefined : equals);
+  const option = name.length > 1 ? known.get(name) : undefined;
+  if (option === undefined) throw unknown(reading, completed(name, known));
+  if (!option.takesValue && equals >= 0) throw refuseCommit(`git ${reading.verb} ${name} takes no value`);
+  if (!option.takesValue) return [name, null];
+  return [name, valueOf(reading, option, equals < 0 ? rest.shift() : word.slice(equals + 1))];
+}
+
+/** Several in one word; the first that takes a value has what is left of it. */
+function readShort(reading: Reading, rest: string[]): readonly Option[] {
+  const { word, known } = reading;
+  const options: Option[] = [];
+  for (let at = 1; at < word.length; at += 1) {
+    const letter = word.charAt(at);
+    const option = known.get(letter);
+    if (option === undefined) throw unknown(reading, "");
+    if (!option.takesValue) {
+      options.push([letter, null]);
+      continue;
+    }
+    const left = word.slice(at + 1);
+    options.push([letter, valueOf(reading, option, left === "" ? rest.shift() : left)]);
+    return options;
+  }
+  return options;
+}
+
+function valueOf({ verb, word }: Reading, { value: fits }: Known, value: string | undefined): string {
+  if (value === undefined) throw refuseCommit(`git ${verb} ${word} has no value`);
+  if (fits !== undefined && !fits.test(value))
+    throw refuseCommit(`git ${verb} ${word} takes no such value: ${value}`);
+  return value;
+}
+
+const completed = (name: string, known: ReadonlyMap<string, Known>): string => {
+  const meant = [...known.keys()].filter((each) => name.length > 1 && each.startsWith(name));
+  return meant.length === 0 ? "" : `; write it out: --${meant.join(", --")}`;
+};
+
+const unknown = ({ verb, word }: Reading, more: string): HarnessError =>
+  refuseCommit(`git ${verb} ${word} is not among the options that it takes here${more}`);
+
+export const refuseCommit = (why: string): HarnessError =>
+  new HarnessError(EXIT.refused, `no commit from inside this repository: ${why}`, "commit it yourself");

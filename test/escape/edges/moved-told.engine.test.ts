@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import test from "node:test";
+import { answerOf, household, sandboxExec } from "../../e2e/box-command.ts";
+import { eventsOf, finishedOf, harness } from "../../e2e/run-command.ts";
+import { skip } from "../../fixtures/engine.ts";
+import { runLines } from "./scripted.ts";
+
+interface Moved {
+  readonly from: string;
+  readonly to: string | null;
+  readonly take_back: string;
+}
+
+const sh = (line: string): readonly string[] => ["--", "bash", "-c", line];
+
+/** Seven at the top, more than the model is told of; a FIFO; and a repository that only the last search finds. */
+const PLANT = `echo x > .envrc; mkdir .GIT .vscode .idea '.git ' git~1 .cursor; mkfifo .bashrc
+mkdir -p sub/deep/.git; echo '[core]' > sub/deep/.git/config; echo x > kept.txt`;
+const NAMES = [
+  ".GIT",
+  ".bashrc",
+  ".cursor",
+  ".envrc",
+  ".git ",
+  ".idea",
+  ".vscode",
+  "git~1",
+  "sub/deep/.git",
+].toSorted();
+
+test("exec tells of all that was taken out of the workspace, as JSON and in words", { skip }, async () => {
+  await using place = await household();
+  const work = place.at("work");
+  const ended = await sandboxExec(place, ["--json", ...sh(PLANT)]);
+  const answer = answerOf(ended);
+  const moved = answer["quarantined"] as readonly Moved[];
+  assert.deepEqual(moved.map(({ from }) => from.slice(work.length + 1)).toSorted(), NAMES);
+  assert.equal(answer["quarantined_total"], NAMES.length);
+  for (const { from, to, take_back } of moved) {
+    assert.equal(existsSync(from), false, from);
+    if (to !== null) assert.ok(existsSync(to) && take_back.includes(to), from);
+  }
+  assert.equal(moved.find(({ from }) => from.endsWith(".bashrc"))?.to, null);
+  assert.deepEqual(answer["changes"], { added: ["kept.txt"], modified: [], deleted: [] });
+  for (const name of NAMES) assert.ok(ended.stderr.includes(`${work}/${name} was made`), name);
+
+  const again = await sandboxExec(place, sh(PLANT));
+  for (const name of NAMES) assert.ok(again.stderr.includes(`${work}/${name} was made`), name);
+});
+
+test("many that were moved out are named up to a bound, and counted beyond it", { skip }, async () => {
+  await using place = await household();
+  const ended = await sandboxExec(place, ["--json", ...sh("for i in $(seq 300); do echo > .aider$i; done")]);
+  const answer = answerOf(ended);
+  assert.equal(answer["quarantined_total"], 300);
+  assert.ok((answer["quarantined"] as readonly Moved[]).length >= 100);
+  assert.match(ended.stderr, /\b250 more were made in the box and moved out/);
+});
+
+test("a run tells of it at its end, on the screen, in its report and in its audit", { skip }, async () => {
+  await using place = await household({ "test.sh": PLANT });
+  const ran = await runLines(place, ["bash test.sh"], ["--json"]);
+  const finished = finishedOf(ran);
+  const work = place.at("work");
+  const names = finished.quarantined?.map(({ from }) => from.slice(work.length + 1)).toSorted();
+  assert.deepEqual([names, finished.quarantined_total], [NAMES, NAMES.length]);
+  assert.deepEqual(finished.changes?.added, ["kept.txt"]);
+  for (const name of NAMES)
+    assert.ok(
+      finished.handoff.some(({ path, tier }) => path === name && tier === "look"),
+      name,
+    );
+  assert.equal(finished.handoff.filter(({ tier }) => tier === "dangerous").length, 0);
+  assert.equal(eventsOf(ran).at(-1)?.type, "run.finished");
+  assert.equal(existsSync(place.at("work/sub/deep/.git")), false);
+
+  const said = await runLines(place, ["bash test.sh"]);
+  const report = await harness(place, ["report"]);
+  await harness(place, ["report", "--html", place.at("report.html")]);
+  const page = await readFile(place.at("report.html"), "utf8");
+  const [audit = ""] = await readdir(place.at(".local/state/harness/audit"));
+  const trail = await readFile(place.at(".local/state/harness/audit", audit), "utf8");
+  for (const name of NAMES) {
+    assert.ok(said.stderr.includes(`${work}/${name}`), name);
+    assert.ok(report.stdout.includes(`/${name}`), name);
+    assert.ok(page.includes(`/${name}`), name);
+  }
+  assert.equal(
+    trail.split("\n").filter((line) => line.includes('"kind":"quarantined"')).length,
+    NAMES.length,
+  );
+  assert.match(said.stderr, /to take it back: mv /);
+});
+
+test("where nothing was taken out, nothing is said of it", { skip }, async () => {
+  await using place = await household({ ".envrc": "mine\n" });
+  const line = "echo x > kept.txt; cat .envrc; echo more >> .envrc";
+  const ended = await sandboxExec(place, ["--json", ...sh(line)]);
+  assert.deepEqual([answerOf(ended)["quarantined"], answerOf(ended)["quarantined_total"]], [[], 0]);
+  assert.equal(ended.stderr, "");
+  assert.equal(await place.read("work/.envrc"), "mine\n");
+  const said = await runLines(place, ["echo y > kept.txt"]);
+  assert.doesNotMatch(said.stderr, /moved out|commits/);
+});
