@@ -70,9 +70,14 @@ export class TreeFiles {
     return readdirSync(this.folder).filter((name) => NAME.test(name));
   }
 
+  /** The last ones first, which need those before them: what a kill leaves is whole. */
   forget(session: string): void {
-    for (const name of readdirSync(this.folder))
-      if (name.startsWith(`${session}.`)) rmSync(path.join(this.folder, name), { force: true });
+    const names = readdirSync(this.folder).filter((name) => name.startsWith(`${session}.`));
+    const numbered = names.map(
+      (name) => [Number.parseInt(name.slice(session.length + 1), 10), name] as const,
+    );
+    for (const [, name] of numbered.toSorted(([a], [b]) => b - a))
+      rmSync(path.join(this.folder, name), { force: true });
   }
 
   #next(session: string): number {

@@ -16,6 +16,7 @@ import { ABOUT } from "../../contract/store-words.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
 import { present, textsIn } from "../../kills/checkpoint-lives.ts";
+import { killed } from "../../kills/killed.ts";
 
 const WRITER = path.join(import.meta.dirname, "../../fixtures/checkpoint-writer.ts");
 const KILLS = 60;
@@ -112,3 +113,23 @@ test(
     assert.deepEqual(owners, [1000, 0, 1001]);
   },
 );
+
+test("states that make room, killed before any change, leave those whole that are left", async () => {
+  for (let at = 1, ended = false; !ended; at += 1) {
+    await using place = await scratch();
+    const [stateDir, workspace] = [place.at("state"), place.at("work")];
+    {
+      for (const [name, text] of Object.entries(present(1))) await place.write(`work/${name}`, text);
+      using store = new CheckpointStore({ stateDir, workspace });
+      for (let step = 0; step < 5; step += 1) {
+        await place.write("work/new", `${step}`);
+        await store.take("s");
+      }
+    }
+    const moment = { kind: "step", at, half: false } as const;
+    ({ ended } = await killed("fixtures/checkpoint-writer.ts", ["forget", stateDir, workspace, "s"], moment));
+    using store = new CheckpointStore({ stateDir, workspace });
+    for (const id of store.trees.ids())
+      assert.ok(!Object.values(textsIn(store, store.trees.load(id))).includes("lost"));
+  }
+});
