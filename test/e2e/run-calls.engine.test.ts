@@ -48,6 +48,30 @@ test(
 );
 
 test(
+  "an argument that a tool does not know runs nothing, and is named; words of comment are no argument",
+  { skip },
+  async () => {
+    await using place = await household({ "sub/a.txt": "a\n" });
+    const calls: Said["calls"] = [
+      ["bash", { command: "touch here", cwd: "sub" }],
+      ["write_file", { path: "b.txt", content: "b", append: true }],
+      ["bash", { command: "cd sub && touch there", description: "Makes a file", explanation: "as asked" }],
+    ];
+    await using model = await startModel([{ calls }, DONE]);
+    const ran = await harness(place, ["run", "--json", ...model.flags, "touch a file"]);
+    const ends = eventsOf(ran).flatMap((event) => (event.type === "call.ended" ? [event.kind] : []));
+    assert.deepEqual([ran.code, ends.toSorted()], [0, ["invalid", "invalid", "ok"]], ran.stderr);
+    const [cwd = "", append = ""] = resultsIn(model.asked()[1]);
+    assert.match(cwd, /there is no "cwd", only command, timeout, .*cd DIR &&/);
+    assert.match(append, /there is no "append", only path, content/);
+    assert.deepEqual(
+      ["here", "sub/here", "b.txt", "sub/there"].map((name) => existsSync(place.at(`work/${name}`))),
+      [false, false, false, true],
+    );
+  },
+);
+
+test(
   "a call that cannot be read is told with what is wrong, and its neighbours still run",
   { skip },
   async () => {

@@ -19,6 +19,8 @@ export interface Terminal extends AsyncDisposable {
   readonly until: (wanted: RegExp) => Promise<string>;
   /** Everything so far. */
   readonly screen: () => string;
+  /** The very bytes of it. */
+  readonly bytes: () => Uint8Array;
   readonly pid: () => Promise<number>;
   /** The exit code. */
   readonly ended: Promise<number | null>;
@@ -41,12 +43,14 @@ export function onTerminal(
     env: { PATH: process.env["PATH"], HOME: place.path, TERM: "xterm", SHELL: "/bin/sh", ...env },
   });
   const state = { written: "", seen: 0 };
+  const chunks: Buffer[] = [];
   let more = Promise.withResolvers<void>();
   const came = (): void => {
     more.resolve();
     more = Promise.withResolvers();
   };
   child.stdout.on("data", (chunk: Buffer) => {
+    chunks.push(chunk);
     state.written += chunk.toString();
     came();
   });
@@ -77,6 +81,7 @@ export function onTerminal(
     type: (text) => void child.stdin.write(text),
     until,
     screen: () => plain(state.written),
+    bytes: () => Buffer.concat(chunks),
     pid: async () => Number(await place.read("chat.pid")),
     ended,
     [Symbol.asyncDispose]: async () => {

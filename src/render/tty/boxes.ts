@@ -63,6 +63,6 @@ export function ageOf(ms: number): string {
 /** A folder may be called anything, terminal commands and marks that turn the text around included. */
 const oneLine = (text: string): string =>
   text.replaceAll(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu,
     (mark) => `\\u{${mark.codePointAt(0)?.toString(16) ?? ""}}`,
   );

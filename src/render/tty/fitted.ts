@@ -1,5 +1,5 @@
 import { type Cell, cellsOf, widthOf } from "./columns.ts";
-import { visible } from "../../core/visible.ts";
+import { visible, withoutEmojiParts } from "../../core/visible.ts";
 import { type Output } from "./output.ts";
 
 const CUT = "…";
@@ -29,11 +29,11 @@ function taken(cells: readonly Cell[], width: number): readonly Cell[] {
 
 const shown = (cells: readonly Cell[]): string => cells.map((cell) => cell.shown).join("");
 
-/** Lines of at most so many columns, parted at blanks where there are any. */
+/** Words as lines of at most so many columns, parted at blanks where there are any. */
 export function wrapped(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let line = "";
-  for (const word of visible(text)
+  for (const word of withoutEmojiParts(visible(text))
     .split(/\s+/u)
     .flatMap((long) => pieces(long, width))) {
     const longer = line === "" ? word : `${line} ${word}`;

@@ -1,6 +1,6 @@
 import { bytesOfText } from "../../core/byte-text.ts";
 
-const ODD = /[\p{C}"\\\u2028\u2029]/u;
+const ODD = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800"\\]/u;
 
 /** As git writes names: one that is not plain text stands in quotes, its odd bytes in octal. */
 export function printedName(name: string): string {

@@ -6,7 +6,7 @@ import test from "node:test";
 import { household } from "../../e2e/box-command.ts";
 import { bash, FAR, park, sessionOf } from "../../e2e/parked.ts";
 import { eventsOf, harness, startModel } from "../../e2e/run-command.ts";
-import { noTerminal } from "../../e2e/terminal.ts";
+import { noTerminal, onTerminal as onPty } from "../../e2e/terminal.ts";
 import { skip as noEngine, ROOT } from "../../fixtures/engine.ts";
 import { activeIn, ALL_HOSTILE, HOSTILE } from "../../fixtures/hostile.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
@@ -149,6 +149,87 @@ test("names and contents of a repository are words wherever they are told", { sk
   ];
   for (const words of asked) assertInert(await onTerminal(place, words));
 });
+
+test(
+  "a chat shows replies that come character by character, questions, pastes and what was said before as words",
+  { skip },
+  async () => {
+    await using place = await household();
+    const far = `${FAR} # ${UNSEEN}`;
+    const message = { role: "assistant", content: "" };
+    await using model = await startModel((chat) => {
+      const asked = chat.messages.at(-1)?.content ?? "";
+      if (asked.includes("run it")) return { calls: [["bash", { command: far }]] };
+      // Parted within characters, line ends and sequences.
+      const units = `${ALL_HOSTILE} the end`
+        .split("")
+        .map((unit) => ({ message: { ...message, content: unit } }));
+      return { lines: [...units, { message, done: true, done_reason: "stop" }] };
+    });
+    const AGAIN = /\n\nharness> $/;
+    const seen: Uint8Array[] = [];
+    {
+      await using terminal = onPty(place, model.flags);
+      await terminal.until(/harness> $/);
+      terminal.type("hello\r");
+      const said = await terminal.until(AGAIN);
+      assert.match(said, /w0 ❤ 👩💻 1\u20E3 ok w1 the end/);
+      assert.ok(
+        said.includes("␛]52;c;cm0gLXJm␇") && said.includes("<U+202E>") && said.includes("<U+E0041>"),
+        said,
+      );
+      terminal.type("run it\r");
+      await terminal.until(/run it\? \[y\/N\] $/);
+      terminal.type("\r");
+      await terminal.until(AGAIN);
+      terminal.type(`\u001B[200~${PASTED}\u001B[201~`);
+      await terminal.until(/w1/);
+      terminal.type("\r");
+      await terminal.until(AGAIN);
+      terminal.type("/mode no\u200Bsuch\r");
+      await terminal.until(/There is no mode no<U\+200B>such/);
+      terminal.type("\u0004");
+      await terminal.ended;
+      seen.push(terminal.bytes());
+    }
+    await using again = onPty(place, ["resume", ...model.flags]);
+    await again.until(/harness> $/);
+    again.type("\u001B[A\u001B[A");
+    again.type("\u0003\u0003\u0004");
+    await again.ended;
+    for (const bytes of [...seen, again.bytes()])
+      // A line that is edited begins with a bare carriage return.
+      assert.equal(
+        activeIn(
+          Buffer.from(
+            Buffer.from(bytes)
+              .toString()
+              .replaceAll(/\r(?!\n)/g, ""),
+          ),
+          true,
+        ),
+        undefined,
+      );
+  },
+);
+
+const UNSEEN = ["directions", "fillers", "unseen", "tags", "selectors"].map((name) => HOSTILE[name]).join("");
+const PASTED = (HOSTILE["title"] ?? "") + (HOSTILE["directions"] ?? "");
+
+test(
+  "a program in a box that parts its sequences, characters and emoji is shown as words",
+  { skip },
+  async () => {
+    await using place = await household();
+    const units = [...Buffer.from(ALL_HOSTILE)].map((byte) => `\\${byte.toString(8).padStart(3, "0")}`);
+    const command = units
+      .map((unit, at) => `printf '${unit}'${at % 40 === 0 ? "; sleep 0.02" : ""}`)
+      .join("\n");
+    const seen = await onTerminal(place, ["sandbox", "exec", "--", "bash", "-c", command]);
+    assertInert(seen);
+    assert.match(seen.text, /w0 ❤ 👩💻 1\u20E3 ok w1/);
+  },
+);
 
 test("what a model server says in its errors is words", { skip }, async () => {
   await using place = await household();
