@@ -13,11 +13,12 @@ import { refuseUnbuilt } from "./unbuilt.ts";
 
 export const uid = (): number => process.getuid?.() ?? 0;
 
-export const lookForEngine = (): Promise<Engine | NoEngine> => findEngine(process.env, uid());
+export const lookForEngine = (signal?: AbortSignal): Promise<Engine | NoEngine> =>
+  findEngine(process.env, uid(), signal);
 
 /** The engine, or exit 6 with what brings one here. */
-export async function requireEngine(): Promise<Engine> {
-  const found = await lookForEngine();
+export async function requireEngine(signal?: AbortSignal): Promise<Engine> {
+  const found = await lookForEngine(signal);
   if (isEngine(found)) return found;
   throw noEngine(found, engineRemedy(await readSystem(process.env), found));
 }
@@ -43,7 +44,7 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
   const { settings, workspace, runtime, watchChanges, keep, warn } = opening;
   refuseUnbuilt(settings);
   const { home, state } = placesFrom(process.env);
-  const engine = await requireEngine();
+  const engine = await requireEngine(signal);
   const maker = { engine, root: packageRoot, uid: uid(), home, stateDir: state, onWarning: warn };
   const { mode, image, isolation, memory, cpus, pids, on_ask, park_timeout } = settings;
   const limits = { memory, cpus, pids };

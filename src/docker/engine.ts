@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import Docker from "dockerode";
+import type Docker from "dockerode";
 import * as z from "zod";
 import { errorCode, reasonOf } from "../core/errors.ts";
+import { engineClient, Patience } from "./dial.ts";
 import { type Endpoint, endpointsFrom } from "./endpoint.ts";
 
 /** An engine that answered. */
@@ -10,6 +11,8 @@ export interface Engine {
   readonly api: Docker;
   readonly endpoint: Endpoint;
   readonly version: EngineVersion;
+  /** How long it may take to answer. */
+  readonly patience: Patience;
 }
 
 interface EngineVersion {
@@ -33,10 +36,12 @@ const ANSWER_MS = 10_000;
 export async function findEngine(
   env: Readonly<Record<string, string | undefined>>,
   uid: number,
+  signal?: AbortSignal,
 ): Promise<Engine | NoEngine> {
   let worst: NoEngine | undefined;
   for (const endpoint of await endpointsFrom(env, uid)) {
-    const answer = await knock(endpoint);
+    const answer = await knock(endpoint, signal);
+    signal?.throwIfAborted();
     if ("api" in answer) return answer;
     if (worst === undefined || severity(answer) > severity(worst)) worst = answer;
   }
@@ -47,14 +52,13 @@ export const isEngine = (found: Engine | NoEngine): found is Engine => "api" in 
 
 const severity = (failure: NoEngine): number => ["absent", "dead", "denied"].indexOf(failure.kind);
 
-async function knock(endpoint: Endpoint): Promise<Engine | NoEngine> {
+async function knock(endpoint: Endpoint, signal?: AbortSignal): Promise<Engine | NoEngine> {
   try {
-    const api = new Docker(dockerOptions(endpoint));
-    return {
-      api,
-      endpoint,
-      version: readVersion(await answered((signal) => askVersion(api, signal))),
-    };
+    const patience = new Patience();
+    const api = engineClient(dockerOptions(endpoint), patience);
+    const asked = (silence: AbortSignal): Promise<unknown> =>
+      askVersion(api, signal === undefined ? silence : AbortSignal.any([silence, signal]));
+    return { api, endpoint, version: readVersion(await answered(asked)), patience };
   } catch (thrown) {
     const { host, origin } = endpoint;
     return { kind: kindOf(thrown), host, origin, reason: reasonOf(thrown) };

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { statfs } from "node:fs/promises";
 import test, { mock } from "node:test";
 import { broken, type Health, healthy } from "../../src/core/health.ts";
+import { Patience } from "../../src/docker/dial.ts";
 import { type Engine, findEngine, isEngine } from "../../src/docker/engine.ts";
 import { diskHealth, engineHealth, readInfo } from "../../src/docker/health.ts";
 import { imageExists } from "../../src/docker/images/build.ts";
@@ -104,6 +105,7 @@ function engineOf(api: string, info: Info, components: readonly object[] | undef
     api: answers as unknown as Engine["api"],
     endpoint: { host: "unix:///e.sock", origin: "usual socket" },
     version: { name: "Docker", version: "28.1.0", api, arch: "amd64" },
+    patience: new Patience(),
   };
 }
 

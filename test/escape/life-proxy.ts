@@ -7,6 +7,8 @@ export interface Proxy extends AsyncDisposable {
   readonly host: string;
   /** Every connection ends, and none is taken any more. */
   readonly cut: () => void;
+  /** Every connection stays, new ones are taken, and no byte goes through any more. */
+  readonly stall: () => void;
 }
 
 const REQUEST = /^(GET|POST|DELETE|HEAD) \/(?:v[\d.]+\/)?([^\s?]*)[\s?]/;
@@ -17,6 +19,7 @@ export async function engineProxy(
   onRequest: (request: string) => void = () => undefined,
 ): Promise<Proxy> {
   const sockets = new Set<Socket>();
+  const state = { stalled: false };
   const real = engine.endpoint.host.slice("unix://".length);
   const server = createServer((near) => {
     const far = connect(real);
@@ -25,10 +28,14 @@ export async function engineProxy(
       socket.on("error", () => undefined);
     }
     near.on("data", (chunk: Buffer) => {
+      if (state.stalled) return;
       const [, method, path = ""] = REQUEST.exec(chunk.toString("latin1", 0, 2000)) ?? [];
       if (method !== undefined) onRequest(`${method} ${path.replaceAll(/[0-9a-f]{64}/g, "ID")}`);
     });
-    near.pipe(far).pipe(near);
+    near.on("data", (chunk: Buffer) => state.stalled || far.write(chunk));
+    far.on("data", (chunk: Buffer) => state.stalled || near.write(chunk));
+    near.on("end", () => state.stalled || far.end());
+    far.on("end", () => state.stalled || near.end());
     near.once("close", () => far.destroy());
     far.once("close", () => near.destroy());
   });
@@ -38,5 +45,8 @@ export async function engineProxy(
     server.close();
     for (const socket of sockets) socket.destroy();
   };
-  return { host: `unix://${file}`, cut, [Symbol.asyncDispose]: async () => cut() };
+  const stall = (): void => {
+    state.stalled = true;
+  };
+  return { host: `unix://${file}`, cut, stall, [Symbol.asyncDispose]: async () => cut() };
 }

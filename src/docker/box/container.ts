@@ -245,12 +245,14 @@ async function removeContainer(
     await removeUnthawed(container, bound);
   } catch (thrown) {
     // An engine that does not answer tells nothing more.
-    if (!hasStatus(thrown)) return onWarning(leftOver(container, reasonOf(thrown)));
+    if (!hasStatus(thrown)) return onWarning(leftOver(container, bound.aborted ? SILENT : reasonOf(thrown)));
     if (isMissing(thrown)) return;
     while (!bound.aborted && (await isThere(container, bound))) await sleep(LOOK_MS);
     if (bound.aborted) onWarning(leftOver(container, reasonOf(thrown)));
   }
 }
+
+const SILENT = "the engine does not answer";
 
 const leftOver = ({ id }: Docker.Container, why: string): string =>
   `the box's container ${id.slice(0, 12)} could not be removed (${why}): the next run does, or harness sandbox rm`;

@@ -16,6 +16,7 @@ import type { Workspace } from "./workspace.ts";
 
 /** A verified box over a locked workspace; what earlier runs left behind is removed on the way. */
 export async function startBox(maker: BoxMaker, request: BoxRequest, signal: AbortSignal): Promise<OwnedBox> {
+  using _ = maker.engine.patience.hurry(signal);
   const waiting = await frozenFor(maker, request);
   const reaping = reap(maker.engine, maker).catch(engineFailed);
   const [prepared] = await Promise.all([prepare(maker, request, signal), reaping]);

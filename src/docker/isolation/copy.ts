@@ -85,13 +85,28 @@ async function fill(request: VolumeRequest): Promise<void> {
       Mounts: [{ Type: "volume", Source: volume, Target: `${ABOVE}/${NAME}`, VolumeOptions: NO_COPY }],
     },
   });
+  using stalled = whenStalled(size);
   try {
-    await filler.putArchive(Readable.from(archive, { objectMode: false }), { path: ABOVE });
+    const upload = { path: ABOVE, abortSignal: stalled.signal };
+    await filler.putArchive(Readable.from(archive, { objectMode: false }), upload);
   } finally {
     await filler.remove({ force: true });
   }
   if (layer !== null) await noteBytes(layer.folder, size.bytes);
   for (const text of told(skipped)) onWarning(text);
+}
+
+const STALLED_MS = 60_000;
+
+/** Fires when nothing more was taken for a while. */
+function whenStalled(size: { readonly bytes: number }): Disposable & { readonly signal: AbortSignal } {
+  const controller = new AbortController();
+  let seen = -1;
+  const timer = setInterval(() => {
+    if (size.bytes === seen) controller.abort(new Error("the engine takes no more of the copy"));
+    seen = size.bytes;
+  }, STALLED_MS).unref();
+  return { signal: controller.signal, [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 async function* counted(

@@ -18,15 +18,20 @@ export async function removeUnthawed(container: Docker.Container, abortSignal?: 
   await container.remove({ force: true, v: true, ...bound });
 }
 
+interface Listed {
+  readonly Titles: readonly string[];
+  readonly Processes: readonly (readonly string[])[];
+}
+
 async function endFrozen(
   container: Docker.Container,
   bound: { readonly abortSignal?: AbortSignal },
 ): Promise<void> {
   const { State } = await container.inspect(bound);
   if (!State.Paused) return;
-  const { Titles, Processes } = await container.top({ ps_args: "-eo pid", ...bound });
-  const at = (Titles as readonly string[]).indexOf("PID");
-  for (const row of Processes as readonly (readonly string[])[]) {
+  const { Titles, Processes } = (await container.top({ ps_args: "-eo pid", ...bound })) as Listed;
+  const at = Titles.indexOf("PID");
+  for (const row of Processes) {
     const pid = Number(row[at]);
     if (await isIn(container.id, pid)) process.kill(pid, "SIGKILL");
   }

@@ -42,6 +42,9 @@ const OUTPUTS = new Map([
 /** Input that the runner has not taken yet never exceeds this. */
 const INPUT_WINDOW = 512 * 1024;
 
+/** A look at a tree says so as long as it lasts (sandbox/runner/snapshot.c): a run at its end waits for no other. */
+const LOOK_MS = 5000;
+
 /** The calls to one box. Any number run side by side; all end when the box does. */
 export class RunnerClient {
   readonly #wire: Wire;
@@ -202,6 +205,7 @@ export class RunnerClient {
       else done(frame);
     });
     void answered.then(credit.stop, credit.stop);
+    if (type === REQUEST.changes) this.#pulse.expect(call, LOOK_MS);
     this.#send(type, call, encodeFields(fields));
     if (content !== undefined) this.#feed(call, [content], credit);
     const end = await answered;
