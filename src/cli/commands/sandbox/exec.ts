@@ -124,6 +124,5 @@ async function closed(box: OwnedBox): Promise<{ readonly log: BoxLog; readonly f
 /** Endings that the command's own output does not tell of. */
 function explain({ exit_code, cause, reason, ...said }: ExecResult): void {
   const unstarted = (exit_code === 126 || exit_code === 127) && said.stdout.total + said.stderr.total === 0;
-  if (cause !== null && (cause !== "program" || unstarted))
-    stderr.write(`harness: ${visible(reason)}\n`);
+  if (cause !== null && (cause !== "program" || unstarted)) stderr.write(`harness: ${visible(reason)}\n`);
 }
