@@ -5,7 +5,7 @@ import type { ExecRequest, ExecResult, OldJob, OwnedBox, ParkedHandle } from "..
 import type { Place } from "../isolation/place.ts";
 import type { KeptJob } from "../parked/kept-job.ts";
 import { findAllPlanted, findPlanted } from "../protect/planted.ts";
-import { quarantine } from "../protect/quarantine.ts";
+import { type Quarantined, quarantine, stillInert } from "../protect/quarantine.ts";
 import { blockedPaths } from "../protect/refusal.ts";
 import type { Protection } from "../protect/scan.ts";
 import type { RunnerClient } from "../runner/client.ts";
@@ -34,11 +34,14 @@ export interface Walls {
   readonly kept?: readonly KeptJob[];
   /** Has what it takes to go on written down, once the runner is held. */
   readonly parking?: (runner: HeldRunner, jobs: readonly KeptJob[]) => Promise<ParkedHandle>;
+  /** What was moved out of the workspace so far. */
+  readonly moved: Quarantined[];
   /** Removes the container and lets go of the workspace. */
   readonly close: () => Promise<void>;
 }
 
-export async function openBox(walls: Walls): Promise<OwnedBox> {
+export async function openBox(given: Omit<Walls, "moved">): Promise<OwnedBox> {
+  const walls = { ...given, moved: [] };
   const { workspace, client } = walls;
   const running = new Set<Started>();
   const ending: { done?: Promise<void> } = {};
@@ -153,8 +156,11 @@ async function judged(
 const planted = async (walls: Walls): Promise<readonly string[]> =>
   walls.exposed ? findPlanted(walls.workspace, walls.protection) : [];
 
-const takeOut = (walls: Walls, found: readonly string[]): Promise<ExecResult["quarantined"]> =>
-  quarantine(walls.workspace, found, path.join(walls.stateDir, "quarantine"));
+async function takeOut(walls: Walls, found: readonly string[]): Promise<ExecResult["quarantined"]> {
+  const moved = await quarantine(walls.workspace, found, path.join(walls.stateDir, "quarantine"));
+  walls.moved.push(...moved);
+  return moved;
+}
 
 /** What the user reads of a thing that a host program would obey, and how to have it all the same. */
 export const movedAway = (from: string, takeBack: string): string =>
@@ -164,6 +170,8 @@ export const movedAway = (from: string, takeBack: string): string =>
 async function leaveNothingPlanted(walls: Walls): Promise<void> {
   if (!walls.exposed) return;
   const { planted: found, warnings, unseen } = await findAllPlanted(walls.workspace, walls.protection);
+  // A process that stood in a folder when that was moved wrote on into it.
+  await stillInert(walls.moved);
   const moved = await takeOut(walls, found);
   for (const warning of warnings) walls.onWarning(warning);
   for (const { from, takeBack } of moved) walls.onWarning(movedAway(from, takeBack));
