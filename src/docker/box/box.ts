@@ -8,7 +8,7 @@ import { isWithin } from "../mounts.ts";
 import type { KeptJob } from "../parked/kept-job.ts";
 import { findAllPlanted, findPlanted } from "../protect/planted.ts";
 import { outermost } from "../protect/mounts.ts";
-import { quarantine } from "../protect/quarantine.ts";
+import { type Quarantined, quarantine, stillInert } from "../protect/quarantine.ts";
 import { type HostFile, replacedAmong, replacedNote } from "../protect/replaced.ts";
 import { blockedPaths } from "../protect/refusal.ts";
 import type { Protection } from "../protect/scan.ts";
@@ -50,9 +50,12 @@ export interface Walls {
   readonly remove: () => Promise<void>;
   /** Lets go of the workspace, which was searched. */
   readonly release: () => Promise<void>;
+  /** What was moved out of the workspace so far. */
+  readonly moved: Quarantined[];
 }
 
-export async function openBox(walls: Walls): Promise<OwnedBox> {
+export async function openBox(given: Omit<Walls, "moved">): Promise<OwnedBox> {
+  const walls = { ...given, moved: [] };
   const { workspace, client } = walls;
   const running = new Set<Started>();
   const ending: Ending["ending"] = {};
@@ -212,6 +215,7 @@ const planted = async (walls: Walls): Promise<readonly string[]> =>
 async function takeOut(walls: Walls, found: readonly string[]): Promise<ExecResult["quarantined"]> {
   const moved = await quarantine(walls.workspace, found, path.join(walls.stateDir, "quarantine"));
   walls.log.move(moved.map(({ from, to, takeBack }) => ({ from, to, takeBack })));
+  walls.moved.push(...moved);
   return moved;
 }
 
@@ -219,6 +223,8 @@ async function takeOut(walls: Walls, found: readonly string[]): Promise<ExecResu
 async function leaveNothingPlanted(walls: Walls): Promise<void> {
   if (!walls.exposed) return;
   const { planted: found, warnings, unseen } = await findAllPlanted(walls.workspace, walls.protection);
+  // A process that stood in a folder when that was moved wrote on into it.
+  await stillInert(walls.moved);
   await takeOut(walls, found);
   for (const warning of warnings) walls.onWarning(warning);
   if (unseen.length > 0) throw notSearched(walls.workspace, unseen);

@@ -4,7 +4,7 @@ import { type FileHandle, constants, open } from "node:fs/promises";
 import path from "node:path";
 import { bytesOfText } from "../../core/byte-text.ts";
 
-const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+export const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /**
  * A folder that stays the same one while it is used, whatever a process in the box renames meanwhile: it is opened
@@ -75,7 +75,7 @@ export class Anchor {
 }
 
 /** Linux only: a descriptor that needs no right to read the folder. */
-const O_PATH = 0o10000000;
+export const O_PATH = 0o10000000;
 
 /** Gives the owner of a folder the rights to it; false where it is not ours to do so. */
 export function openUp(place: string): boolean {

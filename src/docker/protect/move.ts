@@ -13,7 +13,7 @@ import {
 } from "node:fs/promises";
 import { errorCode } from "../../core/errors.ts";
 import { bytesOfText, textOfBytes } from "../../core/byte-text.ts";
-import { type Held, hold } from "./held.ts";
+import { type Held, hold, openUp } from "./held.ts";
 import { look } from "./solid.ts";
 
 /** Moves one entry, whatever it is, without following it. Another file system: copied, then removed. */
@@ -27,27 +27,19 @@ export async function move(from: string, to: string): Promise<void> {
   }
 }
 
-/** Linux only: a descriptor that needs no right to read the folder. */
-const O_PATH = 0o10000000;
-
 /** To rename a folder its owner must be allowed to write it: one made with mode 0 is opened up first. */
-async function renameOrOpenUp(from: string, to: string): Promise<void> {
+export async function renameOrOpenUp(from: string, to: string): Promise<void> {
   try {
     await rename(bytesOfText(from), bytesOfText(to));
   } catch (thrown) {
-    if (process.platform !== "linux" || !["EACCES", "EPERM"].includes(errorCode(thrown) ?? "")) throw thrown;
-    const handle = await open(bytesOfText(from), O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
-    try {
-      await chmod(`/proc/self/fd/${handle.fd}`, 0o700);
-    } finally {
-      await handle.close();
-    }
+    if (!["EACCES", "EPERM"].includes(errorCode(thrown) ?? "")) throw thrown;
+    if (!openUp(bytesOfText(from).toString("latin1"))) throw thrown;
     await rename(bytesOfText(from), bytesOfText(to));
   }
 }
 
-/** Links stay links; FIFOs, sockets and devices are left out, since nothing is lost with them. */
-async function copy(from: string, to: string): Promise<void> {
+/** Links stay links; FIFOs, sockets and devices are left out, since nothing is lost with them. No deeper than paths go. */
+export async function copy(from: string, to: string): Promise<void> {
   const stats = await look(from);
   if (stats?.isSymbolicLink() === true)
     await symlink(await readlink(bytesOfText(from), { encoding: "buffer" }), bytesOfText(to));
@@ -56,10 +48,11 @@ async function copy(from: string, to: string): Promise<void> {
     await mkdir(bytesOfText(to), { mode: 0o700 });
     await using folder = await hold(from, "");
     for (const name of await namesIn(folder)) await copy(folder.entry(name), `${to}/${name}`);
+    await chmod(bytesOfText(to), stats.mode & 0o777);
   }
 }
 
-async function copyRegular(from: string, to: string): Promise<void> {
+export async function copyRegular(from: string, to: string): Promise<void> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   await using source = await open(bytesOfText(from), flags);
   const stats = await source.stat();
@@ -67,6 +60,8 @@ async function copyRegular(from: string, to: string): Promise<void> {
   await using target = await open(bytesOfText(to), "wx", stats.mode & 0o777);
   if (stats.blocks > 0) await copyBytes(source, target);
   await target.truncate(stats.size);
+  await target.chmod(stats.mode & 0o777);
+  await target.utimes(stats.atime, stats.mtime);
 }
 
 const PIECE = 2 ** 20;

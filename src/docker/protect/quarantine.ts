@@ -1,10 +1,12 @@
-import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText } from "../../core/byte-text.ts";
 import { hold } from "./held.ts";
-import { move, remove } from "./move.ts";
-import { kindOf, look } from "./solid.ts";
+import { Inert } from "./inert.ts";
+import { copy, copyRegular, move, remove, renameOrOpenUp } from "./move.ts";
+import { kindOf, look, printed } from "./solid.ts";
+import { type Taken, takeBackScript } from "./take-back.ts";
 
 /** A planted path that was taken out of the workspace. */
 export interface Quarantined {
@@ -21,10 +23,11 @@ export interface Quarantined {
 
 /**
  * Moves planted paths into a private folder of their own below `into` (outside the workspace), with a manifest.json
- * that is written before the first move and after the last. The parent folder of each is held open, so a process in
- * the box that swaps folders for links cannot make the host move something else; what it swaps the last part for
- * is simply what gets moved. Limits: a thing that is recreated at once is found only after the next call, a copy
- * to another file system loses hard links and modes, and off Linux the parent is not held.
+ * that is written before the first move and after the last, and makes them inert there. The parent folder of each is
+ * held open, so a process in the box that swaps folders for links cannot make the host move something else; what it
+ * swaps the last part for is simply what gets moved. One that cannot be moved does not hold up the others; it is
+ * told by what is thrown. Limits: a thing that is recreated at once is found only after the next call, a copy to
+ * another file system loses hard links, and off Linux the parent is not held.
  */
 export async function quarantine(
   root: string,
@@ -32,49 +35,135 @@ export async function quarantine(
   into: string,
 ): Promise<readonly Quarantined[]> {
   if (planted.length === 0) return [];
-  await mkdir(into, { recursive: true, mode: 0o700 });
   const at = new Date().toISOString();
-  const folder = await mkdtemp(path.join(into, `${at.replaceAll(":", "-")}-`));
+  const folder = await privateFolder(into, at).catch((thrown: unknown) => {
+    throw notMoved(planted, reasonOf(thrown), thrown);
+  });
   const manifest = (items: readonly unknown[]): Promise<void> =>
     writeFile(path.join(folder, "manifest.json"), `${JSON.stringify({ root, at, items }, undefined, 2)}\n`, {
       mode: 0o600,
     });
-  await manifest(planted.map((from, index) => ({ from, to: path.join(folder, inert(index)), at })));
   const moved: Quarantined[] = [];
+  const failed: { readonly from: string; readonly thrown: unknown }[] = [];
   try {
+    await manifest(planted.map((from, index) => ({ from, to: path.join(folder, inert(index)), at })));
     for (const [index, from] of planted.entries()) {
-      const item = await takeOut(root, from, path.join(folder, inert(index)));
+      const item = await takeOut(root, from, path.join(folder, inert(index))).catch((thrown: unknown) => {
+        failed.push({ from, thrown });
+      });
       if (item !== undefined) moved.push({ ...item, at });
     }
-  } finally {
     await manifest(moved);
+  } catch (thrown) {
+    throw notMoved(planted, `${folder}: ${reasonOf(thrown)}`, thrown);
+  }
+  const [first] = failed;
+  if (first !== undefined) {
+    const others = moved.length === 0 ? "" : `; ${moved.length} more were moved to ${folder}`;
+    const from = failed.map((one) => one.from);
+    throw notMoved(from, `${reasonOf(first.thrown)}${others}`, first.thrown);
   }
   return moved;
 }
+
+async function privateFolder(into: string, at: string): Promise<string> {
+  await mkdir(into, { recursive: true, mode: 0o700 });
+  return mkdtemp(path.join(into, `${at.replaceAll(":", "-")}-`));
+}
+
+const NAMED = 10;
+
+function notMoved(planted: readonly string[], why: string, thrown: unknown): HarnessError {
+  const more = planted.length > NAMED ? ` and ${planted.length - NAMED} more` : "";
+  const names = planted.slice(0, NAMED).map((file) => shortened(printed(file)));
+  return new HarnessError(
+    EXIT.sandbox,
+    `${names.join(", ")}${more} was made inside the box and could not be moved out of the workspace and made inert: ${why}`,
+    "look at it and remove it before any program of yours reads that folder",
+    thrown,
+  );
+}
+
+const shortened = (text: string): string =>
+  text.length > 300 ? `${text.slice(0, 150)}…${text.slice(-150)}` : text;
 
 /** Not the name it had: nothing obeys it here. */
 const inert = (index: number): string => `item-${index}`;
 
 async function takeOut(root: string, from: string, to: string): Promise<Omit<Quarantined, "at"> | undefined> {
-  try {
-    await using parent = await hold(root, path.relative(root, path.dirname(from)));
-    const entry = parent.entry(path.basename(from));
-    const stats = await look(entry);
-    if (stats === undefined) return undefined;
-    const kind = kindOf(stats);
-    if (stats.isFile() || stats.isDirectory() || stats.isSymbolicLink()) {
-      await move(entry, to);
-      return { from, to, kind, takeBack: `mv -nT -- ${quoted(to)} ${quoted(from)}` };
-    }
+  await using parent = await hold(root, path.relative(root, path.dirname(from)));
+  const entry = parent.entry(path.basename(from));
+  const stats = await look(entry);
+  if (stats === undefined) return undefined;
+  const kind = kindOf(stats);
+  if (stats.isDirectory())
+    return { from, to, kind, takeBack: await takeFolder(entry, stats.mode, { from, to }) };
+  if (!stats.isFile() && !stats.isSymbolicLink()) {
     await remove(entry);
     return { from, to: null, kind, takeBack: "" };
+  }
+  await move(entry, to);
+  const plain = stats.isSymbolicLink() || (stats.mode & 0o111) === 0;
+  if (!plain) await withoutRights(to);
+  if (plain && Buffer.byteLength(from) < LONGEST)
+    return { from, to, kind, takeBack: `mv -nT -- ${quoted(to)} ${quoted(from)}` };
+  const modes = plain ? [] : [{ part: 0, rel: "", mode: stats.mode & 0o777, folder: false }];
+  return { from, to, kind, takeBack: await script({ from, to, done: { ...UNTOUCHED, modes } }) };
+}
+
+/** Well below what one call takes for a path. */
+const LONGEST = 4000;
+
+const UNTOUCHED = { cuts: [], modes: [], renames: [], partName: String };
+
+/** Another name of it may be a file of the user's, so that it is a copy that loses its rights. */
+async function withoutRights(file: string): Promise<void> {
+  const copied = `${file}.copy`;
+  await copyRegular(file, copied);
+  await rename(copied, file);
+  await chmod(file, 0o600);
+}
+
+/** On another file system it is copied; what it leaves behind there is removed. */
+async function takeFolder(
+  entry: string,
+  mode: number,
+  { from, to }: Pick<Taken, "from" | "to">,
+): Promise<string> {
+  const done = new Inert();
+  try {
+    await renameOrOpenUp(entry, to);
+    await done.straighten(to);
   } catch (thrown) {
-    throw new HarnessError(
-      EXIT.sandbox,
-      `${from} was made inside the box and could not be moved out of the workspace: ${reasonOf(thrown)}`,
-      "look at it and remove it before any program of yours reads that folder",
-      thrown,
-    );
+    if (errorCode(thrown) !== "EXDEV") throw thrown;
+    await done.straighten(entry);
+    await copy(entry, to);
+    await remove(entry);
+  }
+  await done.rename(to);
+  // One that its owner was locked out of was opened up to be moved.
+  if ((mode & 0o700) !== 0o700 && !done.modes.some(({ part, rel }) => part === 0 && rel === ""))
+    done.modes.push({ part: 0, rel: "", mode: mode & 0o777, folder: true });
+  return script({ from, to, done });
+}
+
+async function script(taken: Taken): Promise<string> {
+  const file = `${taken.to}.take-back.sh`;
+  await writeFile(file, takeBackScript(taken), { mode: 0o600 });
+  return `sh ${quoted(file)}`;
+}
+
+/** Once more what was moved while processes ran that may have stood in it; after they have ended. */
+export async function stillInert(moved: readonly Quarantined[]): Promise<void> {
+  for (const { from, to, kind } of moved) {
+    if (to === null || kind !== "folder" || (await look(to)) === undefined) continue;
+    const again = new Inert();
+    try {
+      await again.straighten(to);
+      await again.rename(to);
+    } catch (thrown) {
+      throw notMoved([from], `${to}: ${reasonOf(thrown)}`, thrown);
+    }
   }
 }
 

@@ -132,8 +132,8 @@ test("to another file system it is copied, links as links, and then removed", { 
   try {
     const [moved] = await quarantine(home.at("w"), [home.at("w/.git")], far);
     assert.ok(moved?.to);
-    assert.deepEqual((await readdir(moved.to)).toSorted(), ["HEAD", "empty", "hooks", "link"]);
-    assert.equal(await readFile(path.join(moved.to, "hooks/x"), "utf8"), "hook");
+    assert.deepEqual((await readdir(moved.to)).toSorted(), ["_HEAD.held", "_hooks.held", "empty", "link"]);
+    assert.equal(await readFile(path.join(moved.to, "_hooks.held/x"), "utf8"), "hook");
     assert.equal(await readlink(path.join(moved.to, "link")), home.at("keys"));
     assert.deepEqual(await readdir(home.at("w")), []);
     assert.equal(await home.read("keys/id"), "k");

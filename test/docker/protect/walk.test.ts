@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync } from "node:fs";
 import { chmod, link, lstat, mkdir, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -9,23 +9,10 @@ import test from "node:test";
 import { findAllPlanted } from "../../../src/docker/protect/planted.ts";
 import { findProtected, findReached, NOTHING } from "../../../src/docker/protect/scan.ts";
 import { walk } from "../../../src/docker/protect/walk.ts";
+import { deep } from "../../fixtures/deep.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { mkfifo } from "./repository.ts";
-
-/** A chain of folders in this one whose path is longer than any call takes, with a file at its end. */
-function deep(root: string, levels: number, file: string): void {
-  let fd = openSync(root, "r");
-  for (let left = levels; left > 0; left -= 400) {
-    const piece = `/proc/self/fd/${fd}/${Array(Math.min(left, 400)).fill("dddddddd").join("/")}`;
-    mkdirSync(piece, { recursive: true });
-    const lower = openSync(piece, "r");
-    closeSync(fd);
-    fd = lower;
-  }
-  writeFileSync(`/proc/self/fd/${fd}/${file}`, "x");
-  closeSync(fd);
-}
 
 /** Deep trees are too much for some ways to remove them. */
 const cleared = (root: string): unknown => execFileSync("rm", ["-rf", root]);
