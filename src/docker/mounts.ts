@@ -2,12 +2,15 @@ import type { ContainerCreateOptions } from "dockerode";
 import type { BoxPlan } from "./spec.ts";
 
 type Mount = NonNullable<NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"]>[number];
-type Placed = Pick<BoxPlan, "mode" | "workspace" | "over" | "readOnly" | "pinned" | "volumes">;
+type Placed = Pick<BoxPlan, "mode" | "workspace" | "over" | "readOnly" | "pinned" | "volumes" | "account">;
 
 /** What of the host a container sees, and the order matters: whoever comes later covers. */
 export function mountsOf(plan: Placed): Mount[] {
   const { workspace } = plan;
-  const extra = plan.volumes.map(({ volume, target }) => fromVolume(volume, target, true));
+  const extra = [
+    ...plan.volumes.map(({ volume, target }) => fromVolume(volume, target, true)),
+    ...Object.entries(plan.account ?? {}).map(([name, file]) => bound(file, `/etc/${name}`, true)),
+  ];
   if (plan.over !== undefined)
     return [...plan.over.map(({ path, writable }) => overItself(path, !writable)), ...extra];
   if (workspace === undefined) return extra;
@@ -40,10 +43,12 @@ export const isWithin = (path: string, parent: string): boolean =>
   path === parent || path.startsWith(parent === "/" ? "/" : `${parent}/`);
 
 /** Not recursive: a read-only bind of older engines would leave what is mounted below writable. */
-const overItself = (path: string, readOnly: boolean): Mount => ({
+const overItself = (path: string, readOnly: boolean): Mount => bound(path, path, readOnly);
+
+const bound = (file: string, target: string, readOnly: boolean): Mount => ({
   Type: "bind",
-  Source: path,
-  Target: path,
+  Source: file,
+  Target: target,
   ReadOnly: readOnly,
   BindOptions: { Propagation: "rprivate", NonRecursive: true } as NonNullable<Mount["BindOptions"]>,
 });

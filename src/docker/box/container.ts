@@ -39,6 +39,8 @@ interface Frozen {
 export interface VerifiedContainer {
   readonly id: string;
   readonly client: RunnerClient;
+  /** As it was made. */
+  readonly plan: BoxPlan;
   /** What its mounts lie over. */
   readonly files: readonly HostFile[];
   /** Nothing of it runs any more, and nobody is connected to it. */
@@ -56,7 +58,8 @@ export async function verifiedContainer(
   plan: BoxPlan,
   extras: Extras = {},
 ): Promise<VerifiedContainer> {
-  return verified(await create(engine, plan), plan, extras);
+  const made = await create(engine, plan);
+  return verified(made.container, made.plan, extras);
 }
 
 /**
@@ -89,6 +92,7 @@ async function verified(
     return {
       id: container.id,
       client,
+      plan,
       files,
       freeze: async () => {
         await pause(container);
@@ -113,10 +117,18 @@ async function pause(container: Docker.Container, tries = 3): Promise<void> {
   }
 }
 
-async function create(engine: Engine, plan: BoxPlan): Promise<Docker.Container> {
+interface Created {
+  readonly container: Docker.Container;
+  readonly plan: BoxPlan;
+}
+
+/** An engine that does not see the lists of users leaves the box with those of its image. */
+async function create(engine: Engine, plan: BoxPlan): Promise<Created> {
+  const { account, ...others } = plan;
   try {
-    return await engine.api.createContainer(containerSpec(plan));
+    return { container: await engine.api.createContainer(containerSpec(plan)), plan };
   } catch (thrown) {
+    if (account !== undefined && reasonOf(thrown).includes(account.passwd)) return create(engine, others);
     throw engineFailure("making the box", thrown);
   }
 }
@@ -193,17 +205,16 @@ async function verify(
   plan: BoxPlan,
   { door, faults }: Extras,
 ): Promise<readonly HostFile[]> {
-  const bound = mountsOf(plan)
-    .filter(({ Type }) => Type === "bind")
-    .map(({ Target }) => Target);
+  const binds = mountsOf(plan).filter(({ Type }) => Type === "bind");
+  const bound = binds.map(({ Target }) => Target);
   const asking = { mayAsk: door !== undefined, guarded: bound.filter((path) => isGuarded(plan, path)) };
   const [report, host] = await Promise.all([
     askReport(client, bound, asking),
-    Promise.all(bound.map(hostFile)),
+    Promise.all(binds.map(async ({ Source, Target }) => ({ ...(await hostFile(Source)), path: Target }))),
   ]);
   const lines = [...reportDifferences(plan, report, host), ...(faults?.(report.mountinfo) ?? [])];
   refuseUnlessPlanned("the box itself", lines);
-  return host;
+  return host.filter((_, at) => binds[at]?.Source === binds[at]?.Target);
 }
 
 /** What lies in the workspace: there a name that lost its mount can be written. */

@@ -5,10 +5,11 @@ import type { Engine } from "../engine.ts";
 import { hostFacts, readSeccomp } from "../facts.ts";
 import type { Isolation, VolumeRequest } from "../isolation/place.ts";
 import { protectOutside } from "../isolation/unprotected.ts";
-import { type BoxIdentity, boxLabels, type Owner } from "../labels.ts";
+import { type BoxIdentity, boxLabels, type Owner, ownerLabels } from "../labels.ts";
 import { thisProcess } from "../life/owner.ts";
 import { findProtected, type Protection } from "../protect/scan.ts";
 import type { BoxPlan, HostFacts } from "../spec.ts";
+import { accountFor } from "./account.ts";
 import { boxImage, RUNNER } from "./image.ts";
 import type { DiskBudget } from "./watchdog.ts";
 import { checkWorkspace, type Workspace } from "./workspace.ts";
@@ -80,7 +81,24 @@ export async function prepare(maker: BoxMaker, request: BoxRequest): Promise<Pre
   const session = randomBytes(8).toString("hex");
   const volume = `harness-${session}`;
   const parks = parking(request, stateDir);
-  const given = { workspace, protection, host, id, volumes, seccomp, owner, uid, session, volume, parks };
+  const { uid: owns, gid } = workspace;
+  const labelled = { engine, stateDir, labels: ownerLabels(uid, owner) };
+  const own = request.image === null ? null : id;
+  const account = await accountFor({ ...labelled, image: own, user: { uid: owns, gid } });
+  const given = {
+    account,
+    workspace,
+    protection,
+    host,
+    id,
+    volumes,
+    seccomp,
+    owner,
+    uid,
+    session,
+    volume,
+    parks,
+  };
   const plan = planOf(request, given);
   const { labels } = plan;
   const place = { workspace, session, owner, volume, labels, image: id, engineRoot: host.root };
@@ -116,6 +134,7 @@ const NOTHING: Protection = {
 };
 
 interface Given {
+  readonly account: BoxPlan["account"];
   readonly workspace: Workspace;
   readonly protection: Protection;
   readonly host: HostFacts;
@@ -141,6 +160,7 @@ const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
   readOnly: [...given.protection.readOnly, ...given.protection.outside],
   pinned: given.protection.pinned,
   volumes: given.volumes,
+  ...(given.account === undefined ? {} : { account: given.account }),
   limits: request.limits,
   host: { ...given.host, runtime: request.runtime },
   seccomp: given.seccomp,
