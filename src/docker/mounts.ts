@@ -2,11 +2,16 @@ import type { ContainerCreateOptions } from "dockerode";
 import type { BoxPlan } from "./spec.ts";
 
 type Mount = NonNullable<NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"]>[number];
+<<<<<<< HEAD
 type Placed = Pick<BoxPlan, "mode" | "workspace" | "over" | "covered" | "readOnly" | "pinned" | "volumes">;
+=======
+type Placed = Pick<BoxPlan, "mode" | "workspace" | "over" | "readOnly" | "pinned" | "volumes" | "account">;
+>>>>>>> w16-time
 
 /** What of the host a container sees, and the order matters: whoever comes later covers. */
 export function mountsOf(plan: Placed): Mount[] {
   const { workspace } = plan;
+<<<<<<< HEAD
   const extra = plan.volumes.map(({ volume, target }) => fromVolume(volume, target, true));
   if (plan.over !== undefined) {
     const own = plan.over.map(({ path, writable }) => overItself(path, !writable));
@@ -19,6 +24,14 @@ export function mountsOf(plan: Placed): Mount[] {
       ...extra,
     ];
   }
+=======
+  const extra = [
+    ...plan.volumes.map(({ volume, target }) => fromVolume(volume, target, true)),
+    ...Object.entries(plan.account ?? {}).map(([name, file]) => bound(file, `/etc/${name}`, true)),
+  ];
+  if (plan.over !== undefined)
+    return [...plan.over.map(({ path, writable }) => overItself(path, !writable)), ...extra];
+>>>>>>> w16-time
   if (workspace === undefined) return extra;
   const { path, volume } = workspace;
   const frozen = plan.mode === "read-only" || protectedPaths(plan).includes(path);
@@ -58,10 +71,12 @@ function covers({ mode, covered }: Placed, shown: readonly string[]): readonly M
 }
 
 /** Not recursive: a read-only bind of older engines would leave what is mounted below writable. */
-const overItself = (path: string, readOnly: boolean): Mount => ({
+const overItself = (path: string, readOnly: boolean): Mount => bound(path, path, readOnly);
+
+const bound = (file: string, target: string, readOnly: boolean): Mount => ({
   Type: "bind",
-  Source: path,
-  Target: path,
+  Source: file,
+  Target: target,
   ReadOnly: readOnly,
   BindOptions: { Propagation: "rprivate", NonRecursive: true } as NonNullable<Mount["BindOptions"]>,
 });

@@ -22,6 +22,8 @@ export interface BoxPlan {
   readonly over?: readonly { readonly path: string; readonly writable: boolean }[];
   /** Volumes that are read only: the runner, for images of others. */
   readonly volumes: readonly { readonly volume: string; readonly target: string }[];
+  /** Over the image's own lists of users and groups; files of the host. */
+  readonly account?: { readonly passwd: string; readonly group: string };
   readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
   readonly host: HostFacts;
   /** The profile's JSON text. */

@@ -40,6 +40,8 @@ interface Frozen {
 export interface VerifiedContainer {
   readonly id: string;
   readonly client: RunnerClient;
+  /** As it was made. */
+  readonly plan: BoxPlan;
   /** What its mounts lie over. */
   readonly files: readonly HostFile[];
   /** Nothing of it runs any more, and nobody is connected to it. */
@@ -57,7 +59,8 @@ export async function verifiedContainer(
   plan: BoxPlan,
   extras: Extras = {},
 ): Promise<VerifiedContainer> {
-  return verified(await create(engine, plan), plan, extras);
+  const made = await create(engine, plan);
+  return verified(made.container, made.plan, extras);
 }
 
 /**
@@ -90,6 +93,7 @@ async function verified(
     return {
       id: container.id,
       client,
+      plan,
       files,
       freeze: async () => {
         await pause(container);
@@ -114,10 +118,18 @@ async function pause(container: Docker.Container, tries = 3): Promise<void> {
   }
 }
 
-async function create(engine: Engine, plan: BoxPlan): Promise<Docker.Container> {
+interface Created {
+  readonly container: Docker.Container;
+  readonly plan: BoxPlan;
+}
+
+/** An engine that does not see the lists of users leaves the box with those of its image. */
+async function create(engine: Engine, plan: BoxPlan): Promise<Created> {
+  const { account, ...others } = plan;
   try {
-    return await engine.api.createContainer(containerSpec(plan));
+    return { container: await engine.api.createContainer(containerSpec(plan)), plan };
   } catch (thrown) {
+    if (account !== undefined && reasonOf(thrown).includes(account.passwd)) return create(engine, others);
     throw engineFailure("making the box", thrown);
   }
 }
@@ -200,7 +212,7 @@ async function verify(
   const [report, host, files] = await Promise.all([
     askReport(client, bound, asking),
     Promise.all(mounts.map(seen)),
-    Promise.all(mounts.map((mount) => hostFile(watchedPath(plan, mount)))),
+    Promise.all(mounts.filter((mount) => isOverHost(plan, mount)).map(({ Target }) => hostFile(Target))),
   ]);
   const lines = [...reportDifferences(plan, report, host), ...(faults?.(report.mountinfo) ?? [])];
   refuseUnlessPlanned("the box itself", lines);
@@ -215,9 +227,9 @@ async function seen({ Source, Target: path }: BindMount): Promise<SeenFile> {
   return { path, dev: String(dev), ino: String(ino) };
 }
 
-/** What a mount lies over: its own path in the workspace, else where it comes from. */
-const watchedPath = ({ workspace }: BoxPlan, { Source, Target }: BindMount): string =>
-  workspace !== undefined && isWithin(Target, workspace.path) ? Target : Source;
+/** Its target is a path of the host, which may be given to something else meanwhile. */
+const isOverHost = ({ workspace }: BoxPlan, { Source, Target }: BindMount): boolean =>
+  Source === Target || (workspace !== undefined && isWithin(Target, workspace.path));
 
 /** What lies in the workspace: there a name that lost its mount can be written. */
 const isGuarded = ({ workspace, over }: BoxPlan, path: string): boolean =>

@@ -129,15 +129,9 @@ export function parkingOf(
   return async (runner, jobs): Promise<ParkedHandle> => {
     if (session === null || parks === undefined) throw new TypeError("a box that cannot be parked");
     const { id, files } = container;
-    const { labels, workspace } = plan;
-    const text = parkedText({
-      container: id,
-      labels,
-      volume: workspace?.volume ?? null,
-      files,
-      runner,
-      jobs,
-    });
+    const { labels, workspace, account } = plan;
+    const [volume, named] = [workspace?.volume ?? null, account !== undefined];
+    const text = parkedText({ container: id, labels, volume, named, files, runner, jobs });
     const expires = Date.now() + parks;
     const { owner } = prepared;
     const file = await writeParked(maker.stateDir, { session, expires, owner }, text).catch(unwritten);

@@ -7,10 +7,11 @@ import type { Engine } from "../engine.ts";
 import { hostFacts, readSeccomp } from "../facts.ts";
 import type { Isolation, VolumeRequest } from "../isolation/place.ts";
 import { protectOutside } from "../isolation/unprotected.ts";
-import { type BoxIdentity, boxLabels, type Owner } from "../labels.ts";
+import { type BoxIdentity, boxLabels, type Owner, ownerLabels } from "../labels.ts";
 import { thisProcess } from "../life/owner.ts";
 import { findProtected, findReached, NOTHING, type Protection } from "../protect/scan.ts";
 import type { BoxPlan, HostFacts } from "../spec.ts";
+import { accountFor } from "./account.ts";
 import { boxImage, RUNNER } from "./image.ts";
 import type { DiskBudget } from "./watchdog.ts";
 import { checkWorkspace, type Workspace } from "./workspace.ts";
@@ -83,7 +84,12 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
   const volume = `harness-${session}`;
   const parks = parking(request, stateDir);
   const cover = protection.covered.length === 0 ? null : await emptyFile(stateDir);
+  const { uid: owns, gid } = workspace;
+  const labelled = { engine, stateDir, labels: ownerLabels(uid, owner) };
+  const own = request.image === null ? null : id;
+  const account = await accountFor({ ...labelled, image: own, user: { uid: owns, gid } });
   const given = {
+    account,
     workspace,
     protection,
     cover,
@@ -150,6 +156,7 @@ async function emptyFile(stateDir: string): Promise<string> {
 interface Given {
   /** The empty file that covers what must not be reached. */
   readonly cover: string | null;
+  readonly account: BoxPlan["account"];
   readonly workspace: Workspace;
   readonly protection: Protection;
   readonly host: HostFacts;
@@ -176,6 +183,7 @@ const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
   pinned: given.protection.pinned,
   ...(given.cover === null ? {} : { covered: { by: given.cover, paths: given.protection.covered } }),
   volumes: given.volumes,
+  ...(given.account === undefined ? {} : { account: given.account }),
   limits: request.limits,
   host: { ...given.host, runtime: request.runtime },
   seccomp: given.seccomp,

@@ -12,6 +12,8 @@ export interface ParkedBox {
   readonly labels: Readonly<Record<string, string>>;
   /** In the workspace's stead. */
   readonly volume: string | null;
+  /** Whether it was made with lists of users of the host's. */
+  readonly named: boolean;
   /** What its mounts lay over when it was verified. */
   readonly files: readonly HostFile[];
   readonly runner: HeldRunner;
@@ -25,6 +27,7 @@ const form = z.strictObject({
   container: z.string().regex(/^[0-9a-f]{64}$/),
   labels: z.record(z.string(), z.string()),
   volume: z.string().nullable(),
+  named: z.boolean(),
   files: z.array(z.strictObject({ path: z.string(), dev: digits, ino: digits, born: digits })),
   key: z.string().regex(new RegExp(`^[0-9a-f]{${KEY_BYTES * 2}}$`)),
   next: z.int().min(1).max(0xffff_ffff),
@@ -37,10 +40,10 @@ const whole = z.strictObject({ seal: z.string(), box: z.unknown() });
 /** A word that was changed by mistake shows; against somebody who can read the key there is no seal. */
 const sealOf = (key: string, box: string): string => createHmac("sha256", key).update(box).digest("hex");
 
-export function parkedText({ container, labels, volume, files, runner, jobs }: ParkedBox): string {
+export function parkedText({ container, labels, volume, named, files, runner, jobs }: ParkedBox): string {
   const key = runner.key.toString("hex");
   const asks = runner.asks.map(({ call, payload }) => ({ call, payload: payload.toString("base64") }));
-  const box = { form: 2, container, labels, volume, files, key, next: runner.next, asks, jobs };
+  const box = { form: 2, container, labels, volume, named, files, key, next: runner.next, asks, jobs };
   return JSON.stringify({ seal: sealOf(key, JSON.stringify(box)), box });
 }
 
@@ -49,13 +52,14 @@ export function readParked(text: string): ParkedBox | undefined {
   const outer = whole.safeParse(jsonOf(text));
   const inner = form.safeParse(outer.data?.box);
   if (!outer.success || !inner.success) return undefined;
-  const { container, labels, volume, files, key, next, asks, jobs } = inner.data;
+  const { container, labels, volume, named, files, key, next, asks, jobs } = inner.data;
   if (outer.data.seal !== sealOf(key, JSON.stringify(outer.data.box))) return undefined;
   const late = asks.map(({ call, payload }) => ({ call, payload: Buffer.from(payload, "base64") }));
   return {
     container,
     labels,
     volume,
+    named,
     files,
     runner: { key: Buffer.from(key, "hex"), next, asks: late },
     jobs,

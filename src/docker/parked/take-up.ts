@@ -85,9 +85,10 @@ async function isThere(
 }
 
 /** What would be made now, but for what names the box that was. */
-const planOf = ({ labels, volume }: ParkedBox, { plan }: TakingUp): BoxPlan => ({
+const planOf = ({ labels, volume, named }: ParkedBox, { plan: { account, ...plan } }: TakingUp): BoxPlan => ({
   ...plan,
   labels,
+  ...(named && account !== undefined ? { account } : {}),
   ...(plan.workspace === undefined || volume === null
     ? {}
     : { workspace: { path: plan.workspace.path, volume } }),

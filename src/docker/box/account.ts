@@ -1,0 +1,169 @@
+import { randomBytes } from "node:crypto";
+import { link, lstat, mkdir, rm, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { untar } from "../../core/untar.ts";
+import type { Engine } from "../engine.ts";
+import { engineFailure, isMissing } from "../failure.ts";
+import type { BoxPlan } from "../spec.ts";
+
+/**
+ * The lists of users and groups that a box sees, with its own user before all others: a name, the home that HOME names,
+ * a shell. They lie in `<state>/accounts`, one pair for each image, user and group; a pair is never changed, since boxes
+ * that run are mounted over it.
+ */
+export type Account = NonNullable<BoxPlan["account"]>;
+
+/** Another text, another number. */
+const FORM = 1;
+
+export interface AccountWanted {
+  readonly engine: Engine;
+  readonly stateDir: string;
+  /** An image of others, whose own entries stay; null for ours. */
+  readonly image: string | null;
+  readonly user: BoxPlan["user"];
+  /** Of the container that the image's entries are read through, so that it is found again. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Undefined where the box is to keep what its image has: on another machine, or where the image has a link there. */
+export async function accountFor(wanted: AccountWanted): Promise<Account | undefined> {
+  const { engine, stateDir, image, user } = wanted;
+  if (!engine.endpoint.host.startsWith("unix:")) return undefined;
+  const folder = path.join(stateDir, "accounts");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  // The same path on another machine is not taken for it.
+  const { ino } = await stat(folder);
+  const of = image === null ? "own" : image.replace(/^sha256:/, "").slice(0, 16);
+  const base = path.join(folder, [FORM, of, user.uid, user.gid, ino.toString(36)].join("-"));
+  const account = { passwd: `${base}.passwd`, group: `${base}.group` };
+  const there = await Promise.all([account.passwd, account.group].map(sizeOf));
+  if (there.every((size) => size !== undefined)) return there.includes(0) ? undefined : account;
+  const found = image === null ? OWN : await listsOf(wanted, image);
+  const texts = found === undefined ? NONE : accountTexts(found, user);
+  await written(account.passwd, texts.passwd);
+  await written(account.group, texts.group);
+  return found === undefined ? undefined : account;
+}
+
+const sizeOf = (file: string): Promise<number | undefined> =>
+  lstat(file).then(
+    ({ size }) => size,
+    () => undefined,
+  );
+
+/** Whole or not at all; what another start has written meanwhile stays. */
+async function written(file: string, text: string): Promise<void> {
+  const aside = `${file}.${randomBytes(6).toString("hex")}`;
+  try {
+    await writeFile(aside, text, { mode: 0o644, flush: true });
+    await link(aside, file).catch(async (thrown: unknown) => {
+      if ((await sizeOf(file)) === undefined) throw thrown;
+    });
+  } finally {
+    await rm(aside, { force: true });
+  }
+}
+
+interface Lists {
+  readonly passwd: string;
+  readonly group: string;
+}
+
+const NONE: Lists = { passwd: "", group: "" };
+
+/** What any Debian has, as far as files in our image belong to it. */
+const OWN: Lists = {
+  passwd: `root:x:0:0:root:/root:/bin/bash
+daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
+bin:x:2:2:bin:/bin:/usr/sbin/nologin
+sys:x:3:3:sys:/dev:/usr/sbin/nologin
+mail:x:8:8:mail:/var/mail:/usr/sbin/nologin
+www-data:x:33:33:www-data:/var/www:/usr/sbin/nologin
+nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
+`,
+  group: `root:x:0:
+daemon:x:1:
+bin:x:2:
+sys:x:3:
+adm:x:4:
+tty:x:5:
+disk:x:6:
+mail:x:8:
+www-data:x:33:
+shadow:x:42:
+utmp:x:43:
+staff:x:50:
+users:x:100:
+nogroup:x:65534:
+`,
+};
+
+/** Pure. The first entry of a number is the one that is found by it, and the only one of its name. */
+export function accountTexts({ passwd, group }: Lists, { uid, gid }: BoxPlan["user"]): Lists {
+  const [user, own] = [uid, gid].map((id) => (id === 0 ? "root" : "box"));
+  return {
+    passwd: [`${user}:x:${uid}:${gid}:${user}:/home/box:${shellIn(passwd)}`, ...others(passwd, user)].join(
+      "\n",
+    ),
+    group: [`${own}:x:${gid}:`, ...others(group, own)].join("\n"),
+  };
+}
+
+/** With an empty one at the end, for the last line's own. */
+const others = (text: string, name = ""): readonly string[] => [
+  ...text.split("\n").filter((line) => line.trim() !== "" && !line.startsWith(`${name}:`)),
+  "",
+];
+
+/** The one that root has there: an image need not have bash. */
+function shellIn(passwd: string): string {
+  const root = passwd.split("\n").find((line) => /^[^:]*:[^:]*:0:/.test(line));
+  const shell = root?.split(":")[6]?.trim() ?? "";
+  return /^\/[\w./-]+$/.test(shell) && !/\/(?:nologin|false)$/.test(shell) ? shell : "/bin/sh";
+}
+
+const MOST = 2 ** 20;
+
+/** Read without running anything of the image; undefined for what is no file there. */
+async function listsOf({ engine, labels }: AccountWanted, image: string): Promise<Lists | undefined> {
+  const container = await engine.api
+    .createContainer({
+      Image: image,
+      Entrypoint: ["none"],
+      Labels: { ...labels },
+      NetworkDisabled: true,
+      HostConfig: { NetworkMode: "none" },
+    })
+    .catch((thrown: unknown) => {
+      throw engineFailure("looking at the image's users", thrown);
+    });
+  try {
+    const [passwd, group] = [await textIn(container, "passwd"), await textIn(container, "group")];
+    return passwd === undefined || group === undefined ? undefined : { passwd, group };
+  } finally {
+    await container.remove({ force: true });
+  }
+}
+
+type Container = Awaited<ReturnType<Engine["api"]["createContainer"]>>;
+
+async function textIn(container: Container, name: string): Promise<string | undefined> {
+  const archive = await container.getArchive({ path: `/etc/${name}` }).catch((thrown: unknown) => {
+    if (isMissing(thrown)) return undefined;
+    throw engineFailure("looking at the image's users", thrown);
+  });
+  if (archive === undefined) return "";
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const each of untar(archive as AsyncIterable<Buffer>)) {
+    if (!Buffer.isBuffer(each)) {
+      if (each.type !== "file") return undefined;
+      continue;
+    }
+    size += each.length;
+    if (size > MOST) return undefined;
+    parts.push(each);
+  }
+  return Buffer.concat(parts).toString("utf8");
+}

@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { accountTexts } from "../../../src/docker/box/account.ts";
+
+const ALPINE = {
+  passwd: "root:x:0:0:root:/root:/bin/ash\nbox:x:7:7::/old:/bin/x\n\nnode:x:1000:1000::/home/node:/bin/sh",
+  group: "root:x:0:root\nnode:x:1000:node\n",
+};
+
+test("the box's user comes first, is the only one of its name, and has root's shell", () => {
+  assert.deepEqual(accountTexts(ALPINE, { uid: 1000, gid: 1000 }), {
+    passwd:
+      "box:x:1000:1000:box:/home/box:/bin/ash\nroot:x:0:0:root:/root:/bin/ash\nnode:x:1000:1000::/home/node:/bin/sh\n",
+    group: "box:x:1000:\nroot:x:0:root\nnode:x:1000:node\n",
+  });
+});
+
+test("root is called so, with the box's home", () => {
+  const { passwd, group } = accountTexts(ALPINE, { uid: 0, gid: 0 });
+  assert.match(passwd, /^root:x:0:0:root:\/home\/box:\/bin\/ash\nbox:x:7:/);
+  assert.equal(group, "root:x:0:\nnode:x:1000:node\n");
+});
+
+test("an image without lists, or with a root that may not log in, has the shell that all have", () => {
+  const none = accountTexts({ passwd: "", group: "" }, { uid: 5, gid: 6 });
+  assert.deepEqual(none, { passwd: "box:x:5:6:box:/home/box:/bin/sh\n", group: "box:x:6:\n" });
+  for (const shell of ["/sbin/nologin", "/bin/false", "sh", "", "/bin/sh -c id", "/a:b"])
+    assert.match(
+      accountTexts({ passwd: `root:x:0:0:root:/root:${shell}\n`, group: "" }, { uid: 5, gid: 6 }).passwd,
+      /^box:x:5:6:box:\/home\/box:(?:\/bin\/sh|\/a)\n/,
+    );
+});
