@@ -2,17 +2,18 @@ import type { ContainerCreateOptions } from "dockerode";
 import type { BoxPlan } from "./spec.ts";
 
 type Mount = NonNullable<NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"]>[number];
-<<<<<<< HEAD
-type Placed = Pick<BoxPlan, "mode" | "workspace" | "over" | "covered" | "readOnly" | "pinned" | "volumes">;
-=======
-type Placed = Pick<BoxPlan, "mode" | "workspace" | "over" | "readOnly" | "pinned" | "volumes" | "account">;
->>>>>>> w16-time
+type Placed = Pick<
+  BoxPlan,
+  "mode" | "workspace" | "over" | "covered" | "readOnly" | "pinned" | "volumes" | "account"
+>;
 
 /** What of the host a container sees, and the order matters: whoever comes later covers. */
 export function mountsOf(plan: Placed): Mount[] {
   const { workspace } = plan;
-<<<<<<< HEAD
-  const extra = plan.volumes.map(({ volume, target }) => fromVolume(volume, target, true));
+  const extra = [
+    ...plan.volumes.map(({ volume, target }) => fromVolume(volume, target, true)),
+    ...Object.entries(plan.account ?? {}).map(([name, file]) => bound(file, `/etc/${name}`, true)),
+  ];
   if (plan.over !== undefined) {
     const own = plan.over.map(({ path, writable }) => overItself(path, !writable));
     return [
@@ -24,14 +25,6 @@ export function mountsOf(plan: Placed): Mount[] {
       ...extra,
     ];
   }
-=======
-  const extra = [
-    ...plan.volumes.map(({ volume, target }) => fromVolume(volume, target, true)),
-    ...Object.entries(plan.account ?? {}).map(([name, file]) => bound(file, `/etc/${name}`, true)),
-  ];
-  if (plan.over !== undefined)
-    return [...plan.over.map(({ path, writable }) => overItself(path, !writable)), ...extra];
->>>>>>> w16-time
   if (workspace === undefined) return extra;
   const { path, volume } = workspace;
   const frozen = plan.mode === "read-only" || protectedPaths(plan).includes(path);

@@ -76,7 +76,7 @@ function savings(root: string, readOnly: readonly string[]): ReadonlyMap<string,
       counts.set(up, (counts.get(up) ?? 0) + 1);
   };
   readOnly.forEach(count);
-  for (const folder of [...counts.keys()]) count(folder);
+  for (const folder of Array.from(counts.keys())) count(folder);
   return counts;
 }
 

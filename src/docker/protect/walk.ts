@@ -126,13 +126,12 @@ class Search {
   }
 
   result(): Walked {
-    const text = (file: string): string => textOfBytes(Buffer.from(file, "latin1"));
-    const linked = [...this.#linked.values()].flatMap(({ paths }) => paths.map(text));
+    const linked = [...this.#linked.values()].flatMap(({ paths }) => paths.map(textOfLatin));
     const unseen = this.#more > 0 ? [...this.#unseen, `and ${this.#more} more`] : this.#unseen;
     return {
-      found: this.#found.map(text),
+      found: this.#found.map(textOfLatin),
       bare: this.#bare,
-      reached: this.#reached.map(text),
+      reached: this.#reached.map(textOfLatin),
       linked,
       unseen,
     };
@@ -378,3 +377,6 @@ const shown = ({ anchor, rest }: Folder): string => {
   const text = JSON.stringify(Buffer.from(full, "latin1").toString("utf8")).slice(1, -1);
   return text.length > 300 ? `${text.slice(0, 300)}… (${full.length} bytes)` : text;
 };
+
+/** As the rest of the program has paths, from one character a byte. */
+const textOfLatin = (file: string): string => textOfBytes(Buffer.from(file, "latin1"));
