@@ -77,9 +77,6 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
     home,
     engineRoot: host.root,
   });
-<<<<<<< HEAD
-  const protection = await protectionOf(request, workspace, signal);
-=======
   const account = fixed.then(([{ id }, , owner]) =>
     accountFor({
       engine,
@@ -90,21 +87,13 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
     }),
   );
   account.catch(() => undefined);
-  const protection = await protectionOf(request, workspace);
->>>>>>> w16-time
+  const protection = await protectionOf(request, workspace, signal);
   for (const warning of [...workspace.warnings, ...protection.warnings]) maker.onWarning(warning);
   const [{ id, volumes }, seccomp, owner] = await fixed;
   const session = randomBytes(8).toString("hex");
   const volume = `harness-${session}`;
   const parks = parking(request, stateDir);
-<<<<<<< HEAD
   const cover = protection.covered.length === 0 ? null : await emptyFile(stateDir);
-  const { uid: owns, gid } = workspace;
-  const labelled = { engine, stateDir, labels: ownerLabels(uid, owner) };
-  const own = request.image === null ? null : id;
-  const account = await accountFor({ ...labelled, image: own, user: { uid: owns, gid } });
-=======
->>>>>>> w16-time
   const given = {
     account: await account,
     workspace,
