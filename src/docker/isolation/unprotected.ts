@@ -17,10 +17,6 @@ export async function protectOutside(
   const pointer = path.join(root, ".git");
   if ((await look(pointer))?.isFile() !== true) return NOTHING;
   const lead = await followPointer(pointer, root, uid);
-  const broken = (why: string): Protection => ({
-    ...NOTHING,
-    warnings: [`git does not work in the box: ${why}`],
-  });
   if (lead.kind === "inside") return NOTHING;
   if (lead.kind === "unsafe") return broken(`${pointer} is not followed: ${lead.why}`);
   if (isolation === "overlay") {
@@ -33,3 +29,8 @@ export async function protectOutside(
   }
   return broken(`${lead.gitDir} lies outside the workspace and is not copied`);
 }
+
+const broken = (why: string): Protection => ({
+  ...NOTHING,
+  warnings: [`git does not work in the box: ${why}`],
+});

@@ -21,7 +21,7 @@ export interface Walked {
   readonly unseen: readonly string[];
 }
 
-export interface Bounds {
+interface Bounds {
   readonly entries: number;
   readonly ms: number;
 }
@@ -126,13 +126,12 @@ class Search {
   }
 
   result(): Walked {
-    const text = (file: string): string => textOfBytes(Buffer.from(file, "latin1"));
-    const linked = [...this.#linked.values()].flatMap(({ paths }) => paths.map(text));
+    const linked = [...this.#linked.values()].flatMap(({ paths }) => paths.map(textOf));
     const unseen = this.#more > 0 ? [...this.#unseen, `and ${this.#more} more`] : this.#unseen;
     return {
-      found: this.#found.map(text),
+      found: this.#found.map(textOf),
       bare: this.#bare,
-      reached: this.#reached.map(text),
+      reached: this.#reached.map(textOf),
       linked,
       unseen,
     };
@@ -353,6 +352,8 @@ function isProtected(name: string, zone: Zone, atTop: boolean): boolean {
   const text = ASCII.test(name) ? name : Buffer.from(name, "latin1").toString("utf8");
   return zone === "dependencies" ? fold(text) === ".git" : protectedName(text, atTop) !== undefined;
 }
+
+const textOf = (file: string): string => textOfBytes(Buffer.from(file, "latin1"));
 
 const ASCII = /^[\u0000-\u007f]*$/;
 
