@@ -76,7 +76,8 @@ function savings(root: string, readOnly: readonly string[]): ReadonlyMap<string,
       counts.set(up, (counts.get(up) ?? 0) + 1);
   };
   readOnly.forEach(count);
-  for (const folder of Array.from(counts.keys())) count(folder);
+  const pins = Array.from(counts.keys());
+  pins.forEach(count);
   return counts;
 }
 

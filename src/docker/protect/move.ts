@@ -22,7 +22,7 @@ export async function move(from: string, to: string): Promise<void> {
     await renameOrOpenUp(from, to);
   } catch (thrown) {
     if (errorCode(thrown) !== "EXDEV") throw thrown;
-    await copy(from, to);
+    await copyWhole(from, to);
     await remove(from);
   }
 }
@@ -38,8 +38,18 @@ export async function renameOrOpenUp(from: string, to: string): Promise<void> {
   }
 }
 
+/** Half a copy is of no use, and would fill the disk that it is too large for. */
+export async function copyWhole(from: string, to: string): Promise<void> {
+  try {
+    await copy(from, to);
+  } catch (thrown) {
+    await remove(to).catch(() => undefined);
+    throw thrown;
+  }
+}
+
 /** Links stay links; FIFOs, sockets and devices are left out, since nothing is lost with them. No deeper than paths go. */
-export async function copy(from: string, to: string): Promise<void> {
+async function copy(from: string, to: string): Promise<void> {
   const stats = await look(from);
   if (stats?.isSymbolicLink() === true)
     await symlink(await readlink(bytesOfText(from), { encoding: "buffer" }), bytesOfText(to));

@@ -53,7 +53,7 @@ export async function findProtected(root: string, signal?: AbortSignal): Promise
   if (top?.isDirectory() !== true) throw refuse(root, "is no folder");
   const { uid } = top;
   const walked = await walk(root, { signal, user: top, reached: true, linked: true });
-  refuseUnseen(root, walked.unseen, "or --mode read-only");
+  refuseUnseen(root, walked.unseen);
   for (const file of [...walked.found, ...walked.linked]) refuseUnnamable(file);
   // Before each of them is looked at: there may be very many.
   arrange(root, walked.found);
@@ -118,7 +118,7 @@ export async function reachedIn(
     throw new HarnessError(
       EXIT.sandbox,
       `${root} holds ${covered.length} sockets and FIFOs, through which commands could reach programs of the host; at most ${COVERS} can be covered: ${listed(covered)}`,
-      OVERLAY_OR("remove those that nothing uses any more"),
+      OVERLAY_OR("or remove those that nothing uses any more"),
     );
   if (covered.length === 0) return { covered, warnings: [] };
   const many = covered.length === 1 ? "a socket or FIFO is" : `${covered.length} sockets and FIFOs are`;
@@ -133,13 +133,12 @@ export async function reachedIn(
 const OVERLAY_OR = (more: string): string =>
   `use --isolation overlay (nothing reaches the folder before harness apply), ${more}`;
 
-function refuseUnseen(folder: string, unseen: readonly string[], other?: string): void {
+function refuseUnseen(folder: string, unseen: readonly string[]): void {
   if (unseen.length === 0) return;
-  const remedy = `${other === undefined ? "" : `${other}, `}or remove what is named, or make it readable (chmod u+rwx)`;
   throw new HarnessError(
     EXIT.sandbox,
     `${printed(folder)} could not be searched to its end, so what must be protected there is not known:\n    ${unseen.join("\n    ")}`,
-    OVERLAY_OR(remedy),
+    OVERLAY_OR("or remove what is named, or make it readable (chmod u+rwx)"),
   );
 }
 

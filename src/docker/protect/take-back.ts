@@ -41,7 +41,6 @@ function insideLines({ cuts, modes, renames, partName }: Done): readonly string[
   if (cuts.length + inside.length + renames.length === 0) return [];
   const place = (part: number, rel: string): string =>
     word(`./${[part === 0 ? "" : partName(part), rel].filter((one) => one !== "").join("/")}`);
-  const below = (rel: string, name: string): string => (rel === "" ? name : `${rel}/${name}`);
   const rights = inside.map(({ part, rel, mode, folder }) => ({
     part,
     folder,
@@ -69,6 +68,8 @@ function insideLines({ cuts, modes, renames, partName }: Done): readonly string[
     "cd -P ../..",
   ];
 }
+
+const below = (rel: string, name: string): string => (rel === "" ? name : `${rel}/${name}`);
 
 const word = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 

@@ -21,7 +21,7 @@ export interface Walked {
   readonly unseen: readonly string[];
 }
 
-export interface Bounds {
+interface Bounds {
   readonly entries: number;
   readonly ms: number;
 }
@@ -126,12 +126,12 @@ class Search {
   }
 
   result(): Walked {
-    const linked = [...this.#linked.values()].flatMap(({ paths }) => paths.map(textOfLatin));
+    const linked = [...this.#linked.values()].flatMap(({ paths }) => paths.map(textOf));
     const unseen = this.#more > 0 ? [...this.#unseen, `and ${this.#more} more`] : this.#unseen;
     return {
-      found: this.#found.map(textOfLatin),
+      found: this.#found.map(textOf),
       bare: this.#bare,
-      reached: this.#reached.map(textOfLatin),
+      reached: this.#reached.map(textOf),
       linked,
       unseen,
     };
@@ -353,6 +353,8 @@ function isProtected(name: string, zone: Zone, atTop: boolean): boolean {
   return zone === "dependencies" ? fold(text) === ".git" : protectedName(text, atTop) !== undefined;
 }
 
+const textOf = (file: string): string => textOfBytes(Buffer.from(file, "latin1"));
+
 const ASCII = /^[\u0000-\u007f]*$/;
 
 /**
@@ -377,6 +379,3 @@ const shown = ({ anchor, rest }: Folder): string => {
   const text = JSON.stringify(Buffer.from(full, "latin1").toString("utf8")).slice(1, -1);
   return text.length > 300 ? `${text.slice(0, 300)}… (${full.length} bytes)` : text;
 };
-
-/** As the rest of the program has paths, from one character a byte. */
-const textOfLatin = (file: string): string => textOfBytes(Buffer.from(file, "latin1"));

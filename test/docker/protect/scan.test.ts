@@ -258,3 +258,52 @@ test("a configuration that cannot be read, or is a link into the tree, is refuse
     assert.match((await refusalOf(() => findProtected(home.at("w"))))[1], why);
   }
 });
+
+for (const [what, files, why] of [
+  ["a commondir of two lines", { "w/.git/commondir": "../a\n/b\n" }, /commondir is .* one plain line/],
+  ["a commondir too large to be read", { "w/.git/commondir": `x${"\n".repeat(2 ** 20)}` }, /one plain line/],
+  ["a pointer into the tree, over a line break", { "w/n/.git": "gitdir: ../a\n/b\n" }, /line break/],
+  ["a setting of too many words", { "w/.git/config": `[alias]\n\tx = "!${words(20_000)}"\n` }, /words/],
+  [
+    "a configuration too large to be read",
+    { "w/.git/config": `#${"x".repeat(2 ** 20)}\n` },
+    /could not be read/,
+  ],
+] as const)
+  test(`${what} is refused: git would go on with it`, async () => {
+    await using home = await scratch({
+      "w/.git/HEAD": "ref: refs/heads/main\n",
+      "w/a\n/b/HEAD": "",
+      ...files,
+    });
+    const [exit, message] = await refusalOf(() => findProtected(home.at("w")));
+    assert.deepEqual([exit, why.test(message)], [6, true], message);
+  });
+
+function words(many: number): string {
+  return Array.from({ length: many }, (_, index) => index).join(" ");
+}
+
+test("no hook, word or included file is too far behind to be protected; a circle of includes ends", async () => {
+  const hooks = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`w/.git/hooks/a${index}`, ""]));
+  const circle = "[include]\n\tpath = one.inc\n\tpath = two.inc\n\tpath = deep0.inc\n";
+  const chain = Array.from({ length: 15 }, (_, at): readonly [string, string] => [
+    `w/deep${at}.inc`,
+    `[include]\n\tpath = deep${at + 1}.inc\n`,
+  ]);
+  await using home = await scratch({
+    ...hooks,
+    ...Object.fromEntries(chain),
+    "w/.git/HEAD": "ref: refs/heads/main\n",
+    "w/.git/config": `[alias]\n\tx = "!${words(100)} tools/last.sh"\n[include]\n\tpath = ../one.inc\n[core]\n\thooksPath = ":(optional)own"\n`,
+    "w/one.inc": circle,
+    "w/two.inc": circle,
+    "w/tools/last.sh": "",
+    "w/tools/hook": "",
+    "w/own/x": "",
+  });
+  await symlink("../../tools/hook", home.at("w/.git/hooks/zz-last"));
+  const { readOnly } = await findProtected(home.at("w"));
+  for (const name of ["tools/last.sh", "tools/hook", "one.inc", "two.inc", "deep14.inc", "own"])
+    assert.ok(readOnly.includes(home.at("w", name)), name);
+});
