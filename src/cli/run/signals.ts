@@ -1,5 +1,6 @@
 import { Interrupted } from "../../agent/interrupted.ts";
 import type { Signal } from "../../agent/outcome.ts";
+import { leaveSoon } from "../interrupt.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const satisfies readonly Signal[];
 const CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
@@ -29,6 +30,7 @@ export function interruption(): Interruption {
     signal: controller.signal,
     [Symbol.dispose]: () => {
       for (const remove of handlers) remove();
+      if (controller.signal.aborted) leaveSoon();
     },
   };
 }
