@@ -1,6 +1,7 @@
 import { Interrupted } from "../../agent/interrupted.ts";
 import type { Signal } from "../../agent/outcome.ts";
 import { stdout } from "../../render/tty/output.ts";
+import { leaveSoon } from "../interrupt.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const satisfies readonly Signal[];
 const CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
@@ -30,6 +31,7 @@ export function interruption(): Interruption {
     signal: controller.signal,
     [Symbol.dispose]: () => {
       for (const remove of handlers) remove();
+      if (controller.signal.aborted) leaveSoon();
     },
   };
 }

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import test, { describe } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,7 +9,7 @@ import { household, sandboxExec } from "../../e2e/box-command.ts";
 import { boxesFor, goneWithin } from "../../e2e/frozen.ts";
 import { bash, FINE } from "../../e2e/parked.ts";
 import { finishedOf, harness, startModel } from "../../e2e/run-command.ts";
-import { engine, skip } from "../../fixtures/engine.ts";
+import { engine, ROOT, skip } from "../../fixtures/engine.ts";
 import { Room } from "../../fixtures/escape.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
 import { engineProxy, type Proxy } from "../life-proxy.ts";
@@ -99,6 +102,26 @@ describe("nothing waits for ever", { concurrency: 2 }, () => {
         }),
       );
       assert.deepEqual([ran.code, finishedOf(ran).exit_code], [143, 143], ran.stderr);
+      await goneWithin(place, 5000);
+    });
+
+    test("a reader that takes nothing any more holds nobody who is told to end", { skip }, async () => {
+      await using place = await household();
+      const child = spawn(
+        path.join(ROOT, "bin/harness"),
+        ["sandbox", "exec", "--", "sh", "-c", "touch begun; yes"],
+        {
+          cwd: place.at("work"),
+          env: { PATH: process.env["PATH"], HOME: place.path },
+          stdio: ["ignore", "pipe", "ignore"],
+        },
+      );
+      const closed = once(child, "exit");
+      for (let i = 0; i < 1000 && !existsSync(place.at("work/begun")); i += 1) await sleep(20);
+      await sleep(1000);
+      child.kill("SIGTERM");
+      assert.deepEqual(await soon(closed), [143, null]);
+      child.stdout.destroy();
       await goneWithin(place, 5000);
     });
 

@@ -99,14 +99,21 @@ async function asJson(box: OwnedBox, what: What, signal: AbortSignal): Promise<E
 
 async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise<ExecResult> {
   const [out, err] = [stdout.program(), stderr.program()];
+  const { promise: ended, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener("abort", () => resolve(), { once: true });
   const result = await box.exec(
     {
       ...what,
       keep: ALL,
-      onOutput: (stream, bytes) => (stream === "stdout" ? out : err).write(bytes),
+      // Interrupted, nobody waits for a reader that takes nothing any more.
+      onOutput: (stream, bytes) => {
+        const taken = signal.aborted ? undefined : (stream === "stdout" ? out : err).write(bytes);
+        return taken === undefined ? undefined : Promise.race([taken, ended]);
+      },
     },
     signal,
   );
+  if (signal.aborted) return result;
   await out.end();
   await err.end();
   return result;
