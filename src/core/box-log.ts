@@ -27,6 +27,8 @@ export interface MovedAway {
   readonly from: string;
   readonly to: string | null;
   readonly takeBack: string;
+  /** Found by the next start after a run was killed: its work, or made since by somebody else. */
+  readonly earlier?: true;
 }
 
 /** One path of a commit, or of what is staged for one, as git has it. */
@@ -144,10 +146,11 @@ const more = (total: number, words: string): readonly string[] =>
   total > MOST_NOTES ? [`${total - MOST_NOTES} ${words}`] : [];
 
 /** What the user reads of a thing that a host program would obey, and how to have it all the same. */
-function movedNote({ from, to, takeBack }: MovedAway): string {
-  if (to === null)
-    return `${from} was made in the box and removed: it was neither a file, a folder nor a link`;
-  return `${from} was made in the box and moved out of the workspace${takeBack === "" ? "" : `; to take it back: ${takeBack}`}`;
+function movedNote({ from, to, takeBack, earlier }: MovedAway): string {
+  const made = earlier === true ? "came since a run began that was killed" : "was made in the box";
+  if (to === null) return `${from} ${made} and was removed: it was neither a file, a folder nor a link`;
+  const back = takeBack === "" ? "" : `; to take it back: ${takeBack}`;
+  return `${from} ${made} and ${earlier === true ? "was " : ""}moved out of the workspace${back}`;
 }
 
 /** What becomes of a path that a commit or the index holds, though the folder does not. */

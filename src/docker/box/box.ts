@@ -43,7 +43,9 @@ export interface Walls {
   readonly settle: () => Promise<void>;
   /** Removes the container, and all that was made for it. */
   readonly remove: () => Promise<void>;
-  /** Lets go of the workspace, which was searched. */
+  /** Nobody need look for what was planted here: the whole tree was searched after the last command. */
+  readonly searched: () => Promise<void>;
+  /** Lets go of the workspace. */
   readonly release: () => Promise<void>;
 }
 
@@ -166,7 +168,7 @@ async function end(walls: Walls, watch: Disposable): Promise<void> {
 /** Whoever comes next finds the workspace searched: what was planted would pass for the user's there. */
 async function letGo(walls: Walls): Promise<void> {
   try {
-    await leaveNothingPlanted(walls);
+    if (await leaveNothingPlanted(walls)) await walls.searched();
   } finally {
     await walls.release();
   }
@@ -201,10 +203,11 @@ async function takeOut(walls: Walls, found: readonly string[]): Promise<ExecResu
   return moved;
 }
 
-/** The whole tree, nested repositories too. */
-async function leaveNothingPlanted(walls: Walls): Promise<void> {
-  if (!walls.exposed) return;
-  const { planted: found, warnings } = await findAllPlanted(walls.workspace, walls.protection);
+/** The whole tree, nested repositories too; whether it was searched to its end. */
+async function leaveNothingPlanted(walls: Walls): Promise<boolean> {
+  if (!walls.exposed) return true;
+  const { planted: found, warnings, complete } = await findAllPlanted(walls.workspace, walls.protection);
   await takeOut(walls, found);
   for (const warning of warnings) walls.onWarning(warning);
+  return complete;
 }

@@ -34,6 +34,8 @@ function fresh(found: readonly string[], { readOnly }: Protection): readonly str
 export interface Replanted {
   readonly planted: readonly string[];
   readonly warnings: readonly string[];
+  /** Whether the tree was searched to its end, then and now. */
+  readonly complete: boolean;
 }
 
 /**
@@ -53,7 +55,7 @@ export async function findAllPlanted(root: string, protection: Protection): Prom
     warnings.push(
       `${root} was too large to search at the start: new nested repositories are not told from old ones`,
     );
-    return { planted: near, warnings };
+    return { planted: near, warnings, complete: false };
   }
-  return { planted: fresh([...near, ...walked.found], protection), warnings };
+  return { planted: fresh([...near, ...walked.found], protection), warnings, complete: walked.complete };
 }
