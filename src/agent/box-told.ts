@@ -1,4 +1,4 @@
-import { type BoxLog, type GitEntry, type MadeCommit, RETURNS } from "../core/box-log.ts";
+import { type BoxLog, type GitEntry, type MadeCommit, type MovedAway, RETURNS } from "../core/box-log.ts";
 import type { EventBody, RunChanges } from "../core/events.ts";
 import type { Handoff } from "../core/handoff.ts";
 import { commitHandoff, mergedHandoff } from "../policy/handoff/commits.ts";
@@ -33,7 +33,7 @@ export function toldOf(log: BoxLog, workspace: string): Told {
     handoff: mergedHandoff(
       ...commits.map(({ handoff }) => handoff),
       staged,
-      log.quarantined.map(({ from, to }) => movedHandoff(below(workspace, from), to)),
+      log.quarantined.map((moved) => movedHandoff(moved, workspace)),
     ),
   };
 }
@@ -61,11 +61,12 @@ const stagedHandoff = (staged: readonly GitEntry[], workspace: string): readonly
   }));
 
 /** It is not where the host would obey it any more. */
-const movedHandoff = (path: string, to: string | null): Handoff => ({
-  path,
-  tier: "look",
-  reason: `made in the box, and ${to === null ? "removed, as neither file, folder nor link" : `moved out of the workspace: ${to}`}`,
-});
+function movedHandoff({ from, to, earlier }: MovedAway, workspace: string): Handoff {
+  const made = earlier === true ? "it came since a run began that was killed" : "made in the box";
+  const done =
+    to === null ? "removed, as neither file, folder nor link" : `moved out of the workspace: ${to}`;
+  return { path: below(workspace, from), tier: "look", reason: `${made}, and ${done}` };
+}
 
 const below = (workspace: string, file: string): string =>
   file.startsWith(`${workspace}/`) ? file.slice(workspace.length + 1) : file;

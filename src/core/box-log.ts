@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { protectedName } from "./protected-names.ts";
+import { visibleLine } from "./visible.ts";
 
 /** What the harness itself does in a workspace beside the commands of a box. Whoever opened the box is told all of it. */
 
@@ -27,6 +28,8 @@ export interface MovedAway {
   readonly from: string;
   readonly to: string | null;
   readonly takeBack: string;
+  /** Found by the next start after a run was killed: its work, or made since by somebody else. */
+  readonly earlier?: true;
 }
 
 /** One path of a commit, or of what is staged for one, as git has it. */
@@ -144,10 +147,12 @@ const more = (total: number, words: string): readonly string[] =>
   total > MOST_NOTES ? [`${total - MOST_NOTES} ${words}`] : [];
 
 /** What the user reads of a thing that a host program would obey, and how to have it all the same. */
-function movedNote({ from, to, takeBack }: MovedAway): string {
-  if (to === null)
-    return `${from} was made in the box and removed: it was neither a file, a folder nor a link`;
-  return `${from} was made in the box and moved out of the workspace${takeBack === "" ? "" : `; to take it back: ${takeBack}`}`;
+function movedNote({ from, to, takeBack, earlier }: MovedAway): string {
+  const name = shown(from);
+  const made = earlier === true ? "came since a run began that was killed" : "was made in the box";
+  if (to === null) return `${name} ${made} and was removed: it was neither a file, a folder nor a link`;
+  const back = takeBack === "" ? "" : `; to take it back: ${takeBack}`;
+  return `${name} ${made} and ${earlier === true ? "was " : ""}moved out of the workspace${back}`;
 }
 
 /** What becomes of a path that a commit or the index holds, though the folder does not. */
@@ -156,8 +161,11 @@ export const RETURNS = "git stash, checkout, restore or reset on the host brings
 function commitNote({ hash, subject, files, entries }: MadeCommit): string {
   const names = entries.map(({ path }) => path).filter(isObeyed);
   const holds = names.length === 0 ? "" : `; it holds ${listed(names)}: ${RETURNS}`;
-  return `commit ${hash.slice(0, 12)} was made for a command of the box (${files} ${files === 1 ? "file" : "files"}): ${subject}${holds}`;
+  return `commit ${hash.slice(0, 12)} was made for a command of the box (${files} ${files === 1 ? "file" : "files"}): ${shown(subject)}${holds}`;
 }
+
+/** A name of others cannot look like a line of ours. */
+const shown = (text: string): string => visibleLine(text.toWellFormed());
 
 const isObeyed = (path: string): boolean =>
   path.split("/").some((name, at) => protectedName(name, at === 0) !== undefined);
@@ -165,5 +173,5 @@ const isObeyed = (path: string): boolean =>
 const MOST_LISTED = 20;
 
 const listed = (paths: readonly string[]): string =>
-  paths.slice(0, MOST_LISTED).join(", ") +
+  paths.slice(0, MOST_LISTED).map(shown).join(", ") +
   (paths.length > MOST_LISTED ? ` and ${paths.length - MOST_LISTED} more` : "");

@@ -48,7 +48,9 @@ export interface Walls {
   readonly settle: () => Promise<void>;
   /** Removes the container, and all that was made for it. */
   readonly remove: () => Promise<void>;
-  /** Lets go of the workspace, which was searched. */
+  /** Nobody need look for what was planted here: the whole tree was searched after the last command. */
+  readonly searched: () => Promise<void>;
+  /** Lets go of the workspace. */
   readonly release: () => Promise<void>;
   /** What was moved out of the workspace so far. */
   readonly moved: Quarantined[];
@@ -180,6 +182,7 @@ async function end(walls: Walls, watch: Disposable): Promise<void> {
 async function letGo(walls: Walls): Promise<void> {
   try {
     await leaveNothingPlanted(walls);
+    await walls.searched();
   } finally {
     await walls.release();
   }
@@ -219,7 +222,7 @@ async function takeOut(walls: Walls, found: readonly string[]): Promise<ExecResu
   return moved;
 }
 
-/** The whole tree, nested repositories too. */
+/** The whole tree, nested repositories too; it is searched to its end, or this throws. */
 async function leaveNothingPlanted(walls: Walls): Promise<void> {
   if (!walls.exposed) return;
   const { planted: found, warnings, unseen } = await findAllPlanted(walls.workspace, walls.protection);

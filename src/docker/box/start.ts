@@ -9,16 +9,24 @@ import { type Reaped, reap } from "../life/reap.ts";
 import { refuseTaken, type Standing, standingsOf } from "../parked/files.ts";
 import { commitIdentity } from "../protect/identity.ts";
 import { writeFileIn } from "../runner/files.ts";
-import { openBox } from "./box.ts";
+import { deadRecords, recordProtected } from "../life/protected-record.ts";
+import { openBox, type Walls } from "./box.ts";
+import { recoverPlanted } from "./recover.ts";
 import { doorFor, goneOn, type Made, madeAnew, type Making, parkingOf } from "./made.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare.ts";
 import type { Workspace } from "./workspace.ts";
 
 /** A verified box over a locked workspace; what earlier runs left behind is removed on the way. */
-export async function startBox(maker: BoxMaker, request: BoxRequest, signal: AbortSignal): Promise<OwnedBox> {
+export async function startBox(
+  maker: BoxMaker,
+  request: BoxRequest,
+  signal: AbortSignal,
+  again = false,
+): Promise<OwnedBox> {
   using _ = maker.engine.patience.hurry(signal);
   const waiting = await frozenFor(maker, request);
   const reaping = reap(maker.engine, maker).catch(engineFailed);
+  const recovered = await recoverPlanted(maker, request, async () => isAlone(await reaping));
   const [prepared] = await Promise.all([prepare(maker, request, signal), reaping]);
   tellLeftovers(await reaping, maker.onWarning);
   signal.throwIfAborted();
@@ -32,8 +40,14 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
   try {
     if (request.beside !== true || request.mode !== "read-only")
       locks.use(await lockWorkspace(lockRequest(maker, request, workspace)));
+    // Killed since this one looked: what it planted would pass for the user's, and its box may be at work yet.
+    if (!again && recovered.length === 0 && (await isLeft(maker, request))) {
+      await close();
+      return await startBox(maker, request, signal, true);
+    }
     const { layer } = locks.use(await heldFor(maker, request, workspace));
     const log = new LogKeeper();
+    log.move(recovered);
     const door = doorFor(maker, request, prepared, log);
     const making = { maker, request, prepared, layer, door, signal, things };
     return await opened(making, waiting, { locks, things, log });
@@ -43,21 +57,41 @@ export async function startBox(maker: BoxMaker, request: BoxRequest, signal: Abo
   }
 }
 
+const isLeft = async ({ stateDir }: BoxMaker, { workspace, mode }: BoxRequest): Promise<boolean> =>
+  mode !== "read-only" && (await deadRecords(stateDir, workspace)).length > 0;
+
 interface Ends {
   readonly locks: AsyncDisposableStack;
   readonly things: AsyncDisposableStack;
   readonly log: LogKeeper;
 }
 
-async function opened(
+async function opened(making: Making, waiting: Standing | undefined, ends: Ends): Promise<OwnedBox> {
+  const { maker, request, prepared, door } = making;
+  const { workspace, protection, owner } = prepared;
+  if (door === undefined) return openedIn(making, waiting, { ...ends, searched: () => Promise.resolve() });
+  const noting = recordProtected(maker.stateDir, { workspace: workspace.path, owner }, protection);
+  noting.catch(() => undefined);
+  // What waits frozen goes on as soon as it is thawed; anything else runs nothing before it is asked to.
+  if (waiting !== undefined && request.keep !== null) await noting;
+  try {
+    return await openedIn(making, waiting, { ...ends, searched: async () => (await noting)() });
+  } catch (thrown) {
+    if (waiting === undefined) await noting.then(async (forget) => forget()).catch(() => undefined);
+    throw thrown;
+  } finally {
+    await noting;
+  }
+}
+
+async function openedIn(
   making: Making,
   waiting: Standing | undefined,
-  { locks, things, log }: Ends,
+  { locks, things, log, searched }: Ends & Pick<Walls, "searched">,
 ): Promise<OwnedBox> {
-  const { maker, request, prepared, signal } = making;
+  const { maker, request, prepared, signal, door } = making;
   const { plan, workspace, protection } = prepared;
   const made = (await goneOn(making, waiting)) ?? (await madeAnew(making));
-  const { door } = making;
   // The first to go: nothing is committed for what is being removed.
   if (door !== undefined) things.defer(door.shut);
   signal.throwIfAborted();
@@ -71,6 +105,7 @@ async function opened(
     exposed: door !== undefined,
     log,
     env,
+    searched,
     settle: door?.shut ?? (() => Promise.resolve()),
     remove: () => things.disposeAsync(),
     release: () => locks.disposeAsync(),
@@ -84,6 +119,10 @@ async function opened(
   });
   return Object.assign(box, { image: plan.image });
 }
+
+/** Whether no container of a dead run can be at work any more. */
+const isAlone = (reaped: Reaped | HarnessError): boolean =>
+  !(reaped instanceof HarnessError) && !reaped.failed.some(({ kind }) => kind === "container");
 
 /** In the box's own home, where it ranks below the settings of a repository. */
 const OWN_CONFIG = "/home/box/.gitconfig";

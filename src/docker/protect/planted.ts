@@ -38,10 +38,10 @@ export interface Replanted {
   readonly unseen: readonly string[];
 }
 
-/** For the end of a run: the whole tree, nested repositories included, and folders that were locked meanwhile. */
-export async function findAllPlanted(root: string, protection: Protection): Promise<Replanted> {
+/** For the end of a run: the whole tree, nested repositories included; `opens`: folders that were locked meanwhile, too. */
+export async function findAllPlanted(root: string, protection: Protection, opens = true): Promise<Replanted> {
   const top = await look(root);
-  const walked = await walk(root, { opens: true, ...(top === undefined ? {} : { user: top }) });
+  const walked = await walk(root, { opens, ...(top === undefined ? {} : { user: top }) });
   // After that walk, which opens up what was locked.
   const near = await findPlanted(root, protection);
   const warnings: string[] = [];

@@ -111,7 +111,7 @@ export function movedRows({
   const more = quarantined_total - Math.min(quarantined.length, MOST_MOVED);
   return [
     ...quarantined.slice(0, MOST_MOVED).flatMap(({ from, to, take_back }) => {
-      const name = visible(from.toWellFormed());
+      const name = visibleLine(from.toWellFormed());
       if (to === null) return [`${name}: removed, as it was neither file, folder nor link`];
       return [name, ...(take_back === "" ? [] : [`  to take it back: ${visible(take_back)}`])];
     }),

@@ -1,0 +1,106 @@
+import { rm } from "node:fs/promises";
+import path from "node:path";
+import type { MovedAway } from "../../core/box-log.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { lockWorkspace } from "../life/lock.ts";
+import { type DeadRecord, deadRecords, type RecordedProtection } from "../life/protected-record.ts";
+import { findAllPlanted } from "../protect/planted.ts";
+import { quarantine } from "../protect/quarantine.ts";
+import { look } from "../protect/solid.ts";
+import { walk } from "../protect/walk.ts";
+import type { BoxMaker, BoxRequest } from "./prepare.ts";
+
+/**
+ * What a killed run may have planted goes out of the workspace before anything there counts as the user's. Nobody can
+ * tell it from what the user has made since, so each is told with its reason and the command that brings it back.
+ * A box that only reads is no danger to it and moves nothing: it tells.
+ */
+export async function recoverPlanted(
+  { stateDir, onWarning }: BoxMaker,
+  { workspace, mode, isolation }: BoxRequest,
+  /** Once no box of a dead run is left; false where one may be. */
+  reaped: () => Promise<boolean>,
+): Promise<readonly MovedAway[]> {
+  const dead = await deadRecords(stateDir, workspace);
+  if (dead.length === 0) return [];
+  const alone = await reaped();
+  const moved: MovedAway[] = [];
+  for (const { file, held } of dead) {
+    if (held === undefined) await refuseUnknown(file, { workspace, mode, onWarning });
+    else if (mode === "read-only") await tellPlanted(held, onWarning);
+    else {
+      const sweep = sweeping({ stateDir, onWarning }, { file, held }, alone);
+      moved.push(...(await (isolation === "bind" ? sweep() : sweep().catch(notNow(onWarning)))));
+    }
+  }
+  return moved;
+}
+
+type Warn = BoxMaker["onWarning"];
+
+/** Of what is there now nothing can be told to be the user's. */
+async function refuseUnknown(
+  file: string,
+  { workspace, mode, onWarning }: Pick<BoxRequest, "workspace" | "mode"> & { readonly onWarning: Warn },
+): Promise<void> {
+  const { found } = await walk(path.resolve(workspace));
+  const more = found.length > MOST_NAMED ? ` and ${found.length - MOST_NAMED} more` : "";
+  const there = found.length === 0 ? "nothing" : `${found.slice(0, MOST_NAMED).join(", ")}${more}`;
+  const message = `a run in ${workspace} was killed, and what the host would obey there before it is not known: ${file} is damaged. There is now: ${there}`;
+  if (mode === "read-only") return onWarning(message);
+  throw new HarnessError(
+    EXIT.sandbox,
+    message,
+    `look at these, remove what is not yours, then: rm '${file.replaceAll("'", String.raw`'\''`)}'`,
+  );
+}
+
+const MOST_NAMED = 20;
+
+const WHY = (since: string): string =>
+  `was not there when a run began here at ${since} that was killed, and may be its work`;
+
+async function tellPlanted({ workspace, since, protection }: RecordedProtection, warn: Warn): Promise<void> {
+  const { planted } = await findAllPlanted(workspace, protection, false).catch(() => ({ planted: [] }));
+  for (const file of planted.slice(0, MOST_NAMED))
+    warn(`${file} ${WHY(since)}: look at it; the next start that can write moves it out of the workspace`);
+  if (planted.length > MOST_NAMED) warn(`${planted.length - MOST_NAMED} more in ${workspace}`);
+}
+
+const sweeping =
+  (
+    { stateDir, onWarning }: Pick<BoxMaker, "stateDir" | "onWarning">,
+    { file, held }: DeadRecord & { readonly held: RecordedProtection },
+    alone: boolean,
+  ): (() => Promise<readonly MovedAway[]>) =>
+  async () => {
+    const { workspace, since, protection } = held;
+    const stats = await look(workspace);
+    if (stats?.isDirectory() !== true) {
+      await rm(file, { force: true });
+      return [];
+    }
+    const { dev, ino } = stats;
+    await using _ = await lockWorkspace({ path: workspace, dev, ino, write: true, stateDir });
+    const { planted, warnings, unseen } = await findAllPlanted(workspace, protection);
+    const moved = await quarantine(workspace, planted, path.join(stateDir, "quarantine"));
+    for (const warning of warnings) onWarning(warning);
+    for (const { from, to, takeBack } of moved.slice(0, MOST_NAMED))
+      onWarning(
+        to === null
+          ? `${from} ${WHY(since)}: removed, being neither file, folder nor link`
+          : `${from} ${WHY(since)}: moved out of the workspace; if it is yours, take it back: ${takeBack}`,
+      );
+    if (moved.length > MOST_NAMED)
+      onWarning(`${moved.length - MOST_NAMED} more were moved out of ${workspace}`);
+    if (unseen.length === 0 && alone) await rm(file, { force: true });
+    return moved.map(({ from, to, takeBack }) => ({ from, to, takeBack, earlier: true }));
+  };
+
+/** A layer or a copy lets nothing of it out; the next start that can write comes back to it. */
+const notNow =
+  (warn: Warn) =>
+  (thrown: unknown): readonly MovedAway[] => {
+    warn(`what a killed run may have left in the workspace was not looked through: ${reasonOf(thrown)}`);
+    return [];
+  };

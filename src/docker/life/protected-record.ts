@@ -1,0 +1,130 @@
+import { createHash } from "node:crypto";
+import { mkdir, open, readdir, realpath, rename, rm } from "node:fs/promises";
+import path from "node:path";
+import * as z from "zod";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { Owner } from "../labels.ts";
+import { within } from "../protect/mounts.ts";
+import { NOTHING, type Protection } from "../protect/scan.ts";
+import { isAlive } from "./owner.ts";
+
+/**
+ * `<state>/protected/<workspace's hash>.<owner>.json` says what of a workspace was protected when a box that can write to
+ * it began, for as long as that box has not ended with a search of the whole tree. One whose owner is dead says what
+ * the next start has to compare with: what is protected by then and was not at that time may be the dead run's. A file
+ * appears whole (written aside, synced, renamed); whose it is, and over which workspace, its name alone tells.
+ * Limit: a workspace that was moved meanwhile is not found.
+ */
+export interface DeadRecord {
+  readonly file: string;
+  /** Undefined where it cannot be read: damaged, or of another version. */
+  readonly held: RecordedProtection | undefined;
+}
+
+export interface RecordedProtection {
+  readonly workspace: string;
+  /** ISO time. */
+  readonly since: string;
+  readonly protection: Protection;
+}
+
+const form = z.strictObject({
+  form: z.literal(1),
+  workspace: z.string(),
+  since: z.string(),
+  read_only: z.array(z.string()),
+  absent: z.array(z.string()),
+});
+
+const LARGEST = 16 * 2 ** 20;
+
+const folderIn = (stateDir: string): string => path.join(stateDir, "protected");
+
+const hashOf = (workspace: string): string =>
+  createHash("sha256").update(workspace).digest("hex").slice(0, 32);
+
+/** On the disk when it resolves; what it gives takes it away again. */
+export async function recordProtected(
+  stateDir: string,
+  { workspace, owner }: { readonly workspace: string; readonly owner: Owner },
+  { readOnly, absent }: Protection,
+): Promise<() => Promise<void>> {
+  const folder = folderIn(stateDir);
+  const { pid, start, boot } = owner;
+  const file = path.join(folder, `${hashOf(workspace)}.${pid}-${start}-${boot}.json`);
+  const aside = `${file}.new`;
+  const text = JSON.stringify({
+    form: 1,
+    workspace,
+    since: new Date().toISOString(),
+    read_only: readOnly,
+    absent,
+  });
+  try {
+    if (text.length > LARGEST) throw new Error("it would be too long");
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    {
+      await using handle = await open(aside, "w", 0o600);
+      await handle.writeFile(text);
+      await handle.sync();
+    }
+    await rename(aside, file);
+    await using held = await open(folder, "r");
+    await held.sync();
+  } catch (thrown) {
+    await rm(aside, { force: true }).catch(() => undefined);
+    throw new HarnessError(
+      EXIT.sandbox,
+      `what is protected in ${workspace} cannot be written down: ${reasonOf(thrown)}`,
+      `df -h ${stateDir}; ls -ld ${stateDir}`,
+      thrown,
+    );
+  }
+  return () => rm(file, { force: true });
+}
+
+/** Of runs that are dead: those over this folder, over one above it and over one in it. */
+export async function deadRecords(stateDir: string, given: string): Promise<readonly DeadRecord[]> {
+  const folder = folderIn(stateDir);
+  const names = await readdir(folder).catch((thrown: unknown) => {
+    if (errorCode(thrown) === "ENOENT") return [];
+    const message = `what earlier runs left cannot be told: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.sandbox, message, `ls -ld ${folder}`, thrown);
+  });
+  if (names.length === 0) return [];
+  // A folder that is not there is somebody else's to refuse.
+  const workspace = await realpath(given).catch(() => given);
+  const found = await Promise.all(names.map((name) => deadIn(folder, name, workspace)));
+  return found.flat();
+}
+
+const NAME = /^([0-9a-f]{32})\.(\d+)-(\d+)-([\w-]+)\.json(\.new)?$/;
+
+async function deadIn(folder: string, name: string, workspace: string): Promise<readonly DeadRecord[]> {
+  const [, hash = "", pid = "", start = "", boot = "", begun] = NAME.exec(name) ?? [];
+  if (hash === "" || (await isAlive({ pid: Number(pid), start, boot }))) return [];
+  const file = path.join(folder, name);
+  if (begun !== undefined) {
+    // Killed before the box could do anything.
+    await rm(file, { force: true });
+    return [];
+  }
+  const held = await readRecord(file);
+  if (held === "gone") return [];
+  if (held === undefined) return hash === hashOf(workspace) ? [{ file, held }] : [];
+  const met = within(held.workspace, workspace) || within(workspace, held.workspace);
+  return met && hash === hashOf(held.workspace) ? [{ file, held }] : [];
+}
+
+async function readRecord(file: string): Promise<RecordedProtection | undefined | "gone"> {
+  try {
+    await using handle = await open(file, "r");
+    if ((await handle.stat()).size > LARGEST) return undefined;
+    const { data } = form.safeParse(JSON.parse(await handle.readFile("utf8")));
+    if (data === undefined) return undefined;
+    const { workspace, since, read_only: readOnly, absent } = data;
+    return { workspace, since, protection: { ...NOTHING, readOnly, absent } };
+  } catch (thrown) {
+    return errorCode(thrown) === "ENOENT" ? "gone" : undefined;
+  }
+}
