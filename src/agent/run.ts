@@ -1,7 +1,7 @@
 import type { EventBody, Intent, RunChanges } from "../core/events.ts";
 import { type Parked, PARKED_FORM, type RunGiven } from "../core/parked.ts";
-import type { Handoff } from "../core/handoff.ts";
 import type { SessionRecord } from "../core/session.ts";
+import type { ToldHandoff } from "./handoff.ts";
 import { intentOf } from "./intent-of.ts";
 import { toolsOf } from "./intent/offers.ts";
 import { signalOf } from "./interrupted.ts";
@@ -22,10 +22,7 @@ export interface Request {
   /** Somebody goes on from where they were: nothing stays of a request that was cancelled, or that nothing answered. */
   readonly takesBack?: boolean;
   /** What the workspace is like afterwards; null when nobody can tell. */
-  readonly changes: () => Promise<{
-    readonly changes: RunChanges | null;
-    readonly handoff: readonly Handoff[];
-  }>;
+  readonly changes: () => Promise<ToldHandoff & { readonly changes: RunChanges | null }>;
   readonly record: (record: SessionRecord) => void;
   /** For a run that may be parked: how it was started. */
   readonly given?: RunGiven;

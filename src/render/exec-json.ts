@@ -1,3 +1,4 @@
+import { listed, type ListedChanges } from "../core/changes.ts";
 import type { Changes, ExecResult, KeptOutput } from "../core/ports.ts";
 
 /** What `sandbox exec --json` prints, by the contract. */
@@ -11,12 +12,12 @@ export interface ExecJson {
   readonly timed_out: boolean;
   readonly killed: boolean;
   readonly blocked_connections: readonly string[];
-  readonly changes: Pick<Changes, "added" | "modified" | "deleted">;
+  /** All of them, ignored ones too. */
+  readonly changes: ListedChanges & { readonly incomplete?: true };
   readonly peak: ExecResult["peak"];
 }
 
 export function execJson(result: ExecResult, changes: Changes): ExecJson {
-  const { added, modified, deleted } = changes;
   return {
     exit_code: result.exit_code,
     cause: result.cause,
@@ -27,7 +28,7 @@ export function execJson(result: ExecResult, changes: Changes): ExecJson {
     timed_out: result.timed_out,
     killed: result.killed,
     blocked_connections: [],
-    changes: { added, modified, deleted },
+    changes: { ...listed(changes.all), ...(changes.incomplete ? { incomplete: true } : {}) },
     peak: result.peak,
   };
 }

@@ -17,6 +17,7 @@ export async function boxChanges({ used, walls }: LazyBox, signal: AbortSignal):
 
 async function told(box: Box, signal: AbortSignal): Promise<Told> {
   const seen = await box.changes();
-  const [changes, handoff] = await Promise.all([changesIn(box, seen, signal), handoffIn(box, seen, signal)]);
-  return { changes, handoff };
+  // One after the other: each reads all of them.
+  const changes = await changesIn(box, seen, signal);
+  return { changes, ...(await handoffIn(box, seen, signal)) };
 }

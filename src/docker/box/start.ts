@@ -6,6 +6,7 @@ import type { Layer } from "../layers/record.ts";
 import { lockWorkspace } from "../life/lock.ts";
 import { type Reaped, reap } from "../life/reap.ts";
 import { refuseTaken, type Standing, standingsOf } from "../parked/files.ts";
+import { NOTHING_TRACKED, trackedIn } from "../protect/tracked.ts";
 import { openBox } from "./box.ts";
 import { doorFor, goneOn, madeAnew, type Making, parkingOf } from "./made.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare.ts";
@@ -46,6 +47,8 @@ interface Ends {
 async function opened(making: Making, waiting: Standing | undefined, ends: Ends): Promise<OwnedBox> {
   const { maker, request, prepared, signal } = making;
   const { plan, workspace, protection } = prepared;
+  // Before anything is run that could change what git knows.
+  const tracked = request.watchChanges ? await trackedIn(workspace.path) : NOTHING_TRACKED;
   const made = (await goneOn(making, waiting)) ?? (await madeAnew(making));
   signal.throwIfAborted();
   const { path } = workspace;
@@ -59,6 +62,7 @@ async function opened(making: Making, waiting: Standing | undefined, ends: Ends)
     stateDir: maker.stateDir,
     onWarning: maker.onWarning,
     place: made.place,
+    tracked,
     ...(made.jobs === undefined ? {} : { kept: made.jobs }),
     ...(plan.lease === true ? { parking: parkingOf(making, made, ends.locks) } : {}),
     ...(request.budget === undefined ? {} : { budget: request.budget }),
