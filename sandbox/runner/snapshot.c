@@ -13,30 +13,48 @@
 #include <unistd.h>
 
 #define DEEPEST 512
+/* Bytes of one path; the kernel itself takes no more than a quarter of it at once. */
+#define LONGEST 16384
+#define PIECE 262144
 
-struct entry {
-  char *path;
+/* What is known of a file, as it lies in a tree: not aligned. */
+struct facts {
   ino_t ino;
   off_t size;
   mode_t mode;
   struct timespec changed;
 };
 
+/*
+ * The files of a tree in the order of their paths. Of each: facts, u32 bytes that its path shares with the one before,
+ * u32 the others, and these. Full paths of many deep files would be more than the box's memory.
+ */
 struct tree {
-  struct entry *entries;
-  size_t count, room, most;
+  struct buffer entries;
+  size_t count, most;
   int incomplete;
+};
+
+/* A path as it goes from entry to entry. */
+struct path {
+  char text[LONGEST + 1];
+  size_t length;
+};
+
+/* Takes an entry; its path is whole. */
+typedef void (*taker)(void *to, const struct path *path, const struct facts *facts);
+
+struct walker {
+  size_t count, most;
+  int incomplete;
+  struct path path;
+  taker take;
+  void *to;
 };
 
 static struct tree before;
 static char *root, **left_out;
 static int left_out_count;
-
-static void clear(struct tree *t) {
-  for (size_t i = 0; i < t->count; i++) free(t->entries[i].path);
-  free(t->entries);
-  memset(t, 0, sizeof *t);
-}
 
 static int is_left_out(const char *path) {
   for (int i = 0; i < left_out_count; i++)
@@ -44,19 +62,10 @@ static int is_left_out(const char *path) {
   return 0;
 }
 
-static void add(struct tree *t, const char *path, const struct stat *s) {
-  if (t->count == t->most) {
-    t->incomplete = 1;
-    return;
-  }
-  if (t->count == t->room) {
-    t->room = t->room == 0 ? 1024 : t->room * 2;
-    t->entries = realloc(t->entries, t->room * sizeof *t->entries);
-    if (t->entries == NULL) _exit(71);
-  }
-  char *own = strdup(path);
-  if (own == NULL) _exit(71);
-  t->entries[t->count++] = (struct entry){own, s->st_ino, s->st_size, s->st_mode, s->st_ctim};
+static size_t shared_by(const struct path *a, const struct path *b) {
+  size_t most = a->length < b->length ? a->length : b->length, same = 0;
+  while (same < most && a->text[same] == b->text[same]) same++;
+  return same;
 }
 
 #define BEAT_MS 1000
@@ -70,47 +79,124 @@ static void beat(void) {
   link_flush();
 }
 
-/* Folders themselves are not listed: what is in them is. Links are entries and never followed. */
-static void walk(struct tree *t, int parent, const char *name, struct buffer *path, int depth) {
+static void put_path(struct buffer *b, struct path *last, const struct path *path) {
+  size_t shared = shared_by(last, path);
+  put_number(b, shared, 4);
+  put_number(b, path->length - shared, 4);
+  buffer_add(b, path->text + shared, path->length - shared);
+  memcpy(last->text + shared, path->text + shared, path->length - shared + 1);
+  last->length = path->length;
+}
+
+/* One name of a folder; a folder's own ends in a slash, so that names are in the order of the paths below them. */
+struct name {
+  char *text;
+  int folder;
+  struct facts facts;
+};
+
+struct names {
+  struct name *list;
+  size_t count, room;
+};
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
+}
+
+static void add_name(struct names *names, const char *text, const struct stat *s) {
+  if (names->count == names->room) {
+    names->room = names->room == 0 ? 64 : names->room * 2;
+    names->list = realloc(names->list, names->room * sizeof *names->list);
+    if (names->list == NULL) _exit(71);
+  }
+  size_t length = strlen(text);
+  char *own = malloc(length + 2);
+  if (own == NULL) _exit(71);
+  memcpy(own, text, length + 1);
+  int folder = S_ISDIR(s->st_mode);
+  if (folder) memcpy(own + length, "/", 2);
+  names->list[names->count++] =
+      (struct name){own, folder, {s->st_ino, s->st_size, s->st_mode, s->st_ctim}};
+}
+
+static void free_names(struct names *names) {
+  for (size_t i = 0; i < names->count; i++) free(names->list[i].text);
+  free(names->list);
+}
+
+static int is_full(const struct walker *w) { return w->count == w->most; }
+
+static void read_names(struct walker *w, int fd, DIR *folder, struct names *names) {
+  for (struct dirent *e; (e = readdir(folder)) != NULL;) {
+    struct stat s;
+    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
+    if (names->count >= w->most) {
+      w->incomplete = 1;
+      return;
+    }
+    beat();
+    if (fstatat(fd, e->d_name, &s, AT_SYMLINK_NOFOLLOW) == 0) add_name(names, e->d_name, &s);
+  }
+}
+
+static void walk(struct walker *w, int parent, const char *name, int depth);
+
+static void walk_name(struct walker *w, int fd, struct name *name, int depth) {
+  struct path *path = &w->path;
+  size_t mark = path->length, length = strlen(name->text) - (size_t)name->folder;
+  if (mark + 1 + length > LONGEST) {
+    w->incomplete = 1;
+    return;
+  }
+  if (mark > 0) path->text[path->length++] = '/';
+  memcpy(path->text + path->length, name->text, length);
+  path->length += length;
+  path->text[path->length] = '\0';
+  if (!is_left_out(path->text)) {
+    if (name->folder) {
+      name->text[length] = '\0';
+      walk(w, fd, name->text, depth + 1);
+    } else if (is_full(w)) w->incomplete = 1;
+    else {
+      w->count++;
+      w->take(w->to, path, &name->facts);
+    }
+  }
+  path->length = mark;
+  path->text[mark] = '\0';
+}
+
+/* Folders themselves are not taken: what is in them is. Links are entries and never followed. */
+static void walk(struct walker *w, int parent, const char *name, int depth) {
+  struct names names = {0};
   int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   DIR *folder = fd < 0 ? NULL : fdopendir(fd);
   if (folder == NULL || depth > DEEPEST) {
-    t->incomplete = 1;
+    w->incomplete = 1;
     if (folder != NULL) closedir(folder);
     else if (fd >= 0) close(fd);
     return;
   }
-  for (struct dirent *e; (e = readdir(folder)) != NULL && !(t->incomplete && t->count == t->most);) {
-    struct stat s;
-    size_t mark = path->to;
-    beat();
-    if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-    if (mark > 0) buffer_add(path, "/", 1);
-    buffer_add(path, e->d_name, strlen(e->d_name) + 1);
-    path->to--;
-    const char *here = (const char *)path->data;
-    if (!is_left_out(here)) {
-      if (e->d_type == DT_DIR) walk(t, fd, e->d_name, path, depth + 1);
-      else if (fstatat(fd, e->d_name, &s, AT_SYMLINK_NOFOLLOW) == 0) {
-        if (S_ISDIR(s.st_mode)) walk(t, fd, e->d_name, path, depth + 1);
-        else add(t, here, &s);
-      }
-    }
-    path->to = mark;
-  }
+  read_names(w, fd, folder, &names);
+  if (names.count > 0) qsort(names.list, names.count, sizeof *names.list, by_name);
+  for (size_t i = 0; i < names.count && !(w->incomplete && is_full(w)); i++)
+    walk_name(w, fd, &names.list[i], depth);
+  free_names(&names);
   closedir(folder);
 }
 
-static int by_path(const void *a, const void *b) {
-  return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
-}
+/* Keeps a tree. */
+struct keeper {
+  struct tree *tree;
+  struct path last;
+};
 
-static void look(struct tree *t, size_t most) {
-  struct buffer path = {0};
-  t->most = most;
-  walk(t, AT_FDCWD, root, &path, 0);
-  buffer_free(&path);
-  if (t->count > 0) qsort(t->entries, t->count, sizeof *t->entries, by_path);
+static void keep(void *to, const struct path *path, const struct facts *facts) {
+  struct keeper *k = to;
+  buffer_add(&k->tree->entries, facts, sizeof *facts);
+  put_path(&k->tree->entries, &k->last, path);
+  k->tree->count++;
 }
 
 static void end(uint32_t call, int incomplete) {
@@ -123,9 +209,12 @@ static void end(uint32_t call, int incomplete) {
 }
 
 void snapshot_take(const struct frame *frame) {
+  static struct walker w;
+  static struct keeper keeper;
   struct field field;
   size_t most = 500000;
-  clear(&before);
+  buffer_free(&before.entries);
+  memset(&before, 0, sizeof before);
   for (int i = 0; i < left_out_count; i++) free(left_out[i]);
   free(left_out);
   free(root);
@@ -143,43 +232,92 @@ void snapshot_take(const struct frame *frame) {
     file_end(frame->call, EINVAL, "snapshot");
     return;
   }
-  look(&before, most);
+  before.most = most;
+  memset(&keeper, 0, sizeof keeper);
+  keeper.tree = &before;
+  memset(&w, 0, sizeof w);
+  w.most = most, w.take = keep, w.to = &keeper;
+  walk(&w, AT_FDCWD, root, 0);
+  before.incomplete = w.incomplete;
   end(frame->call, before.incomplete);
 }
 
-/* u8 A, M or D | u8 kind f, l or o | u32 mode | u16 length | path below the root */
-static void put_change(struct buffer *b, char what, const struct entry *e) {
-  put_number(b, (unsigned char)what, 1);
-  put_number(b, S_ISREG(e->mode) ? 'f' : S_ISLNK(e->mode) ? 'l' : 'o', 1);
-  put_number(b, e->mode & 07777, 4);
-  put_number(b, strlen(e->path), 2);
-  buffer_add(b, e->path, strlen(e->path));
+/* The entries of `before` one after the other, beside the tree as it is now. */
+struct teller {
+  uint32_t call;
+  size_t at, left;
+  struct facts facts;
+  struct path old, last;
+  struct buffer out;
+};
+
+/* The next one that was there before; false behind the last. */
+static int next_old(struct teller *t) {
+  if (t->left == 0) return 0;
+  const unsigned char *entry = buffer_at(&before.entries) + t->at;
+  memcpy(&t->facts, entry, sizeof t->facts);
+  size_t shared = get_number(entry + sizeof t->facts, 4), length = get_number(entry + sizeof t->facts + 4, 4);
+  memcpy(t->old.text + shared, entry + sizeof t->facts + 8, length);
+  t->old.length = shared + length;
+  t->old.text[t->old.length] = '\0';
+  t->at += sizeof t->facts + 8 + length;
+  return 1;
 }
 
-static int differs(const struct entry *a, const struct entry *b) {
+/* u8 A, M or D | u8 kind f, l or o | u32 mode | u32 bytes shared with the path before | u32 length | the others */
+static void put_change(struct teller *t, char what, mode_t mode, const struct path *path) {
+  struct buffer *b = &t->out;
+  put_number(b, (unsigned char)what, 1);
+  put_number(b, S_ISREG(mode) ? 'f' : S_ISLNK(mode) ? 'l' : 'o', 1);
+  put_number(b, mode & 07777, 4);
+  put_path(b, &t->last, path);
+  if (buffer_used(b) < PIECE) return;
+  link_send(REP_DATA, t->call, buffer_at(b), buffer_used(b));
+  buffer_take(b, buffer_used(b));
+}
+
+static int differs(const struct facts *a, const struct facts *b) {
   return a->ino != b->ino || a->size != b->size || a->mode != b->mode || a->changed.tv_sec != b->changed.tv_sec ||
          a->changed.tv_nsec != b->changed.tv_nsec;
 }
 
+static void forth(struct teller *t) {
+  t->left--;
+  next_old(t);
+}
+
+static void tell(void *to, const struct path *path, const struct facts *facts) {
+  struct teller *t = to;
+  int order = 1;
+  while (t->left > 0 && (order = strcmp(t->old.text, path->text)) < 0) {
+    put_change(t, 'D', t->facts.mode, &t->old);
+    forth(t);
+  }
+  if (t->left == 0 || order > 0) {
+    put_change(t, 'A', facts->mode, path);
+    return;
+  }
+  if (differs(&t->facts, facts)) put_change(t, 'M', facts->mode, path);
+  forth(t);
+}
+
 void snapshot_changes(const struct frame *frame) {
-  struct tree now = {0};
-  struct buffer b = {0};
+  static struct walker w;
+  static struct teller t;
   if (root == NULL) {
     file_end(frame->call, EINVAL, "changes without a snapshot");
     return;
   }
-  look(&now, before.most);
-  for (size_t i = 0, j = 0; i < before.count || j < now.count;) {
-    int order = i == before.count ? 1 : j == now.count ? -1 : by_path(&before.entries[i], &now.entries[j]);
-    if (order < 0) put_change(&b, 'D', &before.entries[i++]);
-    else if (order > 0) put_change(&b, 'A', &now.entries[j++]);
-    else {
-      if (differs(&before.entries[i], &now.entries[j])) put_change(&b, 'M', &now.entries[j]);
-      i++, j++;
-    }
-  }
-  if (buffer_used(&b) > 0) link_send(REP_DATA, frame->call, buffer_at(&b), buffer_used(&b));
-  buffer_free(&b);
-  end(frame->call, before.incomplete || now.incomplete);
-  clear(&now);
+  memset(&w, 0, sizeof w);
+  memset(&t, 0, sizeof t);
+  t.call = frame->call, t.left = before.count;
+  next_old(&t);
+  w.most = before.most, w.take = tell, w.to = &t;
+  walk(&w, AT_FDCWD, root, 0);
+  /* What lies behind a bound has not been looked for. */
+  if (!(w.incomplete && is_full(&w)))
+    for (; t.left > 0; forth(&t)) put_change(&t, 'D', t.facts.mode, &t.old);
+  if (buffer_used(&t.out) > 0) link_send(REP_DATA, frame->call, buffer_at(&t.out), buffer_used(&t.out));
+  buffer_free(&t.out);
+  end(frame->call, before.incomplete || w.incomplete);
 }

@@ -2,9 +2,9 @@ import { type BoxLog, EMPTY_LOG } from "../core/box-log.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { EventBody, Intent, RunChanges } from "../core/events.ts";
 import { type Parked, PARKED_FORM, type RunGiven } from "../core/parked.ts";
-import type { Handoff } from "../core/handoff.ts";
 import type { SessionRecord } from "../core/session.ts";
 import { seenWith } from "./box-told.ts";
+import type { ToldHandoff } from "./handoff.ts";
 import { intentOf } from "./intent-of.ts";
 import { toolsOf } from "./intent/offers.ts";
 import { signalOf } from "./interrupted.ts";
@@ -25,10 +25,7 @@ export interface Request {
   /** Somebody goes on from where they were: nothing stays of a request that was cancelled, or that nothing answered. */
   readonly takesBack?: boolean;
   /** What the workspace is like afterwards; null when nobody can tell. `last`: nothing goes on in its box. */
-  readonly changes: (last: boolean) => Promise<{
-    readonly changes: RunChanges | null;
-    readonly handoff: readonly Handoff[];
-  }>;
+  readonly changes: (last: boolean) => Promise<ToldHandoff & { readonly changes: RunChanges | null }>;
   readonly record: (record: SessionRecord) => void;
   /** For a run that may be parked: how it was started. */
   readonly given?: RunGiven;
@@ -90,6 +87,7 @@ async function finish(seat: Seat, request: Request, ending: Ended): Promise<Fini
     tool_calls: seat.limits.calls,
     usage: seat.spent.whole,
     denials: denialsOf(seat.ended),
+    ...seen,
     ...seenWith(seen, left.log, request.workspace),
     session: request.session,
     answer: ending.how === "answered" ? ending.text : null,

@@ -56,7 +56,17 @@ export const changesForm = z.strictObject({
   added: z.array(text).readonly(),
   modified: z.array(text).readonly(),
   deleted: z.array(text).readonly(),
-  ignored: count.describe("Changed paths that the ignore rules cover: counted, not listed."),
+  ignored: count.describe(
+    "Changed paths that the ignore rules cover and git does not track: counted, not listed.",
+  ),
+  left_out: z
+    .strictObject({ added: count, modified: count, deleted: count })
+    .exactOptional()
+    .describe("How many more there are than are listed: the paths are cut at 1 MiB. Left out where all are."),
+  incomplete: z
+    .literal(true)
+    .exactOptional()
+    .describe("The tree could not be seen whole, so there may be more. Left out where it was."),
 });
 export type RunChanges = z.infer<typeof changesForm>;
 
@@ -210,6 +220,12 @@ export const eventForm = z.discriminatedUnion("type", [
       .readonly()
       .describe("Paths that the host would obey by itself, staged by commands of the box and not committed.")
       .exactOptional(),
+    handoff_left_out: z
+      .strictObject({ dangerous: count, look: count })
+      .exactOptional()
+      .describe(
+        "How many more there are, where they are too many to be listed; the dangerous ones come first.",
+      ),
     session: text,
     answer: text.nullable().describe("The final answer; null when there is none."),
   }),

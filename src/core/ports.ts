@@ -1,4 +1,5 @@
 import type { BoxLog, MovedAway } from "./box-log.ts";
+import type { Change } from "./changes.ts";
 import type { Decision, Mode } from "./decision.ts";
 import type { Cause } from "./tool.ts";
 
@@ -167,13 +168,15 @@ export interface Entry {
 
 /** Paths below the workspace. */
 export interface Changes {
-  readonly added: readonly string[];
-  readonly modified: readonly string[];
-  readonly deleted: readonly string[];
-  /** Of those added or modified: neither file nor link. */
-  readonly odd: readonly string[];
+  /**
+   * Files, links and odd things in the order of their paths, read out anew each time: as texts they may all together be
+   * more than fits into memory.
+   */
+  readonly all: Iterable<Change>;
   /** The tree was too large to be seen whole. */
   readonly incomplete: boolean;
+  /** Takes those out that git kept track of when the box opened; all where nobody can tell. */
+  readonly dropTracked: (paths: Set<string>) => Promise<void>;
 }
 
 /** What is asked where the policy neither allows nor denies. */

@@ -1,4 +1,5 @@
 import type { AgentEvent } from "../core/events.ts";
+import { listed, type ListedChanges } from "../core/changes.ts";
 import type { Changes, ExecResult, KeptOutput } from "../core/ports.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
@@ -19,12 +20,12 @@ export interface ExecJson extends Partial<Told> {
   readonly timed_out: boolean;
   readonly killed: boolean;
   readonly blocked_connections: readonly string[];
-  readonly changes: Pick<Changes, "added" | "modified" | "deleted">;
+  /** All of them, ignored ones too. */
+  readonly changes: ListedChanges & { readonly incomplete?: true };
   readonly peak: ExecResult["peak"];
 }
 
 export function execJson(result: ExecResult, changes: Changes, told?: Told): ExecJson {
-  const { added, modified, deleted } = changes;
   return {
     exit_code: result.exit_code,
     cause: result.cause,
@@ -35,7 +36,7 @@ export function execJson(result: ExecResult, changes: Changes, told?: Told): Exe
     timed_out: result.timed_out,
     killed: result.killed,
     blocked_connections: [],
-    changes: { added, modified, deleted },
+    changes: { ...listed(changes.all), ...(changes.incomplete ? { incomplete: true } : {}) },
     peak: result.peak,
     ...told,
   };

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { listsOf } from "../fixtures/changes.ts";
 import type { ExecResult } from "../../src/core/ports.ts";
 import type { Suite } from "./box-suite.ts";
 import { asking, inputOf, KEEP, NEVER, type Opened, text } from "./box-words.ts";
@@ -165,6 +166,6 @@ function besideCases({ open, of, skip }: Suite): void {
     const longer = await exec(opened, ["true", ...Array.from({ length: 20 }, () => "x".repeat(100_000))]);
     assert.deepEqual([longer.exit_code, longer.cause], [126, "program"]);
     assert.equal((await exec(opened, ["true"])).exit_code, 0);
-    assert.deepEqual((await opened.box.changes()).added, []);
+    assert.deepEqual((await listsOf(opened.box.changes())).added, []);
   });
 }

@@ -1,4 +1,5 @@
 import path from "node:path";
+import type { Change } from "../../src/core/changes.ts";
 import type {
   Changes,
   Entry,
@@ -137,17 +138,18 @@ export class FakeTree {
       );
     const name = (file: string): string => path.relative(this.#root, file);
     const [old, current] = [below(this.#first.keys()), below(this.#nodes.keys())];
-    const added = current.filter((file) => !this.#first.has(file));
-    const modified = current.filter((file) => this.#first.has(file) && this.#differs(file));
-    const odd = [...added, ...modified].filter((file) => this.#nodes.get(file)?.kind === "odd");
-    const deleted = old.filter((file) => !this.#nodes.has(file)).map(name);
-    return {
-      added: added.map(name),
-      modified: modified.map(name),
-      deleted,
-      odd: odd.map(name),
-      incomplete: false,
-    };
+    const changed =
+      (what: Change["what"]) =>
+      (file: string): Change => {
+        const kind = (this.#nodes.get(file) ?? this.#first.get(file))?.kind ?? "file";
+        return { what, kind, mode: 0o644, path: name(file) };
+      };
+    const all = [
+      ...current.filter((file) => !this.#first.has(file)).map(changed("added")),
+      ...current.filter((file) => this.#first.has(file) && this.#differs(file)).map(changed("modified")),
+      ...old.filter((file) => !this.#nodes.has(file)).map(changed("deleted")),
+    ];
+    return { all, incomplete: false, dropTracked: () => Promise.resolve() };
   }
 
   #differs = (file: string): boolean => {

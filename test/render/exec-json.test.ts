@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
-import type { ExecResult, KeptOutput } from "../../src/core/ports.ts";
+import type { Changes, ExecResult, KeptOutput } from "../../src/core/ports.ts";
 import { execJson } from "../../src/render/exec-json.ts";
 
 const NONE: KeptOutput = { head: Buffer.alloc(0), tail: Buffer.alloc(0), total: 0, lost: 0 };
@@ -19,7 +19,15 @@ const RESULT: ExecResult = {
   quarantined: [],
   peak: { memory_bytes: 4096, pids: 2 },
 };
-const CHANGES = { added: ["a"], modified: ["m"], deleted: ["d"], odd: ["o"], incomplete: true };
+const CHANGES: Changes = {
+  all: [
+    { what: "added", kind: "file", mode: 0, path: "a" },
+    { what: "modified", kind: "odd", mode: 0, path: "m" },
+    { what: "deleted", kind: "file", mode: 0, path: "d" },
+  ],
+  incomplete: false,
+  dropTracked: () => Promise.resolve(),
+};
 
 const shown = (stdout: KeptOutput): string => execJson({ ...RESULT, stdout }, CHANGES).stdout;
 const cut = (bytes: Buffer, head: number, tail: number): KeptOutput => ({
@@ -36,6 +44,20 @@ test("the keys are the contract's, no more and no less, in its order", () => {
       '"timed_out":false,"killed":false,"blocked_connections":[],' +
       '"changes":{"added":["a"],"modified":["m"],"deleted":["d"]},"peak":{"memory_bytes":4096,"pids":2}}',
   );
+});
+
+test("a list that is too long is cut by its bytes, and one that is not whole says so", () => {
+  const all = Array.from({ length: 1000 }, (_, at) => ({
+    what: "added" as const,
+    kind: "file" as const,
+    mode: 0,
+    path: `${at}`.padStart(4, "0") + "\u0001".repeat(1000),
+  }));
+  const { changes } = execJson(RESULT, { ...CHANGES, all, incomplete: true });
+  assert.ok(Buffer.byteLength(JSON.stringify(changes)) <= 2 ** 20 + 200);
+  const { added, left_out, incomplete } = changes;
+  assert.ok(added.length > 100);
+  assert.deepEqual([left_out, incomplete], [{ added: 1000 - added.length, modified: 0, deleted: 0 }, true]);
 });
 
 test("what is whole is shown whole, wherever head ends and tail begins", () => {

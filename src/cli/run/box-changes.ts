@@ -32,6 +32,7 @@ async function replacedIn(box: Box): Promise<Told["handoff"]> {
 
 async function told(box: Box, signal: AbortSignal): Promise<Told> {
   const seen = await box.changes();
-  const [changes, handoff] = await Promise.all([changesIn(box, seen, signal), handoffIn(box, seen, signal)]);
-  return { changes, handoff };
+  // One after the other: each reads all of them.
+  const changes = await changesIn(box, seen, signal);
+  return { changes, ...(await handoffIn(box, seen, signal)) };
 }

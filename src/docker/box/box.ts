@@ -12,12 +12,13 @@ import { type Quarantined, quarantine, stillInert } from "../protect/quarantine.
 import { type HostFile, replacedAmong, replacedNote } from "../protect/replaced.ts";
 import { blockedPaths } from "../protect/refusal.ts";
 import type { Protection } from "../protect/scan.ts";
+import type { Tracked } from "../protect/tracked.ts";
 import type { RunnerClient } from "../runner/client.ts";
 import type { HeldRunner } from "../runner/held.ts";
 import { KEY_BYTES } from "../runner/frames.ts";
 import { listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
 import { type Ended, notBegun, type Past, startCommand, type Started } from "./exec.ts";
-import { asResult, changesOf } from "./files.ts";
+import { asResult, withoutFolders } from "./files.ts";
 import { type Begun, JobShelf, pastOf } from "./jobs.ts";
 import { searchCommand, searchResult } from "./search.ts";
 import { type DiskBudget, watchDisk } from "./watchdog.ts";
@@ -34,6 +35,8 @@ export interface Walls {
   readonly stateDir: string;
   readonly onWarning: (text: string) => void;
   readonly place: Place;
+  /** What the user's git knew of the workspace before the first command. */
+  readonly tracked: Tracked;
   /** Of disk space; the usual one when left out. */
   readonly budget?: DiskBudget;
   /** Of a box that was parked and goes on. */
@@ -110,7 +113,7 @@ export async function openBox(given: Omit<Walls, "moved">): Promise<OwnedBox> {
         .map((file) => file.slice(workspace.length + 1)),
     changes: async () => {
       const { changes, incomplete } = await walls.place.changes(client);
-      return changesOf(changes, incomplete);
+      return { all: withoutFolders(changes), incomplete, dropTracked: (paths) => walls.tracked.drop(paths) };
     },
     settle: walls.settle,
     log: async () => {

@@ -1,5 +1,6 @@
-import type { Changes, FileResult } from "../../core/ports.ts";
-import { type Change, FileRefused } from "../runner/files.ts";
+import type { Change } from "../../core/changes.ts";
+import type { FileResult } from "../../core/ports.ts";
+import { FileRefused } from "../runner/files.ts";
 
 /** Codes by which a wall answers, as against the file itself. */
 const WALLS: ReadonlySet<string> = new Set(["EROFS", "EBUSY", "EPERM"]);
@@ -16,11 +17,9 @@ export async function asResult<T>(work: Promise<T>): Promise<FileResult<T>> {
   }
 }
 
-export function changesOf(list: readonly Change[], incomplete: boolean): Changes {
-  // Only what is in them: a folder is no change of its own.
-  const files = list.filter(({ kind }) => kind !== "folder");
-  const of = (what: Change["what"]): readonly string[] =>
-    files.filter((change) => change.what === what).map(({ path }) => path);
-  const odd = files.filter(({ kind, what }) => kind === "odd" && what !== "deleted").map(({ path }) => path);
-  return { added: of("added"), modified: of("modified"), deleted: of("deleted"), odd, incomplete };
-}
+/** Only what is in them: a folder is no change of its own. */
+export const withoutFolders = (all: Iterable<Change>): Iterable<Change> => ({
+  *[Symbol.iterator]() {
+    for (const change of all) if (change.kind !== "folder") yield change;
+  },
+});

@@ -13,6 +13,7 @@ import { deadRecords, recordProtected } from "../life/protected-record.ts";
 import { openBox, type Walls } from "./box.ts";
 import { recoverPlanted } from "./recover.ts";
 import { doorFor, goneOn, type Made, madeAnew, type Making, parkingOf } from "./made.ts";
+import { NOTHING_TRACKED, trackedIn } from "../protect/tracked.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -91,6 +92,8 @@ async function openedIn(
 ): Promise<OwnedBox> {
   const { maker, request, prepared, signal, door } = making;
   const { plan, workspace, protection } = prepared;
+  // Before anything is run that could change what git knows.
+  const tracked = request.watchChanges ? await trackedIn(workspace.path) : NOTHING_TRACKED;
   const made = (await goneOn(making, waiting)) ?? (await madeAnew(making));
   // The first to go: nothing is committed for what is being removed.
   if (door !== undefined) things.defer(door.shut);
@@ -113,6 +116,7 @@ async function openedIn(
     stateDir: maker.stateDir,
     onWarning: maker.onWarning,
     place: made.place,
+    tracked,
     ...(made.jobs === undefined ? {} : { kept: made.jobs }),
     ...(plan.lease === true ? { parking: parkingOf(making, made) } : {}),
     ...(request.budget === undefined ? {} : { budget: request.budget }),

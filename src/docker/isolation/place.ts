@@ -2,7 +2,7 @@ import type { Engine } from "../engine.ts";
 import type { Owner } from "../labels.ts";
 import type { Layer } from "../layers/record.ts";
 import type { RunnerClient } from "../runner/client.ts";
-import type { Change } from "../runner/files.ts";
+import type { Change } from "../../core/changes.ts";
 
 /** How a box sees its workspace. */
 export type Isolation = "bind" | "overlay" | "copy";
@@ -24,7 +24,8 @@ export interface Place {
 
 /** Folders among the changes are told of only by a layer. */
 export interface Changed {
-  readonly changes: readonly Change[];
+  /** Ordered by path; read out anew each time. */
+  readonly changes: Iterable<Change>;
   /** A part could not be read, or a bound was reached. */
   readonly incomplete: boolean;
 }

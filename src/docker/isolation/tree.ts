@@ -7,6 +7,9 @@ import { below, type Held, hold, lookIn, namesIn } from "./held.ts";
 export interface Seen {
   /** Below the root, as bytes. */
   readonly path: Buffer;
+  /** Of the path: the same bytes for all that lies in one folder. */
+  readonly folder: Buffer;
+  readonly name: Buffer;
   readonly at: Buffer;
   readonly stats: Stats;
   /** Why what is in this folder is not shown. */
@@ -21,8 +24,9 @@ export function* treeOf(root: Held, path: Buffer = Buffer.alloc(0), depth = 0): 
     const stats = lookIn(root, name);
     if (stats === undefined) continue;
     const [at, here] = [root.at(name), below(path, name)];
-    if (stats.isDirectory()) yield* folderIn(root, { path: here, at, stats }, depth);
-    else yield { path: here, at, stats };
+    const seen = { path: here, folder: path, name, at, stats };
+    if (stats.isDirectory()) yield* folderIn(root, seen, depth);
+    else yield seen;
   }
 }
 

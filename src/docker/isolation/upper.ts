@@ -1,7 +1,8 @@
 import { Buffer } from "node:buffer";
 import { readlinkSync, type Stats } from "node:fs";
 import { errorCode } from "../../core/errors.ts";
-import type { Change } from "../runner/files.ts";
+import type { Change } from "../../core/changes.ts";
+import { changeListOf, type FoundChange } from "../runner/change-list.ts";
 import { textOfBytes } from "../../core/byte-text.ts";
 import { below, type Held, hold, lookIn, namesIn } from "./held.ts";
 import type { Changed } from "./place.ts";
@@ -30,12 +31,11 @@ export async function changesOfUpper(layers: Layers): Promise<Changed> {
     using above = hold(upper);
     await compareFolders(look, { path: Buffer.alloc(0), lower: under, upper: above, depth: 0 });
   });
-  const sorted = look.changes.toSorted((a, b) => Buffer.compare(a.bytes, b.bytes));
-  return { changes: sorted.map(({ change }) => change), incomplete: look.incomplete };
+  return { changes: changeListOf(look.changes), incomplete: look.incomplete };
 }
 
 interface Look extends Pick<Layers, "shows"> {
-  readonly changes: { readonly change: Change; readonly bytes: Buffer }[];
+  readonly changes: FoundChange[];
   incomplete: boolean;
   readonly most: number;
 }
@@ -89,12 +89,13 @@ async function compare(look: Look, pair: Pair, entry: Entry): Promise<void> {
   const { name, mine, theirs } = entry;
   const { lower, upper } = pair;
   const path = below(pair.path, name);
+  const found = { folder: pair.path, name, stats: mine };
   const [wasFolder, isFolder] = [theirs?.isDirectory() === true, mine.isDirectory()];
   if (lower !== undefined && theirs !== undefined && wasFolder !== isFolder)
     gone(look, lower, { name, path: pair.path, stats: theirs });
-  if (theirs === undefined || wasFolder !== isFolder) note(look, "added", path, mine);
+  if (theirs === undefined || wasFolder !== isFolder) note(look, "added", found);
   else if (theirs.mode !== mine.mode || !(isFolder || (await sameThing(look, pair, entry))))
-    note(look, "modified", path, mine);
+    note(look, "modified", found);
   if (!isFolder) return;
   if (pair.depth >= DEEPEST) return void (look.incomplete = true);
   await within(look, undefined, async () => {
@@ -140,7 +141,7 @@ function gone(
   { name, path, stats }: { readonly name: Buffer; readonly path: Buffer; readonly stats: Stats },
 ): void {
   const here = below(path, name);
-  note(look, "deleted", here, stats);
+  note(look, "deleted", { folder: path, name, stats });
   if (!stats.isDirectory()) return;
   if (stats.dev !== lower.stats.dev) {
     look.incomplete = true;
@@ -148,16 +149,19 @@ function gone(
   }
   using folder = hold(lower.at(name));
   for (const seen of treeOf(folder, here)) {
-    note(look, "deleted", seen.path, seen.stats);
+    note(look, "deleted", seen);
     if (seen.closed !== undefined) look.incomplete = true;
     if (look.changes.length >= look.most) return;
   }
 }
 
-function note(look: Look, what: Change["what"], bytes: Buffer, stats: Stats): void {
-  const change = { what, kind: kindOf(stats), mode: stats.mode & 0o7777, path: textOfBytes(bytes) };
+interface Found extends Pick<FoundChange, "folder" | "name"> {
+  readonly stats: Stats;
+}
+
+function note(look: Look, what: Change["what"], { folder, name, stats }: Found): void {
   if (look.changes.length >= look.most) look.incomplete = true;
-  else look.changes.push({ change, bytes });
+  else look.changes.push({ what, kind: kindOf(stats), mode: stats.mode & 0o7777, folder, name });
 }
 
 export function kindOf(stats: Stats): Change["kind"] {

@@ -30,7 +30,7 @@ export async function changesOfLayer(layer: Layer, { engine, uid, mounted }: Rea
   const shows = async (file: string): Promise<boolean | undefined> =>
     (await (held.shown ??= open())).shows(file);
   const { changes, incomplete } = await changesOfUpper({ lower: workspace, upper, shows });
-  return { changes, incomplete, content: upper, since: made };
+  return { changes: [...changes], incomplete, content: upper, since: made };
 }
 
 async function copied(layer: Layer, { engine: find, uid }: Reading): Promise<LayerChanges> {

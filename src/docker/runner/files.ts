@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Entry } from "../../core/ports.ts";
+import { ChangeList } from "./change-list.ts";
 import type { RunnerClient } from "./client.ts";
 import { nameOfErrno } from "./exit.ts";
 import { decodeFields, type Field, type FieldValue, numberIn, textIn } from "./fields.ts";
@@ -20,15 +21,7 @@ export class FileRefused extends Error {
   }
 }
 
-export interface Change {
-  readonly what: "added" | "modified" | "deleted";
-  readonly kind: Entry["kind"];
-  readonly mode: number;
-  readonly path: string;
-}
-
 const KINDS: Readonly<Record<string, Entry["kind"]>> = { f: "file", d: "folder", l: "link" };
-const WHATS = { A: "added", M: "modified", D: "deleted" } as const;
 
 interface Question {
   readonly type: number;
@@ -101,9 +94,9 @@ export async function snapshotIn(
 
 export async function changesIn(
   client: RunnerClient,
-): Promise<{ readonly changes: readonly Change[]; readonly incomplete: boolean }> {
+): Promise<{ readonly changes: ChangeList; readonly incomplete: boolean }> {
   const { data, end } = await asked(client, { type: REQUEST.changes, path: "" });
-  return { changes: readChanges(data), incomplete: numberIn(end, "i") === 1 };
+  return { changes: new ChangeList(data), incomplete: numberIn(end, "i") === 1 };
 }
 
 function readEntries(data: Buffer): readonly Entry[] {
@@ -120,19 +113,4 @@ function readEntries(data: Buffer): readonly Entry[] {
     at += 23 + length;
   }
   return entries;
-}
-
-function readChanges(data: Buffer): readonly Change[] {
-  const changes: Change[] = [];
-  for (let at = 0; at < data.length;) {
-    const length = data.readUInt16LE(at + 6);
-    changes.push({
-      what: WHATS[String.fromCharCode(data.readUInt8(at)) as keyof typeof WHATS],
-      kind: KINDS[String.fromCharCode(data.readUInt8(at + 1))] ?? "odd",
-      mode: data.readUInt32LE(at + 2),
-      path: textOfBytes(data.subarray(at + 8, at + 8 + length)),
-    });
-    at += 8 + length;
-  }
-  return changes;
 }

@@ -50,15 +50,45 @@ export function gitHandoff(path: string, { directory, inner }: InGit, made: Read
   };
 }
 
-/** A folder that git takes for a repository without being called one. */
-export function bareRepositories(added: readonly string[]): readonly Handoff[] {
-  const all = new Set(added.map((path) => path.toLowerCase()));
-  return added.flatMap((path): readonly Handoff[] => {
-    if (!/(^|\/)head$/i.test(path) || inGit(path.split("/")) !== undefined) return [];
-    const folder = path.slice(0, -"head".length);
-    const has = (name: string): boolean => all.has(`${folder}${name}`.toLowerCase());
-    if (!has("config") && !(has("objects") && has("refs"))) return [];
+/** Folders that are looked into; what is beyond them is told of without a look. */
+const MOST = 10_000;
+
+/** What a git directory has beside its HEAD. */
+const BESIDE = /(?<=^|\/)(?:config|objects|refs)(?=\/|$)/g;
+
+/** Folders that git takes for repositories without being called so: first `head` gets all that was added, then `beside`. */
+export class BareRepositories {
+  /** By their paths in small letters: the path as it is, and what lies there. */
+  readonly #folders = new Map<string, { readonly folder: string; readonly has: Set<string> }>();
+  readonly #others: string[] = [];
+
+  head(added: string): void {
+    if (!/(?:^|\/)head$/i.test(added) || inGit(added.split("/")) !== undefined) return;
+    const folder = own(added.slice(0, -"head".length));
+    if (this.#folders.size < MOST) this.#folders.set(folder.toLowerCase(), { folder, has: new Set() });
+    else if (this.#others.length < MOST) this.#others.push(folder);
+  }
+
+  /** Folders are not always told of, but what lies in them is. */
+  beside(added: string): void {
+    if (this.#folders.size === 0) return;
+    const path = added.toLowerCase();
+    for (const { 0: name, index } of path.matchAll(BESIDE))
+      this.#folders.get(path.slice(0, index))?.has.add(name);
+  }
+
+  found(): readonly Handoff[] {
+    const sure = [...this.#folders.values()].filter(
+      ({ has }) => has.has("config") || (has.has("objects") && has.has("refs")),
+    );
     const reason = "a folder that git takes for a repository: its hooks and settings";
-    return [{ path: folder === "" ? "HEAD" : folder.slice(0, -1), tier: "dangerous", reason }];
-  });
+    return [...sure.map(({ folder }) => folder), ...this.#others].map((folder) => ({
+      path: folder === "" ? "HEAD" : folder.slice(0, -1),
+      tier: "dangerous",
+      reason,
+    }));
+  }
 }
+
+/** A text of its own: a part of a longer one would keep the whole of that in memory. */
+export const own = (text: string): string => JSON.parse(JSON.stringify(text)) as string;

@@ -1,6 +1,6 @@
-import { type Handoff, TIERS } from "../../core/handoff.ts";
+import { type Handoff, type Tier, TIERS } from "../../core/handoff.ts";
 import { isDependencies, protectedName } from "../../core/protected-names.ts";
-import { bareRepositories, gitHandoff, inGit } from "./git.ts";
+import { BareRepositories, gitHandoff, inGit, own } from "./git.ts";
 import { knownName } from "./names.ts";
 import { packageReason } from "./package-file.ts";
 
@@ -13,26 +13,77 @@ export interface ChangedPath {
   /** The lower twelve bits as they are now, and as they were; undefined where that is not known. */
   readonly mode?: number | undefined;
   readonly oldMode?: number | undefined;
-  /** Of a link, as it is written. */
-  readonly target?: string | undefined;
+  /** Of a link, as it is written; null where it was not looked at. */
+  readonly target?: string | null | undefined;
   /** Of a `package.json`; undefined where it is not known. */
   readonly text?: { readonly before: string | undefined; readonly after: string | undefined } | undefined;
 }
 
 /** Changed paths that the host would later run or obey: the dangerous ones first, then by path. */
-export function handoffOf(changes: readonly ChangedPath[], workspace: string): readonly Handoff[] {
-  const added = changes.filter(({ what }) => what === "added").map(({ path }) => path);
-  const made = new Set(added.flatMap((path) => GIT.exec(path)?.[1] ?? []));
-  const found = new Map<string, Handoff>();
-  const note = (one: Handoff): void => {
-    const known = found.get(one.path);
-    if (known === undefined || rank(one) < rank(known)) found.set(one.path, one);
-  };
-  for (const change of changes) for (const one of ofPath(change, made, workspace)) note(one);
-  for (const one of bareRepositories(added)) note(one);
-  return [...found.values()].toSorted(
-    (a, b) => rank(a) - rank(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0),
-  );
+export const handoffOf = (changes: Iterable<ChangedPath>, workspace: string): readonly Handoff[] =>
+  handoffWithin(changes, workspace, Number.POSITIVE_INFINITY).handoff;
+
+export interface BoundedHandoff {
+  readonly handoff: readonly Handoff[];
+  /** How many more there are. */
+  readonly left: Readonly<Record<Tier, number>>;
+}
+
+/** The same of all changes, of which so many bytes are told of each tier. */
+export function handoffWithin(
+  changes: Iterable<ChangedPath>,
+  workspace: string,
+  bytes: number,
+): BoundedHandoff {
+  const made = new Set<string>();
+  const bare = new BareRepositories();
+  for (const { what, path } of changes) {
+    if (what !== "added") continue;
+    const [, directory] = GIT.exec(path) ?? [];
+    if (directory !== undefined && made.size < MOST_MADE) made.add(own(directory));
+    bare.head(path);
+  }
+  const told = new Told(bytes);
+  for (const change of changes) {
+    for (const one of ofPath(change, made, workspace)) told.note(one);
+    if (change.what === "added") bare.beside(change.path);
+  }
+  for (const one of bare.found()) told.note(one);
+  return { handoff: told.ordered(), left: told.left };
+}
+
+/** Git directories that are told of as made; of more each file is told of. */
+const MOST_MADE = 10_000;
+
+/** By path, each once with its worst tier; what is beyond the bound is counted. */
+class Told {
+  readonly #found = new Map<string, Handoff>();
+  readonly #room: Record<Tier, number>;
+  readonly left: Record<Tier, number> = { dangerous: 0, look: 0 };
+  /** Paths in one folder come one after the other, so that most of what comes twice is this. */
+  #last = "";
+
+  constructor(bytes: number) {
+    this.#room = { dangerous: bytes, look: bytes };
+  }
+
+  note(one: Handoff): void {
+    const known = this.#found.get(one.path);
+    if (known !== undefined && rank(known) <= rank(one)) return;
+    if (this.#room[one.tier] < 0) {
+      if (this.#last !== one.path) this.left[one.tier] += 1;
+      this.#last = one.path;
+      return;
+    }
+    this.#room[one.tier] -= JSON.stringify(one).length + 1;
+    this.#found.set(one.path, one);
+  }
+
+  ordered(): readonly Handoff[] {
+    return [...this.#found.values()].toSorted(
+      (a, b) => rank(a) - rank(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0),
+    );
+  }
 }
 
 /** A git directory, or the file without which there is none: folders are not always told of. */
@@ -76,6 +127,7 @@ function oddReason({ kind, mode = 0, path, target }: ChangedPath, workspace: str
   if (kind === "odd") return "neither file, folder nor link: who opens it waits, or speaks with what made it";
   if (kind === "file" && (mode & SPECIAL) !== 0) return "it runs with the rights of its owner or group";
   if (kind !== "link" || target === undefined) return undefined;
+  if (target === null) return "a link that was not looked at: there are too many";
   const leads = ledTo(path, target, workspace);
   if (leads === undefined) return "a link that leads out of the workspace";
   const guarded = leads.some((name, at) => protectedName(name, at === 0) !== undefined);

@@ -1,3 +1,4 @@
+import { countsOf, UNSEEN } from "../../core/changes.ts";
 import { formatDuration } from "../../core/bounds.ts";
 import type { RunChanges } from "../../core/events.ts";
 import { callsOf, type RunEnd, type RunReport, type Step, type TurnReport } from "../report/report.ts";
@@ -72,14 +73,19 @@ function changesCard(changes: RunChanges | null, calls: number): Html | undefine
           <h2>Files</h2>
           <p>Not known: the box was lost.</p>
         </section>`;
-  const { added, modified, deleted, ignored } = changes;
+  const { added, modified, deleted, ignored, incomplete } = changes;
   const paths = [
     ...added.map((path) => ["+", "good", path] as const),
     ...modified.map((path) => ["~", "held", path] as const),
     ...deleted.map((path) => ["-", "bad", path] as const),
   ];
-  const more = paths.length - MOST_PATHS;
-  const words = `${added.length} added, ${modified.length} modified, ${deleted.length} deleted${ignored > 0 ? `, and ${counted(ignored, "ignored file")}` : ""}`;
+  const counts = countsOf(changes);
+  const more = counts.added + counts.modified + counts.deleted - Math.min(paths.length, MOST_PATHS);
+  const words = [
+    `${counts.added} added, ${counts.modified} modified, ${counts.deleted} deleted`,
+    ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
+    ...(incomplete === true ? [UNSEEN] : []),
+  ].join(", ");
   return markup`<section class="card">
     <h2>Files</h2>
     <p class="soft">${words}</p>

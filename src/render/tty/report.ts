@@ -1,3 +1,4 @@
+import { countsOf, UNSEEN } from "../../core/changes.ts";
 import { formatDuration } from "../../core/bounds.ts";
 import { visibleLine } from "../../core/visible.ts";
 import type { Report, RunReport } from "../report/report.ts";
@@ -58,19 +59,21 @@ function changesText({ end }: RunReport, page: Page): void {
   const { changes } = end;
   if (changes === null)
     return listText("files", end.tool_calls === 0 ? [] : ["not known: the box was lost"], page);
-  const { added, modified, deleted, ignored } = changes;
+  const { added, modified, deleted, ignored, incomplete } = changes;
+  const counts = countsOf(changes);
   const paths = [
     ...added.map((path) => `+ ${path}`),
     ...modified.map((path) => `~ ${path}`),
     ...deleted.map((path) => `- ${path}`),
   ];
-  const more = paths.length - MOST_PATHS;
+  const more = counts.added + counts.modified + counts.deleted - Math.min(paths.length, MOST_PATHS);
   listText(
     "files",
     [
       ...paths.slice(0, MOST_PATHS),
       ...(more > 0 ? [`and ${more} more: --json`] : []),
       ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
+      ...(incomplete === true ? [UNSEEN] : []),
     ],
     page,
   );

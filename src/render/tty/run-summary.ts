@@ -1,5 +1,6 @@
 import { formatDuration } from "../../core/bounds.ts";
-import type { AgentEvent, Denial, RunChanges, RunStatus } from "../../core/events.ts";
+import { countsOf, UNSEEN } from "../../core/changes.ts";
+import type { AgentEvent, Denial, RunStatus } from "../../core/events.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream, wrapped } from "./fitted.ts";
 import { type Output, styleText } from "./output.ts";
@@ -60,36 +61,38 @@ const block = (label: string, rows: readonly string[], stream: Output): string =
 
 function changedRows({ changes, tool_calls }: Finished, width: number): readonly string[] {
   if (changes === null) return [tool_calls === 0 ? "nothing" : "not known: the box was lost, or never asked"];
-  const { added, modified, deleted, ignored } = changes;
+  const { added, modified, deleted, ignored, incomplete } = changes;
   const paths = [...marked("+", added), ...marked("~", modified), ...marked("-", deleted)];
-  const more = paths.length - MOST_PATHS;
+  const counts = countsOf(changes);
+  const all = counts.added + counts.modified + counts.deleted;
+  const more = all - Math.min(paths.length, MOST_PATHS);
   return [
-    ...wrapped(paths.length === 0 ? "no file" : countsOf(changes), width),
+    ...wrapped(all === 0 ? "no file" : inWords(counts), width),
     ...paths.slice(0, MOST_PATHS).map((path) => fitted(path, width)),
     ...(more > 0 ? [`${more} more: harness diff`] : []),
     ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
+    ...(incomplete === true ? wrapped(UNSEEN, width) : []),
   ];
 }
 
 const marked = (mark: string, paths: readonly string[]): readonly string[] =>
   paths.map((path) => `${mark} ${path}`);
 
-function countsOf({ added, modified, deleted }: RunChanges): string {
-  const counts = [
-    [added, "added"],
-    [modified, "modified"],
-    [deleted, "deleted"],
-  ] as const;
-  return counts
-    .flatMap(([paths, word]) => (paths.length === 0 ? [] : [`${paths.length} ${word}`]))
+const inWords = (counts: ReturnType<typeof countsOf>): string =>
+  Object.entries(counts)
+    .flatMap(([word, count]) => (count === 0 ? [] : [`${count} ${word}`]))
     .join(", ");
-}
 
 /** Which changed paths to look at before anything is run there; quiet: only what the host obeys by itself. */
-function handoffRows({ handoff }: Finished, width: number, quiet: boolean): readonly string[] {
+function handoffRows(
+  { handoff, handoff_left_out: left }: Finished,
+  width: number,
+  quiet: boolean,
+): readonly string[] {
   const told = handoff.filter(({ tier }) => !quiet || tier === "dangerous");
   if (told.length === 0) return [];
-  const more = told.length - MOST_PATHS;
+  const others = (left?.dangerous ?? 0) + (quiet ? 0 : (left?.look ?? 0));
+  const more = told.length + others - Math.min(told.length, MOST_PATHS);
   return [
     ...wrapped("before you run anything here:", width),
     ...told

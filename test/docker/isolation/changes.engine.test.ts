@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import test from "node:test";
-import type { Changes } from "../../../src/core/ports.ts";
+import { type Lists, listsOf, NOTHING } from "../../fixtures/changes.ts";
 import { skip } from "../../fixtures/engine.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";
 import { leftOver, noOverlay, openBox } from "./open-box.ts";
@@ -26,9 +26,7 @@ async function treeIn(): Promise<Scratch> {
   return place;
 }
 
-const NOTHING: Changes = { added: [], modified: [], deleted: [], odd: [], incomplete: false };
-
-type Case = readonly [what: string, line: string, changes: Partial<Changes>];
+type Case = readonly [what: string, line: string, changes: Partial<Lists>];
 
 /** What every isolation tells alike. */
 const ALIKE: readonly Case[] = [
@@ -154,7 +152,7 @@ for (const [isolation, cases] of SCENES)
         await using opened = await openBox(place, { isolation });
         before = stateOf(workspace);
         await opened.sh(line);
-        assert.deepEqual(await opened.box.changes(), { ...NOTHING, ...expected });
+        assert.deepEqual(await listsOf(opened.box.changes()), { ...NOTHING, ...expected });
       }
       if (isolation !== "bind") assert.equal(stateOf(workspace), before);
       assert.deepEqual(await leftOver(workspace), []);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { listsOf } from "../../fixtures/changes.ts";
 import { spawnSync } from "node:child_process";
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import test from "node:test";
@@ -15,7 +16,7 @@ for (const name of ["a,b", "a:b", "a\\b", "a\\:b,c d", "new\nline", "quo\"te's",
     const workspace = place.at("x", name);
     await using opened = await openBox(place, { workspace });
     assert.equal(await opened.sh("cat file; echo 2 >file; pwd"), `1\n${workspace}\n`);
-    assert.deepEqual((await opened.box.changes()).modified, ["file"]);
+    assert.deepEqual((await listsOf(opened.box.changes())).modified, ["file"]);
     assert.equal(await readFile(`${workspace}/file`, "utf8"), "1\n");
   });
 
@@ -30,7 +31,7 @@ test(
     await opened.sh(
       "echo x >.vscode/settings.json; git config user.name x; git config user.email x; git commit -qam second --allow-empty; git init -q sub",
     );
-    const { added, modified } = await opened.box.changes();
+    const { added, modified } = await listsOf(opened.box.changes());
     assert.ok(modified.includes(".vscode/settings.json") && modified.includes(".git/config"));
     assert.ok(added.includes("sub/.git/HEAD"));
     assert.equal(await readFile(place.at("w/.git/config"), "utf8"), before);
@@ -92,7 +93,7 @@ test(
     await using place = await scratch({ "w/a/file": "1\n" });
     await using opened = await openBox(place, {});
     await opened.sh("mkdir -p x/y; echo >x/y/z; chmod 0 x a; ln -s /etc/passwd l; mkfifo p");
-    assert.deepEqual((await opened.box.changes()).odd, ["p"]);
+    assert.deepEqual((await listsOf(opened.box.changes())).odd, ["p"]);
   },
 );
 
@@ -104,7 +105,7 @@ test("links in the layer are not followed from the host", { skip: noOverlay }, a
   });
   await using opened = await openBox(place, {});
   await opened.sh(`rm -r d; ln -s ${place.at("outside")} d; ln -s ${place.at("outside/file")} f`);
-  const { added, modified, deleted } = await opened.box.changes();
+  const { added, modified, deleted } = await listsOf(opened.box.changes());
   assert.deepEqual([added, modified, deleted], [["d", "f"], [], ["d/file"]]);
 });
 

@@ -106,7 +106,7 @@ test(
     const upper = path.join(layer.folder, "upper");
     const shown = await changesOfUpper({ lower: workspace, upper, shows: mergedHas });
     assert.deepEqual(
-      shown.changes.map(({ path: at }) => at),
+      [...shown.changes].map(({ path: at }) => at),
       ["d/new"],
     );
   },

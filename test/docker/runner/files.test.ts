@@ -24,11 +24,13 @@ function entry(kind: string, name: Buffer | string, size = 0): Buffer {
   return Buffer.concat([head, bytes]);
 }
 
-function change(what: string, kind: string, name: string): Buffer {
-  const head = Buffer.alloc(8);
+/** With so many bytes of the path before. */
+function change(what: string, kind: string, name: string, shared = 0): Buffer {
+  const head = Buffer.alloc(14);
   head.write(what + kind, "latin1");
   head.writeUInt32LE(0o755, 2);
-  head.writeUInt16LE(Buffer.byteLength(name), 6);
+  head.writeUInt32LE(shared, 6);
+  head.writeUInt32LE(Buffer.byteLength(name), 10);
   return Buffer.concat([head, Buffer.from(name)]);
 }
 
@@ -122,7 +124,7 @@ test("changes are read with their kinds, and said to be incomplete when they are
   reply(
     REPLY.data,
     call,
-    Buffer.concat([change("A", "f", "new"), change("M", "o", "sub/ä"), change("D", "l", "old")]),
+    Buffer.concat([change("A", "f", "new"), change("M", "o", "sub/ä"), change("D", "l", "x", 4)]),
   );
   reply(REPLY.end, call, [
     ["e", 0],
@@ -130,8 +132,8 @@ test("changes are read with their kinds, and said to be incomplete when they are
   ]);
   const { changes, incomplete } = await asking;
   assert.deepEqual(
-    [changes.map(({ what, kind, path }) => [what, kind, path].join(" ")), incomplete],
-    [["added file new", "modified odd sub/ä", "deleted link old"], true],
+    [[...changes].map(({ what, kind, path }) => [what, kind, path].join(" ")), incomplete],
+    [["added file new", "modified odd sub/ä", "deleted link sub/x"], true],
   );
 });
 

@@ -1,51 +1,19 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import path from "node:path";
 import test from "node:test";
 import { startFakeOllama } from "../../fakes/ollama-server.ts";
 import { EVENTS, JSON_TYPE, type Served, startLoopback } from "../../fakes/loopback.ts";
-import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+import { type Measured, measured } from "../../fixtures/measured.ts";
+import { scratch } from "../../fixtures/scratch.ts";
 import { ROOT } from "../../e2e/package.ts";
 
 /** Replies of a model that have no end, or lost theirs, against the program as it is built. */
 
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
 
-interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  /** Most memory of the program, in MiB. */
-  readonly peak: number;
-}
-
 const MOST_MIB = 250;
-
-async function harness(place: Scratch, words: readonly string[]): Promise<Ran> {
-  const env = { PATH: process.env["PATH"], HOME: place.path, OPENAI_API_KEY: "k", ANTHROPIC_API_KEY: "k" };
-  const child = spawn(path.join(ROOT, "bin/harness"), words, { cwd: place.path, env, timeout: 100_000 });
-  const texts = { stdout: "", stderr: "" };
-  let peak = 0;
-  const poll = setInterval(() => (peak = Math.max(peak, peakOf(child.pid ?? 0))), 20);
-  child.stdin.end();
-  child.stdout.on("data", (chunk: Buffer) => (texts.stdout += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (texts.stderr += chunk.toString()));
-  const code = await new Promise<number | null>((resolve) => void child.once("close", resolve));
-  clearInterval(poll);
-  return { code, ...texts, peak };
-}
-
-function peakOf(pid: number): number {
-  try {
-    const [, kib = "0"] =
-      /^VmHWM:\s+(\d+)/m.exec(readFileSync(path.join("/proc", `${pid}`, "status"), "utf8")) ?? [];
-    return Number(kib) / 1024;
-  } catch {
-    return 0;
-  }
-}
 
 const asked = (provider: string, url: string, ...more: readonly string[]): readonly string[] => [
   "run",
@@ -63,7 +31,7 @@ const asked = (provider: string, url: string, ...more: readonly string[]): reado
 ];
 
 /** Nothing of it is an answer, and it cost no more memory than any run may. */
-function isBroken(ran: Ran, reason: RegExp): void {
+function isBroken(ran: Measured, reason: RegExp): void {
   const last = JSON.parse(ran.stdout.trimEnd().split("\n").at(-1) ?? "") as Record<string, unknown>;
   const said = ran.stdout.slice(-600) + ran.stderr.slice(-600);
   assert.deepEqual([ran.code, last["status"], last["answer"]], [5, "model", null], said);
@@ -129,7 +97,7 @@ for (const [what, [provider, served, reason]] of Object.entries(ENDLESS))
     await using place = await scratch();
     await using server = await startLoopback([served]);
     const url = provider === "openai" ? `${server.url}/v1` : server.url;
-    isBroken(await harness(place, asked(provider, url)), reason);
+    isBroken(await measured(place, asked(provider, url)), reason);
   });
 
 test("an Ollama that never ends is left, whether its lines end or not", async () => {
@@ -141,7 +109,7 @@ test("an Ollama that never ends is left, whether its lines end or not", async ()
       more();
     };
     await using server = await startFakeOllama({ models: [{ name: "m" }], routes: { "/api/chat": chat } });
-    isBroken(await harness(place, asked("ollama", server.url)), /end/);
+    isBroken(await measured(place, asked("ollama", server.url)), /end/);
   }
 });
 
@@ -151,7 +119,7 @@ test("a list of models that never ends is none", async () => {
     { body: ['{"data":[', '{"id":"m"},'.repeat(9000)], ends: "endless" },
   ]);
   const words = ["model", "list", "--provider", "openai", "--base-url", `${server.url}/v1`];
-  const ran = await harness(place, words);
+  const ran = await measured(place, words);
   assert.equal(ran.code, 5, ran.stderr);
   assert.ok(ran.peak < MOST_MIB, `${ran.peak} MiB`);
 });
@@ -159,7 +127,7 @@ test("a list of models that never ends is none", async () => {
 test("a server that drips is left when the time is up", async () => {
   await using place = await scratch();
   await using server = await startLoopback([stream([chunk({ content: "a" }), 300], "endless")]);
-  const ran = await harness(place, asked("openai", `${server.url}/v1`, "--max-time", "2s"));
+  const ran = await measured(place, asked("openai", `${server.url}/v1`, "--max-time", "2s"));
   assert.equal(ran.code, 3, ran.stderr);
 });
 
@@ -176,7 +144,7 @@ test("a reply that is cut is gone on with, and one that is cut each time is no a
     await using place = await scratch();
     // The first request asks for the list of models, which is none here.
     await using server = await startLoopback([replies[0], ...replies]);
-    const ran = await harness(place, asked("openai", `${server.url}/v1`));
+    const ran = await measured(place, asked("openai", `${server.url}/v1`));
     if (broken === undefined) assert.match(ran.stdout, /"answer":"one-two"/);
     else isBroken(ran, broken);
   }
@@ -186,14 +154,14 @@ test("an answer that has to fit a form is none when it was cut, though it fits",
   await using place = await scratch({ "form.json": '{"type":"integer"}' });
   await using server = await startLoopback([text("12", "length")]);
   const words = asked("openai", `${server.url}/v1`, "--output-schema", place.at("form.json"));
-  isBroken(await harness(place, words), /cut at its length limit/);
+  isBroken(await measured(place, words), /cut at its length limit/);
 });
 
 test("a long reply that ends is an answer", async () => {
   await using place = await scratch();
   const long = chunk({ content: WORDS }).repeat(1000);
   await using server = await startLoopback([stream([long, chunk({}, "stop"), "data: [DONE]\n\n"], "done")]);
-  const ran = await harness(place, asked("openai", `${server.url}/v1`));
+  const ran = await measured(place, asked("openai", `${server.url}/v1`));
   assert.equal(ran.code, 0, ran.stderr);
   assert.ok(ran.stdout.includes(WORDS.repeat(50)));
 });
@@ -206,6 +174,6 @@ test("a scripted model is bounded, too", async () => {
     await using place = await scratch();
     const file = await place.write("s.jsonl", `${JSON.stringify({ reply: [reply], repeat: "forever" })}\n`);
     const words = ["run", "--json", "--provider", "scripted", "--model", file, "--intent", "direct", "hello"];
-    isBroken(await harness(place, words), reason);
+    isBroken(await measured(place, words), reason);
   }
 });

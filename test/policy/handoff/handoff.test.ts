@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Tier } from "../../../src/core/handoff.ts";
-import { type ChangedPath, handoffOf } from "../../../src/policy/handoff/handoff.ts";
+import { type ChangedPath, handoffOf, handoffWithin } from "../../../src/policy/handoff/handoff.ts";
 
 const tierOf = (change: Partial<ChangedPath> & { readonly path: string }): Tier | undefined =>
   handoffOf([{ what: "added", kind: "file", mode: 0o644, oldMode: 0, ...change }], "/repo")[0]?.tier;
@@ -138,4 +138,30 @@ test("the dangerous ones come first, then by path", () => {
     ordered.map(({ path }) => path),
     [".husky/x", "z/.envrc", "Makefile", "a.mk"],
   );
+});
+
+test("a bound leaves out what comes last of each tier, counted, and no dangerous one for others", () => {
+  const looks = Array.from({ length: 500 }, (_, at) => `a/${at}/Makefile`);
+  const paths = [...looks, "node_modules/x/1", "node_modules/x/2", "z/.envrc", "z/1/.envrc"];
+  const changes = paths.map((path) => ({ path, what: "added" as const, kind: "file" as const }));
+  const { handoff, left } = handoffWithin(changes, "/repo", 2000);
+  assert.deepEqual(
+    handoff.slice(0, 2).map(({ path }) => path),
+    ["z/.envrc", "z/1/.envrc"],
+  );
+  assert.deepEqual(left, { dangerous: 0, look: 501 - (handoff.length - 2) });
+  assert.ok(JSON.stringify(handoff).length < 4000);
+});
+
+const pathsOf = (paths: string): readonly string[] => handoffOf(all(paths), "/repo").map(({ path }) => path);
+
+test("a bare repository is found by what lies in it, in any letter case; a lone HEAD is none", () => {
+  assert.deepEqual(pathsOf("x/y/head x/y/Objects/ab/c x/y/refs/heads/m"), ["x/y"]);
+  assert.deepEqual(pathsOf("HEAD config"), ["HEAD"]);
+  assert.deepEqual(pathsOf("x/HEAD y/config x/objects/a x/sub/refs/b"), []);
+});
+
+test("a link that was not looked at is not taken for a harmless one", () => {
+  assert.equal(tierOf({ path: "l", kind: "link", target: null }), "dangerous");
+  assert.equal(tierOf({ path: "l", kind: "link", target: "a" }), undefined);
 });

@@ -68,7 +68,8 @@ export class SandboxExec extends HarnessCommand {
       const { log, failed } = await closed(box);
       if (changes !== undefined) {
         const { handoff: _, ...told } = toldOf(log, box.workspace);
-        answerJson(execJson(result, stillThere(changes, log, box.workspace), told));
+        const answer = execJson(result, changes, told);
+        answerJson({ ...answer, changes: stillThere(answer.changes, log, box.workspace) });
       }
       for (const note of notesOf(log)) stderr.write(`note: ${visible(note)}\n`);
       if (failed !== undefined) throw failed;
