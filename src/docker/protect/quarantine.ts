@@ -105,10 +105,8 @@ async function takeOut(root: string, from: string, to: string): Promise<Omit<Qua
   await move(entry, to);
   const plain = stats.isSymbolicLink() || (stats.mode & 0o111) === 0;
   if (!plain) await withoutRights(to);
-  if (plain && Buffer.byteLength(from) < LONGEST)
-    return { from, to, kind, takeBack: `mv -nT -- ${quoted(to)} ${quoted(from)}` };
   const modes = plain ? [] : [{ part: 0, rel: "", mode: stats.mode & 0o777, folder: false }];
-  return { from, to, kind, takeBack: await script({ from, to, done: { ...UNTOUCHED, modes } }) };
+  return { from, to, kind, takeBack: await wayBack({ from, to, done: { ...UNTOUCHED, modes } }) };
 }
 
 /** Well below what one call takes for a path. */
@@ -144,11 +142,15 @@ async function takeFolder(
   // One that its owner was locked out of was opened up to be moved.
   if ((mode & 0o700) !== 0o700 && !done.modes.some(({ part, rel }) => part === 0 && rel === ""))
     done.modes.push({ part: 0, rel: "", mode: mode & 0o777, folder: true });
-  return script({ from, to, done });
+  return wayBack({ from, to, done });
 }
 
-async function script(taken: Taken): Promise<string> {
-  const file = `${taken.to}.take-back.sh`;
+/** The command that puts it back: of what was only moved, a move. */
+async function wayBack(taken: Taken): Promise<string> {
+  const { from, to, done } = taken;
+  const untouched = done.cuts.length + done.modes.length + done.renames.length === 0;
+  if (untouched && Buffer.byteLength(from) < LONGEST) return `mv -nT -- ${quoted(to)} ${quoted(from)}`;
+  const file = `${to}.take-back.sh`;
   await writeFile(file, takeBackScript(taken), { mode: 0o600 });
   return `sh ${quoted(file)}`;
 }
