@@ -231,9 +231,16 @@ async function seen({ Source, Target: path }: BindMount): Promise<SeenFile> {
 const isOverHost = ({ workspace }: BoxPlan, { Source, Target }: BindMount): boolean =>
   Source === Target || (workspace !== undefined && isWithin(Target, workspace.path));
 
-/** What lies in the workspace: there a name that lost its mount can be written. */
-const isGuarded = ({ workspace, over }: BoxPlan, path: string): boolean =>
-  over === undefined && workspace !== undefined && path !== workspace.path && isWithin(path, workspace.path);
+/**
+ * What lies in the workspace: there a name that lost its mount can be written. A socket that its program makes anew is
+ * no worse than one that is made later, and is told at the end of the box.
+ */
+const isGuarded = ({ workspace, over, covered }: BoxPlan, path: string): boolean =>
+  over === undefined &&
+  workspace !== undefined &&
+  path !== workspace.path &&
+  isWithin(path, workspace.path) &&
+  covered?.paths.includes(path) !== true;
 
 function refuseUnlessPlanned(who: string, lines: readonly string[]): void {
   if (lines.length === 0) return;
