@@ -22,8 +22,18 @@ export async function move(from: string, to: string): Promise<void> {
     await renameOrOpenUp(from, to);
   } catch (thrown) {
     if (errorCode(thrown) !== "EXDEV") throw thrown;
-    await copy(from, to);
+    await copyWhole(from, to);
     await remove(from);
+  }
+}
+
+/** Half a copy is none: it would take the room of what is moved after it. */
+export async function copyWhole(from: string, to: string): Promise<void> {
+  try {
+    await copy(from, to);
+  } catch (thrown) {
+    await remove(to).catch(() => undefined);
+    throw thrown;
   }
 }
 
@@ -39,7 +49,7 @@ export async function renameOrOpenUp(from: string, to: string): Promise<void> {
 }
 
 /** Links stay links; FIFOs, sockets and devices are left out, since nothing is lost with them. No deeper than paths go. */
-export async function copy(from: string, to: string): Promise<void> {
+async function copy(from: string, to: string): Promise<void> {
   const stats = await look(from);
   if (stats?.isSymbolicLink() === true)
     await symlink(await readlink(bytesOfText(from), { encoding: "buffer" }), bytesOfText(to));

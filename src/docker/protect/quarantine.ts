@@ -4,7 +4,7 @@ import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText } from "../../core/byte-text.ts";
 import { hold } from "./held.ts";
 import { Inert } from "./inert.ts";
-import { copy, copyRegular, move, remove, renameOrOpenUp } from "./move.ts";
+import { copyRegular, copyWhole, move, remove, renameOrOpenUp } from "./move.ts";
 import { kindOf, look, printed } from "./solid.ts";
 import { type Taken, takeBackScript } from "./take-back.ts";
 
@@ -137,7 +137,7 @@ async function takeFolder(
   } catch (thrown) {
     if (errorCode(thrown) !== "EXDEV") throw thrown;
     await done.straighten(entry);
-    await copy(entry, to);
+    await copyWhole(entry, to);
     await remove(entry);
   }
   await done.rename(to);
