@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import test from "node:test";
 import { answerOf, household, sandboxExec } from "../../e2e/box-command.ts";
 import { eventsOf, finishedOf, harness } from "../../e2e/run-command.ts";
@@ -104,3 +104,20 @@ test("where nothing was taken out, nothing is said of it", { skip }, async () =>
   const said = await runLines(place, ["echo y > kept.txt"]);
   assert.doesNotMatch(said.stderr, /moved out|commits/);
 });
+
+test(
+  "what can be moved nowhere ends it with 6 and is named, after the command and at the end",
+  { skip },
+  async () => {
+    await using place = await household();
+    await place.write(".local/state/harness/quarantine", "no folder");
+    for (const flags of [[], ["--json"]]) {
+      const ended = await sandboxExec(place, [...flags, ...sh("echo x > .envrc; echo x > kept.txt")]);
+      const told = flags.length === 0 ? ended.stderr : ended.stdout.toString();
+      assert.equal(ended.code, 6, told);
+      assert.ok(told.includes(place.at("work/.envrc")), told);
+      await rm(place.at("work/.envrc"));
+    }
+    assert.equal((await sandboxExec(place, sh("cat kept.txt"))).stdout.toString(), "x\n");
+  },
+);
