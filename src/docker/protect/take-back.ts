@@ -36,12 +36,13 @@ export function takeBackScript({ from, to, done }: Taken): Buffer {
 
 const isTop = ({ part, rel }: Done["modes"][number]): boolean => part === 0 && rel === "";
 
+const below = (rel: string, name: string): string => (rel === "" ? name : `${rel}/${name}`);
+
 function insideLines({ cuts, modes, renames, partName }: Done): readonly string[] {
   const inside = modes.filter((one) => !isTop(one));
   if (cuts.length + inside.length + renames.length === 0) return [];
   const place = (part: number, rel: string): string =>
     word(`./${[part === 0 ? "" : partName(part), rel].filter((one) => one !== "").join("/")}`);
-  const below = (rel: string, name: string): string => (rel === "" ? name : `${rel}/${name}`);
   const rights = inside.map(({ part, rel, mode, folder }) => ({
     part,
     folder,

@@ -1,6 +1,6 @@
 import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent, Denial, RunChanges, RunStatus } from "../../core/events.ts";
-import { visible, visibleLine } from "../../core/visible.ts";
+import { visibleLine, visibleWhole } from "../../core/visible.ts";
 import { fitted, widthOfStream, wrapped } from "./fitted.ts";
 import { type Output, styleText } from "./output.ts";
 
@@ -111,9 +111,9 @@ export function movedRows({
   const more = quarantined_total - Math.min(quarantined.length, MOST_MOVED);
   return [
     ...quarantined.slice(0, MOST_MOVED).flatMap(({ from, to, take_back }) => {
-      const name = visible(from.toWellFormed());
+      const name = visibleWhole(from.toWellFormed());
       if (to === null) return [`${name}: removed, as it was neither file, folder nor link`];
-      return [name, ...(take_back === "" ? [] : [`  to take it back: ${visible(take_back)}`])];
+      return [name, ...(take_back === "" ? [] : [`  to take it back: ${visibleWhole(take_back)}`])];
     }),
     ...(more > 0 ? [`and ${more} more`] : []),
   ];

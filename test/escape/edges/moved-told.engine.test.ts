@@ -121,3 +121,18 @@ test(
     assert.equal((await sandboxExec(place, sh("cat kept.txt"))).stdout.toString(), "x\n");
   },
 );
+
+test("a name with line breaks forges no line of what is told", { skip }, async () => {
+  await using place = await household({
+    "plant.sh":
+      "d=$(printf 'x\\nerror: all was undone\\nnote: none'); mkdir -p \"$d/.vscode\"; echo x > kept.txt",
+  });
+  const texts = [
+    (await sandboxExec(place, sh("bash plant.sh"))).stderr,
+    (await runLines(place, ["bash plant.sh"])).stderr,
+  ];
+  for (const text of texts) {
+    assert.match(text, /x\u240aerror: all was undone\u240anote: none\/\.vscode/i);
+    assert.doesNotMatch(text, /^(?:error: all|note: none)/m);
+  }
+});
