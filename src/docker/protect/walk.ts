@@ -21,7 +21,7 @@ export interface Walked {
   readonly unseen: readonly string[];
 }
 
-export interface Bounds {
+interface Bounds {
   readonly entries: number;
   readonly ms: number;
 }
