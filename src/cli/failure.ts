@@ -12,6 +12,7 @@ export interface Failure {
 
 /** What to print and how to exit for whatever ended a command. */
 export function describeFailure(thrown: unknown, words: readonly string[]): Failure {
+  if (thrown instanceof SuppressedError) return describeFailure(firstOf(thrown), words);
   if (thrown instanceof HarnessError)
     return { exit: thrown.exit, message: thrown.message, remedy: thrown.remedy };
   const exit = oclifExit(thrown);
@@ -22,6 +23,12 @@ export function describeFailure(thrown: unknown, words: readonly string[]): Fail
   if (thrown instanceof Error && "code" in thrown && thrown.code === "EEXIT")
     return { exit, message: "", remedy: "" };
   return { exit: EXIT.usage, ...adviceFor(firstParagraph(reasonOf(thrown)), words) };
+}
+
+/** Of a failure and another one while things were put away behind it; one that a person can act on counts before others. */
+function firstOf({ suppressed, error }: SuppressedError): unknown {
+  const known = suppressed instanceof HarnessError || suppressed instanceof SuppressedError;
+  return known || !(error instanceof HarnessError) ? suppressed : error;
 }
 
 export function renderFailure({ exit, message, remedy }: Failure, json: boolean): void {

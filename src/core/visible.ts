@@ -55,9 +55,13 @@ const LONGEST = 400;
 
 /** The same in one line, cut where it is long: a text of others cannot look like a line of ours. */
 export function visibleLine(text: string): string {
-  const line = visible(text).replaceAll("\n", "\u240A").replaceAll("\t", " ");
+  const line = visibleWhole(text);
   return line.length <= LONGEST ? line : `${line.slice(0, LONGEST)}…`;
 }
+
+/** The same, however long: for names, and for what is to be typed. */
+export const visibleWhole = (text: string): string =>
+  visible(text).replaceAll("\n", "\u240A").replaceAll("\t", " ");
 
 /** One line of JSON that means the same and that a terminal can show: nothing in it is a control. */
 export function inertJson(value: unknown): string {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { link, lstat, mkdir, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 import { untar } from "../../core/untar.ts";
 import type { Engine } from "../engine.ts";
 import { engineFailure, isMissing } from "../failure.ts";
@@ -28,6 +29,14 @@ export interface AccountWanted {
 
 /** Undefined where the box is to keep what its image has: on another machine, or where the image has a link there. */
 export async function accountFor(wanted: AccountWanted): Promise<Account | undefined> {
+  return account(wanted).catch((thrown: unknown) => {
+    if (thrown instanceof HarnessError || errorCode(thrown) === undefined) throw thrown;
+    const message = `the names of a box's user cannot be kept in ${wanted.stateDir}: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.sandbox, message, "make that folder writable, with room in it", thrown);
+  });
+}
+
+async function account(wanted: AccountWanted): Promise<Account | undefined> {
   const { engine, stateDir, image, user } = wanted;
   if (!engine.endpoint.host.startsWith("unix:")) return undefined;
   const folder = path.join(stateDir, "accounts");
@@ -36,14 +45,14 @@ export async function accountFor(wanted: AccountWanted): Promise<Account | undef
   const { ino } = await stat(folder);
   const of = image === null ? "own" : image.replace(/^sha256:/, "").slice(0, 16);
   const base = path.join(folder, [FORM, of, user.uid, user.gid, ino.toString(36)].join("-"));
-  const account = { passwd: `${base}.passwd`, group: `${base}.group` };
-  const there = await Promise.all([account.passwd, account.group].map(sizeOf));
-  if (there.every((size) => size !== undefined)) return there.includes(0) ? undefined : account;
+  const lists = { passwd: `${base}.passwd`, group: `${base}.group` };
+  const there = await Promise.all([lists.passwd, lists.group].map(sizeOf));
+  if (there.every((size) => size !== undefined)) return there.includes(0) ? undefined : lists;
   const found = image === null ? OWN : await listsOf(wanted, image);
   const texts = found === undefined ? NONE : accountTexts(found, user);
-  await written(account.passwd, texts.passwd);
-  await written(account.group, texts.group);
-  return found === undefined ? undefined : account;
+  await written(lists.passwd, texts.passwd);
+  await written(lists.group, texts.group);
+  return found === undefined ? undefined : lists;
 }
 
 const sizeOf = (file: string): Promise<number | undefined> =>

@@ -9,7 +9,7 @@ import type { KeptJob } from "../parked/kept-job.ts";
 import { findAllPlanted, findPlanted } from "../protect/planted.ts";
 import { outermost } from "../protect/mounts.ts";
 import { type Quarantined, quarantine, stillInert } from "../protect/quarantine.ts";
-import { type HostFile, replacedAmong, replacedNote } from "../protect/replaced.ts";
+import { type HostFile, isMoved, replacedAmong, replacedNote, workspaceMoved } from "../protect/replaced.ts";
 import { blockedPaths } from "../protect/refusal.ts";
 import type { Protection } from "../protect/scan.ts";
 import type { Tracked } from "../protect/tracked.ts";
@@ -216,7 +216,9 @@ async function judged(
 }
 
 const planted = async (walls: Walls): Promise<readonly string[]> =>
-  walls.exposed ? findPlanted(walls.workspace, walls.protection) : [];
+  walls.exposed && !(await isMoved(walls.workspace, walls.files))
+    ? findPlanted(walls.workspace, walls.protection)
+    : [];
 
 async function takeOut(walls: Walls, found: readonly string[]): Promise<ExecResult["quarantined"]> {
   const moved = await quarantine(walls.workspace, found, path.join(walls.stateDir, "quarantine"));
@@ -228,6 +230,7 @@ async function takeOut(walls: Walls, found: readonly string[]): Promise<ExecResu
 /** The whole tree, nested repositories too; it is searched to its end, or this throws. */
 async function leaveNothingPlanted(walls: Walls): Promise<void> {
   if (!walls.exposed) return;
+  if (await isMoved(walls.workspace, walls.files)) throw workspaceMoved(walls.workspace);
   const { planted: found, warnings, unseen } = await findAllPlanted(walls.workspace, walls.protection);
   // A process that stood in a folder when that was moved wrote on into it.
   await stillInert(walls.moved);

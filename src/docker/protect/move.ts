@@ -27,6 +27,16 @@ export async function move(from: string, to: string): Promise<void> {
   }
 }
 
+/** Half a copy is none: it would take the room of what is moved after it. */
+export async function copyWhole(from: string, to: string): Promise<void> {
+  try {
+    await copy(from, to);
+  } catch (thrown) {
+    await remove(to).catch(() => undefined);
+    throw thrown;
+  }
+}
+
 /** To rename a folder its owner must be allowed to write it: one made with mode 0 is opened up first. */
 export async function renameOrOpenUp(from: string, to: string): Promise<void> {
   try {

@@ -19,7 +19,23 @@ export async function findPlanted(root: string, protection: Protection): Promise
     (file) => path.dirname(file) !== root || near.has(fold(path.basename(file))),
   );
   const made = await Promise.all(named.map(async (file) => ((await exists(file)) ? file : "")));
-  return fresh([...top, ...made.filter((file) => file !== "")], protection);
+  const repository = isRepository(root, protection) ? [] : headsOf(root, names);
+  return fresh([...top, ...made.filter((file) => file !== ""), ...repository], protection);
+}
+
+const isRepository = (root: string, { readOnly }: Protection): boolean =>
+  readOnly.some((file) => path.dirname(file) === root && path.basename(file) === ".git");
+
+const isHead = (name: string): boolean => name.toLowerCase() === "head";
+
+/**
+ * What makes git take the workspace itself for a repository, settings and all. It was none when the box began: such a
+ * folder is refused. Without its HEAD it is none again.
+ */
+function headsOf(root: string, names: readonly string[]): readonly string[] {
+  const lower = new Set(names.map((name) => name.toLowerCase()));
+  if (!lower.has("commondir") && !(lower.has("objects") && lower.has("refs"))) return [];
+  return names.filter(isHead).map((name) => path.join(root, name));
 }
 
 const exists = async (file: string): Promise<boolean> =>
@@ -45,10 +61,8 @@ export async function findAllPlanted(root: string, protection: Protection, opens
   // After that walk, which opens up what was locked.
   const near = await findPlanted(root, protection);
   const warnings: string[] = [];
-  const repository = protection.readOnly.some(
-    (file) => path.dirname(file) === root && path.basename(file) === ".git",
-  );
-  if (!repository && walked.bare)
-    warnings.push(`${root} now looks like a git repository itself (HEAD, objects, refs): run no git in it`);
+  const moved = near.some((file) => path.dirname(file) === root && isHead(path.basename(file)));
+  if (!isRepository(root, protection) && walked.bare && !moved)
+    warnings.push(`${root} now looks like a git repository itself (config, hooks): run no git in it`);
   return { planted: fresh([...near, ...walked.found], protection), warnings, unseen: walked.unseen };
 }

@@ -1,4 +1,5 @@
 import { lstat } from "node:fs/promises";
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import { outermost } from "./mounts.ts";
 
 /**
@@ -33,3 +34,15 @@ export const replacedNote = (path: string, workspace: string): string =>
   path === workspace
     ? `${path} was moved or replaced while the box was open: commands went on in the one that was there before`
     : `${path} was replaced from outside while the box was open: it lost its protection, and ${MAY_HOLD}`;
+
+/** Another folder of that name is none of ours: nothing is taken out of it. */
+export const isMoved = async (workspace: string, files: readonly HostFile[]): Promise<boolean> =>
+  (await replacedAmong(files.filter(({ path }) => path === workspace))).length > 0;
+
+/** Where the folder of the box went is not known. */
+export const workspaceMoved = (workspace: string): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `${workspace} was moved or replaced while the box was open, so the folder that it wrote to was not searched for what programs of yours obey`,
+    "find the folder that was moved: run no git and no editor there before you have looked at it",
+  );

@@ -1,4 +1,5 @@
 import type { Stats } from "node:fs";
+import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
@@ -6,7 +7,7 @@ import { arrange, liesIn, outermost } from "./mounts.ts";
 import { fold, PROTECTED, protectedName } from "../../core/protected-names.ts";
 import { obeyed, type Repository } from "./obeyed.ts";
 import { followPointer } from "./pointer.ts";
-import { look, printed, refuse, solid } from "./solid.ts";
+import { look, printed, readSmall, refuse, solid } from "./solid.ts";
 import { walk } from "./walk.ts";
 
 export interface Protection {
@@ -68,6 +69,7 @@ export async function findProtected(root: string, signal?: AbortSignal): Promise
     signal?.throwIfAborted();
     await protect(file, scan);
   }
+  await protectForAbove(scan);
   const { readOnly, pinned, warnings } = arrange(root, [...scan.inside, ...walked.linked]);
   const away = outermost(scan.outside);
   const reached = await reachedIn(root, walked.reached, { away, top, signal });
@@ -208,6 +210,19 @@ async function protectPointed(pointer: string, scan: Scan): Promise<void> {
       break;
   }
   await protectObeyed({ gitDir: lead.gitDir, worktree: path.dirname(pointer) }, scan);
+}
+
+/** What the settings and hooks of repositories name that the workspace is only a folder of. */
+async function protectForAbove(scan: Scan): Promise<void> {
+  for (let up = scan.root; up !== path.dirname(up);) {
+    up = path.dirname(up);
+    const dotGit = path.join(up, ".git");
+    const gitDir = await realpath(dotGit).catch(() => undefined);
+    if (gitDir === undefined) continue;
+    const pointer = await readSmall(gitDir);
+    const named = pointer === undefined ? gitDir : /^gitdir: ([^\n\r\0]+)/.exec(pointer)?.[1];
+    if (named !== undefined) await protectObeyed({ gitDir: path.resolve(up, named), worktree: up }, scan);
+  }
 }
 
 async function protectObeyed(repository: Repository, scan: Scan): Promise<void> {

@@ -1,7 +1,7 @@
 import { formatDuration } from "../../core/bounds.ts";
 import { countsOf, UNSEEN } from "../../core/changes.ts";
 import type { AgentEvent, Denial, RunStatus } from "../../core/events.ts";
-import { visible, visibleLine } from "../../core/visible.ts";
+import { visible, visibleLine, visibleWhole } from "../../core/visible.ts";
 import { fitted, widthOfStream, wrapped } from "./fitted.ts";
 import { type Output, styleText } from "./output.ts";
 
@@ -116,7 +116,7 @@ export function movedRows({
     ...quarantined.slice(0, MOST_MOVED).flatMap(({ from, to, take_back }) => {
       const name = visibleLine(from.toWellFormed());
       if (to === null) return [`${name}: removed, as it was neither file, folder nor link`];
-      return [name, ...(take_back === "" ? [] : [`  to take it back: ${visible(take_back)}`])];
+      return [name, ...(take_back === "" ? [] : [`  to take it back: ${visibleWhole(take_back)}`])];
     }),
     ...(more > 0 ? [`and ${more} more`] : []),
   ];

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { accountTexts } from "../../../src/docker/box/account.ts";
+import { accountFor, accountTexts } from "../../../src/docker/box/account.ts";
+import type { Engine } from "../../../src/docker/engine.ts";
+import { refusalOf } from "../../fixtures/refusal.ts";
+import { scratch } from "../../fixtures/scratch.ts";
 
 const ALPINE = {
   passwd: "root:x:0:0:root:/root:/bin/ash\nbox:x:7:7::/old:/bin/x\n\nnode:x:1000:1000::/home/node:/bin/sh",
@@ -29,4 +32,14 @@ test("an image without lists, or with a root that may not log in, has the shell 
       accountTexts({ passwd: `root:x:0:0:root:/root:${shell}\n`, group: "" }, { uid: 5, gid: 6 }).passwd,
       /^box:x:5:6:box:\/home\/box:(?:\/bin\/sh|\/a)\n/,
     );
+});
+
+test("a state folder that cannot hold them is a reason for no box, and named", async () => {
+  await using home = await scratch({ state: "no folder" });
+  const engine = { endpoint: { host: "unix:///none" } } as unknown as Engine;
+  const [exit, message] = await refusalOf(() =>
+    accountFor({ engine, stateDir: home.at("state"), image: null, user: { uid: 5, gid: 6 }, labels: {} }),
+  );
+  assert.equal(exit, 6);
+  assert.ok(message.includes(home.at("state")), message);
 });

@@ -97,6 +97,20 @@ test(
   },
 );
 
+test("a workspace that is made a repository itself loses its HEAD; names that make none stay", async () => {
+  await using home = await scratch({ "w/a": "", "v/HEAD": "mine", "v/config": "mine" });
+  const [protection, twin] = [await findProtected(home.at("w")), await findProtected(home.at("v"))];
+  for (const name of ["w/objects", "w/refs", "v/refs"]) await mkdir(home.at(name));
+  await home.write("w/HEAD", "ref: refs/heads/main");
+  await home.write("w/config", "[core]\n fsmonitor = x");
+  for (const find of [
+    findPlanted(home.at("w"), protection),
+    findAllPlanted(home.at("w"), protection).then(({ planted }) => planted),
+  ])
+    assert.deepEqual(await find, [home.at("w/HEAD")]);
+  assert.deepEqual(await findPlanted(home.at("v"), twin), []);
+});
+
 test("a FIFO is removed", async () => {
   await using home = await scratch({ "w/a": "" });
   mkfifo(home.at("w/.envrc"));
@@ -141,3 +155,27 @@ test("to another file system it is copied, links as links, and then removed", { 
     await rm(far, { recursive: true, force: true });
   }
 });
+
+test(
+  "a copy that fails in the middle leaves nothing behind, and the rest is moved",
+  { skip: other },
+  async () => {
+    const far = await mkdtemp(path.join(SHM, "harness-test-"));
+    await using home = await scratch({ "w/n/.git/a": "text", "w/z/.envrc": "x" });
+    try {
+      // Longer than any path can be there.
+      await mkdir(path.join(home.at("w/n/.git"), ...Array.from({ length: 5 }, () => "d".repeat(230))), {
+        recursive: true,
+      });
+      const planted = [home.at("w/n/.git"), home.at("w/z/.envrc")];
+      const into = path.join(far, ...Array.from({ length: 16 }, () => "q".repeat(200)));
+      const [exit, message] = await refusalOf(() => quarantine(home.at("w"), planted, into));
+      assert.equal(exit, 6);
+      assert.match(message, /1 more were moved/);
+      const [one = ""] = await readdir(into);
+      assert.deepEqual(await readdir(path.join(into, one)), ["item-1", "manifest.json"]);
+    } finally {
+      await rm(far, { recursive: true, force: true });
+    }
+  },
+);

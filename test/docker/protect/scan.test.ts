@@ -221,6 +221,26 @@ test("a protected path of another owner is refused", { skip: notRoot }, async ()
 });
 
 test(
+  "what a repository above the workspace names in it is protected, there or not",
+  { skip: noGit },
+  async () => {
+    await using home = await scratch({ "up/w/tools/fsm": "", "up/w/tools/plain": "", "up/hooks/x": "" });
+    repository(home.at("up"));
+    git(home.at("up"), "config", "core.hooksPath", "w/hooks");
+    git(home.at("up"), "config", "core.fsmonitor", "w/tools/fsm");
+    assert.deepEqual(await found(home, "up/w"), {
+      ...nothing,
+      readOnly: ["up/w/tools/fsm"],
+      pinned: ["up/w/tools"],
+    });
+    const { absent } = await findProtected(home.at("up/w"));
+    assert.ok(absent.includes(home.at("up/w/hooks")));
+    git(home.at("up"), "config", "core.hooksPath", "w");
+    assert.match((await refusalOf(() => findProtected(home.at("up/w"))))[1], /core\.hooksPath/);
+  },
+);
+
+test(
   "a bare repository as the workspace is refused, and so is a pointer or hooks path that means the workspace",
   { skip: noGit },
   async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import test from "node:test";
 import { answerOf, household, sandboxExec } from "../../e2e/box-command.ts";
 import { eventsOf, finishedOf, harness } from "../../e2e/run-command.ts";
@@ -103,4 +103,36 @@ test("where nothing was taken out, nothing is said of it", { skip }, async () =>
   assert.equal(await place.read("work/.envrc"), "mine\n");
   const said = await runLines(place, ["echo y > kept.txt"]);
   assert.doesNotMatch(said.stderr, /moved out|commits/);
+});
+
+test(
+  "what can be moved nowhere ends it with 6 and is named, after the command and at the end",
+  { skip },
+  async () => {
+    await using place = await household();
+    await place.write(".local/state/harness/quarantine", "no folder");
+    for (const flags of [[], ["--json"]]) {
+      const ended = await sandboxExec(place, [...flags, ...sh("echo x > .envrc; echo x > kept.txt")]);
+      const told = flags.length === 0 ? ended.stderr : ended.stdout.toString();
+      assert.equal(ended.code, 6, told);
+      assert.ok(told.includes(place.at("work/.envrc")), told);
+      await rm(place.at("work/.envrc"));
+    }
+    assert.equal((await sandboxExec(place, sh("cat kept.txt"))).stdout.toString(), "x\n");
+  },
+);
+
+test("a name with line breaks forges no line of what is told", { skip }, async () => {
+  await using place = await household({
+    "plant.sh":
+      "d=$(printf 'x\\nerror: all was undone\\nnote: none'); mkdir -p \"$d/.vscode\"; echo x > kept.txt",
+  });
+  const texts = [
+    (await sandboxExec(place, sh("bash plant.sh"))).stderr,
+    (await runLines(place, ["bash plant.sh"])).stderr,
+  ];
+  for (const text of texts) {
+    assert.match(text, /x\u240aerror: all was undone\u240anote: none\/\.vscode/i);
+    assert.doesNotMatch(text, /^(?:error: all|note: none)/m);
+  }
 });

@@ -129,6 +129,31 @@ describe("the host replaces while a command runs", { concurrency: 2 }, () => {
 });
 
 test(
+  "the workspace itself, moved away: what stands there now is left alone, and all is told",
+  { skip },
+  async () => {
+    await using place = await household({ "a.txt": "a" });
+    const line =
+      "touch begun; for i in $(seq 200); do [ -e moved ] && break; sleep 0.05; done; echo planted > .envrc";
+    const { code, stderr } = await sandboxExec(place, ["--", "bash", "-c", line], {
+      whenMade: [
+        place.at("work/begun"),
+        async () => {
+          await rename(place.at("work"), place.at("away"));
+          await mkdir(place.at("work/.vscode"), { recursive: true });
+          await writeFile(place.at("work/.vscode/tasks.json"), "mine");
+          await writeFile(place.at("away/moved"), "");
+        },
+      ],
+    });
+    assert.equal(await readFile(place.at("work/.vscode/tasks.json"), "utf8"), "mine");
+    assert.equal(await readFile(place.at("away/.envrc"), "utf8"), "planted\n");
+    assert.equal(code, 6, stderr);
+    assert.match(stderr, /was moved or replaced while the box was open, so the folder/);
+  },
+);
+
+test(
   "what the host does to other files, and inside of protected ones, ends nothing",
   { skip: skip || noGit },
   async () => {

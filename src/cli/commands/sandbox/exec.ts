@@ -5,7 +5,7 @@ import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
 import { execJson } from "../../../render/exec-json.ts";
 import { asNoBox } from "../../box-failure.ts";
-import { visible } from "../../../core/visible.ts";
+import { visible, visibleWhole } from "../../../core/visible.ts";
 import { answerJson, HarnessCommand } from "../../command.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { untilInterrupted } from "../../interrupt.ts";
@@ -71,7 +71,7 @@ export class SandboxExec extends HarnessCommand {
         const answer = execJson(result, changes, told);
         answerJson({ ...answer, changes: stillThere(answer.changes, log, box.workspace) });
       }
-      for (const note of notesOf(log)) stderr.write(`note: ${visible(note)}\n`);
+      for (const note of notesOf(log)) stderr.write(`note: ${visibleWhole(note)}\n`);
       if (failed !== undefined) throw failed;
       if (!flags.quiet && settings.isolation !== "bind") stderr.write(`harness: ${THROWN_AWAY}\n`);
       process.exitCode = result.exit_code;
