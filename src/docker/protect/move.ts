@@ -48,16 +48,6 @@ export async function renameOrOpenUp(from: string, to: string): Promise<void> {
   }
 }
 
-/** Half a copy is of no use, and would fill the disk that it is too large for. */
-export async function copyWhole(from: string, to: string): Promise<void> {
-  try {
-    await copy(from, to);
-  } catch (thrown) {
-    await remove(to).catch(() => undefined);
-    throw thrown;
-  }
-}
-
 /** Links stay links; FIFOs, sockets and devices are left out, since nothing is lost with them. No deeper than paths go. */
 async function copy(from: string, to: string): Promise<void> {
   const stats = await look(from);

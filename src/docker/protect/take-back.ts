@@ -36,8 +36,6 @@ export function takeBackScript({ from, to, done }: Taken): Buffer {
 
 const isTop = ({ part, rel }: Done["modes"][number]): boolean => part === 0 && rel === "";
 
-const below = (rel: string, name: string): string => (rel === "" ? name : `${rel}/${name}`);
-
 function insideLines({ cuts, modes, renames, partName }: Done): readonly string[] {
   const inside = modes.filter((one) => !isTop(one));
   if (cuts.length + inside.length + renames.length === 0) return [];
