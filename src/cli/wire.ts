@@ -34,6 +34,8 @@ export interface BoxOpening {
   readonly parks?: boolean;
   /** A box that only reads, beside one of this process that holds the workspace. */
   readonly beside?: boolean;
+  /** Nothing but our own programs runs in it. */
+  readonly ownOnly?: boolean;
   /** It goes on in the box that waits frozen for the session, and was to be kept until then. */
   readonly takesUp?: number | undefined;
   readonly warn: (text: string) => void;
@@ -59,6 +61,7 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
     watchChanges,
     keep,
     beside: opening.beside === true,
+    ownOnly: opening.ownOnly === true,
     ...(parks ? { parks: park_timeout } : {}),
     ...(opening.takesUp === undefined ? {} : { takesUp: opening.takesUp }),
   };

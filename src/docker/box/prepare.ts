@@ -31,6 +31,8 @@ export interface BoxRequest {
   readonly keep: string | null;
   /** A second one beside a box of this process that holds the workspace: one that only reads takes no lock then. */
   readonly beside?: boolean;
+  /** Nothing but our own programs runs in it: no socket has to be covered, and a FIFO stays to be seen as one. */
+  readonly ownOnly?: boolean;
   /** Of disk space; the usual one when left out. */
   readonly budget?: DiskBudget;
   /** Milliseconds for which it is kept frozen once it is parked; left out, it cannot be. It wants `keep`. */
@@ -130,10 +132,11 @@ function refuseUnknownRuntime(runtime: string | null, known: readonly string[]):
 
 /** With full access nothing is protected; where everything is read-only there is still what can be reached. */
 async function protectionOf(
-  { isolation, mode }: BoxRequest,
+  { isolation, mode, ownOnly }: BoxRequest,
   workspace: Workspace,
   signal?: AbortSignal,
 ): Promise<Protection> {
+  if (ownOnly === true && mode === "read-only" && isolation === "bind") return NOTHING;
   if (isolation !== "bind") return protectOutside(isolation, workspace, signal);
   if (mode === "danger-full-access") return NOTHING;
   return mode === "workspace-write"
