@@ -20,7 +20,15 @@ export async function readingBox(
   ]);
   const isolation = settings.isolation === "copy" ? ("copy" as const) : ("bind" as const);
   const shape = { ...settings, mode: "read-only" as const, isolation, allow_domains: [] as string[] };
-  const opening = { settings: shape, workspace, runtime: null, watchChanges: false, keep: null, beside, ownOnly: true };
+  const opening = {
+    settings: shape,
+    workspace,
+    runtime: null,
+    watchChanges: false,
+    keep: null,
+    beside,
+    ownOnly: true,
+  };
   const told = (text: string): void => (text === ROOT_OWNED ? undefined : warn(text));
   return openBoxFor({ ...opening, warn: told }, signal);
 }

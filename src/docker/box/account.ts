@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { link, lstat, mkdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 import { untar } from "../../core/untar.ts";
@@ -9,7 +10,7 @@ import type { BoxPlan } from "../spec.ts";
 
 /**
  * The lists of users and groups that a box sees, with its own user before all others: a name, the home that HOME names,
- * a shell. They lie in `<state>/accounts`, one pair for each image, user and group; a pair is never changed, since boxes
+ * a shell. They lie in `accounts` of a folder for mounts, one pair for each image, user and group; a pair is never changed, since boxes
  * that run are mounted over it.
  */
 export type Account = NonNullable<BoxPlan["account"]>;
@@ -19,7 +20,8 @@ const FORM = 1;
 
 export interface AccountWanted {
   readonly engine: Engine;
-  readonly stateDir: string;
+  /** Where what is mounted lies. */
+  readonly folder: string;
   /** An image of others, whose own entries stay; null for ours. */
   readonly image: string | null;
   readonly user: BoxPlan["user"];
@@ -27,19 +29,39 @@ export interface AccountWanted {
   readonly labels: Readonly<Record<string, string>>;
 }
 
+/**
+ * Where files lie that are mounted into boxes of `uid`: the box's table of mounts names it, so it tells nothing of the
+ * host. Where no such folder can be had it is the state folder.
+ */
+export async function folderForMounts(uid: number, stateDir: string): Promise<string> {
+  const runtime =
+    process.env["XDG_RUNTIME_DIR"] ?? (uid === 0 && process.platform === "linux" ? "/run" : tmpdir());
+  const folder = path.join(runtime, runtime === tmpdir() ? `harness-${uid}` : "harness");
+  try {
+    await mkdir(folder, { mode: 0o700 }).catch((thrown: unknown) => {
+      if (errorCode(thrown) !== "EEXIST") throw thrown;
+    });
+    const stats = await lstat(folder);
+    if (stats.isDirectory() && stats.uid === uid && (stats.mode & 0o022) === 0) return folder;
+  } catch {
+    // The state folder serves, too.
+  }
+  return stateDir;
+}
+
 /** Undefined where the box is to keep what its image has: on another machine, or where the image has a link there. */
 export async function accountFor(wanted: AccountWanted): Promise<Account | undefined> {
   return account(wanted).catch((thrown: unknown) => {
     if (thrown instanceof HarnessError || errorCode(thrown) === undefined) throw thrown;
-    const message = `the names of a box's user cannot be kept in ${wanted.stateDir}: ${reasonOf(thrown)}`;
+    const message = `the names of a box's user cannot be kept in ${wanted.folder}: ${reasonOf(thrown)}`;
     throw new HarnessError(EXIT.sandbox, message, "make that folder writable, with room in it", thrown);
   });
 }
 
 async function account(wanted: AccountWanted): Promise<Account | undefined> {
-  const { engine, stateDir, image, user } = wanted;
+  const { engine, image, user } = wanted;
   if (!engine.endpoint.host.startsWith("unix:")) return undefined;
-  const folder = path.join(stateDir, "accounts");
+  const folder = path.join(wanted.folder, "accounts");
   await mkdir(folder, { recursive: true, mode: 0o700 });
   // The same path on another machine is not taken for it.
   const { ino } = await stat(folder);

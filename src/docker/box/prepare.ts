@@ -11,7 +11,7 @@ import { type BoxIdentity, boxLabels, type Owner, ownerLabels } from "../labels.
 import { thisProcess } from "../life/owner.ts";
 import { findProtected, findReached, NOTHING, type Protection } from "../protect/scan.ts";
 import type { BoxPlan, HostFacts } from "../spec.ts";
-import { accountFor } from "./account.ts";
+import { accountFor, folderForMounts } from "./account.ts";
 import { boxImage, RUNNER } from "./image.ts";
 import type { DiskBudget } from "./watchdog.ts";
 import { checkWorkspace, type Workspace } from "./workspace.ts";
@@ -79,10 +79,11 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
     home,
     engineRoot: host.root,
   });
+  const mounts = await folderForMounts(uid, stateDir);
   const account = fixed.then(([{ id }, , owner]) =>
     accountFor({
       engine,
-      stateDir,
+      folder: mounts,
       image: request.image === null ? null : id,
       user: { uid: workspace.uid, gid: workspace.gid },
       labels: ownerLabels(uid, owner),
@@ -95,7 +96,7 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
   const session = randomBytes(8).toString("hex");
   const volume = `harness-${session}`;
   const parks = parking(request, stateDir);
-  const cover = protection.covered.length === 0 ? null : await emptyFile(stateDir);
+  const cover = protection.covered.length === 0 ? null : await emptyFile(mounts);
   const given = {
     account: await account,
     workspace,
@@ -145,10 +146,10 @@ async function protectionOf(
 }
 
 /** Nothing writes it: whatever it was made to be, it is empty and read-only when a box is planned. */
-async function emptyFile(stateDir: string): Promise<string> {
+async function emptyFile(folder: string): Promise<string> {
   try {
-    await mkdir(stateDir, { recursive: true, mode: 0o700 });
-    const file = path.join(await realpath(stateDir), "empty");
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const file = path.join(await realpath(folder), "empty");
     const stats = await lstat(file).catch(() => undefined);
     if (stats?.isFile() === true && stats.size === 0 && stats.nlink === 1 && (stats.mode & 0o777) === 0o444)
       return file;
@@ -157,7 +158,7 @@ async function emptyFile(stateDir: string): Promise<string> {
     await made.chmod(0o444);
     return file;
   } catch (thrown) {
-    const message = `no empty file can be kept in ${stateDir} to cover sockets with: ${reasonOf(thrown)}`;
+    const message = `no empty file can be kept in ${folder} to cover sockets with: ${reasonOf(thrown)}`;
     throw new HarnessError(EXIT.sandbox, message, "make that folder writable, or remove the sockets", thrown);
   }
 }

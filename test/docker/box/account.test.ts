@@ -38,7 +38,7 @@ test("a state folder that cannot hold them is a reason for no box, and named", a
   await using home = await scratch({ state: "no folder" });
   const engine = { endpoint: { host: "unix:///none" } } as unknown as Engine;
   const [exit, message] = await refusalOf(() =>
-    accountFor({ engine, stateDir: home.at("state"), image: null, user: { uid: 5, gid: 6 }, labels: {} }),
+    accountFor({ engine, folder: home.at("state"), image: null, user: { uid: 5, gid: 6 }, labels: {} }),
   );
   assert.equal(exit, 6);
   assert.ok(message.includes(home.at("state")), message);
