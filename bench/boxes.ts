@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type Docker from "dockerode";
 import type { OwnedBox } from "../src/core/ports.ts";
-import type { BoxMaker, BoxRequest } from "../src/docker/box/prepare.ts";
-import { startBox } from "../src/docker/box/start.ts";
+import type { BoxMaker, BoxRequest } from "../src/docker/box/prepare-box.ts";
+import { startBox } from "../src/docker/box/start-box.ts";
 import { type Engine, findEngine, isEngine } from "../src/docker/engine.ts";
-import { wantedImage } from "../src/docker/images/build.ts";
+import { wantedImage } from "../src/docker/images/build-image.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
 

@@ -1,7 +1,7 @@
 import { cpSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { CheckpointStore } from "../src/sessions/checkpoints/store.ts";
+import { CheckpointStore } from "../src/sessions/checkpoints/checkpoint-store.ts";
 import { type Figure, inTurn, type Pair } from "./figure.ts";
 
 const FOLDERS = 200;

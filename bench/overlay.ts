@@ -1,10 +1,9 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { Engine } from "../src/docker/engine.ts";
-import { findEngine, isEngine } from "../src/docker/engine.ts";
-import { startBox } from "../src/docker/box/start.ts";
-import type { Isolation } from "../src/docker/isolation/place.ts";
+import { type Engine, findEngine, isEngine } from "../src/docker/engine.ts";
+import { startBox } from "../src/docker/box/start-box.ts";
+import type { Isolation } from "../src/docker/isolation/workspace-place.ts";
 import { type Figure, inTurn } from "./figure.ts";
 
 const FILES = 100_000;

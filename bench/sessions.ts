@@ -1,4 +1,4 @@
-import { openStore } from "../src/sessions/store.ts";
+import { openStore } from "../src/sessions/session-store.ts";
 import { ABOUT, event } from "../test/contract/store-words.ts";
 import { scratch } from "../test/fixtures/scratch.ts";
 import type { Figure, Pair } from "./figure.ts";

@@ -5,9 +5,12 @@
  */
 export const CHUNKS: readonly { readonly name: string; readonly test: RegExp }[] = [
   { name: "core", test: /\/src\/core\// },
-  { name: "config", test: /\/src\/config\/(?:document|layer|load|read|schema|text)\.ts$/ },
-  { name: "agent", test: /\/src\/(?:agent\/(?!judge\.ts)|tools\/)/ },
+  {
+    name: "config",
+    test: /\/src\/config\/(?:config-document|config-layers|load-config|settings-schema)\.ts$/,
+  },
+  { name: "agent", test: /\/src\/(?:agent\/(?!action-judge\.ts)|tools\/)/ },
   { name: "models", test: /\/src\/models\// },
-  { name: "sessions", test: /\/src\/sessions\/(?!checkpoints\/|audit\/decisions)/ },
+  { name: "sessions", test: /\/src\/sessions\/(?!checkpoints\/|audit\/audit-decisions)/ },
   { name: "render", test: /\/src\/render\/(?!html\/)/ },
 ];

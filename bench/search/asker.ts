@@ -2,7 +2,7 @@
  * `asker.ts FOLDER first`: how many milliseconds a process takes from opening an index to its first answer.
  * `asker.ts FOLDER memory`: how many MiB it had at most when it has answered many questions.
  */
-import { openEmbeddedStore } from "../../src/search/embedded/open.ts";
+import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
 import { ask, IDENTITY } from "./figures.ts";
 import { generatedQueries } from "./generated.ts";
 

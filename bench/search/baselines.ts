@@ -1,5 +1,5 @@
-import type { Role } from "../../src/search/words.ts";
-import { STOP_WORDS } from "../../src/search/rank/stop.ts";
+import type { Role } from "../../src/search/index-words.ts";
+import { STOP_WORDS } from "../../src/search/rank/stem.ts";
 
 /** What answers queries over whole files: paths, best first. */
 export interface Contestant {

@@ -1,7 +1,7 @@
-import { openEmbeddedStore } from "../../src/search/embedded/open.ts";
-import { rank } from "../../src/search/rank/rank.ts";
-import { roleOf } from "../../src/search/rank/role.ts";
-import type { StoredFile } from "../../src/search/store.ts";
+import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
+import { rank } from "../../src/search/rank/rank-hits.ts";
+import { roleOf } from "../../src/search/rank/path-role.ts";
+import type { StoredFile } from "../../src/search/search-store.ts";
 import { byBm25, byGrep, type Contestant } from "./baselines.ts";
 import { IDENTITY } from "./figures.ts";
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { Cutter } from "../../src/search/chunk/cut.ts";
-import { roleOf } from "../../src/search/rank/role.ts";
-import type { StoredFile } from "../../src/search/store.ts";
-import type { Chunk } from "../../src/search/words.ts";
+import { Cutter } from "../../src/search/chunk/cut-file.ts";
+import { roleOf } from "../../src/search/rank/path-role.ts";
+import type { StoredFile } from "../../src/search/search-store.ts";
+import type { Chunk } from "../../src/search/index-words.ts";
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 

@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { statSync } from "node:fs";
 import path from "node:path";
-import { openEmbeddedStore } from "../../src/search/embedded/open.ts";
-import { rank } from "../../src/search/rank/rank.ts";
-import type { SearchStore, StoredFile } from "../../src/search/store.ts";
+import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
+import { rank } from "../../src/search/rank/rank-hits.ts";
+import type { SearchStore, StoredFile } from "../../src/search/search-store.ts";
 import { scratch } from "../../test/fixtures/scratch.ts";
 import type { Figure, Pair } from "../figure.ts";
 import { generatedFile, generatedFiles, generatedQueries, Prose } from "./generated.ts";

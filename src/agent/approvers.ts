@@ -1,23 +1,22 @@
-import { isSameQuestion } from "../core/parked.ts";
+import { type OnAsk, runsUnattended } from "../core/decision.ts";
+import { isSameQuestion } from "../core/session.ts";
 import type { Answer, Approver, Question } from "../core/ports.ts";
 
 /** Who answers where nobody is there to be asked. */
-
-export type OnAsk = "refuse" | "contained" | "park";
 
 /** By DESIGN's table: what stays inside the workspace and reaches no network runs, in workspace-write. */
 export function unattended(onAsk: OnAsk): Approver {
   return { ask: (question) => Promise.resolve(answerTo(question, onAsk)) };
 }
 
-function answerTo({ mode, writes, decision: { contained } }: Question, onAsk: OnAsk): Answer | "waits" {
-  // The policy has made an allow of it already; a rule of the user that says ask is all that is left.
-  if (mode === "danger-full-access") return { runs: true, by: "mode", reason: "" };
+function answerTo({ mode, writes, decision }: Question, onAsk: OnAsk): Answer | "waits" {
+  // In full access the policy has made an allow of it already, unless a rule of the user says ask.
+  if (runsUnattended({ ...decision, decision: "ask" }, mode, onAsk))
+    return { runs: true, by: mode === "danger-full-access" ? "mode" : "contained", reason: "" };
   const readOnly = mode === "read-only";
-  if (onAsk === "park" && !contained && !(readOnly && writes)) return "waits";
+  if (onAsk === "park" && !decision.contained && !(readOnly && writes)) return "waits";
   if (readOnly) return refused("the mode is read-only, and nobody is there to be asked");
   if (onAsk === "refuse") return refused("nobody is there to be asked");
-  if (contained) return { runs: true, by: "contained", reason: "" };
   return refused("nobody is there to be asked, and it reaches out of the workspace");
 }
 

@@ -1,15 +1,16 @@
+import { fits, headWithin, tailWithin } from "../core/bytes.ts";
 import type { Decision } from "../core/decision.ts";
-import type { EventBody } from "../core/events.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import type { EventBody } from "../core/events.ts";
 import type { ToolCall } from "../core/messages.ts";
-import type { EndedCall } from "../core/parked.ts";
 import type { Answer, Question } from "../core/ports.ts";
+import type { EndedCall, Outputs } from "../core/session.ts";
 import type { Facts, PreparedCall, ToolResult } from "../core/tool.ts";
-import { hintFor } from "../policy/judge/hints.ts";
-import { bound } from "./bound.ts";
-import type { Judged } from "./judge.ts";
-import type { Seat } from "./seat.ts";
-import { Stopped } from "./stopped.ts";
+import { visible } from "../core/visible.ts";
+import { hintFor } from "../policy/judge/ruling.ts";
+import type { Judged } from "./action-judge.ts";
+import type { Seat } from "./agent-context.ts";
+import { Stopped } from "./outcome.ts";
 
 /**
  * A call whose input could be read: judged, then run, then bounded and told. Rejects only when the box is lost, and as
@@ -185,3 +186,42 @@ function accountOf(call: ToolCall, judged: Judged, { kind, text }: ToolResult): 
 }
 
 const firstLine = (text: string): string => text.split("\n", 1)[0] ?? "";
+
+/** Bytes of one result that go to the model. */
+export const MOST_BYTES = 30_000;
+/** For the line that says what is left out. */
+const MARKER = 200;
+const HEAD = Math.floor(((MOST_BYTES - MARKER) * 2) / 3);
+const TAIL = MOST_BYTES - MARKER - HEAD;
+
+interface Bounded {
+  readonly text: string;
+  /** Under which the whole is kept, when the text is not all of it. */
+  readonly full?: string;
+}
+
+/** What of a result goes to the model: its head and tail, with every control shown; the whole is kept for `show_full`. */
+export function bound(given: string, outputs: Outputs): Bounded {
+  const text = visible(given.toWellFormed());
+  if (fits(text, MOST_BYTES)) return { text };
+  const head = headLines(headWithin(text, HEAD));
+  const tail = tailLines(tailWithin(text, TAIL));
+  const full = outputs.keep(text);
+  const left = text.length - head.length - tail.length;
+  const more = `show_full ${JSON.stringify({ id: full, offset: head.length })} goes on from here`;
+  const marker = `[… ${counted(left)} of ${counted(text.length)} characters left out; ${more} …]`;
+  return { text: `${head}${head.endsWith("\n") ? "" : "\n"}${marker}\n${tail}`, full };
+}
+
+const counted = (count: number): string => count.toLocaleString("en-US");
+
+/** Whole lines, where they are more than half of it. */
+function headLines(head: string): string {
+  const end = head.lastIndexOf("\n") + 1;
+  return end > head.length / 2 ? head.slice(0, end) : head;
+}
+
+function tailLines(tail: string): string {
+  const start = tail.indexOf("\n") + 1;
+  return start < tail.length / 2 ? tail.slice(start) : tail;
+}

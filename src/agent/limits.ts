@@ -1,6 +1,7 @@
 import { formatDuration } from "../core/bounds.ts";
 import type { Usage } from "../core/messages.ts";
-import type { SpentBefore } from "../core/parked.ts";
+import type { SpentBefore } from "../core/session.ts";
+import { NO_USAGE, sumUsage } from "../models/usage.ts";
 
 /** What a run may spend; what is left out is not limited. */
 export interface LimitsGiven {
@@ -13,9 +14,9 @@ export interface LimitsGiven {
   readonly calls?: number;
 }
 
-export type LimitName = keyof LimitsGiven;
+type LimitName = keyof LimitsGiven;
 
-export interface Reached {
+interface Reached {
   readonly which: LimitName;
   /** For people: what is spent, and the flag that gives more. */
   readonly text: string;
@@ -195,3 +196,27 @@ function amount(which: LimitName, value: number): string {
 }
 
 const count = (value: number, word: string): string => `${value} ${word}${value === 1 ? "" : "s"}`;
+
+/** What all requests of a run have used, those of its subagents too. */
+export class Spent {
+  readonly #before: Usage;
+  #usage = NO_USAGE;
+
+  /** `before`: until the run was parked. */
+  constructor(before = NO_USAGE) {
+    this.#before = before;
+  }
+
+  get usage(): Usage {
+    return this.#usage;
+  }
+
+  /** With what was used before. */
+  get whole(): Usage {
+    return sumUsage(this.#before, this.#usage);
+  }
+
+  add(more: Usage): void {
+    this.#usage = sumUsage(this.#usage, more);
+  }
+}

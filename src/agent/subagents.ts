@@ -1,15 +1,15 @@
 import type { EventBody } from "../core/events.ts";
-import type { ParkedChild } from "../core/parked.ts";
+import type { ParkedChild } from "../core/session.ts";
 import type { AnyTool, ToolResult } from "../core/tool.ts";
-import type { Spawn } from "../tools/desk.ts";
-import { PlainAnswer } from "./answer.ts";
+import type { Spawn } from "../tools/tool-context.ts";
+import { PlainAnswer } from "./final-answer.ts";
 import type { Compactor } from "./context/compaction.ts";
 import type { History } from "./context/history.ts";
-import { Guard, Malformed } from "./guard.ts";
-import { type LoopEnd, work } from "./loop.ts";
+import { Guard, Malformed } from "./repetition-guard.ts";
+import { work } from "./loop.ts";
+import { type LoopEnd, NEW_BOX, Stopped } from "./outcome.ts";
 import type { ChildMemory, Memory } from "./memory.ts";
-import { Offer, type Seat } from "./seat.ts";
-import { NEW_BOX, Stopped } from "./stopped.ts";
+import { Offer, type Seat } from "./agent-context.ts";
 
 export interface Nursery {
   readonly parent: Seat;

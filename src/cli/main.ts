@@ -3,7 +3,7 @@ import { enableCompileCache } from "node:module";
 import path from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { placesFrom } from "../config/places.ts";
-import { hostPath } from "./host-path.ts";
+import { hostPath } from "./path-of-host.ts";
 import { reasonOf } from "../core/errors.ts";
 import { stderr, stdout } from "../render/tty/output.ts";
 
@@ -16,7 +16,7 @@ if (words.length === 1 && words[0] === "--version") {
   stdout.write(`harness ${manifest.version}\n`);
 } else {
   enableCompileCache(path.join(placesFrom(process.env).cache, "compile"));
-  const { runCli } = await import("./run.ts");
+  const { runCli } = await import("./command-line.ts");
   await runCli(words);
 }
 

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
-import { type Config, loadConfig } from "../config/load.ts";
-import { ISOLATIONS, PROVIDERS, type SettingKey, STORES } from "../config/schema.ts";
+import { type Config, loadConfig } from "../config/load-config.ts";
+import { ISOLATIONS, PROVIDERS, type SettingKey, STORES } from "../config/settings-schema.ts";
 import { MODES } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 

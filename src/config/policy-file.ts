@@ -2,7 +2,7 @@ import path from "node:path";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { UserRules } from "../policy/rules/rule.ts";
 import { type Env, placesFrom, projectConfigFile } from "./places.ts";
-import { readConfigText } from "./read.ts";
+import { readConfigText } from "./load-config.ts";
 
 export interface RulesRequest {
   readonly env: Env;
@@ -22,7 +22,7 @@ export async function loadRules({ env, workspace, trusted }: RulesRequest): Prom
   ];
   if (files.length === 0) return [];
   // What rules mean, and how they are written, is loaded only for those who have some.
-  const { rulesOf } = await import("./policy-rules.ts");
+  const { rulesOf } = await import("./policy-rules-file.ts");
   const { home } = placesFrom(env);
   const lists = await Promise.all(files.map((file) => rulesOf(file, home)));
   return lists.flat();

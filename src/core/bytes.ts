@@ -40,3 +40,72 @@ function character(point = 0): { readonly size: number; readonly units: number }
   if (point < 0x800) return { size: 2, units: 1 };
   return point < 0x1_0000 ? { size: 3, units: 1 } : { size: 4, units: 2 };
 }
+
+/**
+ * File names, and what files hold, are bytes. As text they are UTF-8, and a byte that is not part of any valid sequence
+ * stands as the lone surrogate U+DC80 to U+DCFF, so that every byte survives the way there and back, through JSON too.
+ */
+const PIECES = /[\uDC80-\uDCFF]+|[^\uDC80-\uDCFF]+/gu;
+const ESCAPE = 0xdc00;
+
+export function textOfBytes(bytes: Uint8Array): string {
+  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const text = all.toString("utf8");
+  if (!text.includes("\uFFFD") || Buffer.from(text, "utf8").equals(all)) return text;
+  const out: string[] = [];
+  let from = 0;
+  for (let at = 0; at < all.length;) {
+    const length = sequenceLength(all, at);
+    if (length === 0) {
+      if (at > from) out.push(all.toString("utf8", from, at));
+      out.push(String.fromCharCode(ESCAPE + (all[at] ?? 0)));
+      from = at + 1;
+    }
+    at += Math.max(length, 1);
+  }
+  out.push(all.toString("utf8", from));
+  return out.join("");
+}
+
+export function bytesOfText(text: string): Buffer {
+  if (text.isWellFormed()) return Buffer.from(text, "utf8");
+  const pieces = text.match(PIECES) ?? [];
+  return Buffer.concat(
+    pieces.map((piece) => (isEscape(piece) ? escaped(piece) : Buffer.from(piece, "utf8"))),
+  );
+}
+
+function isEscape(piece: string): boolean {
+  const code = piece.codePointAt(0) ?? 0;
+  return code >= 0xdc80 && code <= 0xdcff;
+}
+
+const escaped = (piece: string): Buffer =>
+  Buffer.from(Array.from(piece, (character) => character.charCodeAt(0) - ESCAPE));
+
+/** Bytes of the valid sequence that starts here, or 0. */
+function sequenceLength(bytes: Buffer, at: number): number {
+  const first = bytes[at] ?? 0;
+  const length = lengthBy(first);
+  if (length < 2) return length;
+  const [low, high] = SECOND[first] ?? [0x80, 0xbf];
+  const second = bytes[at + 1] ?? 0;
+  if (second < low || second > high) return 0;
+  for (let next = 2; next < length; next += 1) if ((bytes[at + next] ?? 0) >> 6 !== 0b10) return 0;
+  return length;
+}
+
+/** What the first byte promises; 0 where no sequence begins with it. */
+function lengthBy(first: number): number {
+  if (first < 0x80) return 1;
+  if (first < 0xc2 || first > 0xf4) return 0;
+  return first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+}
+
+/** Which bytes may follow these: no overlong form, no surrogate, nothing behind the last character. */
+const SECOND: Readonly<Record<number, readonly [number, number]>> = {
+  0xe0: [0xa0, 0xbf],
+  0xed: [0x80, 0x9f],
+  0xf0: [0x90, 0xbf],
+  0xf4: [0x80, 0x8f],
+};

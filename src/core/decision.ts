@@ -20,6 +20,20 @@ export interface Decision {
   readonly rules: readonly MatchedRule[];
 }
 
+/** What becomes of an ask with nobody there: never run, run where it is contained, or wait for a person. */
+export type OnAsk = "refuse" | "contained" | "park";
+
+/** Whether an action runs with nobody there to be asked, by the table of modes; the only place that says so. */
+export function runsUnattended(
+  { decision, contained }: Pick<Decision, "decision" | "contained">,
+  mode: Mode,
+  onAsk: OnAsk = "contained",
+): boolean {
+  if (decision !== "ask") return decision === "allow";
+  if (mode === "danger-full-access") return true;
+  return mode === "workspace-write" && contained && onAsk !== "refuse";
+}
+
 /** Nothing judged is nothing understood: an empty list is deny, and so is a word that is no verdict. */
 export function strictest(verdicts: readonly Verdict[]): Verdict {
   const ranks = verdicts.map((verdict) => VERDICTS.indexOf(verdict));

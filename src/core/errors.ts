@@ -56,3 +56,17 @@ export function errorCode(thrown: unknown): string | undefined {
   if (typeof thrown !== "object" || thrown === null || !("code" in thrown)) return undefined;
   return typeof thrown.code === "string" ? thrown.code : undefined;
 }
+
+/** The single thing that ended a call. */
+export const CAUSES = [
+  "program",
+  "policy",
+  "filesystem",
+  "network",
+  "memory",
+  "pids",
+  "disk",
+  "timeout",
+  "user",
+] as const;
+export type Cause = (typeof CAUSES)[number];

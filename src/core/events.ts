@@ -2,7 +2,7 @@ import * as z from "zod";
 import { commitForm, quarantinedForm } from "./box-log.ts";
 import { VERDICTS, MODES } from "./decision.ts";
 import { handoffForm } from "./handoff.ts";
-import { CAUSES } from "./tool.ts";
+import { CAUSES } from "./errors.ts";
 
 /**
  * Everything observable of a run. Screen, JSON lines, session log and tests only subscribe. The forms are the contract of

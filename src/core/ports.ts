@@ -1,7 +1,7 @@
 import type { BoxLog, MovedAway } from "./box-log.ts";
 import type { Change } from "./changes.ts";
 import type { Decision, Mode } from "./decision.ts";
-import type { Cause } from "./tool.ts";
+import type { Cause } from "./errors.ts";
 
 /** What the outside must offer. Each port has one contract suite in test/contract. */
 

@@ -1,21 +1,8 @@
+import { type Cause } from "./errors.ts";
 import * as z from "zod";
 import type { Box } from "./ports.ts";
-import type { JsonSchema } from "./provider.ts";
+import type { JsonSchema } from "./model-provider.ts";
 import { nearest } from "./spelling.ts";
-
-/** The single thing that ended a call. */
-export const CAUSES = [
-  "program",
-  "policy",
-  "filesystem",
-  "network",
-  "memory",
-  "pids",
-  "disk",
-  "timeout",
-  "user",
-] as const;
-export type Cause = (typeof CAUSES)[number];
 
 interface Ended {
   /** As the tool gives it; what goes to the model is bounded by whoever called. */

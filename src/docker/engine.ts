@@ -1,10 +1,12 @@
 import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type Docker from "dockerode";
 import * as z from "zod";
-import { errorCode, reasonOf } from "../core/errors.ts";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import type { HostFacts } from "./container-spec.ts";
 import { engineClient, Patience } from "./dial.ts";
-import { type Endpoint, endpointsFrom } from "./endpoint.ts";
+import { type Endpoint, endpointsFrom } from "./engine-endpoint.ts";
 
 /** An engine that answered. */
 export interface Engine {
@@ -131,5 +133,42 @@ export async function answered<T>(work: (signal: AbortSignal) => Promise<T>): Pr
       : thrown;
   } finally {
     clearTimeout(timer);
+  }
+}
+
+interface Info {
+  readonly NCPU?: number;
+  readonly SecurityOptions?: readonly string[] | null;
+  readonly CgroupVersion?: string;
+  readonly DockerRootDir?: string;
+  readonly Runtimes?: Readonly<Record<string, unknown>>;
+}
+
+export interface EngineFacts extends HostFacts {
+  /** Where the engine keeps its data. */
+  readonly root: string;
+  readonly runtimes: readonly string[];
+}
+
+/** What the container spec must know of the engine's machine. */
+export async function hostFacts(engine: Engine): Promise<EngineFacts> {
+  const info = (await engine.api.info()) as Info;
+  return {
+    cpus: info.NCPU ?? 1,
+    apparmor: (info.SecurityOptions ?? []).some((option) => option.includes("name=apparmor")),
+    runtime: null,
+    runtimes: Object.keys(info.Runtimes ?? {}),
+    root: info.DockerRootDir ?? "/var/lib/docker",
+    swappiness: info.CgroupVersion !== "2",
+  };
+}
+
+/** The profile that is sent with every container, from the installed package at `root`. */
+export async function readSeccomp(root: string): Promise<string> {
+  const file = path.join(root, "sandbox", "seccomp.json");
+  try {
+    return JSON.stringify(JSON.parse(await readFile(file, "utf8")));
+  } catch (thrown) {
+    throw new HarnessError(EXIT.sandbox, `${file}: ${reasonOf(thrown)}`, "reinstall: npm ci", thrown);
   }
 }

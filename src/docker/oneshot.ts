@@ -1,8 +1,7 @@
 import { PassThrough } from "node:stream";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import type { Engine } from "./engine.ts";
-import { hostFacts, readSeccomp } from "./facts.ts";
-import { type BoxPlan, containerSpec } from "./spec.ts";
+import { type Engine, hostFacts, readSeccomp } from "./engine.ts";
+import { type BoxPlan, containerSpec } from "./container-spec.ts";
 
 /** One command in one container. */
 export interface Once {

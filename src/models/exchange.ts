@@ -1,20 +1,29 @@
-import type { Usage } from "../core/messages.ts";
-import type { ModelRequest, ProviderEvent } from "../core/provider.ts";
-import { promptBytes, type TokenEstimator } from "./accounting/estimator.ts";
-import { costOf, type Price, priceOf } from "./accounting/prices.ts";
-import { NO_USAGE, REFUSED_USAGE, sumUsage, usageOf } from "./accounting/usage.ts";
-import { Attempt } from "./attempt.ts";
-import type { Clock } from "./clock.ts";
-import { isEmpty, messageFrom, stopOf } from "./ending.ts";
-import { asFailure, inShort, modelFailure, wasRefused } from "./failure.ts";
-import type { Fallbacks } from "./fallbacks.ts";
+import type { Message, ToolCall, Usage } from "../core/messages.ts";
+import type {
+  AssistantMessage,
+  MalformedCall,
+  ModelRequest,
+  ProviderEvent,
+  Stop,
+} from "../core/model-provider.ts";
+import { endless, type Wire, type WireEvent, WireFailure } from "./model-api.ts";
+import type { Clock } from "./model-clock.ts";
+import { asFailure, inShort, modelFailure, wasRefused } from "./model-failure.ts";
 import { Reply } from "./reply.ts";
-import { delayAfter, type RetryRules } from "./retry.ts";
-import { OfferedTools } from "./text-calls/names.ts";
-import { inText } from "./text-protocol.ts";
+import { OfferedTools } from "./text-calls/settle.ts";
+import { type Fallbacks, inText, type ReadCalls, type WrittenCalls } from "./text-protocol.ts";
 import { type Limits, Watched } from "./timeouts.ts";
-import { endless, type Wire, WireFailure } from "./wire.ts";
-import type { ReadCalls, WrittenCalls } from "./written-calls.ts";
+import {
+  costOf,
+  NO_USAGE,
+  type Price,
+  priceOf,
+  promptBytes,
+  REFUSED_USAGE,
+  sumUsage,
+  type TokenEstimator,
+  usageOf,
+} from "./usage.ts";
 
 /** What an exchange works with. */
 export interface Means {
@@ -192,4 +201,127 @@ export class Exchange {
   #failed(failure: WireFailure): ProviderEvent {
     return { type: "failed", failure: modelFailure(failure, this.#means.clean), usage: this.#usage };
   }
+}
+
+/** One request to the server, from its beginning to whatever ends it. */
+class Attempt {
+  readonly reply: Reply;
+  readonly #source: Watched<WireEvent>;
+  /** null as long as nothing has gone wrong. */
+  failure: WireFailure | null = null;
+
+  constructor(source: Watched<WireEvent>, reply: Reply) {
+    this.#source = source;
+    this.reply = reply;
+  }
+
+  /** What comes next that is to be shown; null when it is over. Never rejects. */
+  async next(): Promise<ProviderEvent | null> {
+    try {
+      while (!this.reply.cut) {
+        const step = await this.#source.next();
+        if (step.done === true) return null;
+        const event = this.reply.take(step.value);
+        if (event !== null) return event;
+      }
+    } catch (thrown) {
+      this.failure = asFailure(thrown);
+    }
+    return null;
+  }
+
+  /** Leaves the server, if it has not ended. */
+  end(): void {
+    this.#source.end();
+  }
+}
+
+const SIGNS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** What Mistral's templates accept, and everybody else too. */
+const LENGTH = 9;
+
+/** Ids of calls: what the server gave is kept, as long as no other call of the conversation has it. */
+export class CallIds {
+  readonly #taken = new Set<string>();
+  readonly #random: () => number;
+
+  constructor(history: readonly Message[], random: () => number) {
+    this.#random = random;
+    for (const message of history)
+      if (message.role === "assistant") for (const { id } of message.calls) this.#taken.add(id);
+  }
+
+  next(given = ""): string {
+    let id = given;
+    while (id === "" || this.#taken.has(id)) id = this.#fresh();
+    this.#taken.add(id);
+    return id;
+  }
+
+  #fresh(): string {
+    let id = "";
+    while (id.length < LENGTH) id += SIGNS[Math.floor(this.#random() * SIGNS.length)] ?? "";
+    return id;
+  }
+}
+
+/** How a reply that came to its end becomes a message. */
+
+const isEmpty = ({ text }: Reply, { calls, malformed }: ReadCalls): boolean =>
+  text.trim() === "" && calls.length === 0 && malformed.length === 0;
+
+/** What the server says is believed only where the reply does not show better. */
+function stopOf({ stop }: Reply, { calls, malformed }: ReadCalls): Stop {
+  if (stop === "length" || stop === "filtered") return stop;
+  if (calls.length > 0) return "calls";
+  return stop === "calls" && malformed.length === 0 ? "end" : stop;
+}
+
+/** The message, with every call once, and an id for each that no other call of the conversation has. */
+function messageFrom(
+  { text, thinking }: Reply,
+  found: ReadCalls,
+  history: readonly Message[],
+  random: () => number,
+): { readonly message: AssistantMessage; readonly malformed: readonly MalformedCall[] } {
+  const ids = new CallIds(history, random);
+  const seen = new Set<string>();
+  const calls: ToolCall[] = [];
+  for (const { id, name, args } of found.calls) {
+    const call = `${name} ${JSON.stringify(args)}`;
+    if (seen.has(call)) continue;
+    seen.add(call);
+    calls.push({ id: ids.next(id), name, args });
+  }
+  return {
+    message: { role: "assistant", text, ...(thinking === "" ? {} : { thinking }), calls },
+    malformed: found.malformed.map(({ id, ...rest }) => ({ ...rest, id: ids.next(id) })),
+  };
+}
+
+export interface RetryRules {
+  /** Attempts of one request in all, where each failure is a passing one. */
+  readonly attempts: number;
+  readonly baseMs: number;
+  readonly capMs: number;
+  /** The longest wait that a server may ask for. */
+  readonly longestMs: number;
+}
+
+export const RETRIES: RetryRules = { attempts: 5, baseMs: 500, capMs: 30_000, longestMs: 120_000 };
+
+/**
+ * Milliseconds before the next attempt, after so many that failed; null when there is none. Full jitter: many clients of
+ * one server do not come back together. What the server asks for is obeyed, unless it is too long to be waited for.
+ */
+export function delayAfter(
+  failures: number,
+  { passing, retryAfterMs }: Pick<WireFailure, "passing" | "retryAfterMs">,
+  rules: RetryRules,
+  random: () => number,
+): number | null {
+  if (!passing || failures >= rules.attempts) return null;
+  const own = random() * Math.min(rules.capMs, rules.baseMs * 2 ** (failures - 1));
+  if (retryAfterMs === null || !(retryAfterMs > 0)) return Math.round(own);
+  return retryAfterMs > rules.longestMs ? null : Math.ceil(retryAfterMs);
 }

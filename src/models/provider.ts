@@ -1,15 +1,12 @@
-import type { Capabilities, ModelRequest, Provider, ProviderEvent } from "../core/provider.ts";
-import { TokenEstimator } from "./accounting/estimator.ts";
-import type { Price } from "./accounting/prices.ts";
-import { type Clock, pause, realClock } from "./clock.ts";
-import { Exchange, type Means } from "./exchange.ts";
-import { type Fallbacks, RememberedFallbacks } from "./fallbacks.ts";
-import { redact } from "./keys.ts";
-import { RETRIES, type RetryRules } from "./retry.ts";
-import { CallStream } from "./text-calls/stream.ts";
+import type { Capabilities, ModelRequest, Provider, ProviderEvent } from "../core/model-provider.ts";
+import { TokenEstimator, type Price } from "./usage.ts";
+import { type Clock, pause, realClock } from "./model-clock.ts";
+import { Exchange, type Means, RETRIES, type RetryRules } from "./exchange.ts";
+import { type Fallbacks, RememberedFallbacks, plainText, type ReadsWritten } from "./text-protocol.ts";
+import { redact } from "./api-keys.ts";
+import { CallStream } from "./text-calls/text-call-stream.ts";
 import { type Limits, LIMITS } from "./timeouts.ts";
-import type { Wire } from "./wire.ts";
-import { plainText, type ReadsWritten } from "./written-calls.ts";
+import type { Wire } from "./model-api.ts";
 
 export interface ProviderOptions {
   readonly capabilities: (model: string, signal: AbortSignal) => Promise<Capabilities>;

@@ -1,13 +1,14 @@
-import type { ProviderEvent, Stop } from "../core/provider.ts";
-import type { Counted } from "./accounting/usage.ts";
-import { NativeCalls } from "./native-calls.ts";
+import { reasonOf } from "../core/errors.ts";
+import type { ToolCall } from "../core/messages.ts";
+import type { MalformedCall, ProviderEvent, Stop } from "../core/model-provider.ts";
+import { JsonEnds, surveyJson } from "./json-text.ts";
+import type { WireEvent } from "./model-api.ts";
+import { type OfferedTools, typed } from "./text-calls/settle.ts";
+import type { ReadCall, ReadCalls, WrittenCalls } from "./text-protocol.ts";
 import type { Limits } from "./timeouts.ts";
-import type { OfferedTools } from "./text-calls/names.ts";
-import { WholeText } from "./whole-text.ts";
-import type { WireEvent } from "./wire.ts";
-import type { ReadCalls, WrittenCalls } from "./written-calls.ts";
+import type { Counted } from "./usage.ts";
 
-export interface Ended {
+interface Ended {
   readonly found: ReadCalls;
   /** What was shown as text turned out to be a thought: the events begin anew. */
   readonly withdrawn: boolean;
@@ -146,3 +147,155 @@ export class Reply {
     return piece.slice(0, Math.max(0, room));
   }
 }
+
+/** Text in pieces: a character that a server cut in two comes with the piece that completes it. */
+class WholeText {
+  #half = "";
+
+  push(piece: string): string {
+    if (this.#half === "" && !isHigh(piece.charCodeAt(piece.length - 1))) return piece.toWellFormed();
+    const text = this.#half + piece;
+    this.#half = isHigh(text.charCodeAt(text.length - 1)) ? text.slice(-1) : "";
+    return text.slice(0, text.length - this.#half.length).toWellFormed();
+  }
+
+  /** A half that nothing completed. */
+  end(): string {
+    const left = this.#half.toWellFormed();
+    this.#half = "";
+    return left;
+  }
+}
+
+const isHigh = (code: number): boolean => code >= 0xd800 && code <= 0xdbff;
+
+type CallPart = Extract<WireEvent, { readonly type: "call" }>;
+
+class Made {
+  id = "";
+  name = "";
+  args = "";
+  readonly ends = new JsonEnds();
+  readonly place: number;
+
+  constructor(place: number) {
+    this.place = place;
+  }
+
+  /** Servers that count wrongly give a second call the index of the first. */
+  isOver({ id = "", name = "" }: CallPart): boolean {
+    return (id !== "" && this.id !== "" && id !== this.id) || (name !== "" && this.ends.complete);
+  }
+
+  add({ id = "", name = "", args = "" }: CallPart): void {
+    if (this.id === "") this.id = id;
+    if (this.name === "") this.name = name;
+    else if (name !== this.name && this.args === "") this.name += name;
+    this.args += args;
+    this.ends.push(args);
+  }
+}
+
+/** Calls of the API's own format, put together from their parts by index. */
+export class NativeCalls {
+  readonly #made: Made[] = [];
+  readonly #byIndex = new Map<number, Made>();
+
+  /** The call that the part belongs to: its place among the calls of the reply, and its name so far. */
+  take(part: CallPart): { readonly place: number; readonly name: string } {
+    let call = this.#byIndex.get(part.index);
+    if (call === undefined || call.isOver(part)) {
+      call = new Made(this.#made.length);
+      this.#made.push(call);
+      this.#byIndex.set(part.index, call);
+    }
+    call.add(part);
+    return call;
+  }
+
+  get some(): boolean {
+    return this.#made.length > 0;
+  }
+
+  /** What can be run and what cannot, in the order in which they began. */
+  end(tools: OfferedTools): ReadCalls {
+    const calls: ReadCall[] = [];
+    const malformed: MalformedCall[] = [];
+    for (const { id, name: given, args } of this.#made) {
+      const name = tools.resolve(given);
+      if (name === undefined) {
+        const read = readArguments(args);
+        const meant = "wrong" in read ? {} : { args: read.args };
+        malformed.push({ id, name: shown(given), reason: unknownName(given, tools), ...meant });
+        continue;
+      }
+      const read = readArguments(args);
+      if ("wrong" in read) malformed.push({ id, name, reason: read.wrong });
+      else calls.push({ id, name, args: typed(read.args, tools.schema(name)) });
+    }
+    return { calls, malformed };
+  }
+}
+
+/** A misspelling is told, never followed. */
+function unknownName(given: string, tools: OfferedTools): string {
+  const quoted = JSON.stringify(shown(given));
+  if (tools.names.length === 0) return `No tool can be called now; ${quoted} was not run.`;
+  const near = tools.near(given);
+  const hint = near === undefined ? "" : ` Did you mean ${near}?`;
+  return `There is no tool ${quoted}; there are ${tools.names.join(", ")}.${hint}`;
+}
+
+const LONGEST_SHOWN = 80;
+const shown = (name: string): string => name.slice(0, LONGEST_SHOWN).toWellFormed();
+
+type Arguments = { readonly args: ToolCall["args"] } | { readonly wrong: string };
+
+/** Deeper than any tool's input; what walks over arguments need not fear for its stack. */
+const DEEPEST = 64;
+const MAX_SHOWN_ARGUMENTS = 200;
+
+/**
+ * The arguments of a call, in the one way that they can be read. Arguments that came as JSON text inside of a string are
+ * read too; nothing is mended.
+ */
+export function readArguments(text: string): Arguments {
+  const outer = text.trim() === "" ? "{}" : text;
+  const first = parsed(outer);
+  if ("wrong" in first) return first;
+  if (typeof first.value !== "string") return checked(outer, first.value);
+  const inner = parsed(first.value);
+  return "wrong" in inner ? { wrong: noObject(first.value) } : checked(first.value, inner.value);
+}
+
+function checked(json: string, value: unknown): Arguments {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return { wrong: noObject(value) };
+  const { depth, twice } = surveyJson(json);
+  if (twice !== null)
+    return {
+      wrong: `The key ${shownArguments(JSON.stringify(twice))} stands twice in its arguments: give it once.`,
+    };
+  if (depth > DEEPEST) return { wrong: `Its arguments are nested deeper than ${DEEPEST} levels.` };
+  return { args: value as ToolCall["args"] };
+}
+
+function parsed(json: string): { readonly value: unknown } | { readonly wrong: string } {
+  try {
+    return { value: JSON.parse(json) as unknown };
+  } catch (thrown) {
+    const ends = new JsonEnds();
+    ends.push(json);
+    return {
+      wrong: ends.open
+        ? "Its arguments were cut before their end. Send the call again, whole; long content in several smaller calls."
+        : `Its arguments are no JSON (${shownArguments(reasonOf(thrown))}). Send the call again with one JSON object.`,
+    };
+  }
+}
+
+function noObject(value: unknown): string {
+  const kind = Array.isArray(value) ? "a list" : value === null ? "null" : `a ${typeof value}`;
+  return `Its arguments are ${kind}, not one JSON object with a key for each argument.`;
+}
+
+const shownArguments = (text: string): string => text.slice(0, MAX_SHOWN_ARGUMENTS).toWellFormed();

@@ -1,5 +1,5 @@
 import type { Message, ToolCall } from "../core/messages.ts";
-import type { ModelRequest, ToolOffer } from "../core/provider.ts";
+import type { MalformedCall, ModelRequest, ToolOffer } from "../core/model-provider.ts";
 
 /**
  * Tools for a model or a server that takes none: they stand in the system prompt, calls and results stand in the text.
@@ -67,3 +67,51 @@ function saidInText(message: Message, names: Map<string, string>): Message {
 /** What a tool printed cannot end its own block. */
 const response = (name: string, text: string): string =>
   `<tool_response name=${JSON.stringify(name)}>\n${text.replaceAll(/<(?=\/?tool_response)/gi, "<\\")}\n</tool_response>`;
+
+/** A call as it was read: its id is what the server gave, if any. */
+export type ReadCall = Omit<ToolCall, "id"> & { readonly id?: string };
+
+export interface ReadCalls {
+  readonly calls: readonly ReadCall[];
+  readonly malformed: readonly (Omit<MalformedCall, "id"> & { readonly id?: string })[];
+}
+
+/** Reads the content of one reply for calls that are written as text. */
+export interface WrittenCalls {
+  /** The prose that may be shown by now, possibly none. */
+  push(chunk: string): string;
+  /** `prose` is the whole of it. It begins with what `push` gave, unless that turned out to be a thought. */
+  end(): ReadCalls & { readonly prose: string };
+}
+
+export type ReadsWritten = (tools: readonly ToolOffer[]) => WrittenCalls;
+
+/** Content that is not read at all: it has to fit a format, so calls in it are data. */
+export const plainText: ReadsWritten = () => {
+  let prose = "";
+  return {
+    push: (chunk) => {
+      prose += chunk;
+      return chunk;
+    },
+    end: () => ({ calls: [], malformed: [], prose }),
+  };
+};
+
+/** Which models take no tools; a caller may keep it beyond one run. */
+export interface Fallbacks {
+  has(model: string): boolean;
+  add(model: string, reason: string): void;
+}
+
+export class RememberedFallbacks implements Fallbacks {
+  readonly #models = new Map<string, string>();
+
+  has(model: string): boolean {
+    return this.#models.has(model);
+  }
+
+  add(model: string, reason: string): void {
+    this.#models.set(model, reason);
+  }
+}

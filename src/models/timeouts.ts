@@ -1,6 +1,6 @@
 import { formatDuration } from "../core/bounds.ts";
-import type { Clock } from "./clock.ts";
-import { WireFailure } from "./wire.ts";
+import type { Clock } from "./model-clock.ts";
+import { WireFailure } from "./model-api.ts";
 
 /** How long and how much one attempt may be. A local model may load for minutes and write a call in silence. */
 export interface Limits {

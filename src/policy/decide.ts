@@ -1,21 +1,24 @@
-import type { Decision, MatchedRule, Mode, Verdict } from "../core/decision.ts";
-import { strictest, VERDICTS } from "../core/decision.ts";
+import {
+  type Decision,
+  type MatchedRule,
+  type Mode,
+  type Verdict,
+  strictest,
+  VERDICTS,
+} from "../core/decision.ts";
 import type { Effect } from "./effects/effect.ts";
-import { withFetched } from "./effects/fetched.ts";
-import type { Called } from "./effects/called.ts";
+import { withFetched } from "./effects/redirects.ts";
+import { type Called, withLater } from "./effects/call-effects.ts";
 import { Assumptions } from "./effects/assume.ts";
-import { withLater } from "./effects/later.ts";
-import { Walk } from "./effects/walk.ts";
-import { rulingOf } from "./judge/effects.ts";
-import { placesFor } from "./judge/places.ts";
-import type { Ruling } from "./judge/ruling.ts";
-import { textRuling } from "./judge/text.ts";
-import type { IgnoreRules } from "./paths/ignore.ts";
-import { Models } from "./models/apply.ts";
-import { PROGRAMS } from "./models/table.ts";
-import { applyRules } from "./rules/apply.ts";
+import { Walk } from "./effects/effect-walk.ts";
+import { rulingOf, placesFor } from "./judge/judge-effects.ts";
+import { type Ruling, textRuling } from "./judge/ruling.ts";
+import type { IgnoreRules } from "./paths/ignore-rules.ts";
+import { Models } from "./programs/read-arguments.ts";
+import { PROGRAMS } from "./programs/program-table.ts";
+import { applyRules } from "./rules/apply-rules.ts";
 import type { UserRules } from "./rules/rule.ts";
-import { readInner, readShell, type ShellText } from "./shell/read.ts";
+import { readInner, readShell, type ShellText } from "./shell/read-shell.ts";
 
 export interface CommandContext {
   readonly mode: Mode;

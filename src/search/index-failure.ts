@@ -1,5 +1,8 @@
+import { existsSync, lstatSync, renameSync, rmSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import { type DiskTrouble, diskTroubleOf, sqliteCodeOf } from "../core/disk-trouble.ts";
-import { EXIT, errorCode, HarnessError, reasonOf } from "../core/errors.ts";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 
 /** How long one process waits for another that writes. */
 export const PATIENCE_MS = 10_000;
@@ -48,4 +51,57 @@ export function indexFailure(thrown: unknown, folder: string): unknown {
     remedy,
     thrown,
   );
+}
+
+/** A database that this process changes nothing of. */
+export function openedToRead(file: string): DatabaseSync {
+  try {
+    return looked(new DatabaseSync(file, { readOnly: true, timeout: PATIENCE_MS }));
+  } catch (thrown) {
+    // Where nothing may be written there is no writer either, and SQLite need not look for one. What one has left in
+    // its journal would be passed over then: that is no answer.
+    if (!["read-only", "unreachable"].includes(troubleOf(thrown)) || hasJournal(file)) throw thrown;
+    const url = pathToFileURL(file);
+    url.searchParams.set("immutable", "1");
+    return looked(new DatabaseSync(url, { readOnly: true }));
+  }
+}
+
+/** It is opened at the first look. */
+function looked(sqlite: DatabaseSync): DatabaseSync {
+  try {
+    sqlite.prepare("SELECT count(*) FROM sqlite_schema").get();
+    return sqlite;
+  } catch (thrown) {
+    sqlite.close();
+    throw thrown;
+  }
+}
+
+const hasJournal = (file: string): boolean =>
+  (lstatSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+
+/**
+ * Moves a damaged database, or a folder of one, out of the way; under which name it is then. What was set aside before
+ * makes room for it: all of an index comes from files.
+ */
+export function setAside(place: string): string {
+  const aside = `${place}.damaged`;
+  rmSync(aside, { recursive: true, force: true });
+  for (const beside of ["-wal", "-shm"]) rmSync(place + beside, { force: true });
+  if (existsSync(place)) renameSync(place, aside);
+  return aside;
+}
+
+/** What comes of work, or the reason of the signal once that is aborted: also of work that does not heed it. */
+export async function inTime<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: left, reject: leave } = Promise.withResolvers<never>();
+  const ended = (): void => leave(signal.reason);
+  signal.throwIfAborted();
+  signal.addEventListener("abort", ended, { once: true });
+  try {
+    return await Promise.race([work(), left]);
+  } finally {
+    signal.removeEventListener("abort", ended);
+  }
 }

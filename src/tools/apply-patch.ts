@@ -1,17 +1,15 @@
 import * as z from "zod";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { Desk } from "./desk.ts";
-import { failed, ok, refusal } from "./endings.ts";
-import { forgiving } from "./forgiving.ts";
-import { commit } from "./patch/commit.ts";
-import { type FilePatch, PatchMistake } from "./patch/patch.ts";
-import { type FileState, planned, type Step } from "./patch/plan.ts";
-import { readPatch } from "./patch/read.ts";
-import { absolute, shown } from "./paths.ts";
+import type { Desk } from "./tool-context.ts";
+import { failed, ok, refusal } from "./line-endings.ts";
+import { forgiving } from "./forgiving-input.ts";
+import { commit, stepsTold } from "./patch/patch-commit.ts";
+import { type FilePatch, PatchMistake } from "./patch/patch-model.ts";
+import { type FileState, planned, type Step } from "./patch/apply-patch-plan.ts";
+import { readPatch } from "./patch/patch-reader.ts";
+import { absolute, shown } from "./tool-paths.ts";
 import { knownContent, wrote } from "./seen-content.ts";
-import { stepsTold } from "./patch/told.ts";
-
 const input = forgiving(z.strictObject({ patch: z.string() }));
 
 export const applyPatchTool = (desk: Desk): AnyTool =>

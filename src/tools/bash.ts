@@ -1,15 +1,12 @@
 import * as z from "zod";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { Desk, ShellState } from "./desk.ts";
-import { count, flag, forgiving } from "./forgiving.ts";
-import { type Advise, adviseOnce, asResult, endingOf } from "./shell/ending.ts";
-import { jobBook, type Jobs } from "./shell/jobs.ts";
-import { judgedText } from "./shell/judged.ts";
-import { type Keeper, keeperOf } from "./shell/keeper.ts";
-import { KEEP, wordsOf } from "./shell/words.ts";
-import { plain, wrapped } from "./shell/wrapper.ts";
-
+import type { Desk, ShellState } from "./tool-context.ts";
+import { count, flag, forgiving } from "./forgiving-input.ts";
+import { type Advise, adviseOnce, asResult, endingOf } from "./shell/command-ending.ts";
+import { jobBook, type Jobs } from "./shell/shell-jobs.ts";
+import { judgedText, KEEP, wordsOf } from "./shell/command-words.ts";
+import { type Keeper, keeperOf, plain, wrapped } from "./shell/shell-state.ts";
 const LONGEST_S = 600;
 
 const input = forgiving(

@@ -1,15 +1,13 @@
 import * as z from "zod";
-import { bytesOfText, textOfBytes } from "../core/byte-text.ts";
+import { bytesOfText, textOfBytes } from "../core/bytes.ts";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { Desk } from "./desk.ts";
-import { failed, ok, refusal } from "./endings.ts";
-import { flag, forgiving, listOf } from "./forgiving.ts";
-import { absolute, shown } from "./paths.ts";
+import type { Desk } from "./tool-context.ts";
+import { failed, ok, refusal } from "./line-endings.ts";
+import { flag, forgiving, listOf } from "./forgiving-input.ts";
+import { absolute, shown } from "./tool-paths.ts";
 import { knownContent, wrote } from "./seen-content.ts";
-import { boundedDiff, compactDiff } from "./text/compact-diff.ts";
-import { type Edit, replaced } from "./text/replace.ts";
-
+import { boundedDiff, compactDiff, type Edit, replaced } from "./text/text-edit.ts";
 const one = forgiving(z.strictObject({ old: z.string(), new: z.string(), all: flag.optional() }));
 
 const input = forgiving(

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
-import type { Desk } from "./desk.ts";
-import { ok } from "./endings.ts";
-import { count, flag, forgiving } from "./forgiving.ts";
-import { absolute, shown } from "./paths.ts";
+import type { Desk } from "./tool-context.ts";
+import { ok } from "./line-endings.ts";
+import { count, flag, forgiving } from "./forgiving-input.ts";
+import { absolute, shown } from "./tool-paths.ts";
 import { type Found, ripgrep } from "./ripgrep.ts";
 
 const MOST = 200;

@@ -1,7 +1,7 @@
 import type { AnyTool } from "../core/tool.ts";
 import { applyPatchTool } from "./apply-patch.ts";
 import { bashTool } from "./bash.ts";
-import type { Desk } from "./desk.ts";
+import type { Desk } from "./tool-context.ts";
 import { editFileTool } from "./edit-file.ts";
 import { globTool } from "./glob.ts";
 import { grepTool } from "./grep.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
-import type { Desk } from "./desk.ts";
-import { forgiving, listOf } from "./forgiving.ts";
+import type { Desk } from "./tool-context.ts";
+import { forgiving, listOf } from "./forgiving-input.ts";
 
 const MOST = { title: 200, body: 10_000, tags: 10, tag: 50 } as const;
 

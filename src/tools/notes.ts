@@ -1,8 +1,8 @@
 import * as z from "zod";
 import type { Note } from "../core/session.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { Desk } from "./desk.ts";
-import { forgiving } from "./forgiving.ts";
+import type { Desk } from "./tool-context.ts";
+import { forgiving } from "./forgiving-input.ts";
 
 const MOST_NOTES = 10;
 const MOST_CHARACTERS = 8000;

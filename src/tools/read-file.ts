@@ -1,14 +1,13 @@
 import * as z from "zod";
 import { formatSize } from "../core/bounds.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { Desk } from "./desk.ts";
-import { failed, missing, ok } from "./endings.ts";
-import { count, forgiving } from "./forgiving.ts";
-import { largePage } from "./large-page.ts";
-import { type Lines, pageNote, type Place } from "./page.ts";
-import { absolute, shown } from "./paths.ts";
+import type { Desk } from "./tool-context.ts";
+import { failed, missing, ok } from "./line-endings.ts";
+import { count, forgiving } from "./forgiving-input.ts";
+import { largePage, type Lines, pageNote, type Place } from "./pages.ts";
+import { absolute, shown } from "./tool-paths.ts";
 import { tokenOf, WHOLE } from "./seen-content.ts";
-import { binaryKind, numbered, textAbout } from "./text/content.ts";
+import { binaryKind, numbered, textAbout } from "./text/file-text.ts";
 
 const LINES = 2000;
 const LINES_OF = "offset is the first line, limit how many lines";

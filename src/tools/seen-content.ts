@@ -1,8 +1,8 @@
 import type { Box, FileContent } from "../core/ports.ts";
 import type { ToolResult } from "../core/tool.ts";
-import type { Desk } from "./desk.ts";
-import { failed, refusal } from "./endings.ts";
-import { shown } from "./paths.ts";
+import type { Desk } from "./tool-context.ts";
+import { failed, refusal } from "./line-endings.ts";
+import { shown } from "./tool-paths.ts";
 
 /** What is read of a file in one piece. Larger ones are told apart by size and time, not by their content. */
 export const WHOLE = 8 * 2 ** 20;

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Index, IndexHit } from "../core/ports.ts";
 import { visibleLine } from "../core/visible.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
-import { count, forgiving } from "./forgiving.ts";
+import { count, forgiving } from "./forgiving-input.ts";
 
 const USUAL = 5;
 const MOST = 20;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { Desk } from "./desk.ts";
-import { count, forgiving } from "./forgiving.ts";
+import type { Desk } from "./tool-context.ts";
+import { count, forgiving } from "./forgiving-input.ts";
 
 const PAGE = 20_000;
 /** Of UTF-8, with the line below it: what the model gets of any result. */

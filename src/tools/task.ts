@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
 import { headWithin } from "../core/bytes.ts";
-import { count, forgiving } from "./forgiving.ts";
-import type { Spawn } from "./desk.ts";
+import { count, forgiving } from "./forgiving-input.ts";
+import type { Spawn } from "./tool-context.ts";
 
 const TURNS = { usual: 10, most: 40 } as const;
 const MOST_BYTES = 8192;

@@ -1,13 +1,13 @@
 import * as z from "zod";
-import { textOfBytes } from "../core/byte-text.ts";
+import { textOfBytes } from "../core/bytes.ts";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { Desk } from "./desk.ts";
-import { ok, refusal } from "./endings.ts";
-import { forgiving } from "./forgiving.ts";
-import { absolute, shown } from "./paths.ts";
+import type { Desk } from "./tool-context.ts";
+import { ok, refusal } from "./line-endings.ts";
+import { forgiving } from "./forgiving-input.ts";
+import { absolute, shown } from "./tool-paths.ts";
 import { knownContent, wrote } from "./seen-content.ts";
-import { boundedDiff, compactDiff } from "./text/compact-diff.ts";
+import { boundedDiff, compactDiff } from "./text/text-edit.ts";
 
 const input = forgiving(z.strictObject({ path: z.string(), content: z.string() }));
 

@@ -3,7 +3,7 @@ import test from "node:test";
 import * as z from "zod";
 import { unattended } from "../../src/agent/approvers.ts";
 import { work } from "../../src/agent/loop.ts";
-import type { Checkpoints } from "../../src/core/checkpoints.ts";
+import type { Checkpoints } from "../../src/core/checkpoint-port.ts";
 import type { Approver } from "../../src/core/ports.ts";
 import { anyTool, NO_FACTS } from "../../src/core/tool.ts";
 import { fakeSeat } from "../fakes/seat.ts";

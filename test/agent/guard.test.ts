@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Guard, type GuardVerdict, Malformed, type Repeating } from "../../src/agent/guard.ts";
+import { Guard, type GuardVerdict, Malformed, type Repeating } from "../../src/agent/repetition-guard.ts";
 
 const call = (name: string, args: Readonly<Record<string, unknown>> = {}): Repeating => ({ name, args });
 const [A, B, C] = [call("read_file", { path: "a" }), call("bash", { command: "make" }), call("glob")];

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
-import { FittedAnswer } from "../../src/agent/answer.ts";
+import { FittedAnswer } from "../../src/agent/final-answer.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { work } from "../../src/agent/loop.ts";
-import { Offer } from "../../src/agent/seat.ts";
+import { Offer } from "../../src/agent/agent-context.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { fakeSeat, type FakeSeat, type Line } from "../fakes/seat.ts";

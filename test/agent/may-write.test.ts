@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { judgeIn } from "../../src/agent/judge.ts";
+import { judgeIn } from "../../src/agent/action-judge.ts";
 import type { Mode } from "../../src/core/decision.ts";
 import { NO_FACTS } from "../../src/core/tool.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { denialsOf, type Ending, outcomeOf } from "../../src/agent/outcome.ts";
-import type { EndedCall } from "../../src/core/parked.ts";
+import type { EndedCall } from "../../src/core/session.ts";
 
 const ok: EndedCall = {
   call: "c1",

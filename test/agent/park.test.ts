@@ -5,7 +5,7 @@ import { remembering, unattended } from "../../src/agent/approvers.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { work } from "../../src/agent/loop.ts";
 import { Memory } from "../../src/agent/memory.ts";
-import type { Seat } from "../../src/agent/seat.ts";
+import type { Seat } from "../../src/agent/agent-context.ts";
 import type { Question } from "../../src/core/ports.ts";
 import type { SessionRecord } from "../../src/core/session.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../../src/core/tool.ts";

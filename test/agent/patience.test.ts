@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Patience } from "../../src/agent/patience.ts";
+import { Patience } from "../../src/agent/model-request.ts";
 
 test("a server that breaks off within what is shown is asked again three times", () => {
   const patience = new Patience(false);

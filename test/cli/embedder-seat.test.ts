@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { embedderSeat, type EmbedderSeat, type FoundEmbedder } from "../../src/cli/embedder-seat.ts";
-import { openVectorCache } from "../../src/search/embed/cache.ts";
-import { DEFAULTS, type Settings } from "../../src/config/schema.ts";
+import { embedderSeat, type EmbedderSeat, type FoundEmbedder } from "../../src/app/embedder-access.ts";
+import { openVectorCache } from "../../src/search/embed/embedding-cache.ts";
+import { DEFAULTS, type Settings } from "../../src/config/settings-schema.ts";
 import { startEmbeddingOllama } from "../fakes/embedding-ollama.ts";
 import { startLoopback } from "../fakes/loopback.ts";
 import { startFakeOllama } from "../fakes/ollama-server.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { limitsOf } from "../../src/cli/model-limits.ts";
-import { DEFAULTS } from "../../src/config/schema.ts";
+import { limitsOf } from "../../src/app/model-access.ts";
+import { DEFAULTS } from "../../src/config/settings-schema.ts";
 
 test("the settings say how long a model is waited for", () => {
   assert.deepEqual(limitsOf(DEFAULTS), { connectMs: 10_000, firstMs: 600_000, idleMs: 600_000 });

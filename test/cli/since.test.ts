@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { sinceMoment } from "../../src/cli/policy/since.ts";
+import { sinceMoment } from "../../src/cli/commands/policy/replay.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 
 const NOW = Date.parse("2026-05-10T12:00:00Z");

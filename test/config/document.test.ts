@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { parseConfigDocument } from "../../src/config/document.ts";
-import { readLayer } from "../../src/config/layer.ts";
-import { SETTING_KEYS } from "../../src/config/schema.ts";
+import { parseConfigDocument } from "../../src/config/config-document.ts";
+import { readLayer } from "../../src/config/config-layers.ts";
+import { SETTING_KEYS } from "../../src/config/settings-schema.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 
 const read = (text: string): unknown => {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, readlink, stat, symlink } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import { parseConfigDocument } from "../../src/config/document.ts";
-import { setSetting, settingPath } from "../../src/config/edit.ts";
+import { parseConfigDocument } from "../../src/config/config-document.ts";
+import { setSetting, settingPath } from "../../src/config/config-edit.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch } from "../fixtures/scratch.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import test from "node:test";
-import { type Config, type ConfigRequest, envNameOf, loadConfig } from "../../src/config/load.ts";
-import { DEFAULTS, SETTING_KEYS, type SettingKey } from "../../src/config/schema.ts";
+import { type Config, type ConfigRequest, envNameOf, loadConfig } from "../../src/config/load-config.ts";
+import { DEFAULTS, SETTING_KEYS, type SettingKey } from "../../src/config/settings-schema.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmod, readdir, readlink, stat, symlink } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import { addRules } from "../../src/config/policy-edit.ts";
+import { addRules } from "../../src/config/policy-rules-file.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { symlink, writeFile } from "node:fs/promises";
 import test from "node:test";
 import { promisify } from "node:util";
-import { readConfigText } from "../../src/config/read.ts";
+import { readConfigText } from "../../src/config/load-config.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch } from "../fixtures/scratch.ts";
 

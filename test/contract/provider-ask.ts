@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Capabilities, ModelRequest, ProviderEvent, ToolOffer } from "../../src/core/provider.ts";
+import type { Capabilities, ModelRequest, ProviderEvent, ToolOffer } from "../../src/core/model-provider.ts";
 import type { Limits } from "../../src/models/timeouts.ts";
 import { makeProvider } from "../../src/models/provider.ts";
 import { HISTORY, KEY, type Opened, type Scenario, type ServerFixture } from "./provider-server.ts";

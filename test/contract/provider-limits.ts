@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { ProviderEvent } from "../../src/core/provider.ts";
+import type { ProviderEvent } from "../../src/core/model-provider.ts";
 import { answerFrom, failed, finished, type Talk } from "./provider-ask.ts";
 import type { Add } from "./provider-suite.ts";
 

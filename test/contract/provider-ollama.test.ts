@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
-import { OllamaWire } from "../../src/models/ollama/wire.ts";
+import { OllamaWire } from "../../src/models/ollama/ollama-api.ts";
 import { chatLine, doneLine, errorLine } from "../fakes/ollama-chat.ts";
 import { sendJson, startFakeOllama } from "../fakes/ollama-server.ts";
 import {

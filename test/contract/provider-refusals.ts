@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { FailureKind } from "../../src/core/provider.ts";
+import type { FailureKind } from "../../src/core/model-provider.ts";
 import { failed, finished } from "./provider-ask.ts";
 import { KEY, type Refused } from "./provider-server.ts";
 import type { Add } from "./provider-suite.ts";

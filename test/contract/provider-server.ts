@@ -1,6 +1,6 @@
 import type { Message } from "../../src/core/messages.ts";
-import type { Stop } from "../../src/core/provider.ts";
-import type { Wire } from "../../src/models/wire.ts";
+import type { Stop } from "../../src/core/model-provider.ts";
+import type { Wire } from "../../src/models/model-api.ts";
 
 /** What a server is told to do, in no API's words; each adapter's tests say it in the format of their own API. */
 export interface Scenario {

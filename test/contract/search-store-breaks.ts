@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
-import type { SearchStore } from "../../src/search/store.ts";
+import type { SearchStore } from "../../src/search/search-store.ts";
 import type { AddSearch } from "./search-store-suite.ts";
 import { axis, byWords, file, wordFor } from "./search-store-words.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { openQdrantStore } from "../../src/search/qdrant/store.ts";
-import type { StoreIdentity } from "../../src/search/store.ts";
+import { openQdrantStore } from "../../src/search/qdrant/qdrant-store.ts";
+import type { StoreIdentity } from "../../src/search/search-store.ts";
 import { startQdrant } from "../fakes/qdrant-server.ts";
 import { searchStoreSuite } from "./search-store-suite.ts";
 

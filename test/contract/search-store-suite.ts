@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { SearchStore, StoreIdentity } from "../../src/search/store.ts";
+import type { SearchStore, StoreIdentity } from "../../src/search/search-store.ts";
 import { breakCases } from "./search-store-breaks.ts";
 import { fileCases } from "./search-store-files.ts";
 import { identityCases } from "./search-store-identities.ts";

@@ -1,4 +1,4 @@
-import { openStore } from "../../src/sessions/store.ts";
+import { openStore } from "../../src/sessions/session-store.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { storeSuite } from "./store-suite.ts";
 

@@ -1,8 +1,6 @@
 import type { AgentEvent, EventBody, RunStatus } from "../../src/core/events.ts";
-import { PARKED_FORM, type Word } from "../../src/core/parked.ts";
+import { PARKED_FORM, type Word, type SessionAbout, type SessionRecord } from "../../src/core/session.ts";
 import type { Question } from "../../src/core/ports.ts";
-import type { SessionAbout, SessionRecord } from "../../src/core/session.ts";
-
 export const ABOUT: SessionAbout = {
   workspace: "/home/dev/project",
   mode: "workspace-write",

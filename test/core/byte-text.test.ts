@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
-import { bytesOfText, textOfBytes } from "../../src/core/byte-text.ts";
+import { bytesOfText, textOfBytes } from "../../src/core/bytes.ts";
 
 const back = (bytes: Buffer): Buffer => bytesOfText(textOfBytes(bytes));
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import test from "node:test";
-import { downloadSystem, sourcesFor } from "../../src/docker/images/apt.ts";
-import type { System } from "../../src/docker/host/system.ts";
+import { downloadSystem, sourcesFor } from "../../src/docker/images/apt-packages.ts";
+import type { System } from "../../src/docker/host-programs.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 
 const DEBIAN = { distribution: "debian", codename: "bookworm" };

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
-import { composeUp, findCompose } from "../../src/docker/compose/cli.ts";
+import { composeUp, findCompose } from "../../src/docker/compose/compose-cli.ts";
 
 const ENDPOINT = { host: "tcp://engine.test:2376", origin: "docker context far", tls: "/certs" };
 const VERSION = "echo Docker Compose version v2.40.3";

@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { parseComposeFile } from "../../src/docker/compose/file.ts";
+import { parseComposeFile } from "../../src/docker/compose/compose-file.ts";
 
 const REAL = new URL("../../docker-compose.yml", import.meta.url);
 const real = () => parseComposeFile(readFileSync(REAL, "utf8"), "docker-compose.yml");

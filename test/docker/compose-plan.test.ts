@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { parseComposeFile } from "../../src/docker/compose/file.ts";
-import { startFailure } from "../../src/docker/compose/place.ts";
-import { planSidecars } from "../../src/docker/compose/plan.ts";
+import { parseComposeFile } from "../../src/docker/compose/compose-file.ts";
+import { startFailure, planSidecars } from "../../src/docker/compose/compose-plan.ts";
 import { healthOfSidecar } from "../../src/docker/compose/sidecar.ts";
 
 const TEXT = `

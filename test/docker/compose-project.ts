@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type Docker from "dockerode";
 import type { ContainerInspectInfo } from "dockerode";
-import { type ComposeFile, parseComposeFile } from "../../src/docker/compose/file.ts";
+import { type ComposeFile, parseComposeFile } from "../../src/docker/compose/compose-file.ts";
 
 /** A project of its own for one test: files for it, and everything that carries its name goes when disposed. */
 export interface Project extends AsyncDisposable {

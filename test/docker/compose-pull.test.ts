@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import test from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import Docker from "dockerode";
-import { lackOfImage } from "../../src/docker/compose/image.ts";
+import { lackOfImage } from "../../src/docker/compose/compose-up.ts";
 
 type Pull = (answer: ServerResponse) => Promise<void> | void;
 

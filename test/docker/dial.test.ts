@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { text } from "node:stream/consumers";
 import test from "node:test";
 import { type Bounds, engineClient, Patience } from "../../src/docker/dial.ts";
-import { containerSpec } from "../../src/docker/spec.ts";
+import { containerSpec } from "../../src/docker/container-spec.ts";
 import { boxPlan } from "../fixtures/boxes.ts";
 import { scratch } from "../fixtures/scratch.ts";
 

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import test from "node:test";
 import { promisify } from "node:util";
-import { endpointsFrom } from "../../src/docker/endpoint.ts";
+import { endpointsFrom } from "../../src/docker/engine-endpoint.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 

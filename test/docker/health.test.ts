@@ -4,9 +4,9 @@ import test, { mock } from "node:test";
 import { broken, type Health, healthy } from "../../src/core/health.ts";
 import { Patience } from "../../src/docker/dial.ts";
 import { type Engine, findEngine, isEngine } from "../../src/docker/engine.ts";
-import { diskHealth, engineHealth, readInfo } from "../../src/docker/health.ts";
-import { imageExists } from "../../src/docker/images/build.ts";
-import { removeBoxes } from "../../src/docker/teardown.ts";
+import { diskHealth, engineHealth, readInfo } from "../../src/docker/engine-health.ts";
+import { imageExists } from "../../src/docker/images/build-image.ts";
+import { removeBoxes } from "../../src/docker/remove-all.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { onRequest, versionAnswer } from "./loopback.ts";
 

@@ -11,7 +11,7 @@ import {
   npmManifestFile,
   packageFolder,
   readImageInputs,
-} from "../../src/docker/images/inputs.ts";
+} from "../../src/docker/images/image-inputs.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch } from "../fixtures/scratch.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { readCheck } from "../../src/docker/images/needs.ts";
+import { readCheck } from "../../src/docker/images/image-needs.ts";
 
 const CHECKS: Readonly<
   Record<string, readonly [stdout: string, exit_code: number | null, missing: readonly string[]]>

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { NoEngine } from "../../src/docker/engine.ts";
-import { engineRemedy } from "../../src/docker/host/remedy.ts";
-import type { System } from "../../src/docker/host/system.ts";
+import { engineRemedy } from "../../src/docker/engine-remedy.ts";
+import type { System } from "../../src/docker/host-programs.ts";
 
 const DEBIAN: System = {
   platform: "linux",

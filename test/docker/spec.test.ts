@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
 import { MODES } from "../../src/core/decision.ts";
-import { isWithin } from "../../src/docker/mounts.ts";
-import { type BoxPlan, containerSpec } from "../../src/docker/spec.ts";
-
+import { isWithin, type BoxPlan, containerSpec } from "../../src/docker/container-spec.ts";
 const MiB = 2 ** 20;
 
 const PLAN: BoxPlan = {

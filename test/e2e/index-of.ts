@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { Catalog } from "../../src/search/catalog/catalog.ts";
-import type { CatalogFacts } from "../../src/search/catalog/rows.ts";
-import { openEmbeddedStore } from "../../src/search/embedded/open.ts";
-import type { SearchHit } from "../../src/search/rank/rank.ts";
+import { Catalog, type CatalogFacts } from "../../src/search/catalog/catalog.ts";
+import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
+import type { SearchHit } from "../../src/search/rank/rank-hits.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { aheadOfStore, onlyInStore } from "../kills/search-lives.ts";
 import { harness, type Ran, type RunStart } from "./run-command.ts";

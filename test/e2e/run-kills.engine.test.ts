@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { History } from "../../src/agent/context/history.ts";
-import { openStore } from "../../src/sessions/store.ts";
+import { openStore } from "../../src/sessions/session-store.ts";
 import { skip } from "../fixtures/engine.ts";
 import { boxesOver } from "../fixtures/real-box.ts";
 import { wholeFiles, writer } from "../kills/engine-lives.ts";

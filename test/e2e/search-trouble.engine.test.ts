@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { sourceTree } from "../../bench/source-tree.ts";
 import { Catalog } from "../../src/search/catalog/catalog.ts";
-import { tryWriter } from "../../src/search/catalog/lock.ts";
+import { tryWriter } from "../../src/search/catalog/catalog-file.ts";
 import { skip } from "../fixtures/engine.ts";
 import { giveAway } from "../fixtures/real-box.ts";
 import type { Scratch } from "../fixtures/scratch.ts";

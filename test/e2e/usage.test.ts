@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir } from "node:fs/promises";
 import path from "node:path";
 import test, { after, describe } from "node:test";
-import { SETTING_KEYS } from "../../src/config/schema.ts";
+import { SETTING_KEYS } from "../../src/config/settings-schema.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";

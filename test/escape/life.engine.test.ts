@@ -3,7 +3,7 @@ import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { boxLabels } from "../../src/docker/labels.ts";
+import { boxLabels } from "../../src/docker/box-labels.ts";
 import { thisProcess } from "../../src/docker/life/owner.ts";
 import { engine, image, skip } from "../fixtures/engine.ts";
 import { Room } from "../fixtures/escape.ts";

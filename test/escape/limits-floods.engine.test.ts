@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import type { ExecRequest, ExecResult } from "../../src/core/ports.ts";
-import { startBox } from "../../src/docker/box/start.ts";
+import { startBox } from "../../src/docker/box/start-box.ts";
 import { engine, ROOT, skip } from "../fixtures/engine.ts";
 import { Room } from "../fixtures/escape.ts";
 

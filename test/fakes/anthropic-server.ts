@@ -1,4 +1,4 @@
-import { AnthropicWire } from "../../src/models/anthropic/wire.ts";
+import { AnthropicWire } from "../../src/models/anthropic/anthropic-api.ts";
 import {
   type Answered,
   type Asked,

@@ -1,5 +1,5 @@
 import type { Note, Notes, OutputPage, Outputs } from "../../src/core/session.ts";
-import type { Desk, ShellState } from "../../src/tools/desk.ts";
+import type { Desk, ShellState } from "../../src/tools/tool-context.ts";
 
 export interface MemoryOutputs extends Outputs {
   readonly kept: readonly string[];

@@ -1,5 +1,5 @@
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
-import { type Wire, type WireEvent, WireFailure, type WireRequest } from "../../src/models/wire.ts";
+import { type Wire, type WireEvent, WireFailure, type WireRequest } from "../../src/models/model-api.ts";
 import {
   type Answered,
   isRefused,

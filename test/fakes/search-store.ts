@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { understand } from "../../src/search/rank/query.ts";
+import { understand } from "../../src/search/rank/ranked-query.ts";
 import { Tokenizer } from "../../src/search/rank/tokens.ts";
 import { WEIGHTS } from "../../src/search/rank/weights.ts";
 import type {
@@ -8,8 +8,8 @@ import type {
   StoredFile,
   StoreIdentity,
   StoreQuery,
-} from "../../src/search/store.ts";
-import type { Chunk } from "../../src/search/words.ts";
+} from "../../src/search/search-store.ts";
+import type { Chunk } from "../../src/search/index-words.ts";
 
 const WORDS = new Tokenizer();
 

@@ -1,14 +1,13 @@
-import { PlainAnswer } from "../../src/agent/answer.ts";
+import { PlainAnswer } from "../../src/agent/final-answer.ts";
 import { unattended } from "../../src/agent/approvers.ts";
 import { Compactor, type Means } from "../../src/agent/context/compaction.ts";
-import { PromptSize } from "../../src/agent/context/size.ts";
-import { Guard, Malformed } from "../../src/agent/guard.ts";
-import { judgeIn } from "../../src/agent/judge.ts";
-import { Limits } from "../../src/agent/limits.ts";
+import { PromptSize } from "../../src/agent/context/prompt-size.ts";
+import { Guard, Malformed } from "../../src/agent/repetition-guard.ts";
+import { judgeIn } from "../../src/agent/action-judge.ts";
+import { Limits, Spent } from "../../src/agent/limits.ts";
 import { Memory } from "../../src/agent/memory.ts";
-import { Offer, type Seat } from "../../src/agent/seat.ts";
-import { Spent } from "../../src/agent/spent.ts";
-import { NO_CHECKPOINTS } from "../../src/core/checkpoints.ts";
+import { Offer, type Seat } from "../../src/agent/agent-context.ts";
+import { NO_CHECKPOINTS } from "../../src/core/checkpoint-port.ts";
 import type { EventBody } from "../../src/core/events.ts";
 import type { ToolCall } from "../../src/core/messages.ts";
 import type { Box } from "../../src/core/ports.ts";
@@ -20,7 +19,7 @@ import type {
   Provider,
   ProviderEvent,
   Stop,
-} from "../../src/core/provider.ts";
+} from "../../src/core/model-provider.ts";
 import type { SessionRecord } from "../../src/core/session.ts";
 import type { AnyTool } from "../../src/core/tool.ts";
 import { fakeBox } from "./box.ts";

@@ -15,10 +15,9 @@ import type {
   SessionStore,
 } from "../../src/core/session.ts";
 import { memorySteps } from "./steps.ts";
-import { Clock } from "../../src/sessions/clock.ts";
-import { newId, onlyId } from "../../src/sessions/ids.ts";
-import { pageOf } from "../../src/sessions/outputs/page.ts";
-import { statusAfter } from "../../src/sessions/project.ts";
+import { Clock, statusAfter } from "../../src/sessions/stored-session.ts";
+import { newId, onlyId } from "../../src/sessions/session-store.ts";
+import { pageOf } from "../../src/sessions/outputs/outputs.ts";
 
 /** A store without a disk. What is handed in is copied, so that what is handed out stays as it was. */
 export function memoryStore(now: () => number = Date.now): SessionStore {

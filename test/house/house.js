@@ -7,7 +7,7 @@ import path from "node:path";
 
 export const LEVELS = {
   core: 0,
-  sqlite: 0,
+  platform: 0,
   policy: 1,
   tools: 1,
   models: 1,
@@ -18,14 +18,15 @@ export const LEVELS = {
   render: 1,
   agent: 2,
   config: 2,
-  cli: 3,
+  app: 3,
+  cli: 4,
 };
 
 /** Packages and the only folders that may import them. A package that is not listed is an error. */
 const PACKAGES = {
   zod: Object.keys(LEVELS),
   "@oclif/core": ["cli"],
-  ajv: ["cli"],
+  ajv: ["app"],
   dockerode: ["docker"],
   "tar-fs": ["docker"],
   yaml: ["docker"],
@@ -40,15 +41,15 @@ const PACKAGES = {
 
 /** Built-in modules that reach files, processes or sockets; every other built-in is free to all but PURE. */
 const BUILTINS = {
-  fs: ["sqlite", "models", "docker", "search", "sessions", "extensions", "config", "cli"],
-  "fs/promises": ["sqlite", "models", "docker", "search", "sessions", "extensions", "config", "cli"],
-  child_process: ["docker", "models", "extensions", "cli"],
+  fs: ["platform", "models", "docker", "search", "sessions", "extensions", "config", "app", "cli"],
+  "fs/promises": ["platform", "models", "docker", "search", "sessions", "extensions", "config", "app", "cli"],
+  child_process: ["docker", "models", "extensions", "app", "cli"],
   net: ["docker"],
   http: ["models", "docker", "search"],
   https: ["models", "docker", "search"],
   tls: ["docker"],
-  sqlite: ["sqlite", "sessions", "search"],
-  module: ["docker", "search", "cli"],
+  sqlite: ["platform", "sessions", "search"],
+  module: ["docker", "search", "app", "cli"],
   worker_threads: ["search"],
   cluster: [],
   console: [],
@@ -66,7 +67,7 @@ const BUILTINS = {
 };
 
 /** Folders that reach files for others, and the only ones that may import them. */
-const OWNERS = { sqlite: ["search", "sessions"] };
+const OWNERS = { platform: ["search", "sessions"] };
 
 /** Folders that import no built-in module at all. */
 const PURE = new Set(["core", "policy", "tools", "agent"]);

@@ -4,7 +4,7 @@ import { emptyHouse, lint, type Planted } from "./plant.ts";
 
 /** Every folder of src/, with one file that may be imported. */
 const FOLDERS =
-  "core sqlite policy tools models docker search sessions extensions render agent config cli".split(" ");
+  "core platform policy tools models docker search sessions extensions render agent config app cli".split(" ");
 
 const layer = (why: string): readonly string[] => [`house(layers): ${why}`];
 const allowed: readonly string[] = [];
@@ -54,16 +54,18 @@ const LEVEL_RULES: readonly Rule[] = [
   ["core", "../agent/thing.ts", "core (level 0) may not import agent (level 2)"],
   ["core", "../tools/thing.ts", "core (level 0) may not import tools (level 1)"],
   ["core", "./thing.ts", undefined],
-  ["core", "../sqlite/thing.ts", "core (level 0) may not import sqlite (level 0)"],
-  ["sqlite", "../core/thing.ts", "sqlite (level 0) may not import core (level 0)"],
-  ["sessions", "../sqlite/thing.ts", undefined],
-  ["tools", "../sqlite/thing.ts", "src/sqlite may be imported only by search, sessions"],
+  ["core", "../platform/thing.ts", "core (level 0) may not import platform (level 0)"],
+  ["platform", "../core/thing.ts", "platform (level 0) may not import core (level 0)"],
+  ["sessions", "../platform/thing.ts", undefined],
+  ["tools", "../platform/thing.ts", "src/platform may be imported only by search, sessions"],
   ["render", "../sessions/thing.ts", "render (level 1) may not import sessions (level 1)"],
   ["search", "../agent/thing.ts", "search (level 1) may not import agent (level 2)"],
   ["search", "./thing.ts", undefined],
   ["agent", "../policy/thing.ts", undefined],
   ["agent", "../config/thing.ts", "agent (level 2) may not import config (level 2)"],
-  ["config", "../cli/thing.ts", "config (level 2) may not import cli (level 3)"],
+  ["config", "../cli/thing.ts", "config (level 2) may not import cli (level 4)"],
+  ["app", "../cli/thing.ts", "app (level 3) may not import cli (level 4)"],
+  ["cli", "../app/thing.ts", undefined],
   ["config", "../core/thing.ts", undefined],
   ["cli", "../agent/thing.ts", undefined],
   ["cli", "../docker/../docker/thing.ts", undefined],
@@ -75,7 +77,7 @@ const LEVEL_RULES: readonly Rule[] = [
   ["tools", "../plugins/thing.ts", "no level for tools or plugins"],
 ];
 
-const FS_OWNERS = "sqlite, models, docker, search, sessions, extensions, config, cli";
+const FS_OWNERS = "platform, models, docker, search, sessions, extensions, config, app, cli";
 
 const PACKAGE_RULES: readonly Rule[] = [
   ["models", "dockerode", "dockerode may be imported only by docker"],
@@ -103,11 +105,11 @@ const PACKAGE_RULES: readonly Rule[] = [
   [
     "search",
     "node:child_process",
-    "node:child_process may be imported only by docker, models, extensions, cli",
+    "node:child_process may be imported only by docker, models, extensions, app, cli",
   ],
   ["docker", "node:child_process", undefined],
   ["cli", "node:net", "node:net may be imported only by docker"],
-  ["docker", "node:sqlite", "node:sqlite may be imported only by sqlite, sessions, search"],
+  ["docker", "node:sqlite", "node:sqlite may be imported only by platform, sessions, search"],
   ["sessions", "node:sqlite", undefined],
 ];
 

@@ -80,7 +80,12 @@ const CASES: readonly Planted[] = [
     red: ["import(no-default-export)"],
   },
   { name: "a named export", file: "src/core/named.ts", text: "export const one = 1;\n", red: [] },
-  { name: "401 lines", file: "src/core/lines.ts", text: `${constants(401)}\n`, red: ["eslint(max-lines)"] },
+  {
+    name: "401 lines",
+    file: "src/core/line-diff.ts",
+    text: `${constants(401)}\n`,
+    red: ["eslint(max-lines)"],
+  },
   {
     name: "400 lines, blanks and comments apart",
     file: "src/core/lines-twin.ts",

@@ -6,7 +6,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sourceTree } from "../../bench/source-tree.ts";
 import { History } from "../../src/agent/context/history.ts";
-import { openStore } from "../../src/sessions/store.ts";
+import { openStore } from "../../src/sessions/session-store.ts";
 import { household } from "../e2e/box-command.ts";
 import { boxesFor, COUNTING, LEASE_MS, parkingsOf } from "../e2e/frozen.ts";
 import { hasIndex, indexed, indexOf } from "../e2e/index-of.ts";

@@ -11,10 +11,9 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Catalog } from "../../src/search/catalog/catalog.ts";
-import type { CatalogFacts, CatalogFile } from "../../src/search/catalog/rows.ts";
-import { readEmbeddedStore } from "../../src/search/embedded/open.ts";
-import { isSameStamp } from "../../src/search/read/found.ts";
+import { Catalog, type CatalogFacts, type CatalogFile } from "../../src/search/catalog/catalog.ts";
+import { readEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
+import { isSameStamp } from "../../src/search/read/found-file.ts";
 import { meansInFile, never, placeOf, updated } from "../fixtures/index.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";
 import { type Dice, killed, type Moment, noted, type Tally } from "./killed.ts";

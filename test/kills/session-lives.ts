@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import type { Session, SessionRecord } from "../../src/core/session.ts";
-import { openStore } from "../../src/sessions/store.ts";
+import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";
 import { type Dice, killed, noted, type Tally } from "./killed.ts";

@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { promptBytes, TokenEstimator } from "../../src/models/accounting/estimator.ts";
-import { costOf, priceOf } from "../../src/models/accounting/prices.ts";
-import { NO_USAGE, REFUSED_USAGE, sumUsage, usageOf } from "../../src/models/accounting/usage.ts";
-
+import {
+  promptBytes,
+  TokenEstimator,
+  costOf,
+  priceOf,
+  NO_USAGE,
+  REFUSED_USAGE,
+  sumUsage,
+  usageOf,
+} from "../../src/models/usage.ts";
 const ROWS = [
   { model: "gpt", input: 1, output: 2 },
   { model: "gpt-5-mini", input: 3, output: 4 },

@@ -1,6 +1,6 @@
-import type { ModelRequest, ProviderEvent } from "../../src/core/provider.ts";
+import type { ModelRequest, ProviderEvent } from "../../src/core/model-provider.ts";
 import { makeProvider, type ProviderOptions } from "../../src/models/provider.ts";
-import type { Wire, WireEvent, WireRequest } from "../../src/models/wire.ts";
+import type { Wire, WireEvent, WireRequest } from "../../src/models/model-api.ts";
 import { answerFrom, type Answer, REQUEST } from "../contract/provider-ask.ts";
 
 /** What one attempt does: the events, then the failure if there is one. */

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
-import { readArguments } from "../../src/models/arguments.ts";
-import { CallIds } from "../../src/models/call-ids.ts";
+import { readArguments, NativeCalls } from "../../src/models/reply.ts";
+import { CallIds } from "../../src/models/exchange.ts";
 import { JsonEnds, surveyJson } from "../../src/models/json-text.ts";
-import { NativeCalls } from "../../src/models/native-calls.ts";
-import { OfferedTools } from "../../src/models/text-calls/names.ts";
+import { OfferedTools } from "../../src/models/text-calls/settle.ts";
 import { HISTORY } from "../contract/provider-server.ts";
 import { TOOLS } from "../contract/provider-ask.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { failureOf } from "../../src/models/ollama/failures.ts";
+import { failureOf } from "../../src/models/ollama/ollama-failures.ts";
 import { startFakeOllama } from "../fakes/ollama-server.ts";
-import { OllamaWire } from "../../src/models/ollama/wire.ts";
-import { WireFailure } from "../../src/models/wire.ts";
+import { OllamaWire } from "../../src/models/ollama/ollama-api.ts";
+import { WireFailure } from "../../src/models/model-api.ts";
 
 const ASKED = { baseUrl: "http://127.0.0.1:11434", model: "qwen3:8b" };
 const UNREAD = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}';

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { SessionOptions } from "../../src/models/ollama/session.ts";
-import { OllamaWire } from "../../src/models/ollama/wire.ts";
-import { WireFailure, type WireEvent, type WireRequest } from "../../src/models/wire.ts";
+import type { SessionOptions } from "../../src/models/ollama/ollama-session.ts";
+import { OllamaWire } from "../../src/models/ollama/ollama-api.ts";
+import { WireFailure, type WireEvent, type WireRequest } from "../../src/models/model-api.ts";
 import { chatLine, doneLine, errorLine } from "../fakes/ollama-chat.ts";
 import {
   type FakeOllama,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
-import { type OllamaStatus, ollamaStatus } from "../../src/models/ollama/server.ts";
+import { type OllamaStatus, ollamaStatus } from "../../src/models/ollama/ollama-server.ts";
 import { type FakeOllamaOptions, startFakeOllama } from "../fakes/ollama-server.ts";
 
 const QWEN = { name: "qwen3:8b", size: 5000 };

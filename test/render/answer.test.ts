@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { answerStream } from "../../src/render/tty/answer.ts";
+import { answerStream } from "../../src/render/tty/answer-text.ts";
 import { fakeTerminal, sent } from "../fakes/terminal.ts";
 import { fc } from "../fixtures/property.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { storeHealth } from "../../src/search/health.ts";
+import { storeHealth } from "../../src/search/search-health.ts";
 import { startLoopback } from "../fakes/loopback.ts";
 import { startQdrant } from "../fakes/qdrant-server.ts";
 

@@ -3,7 +3,7 @@ import path from "node:path";
 import { execFile } from "node:child_process";
 import test from "node:test";
 import { promisify } from "node:util";
-import { openStore } from "../../src/sessions/store.ts";
+import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { scratch } from "../fixtures/scratch.ts";
 

@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openStore } from "../../src/sessions/store.ts";
+import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { killed } from "../kills/killed.ts";

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import { History } from "../../src/agent/context/history.ts";
 import type { Message } from "../../src/core/messages.ts";
-import { openStore } from "../../src/sessions/store.ts";
+import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { fc } from "../fixtures/property.ts";
 import { scratch } from "../fixtures/scratch.ts";

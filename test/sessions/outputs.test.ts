@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileS
 import path from "node:path";
 import test from "node:test";
 import type { Session, SessionStore } from "../../src/core/session.ts";
-import { openStore } from "../../src/sessions/store.ts";
+import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT, message } from "../contract/store-words.ts";
 import { scratch } from "../fixtures/scratch.ts";
 

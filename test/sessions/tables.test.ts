@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
-import { openStore } from "../../src/sessions/store.ts";
+import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT, event, message, RECORDS, turn } from "../contract/store-words.ts";
 import { scratch } from "../fixtures/scratch.ts";
 

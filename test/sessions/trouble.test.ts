@@ -4,7 +4,7 @@ import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { openStore } from "../../src/sessions/store.ts";
+import { openStore } from "../../src/sessions/session-store.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const run = promisify(execFile);

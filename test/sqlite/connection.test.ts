@@ -3,7 +3,7 @@ import fs, { readlinkSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { Connection } from "../../src/sqlite/connection.ts";
+import { Connection } from "../../src/platform/sqlite-connection.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const skip = process.platform !== "linux" && "reads /proc";

@@ -3,7 +3,7 @@ import test, { after, before } from "node:test";
 import type { Box } from "../../src/core/ports.ts";
 import type { ToolResult } from "../../src/core/tool.ts";
 import { bashTool } from "../../src/tools/bash.ts";
-import type { Desk } from "../../src/tools/desk.ts";
+import type { Desk } from "../../src/tools/tool-context.ts";
 import { fakeDesk } from "../fakes/desk.ts";
 import { called } from "../fixtures/call.ts";
 import { skip } from "../fixtures/engine.ts";

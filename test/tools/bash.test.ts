@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Desk } from "../../src/tools/desk.ts";
+import type { Desk } from "../../src/tools/tool-context.ts";
 import { bashTool } from "../../src/tools/bash.ts";
 import { type FakeBox, fakeBox } from "../fakes/box.ts";
 import type { FakeCommand } from "../fakes/commands.ts";

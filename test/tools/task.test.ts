@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Spawn } from "../../src/tools/desk.ts";
+import type { Spawn } from "../../src/tools/tool-context.ts";
 import { taskTool } from "../../src/tools/task.ts";
 import { called, prepared } from "../fixtures/call.ts";
 

@@ -1,7 +1,126 @@
-import { clipped } from "./excerpt.ts";
-import type { Gathered } from "./gather.ts";
-import { renderInstructions } from "./instructions.ts";
-import { oneLine } from "./untrusted.ts";
+import type { Box } from "../../core/ports.ts";
+import { type InstructionFile, renderInstructions } from "./instruction-files.ts";
+import { clipped, oneLine } from "./untrusted-text.ts";
+
+const TIME_LIMIT = 5000;
+/** Bytes of output that are read. */
+const MOST = 2 ** 18;
+const NAMES = 50;
+const STATUS_LINES = 20;
+
+/** What is known of a workspace; whatever could not be learnt is empty. */
+export interface Gathered {
+  readonly system: string;
+  readonly tools: string;
+  /** Empty where there is no repository. */
+  readonly branch: string;
+  /** As `git status --porcelain` has them: the first. null where that is not known. */
+  readonly status: readonly string[] | null;
+  readonly commits: readonly string[];
+  /** Of the workspace's own folder; folders end in a slash. */
+  readonly names: readonly string[];
+  /** Names and changed files that are not listed. */
+  readonly more: { readonly names: number; readonly status: number };
+  /** Paths below the workspace, those above first. */
+  readonly instructions: readonly InstructionFile[];
+}
+
+/** Folders of others' code and of what is made, whose instructions are not for whoever works here. */
+const PRUNED = [".git", "node_modules", "vendor", "third_party", "target", "dist", "build", ".venv", "venv"];
+
+/**
+ * Prints fields that end in NUL: a key and one value, for a file its path, whether it is its head only, and its text. What
+ * is cheap comes first, since a time limit may end it anywhere; so do the instructions of the folder itself. Links are
+ * listed and not followed. Git runs what a repository configured in some of its commands: what can be shut of that is,
+ * and the box is around the rest.
+ */
+const SCRIPT = String.raw`
+export LC_ALL=C
+put() { printf '%s\0' "$@"; }
+git() { command git --no-pager --no-optional-locks -c core.fsmonitor=false -c core.hooksPath=/dev/null -c log.showSignature=false "$@"; }
+os=$(. /etc/os-release; printf %s "$PRETTY_NAME")
+put system "$os $(uname -m)"
+found=
+for tool in git rg node npm python3 pip gcc make cmake go cargo java mvn gradle ruby php dotnet jq; do
+  command -v "$tool" >/dev/null && found="$found $tool"
+done
+put tools "$found"
+shopt -s nullglob
+set -- *
+GLOBIGNORE=.git
+set -- "$@" .[!.]*
+put names $#
+count=0
+for name; do
+  [ $((count += 1)) -gt ${NAMES} ] && break
+  if [ -d "$name" ] && [ ! -L "$name" ]; then put name "$name/"; else put name "$name"; fi
+done
+if git rev-parse --is-inside-work-tree >/dev/null; then
+  put branch "$(git symbolic-ref -q --short HEAD || git rev-parse --short HEAD)"
+  git log -3 --format='commit%x00%h %<(200,trunc)%s%x00'
+fi | tr -d '\n'
+left=40000
+instructions() {
+  timeout 2 find . -xdev -maxdepth "$1" '(' ${PRUNED.map((name) => `-name ${name}`).join(" -o ")} ')' -prune -o \
+    -type f '(' -name AGENTS.md -o -name CLAUDE.md ')' -printf '%d %s %P\0'
+}
+{ instructions 1; instructions 8; } | sort -zu -k1,1n -k3 | head -zn 40 |
+while read -rd '' depth size file; do
+  put file "$file"
+  if [ -r "$file" ] && [ "$size" -le "$left" ]; then put whole; else put head; fi
+  head -c "$left" -- "$file" | tr -d '\0'
+  put ''
+  left=$((size < left ? left - size : 0))
+done
+{ git status --porcelain --ignore-submodules=all || echo failed; } | awk '
+  $0 == "failed" { failed = 1 }
+  NR <= ${STATUS_LINES} && !failed { printf "status%c%s%c", 0, substr($0, 1, 200), 0 }
+  END { if (!failed) printf "changed%c%d%c", 0, NR, 0 }'
+`;
+
+/** Asks the box with one command. Never rejects: whatever fails gives less. */
+export async function gather(box: Box, signal: AbortSignal): Promise<Gathered> {
+  try {
+    const words = ["bash", "--noprofile", "--norc", "-c", SCRIPT];
+    const request = { words, timeoutMs: TIME_LIMIT, keep: { head: MOST, tail: 0 } };
+    const { stdout } = await box.exec(request, signal);
+    return read(new TextDecoder().decode(stdout.head));
+  } catch {
+    return read("");
+  }
+}
+
+/** What stands behind the last NUL was cut. */
+function read(output: string): Gathered {
+  const fields = output.split("\0").slice(0, -1);
+  const values = new Map<string, string[]>();
+  const instructions: InstructionFile[] = [];
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [key = "", value = "", extent, text] = fields.slice(at, at + 4);
+    if (key !== "file") values.set(key, [...(values.get(key) ?? []), value]);
+    else if (text !== undefined) {
+      instructions.push({ path: value, text, cut: extent !== "whole" });
+      at += 2;
+    }
+  }
+  const all = (key: string): readonly string[] => values.get(key) ?? [];
+  const one = (key: string): string => all(key)[0]?.trim() ?? "";
+  const names = all("name").slice(0, NAMES);
+  const status = all("status").slice(0, STATUS_LINES);
+  return {
+    system: one("system"),
+    tools: one("tools"),
+    branch: one("branch"),
+    status: values.has("changed") ? status : null,
+    commits: all("commit").slice(0, 3),
+    names,
+    more: { names: beyond(one("names"), names), status: beyond(one("changed"), status) },
+    instructions,
+  };
+}
+
+const beyond = (count: string, shown: readonly string[]): number =>
+  Math.max(0, (Number.parseInt(count, 10) || 0) - shown.length);
 
 const LINE = 200;
 

@@ -1,14 +1,11 @@
 import type { Emit, EventBody } from "../../core/events.ts";
 import type { Message } from "../../core/messages.ts";
-import type { ModelFailure } from "../../core/provider.ts";
+import type { ModelFailure } from "../../core/model-provider.ts";
 import type { Compaction } from "../../core/session.ts";
-import { mergeArtifacts } from "./artifact-merge.ts";
-import { renderArtifact } from "./artifact-text.ts";
-import { readArtifact } from "./artifact.ts";
+import { ARTIFACT_REQUEST, mergeArtifacts, readArtifact, renderArtifact } from "./compaction-artifact.ts";
 import type { History } from "./history.ts";
-import { olderPart } from "./older-part.ts";
-import { pruneSteps } from "./prune.ts";
-import { viewOf } from "./view.ts";
+import { isLong, viewOf } from "./model-view.ts";
+import { excerpt } from "./untrusted-text.ts";
 
 /** Parts of the window. */
 const TRIGGER = 0.8;
@@ -31,7 +28,7 @@ export interface Means {
   readonly emit: Emit;
 }
 
-export type Fitted =
+type Fitted =
   | { readonly kind: "fits" }
   /** Of a known window; nothing is left to be shortened. */
   | { readonly kind: "too_long"; readonly tokens: number; readonly window: number };
@@ -164,4 +161,120 @@ export class Compactor {
   ): void {
     this.#means.emit({ type: "compaction", status, trigger, before, after, reason });
   }
+}
+
+/** Part of the window whose newest results are never dropped for being old. */
+const PROTECTED = 0.25;
+/** Replies whose results the model is still working with. */
+const REPLIES = 2;
+
+interface Weighing {
+  readonly window: number;
+  tokens(messages: readonly Message[]): number;
+}
+
+/**
+ * Places before which results could be shown as marks, from the first that matters on: one where only old results may
+ * go, else one behind each that is still shown.
+ */
+function pruneSteps(history: History, means: Weighing, which: "old" | "all"): readonly number[] {
+  const { messages, compaction } = history;
+  const from = Math.max(compaction?.pruneBefore ?? 0, compaction?.keepFrom ?? 0);
+  const long = [...messages.entries()].flatMap(([at, message]) =>
+    at >= from && isLong(message) ? [at] : [],
+  );
+  if (which === "all") return long.map((at) => at + 1);
+  const border = protectedFrom(messages, means);
+  return long.some((at) => at < border) ? [border] : [];
+}
+
+function protectedFrom(messages: readonly Message[], means: Weighing): number {
+  const nothing = means.tokens([]);
+  let left = PROTECTED * means.window;
+  let replies = 0;
+  let border = messages.length;
+  for (const [at, message] of [...messages.entries()].toReversed()) {
+    if (message.role === "tool") left -= means.tokens([message]) - nothing;
+    if (message.role === "assistant" && message.calls.length > 0) replies += 1;
+    if (left < 0 && replies >= REPLIES) return border;
+    border = at;
+  }
+  return border;
+}
+
+/** Of what is to be left after a compaction, the part that stays word for word. */
+const KEPT = 0.4;
+const LEFT = 0.6;
+/** Part of the window below which a summary is not worth its price. */
+const WORTH = 0.05;
+/** Characters of a message when the older part alone does not fit. */
+const SHORT = 1000;
+
+interface OlderPartInput {
+  tokens(messages: readonly Message[]): number;
+}
+
+interface OlderPartTarget {
+  readonly window: number;
+  readonly forced: boolean;
+}
+
+interface OlderPart {
+  readonly keepFrom: number;
+  /** What is asked: the messages as the model knows them, byte for byte where they fit, and the request. */
+  readonly messages: readonly Message[];
+}
+
+/** What a summary would stand for; undefined when there is nothing, or not enough. */
+function olderPart(
+  history: History,
+  means: OlderPartInput,
+  { window, forced }: OlderPartTarget,
+): OlderPart | undefined {
+  const view = history.view();
+  /** Behind it the view has the messages one for one. */
+  const shift = view.length - history.count;
+  const nothing = means.tokens([]);
+  const weight = (messages: readonly Message[]): number => means.tokens(messages) - nothing;
+  const start = history.compaction?.keepFrom ?? 0;
+  const borders = [...history.messages.keys()].filter(
+    (at) => at > start && history.messages[at]?.role !== "tool",
+  );
+  const shown = view.slice(start + shift);
+  const keep = KEPT * Math.min(LEFT * window - nothing, weight(shown));
+  const cut = borders.find((at) => weight(shown.slice(at - start)) <= keep) ?? borders.at(-1);
+  if (cut === undefined || (!forced && weight(shown.slice(0, cut - start)) < WORTH * window))
+    return undefined;
+  for (const keepFrom of borders.filter((at) => at <= cut).toReversed()) {
+    const asked = asking(view.slice(0, keepFrom + shift), (messages) => means.tokens(messages) <= window);
+    if (asked !== undefined) return { keepFrom, messages: asked };
+  }
+  return undefined;
+}
+
+function asking(
+  older: readonly Message[],
+  fits: (messages: readonly Message[]) => boolean,
+): Message[] | undefined {
+  const request: Message = { role: "user", text: ARTIFACT_REQUEST };
+  const whole = [...older, request];
+  if (fits(whole)) return whole;
+  const short = [...older.map(shortened), request];
+  return fits(short) ? short : undefined;
+}
+
+function shortened(message: Message): Message {
+  if (message.role === "system") return message;
+  const text = excerpt(message.text, SHORT);
+  if (message.role !== "assistant") return { ...message, text };
+  return {
+    role: "assistant",
+    text,
+    calls: message.calls.map((call) => ({ ...call, args: shortArgs(call.args) })),
+  };
+}
+
+function shortArgs(args: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const json = JSON.stringify(args);
+  return json.length <= SHORT ? args : { shortened: excerpt(json, SHORT) };
 }

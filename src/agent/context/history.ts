@@ -1,8 +1,6 @@
 import type { Message, ToolCall } from "../../core/messages.ts";
 import type { Compaction, SessionRecord } from "../../core/session.ts";
-import { openCalls } from "./pairs.ts";
-import { viewOf } from "./view.ts";
-
+import { openCalls, viewOf } from "./model-view.ts";
 /** How a message begins that is ours, in the role of the user. */
 export const NOTICE = "[harness] ";
 const INTERRUPTED = "No result: the call was interrupted before it ended.";

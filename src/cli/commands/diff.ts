@@ -1,12 +1,12 @@
 import { Args, Flags } from "@oclif/core";
 import { diffStat, fileDiffs } from "../../render/tty/file-diffs.ts";
-import { stepTable } from "../../render/tty/undo.ts";
+import { stepTable } from "../../render/tty/undo-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { noteTo } from "../note.ts";
-import { withSessions } from "../session-store.ts";
+import { noteTo } from "../../app/stderr-note.ts";
+import { withSessions } from "../../app/session-choice.ts";
 import { settingFlags } from "../settings.ts";
-import { diffOfSession } from "../undo/diff.ts";
-import { sessionGiven } from "../undo/session.ts";
+import { diffOfSession } from "../../app/checkpoint-changes.ts";
+import { sessionGiven } from "../session-given.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Diff extends HarnessCommand {
@@ -39,7 +39,7 @@ export class Diff extends HarnessCommand {
         else answer(stepTable(steps, stdout));
         return;
       }
-      const { diffOfLayer } = await import("../apply/diff.ts");
+      const { diffOfLayer } = await import("../../app/layer-diff.ts");
       const waiting = await diffOfLayer(store, session, noteTo(flags.quiet));
       const { files, cut, lostFrom } = waiting ?? (await diffOfSession(session, flags.from));
       const { workspace } = session.info();

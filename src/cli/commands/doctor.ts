@@ -1,5 +1,5 @@
-import { healthTable } from "../../render/tty/health.ts";
-import { checkUp, exitFor } from "../checkup.ts";
+import { healthTable } from "../../render/tty/setup-lines.ts";
+import { checkUp, exitFor } from "../../app/checkup.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { configFor, settingFlags } from "../settings.ts";
 import { stdout } from "../../render/tty/output.ts";

@@ -2,19 +2,16 @@ import { Args, Flags } from "@oclif/core";
 import type { Mode } from "../../core/decision.ts";
 import { EXIT } from "../../core/errors.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
-import { changedVerdict } from "../../render/tty/replayed.ts";
-import { rerunLines } from "../../render/tty/rerun.ts";
+import { changedVerdict, rerunLines } from "../../render/tty/replay-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { untilInterrupted } from "../interrupt.ts";
-import { noteTo } from "../note.ts";
-import { changedVerdicts } from "../replay/verdicts.ts";
-import { type PastCommand, pastCommands } from "../replay/past.ts";
-import { rerun } from "../replay/rerun.ts";
-import { lazyJudge } from "../run/lazy-judge.ts";
-import { sessionFor } from "../session-choice.ts";
-import { sessionsWorkspace, withSessions } from "../session-store.ts";
+import { noteTo } from "../../app/stderr-note.ts";
+import { changedVerdicts, rerun } from "../../app/replay-run.ts";
+import { type PastCommand, pastCommands } from "../../app/recorded-run.ts";
+import { lazyJudge } from "../../app/agent-assembly.ts";
+import { sessionFor, sessionsWorkspace, withSessions } from "../../app/session-choice.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";
-import { openBoxFor } from "../wire.ts";
+import { openBoxFor } from "../../app/open-box.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Replay extends HarnessCommand {

@@ -1,9 +1,9 @@
 import { Args, Flags } from "@oclif/core";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { untilInterrupted } from "../interrupt.ts";
-import { noteTo } from "../note.ts";
-import { promptFrom } from "../run/prompt.ts";
-import { runWorkspace } from "../run/workspace.ts";
+import { noteTo } from "../../app/stderr-note.ts";
+import { promptFrom } from "../run-prompt.ts";
+import { runWorkspace } from "../../app/run-workspace.ts";
 import { configFor, settingFlags, storeFlag, workspaceOf } from "../settings.ts";
 import { stdout } from "../../render/tty/output.ts";
 
@@ -33,8 +33,8 @@ export class Search extends HarnessCommand {
       runWorkspace(workspaceOf(flags), ELSEWHERE),
     ]);
     const [{ ask }, { belowOf }] = await Promise.all([
-      import("../search/asking.ts"),
-      import("../search/below.ts"),
+      import("../../app/search-request.ts"),
+      import("../../app/search-request.ts"),
     ]);
     const { limit, quiet } = flags;
     const asking = {
@@ -49,7 +49,7 @@ export class Search extends HarnessCommand {
     };
     const answered = await untilInterrupted((signal) => ask(asking, signal));
     if (flags.json) return answerJson(answered);
-    const { hitLines } = await import("../../render/tty/hits.ts");
+    const { hitLines } = await import("../../render/tty/search-lines.ts");
     if (answered.results.length > 0) answer(hitLines(answered.results, stdout));
     else noteTo(quiet)("nothing found");
   }

@@ -1,17 +1,13 @@
 import { Flags } from "@oclif/core";
 import { placesFrom } from "../../config/places.ts";
-import { setupTable } from "../../render/tty/setup-table.ts";
+import { setupTable } from "../../render/tty/setup-lines.ts";
 import { HarnessCommand } from "../command.ts";
 import { confirm } from "../confirm.ts";
 import { untilInterrupted } from "../interrupt.ts";
-import { packageRoot } from "../package-root.ts";
+import { packageRoot } from "../../app/package-root.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";
-import { describeEngine, engineStep } from "../setup/engine.ts";
-import { done, type SetupContext, standIn } from "../setup/context.ts";
-import { imageStep } from "../setup/image.ts";
-import { modelStep } from "../setup/model.ts";
-import { INSTEAD, sidecarStep } from "../setup/sidecars.ts";
-import { Steps } from "../setup/step.ts";
+import { describeEngine, engineStep, imageStep, modelStep, Steps } from "../setup-steps.ts";
+import { done, type SetupContext, standIn, INSTEAD, sidecarStep } from "../setup-context.ts";
 import { stderr } from "../../render/tty/output.ts";
 
 export class Setup extends HarnessCommand {

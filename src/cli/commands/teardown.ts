@@ -1,12 +1,12 @@
 import { Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { downSidecars } from "../../docker/compose/down.ts";
-import { removeBoxes, removeImages } from "../../docker/teardown.ts";
+import { downSidecars } from "../../docker/compose/compose-down.ts";
+import { removeBoxes, removeImages } from "../../docker/remove-all.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { confirm } from "../confirm.ts";
-import { packageRoot } from "../package-root.ts";
-import { readCompose } from "../setup/sidecars.ts";
-import { requireEngine, uid } from "../wire.ts";
+import { packageRoot } from "../../app/package-root.ts";
+import { readCompose } from "../setup-context.ts";
+import { requireEngine, uid } from "../../app/open-box.ts";
 import { stderr } from "../../render/tty/output.ts";
 
 export class Teardown extends HarnessCommand {

@@ -1,11 +1,11 @@
 import { Args, Flags } from "@oclif/core";
-import { undonePaths, undoText } from "../../render/tty/undo.ts";
+import { undonePaths, undoText } from "../../render/tty/undo-lines.ts";
 import { EXIT } from "../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { noteTo } from "../note.ts";
-import { withSessions } from "../session-store.ts";
+import { noteTo } from "../../app/stderr-note.ts";
+import { withSessions } from "../../app/session-choice.ts";
 import { settingFlags } from "../settings.ts";
-import { sessionGiven } from "../undo/session.ts";
+import { sessionGiven } from "../session-given.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Undo extends HarnessCommand {
@@ -36,7 +36,7 @@ export class Undo extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Undo);
-    const { undoSession } = await import("../undo/undo.ts");
+    const { undoSession } = await import("../../app/undo-session.ts");
     const say = noteTo(flags.quiet);
     await withSessions(async (store) => {
       const session = await sessionGiven(store, args.id, flags);

@@ -5,8 +5,8 @@ import path from "node:path";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 import { untar } from "../../core/untar.ts";
 import type { Engine } from "../engine.ts";
-import { engineFailure, isMissing } from "../failure.ts";
-import type { BoxPlan } from "../spec.ts";
+import { engineFailure, isMissing } from "../engine-failure.ts";
+import type { BoxPlan } from "../container-spec.ts";
 
 /**
  * The lists of users and groups that a box sees, with its own user before all others: a name, the home that HOME names,

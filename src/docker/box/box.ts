@@ -1,27 +1,36 @@
 import { randomBytes } from "node:crypto";
 import path from "node:path";
+import * as z from "zod";
 import { type LogKeeper, notesOf } from "../../core/box-log.ts";
+import { textOfBytes } from "../../core/bytes.ts";
+import type { Change } from "../../core/changes.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { ExecRequest, ExecResult, OldJob, OwnedBox, ParkedHandle } from "../../core/ports.ts";
-import type { Place } from "../isolation/place.ts";
-import { isWithin } from "../mounts.ts";
-import type { KeptJob } from "../parked/kept-job.ts";
+import type {
+  ExecRequest,
+  ExecResult,
+  FileResult,
+  OldJob,
+  OwnedBox,
+  ParkedHandle,
+  SearchRequest,
+  SearchResult,
+} from "../../core/ports.ts";
+import { isWithin } from "../container-spec.ts";
+import type { Place } from "../isolation/workspace-place.ts";
+import type { KeptJob } from "../parked/parked-record.ts";
 import { findAllPlanted, findPlanted } from "../protect/planted.ts";
-import { outermost } from "../protect/mounts.ts";
-import { type Quarantined, quarantine, stillInert } from "../protect/quarantine.ts";
-import { type HostFile, isMoved, replacedAmong, replacedNote, workspaceMoved } from "../protect/replaced.ts";
+import { outermost } from "../protect/protected-mounts.ts";
+import { quarantine, type Quarantined, stillInert } from "../protect/quarantine.ts";
 import { blockedPaths } from "../protect/refusal.ts";
+import { type HostFile, isMoved, replacedAmong, replacedNote, workspaceMoved } from "../protect/replaced.ts";
 import type { Protection } from "../protect/scan.ts";
 import type { Tracked } from "../protect/tracked.ts";
-import type { RunnerClient } from "../runner/client.ts";
-import type { HeldRunner } from "../runner/held.ts";
-import { KEY_BYTES } from "../runner/frames.ts";
-import { listIn, readFileIn, statIn, writeFileIn } from "../runner/files.ts";
-import { type Ended, notBegun, type Past, startCommand, type Started } from "./exec.ts";
-import { asResult, withoutFolders } from "./files.ts";
+import type { HeldRunner, RunnerClient } from "../runner/runner-client.ts";
+import { FileRefused, listIn, readFileIn, statIn, writeFileIn } from "../runner/runner-files.ts";
+import { KEY_BYTES } from "../runner/runner-frames.ts";
+import { type Ended, notBegun, type Past, startCommand, type Started } from "./box-command.ts";
+import { type DiskBudget, watchDisk } from "./disk-watch.ts";
 import { type Begun, JobShelf, pastOf } from "./jobs.ts";
-import { searchCommand, searchResult } from "./search.ts";
-import { type DiskBudget, watchDisk } from "./watchdog.ts";
 
 /** What a verified container is, once nothing more has to be asked about its walls. */
 export interface Walls {
@@ -245,3 +254,96 @@ const notSearched = (workspace: string, unseen: readonly string[]): HarnessError
     `${workspace} could not be searched to its end for what the box may have left for programs of yours to obey:\n    ${unseen.join("\n    ")}`,
     "run no git and no editor there before you have looked at it or removed it",
   );
+
+/** Codes by which a wall answers, as against the file itself. */
+const WALLS: ReadonlySet<string> = new Set(["EROFS", "EBUSY", "EPERM"]);
+
+/** A file operation as a value; only the loss of the box is thrown on. */
+export async function asResult<T>(work: Promise<T>): Promise<FileResult<T>> {
+  try {
+    return { kind: "ok", value: await work };
+  } catch (thrown) {
+    if (!(thrown instanceof FileRefused)) throw thrown;
+    const { code, path, message } = thrown;
+    const kind = WALLS.has(code) ? "blocked" : "failed";
+    return { kind, cause: "filesystem", code, path, reason: message };
+  }
+}
+
+/** Only what is in them: a folder is no change of its own. */
+export const withoutFolders = (all: Iterable<Change>): Iterable<Change> => ({
+  *[Symbol.iterator]() {
+    for (const change of all) if (change.kind !== "folder") yield change;
+  },
+});
+
+/** How ripgrep gives a text: as it is, or in base64 where it is not UTF-8. */
+const given = z.union([z.object({ text: z.string() }), z.object({ bytes: z.string() })]);
+const match = z.object({
+  type: z.literal("match"),
+  data: z.object({ path: given, lines: given, line_number: z.number() }),
+});
+
+const HEAD = 16 * 2 ** 20;
+const SEARCH_MS = 60_000;
+const NO_PROGRAM = 127;
+/** ripgrep ends with 1 when no line fits and with 2 for a mistake. */
+const MISTAKE = 2;
+
+/** ripgrep's call for a search; paths come out below the folder it runs in. */
+export const searchCommand = ({ pattern, limit }: SearchRequest, folder: string): ExecRequest => ({
+  words: ["rg", "--json", "--hidden", "--glob=!.git", `--max-count=${limit + 1}`, "--sort=path"].concat([
+    "-e",
+    pattern,
+    "--",
+    ".",
+  ]),
+  folder,
+  timeoutMs: SEARCH_MS,
+  keep: { head: HEAD, tail: 4096 },
+});
+
+/** What ripgrep said, as paths below the workspace where they lie there. */
+export function searchResult(
+  { limit }: SearchRequest,
+  { workspace, folder }: { readonly workspace: string; readonly folder: string },
+  { exit_code, stdout, stderr, reason }: ExecResult,
+): FileResult<SearchResult> {
+  if (exit_code >= MISTAKE) {
+    const said = Buffer.from(stderr.head).toString("utf8").trim().split("\n").at(-1) ?? "";
+    const code = exit_code === NO_PROGRAM ? "ENOSYS" : "EINVAL";
+    const why = said === "" ? reason : said;
+    return {
+      kind: "failed",
+      cause: "filesystem",
+      code,
+      path: folder,
+      reason: `${folder}: search: ${code}: ${why}`,
+    };
+  }
+  const found = Buffer.from(stdout.head)
+    .toString("utf8")
+    .split("\n")
+    .flatMap(lineOf)
+    .map(({ file, ...line }) => ({ path: shown(workspace, path.join(folder, file)), ...line }));
+  return {
+    kind: "ok",
+    value: { lines: found.slice(0, limit), more: found.length > limit || stdout.lost > 0 },
+  };
+}
+
+const textOf = (value: z.infer<typeof given>): string =>
+  "text" in value ? value.text : textOfBytes(Buffer.from(value.bytes, "base64"));
+
+function lineOf(
+  text: string,
+): readonly { readonly file: string; readonly line: number; readonly text: string }[] {
+  if (!text.startsWith('{"type":"match"') || !text.endsWith("}")) return [];
+  const { data } = match.parse(JSON.parse(text));
+  return [
+    { file: textOf(data.path), line: data.line_number, text: textOf(data.lines).replace(/\r?\n$/, "") },
+  ];
+}
+
+const shown = (workspace: string, file: string): string =>
+  file.startsWith(`${workspace}/`) ? file.slice(workspace.length + 1) : file;

@@ -1,21 +1,19 @@
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { textOfBytes } from "../../core/byte-text.ts";
 import type { GitEntry, LogKeeper } from "../../core/box-log.ts";
+import { textOfBytes } from "../../core/bytes.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { BoxPlan } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";
-import { type CommitPlan, commitPlan } from "../protect/commit.ts";
-import { commitIdentity } from "../protect/identity.ts";
-import { within } from "../protect/mounts.ts";
+import { type CommitPlan, commitPlan } from "../protect/commit-words.ts";
+import { within } from "../protect/protected-mounts.ts";
+import { commitIdentity, findRepository, type FoundRepository } from "../protect/repository.ts";
 import { look } from "../protect/solid.ts";
-import { findRepository, type FoundRepository } from "../protect/repository.ts";
-import { decodeFields, encodeFields } from "../runner/fields.ts";
-import type { BoxPlan } from "../spec.ts";
+import { decodeFields, encodeFields } from "../runner/runner-frames.ts";
+import { startCommand } from "./box-command.ts";
 import { type Door, type VerifiedContainer, verifiedContainer } from "./container.ts";
-import { startCommand } from "./exec.ts";
-import { contentsOf, type RawEntry, rawEntries } from "./git-log.ts";
 
-export interface DoorRequest {
+interface DoorRequest {
   readonly engine: Engine;
   /** Of the box that asks. */
   readonly plan: BoxPlan;
@@ -286,4 +284,52 @@ async function present(mounts: CommitPlan["mounts"]): Promise<NonNullable<BoxPla
   return mounts
     .filter((_, index) => there[index])
     .map(({ path: file, writable }) => ({ path: file, writable }));
+}
+
+/** What git says with `--raw -z --no-renames --no-abbrev`, as far as it was kept. */
+interface RawEntry extends GitEntry {
+  /** Of its content. */
+  readonly id: string;
+}
+
+const HEAD = /^:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])\d*$/;
+const WHATS: Readonly<Record<string, GitEntry["what"]>> = { A: "added", D: "deleted" };
+
+/** `below` comes before each path: where the repository lies in the workspace. */
+function rawEntries(said: Buffer, below: string): readonly RawEntry[] {
+  const fields = textOfBytes(said).split("\0");
+  const entries: RawEntry[] = [];
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const found = HEAD.exec((fields[at] ?? "").trim());
+    if (found === null) break;
+    const [, oldMode = "", mode = "", , id = "", letter = ""] = found;
+    entries.push({
+      path: below === "" ? (fields[at + 1] ?? "") : `${below}/${fields[at + 1] ?? ""}`,
+      what: WHATS[letter] ?? "modified",
+      kind: KINDS[mode] ?? "file",
+      mode: permissions(mode),
+      oldMode: permissions(oldMode),
+      id,
+    });
+  }
+  return entries;
+}
+
+const KINDS: Readonly<Record<string, GitEntry["kind"]>> = { "120000": "link", "160000": "repository" };
+
+const permissions = (mode: string): number => Number.parseInt(mode, 8) & 0o7777;
+
+/** The contents that `cat-file --batch` gives for these ids, in their order; those that were not whole are left out. */
+function contentsOf(said: Buffer): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (let at = 0; at < said.length;) {
+    const end = said.indexOf(0x0a, at);
+    const head = /^([0-9a-f]+) blob (\d+)$/.exec(said.subarray(at, Math.max(at, end)).toString("latin1"));
+    const [, id = "", size = ""] = head ?? [];
+    const to = end + 1 + Number(size);
+    if (id === "" || to > said.length) break;
+    found.set(id, textOfBytes(said.subarray(end + 1, to)));
+    at = to + 1;
+  }
+  return found;
 }

@@ -3,19 +3,17 @@ import { lstat } from "node:fs/promises";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type Docker from "dockerode";
+import { textOfBytes } from "../../core/bytes.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { type BoxPlan, containerSpec, isWithin, mountsOf } from "../container-spec.ts";
+import { engineFailure, hasStatus, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
-import { engineFailure, hasStatus, isMissing } from "../failure.ts";
 import { mountsOutside, removeUnthawed } from "../life/frozen-container.ts";
-import { isWithin, mountsOf } from "../mounts.ts";
 import { type HostFile, hostFile, MAY_HOLD, replacedAmong } from "../protect/replaced.ts";
-import { RunnerClient } from "../runner/client.ts";
-import type { HeldRunner } from "../runner/held.ts";
-import { KEY_BYTES } from "../runner/frames.ts";
-import { type BoxPlan, containerSpec } from "../spec.ts";
-import { askReport } from "./ask-report.ts";
-import { differences, type Inspected } from "./inspect.ts";
-import { reportDifferences, type SeenFile } from "./report.ts";
+import { type HeldRunner, RunnerClient } from "../runner/runner-client.ts";
+import { decodeFields, KEY_BYTES, REQUEST, textIn } from "../runner/runner-frames.ts";
+import { type BoxReport, reportDifferences, type SeenFile } from "./box-report.ts";
+import { differences, type Inspected } from "./inspected.ts";
 
 /** Answers what commands ask of the harness. */
 export type Door = (asked: Buffer) => Promise<Buffer>;
@@ -283,3 +281,41 @@ const isThere = (container: Docker.Container, abortSignal: AbortSignal): Promise
     () => true,
     () => false,
   );
+
+interface Asking {
+  /** Lets commands ask the harness for commits. */
+  readonly mayAsk?: boolean;
+  /** Mounts that the box is to end without (sandbox/runner/guard.h). */
+  readonly guarded?: readonly string[];
+}
+
+/** The box's own word: its texts of /proc, and what it sees at these paths. */
+export async function askReport(
+  client: RunnerClient,
+  paths: readonly string[],
+  { mayAsk = false, guarded = [] }: Asking = {},
+): Promise<BoxReport> {
+  const { end } = await client.ask(REQUEST.hello, [
+    ...paths.map((path) => ["p", path] as const),
+    ...guarded.map((path) => ["w", path] as const),
+    ...(mayAsk ? [["g", ""] as const] : []),
+  ]);
+  const fields = decodeFields(end.payload);
+  return {
+    status: textIn(fields, "s"),
+    mountinfo: textIn(fields, "m"),
+    netdev: textIn(fields, "n"),
+    route: textIn(fields, "r"),
+    rlimits: textIn(fields, "l"),
+    hostname: textIn(fields, "h").trim(),
+    stats: fields.filter(({ name }) => name === "f").flatMap(({ bytes }) => seenFile(textOfBytes(bytes))),
+  };
+}
+
+/** `dev:ino:mode:path`; what could not be seen is left out, and so is missed in the comparison. */
+function seenFile(text: string): readonly SeenFile[] {
+  const match = /^(\d+):(\d+):([0-7]+):([^]*)$/.exec(text);
+  if (match === null) return [];
+  const [, dev = "", ino = "", mode = "", path = ""] = match;
+  return [{ path, dev, ino, mode: Number.parseInt(mode, 8) }];
+}

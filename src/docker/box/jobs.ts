@@ -1,6 +1,6 @@
 import type { ExecResult, Job, KeptOutput, OldJob } from "../../core/ports.ts";
-import type { KeptJob } from "../parked/kept-job.ts";
-import type { Past, Started } from "./exec.ts";
+import type { KeptJob } from "../parked/parked-record.ts";
+import type { Past, Started } from "./box-command.ts";
 
 interface Shelved {
   readonly folder: string;

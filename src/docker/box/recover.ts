@@ -2,13 +2,13 @@ import { rm } from "node:fs/promises";
 import path from "node:path";
 import type { MovedAway } from "../../core/box-log.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { lockWorkspace } from "../life/lock.ts";
+import { lockWorkspace } from "../life/workspace-lock.ts";
 import { type DeadRecord, deadRecords, type RecordedProtection } from "../life/protected-record.ts";
 import { findAllPlanted } from "../protect/planted.ts";
 import { quarantine } from "../protect/quarantine.ts";
 import { look } from "../protect/solid.ts";
-import { walk } from "../protect/walk.ts";
-import type { BoxMaker, BoxRequest } from "./prepare.ts";
+import { walk } from "../protect/protected-walk.ts";
+import type { BoxMaker, BoxRequest } from "./prepare-box.ts";
 
 /**
  * What a killed run may have planted goes out of the workspace before anything there counts as the user's. Nobody can

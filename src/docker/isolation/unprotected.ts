@@ -1,8 +1,8 @@
 import path from "node:path";
-import { followPointer } from "../protect/pointer.ts";
+import { followPointer } from "../protect/git-pointer.ts";
 import { NOTHING, type Protection, reachedIn } from "../protect/scan.ts";
 import { look } from "../protect/solid.ts";
-import type { Isolation } from "./place.ts";
+import type { Isolation } from "./workspace-place.ts";
 
 /**
  * What a box over a layer or a copy needs of protection: nothing inside, as nothing inside reaches the repository

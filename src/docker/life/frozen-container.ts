@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import type Docker from "dockerode";
 import { mountLines } from "../box/mounts-seen.ts";
-import { isGvisor } from "../box/gvisor.ts";
-import type { BoxPlan } from "../spec.ts";
+import { isGvisor } from "../box/box-report.ts";
+import type { BoxPlan } from "../container-spec.ts";
 
 /** What can be done about a frozen container from outside, where its processes are this machine's. */
 

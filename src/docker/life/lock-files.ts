@@ -3,8 +3,8 @@ import { chmod, mkdir, readdir, readFile, rename, unlink, writeFile } from "node
 import path from "node:path";
 import * as z from "zod";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { Owner } from "../labels.ts";
-import type { Claim } from "./claim.ts";
+import type { Owner } from "../box-labels.ts";
+import type { Claim } from "./owner.ts";
 
 /**
  * A lock is a file whose name is its owner and a nonce, so a dead one is told and removed without

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
-import { EXIT, errorCode, HarnessError } from "../../core/errors.ts";
-import { runHost } from "../host/run.ts";
-import type { Owner } from "../labels.ts";
+import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import type { Owner } from "../box-labels.ts";
+import { runHost } from "../host-programs.ts";
 
 /**
  * Who owns a lock or a box: a process, told from every later one with the same pid.
@@ -79,3 +79,26 @@ async function ask(program: string, ...args: readonly string[]): Promise<string 
   const { code, tail } = await runHost([program, ...args], { env, signal: AbortSignal.timeout(5000) });
   return code === 0 ? tail[0]?.trim() : undefined;
 }
+
+/** What a run wants of a workspace, and whether two runs get on. Pure. */
+export interface Claim {
+  /** Absolute and real. */
+  readonly path: string;
+  /** dev:inode of the workspace and of every folder above it: the same folder bound elsewhere is met too. */
+  readonly self: string;
+  readonly above: readonly string[];
+  readonly write: boolean;
+}
+
+/** Readers share; a writer is alone on its folder, on all above it and on all inside it. */
+export const clash = (a: Claim, b: Claim): boolean => (a.write || b.write) && overlap(a, b);
+
+const overlap = (a: Claim, b: Claim): boolean =>
+  a.self === b.self ||
+  a.above.includes(b.self) ||
+  b.above.includes(a.self) ||
+  within(a.path, b.path) ||
+  within(b.path, a.path);
+
+const within = (inner: string, outer: string): boolean =>
+  inner === outer || inner.startsWith(outer.endsWith("/") ? outer : `${outer}/`);

@@ -3,8 +3,8 @@ import { mkdir, open, readdir, realpath, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { Owner } from "../labels.ts";
-import { within } from "../protect/mounts.ts";
+import type { Owner } from "../box-labels.ts";
+import { within } from "../protect/protected-mounts.ts";
 import { NOTHING, type Protection } from "../protect/scan.ts";
 import { isAlive } from "./owner.ts";
 

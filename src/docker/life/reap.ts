@@ -1,19 +1,18 @@
+import { unlink } from "node:fs/promises";
 import path from "node:path";
 import type { ContainerInfo, VolumeInspectInfo } from "dockerode";
+import { reasonOf } from "../../core/errors.ts";
+import { boxFilter, boxOf, type BoxRecord, type Owner, ownerLabels, ownFilter } from "../box-labels.ts";
+import { engineFailure, isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
-import { engineFailure } from "../failure.ts";
-import { emptyWork } from "../isolation/layers.ts";
-import { boxFilter, type BoxRecord, boxOf, type Owner, ownerLabels, ownFilter } from "../labels.ts";
-import { copiesToRemove, layersToRemove } from "../layers/clear.ts";
-import { layersIn } from "../layers/record.ts";
-import { forget, holds, standings } from "../parked/files.ts";
-import { standingOf } from "../parked/standing.ts";
-import { type BoxFolder, boxFolders, removeBoxFolder } from "./folders.ts";
+import { emptyWork } from "../isolation/layer-volumes.ts";
+import { copiesToRemove, layersToRemove } from "../layers/layer-quota.ts";
+import { layersIn } from "../layers/layer-record.ts";
+import { forget, holderOf, holds, standings } from "../parked/parked-files.ts";
 import { removeUnthawed } from "./frozen-container.ts";
-import { locksIn } from "./lock-files.ts";
-import { Removal, type Thing } from "./removal.ts";
+import { filesIn, locksIn, ownerOf } from "./lock-files.ts";
 import { liveness } from "./owner.ts";
-import { staleLocks } from "./stale-locks.ts";
+import { type BoxFolder, boxFolders, removeBoxFolder } from "./workspace-folders.ts";
 
 interface Leftover {
   readonly kind: "container" | "volume" | "folder" | "lock";
@@ -97,7 +96,7 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
 
 /** Without the boxes that wait frozen for a person, and those that another process than their maker has taken up. */
 async function notWaiting(dead: readonly Found[]): Promise<readonly Found[]> {
-  const held = await Promise.all(dead.map(({ record, frozen }) => standingOf(record, frozen === true)));
+  const held = await Promise.all(dead.map(({ record, frozen }) => holderOf(record, frozen === true)));
   return dead.filter((_, index) => held[index] === undefined);
 }
 
@@ -172,3 +171,59 @@ async function where<T extends { readonly record: Pick<BoxRecord, "owner">; read
 /** The names by which folders and volumes belong to these boxes. */
 const namesOf = (boxes: readonly Found[]): ReadonlySet<string> =>
   new Set(boxes.flatMap(({ id, record }) => [id, id.slice(0, 12), record.session ?? id]));
+
+interface Thing {
+  readonly id: string;
+  readonly remove: () => Promise<unknown>;
+}
+
+interface Failed<K> {
+  readonly kind: K;
+  readonly id: string;
+  readonly reason: string;
+}
+
+/** Removes many things, whatever becomes of each. */
+class Removal<K extends string> {
+  readonly failed: Failed<K>[] = [];
+  /** Another start, or a run's own end, is removing these: what hangs on them is left to it. */
+  readonly going = new Set<string>();
+
+  /** Those that are gone by it. */
+  async each(kind: K, things: readonly Thing[]): Promise<readonly string[]> {
+    const gone = things.map(async ({ id, remove }) => {
+      try {
+        await remove();
+        return [id];
+      } catch (thrown) {
+        if (isBeingRemoved(thrown)) this.going.add(id);
+        else if (!isMissing(thrown)) this.failed.push({ kind, id, reason: reasonOf(thrown) });
+        return [];
+      }
+    });
+    return (await Promise.all(gone)).flat();
+  }
+
+  /** A list that cannot be had is a failure, and empty. */
+  async orNone<T>(kind: K, id: string, list: Promise<readonly T[]>): Promise<readonly T[]> {
+    return list.catch((thrown: unknown) => {
+      this.failed.push({ kind, id, reason: reasonOf(thrown) });
+      return [];
+    });
+  }
+}
+
+/** Locks of the dead. They count for nothing, and are removed so that they do not pile up. */
+async function staleLocks(
+  stateDir: string,
+): Promise<readonly { readonly id: string; readonly remove: () => Promise<void> }[]> {
+  const folder = locksIn(stateDir);
+  const alive = liveness();
+  const stale = (await filesIn(folder)).map(async (file) => {
+    const owner = ownerOf(file)?.owner;
+    return owner === undefined || (await alive(owner))
+      ? []
+      : [{ id: file, remove: () => unlink(path.join(folder, file)) }];
+  });
+  return (await Promise.all(stale)).flat();
+}

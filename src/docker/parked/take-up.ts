@@ -1,14 +1,13 @@
 import { HarnessError } from "../../core/errors.ts";
 import { type Door, thawedContainer, type VerifiedContainer } from "../box/container.ts";
 import type { Engine } from "../engine.ts";
-import { overlayIn } from "../isolation/overlay.ts";
-import { placeOf } from "../isolation/place-of.ts";
-import type { Isolation, Place, VolumeRequest } from "../isolation/place.ts";
-import { boxFilter, boxOf, type Owner } from "../labels.ts";
-import type { BoxPlan } from "../spec.ts";
-import { type OfSession, removeLeased } from "./discard.ts";
-import { claimParked, refuseTaken, type Standing } from "./files.ts";
-import { type ParkedBox, readParked } from "./record.ts";
+import { overlayIn } from "../isolation/overlay-place.ts";
+import { placeOf } from "../isolation/open-place.ts";
+import type { Isolation, Place, VolumeRequest } from "../isolation/workspace-place.ts";
+import { boxFilter, boxOf, type Owner } from "../box-labels.ts";
+import type { BoxPlan } from "../container-spec.ts";
+import { type OfSession, removeLeased, claimParked, refuseTaken, type Standing } from "./parked-files.ts";
+import { type ParkedBox, readParked } from "./parked-record.ts";
 
 export interface TakingUp extends OfSession {
   readonly engine: Engine;

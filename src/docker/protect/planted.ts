@@ -1,11 +1,11 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { textOfBytes } from "../../core/byte-text.ts";
-import { liesIn, outermost } from "./mounts.ts";
+import { textOfBytes } from "../../core/bytes.ts";
+import { liesIn, outermost } from "./protected-mounts.ts";
 import { fold, protectedName } from "../../core/protected-names.ts";
 import type { Protection } from "./scan.ts";
 import { look } from "./solid.ts";
-import { walk } from "./walk.ts";
+import { walk } from "./protected-walk.ts";
 
 /** Cheap, for after each call: what is protected at the top of the workspace, or watched for, and was not there. */
 export async function findPlanted(root: string, protection: Protection): Promise<readonly string[]> {

@@ -1,12 +1,11 @@
 import { chmod, mkdir, mkdtemp, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
-import { bytesOfText } from "../../core/byte-text.ts";
-import { hold } from "./held.ts";
-import { Inert } from "./inert.ts";
-import { copyRegular, copyWhole, move, remove, renameOrOpenUp } from "./move.ts";
+import { bytesOfText } from "../../core/bytes.ts";
+import { hold } from "./open-folder.ts";
+import { Inert, type Taken, takeBackScript } from "./inert-tree.ts";
+import { copyRegular, copyWhole, move, remove, renameOrOpenUp } from "./move-tree.ts";
 import { kindOf, look, printed } from "./solid.ts";
-import { type Taken, takeBackScript } from "./take-back.ts";
 
 /** A planted path that was taken out of the workspace. */
 export interface Quarantined {

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { outermost, within } from "./mounts.ts";
+import { outermost, within } from "./protected-mounts.ts";
 import type { Protection } from "./scan.ts";
 
 type Protected = Pick<Protection, "readOnly" | "pinned" | "outside">;

@@ -1,6 +1,6 @@
 import { lstat } from "node:fs/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { outermost } from "./mounts.ts";
+import { outermost } from "./protected-mounts.ts";
 
 /**
  * What stood at a path of the host. A mount lies over this and not over the name: once the name is given to something

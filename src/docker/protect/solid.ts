@@ -2,7 +2,7 @@ import type { Stats } from "node:fs";
 import { constants, lstat, open } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
-import { bytesOfText } from "../../core/byte-text.ts";
+import { bytesOfText } from "../../core/bytes.ts";
 
 /** The entry itself, never what it leads to; undefined when it is not there. */
 export async function look(file: string): Promise<Stats | undefined> {

@@ -1,6 +1,253 @@
+import { readFileSync, statSync } from "node:fs";
 import * as z from "zod";
-import { type Expectation, expectationSchema } from "./expect.ts";
-import { type Part, partSchema } from "./parts.ts";
+import { DURATION_FORM, parseDuration } from "../../core/bounds.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { Message } from "../../core/messages.ts";
+import type { FailureKind, Stop } from "../../core/model-provider.ts";
+import { JsonEnds } from "../json-text.ts";
+import type { WireRequest } from "../model-api.ts";
+
+/** What a step demands of the request that it answers. */
+
+const pattern = z.string("expected a regular expression").transform((source, context) => {
+  try {
+    return new RegExp(source, "su");
+  } catch {
+    context.addIssue({ code: "custom", message: "expected a regular expression" });
+    return z.NEVER;
+  }
+});
+
+const words = z.string("expected text");
+
+/** A text that must be there, one that must not, or a regular expression. */
+const demand = z.union(
+  [words, z.strictObject({ not: words }), z.strictObject({ matches: pattern })],
+  'expected text, {"not": text} or {"matches": regular expression}',
+);
+const demands = z.union([demand, z.array(demand)]).optional();
+
+const expectationSchema = z.strictObject({
+  system: demands,
+  user: demands,
+  tool: demands,
+  any: demands,
+  tools: z.array(words, "expected a list of tools' names").optional(),
+  think: z.boolean("expected true or false").optional(),
+});
+
+type Expectation = z.output<typeof expectationSchema>;
+type Demand = z.output<typeof demand>;
+
+const LONGEST_SHOWN = 300;
+
+/** How the request differs from what is expected of it; undefined when it does not. */
+export function mismatch(expected: Expectation, request: WireRequest): string | undefined {
+  for (const place of ["system", "user", "tool", "any"] as const) {
+    const wanted = expected[place];
+    if (wanted === undefined) continue;
+    const text = textAt(place, request.messages);
+    const failed = [wanted].flat().find((demand) => !holds(demand, text));
+    if (failed !== undefined) return `${PLACES[place]} ${told(failed)}; there is: ${shown(text)}`;
+  }
+  const { tools, think } = expected;
+  const offered = request.nativeTools ? request.tools.map(({ name }) => name) : [];
+  const missing = tools?.find((name) => !offered.includes(name));
+  if (missing !== undefined)
+    return `the tool ${missing} should be offered; there are: ${offered.join(", ") || "none"}`;
+  if (think !== undefined && request.think !== think)
+    return `thinking should be ${think}; it is: ${request.think ?? "left to the model"}`;
+  return undefined;
+}
+
+const PLACES = {
+  system: "the system prompt",
+  user: "the last message of the user",
+  tool: "the last results of tools",
+  any: "some message",
+} as const;
+
+const texts = (kept: readonly Message[]): string => kept.map(({ text }) => text).join("\n");
+
+function textAt(place: keyof typeof PLACES, messages: readonly Message[]): string {
+  switch (place) {
+    case "any":
+      return texts(messages);
+    case "system":
+      return texts(messages.filter(({ role }) => role === "system"));
+    case "user":
+      return messages.findLast(({ role }) => role === "user")?.text ?? "";
+    case "tool": {
+      const since = messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1);
+      const results = since.filter(({ role }) => role === "tool");
+      return texts(results.length > 0 ? results : since);
+    }
+  }
+}
+
+function holds(demand: Demand, text: string): boolean {
+  if (typeof demand === "string") return text.includes(demand);
+  return "not" in demand ? !text.includes(demand.not) : demand.matches.test(text);
+}
+
+function told(demand: Demand): string {
+  if (typeof demand === "string") return `should hold ${JSON.stringify(demand)}`;
+  return "not" in demand
+    ? `should not hold ${JSON.stringify(demand.not)}`
+    : `should match ${String(demand.matches)}`;
+}
+
+const shown = (text: string): string =>
+  JSON.stringify(text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text);
+
+/** What a reply is made of, in the order in which it comes. A part is named by one key; a bare text is a text. */
+
+const MOST_TIMES = 1_000_000;
+
+const text = z.string("expected text");
+const name = z.string("expected a tool's name").min(1, "expected a tool's name");
+const times = z
+  .int(`expected a whole number from 1 to ${MOST_TIMES}`)
+  .min(1, "expected 1 or more")
+  .max(MOST_TIMES, `expected ${MOST_TIMES} or less`)
+  .default(1);
+const count = z.int("expected a number of tokens").min(0, "expected 0 or more").optional();
+const yes = z.literal(true, "expected true");
+const object = z.record(z.string(), z.unknown(), "expected an object of arguments");
+
+const duration = z
+  .union([z.string(), z.number()], `expected ${DURATION_FORM}`)
+  .transform((value, context) => {
+    const ms = parseDuration(String(value));
+    if (ms !== undefined) return ms;
+    context.addIssue({ code: "custom", message: `expected ${DURATION_FORM}` });
+    return z.NEVER;
+  });
+
+const STOPS = ["end", "calls", "length", "filtered", "unknown"] as const satisfies readonly Stop[];
+
+const KINDS = [
+  "unreachable",
+  "unauthorised",
+  "no_model",
+  "too_long",
+  "rate_limited",
+  "server",
+  "garbled",
+  "timeout",
+  "out_of_memory",
+  "empty",
+  "cut",
+  "refused",
+] as const satisfies readonly FailureKind[];
+
+const oneOf = <const T extends readonly string[]>(values: T) =>
+  z.enum(values, `expected one of ${values.join(", ")}`);
+
+/** The forms in which a call can be written into the text. */
+export const FORMS = ["tag", "fence", "bare"] as const;
+
+const shapes = {
+  text: z.strictObject({ text, times }),
+  thinking: z.strictObject({ thinking: text, times }),
+  /** Arguments as text are sent as they are, so they can be wrong. */
+  call: z.strictObject({ call: name, args: z.union([object, text]).default({}), id: text.optional() }),
+  written: z.strictObject({ written: name, args: object.default({}), form: oneOf(FORMS).default("tag") }),
+  delay: z.strictObject({ delay: duration }),
+  usage: z.strictObject({ usage: z.strictObject({ prompt: count, completion: count, cached: count }) }),
+  stop: z.strictObject({ stop: oneOf(STOPS) }),
+  note: z.strictObject({ note: text }),
+  fail: z.strictObject({
+    fail: oneOf(KINDS),
+    reason: text.optional(),
+    passing: z.boolean("expected true or false").default(false),
+    retry_after: duration.optional(),
+    raw: text.optional(),
+  }),
+  refuse_tools: z.strictObject({ refuse_tools: yes }),
+  cut: z.strictObject({ cut: yes }),
+  garbage: z.strictObject({ garbage: text }),
+};
+
+type Shapes = typeof shapes;
+export type Part = { [Key in keyof Shapes]: { readonly kind: Key } & z.output<Shapes[Key]> }[keyof Shapes];
+
+const NAMES = Object.keys(shapes) as (keyof Shapes)[];
+
+/** One part; what is wrong with it is told of the key that names it, not of every kind of part. */
+const partSchema = z.unknown().transform((value, context): Part => {
+  if (typeof value === "string") return { kind: "text", text: value, times: 1 };
+  const named =
+    typeof value === "object" && value !== null ? NAMES.filter((name) => Object.hasOwn(value, name)) : [];
+  const [kind, other] = named;
+  if (kind === undefined || other !== undefined) {
+    const message = `expected text, or an object with one of ${NAMES.join(", ")}`;
+    context.addIssue({ code: "custom", message });
+    return z.NEVER;
+  }
+  const read = shapes[kind].safeParse(value);
+  if (read.success) return { kind, ...read.data } as Part;
+  for (const { path, message } of read.error.issues) context.addIssue({ code: "custom", path, message });
+  return z.NEVER;
+});
+
+const LARGEST = 16 * 2 ** 20;
+const REMEDY = "docs/scripted-models.md explains the form; examples/ has scenarios.";
+
+export function readScenario(file: string): Scenario {
+  return scenarioFrom(textOf(file), file);
+}
+
+/** JSON values one after another, each from the beginning of a line; between them, lines that begin with // are comments. */
+export function scenarioFrom(text: string, file: string): Scenario {
+  const steps: Scenario["steps"][number][] = [];
+  let capabilities: Scenario["capabilities"] = {};
+  for (const { json, line } of valuesIn(text, file)) {
+    const entry = entryAt(json, line, file);
+    if (entry.kind === "step") steps.push(entry.step);
+    else if (steps.length === 0) capabilities = entry.header;
+    else throw fault(file, line, "capabilities stand before the first step");
+  }
+  if (steps.length === 0) throw fault(file, 1, "there is no step");
+  return { file, steps, capabilities };
+}
+
+function* valuesIn(text: string, file: string): Generator<{ readonly json: string; readonly line: number }> {
+  let open: { ends: JsonEnds; lines: string[]; line: number } | null = null;
+  for (const [index, line] of text.split("\n").entries()) {
+    const bare = line.trim();
+    if (open === null && (bare === "" || bare.startsWith("//"))) continue;
+    open ??= { ends: new JsonEnds(), lines: [], line: index + 1 };
+    open.lines.push(line);
+    open.ends.push(line);
+    if (open.ends.open) continue;
+    yield { json: open.lines.join("\n"), line: open.line };
+    open = null;
+  }
+  if (open !== null) throw fault(file, open.line, "a bracket or a quote that opens here is never closed");
+}
+
+function entryAt(json: string, line: number, file: string): Entry {
+  try {
+    return entryFrom(JSON.parse(json), line);
+  } catch (thrown) {
+    if (thrown instanceof ScenarioFault) throw fault(file, line, thrown.message);
+    throw fault(file, line, `this is no JSON: ${reasonOf(thrown)}`);
+  }
+}
+
+const fault = (file: string, line: number, reason: string): HarnessError =>
+  new HarnessError(EXIT.usage, `${file}:${line}: ${reason}`, REMEDY);
+
+function textOf(file: string): string {
+  try {
+    const { size } = statSync(file);
+    if (size > LARGEST) throw new Error(`it has ${size} bytes, more than any scenario`);
+    return readFileSync(file, "utf8");
+  } catch (thrown) {
+    throw new HarnessError(EXIT.usage, `cannot read the scenario ${file}: ${reasonOf(thrown)}`, REMEDY);
+  }
+}
 
 /** The schema of scenario files; docs/scripted-models.md explains it. */
 
@@ -39,6 +286,11 @@ const headerSchema = z.strictObject({
 });
 type Header = z.output<typeof headerSchema>;
 
+/** What is wrong, and in which key. */
+class ScenarioFault extends Error {
+  override readonly name = "ScenarioFault";
+}
+
 const stepSchema = z.strictObject({
   expect: expectationSchema.default({}),
   reply: z.array(partSchema, "expected a list of parts"),
@@ -52,17 +304,12 @@ const loopSchema = z.strictObject({
 
 const capabilitiesSchema = z.strictObject({ capabilities: headerSchema });
 
-export type Entry =
+type Entry =
   | { readonly kind: "step"; readonly step: Step | Loop }
   | { readonly kind: "capabilities"; readonly header: Header };
 
-/** What is wrong, and in which key. */
-export class ScenarioFault extends Error {
-  override readonly name = "ScenarioFault";
-}
-
 /** One value of a file. */
-export function entryFrom(value: unknown, line: number): Entry {
+function entryFrom(value: unknown, line: number): Entry {
   if (has(value, "capabilities"))
     return { kind: "capabilities", header: read(capabilitiesSchema, value).capabilities };
   return { kind: "step", step: stepFrom(value, line) };

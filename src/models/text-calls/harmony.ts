@@ -1,6 +1,6 @@
 import { readArguments } from "./payloads.ts";
-import { CUT, type Outcome } from "./reading.ts";
-import { skipSpace } from "./pythonic.ts";
+import { CUT, type Outcome } from "./call-reading.ts";
+import { skipSpace } from "./literals.ts";
 
 const HEADER =
   /(?:<\|start\|>)?(?:assistant)?\s{0,4}(?:to=([\w.:-]{1,90})\s{0,4})?<\|channel\|>\s{0,4}(analysis|commentary|final)?\s{0,4}(?:to=([\w.:-]{1,90})\s{0,4})?(?:<\|constrain\|>)?\s{0,4}(?:json|code)?\s{0,4}<\|message\|>/y;

@@ -1,7 +1,5 @@
-import { Ahead } from "./ahead.ts";
-import { readLiteral } from "./literals.ts";
-import { CUT, type Found, GARBLED, type Outcome } from "./reading.ts";
-import { skipSpace } from "./pythonic.ts";
+import { CUT, type Found, GARBLED, type Outcome } from "./call-reading.ts";
+import { readLiteral, skipSpace } from "./literals.ts";
 
 /** `<function=N>`, `<function name="N">`, `<invoke name="N">`, and DeepSeek's `<｜DSML｜invoke name="N">`. */
 const HEAD = /<((?:antml:|｜DSML｜)?)(function|invoke)(?:=|\s+name=)\s*(["']?)([\w.:-]{1,80})\3\s*>/y;
@@ -135,4 +133,64 @@ class Parameters {
 function literal(written: string): unknown {
   const read = readLiteral(written, 0);
   return read.ok && !read.repaired && written.slice(read.end).trim() === "" ? read.value : written;
+}
+
+/** The next place of a pattern, found once however often it is asked for. */
+class Ahead {
+  readonly #text: string;
+  readonly #pattern: RegExp;
+  #hit: RegExpExecArray | null = null;
+  #from = -1;
+
+  constructor(text: string, pattern: RegExp) {
+    this.#text = text;
+    this.#pattern = new RegExp(pattern.source, "g");
+  }
+
+  next(from: number): { readonly start: number; readonly end: number } {
+    if (this.#from < 0 || from < this.#from || (this.#hit !== null && this.#hit.index < from)) {
+      this.#pattern.lastIndex = from;
+      this.#hit = this.#pattern.exec(this.#text);
+      this.#from = from;
+    }
+    const start = this.#hit?.index ?? Number.POSITIVE_INFINITY;
+    return { start, end: start + (this.#hit?.[0].length ?? 0) };
+  }
+}
+
+/** A reply as a row of what is shown, what is hidden, and calls of which some may turn out to be shown. */
+export type Item =
+  | { readonly kind: "prose"; readonly from: number; to: number }
+  | { readonly kind: "hidden"; readonly from: number; readonly to: number }
+  | {
+      readonly kind: "calls";
+      readonly from: number;
+      readonly to: number;
+      readonly found: readonly Found[];
+      /** Nothing but its shape says that it is a call: it must end the reply. */
+      readonly weak: boolean;
+    };
+
+export class Items {
+  readonly list: Item[] = [];
+  /** Some call came already: an answer of a tool that follows is invented. */
+  called = false;
+
+  prose(from: number, to: number): void {
+    if (from >= to) return;
+    const last = this.list.at(-1);
+    if (last?.kind === "prose" && last.to === from) last.to = to;
+    else this.list.push({ kind: "prose", from, to });
+  }
+
+  add(item: Item): void {
+    if (item.kind === "calls") this.called = true;
+    this.list.push(item);
+  }
+
+  /** All so far was thought. */
+  forget(): void {
+    this.list.length = 0;
+    this.called = false;
+  }
 }

@@ -1,9 +1,14 @@
+import { CUT, type Found, GARBLED, isRecord, type Outcome } from "./call-reading.ts";
+import {
+  type Literal,
+  readLiteral,
+  readPythonCall,
+  readPythonList,
+  readQuoted,
+  same,
+  skipSpace,
+} from "./literals.ts";
 import { beginsMarkup, readMarkup } from "./markup.ts";
-import { readGemmaCall } from "./gemma.ts";
-import { type Literal, readLiteral } from "./literals.ts";
-import { readPythonCall, readPythonList, skipSpace } from "./pythonic.ts";
-import { CUT, type Found, GARBLED, type Outcome } from "./reading.ts";
-import { callsIn, isDefinition } from "./shapes.ts";
 
 const NAME_KEY = /["']?(?:name|tool|tool_name|function|function_name|action)["']?\s*:\s*["']([\w.:-]{0,80})/;
 const PYTHON_LIST = /\[\s*[A-Za-z_][\w.-]*\s*\(/y;
@@ -117,3 +122,217 @@ const isBeginningOfPair = (rest: string): boolean =>
   "<arg_key></tool_call>".includes(rest) || (rest.startsWith("<arg_key>") && rest.length < 200);
 
 const glmName = (text: string, start: number): string => at(GLM, text, start)?.[1] ?? "";
+
+const HEAD = /call:([A-Za-z_][\w.-]{0,79})\s*([{(])/y;
+const KEY = /\s*["']?([A-Za-z_]\w*)["']?\s*:\s*/y;
+const QUOTES = ['<|"|>', "<escape>"] as const;
+const PLAIN = /(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?=\s*[,}\]])/y;
+const DEEPEST = 16;
+
+/** `call:N{key:<|"|>text<|"|>,other:true}` of Gemma, with its own quotes; or `call:N(key="text")`. */
+function readGemmaCall(text: string, start: number): Outcome {
+  HEAD.lastIndex = start;
+  const head = HEAD.exec(text);
+  const name = head?.[1];
+  if (head === null || name === undefined) return { kind: "text", end: start + 1 };
+  if (head[2] === "(") return readPythonCall(text, start + "call:".length);
+  const reader = new GemmaReader(text, HEAD.lastIndex);
+  const args = reader.members(0);
+  const found: Found[] =
+    args === undefined
+      ? [{ name, args: {}, repaired: false, broken: reader.cut ? CUT : (reader.reason ?? GARBLED) }]
+      : [{ name, args, repaired: false }];
+  return { kind: "calls", found, end: reader.cut ? text.length : reader.at, cut: reader.cut };
+}
+
+class GemmaReader {
+  at: number;
+  reason: string | undefined;
+  readonly #text: string;
+
+  constructor(text: string, at: number) {
+    this.#text = text;
+    this.at = at;
+  }
+
+  get cut(): boolean {
+    return this.at >= this.#text.length;
+  }
+
+  /** The members up to the closing brace; undefined when they cannot be read. */
+  members(depth: number): Record<string, unknown> | undefined {
+    const args = new Map<string, unknown>();
+    for (;;) {
+      this.at = skipSpace(this.#text, this.at);
+      if (this.#text[this.at] === "}") {
+        this.at += 1;
+        return Object.fromEntries(args);
+      }
+      KEY.lastIndex = this.at;
+      const key = KEY.exec(this.#text)?.[1];
+      if (key === undefined) return this.#fail();
+      this.at = KEY.lastIndex;
+      const value = this.#value(depth);
+      if (value === undefined) return undefined;
+      if (args.has(key)) {
+        this.reason = `the argument ${key} is given twice`;
+        return undefined;
+      }
+      args.set(key, value.value);
+      if (!this.#more("}")) return undefined;
+    }
+  }
+
+  #more(closer: string): boolean {
+    this.at = skipSpace(this.#text, this.at);
+    if (this.#text[this.at] === ",") this.at += 1;
+    else if (this.#text[this.at] !== closer) return this.#fail() !== undefined;
+    return true;
+  }
+
+  #value(depth: number): { value: unknown } | undefined {
+    const text = this.#text;
+    const quote = QUOTES.find((each) => text.startsWith(each, this.at));
+    if (quote !== undefined) return this.#quoted(quote);
+    const char = text[this.at];
+    if (char === '"' || char === "'") return this.#plainString();
+    if ((char === "{" || char === "[") && depth < DEEPEST) {
+      this.at += 1;
+      const inner = char === "{" ? this.members(depth + 1) : this.#list(depth + 1);
+      return inner === undefined ? undefined : { value: inner };
+    }
+    PLAIN.lastIndex = this.at;
+    const plain = PLAIN.exec(text)?.[0];
+    if (plain === undefined) {
+      if (!/[,}\]\n]/.test(text.slice(this.at, this.at + 200))) this.at = text.length;
+      return this.#fail();
+    }
+    this.at = PLAIN.lastIndex;
+    return { value: JSON.parse(plain) as unknown };
+  }
+
+  #quoted(quote: string): { value: string } | undefined {
+    const end = this.#text.indexOf(quote, this.at + quote.length);
+    if (end === -1) {
+      this.at = this.#text.length;
+      return undefined;
+    }
+    const value = this.#text.slice(this.at + quote.length, end);
+    this.at = end + quote.length;
+    return { value };
+  }
+
+  #plainString(): { value: string } | undefined {
+    const read = readQuoted(this.#text, this.at, false);
+    if (read.value === undefined || read.repaired) {
+      this.at = read.value === undefined ? (read.cut ? this.#text.length : read.at) : read.end;
+      return undefined;
+    }
+    this.at = read.end;
+    return { value: read.value };
+  }
+
+  #list(depth: number): unknown[] | undefined {
+    const values: unknown[] = [];
+    for (;;) {
+      this.at = skipSpace(this.#text, this.at);
+      if (this.#text[this.at] === "]") {
+        this.at += 1;
+        return values;
+      }
+      const value = this.#value(depth);
+      if (value === undefined) return undefined;
+      values.push(value.value);
+      if (!this.#more("]")) return undefined;
+    }
+  }
+
+  #fail(): undefined {
+    return undefined;
+  }
+}
+
+const NAMES = ["name", "tool", "tool_name", "function", "function_name", "action", "recipient_name"] as const;
+const ARGS = [
+  "arguments",
+  "args",
+  "parameters",
+  "params",
+  "input",
+  "tool_input",
+  "action_input",
+  "kwargs",
+] as const;
+const BESIDE = new Set(["id", "type", "tool_call_id", "call_id", "index", "tool_use_id"]);
+const ENVELOPES = ["function", "tool_call", "function_call", "tool_calls", "call"] as const;
+const TYPES = new Set(["function", "tool_call", "tool_use", "function_call", "call", "tool"]);
+/** Every key that a call can begin with. */
+export const CALL_KEYS: ReadonlySet<string> = new Set([...NAMES, ...ARGS, ...BESIDE, ...ENVELOPES]);
+export const ARGUMENT_KEYS: ReadonlySet<string> = new Set(ARGS);
+
+/** Why an object is none: it is something else, or a call that cannot be run. */
+type Shape = { readonly found: readonly Found[] } | { readonly found: undefined; readonly reason: string };
+
+const FOREIGN = 'a call is {"name": …, "arguments": {…}} and nothing else';
+const other = (reason: string = FOREIGN): Shape => ({ found: undefined, reason });
+
+/** The calls that a value describes: one object, a list of them, or an envelope round them. */
+export function callsIn(value: unknown, repaired: boolean, depth = 0): Shape {
+  if (depth > 4) return other();
+  if (Array.isArray(value)) {
+    const found: Found[] = [];
+    for (const each of value) {
+      const shape = isRecord(each) ? callsIn(each, repaired, depth + 1) : other();
+      if (shape.found === undefined) return shape;
+      found.push(...shape.found);
+    }
+    return { found };
+  }
+  if (!isRecord(value)) return other();
+  const envelope = ENVELOPES.find((key) => typeof value[key] === "object" && value[key] !== null);
+  if (envelope === undefined) return callOf(value, repaired);
+  const clean = Object.keys(value).every((key) => key === envelope || BESIDE.has(key));
+  return clean ? callsIn(value[envelope], repaired, depth + 1) : other();
+}
+
+function callOf(value: Readonly<Record<string, unknown>>, repaired: boolean): Shape {
+  const keys = Object.keys(value);
+  const names = NAMES.filter((key) => key in value);
+  const bodies = ARGS.filter((key) => key in value);
+  const [first] = names;
+  const name = first === undefined ? undefined : value[first];
+  if (typeof name !== "string" || name === "") return other("the call has no name");
+  if (keys.length > names.length + bodies.length + beside(value)) return other();
+  if (names.some((key) => value[key] !== name)) return other("the call has two names");
+  const [body] = bodies;
+  if (body === undefined) return { found: [{ name, args: undefined, repaired }] };
+  const args = parsed(value[body]);
+  if (bodies.some((key) => !same(parsed(value[key]).value, args.value)))
+    return {
+      found: [{ name, args: {}, repaired, broken: "the call has two sets of arguments that differ" }],
+    };
+  if (isSchema(args.value)) return other("this is the definition of a tool");
+  return { found: [{ name, args: args.value, repaired: repaired || args.repaired }] };
+}
+
+const beside = (value: Readonly<Record<string, unknown>>): number => {
+  const { type } = value;
+  if (typeof type === "string" && !TYPES.has(type)) return 0;
+  return Object.keys(value).filter((key) => BESIDE.has(key)).length;
+};
+
+/** What a tool takes is no call of it. */
+const isDefinition = (value: unknown): boolean =>
+  isRecord(value) && (isSchema(value["parameters"]) || "input_schema" in value);
+
+const isSchema = (args: unknown): boolean =>
+  isRecord(args) && args["type"] === "object" && isRecord(args["properties"]);
+
+/** Arguments that came as JSON text, once or twice over. */
+function parsed(args: unknown, again = true): { value: unknown; repaired: boolean } {
+  if (typeof args !== "string") return { value: args, repaired: false };
+  const read = readLiteral(args, 0);
+  if (!read.ok || args.slice(read.end).trim() !== "") return { value: args, repaired: false };
+  if (typeof read.value === "string" && again) return parsed(read.value, false);
+  return { value: read.value, repaired: read.repaired };
+}

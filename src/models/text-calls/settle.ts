@@ -1,15 +1,15 @@
-import type { Item } from "./items.ts";
-import type { OfferedTools } from "./names.ts";
 import {
   CUT,
   type Found,
   isRecord,
+  type OfferedTool,
   type Reading,
   type WrittenCall,
   type WrittenMalformed,
-} from "./reading.ts";
-import { typed } from "./schema.ts";
-import { commentedAsShown, LOOK_AFTER } from "./shown.ts";
+} from "./call-reading.ts";
+import { readLiteral } from "./literals.ts";
+import type { Item } from "./markup.ts";
+import { commentedAsShown, LOOK_AFTER } from "./shown-calls.ts";
 
 /** Undefined while later text can still decide it. */
 export function isShown(
@@ -59,7 +59,7 @@ function decide(list: readonly Item[], text: string): readonly boolean[] {
   return shown;
 }
 
-export interface Judge {
+interface Judge {
   readonly tools: OfferedTools;
   readonly readers: ReadonlySet<string>;
 }
@@ -113,4 +113,146 @@ function judgeCall(found: Found, { tools, readers }: Judge): WrittenCall | Writt
     };
   const schema = tools.schema(name);
   return { name, args: schema === undefined ? args : typed(args, schema) };
+}
+
+const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** Arguments with the types that the schema names; values that fit no type stay as they are written. */
+export function typed(
+  args: Readonly<Record<string, unknown>>,
+  schema: unknown,
+): Readonly<Record<string, unknown>> {
+  const properties = isRecord(schema) && isRecord(schema["properties"]) ? schema["properties"] : undefined;
+  if (properties === undefined) return args;
+  return Object.fromEntries(
+    Object.entries(args).map(([key, value]) => [
+      key,
+      Object.hasOwn(properties, key) ? typedValue(value, properties[key]) : value,
+    ]),
+  );
+}
+
+function typedValue(value: unknown, schema: unknown): unknown {
+  if (!isRecord(schema)) return value;
+  const types = typesOf(schema);
+  if (typeof value === "string") {
+    if (types.has("string")) return value;
+    return typedMembers(fromText(value.trim(), types, value), schema);
+  }
+  return typedMembers(value, schema);
+}
+
+function typedMembers(value: unknown, schema: Readonly<Record<string, unknown>>): unknown {
+  if (Array.isArray(value) && schema["items"] !== undefined)
+    return value.map((each) => typedValue(each, schema["items"]));
+  return isRecord(value) ? typed(value, schema) : value;
+}
+
+function typesOf(schema: Readonly<Record<string, unknown>>): ReadonlySet<string> {
+  const types = new Set<string>();
+  const add = (type: unknown): void => {
+    for (const each of Array.isArray(type) ? type : [type]) if (typeof each === "string") types.add(each);
+  };
+  add(schema["type"]);
+  for (const key of ["anyOf", "oneOf"])
+    for (const each of Array.isArray(schema[key]) ? schema[key] : []) if (isRecord(each)) add(each["type"]);
+  const choices = schema["enum"];
+  if (Array.isArray(choices) && choices.some((each) => typeof each === "string")) types.add("string");
+  return types;
+}
+
+function fromText(text: string, types: ReadonlySet<string>, asWritten: string): unknown {
+  if (types.has("boolean") && /^(?:true|false)$/i.test(text)) return text.toLowerCase() === "true";
+  if (types.has("null") && /^(?:null|none)$/i.test(text)) return null;
+  return numberFrom(text, types) ?? membersFrom(text, types) ?? asWritten;
+}
+
+function numberFrom(text: string, types: ReadonlySet<string>): number | undefined {
+  if (!NUMBER.test(text)) return undefined;
+  const number = Number(text);
+  if (types.has("number") && Number.isFinite(number)) return number;
+  return types.has("integer") && Number.isSafeInteger(number) ? number : undefined;
+}
+
+function membersFrom(text: string, types: ReadonlySet<string>): unknown {
+  const type = text.startsWith("[") ? "array" : text.startsWith("{") ? "object" : "";
+  if (!types.has(type)) return undefined;
+  const read = readLiteral(text, 0);
+  return read.ok && !read.repaired && read.end === text.length ? read.value : undefined;
+}
+
+const PREFIX = /^(?:functions?|tools?|default_api)[.:]/;
+const SUFFIX = /(?::\d+|\.call)$/;
+const LONGEST = 80;
+
+/** The names and schemas of one request. */
+export class OfferedTools {
+  readonly names: readonly string[];
+  readonly #schemas = new Map<string, unknown>();
+  readonly #folded = new Map<string, string | null>();
+
+  constructor(tools: readonly OfferedTool[]) {
+    for (const tool of tools) {
+      const { name, schema } = described(tool);
+      if (name === "" || this.#schemas.has(name)) continue;
+      this.#schemas.set(name, schema);
+      const key = fold(name);
+      this.#folded.set(key, this.#folded.has(key) ? null : name);
+    }
+    this.names = [...this.#schemas.keys()];
+  }
+
+  /** The offered name that is meant; undefined when none is, or when two could be. */
+  resolve(written: string): string | undefined {
+    if (written.length > LONGEST) return undefined;
+    if (this.#schemas.has(written)) return written;
+    const bare = written.trim().replace(PREFIX, "").replace(SUFFIX, "");
+    if (this.#schemas.has(bare)) return bare;
+    return this.#folded.get(fold(bare)) ?? undefined;
+  }
+
+  schema(name: string): unknown {
+    return this.#schemas.get(name);
+  }
+
+  /** An offered name that this one is a slip of. */
+  near(written: string): string | undefined {
+    if (written.length > LONGEST || written.length < 3) return undefined;
+    const bare = fold(written.replace(PREFIX, "").replace(SUFFIX, ""));
+    return this.names.find((name) => within(bare, fold(name), name.length > 5 ? 2 : 1));
+  }
+
+  /** Whether this is the beginning of an offered name. */
+  begins(written: string): boolean {
+    const bare = written.replace(PREFIX, "");
+    return this.names.some((name) => name.startsWith(bare) || `functions.${name}`.startsWith(written));
+  }
+}
+
+function described(tool: OfferedTool): { name: string; schema: unknown } {
+  if (typeof tool === "string") return { name: tool, schema: undefined };
+  const inner = isRecord(tool.function) ? tool.function : undefined;
+  const name = tool.name ?? inner?.name;
+  return {
+    name: typeof name === "string" ? name : "",
+    schema: tool.parameters ?? tool.schema ?? inner?.parameters,
+  };
+}
+
+const fold = (name: string): string => name.replaceAll(/[-_\s]/g, "").toLowerCase();
+
+/** Whether at most `most` letters are added, lost or changed, or two neighbours swapped. */
+function within(one: string, other: string, most: number): boolean {
+  if (one === other) return true;
+  if (most === 0 || Math.abs(one.length - other.length) > most) return false;
+  let at = 0;
+  while (one[at] === other[at]) at += 1;
+  const [a, b] = [one.slice(at), other.slice(at)];
+  const swapped = a.length > 1 && a[0] === b[1] && a[1] === b[0] && within(a.slice(2), b.slice(2), most - 1);
+  return (
+    swapped ||
+    within(a.slice(1), b.slice(1), most - 1) ||
+    within(a.slice(1), b, most - 1) ||
+    within(a, b.slice(1), most - 1)
+  );
 }

@@ -1,4 +1,4 @@
-import type { Span } from "../shell/syntax.ts";
+import type { Span } from "../shell/shell-syntax.ts";
 
 /** Absolute and normalised; a pattern keeps its special characters. Null: not known. */
 export type Place = string | null;

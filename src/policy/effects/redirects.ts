@@ -1,9 +1,10 @@
-import { type Arg, type Found, isGuess, type Use } from "../models/model.ts";
-import type { Redirect, RedirectOperator } from "../shell/syntax.ts";
-import { placeOf } from "./place.ts";
+import { type Arg, type Found, isGuess, type Use } from "../programs/program-model.ts";
+import type { Redirect, RedirectOperator } from "../shell/shell-syntax.ts";
+import type { Walk } from "./effect-walk.ts";
+import type { Effect } from "./effect.ts";
+import { placeOf } from "./path-effect-place.ts";
 import type { Scope } from "./scope.ts";
 import { isBoxed } from "./tools.ts";
-import type { Walk } from "./walk.ts";
 
 interface At {
   readonly walk: Walk;
@@ -100,4 +101,20 @@ function fedBy(arg: Arg | undefined): Use["input"] {
   if (arg === undefined) return { text: "", span: [0, 0] };
   if (arg.kind === "literal") return { text: arg.value, span: arg.span };
   return arg.feed ?? "unknown";
+}
+
+/** Code of a file that an earlier command of the same text downloaded is fetched code. */
+export function withFetched(effects: readonly Effect[]): readonly Effect[] {
+  if (!effects.some(({ kind }) => kind === "network")) return effects;
+  const online = new Set(effects.filter(({ kind }) => kind === "network").map(({ call }) => call));
+  const files = new Set(
+    effects.flatMap((effect) =>
+      effect.kind === "write" && effect.path !== null && online.has(effect.call) ? [effect.path] : [],
+    ),
+  );
+  return effects.map((effect) =>
+    effect.kind === "code" && effect.path !== null && files.has(effect.path)
+      ? { ...effect, from: "fetched" }
+      : effect,
+  );
 }

@@ -1,5 +1,5 @@
-import { type Arg, UNKNOWN } from "../models/model.ts";
-import type { Node, Piece, Word } from "../shell/syntax.ts";
+import { type Arg, UNKNOWN } from "../programs/program-model.ts";
+import type { Node, Piece, Word } from "../shell/shell-syntax.ts";
 import type { Assumed } from "./assume.ts";
 import type { Scope } from "./scope.ts";
 

@@ -1,4 +1,4 @@
-import type { Arg } from "../models/model.ts";
+import type { Arg } from "../programs/program-model.ts";
 import type { Place } from "./effect.ts";
 
 /** What a command can know of what ran before it. Values, never changed in place. */

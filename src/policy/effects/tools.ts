@@ -1,7 +1,7 @@
-import type { Arg } from "../models/model.ts";
-import { awkDeeds } from "../models/languages/awk-program.ts";
-import { isInside, resolvePath } from "../paths/normal.ts";
-import { isSystem, isTemp } from "../paths/system.ts";
+import type { Arg } from "../programs/program-model.ts";
+import { awkDeeds } from "../programs/awk-program.ts";
+import { isInside, resolvePath } from "../paths/normal-path.ts";
+import { isSystem, isTemp } from "../paths/system-paths.ts";
 import type { EffectKind, Place } from "./effect.ts";
 
 /** Programs that work on the files they are given, as far as a box can tell: what they load or run is the project's. */

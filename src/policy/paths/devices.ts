@@ -1,4 +1,4 @@
-import { type ProcessFile, processFile } from "./normal.ts";
+import { type ProcessFile, processFile } from "./normal-path.ts";
 
 /** What happens to bytes there concerns nobody: they are thrown away, made up, or go where the program's own go. */
 const HARMLESS: ReadonlySet<string> = new Set([

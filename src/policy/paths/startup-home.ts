@@ -1,4 +1,4 @@
-import type { Rows } from "./match.ts";
+import type { Rows } from "./system-paths.ts";
 
 /** What the host runs or obeys outside of any workspace. From the home folder, and folded. */
 export const HOME_STARTUP: Rows = {

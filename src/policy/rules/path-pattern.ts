@@ -1,5 +1,5 @@
-import { fits, type NamePattern, readPattern } from "../paths/glob.ts";
-import { isInside } from "../paths/normal.ts";
+import { fits, type NamePattern, readPattern } from "../paths/path-glob.ts";
+import { isInside } from "../paths/normal-path.ts";
 
 /** A glob of whole paths: `*` stays inside one name, `**` is any number of names, none too. */
 export interface PathPattern {

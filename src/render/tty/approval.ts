@@ -1,7 +1,6 @@
 import type { MatchedRule } from "../../core/decision.ts";
 import type { Question } from "../../core/ports.ts";
-import { type Cell, cellsOf } from "./columns.ts";
-import { fitted, rowsOf, widthOfStream, wrapped } from "./fitted.ts";
+import { type Cell, cellsOf, fitted, rowsOf, widthOfStream, wrapped } from "./columns.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { type Output, styleText } from "./output.ts";
 

@@ -1,4 +1,5 @@
-import { visible } from "../../core/visible.ts";
+import { visible, withoutEmojiParts } from "../../core/visible.ts";
+import type { Output } from "./output.ts";
 
 /** Characters that take two columns, and such that take none. */
 const WIDE =
@@ -36,3 +37,66 @@ function columnsOf(character: string): number {
 
 export const widthOf = (cells: readonly Cell[]): number =>
   cells.reduce((width, { columns }) => width + columns, 0);
+
+const CUT = "…";
+/** No more of a text than this is looked at, half of it on either side. */
+const MOST = 4000;
+/** Where a stream does not tell how wide it is. */
+const WIDTH = 120;
+const NARROWEST = 20;
+
+export const widthOfStream = (stream: Output): number => Math.max(NARROWEST, stream.columns || WIDTH);
+
+/** A text of any length as one line of at most so many columns: what is too long loses its middle. */
+export function fitted(text: string, width: number): string {
+  const short = text.length <= MOST ? text : `${text.slice(0, MOST / 2)}${CUT}${text.slice(-MOST / 2)}`;
+  const cells = cellsOf(visible(short).replaceAll("\n", "\u240A").replaceAll("\t", " "));
+  if (widthOf(cells) <= width) return shown(cells);
+  const head = taken(cells, Math.ceil((width - 1) / 2));
+  const tail = taken(cells.toReversed(), width - 1 - widthOf(head)).toReversed();
+  return `${shown(head)}${CUT}${shown(tail)}`;
+}
+
+function taken(cells: readonly Cell[], width: number): readonly Cell[] {
+  let left = width;
+  const end = cells.findIndex(({ columns }) => (left -= columns) < 0);
+  return end === -1 ? cells : cells.slice(0, end);
+}
+
+const shown = (cells: readonly Cell[]): string => cells.map((cell) => cell.shown).join("");
+
+/** Words as lines of at most so many columns, parted at blanks where there are any. */
+export function wrapped(text: string, width: number): readonly string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of withoutEmojiParts(visible(text))
+    .split(/\s+/u)
+    .flatMap((long) => pieces(long, width))) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (widthOf(cellsOf(longer)) <= width) line = longer;
+    else {
+      lines.push(line);
+      line = word;
+    }
+  }
+  return line === "" ? lines : [...lines, line];
+}
+
+function pieces(word: string, width: number): readonly string[] {
+  return rowsOf(cellsOf(word), width).map(shown);
+}
+
+/** Cells as a terminal breaks them; none is parted from the marks on it. */
+export function rowsOf(cells: readonly Cell[], width: number): readonly (readonly Cell[])[] {
+  const rows: Cell[][] = [[]];
+  let left = width;
+  for (const cell of cells) {
+    if (cell.columns > left) {
+      rows.push([]);
+      left = width;
+    }
+    rows.at(-1)?.push(cell);
+    left -= cell.columns;
+  }
+  return rows;
+}

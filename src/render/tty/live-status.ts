@@ -1,4 +1,4 @@
-import { fitted, widthOfStream } from "./fitted.ts";
+import { fitted, widthOfStream } from "./columns.ts";
 import { move, type Output, styleText } from "./output.ts";
 
 export interface Clock {

@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { Writable } from "node:stream";
 import { styleText as styledByNode } from "node:util";
 import { visible, visibleStream, withoutEmojiParts } from "../../core/visible.ts";
-import { SCREEN_RESET, screenFilter } from "./screen.ts";
+import { SCREEN_RESET, screenFilter } from "./box-screen.ts";
 
 const KEY = randomBytes(12).toString("base64url");
 const KEYED = new RegExp(`\u0001${KEY}([\\d;]+|[a-z]+)\u0002`, "g");

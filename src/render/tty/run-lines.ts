@@ -1,13 +1,13 @@
+import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
-import { Activities, callKey } from "./activities.ts";
-import { callLine, type ShownCall } from "./call-line.ts";
-import { targetOf } from "./call-target.ts";
-import { eventLine, saidLines } from "./event-line.ts";
-import { fitted, widthOfStream } from "./fitted.ts";
-import { type Clock, LiveStatus } from "./live-status.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { questionRows } from "./approval.ts";
+import { callLine, type ShownCall, targetOf } from "./call-lines.ts";
+import { fitted, widthOfStream, wrapped } from "./columns.ts";
+import { type Clock, LiveStatus, type Status } from "./live-status.ts";
 import { type Output, styleText } from "./output.ts";
 
-export interface Showing {
+interface Showing {
   /** Errors only. */
   readonly quiet: boolean;
   /** Somebody else shows on the same terminal what the model says, as it comes; that one takes an event after this. */
@@ -129,3 +129,212 @@ export class RunLines {
 /** A command is told by itself. */
 const wordsOf = ({ tool, target }: ShownCall): string =>
   fitted(tool === "bash" ? target : `${tool} ${target}`, 60);
+
+interface Activity {
+  readonly kind: "model" | "call" | "summary";
+  readonly since: number;
+  /** For a model: the last thing heard of it, and what it does. */
+  readonly heard: number;
+  readonly words: string;
+}
+
+/** What is not worth a word yet. */
+const SHORT_MS = 1000;
+const STUCK_MS = 60_000;
+
+/** What a run is waiting for, as its events tell. The last that began is what is shown. */
+class Activities {
+  readonly #going = new Map<string, Activity>();
+  readonly #answerIsSeen: boolean;
+  #model = "the model";
+
+  /** Where somebody else shows the answer as it comes, nothing is said of a model that answers. */
+  constructor(answerIsSeen: boolean) {
+    this.#answerIsSeen = answerIsSeen;
+  }
+
+  take(event: AgentEvent, about: { readonly now: number; readonly callWords: string }): void {
+    const { now, callWords } = about;
+    const model = `model ${event.agent ?? ""}`;
+    switch (event.type) {
+      case "run.started":
+        if (event.agent === undefined) this.#model = event.model;
+        return;
+      case "turn.started":
+        return this.#begin(model, { kind: "model", words: "waiting for", since: now });
+      case "text":
+        return this.#heard(model, "answering", now);
+      case "thinking":
+        return this.#heard(model, "thinking", now);
+      case "model.waiting":
+        return this.#begin(model, { kind: "model", words: "waiting for", since: now + event.ms });
+      case "compaction":
+        this.#going.delete(model);
+        if (event.status === "started")
+          this.#begin(model, { kind: "summary", words: "summarising older turns", since: now });
+        return;
+      case "model.finished":
+      case "model.failed":
+      case "rolled_back":
+        this.#going.delete(model);
+        return;
+      case "call.decided":
+        if (event.runs)
+          this.#begin(callKey(event), { kind: "call", words: `running ${callWords}`, since: now });
+        return;
+      case "call.ended":
+        this.#going.delete(callKey(event));
+        return;
+      case "run.finished":
+        this.#going.clear();
+        return;
+      default:
+    }
+  }
+
+  status(now: number): Status | undefined {
+    const last = [...this.#going.values()].at(-1);
+    if (last === undefined) return undefined;
+    const { kind, since, words } = last;
+    if (now < since)
+      return { text: `asking ${this.#model} again in ${seconds(since - now)}`, alarming: false };
+    if (now - since < SHORT_MS || (words === "answering" && this.#answerIsSeen)) return undefined;
+    if (kind === "model") return this.#ofModel(last, now);
+    const others = [...this.#going.values()].filter((one) => one.kind === "call").length - 1;
+    const beside = kind === "call" && others > 0 ? ` (and ${others} more)` : "";
+    return { text: `${words}${beside} ${seconds(now - since)}`, alarming: false };
+  }
+
+  #ofModel({ words, since, heard }: Activity, now: number): Status {
+    const doing = words === "waiting for" ? `waiting for ${this.#model}` : `${this.#model}: ${words}`;
+    const silent = now - heard;
+    const text = `${doing} ${seconds(now - since)}`;
+    return silent < STUCK_MS
+      ? { text, alarming: false }
+      : { text: `${text}, no sign of life for ${seconds(silent)} - stuck?`, alarming: true };
+  }
+
+  #begin(key: string, activity: Omit<Activity, "heard">): void {
+    this.#going.delete(key);
+    this.#going.set(key, { ...activity, heard: activity.since });
+  }
+
+  #heard(key: string, words: string, now: number): void {
+    const activity = this.#going.get(key);
+    if (activity !== undefined) this.#going.set(key, { ...activity, heard: now, words });
+  }
+}
+
+const callKey = ({ agent, call }: { readonly agent?: string; readonly call: string }): string =>
+  `call ${agent ?? ""} ${call}`;
+
+const seconds = (ms: number): string => {
+  const whole = Math.max(0, Math.floor(ms / 1000));
+  return whole < 60 ? `${whole} s` : formatDuration(whole * 1000);
+};
+
+/** What a person is told of an event that is not about a call; empty for most. */
+function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
+  const dim = (text: string): string => styleText("dim", text, { stream });
+  const told = (mark: string, text: string): string =>
+    lines(`${mark} ${text}`, stream, indent)
+      .map((line) => styleText("yellow", line, { stream }))
+      .join("\n");
+  switch (event.type) {
+    case "run.started":
+      return indent === "" ? startedLines(event, stream).map(dim).join("\n") : "";
+    case "intent":
+      return event.by === "escalated" ? dim(`${indent}this needs more: ${event.intent}`) : "";
+    case "box.ready":
+      return dim(`${indent}box ready  ${formatDuration(event.ms)}`);
+    case "model.waiting":
+      return told(
+        "~",
+        `${event.reason}; asking again in ${formatDuration(event.ms)} (attempt ${event.attempt})`,
+      );
+    case "model.failed":
+      return failedLine(event, stream, indent);
+    case "call.parked":
+      return parkedRows(event, stream)
+        .map((row) => `${indent}${row}`)
+        .join("\n");
+    case "approval":
+      return dim(`${indent}${saidWords(event)}`);
+    case "notice":
+      return told("!", event.text);
+    case "compaction":
+      return compactionLine(event, dim, told);
+    case "rolled_back":
+      return dim(`${indent}rolled back`);
+    default:
+      return "";
+  }
+}
+
+/** What the model says beside its calls, the first lines of it. */
+function saidLines(text: string, stream: Output, indent = ""): string {
+  const all = lines(text.trim(), stream, indent);
+  const more = all.length - MOST_SAID;
+  return [...all.slice(0, MOST_SAID), ...(more > 0 ? [`${indent}… ${more} more lines`] : [])].join("\n");
+}
+
+const MOST_SAID = 8;
+/** Of one line that is wrapped. */
+const LONGEST = 4000;
+
+/** Each line keeps its depth. */
+const lines = (text: string, stream: Output, indent: string): readonly string[] =>
+  text
+    .slice(0, LONGEST)
+    .split("\n")
+    .flatMap((line) => {
+      const depth = indent + (/^ {0,8}/.exec(line)?.[0] ?? "");
+      return wrapped(line.trim(), widthOfStream(stream) - depth.length).map((part) => `${depth}${part}`);
+    });
+
+type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
+
+function startedLines(event: Of<"run.started">, stream: Output): readonly string[] {
+  const { model, provider, mode, workspace, session, resumed } = event;
+  // A scenario is a file: its name says enough.
+  const name = provider === "scripted" ? model.slice(model.lastIndexOf("/") + 1) : model;
+  const words = [`${name} (${provider})`, mode, workspace, resumed ? `goes on with ${session}` : session];
+  return lines(words.map(visibleLine).join(" · "), stream, "");
+}
+
+function failedLine({ reason, remedy }: Of<"model.failed">, stream: Output, indent: string): string {
+  const head = lines(`✗ model: ${reason}`, stream, indent).map((line) => styleText("red", line, { stream }));
+  const next = `${indent}    ${styleText("bold", "next:", { stream })} ${visibleLine(remedy)}`;
+  return [...head, ...(remedy === "" ? [] : [next])].join("\n");
+}
+
+function parkedRows(
+  { tool, text, mode, contained, rules }: Of<"call.parked">,
+  stream: Output,
+): readonly string[] {
+  const decision = { decision: "ask", contained, rules } as const;
+  return questionRows({ tool, text, mode, writes: false, decision }, stream);
+}
+
+const saidWords = ({ said, by, text }: Of<"approval">): string =>
+  visibleLine(`${by} said ${said === "deny" ? "no" : `yes (${said})`} to: ${text}`);
+
+const tokens = (count: number | null): string => count?.toLocaleString("en-US") ?? "?";
+
+function compactionLine(
+  { status, before, after, reason }: Of<"compaction">,
+  dim: (text: string) => string,
+  told: (mark: string, text: string) => string,
+): string {
+  const sizes = `about ${tokens(before)} -> ${tokens(after)} tokens`;
+  switch (status) {
+    case "started":
+      return "";
+    case "pruned":
+      return dim(`≡ old results of tools left out: ${sizes}`);
+    case "succeeded":
+      return dim(`≡ older turns summarised: ${sizes}`);
+    case "failed":
+      return told("!", `older turns not summarised: ${reason}`);
+  }
+}

@@ -2,7 +2,7 @@ import { formatDuration } from "../../core/bounds.ts";
 import { countsOf, UNSEEN } from "../../core/changes.ts";
 import type { AgentEvent, Denial, RunStatus } from "../../core/events.ts";
 import { visibleLine, visibleWhole } from "../../core/visible.ts";
-import { fitted, widthOfStream, wrapped } from "./fitted.ts";
+import { fitted, widthOfStream, wrapped } from "./columns.ts";
 import { type Output, styleText } from "./output.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;

@@ -1,4 +1,4 @@
-import type { ChunkKind } from "../words.ts";
+import type { ChunkKind } from "../index-words.ts";
 
 /** Where a part of a text begins; it goes to the next mark. Marks ascend. */
 export interface Mark {

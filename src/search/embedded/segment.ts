@@ -1,5 +1,5 @@
-import { NumberWriter } from "./varint.ts";
-import type { Role } from "../words.ts";
+import { DamagedIndex } from "../index-failure.ts";
+import type { Role } from "../index-words.ts";
 
 /** In the order of their numbers; a new one goes last. */
 export const ROLES: readonly Role[] = ["source", "test", "example", "docs", "vendored", "config"];
@@ -12,7 +12,7 @@ const MOST_IN_SYMBOL = 3;
 export const IN_FOLDER = 1;
 export const IN_NAME = 2;
 
-export interface ChunkWords {
+interface ChunkWords {
   readonly number: number;
   readonly text: ReadonlyMap<string, number>;
   readonly symbol: ReadonlyMap<string, number>;
@@ -50,7 +50,7 @@ interface Lists {
 }
 
 /** Where one word is: in which chunks, and in which files' paths. */
-export interface WordRow {
+interface WordRow {
   readonly word: string;
   readonly chunks: Uint8Array;
   readonly files: Uint8Array;
@@ -117,3 +117,57 @@ const packed = (inText: number, inSymbol: number): number =>
   Math.min(inText, MOST_IN_TEXT) | (Math.min(inSymbol, MOST_IN_SYMBOL) << 5);
 export const textCount = (count: number): number => count & 31;
 export const symbolCount = (count: number): number => count >> 5;
+
+/** Whole numbers from 0, in as few bytes as they need: seven bits a byte, the lowest first. */
+export class NumberWriter {
+  #bytes = new Uint8Array(16);
+  #length = 0;
+
+  write(value: number): void {
+    if (this.#length + 5 > this.#bytes.length) this.#grow();
+    let left = value;
+    while (left > 0x7f) {
+      this.#bytes[this.#length++] = (left & 0x7f) | 0x80;
+      left >>>= 7;
+    }
+    this.#bytes[this.#length++] = left;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  #grow(): void {
+    const more = new Uint8Array(this.#bytes.length * 2);
+    more.set(this.#bytes);
+    this.#bytes = more;
+  }
+}
+
+export class NumberReader {
+  readonly #bytes: Uint8Array;
+  #at = 0;
+
+  constructor(bytes: unknown) {
+    if (!(bytes instanceof Uint8Array)) throw new DamagedIndex("numbers are missing");
+    this.#bytes = bytes;
+  }
+
+  get more(): boolean {
+    return this.#at < this.#bytes.length;
+  }
+
+  next(): number {
+    const bytes = this.#bytes;
+    let byte = bytes[this.#at++];
+    if (byte === undefined) throw new DamagedIndex("numbers end early");
+    if (byte < 0x80) return byte;
+    let value = byte & 0x7f;
+    for (let shift = 7; byte >= 0x80; shift += 7) {
+      byte = bytes[this.#at++];
+      if (byte === undefined || shift > 28) throw new DamagedIndex("numbers end early");
+      value |= (byte & 0x7f) << shift;
+    }
+    return value >>> 0;
+  }
+}

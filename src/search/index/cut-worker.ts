@@ -1,5 +1,5 @@
 import { parentPort } from "node:worker_threads";
-import { Cutter } from "../chunk/cut.ts";
+import { Cutter } from "../chunk/cut-file.ts";
 import type { CutAnswer, CutQuestion } from "./cutting.ts";
 
 /** The program of a thread that cuts files; it ends when nobody speaks to it any more. */

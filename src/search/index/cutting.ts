@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { CutFile } from "../words.ts";
+import type { CutFile } from "../index-words.ts";
 
 /** What cuts files, wherever it does so. */
 export interface Cutting extends AsyncDisposable {
@@ -39,7 +39,7 @@ export class CuttingHere implements Cutting {
   #cutter: Promise<Cutting["cut"] & Partial<Disposable>> | undefined;
 
   async cut(path: string, bytes: Buffer): Promise<CutFile> {
-    this.#cutter ??= import("../chunk/cut.ts").then(({ Cutter }) => {
+    this.#cutter ??= import("../chunk/cut-file.ts").then(({ Cutter }) => {
       const cutter = new Cutter();
       return Object.assign((...file: Parameters<Cutting["cut"]>) => cutter.cut(...file), {
         [Symbol.dispose]: () => cutter[Symbol.dispose](),

@@ -1,9 +1,8 @@
 import path from "node:path";
-import { CATALOG } from "../catalog/file.ts";
-import { tryWriter } from "../catalog/lock.ts";
-import type { IndexPlace } from "../catalog/workspace.ts";
-import { setAside } from "../set-aside.ts";
-import type { IndexMeans } from "./means.ts";
+import { CATALOG, tryWriter } from "../catalog/catalog-file.ts";
+import type { IndexPlace } from "../catalog/catalog-workspace.ts";
+import { setAside } from "../index-failure.ts";
+import type { IndexMeans } from "./index-means.ts";
 import { isDamaged, storeFolder } from "./opened-store.ts";
 
 /**

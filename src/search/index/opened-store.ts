@@ -1,10 +1,9 @@
 import path from "node:path";
-import type { CatalogFacts } from "../catalog/rows.ts";
-import type { IndexPlace } from "../catalog/workspace.ts";
-import { troubleOf } from "../index-failure.ts";
-import { setAside } from "../set-aside.ts";
-import type { SearchStore, StoreIdentity } from "../store.ts";
-import type { IndexMeans, StoreOpening } from "./means.ts";
+import type { CatalogFacts } from "../catalog/catalog.ts";
+import type { IndexPlace } from "../catalog/catalog-workspace.ts";
+import { troubleOf, setAside } from "../index-failure.ts";
+import type { SearchStore, StoreIdentity } from "../search-store.ts";
+import type { IndexMeans, StoreOpening } from "./index-means.ts";
 
 export const storeFolder = ({ folder }: Pick<IndexPlace, "folder">): string => path.join(folder, "store");
 

@@ -1,4 +1,4 @@
-import type { Role } from "../words.ts";
+import type { Role } from "../index-words.ts";
 
 /**
  * What candidates have beyond a query's single words: a file's score is multiplied by each to the power of the share that

@@ -1,6 +1,6 @@
 import { DEPENDENCIES, isDependencies } from "../../core/protected-names.ts";
-import type { Skip } from "../words.ts";
-import type { IgnoredPaths, PathRules } from "./found.ts";
+import type { Skip } from "../index-words.ts";
+import type { IgnoredPaths, PathRules } from "./found-file.ts";
 
 /**
  * Folders that are never entered, whatever the ignore rules say: what version control and package managers put there,

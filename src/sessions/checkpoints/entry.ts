@@ -1,3 +1,6 @@
+import { readdirSync, readlinkSync, realpathSync } from "node:fs";
+import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+
 /** What stands at one path of a workspace. Paths are byte texts (`core/byte-text.ts`) below the workspace; "" is itself. */
 export type Entry = FileEntry | LinkEntry | FolderEntry | OddEntry | UnkeptEntry;
 
@@ -81,3 +84,47 @@ export const isBelow = (path: string, folder: string): boolean =>
   folder === "" ? path !== "" : path.startsWith(`${folder}/`);
 
 export const depthOf = (path: string): number => (path === "" ? 0 : path.split("/").length);
+
+/** Not ours to keep or to bring back: git's own, which no box writes but through its door, and our settings. */
+const LEFT_OUT: ReadonlySet<string> = new Set([".git", ".harness"]);
+
+export const isLeftOut = (name: string): boolean => LEFT_OUT.has(name.toLowerCase());
+
+/** As byte texts. Rejects as the system does. */
+export function namesIn(folder: string | Buffer): readonly string[] {
+  const names = readdirSync(folder);
+  // What stands there may have been a byte that is no text.
+  if (!names.some((name) => name.includes("\uFFFD"))) return names;
+  return readdirSync(folder, { encoding: "buffer" }).map(textOfBytes);
+}
+
+const SLASH = Buffer.from("/");
+
+/** A path of a workspace as the system takes it. Bytes only where a name is no text: text is much the faster. */
+export function hostPath(root: string, path: string): string | Buffer {
+  const whole = path === "" ? root : `${root}/${path}`;
+  return whole.isWellFormed() ? whole : bytesOfText(whole);
+}
+
+/** Longer ones the system does not take. */
+const LONGEST = 4000;
+
+export const tooLong = (root: string, path: string): boolean =>
+  (root.length + path.length) * 3 > LONGEST && bytesOfText(root).length + bytesOfText(path).length > LONGEST;
+
+/**
+ * Whether what was opened lies where it was looked for, with no link on the way there: a folder may have been put in
+ * place of another between two looks.
+ */
+export function liesAt(descriptor: number, whole: string | Buffer): boolean {
+  const wanted = typeof whole === "string" ? Buffer.from(whole) : whole;
+  return reallyAt(descriptor, wanted).equals(wanted);
+}
+
+function reallyAt(descriptor: number, wanted: Buffer): Buffer {
+  if (process.platform === "linux")
+    return readlinkSync(`/proc/self/fd/${descriptor}`, { encoding: "buffer" });
+  const slash = wanted.lastIndexOf(SLASH);
+  const parent = realpathSync(wanted.subarray(0, Math.max(slash, 1)), { encoding: "buffer" });
+  return Buffer.concat([parent, wanted.subarray(slash)]);
+}

@@ -4,6 +4,7 @@ import {
   constants,
   fchmodSync,
   fchownSync,
+  fstatSync,
   lchownSync,
   lstatSync,
   mkdirSync,
@@ -15,14 +16,13 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { bytesOfText } from "../../core/byte-text.ts";
+import { bytesOfText } from "../../core/bytes.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
-import { depthOf, type Entry, type FileEntry, parentOf, sameContent } from "./entry.ts";
-import { Ground, nameOf, onGround } from "./ground.ts";
+import { depthOf, type Entry, type FileEntry, hostPath, liesAt, parentOf, sameContent } from "./entry.ts";
 import type { Packs } from "./packs.ts";
-import type { Op } from "./plan.ts";
+import type { Op } from "./undo-plan.ts";
 
-export interface Site {
+interface Site {
   readonly root: string;
   readonly packs: Packs;
   /** What files are called until they are whole. No other process uses it. */
@@ -156,4 +156,44 @@ function give(owner: string | undefined, chown: (uid: number, gid: number) => vo
   const top = lstatSync(root);
   const [uid = top.uid, gid = top.gid] = owner?.split(":").map(Number) ?? [];
   chown(uid, gid);
+}
+
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+/** The folder that a path lies in, held open: what is done in it is done there, whatever is put in its place. */
+export class Ground implements Disposable {
+  readonly #descriptor: number;
+  readonly #at: string | Buffer;
+
+  constructor(root: string, folder: string) {
+    const whole = hostPath(root, folder);
+    this.#descriptor = openSync(whole, FOLDER);
+    if (!liesAt(this.#descriptor, whole)) {
+      closeSync(this.#descriptor);
+      throw new HarnessError(EXIT.failed, `${folder}: a link was put on the way to it`, "harness undo");
+    }
+    // Without this file system the system has no path for an open folder; nobody else works in it meanwhile.
+    this.#at = process.platform === "linux" ? `/proc/self/fd/${this.#descriptor}` : whole;
+  }
+
+  at(name: string): string | Buffer {
+    if (typeof this.#at === "string") return hostPath(this.#at, name);
+    return Buffer.concat([this.#at, Buffer.from("/"), bytesOfText(name)]);
+  }
+
+  get mode(): number {
+    return fstatSync(this.#descriptor).mode & 0o7777;
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#descriptor);
+  }
+}
+
+const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+/** Does something at a path without following a link to it or at it. */
+function onGround<T>(root: string, path: string, work: (at: string | Buffer) => T): T {
+  using ground = new Ground(root, parentOf(path));
+  return work(ground.at(nameOf(path)));
 }

@@ -1,7 +1,6 @@
-import type { Step } from "../../core/checkpoints.ts";
+import type { Step } from "../../core/checkpoint-port.ts";
 import { type Entry, sameEntry } from "./entry.ts";
-import type { TreeFiles } from "./tree-files.ts";
-import { TreeWalk } from "./tree-walk.ts";
+import { type TreeFiles, TreeWalk } from "./file-tree.ts";
 
 /** What runs made of a path without anybody else in between. */
 export interface Span {

@@ -1,8 +1,8 @@
 import { closeSync, openSync } from "node:fs";
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { diskTroubleOf } from "../../core/disk-trouble.ts";
-import { Connection } from "../../sqlite/connection.ts";
-import { storeFailure } from "./failure.ts";
+import { Connection } from "../../platform/sqlite-connection.ts";
+import { storeFailure } from "./db-lock.ts";
 
 /** An open database with its statements. Every failure of it is a HarnessError. */
 export class Database implements Disposable {

@@ -1,4 +1,4 @@
-import { numbered } from "./content.ts";
+import { numbered } from "./file-text.ts";
 
 /** Where a text was perhaps meant to be found. */
 export interface Place {

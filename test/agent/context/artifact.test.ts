@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { mergeArtifacts } from "../../../src/agent/context/artifact-merge.ts";
-import { renderArtifact } from "../../../src/agent/context/artifact-text.ts";
-import { ARTIFACT_REQUEST, ARTIFACT_SCHEMA, readArtifact } from "../../../src/agent/context/artifact.ts";
-
+import {
+  mergeArtifacts,
+  renderArtifact,
+  ARTIFACT_REQUEST,
+  ARTIFACT_SCHEMA,
+  readArtifact,
+} from "../../../src/agent/context/compaction-artifact.ts";
 const whole = {
   goal: "make the parser accept tabs",
   constraints: ["no new packages"],

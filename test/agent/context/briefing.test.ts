@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { briefing } from "../../../src/agent/context/briefing.ts";
-import { gather, type Gathered } from "../../../src/agent/context/gather.ts";
+import { briefing, gather, type Gathered } from "../../../src/agent/context/briefing.ts";
 import { fakeBox } from "../../fakes/box.ts";
 
 const never = new AbortController().signal;

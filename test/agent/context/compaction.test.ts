@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { EventBody } from "../../../src/core/events.ts";
 import type { Message } from "../../../src/core/messages.ts";
-import type { ModelFailure } from "../../../src/core/provider.ts";
+import type { ModelFailure } from "../../../src/core/model-provider.ts";
 import type { SessionRecord } from "../../../src/core/session.ts";
-import { ARTIFACT_REQUEST } from "../../../src/agent/context/artifact.ts";
+import { ARTIFACT_REQUEST } from "../../../src/agent/context/compaction-artifact.ts";
 import { Compactor, type Means } from "../../../src/agent/context/compaction.ts";
 import { History } from "../../../src/agent/context/history.ts";
 

@@ -3,7 +3,7 @@ import test from "node:test";
 import type { Message } from "../../../src/core/messages.ts";
 import type { SessionRecord } from "../../../src/core/session.ts";
 import { History } from "../../../src/agent/context/history.ts";
-import { openCalls } from "../../../src/agent/context/pairs.ts";
+import { openCalls } from "../../../src/agent/context/model-view.ts";
 import { fc } from "../../fixtures/property.ts";
 
 type Step =

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { MODES } from "../../../src/core/decision.ts";
-import { INSTRUCTIONS, renderInstructions } from "../../../src/agent/context/instructions.ts";
-import { systemPrompt } from "../../../src/agent/context/prompt.ts";
+import { INSTRUCTIONS, renderInstructions } from "../../../src/agent/context/instruction-files.ts";
+import { systemPrompt } from "../../../src/agent/context/system-prompt.ts";
 import { fc } from "../../fixtures/property.ts";
 
 const facts = { workspace: "/code/app", mode: "workspace-write", domains: [], instructions: "" } as const;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Message } from "../../../src/core/messages.ts";
-import { PromptSize } from "../../../src/agent/context/size.ts";
+import { PromptSize } from "../../../src/agent/context/prompt-size.ts";
 
 const ask = (text: string): Message => ({ role: "user", text });
 const offers = [{ name: "bash", description: "d".repeat(100), schema: { type: "object" } }];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { decideIntent, type IntentQuestion } from "../../../src/agent/intent/decide.ts";
+import { decideIntent, type IntentQuestion } from "../../../src/agent/intent/ask-intent.ts";
 
 const never = new AbortController().signal;
 const UNSURE = "how does authentication work?";

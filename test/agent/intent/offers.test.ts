@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { mayEscalate, toolsOf } from "../../../src/agent/intent/offers.ts";
+import { mayEscalate, toolsOf } from "../../../src/agent/intent/ask-intent.ts";
 
 const named = (names: string): readonly { readonly name: string }[] =>
   names.split(" ").map((name) => ({ name }));

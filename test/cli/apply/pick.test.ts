@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { cpSync, writeFileSync } from "node:fs";
 import test from "node:test";
-import { type AskPart, pickParts } from "../../../src/cli/apply/pick.ts";
-import { CheckpointStore } from "../../../src/sessions/checkpoints/store.ts";
-import { move, prepareApply } from "../../../src/sessions/layers/apply.ts";
-import { noteBase } from "../../../src/sessions/layers/base.ts";
+import { type AskPart, pickParts } from "../../../src/cli/pick-hunks.ts";
+import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
+import { move, prepareApply } from "../../../src/sessions/layers/apply-layer.ts";
+import { noteBase } from "../../../src/sessions/layers/layer-base.ts";
 import { memorySteps } from "../../fakes/steps.ts";
 import { layerOf } from "../../fixtures/layer-of.ts";
 import { scratch } from "../../fixtures/scratch.ts";

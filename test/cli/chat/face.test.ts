@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Face } from "../../../src/cli/chat/face.ts";
+import { Face } from "../../../src/cli/chat/chat-view.ts";
 import type { EventBody } from "../../../src/core/events.ts";
 import { fakeTerminal } from "../../fakes/terminal.ts";
 

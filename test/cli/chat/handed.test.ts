@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Handed } from "../../../src/cli/chat/handed.ts";
+import { Handed } from "../../../src/cli/chat/chat-view.ts";
 import type { Handoff } from "../../../src/core/handoff.ts";
 import { fakeTerminal } from "../../fakes/terminal.ts";
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Piece } from "../../../src/cli/chat/keys.ts";
-import type { Reader } from "../../../src/cli/chat/keyboard.ts";
+import type { Piece, Reader } from "../../../src/cli/chat/terminal-input.ts";
 import { fakeKeyboard } from "../../fakes/keyboard.ts";
 
 const keys = (text: string): Piece => ({ kind: "keys", text });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { KeyPieces, type Piece } from "../../../src/cli/chat/keys.ts";
+import { KeyPieces, type Piece } from "../../../src/cli/chat/terminal-input.ts";
 
 const keys = (text: string): Piece => ({ kind: "keys", text });
 const paste = (text: string): Piece => ({ kind: "paste", text });

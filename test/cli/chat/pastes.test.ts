@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Pastes } from "../../../src/cli/chat/pastes.ts";
+import { Pastes } from "../../../src/cli/chat/terminal-input.ts";
 
 test("a short line is pasted as it is, with its controls shown", () => {
   assert.equal(new Pastes().folded("ls\u001B[31m"), "ls\u241B[31m");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { person } from "../../../src/cli/chat/person.ts";
-import type { Reply } from "../../../src/cli/chat/yes-no.ts";
+import { person } from "../../../src/cli/chat/start-chat.ts";
+import type { Reply } from "../../../src/cli/chat/terminal-input.ts";
 import type { Question } from "../../../src/core/ports.ts";
 
 const question = (text: string, more: Partial<Question> = {}): Question => ({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Prompt } from "../../../src/cli/chat/prompt.ts";
+import { Prompt } from "../../../src/cli/chat/terminal-input.ts";
 import { fakeKeyboard } from "../../fakes/keyboard.ts";
 import { fakeTerminal } from "../../fakes/terminal.ts";
 

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { COMMANDS } from "../../../src/cli/chat/commands.ts";
-import { completed, slashOf } from "../../../src/cli/chat/slash.ts";
-
+import { COMMANDS, completed, slashOf } from "../../../src/cli/chat/chat-commands.ts";
 const of = (line: string) => slashOf(line, COMMANDS);
 
 test("quit and exit leave, in any case and with a slash", () => {

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Piece } from "../../../src/cli/chat/keys.ts";
-import { type Reply, YesNo } from "../../../src/cli/chat/yes-no.ts";
+import { type Piece, type Reply, YesNo } from "../../../src/cli/chat/terminal-input.ts";
 
 function replied(...pieces: readonly (Piece | string | undefined)[]): Reply | undefined {
   const answer = new YesNo();

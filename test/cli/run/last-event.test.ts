@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import test from "node:test";
-import type { Finished } from "../../../src/agent/run.ts";
-import { lastWord } from "../../../src/cli/run/last-word.ts";
-import { type LazyBox, lazyBox, readyEvent } from "../../../src/cli/run/lazy-box.ts";
-import { sinkOf, type WaitingSink, waitingSink } from "../../../src/cli/run/sink.ts";
+import type { Finished } from "../../../src/agent/agent-run.ts";
+import { lastWord } from "../../../src/app/last-word.ts";
+import { type LazyBox, lazyBox, readyEvent } from "../../../src/app/lazy-box.ts";
+import { sinkOf, type WaitingSink, waitingSink } from "../../../src/app/event-sink.ts";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
 import type { AgentEvent, EventBody } from "../../../src/core/events.ts";
 import type { OwnedBox } from "../../../src/core/ports.ts";

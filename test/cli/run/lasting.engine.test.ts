@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { lastingOf } from "../../../src/cli/run/lasting.ts";
-import { lazyJudge } from "../../../src/cli/run/lazy-judge.ts";
+import { lastingOf } from "../../../src/app/session-state.ts";
+import { lazyJudge } from "../../../src/app/agent-assembly.ts";
 import type { Mode } from "../../../src/core/decision.ts";
 import { memoryStore } from "../../fakes/store.ts";
 import { called, prepared } from "../../fixtures/call.ts";
@@ -20,7 +20,7 @@ async function after(mode: Mode): Promise<readonly unknown[]> {
   const index = { search: () => Promise.resolve({ hits: [], caveat: "" }) };
   const lasting = lastingOf({ session, store, workspace, timeoutMs: 10_000, prompt: "", index });
   const judge = lazyJudge(mode, workspace);
-  lasting.judgedBy(judge);
+  lasting.judgedBy(judge, mode);
   const bash = lasting.tools.find(({ name }) => name === "bash") ?? assert.fail();
   const first = await called(bash, { command: "source ./env.sh" }, real.box);
   const later = await called(bash, { command: LOOK }, real.box);

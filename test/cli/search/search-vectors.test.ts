@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { RunVectors } from "../../../src/cli/search/run-vectors.ts";
-import { SearchVectors } from "../../../src/cli/search/search-vectors.ts";
-import { DEFAULTS } from "../../../src/config/schema.ts";
-import { NO_FACTS } from "../../../src/search/catalog/rows.ts";
-import { openVectorCache } from "../../../src/search/embed/cache.ts";
+import { RunVectors } from "../../../src/app/search-of-run.ts";
+import { SearchVectors } from "../../../src/app/search-vectors.ts";
+import { DEFAULTS } from "../../../src/config/settings-schema.ts";
+import { NO_FACTS } from "../../../src/search/catalog/catalog.ts";
+import { openVectorCache } from "../../../src/search/embed/embedding-cache.ts";
 import { EMBED_MODEL, type EmbeddingOllama, startEmbeddingOllama } from "../../fakes/embedding-ollama.ts";
 import { sendJson } from "../../fakes/ollama-server.ts";
 import { memorySearchStore } from "../../fakes/search-store.ts";

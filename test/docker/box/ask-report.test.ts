@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { askReport } from "../../../src/docker/box/ask-report.ts";
-import { RunnerClient } from "../../../src/docker/runner/client.ts";
-import { decodeFields } from "../../../src/docker/runner/fields.ts";
-import { REPLY, REQUEST } from "../../../src/docker/runner/frames.ts";
+import { askReport } from "../../../src/docker/box/container.ts";
+import { RunnerClient } from "../../../src/docker/runner/runner-client.ts";
+import { decodeFields, REPLY, REQUEST } from "../../../src/docker/runner/runner-frames.ts";
 import { KEY, scriptedRunner } from "../runner/scripted-runner.ts";
 
 test("the box's word is its texts of /proc, and each path that it could see", async () => {

@@ -4,7 +4,7 @@ import { chmod, lstat } from "node:fs/promises";
 import test from "node:test";
 import type { Mode } from "../../../src/core/decision.ts";
 import type { ExecResult } from "../../../src/core/ports.ts";
-import { startBox } from "../../../src/docker/box/start.ts";
+import { startBox } from "../../../src/docker/box/start-box.ts";
 import { engine, ROOT, skip } from "../../fixtures/engine.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { git, noGit, repository } from "../protect/repository.ts";

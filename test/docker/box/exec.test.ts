@@ -3,10 +3,9 @@ import { constants } from "node:os";
 import test from "node:test";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
 import type { ExecRequest } from "../../../src/core/ports.ts";
-import { notBegun, type Started, startCommand } from "../../../src/docker/box/exec.ts";
-import { RunnerClient } from "../../../src/docker/runner/client.ts";
-import { decodeFields, numberIn, textIn } from "../../../src/docker/runner/fields.ts";
-import { REPLY, REQUEST } from "../../../src/docker/runner/frames.ts";
+import { notBegun, type Started, startCommand } from "../../../src/docker/box/box-command.ts";
+import { RunnerClient } from "../../../src/docker/runner/runner-client.ts";
+import { decodeFields, numberIn, textIn, REPLY, REQUEST } from "../../../src/docker/runner/runner-frames.ts";
 import { KEY, type ScriptedRunner, scriptedRunner } from "../runner/scripted-runner.ts";
 
 interface Opened extends ScriptedRunner {

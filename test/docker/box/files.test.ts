@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { asResult, withoutFolders } from "../../../src/docker/box/files.ts";
+import { asResult, withoutFolders } from "../../../src/docker/box/box.ts";
 import type { Change } from "../../../src/core/changes.ts";
-import { FileRefused } from "../../../src/docker/runner/files.ts";
+import { FileRefused } from "../../../src/docker/runner/runner-files.ts";
 
 const refused = (code: string) => asResult(Promise.reject(new FileRefused(code, "/w/a", "write")));
 

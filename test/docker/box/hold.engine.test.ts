@@ -4,13 +4,12 @@ import type { Duplex } from "node:stream";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Container } from "dockerode";
-import { RunnerClient } from "../../../src/docker/runner/client.ts";
-import { encodeFields } from "../../../src/docker/runner/fields.ts";
-import { statIn } from "../../../src/docker/runner/files.ts";
-import { frameWriter, KEY_BYTES, REQUEST } from "../../../src/docker/runner/frames.ts";
-import { boxImage, RUNNER } from "../../../src/docker/box/image.ts";
-import { hostFacts, readSeccomp } from "../../../src/docker/facts.ts";
-import { containerSpec } from "../../../src/docker/spec.ts";
+import { RunnerClient } from "../../../src/docker/runner/runner-client.ts";
+import { encodeFields, frameWriter, KEY_BYTES, REQUEST } from "../../../src/docker/runner/runner-frames.ts";
+import { statIn } from "../../../src/docker/runner/runner-files.ts";
+import { boxImage, RUNNER } from "../../../src/docker/box/box-image.ts";
+import { hostFacts, readSeccomp } from "../../../src/docker/engine.ts";
+import { containerSpec } from "../../../src/docker/container-spec.ts";
 import { engine, ROOT, skip } from "../../fixtures/engine.ts";
 
 interface Leased extends AsyncDisposable {

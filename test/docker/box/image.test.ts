@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import test from "node:test";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
-import { boxImage } from "../../../src/docker/box/image.ts";
+import { boxImage } from "../../../src/docker/box/box-image.ts";
 import { type Engine, findEngine, isEngine } from "../../../src/docker/engine.ts";
 import { ROOT } from "../../e2e/package.ts";
 import { type Loopback, onRequest } from "../loopback.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { MODES } from "../../../src/core/decision.ts";
-import { differences, type Inspected } from "../../../src/docker/box/inspect.ts";
-import type { BoxPlan } from "../../../src/docker/spec.ts";
+import { differences, type Inspected } from "../../../src/docker/box/inspected.ts";
+import type { BoxPlan } from "../../../src/docker/container-spec.ts";
 import { BOXES, boxPlan } from "../../fixtures/boxes.ts";
 
 const PLAN = boxPlan("workspace-write");

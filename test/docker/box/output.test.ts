@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { LastBytes, OutputKeeper } from "../../../src/docker/box/output.ts";
+import { LastBytes, OutputKeeper } from "../../../src/docker/box/box-command.ts";
 
 test("head and tail are kept apart, and seen together meanwhile", () => {
   const keeper = new OutputKeeper();

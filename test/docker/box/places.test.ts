@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Places, refusedPlace } from "../../../src/docker/box/places.ts";
+import { type Places, refusedPlace } from "../../../src/docker/box/box-workspace.ts";
 
 const PLACES: Places = {
   homes: ["/home/me", "/home/you", "/root", "/srv/people/ann"],

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { MODES } from "../../../src/core/decision.ts";
-import { type BoxReport, reportDifferences } from "../../../src/docker/box/report.ts";
+import { type BoxReport, reportDifferences } from "../../../src/docker/box/box-report.ts";
 import { BOXES, boxPlan } from "../../fixtures/boxes.ts";
 
 const PLAN = boxPlan("workspace-write");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { chmod, chown, lstat, mkdir, symlink } from "node:fs/promises";
 import test from "node:test";
-import { checkWorkspace, type Workspace } from "../../../src/docker/box/workspace.ts";
+import { checkWorkspace, type Workspace } from "../../../src/docker/box/box-workspace.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 

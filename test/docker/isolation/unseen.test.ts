@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { HarnessError } from "../../../src/core/errors.ts";
-import { engineFailure } from "../../../src/docker/failure.ts";
-import { unseen } from "../../../src/docker/isolation/unseen.ts";
+import { engineFailure } from "../../../src/docker/engine-failure.ts";
+import { unseen } from "../../../src/docker/isolation/open-place.ts";
 
 /** As engines have said it; all but the last two are a workspace that is out of their sight. */
 const SAID = [

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import test from "node:test";
-import { holdLayer } from "../../../src/docker/layers/hold.ts";
-import { noteBytes } from "../../../src/docker/layers/quota.ts";
-import { layerOf, makeLayer, noteVolume } from "../../../src/docker/layers/record.ts";
+import { holdLayer, noteBytes } from "../../../src/docker/layers/layer-quota.ts";
+import { layerOf, makeLayer, noteVolume } from "../../../src/docker/layers/layer-record.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 

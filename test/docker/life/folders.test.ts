@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import test from "node:test";
 import type { Engine } from "../../../src/docker/engine.ts";
-import { makeBoxFolder } from "../../../src/docker/life/folders.ts";
+import { makeBoxFolder } from "../../../src/docker/life/workspace-folders.ts";
 import { announce, newName } from "../../../src/docker/life/lock-files.ts";
 import { thisProcess } from "../../../src/docker/life/owner.ts";
 import { type Reaped, reap } from "../../../src/docker/life/reap.ts";

@@ -4,7 +4,7 @@
  */
 import { readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
-import { lockWorkspace } from "../../../src/docker/life/lock.ts";
+import { lockWorkspace } from "../../../src/docker/life/workspace-lock.ts";
 import { HarnessError } from "../../../src/core/errors.ts";
 
 interface Wanted {

@@ -3,10 +3,9 @@ import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:
 import path from "node:path";
 import test from "node:test";
 import { HarnessError } from "../../../src/core/errors.ts";
-import { type Claim, clash } from "../../../src/docker/life/claim.ts";
+import { type Claim, clash, thisProcess } from "../../../src/docker/life/owner.ts";
 import { announce, markHeld, newName } from "../../../src/docker/life/lock-files.ts";
-import { lockWorkspace } from "../../../src/docker/life/lock.ts";
-import { thisProcess } from "../../../src/docker/life/owner.ts";
+import { lockWorkspace } from "../../../src/docker/life/workspace-lock.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";
 import { deadOwner } from "./processes.ts";

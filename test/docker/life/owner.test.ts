@@ -11,7 +11,7 @@ import {
   boxOf,
   ownerLabels,
   UID_LABEL,
-} from "../../../src/docker/labels.ts";
+} from "../../../src/docker/box-labels.ts";
 import { sleeper } from "./processes.ts";
 
 const skip = process.platform !== "linux" && "reads /proc";

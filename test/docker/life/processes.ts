@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { startIn, thisProcess } from "../../../src/docker/life/owner.ts";
-import type { Owner } from "../../../src/docker/labels.ts";
+import type { Owner } from "../../../src/docker/box-labels.ts";
 
 /** A process of test/docker/life/holder.ts; it is killed at the end of its scope. */
 export interface Holder extends AsyncDisposable {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import test from "node:test";
-import { ownerLabels } from "../../../src/docker/labels.ts";
-import { listBoxes, memoryOf } from "../../../src/docker/life/boxes.ts";
-import { makeBoxFolder } from "../../../src/docker/life/folders.ts";
+import { ownerLabels } from "../../../src/docker/box-labels.ts";
+import { listBoxes, memoryOf } from "../../../src/docker/life/box-list.ts";
+import { makeBoxFolder } from "../../../src/docker/life/workspace-folders.ts";
 import { thisProcess } from "../../../src/docker/life/owner.ts";
 import { reap } from "../../../src/docker/life/reap.ts";
-import { removeBoxes } from "../../../src/docker/teardown.ts";
+import { removeBoxes } from "../../../src/docker/remove-all.ts";
 import { engine, image, skip } from "../../fixtures/engine.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { deadOwner, sleeper } from "./processes.ts";

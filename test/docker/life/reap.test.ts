@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Engine } from "../../../src/docker/engine.ts";
-import { boxLabels, type Owner, ownerLabels } from "../../../src/docker/labels.ts";
+import { boxLabels, type Owner, ownerLabels } from "../../../src/docker/box-labels.ts";
 import { thisProcess } from "../../../src/docker/life/owner.ts";
 import { reap } from "../../../src/docker/life/reap.ts";
 import { scratch } from "../../fixtures/scratch.ts";

@@ -9,8 +9,8 @@ import {
   standings,
   standingsOf,
   writeParked,
-} from "../../../src/docker/parked/files.ts";
-import { standingOf } from "../../../src/docker/parked/standing.ts";
+  holderOf,
+} from "../../../src/docker/parked/parked-files.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { deadOwner } from "../life/processes.ts";
@@ -59,8 +59,7 @@ test("time, and a living process, hold a box; a box that runs is held by no ques
   await using place = await scratch();
   const [owner, dead] = [await thisProcess(), await deadOwner()];
   const record = { parks: { session: "a", stateDir: place.path } };
-  const held = async (frozen: boolean): Promise<string | undefined> =>
-    (await standingOf(record, frozen))?.kind;
+  const held = async (frozen: boolean): Promise<string | undefined> => (await holderOf(record, frozen))?.kind;
   assert.equal(await held(true), undefined);
   await writeParked(place.path, { session: "a", expires: Date.now() + 60_000, owner }, "");
   assert.deepEqual([await held(true), await held(false)], ["parked", undefined]);
@@ -75,7 +74,7 @@ test("time, and a living process, hold a box; a box that runs is held by no ques
   const [over] = await standings(place.path);
   if (over !== undefined) await claimParked(place.path, over, owner);
   assert.deepEqual([await held(true), await held(false)], ["taken", "taken"]);
-  assert.equal(await standingOf({ parks: undefined }, true), undefined);
+  assert.equal(await holderOf({ parks: undefined }, true), undefined);
 });
 
 test("files of other names are nobody's", async () => {

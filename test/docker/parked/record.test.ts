@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { KeptJob } from "../../../src/docker/parked/kept-job.ts";
-import { type ParkedBox, parkedText, readParked } from "../../../src/docker/parked/record.ts";
+import {
+  type KeptJob,
+  type ParkedBox,
+  parkedText,
+  readParked,
+} from "../../../src/docker/parked/parked-record.ts";
 import { fc } from "../../fixtures/property.ts";
 
 const bytes = (text: string): string => Buffer.from(text).toString("base64");

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type CommitTarget, commitPlan, gitArgv, refusedKeys } from "../../../src/docker/protect/commit.ts";
-import { parseGitConfig } from "../../../src/docker/protect/config.ts";
+import {
+  type CommitTarget,
+  commitPlan,
+  gitArgv,
+  refusedKeys,
+} from "../../../src/docker/protect/commit-words.ts";
+import { parseGitConfig } from "../../../src/docker/protect/git-config.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 
 const target: CommitTarget = {

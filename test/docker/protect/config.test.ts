@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { parseGitConfig } from "../../../src/docker/protect/config.ts";
+import { parseGitConfig } from "../../../src/docker/protect/git-config.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { git, noGit } from "./repository.ts";
 

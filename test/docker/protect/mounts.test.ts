@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { arrange } from "../../../src/docker/protect/mounts.ts";
+import { arrange } from "../../../src/docker/protect/protected-mounts.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 
 test("parents come before children, what lies in another is left out, ancestors are pinned once", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { appendFile, lstat, mkdir, mkdtemp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import test from "node:test";
-import { move } from "../../../src/docker/protect/move.ts";
+import { move } from "../../../src/docker/protect/move-tree.ts";
 import { findAllPlanted, findPlanted } from "../../../src/docker/protect/planted.ts";
 import { quarantine } from "../../../src/docker/protect/quarantine.ts";
 import { findProtected } from "../../../src/docker/protect/scan.ts";

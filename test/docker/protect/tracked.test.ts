@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import test from "node:test";
-import { readGitIndex } from "../../../src/docker/protect/git-index.ts";
-import { trackedIn } from "../../../src/docker/protect/tracked.ts";
+import { readGitIndex, trackedIn } from "../../../src/docker/protect/tracked.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { noGit } from "./repository.ts";
 

@@ -8,7 +8,7 @@ import path from "node:path";
 import test from "node:test";
 import { findAllPlanted } from "../../../src/docker/protect/planted.ts";
 import { findProtected, findReached, NOTHING } from "../../../src/docker/protect/scan.ts";
-import { walk } from "../../../src/docker/protect/walk.ts";
+import { walk } from "../../../src/docker/protect/protected-walk.ts";
 import { deep } from "../../fixtures/deep.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";

@@ -3,10 +3,15 @@ import { constants } from "node:os";
 import test from "node:test";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
-import { RunnerClient } from "../../../src/docker/runner/client.ts";
-import type { Command } from "../../../src/docker/runner/command.ts";
-import { decodeFields, encodeFields, textIn } from "../../../src/docker/runner/fields.ts";
-import { frameWriter, REPLY, REQUEST } from "../../../src/docker/runner/frames.ts";
+import { RunnerClient, type Command } from "../../../src/docker/runner/runner-client.ts";
+import {
+  decodeFields,
+  encodeFields,
+  textIn,
+  frameWriter,
+  REPLY,
+  REQUEST,
+} from "../../../src/docker/runner/runner-frames.ts";
 import { KEY, type ScriptedRunner, scriptedRunner } from "./scripted-runner.ts";
 
 interface Opened extends ScriptedRunner {

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { fc } from "../../fixtures/property.ts";
-import { creditWindow } from "../../../src/docker/runner/credit.ts";
-import { encodeFields } from "../../../src/docker/runner/fields.ts";
+import { creditWindow } from "../../../src/docker/runner/runner-feed.ts";
+import { encodeFields } from "../../../src/docker/runner/runner-frames.ts";
 
 const credit = (bytes: number): Buffer => encodeFields([["n", bytes]]);
 

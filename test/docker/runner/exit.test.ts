@@ -7,8 +7,8 @@ import {
   readExit,
   type RunnerExit,
   verdictOf,
-} from "../../../src/docker/runner/exit.ts";
-import { encodeFields } from "../../../src/docker/runner/fields.ts";
+} from "../../../src/docker/runner/runner-exit.ts";
+import { encodeFields } from "../../../src/docker/runner/runner-frames.ts";
 
 const { errno: ERRNO, signals: SIGNALS } = constants;
 const exit = (given: Partial<RunnerExit>): RunnerExit => ({

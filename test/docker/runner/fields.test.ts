@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
-import { decodeFields, encodeFields, has, numberIn, textIn } from "../../../src/docker/runner/fields.ts";
+import {
+  decodeFields,
+  encodeFields,
+  has,
+  numberIn,
+  textIn,
+} from "../../../src/docker/runner/runner-frames.ts";
 
 const name = fc.integer({ min: 33, max: 126 }).map((code) => String.fromCharCode(code));
 const field = fc.tuple(name, fc.uint8Array({ maxLength: 300 }).map(Buffer.from.bind(Buffer)));

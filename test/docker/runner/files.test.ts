@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import { constants } from "node:os";
 import test from "node:test";
 import { HarnessError } from "../../../src/core/errors.ts";
-import { RunnerClient } from "../../../src/docker/runner/client.ts";
-import { decodeFields, numberIn, textIn } from "../../../src/docker/runner/fields.ts";
-import * as files from "../../../src/docker/runner/files.ts";
-import { REPLY, REQUEST } from "../../../src/docker/runner/frames.ts";
+import { RunnerClient } from "../../../src/docker/runner/runner-client.ts";
+import { decodeFields, numberIn, textIn, REPLY, REQUEST } from "../../../src/docker/runner/runner-frames.ts";
+import * as files from "../../../src/docker/runner/runner-files.ts";
 import { KEY, type ScriptedRunner, scriptedRunner } from "./scripted-runner.ts";
 
 const opened = (): ScriptedRunner & { readonly client: RunnerClient } => {

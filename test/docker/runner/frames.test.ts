@@ -8,7 +8,7 @@ import {
   type Frame,
   frameReader,
   frameWriter,
-} from "../../../src/docker/runner/frames.ts";
+} from "../../../src/docker/runner/runner-frames.ts";
 
 const KEY = Buffer.alloc(32, 7);
 const frame = (type: number, call: number, text: string): Frame => ({

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
-import { RunnerClient } from "../../../src/docker/runner/client.ts";
-import { encodeFields } from "../../../src/docker/runner/fields.ts";
-import { REPLY, REQUEST } from "../../../src/docker/runner/frames.ts";
+import { RunnerClient } from "../../../src/docker/runner/runner-client.ts";
+import { encodeFields, REPLY, REQUEST } from "../../../src/docker/runner/runner-frames.ts";
 import { KEY, scriptedRunner } from "./scripted-runner.ts";
 
 const KEY_TOO = Buffer.alloc(32, 9);

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import test, { type TestContext } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { RunnerClient } from "../../../src/docker/runner/client.ts";
-import { encodeFields } from "../../../src/docker/runner/fields.ts";
-import { REPLY, REQUEST } from "../../../src/docker/runner/frames.ts";
+import { RunnerClient } from "../../../src/docker/runner/runner-client.ts";
+import { encodeFields, REPLY, REQUEST } from "../../../src/docker/runner/runner-frames.ts";
 import { KEY, type ScriptedRunner, scriptedRunner } from "./scripted-runner.ts";
 
 const COMMAND = {

@@ -1,14 +1,14 @@
 import { type Duplex, duplexPair } from "node:stream";
-import { encodeFields, type FieldValue } from "../../../src/docker/runner/fields.ts";
 import {
+  encodeFields,
+  type FieldValue,
   ByteQueue,
   type Frame,
   frameReader,
   frameWriter,
   MAGIC,
   REPLY,
-} from "../../../src/docker/runner/frames.ts";
-
+} from "../../../src/docker/runner/runner-frames.ts";
 type Fields = readonly (readonly [string, FieldValue])[];
 
 /** The other end of a box's stream: what an engine sends when a runner answers. */

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { duplexPair } from "node:stream";
-import { type Frame, frameWriter } from "../../../src/docker/runner/frames.ts";
-import { greeting, openWire, type Wire } from "../../../src/docker/runner/wire.ts";
+import { type Frame, frameWriter } from "../../../src/docker/runner/runner-frames.ts";
+import { greeting, openWire, type Wire } from "../../../src/docker/runner/runner-wire.ts";
 import { KEY, muxed } from "./scripted-runner.ts";
 
 interface Opened {

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { believe, NO_WORD, type Sources, wantedWindow } from "../../../src/models/capabilities/believe.ts";
-import { believeOllama } from "../../../src/models/capabilities/ollama.ts";
-
+import {
+  believe,
+  NO_WORD,
+  type Sources,
+  wantedWindow,
+  believeOllama,
+} from "../../../src/models/capabilities/believed-capabilities.ts";
 const NOTHING: Sources = { user: [], maxContext: null, probe: null, server: NO_WORD };
 
 const short = (model: string, sources: Partial<Sources>): string => {

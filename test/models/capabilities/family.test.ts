@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { familyName, ownRowOf, rowOf } from "../../../src/models/capabilities/family.ts";
-import { TABLE } from "../../../src/models/capabilities/table.ts";
+import { familyName, ownRowOf, rowOf } from "../../../src/models/capabilities/believed-capabilities.ts";
+import { TABLE } from "../../../src/models/capabilities/model-families.ts";
 
 /** A name as some server writes it, and the row that it falls under. */
 const NAMES: readonly (readonly [string, string | undefined])[] = [

@@ -6,7 +6,7 @@ import {
   readProbes,
   recordOn,
   writeProbe,
-} from "../../../src/models/capabilities/probes.ts";
+} from "../../../src/models/capabilities/probe-records.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 const RECORD: ProbeRecord = {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Capabilities } from "../../../src/core/provider.ts";
-import { believingProvider } from "../../../src/models/capabilities/provider.ts";
-import type { Wire, WireRequest } from "../../../src/models/wire.ts";
+import type { Capabilities } from "../../../src/core/model-provider.ts";
+import { believingProvider } from "../../../src/models/capabilities/believed-capabilities.ts";
+import type { Wire, WireRequest } from "../../../src/models/model-api.ts";
 
 const OFFER = { name: "read_file", description: "Reads a file.", schema: { type: "object" } } as const;
 const BELIEVED: Capabilities = {

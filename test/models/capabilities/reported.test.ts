@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
-import { askServer } from "../../../src/models/capabilities/keyed-server.ts";
-import { propsContext, wordOf } from "../../../src/models/capabilities/reported.ts";
-
+import { askServer, propsContext, wordOf } from "../../../src/models/capabilities/keyed-server.ts";
 /** An entry of a list of models, and the window, tools and thinking that it tells. */
 const ENTRIES: readonly (readonly [string, object, number | null, boolean | null, boolean | null])[] = [
   ["OpenAI", { id: "gpt-4o", object: "model", owned_by: "openai" }, null, null, null],

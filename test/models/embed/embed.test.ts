@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
-import { type Ask, BatchEmbedder } from "../../../src/models/embed/batches.ts";
-import { ollamaEmbedder } from "../../../src/models/ollama/embed.ts";
-import { openAiEmbedder } from "../../../src/models/openai/embed.ts";
-import { WireFailure } from "../../../src/models/wire.ts";
+import { type Ask, BatchEmbedder } from "../../../src/models/embed-batches.ts";
+import { ollamaEmbedder } from "../../../src/models/ollama/ollama-embed.ts";
+import { openAiEmbedder } from "../../../src/models/openai/openai-embed.ts";
+import { WireFailure } from "../../../src/models/model-api.ts";
 import { type Served, startLoopback } from "../../fakes/loopback.ts";
 
 const NEVER = new AbortController().signal;

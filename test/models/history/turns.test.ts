@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Message } from "../../../src/core/messages.ts";
-import { type Conversation, conversationOf } from "../../../src/models/history/turns.ts";
+import { type Conversation, conversationOf } from "../../../src/models/request-history.ts";
 
 const user = (text: string): { role: "user"; text: string } => ({ role: "user", text });
 const system = (text: string): Message => ({ role: "system", text });

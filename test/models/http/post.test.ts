@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, createServer as createPlainServer, type Server } from "node:net";
 import test from "node:test";
-import { opened } from "../../../src/models/http/opened.ts";
-import { Concessions } from "../../../src/models/http/concessions.ts";
-import { WireFailure } from "../../../src/models/wire.ts";
+import { opened } from "../../../src/models/http/http-post.ts";
+import { Concessions } from "../../../src/models/http/http-concessions.ts";
+import { WireFailure } from "../../../src/models/model-api.ts";
 import { type Served, startLoopback } from "../../fakes/loopback.ts";
 import { SELF_SIGNED } from "./self-signed.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Message } from "../../../src/core/messages.ts";
-import { chatBody, type Dialect, dialectOf } from "../../../src/models/openai/request.ts";
-import type { WireRequest } from "../../../src/models/wire.ts";
+import { chatBody, type Dialect, dialectOf } from "../../../src/models/openai/openai-api.ts";
+import type { WireRequest } from "../../../src/models/model-api.ts";
 
 const SCHEMA = { type: "object", properties: { path: { type: "string" } } };
 const TALK: readonly Message[] = [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ChatReader } from "../../../src/models/openai/stream.ts";
-import type { WireEvent } from "../../../src/models/wire.ts";
+import { ChatReader } from "../../../src/models/openai/openai-stream.ts";
+import type { WireEvent } from "../../../src/models/model-api.ts";
 
 const delta = (value: unknown, finish: string | null = null): unknown => ({
   choices: [{ index: 0, delta: value, finish_reason: finish }],

@@ -2,9 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
 import { readLiteral } from "../../../src/models/text-calls/literals.ts";
-import { OfferedTools } from "../../../src/models/text-calls/names.ts";
-import { typed } from "../../../src/models/text-calls/schema.ts";
-
+import { OfferedTools, typed } from "../../../src/models/text-calls/settle.ts";
 test("JSON is read as JSON, whatever is in its strings", () => {
   fc.assert(
     fc.property(

@@ -1,9 +1,15 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
-import { CLOSERS, ENDS, INVENTED, OPENERS, SHOWN, THINKING } from "../../../src/models/text-calls/tokens.ts";
-import { CallStream } from "../../../src/models/text-calls/stream.ts";
-import { readCalls } from "../../../src/models/text-calls/text-calls.ts";
+import {
+  CLOSERS,
+  ENDS,
+  INVENTED,
+  OPENERS,
+  SHOWN,
+  THINKING,
+} from "../../../src/models/text-calls/notations.ts";
+import { CallStream, readCalls } from "../../../src/models/text-calls/text-call-stream.ts";
 import { repliesIn } from "../../fixtures/text-calls/replies.ts";
 
 const TOOLS = ["read_file", "list_dir", "glob", "grep", "edit_file", "write_file", "bash"];

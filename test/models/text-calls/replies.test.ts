@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Reading } from "../../../src/models/text-calls/reading.ts";
-import { CallStream } from "../../../src/models/text-calls/stream.ts";
-import { readCalls } from "../../../src/models/text-calls/text-calls.ts";
+import type { Reading } from "../../../src/models/text-calls/call-reading.ts";
+import { CallStream, readCalls } from "../../../src/models/text-calls/text-call-stream.ts";
 import { allReplies, FILES, type Reply, repliesIn } from "../../fixtures/text-calls/replies.ts";
 
 const plain = (text: string): string => text.replaceAll(/\s+/g, " ").trim();

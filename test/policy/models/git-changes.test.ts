@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { GIT } from "../../../src/policy/models/git/git.ts";
+import { GIT } from "../../../src/policy/programs/git-program.ts";
 import { tells, told } from "./told.ts";
 
 tells({

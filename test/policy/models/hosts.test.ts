@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hostsOf } from "../../../src/policy/models/hosts.ts";
+import { hostsOf } from "../../../src/policy/programs/argument-roles.ts";
 
 const hostsOfText = (value: string): readonly string[] => hostsOf({ kind: "literal", value });
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { NETWORK } from "../../../src/policy/models/network/group.ts";
+import { NETWORK } from "../../../src/policy/programs/network-programs.ts";
 import { told } from "./told.ts";
 
 const NAMES = NETWORK.flatMap((group) => Object.keys(group));

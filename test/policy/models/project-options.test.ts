@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CommandPolicy } from "../../../src/policy/decide.ts";
-import type { Model } from "../../../src/policy/models/model.ts";
-import { PROJECT } from "../../../src/policy/models/project/project.ts";
+import type { Model } from "../../../src/policy/programs/program-model.ts";
+import { PROJECT } from "../../../src/policy/programs/project-programs.ts";
 
 const policy = new CommandPolicy();
 const verdict = (command: string): string =>

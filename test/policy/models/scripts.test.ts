@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { fc } from "../../fixtures/property.ts";
-import { awkDeeds } from "../../../src/policy/models/languages/awk-program.ts";
-import { filterNames } from "../../../src/policy/models/languages/filter-words.ts";
-import { sedDeeds } from "../../../src/policy/models/languages/sed-script.ts";
+import { awkDeeds } from "../../../src/policy/programs/awk-program.ts";
+import { filterNames } from "../../../src/policy/programs/jq-program.ts";
+import { sedDeeds } from "../../../src/policy/programs/sed-program.ts";
 
 const SED_PARTS = [
   "s/a/b/",

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { MODES, type Verdict } from "../../../src/core/decision.ts";
-import { decidePath, type PathContext } from "../../../src/policy/paths/decide.ts";
-import { readIgnore } from "../../../src/policy/paths/ignore.ts";
+import { decidePath, type PathContext } from "../../../src/policy/paths/decide-path.ts";
+import { readIgnore } from "../../../src/policy/paths/ignore-rules.ts";
 
 const DEV: PathContext = { mode: "workspace-write", workspace: "/home/dev/project", home: "/home/dev" };
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
-import { isIgnored, LONGEST_RULES, readIgnore } from "../../../src/policy/paths/ignore.ts";
+import { isIgnored, LONGEST_RULES, readIgnore } from "../../../src/policy/paths/ignore-rules.ts";
 
 /** Rules, what they hide, what they do not. A slash at a path's end: it is a folder; without, a file. */
 const CASES: readonly (readonly [rules: string, hidden: string, shown: string])[] = [

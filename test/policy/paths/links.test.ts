@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { decidePath, type PathContext } from "../../../src/policy/paths/decide.ts";
+import { decidePath, type PathContext } from "../../../src/policy/paths/decide-path.ts";
 
 /** A workspace that is itself reached by a link, with links inside. */
 const LEADS: ReadonlyMap<string, string> = new Map([

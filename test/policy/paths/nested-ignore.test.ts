@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { LONGEST_RULES } from "../../../src/policy/paths/ignore.ts";
-import { type IgnoreList, NestedIgnore } from "../../../src/policy/paths/nested-ignore.ts";
-
+import { LONGEST_RULES, type IgnoreList, NestedIgnore } from "../../../src/policy/paths/ignore-rules.ts";
 const list = (folder: string, ...rows: readonly string[]) => ({
   folder,
   text: rows.join("\n"),

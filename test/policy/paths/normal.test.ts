@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
-import { isInside, resolvePath } from "../../../src/policy/paths/normal.ts";
+import { isInside, resolvePath } from "../../../src/policy/paths/normal-path.ts";
 
 for (const [from, given, wanted] of [
   ["/w", "a", "/w/a"],

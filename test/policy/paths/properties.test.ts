@@ -3,9 +3,9 @@ import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
 import { MODES, VERDICTS } from "../../../src/core/decision.ts";
 import { PROTECTED } from "../../../src/core/protected-names.ts";
-import { decidePath, type PathContext } from "../../../src/policy/paths/decide.ts";
-import { readIgnore } from "../../../src/policy/paths/ignore.ts";
-import { type Op, placeOf } from "../../../src/policy/paths/place.ts";
+import { decidePath, type PathContext } from "../../../src/policy/paths/decide-path.ts";
+import { readIgnore } from "../../../src/policy/paths/ignore-rules.ts";
+import { type Op, placeOf } from "../../../src/policy/paths/path-place.ts";
 
 const CONTEXT: PathContext = {
   mode: "workspace-write",

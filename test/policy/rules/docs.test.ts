@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { parseTomlDocument } from "../../../src/config/toml.ts";
-import { failedExamples } from "../../../src/policy/rules/examples.ts";
-import { RULE_KEYS } from "../../../src/policy/rules/form.ts";
-import { readRules } from "../../../src/policy/rules/read.ts";
+import { parseTomlDocument } from "../../../src/config/toml-rules.ts";
+import { failedExamples } from "../../../src/policy/rules/rule-examples.ts";
+import { RULE_KEYS } from "../../../src/policy/rules/rule.ts";
+import { readRules } from "../../../src/policy/rules/rule-reader.ts";
 import { AROUND, policy } from "./judged.ts";
 
 const DOCS = readFileSync(path.join(import.meta.dirname, "../../../docs/policy-rules.md"), "utf8");

@@ -1,10 +1,8 @@
 import type { Mode, Verdict } from "../../../src/core/decision.ts";
 import { CommandPolicy } from "../../../src/policy/decide.ts";
-import { type Origin, readRules } from "../../../src/policy/rules/read.ts";
-import type { RuleForm } from "../../../src/policy/rules/form.ts";
+import { type Origin, readRules } from "../../../src/policy/rules/rule-reader.ts";
+import type { RuleForm, UserRules } from "../../../src/policy/rules/rule.ts";
 import { HOME, WORKSPACE } from "../../fixtures/policy/corpus.ts";
-import type { UserRules } from "../../../src/policy/rules/rule.ts";
-
 export const AROUND = { workspace: WORKSPACE, home: HOME };
 
 export const policy = new CommandPolicy();

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
 import { mayFit, readPathPattern, surelyFits } from "../../../src/policy/rules/path-pattern.ts";
-import { fitsWildcard, readWildcard } from "../../../src/policy/rules/wildcard.ts";
+import { fitsWildcard, readWildcard } from "../../../src/policy/rules/rule.ts";
 import { AROUND } from "./judged.ts";
 
 test("a star is any text", () => {

@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
 import { MODES, type Verdict, VERDICTS } from "../../../src/core/decision.ts";
-import { EFFECT_NAMES } from "../../../src/policy/rules/effect-names.ts";
-import { readRules } from "../../../src/policy/rules/read.ts";
-import type { UserRules } from "../../../src/policy/rules/rule.ts";
+import { EFFECT_NAMES, type UserRules } from "../../../src/policy/rules/rule.ts";
+import { readRules } from "../../../src/policy/rules/rule-reader.ts";
 import { judgedIn } from "../../fixtures/policy/corpus.ts";
 import { AROUND, policy, rulesFrom, type Written } from "./judged.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Origin, readRules } from "../../../src/policy/rules/read.ts";
-import { failedExamples } from "../../../src/policy/rules/examples.ts";
+import { type Origin, readRules } from "../../../src/policy/rules/rule-reader.ts";
+import { failedExamples } from "../../../src/policy/rules/rule-examples.ts";
 import { AROUND, policy } from "./judged.ts";
 
 const WHY = { reason: "because" };

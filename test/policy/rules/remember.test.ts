@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { RuleForm } from "../../../src/policy/rules/form.ts";
-import { ruleFor } from "../../../src/policy/rules/remember.ts";
-import { withRules } from "../../../src/policy/rules/written.ts";
+import { type RuleForm, withRules } from "../../../src/policy/rules/rule.ts";
+import { ruleFor } from "../../../src/policy/rules/remember-rule.ts";
 import { AROUND, policy, rulesFrom, verdict } from "./judged.ts";
 
 const APPROVED = { decision: "allow", reason: "approved as it stands" } as const;

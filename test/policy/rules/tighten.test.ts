@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { decidePath } from "../../../src/policy/paths/decide.ts";
+import { decidePath } from "../../../src/policy/paths/decide-path.ts";
 import { AROUND, policy, rulesFrom, verdict, type Written } from "./judged.ts";
 
 type Row = readonly [text: string, verdict: "allow" | "ask" | "deny"];

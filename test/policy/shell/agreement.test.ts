@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
-import { difference } from "../../../src/policy/shell/agree.ts";
-import { readOwn } from "../../../src/policy/shell/own/read.ts";
-import { readUnbash } from "../../../src/policy/shell/unbash/read.ts";
+import { difference } from "../../../src/policy/shell/read-shell.ts";
+import { readOwn } from "../../../src/policy/shell/reader/commands.ts";
+import { readUnbash } from "../../../src/policy/shell/unbash/unbash-reader.ts";
 import { judgedIn } from "../../fixtures/policy/corpus.ts";
 import { show } from "../../fixtures/policy-tree.ts";
 import { hereDocuments, scripts } from "../../fixtures/policy-scripts.ts";

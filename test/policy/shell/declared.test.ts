@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
-import { readOwn } from "../../../src/policy/shell/own/read.ts";
+import { readOwn } from "../../../src/policy/shell/reader/commands.ts";
 import type {
   Compound,
   List,
@@ -12,7 +12,7 @@ import type {
   Reading,
   Redirect,
   Word,
-} from "../../../src/policy/shell/syntax.ts";
+} from "../../../src/policy/shell/shell-syntax.ts";
 import { hereDocuments, scripts, tokenSoup } from "../../fixtures/policy-scripts.ts";
 import { show } from "../../fixtures/policy-tree.ts";
 

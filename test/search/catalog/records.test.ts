@@ -3,8 +3,8 @@ import { cp, rename, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import { Catalog } from "../../../src/search/catalog/catalog.ts";
-import { takeWriter, tryWriter } from "../../../src/search/catalog/lock.ts";
-import { claimIndex, findIndex, indexesIn } from "../../../src/search/catalog/workspace.ts";
+import { takeWriter, tryWriter } from "../../../src/search/catalog/catalog-file.ts";
+import { claimIndex, findIndex, indexesIn } from "../../../src/search/catalog/catalog-workspace.ts";
 import { never } from "../../fixtures/index.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lineCuts } from "../../../src/search/chunk/lines.ts";
-import { sectionMarks } from "../../../src/search/chunk/markdown.ts";
+import { lineCuts } from "../../../src/search/chunk/pack-chunks.ts";
+import { sectionMarks } from "../../../src/search/chunk/plain-chunks.ts";
 import { partsOf } from "../../../src/search/chunk/marks.ts";
-import { skippedText } from "../../../src/search/chunk/skip.ts";
+import { skippedText } from "../../../src/search/chunk/cut-file.ts";
 
 const cuts = (text: string, most = 10): readonly number[] =>
   lineCuts(text, { start: 0, end: text.length }, { target: most, most });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Cutter, HUGE, LANGUAGES, languageOf, MOST } from "../../../src/search/chunk/cut.ts";
-import { decoded } from "../../../src/search/chunk/decode.ts";
+import { Cutter, LANGUAGES, languageOf, decoded } from "../../../src/search/chunk/cut-file.ts";
+import { HUGE, MOST } from "../../../src/search/chunk/chunk-limits.ts";
 import { fc } from "../../fixtures/property.ts";
 import { SOURCES } from "./sources.ts";
 

@@ -1,7 +1,7 @@
 import type { EmbedOptions } from "../../../src/search/embed/embed-all.ts";
-import { openVectorCache, type VectorCache } from "../../../src/search/embed/cache.ts";
-import { openEmbeddedStore } from "../../../src/search/embedded/open.ts";
-import type { SearchStore } from "../../../src/search/store.ts";
+import { openVectorCache, type VectorCache } from "../../../src/search/embed/embedding-cache.ts";
+import { openEmbeddedStore } from "../../../src/search/embedded/open-embedded.ts";
+import type { SearchStore } from "../../../src/search/search-store.ts";
 import { file, NEVER } from "../embedded/words.ts";
 
 export const DIMENSION = 64;

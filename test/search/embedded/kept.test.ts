@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { openEmbeddedStore } from "../../../src/search/embedded/open.ts";
+import { openEmbeddedStore } from "../../../src/search/embedded/open-embedded.ts";
 import { IN_FOLDER, IN_NAME } from "../../../src/search/embedded/segment.ts";
-import { wordsOfFile } from "../../../src/search/embedded/words-of-file.ts";
+import { wordsOfFile } from "../../../src/search/embedded/embedded-store.ts";
 import { Tokenizer } from "../../../src/search/rank/tokens.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { file, IDENTITY, NEVER } from "./words.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openEmbeddedStore } from "../../../src/search/embedded/open.ts";
-import type { SearchStore, StoredFile } from "../../../src/search/store.ts";
+import { openEmbeddedStore } from "../../../src/search/embedded/open-embedded.ts";
+import type { SearchStore, StoredFile } from "../../../src/search/search-store.ts";
 import { fc } from "../../fixtures/property.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { file, IDENTITY, NEVER } from "./words.ts";

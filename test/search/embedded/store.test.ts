@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
 import { test } from "node:test";
-import { openEmbeddedStore } from "../../../src/search/embedded/open.ts";
-import type { SearchStore } from "../../../src/search/store.ts";
+import { openEmbeddedStore } from "../../../src/search/embedded/open-embedded.ts";
+import type { SearchStore } from "../../../src/search/search-store.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { chunk, file, IDENTITY, NEVER } from "./words.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { StoredFile } from "../../../src/search/store.ts";
-import type { Chunk } from "../../../src/search/words.ts";
+import type { StoredFile } from "../../../src/search/search-store.ts";
+import type { Chunk } from "../../../src/search/index-words.ts";
 
 export const IDENTITY = { index: "a1b2", vectors: null } as const;
 export const NEVER: AbortSignal = new AbortController().signal;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { answersIn } from "../../../src/search/index/answer.ts";
-import type { SearchStore } from "../../../src/search/store.ts";
+import { answersIn } from "../../../src/search/index/index-answer.ts";
+import type { SearchStore } from "../../../src/search/search-store.ts";
 import { memorySearchStore } from "../../fakes/search-store.ts";
 import { file, IDENTITY, NEVER } from "../embedded/words.ts";
 

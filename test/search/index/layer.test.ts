@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
-import { tryWriter } from "../../../src/search/catalog/lock.ts";
-import { claimIndex, type IndexPlace } from "../../../src/search/catalog/workspace.ts";
-import { claimLayer, heldBy } from "../../../src/search/index/layer.ts";
+import { tryWriter } from "../../../src/search/catalog/catalog-file.ts";
+import { claimIndex, type IndexPlace } from "../../../src/search/catalog/catalog-workspace.ts";
+import { claimLayer, heldBy } from "../../../src/search/index/index-layer.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 
 /** The place of an index that has something in both of its databases. */

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { test } from "node:test";
-import { claimIndex } from "../../../src/search/catalog/workspace.ts";
-import { tryWriter } from "../../../src/search/catalog/lock.ts";
-import { claimLayer } from "../../../src/search/index/layer.ts";
-import { prune } from "../../../src/search/index/prune.ts";
+import { claimIndex } from "../../../src/search/catalog/catalog-workspace.ts";
+import { tryWriter } from "../../../src/search/catalog/catalog-file.ts";
+import { claimLayer } from "../../../src/search/index/index-layer.ts";
+import { prune } from "../../../src/search/index/prune-indexes.ts";
 import { gnu as skip, meansOver, never, updated } from "../../fixtures/index.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 

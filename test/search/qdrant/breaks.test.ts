@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { HarnessError, reasonOf } from "../../../src/core/errors.ts";
-import { openQdrantStore } from "../../../src/search/qdrant/store.ts";
+import { openQdrantStore } from "../../../src/search/qdrant/qdrant-store.ts";
 import { assertWhole } from "../../contract/search-store-breaks.ts";
-import type { StoreIdentity } from "../../../src/search/store.ts";
+import type { StoreIdentity } from "../../../src/search/search-store.ts";
 import { axis, byWords, file, LEXICAL, MODELLED, OTHER, wordFor } from "../../contract/search-store-words.ts";
 import { Collection } from "../../fakes/qdrant/collection.ts";
 import { type Fault, startQdrant } from "../../fakes/qdrant-server.ts";

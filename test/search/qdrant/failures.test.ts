@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { openQdrantStore, type QdrantOptions } from "../../../src/search/qdrant/store.ts";
-import type { SearchStore } from "../../../src/search/store.ts";
+import { openQdrantStore, type QdrantOptions } from "../../../src/search/qdrant/qdrant-store.ts";
+import type { SearchStore } from "../../../src/search/search-store.ts";
 import { axis, byWords, file, MODELLED } from "../../contract/search-store-words.ts";
 import { type Fault, startQdrant } from "../../fakes/qdrant-server.ts";
 import { assertSaid, KEY } from "./said.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { openQdrantStore } from "../../../src/search/qdrant/store.ts";
+import { openQdrantStore } from "../../../src/search/qdrant/qdrant-store.ts";
 import { axis, file, MODELLED } from "../../contract/search-store-words.ts";
 import { startQdrant } from "../../fakes/qdrant-server.ts";
 

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { batches, sideBySide } from "../../../src/search/qdrant/batches.ts";
-import { collectionName } from "../../../src/search/qdrant/names.ts";
-import { sparseOf, sparseQuery, termOf } from "../../../src/search/qdrant/sparse.ts";
+import { batches, sideBySide } from "../../../src/search/qdrant/qdrant-write.ts";
+import { collectionName, sparseOf, sparseQuery, termOf } from "../../../src/search/qdrant/qdrant-points.ts";
 import { WEIGHTS } from "../../../src/search/rank/weights.ts";
 import { Tokenizer } from "../../../src/search/rank/tokens.ts";
 import { chunk, wordFor } from "../../contract/search-store-words.ts";

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lookupIn } from "../../../src/search/rank/lookup.ts";
-import { understand } from "../../../src/search/rank/query.ts";
-import { rank } from "../../../src/search/rank/rank.ts";
+import { lookupIn } from "../../../src/search/rank/name-lookup.ts";
+import { understand } from "../../../src/search/rank/ranked-query.ts";
+import { rank } from "../../../src/search/rank/rank-hits.ts";
 import { Tokenizer } from "../../../src/search/rank/tokens.ts";
 import { WEIGHTS } from "../../../src/search/rank/weights.ts";
-import type { Candidate } from "../../../src/search/store.ts";
-import type { Chunk } from "../../../src/search/words.ts";
+import type { Candidate } from "../../../src/search/search-store.ts";
+import type { Chunk } from "../../../src/search/index-words.ts";
 import { chunk } from "../embedded/words.ts";
 
 const found = (path: string, lexical: number, more: Partial<Chunk> = {}): Candidate => ({

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CHANGE_WORDS, OPENING_WORDS } from "../../../src/search/rank/change.ts";
-import { understand } from "../../../src/search/rank/query.ts";
-import { STOP_WORDS } from "../../../src/search/rank/stop.ts";
+import { CHANGE_WORDS, OPENING_WORDS, understand } from "../../../src/search/rank/ranked-query.ts";
+import { STOP_WORDS } from "../../../src/search/rank/stem.ts";
 import { Tokenizer } from "../../../src/search/rank/tokens.ts";
 import { WEIGHTS } from "../../../src/search/rank/weights.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { rank } from "../../../src/search/rank/rank.ts";
-import type { Candidate } from "../../../src/search/store.ts";
-import type { Chunk } from "../../../src/search/words.ts";
+import { rank } from "../../../src/search/rank/rank-hits.ts";
+import type { Candidate } from "../../../src/search/search-store.ts";
+import type { Chunk } from "../../../src/search/index-words.ts";
 import { fc } from "../../fixtures/property.ts";
 import { chunk } from "../embedded/words.ts";
 

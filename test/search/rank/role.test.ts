@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { roleOf } from "../../../src/search/rank/role.ts";
-import type { Role } from "../../../src/search/words.ts";
+import { roleOf } from "../../../src/search/rank/path-role.ts";
+import type { Role } from "../../../src/search/index-words.ts";
 
 const PATHS: Readonly<Record<Role, readonly string[]>> = {
   source: [

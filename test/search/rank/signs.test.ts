@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { beside } from "../../../src/search/rank/beside.ts";
-import { shareByEnding } from "../../../src/search/rank/ending.ts";
-import { rank } from "../../../src/search/rank/rank.ts";
-import { saidBeyond } from "../../../src/search/rank/said.ts";
+import { beside, shareByEnding, rank } from "../../../src/search/rank/rank-hits.ts";
+import { saidBeyond } from "../../../src/search/rank/ranked-query.ts";
 import { Tokenizer } from "../../../src/search/rank/tokens.ts";
 import { WEIGHTS } from "../../../src/search/rank/weights.ts";
-import type { Candidate } from "../../../src/search/store.ts";
-import type { Role } from "../../../src/search/words.ts";
+import type { Candidate } from "../../../src/search/search-store.ts";
+import type { Role } from "../../../src/search/index-words.ts";
 import { chunk } from "../embedded/words.ts";
 
 const said = (text: string) => saidBeyond(text, new Tokenizer());

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { entriesOfFolders } from "../../../src/search/read/part.ts";
+import { entriesOfFolders } from "../../../src/search/read/folder-listing.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { never } from "../../fixtures/index.ts";
 

@@ -4,7 +4,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import test from "node:test";
 import type { AuditVerdict } from "../../../src/core/audit.ts";
 import type { Session } from "../../../src/core/session.ts";
-import { openStore } from "../../../src/sessions/store.ts";
+import { openStore } from "../../../src/sessions/session-store.ts";
 import { ABOUT } from "../../contract/store-words.ts";
 import { fc } from "../../fixtures/property.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";

@@ -4,7 +4,7 @@ import { chmodSync, cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFil
 import test from "node:test";
 import { stdout } from "../../../src/render/tty/output.ts";
 import { fileDiffs } from "../../../src/render/tty/file-diffs.ts";
-import { type SessionDiff, sessionDiff } from "../../../src/sessions/checkpoints/diff.ts";
+import { type SessionDiff, sessionDiff } from "../../../src/sessions/checkpoints/checkpoint-diff.ts";
 import { type KeptRun, keptRun } from "../../fixtures/kept-run.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { RunCheckpoints } from "../../../src/sessions/checkpoints/record.ts";
+import { RunCheckpoints } from "../../../src/sessions/checkpoints/recorder.ts";
 import { keptRun } from "../../fixtures/kept-run.ts";
 
 /** Longer than what counts as the run's own moment between two calls. */

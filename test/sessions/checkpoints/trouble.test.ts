@@ -16,10 +16,10 @@ import {
 } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { LARGEST } from "../../../src/sessions/checkpoints/content.ts";
-import { writeJournal } from "../../../src/sessions/checkpoints/journal.ts";
-import { forgetSession, keepWithin } from "../../../src/sessions/checkpoints/quota.ts";
-import { CheckpointStore } from "../../../src/sessions/checkpoints/store.ts";
+import { LARGEST } from "../../../src/sessions/checkpoints/file-content.ts";
+import { writeJournal } from "../../../src/sessions/checkpoints/undo-changes.ts";
+import { forgetSession, keepWithin } from "../../../src/sessions/checkpoints/checkpoint-quota.ts";
+import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
 import { keptRun } from "../../fixtures/kept-run.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
@@ -150,7 +150,7 @@ test(
       await assert.rejects(kept.undo(), /stopped half-way: .*ENOSPC/);
       rmSync(kept.place.at("work/mine"));
       {
-        const { finishUndo } = await import("../../../src/sessions/checkpoints/undo.ts");
+        const { finishUndo } = await import("../../../src/sessions/checkpoints/undo-changes.ts");
         using store = kept.open();
         assert.match((await finishUndo(store, () => kept.steps)) ?? "", /was finished\.$/);
       }
@@ -163,7 +163,7 @@ test(
 
 test("a finished undo leaves what the user changed since it was cut short", async () => {
   await using kept = await keptRun({ "a.txt": "a\n", "b.txt": "b\n" });
-  const { finishUndo } = await import("../../../src/sessions/checkpoints/undo.ts");
+  const { finishUndo } = await import("../../../src/sessions/checkpoints/undo-changes.ts");
   using store = kept.open();
   const start = await store.look();
   const before = store.save("s", start);

@@ -12,12 +12,11 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
-import { bytesOfText } from "../../../src/core/byte-text.ts";
-import { hasJournal } from "../../../src/sessions/checkpoints/journal.ts";
-import { CheckpointStore } from "../../../src/sessions/checkpoints/store.ts";
-import { undo } from "../../../src/sessions/checkpoints/undo.ts";
-import { move, type Prepared, prepareApply } from "../../../src/sessions/layers/apply.ts";
-import { noteBase } from "../../../src/sessions/layers/base.ts";
+import { bytesOfText } from "../../../src/core/bytes.ts";
+import { hasJournal, undo } from "../../../src/sessions/checkpoints/undo-changes.ts";
+import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
+import { move, type Prepared, prepareApply } from "../../../src/sessions/layers/apply-layer.ts";
+import { noteBase } from "../../../src/sessions/layers/layer-base.ts";
 import { memorySteps } from "../../fakes/steps.ts";
 import { layerOf } from "../../fixtures/layer-of.ts";
 import { fc } from "../../fixtures/property.ts";

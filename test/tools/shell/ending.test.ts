@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ExecResult } from "../../../src/core/ports.ts";
-import { adviseOnce, endingOf } from "../../../src/tools/shell/ending.ts";
-import { signOf } from "../../../src/tools/shell/signs.ts";
-
+import { adviseOnce, endingOf, signOf } from "../../../src/tools/shell/command-ending.ts";
 const nothing = { head: new Uint8Array(), tail: new Uint8Array(), total: 0, lost: 0 };
 const DONE: ExecResult = {
   exit_code: 0,

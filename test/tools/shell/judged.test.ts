@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import test from "node:test";
-import { judgedText } from "../../../src/tools/shell/judged.ts";
+import { judgedText } from "../../../src/tools/shell/command-words.ts";
 import { fc } from "../../fixtures/property.ts";
 
 test("a command is judged with the variables that earlier calls exported", () => {

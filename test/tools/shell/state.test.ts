@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { envOver, exportedIn, leftIn } from "../../../src/tools/shell/state.ts";
+import { envOver, exportedIn, leftIn } from "../../../src/tools/shell/shell-state.ts";
 import { fakeDesk } from "../../fakes/desk.ts";
 import { fc } from "../../fixtures/property.ts";
 

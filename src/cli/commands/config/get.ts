@@ -1,5 +1,5 @@
 import { Args } from "@oclif/core";
-import { settingPath } from "../../../config/edit.ts";
+import { settingPath } from "../../../config/config-edit.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { printable } from "../../printable.ts";
 import { configFor } from "../../settings.ts";

@@ -1,4 +1,4 @@
-import { SETTING_KEYS } from "../../../config/schema.ts";
+import { SETTING_KEYS } from "../../../config/settings-schema.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor } from "../../settings.ts";
 import { printable } from "../../printable.ts";

@@ -1,6 +1,6 @@
 import { Args } from "@oclif/core";
-import { setSetting, settingPath } from "../../../config/edit.ts";
-import { envNameOf } from "../../../config/load.ts";
+import { setSetting, settingPath } from "../../../config/config-edit.ts";
+import { envNameOf } from "../../../config/load-config.ts";
 import { placesFrom } from "../../../config/places.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { stderr } from "../../../render/tty/output.ts";

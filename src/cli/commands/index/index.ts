@@ -1,10 +1,10 @@
 import { Args, Flags } from "@oclif/core";
-import type { Settings } from "../../../config/schema.ts";
+import type { Settings } from "../../../config/settings-schema.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { untilInterrupted } from "../../interrupt.ts";
-import { noteTo } from "../../note.ts";
-import { runWorkspace } from "../../run/workspace.ts";
-import type { Indexed, Indexing } from "../../search/indexing.ts";
+import { noteTo } from "../../../app/stderr-note.ts";
+import { runWorkspace } from "../../../app/run-workspace.ts";
+import type { Indexed, Indexing } from "../../../app/indexing.ts";
 import { configFor, settingFlags, storeFlag, workspaceOf } from "../../settings.ts";
 
 export class Index extends HarnessCommand {
@@ -40,13 +40,13 @@ export class Index extends HarnessCommand {
     const workspace = await runWorkspace(folder, "harness index DIR, with a folder that is there");
     const indexing = { settings, origins, workspace, quiet, embeds, note };
     if (flags.status) return status(indexing, flags.json);
-    const { indexedLines } = await import("../../../render/tty/indexed.ts");
+    const { indexedLines } = await import("../../../render/tty/search-lines.ts");
     const show = (indexed: Indexed): void =>
       flags.json ? answerJson(indexed) : answer(indexedLines(indexed));
     await untilInterrupted(async (signal) => {
       if (!flags.watch)
-        return show(await (await import("../../search/indexing.ts")).indexFolder(indexing, signal));
-      return (await import("../../search/watching.ts")).watch(indexing, show, signal);
+        return show(await (await import("../../../app/indexing.ts")).indexFolder(indexing, signal));
+      return (await import("../../../app/watch-index.ts")).watch(indexing, show, signal);
     }, KEPT);
   }
 }
@@ -54,23 +54,23 @@ export class Index extends HarnessCommand {
 const KEPT = "what is done is kept; harness index goes on with it";
 
 async function status(indexing: Indexing, json: boolean): Promise<void> {
-  const { indexStatus } = await import("../../search/status.ts");
+  const { indexStatus } = await import("../../../app/index-status.ts");
   const found = await untilInterrupted((signal) => indexStatus(indexing, signal), "");
   if (json) return answerJson(found);
-  const { statusLines } = await import("../../../render/tty/indexed.ts");
+  const { statusLines } = await import("../../../render/tty/search-lines.ts");
   answer(statusLines(found));
 }
 
 async function pruneAll(settings: Settings, json: boolean, note: (text: string) => void): Promise<void> {
   const [{ prune }, { indexMeans, indexRoot }] = await Promise.all([
-    import("../../../search/index/prune.ts"),
-    import("../../search-seat.ts"),
+    import("../../../search/index/prune-indexes.ts"),
+    import("../../../app/search-access.ts"),
   ]);
   const pruned = await untilInterrupted(
     (signal) => prune(indexRoot(), indexMeans(settings, note), signal),
     "",
   );
   if (json) return answerJson(pruned);
-  const { prunedLines } = await import("../../../render/tty/indexed.ts");
+  const { prunedLines } = await import("../../../render/tty/search-lines.ts");
   answer(prunedLines(pruned));
 }

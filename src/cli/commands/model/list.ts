@@ -1,9 +1,9 @@
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { fullName } from "../../../models/ollama/names.ts";
-import { type ModelRow, modelTable } from "../../../render/tty/models.ts";
+import { fullName } from "../../../models/ollama/ollama-server.ts";
+import { type ModelRow, modelTable } from "../../../render/tty/models-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { untilInterrupted } from "../../interrupt.ts";
-import { modelSeat } from "../../model-seat.ts";
+import { modelSeat } from "../../../app/model-access.ts";
 import { configFor, settingFlags } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 

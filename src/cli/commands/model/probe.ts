@@ -3,11 +3,11 @@ import { placesFrom } from "../../../config/places.ts";
 import { formatDuration } from "../../../core/bounds.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { probeCalls, type ProbeResult } from "../../../models/capabilities/probe.ts";
-import { type ProbeRecord, writeProbe } from "../../../models/capabilities/probes.ts";
+import { type ProbeRecord, writeProbe } from "../../../models/capabilities/probe-records.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { untilInterrupted } from "../../interrupt.ts";
-import { type ModelSeat, modelSeat } from "../../model-seat.ts";
-import { noteTo } from "../../note.ts";
+import { type ModelSeat, modelSeat } from "../../../app/model-access.ts";
+import { noteTo } from "../../../app/stderr-note.ts";
 import { configFor, settingFlags } from "../../settings.ts";
 
 export class ModelProbe extends HarnessCommand {

@@ -1,13 +1,11 @@
-import { addRules } from "../../../config/policy-edit.ts";
+import { addRules } from "../../../config/policy-rules-file.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { CommandPolicy } from "../../../policy/decide.ts";
-import { ruleFor } from "../../../policy/rules/remember.ts";
-import { tomlRule } from "../../../policy/rules/written.ts";
+import { ruleFor } from "../../../policy/rules/remember-rule.ts";
+import { tomlRule } from "../../../policy/rules/rule.ts";
 import { visible, visibleLine } from "../../../core/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { givenCommand, noCommand } from "../../policy/given-command.ts";
-import { nextCommand } from "../../policy/next-command.ts";
-import { judgingFor } from "../../policy/rules.ts";
+import { givenCommand, noCommand, nextCommand, judgingFor } from "../../policy-commands.ts";
 import { settingFlags } from "../../settings.ts";
 
 export class PolicyAllow extends HarnessCommand {

@@ -1,16 +1,13 @@
+import { runsUnattended } from "../../../core/decision.ts";
 import { Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { type CommandDecision, CommandPolicy } from "../../../policy/decide.ts";
-import { effectText } from "../../../policy/effects/text.ts";
-import { hintFor } from "../../../policy/judge/hints.ts";
+import { effectText } from "../../../policy/effects/described-effects.ts";
+import { hintFor } from "../../../policy/judge/ruling.ts";
 import { explanation, verdictLine } from "../../../render/tty/explained.ts";
 import { answer, answerEach, answerJson, HarnessCommand } from "../../command.ts";
-import { judgedLines } from "../../policy/check-lines.ts";
-import { givenCommand, noCommand } from "../../policy/given-command.ts";
-import { nextCommand } from "../../policy/next-command.ts";
-import { judgingFor } from "../../policy/rules.ts";
-import { runsUnattended } from "../../policy/unattended.ts";
-import { exitOf } from "../../policy/verdict-exit.ts";
+import { judgedLines } from "../../policy-check-lines.ts";
+import { givenCommand, noCommand, nextCommand, judgingFor, exitOf } from "../../policy-commands.ts";
 import { settingFlags } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 
@@ -64,7 +61,7 @@ interface Asked {
 
 async function explained(text: string, { policy, context, cwd }: Asked): Promise<CommandDecision> {
   const { decision, standings } = policy.explain(text, context);
-  const { ruleFor } = await import("../../../policy/rules/remember.ts");
+  const { ruleFor } = await import("../../../policy/rules/remember-rule.ts");
   const allowable =
     decision.decision === "ask" &&
     context.mode === "workspace-write" &&

@@ -1,11 +1,10 @@
 import { Args, Flags } from "@oclif/core";
-import { decidePath } from "../../../policy/paths/decide.ts";
-import { pathVerdict } from "../../../render/tty/path-verdict.ts";
+import { decidePath } from "../../../policy/paths/decide-path.ts";
+import { pathVerdict } from "../../../render/tty/policy-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { ignoreRulesOf } from "../../ignore-file.ts";
-import { linkFacts } from "../../link-facts.ts";
-import { judgingFor } from "../../policy/rules.ts";
-import { exitOf } from "../../policy/verdict-exit.ts";
+import { ignoreRulesOf } from "../../../app/ignore-file.ts";
+import { linkFacts } from "../../../app/link-facts.ts";
+import { judgingFor, exitOf } from "../../policy-commands.ts";
 import { settingFlags } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 

@@ -1,12 +1,18 @@
 import { Flags } from "@oclif/core";
 import { placesFrom } from "../../../config/places.ts";
-import { CommandPolicy, type CommandContext } from "../../../policy/decide.ts";
-import { type ChangedVerdict, changedVerdict } from "../../../render/tty/replayed.ts";
-import { type Counts, judgedCommands, type JudgedThen, noCounts } from "../../../sessions/audit/decisions.ts";
-import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { judgingFor } from "../../policy/rules.ts";
-import { sinceMoment } from "../../policy/since.ts";
+import { DURATION_FORM, parseDuration } from "../../../core/bounds.ts";
+import { EXIT, HarnessError } from "../../../core/errors.ts";
+import { type CommandContext, CommandPolicy } from "../../../policy/decide.ts";
 import { stdout } from "../../../render/tty/output.ts";
+import { type ChangedVerdict, changedVerdict } from "../../../render/tty/replay-lines.ts";
+import {
+  type Counts,
+  judgedCommands,
+  type JudgedThen,
+  noCounts,
+} from "../../../sessions/audit/audit-decisions.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { judgingFor } from "../../policy-commands.ts";
 
 export class PolicyReplay extends HarnessCommand {
   static override summary = "Judge the commands of past sessions again, and list the verdicts that change.";
@@ -75,4 +81,22 @@ function summary(total: { readonly judged: number; readonly changed: number }, c
     `sessions: ${sessions}; commands judged: ${judged}; verdicts that change: ${changed}`,
     ...told,
   ].join("; ");
+}
+
+const DAY = 86_400_000;
+
+/** The moment that `--since` names: so long before now, or a date. */
+export function sinceMoment(text: string, now: number): number {
+  const days = /^(\d{1,6}(?:\.\d+)?)d$/i.exec(text.trim())?.[1];
+  const ago = days === undefined ? parseDuration(text) : Number(days) * DAY;
+  if (ago !== undefined) return now - ago;
+  const date = /^\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?$/.test(text.trim())
+    ? Date.parse(text)
+    : Number.NaN;
+  if (!Number.isNaN(date)) return date;
+  throw new HarnessError(
+    EXIT.usage,
+    `--since ${text}: expected ${DURATION_FORM}, 7d, or a date such as 2026-01-31`,
+    "harness policy replay --since 7d",
+  );
 }

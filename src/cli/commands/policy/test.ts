@@ -1,12 +1,10 @@
 import { Args } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { CommandPolicy } from "../../../policy/decide.ts";
-import { scoreTable, wrongVerdict } from "../../../render/tty/judged.ts";
+import { scoreTable, wrongVerdict } from "../../../render/tty/policy-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { readJudged } from "../../policy/judged-lines.ts";
-import { judgingFor } from "../../policy/rules.ts";
-import { Score } from "../../policy/score.ts";
-import { linesOf } from "../../policy/text-lines.ts";
+import { readJudged, judgingFor } from "../../policy-commands.ts";
+import { Score, linesOf } from "../../policy-score.ts";
 import { settingFlags } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 

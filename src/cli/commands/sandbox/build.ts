@@ -1,10 +1,10 @@
 import { Flags } from "@oclif/core";
-import { ensureImage } from "../../../docker/images/build.ts";
+import { ensureImage } from "../../../docker/images/build-image.ts";
 import { placesFrom } from "../../../config/places.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { packageRoot } from "../../package-root.ts";
+import { packageRoot } from "../../../app/package-root.ts";
 import { untilInterrupted } from "../../interrupt.ts";
-import { requireEngine } from "../../wire.ts";
+import { requireEngine } from "../../../app/open-box.ts";
 import { stderr } from "../../../render/tty/output.ts";
 
 export class SandboxBuild extends HarnessCommand {

@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import { stillThere, toldOf } from "../../../agent/box-told.ts";
+import { stillThere, toldOf } from "../../../agent/run-changes.ts";
 import { type BoxLog, EMPTY_LOG, notesOf } from "../../../core/box-log.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
@@ -10,8 +10,8 @@ import { answerJson, HarnessCommand } from "../../command.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { untilInterrupted } from "../../interrupt.ts";
 import { pipedInput } from "../../piped-input.ts";
-import { noteTo } from "../../note.ts";
-import { openBoxFor } from "../../wire.ts";
+import { noteTo } from "../../../app/stderr-note.ts";
+import { openBoxFor } from "../../../app/open-box.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 
 const KEEP = { head: 256 * 1024, tail: 256 * 1024 };
@@ -44,7 +44,7 @@ export class SandboxExec extends HarnessCommand {
       throw new HarnessError(EXIT.usage, "there is no command", "harness sandbox exec -- ls -l");
     const { settings } = await configFor(flags);
     if (flags.policy) {
-      const { refuseUnlessAllowed } = await import("../../policy/judged-exec.ts");
+      const { refuseUnlessAllowed } = await import("../../judged-exec.ts");
       await refuseUnlessAllowed(words, settings.mode, flags);
     }
     const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };

@@ -5,8 +5,8 @@ import { HarnessCommand } from "../../command.ts";
 import { untilInterrupted } from "../../interrupt.ts";
 import { pipedInput } from "../../piped-input.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
-import { noteTo } from "../../note.ts";
-import { openBoxFor } from "../../wire.ts";
+import { noteTo } from "../../../app/stderr-note.ts";
+import { openBoxFor } from "../../../app/open-box.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 
 /** The best shell of the image. */

@@ -1,0 +1,117 @@
+import { type Decision, type MatchedRule, strictest } from "../core/decision.ts";
+import type { Facts } from "../core/tool.ts";
+import { type CommandContext, CommandPolicy, type Judgement } from "../policy/decide.ts";
+import type { Effect } from "../policy/effects/effect.ts";
+import { decidePath } from "../policy/paths/decide-path.ts";
+import type { Op, PlaceKind } from "../policy/paths/path-place.ts";
+import { type LinkFacts, readingsOf } from "../policy/paths/path-readings.ts";
+
+export interface Judged extends Decision {
+  /** What it acts on, for lists of refusals: the command, or the path. */
+  readonly target: string;
+  /** Whether it is meant to change something, as far as can be told. */
+  readonly changes: boolean;
+  /** Not known to leave the workspace as it is. */
+  readonly mayWrite: boolean;
+  /** What it starts goes on when it has ended. */
+  readonly lasting: boolean;
+  /** It is a shell command, not a file tool's work. */
+  readonly command: boolean;
+  /** That it would reach, as far as can be told. */
+  readonly hosts: readonly string[];
+}
+
+/** Says of a call what the policy says of all that it will touch. Pure. */
+export interface Judge {
+  judge(facts: Facts): Judged;
+}
+
+export interface Surroundings extends Omit<CommandContext, "folder"> {
+  readonly links: LinkFacts;
+}
+
+/** File tools work here only, whatever a shell may read. */
+const OWN_GROUND: ReadonlySet<PlaceKind> = new Set(["workspace", "temp", "null-device"]);
+
+const NOTHING: Decision = {
+  decision: "allow",
+  contained: true,
+  rules: [{ id: "harmless", reason: "it touches nothing", span: [0, 0] }],
+};
+
+export function judgeIn(around: Surroundings): Judge {
+  const policy = new CommandPolicy();
+  const { mode } = around;
+  const path = (file: string, op: Op): Decision => {
+    const decision = decidePath(file, op, around);
+    const { decision: verdict } = decision;
+    if (verdict === "deny" || mode === "danger-full-access" || onOwnGround(file, op, around)) return decision;
+    return { decision: "deny", contained: false, rules: [outside(file)] };
+  };
+  return {
+    judge: ({ commands, folder, reads, writes, hosts, lasting = false }) => {
+      const context = { ...around, ...(folder === undefined ? {} : { folder }) };
+      const judged = commands.map((text) => policy.judge(text, context));
+      const effects = judged.flatMap(({ decision }) => decision.effects);
+      const decisions: readonly Decision[] = [
+        ...judged.map(({ decision: { decision, contained, rules } }) => ({ decision, contained, rules })),
+        ...writes.map((file) => path(file, "write")),
+        ...reads.map((file) => path(file, "read")),
+      ];
+      return {
+        ...together(decisions),
+        target: [...commands, ...writes, ...reads].join(", "),
+        command: commands.length > 0,
+        hosts: [...new Set([...hosts, ...effects.flatMap(hostsOf)])],
+        lasting,
+        mayWrite: writes.length > 0 || judged.some(mayWrite),
+        changes: writes.length > 0 || effects.some(changesSomething),
+      };
+    },
+  };
+}
+
+function together(decisions: readonly Decision[]): Decision {
+  if (decisions.length === 0) return NOTHING;
+  const decision = strictest(decisions.map((each) => each.decision));
+  const ranked = decisions.toSorted((a, b) => rank(b, decision) - rank(a, decision));
+  return {
+    decision,
+    contained: decisions.every(({ contained }) => contained),
+    rules: ranked.flatMap(({ rules }) => rules),
+  };
+}
+
+const rank = (one: Decision, strict: Decision["decision"]): number => (one.decision === strict ? 1 : 0);
+
+const onOwnGround = (file: string, op: Op, around: Surroundings): boolean =>
+  readingsOf(file, op, around).every(({ place }) => OWN_GROUND.has(place.kind));
+
+const outside = (file: string): MatchedRule => ({
+  id: "path.outside",
+  reason: "outside the workspace, where file tools do not go",
+  span: [0, file.length],
+});
+
+const hostsOf = (effect: Effect): readonly string[] => (effect.kind === "network" ? effect.hosts : []);
+
+/** What touches no file whoever does it. A request to a host writes none but where a write effect says so. */
+const HARMLESS: ReadonlySet<Effect["kind"]> = new Set(["read", "network", "process"]);
+
+const mayWrite = ({ decision: { effects }, flawed }: Judgement): boolean =>
+  flawed ||
+  effects.some((effect) => !HARMLESS.has(effect.kind) && !(isWrite(effect) && effect.path === "/dev/null"));
+
+const isWrite = (effect: Effect): effect is Extract<Effect, { readonly kind: "write" }> =>
+  effect.kind === "write";
+
+const CHANGING: ReadonlySet<Effect["kind"]> = new Set([
+  "write",
+  "delete",
+  "permissions",
+  "repository",
+  "install",
+]);
+
+const changesSomething = (effect: Effect): boolean =>
+  CHANGING.has(effect.kind) && !("path" in effect && effect.path === "/dev/null");

@@ -1,0 +1,186 @@
+import { type BoxLog, EMPTY_LOG } from "../core/box-log.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import type { EventBody, Intent, RunChanges } from "../core/events.ts";
+import { type Parked, PARKED_FORM, type RunGiven, type SessionRecord } from "../core/session.ts";
+import type { AnyTool } from "../core/tool.ts";
+import type { Seat } from "./agent-context.ts";
+import { type AskIntent, decideIntent, toolsOf } from "./intent/ask-intent.ts";
+import { work } from "./loop.ts";
+import { askFor } from "./model-request.ts";
+import {
+  denialsOf,
+  type Ending,
+  type LoopEnd,
+  NEW_BOX,
+  outcomeOf,
+  signalOf,
+  type Waiting,
+} from "./outcome.ts";
+import { seenWith, type ToldHandoff } from "./run-changes.ts";
+
+/** One request of the user. */
+export interface Request {
+  readonly prompt: string;
+  /** For the model behind the prompt; it is no part of what is wanted. */
+  readonly note?: string;
+  /** Given by the user; guessed from the prompt when left out. */
+  readonly intent?: Intent;
+  readonly strict: boolean;
+  readonly session: string;
+  /** Somebody goes on from where they were: nothing stays of a request that was cancelled, or that nothing answered. */
+  readonly takesBack?: boolean;
+  /** What the workspace is like afterwards; null when nobody can tell. `last`: nothing goes on in its box. */
+  readonly changes: (last: boolean) => Promise<ToldHandoff & { readonly changes: RunChanges | null }>;
+  readonly record: (record: SessionRecord) => void;
+  /** For a run that may be parked: how it was started. */
+  readonly given?: RunGiven;
+  /** Has the box stop where a run is parked; until when it is kept, or null. Nothing is asked of it afterwards. */
+  readonly park?: () => Promise<number | null>;
+  /** What was done in the workspace beside the calls; nothing more is done when it resolves, where the run ends here. */
+  readonly leave?: (parked: boolean) => Promise<BoxLog>;
+  /** Absolute and resolved. */
+  readonly workspace: string;
+}
+
+export type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
+
+/** From a request to its end, which is told whatever happens: what it came to, what was refused, what it cost. */
+export async function runRequest(seat: Seat, request: Request, signal: AbortSignal): Promise<Finished> {
+  const either = seat.limits.deadline(signal);
+  await chooseTools(seat, request, either);
+  const before = seat.history.count;
+  seat.history.add({ role: "user", text: request.prompt + (request.note ?? "") });
+  const ending = endingOf(await work(seat, either), { signal, seat });
+  const unanswered = seat.history.count === before + 1;
+  if (request.takesBack === true && (ending.how === "cancelled" || unanswered)) seat.rollBack(before);
+  return finish(seat, request, ending);
+}
+
+/** The same for a run that was parked, from the call that waited on; its figures are those of the whole run. */
+export async function goOn(
+  seat: Seat,
+  request: Request,
+  parked: Parked,
+  signal: AbortSignal,
+): Promise<Finished> {
+  const either = seat.limits.deadline(signal);
+  seat.offer.widen(parked.intent, toolsOf(parked.intent, seat.tools), parked.fixed);
+  if (parked.intent === "change") seat.checkpoints.prepare();
+  const end = await work(seat, either, { malformed: parked.malformed, note: seat.boxNote ?? NEW_BOX });
+  return finish(seat, request, endingOf(end, { signal, seat }));
+}
+
+async function finish(seat: Seat, request: Request, ending: Ended): Promise<Finished> {
+  // The box is asked while it can be. Once the question is known somebody may answer it, and look for the box.
+  const changed = ending.how === "parked" ? await request.changes(false) : undefined;
+  if (ending.how === "parked") {
+    const kept = (await request.park?.()) ?? null;
+    request.record({
+      kind: "parked",
+      parked: { ...parkedOf(seat, request, ending.waiting), ...keptIn(kept) },
+    });
+  }
+  const seen = changed ?? (await request.changes(true));
+  const left = await leftBehind(seat, request, ending);
+  const { status, exit_code, reason } = outcomeOf(left.ending, seat.ended, request.strict);
+  const finished: Finished = {
+    type: "run.finished",
+    status,
+    exit_code,
+    reason,
+    turns: seat.limits.turns,
+    tool_calls: seat.limits.calls,
+    usage: seat.spent.whole,
+    denials: denialsOf(seat.ended),
+    ...seen,
+    ...seenWith(seen, left.log, request.workspace),
+    session: request.session,
+    answer: ending.how === "answered" ? ending.text : null,
+  };
+  request.record({ kind: "turn", result: resultOf(seat, finished) });
+  seat.emit(finished);
+  return finished;
+}
+
+/** What the host would obey and could not be moved out is worse than any other ending but a person's own. */
+async function leftBehind(
+  seat: Seat,
+  { leave }: Request,
+  ending: Ended,
+): Promise<{ readonly log: BoxLog; readonly ending: Ended }> {
+  try {
+    return { log: (await leave?.(ending.how === "parked")) ?? EMPTY_LOG, ending };
+  } catch (thrown) {
+    if (!(thrown instanceof HarnessError) || thrown.exit !== EXIT.sandbox) throw thrown;
+    const reason = `${thrown.message}${thrown.remedy && `; next: ${thrown.remedy}`}`;
+    seat.emit({ type: "notice", text: reason });
+    return { log: EMPTY_LOG, ending: ending.how === "cancelled" ? ending : { how: "sandbox_lost", reason } };
+  }
+}
+
+const keptIn = (kept: number | null): Pick<Parked, "kept"> => (kept === null ? {} : { kept });
+
+async function chooseTools(seat: Seat, { prompt, intent }: Request, signal: AbortSignal): Promise<void> {
+  const decided = await intentOf(seat, prompt, intent, signal);
+  seat.emit({ type: "intent", ...decided.told });
+  seat.offer.widen(decided.told.intent, decided.tools, decided.told.by === "flag");
+  if (decided.told.intent !== "direct") seat.warm();
+  if (decided.told.intent === "change") seat.checkpoints.prepare();
+}
+
+type Ended =
+  | Exclude<Ending, { readonly how: "answered" | "parked" }>
+  | Extract<LoopEnd, { readonly how: "answered" | "parked" }>;
+
+/** Of two reasons to be cancelled, the person's counts. */
+function endingOf(
+  end: LoopEnd,
+  { signal, seat }: { readonly signal: AbortSignal; readonly seat: Seat },
+): Ended {
+  if (end.how !== "cancelled") return end;
+  const spent = signal.aborted ? undefined : seat.limits.reached("turn");
+  return spent === undefined ? { how: "cancelled", signal: signalOf(signal) } : { how: "limit", ...spent };
+}
+
+const resultOf = (
+  seat: Seat,
+  { status, reason, turns, tool_calls, answer }: Finished,
+): Extract<SessionRecord, { readonly kind: "turn" }>["result"] => ({
+  intent: seat.offer.intent,
+  status,
+  reason,
+  usage: seat.spent.usage,
+  turns,
+  toolCalls: tool_calls,
+  answer,
+});
+
+function parkedOf(seat: Seat, { strict, given }: Request, waiting: Waiting): Parked {
+  if (given === undefined) throw new Error("a call waits in a run that cannot be parked");
+  const spent = { ...seat.limits.sofar(), usage: seat.spent.whole };
+  const { intent, fixed } = seat.offer;
+  return { form: PARKED_FORM, ...waiting, intent, fixed, strict, spent, ended: [...seat.ended], given };
+}
+
+interface Chosen {
+  readonly told: Omit<Extract<EventBody, { readonly type: "intent" }>, "type">;
+  readonly tools: readonly AnyTool[];
+}
+
+/** What is wanted, and the tools for it: as given, by the words, or by asking the model once. */
+async function intentOf(
+  seat: Seat,
+  prompt: string,
+  given: Intent | undefined,
+  signal: AbortSignal,
+): Promise<Chosen> {
+  const ask: AskIntent = async ({ messages, schema }, limit) => {
+    // A request of another prefix would push a conversation out of the server's cache; what is unsure there is a task.
+    if (seat.history.count > 0) return "";
+    const reply = await askFor(seat, { model: seat.model, messages, tools: [], format: schema }, limit);
+    return reply.kind === "failed" || reply.stop === "length" ? "" : reply.message.text;
+  };
+  const told =
+    given === undefined ? await decideIntent(prompt, ask, signal) : { intent: given, by: "flag" as const };
+  return { told, tools: toolsOf(told.intent, seat.tools) };
+}

@@ -1,0 +1,42 @@
+/** Text of others inside of the prompt. */
+
+const encoder = new TextEncoder();
+
+export const bytesOf = (text: string): number => Buffer.byteLength(text);
+
+/** The head of a text in at most so many bytes; no character is parted. */
+export function firstBytes(text: string, most: number): string {
+  if (most <= 0) return "";
+  const { read } = encoder.encodeInto(text, new Uint8Array(Math.min(most, text.length * 3)));
+  return text.slice(0, read);
+}
+
+/** Nothing in it opens or closes the element of instructions, and nothing in it is hidden from a person who reads it. */
+export const untagged = (text: string): string =>
+  text
+    .replace(/(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}]/gu, "")
+    .replace(/<(?=[\s/]*project_instructions)/gi, "&lt;");
+
+/** As one line between quotes that it cannot leave. */
+export const quoted = (text: string): string => JSON.stringify(oneLine(text)).replaceAll("<", "&lt;");
+
+/** One line, with no sign that is not to be seen. */
+export const oneLine = (text: string): string =>
+  untagged(text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")).trim();
+
+/** Head and tail of a text that is too long, with a mark of what is left out between them; no character is parted. */
+export function excerpt(text: string, most: number): string {
+  if (text.length <= most) return text;
+  const head = wholeBefore(text, Math.ceil(most * 0.7));
+  const tail = wholeFrom(text, text.length - Math.floor(most * 0.3));
+  return `${text.slice(0, head)}\n[… ${tail - head} characters left out …]\n${text.slice(tail)}`;
+}
+
+/** The head of a text; where it is cut it says so. */
+export const clipped = (text: string, most: number): string =>
+  text.length <= most ? text : `${text.slice(0, wholeBefore(text, most))}…`;
+
+const isLow = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff;
+
+const wholeBefore = (text: string, at: number): number => (isLow(text.charCodeAt(at)) ? at - 1 : at);
+const wholeFrom = (text: string, at: number): number => (isLow(text.charCodeAt(at)) ? at + 1 : at);

@@ -1,0 +1,133 @@
+import type { Usage } from "../core/messages.ts";
+import type {
+  AssistantMessage,
+  JsonSchema,
+  MalformedCall,
+  ModelFailure,
+  ModelRequest,
+  Stop,
+} from "../core/model-provider.ts";
+import { pause, realClock } from "../models/model-clock.ts";
+import type { Seat } from "./agent-context.ts";
+
+export type Reply =
+  | {
+      readonly kind: "replied";
+      readonly message: AssistantMessage;
+      readonly malformed: readonly MalformedCall[];
+      readonly stop: Stop;
+    }
+  | { readonly kind: "failed"; readonly failure: ModelFailure };
+
+/** One request of the main loop: what the model sees now, told as it streams. A server that breaks off is asked again. */
+export async function ask(seat: Seat, signal: AbortSignal, format?: JsonSchema): Promise<Reply> {
+  const request = requestOf(seat, format);
+  const patience = new Patience(seat.limits.turns > 1);
+  for (let attempt = 2; ; attempt += 1) {
+    const { reply, shown } = await attempted(seat, request, signal);
+    if (reply.kind === "replied" || reply.failure.kind === "cancelled") return reply;
+    const ms = patience.after(reply.failure, shown);
+    if (ms === undefined) {
+      seat.emit({ type: "model.failed", ...reply.failure });
+      return reply;
+    }
+    seat.emit({ type: "model.waiting", reason: reply.failure.reason, ms, attempt });
+    await pause(realClock, ms, signal);
+  }
+}
+
+interface Attempted {
+  readonly reply: Reply;
+  /** Whether something of a reply was told that is none. */
+  readonly shown: boolean;
+}
+
+async function attempted(seat: Seat, request: ModelRequest, signal: AbortSignal): Promise<Attempted> {
+  const began = seat.now();
+  let shown = false;
+  for await (const event of seat.provider.stream(request, signal)) {
+    switch (event.type) {
+      case "text":
+      case "thinking":
+        shown = true;
+        seat.emit({ type: event.type, text: event.text });
+        break;
+      case "waiting":
+        shown = false;
+        seat.emit({ type: "model.waiting", reason: event.reason, ms: event.ms, attempt: event.attempt });
+        break;
+      case "call":
+        break;
+      case "failed":
+        spend(seat, request, event.usage);
+        return { reply: { kind: "failed", failure: event.failure }, shown };
+      case "finished": {
+        const { message, malformed, stop, usage, notes } = event;
+        spend(seat, request, usage);
+        for (const text of notes) seat.emit({ type: "notice", text });
+        const calls = message.calls.length + malformed.length;
+        seat.emit({ type: "model.finished", text: message.text, calls, usage, ms: seat.now() - began });
+        return { reply: { kind: "replied", message, malformed, stop }, shown };
+      }
+    }
+  }
+  throw new Error("a provider's stream ended without an ending");
+}
+
+/** A request beside the loop over the same prefix; nothing of it is shown, and calls in its reply are not run. */
+export const askAside = (
+  seat: Seat,
+  messages: ModelRequest["messages"],
+  signal: AbortSignal,
+  format?: JsonSchema,
+): Promise<Reply> => askFor(seat, { ...requestOf(seat, format), messages }, signal);
+
+/** Any request, to its end; it counts as the others do. */
+export async function askFor(seat: Seat, request: ModelRequest, signal: AbortSignal): Promise<Reply> {
+  for await (const event of seat.provider.stream(request, signal)) {
+    if (event.type !== "finished" && event.type !== "failed") continue;
+    spend(seat, request, event.usage);
+    if (event.type === "failed") return { kind: "failed", failure: event.failure };
+    const { message, malformed, stop } = event;
+    return { kind: "replied", message, malformed, stop };
+  }
+  throw new Error("a provider's stream ended without an ending");
+}
+
+const requestOf = (seat: Seat, format: JsonSchema | undefined): ModelRequest => ({
+  model: seat.model,
+  messages: seat.history.view(),
+  tools: seat.offer.tools.map(({ name, description, schema }) => ({ name, description, schema })),
+  ...(format === undefined ? {} : { format }),
+});
+
+function spend(seat: Seat, request: ModelRequest, usage: Usage): void {
+  seat.spent.add(usage);
+  seat.limits.used(usage, seat.size.tokens(request.messages));
+  if (usage.requests === 1) seat.size.learn(request.messages, usage.prompt_tokens);
+}
+
+/** Milliseconds before each further attempt: time for a server to be started again. */
+const WAITS: readonly number[] = [500, 2000, 5000];
+
+/**
+ * How long one request of the loop puts up with a server that breaks off within a reply, of which something was shown, or
+ * that is away and was there before. What cannot pass is not asked again, and what was not shown the provider has
+ * tried often enough.
+ */
+export class Patience {
+  #failures = 0;
+  #wasThere: boolean;
+
+  constructor(wasThere: boolean) {
+    this.#wasThere = wasThere;
+  }
+
+  /** How long to wait before the next attempt; undefined when there is none. */
+  after({ kind }: Pick<ModelFailure, "kind">, shown: boolean): number | undefined {
+    this.#wasThere ||= shown;
+    const passes = kind === "garbled" ? shown : kind === "unreachable" && this.#wasThere;
+    this.#failures += 1;
+    return passes ? WAITS[this.#failures - 1] : undefined;
+  }
+}

@@ -1,0 +1,91 @@
+import type { Config } from "../config/load-config.ts";
+import { placesFrom } from "../config/places.ts";
+import { DEFAULTS } from "../config/settings-schema.ts";
+import { EXIT, type ExitCode, HarnessError } from "../core/errors.ts";
+import { broken, type Health, healthy } from "../core/health.ts";
+import { boxHealth } from "../docker/box/box-health.ts";
+import { diskHealth, engineHealth, imageHealth } from "../docker/engine-health.ts";
+import { engineRemedy } from "../docker/engine-remedy.ts";
+import { type Engine, isEngine } from "../docker/engine.ts";
+import { readSystem } from "../docker/host-programs.ts";
+import { listBoxes } from "../docker/life/box-list.ts";
+import { modelHealth } from "../models/model-health.ts";
+import { storeHealth } from "../search/search-health.ts";
+import { keysFile } from "./keys-file.ts";
+import { lookForEngine, noEngine, uid } from "./open-box.ts";
+import { packageRoot } from "./package-root.ts";
+
+/** Everything `run` depends on, looked at side by side. */
+export async function checkUp(load: () => Promise<Config>): Promise<readonly Health[]> {
+  const config = await load().catch(asFailure);
+  const { settings } = config instanceof HarnessError ? { settings: DEFAULTS } : config;
+  const configCheck =
+    config instanceof HarnessError
+      ? broken("config", config.message, config.remedy)
+      : healthy("config", describeOrigins(config));
+  const groups = await Promise.all([
+    engineChecks(settings.image),
+    diskHealth("disk", placesFrom(process.env).state),
+    modelHealth({
+      provider: settings.provider,
+      baseUrl: settings.base_url,
+      model: settings.chat_model,
+      maxContext: settings.max_context_tokens,
+      env: process.env,
+      keysFile: keysFile(),
+      signal: AbortSignal.timeout(10_000),
+    }),
+    storeHealth({ ...settings.search, apiKey: process.env["QDRANT_API_KEY"] }),
+  ]);
+  return [configCheck, healthy("node", `${process.version} at ${process.execPath}`), ...groups.flat()];
+}
+
+/** The code `run` would end with: config first, then the box, then the model. */
+export function exitFor(checks: readonly Health[]): ExitCode {
+  const failed = checks.filter(({ state }) => state === "fail").map(({ id }) => id);
+  if (failed.includes("config")) return EXIT.usage;
+  if (failed.some((id) => !id.startsWith("model"))) return EXIT.sandbox;
+  return failed.length > 0 ? EXIT.model : EXIT.done;
+}
+
+async function engineChecks(image: string | null): Promise<readonly Health[]> {
+  const found = await lookForEngine().catch(asFailure);
+  if (found instanceof HarnessError) return [broken("engine", found.message, found.remedy)];
+  if (!isEngine(found)) {
+    const remedy = engineRemedy(await readSystem(process.env), found);
+    return [broken("engine", noEngine(found, remedy).message, remedy)];
+  }
+  const checks = [engineHealth(found), imageAndBox(found, image), waitingBoxes(found)];
+  const settled = await Promise.all(checks.map((check) => check.catch((thrown: unknown) => [lost(thrown)])));
+  return settled.flat();
+}
+
+async function imageAndBox(engine: Engine, own: string | null): Promise<readonly Health[]> {
+  const check = await imageHealth(engine, packageRoot, own);
+  if (check.state === "fail") return [check];
+  return [check, await boxHealth(engine, { root: packageRoot, uid: uid(), image: own })];
+}
+
+/** Boxes that wait frozen hold memory; none is told of where there is none. */
+async function waitingBoxes(engine: Engine): Promise<readonly Health[]> {
+  const waiting = (await listBoxes(engine, uid())).flatMap(({ parked }) => parked ?? []);
+  const [next] = waiting.map(({ until }) => until).toSorted();
+  if (next === undefined) return [];
+  const many = waiting.length === 1 ? "1 box waits" : `${waiting.length} boxes wait`;
+  return [healthy("parked", `${many} frozen for a word; the next is given up at ${next}`)];
+}
+
+const lost = (thrown: unknown): Health =>
+  thrown instanceof HarnessError
+    ? broken("engine", thrown.message, thrown.remedy)
+    : broken("engine", `the engine failed while it was asked: ${String(thrown)}`, "./start.sh");
+
+function asFailure(thrown: unknown): HarnessError {
+  if (thrown instanceof HarnessError) return thrown;
+  throw thrown;
+}
+
+function describeOrigins({ origins }: Config): string {
+  const named = [...new Set(Object.values(origins))].filter((origin) => origin !== "default");
+  return named.length === 0 ? "defaults" : `defaults, ${named.join(", ")}`;
+}

@@ -1,0 +1,193 @@
+import { placesFrom } from "../config/places.ts";
+import type { Settings } from "../config/settings-schema.ts";
+import { HarnessError } from "../core/errors.ts";
+import type { Capabilities, Provider } from "../core/model-provider.ts";
+import { AnthropicWire } from "../models/anthropic/anthropic-api.ts";
+import { readKey } from "../models/api-keys.ts";
+import {
+  believe,
+  believeOllama,
+  believingProvider,
+  NO_WORD,
+  wantedWindow,
+} from "../models/capabilities/believed-capabilities.ts";
+import { askServer, type ServerAnswer } from "../models/capabilities/keyed-server.ts";
+import { type ProbeSubject, readProbes, recordOn } from "../models/capabilities/probe-records.ts";
+import { WireFailure } from "../models/model-api.ts";
+import { keyedServer } from "../models/model-health.ts";
+import { ollamaAddress } from "../models/ollama/ollama-address.ts";
+import { OllamaWire } from "../models/ollama/ollama-api.ts";
+import { ollamaListing } from "../models/ollama/ollama-server.ts";
+import { OpenAiWire } from "../models/openai/openai-api.ts";
+import { makeProvider } from "../models/provider.ts";
+import { readScenario } from "../models/scripted/scenario.ts";
+import { scriptedCapabilities, ScriptedWire } from "../models/scripted/scripted-api.ts";
+import type { Limits } from "../models/timeouts.ts";
+import { keysFile } from "./keys-file.ts";
+
+/** Owned by wire.ts: constructs what speaks to models, as the settings want it. */
+
+export interface ModelSeat {
+  /** As people and probes name it. */
+  readonly server: string;
+  readonly list: (signal: AbortSignal) => Promise<ModelListing>;
+  /** What is believed of a model. It never fails: where no server answers, the table has the last word. */
+  readonly capabilities: (model: string, signal: AbortSignal) => Promise<Capabilities>;
+  /** What a probe of the model is kept under. */
+  readonly subject: (model: string, signal: AbortSignal) => Promise<ProbeSubject>;
+  /** With `tools`, they are native or not whatever is believed. */
+  readonly provider: (tools?: boolean) => Provider;
+}
+
+interface ModelListing {
+  /** null when the server gave no list. */
+  readonly models: readonly string[] | null;
+  readonly reason: string;
+}
+
+export function modelSeat(settings: Settings): ModelSeat {
+  const { provider } = settings;
+  switch (provider) {
+    case "ollama":
+      return ollamaSeat(settings);
+    case "openai":
+    case "anthropic":
+      return keyedSeat(provider, settings);
+    default:
+      return scriptedSeat(settings);
+  }
+}
+
+const TIMEOUT_MS = 5000;
+
+/** A server that is reached by a key, or by none where it wants none. */
+function keyedSeat(name: "openai" | "anthropic", settings: Settings): ModelSeat {
+  const { base_url: baseUrl, capabilities: user, max_context_tokens: maxContext, prices } = settings;
+  const key = readKey(name, { env: process.env, file: keysFile() }) ?? "";
+  const reached = keyedServer(name, { baseUrl, key });
+  const subject = (model: string): ProbeSubject => ({ model, server: reached.base, version: "" });
+  let known: ServerAnswer | undefined;
+  const answer = async (signal: AbortSignal): Promise<ServerAnswer> => {
+    if (known !== undefined) return known;
+    const asked = await askServer({ ...reached, signal, timeoutMs: TIMEOUT_MS });
+    if (asked.models !== null) known = asked;
+    return asked;
+  };
+  const capabilities = async (model: string, signal: AbortSignal): Promise<Capabilities> => {
+    const [{ wordOn }, probe] = await Promise.all([answer(signal), probed(subject(model))]);
+    return believe(model, { user, maxContext, probe, server: wordOn(model) });
+  };
+  const provider = (tools?: boolean): Provider => {
+    const Api = name === "openai" ? OpenAiWire : AnthropicWire;
+    return believingProvider(new Api({ baseUrl: reached.base, key }), {
+      limits: limitsOf(settings),
+      prices,
+      keys: key === "" ? [] : [key],
+      capabilities: async (model, signal) => {
+        const believed = await capabilities(model, signal);
+        return tools === undefined ? believed : { ...believed, tools };
+      },
+    });
+  };
+  return {
+    server: reached.base,
+    list: answer,
+    capabilities,
+    subject: (model) => Promise.resolve(subject(model)),
+    provider,
+  };
+}
+
+const OLLAMA_TIMEOUT_MS = 5000;
+
+/** Ollama's models, over one session: whatever asks gets the same window. */
+function ollamaSeat(settings: Settings): ModelSeat {
+  const { base_url, capabilities: user, max_context_tokens: maxContext, prices } = settings;
+  const own = { user, maxContext };
+  const baseUrl = ollamaAddress(process.env, base_url);
+  const wire = new OllamaWire({ baseUrl, wanted: (model) => wantedWindow(model, own) });
+  const subject = async (model: string, signal: AbortSignal): Promise<ProbeSubject> => {
+    const facts = await wire.modelInForce(model, signal).catch(() => undefined);
+    return { model, server: baseUrl, version: facts?.version ?? "" };
+  };
+  const capabilities = async (model: string, signal: AbortSignal): Promise<Capabilities> => {
+    const facts = await wire.modelInForce(model, signal).catch(() => undefined);
+    if (facts === undefined) return believe(model, { ...own, probe: null, server: NO_WORD });
+    const probe = await probed({ model, server: baseUrl, version: facts.version ?? "" });
+    return believeOllama(model, facts, { ...own, probe });
+  };
+  return {
+    server: baseUrl,
+    list: (signal) => listOf(baseUrl, signal),
+    capabilities,
+    subject,
+    provider: (tools) =>
+      believingProvider(wire, {
+        limits: limitsOf(settings),
+        prices,
+        capabilities: async (model, signal) => {
+          const believed = await capabilities(model, signal);
+          return tools === undefined ? believed : { ...believed, tools };
+        },
+      }),
+  };
+}
+
+async function listOf(baseUrl: string, signal: AbortSignal): Promise<ModelListing> {
+  const listing = await ollamaListing({ baseUrl, signal, timeoutMs: OLLAMA_TIMEOUT_MS });
+  if (listing.kind === "listed") return { models: listing.models.map(({ name }) => name), reason: "" };
+  const reason = listing.kind === "too-old" ? `Ollama ${listing.version} is too old` : listing.reason;
+  return { models: null, reason };
+}
+
+/** The model is the scenario's file. */
+function scriptedSeat(settings: Settings): ModelSeat {
+  return {
+    server: "a scenario file",
+    list: () => Promise.resolve({ models: [settings.chat_model], reason: "" }),
+    capabilities: (model) => Promise.resolve(scriptedCapabilities(readScenario(model))),
+    subject: (model) => Promise.resolve({ model, server: "scripted", version: "" }),
+    provider: (tools) => {
+      // Played from its first step by whoever asks first: one provider is one performance.
+      const wires = new Map<string, ScriptedWire>();
+      const wireOf = (model: string): ScriptedWire => {
+        const wire = wires.get(model) ?? new ScriptedWire(readScenario(model));
+        wires.set(model, wire);
+        return wire;
+      };
+      return makeProvider(
+        { send: (request, signal) => asked(wireOf, request.model).send(request, signal) },
+        {
+          limits: limitsOf(settings),
+          prices: settings.prices,
+          capabilities: (model) => {
+            const believed = scriptedCapabilities(readScenario(model));
+            return Promise.resolve(tools === undefined ? believed : { ...believed, tools });
+          },
+        },
+      );
+    },
+  };
+}
+
+/** A scenario that is missing or broken is a model that is not there. */
+function asked(wireOf: (model: string) => ScriptedWire, model: string): ScriptedWire {
+  try {
+    return wireOf(model);
+  } catch (thrown) {
+    if (!(thrown instanceof HarnessError)) throw thrown;
+    throw new WireFailure("no_model", thrown.message, { remedy: thrown.remedy });
+  }
+}
+
+/** How long a model is waited for. */
+export const limitsOf = (settings: Settings): Partial<Limits> => ({
+  connectMs: settings.connect_timeout,
+  firstMs: settings.first_token_timeout,
+  idleMs: settings.idle_timeout,
+});
+
+/** Whether a probe saw native calls; null when none was made. */
+async function probed(subject: ProbeSubject): Promise<boolean | null> {
+  return recordOn(await readProbes(placesFrom(process.env).state), subject)?.native ?? null;
+}

@@ -1,0 +1,85 @@
+import { placesFrom } from "../config/places.ts";
+import type { Settings } from "../config/settings-schema.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import type { OwnedBox } from "../core/ports.ts";
+import { startBox } from "../docker/box/start-box.ts";
+import { engineRemedy } from "../docker/engine-remedy.ts";
+import { type Engine, findEngine, isEngine, type NoEngine } from "../docker/engine.ts";
+import { readSystem } from "../docker/host-programs.ts";
+import { packageRoot } from "./package-root.ts";
+import { refuseUnbuilt } from "./unbuilt.ts";
+
+/** The only file that constructs adapters. */
+
+export const uid = (): number => process.getuid?.() ?? 0;
+
+export const lookForEngine = (signal?: AbortSignal): Promise<Engine | NoEngine> =>
+  findEngine(process.env, uid(), signal);
+
+/** The engine, or exit 6 with what brings one here. */
+export async function requireEngine(signal?: AbortSignal): Promise<Engine> {
+  const found = await lookForEngine(signal);
+  if (isEngine(found)) return found;
+  throw noEngine(found, engineRemedy(await readSystem(process.env), found));
+}
+
+export interface BoxOpening {
+  readonly settings: Settings;
+  readonly workspace: string;
+  readonly runtime: string | null;
+  readonly watchChanges: boolean;
+  /** The session that goes on with what is changed, where that is not the workspace itself; null: nobody. */
+  readonly keep: string | null;
+  /** Whether it may be kept frozen, where the settings want that of a run that waits. */
+  readonly parks?: boolean;
+  /** A box that only reads, beside one of this process that holds the workspace. */
+  readonly beside?: boolean;
+  /** Nothing but our own programs runs in it. */
+  readonly ownOnly?: boolean;
+  /** It goes on in the box that waits frozen for the session, and was to be kept until then. */
+  readonly takesUp?: number | undefined;
+  readonly warn: (text: string) => void;
+}
+
+/** A verified box over a workspace, as the settings want it. */
+export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
+  const { settings, workspace, runtime, watchChanges, keep, warn } = opening;
+  refuseUnbuilt(settings);
+  const { home, state } = placesFrom(process.env);
+  const engine = await requireEngine(signal);
+  const maker = { engine, root: packageRoot, uid: uid(), home, stateDir: state, onWarning: warn };
+  const { mode, image, isolation, memory, cpus, pids, on_ask, park_timeout } = settings;
+  const limits = { memory, cpus, pids };
+  const parks = opening.parks === true && on_ask === "park" && park_timeout > 0;
+  const request = {
+    workspace,
+    mode,
+    image,
+    isolation,
+    limits,
+    runtime,
+    watchChanges,
+    keep,
+    beside: opening.beside === true,
+    ownOnly: opening.ownOnly === true,
+    ...(parks ? { parks: park_timeout } : {}),
+    ...(opening.takesUp === undefined ? {} : { takesUp: opening.takesUp }),
+  };
+  if (keep === null || isolation === "bind") return startBox(maker, request, signal);
+  const { noteLayerBase } = await import("./open-layer-base.ts");
+  // Nothing is run before both are done.
+  const noted = noteLayerBase({ stateDir: state, workspace, session: keep, isolation, warn });
+  const [box] = await Promise.all([startBox(maker, request, signal), noted]);
+  return box;
+}
+
+export function noEngine(failure: NoEngine, remedy: string): HarnessError {
+  const at = failure.host === "" ? "" : ` at ${failure.host}`;
+  const named = failure.origin === "usual socket" || failure.origin === "" ? "" : ` (from ${failure.origin})`;
+  const why = {
+    absent: "no container engine answers",
+    dead: "the container engine does not answer",
+    denied: "the container engine's socket may not be used by this user",
+  };
+  return new HarnessError(EXIT.sandbox, `${why[failure.kind]}${at}${named}: ${failure.reason}`, remedy);
+}

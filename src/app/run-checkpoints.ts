@@ -1,0 +1,67 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { placesFrom } from "../config/places.ts";
+import type { Settings } from "../config/settings-schema.ts";
+import { type Checkpoints, NO_CHECKPOINTS } from "../core/checkpoint-port.ts";
+import type { Emit } from "../core/events.ts";
+import type { Session, SessionStore } from "../core/session.ts";
+import type { CheckpointStore } from "../sessions/checkpoints/checkpoint-store.ts";
+import { storeFolder } from "../sessions/checkpoints/store-place.ts";
+import { endDeadBoxes } from "./checkpoint-workspace.ts";
+
+export interface CheckpointParts {
+  readonly settings: Settings;
+  readonly workspace: string;
+  readonly session: Session;
+  readonly store: SessionStore;
+  readonly emit: Emit;
+  readonly resumed: boolean;
+}
+
+type RunCheckpoints = Checkpoints & AsyncDisposable;
+
+/** What keeps the states of the workspace of a run; loaded when a call is about to write. */
+export async function checkpointsFor(parts: CheckpointParts): Promise<RunCheckpoints> {
+  const { settings, workspace, session, store, emit, resumed } = parts;
+  const notice = (text: string): void => emit({ type: "notice", text });
+  const bound = settings.isolation === "bind";
+  if (bound && settings.mode === "read-only") return NONE;
+  const { state } = placesFrom(process.env);
+  if (existsSync(path.join(storeFolder({ stateDir: state, workspace }), "journal"))) {
+    const { finishEarlierUndo } = await import("./checkpoint-workspace.ts");
+    await finishEarlierUndo(store, workspace, notice);
+  }
+  // A layer or a copy is its own record.
+  if (!bound) return NONE;
+  const began = session.info().workspace;
+  if (began !== workspace) {
+    notice(`This session began in ${began}: what it does in ${workspace} cannot be undone.`);
+    return NONE;
+  }
+  if (resumed) await endDeadBoxes(session);
+  return lazily(async () => {
+    const [{ RunCheckpoints }, { CheckpointStore }, { keepWithin }] = await Promise.all([
+      import("../sessions/checkpoints/recorder.ts"),
+      import("../sessions/checkpoints/checkpoint-store.ts"),
+      import("../sessions/checkpoints/checkpoint-quota.ts"),
+    ]);
+    const open = () => new CheckpointStore({ stateDir: state, workspace });
+    const makeRoom = (own: CheckpointStore): void => keepWithin(own, session.id, state);
+    return new RunCheckpoints({ session: session.id, steps: session.steps, open, makeRoom, notice });
+  });
+}
+
+const NONE: RunCheckpoints = { ...NO_CHECKPOINTS, [Symbol.asyncDispose]: () => Promise.resolve() };
+
+/** So that the request that is on its way has left before anything is read. */
+const SOON_MS = 1;
+
+function lazily(load: () => Promise<RunCheckpoints>): RunCheckpoints {
+  const held: { loaded?: Promise<RunCheckpoints> } = {};
+  const loaded = (): Promise<RunCheckpoints> => (held.loaded ??= load());
+  return {
+    prepare: () => void setTimeout(() => void loaded().then((own) => own.prepare()), SOON_MS),
+    around: async (writing, work) => (await loaded()).around(writing, work),
+    [Symbol.asyncDispose]: async () => (await held.loaded)?.[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,136 @@
+import { chmod, mkdir, readlink, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { applyEdits, modify, type Node, parseTree } from "jsonc-parser";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { nested, parseConfigDocument, valueFromText } from "./config-document.ts";
+import { hintFor, readLayer } from "./config-layers.ts";
+import { readConfigText } from "./load-config.ts";
+import { ALIASES, SETTING_KEYS, type SettingKey } from "./settings-schema.ts";
+
+/** The dotted path of a setting a person named, aliases resolved. */
+export function settingPath(dotted: string): SettingKey | "search.store" | "search.url" {
+  const real = (Object.hasOwn(ALIASES, dotted) ? ALIASES[dotted] : undefined) ?? dotted;
+  if (real === "search.store" || real === "search.url") return real;
+  const key = SETTING_KEYS.find((known) => known === real);
+  if (key !== undefined) return key;
+  throw new HarnessError(EXIT.usage, `${dotted}: unknown key; ${hintFor(real)}`, "harness config list");
+}
+
+/** Writes one setting into the user's file; its comments and other keys stay. All or nothing. */
+export async function setSetting(file: string, dotted: string, text: string): Promise<void> {
+  const key = settingPath(dotted);
+  const value = valueFromText(key, text);
+  readLayer(nested(key, value), () => dotted);
+  const before = (await readConfigText(file)) ?? "{}\n";
+  const document = parseConfigDocument(file, before);
+  const alias = Object.keys(ALIASES).find((other) => ALIASES[other] === key && hasKey(document.value, other));
+  const edited = withValue(before, (alias ?? key).split("."), value);
+  readLayer(parseConfigDocument(file, edited).value, document.at);
+  await replaceFile(file, edited);
+}
+
+const hasKey = (value: unknown, key: string): boolean =>
+  typeof value === "object" && value !== null && Object.hasOwn(value, key);
+
+const FORMAT = { formattingOptions: { insertSpaces: true, tabSize: 2 } };
+
+/**
+ * The text of a config file with one value set. A new key goes below everything that stands on the last key's
+ * line: the library's own insertion would take that line's comment along.
+ */
+function withValue(text: string, keys: readonly string[], value: unknown): string {
+  return insertion(text, keys, value) ?? applyEdits(text, modify(text, [...keys], value, FORMAT));
+}
+
+/** undefined where the key is there already, or its object has none yet. */
+function insertion(text: string, keys: readonly string[], value: unknown): string | undefined {
+  const root = parseTree(text.replace(/^\uFEFF/, " "), [], { allowTrailingComma: true });
+  if (root === undefined) return undefined;
+  const [head = "", inner] = keys;
+  const held = propertyOf(root, head)?.children?.[1];
+  if (held === undefined) return inserted(text, root, head, inner === undefined ? value : { [inner]: value });
+  if (inner === undefined || propertyOf(held, inner) !== undefined) return undefined;
+  return held.type === "object" ? inserted(text, held, inner, value) : undefined;
+}
+
+/** The text with one more item in the list of this key. */
+export function withItem(text: string, key: string, value: unknown): string {
+  const root = parseTree(text.replace(/^\uFEFF/, " "), [], { allowTrailingComma: true });
+  const list = root === undefined ? undefined : propertyOf(root, key)?.children?.[1];
+  const edited = list?.type === "array" ? inserted(text, list, null, value) : undefined;
+  return edited ?? withValue(text, [key], [value]);
+}
+
+const propertyOf = (node: Node, key: string): Node | undefined =>
+  node.children?.find((property) => property.children?.[0]?.value === key);
+
+/** Behind the last entry; `key` is null in a list. */
+function inserted(text: string, holder: Node, key: string | null, value: unknown): string | undefined {
+  const last = holder.children?.at(-1);
+  if (last === undefined) return undefined;
+  const end = last.offset + last.length;
+  const { comma, lineEnd } = behind(text, end);
+  const indent = /(?<=^|\n)[ \t]*$/.exec(text.slice(0, last.offset))?.[0];
+  const separator = indent === undefined ? " " : `${text.includes("\r\n") ? "\r\n" : "\n"}${indent}`;
+  const shown = JSON.stringify(value, null, indent === undefined ? undefined : 2).replaceAll("\n", separator);
+  const property = `${separator}${key === null ? "" : `${JSON.stringify(key)}: `}${shown}`;
+  const [first, trailing] = comma ? ["", ","] : [",", ""];
+  return `${text.slice(0, end)}${first}${text.slice(end, lineEnd)}${property}${trailing}${text.slice(lineEnd)}`;
+}
+
+/** Whether a comma follows, and where the commas and comments of this line end. */
+function behind(text: string, offset: number): { readonly comma: boolean; readonly lineEnd: number } {
+  const rest = /^(?:[ \t,]|\/\*[^]*?\*\/|\/\/[^\r\n]*)*/.exec(text.slice(offset))?.[0].trimEnd() ?? "";
+  const comma = rest.replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, "").includes(",");
+  return { comma, lineEnd: offset + rest.length };
+}
+
+/** Writes a file of the user's all or nothing: links and rights stay, a new file is private. */
+export async function replaceFile(file: string, text: string): Promise<void> {
+  const target = await behindLink(file);
+  const temporary = `${target}.${process.pid}.tmp`;
+  try {
+    await makeFolder(path.dirname(target));
+    const mode = await modeOf(target);
+    await writeFile(temporary, text, { mode: PRIVATE, flush: true });
+    await chmod(temporary, mode);
+    await rename(temporary, target);
+  } catch (thrown) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    const folder = path.dirname(target);
+    const look = `ls -ld ${folder} && df -h ${folder}`;
+    throw new HarnessError(EXIT.usage, `${target}: cannot be written: ${reasonOf(thrown)}`, look, thrown);
+  }
+}
+
+const PRIVATE = 0o600;
+
+const modeOf = (file: string): Promise<number> =>
+  stat(file).then(
+    ({ mode }) => mode & 0o777,
+    () => PRIVATE,
+  );
+
+/** Where to write so that a link into someone's dotfiles stays one, even when it points at nothing yet. */
+async function behindLink(file: string): Promise<string> {
+  try {
+    return await realpath(file);
+  } catch {
+    const target = await readlink(file).catch(() => undefined);
+    return target === undefined ? file : path.resolve(path.dirname(file), target);
+  }
+}
+
+/** A private folder with those above it. Node's own recursive mkdir never ends below /proc. */
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { mode: 0o700 });
+  } catch (thrown) {
+    const code = errorCode(thrown);
+    if (code === "EEXIST") return;
+    const parent = path.dirname(folder);
+    if (code !== "ENOENT" || parent === folder) throw thrown;
+    await makeFolder(parent);
+    await mkdir(folder, { mode: 0o700 });
+  }
+}

@@ -1,0 +1,64 @@
+import type { ZodError } from "zod";
+import { nearest } from "../core/spelling.ts";
+import { configError } from "./config-document.ts";
+import { ALIASES, type Layer, layerSchema, ROW_KEYS, SETTING_KEYS } from "./settings-schema.ts";
+
+/** Checks one source of settings as a whole; `at` says where a key of it stands. */
+export function readLayer(value: unknown, at: (keys: readonly PropertyKey[]) => string): Layer {
+  const parsed = layerSchema.safeParse(withoutAliases(value, at));
+  if (parsed.success) return parsed.data;
+  throw firstIssue(parsed.error, value, at);
+}
+
+function withoutAliases(value: unknown, at: (keys: readonly PropertyKey[]) => string): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const plain: Record<string, unknown> = {};
+  for (const [key, entry] of Object.entries(value)) {
+    const real = Object.hasOwn(ALIASES, key) ? ALIASES[key] : undefined;
+    if (real !== undefined && Object.hasOwn(value, real))
+      throw configError(at([key]), `${key}: is another name of ${real}, which is set too`);
+    Object.defineProperty(plain, real ?? key, { value: entry, enumerable: true });
+  }
+  return plain;
+}
+
+function firstIssue(error: ZodError, value: unknown, at: (keys: readonly PropertyKey[]) => string): Error {
+  const [issue] = error.issues;
+  if (issue === undefined) return configError(at([]), "is not valid");
+  const path = asWritten(issue.path, value);
+  if (issue.code === "unrecognized_keys") {
+    const key = issue.keys[0] ?? "";
+    const dotted = [...path, key].map(String).join(".");
+    return configError(at([...path, key]), `${dotted}: unknown key; ${hintFor(key, path[0])}`);
+  }
+  const found = show(valueAt(value, path));
+  return configError(at(path), `${path.map(String).join(".")}: ${issue.message}, found ${found}`);
+}
+
+/** The path with the name that this source uses for its first key. */
+function asWritten(path: readonly PropertyKey[], value: unknown): readonly PropertyKey[] {
+  const [head, ...rest] = path;
+  const alias = Object.keys(ALIASES).find((other) => ALIASES[other] === head);
+  return alias !== undefined && valueAt(value, [alias]) !== undefined ? [alias, ...rest] : path;
+}
+
+const valueAt = (value: unknown, keys: readonly PropertyKey[]): unknown =>
+  keys.reduce<unknown>((inner, key) => {
+    if (typeof inner !== "object" || inner === null) return undefined;
+    return Object.entries(inner).find(([name]) => name === String(key))?.[1] as unknown;
+  }, value);
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+/** What to write in place of an unknown key of the file, or of the setting that it stands in. */
+export function hintFor(key: string, setting?: PropertyKey): string {
+  const inner =
+    typeof setting === "string" && Object.hasOwn(ROW_KEYS, setting) ? ROW_KEYS[setting] : undefined;
+  const known = inner ?? SETTING_KEYS;
+  const spelt = key.toLowerCase().replaceAll("-", "_");
+  const near = nearest(spelt, inner ?? [...SETTING_KEYS, ...Object.keys(ALIASES)]);
+  return near === undefined ? `known keys: ${known.join(", ")}` : `did you mean ${near}?`;
+}

@@ -1,0 +1,86 @@
+import { EXIT, HarnessError } from "../core/errors.ts";
+import { CommandPolicy } from "../policy/decide.ts";
+import { failedExamples } from "../policy/rules/rule-examples.ts";
+import { type Origin, readRules } from "../policy/rules/rule-reader.ts";
+import { type RuleForm, type UserRules, withRules } from "../policy/rules/rule.ts";
+import { type ConfigDocument, parseConfigDocument } from "./config-document.ts";
+import { replaceFile, withItem } from "./config-edit.ts";
+import { type Env, placesFrom } from "./places.ts";
+import { type PolicyText, presentFile, userPolicyFiles } from "./policy-file.ts";
+
+/** The rules of one text, or why they cannot be had, with file and line. */
+export async function rulesOf(
+  { file, text, origin }: PolicyText & { readonly origin: Origin },
+  home: string,
+): Promise<UserRules> {
+  const { list, key, at } = await written(file, text);
+  const { examples, problems } = readRules(list, origin);
+  const wrong = problems.length > 0 ? problems : failedExamples(examples, new CommandPolicy(), home);
+  const [first, ...more] = wrong;
+  if (first === undefined) return examples.map(({ rule }) => rule);
+  const others = more.length === 0 ? "" : ` (and ${more.length} more)`;
+  throw ruleError(`${at([key, ...first.keys])}: ${first.message}${others}`);
+}
+
+interface Written {
+  readonly list: readonly unknown[];
+  readonly key: string;
+  readonly at: ConfigDocument["at"];
+}
+
+const MOST_RULES = 1000;
+
+async function written(file: string, text: string): Promise<Written> {
+  const key = file.endsWith(".toml") ? "rule" : "rules";
+  const { value, at } = await document(file, text, key);
+  const entries = typeof value === "object" && value !== null ? Object.entries(value) : [];
+  const stranger = entries.find(([name]) => name !== key);
+  const form = key === "rule" ? "[[rule]] tables" : '{"rules": [...]}';
+  if (stranger !== undefined)
+    throw ruleError(`${at([stranger[0]])}: ${stranger[0]}: unknown key; a file of rules holds ${form}`);
+  const list: unknown = entries[0]?.[1] ?? [];
+  if (!Array.isArray(list)) throw ruleError(`${at([key])}: ${key}: expected a list of rules: ${form}`);
+  if (list.length > MOST_RULES)
+    throw ruleError(`${at([key, MOST_RULES])}: ${list.length} rules; at most ${MOST_RULES} are read`);
+  return { list, key, at };
+}
+
+async function document(file: string, text: string, key: string): Promise<ConfigDocument> {
+  try {
+    if (key === "rules") return parseConfigDocument(file, text);
+    const { parseTomlDocument } = await import("./toml-rules.ts");
+    return parseTomlDocument(file, text, key);
+  } catch (thrown) {
+    throw thrown instanceof HarnessError ? ruleError(thrown.message) : thrown;
+  }
+}
+
+const ruleError = (message: string): HarnessError =>
+  new HarnessError(EXIT.usage, message, "mend it there; harness policy check -- ls tells when all is well");
+
+/** Adds rules to the user's file and answers which one that is. All or nothing: what would not be read again is not written. */
+export async function addRules(env: Env, rules: readonly RuleForm[]): Promise<string> {
+  const files = userPolicyFiles(env);
+  const { file = files[0] ?? "", text = HEAD } = (await presentFile(files)) ?? {};
+  const edited = file.endsWith(".json")
+    ? rules.reduce((before, rule) => withItem(before, "rules", rule), text)
+    : withRules(text, rules);
+  await readable({ file, text: edited }, placesFrom(env).home);
+  await replaceFile(file, edited);
+  return file;
+}
+
+const HEAD = "# What may run: docs/policy-rules.md\n";
+
+async function readable(
+  { file, text }: { readonly file: string; readonly text: string },
+  home: string,
+): Promise<void> {
+  try {
+    await rulesOf({ file, text, origin: "user" }, home);
+  } catch (thrown) {
+    if (!(thrown instanceof HarnessError)) throw thrown;
+    const message = `the rule cannot be added to the file as it stands: ${thrown.message}`;
+    throw new HarnessError(EXIT.usage, message, thrown.remedy, thrown);
+  }
+}

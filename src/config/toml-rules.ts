@@ -1,0 +1,92 @@
+import { parse, TomlError } from "smol-toml";
+import { type ConfigDocument, configError } from "./config-document.ts";
+
+/** A TOML file of `[[table]]` entries as a value, with a way to say in which line each key stands. */
+export function parseTomlDocument(file: string, text: string, table: string): ConfigDocument {
+  const body = text.replace(/^\uFEFF/, "");
+  const value = parsed(file, body);
+  const { headers, keys } = tomlLines(body, table);
+  const at = ([head, index, key]: readonly PropertyKey[]): string => {
+    const entry = typeof index === "number" && headers.length > index ? index : -1;
+    const line =
+      keys.get(`${entry} ${String(key)}`) ?? headers[entry] ?? keys.get(`-1 ${String(head)}`) ?? headers[0];
+    return line === undefined ? file : `${file}:${line}`;
+  };
+  return { value, at };
+}
+
+function parsed(file: string, text: string): unknown {
+  try {
+    return parse(text);
+  } catch (thrown) {
+    if (!(thrown instanceof TomlError)) throw thrown;
+    const [said = ""] = thrown.message.split("\n");
+    const message = said.replace(/^Invalid TOML document: /, "");
+    throw configError(`${file}:${thrown.line}:${thrown.column}`, `${message}; expected TOML`);
+  }
+}
+
+/** Where things stand in a TOML text whose parser tells values only: lines, counted from 1. */
+interface TomlLines {
+  /** Of each `[[rule]]` header. */
+  readonly headers: readonly number[];
+  /** Of each key, by the header it stands under (-1: before all) and its name as written. */
+  readonly keys: ReadonlyMap<string, number>;
+}
+
+/** The text is known to be TOML: what a parser would refuse is not looked for. */
+function tomlLines(text: string, table: string): TomlLines {
+  const headers: number[] = [];
+  const keys = new Map<string, number>();
+  const header = new RegExp(String.raw`^\s*\[\[\s*["']?${table}["']?\s*\]\]`);
+  let open: Open = NOTHING;
+  for (const [index, line] of text.split("\n").entries()) {
+    if (open.quote === "" && open.depth === 0) {
+      if (header.test(line)) headers.push(index + 1);
+      const key = /^\s*["']?([\w-]+)["']?\s*=/.exec(line)?.[1];
+      if (key !== undefined) keys.set(`${headers.length - 1} ${key}`, index + 1);
+    }
+    open = openAfter(line, open);
+  }
+  return { headers, keys };
+}
+
+/** What a line ends inside of: a text of several lines, and so many brackets. */
+interface Open {
+  readonly quote: string;
+  readonly depth: number;
+}
+
+const NOTHING: Open = { quote: "", depth: 0 };
+
+function openAfter(line: string, before: Open): Open {
+  let { quote, depth } = before;
+  const tokens = new RegExp(TOKEN, "y");
+  for (let at = 0; at < line.length;) {
+    if (quote !== "") {
+      const end = endOfQuote(line, at, quote);
+      if (end === -1) break;
+      [at, quote] = [end, ""];
+      continue;
+    }
+    tokens.lastIndex = at;
+    const token = tokens.exec(line)?.[0] ?? " ";
+    if (token === "#") break;
+    if (token === '"""' || token === "'''") quote = token;
+    depth += DEPTHS[token] ?? 0;
+    at += token.length;
+  }
+  return { quote, depth };
+}
+
+const DEPTHS: Readonly<Record<string, number>> = { "[": 1, "{": 1, "]": -1, "}": -1 };
+
+/** A quote of several lines, a text of one, a bracket, a comment, or a run of anything else. */
+const TOKEN = /"""|'''|"(?:[^"\\]|\\.)*"|'[^']*'|[[\]{}]|#|[^"'[\]{}#]+/;
+
+/** Behind the quote that ends the text; a text may end with quotes of its own. */
+function endOfQuote(line: string, from: number, quote: string): number {
+  const ends = quote === '"""' ? /(?:[^"\\]|\\.|"(?!""))*?"{3,5}/y : /[^]*?'{3,5}/y;
+  ends.lastIndex = from;
+  return ends.test(line) ? ends.lastIndex : -1;
+}

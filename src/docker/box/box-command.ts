@@ -1,0 +1,213 @@
+import { constants } from "node:os";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { ExecRequest, ExecResult, Job, KeptOutput } from "../../core/ports.ts";
+import { KILL, type Listener, type RunnerClient } from "../runner/runner-client.ts";
+import { type RunnerExit, type Verdict, verdictOf } from "../runner/runner-exit.ts";
+
+/** Why a command was ended from this side. */
+type Ending = "cancelled" | "disk" | "input";
+
+/** What is known of a command's end before the workspace is looked at. */
+export type Ended = Omit<ExecResult, "blocked" | "quarantined">;
+
+export interface Started extends Omit<Job, "result" | "kill" | "note"> {
+  readonly ended: Promise<Ended>;
+  readonly end: (why: Ending) => void;
+  /** The last of what it said on stderr, even where `onOutput` took it. */
+  readonly errors: () => string;
+  /** All that is known of it so far. */
+  readonly past: () => Past;
+}
+
+/** What one process has heard of a command, for another that goes on with it. */
+export interface Past {
+  /** Its number towards the runner. */
+  readonly call: number;
+  readonly ms: number;
+  readonly why: Ending | undefined;
+  readonly stdout: { readonly head: Buffer; readonly tail: Buffer };
+  readonly stderr: { readonly head: Buffer; readonly tail: Buffer };
+  readonly errors: Buffer;
+}
+
+interface Beginning {
+  readonly workspace: string;
+  /** It was begun before the box was parked, and is followed from here on. */
+  readonly past?: Past | undefined;
+}
+
+/** Starts one command; `ended` rejects only when the box itself is lost or can no longer be trusted. */
+export function startCommand(
+  client: RunnerClient,
+  request: ExecRequest,
+  { workspace, past }: Beginning,
+): Started {
+  const [stdout, stderr] = [new OutputKeeper(past?.stdout), new OutputKeeper(past?.stderr)];
+  const errors = new LastBytes(past?.errors);
+  const onOutput: Listener["onOutput"] = (stream, part, bytes) => {
+    if (stream === "stderr") errors.add(bytes);
+    if (request.onOutput !== undefined && part === "head") return request.onOutput(stream, bytes);
+    (stream === "stdout" ? stdout : stderr).add(part, bytes);
+    return undefined;
+  };
+  const command = {
+    words: request.words,
+    folder: request.folder ?? workspace,
+    env: request.env ?? {},
+    timeoutMs: request.timeoutMs,
+    head: request.keep.head,
+    tail: request.keep.tail,
+    terminal: request.terminal !== undefined,
+    input: request.input === undefined ? undefined : watched(request.input, () => end("input")),
+  };
+  const state: { why: Ending | undefined } = { why: past?.why };
+  const end = (why: Ending): void => {
+    state.why ??= why;
+    running.signal(KILL);
+  };
+  const start = performance.now() - (past?.ms ?? 0);
+  const running =
+    past === undefined ? client.run(command, { onOutput }) : client.follow(past.call, { onOutput });
+  if (request.terminal !== undefined) running.resize(request.terminal.columns, request.terminal.rows);
+  return {
+    ended: running.ended.then((exit) => ({
+      ...resultOf(exit, state.why),
+      stdout: stdout.kept(exit.stdout),
+      stderr: stderr.kept(exit.stderr),
+      duration_ms: Math.round((performance.now() - start) * 1000) / 1000,
+    })),
+    errors: () => errors.text,
+    past: () => ({
+      call: running.call,
+      ms: performance.now() - start,
+      why: state.why,
+      stdout: stdout.parts,
+      stderr: stderr.parts,
+      errors: errors.bytes,
+    }),
+    output: () => ({ stdout: stdout.soFar(), stderr: stderr.soFar() }),
+    end,
+    resize: running.resize,
+  };
+}
+
+function resultOf(
+  exit: RunnerExit,
+  why: Ending | undefined,
+): Omit<Ended, "stdout" | "stderr" | "duration_ms"> {
+  if (exit.errno === constants.errno.ESTALE) throw mountsMoved();
+  if (exit.stuck) throw stuck();
+  const { exitCode, cause, reason }: Verdict =
+    why === "disk" || why === "input" ? FORCED[why] : verdictOf(exit, why === "cancelled");
+  return {
+    exit_code: exitCode,
+    cause,
+    reason,
+    timed_out: exit.timedOut && why === undefined,
+    killed: why !== undefined || exit.timedOut || exit.signal === KILL,
+    leftovers: exit.killed,
+    peak: { memory_bytes: exit.peakMemory, pids: exit.peakPids },
+  };
+}
+
+const FORCED: Readonly<Record<"disk" | "input", Verdict>> = {
+  disk: { exitCode: 137, cause: "disk", reason: "it used up the disk space that a run may take" },
+  input: { exitCode: 137, cause: "user", reason: "its input could not be read to the end" },
+};
+
+/** Half an input must not pass for a whole one. */
+async function* watched(input: AsyncIterable<Uint8Array>, onFailure: () => void): AsyncGenerator<Uint8Array> {
+  try {
+    yield* input;
+  } catch {
+    onFailure();
+  }
+}
+
+/** Of a command that was cancelled before it began. */
+export function notBegun(): ExecResult {
+  const nothing = { head: Buffer.alloc(0), tail: Buffer.alloc(0), total: 0, lost: 0 };
+  return {
+    exit_code: 128 + KILL,
+    cause: "user",
+    reason: "cancelled",
+    stdout: nothing,
+    stderr: nothing,
+    duration_ms: 0,
+    timed_out: false,
+    killed: true,
+    leftovers: 0,
+    blocked: [],
+    quarantined: [],
+    peak: { memory_bytes: 0, pids: 0 },
+  };
+}
+
+const mountsMoved = (): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    "a protected path was replaced from outside while the box was open, so its protection is gone",
+    "start again: the new box protects what is there now",
+  );
+
+const stuck = (): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    "a command could not be ended from inside, so the box is removed",
+    "start again",
+  );
+
+interface KeptParts {
+  readonly head?: Buffer;
+  readonly tail?: Buffer;
+}
+
+/** One stream of a command as it is kept on this side: never more than its head and tail. */
+export class OutputKeeper {
+  readonly #head: Buffer[] = [];
+  readonly #tail: Buffer[] = [];
+
+  constructor({ head, tail }: KeptParts = {}) {
+    if (head !== undefined) this.#head.push(head);
+    if (tail !== undefined) this.#tail.push(tail);
+  }
+
+  get parts(): Required<KeptParts> {
+    return { head: Buffer.concat(this.#head), tail: Buffer.concat(this.#tail) };
+  }
+
+  add(part: "head" | "tail", bytes: Buffer): void {
+    (part === "head" ? this.#head : this.#tail).push(bytes);
+  }
+
+  soFar(): Buffer {
+    return Buffer.concat([...this.#head, ...this.#tail]);
+  }
+
+  kept({ total, lost }: { readonly total: number; readonly lost: number }): KeptOutput {
+    return { head: Buffer.concat(this.#head), tail: Buffer.concat(this.#tail), total, lost };
+  }
+}
+
+const LAST = 64 * 1024;
+
+/** What a stream said last, of whatever came by. */
+export class LastBytes {
+  #bytes: Buffer;
+
+  constructor(before: Buffer = Buffer.alloc(0)) {
+    this.#bytes = before;
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes;
+  }
+
+  add(bytes: Buffer): void {
+    this.#bytes = Buffer.concat([this.#bytes, bytes.subarray(-LAST)]).subarray(-LAST);
+  }
+
+  get text(): string {
+    return this.#bytes.toString("utf8");
+  }
+}

@@ -1,0 +1,172 @@
+import type { LogKeeper } from "../../core/box-log.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { ParkedHandle } from "../../core/ports.ts";
+import { unparkable } from "../box-labels.ts";
+import type { BoxPlan } from "../container-spec.ts";
+import { placeOf, unseen } from "../isolation/open-place.ts";
+import type { Isolation, Place, VolumeRequest } from "../isolation/workspace-place.ts";
+import type { Layer } from "../layers/layer-record.ts";
+import { discardParked, forget, type Standing, writeParked } from "../parked/parked-files.ts";
+import { type KeptJob, parkedText } from "../parked/parked-record.ts";
+import { NOT_THERE, takeUp } from "../parked/take-up.ts";
+import type { Protection } from "../protect/scan.ts";
+import { snapshotIn } from "../runner/runner-files.ts";
+import type { Workspace } from "./box-workspace.ts";
+import type { Walls } from "./box.ts";
+import { CommitDoor } from "./commit-door.ts";
+import { type VerifiedContainer, verifiedContainer } from "./container.ts";
+import type { BoxMaker, BoxRequest, Prepared } from "./prepare-box.ts";
+
+export interface Making {
+  readonly maker: BoxMaker;
+  readonly request: BoxRequest;
+  readonly prepared: Prepared;
+  readonly layer: Layer | null;
+  readonly door: CommitDoor | undefined;
+  readonly signal: AbortSignal;
+  /** Gets all that is to be removed with the box. */
+  readonly things: AsyncDisposableStack;
+}
+
+/** A verified container over its place, and what goes on in it. */
+export interface Made {
+  readonly container: VerifiedContainer;
+  readonly plan: BoxPlan;
+  readonly place: Place;
+  readonly jobs?: readonly KeptJob[];
+}
+
+/** Commits can be asked for where `.git` is the user's own and read-only. */
+export function doorFor(
+  { engine, home }: BoxMaker,
+  { isolation, mode }: BoxRequest,
+  { plan }: Prepared,
+  log: LogKeeper,
+): CommitDoor | undefined {
+  if (isolation !== "bind" || mode !== "workspace-write") return undefined;
+  // Made for one commit, and never frozen.
+  const { lease: _, ...own } = plan;
+  return new CommitDoor({ engine, plan: { ...own, labels: unparkable(plan.labels) }, home, log });
+}
+
+export async function madeAnew({
+  maker,
+  request,
+  prepared,
+  layer,
+  door,
+  signal,
+  things,
+}: Making): Promise<Made> {
+  const { plan, workspace, protection } = prepared;
+  const { isolation } = request;
+  const place = await placeOf(isolation, volumeRequest({ maker, prepared, layer }));
+  things.defer(() => removePlace(place, maker.onWarning));
+  signal.throwIfAborted();
+  const planned = overVolume(plan, workspace, place);
+  const container = await verifiedContainer(maker.engine, planned, {
+    door: door?.ask,
+    faults: place.faults,
+    onWarning: maker.onWarning,
+  }).catch(explained(isolation, workspace));
+  things.defer(container.close);
+  if (request.watchChanges && place.snapshot)
+    await snapshotIn(container.client, workspace.path, belowWorkspace(workspace.path, protection));
+  return { container, plan: planned, place };
+}
+
+/** In the box that waits frozen for the session, where that is wanted; else it is given up. */
+export async function goneOn(making: Making, waiting: Standing | undefined): Promise<Made | undefined> {
+  const { maker, request, prepared, layer, door, things } = making;
+  const { engine, uid, stateDir } = maker;
+  const { keep: session, takesUp: until } = request;
+  if (session === null || (waiting === undefined && until === undefined)) return undefined;
+  const of = { uid, stateDir, session };
+  if (until === undefined) {
+    await discardParked(engine, of);
+    return undefined;
+  }
+  if (waiting === undefined) return tellNew(maker, reasonNone(until));
+  const { plan, owner } = prepared;
+  const place = volumeRequest({ maker, prepared, layer });
+  const taking = {
+    ...of,
+    engine,
+    owner,
+    isolation: request.isolation,
+    plan,
+    place,
+    door: door?.ask,
+    onWarning: maker.onWarning,
+  };
+  const taken = await takeUp(waiting, taking);
+  if (typeof taken === "string") return tellNew(maker, taken);
+  things.defer(taken.letGo);
+  things.defer(() => removePlace(taken.place, maker.onWarning));
+  things.defer(taken.container.close);
+  return taken;
+}
+
+function tellNew({ onWarning }: BoxMaker, why: string): undefined {
+  onWarning(
+    `the box in which this waited cannot be gone on with: ${why}. A new one goes on, without its background jobs and /tmp.`,
+  );
+  return undefined;
+}
+
+const reasonNone = (until: number): string =>
+  Date.now() < until ? NOT_THERE : `it was kept until ${new Date(until).toISOString()}`;
+
+/** Writes down what it takes to go on with the box; frozen, it is let go of as it is. */
+export function parkingOf(
+  { maker, request, prepared, things }: Making,
+  { container, plan }: Made,
+): NonNullable<Walls["parking"]> {
+  const { keep: session, parks } = request;
+  return async (runner, jobs): Promise<ParkedHandle> => {
+    if (session === null || parks === undefined) throw new TypeError("a box that cannot be parked");
+    const { id, files } = container;
+    const { labels, workspace, account } = plan;
+    const [volume, named] = [workspace?.volume ?? null, account !== undefined];
+    const text = parkedText({ container: id, labels, volume, named, files, runner, jobs });
+    const expires = Date.now() + parks;
+    const { owner } = prepared;
+    const file = await writeParked(maker.stateDir, { session, expires, owner }, text).catch(unwritten);
+    things.defer(() => forget({ session, file, kind: "parked", expires }));
+    return { until: expires, freeze: container.freeze };
+  };
+}
+
+const unwritten = (thrown: unknown): never => {
+  const message = `what it takes to go on with the box cannot be kept: ${reasonOf(thrown)}`;
+  throw new HarnessError(EXIT.sandbox, message, "", thrown);
+};
+
+const volumeRequest = ({
+  maker,
+  prepared,
+  layer,
+}: Pick<Making, "maker" | "prepared" | "layer">): VolumeRequest => ({
+  ...maker,
+  ...prepared.place,
+  layer,
+});
+
+const overVolume = (plan: BoxPlan, { path }: Workspace, { volume }: Place): BoxPlan =>
+  volume === undefined ? plan : { ...plan, workspace: { path, volume } };
+
+const explained =
+  (isolation: Isolation, { path }: Workspace) =>
+  (thrown: unknown): never => {
+    throw unseen(isolation, path, thrown) ?? thrown;
+  };
+
+/** What a box ran has ended by then, and is not made worse by what could not be cleared away. */
+async function removePlace(place: Place, onWarning: (text: string) => void): Promise<void> {
+  await place.remove().catch((thrown: unknown) => {
+    onWarning(`left over from this run, for the next one to remove: ${reasonOf(thrown)}`);
+  });
+}
+
+const belowWorkspace = (root: string, { readOnly }: Protection): readonly string[] =>
+  readOnly.map((file) => file.slice(root.length + 1));

@@ -1,0 +1,211 @@
+import { randomBytes } from "node:crypto";
+import { lstat, mkdir, open, realpath, rm } from "node:fs/promises";
+import path from "node:path";
+import type { Mode } from "../../core/decision.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { type BoxIdentity, boxLabels, type Owner, ownerLabels } from "../box-labels.ts";
+import type { BoxPlan, HostFacts } from "../container-spec.ts";
+import { type Engine, hostFacts, readSeccomp } from "../engine.ts";
+import { protectOutside } from "../isolation/unprotected.ts";
+import type { Isolation, VolumeRequest } from "../isolation/workspace-place.ts";
+import { thisProcess } from "../life/owner.ts";
+import { findProtected, findReached, NOTHING, type Protection } from "../protect/scan.ts";
+import { accountFor, folderForMounts } from "./account.ts";
+import { boxImage, RUNNER } from "./box-image.ts";
+import { checkWorkspace, type Workspace } from "./box-workspace.ts";
+import type { DiskBudget } from "./disk-watch.ts";
+
+export interface BoxRequest {
+  readonly workspace: string;
+  readonly mode: Mode;
+  /** The user's own image; null for ours. */
+  readonly image: string | null;
+  readonly limits: BoxPlan["limits"];
+  /** Another runtime of the engine, such as gVisor's runsc. */
+  readonly runtime: string | null;
+  /** Whether `changes` will be asked for. */
+  readonly watchChanges: boolean;
+  readonly isolation: Isolation;
+  /** The session whose changes of an overlay or a copy outlive the box, and go on; null: they do not. */
+  readonly keep: string | null;
+  /** A second one beside a box of this process that holds the workspace: one that only reads takes no lock then. */
+  readonly beside?: boolean;
+  /** Nothing but our own programs runs in it: no socket has to be covered, and a FIFO stays to be seen as one. */
+  readonly ownOnly?: boolean;
+  /** Of disk space; the usual one when left out. */
+  readonly budget?: DiskBudget;
+  /** Milliseconds for which it is kept frozen once it is parked; left out, it cannot be. It wants `keep`. */
+  readonly parks?: number;
+  /**
+   * Goes on in the frozen box of the session `keep`, where there is one as it would be made now. It was said to be kept
+   * until then: milliseconds since 1970.
+   */
+  readonly takesUp?: number;
+}
+
+/** Who starts boxes, and with what. */
+export interface BoxMaker {
+  readonly engine: Engine;
+  /** The installed package. */
+  readonly root: string;
+  readonly uid: number;
+  readonly home: string;
+  readonly stateDir: string;
+  /** What a person should know and need not act on. */
+  readonly onWarning: (text: string) => void;
+}
+
+export interface Prepared {
+  readonly plan: BoxPlan;
+  readonly workspace: Workspace;
+  readonly protection: Protection;
+  readonly owner: Owner;
+  readonly place: Omit<VolumeRequest, "engine" | "stateDir" | "layer" | "onWarning">;
+}
+
+/** Looks at engine, image and workspace, and plans the box. Nothing is made yet. */
+export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: AbortSignal): Promise<Prepared> {
+  const { engine, root, uid, home, stateDir } = maker;
+  const image = boxImage(engine, root, request.image);
+  const fixed = Promise.all([image, readSeccomp(root), thisProcess()]);
+  fixed.catch(() => undefined);
+  const host = await hostFacts(engine);
+  refuseUnknownRuntime(request.runtime, host.runtimes);
+  const workspace = await checkWorkspace({
+    path: request.workspace,
+    callerUid: uid,
+    stateDir,
+    home,
+    engineRoot: host.root,
+  });
+  const mounts = await folderForMounts(uid, stateDir);
+  const account = fixed.then(([{ id }, , owner]) =>
+    accountFor({
+      engine,
+      folder: mounts,
+      image: request.image === null ? null : id,
+      user: { uid: workspace.uid, gid: workspace.gid },
+      labels: ownerLabels(uid, owner),
+    }),
+  );
+  account.catch(() => undefined);
+  const protection = await protectionOf(request, workspace, signal);
+  for (const warning of [...workspace.warnings, ...protection.warnings]) maker.onWarning(warning);
+  const [{ id, volumes }, seccomp, owner] = await fixed;
+  const session = randomBytes(8).toString("hex");
+  const volume = `harness-${session}`;
+  const parks = parking(request, stateDir);
+  const cover = protection.covered.length === 0 ? null : await emptyFile(mounts);
+  const given = {
+    account: await account,
+    workspace,
+    protection,
+    cover,
+    host,
+    id,
+    volumes,
+    seccomp,
+    owner,
+    uid,
+    session,
+    volume,
+    parks,
+  };
+  const plan = planOf(request, given);
+  const { labels } = plan;
+  const place = { workspace, session, owner, volume, labels, image: id, engineRoot: host.root };
+  return { plan, workspace, protection, owner, place };
+}
+
+const parking = ({ parks, keep }: BoxRequest, stateDir: string): Given["parks"] =>
+  parks === undefined || keep === null ? undefined : { session: keep, stateDir };
+
+function refuseUnknownRuntime(runtime: string | null, known: readonly string[]): void {
+  if (runtime === null || known.includes(runtime)) return;
+  const there = known.filter((name) => !name.startsWith("io.containerd.")).join(", ");
+  throw new HarnessError(
+    EXIT.sandbox,
+    `the engine has no runtime ${runtime}; it has ${there}`,
+    "leave out --runtime, or add it to the engine (for gVisor: runsc install)",
+  );
+}
+
+/** With full access nothing is protected; where everything is read-only there is still what can be reached. */
+async function protectionOf(
+  { isolation, mode, ownOnly }: BoxRequest,
+  workspace: Workspace,
+  signal?: AbortSignal,
+): Promise<Protection> {
+  if (ownOnly === true && mode === "read-only" && isolation === "bind") return NOTHING;
+  if (isolation !== "bind") return protectOutside(isolation, workspace, signal);
+  if (mode === "danger-full-access") return NOTHING;
+  return mode === "workspace-write"
+    ? findProtected(workspace.path, signal)
+    : findReached(workspace.path, signal);
+}
+
+/** Nothing writes it: whatever it was made to be, it is empty and read-only when a box is planned. */
+async function emptyFile(folder: string): Promise<string> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const file = path.join(await realpath(folder), "empty");
+    const stats = await lstat(file).catch(() => undefined);
+    if (stats?.isFile() === true && stats.size === 0 && stats.nlink === 1 && (stats.mode & 0o777) === 0o444)
+      return file;
+    await rm(file, { recursive: true, force: true });
+    await using made = await open(file, "wx", 0o444);
+    await made.chmod(0o444);
+    return file;
+  } catch (thrown) {
+    const message = `no empty file can be kept in ${folder} to cover sockets with: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.sandbox, message, "make that folder writable, or remove the sockets", thrown);
+  }
+}
+
+interface Given {
+  /** The empty file that covers what must not be reached. */
+  readonly cover: string | null;
+  readonly account: BoxPlan["account"];
+  readonly workspace: Workspace;
+  readonly protection: Protection;
+  readonly host: HostFacts;
+  readonly id: string;
+  readonly volumes: BoxPlan["volumes"];
+  readonly seccomp: string;
+  readonly owner: Owner;
+  readonly uid: number;
+  readonly session: string;
+  readonly volume: string;
+  readonly parks: BoxIdentity["parks"];
+}
+
+const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
+  image: given.id,
+  argv: [RUNNER],
+  mode: request.mode,
+  user: { uid: given.workspace.uid, gid: given.workspace.gid },
+  workspace: {
+    path: given.workspace.path,
+    ...(request.isolation === "bind" ? {} : { volume: given.volume }),
+  },
+  readOnly: [...given.protection.readOnly, ...given.protection.outside],
+  pinned: given.protection.pinned,
+  ...(given.cover === null ? {} : { covered: { by: given.cover, paths: given.protection.covered } }),
+  volumes: given.volumes,
+  ...(given.account === undefined ? {} : { account: given.account }),
+  limits: request.limits,
+  host: { ...given.host, runtime: request.runtime },
+  seccomp: given.seccomp,
+  stdin: true,
+  ...(given.parks === undefined ? {} : { lease: true }),
+  labels: boxLabels({
+    workspace: given.workspace.path,
+    uid: given.uid,
+    owner: given.owner,
+    session: given.session,
+    created: new Date().toISOString(),
+    isolation: request.isolation,
+    mode: request.mode,
+    ...(given.parks === undefined ? {} : { parks: given.parks }),
+  }),
+});

@@ -1,0 +1,192 @@
+import { LogKeeper } from "../../core/box-log.ts";
+import { HarnessError, reasonOf } from "../../core/errors.ts";
+import type { OwnedBox } from "../../core/ports.ts";
+import { engineFailure } from "../engine-failure.ts";
+import { holdLayer } from "../layers/layer-quota.ts";
+import type { Layer } from "../layers/layer-record.ts";
+import { deadRecords, recordProtected } from "../life/protected-record.ts";
+import { reap, type Reaped } from "../life/reap.ts";
+import { lockWorkspace } from "../life/workspace-lock.ts";
+import { refuseTaken, type Standing, standingsOf } from "../parked/parked-files.ts";
+import { commitIdentity } from "../protect/repository.ts";
+import { NOTHING_TRACKED, trackedIn } from "../protect/tracked.ts";
+import { writeFileIn } from "../runner/runner-files.ts";
+import type { Workspace } from "./box-workspace.ts";
+import { openBox, type Walls } from "./box.ts";
+import { doorFor, goneOn, type Made, madeAnew, type Making, parkingOf } from "./make-box.ts";
+import { type BoxMaker, type BoxRequest, prepare } from "./prepare-box.ts";
+import { recoverPlanted } from "./recover.ts";
+
+/** A verified box over a locked workspace; what earlier runs left behind is removed on the way. */
+export async function startBox(
+  maker: BoxMaker,
+  request: BoxRequest,
+  signal: AbortSignal,
+  again = false,
+): Promise<OwnedBox> {
+  using _ = maker.engine.patience.hurry(signal);
+  const waiting = await frozenFor(maker, request);
+  const reaping = reap(maker.engine, maker).catch(engineFailed);
+  const recovered = await recoverPlanted(maker, request, async () => isAlone(await reaping));
+  const [prepared] = await Promise.all([prepare(maker, request, signal), reaping]);
+  tellLeftovers(await reaping, maker.onWarning);
+  signal.throwIfAborted();
+  const { workspace } = prepared;
+  const locks = new AsyncDisposableStack();
+  const things = new AsyncDisposableStack();
+  const close = async (): Promise<void> => {
+    await things.disposeAsync();
+    await locks.disposeAsync();
+  };
+  try {
+    if (request.beside !== true || request.mode !== "read-only")
+      locks.use(await lockWorkspace(lockRequest(maker, request, workspace)));
+    // Killed since this one looked: what it planted would pass for the user's, and its box may be at work yet.
+    if (!again && recovered.length === 0 && (await isLeft(maker, request))) {
+      await close();
+      return await startBox(maker, request, signal, true);
+    }
+    const { layer } = locks.use(await heldFor(maker, request, workspace));
+    const log = new LogKeeper();
+    log.move(recovered);
+    const door = doorFor(maker, request, prepared, log);
+    const making = { maker, request, prepared, layer, door, signal, things };
+    return await opened(making, waiting, { locks, things, log });
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+}
+
+const isLeft = async ({ stateDir }: BoxMaker, { workspace, mode }: BoxRequest): Promise<boolean> =>
+  mode !== "read-only" && (await deadRecords(stateDir, workspace)).length > 0;
+
+interface Ends {
+  readonly locks: AsyncDisposableStack;
+  readonly things: AsyncDisposableStack;
+  readonly log: LogKeeper;
+}
+
+async function opened(making: Making, waiting: Standing | undefined, ends: Ends): Promise<OwnedBox> {
+  const { maker, request, prepared, door } = making;
+  const { workspace, protection, owner } = prepared;
+  if (door === undefined) return openedIn(making, waiting, { ...ends, searched: () => Promise.resolve() });
+  const noting = recordProtected(maker.stateDir, { workspace: workspace.path, owner }, protection);
+  noting.catch(() => undefined);
+  // What waits frozen goes on as soon as it is thawed; anything else runs nothing before it is asked to.
+  if (waiting !== undefined && request.keep !== null) await noting;
+  try {
+    return await openedIn(making, waiting, { ...ends, searched: async () => (await noting)() });
+  } catch (thrown) {
+    if (waiting === undefined) await noting.then(async (forget) => forget()).catch(() => undefined);
+    throw thrown;
+  } finally {
+    await noting;
+  }
+}
+
+async function openedIn(
+  making: Making,
+  waiting: Standing | undefined,
+  { locks, things, log, searched }: Ends & Pick<Walls, "searched">,
+): Promise<OwnedBox> {
+  const { maker, request, prepared, signal, door } = making;
+  const { plan, workspace, protection } = prepared;
+  // Before anything is run that could change what git knows.
+  const tracked = request.watchChanges ? await trackedIn(workspace.path) : NOTHING_TRACKED;
+  const made = (await goneOn(making, waiting)) ?? (await madeAnew(making));
+  // The first to go: nothing is committed for what is being removed.
+  if (door !== undefined) things.defer(door.shut);
+  signal.throwIfAborted();
+  const env = await identityIn(making, made);
+  const { path } = workspace;
+  const guarded = request.mode === "read-only" ? { ...protection, readOnly: [path] } : protection;
+  const box = await openBox({
+    workspace: path,
+    client: made.container.client,
+    files: made.container.files,
+    exposed: door !== undefined,
+    log,
+    env,
+    searched,
+    settle: door?.shut ?? (() => Promise.resolve()),
+    remove: () => things.disposeAsync(),
+    release: () => locks.disposeAsync(),
+    protection: guarded,
+    stateDir: maker.stateDir,
+    onWarning: maker.onWarning,
+    place: made.place,
+    tracked,
+    ...(made.jobs === undefined ? {} : { kept: made.jobs }),
+    ...(plan.lease === true ? { parking: parkingOf(making, made) } : {}),
+    ...(request.budget === undefined ? {} : { budget: request.budget }),
+  });
+  return Object.assign(box, { image: plan.image });
+}
+
+/** Whether no container of a dead run can be at work any more. */
+const isAlone = (reaped: Reaped | HarnessError): boolean =>
+  !(reaped instanceof HarnessError) && !reaped.failed.some(({ kind }) => kind === "container");
+
+/** In the box's own home, where it ranks below the settings of a repository. */
+const OWN_CONFIG = "/home/box/.gitconfig";
+
+/** Where git itself commits, in a layer, a copy or with full access, it is as whom the door commits, too. */
+async function identityIn(
+  { maker, request, door }: Making,
+  { container, jobs }: Made,
+): Promise<Readonly<Record<string, string>>> {
+  if (door !== undefined || request.mode === "read-only") return {};
+  const env = { GIT_CONFIG_GLOBAL: OWN_CONFIG };
+  // It went on, and has its home.
+  if (jobs !== undefined) return env;
+  const { name, email } = await commitIdentity(maker.home, []);
+  const text = `[user]\n\tname = ${configText(name)}\n\temail = ${configText(email)}\n`;
+  await writeFileIn(container.client, OWN_CONFIG, Buffer.from(text));
+  return env;
+}
+
+const configText = (text: string): string =>
+  `"${text.replaceAll(/["\\]/g, String.raw`\$&`).replaceAll("\n", String.raw`\n`)}"`;
+
+const lockRequest = (
+  { stateDir }: BoxMaker,
+  { isolation, mode }: BoxRequest,
+  { path, dev, ino }: Workspace,
+): Parameters<typeof lockWorkspace>[0] => ({
+  path,
+  dev: BigInt(dev),
+  ino: BigInt(ino),
+  write: isolation === "bind" && mode !== "read-only",
+  stateDir,
+});
+
+/** Before the reaping, which removes one that has waited too long. */
+async function frozenFor(
+  { stateDir }: BoxMaker,
+  { keep, takesUp }: BoxRequest,
+): Promise<Standing | undefined> {
+  if (keep === null) return undefined;
+  if (takesUp !== undefined) await refuseTaken(stateDir, keep);
+  return (await standingsOf(stateDir, keep)).find(({ kind }) => kind === "parked");
+}
+
+async function heldFor(
+  { stateDir, onWarning: warn }: BoxMaker,
+  { keep: session, isolation }: BoxRequest,
+  { path }: Workspace,
+): Promise<AsyncDisposable & { readonly layer: Layer | null }> {
+  if (session === null || isolation === "bind")
+    return { layer: null, [Symbol.asyncDispose]: () => Promise.resolve() };
+  return holdLayer(stateDir, { session, workspace: path, isolation }, { warn });
+}
+
+const engineFailed = (thrown: unknown): HarnessError =>
+  thrown instanceof HarnessError ? thrown : engineFailure("looking for leftovers", thrown);
+
+/** What a dead run left and could not be removed is said, not fatal. */
+function tellLeftovers(reaped: Reaped | HarnessError, onWarning: (text: string) => void): void {
+  if (reaped instanceof HarnessError) return onWarning(reaped.message);
+  for (const { kind, id, reason } of reaped.failed)
+    onWarning(`left over from an ended run: ${kind} ${id}: ${reasonOf(reason)}`);
+}

@@ -1,0 +1,257 @@
+import type { ContainerCreateOptions } from "dockerode";
+import type { Mode } from "../core/decision.ts";
+import { BOX_LABEL, LEASED } from "./box-labels.ts";
+
+/** What one container is to run; everything else about it is fixed here. */
+export interface BoxPlan {
+  /** An image's id or tag. */
+  readonly image: string;
+  readonly argv: readonly string[];
+  readonly mode: Mode;
+  readonly user: { readonly uid: number; readonly gid: number };
+  /** Bound at its own absolute path, or this volume there; none for a container that only looks at its image. */
+  readonly workspace?: { readonly path: string; readonly volume?: string };
+  /** Protected paths in the workspace, git directories outside it; parents before children. Bound read-only over themselves. */
+  readonly readOnly: readonly string[];
+  /** Ancestors of protected paths, bound over themselves read-write so that they cannot be renamed away. */
+  readonly pinned: readonly string[];
+  /** This empty file of the host over sockets and FIFOs, whichever mount they lie in. */
+  readonly covered?: { readonly by: string; readonly paths: readonly string[] };
+  /** In place of all mounts of the workspace: these paths over themselves, parents before children. */
+  readonly over?: readonly { readonly path: string; readonly writable: boolean }[];
+  /** Volumes that are read only: the runner, for images of others. */
+  readonly volumes: readonly { readonly volume: string; readonly target: string }[];
+  /** Over the image's own lists of users and groups; files of the host. */
+  readonly account?: { readonly passwd: string; readonly group: string };
+  readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
+  readonly host: HostFacts;
+  /** The profile's JSON text. */
+  readonly seccomp: string;
+  /** Whether the harness talks to the container: it ends with its standard input, and is gone then. */
+  readonly stdin: boolean;
+  /** It may be frozen: its input outlives the harness, and its runner ends it for want of a word (sandbox/runner/lease.h). */
+  readonly lease?: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** What a plan must know of the machine of the engine. */
+export interface HostFacts {
+  readonly cpus: number;
+  readonly apparmor: boolean;
+  readonly runtime: string | null;
+  /** Whether the engine's cgroups take a swappiness: version 1 does. */
+  readonly swappiness?: boolean;
+}
+
+/** What the container runs, to the letter. */
+export const commandOf = ({ argv, lease }: BoxPlan): string[] => [
+  ...argv,
+  ...(lease === true ? ["lease"] : []),
+];
+
+type HostConfig = NonNullable<ContainerCreateOptions["HostConfig"]> & { CgroupnsMode?: string };
+
+const MiB = 2 ** 20;
+
+/** A pure function from the plan to the container: no network, no capabilities, read-only root. */
+export function containerSpec(plan: BoxPlan): ContainerCreateOptions & { readonly HostConfig: HostConfig } {
+  return {
+    Image: plan.image,
+    Entrypoint: commandOf(plan),
+    Cmd: [],
+    User: `${plan.user.uid}:${plan.user.gid}`,
+    // Never in the workspace: the runtime resolves this path before the walls are up.
+    WorkingDir: "/",
+    Env: environment(),
+    Hostname: "sandbox",
+    // Disabled outright, the engine would write no /etc/hosts, and `localhost` would be unknown.
+    NetworkDisabled: false,
+    AttachStdin: plan.stdin,
+    AttachStdout: true,
+    AttachStderr: true,
+    OpenStdin: plan.stdin,
+    StdinOnce: plan.stdin && plan.lease !== true,
+    Tty: false,
+    StopTimeout: 1,
+    Healthcheck: { Test: ["NONE"] },
+    // A version that does not know of frozen boxes finds none of them.
+    Labels: { ...plan.labels, [BOX_LABEL]: plan.lease === true ? LEASED : "1" },
+    HostConfig: {
+      ...namespaces(plan),
+      ...privileges(plan),
+      ...files(plan),
+      ...limits(plan),
+      LogConfig: { Type: "none", Config: {} },
+      RestartPolicy: { Name: "no" },
+      AutoRemove: plan.stdin,
+      ...(plan.host.runtime === null ? {} : { Runtime: plan.host.runtime }),
+    },
+  };
+}
+
+const open = (plan: BoxPlan): boolean => plan.mode === "danger-full-access";
+
+/** Built from empty: nothing of the host's environment is inherited. */
+const environment = (): string[] => [
+  // First our own git, which asks for a commit instead of writing to a protected directory.
+  "PATH=/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  "HOME=/home/box",
+  "LANG=C.UTF-8",
+  "TERM=dumb",
+  "CI=1",
+  "GIT_TERMINAL_PROMPT=0",
+  "GIT_OPTIONAL_LOCKS=0",
+  "GIT_CONFIG_GLOBAL=/dev/null",
+];
+
+const namespaces = (plan: BoxPlan): HostConfig => ({
+  // Without a resolver of its own, a box without network would still be told the host's.
+  ...(open(plan) ? { NetworkMode: "bridge" } : { NetworkMode: "none", Dns: ["127.0.0.1"], DnsSearch: ["."] }),
+  IpcMode: "private",
+  PidMode: "",
+  UTSMode: "",
+  UsernsMode: "",
+  CgroupnsMode: "private",
+});
+
+const privileges = (plan: BoxPlan): HostConfig => ({
+  CapDrop: ["ALL"],
+  Privileged: false,
+  SecurityOpt: [
+    "no-new-privileges",
+    `seccomp=${plan.seccomp}`,
+    ...(plan.host.apparmor ? ["apparmor=docker-default"] : []),
+  ],
+  MaskedPaths: [...MASKED_PATHS],
+  ReadonlyPaths: [...READ_ONLY_PATHS],
+});
+
+/**
+ * The engine's own list, and what else tells of the host. /sys/fs/cgroup stays: runtimes read their limits there.
+ * Nothing below /proc/net: the kernel drops a mount there at the next look at it, and it tells only of the box itself.
+ */
+export const MASKED_PATHS: readonly string[] = [
+  below("/proc", "asound acpi kcore keys latency_stats timer_list timer_stats sched_debug scsi"),
+  below("/proc", "cmdline partitions diskstats interrupts kallsyms"),
+  below("/sys", "firmware block module kernel class/dmi devices/virtual/dmi devices/virtual/powercap"),
+].flat();
+export const READ_ONLY_PATHS = below("/proc", "bus fs irq sys sysrq-trigger");
+
+function below(folder: string, names: string): readonly string[] {
+  return names.split(" ").map((name) => `${folder}/${name}`);
+}
+
+const files = (plan: BoxPlan): HostConfig => ({
+  ReadonlyRootfs: !open(plan),
+  Tmpfs: scratch(plan),
+  ShmSize: Math.min(64 * MiB, Math.floor(plan.limits.memory / 16)),
+  Mounts: mountsOf(plan),
+});
+
+/** Files here count as memory and outlive their writer: with ShmSize they stay under half of it. */
+function scratch({ limits: { memory }, user: { uid, gid } }: BoxPlan): Record<string, string> {
+  const options = (part: number, inodes: number, mode: string): string =>
+    `size=${Math.floor(part)},nr_inodes=${inodes},uid=${uid},gid=${gid},mode=${mode}`;
+  return {
+    "/tmp": `rw,nosuid,nodev,exec,${options(memory / 4, 100_000, "1777")}`,
+    "/home/box": `rw,nosuid,nodev,exec,${options(memory / 8, 100_000, "0700")}`,
+    "/run": `rw,nosuid,nodev,noexec,${options(Math.min(4 * MiB, memory / 32), 1000, "0755")}`,
+  };
+}
+
+const limits = ({ limits: { memory, cpus, pids }, host }: BoxPlan): HostConfig => ({
+  Memory: memory,
+  MemorySwap: memory,
+  ...(host.swappiness === true ? { MemorySwappiness: 0 } : {}),
+  NanoCpus: Math.round((cpus ?? Math.max(0.5, host.cpus - 0.5)) * 1e9),
+  CpuShares: 512,
+  PidsLimit: pids,
+  OomScoreAdj: 500,
+  Ulimits: Object.entries(ULIMITS).map(([Name, most]) => ({ Name, Soft: most, Hard: most })),
+  // System V segments go with their last user, even one that was killed.
+  Sysctls: { "kernel.shm_rmid_forced": "1" },
+});
+
+/** No nproc: it counts the processes of the uid on the whole host. */
+export const ULIMITS = { nofile: 4096, core: 0, fsize: 4 * 2 ** 30, memlock: 64 * 1024, msgqueue: 0 };
+
+type Mount = NonNullable<NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"]>[number];
+type Placed = Pick<
+  BoxPlan,
+  "mode" | "workspace" | "over" | "covered" | "readOnly" | "pinned" | "volumes" | "account"
+>;
+
+/** What of the host a container sees, and the order matters: whoever comes later covers. */
+export function mountsOf(plan: Placed): Mount[] {
+  const { workspace } = plan;
+  const extra = [
+    ...plan.volumes.map(({ volume, target }) => fromVolume(volume, target, true)),
+    ...Object.entries(plan.account ?? {}).map(([name, file]) => bound(file, `/etc/${name}`, true)),
+  ];
+  if (plan.over !== undefined) {
+    const own = plan.over.map(({ path, writable }) => overItself(path, !writable));
+    return [
+      ...own,
+      ...covers(
+        plan,
+        plan.over.map(({ path }) => path),
+      ),
+      ...extra,
+    ];
+  }
+  if (workspace === undefined) return extra;
+  const { path, volume } = workspace;
+  const frozen = plan.mode === "read-only" || protectedPaths(plan).includes(path);
+  const base = volume === undefined ? overItself(path, frozen) : fromVolume(volume, path, frozen);
+  const over = protectedPaths(plan).filter((one) => one !== path);
+  const pins = pinnedPaths(plan).filter((one) => one !== path);
+  return [
+    base,
+    ...pins.map((one) => overItself(one, false)),
+    ...over.map((one) => overItself(one, true)),
+    ...covers(plan, [path, ...over]),
+    ...extra,
+  ];
+}
+
+/** The full-access mode protects nothing. */
+const protectedPaths = ({ mode, readOnly }: Placed): readonly string[] =>
+  mode === "danger-full-access" ? [] : [...new Set(readOnly)];
+
+/** A pin makes its path writable, so there is none in a read-only box, and none on or below a protected path. */
+function pinnedPaths(plan: Placed): readonly string[] {
+  if (plan.mode !== "workspace-write") return [];
+  const guarded = protectedPaths(plan);
+  return [...new Set(plan.pinned)].filter((pin) => !guarded.some((path) => isWithin(pin, path)));
+}
+
+/** Whether a path is another or lies below it; both are absolute and normal. */
+export const isWithin = (path: string, parent: string): boolean =>
+  path === parent || path.startsWith(parent === "/" ? "/" : `${parent}/`);
+
+/** Whoever comes later covers: these lie in all of the others. What no mount shows needs none. */
+function covers({ mode, covered }: Placed, shown: readonly string[]): readonly Mount[] {
+  if (covered === undefined || mode === "danger-full-access") return [];
+  const { by, paths } = covered;
+  const seen = paths.filter((one) => shown.some((folder) => isWithin(one, folder)));
+  return seen.map((one) => ({ ...overItself(one, true), Source: by }));
+}
+
+/** Not recursive: a read-only bind of older engines would leave what is mounted below writable. */
+const overItself = (path: string, readOnly: boolean): Mount => bound(path, path, readOnly);
+
+const bound = (file: string, target: string, readOnly: boolean): Mount => ({
+  Type: "bind",
+  Source: file,
+  Target: target,
+  ReadOnly: readOnly,
+  BindOptions: { Propagation: "rprivate", NonRecursive: true } as NonNullable<Mount["BindOptions"]>,
+});
+
+const fromVolume = (volume: string, target: string, readOnly: boolean): Mount => ({
+  Type: "volume",
+  Source: volume,
+  Target: target,
+  ReadOnly: readOnly,
+  VolumeOptions: { NoCopy: true } as NonNullable<Mount["VolumeOptions"]>,
+});

@@ -1,0 +1,32 @@
+import type { NoEngine } from "./engine.ts";
+import { isDebianLike, type System } from "./host-programs.ts";
+
+/** The exact commands that bring an engine to this machine, for a person to type. */
+export function engineRemedy(system: System, failure: NoEngine): string {
+  const sudo = system.root ? "" : "sudo ";
+  if (failure.origin === "DOCKER_HOST" || failure.origin.startsWith("docker context"))
+    return `start the engine at ${failure.host}, or forget it: ${forget(failure)}`;
+  if (failure.kind === "denied")
+    return 'sudo usermod -aG docker "$USER" && newgrp docker   (that group can do whatever root can)';
+  if (system.platform === "darwin")
+    return "brew install colima docker && colima start   (or start Docker Desktop)";
+  if (system.platform !== "linux") return "install Docker Desktop or Podman, then try again";
+  const start = system.systemd ? `${sudo}systemctl enable --now docker` : `${sudo}dockerd &`;
+  const join = system.root ? "" : ' && sudo usermod -aG docker "$USER" && newgrp docker';
+  if (system.dockerd) return `${start}${join}`;
+  return `${installCommand(system, sudo)} && ${start}${join}`;
+}
+
+const forget = ({ origin }: NoEngine): string =>
+  origin === "DOCKER_HOST" ? "unset DOCKER_HOST" : "docker context use default";
+
+function installCommand(system: System, sudo: string): string {
+  if (isDebianLike(system)) return `${sudo}apt-get update && ${sudo}apt-get install -y docker.io`;
+  const names = [system.distribution, ...system.like];
+  if (names.some((name) => ["fedora", "rhel", "centos"].includes(name)))
+    return `${sudo}dnf install -y moby-engine`;
+  if (names.includes("arch")) return `${sudo}pacman -S --needed docker`;
+  if (names.includes("alpine")) return `${sudo}apk add docker`;
+  if (names.some((name) => name.includes("suse"))) return `${sudo}zypper install -y docker`;
+  return "install Docker Engine or Podman from your distribution";
+}

@@ -1,0 +1,220 @@
+import { createReadStream, existsSync } from "node:fs";
+import { copyFile, link, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
+import type { Container } from "dockerode";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { engineFailure, hasStatus, isMissing } from "../engine-failure.ts";
+import type { Engine } from "../engine.ts";
+import { isDebianLike, readSystem, runHost, type System } from "../host-programs.ts";
+import { downloadSystem } from "./apt-packages.ts";
+import { followStream } from "./build-stream.ts";
+import { type BuildRequest, configureScript, shortHash } from "./image-inputs.ts";
+
+export const PULLED_BASE = "debian:12-slim";
+
+export const BASE_REPOSITORY = "harness-base";
+
+const SILENCE_MS = 20_000;
+
+/** True when the base image is there, pulled now or before; false when no registry answers. */
+export async function pullBase(engine: Engine, request: BuildRequest): Promise<boolean> {
+  if (await isThere(engine, PULLED_BASE)) return true;
+  try {
+    await followStream((await engine.api.pull(PULLED_BASE)) as Readable, {
+      silenceMs: SILENCE_MS,
+      signal: request.signal,
+      onLine: ({ text }) => request.onLine(`${PULLED_BASE}: ${text}`),
+    });
+    return true;
+  } catch (thrown) {
+    request.signal.throwIfAborted();
+    request.onLine(`${PULLED_BASE} cannot be pulled: ${reasonOf(thrown)}`);
+    return false;
+  }
+}
+
+/** A base made from the packages of this machine's own distribution, kept for the next build. */
+export async function localBase(engine: Engine, request: BuildRequest): Promise<string> {
+  const system = await readSystem(request.env);
+  if (!isDebianLike(system)) throw noBase("this machine has no apt to make one with");
+  if (engine.version.arch !== HOST_ARCH)
+    throw noBase(`the engine is ${engine.version.arch}, this machine ${HOST_ARCH}`);
+  const script = shortHash(await readFile(configureScript(request.root), "utf8"));
+  const tag = `${BASE_REPOSITORY}:${system.distribution}-${system.codename}-${script}`;
+  if (await isThere(engine, tag)) return tag;
+  request.onLine(`making a base of ${system.distribution} ${system.codename} from its own packages`);
+  const work = await freshFolder(request.cache);
+  await sweepStages(engine);
+  try {
+    await bootstrapBase({ engine, tag, system, work, request });
+  } catch (thrown) {
+    request.signal.throwIfAborted();
+    if (hasStatus(thrown)) throw engineFailure("configuring the base of the sandbox image", thrown);
+    throw noBase(reasonOf(thrown));
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+  return tag;
+}
+
+const HOST_ARCH = process.arch === "x64" ? "amd64" : process.arch;
+
+/** A folder named by our pid; those of processes that were killed are removed on the way. */
+async function freshFolder(cache: string): Promise<string> {
+  await mkdir(cache, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(cache)) {
+    const pid = /^base-(\d+)$/.exec(name)?.[1];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`))
+      await rm(path.join(cache, name), { recursive: true, force: true });
+  }
+  const work = path.join(cache, `base-${process.pid}`);
+  await rm(work, { recursive: true, force: true });
+  await mkdir(work);
+  return work;
+}
+
+async function isThere(engine: Engine, name: string): Promise<boolean> {
+  try {
+    await engine.api.getImage(name).inspect();
+    return true;
+  } catch (thrown) {
+    if (isMissing(thrown)) return false;
+    throw thrown;
+  }
+}
+
+function noBase(why: string): HarnessError {
+  const message = `no base for the sandbox image: ${PULLED_BASE} cannot be pulled, and none can be made here: ${why}`;
+  const remedy = `docker pull ${PULLED_BASE} where a registry answers, or bring an image: --image NAME`;
+  return new HarnessError(EXIT.sandbox, message, remedy);
+}
+
+/** On what is made on the way: the pid of the process that makes it. */
+const STAGE_LABEL = "dev.harness.stage";
+
+interface Bootstrap {
+  readonly engine: Engine;
+  readonly tag: string;
+  readonly system: System;
+  /** A folder of ours, removed by the caller. */
+  readonly work: string;
+  readonly request: BuildRequest;
+}
+
+/**
+ * A base image from packages, without root on this machine and without installing anything on it: the packages are
+ * unpacked here, and configured in a network-less container. The tag appears only when everything has worked.
+ */
+async function bootstrapBase({ engine, tag, system, work, request }: Bootstrap): Promise<void> {
+  const root = await unpackSystem(work, system, request);
+  request.onLine("configuring the packages");
+  const raw = await importTar(engine, createReadStream(root), `LABEL ${STAGE_LABEL}=${process.pid}`);
+  const container = await engine.api.createContainer({
+    Image: raw,
+    Cmd: ["/bin/sh", "/.stage/configure"],
+    Labels: { [STAGE_LABEL]: String(process.pid) },
+    HostConfig: { NetworkMode: "none" },
+  });
+  try {
+    await configure(container, request.signal);
+    const flat = await importTar(engine, (await container.export()) as Readable);
+    request.signal.throwIfAborted();
+    const [repo = "", version = ""] = tag.split(":");
+    await engine.api.getImage(flat).tag({ repo, tag: version });
+  } finally {
+    await container.remove({ force: true, v: true }).catch(() => undefined);
+    await engine.api
+      .getImage(raw)
+      .remove({ force: true })
+      .catch(() => undefined);
+  }
+}
+
+/** Removes what killed processes left on the way, on the engine that they shared with us. */
+async function sweepStages({ api }: Engine): Promise<void> {
+  const filters = { label: [STAGE_LABEL] };
+  const gone = (labels: Readonly<Record<string, string>> | undefined): boolean =>
+    !existsSync(`/proc/${labels?.[STAGE_LABEL] ?? "self"}`);
+  for (const { Id, Labels } of await api.listContainers({ all: true, filters }))
+    if (gone(Labels))
+      await api
+        .getContainer(Id)
+        .remove({ force: true, v: true })
+        .catch(() => undefined);
+  for (const { Id, Labels } of await api.listImages({ filters }))
+    if (gone(Labels))
+      await api
+        .getImage(Id)
+        .remove({ force: true })
+        .catch(() => undefined);
+}
+
+/** Unpacks every package into one tree and answers the tar file of it, all owned by root. */
+async function unpackSystem(work: string, system: System, request: BuildRequest): Promise<string> {
+  request.onLine("downloading the packages of a minimal system");
+  const { debs, sourcesList } = await downloadSystem(work, system, request);
+  const root = path.join(work, "root");
+  await mkdir(path.join(root, ".stage", "base"), { recursive: true });
+  for (const folder of ["bin", "sbin", "lib", ...LOADER_FOLDERS]) {
+    await mkdir(path.join(root, "usr", folder), { recursive: true });
+    await symlink(`usr/${folder}`, path.join(root, folder));
+  }
+  for (const deb of debs) await link(deb, path.join(root, ".stage", "base", path.basename(deb)));
+  request.onLine(`unpacking ${debs.length} packages`);
+  await sh(UNPACK, [root], request);
+  for (const folder of ["info", "updates", "alternatives", "parts"])
+    await mkdir(path.join(root, "var/lib/dpkg", folder), { recursive: true });
+  await mkdir(path.join(root, "etc/apt"), { recursive: true });
+  await writeFile(path.join(root, "var/lib/dpkg/status"), "");
+  await writeFile(path.join(root, "etc/apt/sources.list"), sourcesList);
+  await copyFile(configureScript(request.root), path.join(root, ".stage", "configure"));
+  const tar = path.join(work, "root.tar");
+  await sh('tar -C "$1" -c --numeric-owner --owner=0 --group=0 . >"$2"', [root, tar], request);
+  return tar;
+}
+
+/** The dynamic loader of amd64 stands in /lib64. */
+const LOADER_FOLDERS = process.arch === "x64" ? ["lib64"] : [];
+
+const UNPACK = `for deb in "$1"/.stage/base/*.deb; do
+  dpkg-deb --fsys-tarfile "$deb" | tar -C "$1" -x -p --no-same-owner --keep-directory-symlink --no-overwrite-dir \
+    --exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/info --exclude=./usr/share/locale \\
+    --exclude=./usr/share/zoneinfo --exclude=./usr/share/lintian
+done`;
+
+async function sh(script: string, args: readonly string[], { env, signal }: BuildRequest): Promise<void> {
+  const argv: [string, ...string[]] = ["sh", "-euc", `umask 022; ${script}`, "sh", ...args];
+  const { code, tail } = await runHost(argv, { env: { ...env, LC_ALL: "C.UTF-8" }, signal });
+  if (code !== 0) throw new Error(tail.slice(-3).join("; "));
+}
+
+async function configure(container: Container, signal: AbortSignal): Promise<void> {
+  const stop = (): void => void container.kill().catch(() => undefined);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    await container.start();
+    const { StatusCode } = (await container.wait()) as { StatusCode: number };
+    signal.throwIfAborted();
+    if (StatusCode === 0) return;
+    const log = await container.logs({ stdout: true, stderr: true, tail: 5 });
+    throw new Error(`the packages could not be configured: ${printable(log.toString("latin1"))}`);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+const printable = (raw: string): string =>
+  raw
+    .replaceAll(/[^\x20-\x7E\n]+/g, "")
+    .trim()
+    .replaceAll("\n", "; ");
+
+/** Imports a tar as an image and answers its id. */
+async function importTar(engine: Engine, tar: Readable, changes = 'CMD ["bash"]'): Promise<string> {
+  const answer = await text(await engine.api.importImage(tar, { changes }));
+  const id = /sha256:[0-9a-f]{64}/.exec(answer)?.[0];
+  if (id === undefined) throw new Error(`the engine did not take the base: ${answer.trim().slice(-300)}`);
+  return id;
+}

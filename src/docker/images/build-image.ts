@@ -1,0 +1,216 @@
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises";
+import path from "node:path";
+import { Readable } from "node:stream";
+import { promisify } from "node:util";
+import { type Headers, pack, type Pack } from "tar-fs";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { engineFailure, isMissing } from "../engine-failure.ts";
+import { answered, type Engine } from "../engine.ts";
+import { localBase, pullBase, PULLED_BASE } from "./base-image.ts";
+import { followStream } from "./build-stream.ts";
+import {
+  type BuildRequest,
+  COMPILED,
+  type ImageInputs,
+  imageTag,
+  isSource,
+  nodePackage,
+  npmManifestFile,
+  packageFolder,
+  readImageInputs,
+  sandboxFolder,
+} from "./image-inputs.ts";
+
+interface BuiltImage {
+  readonly tag: string;
+  /** What was done: `kept` when an image of these inputs was there. */
+  readonly how: "kept" | "built on a pulled base" | "built on the distribution's packages";
+}
+
+/** The tag this package wants on this engine, and whether an image has it. */
+export async function wantedImage(engine: Engine, root: string): Promise<{ tag: string; present: boolean }> {
+  const tag = imageTag(await readImageInputs(root, engine.version.arch));
+  return { tag, present: await imageExists(engine, tag) };
+}
+
+interface Modem {
+  readonly dial: (options: object, done: (failure: Error | null) => void) => void;
+}
+
+/** The library's own inspect takes no signal. */
+const askImage = ({ api }: Engine, name: string, abortSignal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const path = `/images/${name}/json`;
+    const statusCodes = { 200: true, 404: "no such image", 500: "server error" };
+    (api.modem as Modem).dial({ path, method: "GET", statusCodes, abortSignal }, (failure) => {
+      if (failure === null) resolve();
+      else reject(failure);
+    });
+  });
+
+export async function imageExists(engine: Engine, name: string): Promise<boolean> {
+  try {
+    await answered((signal) => askImage(engine, name, signal));
+    return true;
+  } catch (thrown) {
+    if (isMissing(thrown)) return false;
+    throw engineFailure("looking for the sandbox image", thrown);
+  }
+}
+
+/** Makes the sandbox image unless one of the same inputs is there. The tag appears only when all is done. */
+export async function ensureImage(
+  engine: Engine,
+  request: BuildRequest,
+  rebuild = false,
+): Promise<BuiltImage> {
+  const inputs = await readImageInputs(request.root, engine.version.arch);
+  const tag = imageTag(inputs);
+  if (!rebuild && (await imageExists(engine, tag))) return { tag, how: "kept" };
+  const pulled = await pullBase(engine, request);
+  const base = pulled ? PULLED_BASE : await localBase(engine, request);
+  await buildOn(base, tag, { engine, inputs, request, rebuild });
+  return { tag, how: pulled ? "built on a pulled base" : "built on the distribution's packages" };
+}
+
+interface Build {
+  readonly engine: Engine;
+  readonly inputs: ImageInputs;
+  readonly request: BuildRequest;
+  readonly rebuild: boolean;
+}
+
+async function buildOn(
+  base: string,
+  tag: string,
+  { engine, inputs, request, rebuild }: Build,
+): Promise<void> {
+  const lines: string[] = [];
+  try {
+    const context = await buildContext(request.root, inputs, request.cache);
+    const stream = await engine.api.buildImage(context, {
+      t: tag,
+      dockerfile: "Dockerfile.sandbox",
+      buildargs: { BASE: base, ...proxyArgs(request.env) },
+      labels: { "dev.harness.image": tag, "dev.harness.base": base },
+      nocache: rebuild,
+      rm: true,
+      forcerm: true,
+    });
+    await followStream(stream as Readable, {
+      silenceMs: 600_000,
+      signal: request.signal,
+      onLine: ({ text }) => {
+        if (text === "") return;
+        lines.push(text);
+        if (lines.length > 30) lines.shift();
+        request.onLine(text);
+      },
+    });
+  } catch (thrown) {
+    throw buildFailure(thrown, lines);
+  }
+}
+
+/** The builder knows these arguments without the Dockerfile naming them. */
+function proxyArgs(env: BuildRequest["env"]): Record<string, string> {
+  const names = ["http_proxy", "https_proxy", "no_proxy"].flatMap((name) => [name, name.toUpperCase()]);
+  return Object.fromEntries(names.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
+}
+
+function buildFailure(thrown: unknown, lines: readonly string[]): HarnessError {
+  const last = lines.slice(-8).join("\n    ");
+  const reason = reasonOf(thrown);
+  const message = `the sandbox image could not be built: ${reason}${last === "" ? "" : `\n    ${last}`}`;
+  return new HarnessError(EXIT.sandbox, message, remedyFor(`${reason} ${last}`), thrown);
+}
+
+function remedyFor(text: string): string {
+  if (/no space left/i.test(text))
+    return "free space (docker system df; docker image prune), then ./start.sh again";
+  if (/interrupted/.test(text)) return "./start.sh goes on where it stopped";
+  if (/Unable to fetch|Temporary failure|Could not resolve|Unable to connect/i.test(text))
+    return "the package mirror could not be reached from a build container; check the network, then ./start.sh again";
+  return "harness sandbox build shows every line of the build";
+}
+
+/** The build context as one tar stream: Dockerfile, Node for the engine's architecture, npm, what is compiled. */
+async function buildContext(
+  root: string,
+  inputs: ImageInputs,
+  cache: string,
+): Promise<NodeJS.ReadableStream> {
+  const node = path.join(await nodeFolder(inputs, cache), "bin");
+  const npm = path.dirname(npmManifestFile());
+  const unneeded = new Set([path.join(npm, "docs"), path.join(npm, "man")]);
+  const isUnneeded = (name: string): boolean => unneeded.has(name);
+  const withSources = (stream: Pack): void => {
+    const entries = [...COMPILED];
+    pack(sandboxFolder(root), { entries, pack: stream, ignore: isNoSource, map: under("") });
+  };
+  const withNpm = (stream: Pack): void => {
+    pack(npm, { pack: stream, ignore: isUnneeded, map: under("npm"), finalize: false, finish: withSources });
+  };
+  const withNode = (stream: Pack): void => {
+    pack(node, { entries: ["node"], pack: stream, finalize: false, finish: withNpm, map: under("") });
+  };
+  const stream = pack(root, {
+    entries: ["Dockerfile.sandbox"],
+    finalize: false,
+    finish: withNode,
+    map: under(""),
+  });
+  return Readable.from(stream, { objectMode: false });
+}
+
+/** Folders have no ending. */
+const isNoSource = (name: string): boolean => path.extname(name) !== "" && !isSource(name);
+
+/** Owner and time are left out, so that the builder's cache goes by content alone. */
+const under =
+  (folder: string) =>
+  (header: Headers): Headers => ({
+    ...header,
+    name: path.posix.join(folder, header.name),
+    mtime: new Date(0),
+    uid: 0,
+    gid: 0,
+    mode: header.type === "directory" || (header.mode & 0o100) !== 0 ? 0o755 : 0o644,
+  });
+
+/** Installed here when the engine's architecture is ours; else fetched once into the cache. */
+async function nodeFolder(inputs: ImageInputs, cache: string): Promise<string> {
+  const name = nodePackage(inputs.arch);
+  const installed = packageFolder(name);
+  if (installed !== undefined) return installed;
+  const kept = path.join(cache, "node", `${name}-${inputs.node}`);
+  if (await exists(path.join(kept, "bin", "node"))) return kept;
+  await fetchPackage(`${name}@${inputs.node}`, kept);
+  return kept;
+}
+
+const exists = (file: string): Promise<boolean> =>
+  stat(file).then(
+    () => true,
+    () => false,
+  );
+
+async function fetchPackage(spec: string, target: string): Promise<void> {
+  await mkdir(path.dirname(target), { recursive: true });
+  const work = await mkdtemp(`${target}-`);
+  const npm = path.join(path.dirname(npmManifestFile()), "bin", "npm-cli.js");
+  const run = promisify(execFile);
+  try {
+    await run(process.execPath, [npm, "pack", spec, "--silent", "--pack-destination", work], {
+      timeout: 600_000,
+    });
+    await run("tar", ["-xzf", path.join(work, `${spec.replace("@", "-")}.tgz`), "-C", work]);
+    await rename(path.join(work, "package"), target);
+  } catch (thrown) {
+    const message = `${spec} could not be fetched for the engine's architecture: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.sandbox, message, `npm pack ${spec}`, thrown);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}

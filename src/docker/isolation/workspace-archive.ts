@@ -1,0 +1,205 @@
+import { Buffer } from "node:buffer";
+import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+import { textOfBytes } from "../../core/bytes.ts";
+import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { hold } from "./open-folders.ts";
+import { type Seen, treeOf } from "./upper-changes.ts";
+
+interface Limits {
+  readonly bytes: number;
+  readonly entries: number;
+}
+
+const COPY_LIMITS: Limits = { bytes: 2 * 2 ** 30, entries: 500_000 };
+
+/** Counted before the first byte is sent. */
+export async function refuseTooLarge(root: string, most: Limits = COPY_LIMITS): Promise<void> {
+  let [entries, bytes] = [0, 0];
+  using folder = hold(root);
+  for (const { stats } of treeOf(folder)) {
+    entries += 1;
+    if (stats.isFile()) bytes += stats.size;
+    if (entries > most.entries) throw tooLarge(root, `more than ${most.entries} files`);
+    if (bytes > most.bytes) throw tooLarge(root, `more than ${most.bytes / 2 ** 30} GiB`);
+    if (entries % 1000 === 0) await setImmediate();
+  }
+}
+
+const tooLarge = (root: string, what: string): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `${root} is too large to be copied into a box: ${what}`,
+    "name a smaller folder: --cwd DIR; or where the engine is on this machine: --isolation overlay",
+  );
+
+export interface Skipped {
+  readonly path: string;
+  readonly why: string;
+}
+
+const PIECE = 1 << 18;
+
+/**
+ * The tree as a tar stream below one name: owners, modes and times kept, links as links. What is neither file,
+ * folder nor link, and what cannot be read, is left out and told of.
+ */
+export async function* archiveOf(
+  root: string,
+  under: string,
+  skip: (skipped: Skipped) => void,
+): AsyncGenerator<Buffer, void> {
+  const name = Buffer.from(under);
+  using folder = hold(root);
+  const waiting: Buffer[] = [headerOf(folder, name)];
+  let size = 0;
+  for (const seen of treeOf(folder)) {
+    const path = Buffer.concat([name, Buffer.from("/"), seen.path]);
+    const tell = (why: string): void => skip({ path: textOfBytes(seen.path), why });
+    if (seen.closed !== undefined) tell(`what is in it is left out: it ${seen.closed}`);
+    for (const part of partsOf(seen, path, tell)) {
+      waiting.push(part);
+      size += part.length;
+      if (size < PIECE) continue;
+      yield Buffer.concat(waiting.splice(0));
+      size = 0;
+    }
+  }
+  yield Buffer.concat([...waiting, TAR_END()]);
+}
+
+function* partsOf(seen: Seen, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+  const { stats } = seen;
+  if (stats.isDirectory()) yield headerOf(seen, path);
+  else if (stats.isSymbolicLink()) yield* linkParts(seen, path, tell);
+  else if (stats.isFile()) yield* fileParts(seen, path, tell);
+  else tell("it is neither file, folder nor link");
+}
+
+const headerOf = ({ stats }: Pick<Seen, "stats">, path: Buffer): Buffer =>
+  tarHeader({ ...ownership(stats), path, type: "folder", size: 0 });
+
+const ownership = ({ mode, uid, gid, mtimeMs }: Seen["stats"]) => ({
+  mode,
+  uid,
+  gid,
+  modified: mtimeMs / 1000,
+});
+
+function* linkParts({ at, stats }: Seen, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+  try {
+    const target = readlinkSync(at, { encoding: "buffer" });
+    yield tarHeader({ ...ownership(stats), path, type: "link", size: 0, target });
+  } catch (thrown) {
+    tell(`it cannot be read: ${errorCode(thrown) ?? "unknown"}`);
+  }
+}
+
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+
+/** As many bytes as the header says, whatever becomes of the file meanwhile. */
+function* fileParts({ at }: Seen, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
+  const fd = openFile(at);
+  if (typeof fd === "string") {
+    tell(fd);
+    return;
+  }
+  try {
+    const stats = fstatSync(fd);
+    const { size } = stats;
+    yield tarHeader({ ...ownership(stats), path, type: "file", size });
+    for (let done = 0; done < size;) {
+      const piece = Buffer.alloc(Math.min(PIECE, size - done));
+      const read = readSync(fd, piece, 0, piece.length, done);
+      if (read === 0) tell("it became shorter while it was copied");
+      done += read === 0 ? piece.length : read;
+      yield read === 0 ? piece : piece.subarray(0, read);
+    }
+    yield padding(size);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A descriptor of a regular file, or why there is none. */
+function openFile(at: Buffer): number | string {
+  try {
+    const fd = openSync(at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (fstatSync(fd).isFile()) return fd;
+    closeSync(fd);
+    return "it is neither file, folder nor link";
+  } catch (thrown) {
+    return `it cannot be read: ${errorCode(thrown) ?? "unknown"}`;
+  }
+}
+
+/** Headers of the GNU form: names are bytes of any kind and length, numbers of any size. */
+interface TarEntry {
+  readonly path: Buffer;
+  readonly type: "file" | "folder" | "link";
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly size: number;
+  /** Seconds since 1970. */
+  readonly modified: number;
+  readonly target?: Buffer;
+}
+
+const BLOCK = 512;
+const NAME_BYTES = 100;
+const TYPES = { file: "0", link: "2", folder: "5" } as const;
+
+function tarHeader(entry: TarEntry): Buffer {
+  const { path, type, target = Buffer.alloc(0) } = entry;
+  const name = type === "folder" ? Buffer.concat([path, Buffer.from("/")]) : path;
+  return Buffer.concat([
+    ...(name.length > NAME_BYTES ? long("L", name) : []),
+    ...(target.length > NAME_BYTES ? long("K", target) : []),
+    block(entry, { name, type: TYPES[type], target }),
+  ]);
+}
+
+/** What fills the last block of this many bytes. */
+const padding = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
+
+const TAR_END = (): Buffer => Buffer.alloc(2 * BLOCK);
+
+/** A name that does not fit stands as content before its entry. */
+function long(type: string, name: Buffer): readonly Buffer[] {
+  const content = Buffer.concat([name, Buffer.alloc(1)]);
+  const fields = { mode: 0, uid: 0, gid: 0, size: content.length, modified: 0 };
+  const header = block(fields, { name: Buffer.from("././@LongLink"), type, target: Buffer.alloc(0) });
+  return [header, content, padding(content.length)];
+}
+
+function block(
+  { mode, uid, gid, size, modified }: Omit<TarEntry, "path" | "type">,
+  { name, type, target }: { readonly name: Buffer; readonly type: string; readonly target: Buffer },
+): Buffer {
+  const header = Buffer.alloc(BLOCK);
+  name.copy(header, 0, 0, NAME_BYTES);
+  number(header, 100, 8, mode & 0o7777);
+  number(header, 108, 8, uid);
+  number(header, 116, 8, gid);
+  number(header, 124, 12, size);
+  number(header, 136, 12, Math.max(0, Math.floor(modified)));
+  header.write("        ", 148, "latin1");
+  header.write(type, 156, "latin1");
+  target.copy(header, 157, 0, NAME_BYTES);
+  header.write("ustar  \0", 257, "latin1");
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+  return header;
+}
+
+/** Octal digits, or big-endian behind a set first bit where those do not fit. */
+function number(header: Buffer, at: number, length: number, value: number): void {
+  const digits = value.toString(8);
+  if (digits.length < length) {
+    header.write(digits.padStart(length - 1, "0"), at, "latin1");
+    return;
+  }
+  header.writeBigUInt64BE(BigInt(value), at + length - 8);
+  header[at] = 0x80;
+}

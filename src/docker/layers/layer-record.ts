@@ -1,0 +1,131 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import path from "node:path";
+import * as z from "zod";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+
+/**
+ * `<state>/layers/<session>/` is what a session has changed and nobody has applied. `layer` in it says of what; an
+ * overlay's layers lie beside it, a copy is a volume of the engine's. A name that begins with a dot is a layer that is
+ * being made, or was given up. What else lies in it belongs to whoever put it there and goes with it.
+ */
+export interface LayerRecord {
+  readonly session: string;
+  /** Absolute and real. */
+  readonly workspace: string;
+  readonly isolation: "overlay" | "copy";
+  /** The copy, once it is whole. */
+  readonly volume: string | null;
+  /** When it was begun: milliseconds since 1970. */
+  readonly made: number;
+}
+
+export interface Layer extends LayerRecord {
+  readonly folder: string;
+}
+
+const form: z.ZodType<LayerRecord> = z.object({
+  session: z.string(),
+  workspace: z.string(),
+  isolation: z.enum(["overlay", "copy"]),
+  volume: z.string().nullable(),
+  made: z.number(),
+});
+
+export const layersIn = (stateDir: string): string => path.join(stateDir, "layers");
+
+const [NEW, GONE] = [".new.", ".gone."];
+
+const folderOf = (stateDir: string, session: string): string => {
+  if (!/^\w[\w.-]{0,63}$/.test(session))
+    throw new TypeError(`${JSON.stringify(session)} is no id of a session`);
+  return path.join(layersIn(stateDir), session);
+};
+
+export async function layerOf(stateDir: string, session: string): Promise<Layer | undefined> {
+  const folder = folderOf(stateDir, session);
+  try {
+    return { ...form.parse(JSON.parse(await readFile(path.join(folder, "layer"), "utf8"))), folder };
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT") return undefined;
+    const message = `what the session ${session} has changed cannot be read: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.failed, message, `ls -l ${folder}`, thrown);
+  }
+}
+
+/** Whole, or not there. */
+export async function makeLayer(stateDir: string, record: LayerRecord): Promise<Layer> {
+  const folder = folderOf(stateDir, record.session);
+  const aside = await asideOf(stateDir, record.session, NEW);
+  try {
+    await mkdir(aside, { mode: 0o700 });
+    if (record.isolation === "overlay")
+      for (const part of ["upper", "work"]) await mkdir(path.join(aside, part));
+    await writeFile(path.join(aside, "layer"), JSON.stringify(record), { mode: 0o600 });
+    await rename(aside, folder);
+    return { ...record, folder };
+  } catch (thrown) {
+    await rm(aside, { recursive: true, force: true }).catch(() => undefined);
+    const message = `no place for what the session changes in ${layersIn(stateDir)}: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.sandbox, message, `df -h ${stateDir}; ls -ld ${stateDir}`, thrown);
+  }
+}
+
+export async function noteVolume(layer: Layer, volume: string): Promise<void> {
+  const { folder, ...record } = layer;
+  const file = path.join(folder, "layer");
+  await writeFile(`${file}.new`, JSON.stringify({ ...record, volume }), { mode: 0o600 });
+  await rename(`${file}.new`, file);
+}
+
+/** It is no layer any more from then on; what it holds goes when `removeGivenUp` comes by. */
+export async function giveUpLayer(stateDir: string, session: string): Promise<void> {
+  await rename(folderOf(stateDir, session), await asideOf(stateDir, session, GONE)).catch(
+    (thrown: unknown) => {
+      if (errorCode(thrown) !== "ENOENT") throw thrown;
+    },
+  );
+}
+
+async function asideOf(stateDir: string, session: string, mark: string): Promise<string> {
+  await mkdir(layersIn(stateDir), { recursive: true, mode: 0o700 });
+  return path.join(layersIn(stateDir), `${mark}${session}.${randomBytes(8).toString("hex")}`);
+}
+
+/** Of one that is being made there may be no record yet. */
+export interface Found {
+  readonly folder: string;
+  readonly state: "kept" | "given-up" | "begun";
+  readonly volume: string | null;
+  /** When it was last changed, in milliseconds. */
+  readonly changed: number;
+}
+
+export async function allLayers(stateDir: string): Promise<readonly Found[]> {
+  const root = layersIn(stateDir);
+  const entries = await readdir(root, { withFileTypes: true }).catch((thrown: unknown) => {
+    if (errorCode(thrown) === "ENOENT") return [];
+    throw thrown;
+  });
+  const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  return Promise.all(
+    folders.map(async (name) => {
+      const folder = path.join(root, name);
+      const text = await readFile(path.join(folder, "layer"), "utf8").catch(() => "{}");
+      const read = form.safeParse(jsonOf(text));
+      const changed = (await stat(folder).catch(() => undefined))?.ctimeMs ?? Date.now();
+      return { folder, state: stateOf(name), volume: read.success ? read.data.volume : null, changed };
+    }),
+  );
+}
+
+const stateOf = (name: string): Found["state"] =>
+  name.startsWith(GONE) ? "given-up" : name.startsWith(".") ? "begun" : "kept";
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,111 @@
+import type { ContainerInfo, ContainerStats } from "dockerode";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { boxFilter, boxOf, type BoxRecord } from "../box-labels.ts";
+import { engineFailure, isBeingRemoved, isMissing } from "../engine-failure.ts";
+import type { Engine } from "../engine.ts";
+import { holderOf, type Standing } from "../parked/parked-files.ts";
+import { removeUnthawed } from "./frozen-container.ts";
+import { liveness } from "./owner.ts";
+
+export interface ListedBox {
+  readonly id: string;
+  readonly workspace: string | null;
+  readonly mode: string | null;
+  readonly isolation: string | null;
+  /** null when the box does not say. */
+  readonly owner: { readonly pid: number; readonly alive: boolean } | null;
+  readonly created: string;
+  readonly state: string;
+  /** It waits frozen for a word on a session, until then (ISO 8601); null: it does not. */
+  readonly parked: { readonly session: string; readonly until: string } | null;
+}
+
+/** As long as people see ids elsewhere. */
+export const SHORT_ID = 12;
+
+/** Every box of one user, running or not, the oldest first. */
+export async function listBoxes(engine: Engine, uid: number): Promise<readonly ListedBox[]> {
+  const found = await engine.api
+    .listContainers({ all: true, filters: boxFilter(uid) })
+    .catch((thrown: unknown) => {
+      throw engineFailure("listing boxes", thrown);
+    });
+  const alive = liveness();
+  const boxes = found.map(async (container): Promise<readonly ListedBox[]> => {
+    const record = boxOf(container.Labels);
+    if (record?.uid !== uid) return [];
+    const standing = await holderOf(record, container.State === "paused");
+    const owner = standing?.kind === "taken" ? standing.owner : record.owner;
+    const living = owner === undefined ? null : { pid: owner.pid, alive: await alive(owner) };
+    const parked = standing?.kind !== "parked" ? null : parkedTold(standing);
+    return [{ ...described(container, record), owner: living, parked }];
+  });
+  return (await Promise.all(boxes)).flat().toSorted((a, b) => a.created.localeCompare(b.created));
+}
+
+const parkedTold = ({
+  session,
+  expires,
+}: Extract<Standing, { kind: "parked" }>): NonNullable<ListedBox["parked"]> => ({
+  session,
+  until: new Date(expires).toISOString(),
+});
+
+const described = (container: ContainerInfo, record: BoxRecord): Omit<ListedBox, "owner" | "parked"> => ({
+  id: container.Id,
+  workspace: record.workspace ?? null,
+  mode: record.mode ?? null,
+  isolation: record.isolation ?? null,
+  created: record.created ?? new Date(container.Created * 1000).toISOString(),
+  state: container.State,
+});
+
+/** Bytes that each running box uses, by id; a box that does not say is left out. */
+export async function memoryOf(
+  engine: Engine,
+  boxes: readonly ListedBox[],
+): Promise<ReadonlyMap<string, number>> {
+  const running = boxes.filter(({ state }) => state === "running");
+  const used = running.map(async ({ id }): Promise<readonly (readonly [string, number])[]> => {
+    const ask = engine.api.getContainer(id).stats({ stream: false, "one-shot": true });
+    const bytes = await ask.then(usedBytes, () => undefined);
+    return bytes === undefined ? [] : [[id, bytes]];
+  });
+  return new Map((await Promise.all(used)).flat());
+}
+
+/** Without the file cache that goes when room is needed; cgroup v1 and v2 call it by different names. */
+function usedBytes({ memory_stats: memory }: ContainerStats): number | undefined {
+  const details = memory?.stats as Readonly<Record<string, number>> | undefined;
+  const cache = details?.["total_inactive_file"] ?? details?.["inactive_file"] ?? 0;
+  return memory?.usage === undefined ? undefined : Math.max(0, memory.usage - cache);
+}
+
+/** The boxes that ids or their beginnings name; one that names none or several is a mistake. */
+export function pickBoxes(boxes: readonly ListedBox[], ids: readonly string[]): readonly ListedBox[] {
+  const picked = ids.map((wanted) => {
+    const fits = boxes.filter(({ id }) => wanted !== "" && id.startsWith(wanted));
+    const [only] = fits;
+    if (only !== undefined && fits.length === 1) return only;
+    const several = fits.map(({ id }) => id.slice(0, SHORT_ID)).join(", ");
+    throw new HarnessError(
+      EXIT.usage,
+      only === undefined
+        ? `no box of yours has the id ${JSON.stringify(wanted)}`
+        : `${wanted} is the beginning of several ids: ${several}`,
+      "harness sandbox ls",
+    );
+  });
+  return [...new Set(picked)];
+}
+
+/** False when it was gone already, or is being removed by somebody else. */
+export async function removeBox(engine: Engine, id: string): Promise<boolean> {
+  try {
+    await removeUnthawed(engine.api.getContainer(id));
+    return true;
+  } catch (thrown) {
+    if (isMissing(thrown) || isBeingRemoved(thrown)) return false;
+    throw engineFailure(`removing the box ${id.slice(0, SHORT_ID)}`, thrown);
+  }
+}

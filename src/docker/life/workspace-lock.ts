@@ -1,0 +1,126 @@
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import * as files from "./lock-files.ts";
+import { type Claim, clash, liveness, thisProcess } from "./owner.ts";
+
+export interface LockRequest {
+  /** The workspace's real path, and its identity as the caller has seen it. */
+  readonly path: string;
+  readonly dev: number | bigint;
+  readonly ino: number | bigint;
+  readonly write: boolean;
+  readonly stateDir: string;
+}
+
+interface Rival extends files.LockFile {
+  readonly entry: files.LockEntry | "odd";
+}
+
+/** How long to wait for others that have asked and neither won nor lost yet; they take milliseconds. */
+const PATIENCE_MS = 2000;
+const POLL_MS = 4;
+
+/**
+ * One writer or many readers for a workspace. Who comes asks first, in a file, and looks second: of two that
+ * clash the later one always sees the other, so never both win. Both asking at once, the lower name waits and
+ * the other steps back. Files of the dead count for nothing, so there is nothing to take over.
+ */
+export async function lockWorkspace(request: LockRequest): Promise<AsyncDisposable> {
+  const folder = files.locksIn(request.stateDir);
+  const [claim, owner] = await Promise.all([claimOf(request), thisProcess()]);
+  const name = files.newName(owner);
+  const entry = { claim, since: new Date().toISOString() };
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    await files.announce(folder, name, entry);
+    try {
+      const ahead = await contend({ folder, name, claim, deadline });
+      if (ahead.length === 0) {
+        await files.markHeld(folder, name);
+        return { [Symbol.asyncDispose]: () => files.withdraw(folder, name) };
+      }
+      await files.withdraw(folder, name);
+      await untilDecided(folder, ahead, deadline);
+    } catch (thrown) {
+      await files.withdraw(folder, name).catch(() => undefined);
+      throw thrown;
+    }
+  }
+}
+
+interface Contest {
+  readonly folder: string;
+  readonly name: files.LockName;
+  readonly claim: Claim;
+  readonly deadline: number;
+}
+
+/** Empty when won, else those to step back for. */
+async function contend({ folder, name, claim, deadline }: Contest): Promise<readonly Rival[]> {
+  for (;;) {
+    const rivals = await rivalsOf(folder, name, claim);
+    const holder = rivals.find(({ held }) => held);
+    const [first] = rivals;
+    if (holder !== undefined) throw inUse(claim, holder);
+    if (first === undefined) return [];
+    if (performance.now() > deadline) throw inUse(claim, first);
+    const ahead = rivals.filter(({ stem }) => stem < name.stem);
+    if (ahead.length > 0) return ahead;
+    await sleep(POLL_MS);
+  }
+}
+
+async function untilDecided(folder: string, ahead: readonly Rival[], deadline: number): Promise<void> {
+  const waited = new Set(ahead.map(({ stem }) => stem));
+  const alive = liveness();
+  while (performance.now() < deadline) {
+    const asking = files
+      .locksAmong(await files.filesIn(folder))
+      .filter(({ stem, held }) => waited.has(stem) && !held);
+    const living = await Promise.all(asking.map(({ owner }) => alive(owner)));
+    if (!living.includes(true)) return;
+    await sleep(POLL_MS);
+  }
+}
+
+/** The living that clash with the claim. */
+async function rivalsOf(folder: string, own: files.LockName, claim: Claim): Promise<readonly Rival[]> {
+  const alive = liveness();
+  const others = files.locksAmong(await files.filesIn(folder)).filter(({ stem }) => stem !== own.stem);
+  const rivals = others.map(async (file): Promise<readonly Rival[]> => {
+    if (!(await alive(file.owner))) return [];
+    const entry = await files.readLock(folder, file);
+    if (entry === undefined || (entry !== "odd" && !clash(claim, entry.claim))) return [];
+    return [{ ...file, entry }];
+  });
+  return (await Promise.all(rivals)).flat();
+}
+
+async function claimOf({ path: workspace, dev, ino, write }: LockRequest): Promise<Claim> {
+  const above: string[] = [];
+  for (let folder = workspace; folder !== path.dirname(folder);) {
+    folder = path.dirname(folder);
+    const found = await stat(folder, { bigint: true }).catch(() => undefined);
+    if (found !== undefined) above.push(`${found.dev}:${found.ino}`);
+  }
+  return { path: workspace, self: `${dev}:${ino}`, above, write };
+}
+
+function inUse(claim: Claim, { owner, entry }: Rival): HarnessError {
+  if (entry === "odd")
+    return new HarnessError(
+      EXIT.sandbox,
+      `${claim.path} may be in use by another run (pid ${owner.pid}): its lock cannot be read`,
+      `wait for it to end; harness sandbox ls shows what runs`,
+    );
+  const where = entry.claim.path === claim.path ? "" : ` in ${entry.claim.path}`;
+  // Beside a writer nobody else may be; beside readers only another reader.
+  const beside = entry.claim.write ? "" : ", or run beside it: --mode read-only, or --isolation overlay";
+  return new HarnessError(
+    EXIT.sandbox,
+    `${claim.path} is in use by another run${where} (pid ${owner.pid}, since ${entry.since})`,
+    `wait for it to end (harness sandbox ls shows it)${beside}`,
+  );
+}

@@ -1,0 +1,199 @@
+import { mkdir, open, readdir, rename, rm, truncate, unlink } from "node:fs/promises";
+import path from "node:path";
+import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { boxFilter, boxOf, type BoxRecord, type Owner } from "../box-labels.ts";
+import { isBeingRemoved, isMissing } from "../engine-failure.ts";
+import type { Engine } from "../engine.ts";
+import { removeUnthawed } from "../life/frozen-container.ts";
+import { isAlive } from "../life/owner.ts";
+
+/**
+ * `<state>/parked/<session>.<expires>.parked` lets a frozen box be taken up until then: it holds the key, so only its
+ * owner can read it. Whoever takes the box up renames it to `<session>.<owner>.taken` and empties it; that name says
+ * who has the box now, which its container, made by another process, cannot.
+ */
+export type Standing = {
+  readonly session: string;
+  readonly file: string;
+} & (
+  | { readonly kind: "parked"; readonly expires: number }
+  | { readonly kind: "taken"; readonly owner: Owner }
+  /** Being written, or left by who was killed at that. */
+  | { readonly kind: "begun"; readonly owner: Owner }
+);
+
+const parkedIn = (stateDir: string): string => path.join(stateDir, "parked");
+
+const ownerText = ({ pid, start, boot }: Owner): string => `${pid}-${start}-${boot}`;
+
+function standingOf(folder: string, name: string): Standing | undefined {
+  const file = path.join(folder, name);
+  const parked = /^(\w[\w-]*)\.(\d{1,16})\.parked$/.exec(name);
+  if (parked !== null) {
+    const [, session = "", expires = ""] = parked;
+    return { kind: "parked", session, file, expires: Number(expires) };
+  }
+  const owned = /^(\w[\w-]*)\.(\d+)-(\d+)-([\w-]+)\.(taken|begun)$/.exec(name);
+  const [, session, pid, start = "", boot = "", kind] = owned ?? [];
+  if (session === undefined) return undefined;
+  return {
+    kind: kind === "taken" ? "taken" : "begun",
+    session,
+    file,
+    owner: { pid: Number(pid), start, boot },
+  };
+}
+
+export async function standings(stateDir: string): Promise<readonly Standing[]> {
+  const folder = parkedIn(stateDir);
+  const names = await readdir(folder).catch((thrown: unknown) => {
+    if (errorCode(thrown) === "ENOENT") return [];
+    throw thrown;
+  });
+  return names.flatMap((name) => standingOf(folder, name) ?? []);
+}
+
+export const standingsOf = async (stateDir: string, session: string): Promise<readonly Standing[]> =>
+  (await standings(stateDir)).filter((each) => each.session === session);
+
+/** Whether the box is still somebody's, though the process that made it is gone. */
+export async function holds(standing: Standing, now: number): Promise<boolean> {
+  return standing.kind === "parked" ? now < standing.expires : isAlive(standing.owner);
+}
+
+/** Two do not go on with one session, whatever locks they could share. */
+export async function refuseTaken(stateDir: string, session: string): Promise<void> {
+  const taken = (await standingsOf(stateDir, session)).filter(({ kind }) => kind === "taken");
+  if (!(await Promise.all(taken.map((each) => holds(each, 0)))).includes(true)) return;
+  throw new HarnessError(
+    EXIT.usage,
+    `somebody is going on in the box that waited in ${session}`,
+    `harness sessions show ${session}`,
+  );
+}
+
+interface Parking {
+  readonly session: string;
+  readonly expires: number;
+  readonly owner: Owner;
+}
+
+/** On the disk, with its name, when it resolves. What stood there for the session is gone. */
+export async function writeParked(
+  stateDir: string,
+  { session, expires, owner }: Parking,
+  text: string,
+): Promise<string> {
+  if (!/^\w[\w-]{0,63}$/.test(session))
+    throw new TypeError(`${JSON.stringify(session)} is no id of a session`);
+  const folder = parkedIn(stateDir);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const begun = path.join(folder, `${session}.${ownerText(owner)}.begun`);
+  const file = path.join(folder, `${session}.${expires}.parked`);
+  const earlier = await standingsOf(stateDir, session);
+  try {
+    {
+      await using handle = await open(begun, "wx", 0o600);
+      await handle.writeFile(text);
+      await handle.sync();
+    }
+    await rename(begun, file);
+  } catch (thrown) {
+    await rm(begun, { force: true });
+    throw thrown;
+  }
+  for (const each of earlier) if (each.file !== file) await rm(each.file, { force: true });
+  await syncFolder(folder);
+  await syncFolder(path.dirname(folder));
+  return file;
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  await using handle = await open(folder, "r");
+  await handle.sync();
+}
+
+interface Claimed {
+  readonly text: string;
+  /** Nobody has the box any more. */
+  readonly letGo: () => Promise<void>;
+}
+
+/** Of several that want it one gets it; undefined for the others. What it holds is nowhere any more then. */
+export async function claimParked(
+  stateDir: string,
+  { session, file }: Standing,
+  owner: Owner,
+): Promise<Claimed | undefined> {
+  const taken = path.join(parkedIn(stateDir), `${session}.${ownerText(owner)}.taken`);
+  try {
+    await rename(file, taken);
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT") return undefined;
+    throw thrown;
+  }
+  const letGo = (): Promise<void> => rm(taken, { force: true });
+  try {
+    await using handle = await open(taken, "r");
+    return { text: await handle.readFile("utf8"), letGo };
+  } finally {
+    await truncate(taken).catch(() => undefined);
+  }
+}
+
+export async function forget({ file }: Standing): Promise<void> {
+  await unlink(file).catch((thrown: unknown) => {
+    if (errorCode(thrown) !== "ENOENT") throw thrown;
+  });
+}
+
+/**
+ * What holds a box though its maker is gone: a person's word to come, or another process that goes on with it. One that
+ * is not frozen waits for nobody: whoever was to freeze it or had thawed it was killed, and its lease ends it.
+ */
+export async function holderOf(
+  { parks }: Pick<BoxRecord, "parks">,
+  frozen: boolean,
+): Promise<Standing | undefined> {
+  if (parks === undefined) return undefined;
+  const own = await standingsOf(parks.stateDir, parks.session).catch(() => []);
+  const meant = own.filter(({ kind }) => kind === "taken" || (kind === "parked" && frozen));
+  const held = await Promise.all(meant.map((each) => holds(each, Date.now())));
+  return meant.find((_, index) => held[index]);
+}
+
+export interface OfSession {
+  readonly uid: number;
+  readonly stateDir: string;
+  readonly session: string;
+}
+
+/** Removes what waits frozen for a session, and what tells of it; its layer or copy stays. Whether there was anything. */
+export async function discardParked(engine: Engine, of: OfSession): Promise<boolean> {
+  const parked = (await standingsOf(of.stateDir, of.session)).filter(({ kind }) => kind === "parked");
+  return parked.length === 0 ? false : discard(engine, of, parked);
+}
+
+async function discard(engine: Engine, of: OfSession, parked: readonly Standing[]): Promise<boolean> {
+  await removeLeased(engine, of);
+  for (const each of parked) await forget(each);
+  return true;
+}
+
+/** The boxes that were made for a session to be parked, and their volumes. No other is meant by these labels. */
+export async function removeLeased(engine: Engine, { uid, stateDir, session }: OfSession): Promise<void> {
+  const filters = boxFilter(uid);
+  const isMeant = ({ Labels }: { readonly Labels: Readonly<Record<string, string>> }): boolean => {
+    const parks = boxOf(Labels)?.parks;
+    return parks?.session === session && parks.stateDir === stateDir;
+  };
+  const boxes = (await engine.api.listContainers({ all: true, filters })).filter(isMeant);
+  for (const { Id } of boxes) await removeUnthawed(engine.api.getContainer(Id)).catch(unlessGone);
+  const { Volumes } = await engine.api.listVolumes({ filters });
+  for (const { Name } of (Volumes ?? []).filter(isMeant))
+    await engine.api.getVolume(Name).remove().catch(unlessGone);
+}
+
+function unlessGone(thrown: unknown): void {
+  if (!isMissing(thrown) && !isBeingRemoved(thrown)) throw thrown;
+}

@@ -1,0 +1,269 @@
+import path from "node:path";
+import { type ConfigEntry, parseGitConfig } from "./git-config.ts";
+import { readGitWords, refuseCommit } from "./git-words.ts";
+import { within } from "./protected-mounts.ts";
+
+/** The repository of a commit, as absolute paths. */
+export interface CommitTarget {
+  readonly workspace: string;
+  /** The folder that is committed: the workspace, or a submodule or nested repository of it. */
+  readonly worktree: string;
+  readonly gitDir: string;
+  /** The main repository of a linked worktree; else the same as `gitDir`. */
+  readonly commonDir: string;
+  /** The text of config and config.worktree, those that are there. */
+  readonly config: readonly string[];
+  /** Used when the repository names nobody. */
+  readonly identity: { readonly name: string; readonly email: string };
+}
+
+interface CommitMount {
+  readonly path: string;
+  readonly writable: boolean;
+  /** Left out when nothing is there: git does not make it for a commit. */
+  readonly optional: boolean;
+}
+
+/** All that the second container needs beside image and limits. Mounts stand parents before children. */
+export interface CommitPlan {
+  readonly argv: readonly string[];
+  /** Before the words of a command that only looks: whatever could start a program is off in it, too. */
+  readonly looking: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly mounts: readonly CommitMount[];
+}
+
+/** The container of one `git add` or `git commit`. Refuses what could start a program; reads and runs nothing itself. */
+export function commitPlan(target: CommitTarget, args: readonly string[]): CommitPlan {
+  const entries = target.config.map((text) => parseGitConfig(text));
+  const known = entries.flatMap((list) => list ?? []);
+  if (entries.includes(undefined)) throw refuseCommit("its configuration could not be read");
+  const refused = refusedKeys(known, target);
+  if (refused.length > 0) throw refuseCommit(`its configuration holds ${refused.join(", ")}`);
+  return {
+    argv: gitArgv(args),
+    looking: GIT,
+    env: commitEnvironment(target, known),
+    cwd: target.worktree,
+    mounts: commitMounts(target),
+  };
+}
+
+/** The keys, in the order of the file, that are not in the list; each once. */
+export function refusedKeys(
+  entries: readonly ConfigEntry[],
+  { gitDir, worktree }: Pick<CommitTarget, "gitDir" | "worktree">,
+): readonly string[] {
+  const bad = entries.filter(({ key, value }) =>
+    key === "core.worktree" ? path.resolve(gitDir, value) !== worktree : !isKnown(key),
+  );
+  return [...new Set(bad.map(({ key }) => key))];
+}
+
+function isKnown(key: string): boolean {
+  const section = key.slice(0, key.indexOf("."));
+  const name = key.slice(key.lastIndexOf(".") + 1);
+  const plain = `${section}.${name}` === key;
+  return KEYS.has(`${section}.*`) || KEYS.has(plain ? key : `${section}.*.${name}`);
+}
+
+/**
+ * Keys of a repository's own configuration with which a commit is made. Everything else is refused, since git
+ * grows keys that run programs. `*` stands for a subsection or for all names of a section.
+ */
+const COMMIT_KEYS: readonly string[] = [
+  "core.repositoryformatversion",
+  "core.filemode",
+  "core.bare",
+  "core.logallrefupdates",
+  "core.ignorecase",
+  "core.precomposeunicode",
+  "core.symlinks",
+  "core.autocrlf",
+  "core.eol",
+  "core.safecrlf",
+  "core.whitespace",
+  "core.compression",
+  "core.loosecompression",
+  "core.bigfilethreshold",
+  "core.quotepath",
+  "core.abbrev",
+  "core.sharedrepository",
+  "core.preloadindex",
+  "core.checkstat",
+  "core.trustctime",
+  "core.protecthfs",
+  "core.protectntfs",
+  "core.longpaths",
+  "core.commentchar",
+  "core.excludesfile",
+  "core.sparsecheckout",
+  "core.sparsecheckoutcone",
+  // Overruled on the command line or by the environment, see GIT_OFF and commitEnvironment.
+  "core.hookspath",
+  "core.fsmonitor",
+  "core.untrackedcache",
+  "core.editor",
+  "core.pager",
+  "core.attributesfile",
+  "commit.gpgsign",
+  "gc.auto",
+  "extensions.objectformat",
+  "extensions.worktreeconfig",
+  "extensions.noop",
+  "extensions.preciousobjects",
+  "extensions.relativeworktrees",
+  "index.version",
+  "user.name",
+  "user.email",
+  "user.useconfigonly",
+  "author.name",
+  "author.email",
+  "committer.name",
+  "committer.email",
+  "commit.cleanup",
+  "commit.status",
+  "commit.verbose",
+  "i18n.commitencoding",
+  "branch.*",
+  "remote.*.url",
+  "remote.*.pushurl",
+  "remote.*.fetch",
+  "remote.*.push",
+  "remote.*.mirror",
+  "remote.*.tagopt",
+  "remote.*.prune",
+  "remote.*.gh-resolved",
+  "submodule.active",
+  "submodule.*.url",
+  "submodule.*.active",
+  "submodule.*.branch",
+  "submodule.*.ignore",
+  "advice.*",
+  "color.*",
+  "fetch.prune",
+  "init.defaultbranch",
+  "pull.rebase",
+  "pull.ff",
+  "push.default",
+  "push.autosetupremote",
+  "rebase.autostash",
+  "rerere.enabled",
+  "lfs.repositoryformatversion",
+];
+
+const KEYS = new Set(COMMIT_KEYS);
+
+/** The whole command line of `git add …` or `git commit …` (`args` begins with the subcommand). */
+export function gitArgv(args: readonly string[]): readonly string[] {
+  const [verb = "", ...words] = args;
+  readGitWords(verb, words);
+  return [...GIT, ...args];
+}
+
+/** Before the subcommand: whatever could start a program is off. These overrule the repository's own settings. */
+const GIT_OFF: readonly string[] = [
+  "core.hooksPath=/dev/null",
+  "core.fsmonitor=false",
+  "core.untrackedCache=false",
+  "core.editor=true",
+  "core.pager=cat",
+  "core.attributesFile=/dev/null",
+  "core.sshCommand=false",
+  "core.askPass=true",
+  "commit.gpgsign=false",
+  "tag.gpgsign=false",
+  "gpg.program=false",
+  "gpg.ssh.program=false",
+  "gpg.x509.program=false",
+  "gc.auto=0",
+  "maintenance.auto=false",
+  "credential.helper=",
+  "protocol.allow=never",
+  "interactive.diffFilter=",
+  "submodule.recurse=false",
+  // A new commit of a submodule counts; git is not started in it to see whether it is dirty.
+  "diff.ignoreSubmodules=dirty",
+  "safe.bareRepository=explicit",
+  // Without git-lfs the file itself would be committed instead of its pointer; so it fails, and says why.
+  "filter.lfs.required=true",
+  "filter.lfs.clean=false",
+];
+
+const GIT = ["git", "--no-pager", "--literal-pathspecs", ...GIT_OFF.flatMap((off) => ["-c", off])];
+
+/** Added to the box's own environment, which is built from empty. */
+function commitEnvironment(
+  target: CommitTarget,
+  entries: readonly ConfigEntry[],
+): Readonly<Record<string, string>> {
+  const has = (key: string): boolean => entries.some((entry) => entry.key === key);
+  const { name, email } = target.identity;
+  return {
+    GIT_DIR: target.gitDir,
+    GIT_WORK_TREE: target.worktree,
+    ...(target.commonDir === target.gitDir ? {} : { GIT_COMMON_DIR: target.commonDir }),
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_CONFIG_SYSTEM: "/dev/null",
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_ATTR_NOSYSTEM: "1",
+    GIT_EDITOR: "true",
+    GIT_SEQUENCE_EDITOR: "true",
+    GIT_PAGER: "cat",
+    GIT_ASKPASS: "true",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_ALLOW_PROTOCOL: "",
+    GIT_NO_LAZY_FETCH: "1",
+    ...(has("user.name") ? {} : { GIT_AUTHOR_NAME: name, GIT_COMMITTER_NAME: name }),
+    ...(has("user.email") ? {} : { GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_EMAIL: email }),
+  };
+}
+
+/**
+ * What stays read-only inside the git directory: all that a host program would later obey. A commit writes only
+ * objects, refs, logs, index, HEAD, COMMIT_EDITMSG and their lock files.
+ */
+const FROZEN = [
+  "config",
+  "config.worktree",
+  "hooks",
+  "info",
+  "modules",
+  "worktrees",
+  "commondir",
+  "gitdir",
+  "objects/info",
+];
+
+const readOnly = (file: string): CommitMount => ({ path: file, writable: false, optional: true });
+
+const writable = (file: string): CommitMount => ({ path: file, writable: true, optional: false });
+
+const frozen = (folder: string): readonly CommitMount[] =>
+  FROZEN.map((name) => readOnly(path.join(folder, name)));
+
+function commitMounts({ workspace, gitDir, commonDir }: CommitTarget): readonly CommitMount[] {
+  const shared = [writable(commonDir), ...frozen(commonDir)];
+  const own = gitDir === commonDir ? [] : [writable(gitDir), ...frozen(gitDir)];
+  return [
+    { path: workspace, writable: false, optional: false },
+    ...pinned(workspace, commonDir),
+    ...shared,
+    ...own,
+  ];
+}
+
+/** Folders between the workspace and a git directory in it: pinned, as in every box. */
+function pinned(workspace: string, gitDir: string): readonly CommitMount[] {
+  if (!within(workspace, gitDir)) return [];
+  const parts = path
+    .relative(workspace, path.dirname(gitDir))
+    .split(path.sep)
+    .filter((part) => part !== "");
+  return parts.map((_, index) => ({
+    path: path.join(workspace, ...parts.slice(0, index + 1)),
+    writable: false,
+    optional: false,
+  }));
+}

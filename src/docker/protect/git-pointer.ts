@@ -1,0 +1,91 @@
+import { realpath } from "node:fs/promises";
+import { homedir } from "node:os";
+import path from "node:path";
+import { parseGitConfig } from "./git-config.ts";
+import { within } from "./protected-mounts.ts";
+import { look, readSmall, refuse } from "./solid.ts";
+
+/** Where a `.git` file leads. */
+export type Lead =
+  /** Another place of the workspace; it may not be there yet. */
+  | { readonly kind: "inside"; readonly gitDir: string }
+  /** A repository outside that knows this workspace; `mount` holds all that git needs of it. */
+  | { readonly kind: "outside"; readonly gitDir: string; readonly mount: string }
+  | { readonly kind: "unsafe"; readonly why: string };
+
+/**
+ * Reads a pointer that anybody may have written. An outside target counts only when it looks like a git
+ * directory of the same owner and itself names this worktree; anything else could be any folder of the host.
+ */
+export async function followPointer(pointer: string, root: string, uid: number): Promise<Lead> {
+  const text = await readSmall(pointer);
+  const named = /^gitdir: ([^\n\r\0]+)[\n\r]*$/.exec(text ?? "")?.[1];
+  if (named === undefined) return unreadable(pointer, text, root);
+  const gitDir = path.resolve(path.dirname(pointer), named);
+  if (gitDir === root) throw refuse(pointer, "makes the workspace itself a git directory");
+  if (within(root, gitDir)) {
+    if (gitDir.includes("\uFFFD")) throw refuse(pointer, "leads to a path that is not valid UTF-8");
+    return { kind: "inside", gitDir };
+  }
+  return outside(pointer, gitDir, root, uid);
+}
+
+/** Git takes line breaks for a part of the path, and ends it at a NUL: what it would find in the workspace is refused. */
+function unreadable(pointer: string, text: string | undefined, root: string): Lead {
+  const [line = ""] = (text ?? "").replace(/[\n\r]+$/, "").split("\0", 1);
+  if (line.startsWith(GITDIR) && within(root, path.resolve(path.dirname(pointer), line.slice(GITDIR.length))))
+    throw refuse(pointer, "leads to a path with a line break or a NUL");
+  return { kind: "unsafe", why: "it is not a gitdir line" };
+}
+
+const GITDIR = "gitdir: ";
+
+async function outside(pointer: string, gitDir: string, root: string, uid: number): Promise<Lead> {
+  const unsafe = (why: string): Lead => ({ kind: "unsafe", why: `${gitDir} ${why}` });
+  if (!(await isGitDir(gitDir))) return unsafe("is not a git directory that can be read");
+  const mount = (await namesWorktree(gitDir, pointer))
+    ? await commonDir(gitDir)
+    : await ownRepository(gitDir, pointer);
+  if (mount === undefined) return unsafe("does not name this worktree in turn");
+  if (within(mount, root) || within(mount, homedir())) return unsafe("lies above the workspace");
+  for (const folder of new Set([mount, gitDir])) {
+    if ((await realpath(folder).catch(() => "")) !== folder) return unsafe("is reached through a link");
+    if ((await look(folder))?.uid !== uid) return unsafe("belongs to somebody else");
+  }
+  return { kind: "outside", gitDir, mount };
+}
+
+/** A linked worktree: its git directory holds the path of our pointer. */
+const namesWorktree = async (gitDir: string, pointer: string): Promise<boolean> =>
+  (await resolved(gitDir, "gitdir")) === pointer;
+
+/** The main repository of a linked worktree, if that is where git itself would have put it. */
+async function commonDir(gitDir: string): Promise<string | undefined> {
+  const common = await resolved(gitDir, "commondir");
+  if (common === undefined || path.dirname(gitDir) !== path.join(common, "worktrees")) return undefined;
+  return (await isGitDir(common)) ? common : undefined;
+}
+
+/** A submodule: its configuration names our folder as its worktree. */
+async function ownRepository(gitDir: string, pointer: string): Promise<string | undefined> {
+  const entries = parseGitConfig((await readSmall(path.join(gitDir, "config"))) ?? "") ?? [];
+  const worktree = entries.findLast(({ key }) => key === "core.worktree")?.value;
+  const ours = worktree !== undefined && path.resolve(gitDir, worktree) === path.dirname(pointer);
+  return ours && (await look(path.join(gitDir, "commondir"))) === undefined ? gitDir : undefined;
+}
+
+/** The path that a one-line file of a git directory holds. */
+export async function resolved(gitDir: string, name: string): Promise<string | undefined> {
+  const line = /^([^\n\r\0]+)[\n\r]*$/.exec((await readSmall(path.join(gitDir, name))) ?? "")?.[1];
+  return line === undefined ? undefined : path.resolve(gitDir, line);
+}
+
+async function isGitDir(folder: string): Promise<boolean> {
+  const [head, objects, refs, common] = await Promise.all(
+    ["HEAD", "objects", "refs", "commondir"].map((name) =>
+      look(path.join(folder, name)).catch(() => undefined),
+    ),
+  );
+  if (head?.isFile() !== true) return false;
+  return common?.isFile() === true || (objects?.isDirectory() === true && refs?.isDirectory() === true);
+}

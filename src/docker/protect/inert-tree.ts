@@ -1,0 +1,293 @@
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  opendirSync,
+  openSync,
+  renameSync,
+  type Stats,
+} from "node:fs";
+import path from "node:path";
+import { setImmediate as breath } from "node:timers/promises";
+import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+import { errorCode } from "../../core/errors.ts";
+import { fold, protectedName } from "../../core/protected-names.ts";
+import { copyRegular } from "./move-tree.ts";
+import { DIRECTORY, O_PATH } from "./open-folder.ts";
+
+/** An entry by the number of the part that it lies in and its path from there. */
+interface Spot {
+  readonly part: number;
+  readonly rel: string;
+}
+
+/** What was done to a tree, so that it can be taken back. */
+interface Done {
+  readonly cuts: readonly Spot[];
+  readonly modes: readonly (Spot & { readonly mode: number; readonly folder: boolean })[];
+  readonly renames: readonly (Spot & { readonly name: string; readonly held: string })[];
+  /** The name of a part in the tree's top folder; the top folder itself is part 0. */
+  readonly partName: (part: number) => string;
+}
+
+/** A path from a part is never longer, nor deeper, than every program can take. */
+const MOST = { levels: 48, characters: 1500 } as const;
+
+/**
+ * Makes a tree inert, in place: nothing in it can be executed, and no program obeys it, whoever enters it. Names that
+ * programs look for get another end, at any depth. What lies too deep for paths is cut off, and stands beside
+ * the rest in the top folder. Its folders are entered by descriptors, so that no link is followed whatever a process
+ * does there meanwhile. `straighten` does the first half, which a copy to another file system needs as well.
+ */
+export class Inert implements Done {
+  readonly cuts: Spot[] = [];
+  readonly modes: (Spot & { readonly mode: number; readonly folder: boolean })[] = [];
+  readonly renames: (Spot & { readonly name: string; readonly held: string })[] = [];
+  readonly #token = randomBytes(6).toString("hex");
+  #steps = 0;
+
+  readonly partName = (part: number): string => `part-${this.#token}-${part}`;
+
+  /** Opens up what its owner may not read, takes away the right to execute, cuts off what lies too deep. */
+  async straighten(top: string): Promise<void> {
+    this.#allow(top, { part: 0, rel: "" }, true);
+    await entered(top, async (above) => {
+      await this.#straightenIn(above, above, { part: 0, rel: "" });
+      for (let part = 1; part <= this.cuts.length; part += 1)
+        await entered(above(this.partName(part)), (inner) =>
+          this.#straightenIn(inner, above, { part, rel: "" }),
+        );
+    });
+  }
+
+  async #straightenIn(at: At, top: At, { part, rel }: Spot, levels = 1): Promise<void> {
+    for (const name of namesIn(at)) {
+      await this.#step();
+      if (part === 0 && rel === "" && name.startsWith(`part-${this.#token}-`)) continue;
+      const spot = { part, rel: rel === "" ? name : `${rel}/${name}` };
+      const stats = seen(at(name));
+      if (stats?.isFile() === true) await this.#allowFile(at, name, spot, stats);
+      if (stats?.isDirectory() !== true || !unlessGone(() => this.#allow(at(name), spot, true))) continue;
+      if (levels < MOST.levels && spot.rel.length < MOST.characters)
+        await entered(at(name), (inner) => this.#straightenIn(inner, top, spot, levels + 1));
+      else if (unlessGone(() => renamed(at(name), top(this.partName(this.cuts.length + 1)))))
+        this.cuts.push(spot);
+    }
+  }
+
+  /** The other name of a file may be one of the user's: then a copy is made inert. */
+  async #allowFile(at: At, name: string, spot: Spot, stats: Stats): Promise<void> {
+    if (stats.nlink > 1 && (stats.mode & 0o111) !== 0) {
+      const own = `part-${this.#token}-copy`;
+      await copyRegular(at(name), at(own));
+      renamed(at(own), at(name));
+    }
+    unlessGone(() => this.#allow(at(name), spot, false));
+  }
+
+  /** Renames what a program might look for; the tree is straight. */
+  async rename(top: string): Promise<void> {
+    await entered(top, async (above) => {
+      await this.#renameIn(above, { part: 0, rel: "" });
+      for (let part = 1; part <= this.cuts.length; part += 1)
+        await entered(above(this.partName(part)), (inner) => this.#renameIn(inner, { part, rel: "" }));
+    });
+  }
+
+  async #renameIn(at: At, { part, rel }: Spot): Promise<void> {
+    const known: string[] = [];
+    const folders: string[] = [];
+    for (const name of namesIn(at)) {
+      await this.#step();
+      if (part === 0 && rel === "" && name.startsWith(`part-${this.#token}-`)) continue;
+      if (isObeyed(name)) known.push(name);
+      else if (seen(at(name))?.isDirectory() === true) folders.push(name);
+    }
+    const below = async (now: string, name: string): Promise<void> =>
+      entered(at(now), (inner) => this.#renameIn(inner, { part, rel: rel === "" ? name : `${rel}/${name}` }));
+    for (const name of folders) await below(name, name);
+    for (const name of known) {
+      const held = this.#heldName(at, name);
+      if (!unlessGone(() => renamed(at(name), at(held)))) continue;
+      this.renames.push({ part, rel, name, held });
+      if (seen(at(held))?.isDirectory() === true) await below(held, name);
+    }
+  }
+
+  #heldName(at: At, name: string): string {
+    // Neither its beginning nor its end is what a program looks for.
+    const plain = `_${name}.held`;
+    const free = bytesOfText(plain).length <= LONGEST_NAME && seen(at(plain)) === undefined;
+    return free ? plain : `held-${this.#token}-${this.renames.length}`;
+  }
+
+  /** The owner may enter a folder and read a file; nobody may execute one. */
+  #allow(place: string, spot: Spot, folder: boolean): void {
+    const linux = process.platform === "linux";
+    const fd = openSync(bytesOfText(place), constants.O_NOFOLLOW | (linux ? O_PATH : constants.O_NONBLOCK));
+    try {
+      const stats = fstatSync(fd);
+      const mode = stats.mode & 0o7777;
+      const wanted = folder ? mode | 0o700 : (mode & 0o666) | 0o400;
+      if (mode === wanted || (!stats.isDirectory() && !stats.isFile()) || stats.isDirectory() !== folder)
+        return;
+      if (linux) chmodSync(`/proc/self/fd/${fd}`, wanted);
+      else fchmodSync(fd, wanted);
+      this.modes.push({ ...spot, mode: mode & 0o777, folder });
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  async #step(): Promise<void> {
+    this.#steps += 1;
+    if (this.#steps % 1000 === 0) await breath();
+  }
+}
+
+const LONGEST_NAME = 255;
+
+/** What makes a folder a git directory, and its settings. */
+const GIT: ReadonlySet<string> = new Set([
+  "head",
+  "config",
+  "config.worktree",
+  "commondir",
+  "gitdir",
+  "hooks",
+]);
+
+const isObeyed = (name: string): boolean =>
+  name.startsWith(".") || GIT.has(fold(name)) || protectedName(name, true) !== undefined;
+
+/** The path of an entry of a folder that is held open. */
+type At = (name: string) => string;
+
+async function entered(folder: string, work: (at: At) => Promise<void>): Promise<void> {
+  let fd = 0;
+  if (!unlessGone(() => void (fd = openSync(bytesOfText(folder), DIRECTORY)))) return;
+  try {
+    await work((name) =>
+      process.platform === "linux" ? `/proc/self/fd/${fd}/${name}` : path.join(folder, name),
+    );
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** False for what a process took away again: it is not there to be obeyed. */
+function unlessGone(work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT") return false;
+    throw thrown;
+  }
+}
+
+const seen = (place: string): Stats | undefined => lstatSync(bytesOfText(place), { throwIfNoEntry: false });
+
+const renamed = (from: string, to: string): void => renameSync(bytesOfText(from), bytesOfText(to));
+
+function* namesIn(at: At): Iterable<string> {
+  // Names as one character a byte.
+  const opened = opendirSync(bytesOfText(at(".")), { encoding: "latin1", bufferSize: 1024 });
+  try {
+    for (let entry = opened.readSync(); entry !== null; entry = opened.readSync())
+      yield textOfBytes(Buffer.from(entry.name, "latin1"));
+  } finally {
+    opened.closeSync();
+  }
+}
+
+/** What was taken out, and where it is now. */
+export interface Taken {
+  readonly from: string;
+  readonly to: string;
+  /** What was done to it there. */
+  readonly done: Done;
+}
+
+/**
+ * A script for sh that puts a thing back as it was, names and rights too. Whatever it is called: every word stands
+ * in single quotes. It works beside the place where the thing was, moves it there as its last step, and stops at the
+ * first failure, so that nothing of it is obeyed before it is whole.
+ */
+export function takeBackScript({ from, to, done }: Taken): Buffer {
+  const name = word(`./${path.basename(from)}`);
+  const lines = [
+    "#!/bin/sh",
+    "set -eu",
+    "unset CDPATH",
+    ...pieces(path.dirname(from)).map((piece) => `cd -P -- ${word(piece)}`),
+    `if [ -e ${name} ] || [ -L ${name} ]; then echo "it is there already: nothing was moved" >&2; exit 1; fi`,
+    `stage=$(mktemp -d ./.harness-take-back-XXXXXX)`,
+    `mv -nT -- ${word(to)} "$stage/item"`,
+    ...insideLines(done),
+    `mv -nT -- "$stage/item" ${name}`,
+    ...done.modes.filter(isTop).map(({ mode }) => `chmod ${mode.toString(8)} ${name}`),
+    `rmdir -- "$stage"`,
+    "",
+  ];
+  return bytesOfText(lines.join("\n"));
+}
+
+const isTop = ({ part, rel }: Done["modes"][number]): boolean => part === 0 && rel === "";
+
+function insideLines({ cuts, modes, renames, partName }: Done): readonly string[] {
+  const inside = modes.filter((one) => !isTop(one));
+  if (cuts.length + inside.length + renames.length === 0) return [];
+  const place = (part: number, rel: string): string =>
+    word(`./${[part === 0 ? "" : partName(part), rel].filter((one) => one !== "").join("/")}`);
+  const rights = inside.map(({ part, rel, mode, folder }) => ({
+    part,
+    folder,
+    line: `chmod ${mode.toString(8)} ${place(part, rel)}`,
+  }));
+  // A folder that its owner may not enter gets its rights back when all is in it: from the last part to the first.
+  const closing = Map.groupBy(
+    rights.filter(({ folder }) => folder),
+    ({ part }) => part,
+  );
+  const closed = (part: number): readonly string[] =>
+    (closing.get(part) ?? []).map(({ line }) => line).toReversed();
+  const joined = cuts.flatMap(({ part, rel }, index) => [
+    [...closed(index + 1), `mv -nT -- ${place(index + 1, "")} ${place(part, rel)}`],
+  ]);
+  return [
+    `cd -P -- "$stage/item"`,
+    ...renames.map(
+      ({ part, rel, name, held }) =>
+        `mv -nT -- ${place(part, below(rel, held))} ${place(part, below(rel, name))}`,
+    ),
+    ...rights.filter(({ folder }) => !folder).map(({ line }) => line),
+    ...joined.toReversed().flat(),
+    ...closed(0),
+    "cd -P ../..",
+  ];
+}
+
+const below = (rel: string, name: string): string => (rel === "" ? name : `${rel}/${name}`);
+
+const word = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+const LONGEST = 2000;
+
+/** Steps to a folder, none too long for one call; the first is absolute. */
+function pieces(folder: string): readonly string[] {
+  const found: string[] = [];
+  let piece = "";
+  for (const part of folder.split("/").filter((name) => name !== "")) {
+    if (piece.length + part.length > LONGEST) {
+      found.push(piece);
+      piece = ".";
+    }
+    piece += `/${part}`;
+  }
+  return [...found, piece === "" ? "/" : piece];
+}

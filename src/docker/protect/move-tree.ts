@@ -1,0 +1,109 @@
+import {
+  chmod,
+  constants,
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  readlink,
+  rename,
+  rmdir,
+  symlink,
+  unlink,
+} from "node:fs/promises";
+import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+import { errorCode } from "../../core/errors.ts";
+import { type Held, hold, openUp } from "./open-folder.ts";
+import { look } from "./solid.ts";
+
+/** Moves one entry, whatever it is, without following it. Another file system: copied, then removed. */
+export async function move(from: string, to: string): Promise<void> {
+  try {
+    await renameOrOpenUp(from, to);
+  } catch (thrown) {
+    if (errorCode(thrown) !== "EXDEV") throw thrown;
+    await copyWhole(from, to);
+    await remove(from);
+  }
+}
+
+/** Half a copy is none: it would take the room of what is moved after it. */
+export async function copyWhole(from: string, to: string): Promise<void> {
+  try {
+    await copy(from, to);
+  } catch (thrown) {
+    await remove(to).catch(() => undefined);
+    throw thrown;
+  }
+}
+
+/** To rename a folder its owner must be allowed to write it: one made with mode 0 is opened up first. */
+export async function renameOrOpenUp(from: string, to: string): Promise<void> {
+  try {
+    await rename(bytesOfText(from), bytesOfText(to));
+  } catch (thrown) {
+    if (!["EACCES", "EPERM"].includes(errorCode(thrown) ?? "")) throw thrown;
+    if (!openUp(bytesOfText(from).toString("latin1"))) throw thrown;
+    await rename(bytesOfText(from), bytesOfText(to));
+  }
+}
+
+/** Links stay links; FIFOs, sockets and devices are left out, since nothing is lost with them. No deeper than paths go. */
+async function copy(from: string, to: string): Promise<void> {
+  const stats = await look(from);
+  if (stats?.isSymbolicLink() === true)
+    await symlink(await readlink(bytesOfText(from), { encoding: "buffer" }), bytesOfText(to));
+  else if (stats?.isFile() === true) await copyRegular(from, to);
+  else if (stats?.isDirectory() === true) {
+    await mkdir(bytesOfText(to), { mode: 0o700 });
+    await using folder = await hold(from, "");
+    for (const name of await namesIn(folder)) await copy(folder.entry(name), `${to}/${name}`);
+    await chmod(bytesOfText(to), stats.mode & 0o777);
+  }
+}
+
+export async function copyRegular(from: string, to: string): Promise<void> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  await using source = await open(bytesOfText(from), flags);
+  const stats = await source.stat();
+  if (!stats.isFile()) return;
+  await using target = await open(bytesOfText(to), "wx", stats.mode & 0o777);
+  if (stats.blocks > 0) await copyBytes(source, target);
+  await target.truncate(stats.size);
+  await target.chmod(stats.mode & 0o777);
+  await target.utimes(stats.atime, stats.mtime);
+}
+
+const PIECE = 2 ** 20;
+
+/** Holes stay holes: a file that takes no space in the workspace must not fill the other disk. */
+async function copyBytes(source: FileHandle, target: FileHandle): Promise<void> {
+  const [piece, zeros] = [Buffer.alloc(PIECE), Buffer.alloc(PIECE)];
+  for (let at = 0; ;) {
+    const { bytesRead } = await source.read(piece, 0, PIECE, at);
+    if (bytesRead === 0) return;
+    const read = piece.subarray(0, bytesRead);
+    if (!read.equals(zeros.subarray(0, bytesRead))) await writeWhole(target, read, at);
+    at += bytesRead;
+  }
+}
+
+async function writeWhole(target: FileHandle, bytes: Buffer, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length;)
+    done += (await target.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
+}
+
+const namesIn = async (folder: Held): Promise<readonly string[]> =>
+  (await readdir(folder.entry("."), { encoding: "buffer" })).map(textOfBytes);
+
+/** Removes an entry and all below it, without following a link. */
+export async function remove(file: string): Promise<void> {
+  const stats = await look(file);
+  if (stats === undefined) return;
+  if (!stats.isDirectory()) return unlink(bytesOfText(file));
+  {
+    await using folder = await hold(file, "");
+    for (const name of await namesIn(folder)) await remove(folder.entry(name));
+  }
+  await rmdir(bytesOfText(file));
+}

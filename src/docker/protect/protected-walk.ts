@@ -1,0 +1,381 @@
+import { Buffer } from "node:buffer";
+import { type Dir, type Dirent, lstatSync } from "node:fs";
+import { opendir } from "node:fs/promises";
+import { setImmediate as breath } from "node:timers/promises";
+import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+import { errorCode } from "../../core/errors.ts";
+import { fold, isDependencies, protectedName } from "../../core/protected-names.ts";
+import { Anchor, openable, openUp } from "./open-folder.ts";
+
+/** Absolute paths, as `textOfBytes` gives them. */
+export interface Walked {
+  /** Protected names, and folders that git takes for a bare repository. None lies in another. */
+  readonly found: readonly string[];
+  /** Whether git would take the folder itself for a repository when it has no .git of its own. */
+  readonly bare: boolean;
+  /** Sockets and FIFOs: what stands behind them may be a program of the host. */
+  readonly reached: readonly string[];
+  /** Files that have another name outside of what the walk counts as writable. */
+  readonly linked: readonly string[];
+  /** What could not be searched, and why; empty: all of it was. */
+  readonly unseen: readonly string[];
+}
+
+interface Bounds {
+  readonly entries: number;
+  readonly ms: number;
+}
+
+export interface WalkOptions {
+  readonly bounds?: Bounds;
+  readonly signal?: AbortSignal | undefined;
+  /** Whom commands work as: folders of others that let nobody in are closed to them, too. */
+  readonly user?: { readonly uid: number; readonly gid: number };
+  /** What else to look for: sockets and FIFOs, also in what is protected; hard links. */
+  readonly reached?: boolean;
+  readonly linked?: boolean;
+  /** No name is protected: only sockets and FIFOs count. */
+  readonly nameless?: boolean;
+  /** Folders of the user that lock the user out are opened up. */
+  readonly opens?: boolean;
+}
+
+/** Repositories of a million files pass; a tree beyond that is refused by whoever asks. */
+const BOUNDS: Bounds = { entries: 4_000_000, ms: 120_000 };
+
+/** What is kept in memory at most: folders to be searched, files with other names, characters of paths that were found. */
+const MOST = { waiting: 1_000_000, linked: 400_000, found: 2 ** 26, unseen: 20 } as const;
+
+/** Reads at one time; the file system calls of Node run on four threads. */
+const LANES = 4;
+
+/**
+ * Looks for what is protected by name or by its markers: one opendir a folder, no link followed, no stat but for hard
+ * links. Paths are handled as bytes (one character a byte), because a name need not be UTF-8. A tree may be deeper
+ * than a path can be long. What is not searched for whatever reason, a folder that went away apart, is told as unseen.
+ */
+export async function walk(root: string, options: WalkOptions = {}): Promise<Walked> {
+  const search = new Search(root, options);
+  const { ms } = options.bounds ?? BOUNDS;
+  const ended = Promise.withResolvers<void>();
+  const late = setTimeout(() => {
+    search.stop(`${root} as a whole: not done after ${Math.ceil(ms / 1000)} seconds`);
+    ended.resolve();
+  }, ms);
+  const abort = (): void => ended.reject(options.signal?.reason as Error);
+  options.signal?.addEventListener("abort", abort, { once: true });
+  try {
+    options.signal?.throwIfAborted();
+    // A file system that does not answer holds up neither the bound nor the signal.
+    await Promise.race([search.run(), ended.promise]);
+    return search.result();
+  } finally {
+    search.stop("stopped");
+    clearTimeout(late);
+    options.signal?.removeEventListener("abort", abort);
+  }
+}
+
+type Zone = "open" | "dependencies" | "guarded";
+
+interface Folder {
+  readonly anchor: Anchor;
+  /** From the anchor; empty or with a slash in front. */
+  readonly rest: string;
+  readonly zone: Zone;
+  readonly atTop: boolean;
+}
+
+interface Lower extends Disposable {
+  readonly anchor: Anchor;
+  readonly rest: (file: string) => string;
+}
+
+interface Linked {
+  readonly names: number;
+  readonly paths: string[];
+}
+
+class Search {
+  readonly #found: string[] = [];
+  readonly #reached: string[] = [];
+  readonly #linked = new Map<string, Linked>();
+  readonly #unseen: string[] = [];
+  readonly #options: WalkOptions;
+  readonly #bounds: Bounds;
+  readonly #waiting: Folder[] = [];
+  #bare = false;
+  #entries = 0;
+  #weight = 0;
+  #more = 0;
+  #stopped = false;
+
+  constructor(root: string, options: WalkOptions) {
+    this.#options = options;
+    this.#bounds = options.bounds ?? BOUNDS;
+    const place = bytesOfText(root).toString("latin1");
+    const zone = options.nameless === true ? "guarded" : "open";
+    this.#waiting.push({ anchor: new Anchor(place, place), rest: "", zone, atTop: true });
+  }
+
+  stop(why: string): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    if (why !== "stopped") this.#miss(why);
+    for (const { anchor } of this.#waiting.splice(0)) anchor.release();
+  }
+
+  result(): Walked {
+    const linked = [...this.#linked.values()].flatMap(({ paths }) => paths.map(textOf));
+    const unseen = this.#more > 0 ? [...this.#unseen, `and ${this.#more} more`] : this.#unseen;
+    return {
+      found: this.#found.map(textOf),
+      bare: this.#bare,
+      reached: this.#reached.map(textOf),
+      linked,
+      unseen,
+    };
+  }
+
+  async run(): Promise<void> {
+    // Depth first, so that what waits stays small.
+    while (this.#waiting.length > 0 && !this.#stopped)
+      await Promise.all(this.#waiting.splice(-LANES).map((folder) => this.#search(folder)));
+  }
+
+  #miss(line: string): void {
+    if (this.#unseen.length < MOST.unseen) this.#unseen.push(line);
+    else this.#more += 1;
+  }
+
+  async #search(folder: Folder): Promise<void> {
+    try {
+      const opened = await this.#opened(folder);
+      if (opened === undefined) return;
+      try {
+        await this.#read(folder, opened);
+      } finally {
+        opened.closeSync();
+      }
+    } catch (thrown) {
+      this.#miss(`${shown(folder)}: ${errorCode(thrown) ?? "unreadable"}`);
+    } finally {
+      folder.anchor.release();
+    }
+  }
+
+  /** Undefined for one that went away, and for one that is closed to commands as well. */
+  async #opened(folder: Folder): Promise<Dir | undefined> {
+    const place = placeOf(folder);
+    // Names as one character a byte.
+    const options = { encoding: "latin1", bufferSize: 1024 } as const;
+    try {
+      return await opendir(openable(place), options);
+    } catch (thrown) {
+      const code = errorCode(thrown) ?? "";
+      if (GONE.has(code)) return undefined;
+      if (code !== "EACCES" && code !== "EPERM") throw thrown;
+      if (this.#options.opens === true && openUp(place)) return opendir(openable(place), options);
+      if (this.#isClosed(place)) return undefined;
+      throw thrown;
+    }
+  }
+
+  /** Neither owner nor group nor anybody: nor can commands open it up, or what lies in a workspace that is only read. */
+  #isClosed(place: string): boolean {
+    const { user, nameless } = this.#options;
+    const stats = lstatSync(openable(place), { throwIfNoEntry: false });
+    if (stats === undefined) return true;
+    if (user === undefined) return false;
+    if (stats.uid === user.uid) return nameless === true && (stats.mode & 0o500) === 0;
+    return (stats.mode & 0o005) === 0 && (stats.gid !== user.gid || (stats.mode & 0o050) === 0);
+  }
+
+  async #read(folder: Folder, opened: Dir): Promise<void> {
+    const seen = new Seen();
+    for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
+      this.#entries += 1;
+      if (this.#entries > this.#bounds.entries)
+        this.stop(`${shown(folder)} and others: more than ${this.#bounds.entries} entries`);
+      if (this.#entries % PIECE === 0) await breath();
+      if (this.#stopped) return;
+      this.#note(folder, seen, entry);
+    }
+    if (isGitLayout(seen.marks)) {
+      if (folder.atTop) this.#bare = true;
+      else if (folder.zone !== "guarded")
+        return this.#keep({ ...folder, zone: "guarded" }, seen.asGuarded(folder));
+    }
+    this.#keep(folder, seen);
+  }
+
+  #note({ anchor, rest, zone, atTop }: Folder, seen: Seen, entry: Dirent): void {
+    const { name } = entry;
+    const file = `${rest}/${name}`;
+    const kind = kindOf(entry, anchor.place + file);
+    seen.mark(name, kind);
+    if ((kind === "socket" || kind === "FIFO") && this.#options.reached === true) seen.reached.push(file);
+    if (zone !== "guarded" && isProtected(name, zone, atTop)) {
+      seen.found.push(file);
+      if (kind === "folder") seen.guarded.push(file);
+    } else if (kind === "folder") {
+      if (zone === "open" && isDependencies(name)) seen.dependencies.push(file);
+      else seen.below.push(file);
+    } else if (kind === "file" && zone !== "guarded" && this.#options.linked === true)
+      seen.link(file, anchor.place + file);
+  }
+
+  #keep(folder: Folder, seen: Seen): void {
+    const { full } = folder.anchor;
+    for (const file of seen.found) {
+      this.#found.push(full + file);
+      this.#weight += weightOf(full.length + file.length);
+    }
+    for (const file of seen.reached) this.#reached.push(full + file);
+    for (const { file, key, names } of seen.linked) this.#keepLinked(full + file, key, names);
+    this.#enter(folder, folder.zone, seen.below);
+    this.#enter(folder, "dependencies", seen.dependencies);
+    if (this.#options.reached === true) this.#enter(folder, "guarded", seen.guarded);
+    const most = this.#mostOf();
+    if (most !== undefined) this.stop(`${shown(folder)} and others: ${most}`);
+  }
+
+  #mostOf(): string | undefined {
+    if (this.#weight > MOST.found || this.#reached.length > MOST.linked)
+      return "too much that is to be protected";
+    if (this.#linked.size > MOST.linked) return `more than ${MOST.linked} files with several names`;
+    return this.#waiting.length > MOST.waiting ? `more than ${MOST.waiting} folders side by side` : undefined;
+  }
+
+  #keepLinked(file: string, key: string, names: number): void {
+    const one = this.#linked.get(key) ?? { names, paths: [] };
+    one.paths.push(file);
+    if (one.paths.length >= names) this.#linked.delete(key);
+    else this.#linked.set(key, one);
+  }
+
+  #enter(folder: Folder, zone: Zone, names: readonly string[]): void {
+    if (names.length === 0 || this.#stopped) return;
+    using lower = this.#anchorFor(folder);
+    if (lower === undefined) return;
+    for (const name of names)
+      this.#waiting.push({ anchor: lower.anchor.hold(), rest: lower.rest(name), zone, atTop: false });
+  }
+
+  /** The folder itself becomes an anchor where paths from the last one get too long. */
+  #anchorFor(folder: Folder): Lower | undefined {
+    const { anchor, rest } = folder;
+    if (rest.length < LONGEST) return { anchor, rest: (file) => file, [Symbol.dispose]: () => undefined };
+    const own = process.platform === "linux" && anchor.depth < DEEPEST ? anchor.below(rest) : undefined;
+    if (own === undefined) {
+      this.#miss(`${shown(folder)}: its path is too long`);
+      return undefined;
+    }
+    return { anchor: own, rest: (file) => file.slice(rest.length), [Symbol.dispose]: () => own.release() };
+  }
+}
+
+const PIECE = 2048;
+
+/** Characters of a path from its anchor, well below what one call takes with a name of 255 bytes. */
+const LONGEST = 3000;
+
+/** Anchors above one another: 48,000 characters, tens of thousands of folders. */
+const DEEPEST = 16;
+
+/** A path that is longer than any call takes costs more than its characters: whoever handles it looks at each part. */
+const weightOf = (length: number): number => length * Math.max(1, length / 4096);
+
+const GONE: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR"]);
+
+const placeOf = ({ anchor, rest }: Folder): string => anchor.place + rest;
+
+/** What one folder holds, by paths from its anchor. */
+class Seen {
+  marks = 0;
+  readonly found: string[] = [];
+  readonly reached: string[] = [];
+  readonly guarded: string[] = [];
+  readonly dependencies: string[] = [];
+  readonly below: string[] = [];
+  readonly linked: { readonly file: string; readonly key: string; readonly names: number }[] = [];
+
+  mark(name: string, kind: Kind): void {
+    const mark = MARKS.get(name.length > 9 ? "" : name.toLowerCase());
+    if (mark !== undefined && (kind === "link" || mark.folder === (kind === "folder")))
+      this.marks |= mark.bit;
+  }
+
+  link(file: string, place: string): void {
+    const stats = lstatSync(openable(place), { throwIfNoEntry: false });
+    if (stats === undefined || stats.nlink < 2 || !stats.isFile()) return;
+    const key = Number.isSafeInteger(stats.ino) ? `${stats.dev}:${stats.ino}` : exactKey(place);
+    if (key !== undefined) this.linked.push({ file, key, names: stats.nlink });
+  }
+
+  /** The folder is protected as a whole. */
+  asGuarded({ rest }: Folder): Seen {
+    const own = new Seen();
+    own.found.push(rest);
+    own.reached.push(...this.reached);
+    for (const file of [...this.guarded, ...this.dependencies, ...this.below]) own.guarded.push(file);
+    return own;
+  }
+}
+
+/** Numbers of inodes may be too large for a plain number. */
+function exactKey(place: string): string | undefined {
+  const stats = lstatSync(openable(place), { bigint: true, throwIfNoEntry: false });
+  return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`;
+}
+
+type Kind = "folder" | "file" | "link" | "socket" | "FIFO" | "device" | "gone";
+
+/** Some file systems do not tell the kind in a listing. */
+function kindOf(entry: Dirent, place: string): Kind {
+  const told = kindBy(entry);
+  if (told !== undefined) return told;
+  const stats = lstatSync(openable(place), { throwIfNoEntry: false });
+  return stats === undefined ? "gone" : (kindBy(stats) ?? "device");
+}
+
+function kindBy(entry: Omit<Dirent, "name" | "parentPath">): Kind | undefined {
+  if (entry.isFile()) return "file";
+  if (entry.isDirectory()) return "folder";
+  if (entry.isSymbolicLink()) return "link";
+  if (entry.isSocket()) return "socket";
+  if (entry.isFIFO()) return "FIFO";
+  return entry.isBlockDevice() || entry.isCharacterDevice() ? "device" : undefined;
+}
+
+function isProtected(name: string, zone: Zone, atTop: boolean): boolean {
+  const text = ASCII.test(name) ? name : Buffer.from(name, "latin1").toString("utf8");
+  return zone === "dependencies" ? fold(text) === ".git" : protectedName(text, atTop) !== undefined;
+}
+
+const textOf = (file: string): string => textOfBytes(Buffer.from(file, "latin1"));
+
+const ASCII = /^[\u0000-\u007f]*$/;
+
+/**
+ * What git accepts as a repository without being called .git: HEAD beside objects and refs, or beside a
+ * commondir file. A config file beside a hooks folder is one that only lacks what the box could add.
+ */
+const isGitLayout = (marks: number): boolean => LAYOUTS.some((layout) => (marks & layout) === layout);
+
+const MARKS: ReadonlyMap<string, { readonly bit: number; readonly folder: boolean }> = new Map([
+  ["head", { bit: 1, folder: false }],
+  ["objects", { bit: 2, folder: true }],
+  ["refs", { bit: 4, folder: true }],
+  ["commondir", { bit: 8, folder: false }],
+  ["config", { bit: 16, folder: false }],
+  ["hooks", { bit: 32, folder: true }],
+]);
+
+const LAYOUTS = [1 | 2 | 4, 1 | 8, 16 | 32];
+
+const shown = ({ anchor, rest }: Folder): string => {
+  const full = anchor.full + rest;
+  const text = JSON.stringify(Buffer.from(full, "latin1").toString("utf8")).slice(1, -1);
+  return text.length > 300 ? `${text.slice(0, 300)}… (${full.length} bytes)` : text;
+};

@@ -1,0 +1,48 @@
+import { boxFilter, RUNNER_LABEL } from "./box-labels.ts";
+import { engineFailure, isMissing } from "./engine-failure.ts";
+import { answered, type Engine } from "./engine.ts";
+import { BASE_REPOSITORY } from "./images/base-image.ts";
+import { SANDBOX_REPOSITORY } from "./images/image-inputs.ts";
+import { removeBox } from "./life/box-list.ts";
+
+/** Removes every sandbox container of one user, and their volumes; answers how many containers there were. */
+export async function removeBoxes(engine: Engine, uid: number): Promise<number> {
+  const filters = boxFilter(uid);
+  const boxes = await answered((abortSignal) =>
+    engine.api.listContainers({ all: true, filters, abortSignal }),
+  ).catch((thrown: unknown) => {
+    throw engineFailure("listing sandboxes", thrown);
+  });
+  await Promise.all(boxes.map(({ Id }) => removeBox(engine, Id)));
+  const { Volumes } = await engine.api.listVolumes({ filters });
+  // The engine answers null for an empty list.
+  await Promise.all((Volumes ?? []).map(({ Name }) => engine.api.getVolume(Name).remove().catch(unlessGone)));
+  return boxes.length;
+}
+
+/** Removes the images that harness made, and those named; answers the ones that went. */
+export async function removeImages(engine: Engine, others: readonly string[]): Promise<readonly string[]> {
+  const all = await engine.api.listImages().catch((thrown: unknown) => {
+    throw engineFailure("listing images", thrown);
+  });
+  const ours = all
+    .flatMap(({ RepoTags }) => RepoTags ?? [])
+    .filter(
+      (tag) =>
+        [SANDBOX_REPOSITORY, BASE_REPOSITORY].some((name) => tag.startsWith(`${name}:`)) ||
+        others.includes(tag),
+    );
+  for (const tag of ours) await engine.api.getImage(tag).remove({ force: true }).catch(unlessGone);
+  await removeRunners(engine);
+  return ours;
+}
+
+/** The volumes by which images of others get our runner. */
+async function removeRunners(engine: Engine): Promise<void> {
+  const { Volumes } = await engine.api.listVolumes({ filters: { label: [RUNNER_LABEL] } });
+  await Promise.all((Volumes ?? []).map(({ Name }) => engine.api.getVolume(Name).remove().catch(unlessGone)));
+}
+
+function unlessGone(thrown: unknown): void {
+  if (!isMissing(thrown)) throw engineFailure("removing", thrown);
+}

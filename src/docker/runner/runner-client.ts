@@ -1,0 +1,389 @@
+import { constants } from "node:os";
+import type { Duplex } from "node:stream";
+import { textOfBytes } from "../../core/bytes.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { MAY_HOLD } from "../protect/replaced.ts";
+import { Pulse } from "./pulse.ts";
+import { exitUnstarted, readExit, type RunnerExit } from "./runner-exit.ts";
+import { type Asked, Asks, type CreditWindow, creditWindow, feed } from "./runner-feed.ts";
+import {
+  decodeFields,
+  encodeFields,
+  EXEC_STDIN,
+  EXEC_TTY,
+  type FieldValue,
+  type Frame,
+  frameWriter,
+  MAX_PAYLOAD,
+  numberIn,
+  REPLY,
+  REQUEST,
+} from "./runner-frames.ts";
+import { greeting, openWire, type Wire } from "./runner-wire.ts";
+
+export interface Listener {
+  /** A promise holds back everything that the box sends, until it is settled. That it fails is its maker's affair. */
+  readonly onOutput: (
+    stream: "stdout" | "stderr",
+    part: "head" | "tail",
+    bytes: Buffer,
+  ) => Promise<void> | void;
+}
+
+/** A command in progress. `ended` never rejects but for the loss of the box. */
+interface Running {
+  readonly call: number;
+  readonly ended: Promise<RunnerExit>;
+  readonly signal: (signal: number) => void;
+  readonly resize: (columns: number, rows: number) => void;
+}
+
+const OUTPUTS = new Map([
+  [REPLY.out, ["stdout", "head"]],
+  [REPLY.err, ["stderr", "head"]],
+  [REPLY.outTail, ["stdout", "tail"]],
+  [REPLY.errTail, ["stderr", "tail"]],
+] as const);
+
+/** Input that the runner has not taken yet never exceeds this. */
+const INPUT_WINDOW = 512 * 1024;
+
+/** A look at a tree says so as long as it lasts (sandbox/runner/snapshot.c): a run at its end waits for no other. */
+const LOOK_MS = 5000;
+
+/** The calls to one box. Any number run side by side; all end when the box does. */
+export class RunnerClient {
+  readonly #wire: Wire;
+  readonly #calls: OpenCalls;
+  readonly #asks: Asks;
+  readonly #pulse: Pulse;
+  #given: HarnessError | undefined;
+  /** What the box found to have lost its mount, as far as it could still say so. */
+  unguarded: readonly string[] = [];
+  /** Resolves, never rejects, when the box is gone, with the reason. */
+  readonly gone: Promise<string>;
+
+  constructor(stream: Duplex, secret: Buffer, { onAsk, held }: ClientParts = {}) {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    this.gone = promise;
+    this.#asks = new Asks(onAsk, (call, answer) => this.#send(REQUEST.answer, call, answer));
+    this.#calls = new OpenCalls(held?.next ?? 1);
+    this.#pulse = new Pulse({
+      isOpen: () => this.#calls.numbers.size > 0,
+      isDeaf: () => this.#wire.isPaused(),
+      ping: () => this.#send(REQUEST.ping, 0, EMPTY),
+      give: (up) => this.#giveUp(up),
+    });
+    const call = this.#calls.next;
+    const first =
+      held === undefined
+        ? greeting(secret)
+        : frameWriter(held.key)({ type: REQUEST.resume, call, payload: secret });
+    this.#wire = openWire(
+      stream,
+      { secret, first },
+      {
+        onFrame: (frame) => {
+          this.#pulse.heard();
+          if (frame.type === REPLY.ask) this.#asks.take(frame);
+          else if (frame.type === REPLY.unguarded) this.#unguarded(frame.payload);
+          else this.#calls.take(frame);
+        },
+        onEnd: (reason) => {
+          this.#pulse.stop();
+          const lost = new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, "harness doctor");
+          this.#calls.lose(this.#given ?? lost);
+          resolve(
+            this.#given === undefined ? reason : this.#given.message.replace(/^the box was lost: /, ""),
+          );
+        },
+      },
+    );
+    if (held === undefined) return;
+    const resumed = this.#open<void>(this.#calls.number(), (_, done) => done());
+    resumed.then(() => held.asks.forEach((each) => this.#asks.take(each))).catch(() => undefined);
+  }
+
+  /** The box is no more, for this reason and no other. */
+  #giveUp(lost: HarnessError): void {
+    this.#given ??= lost;
+    this.#wire.fail(lost.message);
+  }
+
+  #unguarded(payload: Buffer): void {
+    this.unguarded = decodeFields(payload)
+      .filter(({ name }) => name === "p")
+      .map(({ bytes }) => textOfBytes(bytes));
+    this.#giveUp(unprotected(this.unguarded));
+  }
+
+  /** Tells a runner with a lease that somebody is there. */
+  alive(): void {
+    if (!this.#asks.held) this.#send(REQUEST.alive, 0, EMPTY);
+  }
+
+  /**
+   * Has the runner do nothing and say nothing until somebody comes with this key; nothing can be asked any more. It is
+   * refused while other calls than the `lasting` ones are under way.
+   */
+  async hold(key: Buffer, lasting: ReadonlySet<number>): Promise<Held> {
+    await this.#asks.idle();
+    const others = [...this.#calls.numbers].filter((call) => !lasting.has(call));
+    if (others.length > 0 || this.#asks.held)
+      throw new HarnessError(EXIT.sandbox, "the box is at work and cannot be held", "");
+    const asks = this.#asks.hold();
+    const call = this.#calls.number();
+    const held = this.#open<void>(call, (frame, done) => frame.type === REPLY.held && done());
+    this.#send(REQUEST.hold, call, key);
+    await held;
+    this.#pulse.stop();
+    return { next: this.#calls.next, asks, going: this.#calls.numbers };
+  }
+
+  /** Why there is no box any more, or undefined. */
+  get lost(): HarnessError | undefined {
+    return this.#calls.lost;
+  }
+
+  /** Ends the box: the runner leaves when its input does. */
+  close(): void {
+    this.#wire.close();
+  }
+
+  run(command: Command, { onOutput }: Listener): Running {
+    const payload = execPayload(command);
+    const impossible = unsendable(command, payload);
+    if (impossible !== undefined) return this.#unstarted(impossible);
+    const call = this.#calls.number();
+    const credit = creditWindow(INPUT_WINDOW);
+    const running = this.#follow(call, onOutput, credit);
+    this.#send(REQUEST.exec, call, payload);
+    if (command.timeoutMs > 0) this.#pulse.expect(call, command.timeoutMs);
+    if (command.input !== undefined) this.#feed(call, command.input, credit);
+    return running;
+  }
+
+  /** A command that was begun before the runner was held, without input. */
+  follow(call: number, { onOutput }: Listener): Running {
+    return this.#follow(call, onOutput, creditWindow(INPUT_WINDOW));
+  }
+
+  #follow(call: number, onOutput: Listener["onOutput"], credit: CreditWindow): Running {
+    const ended = this.#open<RunnerExit>(call, (frame, done) => {
+      const output = OUTPUTS.get(frame.type as never);
+      if (output !== undefined) this.#holdBack(() => onOutput(output[0], output[1], frame.payload));
+      else if (frame.type === REPLY.credit) credit.give(frame.payload);
+      else if (frame.type === REPLY.exit) done(readExit(frame.payload));
+      else if (frame.type === REPLY.end) done(exitUnstarted(numberIn(decodeFields(frame.payload), "e")));
+    });
+    void ended.then(credit.stop, credit.stop);
+    return {
+      call,
+      ended,
+      signal: (signal) => {
+        if (signal === KILL) this.#pulse.expect(call, 0);
+        this.#send(REQUEST.kill, call, encodeFields([["s", signal]]));
+      },
+      resize: (columns, rows) =>
+        this.#send(
+          REQUEST.resize,
+          call,
+          encodeFields([
+            ["c", columns],
+            ["r", rows],
+          ]),
+        ),
+    };
+  }
+
+  /** One request that is answered with data, then an end. */
+  async ask(
+    type: number,
+    fields: readonly (readonly [string, FieldValue])[],
+    content?: Uint8Array,
+  ): Promise<{ readonly data: Buffer; readonly end: Frame }> {
+    const call = this.#calls.number();
+    const parts: Buffer[] = [];
+    const credit = creditWindow(INPUT_WINDOW);
+    const answered = this.#open<Frame>(call, (frame, done) => {
+      if (frame.type === REPLY.data) parts.push(frame.payload);
+      else if (frame.type === REPLY.credit) credit.give(frame.payload);
+      else done(frame);
+    });
+    void answered.then(credit.stop, credit.stop);
+    if (type === REQUEST.changes) this.#pulse.expect(call, LOOK_MS);
+    this.#send(type, call, encodeFields(fields));
+    if (content !== undefined) this.#feed(call, [content], credit);
+    const end = await answered;
+    return { data: Buffer.concat(parts), end };
+  }
+
+  #open<T>(call: number, onFrame: Parameters<typeof OpenCalls.prototype.open<T>>[1]): Promise<T> {
+    const answer = this.#calls.open<T>(call, onFrame);
+    this.#pulse.begin();
+    const ended = (): void => this.#pulse.ended(call);
+    answer.then(ended, ended);
+    return answer;
+  }
+
+  #holdBack(work: () => Promise<void> | void): void {
+    const busy = attempted(work);
+    if (busy === undefined) return;
+    this.#wire.pause();
+    const resume = (): void => this.#wire.resume();
+    void busy.then(resume, resume);
+  }
+
+  #unstarted(errno: number): Running {
+    const ended = this.lost === undefined ? Promise.resolve(exitUnstarted(errno)) : Promise.reject(this.lost);
+    return { call: 0, ended, signal: () => undefined, resize: () => undefined };
+  }
+
+  #send(type: number, call: number, payload: Buffer): void {
+    this.#wire.send({ type, call, payload });
+  }
+
+  #feed(call: number, input: Input, credit: CreditWindow): void {
+    void feed(input, credit, {
+      send: (piece) => this.#send(REQUEST.stdin, call, piece),
+      end: () => this.#send(REQUEST.stdinEnd, call, EMPTY),
+    });
+  }
+}
+
+type Input = Parameters<typeof feed>[0];
+
+const EMPTY = Buffer.alloc(0);
+
+function unprotected(paths: readonly string[]): HarnessError {
+  const named = paths.length === 0 ? "" : `: ${paths.slice(0, NAMED).join(", ")}`;
+  return new HarnessError(
+    EXIT.sandbox,
+    `the box was lost: a protected path was replaced from outside while the box was open, so its protection is gone${named}. All that ran in the box was ended; what stands there now ${MAY_HOLD}`,
+    "start again: the new box protects what is there now",
+  );
+}
+
+const NAMED = 5;
+
+/** SIGKILL ends a call with all that it started. */
+export const KILL = constants.signals.SIGKILL;
+
+function attempted(work: () => Promise<void> | void): Promise<void> | void {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
+
+export interface Command {
+  readonly words: readonly string[];
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** 0 for no limit. */
+  readonly timeoutMs: number;
+  /** Bytes of each stream that are handed on as they come; of what follows, only the last `tail` are. */
+  readonly head: number;
+  readonly tail: number;
+  readonly terminal: boolean;
+  /** undefined for none at all. */
+  readonly input: AsyncIterable<Uint8Array> | undefined;
+}
+
+/** The payload of the request that starts it. */
+function execPayload(command: Command): Buffer {
+  const flags = (command.input === undefined ? 0 : EXEC_STDIN) + (command.terminal ? EXEC_TTY : 0);
+  return encodeFields([
+    ...command.words.map((word) => ["a", word] as const),
+    ...Object.entries(command.env).map(([name, value]) => ["e", `${name}=${value}`] as const),
+    ["d", command.folder],
+    ["t", command.timeoutMs],
+    ["h", command.head],
+    ["l", command.tail],
+    ["f", flags],
+  ]);
+}
+
+/** The system's number for why no runner can be asked this, or undefined: to it, words end at a NUL. */
+function unsendable({ words, folder, env }: Command, payload: Buffer): number | undefined {
+  if (payload.length > MAX_PAYLOAD) return constants.errno.E2BIG;
+  const texts = [...words, folder, ...Object.entries(env).flat()];
+  return texts.some((text) => text.includes("\0")) ? constants.errno.EINVAL : undefined;
+}
+
+interface Pending {
+  readonly onFrame: (frame: Frame) => void;
+  readonly onLost: (lost: HarnessError) => void;
+}
+
+/** The calls to a box that have not ended, by their numbers. */
+class OpenCalls {
+  readonly #pending = new Map<number, Pending>();
+  #next: number;
+  #lost: HarnessError | undefined;
+
+  constructor(next: number) {
+    this.#next = next;
+  }
+
+  get lost(): HarnessError | undefined {
+    return this.#lost;
+  }
+
+  /** The first number that was not given yet. */
+  get next(): number {
+    return this.#next;
+  }
+
+  get numbers(): ReadonlySet<number> {
+    return new Set(this.#pending.keys());
+  }
+
+  number(): number {
+    const call = this.#next;
+    this.#next = call === 0xffff_ffff ? 1 : call + 1;
+    return call;
+  }
+
+  open<T>(call: number, onFrame: (frame: Frame, done: (value: T) => void) => void): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#lost !== undefined) return reject(this.#lost);
+      const done = (value: T): void => {
+        this.#pending.delete(call);
+        resolve(value);
+      };
+      this.#pending.set(call, { onFrame: (frame) => onFrame(frame, done), onLost: reject });
+    });
+  }
+
+  take(frame: Frame): void {
+    this.#pending.get(frame.call)?.onFrame(frame);
+  }
+
+  lose(lost: HarnessError): void {
+    this.#lost = lost;
+    for (const { onLost } of this.#pending.values()) onLost(lost);
+    this.#pending.clear();
+  }
+}
+
+/** A runner that was held by another process, and goes on with this one. */
+export interface HeldRunner {
+  /** Of the one frame that takes it up. */
+  readonly key: Buffer;
+  /** The first number of a call that was not given yet. */
+  readonly next: number;
+  readonly asks: readonly Asked[];
+}
+
+interface Held extends Omit<HeldRunner, "key"> {
+  /** Calls that had not ended. */
+  readonly going: ReadonlySet<number>;
+}
+
+interface ClientParts {
+  /** Gets what a command asks of the harness, if it may (sandbox/runner/ask.h), and gives the answer. */
+  readonly onAsk?: ((asked: Buffer) => Promise<Buffer>) | undefined;
+  readonly held?: HeldRunner | undefined;
+}

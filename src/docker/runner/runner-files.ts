@@ -1,0 +1,123 @@
+import { posix } from "node:path";
+import { textOfBytes } from "../../core/bytes.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Entry } from "../../core/ports.ts";
+import { ChangeList } from "./change-list.ts";
+import type { RunnerClient } from "./runner-client.ts";
+import { nameOfErrno } from "./runner-exit.ts";
+import {
+  decodeFields,
+  type Field,
+  type FieldValue,
+  numberIn,
+  REPLY,
+  REQUEST,
+  textIn,
+} from "./runner-frames.ts";
+
+/** A file operation that the box refused, with the system's name for why. */
+export class FileRefused extends Error {
+  override readonly name = "FileRefused";
+  readonly code: string;
+  readonly path: string;
+
+  constructor(code: string, path: string, doing: string) {
+    super(`${path}: ${doing}: ${code}`);
+    this.code = code;
+    this.path = path;
+  }
+}
+
+const KINDS: Readonly<Record<string, Entry["kind"]>> = { f: "file", d: "folder", l: "link" };
+
+interface Question {
+  readonly type: number;
+  readonly path: string;
+  readonly fields?: readonly (readonly [string, FieldValue])[];
+  readonly content?: Uint8Array;
+}
+
+/** Of Linux, with the NUL at its end. */
+const PATH_MAX = 4096;
+
+async function asked(
+  client: RunnerClient,
+  { type, path, fields = [], content }: Question,
+): Promise<{ readonly data: Buffer; readonly end: readonly Field[] }> {
+  if (path.includes("\0")) throw new FileRefused("EINVAL", path, "no file has such a name");
+  if (Buffer.byteLength(path) >= PATH_MAX)
+    throw new FileRefused("ENAMETOOLONG", path, "no file has such a name");
+  const { data, end } = await client.ask(type, [["p", path], ...fields], content);
+  if (end.type !== REPLY.end) throw new HarnessError(EXIT.sandbox, "the runner gave another answer", "");
+  const said = decodeFields(end.payload);
+  const errno = numberIn(said, "e");
+  if (errno !== 0) throw new FileRefused(nameOfErrno(errno), path, textIn(said, "w"));
+  return { data, end: said };
+}
+
+/** At most `limit` bytes from `offset`; `size` is the whole file's. */
+export async function readFileIn(
+  client: RunnerClient,
+  path: string,
+  { offset = 0, limit = 64 * 2 ** 20 }: { readonly offset?: number; readonly limit?: number } = {},
+): Promise<{ readonly content: Buffer; readonly size: number }> {
+  const fields = [
+    ["o", offset],
+    ["n", limit],
+  ] as const;
+  const { data, end } = await asked(client, { type: REQUEST.read, path, fields });
+  return { content: data, size: numberIn(end, "z") };
+}
+
+/** All or nothing; an older file keeps its mode. */
+export async function writeFileIn(
+  client: RunnerClient,
+  path: string,
+  content: Uint8Array,
+  mode = 0o644,
+): Promise<void> {
+  await asked(client, { type: REQUEST.write, path, fields: [["m", mode]], content });
+}
+
+export async function listIn(client: RunnerClient, path: string, most = 10_000): Promise<readonly Entry[]> {
+  return readEntries((await asked(client, { type: REQUEST.list, path, fields: [["n", most]] })).data);
+}
+
+export async function statIn(client: RunnerClient, path: string): Promise<Entry> {
+  const [entry] = readEntries((await asked(client, { type: REQUEST.stat, path })).data);
+  if (entry === undefined) throw new FileRefused("EIO", path, "stat");
+  return { ...entry, name: posix.basename(path) };
+}
+
+/** From now on `changesIn` tells what is different below this folder. */
+export async function snapshotIn(
+  client: RunnerClient,
+  root: string,
+  leftOut: readonly string[],
+): Promise<void> {
+  const fields = leftOut.map((folder) => ["x", folder] as const);
+  await asked(client, { type: REQUEST.snapshot, path: root, fields });
+}
+
+export async function changesIn(
+  client: RunnerClient,
+): Promise<{ readonly changes: ChangeList; readonly incomplete: boolean }> {
+  const { data, end } = await asked(client, { type: REQUEST.changes, path: "" });
+  return { changes: new ChangeList(data), incomplete: numberIn(end, "i") === 1 };
+}
+
+function readEntries(data: Buffer): readonly Entry[] {
+  const entries: Entry[] = [];
+  for (let at = 0; at < data.length;) {
+    const length = data.readUInt16LE(at + 21);
+    entries.push({
+      kind: KINDS[String.fromCharCode(data.readUInt8(at))] ?? "odd",
+      mode: data.readUInt32LE(at + 1),
+      size: Number(data.readBigUInt64LE(at + 5)),
+      modified: Number(data.readBigUInt64LE(at + 13)),
+      name: textOfBytes(data.subarray(at + 23, at + 23 + length)),
+    });
+    at += 23 + length;
+  }
+  return entries;
+}

@@ -1,0 +1,109 @@
+import type { Duplex } from "node:stream";
+import { reasonOf } from "../../core/errors.ts";
+import { ByteQueue, type Frame, frameReader, frameWriter, MAGIC } from "./runner-frames.ts";
+
+/** The attached stdio of a container as frames. It ends once, and says why. */
+export interface Wire {
+  readonly send: (frame: Frame) => void;
+  /** While paused no frame is handed on and nothing is read, and in the end the commands wait. Each takes one resume. */
+  readonly pause: () => void;
+  readonly resume: () => void;
+  readonly close: () => void;
+  /** It ends for this reason. */
+  readonly fail: (reason: string) => void;
+  /** Whether nothing is read now. */
+  readonly isPaused: () => boolean;
+}
+
+interface Listener {
+  readonly onFrame: (frame: Frame) => void;
+  readonly onEnd: (reason: string) => void;
+}
+
+const STDOUT = 1;
+/** What the runner or the runtime says on stderr: only ever a reason for an end. */
+const COMPLAINT_BYTES = 2000;
+
+/** What a runner that was just started is to be sent first. */
+export const greeting = (secret: Buffer): Buffer => Buffer.concat([Buffer.from(MAGIC, "latin1"), secret]);
+
+interface Opening {
+  readonly secret: Buffer;
+  /** Has told the other end the secret. */
+  readonly first: Buffer;
+}
+
+/** `stream` is the engine's hijacked connection, its stdout and stderr multiplexed. */
+export function openWire(stream: Duplex, { secret, first }: Opening, { onFrame, onEnd }: Listener): Wire {
+  const write = frameWriter(secret);
+  const read = frameReader(secret);
+  const raw = new ByteQueue();
+  const frames = new ByteQueue();
+  const waiting: Frame[] = [];
+  let held = 0;
+  let complaint = "";
+  let ended = false;
+  const end = (reason: string): void => {
+    if (ended) return;
+    ended = true;
+    stream.destroy();
+    onEnd(complaint.trim() === "" ? reason : `${reason}: ${complaint.trim()}`);
+  };
+  const handOn = (): void => {
+    for (let frame = waiting.shift(); frame !== undefined; frame = waiting.shift()) {
+      onFrame(frame);
+      if (held > 0) return;
+    }
+    if (stream.isPaused()) stream.resume();
+  };
+  const guarded = (work: () => void): void => {
+    try {
+      if (!ended) work();
+    } catch (thrown) {
+      end(reasonOf(thrown));
+    }
+  };
+  stream.on("data", (chunk: Buffer) => {
+    raw.push(chunk);
+    guarded(() => {
+      for (const { source, bytes } of demultiplexed(raw))
+        if (source === STDOUT) frames.push(bytes);
+        else complaint = (complaint + bytes.toString("utf8")).slice(-COMPLAINT_BYTES);
+      waiting.push(...read(frames));
+      if (held === 0) handOn();
+    });
+  });
+  stream.on("error", (error) => end(reasonOf(error)));
+  stream.once("end", () => end("the box has ended"));
+  stream.once("close", () => end("the box has ended"));
+  stream.write(first);
+  return {
+    send: (frame) => void (ended || stream.write(write(frame))),
+    pause: () => {
+      held += 1;
+      stream.pause();
+    },
+    resume: () => {
+      held -= 1;
+      if (held === 0) guarded(handOn);
+    },
+    close: () => {
+      stream.end();
+      end("it was closed");
+    },
+    fail: end,
+    isPaused: () => held > 0,
+  };
+}
+
+/** The engine's framing: u8 source, three zeros, u32 length (big-endian), bytes. */
+function* demultiplexed(raw: ByteQueue): Generator<{ readonly source: number; readonly bytes: Buffer }> {
+  for (;;) {
+    const head = raw.peek(8);
+    if (head === undefined) return;
+    const length = head.readUInt32BE(4);
+    if (raw.length < 8 + length) return;
+    const whole = raw.take(8 + length);
+    if (whole !== undefined) yield { source: whole.readUInt8(0), bytes: whole.subarray(8) };
+  }
+}

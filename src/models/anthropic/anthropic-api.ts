@@ -1,0 +1,316 @@
+import type { ToolCall } from "../../core/messages.ts";
+import { asFields, asList, type Fields } from "../http/answer-fields.ts";
+import { type Concession, Concessions, withoutField } from "../http/http-concessions.ts";
+import { brokenOff, opened, OTHER_JSON, stranger } from "../http/http-post.ts";
+import type { Asked } from "../http/http-refusals.ts";
+import { replyEvents, valueIn } from "../http/http-reply.ts";
+import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
+import { conversationOf, fittedId, type Turn, USUAL_ID } from "../request-history.ts";
+import { MessageReader } from "./anthropic-stream.ts";
+
+interface AnthropicOptions {
+  /** Does not end in /v1. */
+  readonly baseUrl: string;
+  readonly key?: string;
+}
+
+/** The one that proxies and servers of one's own know, and the last that takes a temperature. */
+const VERSION = "2023-06-01";
+
+/**
+ * Anthropic's Messages API. Not through the official client, of which nothing but JSON and a URL would be left:
+ * - its fetch follows redirects and takes the key along to another host; it would have to be replaced by `post`;
+ * - it hides an abort: a stream that was ended reads like one that is complete, as does one without `message_stop`;
+ *   that and bounds on events need the raw bytes, so its reader goes too;
+ * - it reads the environment: headers, tokens and credential files of other programs; ANTHROPIC_LOG prints requests to
+ *   stdout, which here belongs to the answer; and it warns of models on its own;
+ * - its current version speaks a version of the API that proxies do not know and that has no temperature;
+ * - loading it costs 85 ms and 25 MB, half of what a start and a fifth of what a run may take.
+ * A test holds this wire and its loopback server against the client instead, and requests against its types.
+ */
+export class AnthropicWire implements Wire {
+  readonly #url: string;
+  readonly #key: string;
+  readonly #concessions = new Concessions(ANTHROPIC_CONCESSIONS);
+  readonly #replies = new Replies();
+
+  constructor({ baseUrl, key = "" }: AnthropicOptions) {
+    this.#url = `${baseUrl.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1/messages`;
+    this.#key = key.trim();
+  }
+
+  async *send(request: WireRequest, signal: AbortSignal): AsyncGenerator<WireEvent> {
+    const asked = this.#asked(request);
+    const { response, notes } = await opened({
+      asked,
+      headers: {
+        "anthropic-version": VERSION,
+        ...(this.#key === "" ? {} : { "x-api-key": this.#key }),
+      },
+      body: messagesBody(request, this.#replies.of),
+      concessions: this.#concessions,
+      signal,
+      connectMs: request.connectMs,
+    });
+    for (const text of notes) yield { type: "note", text };
+    const reader = new MessageReader();
+    for await (const events of replyEvents({
+      response,
+      asked,
+      signal,
+      done: () => reader.done,
+      complete: () => reader.stopped,
+    })) {
+      for (const event of events) if (!reader.done) yield* reader.read(valueIn(event, asked));
+    }
+    if (!reader.stopped && !reader.done) throw reader.begun ? brokenOff() : stranger(asked, OTHER_JSON);
+    this.#replies.keep(reader.content ?? []);
+  }
+
+  #asked({ model, nativeTools, tools }: WireRequest): Asked {
+    return {
+      url: this.#url,
+      model,
+      key: this.#key,
+      keyName: "ANTHROPIC_API_KEY",
+      tools: nativeTools && tools.length > 0,
+    };
+  }
+}
+
+/** A reply block for block, signed thoughts and all; undefined when it is not known so. */
+type ReplyOf = (text: string, calls: readonly ToolCall[]) => readonly Fields[] | undefined;
+
+/** The API has no limit of its own; what the model cannot do is said in the refusal, and asked again with less. */
+const MAX_TOKENS = 32_000;
+const LEAST_THOUGHT = 1024;
+/** They take a budget for thinking, and no choice of their own. */
+const BUDGETED = /claude-(?:3-7|sonnet-4(?:-5)?(?:-2\d{7})?$|opus-4(?:-[015])?(?:-2\d{7})?$|haiku-4-5)/;
+const BREAKPOINT = { cache_control: { type: "ephemeral" } } as const;
+
+/** The whole body of a request. The same request gives the same bytes. */
+export function messagesBody(request: WireRequest, replyOf: ReplyOf): Fields {
+  const { model, messages, maxTokens = MAX_TOKENS } = request;
+  const tools = request.nativeTools ? request.tools : [];
+  const { system, turns } = conversationOf(messages);
+  return {
+    model,
+    max_tokens: maxTokens,
+    stream: true,
+    ...(system === "" ? {} : { system: [{ type: "text", text: system, ...BREAKPOINT }] }),
+    ...(tools.length === 0 ? {} : { tools: tools.map(toolOf) }),
+    messages: marked(blocksOf(turns, replyOf)),
+    ...manner(request, thinkingOf(request, maxTokens, isKnown(turns, replyOf))),
+  };
+}
+
+/** A model that thinks takes no temperature. */
+function manner({ temperature, format }: WireRequest, thinking: Fields | undefined): Fields {
+  const thinks = thinking !== undefined && thinking["type"] !== "disabled";
+  return {
+    ...(temperature === undefined || thinks ? {} : { temperature }),
+    ...(thinking === undefined ? {} : { thinking }),
+    ...(format === undefined ? {} : { output_config: { format: { type: "json_schema", schema: format } } }),
+  };
+}
+
+/** The last one closes the prefix of all tools. */
+function toolOf(
+  { name, description, schema }: WireRequest["tools"][number],
+  index: number,
+  all: WireRequest["tools"],
+): Fields {
+  const tool = { name, description, input_schema: schema };
+  return index === all.length - 1 ? { ...tool, ...BREAKPOINT } : tool;
+}
+
+/** With a budget, a reply that is under way with calls has to begin with its thoughts; unknown, none can be had. */
+function thinkingOf({ think, model }: WireRequest, maxTokens: number, known: boolean): Fields | undefined {
+  if (think === undefined) return undefined;
+  if (!think) return { type: "disabled" };
+  if (!BUDGETED.test(model)) return { type: "adaptive", display: "summarized" };
+  const budget = Math.min(16_000, Math.floor(maxTokens / 2));
+  return known && budget >= LEAST_THOUGHT ? { type: "enabled", budget_tokens: budget } : undefined;
+}
+
+function isKnown(turns: readonly Turn[], replyOf: ReplyOf): boolean {
+  const [called, last] = turns.slice(-2);
+  if (last?.role !== "results" || called?.role !== "assistant") return true;
+  return replyOf(called.text, called.calls) !== undefined;
+}
+
+interface Said {
+  readonly role: "user" | "assistant";
+  readonly content: readonly Fields[];
+}
+
+/** Results and what the user says after them are one message: roles take turns. */
+function blocksOf(turns: readonly Turn[], replyOf: ReplyOf): readonly Said[] {
+  const said: Said[] = [];
+  for (const turn of turns) {
+    const role = turn.role === "assistant" ? "assistant" : "user";
+    const content = contentOf(turn, replyOf);
+    const last = said.at(-1);
+    if (last?.role === role) said.splice(-1, 1, { role, content: [...last.content, ...content] });
+    else said.push({ role, content });
+  }
+  const opens = said[0]?.role === "assistant";
+  return opens ? [{ role: "user", content: [{ type: "text", text: "Go on." }] }, ...said] : said;
+}
+
+function contentOf(turn: Turn, replyOf: ReplyOf): readonly Fields[] {
+  if (turn.role === "user") return [{ type: "text", text: turn.text }];
+  if (turn.role === "results")
+    return turn.results.map(({ call, text }) => ({
+      type: "tool_result",
+      tool_use_id: fittedId(call, USUAL_ID),
+      // A text of nothing but space is refused.
+      ...(text.trim() === "" ? {} : { content: text }),
+    }));
+  return replyOf(turn.text, turn.calls) ?? rebuilt(turn);
+}
+
+const rebuilt = ({ text, calls }: Extract<Turn, { readonly role: "assistant" }>): readonly Fields[] => [
+  ...(text.trim() === "" ? [] : [{ type: "text", text }]),
+  ...calls.map(({ id, name, args }) => ({
+    type: "tool_use",
+    id: fittedId(id, USUAL_ID),
+    name,
+    input: args,
+  })),
+];
+
+/** The ends of the last two messages of the user: the first of them was the end of the request before. */
+function marked(said: readonly Said[]): readonly Fields[] {
+  const places = said.flatMap(({ role }, index) => (role === "user" ? [index] : []));
+  const ends = new Set(places.slice(-2));
+  return said.map(({ role, content }, index) => ({
+    role,
+    content: ends.has(index)
+      ? content.map((block, at) => (at === content.length - 1 ? { ...block, ...BREAKPOINT } : block))
+      : content,
+  }));
+}
+
+const isThought = (block: unknown): boolean =>
+  /^(?:redacted_)?thinking$/.test(String(asFields(block)?.["type"]));
+
+const bare = (blocks: unknown): readonly Fields[] =>
+  asList(blocks).map((block) => {
+    const fields = asFields(block) ?? {};
+    return withoutField(fields, "cache_control") ?? fields;
+  });
+
+/** What some model or some proxy is known to refuse, by what it says then. */
+const ANTHROPIC_CONCESSIONS: readonly Concession[] = [
+  {
+    name: "max_tokens",
+    says: /max_tokens: \d+ > \d+/,
+    without: (body, text) => {
+      const most = Number(/max_tokens: \d+ > (\d+)/.exec(text)?.[1]);
+      return most > 0 && Number(body["max_tokens"]) > most ? limited(body, most) : undefined;
+    },
+  },
+  // Something before the thoughts has changed: the history was compacted, or comes from elsewhere.
+  {
+    name: "thoughts",
+    says: /\bsignature\b|bound to a different|thinking[^]{0,80}cannot be modified/i,
+    without: thoughtless,
+  },
+  { name: "budget", says: /adaptive thinking|thinking[^]{0,40}adaptive/i, without: otherThinking },
+  {
+    name: "thinking",
+    says: /\bthinking\b/i,
+    without: (body) => withoutField(body, "thinking"),
+    note: "the model does not let thinking be chosen",
+  },
+  {
+    name: "temperature",
+    says: /\btemperature\b/i,
+    without: (body) => withoutField(body, "temperature"),
+    note: "the server takes no temperature for this model",
+  },
+  {
+    name: "output_config",
+    says: /output_config|output_format|structured output|json_schema/i,
+    without: (body) => withoutField(body, "output_config"),
+    note: "the server takes no schema for the answer",
+  },
+  { name: "cache_control", says: /cache_control/i, without: unmarked },
+];
+
+/** Thinking has to end before the reply does. */
+function limited(body: Fields, most: number): Fields {
+  const thinking = asFields(body["thinking"]);
+  const budget = Number(thinking?.["budget_tokens"]);
+  const less = budget >= most ? { thinking: { ...thinking, budget_tokens: Math.floor(most / 2) } } : {};
+  return { ...body, max_tokens: most, ...less };
+}
+
+/** Newer models choose themselves how long to think, older ones need to be told. */
+function otherThinking(body: Fields): Fields | undefined {
+  const type = asFields(body["thinking"])?.["type"];
+  if (type === "enabled") return { ...body, thinking: { type: "adaptive", display: "summarized" } };
+  if (type !== "adaptive") return undefined;
+  const budget = Math.min(16_000, Math.floor(Number(body["max_tokens"]) / 2));
+  return budget < 1024 ? undefined : { ...body, thinking: { type: "enabled", budget_tokens: budget } };
+}
+
+function thoughtless(body: Fields): Fields | undefined {
+  const messages = asList(body["messages"]).map((message) => asFields(message) ?? {});
+  if (!messages.some(({ content }) => asList(content).some(isThought))) return undefined;
+  const without = messages.map((message) => ({
+    ...message,
+    content: asList(message["content"]).filter((block) => !isThought(block)),
+  }));
+  return { ...body, messages: without };
+}
+
+function unmarked(body: Fields): Fields | undefined {
+  if (!JSON.stringify(body).includes('"cache_control"')) return undefined;
+  return {
+    ...body,
+    ...("system" in body ? { system: bare(body["system"]) } : {}),
+    ...("tools" in body ? { tools: bare(body["tools"]) } : {}),
+    messages: asList(body["messages"]).map((message) => {
+      const fields = asFields(message) ?? {};
+      return { ...fields, content: bare(fields["content"]) };
+    }),
+  };
+}
+
+const MOST = 500;
+
+/**
+ * Replies with signed thoughts, block for block as they came. A transcript has no room for signatures, and the API
+ * takes thoughts back only unchanged, in their places, and all of them. A reply that the transcript tells in another
+ * way is not known here; after a restart none is.
+ */
+class Replies {
+  readonly #kept = new Map<string, readonly Fields[]>();
+
+  keep(content: readonly Fields[]): void {
+    if (!content.some(({ type }) => type === "thinking" || type === "redacted_thinking")) return;
+    if (content.some(({ id = "_" }) => !USUAL_ID.fits.test(String(id)))) return;
+    const key = keyOf(
+      content.map(({ text }) => (typeof text === "string" ? text : "")).join(""),
+      content.filter(({ type }) => type === "tool_use").map(({ id, name, input }) => [id, name, input]),
+    );
+    this.#kept.delete(key);
+    this.#kept.set(key, content);
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= MOST) break;
+      this.#kept.delete(oldest);
+    }
+  }
+
+  readonly of = (text: string, calls: readonly ToolCall[]): readonly Fields[] | undefined =>
+    this.#kept.get(
+      keyOf(
+        text,
+        calls.map(({ id, name, args }) => [id, name, args]),
+      ),
+    );
+}
+
+const keyOf = (text: string, calls: readonly unknown[]): string => JSON.stringify([text, calls]);

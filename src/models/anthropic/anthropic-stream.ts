@@ -1,0 +1,192 @@
+import type { Stop } from "../../core/model-provider.ts";
+import { asCount, asFields, asList, asText, type Fields, parsedJson } from "../http/answer-fields.ts";
+import { endless, LONGEST_LINE, type WireEvent } from "../model-api.ts";
+
+/** A whole text may come in the beginning of its block. */
+const LONGEST_KEPT = LONGEST_LINE;
+
+const STOPS: Readonly<Record<string, Stop>> = {
+  end_turn: "end",
+  stop_sequence: "end",
+  pause_turn: "unknown",
+  tool_use: "calls",
+  max_tokens: "length",
+  model_context_window_exceeded: "length",
+  refusal: "filtered",
+};
+
+interface Call {
+  readonly index: number;
+  /** Given whole at the block's start, by servers that do not stream arguments. */
+  readonly input: Fields;
+  args: string;
+}
+
+type Block = Record<string, unknown>;
+
+/** Events of a message, and whole ones, into events of a wire. */
+export class MessageReader {
+  /** By the server's index. */
+  readonly #calls = new Map<unknown, Call>();
+  readonly #blocks = new Map<unknown, Block>();
+  #kept = 0;
+  stopped = false;
+  done = false;
+  /** Something came that this API sends. */
+  begun = false;
+
+  /** The reply's blocks as they came, except for thoughts that were not signed; undefined when one was cut. */
+  get content(): readonly Fields[] | undefined {
+    const blocks: Fields[] = [];
+    for (const [index, block] of this.#blocks) {
+      const call = this.#calls.get(index);
+      const input = call === undefined || call.args === "" ? call?.input : asFields(parsedJson(call.args));
+      if (call !== undefined && input === undefined) return undefined;
+      if (block["signature"] !== "" && block["text"] !== "")
+        blocks.push(call === undefined ? block : { ...block, input });
+    }
+    return blocks;
+  }
+
+  read(value: unknown): WireEvent[] {
+    const event = asFields(value) ?? {};
+    const events: WireEvent[] = [];
+    this.begun ||= typeof event["type"] === "string";
+    switch (event["type"]) {
+      case "message_start":
+        usageIn(asFields(asFields(event["message"])?.["usage"]), false, events);
+        break;
+      case "content_block_start":
+        this.#begin(event["index"], asFields(event["content_block"]) ?? {}, events);
+        break;
+      case "content_block_delta":
+        this.#delta(event["index"], asFields(event["delta"]) ?? {}, events);
+        break;
+      case "content_block_stop":
+        this.#end(event["index"], events);
+        break;
+      case "message_delta":
+        usageIn(asFields(event["usage"]), true, events);
+        this.#stop(asFields(event["delta"])?.["stop_reason"], events);
+        break;
+      case "message_stop":
+        this.done = true;
+        break;
+      case "message":
+        this.#whole(event, events);
+        break;
+      default:
+    }
+    return events;
+  }
+
+  /** What is kept and is told in no event has a bound of its own. */
+  #keeps(characters: number): void {
+    this.#kept += characters;
+    if (this.#kept > LONGEST_KEPT) throw endless("the server's reply has no end: it was ended at its bound");
+  }
+
+  #begin(index: unknown, block: Fields, events: WireEvent[]): void {
+    const kept = keptBlock(block);
+    if (kept !== undefined) {
+      this.#keeps(JSON.stringify(kept).length);
+      this.#blocks.set(index, kept);
+    }
+    const [text, thinking] = [asText(kept?.["text"]), asText(kept?.["thinking"])];
+    if (text !== undefined) events.push({ type: "text", text });
+    if (thinking !== undefined) events.push({ type: "thinking", text: thinking });
+    if (kept?.["type"] === "tool_use") this.#call(index, block, events);
+  }
+
+  #call(index: unknown, block: Fields, events: WireEvent[]): void {
+    const call = { index: this.#calls.size, input: asFields(block["input"]) ?? {}, args: "" };
+    this.#calls.set(index, call);
+    const [id, name] = [asText(block["id"]), asText(block["name"])];
+    events.push({
+      type: "call",
+      index: call.index,
+      ...(id === undefined ? {} : { id }),
+      ...(name === undefined ? {} : { name }),
+    });
+  }
+
+  #delta(index: unknown, delta: Fields, events: WireEvent[]): void {
+    const block = this.#blocks.get(index) ?? {};
+    for (const type of ["text", "thinking"] as const) {
+      const text = asText(delta[type]);
+      if (text === undefined) continue;
+      events.push({ type, text });
+      block[type] = joined(block[type], text);
+    }
+    const signature = asText(delta["signature"]);
+    if (signature !== undefined) {
+      this.#keeps(signature.length);
+      block["signature"] = joined(block["signature"], signature);
+    }
+    const call = this.#calls.get(index);
+    const args = asText(delta["partial_json"]);
+    if (args === undefined || call === undefined) return;
+    call.args += args;
+    events.push({ type: "call", index: call.index, args });
+  }
+
+  /** A call without arguments has no part of them. */
+  #end(index: unknown, events: WireEvent[]): void {
+    const call = this.#calls.get(index);
+    if (call === undefined || call.args !== "") return;
+    call.args = JSON.stringify(call.input);
+    events.push({ type: "call", index: call.index, args: call.args });
+  }
+
+  #stop(reason: unknown, events: WireEvent[]): void {
+    if (typeof reason !== "string" || this.stopped) return;
+    this.stopped = true;
+    events.push({ type: "stop", stop: STOPS[reason] ?? "unknown" });
+  }
+
+  #whole(message: Fields, events: WireEvent[]): void {
+    usageIn(asFields(message["usage"]), true, events);
+    for (const [index, block] of asList(message["content"]).entries()) {
+      this.#begin(index, asFields(block) ?? {}, events);
+      this.#end(index, events);
+    }
+    this.#stop(message["stop_reason"], events);
+    this.done = true;
+  }
+}
+
+/** The fields that a request may hold again; undefined for a block of another kind. */
+function keptBlock({ type, ...block }: Fields): Block | undefined {
+  switch (type) {
+    case "text":
+      return { type, text: asText(block["text"]) ?? "" };
+    case "thinking":
+      return { type, thinking: asText(block["thinking"]) ?? "", signature: asText(block["signature"]) ?? "" };
+    case "redacted_thinking":
+      return { type, data: block["data"] };
+    case "tool_use":
+      return { type, id: block["id"], name: block["name"] };
+    default:
+      return undefined;
+  }
+}
+
+const joined = (before: unknown, text: string): string => (typeof before === "string" ? before + text : text);
+
+/** What was read of the cache and written to it is counted apart from the other input. At the start the output is a guess. */
+function usageIn(usage: Fields | undefined, last: boolean, events: WireEvent[]): void {
+  const [input, made, cached, output] = [
+    "input_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "output_tokens",
+  ].map((name) => asCount(usage?.[name]));
+  const completion = last ? output : undefined;
+  if (input === undefined && completion === undefined) return;
+  events.push({
+    type: "usage",
+    ...(input === undefined ? {} : { prompt: input + (made ?? 0) + (cached ?? 0) }),
+    ...(completion === undefined ? {} : { completion }),
+    ...(cached === undefined ? {} : { cached }),
+  });
+}

@@ -1,0 +1,195 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { formatDuration } from "../core/bounds.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import type { FailureKind } from "../core/model-provider.ts";
+import type { Embedder } from "../core/ports.ts";
+import { asFields, asList, type Fields, parsedJson } from "./http/answer-fields.ts";
+import { Concessions } from "./http/http-concessions.ts";
+import { notA, opened, stranger, wholeText } from "./http/http-post.ts";
+import { type Asked, failureOf, refusalIn } from "./http/http-refusals.ts";
+import { WireFailure } from "./model-api.ts";
+
+export interface EmbedLimits {
+  /** Of one request. */
+  readonly texts: number;
+  /** UTF-16 units of one request; a single text may be longer. */
+  readonly chars: number;
+  /** For one request: a model may have to be loaded. */
+  readonly timeoutMs: number;
+  /** Further attempts after a failure that may pass. */
+  readonly retries: number;
+}
+
+const EMBED_LIMITS: EmbedLimits = { texts: 64, chars: 128 * 1024, timeoutMs: 120_000, retries: 2 };
+
+/** One request: what the server gave for each text, in their order. Throws a `WireFailure`. */
+export type Ask = (texts: readonly string[], signal: AbortSignal) => Promise<readonly unknown[]>;
+
+/** In place of the usual ones. */
+type Remedies = Partial<Readonly<Record<FailureKind, string>>>;
+
+const LONGEST_WAIT_MS = 30_000;
+const FIRST_WAIT_MS = 500;
+/** A text of which the server will not take even so much is not the cause. */
+const SHORTEST_CUT = 64;
+const CHOOSE = "harness config set embed_model NAME";
+
+/**
+ * Asks batch after batch: servers of one's own work on one at a time. What is too long together is asked for in halves,
+ * and of a single text that is too long its beginning counts.
+ */
+export class BatchEmbedder implements Embedder {
+  readonly #ask: Ask;
+  readonly #limits: EmbedLimits;
+  /** Of the first vector; a model has one length. */
+  #length: number | undefined;
+
+  readonly #remedies: Remedies;
+
+  constructor(ask: Ask, limits: Partial<EmbedLimits> = {}, remedies: Remedies = {}) {
+    this.#ask = ask;
+    this.#remedies = { no_model: CHOOSE, ...remedies };
+    this.#limits = { ...EMBED_LIMITS, ...limits };
+  }
+
+  async embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
+    const vectors: Float32Array[] = [];
+    try {
+      for (const batch of batchesOf(texts, this.#limits)) vectors.push(...(await this.#whole(batch, signal)));
+    } catch (thrown) {
+      throw thrown instanceof WireFailure ? asError(thrown, this.#remedies) : thrown;
+    }
+    return vectors;
+  }
+
+  async #whole(batch: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
+    try {
+      return this.#checked(await this.#patiently(batch, signal), batch.length);
+    } catch (thrown) {
+      if (!(thrown instanceof WireFailure) || thrown.kind !== "too_long") throw thrown;
+      const parts = halved(batch);
+      if (parts === undefined) throw thrown;
+      const vectors: Float32Array[] = [];
+      for (const part of parts) vectors.push(...(await this.#whole(part, signal)));
+      return vectors;
+    }
+  }
+
+  async #patiently(batch: readonly string[], signal: AbortSignal): Promise<readonly unknown[]> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await this.#once(batch, signal);
+      } catch (thrown) {
+        if (!(thrown instanceof WireFailure) || !thrown.passing || attempt >= this.#limits.retries)
+          throw thrown;
+        const ms = thrown.retryAfterMs ?? FIRST_WAIT_MS * 2 ** attempt;
+        if (ms > LONGEST_WAIT_MS) throw thrown;
+        await sleep(ms, undefined, { signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  async #once(batch: readonly string[], signal: AbortSignal): Promise<readonly unknown[]> {
+    const { timeoutMs } = this.#limits;
+    const late = AbortSignal.timeout(timeoutMs);
+    try {
+      if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
+      return await this.#ask(batch, AbortSignal.any([signal, late]));
+    } catch (thrown) {
+      if (signal.aborted || !late.aborted) throw thrown;
+      throw new WireFailure("timeout", `no vectors within ${formatDuration(timeoutMs)}`, {
+        remedy: "choose a smaller model: harness config set embed_model NAME",
+      });
+    }
+  }
+
+  #checked(given: readonly unknown[], count: number): readonly Float32Array[] {
+    if (given.length !== count) throw wrong(`${given.length} vectors came for ${count} texts`);
+    return given.map((value) => {
+      const vector = vectorOf(value);
+      if (vector === undefined) throw wrong("a vector holds something that is no number");
+      this.#length ??= vector.length;
+      if (vector.length === 0 || vector.length !== this.#length)
+        throw wrong(`a vector has ${vector.length} numbers, the first one has ${this.#length}`);
+      return vector;
+    });
+  }
+}
+
+/** Numbers, or the bytes of little-endian 32-bit ones as base64. */
+function vectorOf(value: unknown): Float32Array | undefined {
+  if (typeof value === "string") return numbersIn(Buffer.from(value, "base64"));
+  if (!Array.isArray(value)) return undefined;
+  const vector = new Float32Array(value.length);
+  for (const [index, number] of (value as readonly unknown[]).entries()) {
+    if (typeof number !== "number") return undefined;
+    vector[index] = number;
+  }
+  return vector.every(Number.isFinite) ? vector : undefined;
+}
+
+function numbersIn(bytes: Buffer): Float32Array | undefined {
+  if (bytes.length % 4 !== 0) return undefined;
+  const vector = Float32Array.from({ length: bytes.length / 4 }, (_, index) => bytes.readFloatLE(index * 4));
+  return vector.every(Number.isFinite) ? vector : undefined;
+}
+
+/** Servers refuse an empty text, and a list needs a vector for each of its texts. */
+function* batchesOf(texts: readonly string[], limits: EmbedLimits): Generator<readonly string[]> {
+  let batch: string[] = [];
+  let chars = 0;
+  for (const text of texts) {
+    const full = batch.length >= limits.texts || chars + text.length > limits.chars;
+    if (full && batch.length > 0) {
+      yield batch;
+      batch = [];
+      chars = 0;
+    }
+    batch.push(text.trim() === "" ? " " : text);
+    chars += text.length;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function halved(batch: readonly string[]): readonly (readonly string[])[] | undefined {
+  const [text = ""] = batch;
+  const middle = Math.ceil(batch.length / 2);
+  if (batch.length > 1) return [batch.slice(0, middle), batch.slice(middle)];
+  return text.length < SHORTEST_CUT ? undefined : [[text.slice(0, text.length / 2).toWellFormed()]];
+}
+
+const wrong = (reason: string): WireFailure =>
+  new WireFailure("garbled", reason, { remedy: "check that embed_model is a model for embeddings" });
+
+function asError({ kind, message, remedy }: WireFailure, remedies: Remedies): HarnessError {
+  if (kind === "cancelled") return new HarnessError(EXIT.interrupted, "cancelled");
+  return new HarnessError(EXIT.model, `embeddings: ${message}`, remedies[kind] ?? remedy);
+}
+
+interface Question {
+  readonly asked: Asked;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Fields;
+  readonly signal: AbortSignal;
+}
+
+const CONNECT_MS = 10_000;
+
+/** The list under `name` of one JSON answer; throws a `WireFailure` for everything else. */
+export async function askForList(
+  name: string,
+  { asked, headers, body, signal }: Question,
+): Promise<readonly unknown[]> {
+  const concessions = new Concessions([]);
+  const { response } = await opened({ asked, headers, body, concessions, signal, connectMs: CONNECT_MS });
+  const text = await wholeText(response);
+  if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
+  const value = parsedJson(text);
+  if (value === undefined)
+    throw /^\s*</.test(text) ? stranger(asked, "it answers with a web page") : notA("JSON", text);
+  const refusal = refusalIn(value, 200);
+  if (refusal !== undefined) throw failureOf(refusal, asked);
+  const list = asFields(value)?.[name];
+  if (!Array.isArray(list)) throw notA("list of vectors", text);
+  return asList(list);
+}

@@ -1,0 +1,202 @@
+import type { FailureKind } from "../../core/model-provider.ts";
+import { WireFailure } from "../model-api.ts";
+import { asFields, asText, type Fields } from "./answer-fields.ts";
+
+/** What a server said instead of an answer. */
+export interface Refusal {
+  /** Of HTTP; for an error inside a good answer what its own code means. */
+  readonly status: number;
+  /** It came with HTTP 200, most often in the middle of a stream. */
+  readonly late: boolean;
+  /** The error's `type` and `code`, as far as they are words. */
+  readonly code: string;
+  readonly text: string;
+  readonly retryAfterMs: number | null;
+  /** The model's reply, where the server hands it out because it could not read it. */
+  readonly raw: string | null;
+}
+
+/** What was asked, as far as a failure has to name it. */
+export interface Asked {
+  readonly url: string;
+  readonly model: string;
+  /** Taken out of whatever is said. */
+  readonly key: string;
+  /** Where the key is set. */
+  readonly keyName: string;
+  /** Whether tools were sent. */
+  readonly tools: boolean;
+}
+
+const MAX_REASON = 500;
+/** Enough for every message that is looked for; patterns never see more. */
+const MAX_WORDS = 4000;
+
+/** Errors that name no number; Anthropic's types, OpenAI's types and codes. */
+const STATUS_OF: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  invalid_api_key: 401,
+  billing_error: 402,
+  insufficient_quota: 402,
+  permission_error: 403,
+  not_found_error: 404,
+  model_not_found: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  api_error: 500,
+  server_error: 500,
+  timeout_error: 504,
+  overloaded_error: 529,
+};
+
+/** The error in a body or an event that came with HTTP `status`; undefined when it is none. */
+export function refusalIn(
+  value: unknown,
+  status: number,
+  retryAfterMs: number | null = null,
+): Refusal | undefined {
+  // Some routers of Google's API wrap the error in a list.
+  const body = asFields(Array.isArray(value) ? value[0] : value);
+  const error = body === undefined ? undefined : errorOf(body, status >= 400);
+  if (error === undefined) return undefined;
+  const fields = asFields(error) ?? { message: error };
+  const code = [fields["type"], fields["code"]].filter((part) => typeof part === "string").join(" ");
+  return {
+    status: status >= 400 ? status : ownStatus(fields, code),
+    late: status < 400,
+    code,
+    text: messageOf(fields),
+    retryAfterMs,
+    raw: asText(fields["failed_generation"]) ?? null,
+  };
+}
+
+function errorOf(body: Fields, refused: boolean): unknown {
+  if (body["error"] !== undefined && body["error"] !== null && body["error"] !== "") return body["error"];
+  if (body["type"] === "error" || body["object"] === "error" || refused) return body;
+  return undefined;
+}
+
+function ownStatus(fields: Fields, code: string): number {
+  const number = Number(fields["code"] ?? fields["status"]);
+  if (number >= 400 && number < 600) return number;
+  return (
+    code
+      .split(" ")
+      .map((word) => STATUS_OF[word])
+      .find((status) => status !== undefined) ?? 500
+  );
+}
+
+/** The server's words, and behind them those of the server that a router asked. */
+function messageOf(fields: Fields): string {
+  const own = fields["message"] ?? fields["detail"] ?? fields["error"] ?? fields;
+  const upstream = asFields(fields["metadata"])?.["raw"];
+  return [own, upstream]
+    .filter((part) => part !== undefined && part !== null && part !== "")
+    .map((part) => (typeof part === "string" ? part : JSON.stringify(part)))
+    .join(": ");
+}
+
+interface Row {
+  /** Any when left out. */
+  readonly status?: readonly number[];
+  readonly says?: RegExp;
+  readonly kind: FailureKind;
+  readonly passing?: true;
+  readonly remedy: (asked: Asked) => string;
+}
+
+const CREDIT =
+  /insufficient_quota|exceeded your current quota|billing|credit balance|insufficient (?:balance|credits)/i;
+const NO_MEMORY =
+  /out of memory|insufficient (?:system )?(?:memory|resources)|not enough memory|more system memory|failed to allocate/i;
+const TOO_LONG =
+  /exceed_context_size|context_length_exceeded|prompt is too long|too many (?:input |prompt )?tokens|input is too (?:long|large)|reduce the length|token count[^.]{0,60}exceed|(?:exceed|maximum|longer than|larger than|greater than|overflow|not enough)[^.]{0,80}context|context[^.]{0,80}(?:exceed|overflow|of only|is only|too small)/i;
+const FILTERED = /content_filter|content_policy|content management policy|flagged|moderation/i;
+const NO_MODEL =
+  /model_not_found|not_found_error model|no models? (?:is )?loaded|not a valid model|model[^.]{0,120}(?:not found|not exist|not loaded|not available)|(?:unknown|invalid|no such|could not find|cannot find) model\b|no endpoints found for/i;
+const NO_TOOLS =
+  /n[o']t (?:yet )?support(?:ed|s)?[^.]{0,40}(?:tool|function.call)|(?:tool|function.call)[^.]{0,60}(?:not (?:yet |fully |currently )*(?:supported|available|enabled|permitted)|unsupported|requires? [`"']?--)|(?:unsupported|unrecognized|unknown|unexpected)[^.]{0,40}\btools\b|--enable-auto-tool-choice|that support tool use|jinja|chat.?template|template (?:error|exception|rendering)|parser for this template/i;
+const UNREAD = /Failed to parse input at pos(?:ition)? \d+: ?([\s\S]*)$/;
+
+const CHOOSE = "harness config set chat_model NAME";
+const SERVER_LOG = "check the server's log";
+
+/** What a refusal means; the first row that fits. */
+const ROWS: readonly Row[] = [
+  { status: [402], kind: "rate_limited", remedy: () => "add credit at the provider, or choose another one" },
+  {
+    status: [429],
+    says: CREDIT,
+    kind: "rate_limited",
+    remedy: () => "add credit at the provider, or choose another one",
+  },
+  { status: [429], kind: "rate_limited", passing: true, remedy: () => "wait, or choose another model" },
+  {
+    status: [401],
+    kind: "unauthorised",
+    remedy: ({ key, keyName }) => (key === "" ? `set ${keyName}` : `check ${keyName}`),
+  },
+  { says: NO_MEMORY, kind: "out_of_memory", remedy: () => `choose a smaller model: ${CHOOSE}` },
+  {
+    says: TOO_LONG,
+    kind: "too_long",
+    remedy: () => "shorten the task, or load the model with a larger context window",
+  },
+  { status: [413], kind: "too_long", remedy: () => "shorten the task" },
+  {
+    status: [400, 403, 422],
+    says: FILTERED,
+    kind: "refused",
+    remedy: () => "put the task in other words, or choose another model",
+  },
+  { status: [400, 403, 404, 422], says: NO_MODEL, kind: "no_model", remedy: () => CHOOSE },
+  { status: [403], kind: "unauthorised", remedy: ({ keyName }) => `check ${keyName}, and what it may use` },
+  {
+    status: [404, 405],
+    kind: "unreachable",
+    remedy: () => "check the address: harness config set base_url URL",
+  },
+  { status: [501, 505], kind: "server", remedy: () => SERVER_LOG },
+  { status: [408, 409, 425], kind: "server", passing: true, remedy: () => SERVER_LOG },
+];
+
+const LAST: Row = { kind: "server", remedy: () => SERVER_LOG };
+
+/** The failure that a refusal is. */
+export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
+  const raw = refusal.raw ?? UNREAD.exec(refusal.text)?.[1];
+  if (raw !== undefined)
+    return new WireFailure("garbled", "the server cannot read the model's reply", {
+      remedy: "update the server, or choose another model",
+      passing: true,
+      raw,
+    });
+  const words = `${refusal.code} ${refusal.text}`.slice(0, MAX_WORDS);
+  const { retryAfterMs } = refusal;
+  if (
+    asked.tools &&
+    [400, 404, 422, 500, 501].includes(refusal.status) &&
+    NO_TOOLS.test(words) &&
+    !TOO_LONG.test(words)
+  )
+    return new WireFailure("server", reasonOf(refusal, asked), { remedy: CHOOSE, refusesTools: true });
+  const row = ROWS.find(
+    ({ status, says }) => (status?.includes(refusal.status) ?? true) && (says?.test(words) ?? true),
+  );
+  return new WireFailure((row ?? LAST).kind, reasonOf(refusal, asked), {
+    remedy: (row ?? LAST).remedy(asked),
+    passing: row === undefined ? refusal.status >= 500 : row.passing === true,
+    retryAfterMs,
+  });
+}
+
+function reasonOf({ status, late, text }: Refusal, { key }: Asked): string {
+  const said = (key === "" ? text : text.replaceAll(key, "[key]")).replaceAll(/\s+/g, " ").trim();
+  const short = said.length > MAX_REASON ? `${said.slice(0, MAX_REASON)}…` : said;
+  const origin = late ? "the server failed" : `HTTP ${status}`;
+  return short === "" ? origin : `${origin}: ${short}`;
+}

@@ -1,0 +1,194 @@
+import type { IncomingMessage } from "node:http";
+import { reasonOf } from "../../core/errors.ts";
+import { endless, LONGEST_LINE, LONGEST_STREAM, WireFailure } from "../model-api.ts";
+import { asFields, parsedJson } from "./answer-fields.ts";
+import { brokenOff, notA, shown, stranger, wholeText } from "./http-post.ts";
+import { type Asked, failureOf, refusalIn } from "./http-refusals.ts";
+
+/** How long a reply that is complete may keep its connection before it is given up. */
+const DRAIN_MS = 1000;
+
+interface Reply {
+  readonly response: IncomingMessage;
+  readonly asked: Asked;
+  readonly signal: AbortSignal;
+  /** Whether the server has said its last word: what still comes is let go. */
+  readonly done: () => boolean;
+  /** Whether the model has: a connection that breaks from here on does no harm. */
+  readonly complete: () => boolean;
+}
+
+/**
+ * The events of an answer, as they come, until it is done. A whole JSON answer, of a server that does not stream or
+ * fails under HTTP 200, is one event. An answer without any event throws, as does a connection that breaks.
+ */
+export async function* replyEvents(reply: Reply): AsyncGenerator<readonly SseEvent[], void> {
+  const { response, asked, signal, done, complete } = reply;
+  const type = response.headers["content-type"] ?? "";
+  try {
+    if (/\bhtml\b/i.test(type)) throw stranger(asked, "it answers with a web page");
+    if (/\bjson\b/i.test(type)) yield wholeJson(await wholeText(response));
+    else yield* streamed(reply);
+  } catch (thrown) {
+    if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
+    if (thrown instanceof WireFailure) throw thrown;
+    if (!complete()) throw brokenOff(reasonOf(thrown));
+  } finally {
+    if (done() && !signal.aborted) release(response);
+    else response.destroy();
+  }
+}
+
+async function* streamed({ response, asked, done }: Reply): AsyncGenerator<readonly SseEvent[], void> {
+  const reader = new SseReader();
+  let any = false;
+  let came = 0;
+  const strange = (): WireFailure =>
+    any
+      ? notA("event", reader.stray)
+      : stranger(asked, `it answers with text of another kind: ${shown(reader.stray)}`);
+  for await (const chunk of response.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+    came += chunk.length;
+    if (came > LONGEST_STREAM) throw endless("the server's reply has no end: it was ended at its bound");
+    const events = reader.push(chunk);
+    any ||= events.length > 0;
+    if (events.length > 0) yield events;
+    if (done()) return;
+    if (reader.stray !== "") throw strange();
+  }
+  const last = reader.end();
+  if (last.length > 0) yield last;
+  else if (reader.stray !== "") throw strange();
+  else if (!any) throw brokenOff("nothing came");
+}
+
+/** The parsed data of an event; throws the failure that it is, and when it is no JSON. */
+export function valueIn({ event, data }: SseEvent, asked: Asked): unknown {
+  const value = parsedJson(data);
+  const bare = event === "error" && asFields(value)?.["error"] === undefined;
+  const refusal = refusalIn(bare ? { error: value ?? data } : value, 200);
+  if (refusal !== undefined) throw failureOf(refusal, asked);
+  if (value === undefined) throw notA("JSON", data);
+  return value;
+}
+
+/** Some proxies call a stream JSON. */
+function wholeJson(text: string): SseEvent[] {
+  if (!/^\s*(?:data|event|id|retry)?:/.test(text)) return [{ event: "", data: text }];
+  const reader = new SseReader();
+  return [...reader.push(Buffer.from(text)), ...reader.end()];
+}
+
+/** Lets the connection serve the next request when the server ends the answer soon, and ends it otherwise. */
+function release(response: IncomingMessage): void {
+  if (response.destroyed || response.readableEnded) return;
+  const timer = setTimeout(() => response.destroy(), DRAIN_MS);
+  timer.unref();
+  response.once("close", () => clearTimeout(timer));
+  response.on("error", () => undefined);
+  response.resume();
+}
+
+export interface SseEvent {
+  /** Empty when the server names none. */
+  readonly event: string;
+  readonly data: string;
+}
+
+/** Fields that are not known are left out, as the standard says. */
+const FIELD = /^[A-Za-z][\w-]{0,30}$/;
+/** What a line costs beside its text: an empty one is kept too. */
+const OF_A_LINE = 64;
+const BRACE = 0x7b;
+const SPACE = 0x20;
+
+/**
+ * Server-sent events out of bytes that may be cut anywhere: inside a character, a line end or a JSON token. Beyond the
+ * standard it takes what servers really do: a last event without its blank line, a bare JSON line for an error, and a
+ * field called `error`. Bytes that are no UTF-8 become U+FFFD; an event without an end throws a `WireFailure`.
+ */
+export class SseReader {
+  readonly #decoder = new TextDecoder();
+  #line = "";
+  #afterCr = false;
+  #event = "";
+  #data: string[] = [];
+  #size = 0;
+  /** The first line that cannot be one of such a stream; empty while there is none. */
+  stray = "";
+
+  push(bytes: Uint8Array): SseEvent[] {
+    return this.#take(this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  /** What was still open when the connection ended. */
+  end(): SseEvent[] {
+    return this.#take(`${this.#decoder.decode()}\n\n`);
+  }
+
+  #take(text: string): SseEvent[] {
+    const found: SseEvent[] = [];
+    let start = this.#afterCr && text.startsWith("\n") ? 1 : 0;
+    if (text !== "") this.#afterCr = false;
+    const returns = text.includes("\r");
+    for (;;) {
+      const end = returns ? nextEnd(text, start) : text.indexOf("\n", start);
+      if (end === -1) break;
+      const event = this.#endLine(text.slice(start, end));
+      if (event !== undefined) found.push(event);
+      start = end + 1;
+      if (text[end] !== "\r") continue;
+      if (start === text.length) this.#afterCr = true;
+      else if (text[start] === "\n") start += 1;
+    }
+    // Searching only what is new keeps a long line linear: the rope is joined once, at its end.
+    this.#line += text.slice(start);
+    if (this.#line.length + this.#size > LONGEST_LINE)
+      throw endless("the server sends an event without an end");
+    return found;
+  }
+
+  #endLine(rest: string): SseEvent | undefined {
+    const line = this.#line === "" ? rest : this.#line + rest;
+    this.#line = "";
+    if (line !== "") {
+      this.#field(line);
+      return undefined;
+    }
+    const event = {
+      event: this.#event,
+      data: this.#data.length === 1 ? this.#data[0]! : this.#data.join("\n"),
+    };
+    const empty = this.#data.length === 0;
+    this.#event = "";
+    this.#data = [];
+    this.#size = 0;
+    return empty ? undefined : event;
+  }
+
+  #field(line: string): void {
+    if (line.charCodeAt(0) === BRACE) return this.#add(line);
+    const colon = line.indexOf(":");
+    if (colon === 0) return;
+    const name = colon === -1 ? line : line.slice(0, colon);
+    const value =
+      colon === -1 ? "" : line.slice(line.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1);
+    if (name === "data") this.#add(value);
+    else if (name === "event") this.#event = value;
+    else if (name === "error") {
+      this.#event = "error";
+      this.#add(value);
+    } else if (!FIELD.test(name) && this.stray === "") this.stray = line.slice(0, 200);
+  }
+
+  #add(data: string): void {
+    this.#data.push(data);
+    this.#size += data.length + OF_A_LINE;
+  }
+}
+
+function nextEnd(text: string, start: number): number {
+  const feed = text.indexOf("\n", start);
+  const carriage = text.indexOf("\r", start);
+  return feed === -1 || carriage === -1 ? Math.max(feed, carriage) : Math.min(feed, carriage);
+}

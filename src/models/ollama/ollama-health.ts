@@ -1,0 +1,112 @@
+import { formatSize } from "../../core/bounds.ts";
+import { ailing, broken, type Health, healthy } from "../../core/health.ts";
+import { isLoopback } from "./ollama-address.ts";
+import { findOllama } from "./ollama-serve.ts";
+import {
+  OLDEST_OLLAMA,
+  ollamaLine,
+  type OllamaStatus,
+  ollamaStatus,
+  type ReadyModel,
+  type StatusRequest,
+} from "./ollama-server.ts";
+import { contextInForce, serverMemory } from "./ollama-session.ts";
+
+export interface OllamaHealthRequest extends StatusRequest {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly maxContext: number | null;
+  /** Bytes of the server's machine; found out unless given. */
+  readonly memory?: number | null;
+}
+
+/** Below it the system prompt, the tools and one file leave no room to work in. */
+export const SMALL_CONTEXT = 16_384;
+const NAMES_SHOWN = 5;
+const DOWNLOAD = "https://ollama.com/download";
+const OTHER_MODEL = "harness config set chat_model NAME";
+
+/** What stands in the way of using the model. Things that cannot be known yet are left out. */
+export async function ollamaHealth(request: OllamaHealthRequest): Promise<readonly Health[]> {
+  const status = await ollamaStatus(request);
+  const server = await serverHealth(status, request);
+  if (status.kind === "model-missing") return [server, missingModel(status.models, request)];
+  if (status.kind !== "ready") return [server];
+  return [server, modelHealth(status), contextHealth(status, request)];
+}
+
+async function serverHealth(status: OllamaStatus, request: OllamaHealthRequest): Promise<Health> {
+  const { baseUrl } = request;
+  switch (status.kind) {
+    case "down":
+      return fail(`no Ollama answers at ${baseUrl}: ${status.reason}`, await startLine(request));
+    case "not-ollama":
+      return fail(
+        `what answers at ${baseUrl} is not Ollama: ${status.reason}`,
+        "harness config set base_url http://HOST:11434",
+      );
+    case "too-old":
+      return fail(
+        `Ollama ${status.version} at ${baseUrl} cuts long prompts without saying so; ${OLDEST_OLLAMA} or newer is needed`,
+        `update Ollama: ${DOWNLOAD}`,
+      );
+    case "failing":
+      return fail(
+        `Ollama ${status.version} at ${baseUrl} fails: ${status.reason}`,
+        `restart Ollama (${ollamaLine(baseUrl, "serve")})`,
+      );
+    default:
+      return healthy("model.server", `Ollama ${status.version} at ${baseUrl}`);
+  }
+}
+
+const fail = (detail: string, remedy: string): Health => broken("model.server", detail, remedy);
+
+async function startLine({ baseUrl, env }: OllamaHealthRequest): Promise<string> {
+  if (!isLoopback(baseUrl)) return "harness config set base_url http://HOST:11434";
+  const line = ollamaLine(baseUrl, "serve");
+  return (await findOllama(env)) === undefined ? `install Ollama from ${DOWNLOAD}, then: ${line}` : line;
+}
+
+function missingModel(models: readonly string[], { baseUrl, model }: OllamaHealthRequest): Health {
+  const shown = models.slice(0, NAMES_SHOWN).join(", ");
+  const more = models.length > NAMES_SHOWN ? ` and ${models.length - NAMES_SHOWN} more` : "";
+  const others =
+    models.length === 0 ? "no model is" : `${shown}${more} ${models.length === 1 ? "is" : "are"}`;
+  return broken("model.name", `${model} is not there; ${others}`, ollamaLine(baseUrl, "pull", model));
+}
+
+function modelHealth({ model, capabilities, size }: ReadyModel): Health {
+  const detail = size === null ? model : `${model}, ${formatSize(size)}`;
+  if (capabilities === null) return healthy("model.name", detail);
+  if (!capabilities.includes("completion"))
+    return broken("model.name", `${detail}, cannot chat (${capabilities.join(", ")})`, OTHER_MODEL);
+  return capabilities.includes("tools")
+    ? healthy("model.name", detail)
+    : ailing(
+        "model.name",
+        `${detail}, was not made to call tools; its calls are read from its text`,
+        OTHER_MODEL,
+      );
+}
+
+function contextHealth({ context, size }: ReadyModel, request: OllamaHealthRequest): Health {
+  const memory = request.memory === undefined ? serverMemory(request.baseUrl) : request.memory;
+  const { maxContext } = request;
+  const { tokens, limit } = contextInForce({ trained: context.trained, maxContext, memory, modelSize: size });
+  const because = {
+    trained: "all that the model was trained for",
+    setting: "max_context_tokens",
+    memory: "what this machine's memory holds",
+    default: "the default; max_context_tokens raises it",
+  }[limit];
+  const reload =
+    context.loaded === null || context.loaded === tokens
+      ? ""
+      : `; now loaded with ${grouped(context.loaded)}, so the first request loads it again`;
+  const detail = `${grouped(tokens)} tokens (${because})${reload}`;
+  if (tokens >= SMALL_CONTEXT) return healthy("model.context", detail);
+  const remedy = limit === "setting" ? "harness config set max_context_tokens 32768" : OTHER_MODEL;
+  return ailing("model.context", `${detail}; too few for most tasks`, remedy);
+}
+
+export const grouped = (tokens: number): string => tokens.toLocaleString("en-US");

@@ -1,0 +1,148 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { constants } from "node:fs";
+import { access, type FileHandle, mkdir, open, realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { formatDuration } from "../../core/bounds.ts";
+import { reasonOf } from "../../core/errors.ts";
+import { isLoopback } from "./ollama-address.ts";
+import { askJson } from "./ollama-http.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+export type ServeResult =
+  | { readonly kind: "started"; readonly pid: number }
+  | { readonly kind: "not-installed" }
+  | { readonly kind: "failed"; readonly reason: string };
+
+export interface ServeRequest {
+  readonly env: Env;
+  readonly baseUrl: string;
+  readonly logFile: string;
+  readonly signal: AbortSignal;
+  /** An `ollama` inside this folder is never started: a repository's own code does not run on the host. */
+  readonly workspace?: string;
+  /** How long it may take to answer; 15 seconds unless told. */
+  readonly waitMs?: number;
+}
+
+const WAIT_MS = 15_000;
+const ASK_MS = 1000;
+const POLL_MS = 100;
+const STOP_MS = 2000;
+const TAIL = 2000;
+
+/** Starts the Ollama that is on PATH and leaves it running. Never throws; what does not answer in time is ended. */
+export async function startInstalledOllama(request: ServeRequest): Promise<ServeResult> {
+  const { baseUrl } = request;
+  if (!isLoopback(baseUrl) || !baseUrl.startsWith("http:"))
+    return failed(`${baseUrl} is not http on this machine, so nothing can be started there`);
+  try {
+    const program = await findOllama(request.env, request.workspace);
+    if (program === undefined) return { kind: "not-installed" };
+    if (await answers(baseUrl, request.signal)) return failed(`something answers at ${baseUrl} already`);
+    await mkdir(path.dirname(request.logFile), { recursive: true });
+    await using log = await open(request.logFile, "a+", 0o600);
+    return await serve(program, request, log);
+  } catch (thrown) {
+    return failed(reasonOf(thrown));
+  }
+}
+
+/**
+ * The first `ollama` on PATH that may be run. Entries that depend on the current folder do not count,
+ * nor does what is in the workspace or leads into it by a link.
+ */
+export async function findOllama(env: Env, workspace?: string): Promise<string | undefined> {
+  const fence = workspace === undefined ? undefined : `${await real(workspace)}${path.sep}`;
+  for (const folder of (env["PATH"] ?? "").split(path.delimiter).filter((entry) => path.isAbsolute(entry))) {
+    const program = path.join(folder, "ollama");
+    if (!(await isProgram(program))) continue;
+    const places = [path.join(await real(folder), "ollama"), await real(program)];
+    if (fence === undefined || !places.some((place) => place.startsWith(fence))) return program;
+  }
+  return undefined;
+}
+
+async function serve(program: string, request: ServeRequest, log: FileHandle): Promise<ServeResult> {
+  const before = (await log.stat()).size;
+  const child = spawn(program, ["serve"], {
+    cwd: "/",
+    detached: true,
+    env: { ...request.env, OLLAMA_HOST: new URL(request.baseUrl).origin },
+    stdio: ["ignore", log.fd, log.fd],
+  });
+  const ended = new Promise<string>((resolve) => {
+    child.once("error", (error) => resolve(reasonOf(error)));
+    child.once("exit", (code, signal) => resolve(`it ended at once (${signal ?? `exit code ${code}`})`));
+  });
+  const over = new AbortController();
+  const waiting = { ...request, signal: AbortSignal.any([request.signal, over.signal]) };
+  const failure = await Promise.race([ended, firstAnswer(waiting)]);
+  over.abort();
+  if (failure === undefined && child.pid !== undefined) {
+    child.removeAllListeners();
+    child.unref();
+    return { kind: "started", pid: child.pid };
+  }
+  await stop(child, ended);
+  return failed([failure, await tailOf(log, before)].filter(Boolean).join(": "));
+}
+
+/** undefined once it answers, else why nothing is waited for any longer. */
+async function firstAnswer({ baseUrl, signal, waitMs = WAIT_MS }: ServeRequest): Promise<string | undefined> {
+  const deadline = Date.now() + waitMs;
+  while (Date.now() < deadline && !signal.aborted) {
+    if (await answers(baseUrl, signal)) return undefined;
+    await sleep(POLL_MS);
+  }
+  return signal.aborted ? "cancelled" : `no answer at ${baseUrl} within ${formatDuration(waitMs)}`;
+}
+
+async function answers(baseUrl: string, signal: AbortSignal): Promise<boolean> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
+  return (await askJson(`${baseUrl}/api/version`, { signal: bounded })).kind === "json";
+}
+
+/** Ends the whole group that was started: Ollama has runners of its own. */
+async function stop(child: ChildProcess, ended: Promise<string>): Promise<void> {
+  if (child.pid === undefined) return;
+  signalGroup(child.pid, "SIGTERM");
+  await Promise.race([ended, sleep(STOP_MS, undefined, { ref: false })]);
+  signalGroup(child.pid, "SIGKILL");
+  await ended;
+}
+
+function signalGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // The group is gone, which is what was wanted.
+  }
+}
+
+async function tailOf(log: FileHandle, before: number): Promise<string> {
+  const { size } = await log.stat();
+  const start = Math.max(before, size - TAIL);
+  const { buffer, bytesRead } = await log.read(Buffer.alloc(size - start), 0, size - start, start);
+  return buffer.toString("utf8", 0, bytesRead).trim();
+}
+
+async function isProgram(file: string): Promise<boolean> {
+  try {
+    await access(file, constants.X_OK);
+    return (await stat(file)).isFile();
+  } catch {
+    return false;
+  }
+}
+
+async function real(file: string): Promise<string> {
+  try {
+    return await realpath(file);
+  } catch {
+    return path.resolve(file);
+  }
+}
+
+const failed = (reason: string): ServeResult => ({ kind: "failed", reason });

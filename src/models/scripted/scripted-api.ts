@@ -1,0 +1,171 @@
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
+import type { ToolCall } from "../../core/messages.ts";
+import type { Capabilities } from "../../core/model-provider.ts";
+import { type Wire, type WireEvent, WireFailure, type WireRequest } from "../model-api.ts";
+import { writtenCall } from "../text-protocol.ts";
+import { type FORMS, mismatch, type Part, type Scenario, type Step } from "./scenario.ts";
+
+type PartOf<Kind extends Part["kind"]> = Extract<Part, { readonly kind: Kind }>;
+
+const MEND = { remedy: "Mend the scenario, or what the run does." };
+const TURN = 256;
+const UNLESS_SAID = { context: 131_072, tools: true, thinking: true, cache: true } as const;
+
+export function scriptedCapabilities({ capabilities }: Scenario): Capabilities {
+  const from = (key: keyof typeof UNLESS_SAID) => (capabilities[key] === undefined ? "table" : "user");
+  return {
+    context: capabilities.context ?? UNLESS_SAID.context,
+    tools: capabilities.tools ?? UNLESS_SAID.tools,
+    thinking: capabilities.thinking ?? UNLESS_SAID.thinking,
+    cache: capabilities.cache ?? UNLESS_SAID.cache,
+    origin: {
+      context: from("context"),
+      tools: from("tools"),
+      thinking: from("thinking"),
+      cache: from("cache"),
+    },
+  };
+}
+
+/** A model that plays a scenario: each request is answered by the next step. */
+export class ScriptedWire implements Wire {
+  readonly #scenario: Scenario;
+  readonly #steps: Iterator<Step>;
+  #requests = 0;
+
+  constructor(scenario: Scenario) {
+    this.#scenario = scenario;
+    this.#steps = played(scenario.steps);
+  }
+
+  async *send(request: WireRequest, signal: AbortSignal): AsyncGenerator<WireEvent> {
+    const { file, capabilities } = this.#scenario;
+    if (capabilities.tools === false && request.nativeTools && request.tools.length > 0) throw refusal();
+    this.#requests += 1;
+    const next = this.#steps.next();
+    if (next.done === true)
+      throw new WireFailure("server", `${file} has no step for request ${this.#requests}`, MEND);
+    const { line, expect, reply } = next.value;
+    const wrong = mismatch(expect, request);
+    if (wrong !== undefined)
+      throw new WireFailure("server", `${file}:${line}: request ${this.#requests}: ${wrong}`, MEND);
+    let calls = 0;
+    let stopped = false;
+    for (const part of reply) {
+      if (part.kind === "delay") await sleep(part.delay, undefined, { signal });
+      else yield* inTurns(eventsOf(filled(part, this.#requests), calls, request), signal);
+      if (part.kind === "call") calls += 1;
+      stopped ||= part.kind === "stop";
+    }
+    if (!stopped) yield { type: "stop", stop: calls > 0 ? "calls" : "end" };
+  }
+}
+
+/** Long parts let everything else in the program have its turn, cancelling above all. */
+async function* inTurns(events: Iterable<WireEvent>, signal: AbortSignal): AsyncGenerator<WireEvent> {
+  let sent = 0;
+  for (const event of events) {
+    sent += 1;
+    if (sent % TURN === 0) await turn(undefined, { signal });
+    yield event;
+  }
+}
+
+function* played(steps: Scenario["steps"]): Generator<Step> {
+  for (const step of steps) {
+    if (!("steps" in step)) yield step;
+    else for (let round = 0; round < step.repeat; round += 1) yield* played(step.steps);
+  }
+}
+
+/** The number of the request stands for a mark in any text of a part. */
+function filled<T extends Exclude<Part, { readonly kind: "delay" }>>(part: T, request: number): T {
+  const json = JSON.stringify(part);
+  return json.includes("{{request}}")
+    ? (JSON.parse(json.replaceAll("{{request}}", String(request))) as T)
+    : part;
+}
+
+function* eventsOf(
+  part: Exclude<Part, { readonly kind: "delay" }>,
+  index: number,
+  { nativeTools }: WireRequest,
+): Generator<WireEvent> {
+  switch (part.kind) {
+    case "text":
+      for (let time = 0; time < part.times; time += 1) yield { type: "text", text: part.text };
+      return;
+    case "thinking":
+      for (let time = 0; time < part.times; time += 1) yield { type: "thinking", text: part.thinking };
+      return;
+    case "call":
+      yield nativeTools ? nativeCall(part, index) : { type: "text", text: `\n${inProtocol(part)}` };
+      return;
+    case "written":
+      yield { type: "text", text: `\n${WRITTEN[part.form]({ name: part.written, args: part.args })}` };
+      return;
+    case "usage":
+      yield { type: "usage", ...counted(part) };
+      return;
+    case "stop":
+      yield { type: "stop", stop: part.stop };
+      return;
+    case "note":
+      yield { type: "note", text: part.note };
+      return;
+    default:
+      throw faultOf(part);
+  }
+}
+
+const nativeCall = ({ call, args, id }: PartOf<"call">, index: number): WireEvent => ({
+  type: "call",
+  index,
+  name: call,
+  args: typeof args === "string" ? args : JSON.stringify(args),
+  ...(id === undefined ? {} : { id }),
+});
+
+/** As a model writes it that found its tools in the prompt. */
+const inProtocol = ({ call, args }: PartOf<"call">): string =>
+  typeof args === "string"
+    ? `<tool_call>\n{"name": ${JSON.stringify(call)}, "arguments": ${args}}\n</tool_call>`
+    : writtenCall({ name: call, args });
+
+type Written = Pick<ToolCall, "name" | "args">;
+const bare = ({ name, args }: Written): string => JSON.stringify({ name, arguments: args });
+
+const WRITTEN: Readonly<Record<(typeof FORMS)[number], (call: Written) => string>> = {
+  tag: writtenCall,
+  fence: (call) => `\`\`\`json\n${bare(call)}\n\`\`\``,
+  bare,
+};
+
+function counted({ usage }: PartOf<"usage">) {
+  const { prompt, completion, cached } = usage;
+  return {
+    ...(prompt === undefined ? {} : { prompt }),
+    ...(completion === undefined ? {} : { completion }),
+    ...(cached === undefined ? {} : { cached }),
+  };
+}
+
+const refusal = (): WireFailure =>
+  new WireFailure("refused", "the scenario's model takes no tools", { refusesTools: true });
+
+function faultOf(part: PartOf<"fail" | "refuse_tools" | "cut" | "garbage">): WireFailure {
+  switch (part.kind) {
+    case "refuse_tools":
+      return refusal();
+    case "cut":
+      return new WireFailure("garbled", "the stream ended in the middle of a reply", { passing: true });
+    case "garbage":
+      return new WireFailure("garbled", `what came is no event: ${JSON.stringify(part.garbage)}`);
+    case "fail":
+      return new WireFailure(part.fail, part.reason ?? `the scenario fails with ${part.fail}`, {
+        passing: part.passing,
+        retryAfterMs: part.retry_after ?? null,
+        raw: part.raw ?? null,
+      });
+  }
+}

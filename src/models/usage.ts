@@ -1,0 +1,117 @@
+import type { Usage } from "../core/messages.ts";
+import type { ModelRequest } from "../core/model-provider.ts";
+
+/** What one server said of one request. */
+export interface Counted {
+  readonly prompt?: number;
+  readonly completion?: number;
+  readonly cached?: number;
+}
+
+export const NO_USAGE: Usage = {
+  requests: 0,
+  prompt_tokens: 0,
+  completion_tokens: 0,
+  cached_tokens: 0,
+  cost: 0,
+};
+
+/** A request that was refused before a model read it. */
+export const REFUSED_USAGE: Usage = { ...NO_USAGE, requests: 1 };
+
+/** One request, as it was counted. Counts that are no counts are not believed. */
+export const usageOf = (counted: Counted): Usage => ({
+  requests: 1,
+  prompt_tokens: believed(counted.prompt),
+  completion_tokens: believed(counted.completion),
+  cached_tokens: believed(counted.cached),
+  cost: null,
+});
+
+const believed = (count: number | undefined): number | null =>
+  count !== undefined && Number.isSafeInteger(count) && count >= 0 ? count : null;
+
+/** A sum is unknown as soon as one part of it is. */
+export const sumUsage = (a: Usage, b: Usage): Usage => ({
+  requests: a.requests + b.requests,
+  prompt_tokens: sum(a.prompt_tokens, b.prompt_tokens),
+  completion_tokens: sum(a.completion_tokens, b.completion_tokens),
+  cached_tokens: sum(a.cached_tokens, b.cached_tokens),
+  cost: sum(a.cost, b.cost),
+});
+
+const sum = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : a + b);
+
+/** Prices per million tokens, of every model whose name begins so. Without `cached`, what was kept costs like the rest. */
+export interface Price {
+  readonly model: string;
+  readonly input: number;
+  readonly output: number;
+  readonly cached?: number | undefined;
+}
+
+const MILLION = 1e6;
+
+/** The row with the longest beginning of the model's name; undefined when none fits. */
+export function priceOf(model: string, prices: readonly Price[]): Price | undefined {
+  let best: Price | undefined;
+  for (const price of prices)
+    if (model.startsWith(price.model) && price.model.length > (best?.model.length ?? -1)) best = price;
+  return best;
+}
+
+/** null where the price or a count that it needs is unknown. */
+export function costOf(usage: Usage, price: Price | undefined): number | null {
+  const { prompt_tokens: prompt, completion_tokens: completion } = usage;
+  if (price === undefined || prompt === null || completion === null) return null;
+  const cached = Math.min(usage.cached_tokens ?? 0, prompt);
+  const input = (prompt - cached) * price.input + cached * (price.cached ?? price.input);
+  return (input + completion * price.output) / MILLION;
+}
+
+/** Before a server has counted anything. */
+const TOKENS_PER_BYTE = 1 / 4;
+/** How much one count moves what is believed. */
+const WEIGHT = 0.3;
+/** What no tokeniser does; such a count is not of this prompt. */
+const [FEWEST, MOST] = [1 / 20, 2];
+/** Below it, the template around the messages counts too much. */
+const SMALLEST = 1000;
+/** A prompt of which less than this part was counted has been cut, or the estimate is far off. */
+const CUT = 0.6;
+const CUT_AT_FIRST = 0.5;
+
+/** How many tokens a text will be, learnt for each model from what its server counts. */
+export class TokenEstimator {
+  readonly #ratios = new Map<string, number>();
+
+  tokens(model: string, bytes: number): number {
+    return Math.ceil(bytes * (this.#ratios.get(model) ?? TOKENS_PER_BYTE));
+  }
+
+  /** Learns from a prompt of so many bytes that was counted. */
+  learn(model: string, bytes: number, counted: number): void {
+    const seen = counted / bytes;
+    if (bytes < SMALLEST || !(seen >= FEWEST && seen <= MOST) || this.looksCut(model, bytes, counted)) return;
+    const known = this.#ratios.get(model);
+    this.#ratios.set(model, known === undefined ? seen : known + WEIGHT * (seen - known));
+  }
+
+  /** The server has read far less than was sent. */
+  looksCut(model: string, bytes: number, counted: number): boolean {
+    const estimate = this.tokens(model, bytes);
+    const part = this.#ratios.has(model) ? CUT : CUT_AT_FIRST;
+    return estimate >= SMALLEST && counted < estimate * part;
+  }
+}
+
+/** The bytes of everything in a request that becomes part of the prompt. */
+export function promptBytes({ messages, tools }: Pick<ModelRequest, "messages" | "tools">): number {
+  let bytes = tools.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(tools));
+  for (const message of messages) {
+    bytes += Buffer.byteLength(message.text);
+    if (message.role === "assistant" && message.calls.length > 0)
+      bytes += Buffer.byteLength(JSON.stringify(message.calls));
+  }
+  return bytes;
+}

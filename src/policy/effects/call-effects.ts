@@ -1,0 +1,262 @@
+import { isTemp } from "../paths/system-paths.ts";
+import {
+  type Arg,
+  type Found,
+  isGuess,
+  type Model,
+  type Surroundings,
+  UNKNOWN,
+  type Use,
+} from "../programs/program-model.ts";
+import type { Node, Simple, Span } from "../shell/shell-syntax.ts";
+import type { Walk } from "./effect-walk.ts";
+import type { Effect, Place } from "./effect.ts";
+import { isTame } from "./environment.ts";
+import { placeOf } from "./path-effect-place.ts";
+import { moved, type Scope, withoutVariables } from "./scope.ts";
+import { isLocalTool, settles } from "./tools.ts";
+
+interface CallAt {
+  readonly walk: Walk;
+  readonly scope: Scope;
+  readonly input: Use["input"];
+  readonly span: Span;
+}
+
+type Words = readonly [Arg, ...Arg[]];
+
+/** One command with its words. Returns what is true after it. */
+export function callEffects(words: Words, at: CallAt): Scope {
+  const { walk, scope } = at;
+  const [name] = words;
+  // A function of the text itself: its body was judged where it stands.
+  if (name.kind === "literal" && scope.functions.has(name.value)) return withoutVariables(scope);
+  if (name.kind !== "literal") unclear(name, walk);
+  maybeNothing(words, at);
+  for (const word of words) if (isGuess(word)) walk.doubt("word.dynamic", word.value, word.span);
+  const [program, trusted] = programOf(name.value);
+  const model = walk.world.models.find(program);
+  if (!trusted) elsewhere(name, at);
+  else if (model === undefined && !name.value.includes(UNKNOWN))
+    walk.doubt("command.unknown", name.value, name.span, isLocal(program, words, at));
+  if (model !== undefined) perFolder(model, words, at);
+  const next = trusted ? after(program, words, scope) : scope;
+  if (next.folders !== scope.folders) walk.went(next.folders);
+  return next;
+}
+
+function unclear({ value, span, feed }: Arg, walk: Walk): void {
+  walk.doubt("word.dynamic", value, span);
+  if (feed === "network") walk.add({ kind: "code", from: "fetched", path: null }, value, span);
+}
+
+/** A name that may be no word at all: then the next one is the name, and its dangers are looked for. */
+function maybeNothing([name, next, ...rest]: Words, at: CallAt): void {
+  if (name.loose !== true || next?.kind !== "literal" || next.value.startsWith("-")) return;
+  at.walk.effects.push(...nested([next, ...rest], at));
+}
+
+const SYSTEM = new Set(["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"]);
+
+/** The name to look up, and whether that is the program which runs. */
+export function programOf(value: string): readonly [name: string, trusted: boolean] {
+  const slash = value.lastIndexOf("/");
+  if (slash === -1) return [value, true];
+  return [value.slice(slash + 1), SYSTEM.has(value.slice(0, slash))];
+}
+
+/** A program by its path: a file of the project, or one that nobody knows. */
+function elsewhere(name: Arg, { walk, scope }: CallAt): void {
+  for (const folder of scope.folders) {
+    const path = placeOf(name, folder);
+    const inside = path !== null && path.startsWith(`${walk.world.workspace}/`);
+    if (inside) walk.add({ kind: "code", from: "project", path }, name.value, name.span);
+    else walk.doubt("command.elsewhere", name.value, name.span, path !== null && isTemp(path));
+  }
+}
+
+function perFolder(model: Model, words: Words, at: CallAt): void {
+  const { walk, scope } = at;
+  const [{ value }, ...args] = words;
+  const [program] = programOf(value);
+  const seen = new Set<string>();
+  for (const folder of scope.folders) {
+    const found = walk.world.models.effects(model, words, surroundings(folder, at));
+    for (const each of found) {
+      if (scope.folders.length > 1) {
+        const key = JSON.stringify(each);
+        if (seen.has(key)) continue;
+        seen.add(key);
+      }
+      const settled = isSettled(each, { program, args }, { folder, workspace: walk.world.workspace });
+      walk.add(settled ? { ...each, inside: true } : each, value, at.span);
+    }
+  }
+}
+
+/** A doubt that the box answers. */
+const isSettled = (
+  found: Found,
+  { program, args }: { readonly program: string; readonly args: readonly Arg[] },
+  at: { readonly folder: Place; readonly workspace: string },
+): found is Extract<Found, { readonly kind: "unknown" }> =>
+  found.kind === "unknown" && found.inside !== true && settles(program, args, found, at);
+
+const isLocal = (program: string, [, ...args]: Words, { walk, scope }: CallAt): boolean =>
+  scope.folders.every((folder) => isLocalTool(program, args, { folder, workspace: walk.world.workspace }));
+
+function surroundings(folder: Place, at: CallAt): Surroundings {
+  return {
+    folder,
+    home: at.walk.world.home,
+    input: at.input,
+    place: placeOf,
+    tame: (name, value, folder) =>
+      isTame(name, value, { folders: [folder], workspace: at.walk.world.workspace }),
+    command: ([first, ...rest], { folder, input }) =>
+      first === undefined ? [] : nested([first, ...rest], { ...inside(at, folder), input }),
+    shell: (text, { folder, input }) =>
+      collected(at, () => shellEffects(text, { ...inside(at, folder), input })),
+  };
+}
+
+function nested(words: Words, at: CallAt): readonly Effect[] {
+  const span = spanOf(words);
+  const run = (): Scope => callEffects(words, { ...at, span });
+  return collected(at, () => at.walk.within({ words, span, aside: [] }, run));
+}
+
+const inside = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: moved(at.scope, [folder]) });
+
+const spanOf = (words: Words): Span => [words[0].span[0], Math.max(...words.map(({ span }) => span[1]))];
+
+/** What a command inside a command does, for the outer one to answer for. */
+function collected({ walk, span, scope }: CallAt, work: () => unknown): readonly Effect[] {
+  const before = walk.effects.length;
+  walk.deeper(span, scope, work);
+  return walk.effects.splice(before);
+}
+
+const FORGETS = new Set(
+  "export declare typeset readonly local read readarray mapfile unset getopts printf let eval source . set shopt".split(
+    " ",
+  ),
+);
+
+const BEFORE: ReadonlySet<string> = new Set(["builtin", "command"]);
+
+function after(program: string, words: Words, scope: Scope): Scope {
+  if (BEFORE.has(program)) return behind(words, scope);
+  if (program === "cd" || program === "pushd")
+    return moved(
+      scope,
+      scope.folders.map((folder) => target(words, folder)),
+    );
+  if (program === "popd") return moved(scope, [null]);
+  return FORGETS.has(program) ? withoutVariables(scope) : scope;
+}
+
+/** What `builtin cd x` leaves behind is what `cd x` does. */
+function behind(words: Words, scope: Scope): Scope {
+  const at = words.findIndex(({ value }) => !value.startsWith("-") && !BEFORE.has(value));
+  const [name, ...rest] = at === -1 ? [] : words.slice(at);
+  return name === undefined ? scope : after(name.value, [name, ...rest], scope);
+}
+
+/** Where `cd` leads. With the other options links decide, and those are not known here. */
+function target(words: Words, folder: Place): Place {
+  const [path, ...more] = words.slice(1).filter(({ value }) => !/^-L$|^--$/.test(value));
+  if (path === undefined || more.length > 0 || path.kind !== "literal" || /^(?:[-+]\d*)?$/.test(path.value))
+    return null;
+  return placeOf(path, folder);
+}
+
+/** What a text does when a shell runs it. */
+function shellEffects(text: Arg, { walk, scope, input }: CallAt): void {
+  if (text.kind !== "literal") {
+    walk.doubt("word.dynamic", text.value, text.span);
+    const from = text.feed === "network" ? "fetched" : "input";
+    walk.add({ kind: "code", from, path: null }, "shell", text.span);
+  }
+  if (text.value.replaceAll(UNKNOWN, "").trim() === "") return;
+  // What is not known is read as some word, so that dangers around it are still seen.
+  const { tree, doubts } = walk.world.readShell(text.value.replaceAll(UNKNOWN, "_"));
+  const before = walk.effects.length;
+  const callsBefore = walk.calls.length;
+  for (const { doubt, what, span } of doubts) walk.doubt(doubt, what, span);
+  walk.apart(tree, withoutVariables(scope), input);
+  const inner = walk.effects.splice(before);
+  const place = placer(text);
+  for (const effect of inner) walk.effects.push({ ...effect, span: place(effect.span) });
+  for (let call = callsBefore; call < walk.calls.length; call += 1) {
+    const called = walk.calls[call];
+    if (called !== undefined) walk.calls[call] = relocated(called, place);
+  }
+}
+
+/** Offsets in the inner text as offsets in the outer one, exact where that text stands there as it is. */
+function placer({ value, span: [start, end] }: Arg): (span: Span) => Span {
+  const around = end - start - value.length;
+  if (around !== 0 && around !== 2) return () => [start, end];
+  const shift = start + around / 2;
+  // What the inner text was fed with stands outside of it, and is shown at its edge.
+  const inside = (at: number): number => Math.min(Math.max(at + shift, start), end);
+  return ([from, to]) => [inside(from), inside(to)];
+}
+
+/** One command that the text runs, as far as its words are known. */
+export interface Called {
+  readonly words: readonly Arg[];
+  readonly span: Span;
+  /** Its redirects and variables: the shell does what they say, not the program. */
+  readonly aside: readonly Span[];
+}
+
+export function calledFrom({ span, redirects, assignments }: Simple, words: readonly Arg[]): Called {
+  const aside =
+    redirects.length + assignments.length === 0
+      ? NOTHING
+      : [...redirects, ...assignments].map((each) => each.span);
+  return { words, span, aside };
+}
+
+const NOTHING: readonly Span[] = [];
+
+/** Where it stands in a text around the one it was read from. */
+const relocated = ({ words, span, aside }: Called, place: (span: Span) => Span): Called => ({
+  words: words.map((word) => ({ ...word, span: place(word.span) })),
+  span: place(span),
+  aside: aside.map(place),
+});
+
+/** The effect comes from a redirect or a variable of this command. */
+export const isAside = ({ aside }: Called, [from, to]: Span): boolean =>
+  aside.some((span) => span[0] === from && span[1] === to);
+
+/** What runs later, by a name or at the end, runs where the shell is then: nobody knows where, once it left the workspace. */
+export function withLater(effects: readonly Effect[], strays: boolean): readonly Effect[] {
+  if (!strays) return effects;
+  return effects.map((effect) => {
+    if (effect.kind !== "unknown" || !LATER.has(effect.doubt) || effect.inside !== true) return effect;
+    const { inside: _, ...open } = effect;
+    return open;
+  });
+}
+
+const LATER: ReadonlySet<string> = new Set(["shell.builtin", "shell.function"]);
+
+/** A known text of which something else may have taken a part: what is left of it is not known. */
+export const inPart = (input: Use["input"]): Use["input"] => (typeof input === "string" ? input : "unknown");
+
+/** What `echo words` puts into a pipe, where that is plain to see. */
+export function echoed(node: Node): Use["input"] | null {
+  if (node.kind !== "simple" || node.redirects.length > 0) return null;
+  const texts = node.words.map(({ pieces: [piece, ...more] }) =>
+    more.length === 0 && piece?.kind === "text" ? piece.text : null,
+  );
+  const [name, ...words] = texts;
+  if ((name !== "echo" && name !== "printf") || words.includes(null) || words[0]?.startsWith("-") === true)
+    return null;
+  const text = `${words.join(" ")}\n`;
+  return { text, span: node.span, ...(/[\\%]/.test(text) ? { rough: true } : {}) };
+}

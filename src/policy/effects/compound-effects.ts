@@ -1,0 +1,119 @@
+import type { Arg, Use } from "../programs/program-model.ts";
+import type { Compound, Node } from "../shell/shell-syntax.ts";
+import type { Walk } from "./effect-walk.ts";
+import { isPrivate, variableDoubt } from "./environment.ts";
+import { either, type Scope, withFunction, withoutVariables, withVariable } from "./scope.ts";
+
+interface At {
+  readonly walk: Walk;
+  readonly scope: Scope;
+  readonly input: Use["input"];
+}
+
+/** Does what every branch of it does; what is true after it is what is true after any. */
+export function compoundEffects(node: Compound, at: At): Scope {
+  const { walk, scope, input } = at;
+  switch (node.what) {
+    case "group":
+      return node.bodies.reduce((now, body) => walk.node(body, now, input), scope);
+    case "not":
+      return node.bodies.reduce((now, body) => either(now, walk.node(body, now, input)), scope);
+    case "subshell":
+      for (const body of node.bodies) walk.apart(body, scope, input);
+      return scope;
+    case "for":
+    case "select":
+      return loop(node, at);
+    case "test":
+      return test(node, at);
+    case "function":
+      return define(node, at);
+    case "coproc":
+      walk.doubt("shell.coproc", "coproc", node.span);
+      for (const body of node.bodies) walk.apart(body, scope, "unknown");
+      return scope;
+    case "arithmetic":
+      walk.doubt("shell.expansion", "((", node.span);
+      for (const body of node.bodies) walk.apart(body, scope, input);
+      return withoutVariables(scope);
+    case "case":
+      walk.args(node.words ?? [], scope);
+      return branches(node, at);
+    case "if":
+    case "while":
+    case "until":
+      return branches(node, at);
+  }
+}
+
+/** Conditions and branches, in an order that nobody knows, any number of times. */
+function branches({ what, bodies }: Compound, { walk, scope, input }: At): Scope {
+  const repeats = what === "while" || what === "until";
+  const before = repeats ? withoutVariables(scope) : scope;
+  const once = (from: Scope): Scope =>
+    bodies.reduce((now, body) => either(now, walk.node(body, now, input)), from);
+  const after = once(before);
+  return repeats ? settled(before, after, once) : after;
+}
+
+/** A loop that changes its folder may be anywhere in its second round: that is judged too. */
+function settled(before: Scope, after: Scope, again: (from: Scope) => Scope): Scope {
+  const left = either(before, after);
+  return left.folders === before.folders || left.folders.length === before.folders.length
+    ? left
+    : again({ ...left, folders: [null] });
+}
+
+const MOST_ROUNDS = 16;
+
+function loop(node: Compound, { walk, scope, input }: At): Scope {
+  const { name, words, bodies } = node;
+  // `for ((…))` calculates.
+  if (name === null) walk.doubt("shell.expansion", "((", node.span);
+  else if (!isPrivate(name)) walk.doubt(variableDoubt(name), name, node.span);
+  const values: readonly Arg[] = words === null ? [] : walk.args(words, scope);
+  const known =
+    values.length > 0 && values.length <= MOST_ROUNDS && values.every(({ kind }) => kind !== "dynamic");
+  const before = withoutVariables(scope);
+  let now = before;
+  const round = (from: Scope, value: Arg | null): Scope => {
+    const start = name === null ? from : withVariable(from, name, value);
+    return bodies.reduce((after, body) => either(after, walk.node(body, start, input)), from);
+  };
+  for (const value of known && !walk.crowded ? values : [null]) now = round(now, value);
+  return withoutVariables(settled(before, now, (from) => round(from, null)));
+}
+
+/** `[[ ]]`: its words may be arithmetic, and arithmetic may run what stands in a subscript, of a variable's value too. */
+function test({ words, span, evaluates = false }: Compound, { walk, scope }: At): Scope {
+  for (const { kind, value } of walk.args(words ?? [], scope))
+    if (kind === "dynamic" || /\[.*[$`]/.test(value) || (evaluates && !/^-?\d+$/.test(value)))
+      walk.doubt("shell.expansion", "[[", span, !evaluates);
+  return scope;
+}
+
+function define(node: Compound, { walk, scope }: At): Scope {
+  const name = node.name ?? "";
+  // Its body is judged here, and no program of that name was meant.
+  walk.doubt("shell.function", name, node.span, walk.world.models.find(name) === undefined);
+  if (node.bodies.some((body) => callsItself(body, name, false))) walk.add({ kind: "bomb" }, name, node.span);
+  const within = withFunction(withoutVariables(scope), name);
+  for (const body of node.bodies) walk.apart(body, within);
+  return within;
+}
+
+/** A call of itself from a pipe or in the background: it multiplies. */
+function callsItself(node: Node, name: string, apart: boolean): boolean {
+  switch (node.kind) {
+    case "simple": {
+      const [piece] = node.words[0]?.pieces ?? [];
+      return apart && piece?.kind === "text" && piece.text === name;
+    }
+    case "pipeline":
+      return node.parts.some((part) => callsItself(part, name, true));
+    case "list":
+      return node.items.some(({ node: item, then }) => callsItself(item, name, apart || then === "&"));
+    case "compound":
+      return node.bodies.some((body) => callsItself(body, name, apart));
+  }
+}

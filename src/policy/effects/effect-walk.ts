@@ -1,0 +1,313 @@
+import type { Arg, Found, Use } from "../programs/program-model.ts";
+import type { Models } from "../programs/read-arguments.ts";
+import type {
+  Assignment,
+  Compound,
+  List,
+  Node,
+  Piece,
+  Pipeline,
+  Simple,
+  Span,
+  Word,
+} from "../shell/shell-syntax.ts";
+import { type Assumed, type Assumptions, isFilter, isXargs, namedByVariable } from "./assume.ts";
+import { type Called, calledFrom, callEffects, echoed, inPart } from "./call-effects.ts";
+import { compoundEffects } from "./compound-effects.ts";
+import type { Doubt, Effect } from "./effect.ts";
+import { ENVIRONMENT, exportsSecret, isInert, isPrivate, isTame, variableDoubt } from "./environment.ts";
+import { redirectEffects } from "./redirects.ts";
+import { resolve } from "./resolve.ts";
+import { either, type Scope, withVariable } from "./scope.ts";
+import { isBoxed } from "./tools.ts";
+
+/** What the walk needs to know of the world around the text. */
+interface World {
+  readonly models: Models;
+  readonly home: string;
+  readonly workspace: string;
+  /** What may be taken for known where only containment is asked for; null where it decides. */
+  readonly assumptions: Assumptions | null;
+  /** A text that a shell runs inside the judged one. */
+  readShell(text: string): {
+    readonly tree: List;
+    readonly doubts: readonly { readonly doubt: Doubt; readonly what: string; readonly span: Span }[];
+  };
+}
+
+const MOST_COMMANDS = 100;
+const DEEPEST = 10;
+/** Up to these, dangers are still looked for; no text of the length that is read holds more without repeating itself. */
+const MOST_SEEN = 10_000;
+const DEEPEST_SEEN = 200;
+/** Of all commands together: wrappers in wrappers pass the same words on. */
+const MOST_WORDS = 50_000;
+
+/** Turns a tree of commands into what they do. One walk judges one text, with all texts inside it. */
+export class Walk {
+  readonly world: World;
+  readonly effects: Effect[] = [];
+  /** Every command with its words, those inside wrappers and texts too, in the order they were met. */
+  readonly calls: Called[] = [];
+  /** A command left the workspace, or may have. */
+  strays = false;
+  /** Something was met that assumptions know more of. */
+  assumable = false;
+  private call = -1;
+  private depth = 0;
+  private passed = 0;
+  private full = false;
+  private blind = false;
+
+  constructor(world: World) {
+    this.world = world;
+  }
+
+  add(found: Found, by: string, span: Span): void {
+    const { call = this.call } = found;
+    this.effects.push({ ...found, by: found.by ?? by, span: found.span ?? span, call });
+  }
+
+  doubt(doubt: Doubt, what: string, span: Span, inside = false): void {
+    const stays = inside ? ({ inside } as const) : {};
+    this.effects.push({ kind: "unknown", doubt, what, by: what, span, call: this.call, ...stays });
+  }
+
+  went(folders: Scope["folders"]): void {
+    this.strays ||= folders.some((folder) => folder === null || !isBoxed(folder, this.world.workspace));
+  }
+
+  /** Nothing more is looked at several times. */
+  get crowded(): boolean {
+    return this.calls.length >= MOST_COMMANDS;
+  }
+
+  /** What `work` finds belongs to this command. */
+  within<T>(called: Called, work: () => T): T {
+    const outer = this.call;
+    this.passed += called.words.length;
+    this.call = this.calls.push(called) - 1;
+    try {
+      return work();
+    } finally {
+      this.call = outer;
+    }
+  }
+
+  /** Returns what is true after it. */
+  node(node: Node, scope: Scope, input: Use["input"]): Scope {
+    switch (node.kind) {
+      case "simple":
+        return this.simple(node, scope, input);
+      case "list":
+        return this.list(node, scope, input);
+      case "pipeline":
+        pipelineEffects(node, { walk: this, scope, input });
+        return scope;
+      case "compound":
+        return this.deeper(node.span, scope, () => this.compound(node, scope, input));
+    }
+  }
+
+  /** In a shell of its own: nothing of it is left behind. Answers whether something in it comes from the network. */
+  apart(body: Node, scope: Scope, input: Use["input"] = "unknown"): "unknown" | "network" {
+    const before = this.effects.length;
+    this.deeper(body.span, scope, () => this.node(body, scope, input));
+    return this.effects.slice(before).some(({ kind }) => kind === "network") ? "network" : "unknown";
+  }
+
+  deeper<T>(span: Span, otherwise: T, work: () => T): T {
+    if (this.depth >= DEEPEST_SEEN || this.calls.length > MOST_SEEN || this.passed > MOST_WORDS)
+      return this.unseen(span, otherwise);
+    if (this.depth === DEEPEST) this.doubt("shell.limit", `more than ${DEEPEST} levels`, span);
+    this.depth += 1;
+    try {
+      return work();
+    } finally {
+      this.depth -= 1;
+    }
+  }
+
+  private unseen<T>(span: Span, otherwise: T): T {
+    if (!this.blind) this.doubt("shell.unseen", "what stands here", span);
+    this.blind = true;
+    return otherwise;
+  }
+
+  args(words: readonly Word[], scope: Scope): readonly Arg[] {
+    const { home } = this.world;
+    const assumed = (piece: Piece): Assumed | null => this.assumed(piece, scope);
+    const script = (body: Node): "unknown" | "network" => this.apart(body, scope);
+    const args = words.flatMap((word) => {
+      const evaluates = (what: string): void => this.doubt("shell.expansion", what, word.span);
+      const inherits = (name: string): void => {
+        if (exportsSecret(name)) this.add({ kind: "read", path: ENVIRONMENT }, `$${name}`, word.span);
+      };
+      return resolve(word, { scope, home, script, evaluates, inherits, assumed });
+    });
+    const { assumptions, workspace } = this.world;
+    return assumptions === null ? args : args.map((arg) => namedByVariable(arg, scope, workspace));
+  }
+
+  private assumed(piece: Piece, scope: Scope): Assumed | null {
+    const { assumptions } = this.world;
+    if (assumptions !== null) return assumptions.of(piece, scope, (words) => this.args(words, scope));
+    this.assumable ||= piece.kind !== "text" && piece.kind !== "home";
+    return null;
+  }
+
+  private list({ items }: List, scope: Scope, input: Use["input"]): Scope {
+    let chain = chainFrom(scope);
+    let link: Link = ";";
+    for (const [index, { node, then }] of items.entries()) {
+      const now = startOf(chain, link);
+      const after = this.node(node, now, index === 0 && items.length === 1 ? input : inPart(input));
+      chain = linked(chain, link, leaves(node) ? null : { after, failed: failed(after, now) });
+      if (then === "&") chain = chainFrom(chain.start);
+      else if (then === ";") chain = chainFrom(endOf(chain));
+      link = then;
+    }
+    return chain.start;
+  }
+
+  private compound(node: Compound, scope: Scope, input: Use["input"]): Scope {
+    const redirected = redirectEffects(node.redirects, { walk: this, scope, by: node.what, input });
+    const whole = node.what === "group" || node.what === "subshell";
+    return compoundEffects(node, { walk: this, scope, input: whole ? redirected : inPart(redirected) });
+  }
+
+  private simple(node: Simple, scope: Scope, input: Use["input"]): Scope {
+    if (this.crowded && !this.full) {
+      this.full = true;
+      this.doubt("shell.limit", `more than ${MOST_COMMANDS} commands`, node.span);
+    }
+    if (this.calls.length > MOST_SEEN) return this.unseen(node.span, scope);
+    const words = this.args(node.words, scope);
+    return this.within(calledFrom(node, words), () => this.command(node, words, { scope, input }));
+  }
+
+  private command(
+    node: Simple,
+    [first, ...rest]: readonly Arg[],
+    { scope, input }: { readonly scope: Scope; readonly input: Use["input"] },
+  ): Scope {
+    const by = first?.value ?? "shell";
+    const shared = node.assignments.length > 0 || takesPart(first, rest) ? inPart(input) : input;
+    const fed =
+      node.redirects.length === 0
+        ? shared
+        : redirectEffects(node.redirects, { walk: this, scope, by, input: shared });
+    if (first === undefined) return node.assignments.reduce((now, each) => assign(each, now, this), scope);
+    for (const each of node.assignments) prefix(each, scope, this);
+    return callEffects([first, ...rest], { walk: this, scope, input: fed, span: node.span });
+  }
+}
+
+/** A substitution among the words reads from the same stdin. */
+const takesPart = (first: Arg | undefined, rest: readonly Arg[]): boolean =>
+  first?.feed !== undefined || rest.some(({ feed }) => feed !== undefined);
+
+interface At {
+  readonly walk: Walk;
+  readonly scope: Scope;
+  readonly input: Use["input"];
+}
+
+/** Each part in a shell of its own, fed by the one before it. */
+function pipelineEffects({ parts }: Pipeline, { walk, scope, input }: At): void {
+  const { assumptions } = walk.world;
+  let fed = input;
+  for (const [index, part] of parts.entries()) {
+    const source = walk.apart(part, scope, fed);
+    const next = parts[index + 1];
+    const passes = next !== undefined && (isXargs(next) || isFilter(next));
+    const names = passes ? assumptions?.namesFrom(part, fed, (words) => walk.args(words, scope)) : null;
+    fed = source === "network" || fed === "network" ? "network" : (names ?? echoed(part) ?? "unknown");
+  }
+  walk.assumable ||= parts.some(isXargs);
+}
+
+/** `name=value` before a command. */
+function prefix(assignment: Assignment, scope: Scope, walk: Walk): void {
+  const value = valueOf(assignment, scope, walk);
+  const { name, span } = assignment;
+  const known = value?.kind === "literal" ? value.value : null;
+  if (!isInert(name, known))
+    walk.doubt(variableDoubt(name), name, span, isTame(name, known, around(scope, walk)));
+}
+
+/** `name=value` alone. */
+function assign(assignment: Assignment, scope: Scope, walk: Walk): Scope {
+  const value = valueOf(assignment, scope, walk);
+  const { name, span, append } = assignment;
+  const known = value?.kind === "literal" ? value.value : null;
+  if (!isPrivate(name) && !isInert(name, known))
+    walk.doubt(variableDoubt(name), name, span, name !== "IFS" && isTame(name, known, around(scope, walk)));
+  const lasts = value?.kind === "literal" || (value?.kind === "glob" && walk.world.assumptions !== null);
+  return withVariable(scope, name, append || !lasts ? null : value);
+}
+
+const around = ({ folders }: Scope, { world }: Walk): Parameters<typeof isTame>[2] => ({
+  folders,
+  workspace: world.workspace,
+});
+
+function valueOf({ value, others }: Assignment, scope: Scope, walk: Walk): Arg | null {
+  walk.args(others, scope);
+  if (value === null) return null;
+  const args = walk.args([value], scope);
+  return args.length === 1 ? (args[0] ?? null) : null;
+}
+
+type Link = List["items"][number]["then"];
+
+/** `a && b || c`, as far as it is read. Null: nobody comes there. */
+interface Chain {
+  /** Before its first command. */
+  readonly start: Scope;
+  /** Where what was read last went well, and where it did not. */
+  readonly well: Scope | null;
+  readonly ill: Scope | null;
+}
+
+const chainFrom = (start: Scope): Chain => ({ start, well: start, ill: null });
+
+/** What is true before the command behind `link`. One that nobody comes to is judged as if somebody did. */
+function startOf({ start, well, ill }: Chain, link: Link): Scope {
+  if (link === "&&") return well ?? start;
+  return link === "||" ? (ill ?? well ?? start) : start;
+}
+
+/** With the command behind `link`; null when nothing comes after that. */
+function linked(
+  { start, well, ill }: Chain,
+  link: Link,
+  ends: { readonly after: Scope; readonly failed: Scope } | null,
+): Chain {
+  const after = ends?.after ?? null;
+  const fails = ends?.failed ?? null;
+  if (link === "&&") return { start, well: after, ill: any(ill, fails) };
+  if (link === "||") return { start, well: any(well, after), ill: fails };
+  return { start, well: after, ill: fails };
+}
+
+const endOf = ({ start, well, ill }: Chain): Scope => any(well, ill) ?? start;
+
+const any = (a: Scope | null, b: Scope | null): Scope | null =>
+  a === null ? b : b === null ? a : either(a, b);
+
+/** A command that failed has changed no folder; its variables it may have set. */
+function failed(after: Scope, before: Scope): Scope {
+  return after.folders === before.folders
+    ? after
+    : { ...after, folders: either(after, { ...after, folders: before.folders }).folders };
+}
+
+/** `cd x || exit`: whoever goes on is in x. Only in its plain form: with a wrong argument or redirect it goes on. */
+function leaves(node: Node): boolean {
+  if (node.kind !== "simple" || node.redirects.length > 0 || node.assignments.length > 0) return false;
+  const [name = null, status = "0", ...more] = node.words.map(({ pieces: [piece, ...others] }) =>
+    others.length === 0 && piece?.kind === "text" ? piece.text : null,
+  );
+  return name === "exit" && status !== null && /^\d{1,3}$/.test(status) && more.length === 0;
+}

@@ -1,0 +1,162 @@
+import {
+  type Decision,
+  type MatchedRule,
+  type Mode,
+  strictest,
+  type Verdict,
+  VERDICTS,
+} from "../../core/decision.ts";
+import { mayFit, surelyFits } from "../rules/path-pattern.ts";
+import type { Around } from "../rules/rule-match.ts";
+import type { UserRule, UserRules } from "../rules/rule.ts";
+import type { Op, PlaceKind, PlaceOf, Surroundings } from "./path-place.ts";
+import { type LinkFacts, readingsOf } from "./path-readings.ts";
+
+export interface PathContext extends Surroundings {
+  readonly mode: Mode;
+  readonly links?: LinkFacts;
+  /** Of the user, and of a trusted project. */
+  readonly rules?: UserRules;
+}
+
+interface PathDecision extends Decision {
+  /** As written, absolute and resolved; as it was given when it could not be read. */
+  readonly path: string;
+}
+
+/** For the file tools: there, the mode is the consent to writes in the workspace. */
+export function decidePath(path: string, op: Op, context: PathContext): PathDecision {
+  const unreadable = whyUnreadable(path);
+  if (unreadable !== undefined)
+    return { decision: "deny", contained: false, rules: rulesOf([unreadable], path), path };
+  const readings = readingsOf(path, op, context);
+  const { rules = [], mode } = context;
+  const findings = readings.flatMap(({ place, note }) => {
+    const found = findingsOf(place, op, mode).map((each) => ({ ...each, reason: each.reason + note }));
+    return ruledFindings(found, rules, { path: place.path, op, mode, around: context });
+  });
+  const verdict = strictest(findings.map((each) => each.verdict));
+  return {
+    decision: verdict === "ask" && context.mode === "danger-full-access" ? "allow" : verdict,
+    contained: readings.every(({ place }) => isContained(place, op)),
+    rules: rulesOf(findings, path),
+    path: readings[0].place.path,
+  };
+}
+
+/** What speaks against it, strictest first; when nothing does, what speaks for it. */
+function rulesOf(findings: readonly Finding[], path: string): readonly MatchedRule[] {
+  const against = findings.filter(({ verdict }) => verdict !== "allow");
+  const told = against.length > 0 ? against : findings.slice(0, 1);
+  const once = new Map(told.map((each) => [`${each.id} ${each.reason}`, each]));
+  return [...once.values()]
+    .toSorted((a, b) => rank(b) - rank(a))
+    .map(({ id, reason }) => ({ id, reason, span: [0, path.length] }));
+}
+
+const rank = ({ verdict }: Finding): number => VERDICTS.indexOf(verdict);
+
+/** One thing that speaks for or against an operation. */
+interface Finding {
+  readonly id: string;
+  readonly reason: string;
+  readonly verdict: Verdict;
+}
+
+interface KindRow {
+  readonly id: string;
+  readonly is: string;
+  readonly read: Verdict;
+  /** Apart from read-only mode, where nothing but a harmless device may be written unasked. */
+  readonly write: Verdict;
+  /** The operations that stay inside the workspace and temporary files, without network. */
+  readonly contained: readonly Op[];
+}
+
+const KINDS: Readonly<Record<PlaceKind, KindRow>> = {
+  workspace: row("path.workspace", "inside the workspace", "allow allow", ["read", "write"]),
+  temp: row("path.temp", "a folder for temporary files", "allow allow", ["read", "write"]),
+  "null-device": row("path.harmless-device", "a device that keeps nothing", "allow allow", ["read", "write"]),
+  system: row("path.system", "a part of the system that every program reads", "allow ask", ["read"]),
+  home: row("path.home", "in the home folder, outside the workspace", "ask ask", ["read"]),
+  outside: row("path.outside", "outside the workspace", "ask ask", ["read"]),
+  proc: row("path.proc", "the kernel's own account of the system and its processes", "ask ask", ["read"]),
+  device: row("path.device", "a device", "ask deny", []),
+  unknown: row("path.unknown", "leads where only the running system knows", "ask ask", []),
+};
+
+function row(id: string, is: string, verdicts: `${Verdict} ${Verdict}`, contained: readonly Op[]): KindRow {
+  const [read, write] = verdicts.split(" ") as [Verdict, Verdict];
+  return { id, is, read, write, contained };
+}
+
+const isContained = ({ kind }: PlaceOf, op: Op): boolean => KINDS[kind].contained.includes(op);
+
+/** At least one. The mode danger-full-access is not looked at here: what it changes, it changes of the whole. */
+function findingsOf(place: PlaceOf, op: Op, mode: Mode): readonly Finding[] {
+  const { id, is, [op]: verdict } = KINDS[place.kind];
+  const found: Finding[] = [{ id, reason: is, verdict }];
+  const add = (id: string, reason: string | null, verdict: Verdict): void => {
+    if (reason !== null) found.push({ id, reason, verdict });
+  };
+  add("path.secret", place.secret, "ask");
+  add("path.protected", place.protected && `the host runs or obeys it; ${place.protected}`, "deny");
+  add("path.startup", place.trap && `the host runs or obeys it; ${place.trap}`, "deny");
+  add("path.ignored", place.ignored ? "hidden by .harnessignore" : null, "deny");
+  if (op === "write" && mode === "read-only" && place.kind !== "null-device")
+    add("path.read-only", "the mode is read-only", "ask");
+  return found;
+}
+
+const LONGEST = 4096;
+
+/** Why a text is no path that could be judged. */
+function whyUnreadable(path: string): Finding | undefined {
+  const verdict = "deny";
+  if (path === "") return { id: "path.empty", reason: "the path is empty", verdict };
+  if (path.length > LONGEST)
+    return { id: "path.too-long", reason: `the path is longer than ${LONGEST} characters`, verdict };
+  if (CONTROL.test(path))
+    return { id: "path.control", reason: "the path holds a control character", verdict };
+  return path.isWellFormed()
+    ? undefined
+    : { id: "path.control", reason: "the path holds half a character", verdict };
+}
+
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
+
+interface PathAsked {
+  readonly path: string;
+  readonly op: Op;
+  readonly mode: Mode;
+  readonly around: Around;
+}
+
+/** Asks that a rule may take away. The others say that nobody knows where it leads, or that the mode forbids it. */
+const COVERED: ReadonlySet<string> = new Set(["path.system", "path.home", "path.outside", "path.secret"]);
+
+const covers = ({ id, verdict }: Finding): boolean => verdict === "ask" && COVERED.has(id);
+
+/** The findings of one place with those of users: rules about paths alone, and about the operation. */
+function ruledFindings(findings: readonly Finding[], rules: UserRules, asked: PathAsked): readonly Finding[] {
+  const told = rules.filter((rule) => concerns(rule, asked));
+  if (told.length === 0) return findings;
+  const allow = told.find(({ decision }) => decision === "allow");
+  const left =
+    allow === undefined ? findings : [findingOf(allow), ...findings.filter((each) => !covers(each))];
+  return [...left, ...told.filter(({ decision }) => decision !== "allow").map(findingOf)];
+}
+
+const findingOf = ({ id, reason, decision }: UserRule): Finding => ({ id, reason, verdict: decision });
+
+function concerns(
+  { prefix, arg, host, effect, path, decision }: UserRule,
+  { path: at, op, around, mode }: PathAsked,
+): boolean {
+  if (prefix !== null || arg !== null || host !== null) return false;
+  if (effect?.includes(op) === false) return false;
+  if (decision !== "allow")
+    return path === null || path.some((each) => mayFit(each, at, { whole: false, around }));
+  const mayWrite = op === "read" || mode !== "read-only";
+  return effect !== null && mayWrite && path?.some((each) => surelyFits(each, at, around)) === true;
+}

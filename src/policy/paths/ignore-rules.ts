@@ -1,0 +1,202 @@
+import { fits, type NamePattern, readPattern } from "./path-glob.ts";
+
+/**
+ * `.harnessignore`, in the syntax of gitignore. Own code and not the package `ignore`: that one makes a regular
+ * expression of each row, whose time grows with the path to the power of the row's `**` (a row of five took 250 ms for
+ * a path of 120 characters), and it throws on paths that are not relative. The rules come from a repository that nobody
+ * trusts, so here the time is rules times path at worst, and nothing throws.
+ */
+export interface IgnoreRules {
+  readonly rules: readonly IgnoreRule[];
+  /** The text was longer than is read: then everything is hidden, for nobody knows what it says. */
+  readonly tooLong: boolean;
+}
+
+interface IgnoreRule {
+  readonly shows: boolean;
+  readonly foldersOnly: boolean;
+  /** Names between slashes, undefined for `**`; a row without a slash has one name, to be found at any depth. */
+  readonly names: readonly (NamePattern | undefined)[];
+  readonly anyDepth: boolean;
+}
+
+/** Characters that are read of a rule file. */
+export const LONGEST_RULES = 64 * 1024;
+
+/** A line ends there for git. */
+const NUL_AND_REST = /\0.*$/s;
+
+export function readIgnore(text: string): IgnoreRules {
+  if (text.length > LONGEST_RULES) return { rules: [], tooLong: true };
+  const lines = text.replace(/^\ufeff/, "").split(/\r?\n/);
+  const rules = lines.map((line) => readRule(line.replace(NUL_AND_REST, "")));
+  return { rules: rules.filter((rule) => rule !== undefined), tooLong: false };
+}
+
+function readRule(line: string): IgnoreRule | undefined {
+  if (line.startsWith("#")) return undefined;
+  const shows = line.startsWith("!");
+  const whole = withoutBlanks(shows ? line.slice(1) : line);
+  const foldersOnly = whole.endsWith("/");
+  const pattern = foldersOnly ? whole.slice(0, -1) : whole;
+  if (pattern === "") return undefined;
+  const names = readPattern(pattern.startsWith("/") ? pattern.slice(1) : pattern);
+  return names && { shows, foldersOnly, names, anyDepth: !pattern.includes("/") };
+}
+
+/** Blanks at the end do not count, but for one behind a backslash. */
+function withoutBlanks(line: string): string {
+  let end = line.length;
+  while (end > 0 && line[end - 1] === " ") end -= 1;
+  let backslashes = 0;
+  while (line[end - 1 - backslashes] === "\\") backslashes += 1;
+  return line.slice(0, backslashes % 2 === 1 ? end + 1 : end);
+}
+
+/**
+ * Whether a path from the workspace is hidden, by itself or with a folder above it: what lies in a hidden folder cannot
+ * be shown again. Rules hide in any letter case and show only in their own. Without `isFolder` the stricter answer.
+ */
+export function isIgnored(
+  { rules, tooLong }: IgnoreRules,
+  relativePath: string,
+  isFolder?: boolean,
+): boolean {
+  const names = relativePath.split("/").filter((name) => name !== "" && name !== ".");
+  if (names.length === 0) return false;
+  if (tooLong) return true;
+  const hidden = names.map(() => false);
+  hideBy(rules, { names, isFolder, anyCase: true, hidden });
+  return hidden.includes(true);
+}
+
+/** A path by its names, and which of them are hidden so far. */
+interface Hiding {
+  readonly names: readonly string[];
+  readonly isFolder: boolean | undefined;
+  /** Rules hide in any letter case; they show only in their own, always. */
+  readonly anyCase: boolean;
+  readonly hidden: boolean[];
+}
+
+/** Marks what these rules hide, and what they show of that again. */
+function hideBy(rules: IgnoreRules["rules"], { names, isFolder, anyCase, hidden }: Hiding): void {
+  const last = names.length - 1;
+  for (const rule of rules) {
+    const matched = matches(rule, names, anyCase && !rule.shows);
+    if (rule.foldersOnly && !(rule.shows ? isFolder === true : isFolder !== false)) matched[last] = false;
+    for (let depth = 0; depth <= last; depth += 1) if (matched[depth] === true) hidden[depth] = !rule.shows;
+  }
+}
+
+/** For each name of the path, whether the rule fits the path up to there. */
+function matches({ names, anyDepth }: IgnoreRule, path: readonly string[], anyCase: boolean): boolean[] {
+  const [only] = names;
+  if (anyDepth) return path.map((name) => only === undefined || fits(only, name, anyCase));
+  // Marks places in the rule's names from which it may go on; the one behind the last says that the path so far fits.
+  let places = opened(names, Uint8Array.of(1, ...names.map(() => 0)));
+  return path.map((name) => {
+    const next = new Uint8Array(names.length + 1);
+    for (
+      let place = places.indexOf(1);
+      place !== -1 && place < names.length;
+      place = places.indexOf(1, place + 1)
+    )
+      step(names, place, { name, anyCase, next });
+    places = opened(names, next);
+    return places[names.length] === 1;
+  });
+}
+
+interface Step {
+  readonly name: string;
+  readonly anyCase: boolean;
+  readonly next: Uint8Array;
+}
+
+function step(names: IgnoreRule["names"], place: number, { name, anyCase, next }: Step): void {
+  const pattern = names[place];
+  if (pattern === undefined) next[place] = 1;
+  if (pattern === undefined ? place === names.length - 1 : fits(pattern, name, anyCase)) next[place + 1] = 1;
+}
+
+/** `**` before another name may stand for none; at the end it stands for one at least. */
+function opened(names: IgnoreRule["names"], places: Uint8Array): Uint8Array {
+  for (let place = 0; place < names.length - 1; place += 1)
+    if (places[place] === 1 && names[place] === undefined) places[place + 1] = 1;
+  return places;
+}
+
+/** A file of ignore rules, and the folder that it stands in; the workspace itself is the empty text. */
+export interface IgnoreList {
+  readonly folder: string;
+  readonly text: string;
+  /**
+   * It is there to hide: in any letter case, and where it is too long to be read all of its folder. Else it is obeyed as
+   * git does on a system that tells letter cases apart, as far as it was read.
+   */
+  readonly strict: boolean;
+}
+
+/**
+ * Lists of a workspace from the top down: what stands further down counts over what stands above. Each list is read once,
+ * however many stand below it: there may be thousands, from a repository that nobody trusts.
+ */
+export class NestedIgnore {
+  /** From the top down. */
+  readonly #above: readonly NestedIgnore[];
+  /** What the paths begin with that the list is of, and how many names that is. */
+  readonly #start: string;
+  readonly #depth: number;
+  readonly #rules: IgnoreRules["rules"];
+  readonly #strict: boolean;
+  readonly #hidesAll: boolean;
+
+  private constructor(above: readonly NestedIgnore[], { folder, text, strict }: IgnoreList) {
+    const isLong = text.length > LONGEST_RULES;
+    this.#above = above;
+    this.#start = folder === "" ? "" : `${folder}/`;
+    this.#depth = namesOf(folder).length;
+    this.#strict = strict;
+    this.#hidesAll = isLong && strict;
+    this.#rules = this.#hidesAll ? [] : readIgnore(isLong ? wholeLines(text) : text).rules;
+  }
+
+  /** Where nothing is left out. */
+  static none(): NestedIgnore {
+    return new NestedIgnore([], { folder: "", text: "", strict: false });
+  }
+
+  /** With one list more, of a folder further down. */
+  below(list: IgnoreList): NestedIgnore {
+    return new NestedIgnore([...this.#above, this], list);
+  }
+
+  leavesOut(path: string, isFolder: boolean): boolean {
+    const names = namesOf(path);
+    const hidden = names.map(() => false);
+    for (const list of [...this.#above, this])
+      if (path.startsWith(list.#start)) list.#mark({ names, isFolder, hidden });
+    return hidden.includes(true);
+  }
+
+  #mark({ names, isFolder, hidden }: Marked): void {
+    if (this.#hidesAll) hidden.fill(true, this.#depth);
+    if (this.#rules.length === 0) return;
+    const inside = hidden.slice(this.#depth);
+    const below = names.slice(this.#depth);
+    hideBy(this.#rules, { names: below, isFolder, anyCase: this.#strict, hidden: inside });
+    hidden.splice(this.#depth, inside.length, ...inside);
+  }
+}
+
+interface Marked {
+  readonly names: readonly string[];
+  readonly isFolder: boolean;
+  readonly hidden: boolean[];
+}
+
+const namesOf = (path: string): readonly string[] => path.split("/").filter((name) => name !== "");
+
+const wholeLines = (text: string): string =>
+  text.slice(0, Math.max(text.lastIndexOf("\n", LONGEST_RULES - 1), 0));

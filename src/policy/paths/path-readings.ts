@@ -1,0 +1,60 @@
+import { specialKind } from "./devices.ts";
+import { isInside, resolvePath } from "./normal-path.ts";
+import { type Op, type PlaceOf, placeOf, type Surroundings } from "./path-place.ts";
+
+/**
+ * Facts of the caller: where an absolute path really leads, every link on the way followed, and `..` taken after them;
+ * also for a path that leads to nothing yet. Null: nothing is known of it, and it is judged as written.
+ */
+export type LinkFacts = (path: string) => string | null;
+
+/** One way to understand a path; the strictest counts. */
+export interface Reading {
+  readonly place: PlaceOf;
+  /** To be added to each reason; empty for the path as written. */
+  readonly note: string;
+}
+
+interface Given extends Surroundings {
+  readonly links?: LinkFacts;
+}
+
+/** As written first, then where it really leads if that is elsewhere. */
+export function readingsOf(path: string, op: Op, given: Given): readonly [Reading, ...Reading[]] {
+  const { links, ...rest } = given;
+  const around = {
+    ...rest,
+    workspace: resolvePath("/", given.workspace),
+    home: resolvePath("/", given.home),
+  };
+  if (path.startsWith("~") && !isOwnHome(path)) return [{ place: somebodys(path, op, around), note: "" }];
+  const text = isOwnHome(path) ? around.home + path.slice(1) : path;
+  const written = placeOf(text, op, around);
+  // Which disk a device is and what another process sees is not asked of the machine that judges.
+  if (links === undefined || specialKind(written.path) !== undefined) return [{ place: written, note: "" }];
+  const real = reallyAround(around, links);
+  const anew = !isInside(around.workspace, written.path) && isInside(real.workspace, written.path);
+  const first = { place: anew ? placeOf(written.path, op, real) : written, note: "" };
+  const asked = text.startsWith("/proc/") ? [written.path] : [written.path, absolute(text, around)];
+  const ends = new Set([...new Set(asked)].map(links));
+  const others = [...ends].filter((end) => end !== null && end !== written.path) as string[];
+  return [first, ...others.map((end) => ({ place: placeOf(end, op, real), note: `; it leads to ${end}` }))];
+}
+
+const isOwnHome = (path: string): boolean => path === "~" || path.startsWith("~/");
+
+/** Where `~name` is, only the system knows; it is looked at as one among the usual homes. */
+const somebodys = (path: string, op: Op, around: Surroundings): PlaceOf => ({
+  ...placeOf(`/home/${path.slice(1)}`, op, around),
+  kind: "unknown",
+  path,
+});
+
+/** The folders where they really are, so that what links lead to is held against them. */
+function reallyAround(around: Surroundings, links: LinkFacts): Surroundings {
+  const end = (folder: string): string => resolvePath("/", links(folder) ?? folder);
+  return { ...around, workspace: end(around.workspace), home: end(around.home) };
+}
+
+const absolute = (path: string, { cwd, workspace }: Surroundings): string =>
+  path.startsWith("/") ? path : `${cwd ?? workspace}/${path}`;

@@ -1,0 +1,349 @@
+import { fixedEffect, given, gnu, roleEffects } from "./argument-roles.ts";
+import { type Arg, type Found, type Model, optionTable, type Use } from "./program-model.ts";
+import { readArguments, type Reading } from "./read-arguments.ts";
+
+const LISTING_LETTERS = new Set(["l", "lb", "lt", "la", "v", "vb", "vt", "t", "p"]);
+const EXTRACTING_LETTERS = new Set(["x", "e"]);
+const PLAIN = /^-(?:slt|ba|bd|bb[0-3]|p\w*|t\w+|y|r-?|spd|sccUTF-8|inul|idq|c-)$/;
+const OUT = /^-o./;
+
+/** 7z and rar: a command word, then options and operands. `@x` takes names from a file. */
+function letterCommands(use: Use): readonly Found[] {
+  const [command, ...rest] = use.args;
+  if (command === undefined) return [];
+  if (command.kind !== "literal") return [use.doubt("word.dynamic", command)];
+  const out = rest.find(({ value }) => OUT.test(value) && EXTRACTING_LETTERS.has(command.value));
+  const options = rest.filter((arg) => arg.value.startsWith("-") && arg !== out);
+  const [archive, ...names] = rest.filter(({ value }) => !value.startsWith("-"));
+  return [
+    ...options
+      .filter((arg) => arg.kind !== "literal" || !PLAIN.test(arg.value))
+      .map((arg) => use.doubt("option.unknown", arg)),
+    ...rest
+      .filter((arg) => arg.value.startsWith("@") || arg.loose === true)
+      .map((arg) => use.doubt("operand.unknown", arg)),
+    ...(archive === undefined ? [] : archiveEffects(use, command.value, archive)),
+    ...movedEffects(use, command.value, { out, names }),
+  ];
+}
+
+function archiveEffects(use: Use, command: string, archive: Arg): readonly Found[] {
+  const { span } = archive;
+  const path = use.place(archive);
+  return [
+    { kind: LISTING_LETTERS.has(command) || EXTRACTING_LETTERS.has(command) ? "read" : "write", path, span },
+  ];
+}
+
+interface Moved {
+  readonly out: Arg | undefined;
+  readonly names: readonly Arg[];
+}
+
+function movedEffects(use: Use, command: string, { out, names }: Moved): readonly Found[] {
+  if (LISTING_LETTERS.has(command)) return [];
+  if (!EXTRACTING_LETTERS.has(command))
+    return names.map((arg) => ({ kind: "read", path: use.place(arg), span: arg.span }));
+  const path = out === undefined ? use.folder : use.place({ ...out, value: out.value.slice("-o".length) });
+  // The last name of rar may be the folder to write into.
+  const last = names.filter(({ value }) => value.endsWith("/"));
+  return [
+    { kind: "write", path },
+    ...last.map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span })),
+  ];
+}
+
+const AR_READS = /^-?[tp][OvVPT]*$/;
+const AR_TAKES_OUT = /^-?x[ovVPT]*$/;
+
+/** `ar`: letters, then the archive. Any option behind them may load a plug-in. */
+function arEffects(use: Use): readonly Found[] {
+  const [letters, archive, ...members] = use.args;
+  if (letters === undefined) return [];
+  // A script on stdin says what is written.
+  if (letters.value.includes("M")) return [use.doubt("language.unknown", letters)];
+  if (archive === undefined) return [];
+  const doubts = use.args
+    .filter((arg) => arg.value.startsWith("--") || arg.value.startsWith("@") || arg.kind === "dynamic")
+    .map((arg) => use.doubt("option.unknown", arg));
+  const path = use.place(archive);
+  const { span } = archive;
+  if (AR_READS.test(letters.value)) return [...doubts, { kind: "read", path, span }];
+  if (AR_TAKES_OUT.test(letters.value))
+    return [...doubts, { kind: "read", path, span }, { kind: "write", path: use.folder }];
+  return [
+    ...doubts,
+    { kind: "write", path, span },
+    ...members.map((arg): Found => ({ kind: "read", path: use.place(arg), span: arg.span })),
+  ];
+}
+
+const SHOWS = ["-l", "-v", "-Z", "-p", "-c", "-t"];
+
+/** Without an option that says otherwise it takes files out. `-T` changes the archive. */
+function unzipEffects(use: Use): readonly Found[] {
+  const [archive] = use.operands;
+  if (archive === undefined) return [];
+  const { span } = archive;
+  const path = use.place(archive);
+  const shows = given(use, ...SHOWS) && !given(use, "-T");
+  if (shows) return [{ kind: "read", path, span }];
+  const target = use.options.findLast(({ name }) => name === "-d");
+  return [
+    { kind: "read", path, span },
+    ...(given(use, "-T") ? [{ kind: "write", path, span } satisfies Found] : []),
+    ...(target === undefined ? [{ kind: "write", path: use.folder, span: use.span } satisfies Found] : []),
+  ];
+}
+
+/** The archive is written, the rest goes into it, and with `-m` away. */
+function zipEffects(use: Use): readonly Found[] {
+  const [archive, ...files] = use.operands;
+  if (archive === undefined) return [];
+  const moves = given(use, "-m", "-move");
+  const stdout = archive.value === "-";
+  return [
+    ...(stdout ? [] : [{ kind: "write", path: use.place(archive), span: archive.span } satisfies Found]),
+    ...files.flatMap((file) => filed(use, file, moves)),
+  ];
+}
+
+function filed(use: Use, file: Arg, moves: boolean): readonly Found[] {
+  const { span } = file;
+  const path = use.place(file);
+  const gone: Found = { kind: "delete", path, recursive: true, forced: false, span };
+  return [{ kind: "read", path, span }, ...(moves ? [gone] : [])];
+}
+
+const VALUED = "bCfFgHIKLNTVX";
+
+/** The archive and folders of `-C` have roles of their own, below. */
+const TABLE = optionTable({
+  options: `-AcdrtuxnSkWOmpsMBiajJzZhlRvwoGP -b: -C: -f: -F:loads -g:write -H: -I:loads -K: -L: -N: -T:read!ask -V: -X:read
+  --catenate --concatenate --create --delete --diff --compare --append --test-label --list --update --extract --get
+  --directory= --file= --info-script=loads --new-volume-script=loads --listed-incremental=write --incremental
+  --use-compress-program=loads --to-command=loads --checkpoint=? --checkpoint-action=loads --rsh-command=loads
+  --rmt-command=loads --index-file=write --volno-file=write --files-from=read!ask --exclude-from=read --add-file=read
+  --exclude= --exclude-backups --exclude-caches --exclude-caches-all --exclude-caches-under --exclude-ignore=
+  --exclude-ignore-recursive= --exclude-tag= --exclude-tag-all= --exclude-tag-under= --exclude-vcs --exclude-vcs-ignores
+  --check-device --no-check-device --hole-detection= --ignore-failed-read --level= --no-seek --seek --occurrence=?
+  --sparse-version= --sparse --no-null --no-recursion --no-unquote --no-verbatim-files-from --null --verbatim-files-from
+  --recursion --unquote --anchored --ignore-case --no-anchored --no-ignore-case --no-wildcards --no-wildcards-match-slash
+  --wildcards --wildcards-match-slash --keep-directory-symlink --keep-newer-files --keep-old-files --no-overwrite-dir
+  --one-top-level=? --overwrite --overwrite-dir --remove-files --skip-old-files --verify --ignore-command-error
+  --no-ignore-command-error --to-stdout --atime-preserve=? --clamp-mtime --delay-directory-restore --group= --group-map=read
+  --mode= --mtime= --touch --no-delay-directory-restore --no-same-owner --no-same-permissions --numeric-owner --owner=
+  --owner-map=read --preserve-permissions --same-permissions --same-owner --sort= --preserve-order --same-order --acls
+  --no-acls --no-selinux --no-xattrs --selinux --xattrs --xattrs-exclude= --xattrs-include= --force-local --tape-length=
+  --multi-volume --blocking-factor= --read-full-records --ignore-zeros --record-size= --format= --old-archive --portability
+  --pax-option= --posix --label= --auto-compress --bzip2 --xz --lzip --lzma --lzop --no-auto-compress --zstd --gzip --gunzip
+  --ungzip --compress --uncompress --backup=? --hard-dereference --dereference --starting-file= --newer-mtime= --newer=
+  --after-date= --one-file-system --absolute-names --suffix= --strip-components= --transform= --xform= --full-time
+  --check-links --no-quote-chars= --quote-chars= --quoting-style= --block-number --show-defaults --show-omitted-dirs
+  --show-snapshot-field-ranges --show-transformed-names --show-stored-names --totals=? --utc --verbose --warning=
+  --interactive --confirmation --restrict`,
+});
+
+const LISTS = new Set(["-t", "--list", "-d", "--diff", "--compare", "--test-label"]);
+const TAKES_OUT = new Set(["-x", "--extract", "--get"]);
+const MAKES = new Set("-c --create -r --append -u --update -A --catenate --concatenate --delete".split(" "));
+
+/** `tar`, also in its old style: `tar xfC a.tar folder`. */
+function tarEffects(use: Use): readonly Found[] {
+  const args = dashed(use.args);
+  if (args === null) return use.args.slice(0, 1).map((arg) => use.doubt("word.dynamic", arg));
+  const reading = readArguments(args, TABLE, { strict: false, singleDash: false, abbreviates: true });
+  const parts = { use, reading, names: new Set(reading.options.map(({ name }) => name)) };
+  return [
+    ...reading.misread.map(({ doubt, arg, what }) => use.doubt(doubt, arg, what)),
+    ...reading.options.flatMap(({ spec, value, name, span }) => [
+      ...(value === null || spec.role === "command"
+        ? []
+        : roleEffects(spec.role, value, use, { forced: false, recursive: false })),
+      ...(spec.fixed === null ? [] : [{ ...fixedEffect(spec.fixed, use.folder, name), span }]),
+    ]),
+    ...tarModeEffects(parts),
+  ];
+}
+
+/** The old style as the new one; null when its letters cannot be seen. */
+function dashed(args: readonly Arg[]): readonly Arg[] | null {
+  const [letters, ...rest] = args;
+  if (letters === undefined || letters.value.startsWith("-")) return args;
+  if (letters.kind !== "literal") return null;
+  const made: Arg[] = [];
+  let next = 0;
+  for (const letter of letters.value.split("")) {
+    made.push({ ...letters, value: `-${letter}` });
+    const value = VALUED.includes(letter) ? rest[next++] : undefined;
+    if (value !== undefined) made.push(value);
+  }
+  return [...made, ...rest.slice(next)];
+}
+
+interface Parts {
+  readonly use: Use;
+  readonly reading: Reading;
+  readonly names: ReadonlySet<string>;
+}
+
+function tarModeEffects(parts: Parts): readonly Found[] {
+  const { use, names } = parts;
+  const mode = [LISTS, TAKES_OUT, MAKES].filter((set) => [...names].some((name) => set.has(name)));
+  if (mode.length !== 1) return [{ kind: "unknown", doubt: "operand.unknown", what: use.program }];
+  if (mode[0] === LISTS) return [...archives(parts, "read"), ...(names.has("-d") ? members(parts) : [])];
+  if (mode[0] === MAKES) return [...archives(parts, "write"), ...members(parts)];
+  return [...archives(parts, "read"), ...takenOut(parts)];
+}
+
+const REMOTE = /^[^/]+:/;
+
+/** The archives; a name with a colon is one on another machine. */
+function archives({ use, reading, names }: Parts, kind: "read" | "write"): readonly Found[] {
+  return reading.options.flatMap(({ name, value }): readonly Found[] => {
+    if ((name !== "-f" && name !== "--file") || value === null) return [];
+    if (REMOTE.test(value.value) && !names.has("--force-local"))
+      return roleEffects("host", value, use, { forced: false, recursive: false });
+    return roleEffects(kind, value, use, { forced: false, recursive: false });
+  });
+}
+
+/** The folders that `-C` leads to, one from the other, and from which offset of the text each of them holds. */
+function foldersOf({ reading, use }: Parts): readonly (readonly [from: number, folder: Arg])[] {
+  let folder: Arg = { kind: "literal", value: ".", span: use.span };
+  const folders: [number, Arg][] = [[-1, folder]];
+  for (const { name, value, span } of reading.options)
+    if ((name === "-C" || name === "--directory") && value !== null) {
+      folder = within(folder, value);
+      folders.push([span[0], folder]);
+    }
+  return folders;
+}
+
+/** Each operand with the folder that holds where it stands: both come in the order of the text, words of one brace in any. */
+function placed(parts: Parts): readonly (readonly [member: Arg, folder: Arg])[] {
+  const folders = foldersOf(parts);
+  let at = 0;
+  return parts.reading.operands.map((member) => {
+    while ((folders[at + 1]?.[0] ?? Number.MAX_SAFE_INTEGER) <= member.span[0]) at += 1;
+    return [member, (folders[at] as (typeof folders)[number])[1]];
+  });
+}
+
+function within(folder: Arg, arg: Arg): Arg {
+  if (arg.value.startsWith("/")) return arg;
+  const kind = folder.kind === "literal" ? arg.kind : folder.kind;
+  return { kind, value: `${folder.value}/${arg.value}`, span: arg.span };
+}
+
+function members(parts: Parts): readonly Found[] {
+  const { use, names } = parts;
+  const removes = names.has("--remove-files");
+  return placed(parts).flatMap(([member, folder]): readonly Found[] => {
+    const { span } = member;
+    const path = use.place(within(folder, member));
+    const gone: Found = { kind: "delete", path, recursive: true, forced: false, span };
+    return [{ kind: "read", path, span }, ...(removes ? [gone] : [])];
+  });
+}
+
+/** With these, members may have names that lead anywhere. */
+const FREE = ["-P", "--absolute-names", "--transform", "--xform"];
+
+function takenOut(parts: Parts): readonly Found[] {
+  const { use, reading, names } = parts;
+  if (names.has("-O") || names.has("--to-stdout")) return [];
+  const last = foldersOf(parts)
+    .slice(-1)
+    .map(([, folder]) => folder);
+  const folders = [...placed(parts).map(([, folder]) => folder), ...last];
+  const places = new Set(folders.map((folder) => use.place(folder)));
+  const top = reading.options.some(({ name, value }) => name === "--one-top-level" && value !== null);
+  if (top || FREE.some((name) => names.has(name))) places.add(null);
+  return [...places].map((path) => ({ kind: "write", path }));
+}
+
+const SEVEN: Model = { reads: letterCommands, tells: "--help -h i" };
+
+/** A name with a colon is one on another machine. */
+const remoteArchives = (use: Use): readonly Found[] =>
+  use.options.flatMap(({ name, value }): readonly Found[] =>
+    ARCHIVE_OPTIONS.has(name) && value?.value.includes(":") === true
+      ? [{ kind: "network", hosts: [], span: value.span }]
+      : [],
+  );
+
+const ARCHIVE_OPTIONS: ReadonlySet<string> = new Set(["-F", "-I", "-O", "--file"]);
+
+/** Programs that put files into archives and take them out. */
+export const ARCHIVES: Readonly<Record<string, Model>> = {
+  tar: { reads: tarEffects, tells: "--version --help --usage -?" },
+  gtar: { reads: tarEffects, tells: "--version --help --usage -?" },
+  unzip: {
+    operands: "data*",
+    options: "-lvZpctzT12msMhoqnjCLabBufDKXVWUxi -d:target -P:",
+    tells: "-v -h -hh --help --version",
+    also: unzipEffects,
+  },
+  zipinfo: { operands: "read data*", options: "-12smlvhMtTzC -x", tells: "-h --help" },
+  zip: {
+    operands: "data*",
+    singleDash: true,
+    options: `-r -R -q -v -j -m -u -f -d -FS -U -F -FF -g -o -l -ll -e -y -X -D -A -J -c -z -i -x -k -S -T -@!ask -n= -t= -tt= -s= -sp -sv
+      -sb -P= -b=target -O=write -lf=write -la -li -nw -ws -ic -0 -1 -2 -3 -4 -5 -6 -7 -8 -9 -Z= -TT=loads -unzip-command=loads
+      -out=write -output-file=write -logfile-path=write -temp-path=target -recurse-paths -quiet -verbose -junk-paths -move
+      -update -freshen -delete -filesync -copy -fix -fixfix -test -encrypt -password= -symlinks -no-extra -no-dir-entries
+      -compression-method= -exclude -include -suffixes= -split-size= -grow -latest-time -to-crlf -from-crlf`,
+    tells: "--version --help -h -h2 -v -L",
+    also: zipEffects,
+  },
+  "7z": SEVEN,
+  "7za": SEVEN,
+  "7zr": SEVEN,
+  "7zz": SEVEN,
+  rar: SEVEN,
+  unrar: SEVEN,
+  ar: { reads: arEffects, tells: "--version --help -V -h" },
+  cpio: gnu(
+    "data*",
+    `-iotpdvumn0acBbLfrAklsSV -C: -E:read -F:read -H: -I:read -M: -O:write -R: -D:!ask --extract --create --list --pass-through
+    --make-directories --verbose --unconditional --preserve-modification-time --numeric-uid-gid --null --reset-access-time
+    --block-size= --dereference --nonmatching --append --link --dot --quiet --format= --file=read --to-stdout
+    --no-absolute-filenames --absolute-filenames --io-size= --message= --owner= --pattern-file=read --only-verify-crc
+    --rename-batch-file=read!ask --rsh-command=loads --rmt-command=loads --force-local --sparse --swap --swap-bytes
+    --swap-halfwords --no-preserve-owner --warning= --directory=!ask`,
+    cpioEffects,
+  ),
+  "dpkg-deb": { operands: "read data*", options: "-cIf --contents --info --field --show -W" },
+  rpm2cpio: { operands: "read?" },
+  cabextract: {
+    operands: "data*",
+    options: "-l --list",
+    also: (use) => (given(use, "-l", "--list") ? [] : [{ kind: "write", path: use.folder }]),
+  },
+  uuencode: { operands: "read? data?", options: "-m --base64" },
+  uudecode: {
+    operands: "read*",
+    options: "-c -o:write --output-file=write",
+    also: () => [{ kind: "write", path: null }],
+  },
+};
+
+/** The names come on stdin; only `-t` and `--to-stdout` write none. */
+function cpioEffects(use: Use): readonly Found[] {
+  return [...remoteArchives(use), ...modeEffects(use)];
+}
+
+function modeEffects(use: Use): readonly Found[] {
+  if (given(use, "-t", "--list", "--to-stdout")) return [];
+  if (given(use, "-i", "--extract"))
+    return [{ kind: "write", path: given(use, "--absolute-filenames") ? null : use.folder }];
+  const [target] = use.operands;
+  const passes = given(use, "-p", "--pass-through");
+  return [
+    { kind: "read", path: null },
+    ...(passes && target !== undefined
+      ? [{ kind: "write", path: use.place(target), span: target.span } satisfies Found]
+      : []),
+  ];
+}

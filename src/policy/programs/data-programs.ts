@@ -1,0 +1,279 @@
+import { roleEffects } from "./argument-roles.ts";
+import { AWKS } from "./awk-program.ts";
+import { JQ, YQ } from "./jq-program.ts";
+import type { Arg, Found, Model, Use } from "./program-model.ts";
+import { SED } from "./sed-program.ts";
+import { escapes } from "./wrapper-programs.ts";
+
+const SQLITE_FLAGS =
+  /^--?(?:header|noheader|column|csv|json|line|list|html|markdown|box|table|tabs|quote|ascii|batch|bail|readonly|echo|safe|stats|interactive|nofollow|deserialize|utf8)$/;
+const VALUES = /^--?(?:separator|nullvalue|newline|maxsize|cmd)$/;
+/** Commands of its own that only print, or say how. */
+const TELLING =
+  /^\.(?:tables?|schema|fullschema|ind(?:ex|ices|exes)|databases|dump|mode|headers?|separator|nullvalue|width|timer|echo|bail|changes|stats|explain|eqp|show|quit|exit|print|help|dbinfo|limit|version|lint|sha3sum|timeout|parameter)(?:\s[^|`]*)?$/;
+/** Other files, and code. */
+const REACHING =
+  /\b(?:attach|load_extension|readfile|writefile|edit|zipfile|fsdir|fts3_tokenizer|vacuum\s+into|vacuum\s+\w+\s+into|temp_store_directory|data_store_directory|writable_schema|trusted_schema)\b/i;
+
+/** Statements and commands of the program, a line each. */
+function isTame({ kind, value }: Pick<Arg, "kind" | "value">): boolean {
+  const lines = value.split("\n").map((line) => line.trim());
+  return (
+    kind === "literal" &&
+    !REACHING.test(value) &&
+    lines.every((line) => !line.startsWith(".") || TELLING.test(line))
+  );
+}
+
+interface Told {
+  readonly operands: readonly Arg[];
+  readonly tame: boolean;
+}
+
+function toldBy(args: readonly Arg[]): Told {
+  const operands: Arg[] = [];
+  let tame = true;
+  for (let at = 0; at < args.length; at += 1) {
+    const arg = args[at] as Arg;
+    const valued = VALUES.test(arg.value);
+    if (!arg.value.startsWith("-")) operands.push(arg);
+    else
+      tame &&=
+        arg.kind === "literal" && (valued ? isTame(args[at + 1] ?? arg) : SQLITE_FLAGS.test(arg.value));
+    if (valued) at += 1;
+  }
+  return { operands, tame };
+}
+
+function isTameInput(input: Use["input"]): boolean {
+  if (typeof input === "string") return input === "nothing" || input === "project";
+  return input.rough !== true && isTame({ kind: "literal", value: input.text });
+}
+
+function fileOf(base: Arg | undefined, use: Use): readonly Found[] {
+  if (base === undefined || (base.kind === "literal" && /^(?::memory:)?$/.test(base.value))) return [];
+  return [{ kind: "write", path: base.value.startsWith("file:") ? null : use.place(base), span: base.span }];
+}
+
+/** It has commands that run any other: always asked, and inside as long as none of them is there. */
+function sqlite(use: Use): readonly Found[] {
+  const { operands, tame } = toldBy(use.args);
+  const [base, ...statements] = operands;
+  const inside = tame && (statements.length > 0 ? statements.every(isTame) : isTameInput(use.input));
+  return [{ ...escapes(use), ...(inside ? { inside } : {}) }, ...fileOf(base, use)];
+}
+
+const SQLITE: Model = { tells: "--version --help -version -help", reads: sqlite };
+
+/** Options of Miller before its first verb that only say how data look; whether with a value. */
+const FLAGS =
+  /^--(?:[ico]?(?:csv|tsv|json|jsonl|dkvp|nidx|xtab|pprint|usv|asv|markdown|md|csvlite|tsvlite|jsonvstack)|c2[tjdnxpbml]|t2[cjdnxpbml]|j2[ctdnxpbml]|l2[ctdnxpbj]|[ckmnst]2p|barred|right|no-color|no-auto-flatten|no-auto-unflatten|implicit-csv-header|headerless-csv-output|headerless-csv-input|hi|ho|allow-ragged-csv-input|records-per-batch|nr-progress-mod|ofmt)$|^-[nIC]$/;
+const VALUED = /^--(?:[io]?[fpr]s|fflatsep|ofmt|records-per-batch|nr-progress-mod)$/;
+/** Verbs whose words are names of fields, numbers and the like. `tee`, `split`, `put`, `join` and others reach further. */
+const VERBS =
+  /^(?:cat|head|tail|tac|cut|sort|uniq|count|count-distinct|count-similar|top|label|rename|reorder|regularize|unsparsify|nothing|stats1|stats2|step|merge-fields|nest|fill-down|fill-empty|sec2gmt|group-by|group-like|having-fields|histogram|json-parse|json-stringify|flatten|unflatten|altkv|bar|decimate|sparsify|summary|template|seqgen|grep)$/;
+
+/** Verbs stand behind the options, joined by `then`; the words behind the last verb's own are files. */
+function mlrEffects(use: Use): readonly Found[] {
+  const { args } = use;
+  let at = 0;
+  for (; at < args.length && args[at]?.value.startsWith("-") === true; at += 1) {
+    const { value } = args[at] as Arg;
+    if (VALUED.test(value)) at += 1;
+    else if (!FLAGS.test(value) || value === "-I") return [use.doubt("option.unknown", args[at] as Arg)];
+  }
+  const verbs = args.filter((_, index) => index === at || (index > at && args[index - 1]?.value === "then"));
+  const doubts = verbs
+    .filter(({ value, kind }) => kind !== "literal" || !VERBS.test(value))
+    .map((verb) => use.doubt("operand.unknown", verb));
+  const vague = args.filter(({ kind }) => kind === "dynamic").map((arg) => use.doubt("word.dynamic", arg));
+  // Which words are files, and which belong to a verb, makes no difference for names of fields.
+  const read = args
+    .slice(at + 1)
+    .flatMap((arg) => roleEffects("read", arg, use, { forced: false, recursive: false }));
+  return [...doubts, ...vague, ...read];
+}
+
+/** Options that all programs of csvkit have. */
+const COMMON = `-d: -t -q: -u: -b -p: -z: -e: -L: -S -H -K: -v -l --delimiter= --tabs --quotechar= --quoting= --no-doublequote
+  --escapechar= --maxfieldsize= --encoding= --locale= --skipinitialspace --no-header-row --skip-lines= --verbose
+  --linenumbers --zero --blanks --null-value= --date-format= --datetime-format= --no-inference -I -y: --snifflimit=`;
+
+const csv = (options: string): Model => ({
+  options: `${COMMON} ${options}`,
+  operands: "read*",
+  tells: "--version --help -h -V",
+});
+
+const TABLES: Readonly<Record<string, Model>> = {
+  mlr: { reads: mlrEffects, tells: "--version --help version help" },
+  csvcut: csv("-n -c: -C: -x --names --columns= --not-columns= --delete-empty-rows"),
+  csvgrep: csv(
+    "-n -c: -m: -r: -f:read -i -a --names --columns= --match= --regex= --file=read --invert-match --any-match",
+  ),
+  csvlook: csv("--max-rows= --max-columns= --max-column-width= --max-precision= --no-number-ellipsis"),
+  csvstat:
+    csv(`--csv --json -n -c: --names --columns= --type --nulls --unique --min --max --sum --mean --median --stdev --len
+    --freq --freq-count= --count --decimal-format= --no-grouping-separator`),
+  csvsort: csv("-n -c: -r -i --names --columns= --reverse --ignore-case"),
+  csvjoin: csv("-c: --columns= --outer --left --right"),
+  csvstack: csv("-g: -n: --groups= --group-name= --filenames"),
+  csvformat: csv(
+    "-D: -T -U: -Q: -P: -M: -E --out-delimiter= --out-tabs --out-quoting= --out-quotechar= --skip-header",
+  ),
+  csvjson: csv("-i: -k: --indent= --key= --lat= --lon= --stream"),
+  in2csv: csv("-f: -s:read -k: -n --format= --schema=read --key= --names --sheet="),
+  csvsql: { ...csv(""), fixed: ["ask"] },
+  sql2csv: { ...csv(""), fixed: ["ask"] },
+  csvpy: { ...csv(""), fixed: ["ask"] },
+};
+
+const ADDRESS = /^(?:https?|ftp):/i;
+
+/** What is named by an address is fetched. */
+function fetches(use: Use): readonly Found[] {
+  return [...named(use), ...included(use)];
+}
+
+const SCHEMAS: ReadonlySet<string> = new Set(["-schema", "-relaxng", "-schematron"]);
+
+/** A schema may include others by their address. */
+const included = ({ options }: Use): readonly Found[] =>
+  options.some(({ name }) => name === "-nonet")
+    ? []
+    : options
+        .filter(({ name }) => SCHEMAS.has(name))
+        .map(({ span }) => ({ kind: "network", hosts: [], span }));
+
+function named(use: Use): readonly Found[] {
+  const words: readonly Arg[] = [...use.operands, ...use.options.flatMap(({ value }) => value ?? [])];
+  return words.flatMap((arg): readonly Found[] => {
+    const [address] = ADDRESS.exec(arg.value) ?? [];
+    if (address === undefined) return [];
+    const host = arg.value.slice(address.length).split("/")[2];
+    return [{ kind: "network", hosts: host === undefined || host === "" ? [] : [host], span: arg.span }];
+  });
+}
+
+/** Everything behind the file is a program in JavaScript. */
+function fxEffects(use: Use): readonly Found[] {
+  return use.operands
+    .slice(1)
+    .map((text): Found => ({ kind: "code", from: "inline", path: null, text: text.value, span: text.span }));
+}
+
+const has = (use: Use, ...names: readonly string[]): boolean =>
+  use.options.some(({ name }) => names.includes(name));
+
+const MARKUP: Readonly<Record<string, Model>> = {
+  xmllint: {
+    options: `-noout -format -html -xmlout -nonet -recover -encode= -c14n -c14n11 -exc-c14n -noblanks -huge -timing -stream
+      -push -memory -pretty= -nowarning -dropdtd -xpath= -schema=read -relaxng=read -schematron=read -quiet -debug
+      -nsclean -nocdata -oldxml10 -noenc -nodefdtd -repeat -insert -walker -sax -sax1 -compress -auto -htmlout -nodict
+      -postvalid -testIO -copy -noent!ask -valid!ask -loaddtd!ask -dtdattr!ask -xinclude!ask -noxincludenode!ask
+      -shell!ask -output=write -o=write -path=loads -load-trace -catalogs!ask -dtdvalid=loads -dtdvalidfpi=loads`,
+    operands: "read*",
+    singleDash: true,
+    tells: "--version -version --help",
+    also: fetches,
+  },
+  xmlstarlet: {
+    operands: "data*",
+    fixed: ["ask"],
+  },
+  gron: {
+    options:
+      "-ucmsjvk --ungron --colorize --monochrome --stream --json --values --no-sort --version --insecure",
+    operands: "read*",
+    tells: "--version --help -h",
+    also: fetches,
+  },
+  fx: { operands: "read data*", tells: "--version --help -v -h", also: fxEffects },
+  jless: {
+    options:
+      "-nNrm -s: --mode= --json --yaml --line-numbers --no-line-numbers --relative-line-numbers --scrolloff=",
+    operands: "read",
+    tells: "--version --help -V -h",
+  },
+};
+
+/** `!` runs a command unless it compares; `?` runs a line of stdin, and a number can become a character. */
+const RUNS_IN_DC = /!(?![<>=])|[?a]/;
+
+/** Programs of dc: given, from files, or from stdin. */
+function dcEffects(use: Use): readonly Found[] {
+  const given = use.options.filter(({ name }) => name === "-e" || name === "--expression");
+  const files = has(use, "-f", "--file") || use.operands.length > 0;
+  const { input } = use;
+  const text: Arg | null =
+    typeof input === "string" ? null : { kind: "literal", value: input.text, span: input.span };
+  const programs = given.length > 0 || files ? given.flatMap(({ value }) => value ?? []) : [text];
+  const doubts = programs.flatMap((program) => {
+    if (program?.kind === "literal")
+      return RUNS_IN_DC.test(program.value) ? [use.doubt("language.unknown", program)] : [];
+    return program === null ? [fromInput(use)] : [use.doubt("word.dynamic", program)];
+  });
+  const inFiles = files ? [use.doubt("language.unknown", itself(use))] : [];
+  return [...doubts, ...inFiles];
+}
+
+const itself = ({ program, span }: Use): Arg => ({ kind: "literal", value: program, span });
+
+const fromInput = ({ input }: Use): Found => ({
+  kind: "code",
+  from: input === "network" ? "fetched" : "input",
+  path: null,
+});
+
+/** A template whose variables are those of the environment. */
+const printsEnvironment = (): readonly Found[] => [{ kind: "read", path: "/proc/self/environ" }];
+
+const CALCULATORS: Readonly<Record<string, Model>> = {
+  bc: {
+    options: `-chilqswv -e: -f:read --compile --interactive --mathlib --quiet --standard --warn --expression= --file=read
+      --digit-clamp --no-digit-clamp --global-stacks --no-line-length --no-prompt --no-read-prompt --scale= --ibase= --obase=`,
+    operands: "read*",
+    tells: "--version --help -v -V -h",
+  },
+  dc: {
+    options: "-e: -f:read --expression= --file=read -x --extended-register -i --interactive -P --no-prompt",
+    operands: "read*",
+    tells: "--version --help -V -h -v",
+    also: dcEffects,
+  },
+  datamash: {
+    options: `-fhiCsWzH -t: -g: -F: -R: -c: --full --header-in --header-out --headers --ignore-case --sort --skip-comments
+      --field-separator= --group= --filler= --narm --round= --output-delimiter= --whitespace --zero-terminated --no-strict --format=
+      --collapse-delimiter=`,
+    operands: "data*",
+    tells: "--version --help -V -h",
+  },
+  envsubst: {
+    options: "-v --variables",
+    operands: "data*",
+    tells: "--version --help -V -h",
+    also: printsEnvironment,
+  },
+  m4: {
+    options: `-EPQeisg -D: -U: -I:loads -B: -F:write -R:loads -L: -H: -S: -T: -d? -o:write -t: -l: -W: --prefix-builtins
+      --quiet --silent --define= --undefine= --include=loads --fatal-warnings --synclines --interactive`,
+    operands: "project*",
+    also: (use) => (use.operands.length === 0 ? [fromInput(use)] : []),
+  },
+};
+
+/** Programs that are told what to do in a small language of their own. */
+export const LANGUAGES: Readonly<Record<string, Model>> = {
+  ...AWKS,
+  ...CALCULATORS,
+  ...MARKUP,
+  ...TABLES,
+  sed: SED,
+  gsed: SED,
+  jq: JQ,
+  gojq: JQ,
+  jaq: JQ,
+  yq: YQ,
+  sqlite: SQLITE,
+  sqlite3: SQLITE,
+};

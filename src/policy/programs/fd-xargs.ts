@@ -1,0 +1,227 @@
+import { roleEffects } from "./argument-roles.ts";
+import { type Arg, type Found, type Model, optionTable, UNKNOWN, type Use } from "./program-model.ts";
+import { type Manner, readArguments } from "./read-arguments.ts";
+
+const OPTIONS = optionTable({
+  options: `-HIusigFalLp01qh -d: -E: -t: -e: -S: -o: -c: -j: -C:in --hidden --no-ignore --no-ignore-vcs --no-ignore-parent
+  --no-global-ignore-file --no-require-git --unrestricted --case-sensitive --ignore-case --glob --regex --fixed-strings
+  --and= --absolute-path --relative-path --list-details --follow --full-path --print0 --max-depth= --min-depth=
+  --exact-depth= --exclude= --prune --type= --extension= --size= --changed-within= --changed-before= --newer= --older=
+  --change-newer-than= --change-older-than= --owner= --format= --color= --hyperlink=? --threads= --max-results= --quiet
+  --show-errors --base-directory=in --path-separator= --search-path=read --strip-cwd-prefix=? --one-file-system --mount
+  --xdev --ignore-file=read --batch-size= --max-buffer-time= --ignore --ignore-vcs --no-hidden --no-follow`,
+});
+const MANNER: Manner = { strict: false, singleDash: false, abbreviates: false };
+const LIGHT = { forced: false, recursive: false };
+const RUNS: ReadonlySet<string> = new Set(["-x", "-X", "--exec", "--exec-batch"]);
+const MARKS: readonly string[] = ["{}", "{/}", "{//}", "{.}", "{/.}"];
+
+/** Options and operands, then perhaps `-x` with a command up to `;` or to the end. */
+function fdEffects(use: Use): readonly Found[] {
+  const at = use.args.findIndex(({ value, kind }) => kind === "literal" && RUNS.has(value));
+  if (at === -1) return ownEffects(use.args, use).found;
+  const rest = use.args.slice(at + 1);
+  const end = rest.findIndex(({ value }) => value === ";");
+  const command = end === -1 ? rest : rest.slice(0, end);
+  const { found, starts, names } = ownEffects(
+    [...use.args.slice(0, at), ...(end === -1 ? [] : rest.slice(end + 1))],
+    use,
+  );
+  const finds = starts.flatMap((start) => names.map((name) => below(start, name)));
+  const [most, doubts] = mostOf(finds, use);
+  return [...found, ...doubts, ...commandEffects(command, most, use)];
+}
+
+interface Own {
+  readonly found: readonly Found[];
+  readonly starts: readonly Arg[];
+  /** What its finds may be called, as patterns. */
+  readonly names: readonly string[];
+}
+
+function ownEffects(args: readonly Arg[], use: Use): Own {
+  const { options, operands, misread } = readArguments(args, OPTIONS, MANNER);
+  const base = options.findLast(({ spec }) => spec.role === "in")?.value ?? null;
+  const searched = options.flatMap(({ name, value }) =>
+    name === "--search-path" && value !== null ? [value] : [],
+  );
+  const folders = searched.length > 0 ? operands : operands.slice(1);
+  const here: Arg = { kind: "literal", value: ".", span: use.span };
+  const relative = folders.length + searched.length > 0 ? [...folders, ...searched] : [here];
+  const starts = base === null ? relative : relative.map((start) => inFolder(base, start));
+  const extensions = options.flatMap(({ name, value }) =>
+    EXTENSION.has(name) ? [`*/*.${value?.value ?? ""}`] : [],
+  );
+  return {
+    starts,
+    names: extensions.length > 0 ? extensions : [nameOf(searched.length > 0 ? undefined : operands[0])],
+    found: [
+      ...misread.map(({ doubt, arg, what }) => use.doubt(doubt, arg, what)),
+      ...options.flatMap(({ spec: { role }, value }) =>
+        value === null || role === "command" ? [] : roleEffects(role, value, use, LIGHT),
+      ),
+      ...starts.flatMap((start) => roleEffects("read", start, use, LIGHT)),
+    ],
+  };
+}
+
+const EXTENSION: ReadonlySet<string> = new Set(["-e", "--extension"]);
+
+/** Everything, some of it, or what has one name. */
+function nameOf(pattern: Arg | undefined): string {
+  if (pattern === undefined || !/[A-Za-z0-9]/.test(pattern.value)) return "*";
+  const name = pattern.value.replaceAll(/[\^$\\]/g, "").toLowerCase();
+  return /^[\w.-]+$/.test(name) ? `*/${name}` : "*/*found*";
+}
+
+function inFolder(base: Arg, start: Arg): Arg {
+  if (start.value.startsWith("/")) return start;
+  const kind = start.kind === "literal" ? base.kind : start.kind;
+  return { kind, value: `${base.value}/${start.value}`, span: start.span };
+}
+
+const below = ({ kind, value, span }: Arg, name: string): Arg => ({
+  kind: kind === "dynamic" ? kind : "glob",
+  value: `${value.replace(/\/+$/, "")}/${name}`,
+  span,
+});
+
+/** What it finds stands in place of a mark, or at the end. */
+function commandEffects(command: readonly Arg[], found: readonly Arg[], use: Use): readonly Found[] {
+  const marked = command.some(({ value }) => MARKS.some((mark) => value.includes(mark)));
+  const doubts = command
+    .filter((word) => word.kind !== "literal")
+    .map((word) => use.doubt(word.kind === "glob" ? "word.leading-glob" : "word.dynamic", word));
+  if (command.length === 0) return [{ kind: "unknown", doubt: "operand.unknown", what: "no command" }];
+  return [...doubts, ...use.command(filled(marked ? command : [...command, MARK], MARKS, found))];
+}
+
+const MARK: Arg = { kind: "literal", value: "{}", span: [0, 0] };
+
+const MOST_FINDS = 64;
+
+export const FD: Model = { reads: fdEffects, tells: "--version --help -V -h" };
+
+const XARGS_MARKS: ReadonlySet<string> = new Set(["-I", "-i", "--replace"]);
+const FILES: ReadonlySet<string> = new Set(["-a", "--arg-file"]);
+const SPLITS: ReadonlySet<string> = new Set(["-0", "--null", "-d", "--delimiter"]);
+/** With these, the words come in parts, and a part may be read in another way than the whole. */
+const PARTS: ReadonlySet<string> = new Set([
+  "-n",
+  "--max-args",
+  "-L",
+  "-l",
+  "--max-lines",
+  "-s",
+  "--max-chars",
+]);
+const MOST_KNOWN = 64;
+
+/** The command that it runs, with the words of stdin behind it or in place of a mark. */
+function xargsEffects(use: Use): readonly Found[] {
+  const { operands, options } = use;
+  if (operands.length === 0) return [];
+  const mark = options.findLast(({ name }) => XARGS_MARKS.has(name));
+  const given = givenWords(use);
+  const known = given.every(({ kind }) => kind === "literal");
+  const apart = known && given.length > 1 && options.some(({ name }) => PARTS.has(name));
+  const runs = [given, ...(apart ? [[unknownWord(use)]] : [])].map((words) =>
+    mark === undefined ? [...operands, ...words] : filled(operands, [mark.value?.value ?? "{}"], words),
+  );
+  const input = options.some(({ name }) => FILES.has(name)) ? use.input : "nothing";
+  const unclear = mark?.value?.kind === "dynamic" ? [use.doubt("word.dynamic", mark.value)] : [];
+  return [...unclear, ...runs.flatMap((words) => use.command(words, { input }))];
+}
+
+/** Stands for any number of words, whatever they are. */
+function unknownWord({ input, span }: Use): Arg {
+  return {
+    kind: "dynamic",
+    value: UNKNOWN,
+    loose: true,
+    span,
+    feed: input === "network" ? input : "unknown",
+  };
+}
+
+/** The words that come in: those of a text that is plain to see, or one that stands for any number of any. */
+function givenWords(use: Use): readonly Arg[] {
+  const { input, options } = use;
+  if (typeof input !== "string" && input.found === true)
+    return [{ kind: "glob", value: input.text.trim(), span: input.span }];
+  const special = options.some((option) => FILES.has(option.name) || SPLITS.has(option.name));
+  if (special || typeof input === "string" || /[\\'"%]/.test(input.text)) return [unknownWord(use)];
+  const byLine = options.some((option) => XARGS_MARKS.has(option.name));
+  const known = input.text
+    .split(byLine ? "\n" : /\s+/)
+    .map((value) => value.trim())
+    .filter((value) => value !== "");
+  if (known.length === 0 || known.length > MOST_KNOWN) return [unknownWord(use)];
+  return known.map((value): Arg => ({ kind: "literal", value, span: input.span }));
+}
+
+export const XARGS: Model = {
+  options: `-0oprtx -a:read -d: -E: -e? -I: -i? -L: -l? -n: -P: -s: --null --arg-file=read --delimiter= --eof=? --replace=?
+    --max-lines=? --max-args= --open-tty --max-procs= --interactive --no-run-if-empty --max-chars= --show-limits
+    --verbose --exit`,
+  operands: "data*",
+  strict: true,
+  abbreviates: true,
+  also: xargsEffects,
+};
+
+const SOURCES: ReadonlySet<string> = new Set([":::", ":::+", "::::", "::::+"]);
+
+/** Never without a question: its options are many, and it runs texts by a shell. The command is looked at for its dangers. */
+function parallelEffects(use: Use): readonly Found[] {
+  const from = use.args.findIndex(({ value }) => !value.startsWith("-") && !/^\d+%?$/.test(value));
+  const rest = from === -1 ? [] : use.args.slice(from);
+  const end = rest.findIndex(({ value }) => SOURCES.has(value));
+  const command = end === -1 ? rest : rest.slice(0, end);
+  const given = end === -1 ? [] : rest.slice(end + 1).filter(({ value }) => !SOURCES.has(value));
+  const asks: Found = { kind: "unknown", doubt: "command.escapes", what: use.program, span: use.span };
+  const [first] = given;
+  const unknown: Arg = { kind: "dynamic", value: UNKNOWN, span: use.span };
+  const inputs = command.length === 0 && first !== undefined ? given.flatMap((text) => use.shell(text)) : [];
+  const ran =
+    command.length === 0 ? [] : use.command([...filled(command, ["{}"], [unknown]), ...given, unknown]);
+  return [asks, ...inputs, ...ran];
+}
+
+export const PARALLEL: Model = { reads: parallelEffects };
+
+/**
+ * A command with what will be found in place of its marks. One command stands for all that will run: a word that is a
+ * mark becomes all there is to find, a word that contains one becomes unknown where there is more than one thing.
+ */
+export function filled(
+  words: readonly Arg[],
+  marks: readonly string[],
+  found: readonly Arg[],
+): readonly Arg[] {
+  const [only] = found;
+  const single = only !== undefined && found.length === 1 ? only : unknownOf(found);
+  return words.flatMap((word) => {
+    if (word.kind === "literal" && marks.includes(word.value)) return found;
+    const mark = marks.find((each) => word.value.includes(each));
+    return mark === undefined ? [word] : [replaced(word, mark, single)];
+  });
+}
+
+function unknownOf(found: readonly Arg[]): Arg {
+  const feed = found.find((arg) => arg.feed === "network")?.feed ?? "unknown";
+  return { kind: "dynamic", value: UNKNOWN, span: [0, 0], feed };
+}
+
+function replaced(word: Arg, mark: string, by: Arg): Arg {
+  const kind = word.kind === "dynamic" ? word.kind : by.kind;
+  const feed = by.feed === undefined ? {} : { feed: by.feed };
+  return { ...word, ...feed, kind, value: word.value.replaceAll(mark, () => by.value) };
+}
+
+/** As many finds as are looked at, and a doubt where there are more. */
+export function mostOf(found: readonly Arg[], { span }: Use): readonly [readonly Arg[], readonly Found[]] {
+  if (found.length <= MOST_FINDS) return [found, []];
+  const what = `more than ${MOST_FINDS} places to search`;
+  return [found.slice(0, MOST_FINDS), [{ kind: "unknown", doubt: "shell.limit", what, span }]];
+}

@@ -1,0 +1,247 @@
+import { fixedEffect, given, gnu } from "./argument-roles.ts";
+import type { Arg, Found, Model, Use } from "./program-model.ts";
+
+const MODE_LETTERS = "rwxXstugoa";
+
+/** The first operand is a mode, unless an option is one or names a file to take it from. */
+function chmodEffects(use: Use): readonly Found[] {
+  const modeGiven = use.options.some(
+    ({ name }) => name === "--reference" || MODE_LETTERS.includes(name.slice(1)),
+  );
+  return changedRights(
+    use,
+    modeGiven ? use.operands : use.operands.slice(1),
+    given(use, "-R", "--recursive"),
+  );
+}
+
+const FLAGS = /^[+=]/;
+
+const chattrEffects = (use: Use): readonly Found[] =>
+  changedRights(
+    use,
+    use.operands.filter(({ value }) => !FLAGS.test(value)),
+    given(use, "-R"),
+  );
+
+const changedRights = (use: Use, files: readonly Arg[], recursive: boolean): readonly Found[] =>
+  files.map((file) => ({ kind: "permissions", path: use.place(file), recursive, span: file.span }));
+
+interface Into {
+  readonly sources: readonly Arg[];
+  /** Null: where the program works. */
+  readonly target: Arg;
+  /** For sure a folder: what is written gets its name in it. */
+  readonly isFolder: boolean;
+}
+
+const HERE = { kind: "literal", value: "." } as const;
+const FOLDER = /(?:^|\/)\.{0,2}\/?$/;
+
+/** What is taken, and where it goes; the target may be an option's value. */
+function into(use: Use): Into {
+  const { operands } = use;
+  const named = use.options.findLast(({ name }) => name === "-t" || name === "--target-directory")?.value;
+  if (named) return { sources: operands, target: named, isFolder: true };
+  const last = operands.at(-1);
+  if (last === undefined || operands.length === 1)
+    return { sources: operands, target: { ...HERE, span: use.span }, isFolder: true };
+  const sources = operands.slice(0, -1);
+  return {
+    sources,
+    target: last,
+    isFolder: sources.length > 1 || sources[0]?.kind !== "literal" || FOLDER.test(last.value),
+  };
+}
+
+/** The target, and what can come to stand in it: the names that the host obeys mostly begin with a dot. */
+function written(use: Use): readonly Found[] {
+  const { sources, target, isFolder } = into(use);
+  const inside = sources
+    .filter(({ value }) => isFolder || nameOf(value).startsWith("."))
+    .map((source) => below(target, nameOf(source.value), source));
+  return [target, ...inside].map((arg) => ({ kind: "write", path: use.place(arg), span: arg.span }));
+}
+
+const nameOf = (path: string): string => {
+  const end = path.endsWith("/") ? path.length - 1 : path.length;
+  return path.slice(path.lastIndexOf("/", end - 1) + 1, end);
+};
+
+/** A name in a folder; as vague as the vaguer of the two. */
+function below(folder: Arg, name: string, source: Arg): Arg {
+  const kind =
+    folder.kind === "literal"
+      ? source.kind
+      : folder.kind === "glob" && source.kind === "dynamic"
+        ? "dynamic"
+        : folder.kind;
+  return { kind, value: `${folder.value}/${name}`, span: source.span };
+}
+
+const reads = (use: Use, { sources }: Into): readonly Found[] =>
+  sources.map((source) => ({ kind: "read", path: use.place(source), span: source.span }));
+
+function copies(use: Use): readonly Found[] {
+  if (given(use, "-s", "--symbolic-link", "-l", "--link")) return links(use);
+  return copied(use);
+}
+
+const copied = (use: Use): readonly Found[] => [...reads(use, into(use)), ...written(use)];
+
+/** What moves leaves its place and can be read at the other one. */
+function moves(use: Use): readonly Found[] {
+  const forced = given(use, "-f", "--force");
+  const all = into(use);
+  const left = all.sources.map((source): Found => ({
+    kind: "delete",
+    path: use.place(source),
+    recursive: false,
+    forced,
+    span: source.span,
+  }));
+  return [...reads(use, all), ...left, ...written(use)];
+}
+
+/** A link opens what it leads to under another name, for writing too. */
+function links(use: Use): readonly Found[] {
+  const { sources, target, isFolder } = into(use);
+  const symbolic = given(use, "-s", "--symbolic", "--symbolic-link") && !given(use, "-r", "--relative");
+  const opened = sources.flatMap((source) => {
+    if (!symbolic || source.value.startsWith("/")) return [source];
+    // A symbolic link is followed from the folder where it stands, and whether that is the target nobody knows here.
+    const beside = below({ ...target, value: `${target.value}/..` }, source.value, source);
+    return isFolder ? [below(target, source.value, source)] : [beside, below(target, source.value, source)];
+  });
+  const effects = opened.map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span }));
+  return [...effects, ...written(use)];
+}
+
+function installs(use: Use): readonly Found[] {
+  if (!given(use, "-d", "--directory")) return copied(use);
+  return use.operands.map((folder) => ({ kind: "write", path: use.place(folder), span: folder.span }));
+}
+
+/** What the differences name lies below the folder where it works: it takes no other names from them. */
+function changed(use: Use): readonly Found[] {
+  const [file] = use.operands;
+  const doubts = use.operands.slice(2).map((arg) => use.doubt("operand.unknown", arg));
+  if (file !== undefined) return [...doubts, { kind: "write", path: use.place(file), span: file.span }];
+  return given(use, "-o", "--output") ? doubts : [...doubts, { kind: "write", path: use.folder }];
+}
+
+/** Scripts of `ed` and other version control it would run. */
+const PATCH: Model = gnu(
+  "data read",
+  `-bcflnNRstTuvZE -B: -d:in -D: -e!ask -F: -g:loads -i:read -o:write -p: -r:write -V: -x: -Y: -z: --backup --binary --context
+  --batch --directory=in --dry-run --ed!ask --fuzz= --force --forward --get=loads --ifdef= --ignore-whitespace --input=read
+  --merge=? --no-backup-if-mismatch --normal --output=write --posix --prefix= --quiet --quoting-style= --read-only=
+  --reject-file=write --reject-format= --remove-empty-files --reverse --set-time --set-utc --silent --strip= --suffix=
+  --unified --verbose --version-control= --follow-symlinks!ask --basename-prefix=`,
+  changed,
+);
+
+const BACKUP = "-b -S: --backup=? --suffix=";
+const INTO = "-t: -T --target-directory= --no-target-directory";
+
+/** Programs that make, change and remove files. */
+export const CHANGES: Readonly<Record<string, Model>> = {
+  cp: gnu(
+    "data*",
+    `${BACKUP} ${INTO} -adfHilLnpPrRsuvxZ --archive --attributes-only --copy-contents --force --interactive --link --dereference
+    --no-clobber --no-dereference --preserve=? --no-preserve= --parents --recursive --reflink=? --remove-destination
+    --sparse= --strip-trailing-slashes --symbolic-link --update=? --verbose --one-file-system --context=? --debug`,
+    copies,
+  ),
+  mv: gnu(
+    "data*",
+    `${BACKUP} ${INTO} -finuvZ --force --interactive --no-clobber --no-copy --strip-trailing-slashes --update=? --verbose
+    --context --debug --exchange`,
+    moves,
+  ),
+  ln: gnu(
+    "data*",
+    `${BACKUP} ${INTO} -dFfiLnPrsv --directory --force --interactive --logical --no-dereference --physical --relative
+    --symbolic --verbose`,
+    links,
+  ),
+  link: { operands: "data data", also: links },
+  install: gnu(
+    "data*",
+    `${BACKUP} ${INTO} -cCdDpsvZ -g: -m: -o: --compare --directory --group= --mode= --owner= --preserve-timestamps --strip
+    --strip-program=loads --verbose --preserve-context --context=?`,
+    installs,
+  ),
+  rm: gnu(
+    "delete*",
+    `-f -i -I -r -R -d -v --force --interactive=? --one-file-system --no-preserve-root --preserve-root=? --recursive --dir
+    --verbose`,
+  ),
+  rmdir: gnu("delete*", "-pv --ignore-fail-on-non-empty --parents --verbose"),
+  patch: PATCH,
+  unlink: { operands: "delete" },
+  srm: { operands: "delete*", options: "-dfirRvz --force --recursive" },
+  trash: { operands: "delete*", options: "-fvrR" },
+  mkdir: gnu("target*", "-pvZ -m: --mode= --parents --verbose --context=?"),
+  touch: gnu(
+    "write*",
+    "-acfhm -d: -r:read -t: --no-create --date= --no-dereference --reference=read --time=",
+  ),
+  truncate: gnu("write*", "-co -r:read -s: --no-create --io-blocks --reference=read --size="),
+  fallocate: gnu(
+    "write",
+    `-cdinpvxz -l: -o: --collapse-range --dig-holes --insert-range --keep-size --length= --offset= --punch-hole --verbose
+    --posix --zero-range`,
+  ),
+  shred: gnu(
+    "write*",
+    "-fvxz -u!delete -n: -s: --force --iterations= --random-source=read --size= --remove=?!delete --verbose --exact --zero",
+  ),
+  mktemp: gnu(
+    "write?",
+    "-dqtu -p:target --directory --quiet --suffix= --tmpdir=?target --dry-run",
+    ({ operands }) => (operands.length > 0 ? [] : [{ kind: "write", path: "/tmp/tmp.*" }]),
+  ),
+  mkfifo: gnu("write*", "-Z -m: --mode= --context=?"),
+  mknod: gnu("write data*", "-Z -m: --mode= --context=?", (use) =>
+    use.operands.length > 2 ? [fixedEffect("system", use.folder, use.program)] : [],
+  ),
+  // Of the two programs of this name, one takes code.
+  rename: {
+    operands: "code write*",
+    options: "-nvfos --verbose --no-act --force --nono --symlink --no-overwrite",
+  },
+  sync: gnu("read*", "-df --data --file-system"),
+  chmod: gnu(
+    "data*",
+    // A mode may look like an option: `chmod -x file`.
+    `-RcfvrwxXstugoa --changes --silent --quiet --verbose --no-preserve-root --preserve-root --reference= --recursive`,
+    chmodEffects,
+  ),
+  chown: gnu(
+    "pattern permissions*",
+    `-RcfhvHLP --changes --silent --quiet --verbose --dereference --no-dereference --from= --no-preserve-root --preserve-root
+    --reference=pattern --recursive`,
+  ),
+  chgrp: gnu(
+    "pattern permissions*",
+    `-RcfhvHLP --changes --silent --quiet --verbose --dereference --no-dereference --no-preserve-root --preserve-root
+    --reference=pattern --recursive`,
+  ),
+  chattr: { operands: "data*", options: "-RVfaAcCdDeFijmPsStTux -v: -p:", also: chattrEffects },
+  setfacl: {
+    operands: "permissions*",
+    options: `-bkndRLP -m: -M:read -x: -X:read --set= --set-file=read --modify= --modify-file=read --remove= --remove-file=read
+      --remove-all --remove-default --no-mask --mask --default --restore=read!ask --test --recursive --logical --physical`,
+  },
+  setfattr: gnu(
+    "permissions*",
+    "-h -n: -v: -x: --name= --value= --remove= --no-dereference --restore=read!ask",
+  ),
+  chcon: {
+    operands: "pattern permissions*",
+    options: "-RvhHLP -u: -r: -t: -l: --recursive --verbose --reference=pattern",
+  },
+  restorecon: { operands: "permissions*", options: "-RrvFnip --recursive" },
+  setcap: { operands: "data*", options: "-qrv -n:", fixed: ["privilege"] },
+};

@@ -1,0 +1,330 @@
+import { roleEffects } from "./argument-roles.ts";
+import { filled, mostOf } from "./fd-xargs.ts";
+import { type Arg, type Found, isGuess, type Model, UNKNOWN, type Use } from "./program-model.ts";
+
+const MARK: readonly string[] = ["{}"];
+const LIGHT = { forced: false, recursive: false };
+const OPERATORS: ReadonlySet<string> = new Set(["(", ")", "!", ",", "-not", "-a", "-and", "-o", "-or"]);
+
+export const FIND: Model = {
+  reads: (use) => new FindReader(use).read(),
+  tells: "--version --help -version -help",
+};
+
+class FindReader {
+  private readonly found: Found[] = [];
+  private readonly starts: Arg[] = [];
+  private readonly narrowing = new Narrowing();
+  private readonly use: Use;
+  private at = 0;
+
+  constructor(use: Use) {
+    this.use = use;
+  }
+
+  read(): readonly Found[] {
+    this.options();
+    this.paths();
+    while (this.at < this.use.args.length) this.predicate(this.next());
+    if (!this.narrowing.closed) this.doubtful(this.here(), "(");
+    return this.found;
+  }
+
+  private next(): Arg {
+    this.at += 1;
+    return this.use.args[this.at - 1] as Arg;
+  }
+
+  private here(): Arg {
+    return this.use.args.at(-1) ?? { kind: "literal", value: ".", span: this.use.span };
+  }
+
+  private doubtful(arg: Arg, what: string = arg.value): void {
+    this.found.push(this.use.doubt("operand.unknown", arg, what));
+  }
+
+  private options(): void {
+    const { args } = this.use;
+    for (; this.at < args.length; this.at += 1) {
+      const { value, kind } = args[this.at] as Arg;
+      if (kind !== "literal") return;
+      if (value === "-D") this.at += 1;
+      else if (!/^-(?:[HLP]|O\d|-)$/.test(value)) return;
+    }
+  }
+
+  private paths(): void {
+    const { args } = this.use;
+    for (; this.at < args.length; this.at += 1) {
+      const arg = args[this.at] as Arg;
+      if (arg.value.startsWith("-") && arg.value !== "-") break;
+      if (arg.kind === "literal" && OPERATORS.has(arg.value)) break;
+      this.unclear(arg);
+      this.starts.push(arg);
+    }
+    if (this.starts.length === 0) this.starts.push({ kind: "literal", value: ".", span: this.use.span });
+    for (const start of this.starts) this.found.push(...roleEffects("read", start, this.use, LIGHT));
+  }
+
+  /** What the shell puts here may be any part of an expression. */
+  private unclear(arg: Arg): void {
+    if (isOpen(arg)) this.found.push(this.use.doubt("word.dynamic", arg));
+    if (arg.kind === "glob" && /^[*?[]/.test(arg.value))
+      this.found.push(this.use.doubt("word.leading-glob", arg));
+  }
+
+  private predicate(arg: Arg): void {
+    const { value, kind } = arg;
+    if (kind !== "literal")
+      this.found.push(this.use.doubt(kind === "glob" ? "word.leading-glob" : "word.dynamic", arg));
+    else if (OPERATORS.has(value)) this.operator(arg);
+    else if (PLAIN.has(value)) this.narrowing.test(value, undefined);
+    else if (VALUED.has(value) || TIMED.test(value)) this.narrowing.test(value, this.value(arg));
+    else if (COMPARED.test(value)) this.compared(arg);
+    else this.action(arg);
+  }
+
+  private operator(arg: Arg): void {
+    switch (arg.value) {
+      case "(":
+        return this.narrowing.open();
+      case ")":
+        if (!this.narrowing.close()) this.doubtful(arg);
+        return;
+      case "!":
+      case "-not":
+        return this.narrowing.not();
+      case "-o":
+      case "-or":
+      case ",":
+        return this.narrowing.or();
+      default:
+    }
+  }
+
+  /** The value of a predicate. One that could be several words could hold another predicate. */
+  private value(of: Arg): Arg | undefined {
+    const value = this.use.args[this.at];
+    this.at += 1;
+    if (value === undefined) this.doubtful(of, `${of.value} without its value`);
+    else if (value.loose === true) this.found.push(this.use.doubt("word.dynamic", value));
+    else if (value.kind === "glob" && !isNoPredicate(value.value))
+      this.found.push(this.use.doubt("word.leading-glob", value));
+    return value;
+  }
+
+  private compared(arg: Arg): void {
+    const value = this.value(arg);
+    if (value !== undefined) this.found.push(...roleEffects("read", value, this.use, LIGHT));
+    this.narrowing.test(arg.value, value);
+  }
+
+  private action(arg: Arg): void {
+    const { value } = arg;
+    const writes = Object.hasOwn(WRITING, value) ? WRITING[value] : undefined;
+    if (value === "-delete") this.delete(arg);
+    else if (value === "-files0-from") this.listed(arg);
+    else if (writes !== undefined) this.write(arg, writes);
+    else if (Object.hasOwn(RUNNING, value)) this.run(arg, RUNNING[value] === true);
+    else if (/^-O\d$|^-[HLP]$/.test(value)) return;
+    else this.doubtful(arg);
+  }
+
+  private delete({ span }: Arg): void {
+    const all = this.narrowing.left === null;
+    for (const start of this.starts)
+      for (const found of all ? [start] : this.below(start))
+        this.found.push({ kind: "delete", path: this.use.place(found), recursive: all, forced: all, span });
+  }
+
+  /** Where it starts, a file says. */
+  private listed(arg: Arg): void {
+    const value = this.value(arg);
+    if (value !== undefined) this.found.push(...roleEffects("read", value, this.use, LIGHT));
+    const start: Arg = { kind: "dynamic", value: UNKNOWN, span: arg.span };
+    this.starts.push(start);
+    this.found.push({ kind: "read", path: null, span: arg.span });
+  }
+
+  private write(arg: Arg, count: number): void {
+    const file = this.value(arg);
+    if (file !== undefined) this.found.push(...roleEffects("write", file, this.use, LIGHT));
+    if (count > 1) this.value(arg);
+  }
+
+  private run(arg: Arg, inItsFolder: boolean): void {
+    const { args } = this.use;
+    const from = this.at;
+    while (this.at < args.length && !this.endsCommand(from)) this.at += 1;
+    if (this.at >= args.length) this.doubtful(arg, `${arg.value} without its end`);
+    const words = args.slice(from, this.at);
+    this.at += 1;
+    for (const word of words) this.unclear(word);
+    if (words.length === 0) this.doubtful(arg);
+    const found = this.command(words, inItsFolder);
+    this.found.push(...found);
+    // Below the start there may be a project that is none of ours.
+    if (inItsFolder && found.some(({ kind }) => kind === "code" || kind === "repository"))
+      this.found.push(this.use.doubt("option.unknown", arg));
+  }
+
+  private endsCommand(from: number): boolean {
+    const { args } = this.use;
+    const value = args[this.at]?.value;
+    return value === ";" || (value === "+" && this.at > from && args[this.at - 1]?.value === "{}");
+  }
+
+  private command(words: readonly Arg[], inItsFolder: boolean): readonly Found[] {
+    if (!inItsFolder) {
+      const [finds, doubts] = mostOf(
+        this.starts.flatMap((start) => this.below(start)),
+        this.use,
+      );
+      return [...doubts, ...this.use.command(filled(words, MARK, finds))];
+    }
+    const [start, ...others] = this.starts;
+    const folder = start === undefined || others.length > 0 ? null : this.use.place(start);
+    const here: Arg = { kind: "literal", value: ".", span: this.use.span };
+    return this.use.command(filled(words, MARK, this.below(here)), { folder });
+  }
+
+  /** Any of what it finds below a start, as words. */
+  private below({ kind, value, span }: Arg): readonly Arg[] {
+    const { left } = this.narrowing;
+    const folder = `${value.replace(/\/+$/, "")}/*`;
+    const paths = left === null ? [folder] : left.map((name) => `${folder}/${name}`);
+    return paths.map((path) => ({ kind: kind === "dynamic" ? kind : "glob", value: path, span }));
+  }
+}
+
+/** Whether it may be any word at all. */
+const isOpen = (arg: Arg): boolean =>
+  arg.loose === true || (arg.kind === "dynamic" && (arg.value.startsWith(UNKNOWN) || isGuess(arg)));
+
+/** Whether nothing that the pattern can become is a word of an expression. */
+const isNoPredicate = (pattern: string): boolean =>
+  /\.[A-Za-z]\w*$/.test(pattern) || /^[^-*?[(!,]/.test(pattern);
+
+/** What of the files below a start the expression has left over: all (null), or those of some names. */
+type Left = readonly string[] | null;
+
+interface Group {
+  /** What was left over before it. */
+  readonly before: Left;
+  readonly negated: boolean;
+  /** What the alternatives so far leave over; undefined before the first one ends. */
+  ended: Left | undefined;
+}
+
+/** Follows an expression from left to right: before each action it knows what that acts on. A guess, in favour of more. */
+class Narrowing {
+  left: Left = null;
+  private negated = false;
+  private readonly groups: Group[] = [{ before: null, negated: false, ended: undefined }];
+
+  not(): void {
+    this.negated = !this.negated;
+  }
+
+  open(): void {
+    this.groups.push({ before: this.left, negated: this.negated, ended: undefined });
+    this.negated = false;
+  }
+
+  /** `-o` and `,`: what follows starts again from what was left before the group. */
+  or(): void {
+    const group = this.groups.at(-1);
+    if (group === undefined) return;
+    group.ended = joined(group.ended, this.left);
+    this.left = group.before;
+    this.negated = false;
+  }
+
+  /** Answers false where there is nothing to close. */
+  close(): boolean {
+    const group = this.groups.pop();
+    if (group === undefined || this.groups.length === 0) return false;
+    this.left = group.negated ? group.before : joined(group.ended, this.left);
+    this.negated = false;
+    return true;
+  }
+
+  get closed(): boolean {
+    return this.groups.length === 1;
+  }
+
+  test(name: string, value: Arg | undefined): void {
+    const { negated } = this;
+    this.negated = false;
+    if (negated) return;
+    const names = NARROWING.has(name) || name.startsWith("-newer") ? SOME : byName(name, value);
+    if (names !== null && (this.left === null || this.left === SOME)) this.left = names;
+  }
+}
+
+/** Some files, by no name that is known. */
+const SOME: Left = ["*found*"];
+const MOST_NAMES = 8;
+
+/** The name that a pattern is about, in the letters of names that are judged: of one for paths, all but what stands for any folder. */
+function byName(name: string, value: Arg | undefined): Left {
+  if (!NAMING.has(name) || value === undefined || !/[A-Za-z0-9]/.test(value.value)) return null;
+  const plain = name.endsWith("regex")
+    ? value.value.replaceAll(".*", "*").replaceAll(/\\(.)/g, "$1").replace(/\$$/, "")
+    : value.value;
+  const about = plain.replace(/^(?:(?:\.|\*+)\/)+/, "");
+  if (!/[A-Za-z0-9]/.test(about) || /[()|+\\]/.test(about)) return SOME;
+  return [name.startsWith("-i") ? about.toLowerCase() : about];
+}
+
+function joined(one: Left | undefined, other: Left): Left {
+  if (one === undefined || one === other) return other;
+  if (one === null || other === null) return null;
+  return one.length + other.length > MOST_NAMES ? SOME : [...one, ...other];
+}
+
+/** The words of find's expressions. */
+
+const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
+
+/** Predicates without a value that only test or print. */
+const PLAIN =
+  words(`-daystart -depth -d -follow -ignore_readdir_race -noignore_readdir_race -mount -xdev -nowarn
+  -warn -noleaf -empty -executable -readable -writable -true -false -nogroup -nouser -print -print0 -ls -prune -quit
+  -help --help -version --version`);
+
+/** Predicates with one value that is only compared with or printed. */
+const VALUED =
+  words(`-maxdepth -mindepth -regextype -amin -atime -cmin -ctime -fstype -gid -group -ilname -iname
+  -inum -ipath -iregex -iwholename -links -lname -mmin -mtime -name -path -perm -regex -size -type -uid -used -user
+  -wholename -xtype -context -printf`);
+
+/** Predicates whose value is a file that is looked at. */
+const COMPARED = /^-(?:[ac]?newer|samefile|newer[aBcm][aBcm])$/;
+
+/** `-newermt '1 day ago'`: the value is a time. */
+const TIMED = /^-newer[aBcm]t$/;
+
+/** Actions that write a file; all words but the first of their values are data. */
+const WRITING: Readonly<Record<string, number>> = {
+  "-fprint": 1,
+  "-fprint0": 1,
+  "-fls": 1,
+  "-fprintf": 2,
+};
+
+/** Actions that run a command; whether in the folder of what was found. */
+const RUNNING: Readonly<Record<string, boolean>> = {
+  "-exec": false,
+  "-ok": false,
+  "-execdir": true,
+  "-okdir": true,
+};
+
+/** Tests that leave over some of what is there, however their value reads. */
+const NARROWING =
+  words(`-empty -amin -atime -cmin -ctime -mmin -mtime -newer -anewer -cnewer -samefile -size -inum
+  -used -lname -ilname -nouser -nogroup`);
+
+/** Tests by name: they leave over what their pattern says. */
+const NAMING = words("-name -iname -path -ipath -wholename -iwholename -regex -iregex");

@@ -1,0 +1,268 @@
+import { plainEnd, regexEnd } from "./delimited-text.ts";
+import type { Arg, Found, Model, Use } from "./program-model.ts";
+
+/** What a sed script does beyond editing the text that it is given. `input`: it runs that text as commands. */
+type SedDeed =
+  | { readonly kind: "read" | "write" | "runs"; readonly text: string }
+  | { readonly kind: "input" };
+
+/** Everything the script does, or null where any of it is not understood. Linear. */
+export function sedDeeds(script: string): readonly SedDeed[] | null {
+  const reader = new ScriptReader(script);
+  return reader.read() ? reader.deeds : null;
+}
+
+const PLAIN = "=dDgGhHnNpPxzF";
+const COUNTED = "lLqQ";
+const SCRIPT_FILES: Readonly<Record<string, "read" | "write">> = {
+  r: "read",
+  R: "read",
+  w: "write",
+  W: "write",
+};
+const isDigit = (char: string): boolean => char >= "0" && char <= "9";
+const isBlank = (char: string): boolean => char === " " || char === "\t";
+const isLabel = (char: string): boolean => /^[\w.-]$/.test(char);
+/** Any other delimiter may be read in parts, or as something else. */
+const isDelimiter = (char: string): boolean => char > " " && char < "\x7f" && char !== "\\";
+
+class ScriptReader {
+  readonly deeds: SedDeed[] = [];
+  private at = 0;
+  private depth = 0;
+  private readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  read(): boolean {
+    for (;;) {
+      this.skip((char) => isBlank(char) || char === ";" || char === "\n");
+      if (this.at >= this.text.length) return this.depth === 0;
+      if (!this.addresses()) return false;
+      this.skip((char) => isBlank(char) || char === "!");
+      if (!this.command(this.next())) return false;
+    }
+  }
+
+  private here(): string {
+    return this.text.charAt(this.at);
+  }
+
+  private next(): string {
+    this.at += 1;
+    return this.text.charAt(this.at - 1);
+  }
+
+  private skip(takes: (char: string) => boolean): number {
+    const from = this.at;
+    while (this.at < this.text.length && takes(this.here())) this.at += 1;
+    return this.at - from;
+  }
+
+  private line(): string {
+    const newline = this.text.indexOf("\n", this.at);
+    const end = newline === -1 ? this.text.length : newline;
+    const rest = this.text.slice(this.at, end);
+    this.at = end;
+    return rest;
+  }
+
+  private addresses(): boolean {
+    if (!this.startsAddress()) return true;
+    if (!this.address()) return false;
+    this.skip(isBlank);
+    if (this.here() !== ",") return true;
+    this.at += 1;
+    this.skip(isBlank);
+    if (this.here() !== "+" && this.here() !== "~") return this.startsAddress() && this.address();
+    this.at += 1;
+    return this.skip(isDigit) > 0;
+  }
+
+  private startsAddress(): boolean {
+    const char = this.here();
+    return isDigit(char) || char === "$" || char === "/" || char === "\\";
+  }
+
+  private address(): boolean {
+    const char = this.next();
+    if (char === "$") return true;
+    if (char === "/") return this.regex("/");
+    if (char === "\\") return this.regex(this.next());
+    this.skip(isDigit);
+    if (this.here() !== "~") return true;
+    this.at += 1;
+    return this.skip(isDigit) > 0;
+  }
+
+  private regex(delimiter: string): boolean {
+    if (!this.part(delimiter, regexEnd)) return false;
+    this.skip((char) => char === "I" || char === "M");
+    return true;
+  }
+
+  private part(delimiter: string, endOf: typeof plainEnd): boolean {
+    if (!isDelimiter(delimiter)) return false;
+    const end = endOf(this.text, this.at, delimiter);
+    this.at = end + 1;
+    return end !== -1;
+  }
+
+  private command(name: string): boolean {
+    if (name !== "" && PLAIN.includes(name)) return this.end();
+    if (name !== "" && COUNTED.includes(name)) return this.counted();
+    const file = SCRIPT_FILES[name];
+    if (file !== undefined) return this.file(file);
+    switch (name) {
+      case "{":
+        this.depth += 1;
+        return true;
+      case "}":
+        this.depth -= 1;
+        return this.depth >= 0 && this.end();
+      case "#":
+        this.line();
+        return true;
+      case "s":
+        return this.substitute();
+      case "y":
+        return this.translate();
+      default:
+        return this.rarer(name);
+    }
+  }
+
+  private rarer(name: string): boolean {
+    if (name === "e") return this.run();
+    if (name === "a" || name === "i" || name === "c") return this.inserted();
+    if (name !== "b" && name !== "t" && name !== "T" && name !== ":" && name !== "v") return false;
+    this.skip(isBlank);
+    return (this.skip(isLabel) > 0 || name !== ":") && this.end();
+  }
+
+  private counted(): boolean {
+    this.skip(isBlank);
+    this.skip(isDigit);
+    return this.end();
+  }
+
+  /** What may stand behind a command. */
+  private end(): boolean {
+    this.skip(isBlank);
+    const char = this.here();
+    if (char === ";" || char === "\n") this.at += 1;
+    return char === "" || char === ";" || char === "\n" || char === "}" || char === "#";
+  }
+
+  private file(kind: "read" | "write"): boolean {
+    this.skip(isBlank);
+    const text = this.line();
+    this.deeds.push({ kind, text });
+    return text !== "";
+  }
+
+  private run(): boolean {
+    this.skip(isBlank);
+    const text = this.line();
+    this.deeds.push(text === "" ? { kind: "input" } : { kind: "runs", text });
+    return true;
+  }
+
+  /** `a`, `i` and `c`: their text goes to the end of the line, and on where a backslash ends that. */
+  private inserted(): boolean {
+    this.skip(isBlank);
+    if (this.here() === "\\") {
+      this.at += 1;
+      const behind = this.at;
+      this.skip(isBlank);
+      if (this.here() === "\\") return false;
+      // Blanks alone are a text of one line to some, and nothing to others.
+      if (this.here() === "\n" && this.at > behind) return false;
+      if (this.here() === "\n") this.at += 1;
+    } else if (this.here() === "\n") return false;
+    // `$a\\` with nothing behind it ends the last line, where it has no end.
+    if (this.at >= this.text.length) return this.text.endsWith("\\");
+    for (; this.at < this.text.length && this.here() !== "\n"; this.at += 1)
+      if (this.here() === "\\") this.at += 1;
+    return this.at <= this.text.length;
+  }
+
+  private translate(): boolean {
+    const delimiter = this.next();
+    return this.part(delimiter, plainEnd) && this.part(delimiter, plainEnd) && this.end();
+  }
+
+  private substitute(): boolean {
+    const delimiter = this.next();
+    if (!this.part(delimiter, regexEnd) || !this.part(delimiter, plainEnd)) return false;
+    for (;;) {
+      this.skip((char) => "gpiImM".includes(char) || isDigit(char));
+      const char = this.here();
+      if (char !== "e" && char !== "w") return this.end();
+      this.at += 1;
+      if (char === "w") return this.file("write");
+      this.deeds.push({ kind: "input" });
+    }
+  }
+}
+
+const SCRIPTS: ReadonlySet<string> = new Set(["-e", "--expression"]);
+const FILES: ReadonlySet<string> = new Set(["-f", "--file"]);
+
+/** What the scripts do. `--sandbox` makes sed refuse all that reach beyond its text. */
+function scriptEffects(use: Use): readonly Found[] {
+  const { options, operands } = use;
+  const files = options.filter(({ name }) => FILES.has(name));
+  const given = options.flatMap(({ name, value }) => (SCRIPTS.has(name) && value !== null ? [value] : []));
+  const [first] = operands;
+  const own = given.length > 0 || files.length > 0 ? given : operands.slice(0, 1);
+  const found = given.length === 0 && files.length > 0 && first !== undefined ? [firstFile(first, use)] : [];
+  // Where POSIXLY_CORRECT is set, what stands behind the first operand is no option.
+  const early = first === undefined ? use.args : use.args.slice(0, use.args.indexOf(first));
+  const asked = options.some(({ name }) => name === "--sandbox");
+  if (asked && early.some(({ value }) => value === "--sandbox")) return found;
+  return [
+    ...found,
+    ...files.map(({ value, span, name }) =>
+      use.doubt("language.unknown", value ?? { kind: "literal", value: name, span }),
+    ),
+    ...(own.length === 0 ? [] : textEffects(own, use)),
+  ];
+}
+
+/** With scripts from files, the first operand is a file like the others. */
+function firstFile(arg: Arg, use: Use): Found {
+  const writes = use.options.some(({ name }) => name === "-i" || name === "--in-place");
+  return { kind: writes ? "write" : "read", path: use.place(arg), span: arg.span };
+}
+
+function textEffects(scripts: readonly Arg[], use: Use): readonly Found[] {
+  const [first] = scripts as readonly [Arg];
+  const open = scripts.find(({ kind }) => kind !== "literal");
+  if (open !== undefined)
+    return [use.doubt(open.kind === "glob" ? "language.unknown" : "word.dynamic", open)];
+  // A backslash at the end of one script may or may not reach into the next.
+  const torn = scripts.slice(0, -1).find(({ value }) => value.endsWith("\\"));
+  const deeds = sedDeeds(scripts.map(({ value }) => value).join("\n"));
+  if (torn !== undefined || deeds === null) return [use.doubt("language.unknown", torn ?? first)];
+  return deeds.flatMap((deed) => deedEffects(deed, first, use));
+}
+
+function deedEffects(deed: SedDeed, { span }: Arg, use: Use): readonly Found[] {
+  if (deed.kind === "input")
+    return [{ kind: "code", from: use.input === "network" ? "fetched" : "input", path: null, span }];
+  const arg: Arg = { kind: "literal", value: deed.text, span };
+  if (deed.kind === "runs") return [use.doubt("language.unknown", arg), ...use.shell(arg)];
+  return [{ kind: deed.kind, path: use.place(arg), span }];
+}
+
+export const SED: Model = {
+  options: `-nErszub -e:pattern -f:read -l: -i?!write --quiet --silent --expression=pattern --file=read --in-place=?!write
+    --line-length= --regexp-extended --separate --unbuffered --null-data --zero-terminated --posix --debug --sandbox
+    --follow-symlinks --binary`,
+  operands: "pattern read*",
+  abbreviates: true,
+  also: scriptEffects,
+};

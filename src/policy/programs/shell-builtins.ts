@@ -1,0 +1,259 @@
+import { ENVIRONMENT, isInert, isPrivate, variableDoubt } from "../effects/environment.ts";
+import { type Arg, type Found, type Model, UNKNOWN, type Use } from "./program-model.ts";
+
+/** Switches of a shell that change neither how it reads words nor what programs get. */
+const NAMES: ReadonlySet<string> = new Set(
+  `errexit errtrace functrace hashall monitor noclobber noexec noglob notify nounset onecmd pipefail verbose
+  xtrace`.split(/\s+/),
+);
+const LETTERS = /^[-+][befhmnuvxCET]*o?$/;
+
+/** By its long name, as `-o` takes it. */
+export const isSwitch = (name: string): boolean => NAMES.has(name);
+
+/** By letters, as in `-eu`; an `o` at the end takes a name. */
+const areSwitches = (word: string): boolean => LETTERS.test(word);
+
+/** What only bash knows; the small shells read other commands there. Looked for in the text, quoted or not. */
+const ONLY_BASH =
+  /\$'|&>|<<<|\|&|\(\(|<\(|>\(|\{[^\s{}]*(?:,|\.\.)|(?:^|[\s;&|({])(?:\[\[|function|select|time|coproc)(?=\s)/;
+/** Before a command of the shell itself, the variable stays. */
+const STAYS = /(?:^|[\s;&|({])\w+=[^\s;&|]*\s+[^\s;&|]/;
+
+/** A text that is given to `sh`, which may be any of the small shells. */
+export const onlyBash = (text: Arg, use: Use): readonly Found[] =>
+  ONLY_BASH.test(text.value) || STAYS.test(text.value)
+    ? [use.doubt("shell.unreadable", text, "only bash is known to read it so")]
+    : [];
+
+/** A program that comes in by stdin. */
+export function inputEffects({ input }: Pick<Use, "input">): readonly Found[] {
+  const from = input === "network" ? "fetched" : "input";
+  const code = { kind: "code", from, path: null } as const;
+  if (input === "project") return [{ ...code, followed: true }];
+  return [typeof input === "string" || input.rough === true ? code : { ...code, text: input.text }];
+}
+
+/** A file of code, or one that a substitution makes. */
+export function fileEffects(file: Arg, use: Use): Found {
+  const from = file.feed === "network" ? "fetched" : file.feed === undefined ? "project" : "input";
+  return { kind: "code", from, path: from === "project" ? use.place(file) : null, span: file.span };
+}
+
+/** A program on the command line. */
+export const inlineEffects = (text: Arg): Found => ({
+  kind: "code",
+  from: text.feed === "network" ? "fetched" : "inline",
+  path: null,
+  text: text.kind === "literal" ? text.value : "",
+  span: text.span,
+});
+
+/** Several words as the one text that a shell makes of them. */
+export function joined([first, ...rest]: readonly [Arg, ...Arg[]]): Arg {
+  const all = [first, ...rest];
+  const vague = all.find(({ kind }) => kind === "dynamic") ?? all.find(({ kind }) => kind === "glob");
+  const feed = all.find((arg) => arg.feed === "network")?.feed ?? all.find((arg) => arg.feed)?.feed;
+  return {
+    kind: vague?.kind ?? "literal",
+    value: all.map(({ value }) => value).join(" "),
+    span: [first.span[0], Math.max(...all.map(({ span }) => span[1]))],
+    ...(feed === undefined ? {} : { feed }),
+  };
+}
+
+/** All variables, and with them whatever secret stands in one. */
+export const PRINTS_ENVIRONMENT = ({ span }: Use): readonly Found[] => [
+  { kind: "read", path: ENVIRONMENT, span },
+];
+
+/** `NAME=value` and `NAME` as arguments; `own` when it stays inside the shell. */
+export function assigned(use: Use, args: Use["args"], own: boolean): readonly Found[] {
+  return args.flatMap((arg) => {
+    const [, name, value] = /^(\w+)(?:\+?=([^]*))?$/.exec(arg.value) ?? [];
+    if (name === undefined || (own && isAgain(value)) || (arg.kind !== "literal" && value === undefined))
+      return [use.doubt("shell.expansion", arg)];
+    const known = arg.kind === "literal" ? (value ?? null) : null;
+    return isInert(name, known) || (own && isPrivate(name)) ? [] : [variable(use, arg, { name, known })];
+  });
+}
+
+interface Named {
+  readonly name: string;
+  readonly known: string | null;
+}
+
+function variable(use: Use, arg: Use["args"][number], { name, known }: Named): Found {
+  const inside = name !== "IFS" && use.tame(name, known);
+  return { ...use.doubt(variableDoubt(name), arg, name), ...(inside ? { inside } : {}) };
+}
+
+/** `-a x=(…)`: the words in it are expanded once more. */
+const isAgain = (value = ""): boolean => value.startsWith("(") || value.startsWith(UNKNOWN);
+
+const EXPORT: Model = {
+  options: "-p -n",
+  operands: "data*",
+  also: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, false)),
+};
+
+/** Attributes that make values run, change or stay, or stand for other names, are left out. */
+const DECLARE: Model = {
+  options: "-p -a -A -g -F",
+  operands: "data*",
+  also: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, true)),
+};
+
+const UNSET: Model = {
+  options: "-v",
+  operands: "data*",
+  also: (use) => assigned(use, use.operands, true),
+};
+
+const changes = (use: Use): Found => ({
+  kind: "unknown",
+  doubt: "shell.builtin",
+  what: use.program,
+  span: use.span,
+});
+/** It does nothing beyond what is looked at beside it. */
+const changesInside = (use: Use, inside: boolean): Found => ({
+  ...changes(use),
+  ...(inside ? { inside } : {}),
+});
+const areLiteral = ({ args }: Use): boolean => args.every(({ kind }) => kind === "literal");
+
+/** What it does to the shell itself is not followed. */
+const CHANGES: Model = { reads: (use) => [changes(use)] };
+const HARMLESS: Model = { options: "-NUM", operands: "data*" };
+const LISTS_ALONE: Model = { reads: (use) => (use.args.length === 0 ? [] : [changes(use)]) };
+
+function evaluate(use: Use): readonly Found[] {
+  const [first, ...rest] = use.args.filter(({ value }) => value !== "--");
+  return first === undefined ? [] : [changes(use), ...use.shell(joined([first, ...rest]))];
+}
+
+/**
+ * A file with a folder in its name is that file: code of the project like any other, whatever it defines for the commands
+ * behind it. Any other name is looked for along PATH.
+ */
+function include(use: Use): readonly Found[] {
+  const file = use.args.find(({ value }) => value !== "--");
+  if (file === undefined) return [changes(use)];
+  const named = file.kind === "literal" && file.value.includes("/");
+  return named ? [fileEffects(file, use)] : [changes(use), fileEffects(file, use)];
+}
+
+function trap(use: Use): readonly Found[] {
+  const [action, ...signals] = use.args.filter(({ value }) => value !== "--");
+  if (action === undefined || /^-[lp]+$/.test(action.value)) return [];
+  const found = signals.length === 0 || action.value === "-" || action.value === "" ? [] : use.shell(action);
+  return [changesInside(use, areLiteral(use)), ...found];
+}
+
+/** `name=text`: the text runs under that name afterwards. */
+function alias(use: Use): readonly Found[] {
+  return use.args.flatMap((arg) => {
+    const equals = arg.value.indexOf("=");
+    if (equals === -1 && arg.kind === "literal") return [];
+    return [
+      changesInside(use, arg.kind === "literal" && equals !== -1),
+      ...use.shell({ ...arg, value: arg.value.slice(equals + 1) }),
+    ];
+  });
+}
+
+/** `set` only turns the usual switches, or sets the positional words. */
+function set(use: Use): readonly Found[] {
+  if (use.args.length === 0) return PRINTS_ENVIRONMENT(use);
+  let named = false;
+  for (const { kind, value } of use.args) {
+    if (kind === "literal" && !named && (value === "--" || value === "-")) return [];
+    const known = named ? isSwitch(value) : areSwitches(value);
+    if (kind !== "literal" || !known) return positional(use, value, { kind, named });
+    named = !named && value.endsWith("o");
+  }
+  return [];
+}
+
+/** From the first word on that is no switch. */
+const positional = (
+  use: Use,
+  value: string,
+  { kind, named }: { readonly kind: string; readonly named: boolean },
+): readonly Found[] => (kind === "literal" && !named && /^\w/.test(value) ? [] : [changes(use)]);
+
+/** Names of variables; a subscript would be calculated. */
+const names = (use: Use): readonly Found[] => assigned(use, use.operands, true);
+
+export const BUILTINS: Readonly<Record<string, Model>> = {
+  cd: { options: "-LPe@", operands: "data", complete: true },
+  pushd: { options: "-n", operands: "data" },
+  popd: { options: "-n", operands: "data" },
+  dirs: { options: "-clpv", operands: "data*" },
+  ":": HARMLESS,
+  exit: HARMLESS,
+  return: HARMLESS,
+  break: HARMLESS,
+  continue: HARMLESS,
+  shift: HARMLESS,
+  logout: CHANGES,
+  times: HARMLESS,
+  wait: { options: "-fn", operands: "data*" },
+  jobs: { options: "-lnprs", operands: "data*" },
+  fg: HARMLESS,
+  bg: HARMLESS,
+  umask: {
+    options: "-pS",
+    operands: "data*",
+    also: (use) => (use.operands.length === 0 ? [] : [changesInside(use, areLiteral(use))]),
+  },
+  ulimit: { options: "-HSabcdefiklmnpqrstuvxPRT", operands: "" },
+  type: { options: "-afptP", operands: "data*" },
+  command: { options: "-p", operands: "command*", strict: true, tells: "", reads: command },
+  builtin: { operands: "command*", strict: true },
+  exec: { options: "-cl -a:", operands: "command*", strict: true },
+  hash: { options: "-rlt", operands: "data*" },
+  eval: { reads: evaluate },
+  source: { reads: include },
+  ".": { reads: include },
+  trap: { reads: trap },
+  alias: { reads: alias },
+  unalias: CHANGES,
+  set: { reads: set },
+  shopt: { options: "-pq", operands: "data*" },
+  export: EXPORT,
+  declare: DECLARE,
+  typeset: DECLARE,
+  local: DECLARE,
+  readonly: CHANGES,
+  unset: UNSET,
+  read: { options: "-ers -a: -d: -i: -n: -N: -p: -t: -u:", operands: "data*", also: names },
+  mapfile: { options: "-t -d: -n: -O: -s: -u:", operands: "data*", also: names },
+  readarray: { options: "-t -d: -n: -O: -s: -u:", operands: "data*", also: names },
+  getopts: { operands: "data*", also: (use) => assigned(use, use.operands.slice(1, 2), true) },
+  let: { reads: (use) => use.args.map((arg) => use.doubt("shell.expansion", arg)) },
+  caller: HARMLESS,
+  compgen: CHANGES,
+  complete: LISTS_ALONE,
+  compopt: CHANGES,
+  enable: LISTS_ALONE,
+  bind: CHANGES,
+  history: { options: "-NUM", operands: "data" },
+  fc: CHANGES,
+  disown: { reads: (use) => [changesInside(use, areLiteral(use))] },
+  suspend: CHANGES,
+};
+
+/** `command -v x` only tells; else it runs what follows. */
+function command(use: Use): readonly Found[] {
+  const at = use.args.findIndex(({ value }) => !value.startsWith("-") || value === "--");
+  const options = at === -1 ? use.args : use.args.slice(0, at);
+  const rest = at === -1 ? [] : use.args.slice(use.args[at]?.value === "--" ? at + 1 : at);
+  const odd = options.filter(({ kind, value }) => kind !== "literal" || !/^-[pvV]+$/.test(value));
+  const tells = options.some(({ value }) => /[vV]/.test(value));
+  return [
+    ...odd.map((arg) => use.doubt("option.unknown", arg)),
+    ...(tells || rest.length === 0 ? [] : use.command(rest)),
+  ];
+}

@@ -1,0 +1,132 @@
+import { formatDuration } from "../../core/bounds.ts";
+import type { AgentEvent } from "../../core/events.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { cellsOf, fitted, widthOf, widthOfStream, wrapped } from "./columns.ts";
+import { type Output, styleText } from "./output.ts";
+
+type Ended = Extract<AgentEvent, { readonly type: "call.ended" }>;
+type Decided = Extract<AgentEvent, { readonly type: "call.decided" }>;
+
+export interface ShownCall {
+  readonly tool: string;
+  readonly target: string;
+  /** Missing where the input was invalid. */
+  readonly decided: Decided | undefined;
+}
+
+const MARKS = {
+  ok: ["green", "✓"],
+  failed: ["red", "✗"],
+  invalid: ["red", "✗"],
+  timed_out: ["red", "✗"],
+  cancelled: ["yellow", "✗"],
+  denied: ["yellow", "⊘"],
+  blocked: ["yellow", "⊘"],
+} as const;
+
+/** Of a target, however little room there is. */
+const LEAST = 12;
+/** A model may call for a tool of any name. */
+const LONGEST_TOOL = 32;
+
+/** One call with its verdict and its ending; a second line where the reason has no room in the first. */
+export function callLine(call: ShownCall, ended: Ended, stream: Output, indent = ""): string {
+  const [colour, mark] = MARKS[ended.kind];
+  const tool = fitted(call.tool, LONGEST_TOOL);
+  const ending = endingOf(call, ended);
+  const beside = besideOf(call, ended);
+  const width = widthOfStream(stream);
+  const room = width - columns(`${indent}${mark} ${tool} ${beside}`);
+  const { target, below } = parted(call.target, ending, room);
+  const first = [
+    `${indent}${styleText(colour, mark, { stream })}`,
+    styleText("bold", tool, { stream }),
+    ...(target === "" ? [] : [target]),
+    ...(below || ending === "" ? [] : [` ${styleText(colour, ending, { stream })}`]),
+  ].join(" ");
+  const lines = below ? wrapped(ending, width - columns(indent) - BELOW.length) : [];
+  return [
+    `${first}${beside === "" ? "" : styleText("dim", beside, { stream })}`,
+    ...lines.map((line) => `${indent}${BELOW}${styleText(colour, line, { stream })}`),
+  ].join("\n");
+}
+
+const BELOW = "    ";
+
+const columns = (text: string): number => widthOf(cellsOf(text));
+
+/** How target and ending share a line; the target has half of it where it wants that. */
+function parted(
+  whole: string,
+  ending: string,
+  room: number,
+): { readonly target: string; readonly below: boolean } {
+  const needed = ending === "" ? 0 : columns(ending) + 2;
+  const least = Math.min(columns(fitted(whole, Math.max(LEAST, room))), Math.max(LEAST, room >> 1));
+  const below = needed > room - least;
+  return { target: fitted(whole, Math.max(LEAST, below ? room : room - needed)), below };
+}
+
+/** Who let it run where the policy asks, and how long it took where it ran. */
+function besideOf({ decided }: ShownCall, { kind, ms }: Ended): string {
+  const by = decided?.runs === true && decided.by !== "nobody" ? BY[decided.by] : "";
+  const time = kind === "denied" || kind === "invalid" ? "" : formatDuration(ms);
+  return [by, time].map((word) => (word === "" ? "" : `  ${word}`)).join("");
+}
+
+const BY = { policy: "", mode: "let by the mode", contained: "contained", person: "approved" };
+
+function endingOf({ decided }: ShownCall, { kind, cause, text }: Ended): string {
+  if (kind === "ok") return "";
+  if (kind === "timed_out") return "timed out";
+  if (kind === "cancelled") return "cancelled";
+  if (kind === "denied") return denialOf(decided) ?? `denied: ${firstLine(text)}`;
+  if (kind !== "failed") return `${kind}: ${firstLine(text)}`;
+  const { code, reason } = commandEnd(text) ?? { code: "failed", reason: firstLine(text) };
+  const word = WORDS[cause ?? "program"] ?? code;
+  return reason === "" ? word : `${word}: ${visibleLine(reason)}`;
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  network: "network",
+  memory: "out of memory",
+  pids: "too many processes",
+  disk: "disk full",
+};
+
+function denialOf(decided: Decided | undefined): string | undefined {
+  const [rule] = decided?.rules ?? [];
+  if (decided === undefined || decided.runs) return undefined;
+  if (decided.by === "person") return "declined";
+  if (rule === undefined) return undefined;
+  const who =
+    decided.decision === "deny" ? "denied" : decided.by === "mode" ? "the mode forbids it" : "nobody to ask";
+  return `${who}: ${visibleLine(rule.reason)} (${visibleLine(rule.id)})`;
+}
+
+const firstLine = (text: string): string =>
+  visibleLine(text.split("\n", 40).find((line) => line.trim() !== "") ?? "");
+
+/** What the shell tool says below the output of a command. */
+const END = /^\[(exit \d{1,3}), [^,:\]]*(?:, [a-z]+)?(?:: (.*))?\]$/;
+/** So many lines of its own it may have. */
+const LAST = 12;
+
+function commandEnd(text: string): { readonly code: string; readonly reason: string } | undefined {
+  const lines = text.trimEnd().split("\n").slice(-LAST).toReversed();
+  const end = lines.map((line) => END.exec(line)).find((match) => match !== null);
+  return end && { code: end[1] ?? "", reason: end[2] ?? "" };
+}
+
+/** What the arguments of a call are about, the telling ones first. */
+const TELLING = ["command", "job", "pattern", "query", "prompt", "title", "path", "id"];
+const PATCHED = /^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b\/)?)(\S.*)$/gm;
+
+/** What a call is about, in the words of its arguments; whole and as they are, so never for a terminal. */
+export function targetOf(args: Readonly<Record<string, unknown>>): string {
+  const patch = args["patch"];
+  if (typeof patch === "string") return [...patch.matchAll(PATCHED)].map(([, name]) => name).join(", ");
+  const told = TELLING.map((key) => args[key]).filter((value) => typeof value === "string");
+  const values = told.length > 0 ? told : Object.values(args).filter((value) => typeof value === "string");
+  return values.slice(0, 2).join("  ");
+}

@@ -1,0 +1,67 @@
+import { visible, visibleLine } from "../../core/visible.ts";
+import { fitted, widthOfStream } from "./columns.ts";
+import { type Output, styleText } from "./output.ts";
+
+export interface ChangedVerdict {
+  readonly ts: string;
+  readonly session: string;
+  readonly command: string;
+  readonly mode: string;
+  readonly old: string;
+  readonly new: string;
+  readonly rule: string;
+  readonly reason: string;
+}
+
+/** A command of a past session whose verdict is another one now. */
+export function changedVerdict(changed: ChangedVerdict, stream: Output): string {
+  const { ts, session, command, mode, rule, reason } = changed;
+  const verdicts = styleText("bold", `${changed.old} -> ${changed.new}`, { stream });
+  return [
+    `${verdicts}  ${visibleLine(ts)}  ${visibleLine(session)}`,
+    `    ${visible(command).replaceAll("\n", "\n    ")}`,
+    `    ${visibleLine(reason)}  (${visibleLine(rule)}, ${mode})`,
+    "",
+  ].join("\n");
+}
+
+interface Ended {
+  readonly kind: string;
+  readonly exit_code: number | null;
+}
+
+interface ShownRerun {
+  readonly command: string;
+  readonly outcome: "same" | "differs" | "not run";
+  readonly then: Ended | null;
+  readonly now: Ended | null;
+  readonly difference: {
+    readonly line: number;
+    readonly then: string | undefined;
+    readonly now: string | undefined;
+  } | null;
+  readonly reason: string;
+}
+
+const COLOURS = { same: "green", differs: "red", "not run": "yellow" } as const;
+
+/** A command that was run again, and where its result is another one. */
+export function rerunLines(rerun: ShownRerun, stream: Output): string {
+  const { command, outcome, then, now, difference, reason } = rerun;
+  const width = widthOfStream(stream);
+  const lines = [
+    `${styleText(COLOURS[outcome], outcome.padEnd(8), { stream })} ${fitted(command, width - 9)}`,
+  ];
+  if (reason !== "") lines.push(`    ${visibleLine(reason)}`);
+  if (outcome === "differs" && words(then) !== words(now))
+    lines.push(`    then ${words(then)}, now ${words(now)}`);
+  if (difference !== null)
+    lines.push(
+      `    line ${difference.line} then: ${fitted(difference.then ?? "(no such line)", width - 24)}`,
+      `    line ${difference.line} now:  ${fitted(difference.now ?? "(no such line)", width - 24)}`,
+    );
+  return `${lines.join("\n")}\n`;
+}
+
+const words = (ended: Ended | null): string =>
+  ended === null ? "nothing" : `${ended.kind}${ended.exit_code === null ? "" : ` (exit ${ended.exit_code})`}`;

@@ -1,0 +1,170 @@
+import { formatDuration, formatSize } from "../../core/bounds.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
+import { fitted, widthOfStream } from "./columns.ts";
+import { move, type Output, styleText } from "./output.ts";
+
+interface Hit {
+  readonly path: string;
+  readonly start: number;
+  readonly end: number;
+  readonly symbol: string | null;
+  readonly preview: string;
+  readonly why: string;
+}
+
+/** What a search found, best first: the place, why it is here, and its lines. */
+export function hitLines(hits: readonly Hit[], stream: Output): string {
+  const width = widthOfStream(stream);
+  return hits
+    .map((hit) => {
+      const place = styleText("bold", `${visibleLine(hit.path)}:${hit.start}-${hit.end}`, { stream });
+      const symbol = hit.symbol === null ? "" : ` ${visibleLine(hit.symbol)}`;
+      const why =
+        hit.why === "" ? "" : `${styleText("dim", fitted(`  ${visibleLine(hit.why)}`, width), { stream })}\n`;
+      const lines = visible(hit.preview)
+        .split("\n")
+        .map((line) => `${fitted(`    ${line}`, width)}\n`);
+      return `${place}${symbol}\n${why}${lines.join("")}`;
+    })
+    .join("\n");
+}
+
+interface Indexed {
+  readonly files: number;
+  readonly chunks: number;
+  readonly skipped: Readonly<Record<string, number>>;
+  readonly changed: number;
+  readonly removed: number;
+  readonly store: string;
+  readonly vectors: { readonly embedded: number; readonly reason: string; readonly remedy: string };
+  readonly seconds: number;
+}
+
+/** What is in an index now. */
+export function indexedLines(done: Indexed): string {
+  const { files, chunks, changed, removed, store, vectors, seconds } = done;
+  const what = `${files} files in ${chunks} chunks (${store} store), ${formatDuration(seconds * 1000)}`;
+  const news = `${changed} read anew, ${removed} removed`;
+  return [what, news, skippedLine(done.skipped), vectorLine(chunks, vectors)]
+    .filter((line) => line !== "")
+    .join("\n");
+}
+
+function skippedLine(skipped: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(skipped).toSorted(([, a], [, b]) => b - a);
+  return parts.length === 0 ? "" : `left out: ${parts.map(([why, count]) => `${count} ${why}`).join(", ")}`;
+}
+
+function vectorLine(chunks: number, { embedded, reason, remedy }: Indexed["vectors"]): string {
+  if (chunks === 0) return "";
+  const why =
+    reason === "" ? "" : `: ${visibleLine(reason)}${remedy === "" ? "" : ` (next: ${visibleLine(remedy)})`}`;
+  return `${embedded} of ${chunks} chunks have vectors${why}`;
+}
+
+interface Status {
+  readonly workspace: string;
+  readonly index: string | null;
+  readonly folder: string | null;
+  readonly store: string | null;
+  readonly files: number;
+  readonly chunks: number;
+  readonly skipped: Readonly<Record<string, number>>;
+  readonly whole: boolean;
+  readonly fresh: boolean;
+  readonly updated: string | null;
+  readonly vectors: { readonly model: string | null; readonly embedded: number };
+}
+
+/** What there is of an index, and how far it can be believed. */
+export function statusLines(status: Status): string {
+  const { workspace, index, folder, store, files, chunks, whole, fresh, updated, vectors } = status;
+  if (index === null) return `no index of ${visibleLine(workspace)} yet: harness index`;
+  const state = !whole
+    ? "partial: the last update did not end; harness index goes on with it"
+    : fresh
+      ? "fresh"
+      : "files have changed since; the next search brings it up to date";
+  const model = vectors.model === null ? "" : ` of ${visibleLine(vectors.model)}`;
+  return [
+    `${visibleLine(workspace)}: ${state}`,
+    `${files} files in ${chunks} chunks, ${vectors.embedded} with vectors${model}`,
+    skippedLine(status.skipped),
+    `${store ?? "no"} store, ${visibleLine(folder ?? "")}, updated ${updated ?? "never"}`,
+  ]
+    .filter((line) => line !== "")
+    .join("\n");
+}
+
+interface Pruned {
+  readonly removed: readonly { readonly workspace: string }[];
+  readonly layers: number;
+  readonly damaged: number;
+  readonly left: readonly { readonly workspace: string; readonly reason: string }[];
+  readonly freedBytes: number;
+}
+
+/** What was removed, and what had to stay. */
+export function prunedLines({ removed, layers, damaged, left, freedBytes }: Pruned): string {
+  return [
+    ...removed.map(({ workspace }) => `removed the index of ${visibleLine(workspace)}, which is no more`),
+    ...(layers === 0 ? [] : [`removed what ${layers} ended runs had left`]),
+    ...(damaged === 0 ? [] : [`removed ${damaged} damaged files that were set aside`]),
+    ...left.map(({ workspace, reason }) => `left ${visibleLine(workspace)} as it is: ${visibleLine(reason)}`),
+    `${formatSize(freedBytes)} freed`,
+  ].join("\n");
+}
+
+type StepState = "ok" | "stand-in" | "fail";
+
+export interface StepLine {
+  readonly name: string;
+  readonly state: StepState;
+  readonly detail: string;
+  readonly remedy: string;
+  /** The same in a few words, for the closing table. */
+  readonly short: string;
+}
+
+const MARKS = { ok: ["green", "✓"], "stand-in": ["yellow", "~"], fail: ["red", "✗"] } as const;
+
+/** One finished step as one line with its time, and its remedy below when there is one. */
+export function stepLine(step: StepLine, ms: number, stream: Output): string {
+  const [colour, mark] = MARKS[step.state];
+  const time = styleText("dim", formatDuration(ms).padStart(9), { stream });
+  const head = `  ${styleText(colour, mark, { stream })} ${step.name.padEnd(9)} ${time}  ${step.detail}\n`;
+  return step.remedy === ""
+    ? head
+    : `${head}${" ".repeat(25)}${styleText("bold", "next:", { stream })} ${step.remedy}\n`;
+}
+
+/** A line that is rewritten while something goes on; nothing at all where nobody watches. */
+export class LiveLine {
+  readonly #stream: Output;
+  readonly #live: boolean;
+
+  constructor(stream: Output, quiet: boolean) {
+    this.#stream = stream;
+    this.#live = stream.isTTY && !quiet && process.env["TERM"] !== "dumb";
+  }
+
+  show(text: string): void {
+    if (!this.#live) return;
+    const width = Math.max(20, (this.#stream.columns ?? 80) - 1);
+    this.#stream.write(`${move("erase")}${visibleLine(text).slice(0, width)}`);
+  }
+
+  clear(): void {
+    if (this.#live) this.#stream.write(move("erase"));
+  }
+}
+
+/** The first that fits into a line of the terminal, the last where none does. */
+export const fitting = (columns: number | undefined, texts: readonly string[]): string =>
+  texts.find(({ length }) => length < (columns ?? 80)) ?? texts.at(-1) ?? "";
+
+export function progressBar(done: number, total: number, width = 24): string {
+  const share = total > 0 ? Math.min(1, done / total) : 0;
+  const filled = Math.round(share * width);
+  return `[${"#".repeat(filled)}${".".repeat(width - filled)}] ${String(Math.floor(share * 100)).padStart(3)} %`;
+}

@@ -1,0 +1,124 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { privateFile } from "../../platform/sqlite-connection.ts";
+import { indexFailure, PATIENCE_MS, troubleOf } from "../index-failure.ts";
+
+/** The name of the file in the folder of an index. */
+export const CATALOG = "catalog.db";
+
+/** Another form is another file: what an older one held is built anew. */
+export const FORM = 1;
+const SCHEMA = `
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS files (
+  path TEXT PRIMARY KEY, size REAL NOT NULL, mtime REAL NOT NULL, ctime REAL NOT NULL, ino REAL NOT NULL,
+  settled INTEGER NOT NULL, hash TEXT, version TEXT NOT NULL, language TEXT, role TEXT, chunks INTEGER NOT NULL, skip TEXT
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rules (
+  path TEXT PRIMARY KEY, size REAL NOT NULL, mtime REAL NOT NULL, ctime REAL NOT NULL, ino REAL NOT NULL, text TEXT NOT NULL
+) STRICT, WITHOUT ROWID;`;
+
+/** To be written; made where there is none. */
+export function opened(file: string): DatabaseSync {
+  const sqlite = new DatabaseSync(privateFile(file), { timeout: PATIENCE_MS });
+  try {
+    sqlite.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+    const version = versionOf(sqlite);
+    if (version !== 0 && version !== FORM)
+      sqlite.exec("DROP TABLE IF EXISTS meta; DROP TABLE IF EXISTS files; DROP TABLE IF EXISTS rules");
+    if (version !== FORM) sqlite.exec(`${SCHEMA} PRAGMA user_version = ${FORM}`);
+    sqlite.prepare("SELECT count(*) FROM files").get();
+    return sqlite;
+  } catch (thrown) {
+    sqlite.close();
+    throw thrown;
+  }
+}
+
+export const versionOf = (sqlite: DatabaseSync): number =>
+  Number(sqlite.prepare("PRAGMA user_version").get()?.["user_version"]);
+
+/** Between two looks whether the other one is done. */
+const STEP_MS = 50;
+
+/** One process at a time; SQLite's own lock on a file that stays empty, so that a kill frees it. */
+export async function takeWriter(
+  folder: string,
+  { patienceMs, signal }: { readonly patienceMs: number; readonly signal: AbortSignal },
+): Promise<Disposable> {
+  const until = performance.now() + patienceMs;
+  for (;;) {
+    const lock = tryWriter(folder);
+    if (lock !== undefined) return lock;
+    signal.throwIfAborted();
+    if (performance.now() >= until) throw taken(folder);
+    await sleep(STEP_MS);
+  }
+}
+
+/** Where whoever has it is done in milliseconds, perhaps with the folder gone; meanwhile nothing else of this process goes on. */
+export function waitForWriter(folderOf: () => string): Disposable {
+  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+    const lock = tryWriter(folderOf());
+    if (lock !== undefined) return lock;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
+  }
+  throw taken(folderOf());
+}
+
+const MOST_ATTEMPTS = 200;
+const PAUSE_MS = 10;
+
+/** Undefined where somebody else has it. */
+export function tryWriter(folder: string): Disposable | undefined {
+  const sqlite = lockFile(folder);
+  try {
+    sqlite.exec("BEGIN EXCLUSIVE");
+    writeFileSync(path.join(folder, "writer.json"), JSON.stringify({ pid: process.pid, since: Date.now() }));
+  } catch (thrown) {
+    sqlite.close();
+    if (troubleOf(thrown) === "busy") return undefined;
+    throw indexFailure(thrown, folder);
+  }
+  return {
+    [Symbol.dispose]: () => sqlite.close(),
+  };
+}
+
+export const lockFileIn = (folder: string): string => path.join(folder, "writer.lock");
+
+function lockFile(folder: string): DatabaseSync {
+  try {
+    return new DatabaseSync(privateFile(lockFileIn(folder)), { timeout: 0 });
+  } catch (thrown) {
+    throw indexFailure(thrown, folder);
+  }
+}
+
+function taken(folder: string): HarnessError {
+  const who = writerOf(folder);
+  const since = who === null ? "" : ` (process ${who.pid}, since ${new Date(who.since).toISOString()})`;
+  return new HarnessError(
+    EXIT.failed,
+    `another harness is writing this index${since}`,
+    "try again when it is done; harness search answers from what is there meanwhile",
+  );
+}
+
+interface Writer {
+  readonly pid: number;
+  readonly since: number;
+}
+
+/** Who wrote last; whether it still does, only the lock says. */
+function writerOf(folder: string): Writer | null {
+  try {
+    const { pid, since } = JSON.parse(readFileSync(path.join(folder, "writer.json"), "utf8")) as Writer;
+    return Number.isSafeInteger(pid) && Number.isSafeInteger(since) ? { pid, since } : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { indexFailure } from "../index-failure.ts";
+import { waitForWriter } from "./catalog-file.ts";
+
+/** By what a folder is known when it has moved: a copy of it has another inode, a successor another time of birth. */
+interface RootIdentity {
+  readonly dev: string;
+  readonly ino: string;
+  readonly born: string;
+}
+
+interface IndexRecord extends RootIdentity {
+  /** Of letters and digits; the name of its folder. */
+  readonly id: string;
+  readonly workspace: string;
+}
+
+/** The folder of one index. */
+export interface IndexPlace {
+  readonly id: string;
+  readonly folder: string;
+  /** Absolute and resolved. */
+  readonly workspace: string;
+  /** Where the workspace was when it was indexed last, if that is another place. */
+  readonly movedFrom: string | null;
+}
+
+const RECORD = "workspace.json";
+
+/** The index of a workspace: that of its path, or that of a folder that has become it by being moved. */
+export function findIndex(root: string, workspace: string): IndexPlace | undefined {
+  const identity = identityOf(workspace);
+  if (identity === undefined) return undefined;
+  const records = indexesIn(root);
+  const place = ({ id }: IndexRecord, movedFrom: string | null): IndexPlace => ({
+    id,
+    folder: path.join(root, id),
+    workspace,
+    movedFrom,
+  });
+  const same = records.find((each) => isSame(each, identity));
+  if (same?.workspace === workspace) return place(same, null);
+  if (same !== undefined && hasLeft(same)) return place(same, same.workspace);
+  const here = records.find((each) => each.workspace === workspace);
+  // Another folder stands where the indexed one stood, and that one is nowhere: what it held is compared file by file.
+  return here === undefined ? undefined : place(here, null);
+}
+
+/** The same, made where there is none; where the workspace is now is written down. */
+export function claimIndex(root: string, workspace: string): IndexPlace {
+  try {
+    return claimed(root, workspace);
+  } catch (thrown) {
+    throw indexFailure(thrown, root);
+  }
+}
+
+function claimed(root: string, workspace: string): IndexPlace {
+  mkdirSync(root, { recursive: true, mode: 0o700 });
+  // Two that begin at the same time make one index.
+  using _ = waitForWriter(() => root);
+  const found = findIndex(root, workspace);
+  const id = found?.id ?? randomBytes(12).toString("hex");
+  const folder = path.join(root, id);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const identity = identityOf(workspace) ?? { dev: "", ino: "", born: "" };
+  writeRecord(folder, { id, workspace, ...identity });
+  return { id, folder, workspace, movedFrom: found?.movedFrom ?? null };
+}
+
+/** All that there are; a folder without a readable record is none. */
+export function indexesIn(root: string): readonly IndexRecord[] {
+  return namesIn(root).flatMap((name) => {
+    const record = readRecord(path.join(root, name));
+    return record?.id === name ? [record] : [];
+  });
+}
+
+/** Whether nothing stands any more where its workspace was. */
+export const isOrphan = (record: IndexRecord): boolean => identityOf(record.workspace) === undefined;
+
+/** It is not there any more, or it is another folder. */
+function hasLeft(record: IndexRecord): boolean {
+  const now = identityOf(record.workspace);
+  return now === undefined || !isSame(record, now);
+}
+
+const isSame = (a: RootIdentity, b: RootIdentity): boolean =>
+  a.dev === b.dev && a.ino === b.ino && a.born === b.born;
+
+function identityOf(folder: string): RootIdentity | undefined {
+  try {
+    const stats = lstatSync(folder, { bigint: true });
+    if (!stats.isDirectory()) return undefined;
+    return { dev: String(stats.dev), ino: String(stats.ino), born: String(stats.birthtimeNs) };
+  } catch {
+    return undefined;
+  }
+}
+
+function writeRecord(folder: string, record: IndexRecord): void {
+  const file = path.join(folder, RECORD);
+  const text = JSON.stringify(record);
+  if (textOf(file) === text) return;
+  writeFileSync(`${file}.new`, text, { flush: true });
+  renameSync(`${file}.new`, file);
+}
+
+function readRecord(folder: string): IndexRecord | undefined {
+  try {
+    const value = JSON.parse(textOf(path.join(folder, RECORD)) ?? "") as Partial<Record<string, unknown>>;
+    const texts = [value["id"], value["workspace"], value["dev"], value["ino"], value["born"]];
+    return texts.every((each) => typeof each === "string") ? (value as unknown as IndexRecord) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of what is in a folder; none where it is not there. */
+export function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,140 @@
+import type { Parser, Tree } from "web-tree-sitter";
+import { GRAMMARS } from "./language-rules.ts";
+import type { Mark } from "./marks.ts";
+import type { Runtime } from "./runtime.ts";
+import { Walk } from "./syntax-walk.ts";
+
+/** So many runtimes are used up, and the rest is cut by lines: such a repository is not for reading. */
+const RUNTIMES = 10;
+
+type Loaded = (Engine & { readonly kind: "parser" }) | { readonly kind: "none"; readonly why: string };
+
+/** Grammars, each loaded when the first file of its language comes. One parser serves all files of a language. */
+export class Syntax implements Disposable {
+  private runtime: Promise<Runtime> | undefined;
+  private runtimes = 0;
+  private readonly loading = new Map<string, Promise<Loaded>>();
+  private readonly ready = new Map<string, Loaded>();
+
+  /** Ends when the language's grammar is loaded, or is known not to be loadable. */
+  async load(language: string): Promise<void> {
+    const grammar = GRAMMARS.get(language);
+    if (grammar === undefined || this.ready.has(grammar.wasm)) return;
+    const loading = this.loading.get(grammar.wasm) ?? this.loadGrammar(grammar.wasm);
+    this.loading.set(grammar.wasm, loading);
+    const loaded = await loading;
+    // Unless all was dropped meanwhile.
+    if (this.loading.get(grammar.wasm) === loading) this.ready.set(grammar.wasm, loaded);
+  }
+
+  /** Grammars that could not be loaded, with the reason: their languages are cut by lines. */
+  missing(): readonly { readonly grammar: string; readonly why: string }[] {
+    return [...this.ready].flatMap(([grammar, one]) =>
+      one.kind === "none" ? [{ grammar, why: one.why }] : [],
+    );
+  }
+
+  /** Where the parts of a text begin, or undefined when it has to be cut by lines. */
+  marks(text: string, language: string): readonly Mark[] | undefined {
+    const grammar = GRAMMARS.get(language);
+    const loaded = grammar === undefined ? undefined : this.ready.get(grammar.wasm);
+    if (grammar === undefined || loaded?.kind !== "parser") return undefined;
+    try {
+      const tree = parse(loaded, text);
+      if (tree === null) return undefined;
+      try {
+        return new Walk(text, grammar.rules).of(tree);
+      } finally {
+        tree.delete();
+      }
+    } catch {
+      // A trap, or too much memory. What state the parser is in is not known, so that nothing of it is used again.
+      this[Symbol.dispose]();
+      return undefined;
+    }
+  }
+
+  /** Drops all that is loaded; what is needed afterwards is loaded anew. */
+  [Symbol.dispose](): void {
+    // Deleted also when that fails: a finalizer would try it later, when nobody could catch what it throws.
+    for (const one of this.ready.values()) if (one.kind === "parser") quietly(() => one.parser.delete());
+    this.ready.clear();
+    this.loading.clear();
+    this.runtime = undefined;
+  }
+
+  private async loadGrammar(wasm: string): Promise<Loaded> {
+    try {
+      if (this.runtime === undefined && (this.runtimes += 1) > RUNTIMES)
+        return { kind: "none", why: `${RUNTIMES} files broke the parser` };
+      this.runtime ??= import("./runtime.ts").then(({ startRuntime }) => startRuntime());
+      const { parserOf, memory } = await this.runtime;
+      return { kind: "parser", parser: await parserOf(wasm), memory };
+    } catch (error) {
+      return { kind: "none", why: error instanceof Error ? error.message : String(error) };
+    }
+  }
+}
+
+function quietly(done: () => void): void {
+  try {
+    done();
+  } catch {
+    // Of memory that is not used again.
+  }
+}
+
+/** What a parse may cost. Counts, so that a busy machine cuts no other pieces. Code stays far below all of them. */
+interface Budget {
+  /** In the hundreds that the parser counts by. Code takes up to 0.02 for a character. */
+  steps: number;
+  /** Of `READ` units each, so that a text is not lexed to its end again and again. Code reads each unit up to ten times. */
+  reads: number;
+}
+
+/** UTF-16 units that the parser takes at once. */
+const READ = 5120;
+
+const budgetFor = (length: number): Budget => ({
+  steps: 1000 + length * 0.03,
+  reads: 100 + (length / READ) * 30,
+});
+
+/** Bytes of the parser's memory above which its runtime is dropped. A mebibyte of code needs a third of it. */
+const MEMORY = 384 * 2 ** 20;
+
+/** For a machine that all but stands still: what takes longer is given up whatever the counts. */
+const LONGEST_MS = 3000;
+
+/** Of which the parsers of all languages are made. */
+interface Engine {
+  readonly parser: Parser;
+  /** Bytes of memory, of all parsers together. */
+  readonly memory: () => number;
+}
+
+/** The tree of a text, or null when it would cost more than code does. To be deleted. Throws when the parser cannot be used again. */
+function parse({ parser, memory }: Engine, text: string): Tree | null {
+  const left = budgetFor(text.length);
+  const until = performance.now() + LONGEST_MS;
+  const read = (index: number): string => ((left.reads -= 1) < 0 ? "" : text.slice(index, index + READ));
+  const stops = (): boolean => {
+    left.steps -= 1;
+    if (left.steps < 0 || left.reads < 0 || performance.now() > until) return true;
+    return memory() > MEMORY;
+  };
+  const tree = parser.parse(read, null, { progressCallback: stops });
+  if (memory() > MEMORY) {
+    tree?.delete();
+    throw new RangeError("the parser used too much memory");
+  }
+  if (tree === null) parser.reset();
+  else if (left.reads < 0) {
+    // It saw an end where none is.
+    tree.delete();
+    return null;
+  }
+  // Names are read from the text through the tree.
+  left.reads = Infinity;
+  return tree;
+}

@@ -1,0 +1,203 @@
+import type { ChunkKind } from "../index-words.ts";
+import type { Mark } from "./marks.ts";
+
+const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
+const ATX = /^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$/;
+const SETEXT = /^ {0,3}(=+|-+)[ \t]*$/;
+/** Lines that are no paragraph, so that a line of hyphens below them is a rule or a table. */
+const NO_PARAGRAPH = /^(?: {4}|\t| {0,3}(?:[-*+>|#]|\d+[.)]\s|<))/;
+
+/** A longer line is no title: its letters could be such that the forms above, and what is plain of it, take hours. */
+const LONGEST_TITLE = 1000;
+
+interface Line {
+  readonly at: number;
+  readonly text: string;
+}
+
+function* linesOf(text: string): Generator<Line> {
+  let at = 0;
+  while (at < text.length) {
+    const found = text.indexOf("\n", at);
+    const end = found === -1 ? text.length : found;
+    yield { at, text: text.slice(at, text[end - 1] === "\r" ? end - 1 : end) };
+    at = end + 1;
+  }
+}
+
+/** The title of a section as it is read: without links, emphasis and code marks. */
+const plain = (title: string): string =>
+  title
+    .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replaceAll(/[`*]+/g, "")
+    .replaceAll(/\s*\{#[^}]*\}\s*$/g, "")
+    .trim()
+    .slice(0, 200);
+
+/** Sections by their titles, each with those above it. A `#` in fenced code is none; underlined titles are. */
+export function sectionMarks(text: string): readonly Mark[] {
+  const outline = new Outline();
+  let before: Line | undefined;
+  const code = new Code(/^---[ \t]*\r?\n/.test(text));
+  for (const line of linesOf(text)) {
+    const title = code.takes(line) || isLong(line) ? undefined : titleOf(line, before);
+    before = title === undefined && !code.inside && !isLong(line) ? line : undefined;
+    if (title !== undefined) outline.open(title);
+  }
+  return outline.marks;
+}
+
+const isLong = ({ text }: Line): boolean => text.length > LONGEST_TITLE;
+
+interface Title {
+  readonly at: number;
+  readonly level: number;
+  readonly text: string;
+}
+
+class Outline {
+  readonly marks: Mark[] = [{ at: 0, kind: "section", names: [], own: false, scope: "" }];
+  private readonly titles: string[] = [];
+
+  open({ at, level, text }: Title): void {
+    this.titles.length = Math.min(this.titles.length, level - 1);
+    while (this.titles.length < level - 1) this.titles.push("");
+    const scope = joined(this.titles);
+    this.titles.push(plain(text));
+    const name = joined(this.titles);
+    this.marks.push({ at, kind: "section", names: name === "" ? [] : [name], own: true, scope });
+  }
+}
+
+const joined = (titles: readonly string[]): string => titles.filter((one) => one !== "").join(" > ");
+
+/** Fenced code, and the matter at the front between lines of hyphens. */
+class Code {
+  /** Whether the last line was part of it. */
+  inside = false;
+  private fence = "";
+  private matter: boolean;
+
+  constructor(matter: boolean) {
+    this.matter = matter;
+  }
+
+  takes(line: Line): boolean {
+    this.inside = true;
+    const edge = FENCE.exec(line.text);
+    if (this.matter) this.matter = line.at === 0 || !/^(?:---|\.\.\.)[ \t]*$/.test(line.text);
+    else if (this.fence !== "") this.fence = closes(edge, this.fence) ? "" : this.fence;
+    else if (opensFence(edge)) this.fence = edge[1];
+    else this.inside = false;
+    return this.inside;
+  }
+}
+
+const closes = (edge: RegExpExecArray | null, fence: string): boolean =>
+  edge?.[1]?.startsWith(fence) === true && edge[2]?.trim() === "";
+
+/** A line with the closing backticks on it is code in a line. */
+const opensFence = (edge: RegExpExecArray | null): edge is RegExpExecArray & { 1: string } =>
+  edge?.[1] !== undefined && !(edge[1].startsWith("`") && edge[2]?.includes("`") === true);
+
+function titleOf(line: Line, before: Line | undefined): Title | undefined {
+  const atx = ATX.exec(line.text);
+  if (atx?.[1] !== undefined) return { at: line.at, level: atx[1].length, text: atx[2] ?? "" };
+  const under = SETEXT.exec(line.text)?.[1];
+  if (under === undefined || before === undefined) return undefined;
+  if (before.text.trim() === "" || NO_PARAGRAPH.test(before.text)) return undefined;
+  return { at: before.at, level: under.startsWith("=") ? 1 : 2, text: before.text };
+}
+
+/** `function name {`, `name() {`, and the cases of bats: `@test "what it does" {`. The bracket may come on the next line. */
+const OPENINGS: readonly RegExp[] = [
+  /^(?<indent>[ \t]*)function[ \t]+(?<name>[^\s(){}'"$;]+)[ \t]*(?:\(\s*\))?[ \t]*(?<body>[{(].*)?$/,
+  /^(?<indent>[ \t]*)(?<name>[^\s(){}'"$;#=]+)[ \t]*\([ \t]*\)[ \t]*(?<body>[{(].*)?$/,
+  /^(?<indent>[ \t]*)@test[ \t]+["'](?<name>.+)["'][ \t]*(?<body>\{.*)$/,
+];
+const IMPORT = /^(?:source|\.)[ \t]+\S/;
+
+interface Opened {
+  readonly name: string;
+  readonly indent: string;
+  /** Whether it ends on its own line. */
+  readonly closed: boolean;
+}
+
+/**
+ * The marks of a shell script, by its lines: a function ends with the first closing bracket that is indented as its
+ * name is. The grammar in the parser's package knows more, at the price of half a gigabyte while it is compiled.
+ */
+export function shellMarks(text: string): readonly Mark[] {
+  const script = new Script();
+  let at = 0;
+  for (const line of text.split("\n")) {
+    script.line(line.trimEnd(), at);
+    at += line.length + 1;
+  }
+  return script.marks;
+}
+
+class Script {
+  readonly marks: Mark[] = [{ at: 0, kind: "code", names: [], own: false, scope: "" }];
+  private inside: Opened | undefined;
+  /** Where the comment began that stands right above. */
+  private comment = -1;
+  /** Whether the next statement begins another part: behind a function, behind an empty line. */
+  private fresh = false;
+
+  line(line: string, at: number): void {
+    if (this.inside !== undefined) this.body(line, this.inside);
+    else if (line === "") this.pause();
+    else if (line.startsWith("#")) {
+      if (this.comment === -1) this.comment = at;
+    } else this.statement(line, this.comment === -1 ? at : this.comment);
+  }
+
+  private body(line: string, { indent }: Opened): void {
+    if (!line.startsWith(`${indent}}`) && !line.startsWith(`${indent})`)) return;
+    this.inside = undefined;
+    this.fresh = true;
+  }
+
+  private pause(): void {
+    if (this.comment !== -1) this.mark(this.comment, "code");
+    this.comment = -1;
+    this.fresh = true;
+  }
+
+  private statement(line: string, at: number): void {
+    const opened = opening(line);
+    if (opened !== undefined) this.mark(at, "function", opened.name);
+    else if (IMPORT.test(line)) this.mark(at, "imports");
+    else if (this.begins(line)) this.mark(at, "code");
+    this.inside = opened?.closed === false ? opened : undefined;
+    this.fresh = opened?.closed === true || IMPORT.test(line);
+    this.comment = -1;
+  }
+
+  /** Whether a statement opens another part; one that is indented only behind a function. */
+  private begins(line: string): boolean {
+    const top = !/^[\s})]/.test(line);
+    return (top && this.comment !== -1) || (this.fresh && (top || this.marks.at(-1)?.own === true));
+  }
+
+  private mark(at: number, kind: ChunkKind, name?: string): void {
+    this.marks.push({
+      at,
+      kind,
+      names: name === undefined ? [] : [name],
+      own: name !== undefined,
+      scope: "",
+    });
+  }
+}
+
+function opening(line: string): Opened | undefined {
+  if (line.length > 500) return undefined;
+  for (const form of OPENINGS) {
+    const { name, indent = "", body = "" } = form.exec(line)?.groups ?? {};
+    if (name !== undefined) return { name, indent, closed: /[)}]\s*(?:#.*)?$/.test(body) };
+  }
+  return undefined;
+}

@@ -1,0 +1,211 @@
+import type { Node, Tree, TreeCursor } from "web-tree-sitter";
+import type { ChunkKind } from "../index-words.ts";
+import { DEPTH, MOST, VISITS } from "./chunk-limits.ts";
+import { type Rule, ruleAt, type Rules } from "./chunk-rule.ts";
+import { apart, jointKind, jointNames, type Mark, opensLine } from "./marks.ts";
+
+const SEMICOLON = 59;
+const LICENCE = /copyright|licen[sc]e|spdx-/i;
+
+/** A comment that waits for what it is about. */
+interface Note {
+  readonly start: number;
+  readonly end: number;
+}
+
+interface Found {
+  readonly start: number;
+  readonly end: number;
+  readonly rule: Rule | undefined;
+}
+
+/** The marks of a file by its syntax tree. Only what is too big or may hold declarations is looked into. */
+export class Walk {
+  private readonly marks: Mark[] = [];
+  private readonly text: string;
+  private readonly rules: Rules;
+  private visits = 0;
+
+  constructor(text: string, rules: Rules) {
+    this.text = text;
+    this.rules = rules;
+  }
+
+  of(tree: Tree): readonly Mark[] {
+    const cursor = tree.walk();
+    try {
+      this.children(cursor, TOP);
+    } finally {
+      cursor.delete();
+    }
+    return this.marks;
+  }
+
+  private children(cursor: TreeCursor, place: Place): void {
+    if (place.depth > DEPTH || !cursor.gotoFirstChild()) return;
+    let held: Note | undefined;
+    do {
+      this.visits += 1;
+      const start = cursor.startIndex;
+      const end = cursor.endIndex;
+      const rule = ruleAt(this.rules, cursor.nodeType, { text: this.text, at: start });
+      if (rule?.role === "note") {
+        held = this.note({ start, end }, held, place);
+        continue;
+      }
+      if (held !== undefined && apart(this.text, held.end, start)) held = this.loose(held, place);
+      this.node(cursor, { start: held?.start ?? start, end, rule }, place);
+      held = undefined;
+    } while (this.visits < VISITS && cursor.gotoNextSibling());
+    if (held !== undefined) this.loose(held, place);
+    cursor.gotoParent();
+  }
+
+  private ruleOf(cursor: TreeCursor): Rule | undefined {
+    return ruleAt(this.rules, cursor.nodeType, { text: this.text, at: cursor.startIndex });
+  }
+
+  /** A comment joins the one above it. One behind code on the same line is part of that line. */
+  private note(note: Note, held: Note | undefined, place: Place): Note | undefined {
+    if (held === undefined) return opensLine(this.text, note.start) ? note : undefined;
+    if (!apart(this.text, held.end, note.start)) return { start: held.start, end: note.end };
+    this.loose(held, place);
+    return note;
+  }
+
+  /** A comment that is about nothing below it. A licence at the head of a file goes with the imports. */
+  private loose(note: Note, place: Place): undefined {
+    const head =
+      place.depth === 0 && this.marks.length === 0 && LICENCE.test(this.text.slice(note.start, note.end));
+    this.mark(note.start, head ? { ...place, kind: "imports" } : place);
+  }
+
+  private mark(at: number, place: Pick<Place, "kind" | "names" | "scope">): void {
+    this.marks.push({ at, kind: place.kind, names: place.names, own: false, scope: place.scope });
+  }
+
+  private node(cursor: TreeCursor, found: Found, place: Place): void {
+    const { start, end, rule } = found;
+    const inner = { ...place, depth: place.depth + 1 };
+    switch (rule?.role) {
+      case undefined:
+        this.mark(start, place);
+        if (end - start > MOST) this.children(cursor, { ...inner, members: false, deep: true });
+        return;
+      case "imports":
+        this.mark(start, { ...place, kind: "imports", names: [] });
+        return;
+      case "open":
+        this.opened(cursor, found, inner);
+        return;
+      case "wrap":
+        this.wrapped(cursor, found, place);
+        return;
+      default:
+        if (rule !== undefined) this.declared(cursor, { ...found, rule }, place);
+    }
+  }
+
+  private opened(cursor: TreeCursor, { start, end }: Found, place: Place): void {
+    // A namespace for all of the file has nothing inside.
+    if (this.text.charCodeAt(end - 1) === SEMICOLON) {
+      this.mark(start, { ...place, kind: "imports", names: [] });
+      return;
+    }
+    const from = this.marks.length;
+    this.mark(start, place);
+    if (!place.deep || end - start > MOST) this.children(cursor, place);
+    if (end - start <= MOST) this.collapse(from);
+  }
+
+  /** What is said about a declaration and the declaration are one. */
+  private wrapped(cursor: TreeCursor, { start, end }: Found, place: Place): void {
+    const levels = this.toDeclaration(cursor);
+    const rule = this.ruleOf(cursor);
+    if (levels > 0 && rule !== undefined)
+      this.node(cursor, { start, end, rule }, { ...place, depth: place.depth + levels });
+    for (let level = 0; level < levels; level += 1) cursor.gotoParent();
+    if (levels > 0) return;
+    this.mark(start, place);
+    if (end - start > MOST)
+      this.children(cursor, { ...place, members: false, deep: true, depth: place.depth + 1 });
+  }
+
+  /** Down to the first declaration inside, when there is one; the levels that it went. */
+  private toDeclaration(cursor: TreeCursor): number {
+    if (!cursor.gotoFirstChild()) return 0;
+    do {
+      this.visits += 1;
+      const role = this.ruleOf(cursor)?.role;
+      if (role === "leaf" || role === "hold" || role === "wrap") return 1;
+    } while (this.visits < VISITS && cursor.gotoNextSibling());
+    cursor.gotoParent();
+    return 0;
+  }
+
+  private declared(cursor: TreeCursor, found: Found & { readonly rule: Rule }, place: Place): void {
+    const { start, end, rule } = found;
+    const big = end - start > MOST;
+    const { kind, shown, declared } = declaredBy(cursor.currentNode, rule, place);
+    const own = declared.length > 0;
+    const names = own ? declared : place.names;
+    const from = this.marks.length;
+    this.marks.push({ at: start, kind: shown, names, own, scope: place.scope });
+    const holds = rule.role === "hold";
+    if (!big && !holds) return;
+    const members = holds && rule.kind !== "code";
+    const scope = declared[0] ?? place.scope;
+    this.children(cursor, { scope, names, kind, members, deep: !holds, depth: place.depth + 1 });
+    if (!big) this.collapse(from, kind);
+  }
+
+  /** The marks from one on as a single one, with all the names. */
+  private collapse(from: number, kind?: ChunkKind): void {
+    const marks = this.marks.splice(from);
+    const [first] = marks;
+    if (first === undefined) return;
+    const own = marks.filter((mark) => mark.own).map((mark) => mark.kind);
+    this.marks.push({
+      ...first,
+      kind: kind ?? (own.length === 0 ? first.kind : jointKind(own)),
+      ...jointNames(marks),
+    });
+  }
+}
+
+/** Where the walk is. */
+interface Place {
+  /** The names around, with a dot between. */
+  readonly scope: string;
+  /** What undeclared parts here are called. */
+  readonly names: readonly string[];
+  readonly kind: ChunkKind;
+  /** Directly in a class, so that a function is a method. */
+  readonly members: boolean;
+  /** In a function: only looked into because it is too big. */
+  readonly deep: boolean;
+  readonly depth: number;
+}
+
+const TOP: Place = { scope: "", names: [], kind: "code", members: false, deep: false, depth: 0 };
+
+interface Declared {
+  readonly kind: ChunkKind;
+  /** The kind that its lines have: what is set inside of a function is a step of it. */
+  readonly shown: ChunkKind;
+  readonly declared: readonly string[];
+}
+
+/** What a node declares at its place. */
+function declaredBy(node: Node, rule: Rule, place: Place): Declared {
+  const told = rule.kindOf?.(node) ?? rule.kind;
+  const kind = told === "function" && place.members ? "method" : told;
+  if (place.deep && kind === "code") return { kind, shown: place.kind, declared: [] };
+  return { kind, shown: kind, declared: rule.names(node).map((name) => called(name, rule, place)) };
+}
+
+/** A name with those around it. A constructor is called like its class, and a struct like its typedef. */
+function called(name: string, rule: Rule, { scope }: Place): string {
+  if (scope === "" || rule.free === true) return name;
+  return scope === name || scope.endsWith(`.${name}`) ? scope : `${scope}.${name}`;
+}

@@ -1,0 +1,147 @@
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import type { Connection, Row } from "../../platform/sqlite-connection.ts";
+import { DamagedIndex } from "../index-failure.ts";
+import { type Chunk, type ChunkKind, type Role, type Trust, uuidText } from "../index-words.ts";
+import type { StoredFile } from "../search-store.ts";
+
+export interface WrittenFile {
+  readonly number: number;
+  /** Of its chunks, in their order. */
+  readonly chunks: readonly number[];
+}
+
+/** A file's texts lie together, compressed; a chunk says from where to where in UTF-16 units it is. */
+export function writeFile(database: Connection, file: StoredFile): WrittenFile {
+  const texts = zstdCompressSync(file.chunks.map(({ text }) => text).join(""));
+  const { rowid: number } = database.run(
+    "INSERT INTO files (path, hash, texts) VALUES (?, ?, ?)",
+    file.path,
+    file.hash,
+    texts,
+  );
+  let from = 0;
+  const chunks = file.chunks.map((chunk) => {
+    const { rowid } = database.run(
+      `INSERT INTO chunks (id, file, start, "end", kind, symbol, language, role, hash, trust, at, length)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      idBytes(chunk.id),
+      number,
+      chunk.start,
+      chunk.end,
+      chunk.kind,
+      chunk.symbol,
+      chunk.language,
+      chunk.role,
+      Buffer.from(chunk.hash, "hex"),
+      chunk.trust,
+      from,
+      chunk.text.length,
+    );
+    from += chunk.text.length;
+    return rowid;
+  });
+  return { number, chunks };
+}
+
+export const idBytes = (id: string): Uint8Array => Buffer.from(id.replaceAll("-", ""), "hex");
+
+function hexOf(bytes: unknown): string {
+  if (!(bytes instanceof Uint8Array)) throw new DamagedIndex("bytes are missing");
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("hex");
+}
+
+interface ReadFile {
+  readonly path: string;
+  readonly text: () => string;
+}
+
+/**
+ * Chunks by their numbers, in that order. A text is expanded when it is first looked at, once for all chunks of its file;
+ * what is thrown then is what `failure` makes of it.
+ */
+export function readChunks(
+  database: Connection,
+  numbers: readonly number[],
+  failure: (thrown: unknown) => unknown,
+): readonly Chunk[] {
+  const rows = new Map<number, Row>();
+  for (const row of database.all(
+    "SELECT c.* FROM json_each(?) n CROSS JOIN chunks c ON c.number = n.value",
+    JSON.stringify(numbers),
+  ))
+    rows.set(Number(row["number"]), row);
+  const files = readFiles(database, new Set([...rows.values()].map(({ file }) => Number(file))), failure);
+  return numbers.map((number) => {
+    const row = rows.get(number);
+    const file = files.get(Number(row?.["file"]));
+    if (row === undefined || file === undefined) throw new DamagedIndex(`chunk ${number} is missing`);
+    return chunkOf(row, file);
+  });
+}
+
+function readFiles(
+  database: Connection,
+  numbers: ReadonlySet<number>,
+  failure: (thrown: unknown) => unknown,
+): ReadonlyMap<number, ReadFile> {
+  const rows = database.all(
+    "SELECT f.number, f.path, f.texts FROM json_each(?) n CROSS JOIN files f ON f.number = n.value",
+    JSON.stringify([...numbers]),
+  );
+  return new Map(
+    rows.map((row) => [Number(row["number"]), { path: String(row["path"]), text: expanded(row, failure) }]),
+  );
+}
+
+function chunkOf(row: Row, { path, text }: ReadFile): Chunk {
+  const from = Number(row["at"]);
+  const to = from + Number(row["length"]);
+  return {
+    id: uuidText(hexOf(row["id"])),
+    path,
+    start: Number(row["start"]),
+    end: Number(row["end"]),
+    kind: String(row["kind"]) as ChunkKind,
+    symbol: typeof row["symbol"] === "string" ? row["symbol"] : null,
+    language: String(row["language"]),
+    role: String(row["role"]) as Role,
+    hash: hexOf(row["hash"]),
+    trust: String(row["trust"]) as Trust,
+    get text() {
+      return text().slice(from, to);
+    },
+  };
+}
+
+function expanded({ texts }: Row, failure: (thrown: unknown) => unknown): () => string {
+  let text: string | undefined;
+  return () => {
+    if (text !== undefined) return text;
+    try {
+      if (!(texts instanceof Uint8Array)) throw new DamagedIndex("a text is missing");
+      text = zstdDecompressSync(texts).toString("utf8");
+      return text;
+    } catch (thrown) {
+      throw failure(thrown);
+    }
+  };
+}
+
+/**
+ * What the store needs of the vectors that are kept in its database. Chunks are known by their numbers. Called within
+ * the store's own transactions; synchronous, as SQLite is.
+ */
+export interface VectorSeat {
+  /** Vectors that are there already are replaced. */
+  put(vectors: ReadonlyMap<number, Float32Array>): void;
+  remove(chunks: readonly number[]): void;
+  clear(): void;
+  /** Best first, by cosine. */
+  nearest(
+    vector: Float32Array,
+    limit: number,
+  ): readonly { readonly chunk: number; readonly cosine: number }[];
+  /** Chunks without a vector, by number; at most so many. */
+  missing(limit: number): readonly number[];
+  readonly count: number;
+}

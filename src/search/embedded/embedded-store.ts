@@ -1,0 +1,242 @@
+import type { Connection } from "../../platform/sqlite-connection.ts";
+import { indexFailure } from "../index-failure.ts";
+import type { Chunk } from "../index-words.ts";
+import { namedBy } from "../rank/name-lookup.ts";
+import { understand } from "../rank/ranked-query.ts";
+import { Tokenizer } from "../rank/tokens.ts";
+import { WEIGHTS, type Weights } from "../rank/weights.ts";
+import type { Candidate, SearchStore, StoreCounts, StoredFile, StoreQuery } from "../search-store.ts";
+import { idBytes, readChunks, type VectorSeat, writeFile, type WrittenFile } from "./embedded-rows.ts";
+import { Lexical } from "./lexical-search.ts";
+import { readLayout } from "./segment-layout.ts";
+import { dueForMerge, merge } from "./segment-merge.ts";
+import { type FileWords, IN_FOLDER, IN_NAME, SegmentWriter } from "./segment.ts";
+
+/** Chunks, postings and, where it has a seat for them, vectors in one SQLite file. */
+export class EmbeddedStore implements SearchStore {
+  readonly name = "embedded";
+  readonly #database: Connection;
+  /** What was thrown, in a person's words. */
+  readonly #failure: (thrown: unknown) => unknown;
+  readonly #vectors: VectorSeat | null;
+  readonly #writer: FileWriter;
+  readonly #weights: Weights;
+  readonly #tokenizer = new Tokenizer();
+  /** As of the last change that is known. */
+  #lexical: { readonly version: string; readonly by: Lexical } | undefined;
+
+  constructor(database: Connection, folder: string, vectors: VectorSeat | null, weights = WEIGHTS) {
+    this.#database = database;
+    this.#failure = (thrown) => indexFailure(thrown, folder);
+    this.#vectors = vectors;
+    this.#writer = new FileWriter(database, vectors, this.#tokenizer);
+    this.#weights = weights;
+  }
+
+  async put(files: readonly StoredFile[], signal: AbortSignal): Promise<void> {
+    for (const batch of batchesOf(files)) {
+      await this.#write(signal, () => this.#writer.put(batch));
+      await this.#write(signal, () => this.#writer.merge());
+    }
+  }
+
+  remove(paths: readonly string[], signal: AbortSignal): Promise<void> {
+    return this.#write(signal, () => this.#writer.remove(paths));
+  }
+
+  flush(signal: AbortSignal): Promise<void> {
+    return this.#told(signal, () => this.#database.flush());
+  }
+
+  held(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    return this.#told(signal, () => {
+      const rows = this.#database.all("SELECT path, hash FROM files ORDER BY path");
+      return new Map(rows.map(({ path, hash }) => [String(path), String(hash)]));
+    });
+  }
+
+  unembedded(limit: number, signal: AbortSignal): Promise<readonly Chunk[]> {
+    return this.#told(signal, () =>
+      this.#database.consistently(() =>
+        readChunks(this.#database, this.#vectors?.missing(limit) ?? [], this.#failure),
+      ),
+    );
+  }
+
+  embed(vectors: ReadonlyMap<string, Float32Array>, signal: AbortSignal): Promise<void> {
+    return this.#write(signal, () => {
+      const numbered = new Map<number, Float32Array>();
+      for (const [id, vector] of vectors) {
+        // Parts of one long line may be alike, and then have one id.
+        for (const { number } of this.#database.all("SELECT number FROM chunks WHERE id = ?", idBytes(id)))
+          numbered.set(Number(number), vector);
+      }
+      this.#vectors?.put(numbered);
+    });
+  }
+
+  candidates(query: StoreQuery, limit: number, signal: AbortSignal): Promise<readonly Candidate[]> {
+    return this.#told(signal, () => this.#database.consistently(() => this.#found(query, limit)));
+  }
+
+  counts(signal: AbortSignal): Promise<StoreCounts> {
+    return this.#told(signal, () =>
+      this.#database.consistently(() => ({
+        files: Number(this.#database.get("SELECT count(*) AS n FROM files")?.["n"]),
+        chunks: Number(this.#database.get("SELECT count(*) AS n FROM chunks")?.["n"]),
+        embedded: this.#vectors?.count ?? 0,
+      })),
+    );
+  }
+
+  fileCount(signal: AbortSignal): Promise<number> {
+    return this.#told(signal, () => Number(this.#database.get("SELECT count(*) AS n FROM files")?.["n"]));
+  }
+
+  /** There is never anything beside it: one file has one model. */
+  tidy(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  clear(signal: AbortSignal): Promise<void> {
+    return this.#write(signal, () => this.#writer.clear());
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#database[Symbol.dispose]();
+    return Promise.resolve();
+  }
+
+  #found({ text, vector }: StoreQuery, limit: number): readonly Candidate[] {
+    const scores = new Map<number, { lexical: number | null; dense: number | null }>();
+    const query = understand(text, this.#tokenizer, this.#weights);
+    for (const { chunk, score } of this.#current().best(query, limit))
+      scores.set(chunk, { lexical: score, dense: null });
+    for (const { chunk, cosine } of vector === null ? [] : (this.#vectors?.nearest(vector, limit) ?? []))
+      scores.set(chunk, { lexical: scores.get(chunk)?.lexical ?? null, dense: cosine });
+    const chunks = readChunks(this.#database, [...scores.keys()], this.#failure);
+    return [...scores.values()].map((score, place) => ({ chunk: chunks[place] as Chunk, ...score }));
+  }
+
+  /** Other processes' changes show in SQLite's own number, this one's in the segments'. */
+  #current(): Lexical {
+    const seen = this.#database.get("PRAGMA data_version")?.["data_version"];
+    const own = this.#database.get(
+      "SELECT max(number) AS last, (SELECT count(*) FROM dead) AS dead FROM segments",
+    );
+    const version = [seen, own?.["last"], own?.["dead"]].join(" ");
+    if (this.#lexical?.version === version) return this.#lexical.by;
+    const by = new Lexical(this.#database, readLayout(this.#database), this.#weights);
+    this.#lexical = { version, by };
+    return by;
+  }
+
+  #write(signal: AbortSignal, work: () => void): Promise<void> {
+    return this.#told(signal, () => this.#database.atomically(work));
+  }
+
+  async #told<T>(signal: AbortSignal, work: () => T): Promise<T> {
+    signal.throwIfAborted();
+    try {
+      // A writer's next step lets others have their turn.
+      await new Promise(setImmediate);
+      return work();
+    } catch (thrown) {
+      throw this.#failure(thrown);
+    }
+  }
+}
+
+/** Chunks of one transaction, so that a reader and the event loop never wait long. */
+const CHUNKS_AT_ONCE = 1000;
+
+/** What is put, in the order it came, as many files together as make one transaction. */
+function* batchesOf(files: readonly StoredFile[]): Generator<readonly StoredFile[]> {
+  let batch: StoredFile[] = [];
+  let chunks = 0;
+  for (const file of files) {
+    batch.push(file);
+    chunks += file.chunks.length;
+    if (chunks < CHUNKS_AT_ONCE) continue;
+    yield batch;
+    batch = [];
+    chunks = 0;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** Changes which files are held. Each call within a transaction of the store's. */
+class FileWriter {
+  readonly #database: Connection;
+  readonly #vectors: VectorSeat | null;
+  readonly #tokenizer: Tokenizer;
+
+  constructor(database: Connection, vectors: VectorSeat | null, tokenizer: Tokenizer) {
+    this.#database = database;
+    this.#vectors = vectors;
+    this.#tokenizer = tokenizer;
+  }
+
+  /** As a segment of their own, instead of what is held of their paths. */
+  put(files: readonly StoredFile[]): void {
+    const segment = new SegmentWriter();
+    for (const file of files) {
+      this.#bury(file.path);
+      segment.add(wordsOfFile(file, writeFile(this.#database, file), this.#tokenizer));
+    }
+    const { rowid } = this.#database.run("INSERT INTO segments (layout) VALUES (?)", segment.layout);
+    for (const { word, chunks, files } of segment.rows)
+      this.#database.run("INSERT INTO postings VALUES (?, ?, ?, ?)", rowid, word, chunks, files);
+  }
+
+  remove(paths: readonly string[]): void {
+    for (const path of paths) this.#bury(path);
+  }
+
+  /** Has as few segments as there are to be, and gives back what the dead took. */
+  merge(): void {
+    for (;;) {
+      const layout = readLayout(this.#database);
+      const due = dueForMerge(layout);
+      if (due.length === 0) return;
+      merge(this.#database, layout, due);
+    }
+  }
+
+  clear(): void {
+    for (const table of ["files", "chunks", "segments", "postings", "dead"])
+      this.#database.run(`DELETE FROM ${table}`);
+    this.#vectors?.clear();
+  }
+
+  /** What is held of a path is gone; its words stay until their segment is merged. */
+  #bury(path: string): void {
+    const row = this.#database.get("SELECT number FROM files WHERE path = ?", path);
+    if (row === undefined) return;
+    const file = Number(row["number"]);
+    const chunks = this.#database.all("SELECT number FROM chunks WHERE file = ?", file);
+    this.#vectors?.remove(chunks.map(({ number }) => Number(number)));
+    this.#database.run("DELETE FROM chunks WHERE file = ?", file);
+    this.#database.run("DELETE FROM files WHERE number = ?", file);
+    this.#database.run("INSERT INTO dead VALUES (?)", file);
+  }
+}
+
+export function wordsOfFile(file: StoredFile, written: WrittenFile, tokenizer: Tokenizer): FileWords {
+  const { folder, name } = namedBy(file.path);
+  const names = tokenizer.count(name);
+  const path = new Map<string, number>();
+  for (const word of tokenizer.count(folder).keys()) path.set(word, IN_FOLDER);
+  for (const word of names.keys()) path.set(word, (path.get(word) ?? 0) | IN_NAME);
+  return {
+    number: written.number,
+    role: file.chunks[0]?.role ?? "source",
+    path,
+    names: names.size,
+    chunks: file.chunks.map(({ text, symbol }, place) => ({
+      number: written.chunks[place] ?? 0,
+      text: tokenizer.count(text),
+      symbol: tokenizer.count(symbol ?? ""),
+    })),
+  };
+}

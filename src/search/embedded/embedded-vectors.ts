@@ -1,0 +1,262 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Connection } from "../../platform/sqlite-connection.ts";
+import { DamagedIndex } from "../index-failure.ts";
+import { dot, packed, unit, unpacked } from "../unit-vectors.ts";
+import { codeScores, type CodeSet, CodeSets, signSums } from "./code-sets.ts";
+import type { VectorSeat } from "./embedded-rows.ts";
+
+/**
+ * How many vectors are looked at exactly, at least and for each one that is wanted: of 100,000 their codes let 98 of the
+ * hundred that are nearest through, and more of the ten. Up to so many vectors nothing is passed over.
+ */
+const LEAST_EXACT = 512;
+const EXACT_EACH = 8;
+
+type Near = { readonly chunk: number; readonly cosine: number };
+
+/**
+ * The vectors of the store's chunks, in its database. What another model made is neither found nor counted; the first
+ * vector that is put takes its place. Without a model of its own it only forgets what is removed.
+ */
+export class VectorTable implements VectorSeat {
+  readonly #database: Connection;
+  readonly #identity: VectorIdentity | null;
+  /** Below it no chunk is without a vector, as long as only this process gives them: numbers only grow. */
+  #from = 0;
+  /** As of the last change that is known; reading them for every question would leave ten times as much behind. */
+  #loaded: { readonly version: string; readonly set: CodeSet } | undefined;
+
+  constructor(database: Connection, identity: VectorIdentity | null) {
+    this.#database = database;
+    this.#identity = identity;
+  }
+
+  put(vectors: ReadonlyMap<number, Float32Array>): void {
+    const identity = this.#identity;
+    if (identity === null) throw new HarnessError(EXIT.failed, "vectors came for an index without a model");
+    const units = [...vectors].map(([chunk, vector]) => [chunk, unitOf(vector, identity)] as const);
+    this.#database.atomically(() => {
+      adoptVectors(this.#database, identity);
+      this.remove([...vectors.keys()]);
+      const places = new CodeSets(this.#database, identity.dimension).add(units);
+      for (const [chunk, vector] of units)
+        this.#database.run(
+          "INSERT INTO vectors VALUES (?, ?, ?)",
+          chunk,
+          places.get(chunk) ?? 0,
+          packed(vector),
+        );
+    });
+  }
+
+  remove(chunks: readonly number[]): void {
+    this.#database.atomically(() => {
+      const about = vectorsAbout(this.#database);
+      if (about === undefined) return;
+      const sets = new CodeSets(this.#database, about.dimension);
+      for (const [number, gone] of Map.groupBy(chunks, (chunk) => this.#setOf(chunk))) {
+        if (number === undefined) continue;
+        sets.remove(number, new Set(gone));
+        for (const chunk of gone) this.#database.run("DELETE FROM vectors WHERE chunk = ?", chunk);
+      }
+    });
+  }
+
+  clear(): void {
+    this.#from = 0;
+    this.#database.atomically(() => clearVectors(this.#database));
+  }
+
+  nearest(vector: Float32Array, limit: number): readonly Near[] {
+    const query = unit(vector);
+    if (query === undefined || limit < 1) return [];
+    return this.#database.consistently(() => {
+      if (!this.#ours || query.length !== this.#identity?.dimension) return [];
+      return this.#likely(query, limit)
+        .flatMap((chunk) => this.#exactly(chunk, query))
+        .toSorted((one, other) => other.cosine - one.cosine || one.chunk - other.chunk)
+        .slice(0, limit);
+    });
+  }
+
+  missing(limit: number): readonly number[] {
+    if (this.#identity === null) return [];
+    if (!this.#ours) return this.#without("", 0, limit);
+    const none = "AND NOT EXISTS (SELECT 1 FROM vectors WHERE chunk = chunks.number)";
+    const further = this.#without(none, this.#from, limit);
+    // Another process may have begun anew.
+    const numbers = further.length > 0 || this.#from === 0 ? further : this.#without(none, 0, limit);
+    this.#from = numbers[0] ?? this.#from;
+    return numbers;
+  }
+
+  get count(): number {
+    const counts = this.#identity === null ? vectorsAbout(this.#database) !== undefined : this.#ours;
+    return counts ? Number(this.#database.get("SELECT total(count) AS n FROM vector_codes")?.["n"]) : 0;
+  }
+
+  get #ours(): boolean {
+    const about = vectorsAbout(this.#database);
+    return (
+      about !== undefined &&
+      about.model === this.#identity?.model &&
+      about.dimension === this.#identity.dimension
+    );
+  }
+
+  #without(none: string, from: number, limit: number): readonly number[] {
+    return this.#database
+      .all(`SELECT number FROM chunks WHERE number >= ? ${none} ORDER BY number LIMIT ?`, from, limit)
+      .map(({ number }) => Number(number));
+  }
+
+  #setOf(chunk: number): number | undefined {
+    const row = this.#database.get("SELECT codes FROM vectors WHERE chunk = ?", chunk);
+    return row === undefined ? undefined : Number(row["codes"]);
+  }
+
+  #likely(query: Float32Array, limit: number): readonly number[] {
+    const best = new Greatest(Math.max(LEAST_EXACT, limit * EXACT_EACH));
+    const { chunks, codes } = this.#codes(query.length);
+    const scores = codeScores(codes, signSums(query));
+    for (let place = 0; place < scores.length; place += 1)
+      best.offer(scores[place] as number, chunks[place] as number);
+    return best.items().toSorted((one, other) => one - other);
+  }
+
+  /** Other processes' changes show in SQLite's own number, this one's in their count. */
+  #codes(dimension: number): CodeSet {
+    const seen = this.#database.get("PRAGMA data_version")?.["data_version"];
+    const own = this.#database.get("SELECT total_changes() AS n")?.["n"];
+    const version = `${String(seen)} ${String(own)}`;
+    if (this.#loaded?.version !== version)
+      this.#loaded = { version, set: new CodeSets(this.#database, dimension).all() };
+    return this.#loaded.set;
+  }
+
+  #exactly(chunk: number, query: Float32Array): readonly Near[] {
+    const bytes = this.#database.get("SELECT numbers FROM vectors WHERE chunk = ?", chunk)?.["numbers"];
+    const vector = bytes instanceof Uint8Array ? unpacked(bytes, query.length) : undefined;
+    if (vector === undefined) throw new DamagedIndex(`the vector of chunk ${chunk} is missing`);
+    return [{ chunk, cosine: dot(vector, query) }];
+  }
+}
+
+function unitOf(vector: Float32Array, { model, dimension }: VectorIdentity): Float32Array {
+  const made = vector.length === dimension ? unit(vector) : undefined;
+  if (made !== undefined) return made;
+  const what =
+    vector.length === dimension ? "a vector without a direction" : `a vector of ${vector.length} numbers`;
+  throw new HarnessError(
+    EXIT.model,
+    `${what} came for ${model}, whose vectors have ${dimension} numbers`,
+    "check that embed_model is a model for embeddings",
+  );
+}
+
+interface VectorIdentity {
+  readonly model: string;
+  readonly dimension: number;
+}
+
+/**
+ * `codes` are a sixteenth of `numbers`, packed so that a process that asks once need not read the vectors themselves.
+ * A set's places are those of its chunks.
+ */
+const TABLES = [
+  "CREATE TABLE vectors_about (model TEXT NOT NULL, dimension INTEGER NOT NULL) STRICT",
+  "CREATE TABLE vectors (chunk INTEGER PRIMARY KEY, codes INTEGER NOT NULL, numbers BLOB NOT NULL) STRICT",
+  `CREATE TABLE vector_codes (
+    number INTEGER PRIMARY KEY,
+    count INTEGER NOT NULL,
+    chunks BLOB NOT NULL,
+    codes BLOB NOT NULL
+  ) STRICT`,
+];
+
+/** What the vectors in this database are of; undefined where there are none. */
+function vectorsAbout(database: Connection): VectorIdentity | undefined {
+  const there = database.get("SELECT 1 AS yes FROM sqlite_schema WHERE name = 'vectors_about'");
+  if (there === undefined) return undefined;
+  const row = database.get("SELECT model, dimension FROM vectors_about");
+  return row === undefined ? undefined : { model: String(row["model"]), dimension: Number(row["dimension"]) };
+}
+
+/** Vectors of two models have nothing to do with each other: those of another one go. Within a transaction. */
+function adoptVectors(database: Connection, { model, dimension }: VectorIdentity): void {
+  const about = vectorsAbout(database);
+  if (about?.model === model && about.dimension === dimension) return;
+  if (about === undefined) for (const table of TABLES) database.run(table);
+  else clearVectors(database);
+  database.run("DELETE FROM vectors_about");
+  database.run("INSERT INTO vectors_about VALUES (?, ?)", model, dimension);
+}
+
+function clearVectors(database: Connection): void {
+  if (vectorsAbout(database) === undefined) return;
+  database.run("DELETE FROM vectors");
+  database.run("DELETE FROM vector_codes");
+}
+
+/** The greatest scores of any number of offers, with what each was offered for. Smallest first inside: a heap. */
+export class Greatest {
+  readonly #limit: number;
+  readonly #scores: number[] = [];
+  readonly #items: number[] = [];
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** What is not above this is not kept. */
+  floor = Number.NEGATIVE_INFINITY;
+
+  offer(score: number, item: number): void {
+    if (!(score > this.floor)) return;
+    if (this.#scores.length < this.#limit) this.#rise(score, item);
+    else this.#sink(score, item);
+    if (this.#scores.length === this.#limit) this.floor = this.#scores[0] ?? this.floor;
+  }
+
+  /** In no order. */
+  items(): readonly number[] {
+    return this.#items;
+  }
+
+  #rise(score: number, item: number): void {
+    let at = this.#scores.length;
+    while (at > 0) {
+      const above = (at - 1) >> 1;
+      if (this.#scoreAt(above) <= score) break;
+      this.#move(above, at);
+      at = above;
+    }
+    this.#set(at, score, item);
+  }
+
+  /** Instead of the smallest. */
+  #sink(score: number, item: number): void {
+    const size = this.#scores.length;
+    let at = 0;
+    for (;;) {
+      let below = 2 * at + 1;
+      if (below >= size) break;
+      if (below + 1 < size && this.#scoreAt(below + 1) < this.#scoreAt(below)) below += 1;
+      if (this.#scoreAt(below) >= score) break;
+      this.#move(below, at);
+      at = below;
+    }
+    this.#set(at, score, item);
+  }
+
+  readonly #scoreAt = (at: number): number => this.#scores[at] as number;
+
+  #move(from: number, to: number): void {
+    this.#set(to, this.#scoreAt(from), this.#items[from] as number);
+  }
+
+  #set(at: number, score: number, item: number): void {
+    this.#scores[at] = score;
+    this.#items[at] = item;
+  }
+}

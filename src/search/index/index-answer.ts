@@ -1,0 +1,39 @@
+import { lookupIn } from "../rank/name-lookup.ts";
+import type { SearchHit } from "../rank/rank-hits.ts";
+import type { SearchStore } from "../search-store.ts";
+
+/** Candidates for so many hits: several may be of one file. */
+const PER_HIT = 10;
+const LEAST = 100;
+/** Where one definition is meant, it may be among many that use it. */
+const LEAST_BY_NAME = 1000;
+/** Looked through for those that lie below a folder: stores order all of an index. */
+const MOST_BELOW = 5000;
+
+export interface Asked {
+  readonly text: string;
+  /** Null: by words alone. */
+  readonly vector: Float32Array | null;
+  readonly limit: number;
+  /** Only of what lies below this folder, or of this file. */
+  readonly below?: string | null;
+}
+
+/** The best places for a query, best first. */
+export async function answersIn(
+  store: SearchStore,
+  { text, vector, limit, below = null }: Asked,
+  signal: AbortSignal,
+): Promise<readonly SearchHit[]> {
+  const least = lookupIn(text) === null ? LEAST : LEAST_BY_NAME;
+  const most = below === null ? Math.max(least, limit * PER_HIT) : MOST_BELOW;
+  const [found, { rank }] = await Promise.all([
+    store.candidates({ text, vector }, most, signal),
+    import("../rank/rank-hits.ts"),
+  ]);
+  const wanted = found.filter(({ chunk }) => below === null || isAtOrBelow(chunk.path, below));
+  return rank(wanted, text, limit);
+}
+
+const isAtOrBelow = (path: string, folder: string): boolean =>
+  path === folder || path.startsWith(`${folder}/`);

@@ -1,0 +1,76 @@
+import { constants, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import path from "node:path";
+import { CATALOG, lockFileIn, tryWriter, waitForWriter } from "../catalog/catalog-file.ts";
+import type { IndexPlace } from "../catalog/catalog-workspace.ts";
+import { indexFailure } from "../index-failure.ts";
+import { storeFolder } from "./opened-store.ts";
+
+/**
+ * An index of one run alone, for files that are not those of the workspace. It begins as a copy of the workspace's, so
+ * that only what differs has to be read, and it never goes back into it.
+ */
+export function claimLayer(base: IndexPlace, session: string): Layer {
+  const folder = path.join(layersOf(base), session);
+  try {
+    return claimed(base, folder);
+  } catch (thrown) {
+    throw indexFailure(thrown, folder);
+  }
+}
+
+function claimed(base: IndexPlace, folder: string): Layer {
+  using stack = new DisposableStack();
+  stack.use(lockOf(folder));
+  // While it is locked: nobody begins with what is about to go.
+  stack.defer(() => rmSync(folder, { recursive: true, force: true }));
+  const place = { ...base, folder };
+  if (!existsSync(path.join(folder, CATALOG))) {
+    // Nobody writes it while it is copied; where somebody does, the run reads everything itself.
+    using lock = tryWriter(base.folder);
+    if (lock !== undefined) seed(base, place);
+  }
+  const held = stack.move();
+  return { place, [Symbol.dispose]: () => held.dispose() };
+}
+
+/** Whoever prunes may have taken it for one that was left, and removed it together with its lock. */
+function lockOf(folder: string): Disposable {
+  for (;;) {
+    const lock = waitForWriter(() => heldIn(folder));
+    if (existsSync(lockFileIn(path.join(folder, HELD)))) return lock;
+    lock[Symbol.dispose]();
+  }
+}
+
+/** Gone with its run. */
+export interface Layer extends Disposable {
+  readonly place: IndexPlace;
+}
+
+/** Held as long as its run goes on; undefined where somebody has it. */
+export const heldBy = (layer: string): Disposable | undefined => tryWriter(heldIn(layer));
+
+const HELD = "held";
+
+function heldIn(layer: string): string {
+  const folder = path.join(layer, HELD);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+export const layersOf = ({ folder }: Pick<IndexPlace, "folder">): string => path.join(folder, "layers");
+
+function seed(base: IndexPlace, place: IndexPlace): void {
+  const store = storeFolder(base);
+  if (!existsSync(store) || !existsSync(path.join(base.folder, CATALOG))) return;
+  const inStore = storeFolder(place);
+  mkdirSync(inStore, { recursive: true, mode: 0o700 });
+  for (const name of readdirSync(store)) copied(path.join(store, name), path.join(inStore, name));
+  for (const name of readdirSync(base.folder))
+    if (name.startsWith(CATALOG)) copied(path.join(base.folder, name), path.join(place.folder, name));
+}
+
+/** SQLite's shared memory belongs to who has the database open. */
+function copied(from: string, to: string): void {
+  if (!from.endsWith("-shm")) copyFileSync(from, to, constants.COPYFILE_FICLONE);
+}

@@ -1,0 +1,193 @@
+import { type Dirent, lstatSync, readdirSync, type Stats } from "node:fs";
+import { setImmediate as breath } from "node:timers/promises";
+import type { KnownStamp } from "../catalog/catalog.ts";
+import type { PathRules, RuleFile, Stamp } from "../read/found-file.ts";
+import { folderOf, isRuleFile, OWN_IGNORE, Sieve } from "../read/sieve.ts";
+
+interface LookRequest {
+  /** Absolute and resolved. */
+  readonly workspace: string;
+  readonly files: ReadonlyMap<string, KnownStamp>;
+  readonly ruleFiles: readonly RuleFile[];
+  readonly rules: PathRules;
+  readonly largest: number;
+  /** Folders with changes that are told one by one; with more of them it ends. */
+  readonly most: number;
+  readonly signal: AbortSignal;
+}
+
+export interface ChangedFolders {
+  /** Folders in which files of the catalog stand, or stood; the workspace itself is the empty text. */
+  readonly folders: ReadonlySet<string>;
+  /** Those of them below which there are folders that the catalog knows nothing of, with files to be read. */
+  readonly grown: ReadonlySet<string>;
+  /** All folders that were looked into. */
+  readonly visited: ReadonlySet<string>;
+  /** All in which, or below which, there is a file of the catalog. */
+  readonly known: ReadonlySet<string>;
+  /** There are names that are no text. */
+  readonly nameless: boolean;
+}
+
+/** `other`: more has changed than could be told, or what says which files count. */
+type Look = ({ readonly kind: "told" } & ChangedFolders) | { readonly kind: "other" };
+
+const OTHER = { kind: "other" } as const;
+const SLICE_MS = 20;
+/** More than any index has: who changes folders into links meanwhile does not lead it on for ever. */
+const MOST_ENTRIES = 2_000_000;
+
+/**
+ * Where the workspace is not as the catalog has it, by names and metadata alone: no file is opened, no link followed.
+ * Links, pipes and folders that are left out are as they are. Only names that the catalog knows are told.
+ */
+export async function lookAt(request: LookRequest): Promise<Look> {
+  const { workspace, ruleFiles, signal } = request;
+  if (ruleFiles.some(({ path, stamp }) => !isAt(workspace, path, stamp))) return OTHER;
+  const look = new Looking(request);
+  let slice = performance.now();
+  while (look.goesOn) {
+    look.next();
+    if (performance.now() - slice < SLICE_MS) continue;
+    await breath();
+    signal.throwIfAborted();
+    slice = performance.now();
+  }
+  return look.result;
+}
+
+class Looking {
+  readonly #request: LookRequest;
+  readonly #known: ReadonlySet<string>;
+  readonly #sieve: Sieve;
+  readonly #ruleFiles: ReadonlySet<string>;
+  readonly #folders = new Set<string>();
+  readonly #grown = new Set<string>();
+  readonly #met = new Map<string, number>();
+  readonly #waiting = [""];
+  #entries = 0;
+  #nameless = false;
+  #other = false;
+
+  constructor(request: LookRequest) {
+    this.#request = request;
+    this.#known = foldersOf(request.files.keys());
+    const texts = new Map(request.ruleFiles.map(({ path, text }) => [path, text]));
+    this.#sieve = new Sieve(request.rules, texts, request.largest);
+    this.#ruleFiles = new Set(texts.keys());
+  }
+
+  get goesOn(): boolean {
+    if (this.#folders.size > this.#request.most || this.#entries > MOST_ENTRIES) this.#other = true;
+    return !this.#other && this.#waiting.length > 0;
+  }
+
+  get result(): Look {
+    this.#miss();
+    if (this.#other || this.#folders.size > this.#request.most) return OTHER;
+    const [folders, grown, nameless] = [this.#folders, this.#grown, this.#nameless];
+    return { kind: "told", folders, grown, visited: new Set(this.#met.keys()), known: this.#known, nameless };
+  }
+
+  next(): void {
+    const folder = this.#waiting.pop() ?? "";
+    const { workspace } = this.#request;
+    const entries = entriesOf(workspace, folder);
+    // What was in it is missed then.
+    if (entries === undefined) return;
+    this.#entries += entries.length;
+    let met = 0;
+    for (const entry of entries) {
+      const { name } = entry;
+      const path = folder === "" ? name : `${folder}/${name}`;
+      // As a name is shown that has bytes of no character.
+      if (name.includes("\uFFFD") && !isThere(workspace, path)) this.#nameless = true;
+      else if (entry.isDirectory()) this.#folder(path);
+      else if (entry.isFile()) met += this.#file(folder, path);
+      // Nobody knows what it says, and whoever lists says so.
+      else if (path === OWN_IGNORE) this.#other = true;
+    }
+    this.#met.set(folder, met);
+  }
+
+  #folder(path: string): void {
+    if (this.#known.has(path) || this.#sieve.enters(path)) this.#waiting.push(path);
+  }
+
+  /** 1 for a file of the catalog. */
+  #file(folder: string, path: string): 0 | 1 {
+    const { workspace, files } = this.#request;
+    const row = files.get(path);
+    if (row !== undefined) {
+      if (!isAsKnown(workspace, row)) this.#folders.add(folder);
+      return 1;
+    }
+    if (isRuleFile(path)) this.#other ||= !this.#ruleFiles.has(path);
+    else if (this.#sieve.file(path, 0) !== undefined) this.#grow(folder);
+    return 0;
+  }
+
+  #grow(folder: string): void {
+    const known = nearest(folder, this.#known);
+    this.#folders.add(known);
+    if (known !== folder) this.#grown.add(known);
+  }
+
+  /** Files of the catalog that were not met. */
+  #miss(): void {
+    const { files } = this.#request;
+    let met = 0;
+    for (const count of this.#met.values()) met += count;
+    if (this.#other || met === files.size) return;
+    const expected = new Map<string, number>();
+    for (const path of files.keys()) expected.set(folderOf(path), (expected.get(folderOf(path)) ?? 0) + 1);
+    for (const [folder, count] of expected)
+      if (this.#met.get(folder) !== count) this.#folders.add(nearest(folder, this.#met));
+  }
+}
+
+/** It, or the next one above it that is among these. */
+function nearest(folder: string, among: { has(folder: string): boolean }): string {
+  let at = folder;
+  while (at !== "" && !among.has(at)) at = folderOf(at);
+  return at;
+}
+
+function foldersOf(paths: Iterable<string>): ReadonlySet<string> {
+  const folders = new Set([""]);
+  for (const path of paths)
+    for (let folder = folderOf(path); !folders.has(folder); folder = folderOf(folder)) folders.add(folder);
+  return folders;
+}
+
+function isAsKnown(workspace: string, [path, size, mtimeMs, ctimeMs, ino, sure]: KnownStamp): boolean {
+  return sure === 1 && isAt(workspace, path, { size, mtimeMs, ctimeMs, ino });
+}
+
+/** Names and metadata of a workspace on the host. Nothing is opened but folders, and no link is followed. */
+
+/** Undefined where it cannot be looked into. */
+function entriesOf(workspace: string, folder: string): readonly Dirent[] | undefined {
+  try {
+    return readdirSync(folder === "" ? workspace : `${workspace}/${folder}`, { withFileTypes: true });
+  } catch {
+    return undefined;
+  }
+}
+
+function isAt(workspace: string, path: string, stamp: Stamp): boolean {
+  const stats = statsOf(workspace, path);
+  if (stats === undefined || !stats.isFile()) return false;
+  const { size, mtimeMs, ctimeMs, ino } = stamp;
+  return stats.size === size && stats.mtimeMs === mtimeMs && stats.ctimeMs === ctimeMs && stats.ino === ino;
+}
+
+const isThere = (workspace: string, path: string): boolean => statsOf(workspace, path) !== undefined;
+
+function statsOf(workspace: string, path: string): Stats | undefined {
+  try {
+    return lstatSync(`${workspace}/${path}`, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}

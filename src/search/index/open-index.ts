@@ -1,0 +1,161 @@
+import type { Box } from "../../core/ports.ts";
+import { takeWriter } from "../catalog/catalog-file.ts";
+import type { IndexPlace } from "../catalog/catalog-workspace.ts";
+import { Catalog, type CatalogFacts } from "../catalog/catalog.ts";
+import { HUGE } from "../chunk/chunk-limits.ts";
+import { OWN_IGNORE } from "../read/sieve.ts";
+import type { SearchStore, StoreIdentity } from "../search-store.ts";
+import type { Cutting } from "./cutting.ts";
+import type { IndexMeans, Stamps } from "./index-means.ts";
+import type { Progress } from "./index-plan.ts";
+import { lookAt } from "./look-for-changes.ts";
+import { isAnother, isDamaged, openedStore, storeFolder, vectorsOf } from "./opened-store.ts";
+import type { Updated } from "./update-index.ts";
+
+/** Goes up with whatever makes other pieces, other roles or another choice of files of the same workspace. */
+const VERSION = "2";
+
+export interface Updating {
+  readonly knownBy?: Stamps;
+  readonly onProgress?: (now: Progress) => void;
+  /** What cuts a few files, where one update will be followed by others. */
+  readonly kept?: Cutting;
+}
+
+/** How an index is opened to be written. */
+export interface Writing {
+  /** For another that writes it. */
+  readonly patienceMs: number;
+  readonly signal: AbortSignal;
+  /** What its vectors are to be; left out, they stay what they are. */
+  readonly vectors?: StoreIdentity["vectors"];
+  /** In the store that it has been in, whatever the settings say now. */
+  readonly only?: boolean;
+}
+
+/** One index, open. With a writer's lock it can be updated; without one it only answers. */
+export class HeldIndex implements AsyncDisposable {
+  readonly place: IndexPlace;
+  readonly catalog: Catalog;
+  readonly store: SearchStore;
+  readonly #means: IndexMeans;
+  readonly #writer: Disposable | null;
+
+  private constructor(given: {
+    readonly place: IndexPlace;
+    readonly catalog: Catalog;
+    readonly store: SearchStore;
+    readonly means: IndexMeans;
+    readonly writer: Disposable | null;
+  }) {
+    this.place = given.place;
+    this.catalog = given.catalog;
+    this.store = given.store;
+    this.#means = given.means;
+    this.#writer = given.writer;
+  }
+
+  /** To be updated; waits so long for another that writes. */
+  static async write(means: IndexMeans, place: IndexPlace, opening: Writing): Promise<HeldIndex> {
+    await using stack = new AsyncDisposableStack();
+    const writer = stack.use(await takeWriter(place.folder, opening));
+    const setAside = (aside: string): void =>
+      means.warn(`a damaged index was set aside as ${aside}, and is built anew`);
+    const catalog = stack.use(Catalog.open(place.folder, setAside));
+    const before = catalog.facts();
+    const { vectors = vectorsOf(before), only = false, signal } = opening;
+    const store = stack.use(await openedStore(means, place, { before, vectors, only, signal }));
+    // What another store holds, or the same one for another model, is compared file by file.
+    const other = before.store !== store.name || before.model !== (vectors?.model ?? null);
+    const { model, dimension } = vectors ?? { model: null, dimension: null };
+    if (other) catalog.note({ whole: false, store: store.name, model, dimension });
+    stack.move();
+    return new HeldIndex({ place, catalog, store, means, writer });
+  }
+
+  /** To be asked; undefined where there is nothing yet that could answer. */
+  static async read(
+    means: IndexMeans,
+    place: IndexPlace,
+    signal: AbortSignal,
+  ): Promise<HeldIndex | undefined> {
+    using stack = new DisposableStack();
+    const catalog = Catalog.read(place.folder);
+    if (catalog === undefined) return undefined;
+    stack.use(catalog);
+    try {
+      const facts = catalog.facts();
+      if (facts.store === null) return undefined;
+      const identity = { index: place.id, vectors: vectorsOf(facts) };
+      const kept = { folder: storeFolder(place), earlier: facts.store, only: true };
+      const store = await means.openStore({ identity, ...kept, access: "read", signal });
+      stack.move();
+      return new HeldIndex({ place, catalog, store, means, writer: null });
+    } catch (thrown) {
+      if (isDamaged(thrown) || isAnother(thrown)) return undefined;
+      throw thrown;
+    }
+  }
+
+  get facts(): CatalogFacts {
+    return this.catalog.facts();
+  }
+
+  /** Not in another store than the one that was asked for by name. */
+  get isWhereWanted(): boolean {
+    const { named } = this.#means;
+    return named === null || named === this.store.name;
+  }
+
+  /** By a look at names and metadata on the host, and a count in the store: nothing has changed since the last update, which ran to its end. */
+  async isFresh(signal: AbortSignal): Promise<boolean> {
+    if (!this.facts.whole) return false;
+    const files = this.catalog.stamps(VERSION);
+    const { workspace } = this.place;
+    const { rules } = this.#means;
+    const ruleFiles = this.catalog.rules();
+    // A server counts while this side looks.
+    const [look, stored] = await Promise.all([
+      lookAt({ workspace, files, ruleFiles, rules, largest: HUGE, most: 0, signal }),
+      this.store.fileCount(signal),
+    ]);
+    // What was removed, or emptied by another version of this program, is not what the catalog knows.
+    return look.kind === "told" && look.folders.size === 0 && stored === this.catalog.stored();
+  }
+
+  /** Has it say what the files in the box say. */
+  async update(
+    box: Box,
+    { knownBy = "stamps", onProgress, kept }: Updating,
+    signal: AbortSignal,
+  ): Promise<Updated> {
+    const [{ update }, { cuttingFor }] = await Promise.all([
+      import("./update-index.ts"),
+      import("./cutting.ts"),
+    ]);
+    const { rules, trust, thread } = this.#means;
+    const { catalog, store } = this;
+    const cutting = (files: number) => cuttingFor(files, thread, kept);
+    const { id, workspace } = this.place;
+    const fixed = { index: id, workspace, version: VERSION, largest: HUGE };
+    const parts = { box, catalog, store, rules, trust, cutting, knownBy, ...fixed };
+    return update({ ...parts, ...(onProgress === undefined ? {} : { onProgress }) }, signal);
+  }
+
+  /** Warns of a `.harnessignore` so long that it hides the whole folder. */
+  warnOfHidden(): void {
+    const own = this.catalog.rules().find(({ path }) => path === OWN_IGNORE);
+    const most = this.#means.rules.mostOfList;
+    if (own !== undefined && own.text.length > most)
+      this.#means.warn(`all files are left out: ${OWN_IGNORE} is longer than ${most} characters`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.store[Symbol.asyncDispose]();
+    } finally {
+      this.catalog[Symbol.dispose]();
+      this.#writer?.[Symbol.dispose]();
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import { existsSync, lstatSync, rmSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { Connection } from "../../platform/sqlite-connection.ts";
+import { CATALOG, tryWriter } from "../catalog/catalog-file.ts";
+import { indexesIn, type IndexPlace, isOrphan, namesIn } from "../catalog/catalog-workspace.ts";
+import { Catalog, type CatalogFacts } from "../catalog/catalog.ts";
+import { indexFailure, PATIENCE_MS } from "../index-failure.ts";
+import { heldBy, layersOf } from "./index-layer.ts";
+import type { IndexMeans } from "./index-means.ts";
+import { HeldIndex } from "./open-index.ts";
+import { storeFolder } from "./opened-store.ts";
+
+export interface Pruned {
+  /** Indexes of workspaces that are no more. */
+  readonly removed: readonly { readonly workspace: string; readonly index: string }[];
+  /** Indexes of runs that ended without taking theirs away. */
+  readonly layers: number;
+  /** Damaged files that were set aside. */
+  readonly damaged: number;
+  /** Indexes that somebody writes just now, or that could not be looked at. */
+  readonly left: readonly { readonly workspace: string; readonly reason: string }[];
+  readonly freedBytes: number;
+}
+
+/** Removes what no workspace and no run has any use for, and gives back the room in the rest. */
+export async function prune(root: string, means: IndexMeans, signal: AbortSignal): Promise<Pruned> {
+  const before = bytesIn(root);
+  const removed: { workspace: string; index: string }[] = [];
+  const left: { workspace: string; reason: string }[] = [];
+  let [layers, damaged] = [0, 0];
+  for (const record of indexesIn(root)) {
+    signal.throwIfAborted();
+    const { id, workspace } = record;
+    const place = { id, workspace, folder: path.join(root, id), movedFrom: null };
+    try {
+      layers += removeLayers(place);
+      damaged += removeDamaged(place);
+      if (isOrphan(record)) {
+        await removeIndex(means, place, signal);
+        removed.push({ workspace, index: id });
+      } else {
+        await tidy(means, place, signal);
+        if (!compact(place)) left.push({ workspace, reason: "somebody writes it just now" });
+      }
+    } catch (thrown) {
+      signal.throwIfAborted();
+      left.push({ workspace, reason: thrown instanceof Error ? thrown.message : String(thrown) });
+    }
+  }
+  return { removed, layers, damaged, left, freedBytes: Math.max(0, before - bytesIn(root)) };
+}
+
+/** What a server keeps of it, too. */
+async function removeIndex(means: IndexMeans, place: IndexPlace, signal: AbortSignal): Promise<void> {
+  await using index = await HeldIndex.write(means, place, { patienceMs: 0, only: true, signal });
+  await index.store.clear(signal);
+  // While it is locked: nobody begins with what is about to go.
+  rmSync(place.folder, { recursive: true, force: true });
+}
+
+/** What a server has of it in the place of another model; all of it where it is in a file by now. */
+async function tidy(means: IndexMeans, place: IndexPlace, signal: AbortSignal): Promise<void> {
+  const facts = factsOf(place);
+  if (facts?.store === "qdrant") {
+    await using index = await HeldIndex.write(means, place, { patienceMs: 0, only: true, signal });
+    await index.store.tidy(signal);
+  } else if (facts?.store === "embedded") {
+    using lock = tryWriter(place.folder);
+    if (lock === undefined) return;
+    await using server = await means.openServer({ index: place.id, vectors: null }, signal);
+    await server?.clear(signal);
+  }
+}
+
+function factsOf({ folder }: IndexPlace): CatalogFacts | undefined {
+  using catalog = Catalog.read(folder);
+  return catalog?.facts();
+}
+
+function compact(place: IndexPlace): boolean {
+  using lock = tryWriter(place.folder);
+  if (lock === undefined) return false;
+  if (!existsSync(path.join(place.folder, CATALOG))) return true;
+  using catalog = Catalog.open(place.folder, () => undefined);
+  catalog.compact();
+  if (existsSync(path.join(storeFolder(place), "index.db"))) compactEmbeddedStore(storeFolder(place));
+  return true;
+}
+
+function removeLayers(place: IndexPlace): number {
+  let count = 0;
+  for (const name of namesIn(layersOf(place))) {
+    const folder = path.join(layersOf(place), name);
+    using held = heldBy(folder);
+    if (held === undefined) continue;
+    rmSync(folder, { recursive: true, force: true });
+    count += 1;
+  }
+  return count;
+}
+
+function removeDamaged({ folder }: IndexPlace): number {
+  const found = namesIn(folder).filter((name) => name.endsWith(".damaged"));
+  for (const name of found) rmSync(path.join(folder, name), { recursive: true, force: true });
+  return found.length;
+}
+
+function bytesIn(folder: string): number {
+  let bytes = 0;
+  for (const name of namesIn(folder)) {
+    const stats = lstatSync(path.join(folder, name), { throwIfNoEntry: false });
+    bytes += stats?.isDirectory() === true ? bytesIn(path.join(folder, name)) : (stats?.size ?? 0);
+  }
+  return bytes;
+}
+
+/** Gives back the room of what was removed. Nobody else may have it open for writing. */
+function compactEmbeddedStore(folder: string): void {
+  try {
+    using connection = new Connection(
+      new DatabaseSync(path.join(folder, "index.db"), { timeout: PATIENCE_MS }),
+    );
+    connection.compact();
+  } catch (thrown) {
+    throw indexFailure(thrown, folder);
+  }
+}

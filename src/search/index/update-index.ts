@@ -1,0 +1,284 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { CatalogFile } from "../catalog/catalog.ts";
+import { inTime } from "../index-failure.ts";
+import { entriesOfFolders } from "../read/folder-listing.ts";
+import { type Found, isSameStamp, isSettled, type Listing, type RuleFile } from "../read/found-file.ts";
+import { contentsOf } from "../read/read-contents.ts";
+import { folderOf, isRuleFile, Sieve } from "../read/sieve.ts";
+import { listingIn, sifted } from "../read/workspace-listing.ts";
+import { type Plan, planOf, reconciled, type UpdateParts } from "./index-plan.ts";
+import { type Summary, summaryOf } from "./index-summary.ts";
+import { type ChangedFolders, lookAt } from "./look-for-changes.ts";
+import { leftOut, prepare, type Prepared, type Reading } from "./prepared-files.ts";
+
+export interface Updated extends Summary {
+  /** Files whose text was cut anew, and files that are gone. */
+  readonly changed: number;
+  readonly removed: number;
+}
+
+/** Has an index say what the files say now. Broken off anywhere, the next one goes on where it stopped. */
+export async function update(parts: UpdateParts, signal: AbortSignal): Promise<Updated> {
+  const { catalog, store } = parts;
+  const rules = catalog.rules();
+  const { listing, known } =
+    (await seenInPart(parts, rules, signal)) ?? (await seenWhole(parts, rules, signal));
+  const { version, knownBy = "stamps" } = parts;
+  const plan = planOf({ listing, known, version, knownBy });
+  const idle = plan.changed.length + plan.gone.length + plan.skipped.size === 0;
+  // Before anything is touched, so that a kill or a power cut at any moment finds it said.
+  if (!idle) catalog.begin(store.name);
+  const removed = await leaveOut(parts, plan, signal);
+  const changed = plan.changed.length === 0 ? 0 : await readIn(parts, { plan, listing }, signal);
+  if (!sameRules(rules, listing.rules)) catalog.setRules(listing.rules);
+  if (!idle) await assertKept(parts, signal);
+  // The catalog may not outlast a power cut that the store does not: nobody would compare the two again.
+  if (!idle) await store.flush(signal);
+  const nameless = listing.nameless + listing.closed;
+  catalog.note({ whole: true, updated: Date.now(), nameless, store: store.name });
+  return { ...summaryOf(catalog), changed, removed };
+}
+
+async function seenWhole(parts: UpdateParts, rules: Listing["rules"], signal: AbortSignal): Promise<Seen> {
+  // The box lists while this side reads what is known.
+  const [listing, known] = await Promise.all([
+    listingIn({ ...parts, known: rules, signal }),
+    reconciled(parts.catalog, parts.store, signal),
+  ]);
+  return { listing, known };
+}
+
+/** A server may lose meanwhile what it had taken: then nothing says that the index is whole. */
+async function assertKept({ catalog, store }: UpdateParts, signal: AbortSignal): Promise<void> {
+  const [{ files }, kept] = [summaryOf(catalog), await store.fileCount(signal)];
+  if (kept === files) return;
+  throw new HarnessError(
+    EXIT.failed,
+    `the store holds ${kept} files where ${files} were put into it: somebody changed it meanwhile`,
+    "harness index",
+  );
+}
+
+const sameRules = (a: Listing["rules"], b: Listing["rules"]): boolean =>
+  a === b || JSON.stringify(a) === JSON.stringify(b);
+
+async function leaveOut({ catalog, store }: UpdateParts, plan: Plan, signal: AbortSignal): Promise<number> {
+  const { gone, skipped, known } = plan;
+  const held = [...gone, ...skipped.keys()].filter((path) => (known.get(path)?.chunks ?? 0) > 0);
+  if (held.length > 0) await store.remove(held, signal);
+  if (gone.length + skipped.size > 0) catalog.record(skipped, gone);
+  return gone.length;
+}
+
+/** Reads what has changed; the number of files whose chunks are others now. */
+async function readIn(parts: UpdateParts, reading: Reading, signal: AbortSignal): Promise<number> {
+  const { changed } = reading.plan;
+  await using cutting = parts.cutting(changed.length);
+  await using writer = new Batches(parts, reading.plan, signal);
+  const unread = new Set(changed);
+  for await (const content of contentsOf(parts.box, changed, { most: parts.largest, signal })) {
+    unread.delete(content.path);
+    await writer.take(prepare({ parts, reading, cutting }, content), content.bytes?.length ?? 0);
+    parts.onProgress?.({ done: changed.length - unread.size, total: changed.length });
+  }
+  for (const path of unread)
+    await writer.take(Promise.resolve(leftOut({ parts, reading }, path, "unreadable")), 0);
+  return await writer.end();
+}
+
+/** Files of one transaction of the store, and bytes of them. */
+const BATCH_FILES = 200;
+const BATCH_BYTES = 2 << 20;
+
+/** Writes one batch while the next is read and cut: no more than two are held. */
+class Batches implements AsyncDisposable {
+  readonly #parts: UpdateParts;
+  readonly #plan: Plan;
+  readonly #signal: AbortSignal;
+  #batch: Promise<Prepared>[] = [];
+  #bytes = 0;
+  #writing: Promise<unknown> = Promise.resolve();
+  #cut = 0;
+
+  constructor(parts: UpdateParts, plan: Plan, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#plan = plan;
+    this.#signal = signal;
+  }
+
+  async take(prepared: Promise<Prepared>, bytes: number): Promise<void> {
+    // Heard when its batch is written.
+    prepared.catch(() => undefined);
+    this.#batch.push(prepared);
+    this.#bytes += bytes;
+    if (this.#batch.length >= BATCH_FILES || this.#bytes >= BATCH_BYTES) await this.#next();
+  }
+
+  /** How many files were written. */
+  async end(): Promise<number> {
+    await this.#next();
+    await this.#writing;
+    return this.#cut;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#writing.catch(() => undefined);
+  }
+
+  async #next(): Promise<void> {
+    await this.#writing;
+    const batch = this.#batch;
+    [this.#batch, this.#bytes] = [[], 0];
+    this.#writing = this.#write(batch);
+    this.#writing.catch(() => undefined);
+  }
+
+  async #write(batch: readonly Promise<Prepared>[]): Promise<void> {
+    this.#cut += await written(this.#parts, { batch, plan: this.#plan }, this.#signal);
+  }
+}
+
+interface Batch {
+  readonly batch: readonly Promise<Prepared>[];
+  readonly plan: Plan;
+}
+
+/** First the store, then the catalog: what is only in the store is found again, what is only said would be missed. */
+async function written(
+  { catalog, store }: UpdateParts,
+  { batch, plan }: Batch,
+  signal: AbortSignal,
+): Promise<number> {
+  const files = await inTime(() => Promise.all(batch), signal);
+  const emptied = files.filter(
+    ({ path, row }) => row.chunks === 0 && (plan.known.get(path)?.chunks ?? 0) > 0,
+  );
+  if (emptied.length > 0)
+    await store.remove(
+      emptied.map(({ path }) => path),
+      signal,
+    );
+  const stored = files.flatMap((file) => (file.stored === undefined ? [] : [file.stored]));
+  if (stored.length > 0) await store.put(stored, signal);
+  catalog.record(new Map(files.map(({ path, row }) => [path, row])));
+  return stored.length + emptied.length;
+}
+
+/** What an update has before it: a listing, and what the catalog knows of the same files. */
+interface Seen {
+  readonly listing: Listing;
+  readonly known: ReadonlyMap<string, CatalogFile>;
+}
+
+/** With more of them the whole is listed: it takes hardly longer then. */
+const MOST_FOLDERS = 40;
+
+/**
+ * The folders in which a look from outside has found changes, as the box lists them, and nothing of the others: those
+ * are as the catalog has them. Undefined where only the whole can tell: an update did not end, the rules of what is left
+ * out have changed or are young, too much has changed, the box shows another thing than the host.
+ */
+async function seenInPart(
+  parts: UpdateParts,
+  ruleFiles: readonly RuleFile[],
+  signal: AbortSignal,
+): Promise<Seen | undefined> {
+  const { catalog, store, workspace, rules, largest, version, knownBy = "stamps" } = parts;
+  const at = Date.now();
+  const { whole, nameless } = catalog.facts();
+  if (!whole || nameless > 0 || knownBy !== "stamps") return undefined;
+  if (!ruleFiles.every(({ stamp }) => isSettled(stamp, at))) return undefined;
+  const files = catalog.stamps(version);
+  const request = { workspace, files, ruleFiles, rules, largest, most: MOST_FOLDERS, signal };
+  // A server counts while this side looks.
+  const [look, stored] = await Promise.all([lookAt(request), store.fileCount(signal)]);
+  if (look.kind === "other" || look.nameless || stored !== catalog.stored()) return undefined;
+  const sieve = new Sieve(rules, new Map(ruleFiles.map(({ path, text }) => [path, text])), largest);
+  const change = await changeIn(parts, { look, sieve, ruleFiles }, signal);
+  if (change === undefined) return undefined;
+  const { found, scope } = change;
+  const listing = await sifted(found, { sieve, folders: look.folders }, signal);
+  const inScope = scope.size === 0 ? [] : [...files.keys()].filter((path) => scope.has(folderOf(path)));
+  return { listing: { ...listing, rules: ruleFiles, nameless: 0, at }, known: catalog.filesAt(inScope) };
+}
+
+interface Looked {
+  readonly look: ChangedFolders;
+  readonly sieve: Sieve;
+  readonly ruleFiles: readonly RuleFile[];
+}
+
+interface Change {
+  /** In the changed folders, and in folders that are new. */
+  readonly found: readonly Found[];
+  /** Folders whose files are to be as they were found, those of them that are gone too. */
+  readonly scope: ReadonlySet<string>;
+}
+
+async function changeIn(
+  { box }: UpdateParts,
+  { look, sieve, ruleFiles }: Looked,
+  signal: AbortSignal,
+): Promise<Change | undefined> {
+  const { folders, grown } = look;
+  if (folders.size === 0) return { found: [], scope: folders };
+  // Those above them too: a link in the place of one would lead elsewhere.
+  const asked = withAbove(folders);
+  const level = await entriesOfFolders(box, [...asked], { deep: false, signal });
+  const there = new Map(level?.map((found) => [found.path, found]));
+  if (level === undefined || !isAsTold(look, asked, there) || !areSame(ruleFiles, asked, there))
+    return undefined;
+  const added = level.filter(
+    ({ path, kind }) =>
+      kind === "folder" && grown.has(folderOf(path)) && !look.known.has(path) && sieve.enters(path),
+  );
+  const below = await entriesOfFolders(
+    box,
+    added.map(({ path }) => path),
+    { deep: true, signal },
+  );
+  if (below === undefined || below.some(({ path }) => isRuleFile(path))) return undefined;
+  return { found: [...level, ...below], scope: new Set([...folders, ...goneFrom(look)]) };
+}
+
+/** Whether box and host show the same folders in these, of those that the catalog knows. */
+function isAsTold(
+  { known, visited }: ChangedFolders,
+  asked: ReadonlySet<string>,
+  there: ReadonlyMap<string, Found>,
+): boolean {
+  for (const folder of known) {
+    if (folder === "" || !asked.has(folderOf(folder))) continue;
+    if (visited.has(folder) !== (there.get(folder)?.kind === "folder")) return false;
+  }
+  return true;
+}
+
+/** Whether all that says in these what is left out is as it was read. */
+function areSame(
+  ruleFiles: readonly RuleFile[],
+  asked: ReadonlySet<string>,
+  there: ReadonlyMap<string, Found>,
+): boolean {
+  const known = new Map(
+    ruleFiles.filter(({ path }) => asked.has(folderOf(path))).map((each) => [each.path, each]),
+  );
+  const found = [...there.values()].filter(({ path, kind }) => isRuleFile(path) && kind !== "folder");
+  return (
+    found.length === known.size &&
+    found.every(({ path, kind, stamp }) => {
+      const before = known.get(path);
+      return before !== undefined && kind === "file" && isSameStamp(before.stamp, stamp);
+    })
+  );
+}
+
+/** Known folders that nobody could look into: the one above them shows why. */
+const goneFrom = ({ known, visited }: ChangedFolders): readonly string[] =>
+  [...known].filter((folder) => !visited.has(folder));
+
+function withAbove(folders: ReadonlySet<string>): ReadonlySet<string> {
+  const all = new Set([""]);
+  for (const folder of folders) for (let at = folder; !all.has(at); at = folderOf(at)) all.add(at);
+  return all;
+}

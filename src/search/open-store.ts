@@ -1,0 +1,84 @@
+import { HarnessError, reasonOf } from "../core/errors.ts";
+import { unencrypted } from "./qdrant/plain-address.ts";
+import type { SearchStore, StoreIdentity } from "./search-store.ts";
+
+export interface StoreChoice {
+  readonly store: "auto" | "qdrant" | "embedded";
+  /** Of Qdrant. */
+  readonly url: string;
+  /** From QDRANT_API_KEY. */
+  readonly apiKey?: string | undefined;
+  /** Of the embedded store. */
+  readonly folder: string;
+  readonly identity: StoreIdentity;
+  /** What the index has been in until now; null where there is none yet. */
+  readonly earlier: SearchStore["name"] | null;
+  /** `read`: nothing of it is changed. A Qdrant is asked the same things either way. */
+  readonly access: "read" | "write";
+  /** Takes one line for a person. */
+  readonly warn: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** How long a Qdrant that nobody asked for by name may take to show that it is usable. */
+const QUICK_MS = 2000;
+
+/**
+ * The store that was asked for, or fails. With `auto` it is the one that the index is in already; for a new index, and
+ * where that one is gone, Qdrant if it answers quickly and is usable, else the embedded one, which needs nothing.
+ * What it has become is its `name`: whoever keeps that gives it as `earlier` the next time.
+ */
+export async function openStoreFor(choice: StoreChoice): Promise<SearchStore> {
+  const { store, earlier, signal } = choice;
+  signal.throwIfAborted();
+  if (store === "qdrant") return qdrant(choice, signal);
+  if (store === "embedded" || earlier === "embedded") return embedded(choice);
+  const quick = AbortSignal.any([signal, AbortSignal.timeout(QUICK_MS)]);
+  try {
+    return await qdrant(choice, quick);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    const why = quick.aborted ? `Qdrant at ${choice.url} did not answer in time` : reasonOf(thrown);
+    if (earlier === "qdrant")
+      choice.warn(
+        `the index is in a Qdrant that cannot be used: ${why}; it is made again in the embedded store`,
+      );
+    else if (!isNobody(thrown)) choice.warn(`${why}; the embedded store serves instead`);
+    return embedded(choice);
+  }
+}
+
+type ServerChoice = Pick<StoreChoice, "url" | "apiKey" | "identity" | "warn" | "signal"> & {
+  readonly store: "auto" | "qdrant";
+};
+
+/** Null: nobody asked for a Qdrant by name, and there is none that could be used. */
+export async function openServerOf({ store, ...choice }: ServerChoice): Promise<SearchStore | null> {
+  const quick = AbortSignal.any([choice.signal, AbortSignal.timeout(QUICK_MS)]);
+  try {
+    return await qdrant({ ...choice, access: "write" }, store === "qdrant" ? choice.signal : quick);
+  } catch (thrown) {
+    choice.signal.throwIfAborted();
+    if (store === "auto") return null;
+    throw thrown;
+  }
+}
+
+/** Nobody listens there: with `auto` no reason for a word. */
+const isNobody = (thrown: unknown): boolean =>
+  thrown instanceof HarnessError && "trouble" in thrown && thrown.trouble === "unreachable";
+
+type Server = Pick<StoreChoice, "url" | "apiKey" | "identity" | "access" | "warn">;
+
+async function qdrant(choice: Server, signal: AbortSignal): Promise<SearchStore> {
+  const { openQdrantStore } = await import("./qdrant/qdrant-store.ts");
+  const { url, apiKey, identity, access } = choice;
+  const bare = unencrypted(url, apiKey);
+  if (bare !== null) choice.warn(bare);
+  return await openQdrantStore({ url, apiKey }, identity, { signal, access });
+}
+
+async function embedded({ folder, identity, access }: StoreChoice): Promise<SearchStore> {
+  const { openEmbeddedStore, readEmbeddedStore } = await import("./embedded/open-embedded.ts");
+  return (access === "read" ? readEmbeddedStore : openEmbeddedStore)(folder, identity);
+}

@@ -1,0 +1,322 @@
+import { QdrantClient } from "@qdrant/js-client-rest";
+import { z } from "zod";
+import { formatDuration } from "../../core/bounds.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { visibleLine } from "../../core/visible.ts";
+
+export interface QdrantServer {
+  /** http or https, with a path where Qdrant is below one. */
+  readonly url: string;
+  /** From QDRANT_API_KEY. */
+  readonly apiKey?: string | undefined;
+}
+
+/** How long one request may take. */
+export interface Patience {
+  readonly readMs: number;
+  /** Writes wait until what was written can be found. */
+  readonly writeMs: number;
+}
+
+export const PATIENCE: Patience = { readMs: 15_000, writeMs: 120_000 };
+
+type Calls = ReturnType<QdrantClient["api"]>;
+
+interface Wish<T> {
+  /** To be read after "to". */
+  readonly what: string;
+  readonly form: z.ZodType<T>;
+  readonly signal: AbortSignal;
+  readonly write?: boolean;
+}
+
+/**
+ * One server. The client's own timeout would take the place of our signal, its check of versions and its word about
+ * keys go to the console, and of an address it ignores the path: all of that is done here instead.
+ */
+export class QdrantApi {
+  readonly url: string;
+  readonly #calls: Calls;
+  readonly #hasKey: boolean;
+  readonly #patience: Patience;
+
+  constructor(server: QdrantServer, patience = PATIENCE) {
+    const { url, host, prefix, port } = addressOf(server.url);
+    this.url = url;
+    this.#hasKey = (server.apiKey ?? "") !== "";
+    this.#patience = patience;
+    const client = new QdrantClient({
+      url: host,
+      port,
+      prefix,
+      timeout: Number.POSITIVE_INFINITY,
+      checkCompatibility: false,
+      ...(this.#hasKey ? { headers: { "api-key": server.apiKey ?? "" } } : {}),
+    });
+    this.#calls = client.api();
+  }
+
+  /** The body of the answer, as far as its form names it. Aborting rejects with the signal's reason. */
+  async ask<T>(
+    call: (calls: Calls, init: RequestInit) => Promise<{ readonly data: unknown }>,
+    { what, form, signal, write = false }: Wish<T>,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    const timeoutMs = write ? this.#patience.writeMs : this.#patience.readMs;
+    const asked: Asked = { url: this.url, hasKey: this.#hasKey, what, timeoutMs };
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    let data: unknown;
+    try {
+      ({ data } = await call(this.#calls, { signal: bounded, redirect: "error" }));
+    } catch (thrown) {
+      signal.throwIfAborted();
+      throw failureOf(bounded.aborted ? bounded.reason : thrown, asked);
+    }
+    const read = form.safeParse(data);
+    if (read.success) return read.data;
+    const [issue] = read.error.issues;
+    throw garbled(
+      `its answer is unlike one (${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""})`,
+      asked,
+    );
+  }
+}
+
+/** The form of an answer whose result is of that form. */
+export const resultOf = <T>(form: z.ZodType<T>): z.ZodType<T> =>
+  z.object({ result: form }).transform(({ result }) => result);
+
+/** A write that the server has not finished is none. */
+export const written = resultOf(z.object({ status: z.literal("completed") }));
+
+function addressOf(text: string) {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const plain = url !== undefined && `${url.username}${url.password}${url.search}${url.hash}` === "";
+  if (!plain || !/^https?:$/.test(url.protocol))
+    throw new HarnessError(
+      EXIT.usage,
+      "the address of Qdrant: expected http://host:port or https://host:port, without a password or a query",
+      "harness config set search.url http://127.0.0.1:6333",
+    );
+  const prefix = url.pathname.replace(/\/+$/, "");
+  const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+  return { url: `${url.origin}${prefix}`, host: url.origin, prefix, port };
+}
+
+/** Of whatever the client has thrown. The key is in no text of ours, and of a server's refusal of a key nothing is said. */
+function failureOf(thrown: unknown, asked: Asked): HarnessError {
+  if (thrown instanceof HarnessError) return thrown;
+  const status = statusOf(thrown);
+  if (status !== null) return refusalOf({ status, ...saidIn(thrown) }, asked);
+  const { url, what } = asked;
+  if (thrown instanceof Error && thrown.name === "TimeoutError") {
+    const within = formatDuration(asked.timeoutMs);
+    return new QdrantFailure(
+      "timeout",
+      `Qdrant at ${url} took longer than ${within} to ${what}`,
+      LOG,
+      thrown,
+    );
+  }
+  if (thrown instanceof SyntaxError) return garbled("its answer is no JSON", asked, thrown);
+  const said = visibleLine(reasonOf(thrown));
+  // What fetch says of a connection that ends too early.
+  const reason = said === "terminated" ? "the connection was lost in the middle of its answer" : said;
+  if (/redirect/i.test(reason)) return garbled("it sends elsewhere", asked, thrown);
+  if (thrown instanceof Error && thrown.name.startsWith("QdrantClient"))
+    return garbled(reason, asked, thrown);
+  return new QdrantFailure(
+    "unreachable",
+    `Qdrant at ${url} is not reached, asked to ${what}: ${reason}`,
+    `./start.sh   (or: ${WITHOUT})`,
+    thrown,
+  );
+}
+
+/** The client's errors carry the status; of too many requests only that there was a time to wait, or none it can read. */
+function statusOf(thrown: unknown): number | null {
+  if (typeof thrown !== "object" || thrown === null) return null;
+  if ("status" in thrown && typeof thrown.status === "number") return thrown.status;
+  const waits =
+    "retry_after" in thrown || (thrown instanceof Error && thrown.message.startsWith("Invalid retryAfter"));
+  return waits ? 429 : null;
+}
+
+/** Qdrant's own words, or of something else the first of its body. */
+function saidIn(thrown: unknown): { readonly said: string; readonly byQdrant: boolean } {
+  const data: unknown = typeof thrown === "object" && thrown !== null && "data" in thrown ? thrown.data : "";
+  if (typeof data === "string") return { said: visibleLine(data.trim()), byQdrant: false };
+  const status: unknown = typeof data === "object" && data !== null && "status" in data ? data.status : null;
+  const error: unknown =
+    typeof status === "object" && status !== null && "error" in status ? status.error : null;
+  return typeof error === "string"
+    ? { said: visibleLine(error), byQdrant: true }
+    : { said: "", byQdrant: false };
+}
+
+/** What came instead of a result. */
+interface Refusal {
+  readonly status: number;
+  readonly said: string;
+  /** In the form in which Qdrant says why; else it is a proxy's word, or nobody's. */
+  readonly byQdrant: boolean;
+}
+
+const FULL =
+  /no space left|disk (?:is )?full|not enough (?:disk )?space|available disk space|quota exceeded|out of (?:disk|memory)|^insufficient storage/i;
+const NOT_READY =
+  /being created|not ready|still (?:loading|initializ)|shutting down|recover(?:y|ing) in progress|temporarily unavailable/i;
+const TOO_LARGE = /larger than (?:allowed|the limit)|exceeded limit|payload too large|too large/i;
+/** Of a field by which is filtered or counted. */
+const NO_INDEX = /no appropriate index|index required but not found/i;
+/** Strict mode, and what an administrator has bounded. */
+const LIMITED =
+  /\. help: |max \w.* limit (?:of .* )?reached|max collections limit|has a limit of \d+|limit reached/i;
+
+interface Rule {
+  readonly trouble: Trouble;
+  readonly when: (refusal: Refusal) => boolean;
+  /** Of the address, and of what was wanted. */
+  readonly message: (url: string, what: string) => string;
+  readonly remedy: string;
+}
+
+const WITHOUT = "harness config set search.store embedded";
+const LOG = "Look into Qdrant's log, and try again.";
+
+/** The first that fits. */
+const RULES: readonly Rule[] = [
+  {
+    trouble: "full",
+    when: ({ status, said }) => status === 507 || FULL.test(said),
+    message: (url, what) => `Qdrant at ${url} has no room left to ${what}`,
+    remedy: "Make room where it stores, then: harness index",
+  },
+  {
+    trouble: "too-large",
+    when: ({ status, said }) => status === 413 || (status < 500 && TOO_LARGE.test(said)),
+    message: (url, what) => `Qdrant at ${url} takes no request as large as was needed to ${what}`,
+    remedy: "Raise its service.max_request_size_mb, and what a proxy before it takes.",
+  },
+  {
+    trouble: "no-index",
+    when: ({ status, said }) => status === 400 && NO_INDEX.test(said),
+    message: (url, what) => `Qdrant at ${url} lost what it needs to ${what}`,
+    remedy: "harness index",
+  },
+  {
+    trouble: "limited",
+    when: ({ status, said }) => status === 400 && LIMITED.test(said),
+    message: (url, what) => `a limit that is set in Qdrant at ${url} is against what was needed to ${what}`,
+    remedy: `Raise it in the collection's strict_mode_config or in Qdrant's settings   (or: ${WITHOUT})`,
+  },
+  {
+    trouble: "timeout",
+    when: ({ status }) => status === 408 || status === 504,
+    message: (url, what) => `Qdrant at ${url} did not ${what} in the time that it is given there`,
+    remedy: LOG,
+  },
+  {
+    trouble: "not-ready",
+    when: ({ status, said }) => status === 429 || status === 503 || NOT_READY.test(said),
+    message: (url, what) => `Qdrant at ${url} cannot ${what} now`,
+    remedy: "Wait a little, and try again.",
+  },
+  {
+    trouble: "server",
+    when: ({ status }) => status >= 500,
+    message: (url, what) => `Qdrant at ${url} failed to ${what}`,
+    remedy: LOG,
+  },
+];
+const REFUSED: Omit<Rule, "when"> = {
+  trouble: "refused",
+  message: (url, what) => `Qdrant at ${url} refuses to ${what}`,
+  remedy: `./start.sh renews it   (or: ${WITHOUT})`,
+};
+
+function refusalOf(refusal: Refusal, asked: Asked): QdrantFailure {
+  const { status, said } = refusal;
+  if (status === 401 || status === 403) return forbidden(refusal, asked);
+  const rule = RULES.find(({ when }) => when(refusal));
+  if (rule === undefined && (status === 404 || status === 409)) return byName(refusal, asked);
+  const { trouble, message, remedy } = rule ?? REFUSED;
+  const text = said === "" ? `HTTP ${status}` : `HTTP ${status}, ${said}`;
+  return new QdrantFailure(trouble, `${message(asked.url, asked.what)} (${text})`, remedy);
+}
+
+function byName({ status, said }: Refusal, asked: Asked): QdrantFailure {
+  const again = "harness index";
+  if (status === 409 || /already exists/i.test(said)) return new QdrantFailure("exists", said, again);
+  if (/collection .*(?:doesn't exist|not found)|not found: collection/i.test(said))
+    return new QdrantFailure("no-collection", `Qdrant at ${asked.url} lost a collection: ${said}`, again);
+  if (/no point with id/i.test(said))
+    return new QdrantFailure("no-point", `Qdrant at ${asked.url} lost a chunk: ${said}`, again);
+  return garbled(`it answers HTTP ${status}`, asked);
+}
+
+/** A key that is wrong is refused in plain text, what a key does not allow in Qdrant's own form. */
+function forbidden({ status, said, byQdrant }: Refusal, { url, hasKey, what }: Asked): QdrantFailure {
+  if (byQdrant && /^storage locked/i.test(said))
+    return new QdrantFailure(
+      "locked",
+      `Qdrant at ${url} takes no writes, asked to ${what} (HTTP ${status}, ${said})`,
+      `Unlock it, and try again   (or: ${WITHOUT})`,
+    );
+  if (byQdrant && status === 403 && hasKey)
+    return new QdrantFailure(
+      "rights",
+      `the key in QDRANT_API_KEY does not allow Qdrant at ${url} to ${what} (HTTP ${status}, ${said})`,
+      `export QDRANT_API_KEY=KEY   (one that may read and write; or: ${WITHOUT})`,
+    );
+  const why = hasKey ? "refuses the key" : "wants a key, and QDRANT_API_KEY is not set";
+  return new QdrantFailure(
+    "key",
+    `Qdrant at ${url} ${why}, asked to ${what} (HTTP ${status})`,
+    "export QDRANT_API_KEY=KEY",
+  );
+}
+
+export type Trouble =
+  | "unreachable"
+  | "timeout"
+  | "key"
+  | "rights"
+  | "locked"
+  | "no-collection"
+  | "no-point"
+  | "no-index"
+  | "exists"
+  | "too-large"
+  | "limited"
+  | "full"
+  | "not-ready"
+  | "server"
+  | "refused"
+  | "garbled";
+
+/** What Qdrant, or what stands in its place, did instead of what it was asked. */
+export class QdrantFailure extends HarnessError {
+  readonly trouble: Trouble;
+
+  constructor(trouble: Trouble, message: string, remedy: string, cause?: unknown) {
+    super(EXIT.failed, message, remedy, cause);
+    this.trouble = trouble;
+  }
+}
+
+interface Asked {
+  readonly url: string;
+  readonly hasKey: boolean;
+  /** What was wanted, to be read after "to": `store 12 chunks`. */
+  readonly what: string;
+  readonly timeoutMs: number;
+}
+
+const garbled = (why: string, { url, what }: Asked, cause?: unknown): QdrantFailure =>
+  new QdrantFailure(
+    "garbled",
+    `what answers at ${url} is no Qdrant that harness understands: asked to ${what}, ${why}`,
+    `Look what listens at ${url}   (or: ${WITHOUT})`,
+    cause,
+  );

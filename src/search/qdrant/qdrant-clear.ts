@@ -1,0 +1,94 @@
+import { z } from "zod";
+import { type QdrantApi, resultOf, written } from "./qdrant-api.ts";
+import { orWithout } from "./qdrant-collections.ts";
+import type { Seat } from "./qdrant-context.ts";
+import { isOurs, SHELVES, withoutShelf } from "./qdrant-points.ts";
+import { type Filter, ofIndex } from "./qdrant-query.ts";
+
+const listed = resultOf(z.object({ collections: z.array(z.object({ name: z.string() })) }));
+
+/**
+ * From all collections of ours, those of models that the index had before too. A pair in which nothing is left goes with
+ * it; another index that is just being begun makes it again.
+ */
+export async function clearIndex({ api, identity, collections }: Seat, signal: AbortSignal): Promise<void> {
+  collections.forget();
+  for (const pair of pairsOf(await ours(api, signal)))
+    await leave(api, { pair, index: identity.index }, signal);
+}
+
+/** Collections of other models in which there is nothing of this index are not touched, empty ones neither. */
+export async function tidyIndex({ api, identity, collections }: Seat, signal: AbortSignal): Promise<void> {
+  const { index } = identity;
+  const own = new Set(SHELVES.map((shelf) => collections.name(shelf)));
+  for (const pair of pairsOf(await ours(api, signal))) {
+    if (pair.some((name) => own.has(name))) continue;
+    const held = await Promise.all(
+      pair.map((name) => pointsIn(api, { name, filter: ofIndex(index) }, signal)),
+    );
+    if (held.some((count) => (count ?? 0) > 0)) await leave(api, { pair, index }, signal);
+  }
+}
+
+/** Of code and of documentation, of the same model. */
+const pairsOf = (names: readonly string[]): readonly (readonly string[])[] => [
+  ...Map.groupBy(names, withoutShelf).values(),
+];
+
+async function ours(api: QdrantApi, signal: AbortSignal): Promise<readonly string[]> {
+  const { collections } = await api.ask((calls, init) => calls.getCollections({}, init), {
+    what: "list its collections",
+    form: listed,
+    signal,
+  });
+  return collections.map(({ name }) => name).filter(isOurs);
+}
+
+/** One of a pair never goes alone: who still has something in the other would take it for lost. */
+async function leave(
+  api: QdrantApi,
+  { pair, index }: { readonly pair: readonly string[]; readonly index: string },
+  signal: AbortSignal,
+): Promise<void> {
+  for (const name of pair) await orWithout(removePoints(api, name, ofIndex(index), signal), undefined);
+  for (const name of pair) if (((await pointsIn(api, { name }, signal)) ?? 0) > 0) return;
+  for (const name of pair) await drop(api, name, signal);
+}
+
+/** Null: there is no such collection. */
+async function pointsIn(
+  api: QdrantApi,
+  { name, filter }: { readonly name: string; readonly filter?: Filter },
+  signal: AbortSignal,
+): Promise<number | null> {
+  const body = { collection_name: name, exact: true, ...(filter === undefined ? {} : { filter }) };
+  const answer = api.ask((calls, init) => calls.countPoints(body, init), {
+    what: "count what is left",
+    form: resultOf(z.object({ count: z.int() })),
+    signal,
+  });
+  return (await orWithout(answer, null))?.count ?? null;
+}
+
+export async function removePoints(
+  api: QdrantApi,
+  collection: string,
+  filter: Filter,
+  signal: AbortSignal,
+): Promise<void> {
+  const body = { collection_name: collection, wait: true, filter };
+  await api.ask((calls, init) => calls.deletePoints(body, init), {
+    what: "remove what is gone",
+    form: written,
+    signal,
+    write: true,
+  });
+}
+
+const drop = (api: QdrantApi, name: string, signal: AbortSignal): Promise<boolean> =>
+  api.ask((calls, init) => calls.deleteCollection({ collection_name: name }, init), {
+    what: `remove ${name}`,
+    form: resultOf(z.boolean()),
+    signal,
+    write: true,
+  });

@@ -1,0 +1,176 @@
+import { z } from "zod";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { StoreIdentity } from "../search-store.ts";
+import { type QdrantApi, QdrantFailure, resultOf, type Trouble, written } from "./qdrant-api.ts";
+import { collectionName, DENSE, type Shelf, WORDS } from "./qdrant-points.ts";
+
+const KEYWORD = { type: "keyword" } as const;
+
+/** What is filtered by, or counted by. Workspaces share a collection; each is a tenant of it. */
+const INDEXES = {
+  index: { type: "keyword", is_tenant: true },
+  what: KEYWORD,
+  path: KEYWORD,
+  version: KEYWORD,
+  language: KEYWORD,
+  role: KEYWORD,
+  hash: KEYWORD,
+  written: { type: "integer" },
+} as const;
+
+const collectionInfo = resultOf(
+  z.object({
+    status: z.string(),
+    optimizer_status: z.unknown(),
+    config: z.object({
+      params: z.object({
+        vectors: z.record(z.string(), z.unknown()).nullish(),
+        sparse_vectors: z.record(z.string(), z.object({ modifier: z.string().nullish() })).nullish(),
+      }),
+    }),
+    points_count: z.int().nullish(),
+    payload_schema: z.record(z.string(), z.object({ data_type: z.string() })),
+  }),
+);
+export type Info = z.infer<typeof collectionInfo>;
+
+/** The two collections of an identity. They are made by the first who puts something into them. */
+export class Collections {
+  readonly #api: QdrantApi;
+  readonly #identity: StoreIdentity;
+  readonly #seen = new Set<Shelf>();
+
+  constructor(api: QdrantApi, identity: StoreIdentity) {
+    this.#api = api;
+    this.#identity = identity;
+  }
+
+  name(shelf: Shelf): string {
+    return collectionName(shelf, this.#identity);
+  }
+
+  /** It was there when it was looked at last, and not only begun: who finds that it is not has lost what was in it. */
+  wasThere(shelf: Shelf): boolean {
+    return this.#seen.has(shelf);
+  }
+
+  /** They may go, or be gone. */
+  forget(): void {
+    this.#seen.clear();
+  }
+
+  /** One that has gone needs no index. */
+  async mend(shelf: Shelf, info: Info | null, signal: AbortSignal): Promise<void> {
+    if (info !== null) await orWithout(this.#index(shelf, info, signal), undefined);
+  }
+
+  /** There is one afterwards, with all of its indexes. */
+  async ready(shelf: Shelf, signal: AbortSignal): Promise<void> {
+    const info = (await this.look(shelf, signal)) ?? (await this.#make(shelf, signal));
+    await this.#index(shelf, info, signal);
+    this.#seen.add(shelf);
+  }
+
+  /** Whether it is there; if so with all of its indexes: who made it may have been killed before it had them. */
+  async whole(shelf: Shelf, signal: AbortSignal): Promise<boolean> {
+    const info = await this.look(shelf, signal);
+    if (info !== null) await this.#index(shelf, info, signal);
+    return info !== null;
+  }
+
+  async #index(shelf: Shelf, info: Info | null, signal: AbortSignal): Promise<void> {
+    for (const [field, schema] of Object.entries(INDEXES)) {
+      if (info?.payload_schema[field]?.data_type === schema.type) continue;
+      const body = { collection_name: this.name(shelf), wait: true, field_name: field, field_schema: schema };
+      await this.#api.ask((calls, init) => calls.createFieldIndex(body, init), {
+        what: `index ${field} in ${this.name(shelf)}`,
+        form: written,
+        signal,
+        write: true,
+      });
+    }
+  }
+
+  /** Null: it is not there. One that is there and is not as it must be is refused: it is never filled all the same. */
+  async look(shelf: Shelf, signal: AbortSignal): Promise<Info | null> {
+    const name = this.name(shelf);
+    const ask = this.#api.ask((calls, init) => calls.getCollection({ collection_name: name }, init), {
+      what: `look at ${name}`,
+      form: collectionInfo,
+      signal,
+    });
+    const info = await orWithout(ask, null);
+    this.#seen.delete(shelf);
+    if (info === null) return null;
+    this.#check(name, info);
+    if ((info.points_count ?? 0) > 0) this.#seen.add(shelf);
+    return info;
+  }
+
+  #check(name: string, { status, optimizer_status, config: { params } }: Info): void {
+    const wrong = this.#unlike(params);
+    if (wrong !== null)
+      throw new HarnessError(
+        EXIT.failed,
+        `the collection ${name} in Qdrant at ${this.#api.url} is not as harness makes it: ${wrong}`,
+        `curl -X DELETE ${this.#api.url}/collections/${name}   (or: harness config set search.store embedded)`,
+      );
+    if (status === "red")
+      throw new HarnessError(
+        EXIT.failed,
+        `the collection ${name} in Qdrant at ${this.#api.url} is broken: ${JSON.stringify(optimizer_status)}`,
+        "Look into Qdrant's log, and try again.",
+      );
+  }
+
+  #unlike({ vectors, sparse_vectors }: Info["config"]["params"]): string | null {
+    if (sparse_vectors?.[WORDS]?.modifier !== "idf") return `it has no sparse vector ${WORDS} with idf`;
+    const wanted = this.#identity.vectors;
+    if (wanted === null) return null;
+    const dense = z.object({ size: z.number(), distance: z.string() }).safeParse(vectors?.[DENSE]);
+    if (!dense.success) return `it has no vector ${DENSE}`;
+    const { size, distance } = dense.data;
+    if (size !== wanted.dimension)
+      return `its vectors have ${size} numbers, those of ${wanted.model} ${wanted.dimension}`;
+    return distance === "Cosine" ? null : `its vectors are compared by ${distance}`;
+  }
+
+  /** Null: it was made, and has no index yet. Two may come here at once; the second finds what it wanted. */
+  async #make(shelf: Shelf, signal: AbortSignal): Promise<Info | null> {
+    const { vectors } = this.#identity;
+    const shape = {
+      vectors: vectors === null ? {} : { [DENSE]: { size: vectors.dimension, distance: "Cosine" as const } },
+      sparse_vectors: { [WORDS]: { modifier: "idf" as const } },
+      // A graph for each workspace instead of one over all of them: every question is about one.
+      hnsw_config: { m: 0, payload_m: 16 },
+      on_disk_payload: true,
+    };
+    try {
+      await this.#api.ask(
+        (calls, init) => calls.createCollection({ collection_name: this.name(shelf), ...shape }, init),
+        { what: `make ${this.name(shelf)}`, form: resultOf(z.boolean()), signal, write: true },
+      );
+      return null;
+    } catch (thrown) {
+      if (thrown instanceof QdrantFailure && thrown.trouble === "exists") return this.look(shelf, signal);
+      throw thrown;
+    }
+  }
+}
+
+/** What was asked, or the other where the collection is not there. */
+export const orWithout = <T, U>(asked: Promise<T>, without: U): Promise<T | U> =>
+  unlessIn(["no-collection"], asked, without);
+
+/** The same of one that is just being made, too: by what has no index yet a strict server does not filter. */
+export const orBegun = <T, U>(asked: Promise<T>, without: U): Promise<T | U> =>
+  unlessIn(["no-collection", "no-index"], asked, without);
+
+async function unlessIn<T, U>(troubles: readonly Trouble[], asked: Promise<T>, without: U): Promise<T | U> {
+  try {
+    return await asked;
+  } catch (thrown) {
+    if (thrown instanceof QdrantFailure && troubles.includes(thrown.trouble)) return without;
+    throw thrown;
+  }
+}

@@ -1,0 +1,33 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Tokenizer } from "../rank/tokens.ts";
+import type { StoreIdentity } from "../search-store.ts";
+import type { QdrantApi } from "./qdrant-api.ts";
+import type { Collections } from "./qdrant-collections.ts";
+import type { ServerVersion } from "./qdrant-version.ts";
+
+/** What reading and writing stand on. */
+export interface Seat {
+  readonly api: QdrantApi;
+  readonly collections: Collections;
+  readonly identity: StoreIdentity;
+  readonly version: ServerVersion;
+  readonly tokenizer: Tokenizer;
+  readonly now: () => number;
+}
+
+/** The numbers of a vector as JSON takes them. */
+export function numbersOf(vector: Float32Array, { vectors }: StoreIdentity): number[] {
+  if (vectors === null) throw refusal("for an index without a model");
+  const { model, dimension } = vectors;
+  if (vector.length !== dimension)
+    throw refusal(`of ${vector.length} numbers, where ${model} has ${dimension}`);
+  if (!vector.every(Number.isFinite)) throw refusal("that holds what is no number");
+  return Array.from(vector);
+}
+
+const refusal = (what: string): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    `the store was given a vector ${what}`,
+    "Embed with the model of the index, or make it again: harness index",
+  );

@@ -1,0 +1,130 @@
+import { z } from "zod";
+import type { Chunk } from "../index-words.ts";
+import type { StoreCounts } from "../search-store.ts";
+import { resultOf } from "./qdrant-api.ts";
+import { orWithout } from "./qdrant-collections.ts";
+import type { Seat } from "./qdrant-context.ts";
+import { chunkRecord, type Shelf, SHELVES } from "./qdrant-points.ts";
+import { chunksOf, embeddedOf, filesOf, type Filter, unembeddedOf } from "./qdrant-query.ts";
+
+const PAGE = 1000;
+
+export interface Scroll<T> {
+  readonly shelf: Shelf;
+  readonly filter: Filter;
+  readonly form: z.ZodType<T>;
+  readonly fields: true | string[];
+  /** As many at most. */
+  readonly limit: number;
+}
+
+interface Page<T> {
+  readonly points: readonly T[];
+  readonly next_page_offset?: string | number | null | undefined;
+}
+
+/** Points in the order of their ids, page after page; none where the collection is not there. */
+export async function scrolled<T>(seat: Seat, asked: Scroll<T>, signal: AbortSignal): Promise<readonly T[]> {
+  const found: T[] = [];
+  let offset: string | number | null = null;
+  while (found.length < asked.limit) {
+    const { points, next_page_offset }: Page<T> = await page(seat, asked, {
+      offset,
+      had: found.length,
+      signal,
+    });
+    for (const point of points) found.push(point);
+    if (next_page_offset === null || next_page_offset === undefined) break;
+    offset = next_page_offset;
+  }
+  return found;
+}
+
+interface Place {
+  readonly offset: string | number | null;
+  readonly had: number;
+  readonly signal: AbortSignal;
+}
+
+function page<T>(seat: Seat, asked: Scroll<T>, { offset, had, signal }: Place): Promise<Page<T>> {
+  const form: z.ZodType<Page<T>> = resultOf(
+    z.object({ points: z.array(asked.form), next_page_offset: z.union([z.string(), z.number()]).nullish() }),
+  );
+  const body = {
+    collection_name: seat.collections.name(asked.shelf),
+    filter: asked.filter,
+    limit: Math.min(PAGE, asked.limit - had),
+    with_payload: asked.fields,
+    with_vector: false,
+    ...(offset === null ? {} : { offset }),
+  };
+  const answer = seat.api.ask((calls, init) => calls.scrollPoints(body, init), {
+    what: "list what is stored",
+    form,
+    signal,
+  });
+  return orWithout(answer, { points: [] });
+}
+
+/** By id, first of the code, then of the documentation: what has got its vector leaves the others in their order. */
+export async function unembeddedChunks(
+  seat: Seat,
+  limit: number,
+  signal: AbortSignal,
+): Promise<readonly Chunk[]> {
+  const found: Chunk[] = [];
+  if (seat.identity.vectors === null) return found;
+  const filter = unembeddedOf(seat.identity.index);
+  for (const shelf of SHELVES) {
+    const asked = { shelf, filter, form: chunkRecord, fields: true as const, limit: limit - found.length };
+    found.push(...(await scrolled(seat, asked, signal)));
+  }
+  return found;
+}
+
+/** One request to each collection. Of a file that was begun and not ended there is no point that would be counted. */
+export async function countFiles(seat: Seat, signal: AbortSignal): Promise<number> {
+  const filter = filesOf(seat.identity.index);
+  const counts = await Promise.all(
+    SHELVES.map((shelf) => count(seat, { shelf, what: "files", filter }, signal)),
+  );
+  return counts.reduce((sum, each) => sum + each, 0);
+}
+
+export async function countAll(seat: Seat, signal: AbortSignal): Promise<StoreCounts> {
+  const { index, vectors } = seat.identity;
+  const counts = { files: 0, chunks: 0, embedded: 0 };
+  const wanted: readonly (readonly [keyof StoreCounts, Filter])[] = [
+    ["files", filesOf(index)],
+    ["chunks", chunksOf(index)],
+    ...(vectors === null ? [] : [["embedded", embeddedOf(index)] as const]),
+  ];
+  const all = SHELVES.flatMap((shelf) => wanted.map(([what, filter]) => ({ shelf, what, filter })));
+  await Promise.all(
+    all.map(async (asked) => {
+      const found = await count(seat, asked, signal);
+      counts[asked.what] += found;
+    }),
+  );
+  return counts;
+}
+
+interface Counted {
+  readonly shelf: Shelf;
+  readonly what: keyof StoreCounts;
+  readonly filter: Filter;
+}
+
+async function count(
+  { api, collections }: Seat,
+  { shelf, what, filter }: Counted,
+  signal: AbortSignal,
+): Promise<number> {
+  const body = { collection_name: collections.name(shelf), filter, exact: true };
+  const answer = api.ask((calls, init) => calls.countPoints(body, init), {
+    what: `count its ${what}`,
+    form: resultOf(z.object({ count: z.int() })),
+    signal,
+  });
+  return (await orWithout(answer, { count: 0 })).count;
+}

@@ -1,0 +1,236 @@
+import { z } from "zod";
+import { Tokenizer } from "../rank/tokens.ts";
+import type { SearchStore, StoreIdentity } from "../search-store.ts";
+import {
+  PATIENCE,
+  type Patience,
+  QdrantApi,
+  QdrantFailure,
+  type QdrantServer,
+  resultOf,
+  written,
+} from "./qdrant-api.ts";
+import { clearIndex, tidyIndex } from "./qdrant-clear.ts";
+import { Collections, orWithout } from "./qdrant-collections.ts";
+import { numbersOf, type Seat } from "./qdrant-context.ts";
+import { DENSE, fileRecord, FORM, type Shelf, SHELVES } from "./qdrant-points.ts";
+import { candidatesFor, chunksOf, filesOf, ofVersions } from "./qdrant-query.ts";
+import { countAll, countFiles, scrolled, unembeddedChunks } from "./qdrant-read.ts";
+import { checkedVersion } from "./qdrant-version.ts";
+import { batches, putFiles, removeFiles, removeWhere, sideBySide } from "./qdrant-write.ts";
+
+export interface QdrantOptions {
+  readonly signal?: AbortSignal;
+  readonly patience?: Patience;
+  /** The time, in milliseconds since 1970. */
+  readonly now?: () => number;
+  /** `write`: indexes of fields that somebody took away are made again. */
+  readonly access?: "read" | "write";
+}
+
+/**
+ * Rejects where there is no server, where it is too old, and where a collection of ours is not as it must be. No
+ * collection is made before something is put. Closing leaves connections to the client, which lets them go when they are idle.
+ */
+export async function openQdrantStore(
+  server: QdrantServer,
+  identity: StoreIdentity,
+  options: QdrantOptions = {},
+): Promise<SearchStore> {
+  const { signal = new AbortController().signal, patience = PATIENCE, now = Date.now, access } = options;
+  const api = new QdrantApi(server, patience);
+  const collections = new Collections(api, identity);
+  // Side by side; that it is no Qdrant, or another one, is said before anything that such a one makes of the rest.
+  const asked = SHELVES.map((shelf) => collections.look(shelf, signal));
+  for (const each of asked) each.catch(() => undefined);
+  const version = await checkedVersion(api, signal);
+  const found = await Promise.all(asked);
+  if (access === "write")
+    for (const [at, shelf] of SHELVES.entries()) await collections.mend(shelf, found[at] ?? null, signal);
+  return storeOn({ api, collections, identity, version, tokenizer: new Tokenizer(), now });
+}
+
+function storeOn(seat: Seat): SearchStore {
+  return {
+    name: "qdrant",
+    put: (files, signal) => unless(signal, () => putFiles(seat, files, signal)),
+    remove: (paths, signal) => unless(signal, () => removeFiles(seat, paths, signal)),
+    // Each change waits until the server has it in its own journal.
+    flush: (signal) => unless(signal, () => Promise.resolve()),
+    held: (signal) => unless(signal, () => heldFiles(seat, signal)),
+    unembedded: (limit, signal) => unless(signal, () => unembeddedChunks(seat, limit, signal)),
+    embed: (vectors, signal) => unless(signal, () => embedChunks(seat, vectors, signal)),
+    candidates: (query, limit, signal) => unless(signal, () => candidatesFor(seat, query, limit, signal)),
+    counts: (signal) => unless(signal, () => countAll(seat, signal)),
+    fileCount: (signal) => unless(signal, () => countFiles(seat, signal)),
+    clear: (signal) => unless(signal, () => clearIndex(seat, signal)),
+    tidy: (signal) => unless(signal, () => tidyIndex(seat, signal)),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+/** What was given up before it began is told so, though nothing had to be asked. */
+async function unless<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  return act();
+}
+
+/** No request is under way for so long: what nobody has claimed by then was left by one who was killed. */
+const ABANDONED_MS = 15 * 60_000;
+const MOST_VERSIONS = 500;
+/** Versions that may be there beside those of files. What is more is counted another time. */
+const SPARE = 1000;
+
+const facets = resultOf(z.object({ hits: z.array(z.object({ value: z.string(), count: z.int() })) }));
+
+/**
+ * Files whose chunks the server has counted and found to be all there. What is there beside them and is old enough is
+ * removed: nobody would ask for it by its path again when the file has gone meanwhile.
+ */
+async function heldFiles(seat: Seat, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+  const held = new Map<string, string>();
+  const debris: string[] = [];
+  for (const shelf of SHELVES) {
+    if (!(await seat.collections.whole(shelf, signal))) continue;
+    const found = await versionsOn(seat, shelf, signal);
+    for (const [path, hash] of found.held) held.set(path, hash);
+    debris.push(...found.others);
+  }
+  const before = seat.now() - ABANDONED_MS;
+  for (let at = 0; at < debris.length; at += MOST_VERSIONS) {
+    const versions = debris.slice(at, at + MOST_VERSIONS);
+    await removeWhere(seat, ofVersions(seat.identity.index, versions, before), signal);
+  }
+  return held;
+}
+
+interface Versions {
+  readonly held: ReadonlyMap<string, string>;
+  /** Of which chunks are there, or a file's point, and not all. */
+  readonly others: readonly string[];
+}
+
+async function versionsOn(seat: Seat, shelf: Shelf, signal: AbortSignal): Promise<Versions> {
+  const { index } = seat.identity;
+  const files = await scrolled(
+    seat,
+    {
+      shelf,
+      filter: filesOf(index),
+      form: fileRecord,
+      fields: ["form", "path", "file_hash", "version", "chunks"],
+      limit: Number.POSITIVE_INFINITY,
+    },
+    signal,
+  );
+  const counts = await countedVersions(seat, shelf, { limit: files.length + SPARE, signal });
+  const whole = files.filter(
+    ({ form, version, chunks }) => form === FORM && (counts.get(version) ?? 0) === chunks,
+  );
+  const versions = new Set(whole.map(({ version }) => version));
+  const all = new Set([...counts.keys(), ...files.map(({ version }) => version)]);
+  return {
+    held: new Map(whole.map(({ path, file_hash }) => [path, file_hash])),
+    others: [...all].filter((version) => !versions.has(version)),
+  };
+}
+
+async function countedVersions(
+  { api, collections, identity }: Seat,
+  shelf: Shelf,
+  { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
+): Promise<ReadonlyMap<string, number>> {
+  const body = {
+    collection_name: collections.name(shelf),
+    key: "version",
+    filter: chunksOf(identity.index),
+    limit,
+    exact: true,
+  };
+  const answer = api.ask((calls, init) => calls.facet(body, init), {
+    what: "count the chunks of files",
+    form: facets,
+    signal,
+  });
+  const { hits } = await orWithout(answer, { hits: [] });
+  return new Map(hits.map(({ value, count }) => [value, count]));
+}
+
+interface Vector {
+  readonly id: string;
+  readonly dense: number[];
+}
+
+const BYTES_OF_NUMBER = 22;
+/** A chunk that goes between looking and writing makes the write fail as a whole. */
+const MOST_TRIES = 4;
+
+const owners = resultOf(
+  z.array(z.object({ id: z.string(), payload: z.object({ index: z.string(), what: z.string() }) })),
+);
+
+/** All of them are looked at before the first is sent. */
+async function embedChunks(
+  seat: Seat,
+  vectors: ReadonlyMap<string, Float32Array>,
+  signal: AbortSignal,
+): Promise<void> {
+  const all = Array.from(vectors, ([id, vector]) => ({ id, dense: numbersOf(vector, seat.identity) }));
+  const parts = batches(all, ({ dense }) => dense.length * BYTES_OF_NUMBER + 80);
+  await sideBySide(
+    parts.flatMap((part) => SHELVES.map((shelf) => ({ shelf, part }))),
+    ({ shelf, part }) => embedPart(seat, shelf, part, signal),
+  );
+}
+
+async function embedPart(
+  seat: Seat,
+  shelf: Shelf,
+  part: readonly Vector[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (let tried = 1; ; tried += 1) {
+    const there = await ownIds(seat, shelf, part, signal);
+    const points = part
+      .filter(({ id }) => there.has(id))
+      .map(({ id, dense }) => ({ id, vector: { [DENSE]: dense } }));
+    if (points.length === 0) return;
+    const body = { collection_name: seat.collections.name(shelf), wait: true, points };
+    try {
+      await seat.api.ask((calls, init) => calls.updateVectors(body, init), {
+        what: `store ${points.length} vectors`,
+        form: written,
+        signal,
+        write: true,
+      });
+      return;
+    } catch (thrown) {
+      const gone = thrown instanceof QdrantFailure && thrown.trouble.startsWith("no-");
+      if (!gone || tried === MOST_TRIES) throw thrown;
+    }
+  }
+}
+
+/** Those that are chunks of this index: the server would refuse one that is gone. */
+async function ownIds(
+  { api, collections, identity }: Seat,
+  shelf: Shelf,
+  part: readonly Vector[],
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const body = {
+    collection_name: collections.name(shelf),
+    ids: part.map(({ id }) => id),
+    with_payload: ["index", "what"],
+    with_vector: false,
+  };
+  const found = api.ask((calls, init) => calls.getPoints(body, init), {
+    what: "look for chunks",
+    form: owners,
+    signal,
+  });
+  const own = (await orWithout(found, [])).filter(
+    ({ payload }) => payload.index === identity.index && payload.what === "chunk",
+  );
+  return new Set(own.map(({ id }) => id));
+}

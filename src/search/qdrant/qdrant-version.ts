@@ -1,0 +1,67 @@
+import { z } from "zod";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { QdrantApi, type QdrantServer, resultOf } from "./qdrant-api.ts";
+
+/** Queries with fusion came with 1.10, tenants with 1.11, facets with 1.12, the filter by vectors with 1.13. */
+const OLDEST = { major: 1, minor: 13 } as const;
+/** Since this one rarity is counted over one workspace's words instead of over all that share a collection. */
+const OWN_RARITY = { major: 1, minor: 19 } as const;
+
+export interface ServerVersion {
+  readonly text: string;
+  readonly ownRarity: boolean;
+}
+
+const about = z.object({ title: z.string().regex(/qdrant/i), version: z.string() });
+
+/** Asks who is there, and refuses a server that lacks what is needed. */
+export async function checkedVersion(api: QdrantApi, signal: AbortSignal): Promise<ServerVersion> {
+  const { version } = await api.ask((calls, init) => calls.root({}, init), {
+    what: "say its version",
+    form: about,
+    signal,
+  });
+  const text = visibleLine(version);
+  const unfit = unfitVersion(version);
+  if (unfit === null) return { text, ownRarity: reaches(parsed(version), OWN_RARITY) };
+  throw new HarnessError(
+    EXIT.failed,
+    `Qdrant ${text} at ${api.url} ${unfit}`,
+    "./start.sh   (or: harness config set search.store embedded)",
+  );
+}
+
+/** What is there, and would be let in: a server tells its version to everybody, its collections only to who has a key. */
+export async function versionFor(server: QdrantServer, signal: AbortSignal): Promise<string> {
+  const api = new QdrantApi(server);
+  const { text } = await checkedVersion(api, signal);
+  await api.ask((calls, init) => calls.getCollections({}, init), {
+    what: "list its collections",
+    form: resultOf(z.object({ collections: z.array(z.unknown()) })),
+    signal,
+  });
+  return text;
+}
+
+/** Why a server of that version cannot be used, to be read after its name; null where it can. */
+function unfitVersion(version: string): string | null {
+  const found = parsed(version);
+  const oldest = `${OLDEST.major}.${OLDEST.minor}`;
+  if (Number.isNaN(found.major) || found.major > OLDEST.major)
+    return `is not known to harness: it needs ${OLDEST.major}.x, ${oldest} or later`;
+  return reaches(found, OLDEST) ? null : `is too old: harness needs ${oldest} or later`;
+}
+
+interface Version {
+  readonly major: number;
+  readonly minor: number;
+}
+
+function parsed(version: string): Version {
+  const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
+  return { major: Number(major), minor: Number(minor) };
+}
+
+const reaches = (found: Version, wanted: Version): boolean =>
+  found.major === wanted.major && found.minor >= wanted.minor;

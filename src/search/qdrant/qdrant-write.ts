@@ -1,0 +1,211 @@
+import { z } from "zod";
+import { formatSize } from "../../core/bounds.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { StoredFile } from "../search-store.ts";
+import { QdrantFailure, resultOf, written } from "./qdrant-api.ts";
+import { removePoints } from "./qdrant-clear.ts";
+import { orWithout } from "./qdrant-collections.ts";
+import type { Seat } from "./qdrant-context.ts";
+import {
+  chunkPoints,
+  DENSE,
+  filePoint,
+  type Point,
+  type Shelf,
+  shelfOf,
+  SHELVES,
+  type Stamp,
+} from "./qdrant-points.ts";
+import { type Filter, ofPaths } from "./qdrant-query.ts";
+
+/** What a server takes in one request, with room for what is around it. */
+const LARGEST = 30 * 2 ** 20;
+const MOST_PATHS = 500;
+
+const withVectors = resultOf(
+  z.array(
+    z.object({ id: z.string(), vector: z.object({ [DENSE]: z.array(z.number()).optional() }).nullish() }),
+  ),
+);
+
+/**
+ * New chunks first, then what is there of the paths beside them is removed, the file's own point with it, and that is
+ * written again as the last. Whatever is broken off between two requests, the file is not held until it is put again.
+ */
+export async function putFiles(seat: Seat, files: readonly StoredFile[], signal: AbortSignal): Promise<void> {
+  const last = [...new Map(files.map((file) => [file.path, file])).values()];
+  if (last.length === 0) return;
+  for (const shelf of SHELVES) await seat.collections.ready(shelf, signal);
+  const groups = SHELVES.flatMap((shelf) =>
+    groupsOf(last.filter((file) => shelfOf(file) === shelf)).map((group) => ({ shelf, group })),
+  );
+  await sideBySide(groups, ({ shelf, group }) => putGroup(seat, shelf, group, signal));
+}
+
+/** Files that go together, by their chunks; a file is never in two groups. */
+const groupsOf = (files: readonly StoredFile[]): readonly (readonly StoredFile[])[] => {
+  const all: StoredFile[][] = [];
+  let points = Number.POSITIVE_INFINITY;
+  for (const file of files) {
+    const size = file.chunks.length + 1;
+    if (points + size > MOST_POINTS) {
+      all.push([]);
+      points = 0;
+    }
+    all.at(-1)?.push(file);
+    points += size;
+  }
+  return all;
+};
+
+async function putGroup(
+  seat: Seat,
+  shelf: Shelf,
+  files: readonly StoredFile[],
+  signal: AbortSignal,
+): Promise<void> {
+  const stamp: Stamp = { index: seat.identity.index, written: seat.now() };
+  const all = files.flatMap((file) => chunkPoints(file, stamp, seat.tokenizer));
+  const points = [...new Map(all.map((point) => [point.id, point])).values()];
+  for (const batch of batches(points, (point) => sizeOf(point, seat)))
+    await upsert(seat, shelf, await withKept(seat, shelf, batch, signal), signal);
+  const paths = files.map(({ path }) => path);
+  const ids = points.map(({ id }) => id);
+  for (const other of SHELVES)
+    await removeBy(seat, other, ofPaths(stamp.index, paths, other === shelf ? ids : []), signal);
+  await upsert(
+    seat,
+    shelf,
+    files.map((file) => filePoint(file, stamp)),
+    signal,
+  );
+}
+
+/** With the vector that it will have; a refusal in words comes before the server's. */
+function sizeOf(point: Point, { identity }: Seat): number {
+  const bytes = jsonBytes(point) + 22 * (identity.vectors?.dimension ?? 0);
+  if (bytes <= LARGEST) return bytes;
+  const { path, start } = point.payload as { path: string; start: number };
+  throw new HarnessError(
+    EXIT.failed,
+    `the chunk at ${path}:${start} has ${formatSize(bytes)}, more than Qdrant takes at once`,
+    "Leave the file out of the index.",
+  );
+}
+
+/** An upsert replaces a point as a whole: chunks that are there already take their vector along. */
+async function withKept(
+  { api, collections, identity }: Seat,
+  shelf: Shelf,
+  points: readonly Point[],
+  signal: AbortSignal,
+): Promise<readonly Point[]> {
+  if (identity.vectors === null) return points;
+  const ids = points.map(({ id }) => id);
+  const there = await api.ask(
+    (calls, init) =>
+      calls.getPoints(
+        { collection_name: collections.name(shelf), ids, with_payload: false, with_vector: [DENSE] },
+        init,
+      ),
+    { what: "look for vectors that stay", form: withVectors, signal },
+  );
+  const kept = new Map(there.map(({ id, vector }) => [id, vector?.[DENSE]]));
+  return points.map((point) => {
+    const dense = kept.get(point.id);
+    return dense === undefined ? point : { ...point, vector: { ...point.vector, [DENSE]: dense } };
+  });
+}
+
+/** A server, or a proxy before it, may take less in one request than is usual. */
+async function upsert(
+  seat: Seat,
+  shelf: Shelf,
+  points: readonly Point[],
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await upsertAtOnce(seat, shelf, points, signal);
+  } catch (thrown) {
+    const isTooLarge = thrown instanceof QdrantFailure && thrown.trouble === "too-large";
+    if (!isTooLarge || points.length < 2) throw thrown;
+    const middle = Math.ceil(points.length / 2);
+    for (const half of [points.slice(0, middle), points.slice(middle)])
+      await upsert(seat, shelf, half, signal);
+  }
+}
+
+async function upsertAtOnce(
+  { api, collections }: Seat,
+  shelf: Shelf,
+  points: readonly Point[],
+  signal: AbortSignal,
+): Promise<void> {
+  const body = { collection_name: collections.name(shelf), wait: true, points: [...points] };
+  await api.ask((calls, init) => calls.upsertPoints(body, init), {
+    what: `store ${points.length} points`,
+    form: written,
+    signal,
+    write: true,
+  });
+}
+
+async function removeBy(seat: Seat, shelf: Shelf, filter: Filter, signal: AbortSignal): Promise<void> {
+  await removePoints(seat.api, seat.collections.name(shelf), filter, signal);
+}
+
+export async function removeFiles(seat: Seat, paths: readonly string[], signal: AbortSignal): Promise<void> {
+  const all = [...new Set(paths)];
+  const parts = Array.from({ length: Math.ceil(all.length / MOST_PATHS) }, (_, part) =>
+    all.slice(part * MOST_PATHS, (part + 1) * MOST_PATHS),
+  );
+  for (const part of parts) await removeWhere(seat, ofPaths(seat.identity.index, part), signal);
+}
+
+/** From both collections, as far as they are there. */
+export async function removeWhere(seat: Seat, filter: Filter, signal: AbortSignal): Promise<void> {
+  for (const shelf of SHELVES) await orWithout(removeBy(seat, shelf, filter, signal), undefined);
+}
+
+/** Qdrant takes 32 MB in one request unless it is told otherwise, and works on one while it is held. */
+const MOST_POINTS = 256;
+const MOST_BYTES = 8 * 2 ** 20;
+/** Requests of one call that are under way at a time. */
+const SIDE_BY_SIDE = 2;
+
+/** In their order, each batch within the bounds; what is larger than they are is alone. */
+export function batches<T>(items: readonly T[], bytesOf: (item: T) => number): readonly (readonly T[])[] {
+  const all: T[][] = [];
+  let batch: T[] = [];
+  let bytes = 0;
+  for (const item of items) {
+    const size = bytesOf(item);
+    if (batch.length > 0 && (batch.length >= MOST_POINTS || bytes + size > MOST_BYTES)) {
+      all.push(batch);
+      [batch, bytes] = [[], 0];
+    }
+    batch.push(item);
+    bytes += size;
+  }
+  return batch.length > 0 ? [...all, batch] : all;
+}
+
+const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+
+/** Begins nothing more after a failure, and rejects with the first one when all that was begun is over. */
+export async function sideBySide<T>(
+  items: readonly T[],
+  act: (item: T) => Promise<void>,
+  most = SIDE_BY_SIDE,
+): Promise<void> {
+  const failures: unknown[] = [];
+  const rest = items.values();
+  const work = async (): Promise<void> => {
+    for (const item of rest) {
+      if (failures.length > 0) return;
+      await act(item).catch((thrown: unknown) => void failures.push(thrown));
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(most, items.length) }, work));
+  if (failures.length > 0) throw failures[0];
+}

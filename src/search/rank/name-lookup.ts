@@ -1,0 +1,142 @@
+import type { Chunk } from "../index-words.ts";
+
+/** A query that is nothing but a name: `JsonReader.peek()`, `fn parse_url`, `src/dict.c:452`. */
+export interface Lookup {
+  /** Of a file, with the folders that were said. */
+  readonly path: string;
+  readonly line: number | null;
+  /** Of a definition, the outermost first; empty where it can be none. */
+  readonly names: readonly string[];
+}
+
+const MOST_LETTERS = 200;
+const QUOTES = /^[`'"]+|[`'";,]+$/g;
+const KEYWORD =
+  /^(?:class|def|defn?|enum|fn|func|function|impl|interface|method|module|struct|sub|trait|type) +(?=\S+$)/;
+const PLACE = /^(?:\.\/)?([^:]+?)(?::(\d+)(?::\d+)?)?$/;
+const BETWEEN = /\.|::|->|#|\\/;
+const NAME = /^[\p{L}_$][\p{L}\p{N}_$]*[?!]?$/u;
+
+export function lookupIn(text: string): Lookup | null {
+  if (text.length > MOST_LETTERS) return null;
+  const said = text.trim().replaceAll(QUOTES, "").replace(KEYWORD, "");
+  if (said === "" || /\s/.test(said)) return null;
+  const [, path = said, line] = PLACE.exec(said) ?? [];
+  const names = said.replace(/\(.*\)$/, "").split(BETWEEN);
+  return {
+    path,
+    line: line === undefined ? null : Number(line),
+    names: names.every((name) => NAME.test(name)) ? names : [],
+  };
+}
+
+/** What was meant comes first, then what is only called so too; in each the order stays. */
+export function foundByName(placed: readonly Placed[], lookup: Lookup): readonly Placed[] {
+  const place = placeIn(placed, lookup);
+  const ranks = new Map(placed.map(({ chunk }) => [chunk, chunk === place ? 2 : rankOf(chunk, lookup)]));
+  const having = (rank: number): readonly Placed[] => placed.filter(({ chunk }) => ranks.get(chunk) === rank);
+  const [meant, called, others] = [asWritten(having(2)), having(1), having(0)];
+  if (others.length === placed.length) return placed;
+  // A third of the scores for each, so that they still tell the order.
+  return [meant, called, others].flatMap((each, after) =>
+    each.map(({ chunk, score }) => ({ chunk, score: (2 - after + score) / 3 })),
+  );
+}
+
+/** Of a file's chunks the first one has the best score: a class begins there. */
+function asWritten(placed: readonly Placed[]): readonly Placed[] {
+  const chunks = placed.map(({ chunk }) => chunk).toSorted((a, b) => a.start - b.start);
+  const byPath = Map.groupBy(chunks, ({ path }) => path);
+  return placed.map(({ chunk, score }) => ({ chunk: byPath.get(chunk.path)?.shift() ?? chunk, score }));
+}
+
+/** Where a named file begins, or nearest to the line that is asked for. */
+function placeIn(placed: readonly Placed[], { path, line }: Lookup): Chunk | undefined {
+  const away = ({ start, end }: Chunk): number =>
+    line === null ? start : Math.max(0, start - line, line - end);
+  return placed
+    .map(({ chunk }) => chunk)
+    .filter((chunk) => pathRank(chunk.path, path) > 0)
+    .toSorted((a, b) => pathRank(b.path, path) - pathRank(a.path, path) || away(a) - away(b))[0];
+}
+
+/** 3 for the path itself, 2 for the end of one, 1 for the end of one in other letter case. */
+function pathRank(path: string, said: string): 0 | 1 | 2 | 3 {
+  if (path === said) return 3;
+  if (path.endsWith(`/${said}`)) return 2;
+  return `/${path}`.toLowerCase().endsWith(`/${said}`.toLowerCase()) ? 1 : 0;
+}
+
+function rankOf({ path, symbol, kind }: Chunk, lookup: Lookup): 0 | 1 | 2 {
+  if (lookup.line === null && pathRank(path, lookup.path) > 1) return 1;
+  if (lookup.names.length === 0 || symbol === null || kind === "section") return 0;
+  const { folder, name } = namedBy(path);
+  const around = [...folder.split("/"), name];
+  const ranks = symbol.split(", ").map((each) => nameRank([...around, ...each.split(BETWEEN)], lookup.names));
+  return Math.max(...ranks) as 0 | 1 | 2;
+}
+
+/** A definition's whole name, with its folders and its file, against what was said of it. */
+function nameRank(whole: readonly string[], said: readonly string[]): 0 | 1 | 2 {
+  if (isSaid(whole, said)) return 2;
+  const low = said.map((name) => name.toLowerCase());
+  const lowWhole = whole.map((name) => name.toLowerCase());
+  if (lowWhole.at(-1) !== low.at(-1)) return 0;
+  // Who writes several names all small does not mind.
+  return said.length > 1 && low.join() === said.join() && isSaid(lowWhole, low) ? 2 : 1;
+}
+
+/** The last one is the same, and those before it are in this order, with others in between. */
+function isSaid(whole: readonly string[], said: readonly string[]): boolean {
+  let met = 0;
+  for (const name of whole) if (name === said[met]) met += 1;
+  return met === said.length && whole.at(-1) === said.at(-1);
+}
+
+/** Names that say nothing: such a file is called as its folder is. */
+const NAMELESS = new Set(["index", "mod", "__init__", "main", "lib", "init"]);
+
+/** The folder of a file, and what the file is called without its ending. */
+export function namedBy(path: string): { readonly folder: string; readonly name: string } {
+  const cut = path.lastIndexOf("/");
+  const folder = path.slice(0, Math.max(0, cut));
+  const name = path.slice(cut + 1).replace(/(.)\.[^.]*$/, "$1");
+  return {
+    folder,
+    name: NAMELESS.has(name) && folder !== "" ? folder.slice(folder.lastIndexOf("/") + 1) : name,
+  };
+}
+
+export interface Placed {
+  readonly chunk: Chunk;
+  readonly score: number;
+}
+
+const IDENTIFIER = /[\p{L}_$][\p{L}\p{N}_$]*/gu;
+
+/**
+ * Which of a file's chunks takes its best score: the one that defines what the query spells out, then any that is more
+ * than imports, then the better one. Files stand where they stood.
+ */
+export function bestRegions(placed: readonly Placed[], text: string): readonly Placed[] {
+  const said = new Set(text.match(IDENTIFIER));
+  const byPath = Map.groupBy(placed, ({ chunk }) => chunk.path);
+  return [...byPath.values()].flatMap((ofFile) => {
+    const ranks = new Map(ofFile.map(({ chunk }) => [chunk, fitness(chunk, said)]));
+    const chunks = ofFile
+      .map(({ chunk }) => chunk)
+      .toSorted((a, b) => (ranks.get(b) ?? 0) - (ranks.get(a) ?? 0));
+    return ofFile.map(({ score }, place) => ({ chunk: chunks[place] as Chunk, score }));
+  });
+}
+
+function fitness(chunk: Chunk, said: ReadonlySet<string>): number {
+  if (chunk.kind === "imports") return 0;
+  return namesOf(chunk).some((name) => said.has(name)) ? 2 : 1;
+}
+
+/** Names of more than one word: `Cache` may only begin a sentence. */
+const namesOf = ({ symbol }: Chunk): readonly string[] =>
+  (symbol ?? "")
+    .split(/, |\.|::|#/)
+    .filter((name) => /[\p{Ll}\p{N}]\p{Lu}|[\p{L}\p{N}]_[\p{L}\p{N}]/u.test(name));

@@ -1,0 +1,278 @@
+import type { IndexHit } from "../../core/ports.ts";
+import type { Chunk } from "../index-words.ts";
+import type { Candidate } from "../search-store.ts";
+import { bestRegions, foundByName, lookupIn, namedBy, type Placed } from "./name-lookup.ts";
+import { type Pair, type Query, saidBeyond, type SaidWords, understand } from "./ranked-query.ts";
+import { Tokenizer } from "./tokens.ts";
+import { WEIGHTS, type Weights } from "./weights.ts";
+
+export interface SearchHit extends IndexHit {
+  /** Which words of the query are where, in plain words. */
+  readonly why: string;
+}
+
+/** Candidates of either store in the order in which they answer, at most so many. */
+export function rank(
+  candidates: readonly Candidate[],
+  text: string,
+  limit: number,
+  weights = WEIGHTS,
+): readonly SearchHit[] {
+  const tokenizer = new Tokenizer();
+  const query = understand(text, tokenizer, weights);
+  const worth = worthOf(candidates, { text, query, tokenizer, weights });
+  const ordered = apart(bestRegions(fused(candidates, worth, weights), text), weights.sameFile);
+  const lookup = lookupIn(text);
+  const placed = lookup === null ? ordered : foundByName(ordered, lookup);
+  return placed.slice(0, limit).map(({ chunk, score }) => ({
+    path: chunk.path,
+    start: chunk.start,
+    end: chunk.end,
+    symbol: chunk.symbol,
+    score: Math.round(score * 1000) / 1000,
+    preview: preview(chunk.text, query, tokenizer),
+    why: why(chunk, query, tokenizer),
+  }));
+}
+
+type Worth = (chunk: Chunk) => number;
+
+/** What a chunk's role and its file's signs make of its score. Those that vectors alone have found come last. */
+function worthOf(candidates: readonly Candidate[], asked: Asked): Worth {
+  const prior = ({ role }: Chunk): number => asked.query.prior[role];
+  const ordered = sorted(
+    candidates.map(({ chunk, lexical }) => ({ chunk, score: (lexical ?? 0) * prior(chunk) })),
+  );
+  const signs = worthByPath(
+    ordered.map(({ chunk }) => chunk),
+    asked,
+  );
+  const share = shareByEnding(ordered);
+  const { language } = asked.weights.signs;
+  return (chunk) => prior(chunk) * (signs.get(chunk.path) ?? 1) * language ** share(chunk);
+}
+
+/** By words alone the score itself; with vectors the reciprocal ranks, as the two kinds of score do not compare. */
+function fused(candidates: readonly Candidate[], worth: Worth, weights: Weights): readonly Placed[] {
+  const lexical = inOrder(candidates, ({ lexical, chunk }) => (lexical ?? 0) * worth(chunk));
+  const dense = inOrder(candidates, ({ dense, chunk }) => Math.max(0, dense ?? 0) * worth(chunk));
+  const best = lexical[0]?.score ?? 0;
+  if (dense.length === 0) return lexical.map(({ chunk, score }) => ({ chunk, score: score / best }));
+  const sums = new Map<Chunk, number>();
+  const { fusion, dense: share } = weights;
+  for (const [list, part] of [
+    [lexical, 1 / (1 + share)],
+    [dense, share / (1 + share)],
+  ] as const)
+    for (const [place, { chunk }] of list.entries())
+      sums.set(chunk, (sums.get(chunk) ?? 0) + (part * (fusion + 1)) / (fusion + 1 + place));
+  return sorted([...sums].map(([chunk, score]) => ({ chunk, score })));
+}
+
+function inOrder(candidates: readonly Candidate[], score: (one: Candidate) => number): readonly Placed[] {
+  return sorted(candidates.map((one) => ({ chunk: one.chunk, score: score(one) }))).filter(
+    (one) => one.score > 0,
+  );
+}
+
+const sorted = (placed: readonly Placed[]): readonly Placed[] =>
+  placed.toSorted((a, b) => b.score - a.score || byPlace(a.chunk, b.chunk));
+
+function byPlace(a: Chunk, b: Chunk): number {
+  if (a.path !== b.path) return a.path < b.path ? -1 : 1;
+  return a.start - b.start;
+}
+
+/** One result for a region, and a file's further regions behind other files' first ones. */
+function apart(placed: readonly Placed[], sameFile: number): readonly Placed[] {
+  const shown = new Map<string, Chunk[]>();
+  const kept: Placed[] = [];
+  for (const { chunk, score } of sorted(placed)) {
+    const before = shown.get(chunk.path) ?? [];
+    if (before.some((other) => sameRegion(other, chunk))) continue;
+    shown.set(chunk.path, [...before, chunk]);
+    kept.push({ chunk, score: score * sameFile ** before.length });
+  }
+  return sorted(kept);
+}
+
+/** Parts of one definition that was too long for one chunk. */
+const sameRegion = (one: Chunk, other: Chunk): boolean =>
+  one.symbol !== null &&
+  one.symbol === other.symbol &&
+  (one.end + 1 === other.start || other.end + 1 === one.start);
+
+/**
+ * By a path's ending: its share of the scores of all source files that were found. Scripts, headers and style sheets have
+ * a query's words too; the answer is more often in the language in which most of what was found is.
+ */
+export function shareByEnding(found: readonly Placed[]): (chunk: Chunk) => number {
+  const best = new Map<string, Placed>();
+  for (const one of found) {
+    const known = best.get(one.chunk.path);
+    if (one.chunk.role === "source" && (known === undefined || known.score < one.score))
+      best.set(one.chunk.path, one);
+  }
+  const sums = new Map<string, number>();
+  let all = 0;
+  for (const [path, { score }] of best) {
+    const ending = endingOf(path);
+    sums.set(ending, (sums.get(ending) ?? 0) + score);
+    all += score;
+  }
+  return ({ path, role }) => (role === "source" && all > 0 ? (sums.get(endingOf(path)) ?? 0) / all : 0);
+}
+
+/** Programs without an ending are mostly the shell's, whose files have several: `bin/deploy` is one with `lib/log.bash`. */
+const SHELL = new Set(["", "sh", "bash", "zsh", "bats"]);
+
+function endingOf(path: string): string {
+  const ending = /[^/]\.([^./]+)$/.exec(path)?.[1]?.toLowerCase() ?? "";
+  return SHELL.has(ending) ? "sh" : ending;
+}
+
+const MOST_NAMED = 8;
+
+/** Where the query's words are: each is named once, at the most telling place. */
+export function why(chunk: Chunk, query: Query, tokenizer: Tokenizer): string {
+  const wanted = new Set(query.words.map(({ word }) => word));
+  const places = [
+    ["name", tokenizer.found(chunk.symbol ?? "", wanted)],
+    ["path", tokenizer.found(chunk.path, wanted)],
+    ["text", tokenizer.found(chunk.text, wanted)],
+  ] as const;
+  const said = new Map<string, string>();
+  const found = { name: new Set<string>(), path: new Set<string>(), text: new Set<string>() };
+  for (const { word, said: written } of query.words) {
+    const place = places.find(([, words]) => words.has(word))?.[0];
+    if (place === undefined || said.has(written)) continue;
+    said.set(written, place);
+    found[place].add(written);
+  }
+  const parts = (["name", "path", "text"] as const)
+    .filter((place) => found[place].size > 0)
+    .map((place) => `${place}: ${listed([...found[place]])}`);
+  return parts.length === 0 ? "near in meaning" : parts.join("; ");
+}
+
+const listed = (words: readonly string[]): string =>
+  words.length <= MOST_NAMED
+    ? words.join(", ")
+    : `${words.slice(0, MOST_NAMED).join(", ")} and ${words.length - MOST_NAMED} more`;
+
+const LINES = 10;
+const LONGEST_LINE = 240;
+
+/** Lines that are shown above the first that has a word, where there is room. */
+const LEAD = 2;
+
+/** So many lines of the text that have most of the query's words; none of its first ones is empty. */
+export function preview(text: string, query: Query, tokenizer: Tokenizer): string {
+  const lines = text.replace(/\n$/, "").split("\n");
+  const best = lines.length <= LINES ? 0 : bestWindow(lines, query, tokenizer);
+  const from = lines.findIndex((line, at) => at >= best && line.trim() !== "");
+  return lines
+    .slice(Math.max(from, 0), Math.max(from, 0) + LINES)
+    .map((line) => (line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line))
+    .join("\n");
+}
+
+function bestWindow(lines: readonly string[], query: Query, tokenizer: Tokenizer): number {
+  const wanted = new Map(query.words.map(({ word, weight }) => [word, weight]));
+  const has = lines.map((line) => [...tokenizer.found(line, wanted)]);
+  const scores = Array.from({ length: lines.length - LINES + 1 }, (_, from) => {
+    const seen = has.slice(from, from + LINES).flat();
+    return [...new Set(seen)].reduce((sum, word) => sum + (wanted.get(word) ?? 0), seen.length * 0.1);
+  });
+  const most = scores.reduce((one, other) => Math.max(one, other), 0);
+  const first = scores.indexOf(most);
+  const others = scores.findIndex((score, from) => from > first && score < most);
+  const last = others === -1 ? scores.length - 1 : others - 1;
+  return most === 0 ? 0 : Math.max(first, last - LEAD);
+}
+
+interface Asked {
+  readonly text: string;
+  readonly query: Query;
+  readonly tokenizer: Tokenizer;
+  readonly weights: Weights;
+}
+
+/** What each file is worth beyond its words, by path. Chunks come best first: the texts of the first files are read. */
+function worthByPath(chunks: readonly Chunk[], asked: Asked): ReadonlyMap<string, number> {
+  const { text, tokenizer, weights } = asked;
+  const said = saidBeyond(text, tokenizer);
+  const byName = nameWorth(said, asked);
+  const worth = new Map<string, number>();
+  for (const [path, ofFile] of Map.groupBy(chunks, (chunk) => chunk.path)) {
+    const read = worth.size < weights.signs.files;
+    worth.set(path, byName(path) * (read ? textWorth(ofFile, said, weights) : 1));
+  }
+  return worth;
+}
+
+function nameWorth({ scope }: SaidWords, { query, tokenizer, weights }: Asked): (path: string) => number {
+  const { inScope, atScope, name: named } = weights.signs;
+  const asked = new Set(query.words.map(({ word }) => word));
+  return (path) => {
+    const { folder, name } = namedBy(path);
+    const names = [...tokenizer.count(name).keys()];
+    const worth = named ** share(names, asked);
+    if (scope.length === 0) return worth;
+    const folders = new Set(tokenizer.count(folder).keys());
+    return worth * inScope ** share(scope, folders) * atScope ** share(scope, new Set(names));
+  };
+}
+
+const share = (words: readonly string[], among: ReadonlySet<string>): number =>
+  words.length === 0 ? 0 : words.filter((word) => among.has(word)).length / words.length;
+
+function textWorth(chunks: readonly Chunk[], { pairs, spelled }: SaidWords, { signs }: Weights): number {
+  const left = { pairs, spelled };
+  const words = [...new Set(pairs.flat())];
+  const enough = pairs.length - signs.pairsMost;
+  for (const { text } of chunks) {
+    if (left.spelled.length > 0) left.spelled = left.spelled.filter((name) => !text.includes(name));
+    if (left.pairs.length === 0 || left.pairs.length <= enough) continue;
+    const lower = text.toLowerCase();
+    const there = new Set(words.filter((word) => lower.includes(word)));
+    left.pairs = left.pairs.filter(
+      (pair) => !(there.has(pair[0]) && there.has(pair[1]) && beside(lower, pair)),
+    );
+  }
+  const met = Math.min(signs.pairsMost, pairs.length - left.pairs.length) / signs.pairsMost;
+  const has = spelled.length === 0 ? 0 : 1 - left.spelled.length / spelled.length;
+  return signs.pairs ** met * signs.spelled ** has * signs.defined ** share(spelled, namesOf(chunks));
+}
+
+const namesOf = (chunks: readonly Chunk[]): ReadonlySet<string> =>
+  new Set(chunks.flatMap(({ symbol }) => symbol?.split(/, |\.|::|#/) ?? []));
+
+/** What a word's form may add to its stem, and what may stand between two words: `caching_the`, `cache: store`. */
+const LONGEST_ENDING = 8;
+const WIDEST_GAP = 3;
+/** Of that so much where they are one name: `cachedirectory`, of which the stem is `cach`. */
+const JOINED_ENDING = 3;
+
+/** Whether two words stand side by side in a text in lower case, in any of their forms, apart or as one name. */
+export function beside(text: string, [one, other]: Pair): boolean {
+  for (let from = text.indexOf(one); from !== -1; from = text.indexOf(one, from + 1)) {
+    const end = from + one.length;
+    const word = skip(text, end, LONGEST_ENDING, isLetter);
+    for (let at = end; at <= Math.min(word, end + JOINED_ENDING); at += 1)
+      if (text.startsWith(other, at)) return true;
+    const next = skip(text, word, WIDEST_GAP, isGap);
+    if (next > word && text.startsWith(other, next)) return true;
+  }
+  return false;
+}
+
+function skip(text: string, from: number, most: number, over: (code: number) => boolean): number {
+  const end = Math.min(text.length, from + most);
+  let at = from;
+  while (at < end && over(text.charCodeAt(at))) at += 1;
+  return at;
+}
+
+const isLetter = (code: number): boolean => code >= 97 && code <= 122;
+const isGap = (code: number): boolean => !isLetter(code) && !(code >= 48 && code <= 57);

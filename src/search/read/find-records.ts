@@ -1,0 +1,216 @@
+import { textOfBytes } from "../../core/bytes.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Box, ExecRequest, ExecResult } from "../../core/ports.ts";
+import type { Found } from "./found-file.ts";
+
+/** Bytes of a path that a program can open. */
+const LONGEST_PATH = 4095;
+/** Of one record; longer ones no `find` writes for paths of that depth. */
+const LONGEST_RECORD = 2 ** 20;
+
+/** What a box may have found: kind, size, times, number, path. */
+const FIELDS = 6;
+export const FORMAT = String.raw`%y\0%s\0%T@\0%C@\0%i\0%P\0`;
+/** The same of a folder that may not be looked into. */
+export const closedIn = (format: string): string => format.replace("%y", "closed");
+
+/** As many as come together: to wait for each by itself takes longer than to read it. */
+export type Names = readonly (Found | undefined)[];
+
+/**
+ * What `find` has written in that form. A listing that is none is not believed, nor one of which a path does not begin
+ * with `start`.
+ */
+export async function* recordsOf(output: AsyncIterable<Buffer>, start = ""): AsyncGenerator<Names> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const piece of output) {
+    const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    const names: (Found | undefined)[] = [];
+    const take = (fields: readonly string[]): void => void names.push(foundIn(fields, start));
+    rest = inOneText(all, take) ?? oneByOne(all, take);
+    yield names;
+    if (rest.length > LONGEST_RECORD) throw unreadableListing();
+  }
+}
+
+type Take = (fields: readonly string[]) => void;
+
+/** All records of these bytes, and what is left of them; undefined where they are no text as they stand. */
+function inOneText(all: Buffer, take: Take): Buffer | undefined {
+  const text = all.toString("utf8");
+  if (text.includes("\uFFFD")) return undefined;
+  const fields = text.split("\0");
+  const whole = Math.floor((fields.length - 1) / FIELDS) * FIELDS;
+  for (let at = 0; at < whole; at += FIELDS) take(fields.slice(at, at + FIELDS));
+  return Buffer.from(fields.slice(whole).join("\0"));
+}
+
+/** A name may be any bytes, and a piece may end within a letter. */
+function oneByOne(all: Buffer, take: Take): Buffer {
+  let from = 0;
+  for (let end = recordEnd(all, from); end !== -1; end = recordEnd(all, from)) {
+    take(textOfBytes(all.subarray(from, end)).split("\0"));
+    from = end;
+  }
+  return all.subarray(from);
+}
+
+/** Behind the sixth NUL. */
+function recordEnd(bytes: Buffer, from: number): number {
+  let at = from;
+  for (let field = 0; field < FIELDS; field += 1) {
+    at = bytes.indexOf(0, at) + 1;
+    if (at === 0) return -1;
+  }
+  return at;
+}
+
+const KINDS: Readonly<Record<string, Found["kind"]>> = {
+  f: "file",
+  d: "folder",
+  closed: "closed",
+  l: "link",
+};
+
+function foundIn(fields: readonly string[], start: string): Found | undefined {
+  const [kind = "", size = "", modified = "", changed = "", ino = "", whole = ""] = fields;
+  if (!whole.startsWith(start)) throw unreadableListing();
+  const path = whole.slice(start.length);
+  const stamp = { size: Number(size), mtimeMs: millis(modified), ctimeMs: millis(changed), ino: Number(ino) };
+  if (Number.isNaN(stamp.size + stamp.mtimeMs + stamp.ctimeMs + stamp.ino) || !isBelow(path))
+    throw unreadableListing();
+  return canBeOpened(path) ? { path, kind: KINDS[kind] ?? "odd", stamp } : undefined;
+}
+
+const canBeOpened = (path: string): boolean => path.isWellFormed() && Buffer.byteLength(path) <= LONGEST_PATH;
+
+/** As Node counts the same time, to the last bit: whole seconds and nanoseconds apart. */
+function millis(text: string): number {
+  const dot = text.indexOf(".");
+  if (dot === -1) return Number(text) * 1000;
+  const part = text.slice(dot + 1, dot + 10);
+  return Number(text.slice(0, dot)) * 1000 + Number(part.length === 9 ? part : part.padEnd(9, "0")) / 1e6;
+}
+
+/** A path that leads nowhere else, whoever wrote the listing. */
+export const isBelow = (path: string): boolean => !OUTSIDE.test(path);
+
+/** A name that is none, or the folder itself, or the one above. */
+const OUTSIDE = /(?:^|\/)\.{0,2}(?:\/|$)/;
+
+export const unreadableListing = (): HarnessError =>
+  new HarnessError(
+    EXIT.failed,
+    "the listing of files from the box cannot be read",
+    "try again; with an image of your own: harness config set image null",
+  );
+
+const ALL = { head: Number.MAX_SAFE_INTEGER, tail: 0 };
+/** Handed over and not taken yet; the box waits until there is room again. */
+const HIGH_WATER = 1 << 20;
+
+export interface Running {
+  /** What it writes to stdout. Whoever stops reading has it ended. */
+  readonly output: AsyncIterable<Buffer>;
+  /** Its end, and the last that it said on stderr. */
+  readonly ended: Promise<{ readonly result: ExecResult; readonly said: string }>;
+}
+
+/** A command of the box whose output is read as it comes, a bounded part of it held at a time. */
+export function running(
+  box: Box,
+  request: Pick<ExecRequest, "words" | "folder" | "input">,
+  signal: AbortSignal,
+): Running {
+  const own = new AbortController();
+  const pipe = new Pipe();
+  const said = { text: "" };
+  const ended = box
+    .exec(
+      {
+        ...request,
+        env: { LC_ALL: "C", TZ: "UTC" },
+        timeoutMs: 0,
+        keep: ALL,
+        onOutput: (stream, bytes) => {
+          if (stream === "stdout") return pipe.push(Buffer.from(bytes));
+          said.text = (said.text + Buffer.from(bytes).toString("utf8")).slice(-SAID);
+          return undefined;
+        },
+      },
+      AbortSignal.any([signal, own.signal]),
+    )
+    .then((result) => ({ result, said: said.text }))
+    .finally(() => pipe.end());
+  ended.catch(() => undefined);
+  return { output: outputOf(pipe, own), ended };
+}
+
+const SAID = 4096;
+
+async function* outputOf(pipe: Pipe, own: AbortController): AsyncGenerator<Buffer> {
+  try {
+    for (let next = await pipe.take(); next !== undefined; next = await pipe.take()) yield next;
+  } finally {
+    own.abort();
+    pipe.drop();
+  }
+}
+
+class Pipe {
+  #held: Buffer[] = [];
+  #bytes = 0;
+  #ended = false;
+  #dropped = false;
+  #readable: (() => void) | undefined;
+  #writable: (() => void) | undefined;
+
+  push(bytes: Buffer): Promise<void> | undefined {
+    if (this.#dropped) return undefined;
+    this.#held.push(bytes);
+    this.#bytes += bytes.length;
+    this.#readable?.();
+    if (this.#bytes < HIGH_WATER) return undefined;
+    return new Promise((resolve) => (this.#writable = resolve));
+  }
+
+  /** All that is there, or undefined at the end. */
+  async take(): Promise<Buffer | undefined> {
+    if (this.#held.length === 0 && !this.#ended)
+      await new Promise<void>((resolve) => (this.#readable = resolve));
+    this.#readable = undefined;
+    if (this.#held.length === 0) return undefined;
+    const [only] = this.#held;
+    const all = this.#held.length === 1 && only !== undefined ? only : Buffer.concat(this.#held);
+    this.#empty();
+    return all;
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#readable?.();
+  }
+
+  drop(): void {
+    this.#dropped = true;
+    this.#empty();
+  }
+
+  #empty(): void {
+    this.#held = [];
+    this.#bytes = 0;
+    this.#writable?.();
+    this.#writable = undefined;
+  }
+}
+
+/** That what came is not all there is. */
+export function broken(doing: string, { result, said }: Awaited<Running["ended"]>): HarnessError {
+  const last = said.trim().split("\n").at(-1) ?? "";
+  const why = result.reason === "" ? `it ended with ${result.exit_code}` : result.reason;
+  return new HarnessError(
+    EXIT.failed,
+    `${doing} in the box failed: ${why}${last === "" ? "" : `: ${last}`}`,
+    "try again; harness doctor looks at the box",
+  );
+}

@@ -1,0 +1,111 @@
+import { setImmediate as breath } from "node:timers/promises";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Box, Entry } from "../../core/ports.ts";
+import {
+  broken,
+  closedIn,
+  FORMAT,
+  isBelow,
+  type Names,
+  recordsOf,
+  running,
+  unreadableListing,
+} from "./find-records.ts";
+import type { Found, Stamp } from "./found-file.ts";
+import { NEVER_ENTERED } from "./sieve.ts";
+
+/** Entries of one workspace. Names and numbers of so many take some hundred megabytes. */
+const MOST_ENTRIES = 1_000_000;
+
+/** Characters of all their paths. */
+const MOST_LETTERS = 2 ** 28;
+/** Folders of a path that a program can open are no deeper than half of its bytes. */
+const DEEPEST = 2048;
+
+export const TO_DEEPEST: readonly string[] = ["-maxdepth", String(DEEPEST)];
+
+/** All but the folders that are never looked into, as records of this form. */
+export const allAs = (format: string): readonly string[] => [
+  "(",
+  "-type",
+  "d",
+  "(",
+  ...NEVER_ENTERED.flatMap((name, index) => [...(index === 0 ? [] : ["-o"]), "-name", name]),
+  ")",
+  "-prune",
+  ")",
+  "-o",
+  ..."( -type d ! ( -readable -executable ) -prune -printf".split(" "),
+  closedIn(format),
+  ")",
+  "-o",
+  "-printf",
+  format,
+];
+
+const FIND = ["find", ".", "-mindepth", "1", ...TO_DEEPEST, ...allAs(FORMAT)];
+
+/**
+ * Everything below the workspace, folders before what is in them; a path that is no text, or too long to be opened, is
+ * given as undefined. By one `find` of GNU's; where the image has none, folder by folder through the box.
+ */
+export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
+  let count = 0;
+  let letters = 0;
+  const find = running(box, { words: FIND, folder: box.workspace }, signal);
+  for await (const names of recordsOf(find.output)) {
+    letters = names.reduce((sum, found) => sum + (found?.path.length ?? 0), letters);
+    if ((count += names.length) > MOST_ENTRIES || letters > MOST_LETTERS) throw tooMany();
+    yield names;
+  }
+  const end = await find.ended;
+  signal.throwIfAborted();
+  // It ends with 1 for a folder that it may not look into, and for an expression that it does not know.
+  if (end.result.exit_code === 0 || (end.result.exit_code === 1 && count > 0)) return;
+  if (end.result.cause !== null && end.result.cause !== "program") throw broken("the listing of files", end);
+  yield* listed(box, signal);
+}
+
+/** Seconds are all that it knows of times, so that nothing is known again by them. */
+async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
+  const folders = [""];
+  let count = 0;
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    signal.throwIfAborted();
+    const result = await box.list(folder === "" ? "." : folder);
+    if (result.kind !== "ok") {
+      if (folder === "") throw new HarnessError(EXIT.failed, result.reason, "harness doctor");
+      yield [{ path: folder, kind: "closed", stamp: NEVER }];
+      continue;
+    }
+    const names: (Found | undefined)[] = [];
+    for (const entry of result.value) {
+      if ((count += 1) > MOST_ENTRIES) throw tooMany();
+      const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      if (!isBelow(path)) throw unreadableListing();
+      if (!path.isWellFormed()) names.push(undefined);
+      else {
+        names.push({ path, kind: entry.kind, stamp: stampOf(entry) });
+        if (entry.kind === "folder" && !NEVER_ENTERED.includes(entry.name)) folders.push(path);
+      }
+    }
+    yield names;
+    await breath();
+  }
+}
+
+const NEVER: Stamp = { size: 0, mtimeMs: 0, ctimeMs: 0, ino: 0 };
+
+const stampOf = ({ size, modified }: Entry): Stamp => ({
+  size,
+  mtimeMs: modified * 1000,
+  ctimeMs: 0,
+  ino: 0,
+});
+
+const tooMany = (): HarnessError =>
+  new HarnessError(
+    EXIT.failed,
+    `there are more than ${MOST_ENTRIES} files and folders, or as much of names: too many for one index`,
+    "index one folder of them: harness index DIR   (or leave folders out in .gitignore)",
+  );

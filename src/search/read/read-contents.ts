@@ -1,0 +1,119 @@
+import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { Box } from "../../core/ports.ts";
+import { type TarEntry, untar } from "../../core/untar.ts";
+import { broken, type Running, running } from "./find-records.ts";
+
+/** Paths come as they are, dashes and line feeds too; a link is a link; a file that is gone is no failure. */
+const TAR = [
+  "tar",
+  "--create",
+  "--file=-",
+  "--format=gnu",
+  "--no-recursion",
+  "--null",
+  "--verbatim-files-from",
+  "--files-from=-",
+  "--hard-dereference",
+  "--ignore-failed-read",
+  "--warning=none",
+];
+
+export interface Content {
+  readonly path: string;
+  /** Null: longer by now than is read. */
+  readonly bytes: Buffer | null;
+}
+
+/**
+ * What is in these files, in their order, by one stream out of the box. Those that are gone or no files any more do not
+ * come, nor do those that may not be read. A file that changes under the reader may come half old: its stamp, taken
+ * before, then no longer fits.
+ */
+export async function* contentsOf(
+  box: Box,
+  paths: readonly string[],
+  { most, signal }: { readonly most: number; readonly signal: AbortSignal },
+): AsyncGenerator<Content> {
+  if (paths.length === 0) return;
+  const tar = running(box, { words: TAR, folder: box.workspace, input: namesOf(paths) }, signal);
+  const wanted = new Set(paths);
+  for await (const content of packed(tar, most, signal)) {
+    // Whoever packs may not be trusted: nothing comes that was not asked for, and nothing twice.
+    if (wanted.delete(content.path)) yield content;
+  }
+  const end = await tar.ended;
+  signal.throwIfAborted();
+  const came = wanted.size < paths.length;
+  if (isEnd(end, came)) return;
+  const { cause } = end.result;
+  if (came || (cause !== null && cause !== "program")) throw broken("the reading of files", end);
+  yield* oneByOne(box, paths, { most, signal });
+}
+
+/** It ends with 1 for a file that changed while it was read, with 2 for one that was gone. */
+const isEnd = ({ result: { exit_code, cause }, said }: Awaited<Running["ended"]>, came: boolean): boolean =>
+  exit_code <= 2 && cause !== "memory" && cause !== "disk" && (came || said === "");
+
+async function* packed(tar: Running, most: number, signal: AbortSignal): AsyncGenerator<Content> {
+  try {
+    yield* filesIn(tar.output, most);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (thrown instanceof HarnessError) throw thrown;
+    const why = `what the box reads cannot be read: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.failed, why, "try again", thrown);
+  }
+}
+
+const PER_PIECE = 500;
+
+async function* namesOf(paths: readonly string[]): AsyncGenerator<Uint8Array> {
+  for (let from = 0; from < paths.length; from += PER_PIECE) {
+    const names = paths.slice(from, from + PER_PIECE).map((path) => `${path}\0`);
+    yield bytesOfText(names.join(""));
+  }
+}
+
+async function* filesIn(output: AsyncIterable<Buffer>, most: number): AsyncGenerator<Content> {
+  let open: { readonly entry: TarEntry; readonly pieces: Buffer[]; length: number } | undefined;
+  for await (const each of untar(output)) {
+    if (Buffer.isBuffer(each)) {
+      if (open === undefined) continue;
+      open.length += each.length;
+      if (open.length <= most) open.pieces.push(each);
+    } else {
+      if (open !== undefined) yield whole(open, most);
+      open = each.type === "file" ? { entry: each, pieces: [], length: 0 } : undefined;
+    }
+  }
+  if (open !== undefined) yield whole(open, most);
+}
+
+interface Open {
+  readonly entry: TarEntry;
+  readonly pieces: readonly Buffer[];
+  readonly length: number;
+}
+
+const whole = ({ entry, pieces, length }: Open, most: number): Content => ({
+  path: textOfBytes(entry.name),
+  bytes: length > most ? null : Buffer.concat(pieces),
+});
+
+/** Where the image has no tar that understands this. */
+async function* oneByOne(
+  box: Box,
+  paths: readonly string[],
+  { most, signal }: { readonly most: number; readonly signal: AbortSignal },
+): AsyncGenerator<Content> {
+  for (const path of paths) {
+    signal.throwIfAborted();
+    const stat = await box.stat(path);
+    if (stat.kind !== "ok" || stat.value.kind !== "file") continue;
+    const read = await box.read(path, { offset: 0, limit: most + 1 });
+    if (read.kind !== "ok") continue;
+    const { content } = read.value;
+    yield { path, bytes: content.length > most ? null : Buffer.from(content) };
+  }
+}

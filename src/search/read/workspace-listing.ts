@@ -1,0 +1,143 @@
+import { setImmediate as breath } from "node:timers/promises";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Box } from "../../core/ports.ts";
+import type { Skip } from "../index-words.ts";
+import {
+  type Found,
+  isSameStamp,
+  isSettled,
+  type Listing,
+  type PathRules,
+  type RuleFile,
+  type Stamp,
+} from "./found-file.ts";
+import { entriesIn } from "./host-names.ts";
+import { contentsOf } from "./read-contents.ts";
+import { folderOf, isRuleFile, OWN_IGNORE, Sieve } from "./sieve.ts";
+
+interface ListingRequest {
+  readonly box: Box;
+  readonly rules: PathRules;
+  /** Bytes of the largest file that is read. */
+  readonly largest: number;
+  /** Rule files as they were read last; one with the same stamp is not read again. */
+  readonly known: readonly RuleFile[];
+  readonly signal: AbortSignal;
+}
+
+const SLICE_MS = 10;
+
+/** Which files there are, by one look through the box. */
+export async function listingIn(request: ListingRequest): Promise<Listing> {
+  const at = Date.now();
+  const found: Found[] = [];
+  let nameless = 0;
+  for await (const names of entriesIn(request.box, request.signal))
+    for (const each of names)
+      if (each === undefined) nameless += 1;
+      else found.push(each);
+  const rules = await ruleFilesOf(found, { ...request, most: request.rules.mostOfList, at });
+  const texts = new Map(rules.map(({ path, text }) => [path, text]));
+  const sieve = new Sieve(request.rules, texts, request.largest);
+  return { ...(await sifted(found, { sieve }, request.signal)), rules, nameless, at };
+}
+
+/** What counts of what was found in folders that are looked into, and below them. */
+export async function sifted(
+  found: readonly Found[],
+  { sieve, folders = [""] }: { readonly sieve: Sieve; readonly folders?: Iterable<string> },
+  signal: AbortSignal,
+): Promise<Pick<Listing, "files" | "skipped" | "closed">> {
+  const files = new Map<string, Stamp>();
+  const skipped = new Map<string, { readonly stamp: Stamp; readonly why: Skip }>();
+  const entered = new Set(folders);
+  let closed = 0;
+  let slice = performance.now();
+  for (const { path, kind, stamp } of found) {
+    if (performance.now() - slice > SLICE_MS) {
+      await breath();
+      signal.throwIfAborted();
+      slice = performance.now();
+    }
+    if (!entered.has(folderOf(path))) continue;
+    if (kind === "folder" && sieve.enters(path)) entered.add(path);
+    if (kind === "closed" && sieve.enters(path)) closed += 1;
+    if (kind !== "file") continue;
+    const what = sieve.file(path, stamp.size);
+    if (what === "read") files.set(path, stamp);
+    else if (what !== undefined) skipped.set(path, { stamp, why: what });
+  }
+  return { files, skipped, closed };
+}
+
+/** Bytes of a rule file that are read. What is longer says nothing that would be obeyed. */
+const LONGEST_FILE = 2 ** 19;
+/** Of all rule files together, which are held in memory as rules. */
+const MOST_LETTERS = 2 ** 22;
+const MOST_FILES = 10_000;
+
+interface Reading {
+  readonly box: Box;
+  /** As they were read last; one with the same stamp is not read again. */
+  readonly known: readonly RuleFile[];
+  /** Characters of one that are obeyed. */
+  readonly most: number;
+  /** When the files were found. */
+  readonly at: number;
+  readonly signal: AbortSignal;
+}
+
+/** The rule files among what was found, with what they say; fails where nobody can tell what is to be left out. */
+async function ruleFilesOf(found: readonly Found[], reading: Reading): Promise<readonly RuleFile[]> {
+  const there = found.filter(({ path }) => isRuleFile(path));
+  const own = there.find(({ path }) => path === OWN_IGNORE);
+  if (own !== undefined && own.kind !== "file") throw noFile();
+  const files = there.filter(({ kind }) => kind === "file");
+  if (files.length > MOST_FILES) throw tooMuch();
+  const texts = keptTexts(files, reading);
+  let letters = [...texts.values()].reduce((sum, text) => sum + text.length, 0);
+  const unread = files.map(({ path }) => path).filter((path) => !texts.has(path));
+  for await (const { path, text } of readTexts(unread, reading)) {
+    if ((letters += text.length) > MOST_LETTERS) throw tooMuch();
+    texts.set(path, text);
+  }
+  if (own !== undefined && !texts.has(OWN_IGNORE)) throw noFile();
+  return files.map(({ path, stamp }) => ({ path, stamp, text: texts.get(path) ?? "" }));
+}
+
+/** Of those that nothing can have changed since. */
+function keptTexts(files: readonly Found[], { known, at }: Reading): Map<string, string> {
+  const before = new Map(known.map((each) => [each.path, each]));
+  const texts = new Map<string, string>();
+  for (const { path, stamp } of files) {
+    const same = before.get(path);
+    if (same !== undefined && isSameStamp(same.stamp, stamp) && isSettled(stamp, at))
+      texts.set(path, same.text);
+  }
+  return texts;
+}
+
+/** By one character more than is obeyed, by which whoever obeys sees that there were more. */
+async function* readTexts(
+  paths: readonly string[],
+  { box, most, signal }: Reading,
+): AsyncGenerator<{ readonly path: string; readonly text: string }> {
+  // As any text of this length is taken: `.harnessignore` hides everything, the others nothing.
+  const tooLong = " ".repeat(most + 1);
+  for await (const { path, bytes } of contentsOf(box, paths, { most: LONGEST_FILE, signal }))
+    yield { path, text: bytes === null ? tooLong : bytes.toString("utf8").slice(0, most + 1) };
+}
+
+const noFile = (): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    `${OWN_IGNORE} cannot be read, so nobody knows what is to be left out`,
+    "make it a plain text file that you may read, or remove it",
+  );
+
+const tooMuch = (): HarnessError =>
+  new HarnessError(
+    EXIT.failed,
+    "there is too much of ignore rules in .gitignore files: nobody can tell what is to be left out",
+    `remove some, or index one folder: harness index DIR   (at most ${MOST_FILES} files and ${MOST_LETTERS / 2 ** 20} MiB of rules)`,
+  );

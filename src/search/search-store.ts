@@ -1,0 +1,67 @@
+import type { Chunk } from "./index-words.ts";
+
+/** A file with all of its chunks. */
+export interface StoredFile {
+  readonly path: string;
+  /** SHA-256 of the whole content, in hex. */
+  readonly hash: string;
+  readonly chunks: readonly Chunk[];
+}
+
+export interface StoreQuery {
+  readonly text: string;
+  /** Null: by words alone. */
+  readonly vector: Float32Array | null;
+}
+
+/** A chunk that may answer. At least one of the scores is there; each only compares with its own kind. */
+export interface Candidate {
+  readonly chunk: Chunk;
+  /** By words; greater is better. */
+  readonly lexical: number | null;
+  /** Cosine of the vectors. */
+  readonly dense: number | null;
+}
+
+export interface StoreCounts {
+  readonly files: number;
+  readonly chunks: number;
+  /** Chunks that have a vector. */
+  readonly embedded: number;
+}
+
+/**
+ * Where the chunks of one index are. What `put`, `remove` and `embed` have resolved for outlasts a kill; what they were
+ * broken off in is whole or not at all, file by file: `held` never names a file of which a chunk is missing.
+ * A failure rejects with a HarnessError that says cause and next step.
+ */
+export interface SearchStore extends AsyncDisposable {
+  readonly name: "embedded" | "qdrant";
+  /** Instead of all that is held of these paths. */
+  put(files: readonly StoredFile[], signal: AbortSignal): Promise<void>;
+  remove(paths: readonly string[], signal: AbortSignal): Promise<void>;
+  /** What has been resolved for until now outlasts a power cut, too. */
+  flush(signal: AbortSignal): Promise<void>;
+  /** Content hashes by path, of files that are held whole. */
+  held(signal: AbortSignal): Promise<ReadonlyMap<string, string>>;
+  /** Chunks without a vector, in an order that goes on where it was when some have got theirs. */
+  unembedded(limit: number, signal: AbortSignal): Promise<readonly Chunk[]>;
+  /** Vectors of chunks by id; of one that is gone by now nothing is kept. */
+  embed(vectors: ReadonlyMap<string, Float32Array>, signal: AbortSignal): Promise<void>;
+  /** Best first, at most `limit` by words and as many by vector. */
+  candidates(query: StoreQuery, limit: number, signal: AbortSignal): Promise<readonly Candidate[]>;
+  counts(signal: AbortSignal): Promise<StoreCounts>;
+  /** The files of `counts` alone, which is less to ask. */
+  fileCount(signal: AbortSignal): Promise<number>;
+  /** All of this index, and nothing of others. */
+  clear(signal: AbortSignal): Promise<void>;
+  /** What is kept beside it of this index from before, with vectors of another model or with none, and of nobody else. */
+  tidy(signal: AbortSignal): Promise<void>;
+}
+
+/** Which index, and what its vectors are; without a model it holds none. */
+export interface StoreIdentity {
+  /** Of letters and digits; it stays when the workspace moves. */
+  readonly index: string;
+  readonly vectors: { readonly model: string; readonly dimension: number } | null;
+}

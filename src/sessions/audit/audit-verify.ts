@@ -1,0 +1,148 @@
+import * as z from "zod";
+import type { AuditVerdict } from "../../core/audit.ts";
+import { hashIn, type Head, linesOf, NONE, sha256 } from "./audit-chain.ts";
+
+const lineForm = z.looseObject({ kind: z.string(), ts: z.string(), session: z.string(), prev: z.string() });
+const recoveredForm = z.object({
+  expected: z.object({ lines: z.number(), hash: z.string() }),
+  torn: z.string().nullable(),
+});
+const closedForm = z.object({ lines: z.number(), head: z.string() });
+
+type Line = z.infer<typeof lineForm>;
+
+function valueIn(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+interface Walked {
+  /** Its place in the file, from 1. */
+  readonly number: number;
+  readonly hash: string;
+  readonly ts: string;
+}
+
+/** A break of the chain, thrown to where the walk began. */
+class Broken extends Error {
+  readonly line: number;
+
+  constructor(line: number, why: string) {
+    super(why);
+    this.line = line;
+  }
+}
+
+/** From the first line to the last, and whether that is the one that the database knows. */
+export function verified(bytes: Buffer, session: string, head: Head): Omit<AuditVerdict, "file"> {
+  const { lines } = linesOf(bytes);
+  const walk = new Walk(session);
+  try {
+    for (const line of lines) walk.take(line);
+    walk.end(head);
+    return { ok: true, lines: lines.length, broken: null, notes: walk.notes };
+  } catch (thrown) {
+    if (!(thrown instanceof Broken)) throw thrown;
+    const broken = { line: thrown.line, why: thrown.message };
+    return { ok: false, lines: lines.length, broken, notes: walk.notes };
+  }
+}
+
+class Walk {
+  readonly notes: string[] = [];
+  readonly #session: string;
+  readonly #walked: Walked[] = [];
+  #number = 0;
+  #torn: Buffer | undefined;
+  #open: number | undefined;
+
+  constructor(session: string) {
+    this.#session = session;
+  }
+
+  take(bytes: Buffer): void {
+    this.#number += 1;
+    const hash = hashIn(bytes);
+    if (this.#torn !== undefined && hash === undefined) throw this.#foreign(this.#number - 1);
+    if (hash === undefined) {
+      this.#torn = bytes;
+      return;
+    }
+    const line = this.#read(bytes);
+    if (this.#torn !== undefined && line.kind !== "recovered") throw this.#foreign(this.#number - 1);
+    if (line.prev !== (this.#walked.at(-1)?.hash ?? NONE))
+      throw new Broken(this.#number, "the line before it is not the one that was there when it was written");
+    this.#know(line);
+    this.#walked.push({ number: this.#number, hash, ts: line.ts });
+  }
+
+  /** Against what the database knows. */
+  end(head: Head): void {
+    const unknown = this.#reaches(head.lines, head.hash);
+    if (unknown > 0)
+      this.notes.push(`its last lines (${unknown}) came with a kill: the database does not know them`);
+    if (this.#torn !== undefined) this.notes.push("its last line is torn: the run was killed");
+    else if (this.#open !== undefined)
+      this.notes.push(`the run that line ${this.#open} began has no end: it was killed, or it goes on now`);
+  }
+
+  #read(bytes: Buffer): Line {
+    const { data } = lineForm.safeParse(valueIn(bytes));
+    if (data === undefined) throw this.#foreign(this.#number);
+    if (data.session !== this.#session)
+      throw new Broken(this.#number, `it is of another session: ${data.session}`);
+    return data;
+  }
+
+  #know(line: Line): void {
+    if ((line.kind === "header") !== (this.#number === 1))
+      throw new Broken(this.#number, "a file begins with its header, and has one");
+    if (line.kind === "recovered") this.#recover(line);
+    if (line.kind === "closed") this.#close(line);
+    if (line.kind === "run.started") this.#begin();
+  }
+
+  #begin(): void {
+    if (this.#open !== undefined) this.notes.push(`the run that line ${this.#open} began was killed`);
+    this.#open = this.#number;
+  }
+
+  #close(line: Line): void {
+    const { data } = closedForm.safeParse(line);
+    if (data?.lines !== this.#number - 1 || data.head !== this.#walked.at(-1)?.hash)
+      throw new Broken(this.#number, "it closes a run of other lines than stand before it");
+    this.#open = undefined;
+  }
+
+  /** What it says was expected has to be there, and behind that no more than one write. */
+  #recover(line: Line): void {
+    const { data } = recoveredForm.safeParse(line);
+    if (data === undefined) throw this.#foreign(this.#number);
+    const torn = this.#torn === undefined ? null : sha256(this.#torn);
+    if (data.torn !== torn) throw this.#foreign(this.#number - 1);
+    this.#torn = undefined;
+    this.notes.push(`line ${this.#number} goes on after a kill`);
+    this.#reaches(data.expected.lines, data.expected.hash);
+  }
+
+  /** How many lines there are behind it. */
+  #reaches(lines: number, hash: string): number {
+    const at = this.#walked.findLastIndex(({ number }) => number === lines);
+    const last = this.#walked.at(-1)?.number ?? 0;
+    const missing = lines - last === 1 ? "1 line is" : `${lines - last} lines are`;
+    if (lines > last) throw new Broken(last + 1, `${missing} missing from here on`);
+    if (lines > 0 && this.#walked[at]?.hash !== hash)
+      throw new Broken(lines, "it is not the line that the database knows");
+    const unknown = this.#walked.slice(at + 1).map(({ ts }) => ts);
+    if (new Set(unknown).size > 1)
+      throw new Broken(lines + 1, "the database does not know the lines from here on: added, or a power cut");
+    return unknown.length;
+  }
+
+  #foreign(line: number): Broken {
+    return new Broken(line, "it is not as it was written");
+  }
+}

@@ -1,0 +1,153 @@
+import type { Steps } from "../../core/checkpoint-port.ts";
+import {
+  type Change,
+  type FileDiff,
+  type FileSide,
+  type Hunk,
+  lineChanges,
+  type LineDiff,
+} from "../../core/line-diff.ts";
+import type { CheckpointStore } from "./checkpoint-store.ts";
+import { type Entry, type FileEntry, sameContent, sameEntry } from "./entry.ts";
+import { textOf } from "./file-content.ts";
+import type { EntryChange } from "./file-tree.ts";
+import type { Packs } from "./packs.ts";
+import { spansOf, standingOf } from "./spans.ts";
+import { wholeSteps } from "./undo-changes.ts";
+
+export interface SessionDiff {
+  readonly files: readonly FileDiff[];
+  /** The last step was killed, so that it ends with the workspace as it is now. */
+  readonly cut: boolean;
+  /** From this step on nothing could be kept. */
+  readonly lostFrom: number | null;
+}
+
+/** What the work of a session has made of the workspace, as far as it was not taken back. */
+export async function sessionDiff(
+  store: CheckpointStore,
+  { session, steps, from }: { readonly session: string; readonly steps: Steps; readonly from: number },
+): Promise<SessionDiff> {
+  const standing = standingOf(steps.all());
+  const live = standing.live.filter(({ step }) => step > from);
+  const cut = live.at(-1)?.after === null;
+  const now = cut ? await store.take(session) : "";
+  const spans = spansOf(wholeSteps(live, now).whole, store.trees);
+  const changes = [...spans].flatMap(([path, all]): readonly EntryChange[] => {
+    const change = { path, from: all[0]?.from, to: all.at(-1)?.to };
+    return sameEntry(change.from, change.to) ? [] : [change];
+  });
+  return { files: filesOf(changes, store.packs), cut, lostFrom: standing.lost?.step ?? null };
+}
+
+/** By path. A file that is gone and one with the same content that is new are one that was renamed. */
+export function filesOf(changes: readonly EntryChange[], packs: Packs): readonly FileDiff[] {
+  const gone = new Map<string, EntryChange[]>();
+  for (const change of changes)
+    if (change.to === undefined && change.from?.kind === "file" && change.from.size > 0) {
+      const key = keyOf(change.from);
+      gone.set(key, [...(gone.get(key) ?? []), change]);
+    }
+  const renamed = new Set<EntryChange>();
+  const files = inOrder(changes).map((change): FileDiff => {
+    const { from, to } = change;
+    const source = from === undefined && to?.kind === "file" ? gone.get(keyOf(to))?.shift() : undefined;
+    if (source === undefined) return fileOf(change, packs);
+    renamed.add(source);
+    const sides = { before: sideOf(source.from), after: sideOf(to) };
+    return { path: change.path, change: "renamed", was: source.path, ...sides, lines: SAME };
+  });
+  const taken = new Set([...renamed].map(({ path }) => path));
+  return files.filter(({ path, change }) => change !== "deleted" || !taken.has(path));
+}
+
+const SAME: LineDiff = { added: 0, removed: 0, hunks: [] };
+
+const inOrder = (changes: readonly EntryChange[]): readonly EntryChange[] =>
+  changes.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+
+const keyOf = ({ pieces }: FileEntry): string => pieces.join(" ");
+
+function fileOf({ path, from, to }: EntryChange, packs: Packs): FileDiff {
+  const change = from === undefined ? "added" : to === undefined ? "deleted" : "modified";
+  const sides = { before: sideOf(from), after: sideOf(to) };
+  return { path, change, was: null, ...sides, lines: linesOf(from, to, packs) };
+}
+
+function linesOf(from: Entry | undefined, to: Entry | undefined, packs: Packs): FileDiff["lines"] {
+  if (from?.kind === "file" && to?.kind === "file" && sameContent(from, to)) return SAME;
+  const [before, after] = [asText(from, packs), asText(to, packs)];
+  return before === undefined || after === undefined ? null : diffOf(before, after);
+}
+
+/** A link is told as the text of its target. */
+function asText(entry: Entry | undefined, packs: Packs): string | undefined {
+  if (entry === undefined || entry.kind === "folder") return "";
+  if (entry.kind === "link") return entry.target;
+  return entry.kind === "file" ? textOf(packs, entry) : undefined;
+}
+
+function sideOf(entry: Entry | undefined): FileSide | null {
+  if (entry === undefined) return null;
+  if (entry.kind === "link") return { kind: "link", mode: null, size: entry.target.length };
+  const kind = entry.kind === "odd" ? entry.what : entry.kind;
+  return { kind, mode: entry.mode, size: "size" in entry ? entry.size : 0 };
+}
+
+const AROUND = 3;
+/** Texts that differ in more lines are told as one change. */
+const MOST_STEPS = 2000;
+
+/** Hunks of a unified diff. */
+function diffOf(before: string, after: string): LineDiff {
+  const [old, young] = [hunkLinesOf(before), hunkLinesOf(after)];
+  const changes = lineChanges(old, young, MOST_STEPS);
+  return {
+    added: changes.reduce((sum, { newFrom, newTo }) => sum + newTo - newFrom, 0),
+    removed: changes.reduce((sum, { from, to }) => sum + to - from, 0),
+    hunks: grouped(changes).map((group) => hunkOf(group, old, young)),
+  };
+}
+
+/** With their ends: a last line without one is another line than one with it. */
+const hunkLinesOf = (text: string): readonly string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+
+function grouped(changes: readonly Change[]): readonly (readonly Change[])[] {
+  const groups: Change[][] = [];
+  for (const change of changes) {
+    const last = groups.at(-1);
+    if (last !== undefined && change.from - (last.at(-1)?.to ?? 0) <= 2 * AROUND) last.push(change);
+    else groups.push([change]);
+  }
+  return groups;
+}
+
+function hunkOf(changes: readonly Change[], old: readonly string[], young: readonly string[]): Hunk {
+  const [first, last] = [changes[0], changes.at(-1)];
+  if (first === undefined || last === undefined) return { from: [0, 0], to: [0, 0], lines: [] };
+  const start = Math.max(0, first.from - AROUND);
+  const end = Math.min(old.length, last.to + AROUND);
+  const lines: string[] = [];
+  let at = start;
+  for (const { from, to, newFrom, newTo } of changes) {
+    lines.push(...marked(" ", old.slice(at, from)), ...marked("-", old.slice(from, to)));
+    lines.push(...marked("+", young.slice(newFrom, newTo)));
+    at = to;
+  }
+  lines.push(...marked(" ", old.slice(at, end)));
+  const newStart = first.newFrom - (first.from - start);
+  return { from: range(start, end), to: range(newStart, last.newTo + (end - last.to)), lines };
+}
+
+/** A range of no lines names the line before it. */
+const range = (start: number, end: number): readonly [number, number] => [
+  end === start ? start : start + 1,
+  end - start,
+];
+
+const marked = (mark: string, lines: readonly string[]): readonly string[] =>
+  lines.flatMap((line) =>
+    line.endsWith("\n")
+      ? [`${mark}${line.slice(0, -1)}`]
+      : [`${mark}${line}`, "\\ No newline at end of file"],
+  );

@@ -1,0 +1,138 @@
+import type { Checkpoints, Steps, Writing } from "../../core/checkpoint-port.ts";
+import { reasonOf } from "../../core/errors.ts";
+import type { CheckpointStore } from "./checkpoint-store.ts";
+
+export interface Recording {
+  /** Its id, and its steps. */
+  readonly session: string;
+  readonly steps: Steps;
+  readonly open: () => CheckpointStore;
+  /** At the end, when there are too many checkpoints. */
+  readonly makeRoom?: (store: CheckpointStore) => void;
+  /** Told once, when nothing more can be kept; and of an earlier run that was killed. */
+  readonly notice: (text: string) => void;
+}
+
+/** Nobody but the run changes files in so short a time. */
+const MOMENT_MS = 50;
+
+/**
+ * The steps of a run. What changes between two of them is the user's doing, as long as nothing that a call has started
+ * goes on. What cannot be kept is said, once; the work goes on.
+ */
+export class RunCheckpoints implements Checkpoints, AsyncDisposable {
+  readonly #with: Recording;
+  #store: CheckpointStore | undefined;
+  #turnOf: Promise<unknown> = Promise.resolve();
+  #tree: string | undefined;
+  #taken = 0;
+  #underWay = 0;
+  #lastStep: { readonly step: number; readonly before: string } | undefined;
+  #lasting = false;
+  #failed = false;
+  /** Nobody waits for what was only looked at beforehand. */
+  readonly #ended = new AbortController();
+
+  constructor(given: Recording) {
+    this.#with = given;
+  }
+
+  prepare(): void {
+    // What fails here fails again, and is said, when it matters.
+    void this.#inTurn(() => this.#opened().look(this.#ended.signal)).catch(() => undefined);
+  }
+
+  async around<T>(writing: Writing, work: () => Promise<T>): Promise<T> {
+    const step = await this.#inTurn(() => this.#guarded(() => this.#before(writing)));
+    try {
+      return await work();
+    } finally {
+      if (step !== undefined) await this.#inTurn(() => this.#guarded(() => this.#after(step)));
+    }
+  }
+
+  /** Nothing is told any more by then: the run has said its last word. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ended.abort();
+    await this.#inTurn(() => this.#guarded(() => this.#end()));
+    this.#store?.[Symbol.dispose]();
+  }
+
+  async #before({ call, turn, lasting }: Writing): Promise<number> {
+    const { steps } = this.#with;
+    const own = this.#underWay > 0 || this.#lasting || performance.now() - this.#taken < MOMENT_MS;
+    if (this.#tree === undefined) await this.#first();
+    else if (!own) await this.#take();
+    const before = this.#tree ?? "";
+    const step = steps.begin({ kind: "call", call, turn, before, target: null });
+    this.#underWay += 1;
+    this.#lasting ||= lasting;
+    return step;
+  }
+
+  /** A step that another process left under way ends where this one begins. */
+  async #first(): Promise<void> {
+    const { steps, notice } = this.#with;
+    const killed = steps.all().findLast(({ kind }) => kind === "call");
+    const after = await this.#take();
+    if (killed === undefined || killed.after !== null || killed.before === null) return;
+    steps.end(killed.step, { before: killed.before, after });
+    notice("An earlier run of this session was killed: what changed since then counts as its work.");
+  }
+
+  async #after(step: number): Promise<void> {
+    this.#underWay -= 1;
+    const before = this.#tree ?? "";
+    const after = await this.#take();
+    this.#with.steps.end(step, { before, after });
+    this.#lastStep = { step, before };
+  }
+
+  async #end(): Promise<void> {
+    if (this.#lasting && this.#lastStep !== undefined) {
+      const { step, before } = this.#lastStep;
+      this.#with.steps.end(step, { before, after: await this.#take() });
+    }
+    if (this.#tree === undefined) return;
+    this.#opened().remember();
+    this.#with.makeRoom?.(this.#opened());
+  }
+
+  async #take(): Promise<string> {
+    this.#tree = await this.#opened().take(this.#with.session);
+    this.#taken = performance.now();
+    return this.#tree;
+  }
+
+  #opened(): CheckpointStore {
+    this.#store ??= this.#with.open();
+    return this.#store;
+  }
+
+  /** Scans read and write the same things: one at a time. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turnOf.then(work);
+    this.#turnOf = done.catch(() => undefined);
+    return done;
+  }
+
+  async #guarded<T>(work: () => Promise<T>): Promise<T | undefined> {
+    if (this.#failed) return undefined;
+    try {
+      return await work();
+    } catch (thrown) {
+      this.#failed = true;
+      const { steps, notice } = this.#with;
+      try {
+        steps.begin({ kind: "lost", call: null, turn: null, before: null, target: null });
+      } catch {
+        // A disk that takes nothing: the notice is all there is.
+      }
+      if (!this.#ended.signal.aborted)
+        notice(
+          `No checkpoint can be kept, so what is done from here on cannot be undone: ${reasonOf(thrown)}`,
+        );
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,174 @@
+import {
+  lstatSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from "node:fs";
+import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { textOfBytes } from "../../core/bytes.ts";
+import { type Entry, hostPath, isLeftOut, parentOf, type Tree, type UnkeptEntry } from "./entry.ts";
+import { type ContentReader, LARGEST, sameTimes } from "./file-content.ts";
+
+/** What was found at a path, and by what it is known again without being read. */
+export interface Seen {
+  readonly entry: Entry;
+  readonly stats: Pick<Stats, "dev" | "ino" | "size" | "mtimeMs" | "ctimeMs">;
+  /** Nothing could have changed it since without other times. */
+  readonly settled: boolean;
+}
+
+export type Sight = ReadonlyMap<string, Seen>;
+
+/** The kernel's clock for files is coarse; a file system that counts whole seconds is coarser. */
+const COARSE_MS = 100;
+const COARSER_MS = 2100;
+
+export function seen(entry: Entry, stats: Stats, now: number): Seen {
+  const { dev, ino, size, mtimeMs, ctimeMs } = stats;
+  const coarse = ctimeMs % 1000 === 0 ? COARSER_MS : COARSE_MS;
+  const unsure = entry.kind === "unkept" && entry.why === "unreadable";
+  return { entry, stats: { dev, ino, size, mtimeMs, ctimeMs }, settled: !unsure && ctimeMs < now - coarse };
+}
+
+/** To the microsecond: a later change is further off than that. */
+export const sameStats = (known: Seen, stats: Stats): boolean =>
+  sameTimes(known.stats, stats) && kindMatches(known.entry, stats);
+
+function kindMatches(entry: Entry, stats: Stats): boolean {
+  if (entry.kind === "link") return stats.isSymbolicLink();
+  if ((stats.mode & 0o7777) !== entry.mode) return false;
+  return stats.isDirectory() === (entry.kind === "folder" || (entry.kind === "unkept" && entry.folder));
+}
+
+/** Whether a path is as it was seen last; with nothing seen, whether nothing is there. */
+export function isAsSeen(root: string, path: string, known: Seen | undefined): boolean {
+  const stats = statsAt(root, path);
+  if (stats === undefined || known === undefined) return stats === undefined && known === undefined;
+  return sameStats(known, stats);
+}
+
+/**
+ * Whether what is there now is one of these under another spelling: where letter case does not tell names apart, a name
+ * that is to come is there already, as the one that goes.
+ */
+export function isSpeltAs(root: string, path: string, others: Sight): boolean {
+  const stats = statsAt(root, path);
+  if (stats === undefined) return false;
+  const folded = path.toLowerCase();
+  return [...others].some(
+    ([other, { stats: known }]) =>
+      other.toLowerCase() === folded && known.dev === stats.dev && known.ino === stats.ino,
+  );
+}
+
+export function statsAt(root: string, path: string): Stats | undefined {
+  try {
+    return lstatSync(hostPath(root, path), { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
+export interface EntryReader {
+  readonly root: string;
+  readonly reader: ContentReader;
+  /** `uid:gid` of the workspace itself. */
+  readonly owner: string;
+}
+
+export function entryAt(path: string, stats: Stats, { root, reader, owner }: EntryReader): Entry {
+  const whole = hostPath(root, path);
+  const common = { mode: stats.mode & 0o7777, ...ownerOf(stats, owner) };
+  if (stats.isDirectory()) return { kind: "folder", ...common };
+  if (stats.isSymbolicLink()) return { kind: "link", target: linkAt(whole), ...ownerOf(stats, owner) };
+  if (!stats.isFile()) return { kind: "odd", what: oddOf(stats), ...common };
+  const read = stats.size > LARGEST ? undefined : reader.read(whole);
+  if (read === undefined) {
+    const why: UnkeptEntry["why"] = stats.size > LARGEST ? "large" : "unreadable";
+    const stamp = [stats.dev, stats.ino, stats.size, stats.mtimeMs].join(" ");
+    return { kind: "unkept", why, folder: false, size: stats.size, stamp, ...common };
+  }
+  const { mode, size } = read.stats;
+  return { kind: "file", ...common, mode: mode & 0o7777, size, pieces: read.pieces };
+}
+
+const ownerOf = ({ uid, gid }: Stats, usual: string): { readonly owner?: string } =>
+  `${uid}:${gid}` === usual ? {} : { owner: `${uid}:${gid}` };
+
+/** A folder that could not be looked into, and what is in it is not known from earlier either. */
+export function unlooked({ entry, stats }: Seen, why: UnkeptEntry["why"]): Seen {
+  if (entry.kind !== "folder") return { entry, stats, settled: false };
+  const stamp = [stats.dev, stats.ino].join(" ");
+  return { entry: { ...entry, kind: "unkept", why, folder: true, size: 0, stamp }, stats, settled: false };
+}
+
+function linkAt(whole: string | Buffer): string {
+  try {
+    return textOfBytes(readlinkSync(whole, { encoding: "buffer" }));
+  } catch {
+    return "";
+  }
+}
+
+const oddOf = (stats: Stats): "fifo" | "socket" | "device" =>
+  stats.isFIFO() ? "fifo" : stats.isSocket() ? "socket" : "device";
+
+/**
+ * What was last seen of a workspace, so that the next run reads only what has changed since. It may be lost at any time:
+ * then all is read again. Contents that the packs no longer have make an entry worthless.
+ */
+export function readSight(file: string, has: (piece: string) => boolean): Sight {
+  try {
+    const pairs = JSON.parse(zstdDecompressSync(readFileSync(file)).toString()) as readonly [string, Seen][];
+    return new Map(pairs.filter(([, { entry }]) => entry.kind !== "file" || entry.pieces.every(has)));
+  } catch {
+    return new Map();
+  }
+}
+
+export function writeSight(file: string, sight: Sight): void {
+  const aside = `${file}.${process.pid}`;
+  try {
+    writeFileSync(aside, zstdCompressSync(JSON.stringify([...sight])), { mode: 0o600 });
+    renameSync(aside, file);
+  } catch {
+    rmSync(aside, { force: true });
+  }
+}
+
+/** What stands at one path, its content put by; owners do not count. `changed`: when it last was, in milliseconds. */
+export function standingAt(
+  reader: ContentReader,
+  root: string,
+  path: string,
+): { readonly entry: Entry; readonly changed: number } | undefined {
+  const stats = statsAt(root, path);
+  if (stats === undefined) return undefined;
+  const owner = `${stats.uid}:${stats.gid}`;
+  const changed = Math.max(stats.ctimeMs, stats.mtimeMs);
+  return { entry: entryAt(path, stats, { root, reader, owner }), changed };
+}
+
+/** What a look at a workspace passes over: git's own, and our settings. */
+export const isPassedOver = (path: string): boolean => path.split("/").some(isLeftOut);
+
+/** The tree with these paths of what a look passes over, and the folders above them. */
+export function withPassedOver(
+  tree: Tree,
+  paths: readonly string[],
+  { reader, root }: { readonly reader: ContentReader; readonly root: string },
+): Tree {
+  const wanted = new Set<string>();
+  for (const path of paths)
+    for (let each = path; each !== "" && isPassedOver(each); each = parentOf(each)) wanted.add(each);
+  if (wanted.size === 0) return tree;
+  const all = new Map(tree);
+  for (const path of wanted) {
+    const found = standingAt(reader, root, path);
+    if (found !== undefined) all.set(path, found.entry);
+  }
+  return all;
+}

@@ -1,0 +1,214 @@
+import { randomUUID } from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import path from "node:path";
+import type { Step, Steps } from "../../core/checkpoint-port.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { CheckpointStore } from "./checkpoint-store.ts";
+import { parentOf, sameEntry, type Tree } from "./entry.ts";
+import { ContentReader } from "./file-content.ts";
+import type { Packs } from "./packs.ts";
+import { goesFirst, Ground, restore } from "./restore.ts";
+import { withPassedOver } from "./sight.ts";
+import { type Spans, spansOf, standingOf, type WholeStep } from "./spans.ts";
+import { type Op, type Plan, planOf } from "./undo-plan.ts";
+
+export interface UndoRequest {
+  readonly session: string;
+  readonly steps: Steps;
+  /** Steps behind this one are taken back; 0: all. */
+  readonly target: number;
+  /** Brings back what the last undo took away. */
+  readonly redo: boolean;
+  readonly dryRun: boolean;
+  /** What conflicts is left as it is; else nothing is done when anything does. */
+  readonly skip: boolean;
+}
+
+export interface Undone extends Plan {
+  readonly done: boolean;
+  readonly notes: readonly string[];
+}
+
+/** Nobody else may write the workspace meanwhile. How it was before is kept as the first tree of the undo's own step. */
+export async function undo(store: CheckpointStore, request: UndoRequest): Promise<Undone> {
+  const { session, steps, target, redo, dryRun, skip } = request;
+  const now = await lookAt(store);
+  const before = store.save(session, now);
+  const { spans, notes } = wantedSpans(store, request, before);
+  const plan = planOf(spans, now, store.packs);
+  const stuck = plan.refused.length > 0 && !skip;
+  if (dryRun || stuck || plan.ops.length === 0) return { ...plan, done: false, notes };
+  store.packs.flush();
+  if (!store.isAsSeen(pathsOf(plan.ops), pathsOf(plan.ops.filter(goesFirst))))
+    throw new HarnessError(EXIT.failed, "the workspace is being changed by somebody else", "harness undo");
+  const kind = redo ? "redo" : "undo";
+  const step = steps.begin({ kind, call: null, turn: null, before, target: redo ? null : target });
+  // One that leaves something out is not over: the same again finds the rest.
+  const whole = plan.refused.length === 0;
+  const aside = `.harness-${kind}-${randomUUID()}`;
+  const journal: Journal = { session, step, before, whole, aside, ops: plan.ops };
+  writeJournal(store.folder, journal);
+  carryOut(store, journal, plan.ops);
+  const after = await store.take(session);
+  if (whole) steps.end(step, { before, after });
+  dropJournal(store.folder);
+  store.remember();
+  return { ...plan, done: true, notes };
+}
+
+const pathsOf = (ops: readonly Op[]): readonly string[] => ops.map(({ path }) => path);
+
+export async function lookAt(store: CheckpointStore): Promise<Tree> {
+  if (lstatSync(store.workspace, { throwIfNoEntry: false })?.isDirectory() === true) return store.look();
+  throw new HarnessError(
+    EXIT.usage,
+    `the folder of this session is gone, or is no folder any more: ${store.workspace}`,
+    "put it back where it was, then type the same again",
+  );
+}
+
+function wantedSpans(
+  store: CheckpointStore,
+  { steps, target, redo }: UndoRequest,
+  now: string,
+): { readonly spans: Spans; readonly notes: readonly string[] } {
+  const { live, undone, lost } = standingOf(steps.all());
+  if (redo) {
+    if (undone === undefined)
+      throw new HarnessError(EXIT.usage, "there is no undo to take back", "harness undo");
+    return { spans: spansOf(wholeSteps([undone.by], now).whole, store.trees), notes: [] };
+  }
+  const { whole, cut } = wholeSteps(
+    live.filter(({ step }) => step > target),
+    now,
+  );
+  const notes = [
+    ...(cut ? ["The last run was killed: what changed since its last call began counts as its work."] : []),
+    ...(lost === undefined
+      ? []
+      : [`Nothing could be kept from step ${lost.step} on: what came then is not undone.`]),
+  ];
+  return { spans: spansOf(whole, store.trees), notes };
+}
+
+/** A step that was killed ends where the next one begins, or now. */
+export function wholeSteps(
+  steps: readonly Step[],
+  now: string,
+): { readonly whole: readonly WholeStep[]; readonly cut: boolean } {
+  const known = steps.filter(({ before }) => before !== null);
+  const whole = known.map(({ step, before, after }, at) => ({
+    step,
+    before: before ?? now,
+    after: after ?? known[at + 1]?.before ?? now,
+  }));
+  return { whole, cut: known.at(-1)?.after === null };
+}
+
+export function carryOut(store: CheckpointStore, { aside, what }: Journal, ops: readonly Op[]): void {
+  try {
+    restore(ops, { root: store.workspace, packs: store.packs, aside });
+  } catch (thrown) {
+    throw new HarnessError(
+      EXIT.failed,
+      `the ${what ?? "undo"} stopped half-way: ${reasonOf(thrown)}`,
+      `mend that, then: harness ${what ?? "undo"}   (it goes on where it stopped; nothing is lost)`,
+      thrown,
+    );
+  }
+}
+
+/** Finishes an undo that was cut short. What somebody has changed since is left. undefined when there is none. */
+export async function finishUndo(
+  store: CheckpointStore,
+  stepsOf: (session: string) => Steps | undefined,
+): Promise<string | undefined> {
+  const journal = readJournal(store.folder);
+  if (journal === undefined) return undefined;
+  const paths = journal.ops.map(({ path }) => path);
+  const place = { reader: new ContentReader(store.packs), root: store.workspace };
+  const now = withPassedOver(await lookAt(store), paths, place);
+  const open = journal.ops.filter((op) => isOurs(op, now) && isKept(op, store.packs));
+  carryOut(store, journal, open);
+  for (const folder of new Set(journal.ops.map(({ path }) => parentOf(path))))
+    tidy(store, folder, journal.aside);
+  const after = await store.take(journal.session);
+  if (journal.whole) stepsOf(journal.session)?.end(journal.step, { before: journal.before, after });
+  dropJournal(store.folder);
+  const left = journal.ops.filter((op) => !open.includes(op));
+  const names = left.map(({ path }) => path).join(", ");
+  const but = names === "" ? "" : `; left, as they were changed since or their content is lost: ${names}`;
+  return `An ${journal.what ?? "undo"} that had been cut short was finished${but}.`;
+}
+
+const isKept = ({ to }: Op, packs: Packs): boolean =>
+  to?.kind !== "file" || to.pieces.every((piece) => packs.isWhole(piece));
+
+/** As it was before, as it is to be, or on the way there. */
+function isOurs(op: Op, now: Tree): boolean {
+  const there = now.get(op.path);
+  if (there === undefined) return op.from === null || op.to === null || goesFirst(op);
+  if (there.kind === "folder" && (op.from?.kind === "folder" || op.to?.kind === "folder")) return true;
+  return sameEntry(there, op.from ?? undefined) || sameEntry(there, op.to ?? undefined);
+}
+
+function tidy(store: CheckpointStore, folder: string, aside: string): void {
+  try {
+    using ground = new Ground(store.workspace, folder);
+    unlinkSync(ground.at(aside));
+  } catch {
+    // It was not there: the rule.
+  }
+}
+
+/** An undo that has begun: enough to finish it when it is killed. */
+export interface Journal {
+  readonly session: string;
+  readonly step: number;
+  /** The tree before it. */
+  readonly before: string;
+  /** Nothing of what was to be undone is left out. */
+  readonly whole: boolean;
+  readonly aside: string;
+  /** Left out: an undo, or a redo. */
+  readonly what?: "apply";
+  readonly ops: readonly Op[];
+}
+
+const fileIn = (folder: string): string => path.join(folder, "journal");
+
+export const hasJournal = (folder: string): boolean => existsSync(fileIn(folder));
+
+/** Durable and whole, or not there. */
+export function writeJournal(folder: string, journal: Journal): void {
+  const aside = `${fileIn(folder)}.new`;
+  const descriptor = openSync(aside, "w", 0o600);
+  try {
+    writeFileSync(descriptor, JSON.stringify(journal));
+    fsyncSync(descriptor);
+  } catch (thrown) {
+    rmSync(aside, { force: true });
+    throw thrown;
+  } finally {
+    closeSync(descriptor);
+  }
+  renameSync(aside, fileIn(folder));
+}
+
+function readJournal(folder: string): Journal | undefined {
+  if (!hasJournal(folder)) return undefined;
+  return JSON.parse(readFileSync(fileIn(folder), "utf8")) as Journal;
+}
+
+export const dropJournal = (folder: string): void => rmSync(fileIn(folder), { force: true });

@@ -1,0 +1,222 @@
+import { randomInt } from "node:crypto";
+import path from "node:path";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import type { Message } from "../core/messages.ts";
+import type {
+  Note,
+  Notes,
+  Session,
+  SessionAbout,
+  SessionFilter,
+  SessionInfo,
+  SessionStore,
+} from "../core/session.ts";
+import { auditFile, AuditFile, dropAudit } from "./audit/audit-file.ts";
+import type { Database } from "./db/database.ts";
+import { openDatabase } from "./db/sessions-db.ts";
+import { collect, ContentFiles, QUOTA_BYTES } from "./outputs/output-files.ts";
+import { StoredOutputs } from "./outputs/outputs.ts";
+import { Clock, INFO, StoredSession } from "./stored-session.ts";
+
+interface StoreOptions {
+  /** Told what a person should know: a damaged database that was set aside. */
+  readonly warn?: (text: string) => void;
+  readonly now?: () => number;
+  /** Bytes of all outputs together. */
+  readonly quota?: number;
+}
+
+/** What is remembered in this state folder; it is made where it is not there. */
+export function openStore(stateDir: string, options: StoreOptions = {}): SessionStore {
+  const { warn = () => undefined, now = Date.now, quota = QUOTA_BYTES } = options;
+  const db = openDatabase({ file: path.join(stateDir, "sessions.db"), warn, now });
+  return new Store({ stateDir, db, files: new ContentFiles(path.join(stateDir, "outputs")), quota, now });
+}
+
+interface Parts {
+  readonly stateDir: string;
+  readonly db: Database;
+  readonly files: ContentFiles;
+  readonly quota: number;
+  readonly now: () => number;
+}
+
+class Store implements SessionStore {
+  readonly #stateDir: string;
+  readonly #db: Database;
+  readonly #files: ContentFiles;
+  readonly #clock: Clock;
+  readonly #quota: number;
+
+  constructor({ stateDir, db, files, quota, now }: Parts) {
+    this.#stateDir = stateDir;
+    this.#db = db;
+    this.#files = files;
+    this.#clock = new Clock(now);
+    this.#quota = quota;
+  }
+
+  create({ workspace, mode, provider, model, title }: SessionAbout): Session {
+    const about = { workspace, mode, provider, model, title };
+    for (;;) {
+      const id = newId(this.#clock.now());
+      const started = this.#clock.stamp(id);
+      const row = { id, ...about, started, changed: started, messages: 0 };
+      if (this.#db.insert("sessions", row, "OR IGNORE") === 1) return this.#session(id);
+    }
+  }
+
+  open(id: string): Session {
+    return this.#session(this.#idOf(id));
+  }
+
+  fork(id: string): Session {
+    const from = this.open(id);
+    return this.#db.atomically(() => {
+      const session = this.create(from.info());
+      for (const record of from.records()) session.append(record);
+      this.#db.run(
+        "INSERT INTO outputs (session, number, hash) SELECT ?, number, hash FROM outputs WHERE session = ?",
+        session.id,
+        from.id,
+      );
+      return session;
+    });
+  }
+
+  last(workspace: string): string | undefined {
+    return this.list({ workspace, limit: 1 })[0]?.id;
+  }
+
+  list(filter: SessionFilter): readonly SessionInfo[] {
+    return listed(this.#db, filter);
+  }
+
+  remove(id: string): void {
+    const whole = this.#idOf(id);
+    // What only its name leads to goes no later than the name: a removal that is killed can be typed again.
+    this.#db.atomically(() => {
+      dropAudit(this.#stateDir, whole);
+      this.#db.run("DELETE FROM sessions WHERE id = ?", whole);
+      collect(this.#db, this.#files);
+    });
+    this.#db.all("PRAGMA incremental_vacuum");
+  }
+
+  notes(workspace: string): Notes {
+    return storedNotes(this.#db, workspace, () => this.#clock.now());
+  }
+
+  [Symbol.dispose](): void {
+    this.#db[Symbol.dispose]();
+  }
+
+  #session(id: string): Session {
+    const file = auditFile(this.#stateDir, id);
+    const own = {
+      outputs: new StoredOutputs(id, this.#db, this.#files, this.#quota),
+      audit: new AuditFile(file, id, this.#db, () => this.#clock.now()),
+    };
+    return new StoredSession(id, own, this.#db, this.#clock);
+  }
+
+  #idOf(given: string): string {
+    const found = this.#db.all(
+      "SELECT id FROM sessions WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2",
+      given,
+    ) as readonly { id: string }[];
+    return onlyId(
+      given,
+      found.map(({ id }) => id),
+    );
+  }
+}
+
+interface Row {
+  readonly title: string;
+  readonly body: string;
+  readonly tags: string;
+  readonly written: number;
+}
+
+function storedNotes(db: Database, workspace: string, now: () => number): Notes {
+  return {
+    write: ({ title, body, tags }) => {
+      db.insert("notes", { workspace, title, body, tags: JSON.stringify(tags), written: now() });
+    },
+    find: (query, limit) =>
+      (
+        db.all(
+          "SELECT title, body, tags, written FROM notes WHERE workspace = ? ORDER BY number DESC",
+          workspace,
+        ) as readonly Row[]
+      )
+        .map((row): Note => ({ ...row, tags: JSON.parse(row.tags) as readonly string[] }))
+        .filter(({ title, body, tags }) => [title, body, ...tags].some((text) => contains(text, query)))
+        .slice(0, Math.max(0, limit)),
+  };
+}
+
+/** Without letters that look like digits. In ascending order, so that ids sort as their numbers do. */
+const DIGITS = "0123456789abcdefghjkmnpqrstvwxyz";
+
+/** 35 bits of seconds: sorted until the year 3058. 25 bits of chance: two of one second seldom meet. */
+const TIME_LENGTH = 7;
+const CHANCE_LENGTH = 5;
+
+export function newId(now: number): string {
+  const chance = randomInt(DIGITS.length ** CHANCE_LENGTH);
+  return written(Math.floor(now / 1000), TIME_LENGTH) + written(chance, CHANCE_LENGTH);
+}
+
+function written(number: number, length: number): string {
+  const digits = Array.from({ length }, (_, place) => Math.floor(number / DIGITS.length ** place));
+  return digits
+    .map((digit) => DIGITS[digit % DIGITS.length])
+    .toReversed()
+    .join("");
+}
+
+/** The one id that a person meant, of those that begin like it. */
+export function onlyId(given: string, found: readonly string[]): string {
+  const exact = found.find((id) => id === given) ?? (found.length === 1 ? found[0] : undefined);
+  if (exact !== undefined && given !== "") return exact;
+  const why = found.length === 0 || given === "" ? "no session has this id" : "several sessions begin so";
+  throw new HarnessError(EXIT.usage, `${JSON.stringify(given)}: ${why}`, "harness sessions list --all");
+}
+
+/** Whatever the case, in any script. */
+const contains = (text: string, query: string): boolean => text.toLowerCase().includes(query.toLowerCase());
+
+/** Last changed first. Messages count for the search whether they were taken back since or not. */
+function listed(db: Database, { workspace, query = "", limit }: SessionFilter): readonly SessionInfo[] {
+  const rows =
+    workspace === undefined
+      ? (db.all(`${INFO} ${NEWEST_FIRST}`) as readonly SessionInfo[])
+      : (db.all(`${INFO} WHERE workspace = ? ${NEWEST_FIRST}`, workspace) as readonly SessionInfo[]);
+  const found: SessionInfo[] = [];
+  for (const row of rows) {
+    if (found.length >= (limit ?? Infinity)) break;
+    if (contains(row.title, query) || says(db, row.id, query)) found.push({ ...row });
+  }
+  return found;
+}
+
+const NEWEST_FIRST = "ORDER BY changed DESC, id DESC";
+
+/** A query stands in the JSON of a text as it stands in its own; only what looks like a hit is read. */
+function says(db: Database, session: string, query: string): boolean {
+  const written = JSON.stringify(query).slice(1, -1);
+  return (db.all("SELECT body FROM messages WHERE session = ?", session) as readonly { body: string }[]).some(
+    ({ body }) => contains(body, written) && contains(textIn(body), query),
+  );
+}
+
+/** A message that is damaged says nothing; whoever reads its session is told. */
+function textIn(body: string): string {
+  try {
+    return (JSON.parse(body) as Message).text;
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,76 @@
+import type { Cause } from "../core/errors.ts";
+import type { Box, ExecResult, FileResult } from "../core/ports.ts";
+import { nearest } from "../core/spelling.ts";
+import type { ToolResult } from "../core/tool.ts";
+import type { Desk } from "./tool-context.ts";
+import { folderOf, nameOf, nameShown, shown } from "./tool-paths.ts";
+
+export type FileRefusal = Exclude<FileResult<never>, { readonly kind: "ok" }>;
+
+export const ok = (text: string): ToolResult => ({ kind: "ok", text });
+
+export const failed = (text: string, cause: Cause = "program"): ToolResult => ({
+  kind: "failed",
+  cause,
+  text,
+});
+
+const WORDS: Readonly<Record<string, string>> = {
+  ENOENT: "no such file or folder",
+  EISDIR: "is a folder; list_dir shows what is in it",
+  ENOTDIR: "a part of this path is a file, not a folder",
+  EACCES: "permission denied",
+  EINVAL: "no regular file: a FIFO, socket or device, or a name that no file can have",
+  ELOOP: "a link that leads nowhere",
+  ENAMETOOLONG: "the name is too long",
+  EFBIG: "larger than the 64 MiB that can be written at once",
+  ENOSPC: "the disk is full; nothing was written",
+  EDQUOT: "the disk quota is used up; nothing was written",
+};
+
+const DISK: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
+
+/** A file operation that the box refused, as the model is told. */
+export function refusal({ workspace }: Pick<Desk, "workspace">, refused: FileRefusal): ToolResult {
+  const { kind, code, path } = refused;
+  const name = shown(workspace, path);
+  if (kind === "blocked")
+    return {
+      kind,
+      cause: "filesystem",
+      text: `${name}: blocked by the sandbox (${code}): this place is protected. Other ways to it are blocked too; go on without it, or say that the task needs it.`,
+    };
+  const text = `${name}: ${WORDS[code] ?? code}`;
+  return failed(text, DISK.has(code) ? "disk" : "filesystem");
+}
+
+/** The same, with the names that may have been meant. */
+export async function missing(desk: Desk, box: Box, refused: FileRefusal): Promise<ToolResult> {
+  const told = refusal(desk, refused);
+  return refused.code === "ENOENT"
+    ? { ...told, text: told.text + (await hint(desk, box, refused.path)) }
+    : told;
+}
+
+const NAMES = 12;
+
+async function hint(desk: Desk, box: Box, path: string): Promise<string> {
+  const folder = folderOf(path);
+  const listed = await box.list(folder);
+  if (listed.kind !== "ok") return path === "/" ? "" : hint(desk, box, folder);
+  const names = listed.value.map(({ name, kind }) => (kind === "folder" ? `${name}/` : name)).toSorted();
+  const wanted = nameOf(path);
+  if (names.includes(wanted)) return ": it is a link that leads out of the box, or nowhere";
+  const like = nearest(wanted, names) ?? names.find((name) => name.toLowerCase() === wanted.toLowerCase());
+  if (like !== undefined) return `. Did you mean ${nameShown(like)}?`;
+  const some = names.slice(0, NAMES).map(nameShown).join(" ");
+  const more = names.length > NAMES ? ` and ${names.length - NAMES} more` : "";
+  return `. In ${shown(desk.workspace, folder)}: ${some === "" ? "nothing" : some}${more}`;
+}
+
+/** A program of the box that did not come to its own end, or undefined when it did. */
+export function cutShort({ cause, reason }: ExecResult, doing: string): ToolResult | undefined {
+  if (cause === "timeout") return { kind: "timed_out", cause, text: `${doing}: ${reason}` };
+  if (cause === "user") return { kind: "cancelled", cause, text: `${doing}: cancelled` };
+  return cause === null || cause === "program" ? undefined : failed(`${doing}: ${reason}`, cause);
+}

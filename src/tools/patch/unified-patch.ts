@@ -1,0 +1,261 @@
+import { textOfBytes } from "../../core/bytes.ts";
+import { type FilePatch, type Hunk, hunkLine, type HunkLine, PatchMistake } from "./patch-model.ts";
+
+/** What the lines above a file's hunks say of it. */
+interface Head {
+  readonly old?: string;
+  readonly young?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly mode?: number;
+  readonly gone: boolean;
+  readonly fresh: boolean;
+}
+
+const EMPTY: Head = { gone: false, fresh: false };
+
+/** A unified diff as diff and git write it, and as models write it with counts that are wrong. */
+export function readUnified(lines: readonly string[]): readonly FilePatch[] {
+  const files: FilePatch[] = [];
+  for (let at = 0; at < lines.length;) {
+    const line = lineAt(lines, at);
+    if (!line.startsWith("diff --git ") && !isFileHead(lines, at)) {
+      if (isHunkHead(line))
+        throw new PatchMistake(`"${line}" stands before any --- and +++ lines that name a file`);
+      at += 1;
+      continue;
+    }
+    const { head, end } = headAt(lines, at);
+    const hunks: Hunk[] = [];
+    at = end;
+    for (let next = notBlank(lines, at); isHunkHead(lineAt(lines, next)); next = notBlank(lines, at)) {
+      const { hunk, end } = hunkAt(lines, next);
+      hunks.push(hunk);
+      at = end;
+    }
+    files.push(fileOf(head, hunks));
+  }
+  return files;
+}
+
+function notBlank(lines: readonly string[], at: number): number {
+  let next = at;
+  while (lines[next]?.trim() === "") next += 1;
+  return next;
+}
+
+interface ReadHead {
+  readonly head: Head;
+  readonly end: number;
+}
+
+function headAt(lines: readonly string[], start: number): ReadHead {
+  const { head, end } = gitHeadAt(lines, start);
+  if (!isFileHead(lines, end)) return { head, end };
+  const [old, young] = [pathIn(lineAt(lines, end).slice(4)), pathIn(lineAt(lines, end + 1).slice(4))];
+  return { head: { ...head, ...pathPair(old, young) }, end: end + 2 };
+}
+
+function gitHeadAt(lines: readonly string[], start: number): ReadHead {
+  const names = /^diff --git ([^\n]*)$/.exec(lineAt(lines, start))?.[1];
+  if (names === undefined) return { head: EMPTY, end: start };
+  let head = { ...EMPTY, ...namesOfGit(names) };
+  let end = start + 1;
+  for (; end < lines.length; end += 1) {
+    const said = gitLine(lineAt(lines, end), names);
+    if (said === undefined) break;
+    head = { ...head, ...said };
+  }
+  return { head, end };
+}
+
+/** One of git's lines between the names and the hunks. */
+function gitLine(line: string, names: string): Partial<Head> | undefined {
+  if (/^(?:GIT binary patch|Binary files )/.test(line))
+    throw new PatchMistake(`${names}: a binary file cannot be patched`);
+  const [, key = "", value = ""] =
+    /^(old mode|new mode|new file mode|deleted file mode|rename from|rename to|copy from|copy to|index|similarity index|dissimilarity index) (.*?)\r?$/.exec(
+      line,
+    ) ?? [];
+  switch (key) {
+    case "":
+      return undefined;
+    case "new mode":
+      return { mode: modeOf(value) };
+    case "new file mode":
+      return { fresh: true, mode: modeOf(value) };
+    case "deleted file mode":
+      return { gone: true };
+    case "rename from":
+      return { from: pathIn(value) };
+    case "rename to":
+      return { to: pathIn(value) };
+    case "copy from":
+    case "copy to":
+      throw new PatchMistake("copies are not supported: add the new file with its whole content");
+    default:
+      return {};
+  }
+}
+
+function modeOf(text: string): number {
+  if (!/^100[0-7]{3}$/.test(text))
+    throw new PatchMistake(`mode ${text}: only ordinary files can be patched, no links and no submodules`);
+  return Number.parseInt(text.slice(-3), 8);
+}
+
+/** `a/x b/x`: the halves are the same but for their first letter. */
+function namesOfGit(text: string): Partial<Head> {
+  const half = (text.trimEnd().length - 1) / 2;
+  const [one, other] = [text.slice(0, half), text.slice(half + 1).trimEnd()];
+  const names = pathPair(pathIn(one), pathIn(other));
+  return names.old === names.young ? names : {};
+}
+
+function fileOf({ old, young, from, to, mode, gone, fresh }: Head, hunks: readonly Hunk[]): FilePatch {
+  const [before, after] = [from ?? old, to ?? young];
+  if (before === undefined || after === undefined)
+    throw new PatchMistake("a file of the patch has no name: --- a/path and +++ b/path are missing");
+  if (after === NOTHING || gone) return { what: "delete", path: before, hunks };
+  const about = { ...(mode === undefined ? {} : { mode }), hunks };
+  if (before === NOTHING || fresh) return { what: "add", path: after, ...about };
+  return before === after
+    ? { what: "update", path: before, ...about }
+    : { what: "update", path: before, to: after, ...about };
+}
+
+const LETTERS: Readonly<Record<string, number>> = {
+  a: 7,
+  b: 8,
+  t: 9,
+  n: 10,
+  v: 11,
+  f: 12,
+  r: 13,
+};
+
+/** The name of a file as a diff writes it: quoted like a string of C, or with a time behind a tab. */
+const pathIn = (text: string): string =>
+  text.startsWith('"') ? unquoted(text) : (text.split("\t", 1)[0] ?? "").replace(/\r$/, "").trimEnd();
+
+const NOTHING = "/dev/null";
+
+/** Both names without the a/ and b/ that diffs put in front: where only one has its letter, it is a folder's name. */
+function pathPair(old: string, young: string): { readonly old: string; readonly young: string } {
+  const lettered = (old === NOTHING || old.startsWith("a/")) && (young === NOTHING || young.startsWith("b/"));
+  return lettered ? { old: bare(old), young: bare(young) } : { old, young };
+}
+
+const bare = (path: string): string => (path === NOTHING ? path : path.slice(2));
+
+function unquoted(text: string): string {
+  const inner = /^"((?:[^"\\]|\\.)*)"/.exec(text)?.[1] ?? text;
+  const bytes = Array.from(inner.matchAll(/\\([0-7]{3})|\\(.)|([^\\]+)/g), ([, octal, letter, plain = ""]) =>
+    octal === undefined
+      ? letter === undefined
+        ? [...Buffer.from(plain, "utf8")]
+        : [LETTERS[letter] ?? letter.charCodeAt(0)]
+      : [Number.parseInt(octal, 8) % 256],
+  );
+  return textOfBytes(Buffer.from(bytes.flat()));
+}
+
+const HEAD = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
+/** Without numbers, as in the other notation: what follows is a line above the hunk. */
+const BARE = /^@@(?: (.*?))?(?: @@)?\s*$/;
+const NO_NEWLINE = /^\\ /;
+
+const isHunkHead = (line: string): boolean => line.startsWith("@@");
+
+const lineAt = (lines: readonly string[], at: number): string => lines[at] ?? "";
+
+const isFileHead = (lines: readonly string[], at: number): boolean =>
+  lineAt(lines, at).startsWith("--- ") && lineAt(lines, at + 1).startsWith("+++ ");
+
+interface Counts {
+  readonly old: number;
+  readonly young: number;
+}
+
+interface Body {
+  readonly lines: readonly HunkLine[];
+  readonly newline?: { readonly old: boolean; readonly young: boolean };
+  readonly end: number;
+}
+
+/** The hunk whose head is here. */
+function hunkAt(lines: readonly string[], at: number): { readonly hunk: Hunk; readonly end: number } {
+  const head = lineAt(lines, at);
+  const numbers = HEAD.exec(head);
+  if (numbers === null) {
+    const anchor = BARE.exec(head)?.[1] ?? "";
+    const { end, ...body } = bodyOf(lines, at + 1, looseEnd(lines, at + 1));
+    return { hunk: { anchors: anchor === "" ? [] : [anchor], atEnd: false, ...body }, end };
+  }
+  const [old, young] = [Number(numbers[2] ?? 1), Number(numbers[4] ?? 1)];
+  const first = Number(numbers[1]);
+  const body = counted(lines, at + 1, { old, young }) ?? bodyOf(lines, at + 1, looseEnd(lines, at + 1));
+  const { end, ...found } = body;
+  // A range of no lines names the line before it.
+  return {
+    hunk: { at: old === 0 ? first : Math.max(0, first - 1), anchors: [], atEnd: false, ...found },
+    end,
+  };
+}
+
+/** The body, when the numbers of its head are right. */
+function counted(lines: readonly string[], start: number, counts: Counts): Body | undefined {
+  let end = countedEnd(lines, start, counts);
+  if (end === undefined) return undefined;
+  if (NO_NEWLINE.test(lineAt(lines, end))) end += 1;
+  return isBehind(lines, end) ? bodyOf(lines, start, end) : undefined;
+}
+
+function countedEnd(lines: readonly string[], start: number, counts: Counts): number | undefined {
+  let { old, young } = counts;
+  let end = start;
+  for (; old > 0 || young > 0; end += 1) {
+    if (NO_NEWLINE.test(lineAt(lines, end))) continue;
+    const mark = end < lines.length ? hunkLine(lineAt(lines, end))?.mark : undefined;
+    if (mark === undefined) return undefined;
+    old -= mark === "+" ? 0 : 1;
+    young -= mark === "-" ? 0 : 1;
+  }
+  return old < 0 || young < 0 ? undefined : end;
+}
+
+/** Whether no line of a hunk is here, nor behind blank ones; `-- ` is the end of a mail. */
+function isBehind(lines: readonly string[], at: number): boolean {
+  let next = at;
+  while (next < lines.length && lineAt(lines, next).trim() === "") next += 1;
+  const line = lineAt(lines, next);
+  return line === "" || line === "-- " || isFileHead(lines, next) || hunkLine(line) === undefined;
+}
+
+const isInside = (lines: readonly string[], at: number): boolean =>
+  at < lines.length &&
+  !isFileHead(lines, at) &&
+  (hunkLine(lineAt(lines, at)) !== undefined || NO_NEWLINE.test(lineAt(lines, at)));
+
+/** What may follow a hunk: another one, another file, the words of whoever sent it. */
+const FOLLOWS = /^(?:@@|diff|Index:|Only in|```|---|$)/;
+
+/** Where a body ends whose head does not say so. */
+function looseEnd(lines: readonly string[], start: number): number {
+  let end = start;
+  while (isInside(lines, end)) end += 1;
+  const next = lineAt(lines, end);
+  if (!FOLLOWS.test(next))
+    throw new PatchMistake(`each line of a hunk begins with a space, - or +, but one is "${next}"`);
+  while (end > start && lineAt(lines, end - 1) === "") end -= 1;
+  return end;
+}
+
+function bodyOf(lines: readonly string[], start: number, end: number): Body {
+  const body = lines.slice(start, end);
+  const read = body.flatMap((line) => (NO_NEWLINE.test(line) ? [] : (hunkLine(line) ?? [])));
+  const marks = body.flatMap((line, index) => (NO_NEWLINE.test(line) ? [body[index - 1]?.[0] ?? " "] : []));
+  if (marks.length === 0) return { lines: read, end };
+  const newline = { old: !marks.some((mark) => mark !== "+"), young: !marks.some((mark) => mark !== "-") };
+  return { lines: read, newline, end };
+}

@@ -1,0 +1,175 @@
+import { formatDuration } from "../../core/bounds.ts";
+import type { Cause } from "../../core/errors.ts";
+import type { ExecResult } from "../../core/ports.ts";
+import type { ToolResult } from "../../core/tool.ts";
+
+/** How a command ended, for the model: its cause, the lines that say so, and what may be told about it once. */
+interface Ending {
+  readonly kind: "ok" | "failed" | "timed_out" | "cancelled";
+  readonly cause: Cause | null;
+  /** In brackets below the output; none after a success without anything to say. */
+  readonly lines: readonly string[];
+  readonly advice: readonly Advice[];
+  readonly exitCode: number;
+}
+
+type Advice = Exclude<Cause, "program" | "policy" | "user"> | "leftovers";
+
+const ADVICE: Readonly<Record<Advice, string>> = {
+  filesystem:
+    "only the workspace, /tmp and $HOME can be written; .git and editor or agent settings in the workspace cannot. " +
+    "Do it another way, or say in your answer what a person has to do",
+  network:
+    "the box reaches nothing on a network but what was granted; trying again does not help. Use what is installed, or " +
+    "say what is missing",
+  memory: "use less memory: smaller inputs, fewer workers, one part at a time",
+  pids: "start fewer processes: make -j2, one worker",
+  disk: "delete what is not needed; /tmp and $HOME are small and count as memory, the workspace is not",
+  timeout: 'give a longer "timeout" (at most 600), "background": true for servers, or do it in parts',
+  leftovers: 'to keep a process running, start it with "background": true and without &',
+};
+
+const MOST_PATHS = 5;
+
+/** `output` is the end of what it said, where its own words show a wall that the box cannot see it meet. */
+export function endingOf(result: ExecResult, output: string): Ending {
+  const met = causeOf(result, output);
+  const advice: Advice[] = isAdvised(met.cause) ? [met.cause] : [];
+  if (result.leftovers > 0 && met.cause === null) advice.push("leftovers");
+  const ended = endLine(result, met);
+  return {
+    kind: kindOf(met.cause),
+    cause: met.cause,
+    lines: [...sideLines(result, met.cause), ...(ended === undefined ? [] : [ended])],
+    advice,
+    exitCode: result.exit_code,
+  };
+}
+
+interface Met {
+  readonly cause: Cause | null;
+  readonly reason: string;
+}
+
+function causeOf({ cause, reason, blocked }: ExecResult, output: string): Met {
+  if (cause !== "program") return { cause, reason };
+  const sign = blocked.length > 0 ? undefined : signOf(output);
+  return sign ?? { cause, reason: reason.startsWith("exit code ") ? "" : reason };
+}
+
+const isAdvised = (cause: Cause | null): cause is Exclude<Cause, "program" | "policy" | "user"> =>
+  cause !== null && cause in ADVICE;
+
+function kindOf(cause: Cause | null): Ending["kind"] {
+  if (cause === null) return "ok";
+  if (cause === "timeout") return "timed_out";
+  return cause === "user" ? "cancelled" : "failed";
+}
+
+function endLine({ exit_code, duration_ms }: ExecResult, { cause, reason }: Met): string | undefined {
+  const time = formatDuration(duration_ms);
+  switch (cause) {
+    case null:
+      return undefined;
+    case "timeout":
+      return `[timed out after ${time}: ended with all that it started]`;
+    case "user":
+      return `[cancelled after ${time}]`;
+    case "program":
+      return `[exit ${exit_code}, ${time}${reason === "" ? "" : `: ${reason}`}]`;
+    default:
+      return `[exit ${exit_code}, ${time}, ${cause}: ${reason}]`;
+  }
+}
+
+function sideLines({ leftovers, blocked, quarantined }: ExecResult, cause: Cause | null): readonly string[] {
+  const lines: string[] = [];
+  if (blocked.length > 0 && cause !== "filesystem")
+    lines.push(`[protected, not written: ${listed(blocked)}]`);
+  if (quarantined.length > 0)
+    lines.push(
+      `[moved out of the workspace, as the host would obey it: ${listed(quarantined.map(({ from }) => from))}]`,
+    );
+  if (leftovers > 0 && (cause === null || cause === "program"))
+    lines.push(
+      `[${leftovers} ${leftovers === 1 ? "process" : "processes"} that it left running ended with it]`,
+    );
+  return lines;
+}
+
+const listed = (paths: readonly string[]): string => {
+  const more = paths.length - MOST_PATHS;
+  return paths.slice(0, MOST_PATHS).join(", ") + (more > 0 ? ` and ${more} more` : "");
+};
+
+/** The lines of what was not advised before. */
+export type Advise = (advice: readonly Advice[]) => readonly string[];
+
+export function adviseOnce(): Advise {
+  const told = new Set<Advice>();
+  return (advice) => {
+    const fresh = advice.filter((topic) => !told.has(topic));
+    for (const topic of fresh) told.add(topic);
+    return fresh.map((topic) => `[advice: ${ADVICE[topic]}]`);
+  };
+}
+
+export function asResult({ kind, cause, exitCode }: Ending, text: string): ToolResult {
+  switch (kind) {
+    case "ok":
+      return { kind, text, exitCode };
+    case "failed":
+      return { kind, cause: cause ?? "program", text, exitCode };
+    case "timed_out":
+      return { kind, cause: "timeout", text, exitCode };
+    case "cancelled":
+      return { kind, cause: "user", text, exitCode };
+  }
+}
+
+interface Sign {
+  readonly cause: Cause;
+  readonly reason: string;
+  readonly form: RegExp;
+}
+
+/**
+ * What programs say when they meet a wall or a limit. A reading of words that the program chose: it explains a failure
+ * and decides nothing. The first that fits counts.
+ */
+const SIGNS: readonly Sign[] = [
+  {
+    cause: "disk",
+    reason: "no space is left where it wrote",
+    form: /No space left on device|\bENOSPC\b|Disk quota exceeded|\bEDQUOT\b|File too large|\bEFBIG\b/,
+  },
+  {
+    cause: "pids",
+    reason: "the box's limit on processes was met",
+    form: /fork: (?:retry: )?Resource temporarily unavailable|fork(?:\(\))? failed|can't start new thread|spawn [^\n]{0,200}EAGAIN|pthread_create failed|unable to create native thread/,
+  },
+  {
+    cause: "memory",
+    reason: "no memory was left for it",
+    form: /Cannot allocate memory|\bENOMEM\b|JavaScript heap out of memory|java\.lang\.OutOfMemoryError|fatal error: runtime: out of memory|memory allocation of \d+ bytes failed|^MemoryError|std::bad_alloc|virtual memory exhausted/m,
+  },
+  {
+    cause: "network",
+    reason: "the box has no network, or was not granted that host",
+    form: /getaddrinfo (?:EAI_AGAIN|ENOTFOUND)|\bEAI_AGAIN\b|\bENETUNREACH\b|Could not resolve (?:host|hostname|proxy)\b|Couldn't resolve host|Temporary failure in name resolution|Temporary failure resolving|Name or service not known|Network is unreachable|network is unreachable|nodename nor servname|unable to resolve host address|failed to lookup address|java\.net\.UnknownHostException|dial tcp: lookup [^\n]{0,200}: |No address associated with hostname|name resolution failed/,
+  },
+  {
+    cause: "filesystem",
+    reason: "that place is read-only in the box",
+    form: /Read-only file system|\bEROFS\b|read-only file system/,
+  },
+];
+
+/** Where the output's end shows it; the rest is not looked at. */
+const LOOKED_AT = 16 * 1024;
+
+export function signOf(output: string): { readonly cause: Cause; readonly reason: string } | undefined {
+  const end = output.slice(-LOOKED_AT);
+  const sign = SIGNS.find(({ form }) => form.test(end));
+  return sign === undefined ? undefined : { cause: sign.cause, reason: sign.reason };
+}

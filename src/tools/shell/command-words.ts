@@ -1,0 +1,48 @@
+import { formatSize } from "../../core/bounds.ts";
+import type { ExecResult, KeptOutput } from "../../core/ports.ts";
+import { lastStates } from "../../core/visible.ts";
+
+/** Bytes of one stream that are kept of a command that is waited for. */
+export const KEEP = { head: 2 * 2 ** 20, tail: 2 ** 19 };
+
+/** What a command said: stdout, then stderr. */
+export function wordsOf({ stdout, stderr }: Pick<ExecResult, "stdout" | "stderr">): string {
+  return both(streamText(stdout), streamText(stderr));
+}
+
+export function both(stdout: string, stderr: string): string {
+  const parts = [trimmed(stdout), trimmed(stderr)];
+  if (parts[0] !== "" && parts[1] !== "") return parts.join("\n[stderr]\n");
+  return parts.join("");
+}
+
+/** What overwrites itself on a terminal is shown in its last state. */
+function trimmed(given: string): string {
+  const text = lastStates(given);
+  let end = text.length;
+  while (text[end - 1] === "\n") end -= 1;
+  return text.slice(0, end);
+}
+
+function streamText({ head, tail, lost }: KeptOutput): string {
+  if (lost === 0) return decoded(joined(head, tail));
+  return `${decoded(head)}\n[… ${formatSize(lost)} (${lost} bytes) were not kept …]\n${decoded(tail)}`;
+}
+
+function joined(head: Uint8Array, tail: Uint8Array): Uint8Array {
+  if (tail.length === 0) return head;
+  const whole = new Uint8Array(head.length + tail.length);
+  whole.set(head);
+  whole.set(tail, head.length);
+  return whole;
+}
+
+const decoded = (bytes: Uint8Array): string => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+
+/** A command as it is judged: with the variables that earlier calls exported, because they say what it will do. */
+export function judgedText(command: string, env: Readonly<Record<string, string>>): string {
+  const exports = Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)}\n`);
+  return exports.join("") + command;
+}
+
+const quoted = (value: string): string => `'${value.replaceAll("'", String.raw`'\''`)}'`;

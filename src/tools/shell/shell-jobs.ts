@@ -1,0 +1,189 @@
+import * as z from "zod";
+import { formatDuration } from "../../core/bounds.ts";
+import type { Box, ExecRequest, ExecResult, Job, OldJob } from "../../core/ports.ts";
+import type { ToolResult } from "../../core/tool.ts";
+import { type Advise, asResult, endingOf } from "./command-ending.ts";
+import { both } from "./command-words.ts";
+
+/** Bytes of one stream that are kept of a job; what comes later is shown only when it ends, and only its last. */
+const KEEP = { head: 2 * 2 ** 20, tail: 2 ** 18 };
+const MOST_RUNNING = 8;
+/** So that what fails at once is told at once. */
+const FIRST_LOOK_MS = 300;
+
+interface JobLook {
+  readonly id: string;
+  readonly kill: boolean;
+  /** How long to wait for its end. */
+  readonly waitMs: number;
+}
+
+export interface Jobs {
+  start(box: Box, command: Omit<ExecRequest, "keep">, signal: AbortSignal): Promise<ToolResult>;
+  look(box: Box, look: JobLook, signal: AbortSignal): Promise<ToolResult>;
+}
+
+/** The jobs of one agent. They end with the box; one that was parked has kept them. */
+export function jobBook(agent: string, advise: Advise): Jobs {
+  const known = new Map<string, Known>();
+  const find = (box: Box): void => {
+    if (known.size > 0) return;
+    for (const [id, job] of oldJobs(box, agent)) known.set(id, knownJob(id, job, job.noted));
+  };
+  return {
+    start: async (box, request, signal) => {
+      find(box);
+      const running = [...known.values()].filter(({ ended }) => ended === undefined);
+      if (running.length >= MOST_RUNNING) return tooMany(known);
+      const id = `j${known.size + 1}`;
+      const job = knownJob(id, box.start({ ...request, keep: KEEP, name: `${agent}/${id}` }));
+      known.set(id, job);
+      await waited(job, FIRST_LOOK_MS, signal);
+      if (signal.aborted) job.kill();
+      return told(job, advise, `; {"job":"${id}"} shows its new output, {"job":"${id}","kill":true} ends it`);
+    },
+    look: async (box, { id, kill, waitMs }, signal) => {
+      find(box);
+      const job = known.get(id);
+      if (job === undefined) return unknown(id, known);
+      if (kill) job.kill();
+      if (kill) await job.result;
+      else await waited(job, waitMs, signal);
+      return told(job, advise);
+    },
+  };
+}
+
+interface Known {
+  readonly id: string;
+  readonly result: Promise<ExecResult>;
+  readonly kill: () => void;
+  readonly age: () => string;
+  /** What was not shown yet. */
+  readonly fresh: () => string;
+  /** It said more than is kept of it while it runs. */
+  readonly full: () => boolean;
+  ended: ExecResult | undefined;
+  killed: boolean;
+}
+
+/** In the order in which they were started. */
+function oldJobs(box: Box, agent: string): readonly (readonly [string, OldJob])[] {
+  const own = [...(box.kept ?? [])].filter(([name]) => name.startsWith(`${agent}/j`));
+  return own.map(([name, job]) => [name.slice(agent.length + 1), job]);
+}
+
+/** What is to be known of a job beside what it says: when it began, how much of it was shown. */
+const noteForm = z.object({
+  begun: z.number(),
+  out: z.number(),
+  err: z.number(),
+  killed: z.boolean(),
+});
+
+function knownJob(id: string, job: Job, noted?: string): Known {
+  const earlier = noted === undefined || noted === "" ? undefined : noteForm.parse(JSON.parse(noted));
+  const begun = earlier?.begun ?? Date.now();
+  const [out, err] = [new Unread(earlier?.out), new Unread(earlier?.err)];
+  const note = (): void =>
+    job.note?.(JSON.stringify({ begun, out: out.whole, err: err.whole, killed: known.killed }));
+  const known: Known = {
+    id,
+    result: job.result.then((result) => (known.ended = result)),
+    kill: () => {
+      known.killed ||= known.ended === undefined;
+      note();
+      job.kill();
+    },
+    age: () => formatDuration(Math.max(0, Date.now() - begun)),
+    fresh: () => {
+      const { stdout, stderr } = job.output();
+      const said = both(out.next(stdout), err.next(stderr));
+      note();
+      return said;
+    },
+    full: () => out.seen >= KEEP.head || err.seen >= KEEP.head,
+    ended: undefined,
+    killed: earlier?.killed ?? false,
+  };
+  note();
+  // The loss of the box is heard by whoever asks for the job next.
+  known.result.catch(() => undefined);
+  return known;
+}
+
+/** A stream that is read piece by piece, without parting a character. */
+class Unread {
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  seen: number;
+  /** Of `seen`, without the beginning of a character whose end has not come. */
+  whole: number;
+
+  constructor(seen = 0) {
+    this.seen = this.whole = seen;
+  }
+
+  next(bytes: Uint8Array): string {
+    const fresh = bytes.subarray(this.seen);
+    this.seen = bytes.length;
+    this.whole = this.seen - partial(bytes);
+    return this.#decoder.decode(fresh, { stream: true });
+  }
+}
+
+/** Bytes at the end that are the beginning of a character. */
+function partial(bytes: Uint8Array): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
+    const byte = bytes.at(-back) ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+    return length > back ? back : 0;
+  }
+  return 0;
+}
+
+async function waited({ result }: Known, ms: number, signal: AbortSignal): Promise<void> {
+  if (ms <= 0 || signal.aborted) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  await Promise.race([promise, result]).finally(() => clearTimeout(timer));
+}
+
+function told(job: Known, advise: Advise, more = ""): ToolResult {
+  const said = job.fresh();
+  const { id, ended } = job;
+  if (ended === undefined) {
+    const full = job.full() ? "; what it says now is shown when it ends" : "";
+    return { kind: "ok", text: lines(said, [`[${id} is running, ${job.age()}${full}${more}]`]) };
+  }
+  const ending = endingOf(ended, said);
+  const lost = ended.stdout.lost + ended.stderr.lost;
+  const cut = lost === 0 ? [] : [`[${lost} bytes in the middle of its output were not kept]`];
+  if (ending.kind === "ok" || job.killed)
+    return {
+      kind: "ok",
+      text: lines(said, [...cut, `[${id} ${job.killed ? "was ended" : "ended: exit 0"}]`]),
+    };
+  return asResult(ending, lines(said, [...cut, ...advise(ending.advice), `[${id} ended]`, ...ending.lines]));
+}
+
+const lines = (said: string, notes: readonly string[]): string =>
+  (said === "" ? notes : [said, ...notes]).join("\n");
+
+const stateOf = ({ id, ended }: Known): string => `${id} (${ended === undefined ? "running" : "ended"})`;
+
+function unknown(id: string, known: ReadonlyMap<string, Known>): ToolResult {
+  const list = [...known.values()].map(stateOf).join(", ");
+  const issue = `no job ${JSON.stringify(id)}; ${list === "" ? "none was started" : `there are ${list}`}`;
+  return { kind: "invalid", issues: [issue], text: issue };
+}
+
+const tooMany = (known: ReadonlyMap<string, Known>): ToolResult => ({
+  kind: "failed",
+  cause: "pids",
+  text: `${MOST_RUNNING} jobs are running; end one first: ${[...known.values()]
+    .filter(({ ended }) => ended === undefined)
+    .map(stateOf)
+    .join(", ")}`,
+});

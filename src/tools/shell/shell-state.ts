@@ -1,0 +1,188 @@
+import type { Box } from "../../core/ports.ts";
+import type { Desk, ShellState } from "../tool-context.ts";
+
+/** One call of a shell whose folder and exported variables persist. */
+interface KeptCall {
+  /** What the wrapper reads. */
+  readonly input: AsyncIterable<Uint8Array>;
+  /** Takes over what the shell left, and gives what is to be said of it. Not for one that was killed. */
+  readonly take: () => Promise<readonly string[]>;
+}
+
+/** What is held of a box. */
+interface Place {
+  /**
+   * Written by every call and never removed, as that would cost as much as a call. What goes on in the box beside a
+   * call and finds it can write there before it is read: it says then where later commands start and what is exported
+   * to them. That is no breach, since those commands are judged for just that, and any command can say the same by `cd`
+   * and `export`.
+   */
+  readonly file: string;
+  /** What a shell begins with here when nothing was exported. */
+  own: Exported | undefined;
+}
+
+export type Keeper = (box: Box) => KeptCall;
+
+export function keeperOf(desk: Pick<Desk, "shell" | "keeps">): Keeper {
+  const places = new WeakMap<Box, Place>();
+  const told = new Set<string>();
+  return (box) => {
+    const place = places.get(box) ?? { file: `/run/.harness-${crypto.randomUUID()}`, own: undefined };
+    places.set(box, place);
+    const token = crypto.randomUUID();
+    return {
+      input: lineOf(`${place.file} ${token}\n`),
+      take: async () => {
+        const refused = await take(desk, { box, place, token });
+        if (typeof refused === "string")
+          return [`[folder and exported variables stay as before the call: ${refused}]`];
+        const fresh = refused.filter((name) => !told.has(name));
+        for (const name of fresh) told.add(name);
+        return fresh.map(
+          (name) => `[${name} is not kept for later calls: set it in the command that needs it]`,
+        );
+      },
+    };
+  };
+}
+
+async function* lineOf(text: string): AsyncGenerator<Uint8Array> {
+  yield new TextEncoder().encode(text);
+}
+
+interface Taken {
+  readonly box: Box;
+  readonly place: Place;
+  readonly token: string;
+}
+
+/** The names that were not kept, or why nothing was. */
+async function take(
+  desk: Pick<Desk, "shell" | "keeps">,
+  { box, place, token }: Taken,
+): Promise<readonly string[] | string> {
+  const read = await box.read(place.file, { offset: 0, limit: MOST + 1 });
+  if (read.kind !== "ok") return read.code === "ENOENT" ? [] : read.reason;
+  if (read.value.size > MOST) return "they are more than 64 KiB";
+  const left = leftIn(read.value.content, token);
+  if (left === undefined) return [];
+  if (typeof left === "string") return left;
+  place.own ??= await ownOf(box);
+  if (place.own === undefined) return "the box does not say what its own are";
+  const { env, refused } = await envOver(place.own, left.exported, desk);
+  desk.shell.move(left.folder, env);
+  return refused;
+}
+
+async function ownOf(box: Box): Promise<Exported | undefined> {
+  const request = { words: ["env", "-0"], folder: "/", timeoutMs: 10_000, keep: { head: MOST, tail: 0 } };
+  const { exit_code, stdout } = await box.exec(request, new AbortController().signal);
+  const text = exit_code === 0 && stdout.lost === 0 ? decoded(stdout.head) : undefined;
+  return text === undefined ? undefined : exportedIn(text.split("\0"));
+}
+
+/** Bytes that a shell may leave, the box's own variables among them. */
+const MOST = 64 * 1024;
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** What bash sets by itself, or reads before the first command and so before anything was judged. */
+const OWN = /^(?:PWD|OLDPWD|SHLVL|_|SHELLOPTS|BASHOPTS|BASH|BASH_.*|__h_.*)$/;
+
+type State = Pick<ShellState, "folder" | "env">;
+
+/** Variables by their names. */
+type Exported = ReadonlyMap<string, string>;
+
+/** What the shell of one call left; undefined when it was another call's; or why it cannot be read. */
+export function leftIn(
+  content: Uint8Array,
+  token: string,
+): { readonly folder: string; readonly exported: Exported } | string | undefined {
+  const text = decoded(content);
+  if (text === undefined) return "it is no UTF-8";
+  const fields = text.split("\0");
+  if (fields.at(-1) !== "" || fields.at(-2) !== END || fields.length < 4) return "it was not written whole";
+  const [first, folder = "", ...variables] = fields.slice(0, -2);
+  if (first !== token) return undefined;
+  return isPlace(folder) ? { folder, exported: exportedIn(variables) } : "its folder is no path";
+}
+
+/** Of `NAME=value` each; the others, and what is bash's own, are left out. */
+export function exportedIn(variables: readonly string[]): Exported {
+  const pairs = variables.map((text) => {
+    const at = text.indexOf("=");
+    return [text.slice(0, Math.max(at, 0)), text.slice(at + 1)] as const;
+  });
+  return new Map(pairs.filter(([name]) => IDENTIFIER.test(name) && !OWN.test(name)));
+}
+
+/**
+ * What is exported over the box's own variables, without what may not be kept. One of the box's own that is unset or
+ * no longer exported is there again in the next call.
+ */
+export async function envOver(
+  own: Exported,
+  exported: Exported,
+  { shell, keeps }: Pick<Desk, "shell" | "keeps">,
+): Promise<{ readonly env: State["env"]; readonly refused: readonly string[] }> {
+  const before = new Map(Object.entries(shell.env));
+  const kept: (readonly [string, string])[] = [];
+  const refused: string[] = [];
+  for (const [name, value] of exported) {
+    if (own.get(name) === value) continue;
+    if (before.get(name) === value || ((await keeps?.(name, value)) ?? true)) kept.push([name, value]);
+    else refused.push(name);
+  }
+  return { env: Object.fromEntries(kept), refused };
+}
+
+/** As `pwd -P` writes one. */
+const isPlace = (folder: string): boolean =>
+  folder.startsWith("/") &&
+  folder.length <= 4096 &&
+  !folder.includes("//") &&
+  !/(?:^|\/)\.\.?(?:\/|$)/.test(folder);
+
+function decoded(content: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Bash around one command, which stays on the first line, so that bash counts the command's own lines from one. The file
+ * for what persists and the token of the call come on standard input, where nothing that the command starts can read
+ * them; the file is written only by a shell that came to its end.
+ *
+ * Its form: the token, the folder, `NAME=value` for each exported variable, the box's own among them, then END; each
+ * ends with a NUL.
+ *
+ * A fork costs more than all of this, so there is none: the names go through the file itself, and the umask, which a
+ * trap of the command's own may still need, through a pipe of the shell.
+ */
+
+const LEAVE = [
+  "__h_leave() { [[ $__h_file ]] || return 0; local -; set +aefux; local __h_n __h_fd; local -a __h_all=() __h_left=();",
+  'exec {__h_fd}<<<\'\'; builtin umask >/proc/self/fd/"$__h_fd"; builtin mapfile -t -u "$__h_fd" __h_all; exec {__h_fd}<&-;',
+  'local __h_mask=${__h_all[1]-}; builtin umask 077; __h_write; builtin umask "$__h_mask"; __h_file=; };',
+  '__h_write() { builtin compgen -e >|"$__h_file" || return; builtin mapfile -t __h_all <"$__h_file";',
+  'for __h_n in "${__h_all[@]}"; do __h_left+=("$__h_n=${!__h_n}"); done; builtin cd -P .;',
+  'builtin printf "%s\\0" "$__h_token" "${PWD%/.}" "${__h_left[@]}" END >|"$__h_file"; };',
+].join(" ");
+
+const ENTER = [
+  "IFS=' ' read -r __h_file __h_token; exec </dev/null; __h_text=$1; shift;",
+  "trap '{ set +x; __h_leave; } 2>/dev/null' EXIT;",
+].join(" ");
+
+const WRAPPER = `${LEAVE} ${ENTER} eval -- "$__h_text"
+{ __h_code=$?; set +x; __h_leave; } 2>/dev/null; exit "$__h_code"`;
+
+const END = "END";
+
+export const wrapped = (command: string): readonly string[] => ["bash", "-c", WRAPPER, "bash", command];
+
+/** Without anything that persists. */
+export const plain = (command: string): readonly string[] => ["bash", "-c", command];

@@ -1,0 +1,176 @@
+import { type Change, lineChanges } from "../../core/line-diff.ts";
+import { nearestPlace, placeShown } from "./nearest-place.ts";
+
+export interface Edit {
+  readonly old: string;
+  readonly new: string;
+  readonly all: boolean;
+}
+
+type Replaced =
+  | { readonly kind: "replaced"; readonly text: string; readonly places: number }
+  | { readonly kind: "not"; readonly why: string };
+
+/** All edits, each on what the ones before it made, or none. */
+export function replaced(text: string, edits: readonly Edit[]): Replaced {
+  let now = text;
+  let places = 0;
+  for (const [index, edit] of edits.entries()) {
+    const next = replaceOne(now, edit);
+    const which = edits.length > 1 ? `edit ${index + 1} of ${edits.length}: ` : "";
+    if (next.kind === "not") return { kind: "not", why: which + next.why };
+    now = next.text;
+    places += next.places;
+  }
+  return { kind: "replaced", text: now, places };
+}
+
+const not = (why: string): Replaced => ({ kind: "not", why });
+
+function replaceOne(text: string, edit: Edit): Replaced {
+  if (edit.old === "") return not("old is empty: give the text that is to be replaced");
+  if (edit.old === edit.new) return not("old and new are the same: nothing would change");
+  for (const form of formsFor(text, edit)) {
+    const starts = startsOf(text, form.old);
+    if (starts.length > 1 && !edit.all) return not(ambiguous(text, starts));
+    if (starts.length > 0)
+      return { kind: "replaced", text: spliced(text, starts, form), places: starts.length };
+  }
+  return not(miss(text, edit));
+}
+
+/** With the line ends of the file, where the model left them out; as it was given, where they are mixed. */
+function formsFor(text: string, edit: Edit): readonly Edit[] {
+  if (!text.includes("\r\n")) return [edit];
+  const returned = { ...edit, old: withReturns(edit.old), new: withReturns(edit.new) };
+  const mixed = /(?:^|[^\r])\n/.test(text);
+  return mixed ? [edit, returned] : [returned];
+}
+
+const withReturns = (text: string): string => text.replace(/\r?\n/g, "\r\n");
+
+function startsOf(text: string, old: string): readonly number[] {
+  const starts: number[] = [];
+  for (let at = text.indexOf(old); at >= 0; at = text.indexOf(old, at + old.length)) starts.push(at);
+  return starts;
+}
+
+function spliced(text: string, starts: readonly number[], { old, new: young }: Edit): string {
+  const parts: string[] = [];
+  let from = 0;
+  for (const at of starts) {
+    parts.push(text.slice(from, at), young);
+    from = at + old.length;
+  }
+  return parts.join("") + text.slice(from);
+}
+
+const PLACES = 10;
+
+function ambiguous(text: string, starts: readonly number[]): string {
+  const lines = starts.slice(0, PLACES).map((at) => lineAt(text, at));
+  const more = starts.length > PLACES ? " …" : "";
+  return `old is found ${starts.length} times, at lines ${lines.join(", ")}${more}. Give more lines around the one you mean, or all: true for every one`;
+}
+
+const lineAt = (text: string, at: number): number => text.slice(0, at).split("\n").length;
+
+/** What to say of a text that is not there. */
+function miss(text: string, { old, new: young }: Edit): string {
+  const there = young.trim() === "" ? -1 : text.indexOf(young);
+  if (there >= 0)
+    return `old is not in the file, and new already is, at line ${lineAt(text, there)}: it seems to be done`;
+  if (old.split("\n").every((line) => /^\s*\d+\t/.test(line)))
+    return "old has the line numbers of read_file in it: leave them out";
+  const lines = text
+    .replace(/^\uFEFF/, "")
+    .split("\n")
+    .map((line) => line.replace(/\r$/, ""));
+  const place = nearestPlace(old.replace(/\r?\n$/, "").split(/\r?\n/), lines);
+  if (place === undefined) return "old is not in the file, nor anything like it. Read the file again";
+  const where = place.first === place.last ? `line ${place.first}` : `lines ${place.first}-${place.last}`;
+  const why = place.spacing ? `${where} differ only in spaces or tabs` : `nearest is ${where}`;
+  return `old is not in the file; ${why}. Copy it exactly:\n${placeShown(place, lines)}`;
+}
+
+const AROUND = 2;
+const MOST_LINES = 60;
+const LONGEST = 300;
+
+interface CompactDiff {
+  readonly added: number;
+  readonly removed: number;
+  /** Hunks of a unified diff, without the names of files. */
+  readonly lines: readonly string[];
+}
+
+export function compactDiff(before: string, after: string): CompactDiff {
+  const [old, young] = [linesOf(before), linesOf(after)];
+  const changes = lineChanges(old, young);
+  return {
+    added: sum(changes.map(({ newFrom, newTo }) => newTo - newFrom)),
+    removed: sum(changes.map(({ from, to }) => to - from)),
+    lines: hunksOf(changes).flatMap((hunk) => hunkLines(hunk, old, young)),
+  };
+}
+
+/** What is shown of a diff; the rest is counted. */
+export function boundedDiff(lines: readonly string[], most = MOST_LINES): string {
+  const rest = lines.length - most;
+  const kept = rest > 0 ? [...lines.slice(0, most), `[and ${rest} more lines of this diff]`] : lines;
+  return kept.join("\n");
+}
+
+/** A last line without its newline is another line than one with it. */
+function linesOf(text: string): readonly string[] {
+  const lines = text.split("\n");
+  const last = lines.pop() ?? "";
+  return last === "" ? lines : [...lines, `${last}\n\\ No newline at end of file`];
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
+
+/** Changes that share their surroundings. */
+function hunksOf(changes: readonly Change[]): readonly (readonly Change[])[] {
+  const hunks: Change[][] = [];
+  for (const change of changes) {
+    const last = hunks.at(-1);
+    if (last !== undefined && change.from - (last.at(-1)?.to ?? 0) <= 2 * AROUND) last.push(change);
+    else hunks.push([change]);
+  }
+  return hunks;
+}
+
+function hunkLines(
+  changes: readonly Change[],
+  old: readonly string[],
+  young: readonly string[],
+): readonly string[] {
+  const [first, last] = [changes[0], changes.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const start = Math.max(0, first.from - AROUND);
+  const end = Math.min(old.length, last.to + AROUND);
+  const newStart = first.newFrom - (first.from - start);
+  const newEnd = last.newTo + (end - last.to);
+  const lines: string[] = [`@@ -${range(start, end)} +${range(newStart, newEnd)} @@`];
+  let at = start;
+  for (const { from, to, newFrom, newTo } of changes) {
+    lines.push(...marked(" ", old.slice(at, from)));
+    lines.push(...marked("-", old.slice(from, to)), ...marked("+", young.slice(newFrom, newTo)));
+    at = to;
+  }
+  lines.push(...marked(" ", old.slice(at, end)));
+  return lines;
+}
+
+/** A range of no lines names the line before it. */
+const range = (start: number, end: number): string =>
+  end - start === 1 ? `${end}` : `${end === start ? start : start + 1},${end - start}`;
+
+const marked = (mark: string, lines: readonly string[]): readonly string[] =>
+  lines.flatMap((line) => `${mark}${line}`.split("\n").map(shortened));
+
+const shortened = (line: string): string =>
+  line.length > LONGEST
+    ? `${line.slice(0, LONGEST).toWellFormed()}[… ${line.length - LONGEST} more]`
+    : line.toWellFormed();
