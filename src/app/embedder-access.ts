@@ -17,7 +17,7 @@ import { openVectorCache, type VectorCache } from "../search/embed/embedding-cac
 import { isLocalModel } from "./agent-assembly.ts";
 import { keysFile } from "./keys-file.ts";
 
-/** Owned by wire.ts: constructs what makes vectors. */
+/** Constructs what makes vectors. */
 
 export type FoundEmbedder =
   | {

@@ -25,7 +25,7 @@ import { scriptedCapabilities, ScriptedWire } from "../models/scripted/scripted-
 import type { Limits } from "../models/timeouts.ts";
 import { keysFile } from "./keys-file.ts";
 
-/** Owned by wire.ts: constructs what speaks to models, as the settings want it. */
+/** Constructs what speaks to models, as the settings want it. */
 
 export interface ModelSeat {
   /** As people and probes name it. */

@@ -10,7 +10,7 @@ import type { IndexMeans } from "../search/index/index-means.ts";
 import type { PathRules } from "../search/read/found-file.ts";
 import { packageRoot } from "./package-root.ts";
 
-/** Owned by wire.ts: constructs what finds code. */
+/** Constructs what finds code. */
 
 export const indexRoot = (): string => path.join(placesFrom(process.env).state, "search");
 

@@ -27,7 +27,7 @@ export function sessionFor(store: SessionStore, id: string | undefined, workspac
   throw new HarnessError(EXIT.usage, `there is no session of ${workspace}`, "harness sessions list --all");
 }
 
-/** Owned by wire.ts: constructs what remembers. */
+/** Constructs what remembers. */
 export const openSessions = (warn: (text: string) => void): SessionStore =>
   openStore(placesFrom(process.env).state, { warn });
 

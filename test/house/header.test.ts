@@ -5,7 +5,9 @@ import test from "node:test";
 import { repository } from "./plant.ts";
 
 const HOUSE =
-  "agent app cli config core docker extensions models platform policy render search sessions tools".split(" ");
+  "agent app cli config core docker extensions models platform policy render search sessions tools".split(
+    " ",
+  );
 
 test("src/ holds the folders of the house and no other", async () => {
   const entries = await readdir(path.join(repository, "src"), { withFileTypes: true });

@@ -4,7 +4,9 @@ import { emptyHouse, lint, type Planted } from "./plant.ts";
 
 /** Every folder of src/, with one file that may be imported. */
 const FOLDERS =
-  "core platform policy tools models docker search sessions extensions render agent config app cli".split(" ");
+  "core platform policy tools models docker search sessions extensions render agent config app cli".split(
+    " ",
+  );
 
 const layer = (why: string): readonly string[] => [`house(layers): ${why}`];
 const allowed: readonly string[] = [];

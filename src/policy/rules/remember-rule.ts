@@ -98,11 +98,7 @@ interface Draft {
 }
 
 /** A rule for each thing that is asked about, or why there is none. */
-function draftsFor(
-  text: string,
-  { calls, effects }: Looked,
-  places: Places,
-): readonly Draft[] | string {
+function draftsFor(text: string, { calls, effects }: Looked, places: Places): readonly Draft[] | string {
   const drafts = new Map<string, Draft>();
   const asked = new Map<Called, Effect[]>();
   for (const effect of effects) {
