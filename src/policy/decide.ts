@@ -8,9 +8,10 @@ import {
 } from "../core/decision.ts";
 import type { Effect } from "./effects/effect.ts";
 import { withFetched } from "./effects/redirects.ts";
-import { type Called, withLater } from "./effects/call-effects.ts";
+import { withLater } from "./effects/call-effects.ts";
+import type { Called } from "./effects/walk.ts";
 import { Assumptions } from "./effects/assume.ts";
-import { Walk } from "./effects/effect-walk.ts";
+import { EffectWalk } from "./effects/effect-walk.ts";
 import { rulingOf, placesFor } from "./judge/judge-effects.ts";
 import { type Ruling, textRuling } from "./judge/ruling.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
@@ -113,7 +114,7 @@ export class CommandPolicy {
     assumes: boolean,
   ): Looked & { readonly assumable: boolean } {
     const assumptions = assumes ? new Assumptions(tree, workspace) : null;
-    const walk = new Walk({ models: this.models, home, workspace, assumptions, readShell: readInner });
+    const walk = new EffectWalk({ models: this.models, home, workspace, assumptions, readShell: readInner });
     walk.node(tree, { folders: [folder], variables: new Map(), functions: new Set() }, "nothing");
     const { calls, effects, assumable, strays } = walk;
     return {

@@ -23,3 +23,16 @@ for (const folder of [...HOUSE.map((name) => `src/${name}`), "sandbox"])
     const lines = text.split("\n").map((line) => /^([A-Z][a-z ]+): \S.*\S$/.exec(line)?.[1] ?? line);
     assert.deepEqual(lines, ["Owns", "Must not know", "Invariant", ""]);
   });
+
+test("a file of src/ has a name of its own; a command's file is called as the command is", async () => {
+  const entries = await readdir(path.join(repository, "src"), { recursive: true, withFileTypes: true });
+  const files = entries.filter(
+    ({ name, parentPath }) => name.endsWith(".ts") && !parentPath.includes(path.join("cli", "commands")),
+  );
+  const names = files.map(({ name }) => name);
+  assert.ok(names.length > 100);
+  assert.deepEqual(
+    names.filter((name, at) => names.indexOf(name) !== at),
+    [],
+  );
+});

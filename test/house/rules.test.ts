@@ -37,6 +37,18 @@ const CASES: readonly Planted[] = [
     red: ["import(no-cycle)"],
   },
   {
+    name: "a cycle of types alone",
+    file: "src/core/rooster.ts",
+    text: 'import type { Pullet } from "./pullet.ts";\nexport type Rooster = Pullet | "crows";\n',
+    red: ["import(no-cycle)"],
+  },
+  {
+    name: "the other file of the cycle of types",
+    file: "src/core/pullet.ts",
+    text: 'import type { Rooster } from "./rooster.ts";\nexport interface Pullet {\n  readonly near?: Rooster;\n}\n',
+    red: ["import(no-cycle)"],
+  },
+  {
     name: "a chain of files",
     file: "src/core/chick.ts",
     text: 'import { straw } from "./straw.ts";\nexport const chick = straw + 1;\n',

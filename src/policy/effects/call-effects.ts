@@ -9,7 +9,7 @@ import {
   type Use,
 } from "../programs/program-model.ts";
 import type { Node, Simple, Span } from "../shell/shell-syntax.ts";
-import type { Walk } from "./effect-walk.ts";
+import type { Called, Walk } from "./walk.ts";
 import type { Effect, Place } from "./effect.ts";
 import { isTame } from "./environment.ts";
 import { placeOf } from "./path-effect-place.ts";
@@ -202,14 +202,6 @@ function placer({ value, span: [start, end] }: Arg): (span: Span) => Span {
   // What the inner text was fed with stands outside of it, and is shown at its edge.
   const inside = (at: number): number => Math.min(Math.max(at + shift, start), end);
   return ([from, to]) => [inside(from), inside(to)];
-}
-
-/** One command that the text runs, as far as its words are known. */
-export interface Called {
-  readonly words: readonly Arg[];
-  readonly span: Span;
-  /** Its redirects and variables: the shell does what they say, not the program. */
-  readonly aside: readonly Span[];
 }
 
 export function calledFrom({ span, redirects, assignments }: Simple, words: readonly Arg[]): Called {

@@ -1,6 +1,6 @@
 import type { Arg, Use } from "../programs/program-model.ts";
 import type { Compound, Node } from "../shell/shell-syntax.ts";
-import type { Walk } from "./effect-walk.ts";
+import type { Walk } from "./walk.ts";
 import { isPrivate, variableDoubt } from "./environment.ts";
 import { either, type Scope, withFunction, withoutVariables, withVariable } from "./scope.ts";
 

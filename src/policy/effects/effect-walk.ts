@@ -1,5 +1,4 @@
 import type { Arg, Found, Use } from "../programs/program-model.ts";
-import type { Models } from "../programs/read-arguments.ts";
 import type {
   Assignment,
   Compound,
@@ -11,8 +10,8 @@ import type {
   Span,
   Word,
 } from "../shell/shell-syntax.ts";
-import { type Assumed, type Assumptions, isFilter, isXargs, namedByVariable } from "./assume.ts";
-import { type Called, calledFrom, callEffects, echoed, inPart } from "./call-effects.ts";
+import { type Assumed, isFilter, isXargs, namedByVariable } from "./assume.ts";
+import { calledFrom, callEffects, echoed, inPart } from "./call-effects.ts";
 import { compoundEffects } from "./compound-effects.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { ENVIRONMENT, exportsSecret, isInert, isPrivate, isTame, variableDoubt } from "./environment.ts";
@@ -20,20 +19,7 @@ import { redirectEffects } from "./redirects.ts";
 import { resolve } from "./resolve.ts";
 import { either, type Scope, withVariable } from "./scope.ts";
 import { isBoxed } from "./tools.ts";
-
-/** What the walk needs to know of the world around the text. */
-interface World {
-  readonly models: Models;
-  readonly home: string;
-  readonly workspace: string;
-  /** What may be taken for known where only containment is asked for; null where it decides. */
-  readonly assumptions: Assumptions | null;
-  /** A text that a shell runs inside the judged one. */
-  readShell(text: string): {
-    readonly tree: List;
-    readonly doubts: readonly { readonly doubt: Doubt; readonly what: string; readonly span: Span }[];
-  };
-}
+import type { Called, Walk, World } from "./walk.ts";
 
 const MOST_COMMANDS = 100;
 const DEEPEST = 10;
@@ -44,7 +30,7 @@ const DEEPEST_SEEN = 200;
 const MOST_WORDS = 50_000;
 
 /** Turns a tree of commands into what they do. One walk judges one text, with all texts inside it. */
-export class Walk {
+export class EffectWalk implements Walk {
   readonly world: World;
   readonly effects: Effect[] = [];
   /** Every command with its words, those inside wrappers and texts too, in the order they were met. */

@@ -1,6 +1,6 @@
 import { type Arg, type Found, isGuess, type Use } from "../programs/program-model.ts";
 import type { Redirect, RedirectOperator } from "../shell/shell-syntax.ts";
-import type { Walk } from "./effect-walk.ts";
+import type { Walk } from "./walk.ts";
 import type { Effect } from "./effect.ts";
 import { placeOf } from "./path-effect-place.ts";
 import type { Scope } from "./scope.ts";

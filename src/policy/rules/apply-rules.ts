@@ -1,5 +1,6 @@
 import type { Mode } from "../../core/decision.ts";
-import { type Called, isAside } from "../effects/call-effects.ts";
+import { isAside } from "../effects/call-effects.ts";
+import type { Called } from "../effects/walk.ts";
 import type { Effect } from "../effects/effect.ts";
 import type { PathFacts, Places } from "../judge/judge-effects.ts";
 import type { Ruling } from "../judge/ruling.ts";

@@ -1,5 +1,6 @@
 import type { CommandContext, CommandPolicy, Looked } from "../decide.ts";
-import { type Called, isAside } from "../effects/call-effects.ts";
+import { isAside } from "../effects/call-effects.ts";
+import type { Called } from "../effects/walk.ts";
 import type { Effect } from "../effects/effect.ts";
 import { type Places, placesFor, rulingOf } from "../judge/judge-effects.ts";
 import { below, isInside } from "../paths/normal-path.ts";

@@ -1,4 +1,5 @@
-import { type Called, programOf } from "../effects/call-effects.ts";
+import { programOf } from "../effects/call-effects.ts";
+import type { Called } from "../effects/walk.ts";
 import type { Effect } from "../effects/effect.ts";
 import { mayFit, type PathPattern, surelyFits } from "./path-pattern.ts";
 import { fitsWildcard, isCalled, isWhole, pathOf, type UserRule, type Wildcard } from "./rule.ts";

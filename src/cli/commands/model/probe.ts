@@ -2,7 +2,7 @@ import { Args } from "@oclif/core";
 import { placesFrom } from "../../../config/places.ts";
 import { formatDuration } from "../../../core/bounds.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { probeCalls, type ProbeResult } from "../../../models/capabilities/probe.ts";
+import { probeCalls, type ProbeResult } from "../../../models/capabilities/probe-model.ts";
 import { type ProbeRecord, writeProbe } from "../../../models/capabilities/probe-records.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { untilInterrupted } from "../../interrupt.ts";
