@@ -1,13 +1,14 @@
 /**
  * Which modules share a file of the bundle. Every file that a command loads costs half a millisecond, whatever its size;
  * so what is loaded together lies together. A group holds nothing that some command loads for another part of it only:
- * `main.js` and what it needs for --version are in none, nor is what is imported when it is first used.
+ * `main.js` and what it needs for --version share none with others, nor does what is imported when it is first used.
  */
 export const CHUNKS: readonly { readonly name: string; readonly test: RegExp }[] = [
-  { name: "core", test: /\/src\/core\// },
+  { name: "output", test: /\/src\/(?:core\/visible|render\/tty\/(?:output|screen))\.ts$/ },
+  { name: "core", test: /\/src\/core\/(?!visible\.ts)/ },
   { name: "config", test: /\/src\/config\/(?:document|layer|load|read|schema|text)\.ts$/ },
   { name: "agent", test: /\/src\/(?:agent\/(?!judge\.ts)|tools\/)/ },
   { name: "models", test: /\/src\/models\// },
   { name: "sessions", test: /\/src\/sessions\/(?!checkpoints\/|audit\/decisions)/ },
-  { name: "render", test: /\/src\/render\/(?!html\/)/ },
+  { name: "render", test: /\/src\/render\/(?!html\/|tty\/(?:output|screen)\.ts)/ },
 ];

@@ -4,7 +4,6 @@ import path from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { placesFrom } from "../config/places.ts";
 import { hostPath } from "./host-path.ts";
-import { reasonOf } from "../core/errors.ts";
 import { stderr, stdout } from "../render/tty/output.ts";
 
 const words = process.argv.slice(2);
@@ -31,7 +30,7 @@ function guardOutput(): void {
       if (!stdout.readerLeft()) process.exit(0);
       return;
     }
-    stderr.write(`error: the answer could not be written: ${reasonOf(error)}\n`);
+    stderr.write(`error: the answer could not be written: ${error?.message}\n`);
     stderr.write("  next: look where stdout leads; a full disk shows in: df -h\n");
     process.exit(1);
   });

@@ -3,16 +3,33 @@
  * A text that is written is shown, never obeyed. What may be obeyed, colours and the moves of our own lines, is asked
  * for by name, and stands in a text under a key that is made anew in each process and leaves none.
  */
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { Writable } from "node:stream";
 import { styleText as styledByNode } from "node:util";
 import { visible, visibleStream, withoutEmojiParts } from "../../core/visible.ts";
 import { SCREEN_RESET, screenFilter } from "./screen.ts";
 
-const KEY = randomBytes(12).toString("base64url");
-const KEYED = new RegExp(`\u0001${KEY}([\\d;]+|[a-z]+)\u0002`, "g");
-const keyed = (what: string): string => `\u0001${KEY}${what}\u0002`;
+/** Made when it is first wanted: many a command sets nothing, and loading what makes it takes a tenth of the start. */
+class Key {
+  #text: string | undefined;
+
+  mark(what: string): string {
+    this.#text ??= process.getBuiltinModule("node:crypto").randomBytes(12).toString("base64url");
+    return `\u0001${this.#text}${what}\u0002`;
+  }
+
+  isIn(text: string): boolean {
+    return this.#text !== undefined && text.includes(this.#text);
+  }
+
+  /** What is marked stands at odd places. */
+  parted(text: string): readonly string[] {
+    if (!this.isIn(text)) return [text];
+    return text.split(new RegExp(`\u0001${this.#text}([\\d;]+|[a-z]+)\u0002`));
+  }
+}
+
+const key = new Key();
 
 /** What else our own lines do to a terminal. */
 const MOVES = {
@@ -22,7 +39,7 @@ const MOVES = {
   pastesoff: "\u001B[?2004l",
 } as const;
 
-export const move = (name: keyof typeof MOVES): string => keyed(name);
+export const move = (name: keyof typeof MOVES): string => key.mark(name);
 
 const isMove = (name: string): name is keyof typeof MOVES => Object.hasOwn(MOVES, name);
 const sequenceOf = (what: string): string => (isMove(what) ? MOVES[what] : `\u001B[${what}m`);
@@ -39,7 +56,7 @@ export function styleText(style: Style, text: string, { stream }: { readonly str
 }
 
 /** Whether something in it is set already, so that its length is not its width. */
-export const isStyled = (text: string): boolean => text.includes(KEY);
+export const isStyled = (text: string): boolean => key.isIn(text);
 
 /** What readline sends to edit a line: the cursor on it, what is behind the cursor, line ends. */
 const EDITS = /\r\n|[\r\n]|\u001B\[(?:\d{0,4}(?:;\d{0,4})?[ABCDGH]|[01]?[JK])/;
@@ -86,7 +103,7 @@ export class Output {
 
   /** Whether there is room for more at once. */
   readonly write = (text: string): boolean => {
-    const parts = text.split(KEYED);
+    const parts = key.parted(text);
     const shown = parts.map((part, at) => (at % 2 === 1 ? sequenceOf(part) : this.#shown(part)));
     return this.#put(shown.join(""));
   };
@@ -182,7 +199,7 @@ export class Output {
 }
 
 const keyedCodes = (sequences: string): string =>
-  [...sequences.matchAll(/\u001B\[([\d;]+)m/g)].map(([, codes = ""]) => keyed(codes)).join("");
+  [...sequences.matchAll(/\u001B\[([\d;]+)m/g)].map(([, codes = ""]) => key.mark(codes)).join("");
 
 export const stdout = new Output(process.stdout);
 export const stderr = new Output(process.stderr);

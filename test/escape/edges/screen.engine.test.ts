@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { household } from "../../e2e/box-command.ts";
@@ -108,12 +108,15 @@ const NAMES = Object.values(HOSTILE)
   .filter((text) => text.isWellFormed());
 
 test("names and contents of a repository are words wherever they are told", { skip }, async () => {
-  await using place = await household();
-  const make = NAMES.map(
-    (name) => `printf %s ${quoted(ALL_HOSTILE.replaceAll("\u0000", ""))} > ${quoted(name)}`,
-  );
+  const made =
+    'for f in *; do echo more >> "$f"; cp "$f" "new$f"; done; printf x > $(printf "raw\\233\\235")\n';
+  const content = ALL_HOSTILE.replaceAll("\u0000", "");
+  await using place = await household({
+    ...Object.fromEntries(NAMES.map((name) => [name, content])),
+    "make.sh": made,
+  });
   await using model = await startModel([
-    bash(...make),
+    bash("bash make.sh"),
     {
       calls: [
         ["read_file", { path: NAMES[0] }],
@@ -123,8 +126,10 @@ test("names and contents of a repository are words wherever they are told", { sk
     },
     { text: "made" },
   ]);
-  assertInert(await onTerminal(place, ["run", ...model.flags, "make them"]));
-  assertInert(await onTerminal(place, ["run", "--json", ...model.flags, "make them"]));
+  const first = await onTerminal(place, ["run", ...model.flags, "--intent", "change", "make them"]);
+  assertInert(first);
+  assertInert(await onTerminal(place, ["run", "--json", ...model.flags, "--intent", "change", "make them"]));
+  assert.ok((await readdir(place.at("work"))).length > NAMES.length * 2, first.text);
   await mkdir(place.at("work/.git"), { recursive: true });
   await writeFile(place.at("work/.git/HEAD"), `ref: refs/heads/${HOSTILE["directions"] ?? ""}\n`);
   const asked = [
