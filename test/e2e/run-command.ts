@@ -117,7 +117,8 @@ export interface Model extends AsyncDisposable {
 }
 
 /** Answers the nth request with what is given for it; the last one is given again. */
-export type Replies = readonly Said[] | ((chat: AskedChat, nth: number) => Said | Broken | "hang" | "cut");
+type Reply = Said | Broken | "hang" | "cut";
+export type Replies = readonly Reply[] | ((chat: AskedChat, nth: number) => Reply);
 
 export async function startModel(replies: Replies, context = 32_768, port = 0): Promise<Model> {
   const state = { nth: 0 };

@@ -32,8 +32,8 @@ describe("a command", { concurrency: 4 }, () => {
       await using place = await household({ "attack.sh": `${command}\n` });
       await using model = await startModel([
         { calls: [["bash", { command: "bash ./attack.sh", background: true }]] },
-        bash("sleep 100"),
-        FINE,
+        // A second command would end at once where the first one has used up every process.
+        "hang",
       ]);
       const words = ["run", "--on-ask", "park", ...model.flags, "do it"];
       const killed = await harness(place, words, {
