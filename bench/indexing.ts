@@ -4,7 +4,7 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Box } from "../src/core/ports.ts";
 import { LONGEST_RULES, NestedIgnore } from "../src/policy/paths/ignore-rules.ts";
-import { claimIndex } from "../src/search/catalog/catalog-workspace.ts";
+import { claimIndex } from "../src/search/embedded/catalog-workspace.ts";
 import { openEmbeddedStore } from "../src/search/embedded/open-embedded.ts";
 import { type Cutting, CuttingHere } from "../src/search/index/cutting.ts";
 import { HeldIndex } from "../src/search/index/open-index.ts";

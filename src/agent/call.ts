@@ -7,7 +7,7 @@ import type { Answer, Question } from "../core/ports.ts";
 import type { EndedCall, Outputs } from "../core/session.ts";
 import type { Facts, PreparedCall, ToolResult } from "../core/tool.ts";
 import { visible } from "../core/visible.ts";
-import { hintFor } from "../policy/judge/ruling.ts";
+import { hintFor } from "../policy/ruling.ts";
 import type { Judged } from "./action-judge.ts";
 import type { Seat } from "./agent-context.ts";
 import { Stopped } from "./outcome.ts";

@@ -5,12 +5,7 @@ import type { EventBody, RunChanges } from "../core/events.ts";
 import type { Handoff } from "../core/handoff.ts";
 import type { Box, Changes } from "../core/ports.ts";
 import { isDependencies } from "../core/protected-names.ts";
-import {
-  type ChangedPath,
-  commitHandoff,
-  handoffWithin,
-  mergedHandoff,
-} from "../policy/handoff/handoff-paths.ts";
+import { type ChangedPath, commitHandoff, handoffWithin, mergedHandoff } from "../policy/handoff-paths.ts";
 
 /** What a run has changed in the workspace, for people: what the ignore rules cover is counted, not listed. */
 

@@ -10,10 +10,10 @@ import { keyedServer } from "../models/model-health.ts";
 import { isLoopback, ollamaAddress } from "../models/ollama/ollama-address.ts";
 import { ollamaEmbedder } from "../models/ollama/ollama-embed.ts";
 import { fullName, OLDEST_OLLAMA, ollamaLine, ollamaListing } from "../models/ollama/ollama-server.ts";
-import { openAiEmbedder } from "../models/openai/openai-embed.ts";
-import type { EmbeddingModel } from "../search/embed/embed-model.ts";
-import { dimensionOf } from "../search/embed/embed-outcome.ts";
-import { openVectorCache, type VectorCache } from "../search/embed/embedding-cache.ts";
+import { openAiEmbedder } from "../models/providers/openai-embed.ts";
+import type { EmbeddingModel } from "../search/embed-model.ts";
+import { dimensionOf } from "../search/embed-outcome.ts";
+import { openVectorCache, type VectorCache } from "../search/embedding-cache.ts";
 import { isLocalModel } from "./agent-assembly.ts";
 import { keysFile } from "./keys-file.ts";
 

@@ -1,6 +1,6 @@
 import { placesFrom } from "../config/places.ts";
 import { isEngine } from "../docker/engine.ts";
-import { discardParked, holds, standingsOf } from "../docker/parked/parked-files.ts";
+import { discardParked, holds, standingsOf } from "../docker/isolation/parked-files.ts";
 import { lookForEngine, uid } from "./open-box.ts";
 
 /** Whether a box waits frozen for the session. */

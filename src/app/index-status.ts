@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { findIndex } from "../search/catalog/catalog-workspace.ts";
+import { findIndex } from "../search/embedded/catalog-workspace.ts";
 import type { Skip } from "../search/index-words.ts";
 import { HeldIndex } from "../search/index/open-index.ts";
 import type { Indexing } from "./indexing.ts";

@@ -1,8 +1,8 @@
 import type { Settings } from "../config/settings-schema.ts";
 import { HarnessError } from "../core/errors.ts";
 import { stderr } from "../render/tty/output.ts";
-import { claimIndex } from "../search/catalog/catalog-workspace.ts";
-import type { EmbedOutcome } from "../search/embed/embed-outcome.ts";
+import { claimIndex } from "../search/embedded/catalog-workspace.ts";
+import type { EmbedOutcome } from "../search/embed-outcome.ts";
 import { mending } from "../search/index/mending.ts";
 import { HeldIndex } from "../search/index/open-index.ts";
 import type { Updated } from "../search/index/update-index.ts";

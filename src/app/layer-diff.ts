@@ -1,6 +1,6 @@
 import type { Session, SessionStore } from "../core/session.ts";
 import { filesOf, type SessionDiff } from "../sessions/checkpoints/checkpoint-diff.ts";
-import { prepareApply } from "../sessions/layers/apply-layer.ts";
+import { prepareApply } from "../sessions/apply-layer.ts";
 import { hasLayer, withLayer } from "./session-layer.ts";
 
 /** What applying would do to the workspace; undefined when the session has nothing that waits for it. */

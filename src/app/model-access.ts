@@ -2,7 +2,7 @@ import { placesFrom } from "../config/places.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import { HarnessError } from "../core/errors.ts";
 import type { Capabilities, Provider } from "../core/model-provider.ts";
-import { AnthropicWire } from "../models/anthropic/anthropic-api.ts";
+import { AnthropicWire } from "../models/providers/anthropic-api.ts";
 import { readKey } from "../models/api-keys.ts";
 import {
   believe,
@@ -18,10 +18,10 @@ import { keyedServer } from "../models/model-health.ts";
 import { ollamaAddress } from "../models/ollama/ollama-address.ts";
 import { OllamaWire } from "../models/ollama/ollama-api.ts";
 import { ollamaListing } from "../models/ollama/ollama-server.ts";
-import { OpenAiWire } from "../models/openai/openai-api.ts";
+import { OpenAiWire } from "../models/providers/openai-api.ts";
 import { makeProvider } from "../models/provider.ts";
-import { readScenario } from "../models/scripted/scenario.ts";
-import { scriptedCapabilities, ScriptedWire } from "../models/scripted/scripted-api.ts";
+import { readScenario } from "../models/providers/scenario.ts";
+import { scriptedCapabilities, ScriptedWire } from "../models/providers/scripted-api.ts";
 import type { Limits } from "../models/timeouts.ts";
 import { keysFile } from "./keys-file.ts";
 

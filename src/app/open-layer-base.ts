@@ -1,9 +1,9 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { reasonOf } from "../core/errors.ts";
-import { layersIn } from "../docker/layers/layer-record.ts";
+import { layersIn } from "../docker/isolation/layer-record.ts";
 import { CheckpointStore } from "../sessions/checkpoints/checkpoint-store.ts";
-import { noteBase } from "../sessions/layers/layer-base.ts";
+import { noteBase } from "../sessions/layer-base.ts";
 
 export interface LayerStart {
   readonly stateDir: string;

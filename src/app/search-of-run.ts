@@ -1,7 +1,7 @@
 import type { Settings } from "../config/settings-schema.ts";
 import { HarnessError, reasonOf } from "../core/errors.ts";
 import type { Box, IndexAnswer, OwnedBox } from "../core/ports.ts";
-import { claimIndex, type IndexPlace } from "../search/catalog/catalog-workspace.ts";
+import { claimIndex, type IndexPlace } from "../search/embedded/catalog-workspace.ts";
 import { type Cutting, CuttingHere } from "../search/index/cutting.ts";
 import { answersIn } from "../search/index/index-answer.ts";
 import { claimLayer, type Layer } from "../search/index/index-layer.ts";

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Settings } from "../config/settings-schema.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { stderr } from "../render/tty/output.ts";
-import { claimIndex, findIndex, type IndexPlace } from "../search/catalog/catalog-workspace.ts";
+import { claimIndex, findIndex, type IndexPlace } from "../search/embedded/catalog-workspace.ts";
 import { answersIn } from "../search/index/index-answer.ts";
 import type { IndexMeans } from "../search/index/index-means.ts";
 import { mending } from "../search/index/mending.ts";

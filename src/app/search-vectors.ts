@@ -1,5 +1,5 @@
 import type { Settings } from "../config/settings-schema.ts";
-import type { EmbedOutcome, EmbedProgress } from "../search/embed/embed-outcome.ts";
+import type { EmbedOutcome, EmbedProgress } from "../search/embed-outcome.ts";
 import type { HeldIndex } from "../search/index/open-index.ts";
 import type { FoundEmbedder } from "./embedder-access.ts";
 
@@ -47,7 +47,7 @@ export class SearchVectors implements Disposable {
     if (found.kind === "none") return this.#wordsAlone(found.reason);
     if (found.model.id !== id)
       return this.#wordsAlone(`the vectors are of ${id}; harness index makes new ones`);
-    const { queryVector } = await import("../search/embed/embed-query.ts");
+    const { queryVector } = await import("../search/embed-query.ts");
     const question = await queryVector(found.model, text, { dimension, signal });
     if (question.kind === "vector") return question.vector;
     this.#fail(question.reason);
@@ -140,7 +140,7 @@ export async function embedIn(
     const { reason, remedy } = vectors;
     return { kind: "partial", embedded, chunks, reused: 0, asked: 0, reason, remedy };
   }
-  const { embedAll } = await import("../search/embed/embed-all.ts");
+  const { embedAll } = await import("../search/embed-all.ts");
   const { model, cache, dimension } = vectors;
   return embedAll(index.store, model, cache, { dimension, signal, onProgress });
 }

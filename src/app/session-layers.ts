@@ -1,9 +1,9 @@
 import type { Session } from "../core/session.ts";
 import { isEngine } from "../docker/engine.ts";
-import { clearGivenUp, holdExisting } from "../docker/layers/layer-quota.ts";
-import { giveUpLayer } from "../docker/layers/layer-record.ts";
+import { clearGivenUp, holdExisting } from "../docker/isolation/layer-quota.ts";
+import { giveUpLayer } from "../docker/isolation/layer-record.ts";
 import { CheckpointStore } from "../sessions/checkpoints/checkpoint-store.ts";
-import { forgetBase } from "../sessions/layers/layer-base.ts";
+import { forgetBase } from "../sessions/layer-base.ts";
 import { dropFrozen } from "./frozen-box.ts";
 import { lookForEngine, uid } from "./open-box.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { HarnessError } from "../core/errors.ts";
-import { findIndex } from "../search/catalog/catalog-workspace.ts";
+import { findIndex } from "../search/embedded/catalog-workspace.ts";
 import { HeldIndex } from "../search/index/open-index.ts";
 import { type Indexed, indexFolder, type Indexing } from "./indexing.ts";
 import { indexMeans, indexRoot } from "./search-access.ts";

@@ -4,14 +4,14 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import type { Handoff } from "../core/handoff.ts";
 import type { Session, SessionStore } from "../core/session.ts";
 import { visibleLine } from "../core/visible.ts";
-import { type ChangedPath, handoffOf } from "../policy/handoff/handoff-paths.ts";
+import { type ChangedPath, handoffOf } from "../policy/handoff-paths.ts";
 import { stderr } from "../render/tty/output.ts";
 import type { AppliedTold } from "../render/tty/undo-lines.ts";
 import type { CheckpointStore } from "../sessions/checkpoints/checkpoint-store.ts";
 import type { Entry } from "../sessions/checkpoints/entry.ts";
 import { textOf } from "../sessions/checkpoints/file-content.ts";
-import { move, prepareApply } from "../sessions/layers/apply-layer.ts";
-import { standing } from "../sessions/layers/layer-parts.ts";
+import { move, prepareApply } from "../sessions/apply-layer.ts";
+import { standing } from "../sessions/layer-parts.ts";
 import { confirm } from "./confirm.ts";
 import { type AskPart, pickParts } from "./pick-hunks.ts";
 

@@ -6,7 +6,7 @@ import { type Mode, runsUnattended } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { visibleLine } from "../core/visible.ts";
 import { CommandPolicy } from "../policy/decide.ts";
-import { hintFor } from "../policy/judge/ruling.ts";
+import { hintFor } from "../policy/ruling.ts";
 import { shellText } from "../policy/shell/quote.ts";
 import { nextCommand } from "./policy-commands.ts";
 import { workspaceOf } from "./settings.ts";

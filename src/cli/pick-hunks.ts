@@ -3,8 +3,8 @@ import { fileDiffs } from "../render/tty/file-diffs.ts";
 import { stderr } from "../render/tty/output.ts";
 import type { CheckpointStore } from "../sessions/checkpoints/checkpoint-store.ts";
 import type { Op } from "../sessions/checkpoints/undo-plan.ts";
-import type { Prepared } from "../sessions/layers/apply-layer.ts";
-import { partsOf, standing } from "../sessions/layers/layer-parts.ts";
+import type { Prepared } from "../sessions/apply-layer.ts";
+import { partsOf, standing } from "../sessions/layer-parts.ts";
 
 type Answer = "yes" | "no" | "all" | "quit";
 

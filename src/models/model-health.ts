@@ -5,7 +5,7 @@ import { type KeyName, readKey } from "./api-keys.ts";
 import { ollamaAddress } from "./ollama/ollama-address.ts";
 import { grouped, ollamaHealth, SMALL_CONTEXT } from "./ollama/ollama-health.ts";
 import { type Answer, askJson } from "./ollama/ollama-http.ts";
-import { readScenario } from "./scripted/scenario.ts";
+import { readScenario } from "./providers/scenario.ts";
 
 export interface ModelHealthRequest {
   readonly provider: "ollama" | "openai" | "anthropic" | "scripted";

@@ -12,10 +12,10 @@ import type {
   SessionStore,
 } from "../core/session.ts";
 import { auditFile, AuditFile, dropAudit } from "./audit/audit-file.ts";
-import type { Database } from "./db/database.ts";
-import { openDatabase } from "./db/sessions-db.ts";
-import { collect, ContentFiles, QUOTA_BYTES } from "./outputs/output-files.ts";
-import { StoredOutputs } from "./outputs/outputs.ts";
+import type { Database } from "./database.ts";
+import { openDatabase } from "./sessions-db.ts";
+import { collect, ContentFiles, QUOTA_BYTES } from "./output-files.ts";
+import { StoredOutputs } from "./outputs.ts";
 import { Clock, INFO, StoredSession } from "./stored-session.ts";
 
 interface StoreOptions {

@@ -4,10 +4,10 @@ import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "..
 import type { Desk } from "./tool-context.ts";
 import { failed, ok, refusal } from "./line-endings.ts";
 import { forgiving } from "./forgiving-input.ts";
-import { commit, stepsTold } from "./patch/patch-commit.ts";
-import { type FilePatch, PatchMistake } from "./patch/patch-model.ts";
-import { type FileState, planned, type Step } from "./patch/apply-patch-plan.ts";
-import { readPatch } from "./patch/patch-reader.ts";
+import { commit, stepsTold } from "./edits/patch-commit.ts";
+import { type FilePatch, PatchMistake } from "./edits/patch-model.ts";
+import { type FileState, planned, type Step } from "./edits/apply-patch-plan.ts";
+import { readPatch } from "./edits/patch-reader.ts";
 import { absolute, shown } from "./tool-paths.ts";
 import { knownContent, wrote } from "./seen-content.ts";
 const input = forgiving(z.strictObject({ patch: z.string() }));

@@ -7,7 +7,7 @@ import { failed, ok, refusal } from "./line-endings.ts";
 import { flag, forgiving, listOf } from "./forgiving-input.ts";
 import { absolute, shown } from "./tool-paths.ts";
 import { knownContent, wrote } from "./seen-content.ts";
-import { boundedDiff, compactDiff, type Edit, replaced } from "./text/text-edit.ts";
+import { boundedDiff, compactDiff, type Edit, replaced } from "./edits/text-edit.ts";
 const one = forgiving(z.strictObject({ old: z.string(), new: z.string(), all: flag.optional() }));
 
 const input = forgiving(

@@ -5,7 +5,7 @@ import { ok } from "./line-endings.ts";
 import { forgiving } from "./forgiving-input.ts";
 import { absolute, shown } from "./tool-paths.ts";
 import { ripgrep } from "./ripgrep.ts";
-import { globPattern } from "./text/glob-pattern.ts";
+import { globPattern } from "./edits/glob-pattern.ts";
 
 const MOST = 300;
 

@@ -3,7 +3,7 @@ import type { Box } from "../core/ports.ts";
 import type { ToolResult } from "../core/tool.ts";
 import { cutShort, failed, ok } from "./line-endings.ts";
 import { WHOLE } from "./seen-content.ts";
-import { numbered, textAbout } from "./text/file-text.ts";
+import { numbered, textAbout } from "./edits/file-text.ts";
 import type { Desk } from "./tool-context.ts";
 import { shown } from "./tool-paths.ts";
 

@@ -7,7 +7,7 @@ import { count, forgiving } from "./forgiving-input.ts";
 import { largePage, type Lines, pageNote, type Place } from "./pages.ts";
 import { absolute, shown } from "./tool-paths.ts";
 import { tokenOf, WHOLE } from "./seen-content.ts";
-import { binaryKind, numbered, textAbout } from "./text/file-text.ts";
+import { binaryKind, numbered, textAbout } from "./edits/file-text.ts";
 
 const LINES = 2000;
 const LINES_OF = "offset is the first line, limit how many lines";

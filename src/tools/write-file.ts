@@ -7,7 +7,7 @@ import { ok, refusal } from "./line-endings.ts";
 import { forgiving } from "./forgiving-input.ts";
 import { absolute, shown } from "./tool-paths.ts";
 import { knownContent, wrote } from "./seen-content.ts";
-import { boundedDiff, compactDiff } from "./text/text-edit.ts";
+import { boundedDiff, compactDiff } from "./edits/text-edit.ts";
 
 const input = forgiving(z.strictObject({ path: z.string(), content: z.string() }));
 

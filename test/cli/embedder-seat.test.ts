@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { embedderSeat, type EmbedderSeat, type FoundEmbedder } from "../../src/app/embedder-access.ts";
-import { openVectorCache } from "../../src/search/embed/embedding-cache.ts";
+import { openVectorCache } from "../../src/search/embedding-cache.ts";
 import { DEFAULTS, type Settings } from "../../src/config/settings-schema.ts";
 import { startEmbeddingOllama } from "../fakes/embedding-ollama.ts";
 import { startLoopback } from "../fakes/loopback.ts";

@@ -1,5 +1,5 @@
-import { scenarioFrom } from "../../src/models/scripted/scenario.ts";
-import { ScriptedWire } from "../../src/models/scripted/scripted-api.ts";
+import { scenarioFrom } from "../../src/models/providers/scenario.ts";
+import { ScriptedWire } from "../../src/models/providers/scripted-api.ts";
 import { pieces, recorded } from "../fakes/memory-wire.ts";
 import {
   type Answered,

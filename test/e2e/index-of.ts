@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { Catalog, type CatalogFacts } from "../../src/search/catalog/catalog.ts";
+import { Catalog, type CatalogFacts } from "../../src/search/embedded/catalog.ts";
 import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
 import type { SearchHit } from "../../src/search/rank/rank-hits.ts";
 import type { Scratch } from "../fixtures/scratch.ts";

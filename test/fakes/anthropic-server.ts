@@ -1,4 +1,4 @@
-import { AnthropicWire } from "../../src/models/anthropic/anthropic-api.ts";
+import { AnthropicWire } from "../../src/models/providers/anthropic-api.ts";
 import {
   type Answered,
   type Asked,

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Embedder } from "../../src/core/ports.ts";
-import type { EmbeddingModel } from "../../src/search/embed/embed-model.ts";
+import type { EmbeddingModel } from "../../src/search/embed-model.ts";
 
 /** Texts that share words, or pieces of three letters, are near each other. The same text has the same vector. */
 export function hashVector(text: string, dimension: number): Float32Array {

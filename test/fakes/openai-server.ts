@@ -1,4 +1,4 @@
-import { OpenAiWire } from "../../src/models/openai/openai-api.ts";
+import { OpenAiWire } from "../../src/models/providers/openai-api.ts";
 import {
   type Answered,
   type Asked,

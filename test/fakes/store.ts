@@ -17,7 +17,7 @@ import type {
 import { memorySteps } from "./steps.ts";
 import { Clock, statusAfter } from "../../src/sessions/stored-session.ts";
 import { newId, onlyId } from "../../src/sessions/session-store.ts";
-import { pageOf } from "../../src/sessions/outputs/outputs.ts";
+import { pageOf } from "../../src/sessions/outputs.ts";
 
 /** A store without a disk. What is handed in is copied, so that what is handed out stays as it was. */
 export function memoryStore(now: () => number = Date.now): SessionStore {

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Catalog, type CatalogFacts, type CatalogFile } from "../../src/search/catalog/catalog.ts";
+import { Catalog, type CatalogFacts, type CatalogFile } from "../../src/search/embedded/catalog.ts";
 import { readEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
 import { isSameStamp } from "../../src/search/read/found-file.ts";
 import { meansInFile, never, placeOf, updated } from "../fixtures/index.ts";

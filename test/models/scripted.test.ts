@@ -4,8 +4,8 @@ import path from "node:path";
 import test from "node:test";
 import { EXIT } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
-import { readScenario, scenarioFrom } from "../../src/models/scripted/scenario.ts";
-import { scriptedCapabilities, ScriptedWire } from "../../src/models/scripted/scripted-api.ts";
+import { readScenario, scenarioFrom } from "../../src/models/providers/scenario.ts";
+import { scriptedCapabilities, ScriptedWire } from "../../src/models/providers/scripted-api.ts";
 import { calls, failed, finished, REQUEST } from "../contract/provider-ask.ts";
 import { asked } from "./ask.ts";
 

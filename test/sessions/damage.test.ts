@@ -4,7 +4,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { openDatabase } from "../../src/sessions/db/sessions-db.ts";
+import { openDatabase } from "../../src/sessions/sessions-db.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT, message } from "../contract/store-words.ts";
 import { scratch } from "../fixtures/scratch.ts";

@@ -3,7 +3,7 @@ import { EXIT } from "../../core/errors.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Session } from "../../core/session.ts";
 import { cleaned } from "../../render/event-json.ts";
-import { REPORT_MARK, reportPage } from "../../render/html/html-page.ts";
+import { REPORT_MARK, reportPage } from "../../render/report/html-page.ts";
 import { reportOf } from "../../render/report/build-report.ts";
 import type { Report as ReportValue } from "../../render/report/report-form.ts";
 import { auditVerdict, NOT_PROVEN, reportText } from "../../render/tty/report-text.ts";

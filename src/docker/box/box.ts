@@ -17,7 +17,7 @@ import type {
 } from "../../core/ports.ts";
 import { isWithin } from "../container-spec.ts";
 import type { Place } from "../isolation/workspace-place.ts";
-import type { KeptJob } from "../parked/parked-record.ts";
+import type { KeptJob } from "../isolation/parked-record.ts";
 import { findAllPlanted, findPlanted } from "../protect/planted.ts";
 import { outermost } from "../protect/protected-mounts.ts";
 import { quarantine, type Quarantined, stillInert } from "../protect/quarantine.ts";

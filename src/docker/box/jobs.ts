@@ -1,5 +1,5 @@
 import type { ExecResult, Job, KeptOutput, OldJob } from "../../core/ports.ts";
-import type { KeptJob } from "../parked/parked-record.ts";
+import type { KeptJob } from "../isolation/parked-record.ts";
 import type { Past, Started } from "./box-command.ts";
 
 interface Shelved {

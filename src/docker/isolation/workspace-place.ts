@@ -1,7 +1,7 @@
 import type { Change } from "../../core/changes.ts";
 import type { Owner } from "../box-labels.ts";
 import type { Engine } from "../engine.ts";
-import type { Layer } from "../layers/layer-record.ts";
+import type { Layer } from "./layer-record.ts";
 import type { RunnerClient } from "../runner/runner-client.ts";
 
 /** How a box sees its workspace. */

@@ -3,7 +3,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { boxFilter, boxOf, type BoxRecord } from "../box-labels.ts";
 import { engineFailure, isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
-import { holderOf, type Standing } from "../parked/parked-files.ts";
+import { holderOf, type Standing } from "../isolation/parked-files.ts";
 import { removeUnthawed } from "./frozen-container.ts";
 import { liveness } from "./owner.ts";
 

@@ -6,9 +6,9 @@ import { boxFilter, boxOf, type BoxRecord, type Owner, ownerLabels, ownFilter } 
 import { engineFailure, isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { emptyWork } from "../isolation/layer-volumes.ts";
-import { copiesToRemove, layersToRemove } from "../layers/layer-quota.ts";
-import { layersIn } from "../layers/layer-record.ts";
-import { forget, holderOf, holds, standings } from "../parked/parked-files.ts";
+import { copiesToRemove, layersToRemove } from "../isolation/layer-quota.ts";
+import { layersIn } from "../isolation/layer-record.ts";
+import { forget, holderOf, holds, standings } from "../isolation/parked-files.ts";
 import { removeUnthawed } from "./frozen-container.ts";
 import { filesIn, locksIn, ownerOf } from "./lock-files.ts";
 import { liveness } from "./owner.ts";

@@ -2,8 +2,8 @@ import type { Mode } from "../../core/decision.ts";
 import { isAside } from "../effects/call-effects.ts";
 import type { Called } from "../effects/walk.ts";
 import type { Effect } from "../effects/effect.ts";
-import type { PathFacts, Places } from "../judge/judge-effects.ts";
-import type { Ruling } from "../judge/ruling.ts";
+import type { PathFacts, Places } from "../judge-effects.ts";
+import type { Ruling } from "../ruling.ts";
 import { resolvePath } from "../paths/normal-path.ts";
 import type { Span } from "../shell/shell-syntax.ts";
 import {

@@ -1,5 +1,5 @@
 import { nearest } from "../../core/spelling.ts";
-import { isBroad } from "../judge/judge-effects.ts";
+import { isBroad } from "../judge-effects.ts";
 import type { Model } from "../programs/program-model.ts";
 import { PROGRAMS } from "../programs/program-table.ts";
 import { ESCAPING_PROGRAMS, INTERPRETERS, SHELLS } from "../programs/shell-programs.ts";

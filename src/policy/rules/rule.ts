@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Verdict, VERDICTS } from "../../core/decision.ts";
 import { CHANGE_KINDS, type Effect } from "../effects/effect.ts";
-import { DOUBTS } from "../judge/judge-effects.ts";
+import { DOUBTS } from "../judge-effects.ts";
 import type { PathPattern } from "./path-pattern.ts";
 
 /** One rule, its patterns read. Where a condition is null, the rule does not ask for it; all others must hold. */

@@ -1,5 +1,5 @@
 import type { Doubt } from "../effects/effect.ts";
-import { readOwn } from "./reader/commands.ts";
+import { readOwn } from "./commands.ts";
 import type {
   Assignment,
   Compound,
@@ -12,7 +12,7 @@ import type {
   Span,
   Word,
 } from "./shell-syntax.ts";
-import { readUnbash } from "./unbash/unbash-reader.ts";
+import { readUnbash } from "./unbash-reader.ts";
 
 /** Why a text is not simply what its tree says. */
 export interface TextDoubt {

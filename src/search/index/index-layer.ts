@@ -1,7 +1,7 @@
 import { constants, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import path from "node:path";
-import { CATALOG, lockFileIn, tryWriter, waitForWriter } from "../catalog/catalog-file.ts";
-import type { IndexPlace } from "../catalog/catalog-workspace.ts";
+import { CATALOG, lockFileIn, tryWriter, waitForWriter } from "../embedded/catalog-file.ts";
+import type { IndexPlace } from "../embedded/catalog-workspace.ts";
 import { indexFailure } from "../index-failure.ts";
 import { storeFolder } from "./opened-store.ts";
 

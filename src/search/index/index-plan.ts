@@ -1,5 +1,5 @@
 import type { Box } from "../../core/ports.ts";
-import type { Catalog, CatalogFile } from "../catalog/catalog.ts";
+import type { Catalog, CatalogFile } from "../embedded/catalog.ts";
 import type { Trust } from "../index-words.ts";
 import { isSameStamp, isSettled, type Listing, type PathRules, type Stamp } from "../read/found-file.ts";
 import type { SearchStore } from "../search-store.ts";

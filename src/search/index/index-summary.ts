@@ -1,4 +1,4 @@
-import type { Catalog } from "../catalog/catalog.ts";
+import type { Catalog } from "../embedded/catalog.ts";
 import type { Skip } from "../index-words.ts";
 
 export interface Summary {

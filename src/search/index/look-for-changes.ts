@@ -1,6 +1,6 @@
 import { type Dirent, lstatSync, readdirSync, type Stats } from "node:fs";
 import { setImmediate as breath } from "node:timers/promises";
-import type { KnownStamp } from "../catalog/catalog.ts";
+import type { KnownStamp } from "../embedded/catalog.ts";
 import type { PathRules, RuleFile, Stamp } from "../read/found-file.ts";
 import { folderOf, isRuleFile, OWN_IGNORE, Sieve } from "../read/sieve.ts";
 

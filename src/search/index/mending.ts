@@ -1,6 +1,6 @@
 import path from "node:path";
-import { CATALOG, tryWriter } from "../catalog/catalog-file.ts";
-import type { IndexPlace } from "../catalog/catalog-workspace.ts";
+import { CATALOG, tryWriter } from "../embedded/catalog-file.ts";
+import type { IndexPlace } from "../embedded/catalog-workspace.ts";
 import { setAside } from "../index-failure.ts";
 import type { IndexMeans } from "./index-means.ts";
 import { isDamaged, storeFolder } from "./opened-store.ts";

@@ -1,7 +1,7 @@
 import type { Box } from "../../core/ports.ts";
-import { takeWriter } from "../catalog/catalog-file.ts";
-import type { IndexPlace } from "../catalog/catalog-workspace.ts";
-import { Catalog, type CatalogFacts } from "../catalog/catalog.ts";
+import { takeWriter } from "../embedded/catalog-file.ts";
+import type { IndexPlace } from "../embedded/catalog-workspace.ts";
+import { Catalog, type CatalogFacts } from "../embedded/catalog.ts";
 import { HUGE } from "../chunk/chunk-limits.ts";
 import { OWN_IGNORE } from "../read/sieve.ts";
 import type { SearchStore, StoreIdentity } from "../search-store.ts";

@@ -1,6 +1,6 @@
 import path from "node:path";
-import type { CatalogFacts } from "../catalog/catalog.ts";
-import type { IndexPlace } from "../catalog/catalog-workspace.ts";
+import type { CatalogFacts } from "../embedded/catalog.ts";
+import type { IndexPlace } from "../embedded/catalog-workspace.ts";
 import { troubleOf, setAside } from "../index-failure.ts";
 import type { SearchStore, StoreIdentity } from "../search-store.ts";
 import type { IndexMeans, StoreOpening } from "./index-means.ts";

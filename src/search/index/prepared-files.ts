@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { CatalogFile } from "../catalog/catalog.ts";
+import type { CatalogFile } from "../embedded/catalog.ts";
 import { type Chunk, type CutFile, type Role, type Skip, type Trust, uuidText } from "../index-words.ts";
 import { roleOf } from "../rank/path-role.ts";
 import { isSettled, type Listing } from "../read/found-file.ts";

@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { CatalogFile } from "../catalog/catalog.ts";
+import type { CatalogFile } from "../embedded/catalog.ts";
 import { inTime } from "../index-failure.ts";
 import { entriesOfFolders } from "../read/folder-listing.ts";
 import { type Found, isSameStamp, isSettled, type Listing, type RuleFile } from "../read/found-file.ts";

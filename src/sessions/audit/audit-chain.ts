@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { Database } from "../db/database.ts";
+import type { Database } from "../database.ts";
 
 /**
  * A line is the JSON text `{…,"prev":P,"hash":H}`: P is the hash of the line before, H the SHA-256 of this line's own

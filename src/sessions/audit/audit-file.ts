@@ -12,7 +12,7 @@ import path from "node:path";
 import type { Audit, AuditEntry, AuditVerdict } from "../../core/audit.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { maskSecrets } from "../../core/secrets.ts";
-import type { Database } from "../db/database.ts";
+import type { Database } from "../database.ts";
 import { hashIn, type Head, headOf, keepHead, linesOf, linked, NONE, sha256 } from "./audit-chain.ts";
 import { verified } from "./audit-verify.ts";
 

@@ -2,7 +2,7 @@ import { closeSync, existsSync, lstatSync, mkdirSync, openSync, type Stats, writ
 import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
-import { FileLock } from "../db/db-lock.ts";
+import { FileLock } from "../db-lock.ts";
 import {
   type Entry,
   hostPath,

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import test from "node:test";
 import { boxLabels, keptLabels } from "../../../src/docker/box-labels.ts";
-import { giveUpLayer, layerOf } from "../../../src/docker/layers/layer-record.ts";
+import { giveUpLayer, layerOf } from "../../../src/docker/isolation/layer-record.ts";
 import { reap } from "../../../src/docker/life/reap.ts";
 import { engine, skip } from "../../fixtures/engine.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";

@@ -10,7 +10,7 @@ import {
   standingsOf,
   writeParked,
   holderOf,
-} from "../../../src/docker/parked/parked-files.ts";
+} from "../../../src/docker/isolation/parked-files.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { deadOwner } from "../life/processes.ts";

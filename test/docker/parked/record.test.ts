@@ -5,7 +5,7 @@ import {
   type ParkedBox,
   parkedText,
   readParked,
-} from "../../../src/docker/parked/parked-record.ts";
+} from "../../../src/docker/isolation/parked-record.ts";
 import { fc } from "../../fixtures/property.ts";
 
 const bytes = (text: string): string => Buffer.from(text).toString("base64");

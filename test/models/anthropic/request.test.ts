@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { MessageCreateParamsStreaming } from "@anthropic-ai/sdk/resources/messages";
 import type { Message } from "../../../src/core/messages.ts";
-import { messagesBody } from "../../../src/models/anthropic/anthropic-api.ts";
+import { messagesBody } from "../../../src/models/providers/anthropic-api.ts";
 import type { WireRequest } from "../../../src/models/model-api.ts";
 
 /** Bodies are written in the types of the official client: what it would not send is no request. */

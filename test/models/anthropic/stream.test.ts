@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { MessageReader } from "../../../src/models/anthropic/anthropic-stream.ts";
+import { MessageReader } from "../../../src/models/providers/anthropic-stream.ts";
 import type { WireEvent } from "../../../src/models/model-api.ts";
 
 const begin = (index: number, content_block: unknown): unknown => ({

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import Anthropic from "@anthropic-ai/sdk";
 import type { Message } from "../../../src/core/messages.ts";
-import { AnthropicWire } from "../../../src/models/anthropic/anthropic-api.ts";
+import { AnthropicWire } from "../../../src/models/providers/anthropic-api.ts";
 import { WireFailure, type WireEvent, type WireRequest } from "../../../src/models/model-api.ts";
 import {
   block,

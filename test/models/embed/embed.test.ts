@@ -3,7 +3,7 @@ import test from "node:test";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
 import { type Ask, BatchEmbedder } from "../../../src/models/embed-batches.ts";
 import { ollamaEmbedder } from "../../../src/models/ollama/ollama-embed.ts";
-import { openAiEmbedder } from "../../../src/models/openai/openai-embed.ts";
+import { openAiEmbedder } from "../../../src/models/providers/openai-embed.ts";
 import { WireFailure } from "../../../src/models/model-api.ts";
 import { type Served, startLoopback } from "../../fakes/loopback.ts";
 

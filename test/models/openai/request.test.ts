@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Message } from "../../../src/core/messages.ts";
-import { chatBody, type Dialect, dialectOf } from "../../../src/models/openai/openai-api.ts";
+import { chatBody, type Dialect, dialectOf } from "../../../src/models/providers/openai-api.ts";
 import type { WireRequest } from "../../../src/models/model-api.ts";
 
 const SCHEMA = { type: "object", properties: { path: { type: "string" } } };

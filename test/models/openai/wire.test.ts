@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { OpenAiWire } from "../../../src/models/openai/openai-api.ts";
+import { OpenAiWire } from "../../../src/models/providers/openai-api.ts";
 import { WireFailure, type WireEvent, type WireRequest } from "../../../src/models/model-api.ts";
 import { EVENTS, JSON_TYPE, type Served, startLoopback } from "../../fakes/loopback.ts";
 import { chat, chunk, DONE, event, refusedChat, usageChunk } from "../../fakes/openai-server.ts";

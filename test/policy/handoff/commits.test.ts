@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { GitEntry } from "../../../src/core/box-log.ts";
-import { commitHandoff, mergedHandoff } from "../../../src/policy/handoff/handoff-paths.ts";
+import { commitHandoff, mergedHandoff } from "../../../src/policy/handoff-paths.ts";
 
 const entry = (path: string, more: Partial<GitEntry> = {}): GitEntry => ({
   path,

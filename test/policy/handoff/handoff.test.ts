@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Tier } from "../../../src/core/handoff.ts";
-import { type ChangedPath, handoffOf, handoffWithin } from "../../../src/policy/handoff/handoff-paths.ts";
+import { type ChangedPath, handoffOf, handoffWithin } from "../../../src/policy/handoff-paths.ts";
 
 const tierOf = (change: Partial<ChangedPath> & { readonly path: string }): Tier | undefined =>
   handoffOf([{ what: "added", kind: "file", mode: 0o644, oldMode: 0, ...change }], "/repo")[0]?.tier;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
-import { readOwn } from "../../../src/policy/shell/reader/commands.ts";
+import { readOwn } from "../../../src/policy/shell/commands.ts";
 import type {
   Compound,
   List,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { readOwn } from "../../../src/policy/shell/reader/commands.ts";
+import { readOwn } from "../../../src/policy/shell/commands.ts";
 import { show } from "../../fixtures/policy-tree.ts";
 
 type Table = readonly (readonly [text: string, tree: string])[];

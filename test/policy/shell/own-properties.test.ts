@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
-import { readOwn } from "../../../src/policy/shell/reader/commands.ts";
+import { readOwn } from "../../../src/policy/shell/commands.ts";
 import type { Node, Span } from "../../../src/policy/shell/shell-syntax.ts";
 import { hereDocuments, scripts, tokenSoup } from "../../fixtures/policy-scripts.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
 import { shellText } from "../../../src/policy/shell/quote.ts";
-import { readUnbash } from "../../../src/policy/shell/unbash/unbash-reader.ts";
+import { readUnbash } from "../../../src/policy/shell/unbash-reader.ts";
 
 /** The words of the one command in a text, or null when it is not one of plain words. */
 function wordsOf(text: string): readonly string[] | null {

@@ -3,9 +3,14 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import test from "node:test";
-import { Catalog, type CatalogFile } from "../../../src/search/catalog/catalog.ts";
-import { takeWriter, tryWriter } from "../../../src/search/catalog/catalog-file.ts";
-import { claimIndex, findIndex, indexesIn, isOrphan } from "../../../src/search/catalog/catalog-workspace.ts";
+import { Catalog, type CatalogFile } from "../../../src/search/embedded/catalog.ts";
+import { takeWriter, tryWriter } from "../../../src/search/embedded/catalog-file.ts";
+import {
+  claimIndex,
+  findIndex,
+  indexesIn,
+  isOrphan,
+} from "../../../src/search/embedded/catalog-workspace.ts";
 import { never } from "../../fixtures/index.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
@@ -65,7 +70,7 @@ test("one that is damaged is set aside and told, and a new one begun", async () 
 test("one writer at a time; a kill frees it", async (t) => {
   await using place = await scratch();
   const program = `
-    const { tryWriter } = await import(${JSON.stringify(import.meta.resolve("../../../src/search/catalog/catalog-file.ts"))});
+    const { tryWriter } = await import(${JSON.stringify(import.meta.resolve("../../../src/search/embedded/catalog-file.ts"))});
     const lock = tryWriter(process.argv[1]);
     console.log(lock === undefined ? "none" : "taken");
     // What nobody refers to is collected, and with it the lock.

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { cp, rename, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
-import { Catalog } from "../../../src/search/catalog/catalog.ts";
-import { takeWriter, tryWriter } from "../../../src/search/catalog/catalog-file.ts";
-import { claimIndex, findIndex, indexesIn } from "../../../src/search/catalog/catalog-workspace.ts";
+import { Catalog } from "../../../src/search/embedded/catalog.ts";
+import { takeWriter, tryWriter } from "../../../src/search/embedded/catalog-file.ts";
+import { claimIndex, findIndex, indexesIn } from "../../../src/search/embedded/catalog-workspace.ts";
 import { never } from "../../fixtures/index.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 

@@ -4,7 +4,7 @@ import { stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { openVectorCache } from "../../../src/search/embed/embedding-cache.ts";
+import { openVectorCache } from "../../../src/search/embedding-cache.ts";
 import { cosine } from "../embedded/nearest.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 

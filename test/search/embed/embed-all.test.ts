@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
-import { embedAll } from "../../../src/search/embed/embed-all.ts";
-import { type EmbedProgress, vectorsLine } from "../../../src/search/embed/embed-outcome.ts";
+import { embedAll } from "../../../src/search/embed-all.ts";
+import { type EmbedProgress, vectorsLine } from "../../../src/search/embed-outcome.ts";
 import { FakeEmbedder, hashVector, modelOf } from "../../fakes/embedder.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { file, NEVER } from "../embedded/words.ts";

@@ -1,5 +1,5 @@
-import type { EmbedOptions } from "../../../src/search/embed/embed-all.ts";
-import { openVectorCache, type VectorCache } from "../../../src/search/embed/embedding-cache.ts";
+import type { EmbedOptions } from "../../../src/search/embed-all.ts";
+import { openVectorCache, type VectorCache } from "../../../src/search/embedding-cache.ts";
 import { openEmbeddedStore } from "../../../src/search/embedded/open-embedded.ts";
 import type { SearchStore } from "../../../src/search/search-store.ts";
 import { file, NEVER } from "../embedded/words.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { maskSecrets } from "../../../src/core/secrets.ts";
-import { tasksOf, documentText, queryText } from "../../../src/search/embed/embed-model.ts";
+import { tasksOf, documentText, queryText } from "../../../src/search/embed-model.ts";
 import { FakeEmbedder, modelOf } from "../../fakes/embedder.ts";
 
 const named = (name: string) => modelOf(new FakeEmbedder(), { name });

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { HarnessError } from "../../../src/core/errors.ts";
 import { openEmbeddedStore, readEmbeddedStore } from "../../../src/search/embedded/open-embedded.ts";
-import { NO_FACTS, Catalog } from "../../../src/search/catalog/catalog.ts";
+import { NO_FACTS, Catalog } from "../../../src/search/embedded/catalog.ts";
 import { HeldIndex } from "../../../src/search/index/open-index.ts";
 import { storeFolder } from "../../../src/search/index/opened-store.ts";
 import { openStoreFor } from "../../../src/search/open-store.ts";

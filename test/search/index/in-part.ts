@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import type { TestContext } from "node:test";
-import type { CatalogFile } from "../../../src/search/catalog/catalog.ts";
-import { claimIndex } from "../../../src/search/catalog/catalog-workspace.ts";
+import type { CatalogFile } from "../../../src/search/embedded/catalog.ts";
+import { claimIndex } from "../../../src/search/embedded/catalog-workspace.ts";
 import { HeldIndex } from "../../../src/search/index/open-index.ts";
 import type { Updated } from "../../../src/search/index/update-index.ts";
 import { hostBox } from "../../fakes/host-box.ts";

@@ -3,7 +3,7 @@ import { appendFile, rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
 import { reasonOf } from "../../../src/core/errors.ts";
-import { claimIndex, type IndexPlace } from "../../../src/search/catalog/catalog-workspace.ts";
+import { claimIndex, type IndexPlace } from "../../../src/search/embedded/catalog-workspace.ts";
 import { answersIn } from "../../../src/search/index/index-answer.ts";
 import { HeldIndex } from "../../../src/search/index/open-index.ts";
 import type { IndexMeans } from "../../../src/search/index/index-means.ts";

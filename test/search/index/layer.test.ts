@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
-import { tryWriter } from "../../../src/search/catalog/catalog-file.ts";
-import { claimIndex, type IndexPlace } from "../../../src/search/catalog/catalog-workspace.ts";
+import { tryWriter } from "../../../src/search/embedded/catalog-file.ts";
+import { claimIndex, type IndexPlace } from "../../../src/search/embedded/catalog-workspace.ts";
 import { claimLayer, heldBy } from "../../../src/search/index/index-layer.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { rm, truncate } from "node:fs/promises";
 import test from "node:test";
-import { Catalog } from "../../../src/search/catalog/catalog.ts";
-import { claimIndex } from "../../../src/search/catalog/catalog-workspace.ts";
+import { Catalog } from "../../../src/search/embedded/catalog.ts";
+import { claimIndex } from "../../../src/search/embedded/catalog-workspace.ts";
 import { HeldIndex } from "../../../src/search/index/open-index.ts";
 import { hostBox } from "../../fakes/host-box.ts";
 import type { SearchMemory } from "../../fakes/search-store.ts";

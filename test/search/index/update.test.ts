@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { appendFile, mkdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
-import { claimIndex } from "../../../src/search/catalog/catalog-workspace.ts";
+import { claimIndex } from "../../../src/search/embedded/catalog-workspace.ts";
 import type { Cutting } from "../../../src/search/index/cutting.ts";
 import type { Progress } from "../../../src/search/index/index-plan.ts";
 import { HeldIndex } from "../../../src/search/index/open-index.ts";

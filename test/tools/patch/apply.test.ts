@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { applyHunks } from "../../../src/tools/patch/apply-patch-plan.ts";
-import { readPatch } from "../../../src/tools/patch/patch-reader.ts";
-import { compactDiff } from "../../../src/tools/text/text-edit.ts";
+import { applyHunks } from "../../../src/tools/edits/apply-patch-plan.ts";
+import { readPatch } from "../../../src/tools/edits/patch-reader.ts";
+import { compactDiff } from "../../../src/tools/edits/text-edit.ts";
 import { fc } from "../../fixtures/property.ts";
 
 /** What a patch of one file makes of its text, or why not. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { boundedDiff, compactDiff } from "../../../src/tools/text/text-edit.ts";
+import { boundedDiff, compactDiff } from "../../../src/tools/edits/text-edit.ts";
 import { lineChanges } from "../../../src/core/line-diff.ts";
 import { fc } from "../../fixtures/property.ts";
 

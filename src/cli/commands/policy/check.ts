@@ -3,7 +3,7 @@ import { Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { type CommandDecision, CommandPolicy } from "../../../policy/decide.ts";
 import { effectText } from "../../../policy/effects/described-effects.ts";
-import { hintFor } from "../../../policy/judge/ruling.ts";
+import { hintFor } from "../../../policy/ruling.ts";
 import { explanation, verdictLine } from "../../../render/tty/explained.ts";
 import { answer, answerEach, answerJson, HarnessCommand } from "../../command.ts";
 import { judgedLines } from "../../policy-check-lines.ts";

@@ -1,0 +1,152 @@
+import { Buffer } from "node:buffer";
+import path from "node:path";
+import type { Readable } from "node:stream";
+import type { Container } from "dockerode";
+import { bytesOfText } from "../../core/bytes.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { LayerChanges } from "../../core/layer-port.ts";
+import { untar } from "../../core/untar.ts";
+import { ownerLabels } from "../box-labels.ts";
+import { engineFailure, isMissing } from "../engine-failure.ts";
+import type { Engine } from "../engine.ts";
+import { SANDBOX_REPOSITORY } from "../images/image-inputs.ts";
+import { thisProcess } from "../life/owner.ts";
+import { changesOfCopy } from "./layer-content.ts";
+import type { Layer } from "./layer-record.ts";
+import { NO_COPY, notedImage, overlayVolume } from "./layer-volumes.ts";
+import { changesOfUpper } from "./upper-changes.ts";
+
+interface Reading {
+  /** Asked for only where a layer does not tell by itself. */
+  readonly engine: () => Promise<Engine>;
+  readonly uid: number;
+  /** That mounts the layers of an overlay already. */
+  readonly mounted?: string | undefined;
+}
+
+/** What a layer that nobody works on has other than the workspace has now. */
+export async function changesOfLayer(layer: Layer, { engine, uid, mounted }: Reading): Promise<LayerChanges> {
+  if (layer.isolation === "copy") return copied(layer, { engine, uid });
+  const { folder, workspace, made } = layer;
+  const upper = path.join(folder, "upper");
+  await using stack = new AsyncDisposableStack();
+  const held: { shown?: Promise<ReturnType<typeof shownBy>> } = {};
+  const open = async () => {
+    const labels = ownerLabels(uid, await thisProcess());
+    return stack.use(shownBy(await engine(), { folder, labels, mounted }));
+  };
+  const shows = async (file: string): Promise<boolean | undefined> =>
+    (await (held.shown ??= open())).shows(file);
+  const { changes, incomplete } = await changesOfUpper({ lower: workspace, upper, shows });
+  return { changes: [...changes], incomplete, content: upper, since: made };
+}
+
+async function copied(layer: Layer, { engine: find, uid }: Reading): Promise<LayerChanges> {
+  const engine = await find();
+  const labels = ownerLabels(uid, await thisProcess());
+  return changesOfCopy(layer, { engine, labels, image: await anyImage(engine, undefined) });
+}
+
+/** Where the layers are in a container that never starts. */
+const PLACE = "/layers";
+
+interface Shown extends AsyncDisposable {
+  /** Whether the layers together have this path. */
+  readonly shows: (path: string) => Promise<boolean>;
+}
+
+interface Layers {
+  readonly folder: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** That mounts them already. */
+  readonly mounted?: string | undefined;
+}
+
+/** Asks the engine, which alone can lay the layers over each other; no program runs. Made when it is first asked. */
+function shownBy(engine: Engine, layers: Layers): Shown {
+  const stack = new AsyncDisposableStack();
+  const held: { container?: ReturnType<typeof mounted> } = {};
+  return {
+    shows: async (path) => {
+      const container = await (held.container ??= mounted(engine, { ...layers, stack }));
+      if (!path.isWellFormed()) return isListed(container, path);
+      try {
+        const answer = (await container.infoArchive({ path: `${PLACE}/${path}` })) as NodeJS.ReadableStream;
+        answer.resume();
+        return true;
+      } catch (thrown) {
+        if (isMissing(thrown)) return false;
+        // A link that leads to itself is more than the engine can tell of by its path.
+        return isListed(container, path).catch(() => {
+          throw engineFailure("looking into the layer", thrown);
+        });
+      }
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+/** The engine takes no path that is not text, but its archives hold such names, and links as they are. */
+async function isListed(container: Container, path: string): Promise<boolean> {
+  const names = path.split("/");
+  const first = names.findIndex((name) => !name.isWellFormed());
+  const odd = first === -1 ? names.length - 1 : first;
+  const from = [PLACE, ...names.slice(0, odd)].join("/");
+  const wanted = bytesOfText(names.slice(odd).join("/"));
+  const archive = (await container.getArchive({ path: from })) as Readable;
+  try {
+    for await (const entry of untar(archive)) {
+      if (Buffer.isBuffer(entry)) continue;
+      const slash = entry.name.indexOf("/");
+      if (slash !== -1 && trimmed(entry.name.subarray(slash + 1)).equals(wanted)) return true;
+    }
+    return false;
+  } finally {
+    archive.destroy();
+  }
+}
+
+const trimmed = (name: Buffer): Buffer => (name.at(-1) === 0x2f ? name.subarray(0, -1) : name);
+
+interface Wanted extends Layers {
+  readonly stack: AsyncDisposableStack;
+}
+
+async function mounted(engine: Engine, { folder, labels, mounted: there, stack }: Wanted) {
+  const Source = there ?? (await overlayVolume(engine, folder, { labels, lower: "lower" }));
+  if (there === undefined) stack.defer(() => engine.api.getVolume(Source).remove());
+  const container = await engine.api.createContainer({
+    Image: await anyImage(engine, await notedImage(folder)),
+    Entrypoint: ["none"],
+    Labels: { ...labels },
+    NetworkDisabled: true,
+    HostConfig: {
+      NetworkMode: "none",
+      Mounts: [{ Type: "volume", Source, Target: PLACE, VolumeOptions: NO_COPY }],
+    },
+  });
+  stack.defer(() => container.remove({ force: true }));
+  return container;
+}
+
+/** The one that was noted may have been removed since; nothing of it is run. */
+async function anyImage(engine: Engine, noted: string | undefined): Promise<string> {
+  const there =
+    noted === undefined
+      ? undefined
+      : await engine.api
+          .getImage(noted)
+          .inspect()
+          .catch(() => undefined);
+  if (noted !== undefined && there !== undefined) return noted;
+  const images = await engine.api.listImages();
+  const ours = images.find(({ RepoTags }) =>
+    RepoTags?.some((tag) => tag.startsWith(`${SANDBOX_REPOSITORY}:`)),
+  );
+  if (ours !== undefined) return ours.Id;
+  throw new HarnessError(
+    EXIT.sandbox,
+    "reading what the session changed wants the sandbox image",
+    "harness setup",
+  );
+}

@@ -1,0 +1,105 @@
+import { HarnessError } from "../../core/errors.ts";
+import { boxFilter, boxOf, type Owner } from "../box-labels.ts";
+import { type Door, thawedContainer, type VerifiedContainer } from "../box/container.ts";
+import type { BoxPlan } from "../container-spec.ts";
+import type { Engine } from "../engine.ts";
+import { placeOf } from "./open-place.ts";
+import { overlayIn } from "./overlay-place.ts";
+import { claimParked, type OfSession, refuseTaken, removeLeased, type Standing } from "./parked-files.ts";
+import { type ParkedBox, readParked } from "./parked-record.ts";
+import type { Isolation, Place, VolumeRequest } from "./workspace-place.ts";
+
+export interface TakingUp extends OfSession {
+  readonly engine: Engine;
+  readonly owner: Owner;
+  readonly isolation: Isolation;
+  /** Of a box that would be made now. */
+  readonly plan: BoxPlan;
+  readonly place: VolumeRequest;
+  readonly door: Door | undefined;
+  readonly onWarning: (text: string) => void;
+}
+
+export interface TakenUp {
+  readonly container: VerifiedContainer;
+  readonly plan: BoxPlan;
+  readonly place: Place;
+  readonly jobs: ParkedBox["jobs"];
+  /** Says that nobody has it any more. */
+  readonly letGo: () => Promise<void>;
+}
+
+export const NOT_THERE = "it was removed";
+
+/** The frozen box as it was, or why not; nothing is left of it then. */
+export async function takeUp(standing: Standing, taking: TakingUp): Promise<TakenUp | string> {
+  const { stateDir, owner, engine } = taking;
+  if (standing.kind !== "parked") return NOT_THERE;
+  if (standing.expires <= Date.now()) {
+    await removeLeased(engine, taking);
+    await (await claimParked(stateDir, standing, owner))?.letGo();
+    return `it was kept until ${new Date(standing.expires).toISOString()}`;
+  }
+  const claimed = await claimParked(stateDir, standing, owner);
+  if (claimed === undefined) {
+    await refuseTaken(stateDir, taking.session);
+    return NOT_THERE;
+  }
+  const done = await thawed(readParked(claimed.text), taking);
+  if (typeof done !== "string") return { ...done, letGo: claimed.letGo };
+  await removeLeased(engine, taking);
+  await claimed.letGo();
+  return done;
+}
+
+async function thawed(
+  parked: ParkedBox | undefined,
+  taking: TakingUp,
+): Promise<Omit<TakenUp, "letGo"> | string> {
+  if (parked === undefined) return "what tells of it is damaged";
+  if (!(await isThere(parked, taking))) return "the engine has it no more";
+  const { engine, door, onWarning } = taking;
+  const { container: id, runner, files, jobs } = parked;
+  try {
+    const place = await placeIn(parked, taking);
+    if (place === undefined) return "it worked on another copy";
+    const plan = planOf(parked, taking);
+    const extras = { id, frozen: { runner, files }, faults: place.faults, door, onWarning };
+    return { container: await thawedContainer(engine, plan, extras), plan, place, jobs };
+  } catch (thrown) {
+    if (!(thrown instanceof HarnessError)) throw thrown;
+    return thrown.message;
+  }
+}
+
+/** By its labels, too: no word in a file has another container touched. */
+async function isThere(
+  { container }: ParkedBox,
+  { engine, uid, stateDir, session }: TakingUp,
+): Promise<boolean> {
+  const boxes = await engine.api.listContainers({ all: true, filters: boxFilter(uid) });
+  const found = boxes.find(({ Id }) => Id === container);
+  const parks = boxOf(found?.Labels)?.parks;
+  return found?.State === "paused" && parks?.session === session && parks.stateDir === stateDir;
+}
+
+/** What would be made now, but for what names the box that was. */
+const planOf = ({ labels, volume, named }: ParkedBox, { plan: { account, ...plan } }: TakingUp): BoxPlan => ({
+  ...plan,
+  labels,
+  ...(named && account !== undefined ? { account } : {}),
+  ...(plan.workspace === undefined || volume === null
+    ? {}
+    : { workspace: { path: plan.workspace.path, volume } }),
+});
+
+async function placeIn(
+  { volume, labels }: ParkedBox,
+  { isolation, place }: TakingUp,
+): Promise<Place | undefined> {
+  const { layer } = place;
+  if (isolation === "bind") return placeOf(isolation, place);
+  if (layer === null || volume === null) return undefined;
+  if (isolation === "overlay") return overlayIn(layer.folder, { ...place, volume, labels });
+  return layer.volume === volume ? placeOf(isolation, place) : undefined;
+}

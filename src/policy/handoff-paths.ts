@@ -1,0 +1,293 @@
+import type { GitEntry } from "../core/box-log.ts";
+import { type Handoff, type Tier, TIERS } from "../core/handoff.ts";
+import { fold, isDependencies, protectedName } from "../core/protected-names.ts";
+import { knownName, packageReason } from "./handoff-names.ts";
+
+/** One changed path, with what is known of it. */
+export interface ChangedPath {
+  /** Below the workspace. */
+  readonly path: string;
+  readonly what: "added" | "modified" | "deleted";
+  readonly kind: "file" | "folder" | "link" | "odd";
+  /** The lower twelve bits as they are now, and as they were; undefined where that is not known. */
+  readonly mode?: number | undefined;
+  readonly oldMode?: number | undefined;
+  /** Of a link, as it is written; null where it was not looked at. */
+  readonly target?: string | null | undefined;
+  /** Of a `package.json`; undefined where it is not known. */
+  readonly text?: { readonly before: string | undefined; readonly after: string | undefined } | undefined;
+}
+
+/** Changed paths that the host would later run or obey: the dangerous ones first, then by path. */
+export const handoffOf = (changes: Iterable<ChangedPath>, workspace: string): readonly Handoff[] =>
+  handoffWithin(changes, workspace, Number.POSITIVE_INFINITY).handoff;
+
+interface BoundedHandoff {
+  readonly handoff: readonly Handoff[];
+  /** How many more there are. */
+  readonly left: Readonly<Record<Tier, number>>;
+}
+
+/** The same of all changes, of which so many bytes are told of each tier. */
+export function handoffWithin(
+  changes: Iterable<ChangedPath>,
+  workspace: string,
+  bytes: number,
+): BoundedHandoff {
+  const made = new Set<string>();
+  const bare = new BareRepositories();
+  for (const { what, path } of changes) {
+    if (what !== "added") continue;
+    const [, directory] = GIT.exec(path) ?? [];
+    if (directory !== undefined && made.size < MOST_MADE) made.add(own(directory));
+    bare.head(path);
+  }
+  const told = new Told(bytes);
+  for (const change of changes) {
+    for (const one of ofPath(change, made, workspace)) told.note(one);
+    if (change.what === "added") bare.beside(change.path);
+  }
+  for (const one of bare.found()) told.note(one);
+  return { handoff: told.ordered(), left: told.left };
+}
+
+/** Git directories that are told of as made; of more each file is told of. */
+const MOST_MADE = 10_000;
+
+/** By path, each once with its worst tier; what is beyond the bound is counted. */
+class Told {
+  readonly #found = new Map<string, Handoff>();
+  readonly #room: Record<Tier, number>;
+  readonly left: Record<Tier, number> = { dangerous: 0, look: 0 };
+  /** Paths in one folder come one after the other, so that most of what comes twice is this. */
+  #last = "";
+
+  constructor(bytes: number) {
+    this.#room = { dangerous: bytes, look: bytes };
+  }
+
+  note(one: Handoff): void {
+    const known = this.#found.get(one.path);
+    if (known !== undefined && rank(known) <= rank(one)) return;
+    if (this.#room[one.tier] < 0) {
+      if (this.#last !== one.path) this.left[one.tier] += 1;
+      this.#last = one.path;
+      return;
+    }
+    this.#room[one.tier] -= JSON.stringify(one).length + 1;
+    this.#found.set(one.path, one);
+  }
+
+  ordered(): readonly Handoff[] {
+    return [...this.#found.values()].toSorted(
+      (a, b) => rank(a) - rank(b) || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0),
+    );
+  }
+}
+
+/** A git directory, or the file without which there is none: folders are not always told of. */
+const GIT = /^((?:.*\/)?\.git)(?:\/HEAD)?$/is;
+
+const rank = ({ tier }: Handoff): number => TIERS.indexOf(tier);
+
+function ofPath(change: ChangedPath, made: ReadonlySet<string>, workspace: string): readonly Handoff[] {
+  const { path, what, kind } = change;
+  const names = path.split("/");
+  const dangerous = (reason: string): Handoff => ({ path, tier: "dangerous", reason });
+  const git = inGit(names);
+  if (git !== undefined) return what === "deleted" ? [] : [gitHandoff(path, git, made)];
+  const installed = names.findIndex(isDependencies);
+  if (what === "deleted") return gone(path, names);
+  const odd = oddReason(change, workspace);
+  if (odd !== undefined) return [dangerous(odd)];
+  if (installed !== -1) {
+    const folder = names.slice(0, installed + 1).join("/");
+    return [
+      { path: folder, tier: "look", reason: "installed packages: their code runs at the next build or test" },
+    ];
+  }
+  const guarded = names.map((name, at) => protectedName(name, at === 0)).find((entry) => entry !== undefined);
+  if (guarded !== undefined) return kind === "folder" ? [] : [dangerous(guarded.why)];
+  return kind === "folder" ? [] : byName(change, names);
+}
+
+/** What is gone is not run; but what held something back may be. */
+function gone(path: string, names: readonly string[]): readonly Handoff[] {
+  const [first = ""] = names;
+  const entry = protectedName(first, true);
+  if (entry === undefined || !/^\.harness/i.test(first)) return [];
+  return [{ path, tier: "dangerous", reason: `${entry.why}: it was removed` }];
+}
+
+const SPECIAL = 0o6000;
+const RUNS = 0o111;
+
+function oddReason({ kind, mode = 0, path, target }: ChangedPath, workspace: string): string | undefined {
+  if (kind === "odd") return "neither file, folder nor link: who opens it waits, or speaks with what made it";
+  if (kind === "file" && (mode & SPECIAL) !== 0) return "it runs with the rights of its owner or group";
+  if (kind !== "link" || target === undefined) return undefined;
+  if (target === null) return "a link that was not looked at: there are too many";
+  const leads = ledTo(path, target, workspace);
+  if (leads === undefined) return "a link that leads out of the workspace";
+  const guarded = leads.some((name, at) => protectedName(name, at === 0) !== undefined);
+  return guarded ? "a link to what the host obeys" : undefined;
+}
+
+/** The names below the workspace that a link leads to, links on the way left aside; undefined when it leads out. */
+function ledTo(path: string, target: string, workspace: string): readonly string[] | undefined {
+  if (target.startsWith("/") && target !== workspace && !target.startsWith(`${workspace}/`)) return undefined;
+  const way = target.startsWith("/") ? [] : path.split("/").slice(0, -1);
+  const words = target.startsWith("/") ? target.slice(workspace.length) : target;
+  for (const name of words.split("/")) {
+    if (name === "" || name === ".") continue;
+    if (name !== "..") way.push(name);
+    else if (way.pop() === undefined) return undefined;
+  }
+  return way;
+}
+
+function byName(change: ChangedPath, names: readonly string[]): readonly Handoff[] {
+  const { path, what, kind, mode, oldMode, text } = change;
+  const known = names
+    .map(knownName)
+    .find((each, at) => each !== undefined && (each.folder || at === names.length - 1));
+  if (known !== undefined) return [{ path, tier: known.tier, reason: known.reason }];
+  if (names.at(-1)?.toLowerCase() === "package.json") {
+    const reason =
+      text === undefined
+        ? "npm runs its scripts, and what it depends on"
+        : packageReason(text.before, text.after);
+    if (reason !== undefined) return [{ path, tier: "look", reason }];
+  }
+  const runs = kind === "file" && mode !== undefined && (mode & RUNS) !== 0;
+  const ran = what === "modified" && (oldMode === undefined || (oldMode & RUNS) !== 0);
+  return runs && !ran ? [{ path, tier: "look", reason: "it can be run as a program now" }] : [];
+}
+
+/** What a commit writes: data that git reads, and runs nothing of. */
+const DATA = new Set([
+  "objects",
+  "refs",
+  "logs",
+  "index",
+  "head",
+  "orig_head",
+  "fetch_head",
+  "merge_head",
+  "merge_msg",
+  "merge_mode",
+  "auto_merge",
+  "packed-refs",
+  "commit_editmsg",
+  "description",
+  "shallow",
+  "gc.log",
+]);
+
+/** A path in a git directory: the directory, and what of it. */
+interface InGit {
+  readonly directory: string;
+  readonly inner: readonly string[];
+}
+
+function inGit(names: readonly string[]): InGit | undefined {
+  const at = names.findIndex((name) => fold(name) === ".git");
+  return at === -1 ? undefined : { directory: names.slice(0, at + 1).join("/"), inner: names.slice(at + 1) };
+}
+
+/** `made`: git directories that were not there before. One that was made is told of as one. */
+function gitHandoff(path: string, { directory, inner }: InGit, made: ReadonlySet<string>): Handoff {
+  if (made.has(directory))
+    return {
+      path: directory,
+      tier: "dangerous",
+      reason: "a git repository that was made: its hooks and settings",
+    };
+  const [first = ""] = inner;
+  if (inner.length > 0 && DATA.has(fold(first).replace(/\.lock$/, "")))
+    return { path: directory, tier: "look", reason: "git: commits, branches or the index were changed" };
+  return {
+    path,
+    tier: "dangerous",
+    reason: "git: hooks, filters, fsmonitor and aliases of its configuration",
+  };
+}
+
+/** Folders that are looked into; what is beyond them is told of without a look. */
+const MOST = 10_000;
+
+/** What a git directory has beside its HEAD. */
+const BESIDE = /(?<=^|\/)(?:config|objects|refs)(?=\/|$)/g;
+
+/** Folders that git takes for repositories without being called so: first `head` gets all that was added, then `beside`. */
+class BareRepositories {
+  /** By their paths in small letters: the path as it is, and what lies there. */
+  readonly #folders = new Map<string, { readonly folder: string; readonly has: Set<string> }>();
+  readonly #others: string[] = [];
+
+  head(added: string): void {
+    if (!/(?:^|\/)head$/i.test(added) || inGit(added.split("/")) !== undefined) return;
+    const folder = own(added.slice(0, -"head".length));
+    if (this.#folders.size < MOST) this.#folders.set(folder.toLowerCase(), { folder, has: new Set() });
+    else if (this.#others.length < MOST) this.#others.push(folder);
+  }
+
+  /** Folders are not always told of, but what lies in them is. */
+  beside(added: string): void {
+    if (this.#folders.size === 0) return;
+    const path = added.toLowerCase();
+    for (const { 0: name, index } of path.matchAll(BESIDE))
+      this.#folders.get(path.slice(0, index))?.has.add(name);
+  }
+
+  found(): readonly Handoff[] {
+    const sure = [...this.#folders.values()].filter(
+      ({ has }) => has.has("config") || (has.has("objects") && has.has("refs")),
+    );
+    const reason = "a folder that git takes for a repository: its hooks and settings";
+    return [...sure.map(({ folder }) => folder), ...this.#others].map((folder) => ({
+      path: folder === "" ? "HEAD" : folder.slice(0, -1),
+      tier: "dangerous",
+      reason,
+    }));
+  }
+}
+
+/** A text of its own: a part of a longer one would keep the whole of that in memory. */
+const own = (text: string): string => JSON.parse(JSON.stringify(text)) as string;
+
+/** Paths that a commit or the index holds, and that the host would run or obey once git brings them into the folder. */
+export function commitHandoff(entries: readonly GitEntry[], workspace: string): readonly Handoff[] {
+  const found = handoffOf(entries.flatMap(asChanged), workspace);
+  const odd = entries.flatMap(oddIn);
+  const told = new Set(odd.map(({ path }) => path));
+  return [...odd, ...found.filter(({ path }) => !told.has(path))];
+}
+
+/** Of several about one path the gravest, and of those the first. */
+export function mergedHandoff(...lists: readonly (readonly Handoff[])[]): readonly Handoff[] {
+  const found = new Map<string, Handoff>();
+  for (const one of lists.flat()) {
+    const known = found.get(one.path);
+    if (known === undefined || commitRank(one) < commitRank(known)) found.set(one.path, one);
+  }
+  return [...found.values()].toSorted((a, b) => commitRank(a) - commitRank(b) || (a.path < b.path ? -1 : 1));
+}
+
+const commitRank = ({ tier }: Handoff): number => TIERS.indexOf(tier);
+
+function asChanged({ kind, path, what, mode, oldMode, target }: GitEntry): readonly ChangedPath[] {
+  if (kind === "repository") return [];
+  return [{ path, what, kind, mode, oldMode, ...(target === undefined ? {} : { target }) }];
+}
+
+/** What is dangerous in a commit, whatever it would be in a folder. */
+function oddIn({ kind, path, what, target }: GitEntry): readonly Handoff[] {
+  const dangerous = (reason: string): readonly Handoff[] => [{ path, tier: "dangerous", reason }];
+  if (what === "deleted") return [];
+  if (path.split("/").some((name) => fold(name) === ".git"))
+    return dangerous(protectedName(".git", true)?.why ?? "git");
+  if (kind === "repository") return dangerous("a repository of its own (a submodule): hooks and settings");
+  if (kind === "link" && target === undefined) return dangerous("a link, and where it leads was not read");
+  return [];
+}

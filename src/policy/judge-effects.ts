@@ -1,0 +1,360 @@
+import type { Doubt, Effect, Place } from "./effects/effect.ts";
+import type { IgnoreRules } from "./paths/ignore-rules.ts";
+import { isInside } from "./paths/normal-path.ts";
+import { type Op, type PlaceKind, placeOf } from "./paths/path-place.ts";
+import { placeOfPattern } from "./paths/pattern-paths.ts";
+import { ASKED, CONTAINED, DENIED, HARMLESS, IN_WORKSPACE, type Ruling, type Worth } from "./ruling.ts";
+
+/** The rule that an effect falls under. */
+export function rulingOf(effect: Effect, places: Places): Ruling {
+  const { span } = effect;
+  return { span, ...kindRuling(effect, places) };
+}
+
+type Rule = Omit<Ruling, "span">;
+
+function kindRuling(effect: Effect, places: Places): Rule {
+  switch (effect.kind) {
+    case "read":
+    case "write":
+    case "delete":
+    case "permissions":
+    case "device":
+      return pathRuling(effect satisfies PathEffect, places);
+    case "code":
+      return codeRuling(effect satisfies CodeEffect, places);
+    case "repository":
+      return repositoryRuling(effect);
+    case "unknown":
+      return doubtRuling(effect);
+    case "network":
+      return networkRule(effect);
+    case "install":
+      return rule(
+        "install",
+        `${effect.what} installs packages: it downloads them and may run their scripts`,
+        ASKED,
+      );
+    case "process":
+      return rule(
+        "process",
+        `${effect.what} acts on other processes`,
+        effect.inside === true ? CONTAINED : ASKED,
+      );
+    case "system":
+      return rule(
+        "system",
+        `${effect.what} acts on the system as a whole: its disks, its power or its kernel`,
+        DENIED,
+      );
+    case "privilege":
+      return rule("privilege", `${effect.what} asks for more rights than the box gives`, DENIED);
+    case "bomb":
+      return rule("bomb", "it starts itself again and again", DENIED);
+  }
+}
+
+const rule = (id: string, reason: string, worth: Worth): Rule => ({ id, reason, ...worth });
+
+/** In a box they are the box itself, which has a loopback of its own. */
+const OWN = /^(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1\])$/;
+
+function networkRule({ by, hosts, inside }: Extract<Effect, { readonly kind: "network" }>): Rule {
+  if (inside === true)
+    return rule("network", `${by} listens, or tells of the network of its own machine`, CONTAINED);
+  const own = hosts.length > 0 && hosts.every((host) => OWN.test(host));
+  return own
+    ? rule("network.own", `${by} asks a server of its own machine${toHosts(hosts)}`, CONTAINED)
+    : rule("network", `${by} reaches the network${toHosts(hosts)}`, ASKED);
+}
+
+const toHosts = (hosts: readonly string[]): string => (hosts.length === 0 ? "" : `: ${hosts.join(", ")}`);
+
+type PathEffect = Extract<Effect, { readonly kind: "read" | "write" | "delete" | "permissions" | "device" }>;
+
+/** What is known of paths; all of them absolute and normalised. */
+export interface Places {
+  readonly workspace: string;
+  readonly home: string;
+  /** A folder or file whose code counts as the project's own. */
+  isProject(path: Place): boolean;
+  facts(path: string, op: "read" | "write"): PathFacts;
+}
+
+export interface PathFacts {
+  readonly kind: "workspace" | "temp" | "system" | "outside" | "sink" | "device";
+  /** Why the file is likely to hold a secret. */
+  readonly secret: string | null;
+  /** What on the host obeys it. */
+  readonly trap: string | null;
+  readonly ignored: boolean;
+}
+
+function pathRuling(effect: PathEffect, places: Places): Rule {
+  const { path, by } = effect;
+  if (effect.kind === "device") return { id: "device", reason: `${by} writes to a device`, ...DENIED };
+  if (path === null) return unknownPath(effect);
+  if (effect.kind === "read") return readRuling(path, by, places);
+  const broad =
+    (effect.kind === "delete" || effect.kind === "permissions") && effect.recursive && isBroad(path, places);
+  if (broad && effect.kind === "delete")
+    return { id: "delete.broad", reason: `${by} deletes everything in ${shown(path, places)}`, ...DENIED };
+  if (broad)
+    return {
+      id: "permissions.broad",
+      reason: `${by} changes the rights of everything in ${shown(path, places)}`,
+      ...DENIED,
+    };
+  return changeRuling(effect, path, places);
+}
+
+const unknownPath = ({ kind, by }: PathEffect): Rule =>
+  kind === "read"
+    ? { id: "read.unknown", reason: `only the shell will know what ${by} reads`, ...CONTAINED }
+    : { id: `${kind}.unknown`, reason: `only the shell will know what ${by} changes`, ...ASKED };
+
+function readRuling(path: string, by: string, places: Places): Rule {
+  const { kind, secret, ignored } = places.facts(path, "read");
+  const what = shown(path, places);
+  if (ignored)
+    return { id: "read.ignored", reason: `.harnessignore keeps ${what} from being read`, ...DENIED };
+  if (secret !== null)
+    return { id: "read.secret", reason: `${what} is likely to hold a secret: ${secret}`, ...CONTAINED };
+  if (kind === "device") return { id: "read.device", reason: `${what} is a device`, ...ASKED };
+  if (kind === "outside")
+    return { id: "read.outside", reason: `${what} lies outside the workspace`, ...CONTAINED };
+  return { id: `read.${kind}`, reason: `${by} reads ${what}`, ...HARMLESS };
+}
+
+function changeRuling({ kind, by }: PathEffect, path: string, places: Places): Rule {
+  const facts = places.facts(path, "write");
+  const what = shown(path, places);
+  if (facts.trap !== null)
+    return { id: "write.trap", reason: `the host obeys ${what}: ${facts.trap}`, ...DENIED };
+  switch (facts.kind) {
+    case "sink":
+      return { id: "write.sink", reason: `${what} keeps nothing`, ...HARMLESS };
+    case "device":
+      return { id: "device", reason: `${what} is a device`, ...DENIED };
+    case "workspace":
+    case "temp":
+      return { id: `${kind}.${facts.kind}`, reason: `${by} ${VERBS[kind]} ${what}`, ...CONTAINED };
+    case "system":
+    case "outside":
+      return {
+        id: `${kind}.outside`,
+        reason: `${by} ${VERBS[kind]} ${what}, outside the workspace`,
+        ...ASKED,
+      };
+  }
+}
+
+const VERBS = {
+  read: "reads",
+  write: "writes",
+  delete: "deletes",
+  permissions: "changes the rights of",
+  device: "writes",
+} as const;
+
+/** As people would write it. */
+function shown(path: string, { workspace, home }: Places): string {
+  if (path === workspace) return "the workspace";
+  if (path.startsWith(`${workspace}/`)) return path.slice(workspace.length + 1);
+  if (path === home) return "the home folder";
+  return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
+}
+
+type DoubtEffect = Extract<Effect, { readonly kind: "unknown" }>;
+
+const REASONS: Readonly<Record<Doubt, (what: string, by: string) => string>> = {
+  "word.dynamic": () => "only the shell will know what stands here",
+  "word.leading-glob": (what, by) => `a file whose name begins with - turns ${what} into an option of ${by}`,
+  "word.bare-glob": (what, by) => `${what} takes in every file, also one that ${by} reads as an option`,
+  "command.unknown": (what) => `${what} is no program that is known here`,
+  "command.elsewhere": (what) => `${what} is not the program of that name in the system's folders`,
+  "command.unfollowed": (what) => `what ${what} does is not followed here`,
+  "command.escapes": (what) => `${what} has ways of its own to run any command`,
+  "option.unknown": (what, by) => `${what} is no option of ${by} that is known to be harmless`,
+  "operand.unknown": (what, by) => `${what} is nothing that ${by} is known to take`,
+  "option.loads-code": (what, by) => `${by} takes code or settings that run code from ${what}`,
+  "language.unknown": (_, by) => `the program given to ${by} is none of the forms known to be harmless`,
+  "env.unknown": (what) => `${what} can change what programs do`,
+  "env.own": (what) => `${what} is a variable whose effect is not known here`,
+  "shell.function": (what) => `${what} is defined anew, so it is not the program of that name`,
+  "shell.builtin": (what) => `${what} changes what the shell does afterwards`,
+  "shell.expansion": () => "the shell calculates here, and that can run commands",
+  "shell.coproc": () => "a process beside the others, whose end nobody waits for",
+  "shell.unreadable": (what) => `the text for a shell is not understood: ${what}`,
+  "shell.limit": (what) => `${what} are too much to follow`,
+  "shell.unseen": (what) => `${what} lies too deep, or comes too late, to be looked at`,
+};
+
+export const DOUBTS: readonly string[] = Object.keys(REASONS);
+
+const doubtRuling = ({ doubt, what, by, inside }: DoubtEffect): Rule => ({
+  id: doubt,
+  reason: REASONS[doubt](what, by),
+  ...worthOf(doubt, inside === true),
+});
+
+function worthOf(doubt: Doubt, inside: boolean): Worth {
+  if (doubt === "shell.unseen") return DENIED;
+  return inside || doubt === "env.own" || doubt === "word.bare-glob" ? CONTAINED : ASKED;
+}
+
+/** Folders whose own folders are as good as everything. */
+const SYSTEM =
+  /^\/(?:bin|boot|dev|etc|home|lib\w*|media|mnt|opt|proc|root|run|s?bin|srv|sys|usr|var|Users|System|Library|Applications)(?:\/[^/]+)?$/;
+
+/** The workspace as a whole, what lies above it, a home, the system. Patterns that take all of a folder count as the folder. */
+export function isBroad(path: string, { workspace, home }: Pick<Places, "workspace" | "home">): boolean {
+  const folder = wholeOf(path);
+  const holds = (inner: string): boolean =>
+    folder === "/" || inner === folder || inner.startsWith(`${folder}/`);
+  return (
+    holds(workspace) ||
+    holds(home) ||
+    isTop(folder) ||
+    (SYSTEM.test(folder) && !folder.startsWith(`${workspace}/`))
+  );
+}
+
+/** Any folder right below the root, but for temporary files. */
+const isTop = (folder: string): boolean => /^\/[^/]+$/.test(folder) && folder !== "/tmp";
+
+/** `/a/*`, `/a/.*`, `/a/[a-z]*`: without the names that are nothing but a pattern. */
+function wholeOf(path: string): string {
+  let folder = path;
+  for (;;) {
+    const slash = folder.lastIndexOf("/");
+    const name = folder.slice(slash + 1);
+    if (slash === -1 || !/[*?[]/.test(name) || /[^*?.[\]!^-]/.test(name.replaceAll(/\[[^\]]*\]/g, "?")))
+      break;
+    folder = folder.slice(0, slash);
+  }
+  return folder === "" ? "/" : folder;
+}
+
+type CodeEffect = Extract<Effect, { readonly kind: "code" }>;
+
+function codeRuling({ from, path, text, followed, by }: CodeEffect, places: Places): Rule {
+  switch (from) {
+    case "fetched":
+      return { id: "code.fetched", reason: `${by} runs what was downloaded`, ...DENIED };
+    case "input":
+      return {
+        id: "code.input",
+        reason:
+          text === undefined && followed !== true
+            ? `${by} runs what it is given on stdin, which is not known here`
+            : `${by} runs what it is given on stdin`,
+        ...(followed === true || (text !== undefined && staysInside(text, places)) ? CONTAINED : ASKED),
+      };
+    case "inline":
+      return inline(text ?? "", by, places);
+    case "settings":
+      return places.isProject(path)
+        ? { id: "code.settings", reason: `${by} obeys the project's settings`, ...HARMLESS }
+        : elsewhere(path, `${by} obeys settings of another folder than the workspace`, places);
+    case "check":
+      return places.isProject(path)
+        ? { id: "code.check", reason: `${by} runs the project's own checks`, ...IN_WORKSPACE }
+        : elsewhere(path, `${by} runs code of another folder than the workspace`, places);
+    case "project":
+      return places.isProject(path)
+        ? { id: "code.project", reason: `${by} runs code of the project`, ...CONTAINED }
+        : elsewhere(path, `${by} runs code that does not lie in the workspace`, places);
+  }
+}
+
+/** What others wrote inside of the workspace, and temporary files, the box holds as well. */
+function elsewhere(path: CodeEffect["path"], reason: string, places: Places): Rule {
+  const kind = path === null ? "outside" : places.facts(path, "read").kind;
+  const worth = kind === "workspace" || kind === "temp" ? CONTAINED : ASKED;
+  return { id: "code.elsewhere", reason, ...worth };
+}
+
+/** Words of programs that reach further than the workspace. What names none of them is as good as a file of the project. */
+const REACHING =
+  /\b(?:socket|urllib|requests?|httpx?|aiohttp|ftplib|smtplib|telnetlib|fetch|axios|net|dgram|dns|tls|https|Net::|LWP|curl|wget|subprocess|popen|system|spawn\w*|exec(?!utor\b)\w*|eval|(?<!\bre\.)compile|__import__|child_process|fork|kill|ctypes|ffi|dlopen|import_module|require_relative|open3|shell_exec|passthru|proc_open|environ|process\.env)\b|`|%x/;
+/** A path that leads out. A slash between blanks divides. */
+const OUT = /["'\s](?:\/(?!\s)|~|\.\.)/;
+/** What a database is told. */
+const STATEMENT = /(?<!\bos)\.execute(?:many|script)?(?=\()/g;
+const TEMPORARY = /(["'])\/tmp\/(?!\.\.)(?=[\w.-]*(?:\/(?!\.\.)[\w.-]+)*\1)/g;
+
+function staysInside(text: string, { workspace }: Places): boolean {
+  const told = text.includes("sqlite3") ? text.replaceAll(STATEMENT, ".") : text;
+  if (told === "" || REACHING.test(told)) return false;
+  const rest = told
+    .replaceAll(TEMPORARY, "$1")
+    .replaceAll(`"${workspace}/`, '"')
+    .replaceAll(`'${workspace}/`, "'");
+  return !OUT.test(rest);
+}
+
+function inline(text: string, by: string, places: Places): Rule {
+  return staysInside(text, places)
+    ? { id: "code.inline", reason: `${by} runs a small program given on the command line`, ...CONTAINED }
+    : { id: "code.inline", reason: `${by} runs a program given on the command line`, ...ASKED };
+}
+
+type RepositoryEffect = Extract<Effect, { readonly kind: "repository" }>;
+
+const CHANGES: Readonly<Record<RepositoryEffect["change"], readonly [reason: string, worth: Worth]>> = {
+  record: ["records changes in the repository", CONTAINED],
+  local: ["changes the repository", ASKED],
+  lost: ["throws away work or history of the repository", ASKED],
+  rewritten: ["throws away work or history that nothing brings back", DENIED],
+  remote: ["changes another repository", ASKED],
+  forced: ["overwrites the history of another repository", DENIED],
+};
+
+function repositoryRuling({ change, what }: RepositoryEffect): Rule {
+  const [says, worth] = CHANGES[change];
+  return { id: `repository.${change}`, reason: `${what} ${says}`, ...worth };
+}
+
+interface Context {
+  readonly workspace: string;
+  readonly home: string;
+  readonly ignore?: IgnoreRules;
+}
+
+const KINDS: Readonly<Record<PlaceKind, PathFacts["kind"]>> = {
+  workspace: "workspace",
+  temp: "temp",
+  system: "system",
+  home: "outside",
+  outside: "outside",
+  proc: "outside",
+  unknown: "outside",
+  "null-device": "sink",
+  device: "device",
+};
+
+/** Code that others wrote, and what git keeps. */
+const FOREIGN = /\/(?:node_modules|\.git|vendor|site-packages)(?:\/|$)/i;
+
+export function placesFor(context: Context): Places {
+  const { workspace, home } = context;
+  const isProject = (path: Place): boolean =>
+    path !== null && isInside(workspace, path) && !FOREIGN.test(path.slice(workspace.length));
+  return { workspace, home, isProject, facts: (path, op) => factsOf(path, op, context) };
+}
+
+const PATTERN = /[*?[]/;
+
+function factsOf(path: string, op: Op, context: Context): PathFacts {
+  const place = PATTERN.test(path) ? placeOfPattern(path, op, context) : placeOf(path, op, context);
+  return {
+    kind: isPipe(path) ? "sink" : KINDS[place.kind],
+    secret: place.secret,
+    trap: place.protected ?? place.trap,
+    ignored: place.ignored,
+  };
+}
+
+/** What `<( )` gives a program to read. */
+const isPipe = (path: string): boolean => path === "/dev/fd/63";

@@ -1,0 +1,83 @@
+import type { Verdict } from "../core/decision.ts";
+import type { TextDoubt } from "./shell/read-shell.ts";
+import type { Span } from "./shell/shell-syntax.ts";
+
+/** What one effect, or one flaw of the text, is worth. */
+export interface Ruling {
+  readonly id: string;
+  readonly reason: string;
+  readonly span: Span;
+  /** In workspace-write; read-only may be stricter. */
+  readonly verdict: Verdict;
+  readonly readOnly: Verdict;
+  readonly contained: boolean;
+}
+
+export type Worth = Pick<Ruling, "verdict" | "readOnly" | "contained">;
+
+export const HARMLESS: Worth = { verdict: "allow", readOnly: "allow", contained: true };
+/** Allowed where the workspace may change. */
+export const IN_WORKSPACE: Worth = { verdict: "allow", readOnly: "ask", contained: true };
+export const CONTAINED: Worth = { verdict: "ask", readOnly: "ask", contained: true };
+export const ASKED: Worth = { verdict: "ask", readOnly: "ask", contained: false };
+export const DENIED: Worth = { verdict: "deny", readOnly: "deny", contained: false };
+
+const RULES: Readonly<Record<TextDoubt["id"], readonly [reason: (what: string) => string, worth: Worth]>> = {
+  "text.empty": [() => "there is no command", DENIED],
+  "text.control": [
+    (what) => `the control character ${what}, which programs and people read differently`,
+    DENIED,
+  ],
+  "text.syntax": [(what) => `this is no shell text: ${what}`, DENIED],
+  "text.invalid": [(what) => `${what} stands for bytes that are no text`, ASKED],
+  "text.invisible": [(what) => `${what} cannot be seen, or looks like another character`, ASKED],
+  "text.limit": [(what) => `${what} are more than are looked at`, ASKED],
+  "text.disagree": [(what) => `two readers of shell text disagree: ${what}`, ASKED],
+};
+
+export function textRuling({ id, what, span }: TextDoubt): Ruling {
+  const [reason, worth] = RULES[id];
+  return { id, reason: reason(what), span, ...worth };
+}
+
+/** What would make it allowed, by rule: for people, and for a model that is refused. */
+const HINTS: readonly (readonly [rule: string, hint: string])[] = [
+  ["text.syntax", "write it so that bash can read it; a long script is better put into a file"],
+  ["text.empty", "give a command"],
+  ["text.", "write it with plain characters, and in shorter pieces"],
+  ["word.dynamic", "write the value itself instead of the expansion"],
+  ["word.leading-glob", "put -- before the pattern, or begin it with ./"],
+  ["word.bare-glob", "write ./* instead"],
+  ["command.unknown", "use a program that is known, or let a rule of yours allow it: harness policy allow"],
+  ["command.elsewhere", "call the program by its plain name"],
+  ["command.unfollowed", "let a rule of yours allow it, when you know what it does: harness policy allow"],
+  ["command.escapes", "use a program that only reads, or let a rule of yours allow it: harness policy allow"],
+  ["option.loads-code", "leave the option out: the project's own configuration is used"],
+  ["option.unknown", "leave the option out"],
+  ["operand.unknown", "look up what the program takes"],
+  ["language.unknown", "use a simpler form, such as sed -n 1,20p or awk '{print $1}'"],
+  ["env.", "leave the variable out"],
+  ["shell.", "write the commands out, one after the other"],
+  ["read.ignored", "take it out of .harnessignore yourself, if it may be seen"],
+  ["read.secret", "read an example file instead, such as .env.example"],
+  ["read.outside", "read files of the workspace"],
+  ["read.unknown", "name the file"],
+  ["write.trap", "nothing makes it allowed: do it yourself, outside of harness"],
+  ["delete.broad", "name what is to go: rm -rf build"],
+  ["permissions.broad", "name the files, without -R"],
+  ["code.fetched", "download it, read it, then run the file"],
+  ["code.input", "put the program into a file of the workspace and run that"],
+  ["code.inline", "put the program into a file of the workspace and run that"],
+  ["code.elsewhere", "run it from inside the workspace"],
+  ["repository.rewritten", "nothing makes it allowed; git stash or git revert keep what was there"],
+  ["repository.forced", "push without force, or do it yourself"],
+  ["network", "do it before or after the run: the box has no network"],
+  ["install", "install before the run, or put it into the image: harness sandbox build"],
+  ["privilege", "leave sudo out: in the box it gains nothing"],
+  ["system", "nothing makes it allowed"],
+  ["device", "nothing makes it allowed"],
+  ["bomb", "nothing makes it allowed"],
+];
+
+export const hintFor = (rule: string): string | undefined =>
+  HINTS.find(([id]) => rule === id || (id.endsWith(".") && rule.startsWith(id)))?.[1];

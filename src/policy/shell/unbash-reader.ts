@@ -1,0 +1,426 @@
+import {
+  type ArithmeticExpression,
+  type Command,
+  type CommandNode,
+  type CompoundList,
+  type For,
+  type HereDoc,
+  parse,
+  type ParsedScript,
+  type Pipeline,
+  type Redirection,
+  type Select,
+  type Assignment as SourceAssignment,
+  type Word as SourceWord,
+  type Statement,
+  type TestExpression,
+} from "unbash";
+import type {
+  Assignment,
+  Compound,
+  List,
+  Node,
+  Piece,
+  Reading,
+  Redirect,
+  Simple,
+  Span,
+  Word,
+} from "./shell-syntax.ts";
+import {
+  assignmentAsWord,
+  merged,
+  plainPieces,
+  type ScriptPart,
+  type ScriptReader,
+  scriptsIn,
+  wordOf,
+  wordsOf,
+} from "./unbash-words.ts";
+
+/** The tree that the package `unbash` reads, in our words. */
+export function readUnbash(text: string): Reading {
+  const converter = new Converter(text);
+  const tree = converter.script(parse(text));
+  return { tree, errors: converter.errors };
+}
+
+/** Makes one tree, and keeps what went wrong on the way. */
+class Converter {
+  readonly errors: { readonly message: string; readonly span: Span }[] = [];
+  /** Inside decoded backticks positions mean nothing: everything there has the place of the whole. */
+  private whole: Span | null = null;
+  private depth = 0;
+  private scripts = 0;
+  private left = BUDGET;
+  private readonly deepest: number;
+  /** Of the text: the parser puts some ends behind it. */
+  private readonly length: number;
+
+  constructor(text: string) {
+    this.length = text.length;
+    this.deepest = deepestFor(text);
+  }
+
+  readonly inner: ScriptReader = {
+    script: (part) => this.reparsed(part, nothing(this.span(part)), () => this.substitution(part)),
+    reparsed: (at, otherwise, work) => this.reparsed(at, otherwise, work),
+    deeper: (at, otherwise, work) => this.deeper(at, otherwise, work),
+  };
+
+  span({ pos, end }: { readonly pos: number; readonly end: number }): Span {
+    return this.whole ?? [Math.min(pos, this.length), Math.min(end, this.length)];
+  }
+
+  fail(message: string, at: { readonly pos: number; readonly end: number }): void {
+    this.errors.push({ message, span: this.span(at) });
+  }
+
+  private deeper<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
+    if (this.depth >= DEEPEST_TREE) {
+      this.tooDeep(at);
+      return otherwise;
+    }
+    this.depth += 1;
+    const made = work();
+    this.depth -= 1;
+    return made;
+  }
+
+  private reparsed<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
+    if (this.scripts >= this.deepest) {
+      this.tooDeep(at);
+      return otherwise;
+    }
+    this.scripts += 1;
+    const made = this.deeper(at, otherwise, work);
+    this.scripts -= 1;
+    return made;
+  }
+
+  /** Expansions that are not even looked for, as the parser would take its time over them. */
+  tooMany(source: { readonly text: string; readonly pos: number; readonly end: number }): boolean {
+    const many = this.deepest === 0 && source.text.includes("$");
+    if (many) this.tooDeep(source);
+    return many;
+  }
+
+  /** False when the text holds more than anybody writes: the rest of it is not looked at. */
+  private spend(cost: number, at: { readonly pos: number; readonly end: number }): boolean {
+    if (this.left < 0) return false;
+    this.left -= cost;
+    if (this.left < 0) this.fail("more commands, words and redirects than are looked at", at);
+    return this.left >= 0;
+  }
+
+  private tooDeep(at: { readonly pos: number; readonly end: number }): void {
+    this.fail("too many levels in each other", at);
+  }
+
+  script(script: ParsedScript): List {
+    for (const { message, pos } of script.errors ?? []) this.fail(message, { pos, end: pos + 1 });
+    return this.list(script.commands, script);
+  }
+
+  list(statements: readonly Statement[], at: { readonly pos: number; readonly end: number }): List {
+    const items = statements.flatMap(({ command, background }) => {
+      const last = background === true ? "&" : ";";
+      if (command.type !== "AndOr") return [{ node: this.node(command), then: last } as const];
+      const { commands, operators } = command;
+      return commands.map(
+        (part, index) => ({ node: this.node(part), then: operators[index] ?? last }) as const,
+      );
+    });
+    const [first, end] = [items[0]?.node.span[0] ?? at.pos, items.at(-1)?.node.span[1] ?? at.pos];
+    return { kind: "list", span: this.whole ?? [first, end], items };
+  }
+
+  body = (body: CompoundList): List => this.list(body.commands, body);
+
+  node(source: Exclude<Statement["command"], { readonly type: "AndOr" }>): Node {
+    if (source.type === "Command") return this.simple(source);
+    if (source.type !== "Pipeline") return compoundOf(source, this);
+    const parts = source.commands.map((part, index) => {
+      const node = this.node(part);
+      return source.operators[index] === "|&" ? withErrors(node) : node;
+    });
+    const [only] = parts;
+    if (only !== undefined && parts.length === 1) return isNegated(source) ? negated(only) : only;
+    return { kind: "pipeline", span: [parts[0]?.span[0] ?? 0, parts.at(-1)?.span[1] ?? 0], parts };
+  }
+
+  words(source: Parameters<typeof wordsOf>[0]): readonly Word[] {
+    if (!this.spend(COST.word, source) || this.tooMany(source)) return [];
+    return wordsOf(source, this.inner).map((word) => this.placed(word));
+  }
+
+  word(source: Parameters<typeof wordsOf>[0]): Word {
+    if (this.tooMany(source)) return { span: this.span(source), pieces: [] };
+    return this.placed(wordOf(source, this.inner));
+  }
+
+  placed<T extends { readonly span: Span }>(thing: T): T {
+    const [pos, end] = thing.span;
+    return this.whole === null && end <= this.length ? thing : { ...thing, span: this.span({ pos, end }) };
+  }
+
+  redirects(sources: readonly Redirection[]): readonly Redirect[] {
+    return sources.flatMap((source) => (this.spend(COST.redirect, source) ? redirectOf(source, this) : []));
+  }
+
+  private simple(source: Command): Simple {
+    this.spend(COST.command, source);
+    const name = source.name === undefined ? [] : this.words(source.name);
+    const assignments = source.prefix.filter((part) => part.type === "Assignment");
+    const words =
+      source.suffix.length === 0
+        ? name
+        : [
+            ...name,
+            ...source.args.flatMap((arg) =>
+              arg.type === "Word" ? this.words(arg) : [this.placed(assignmentAsWord(arg, this.inner))],
+            ),
+          ];
+    return {
+      kind: "simple",
+      span: this.span(source),
+      assignments: assignments.map((assignment) => this.assignment(assignment)),
+      words,
+      redirects: source.redirects.length === 0 ? [] : this.redirects(source.redirects),
+    };
+  }
+
+  private assignment(source: SourceAssignment): Assignment {
+    const { name, value, append = false, index } = source;
+    const plain = value.type === "Word" && index === undefined;
+    const others = plain
+      ? []
+      : [{ span: this.span(source), pieces: scriptsIn(source, this.inner).map(asPiece) }];
+    return { span: this.span(source), name, value: plain ? this.word(value) : null, append, others };
+  }
+
+  private substitution(part: ScriptPart): Node {
+    if (!this.spend(COST.substitution, part)) return nothing(this.span(part));
+    const { script } = part;
+    if (script === undefined || part.text.startsWith("${")) {
+      this.fail("a substitution that is not read", part);
+      return nothing(this.span(part));
+    }
+    const outer = this.whole;
+    if (script.source !== undefined) this.whole ??= [part.pos, part.end];
+    const list = this.script(script);
+    this.whole = outer;
+    return list;
+  }
+}
+
+const asPiece = (body: Node): Word["pieces"][number] => ({ kind: "script", via: "$(", body, quoted: false });
+
+const isNegated = ({ prefixes }: Pipeline): boolean => prefixes.some(({ type }) => type === "Negation");
+
+const negated = (body: Node): Node => ({
+  kind: "compound",
+  what: "not",
+  span: body.span,
+  name: null,
+  words: null,
+  bodies: [body],
+  redirects: [],
+});
+
+/** What stands where nothing could be read. */
+const nothing = (span: Span): List => ({ kind: "list", span, items: [] });
+
+/** `|&`: its errors go the same way. */
+function withErrors(node: Node): Node {
+  if (node.kind !== "simple" && node.kind !== "compound") return node;
+  const target: Word = { span: node.span, pieces: [{ kind: "text", text: "1" }] };
+  return {
+    ...node,
+    redirects: [...node.redirects, { span: node.span, operator: ">&", descriptor: 2, target }],
+  };
+}
+
+/** How much of a text is looked at. Beyond it there is an error, so that nothing unseen is ever taken for harmless. */
+
+/** Expansions in each other: each level is read again when it is looked into. */
+const DEEPEST = 10;
+/** Each level of a long text costs more. */
+const LONG = 10_000;
+const DEEPEST_OF_LONG = 3;
+/** Openings of expansions in a long text; with more of them none is looked into. */
+const MANY = 1000;
+
+function deepestFor(text: string): number {
+  if (text.length <= LONG) return DEEPEST;
+  return text.split("$").length > MANY ? 0 : DEEPEST_OF_LONG;
+}
+
+/** Of anything in anything, such as sums of sums. */
+const DEEPEST_TREE = 200;
+
+/** About what things cost to judge, and how much may be spent on one text. */
+const COST = { command: 5, word: 2, redirect: 10, substitution: 20 };
+const BUDGET = 16_000;
+
+/** None where its target is missing: that is an error the parser tells. */
+function redirectOf(source: Redirection, converter: Converter): readonly Redirect[] {
+  const span = converter.span(source);
+  const descriptor = source.descriptor === undefined ? null : descriptorOf(source.descriptor);
+  if (source.type === "HereDoc")
+    return [{ span, operator: "<<", descriptor, target: bodyOf(source, converter) }];
+  if (source.target === undefined) return [];
+  return [{ span, operator: source.operator, descriptor, target: converter.word(source.target) }];
+}
+
+const descriptorOf = (descriptor: NonNullable<Redirection["descriptor"]>): number | string =>
+  descriptor.type === "FileDescriptor" ? descriptor.value : descriptor.name;
+
+function bodyOf(source: HereDoc, converter: Converter): Word {
+  const { body, delimiter, closing, operator } = source;
+  if (closing === undefined) converter.fail("a here-document without its end", source);
+  const stripped = operator === "<<-";
+  const tabless = (text: string): string => (stripped ? text.replaceAll(/^\t+/gm, "") : text);
+  const span = converter.span(body);
+  if (delimiter?.quoted === true) return { span, pieces: asText(tabless(body.text)) };
+  if (converter.tooMany(body)) return { span, pieces: [] };
+  if (body.parts === undefined) return { span, pieces: asText(unescaped(tabless(body.text))) };
+  const pieces = body.parts.flatMap((part) =>
+    part.type === "Literal"
+      ? asText(unescaped(tabless(part.text)))
+      : plainPieces(part, { from: 0, quoted: true, read: converter.inner }),
+  );
+  return { span, pieces: merged(pieces) };
+}
+
+const asText = (text: string): readonly Piece[] => (text === "" ? [] : [{ kind: "text", text }]);
+
+/** What a backslash means in a here-document whose delimiter is not quoted. */
+const unescaped = (text: string): string =>
+  text.replaceAll(/\\([\\$`\n])/g, (_, letter: string) => (letter === "\n" ? "" : letter));
+
+type Source = Exclude<CommandNode, { readonly type: "Command" }>;
+type Filled = Pick<Compound, "what"> & Partial<Pick<Compound, "name" | "words" | "bodies" | "evaluates">>;
+
+function compoundOf(source: Source, converter: Converter): Node {
+  const span = converter.span(source);
+  if (source.type === "Redirected") {
+    const inner = compoundOf(source.command, converter);
+    const redirects = converter.redirects(source.redirects);
+    return inner.kind === "compound" ? { ...inner, span, redirects } : inner;
+  }
+  return {
+    kind: "compound",
+    span,
+    name: null,
+    words: null,
+    bodies: [],
+    redirects: [],
+    ...partsOf(source, converter),
+  };
+}
+
+function partsOf(source: Exclude<Source, { readonly type: "Redirected" }>, converter: Converter): Filled {
+  const { body } = converter;
+  switch (source.type) {
+    case "Subshell":
+      return { what: "subshell", bodies: [body(source.body)] };
+    case "BraceGroup":
+      return { what: "group", bodies: [body(source.body)] };
+    case "If": {
+      const more = source.elif.flatMap(({ clause, then }) => [body(clause), body(then)]);
+      const last = source.else === undefined ? [] : [body(source.else)];
+      return { what: "if", bodies: [body(source.clause), body(source.then), ...more, ...last] };
+    }
+    case "While":
+      return { what: source.kind, bodies: [body(source.clause), body(source.body)] };
+    case "For":
+    case "Select":
+      return loopOf(source, converter);
+    case "ArithmeticFor": {
+      const parts = [source.initialize, source.test, source.update];
+      const scripts = parts.flatMap((part) => arithmeticScripts(part, converter));
+      return { what: "for", bodies: [...scripts, body(source.body)] };
+    }
+    case "ArithmeticCommand": {
+      return { what: "arithmetic", bodies: arithmeticScripts(source.expression, converter) };
+    }
+    case "Case": {
+      const words = [source.word, ...source.items.flatMap(({ pattern }) => pattern)];
+      return {
+        what: "case",
+        words: words.map((word) => converter.word(word)),
+        bodies: source.items.map((item) => body(item.body)),
+      };
+    }
+    case "TestCommand":
+      return {
+        what: "test",
+        words: testWords(source.expression).map((word) => converter.word(word)),
+        evaluates: evaluates(source.expression),
+      };
+    case "Function":
+      return { what: "function", name: source.name.value, bodies: [functionBodyOf(source.body, converter)] };
+    case "Coproc":
+      return {
+        what: "coproc",
+        name: source.name?.value ?? null,
+        bodies: [functionBodyOf(source.body, converter)],
+      };
+  }
+}
+
+/** The expression may be nothing but a substitution, so it is looked for as a part of something. */
+function arithmeticScripts(
+  expression: ArithmeticExpression | undefined,
+  converter: Converter,
+): readonly Node[] {
+  if (expression === undefined) return [];
+  const { pos, end } = expression;
+  return scriptsIn({ type: "ArithmeticGroup", pos, end, expression }, converter.inner);
+}
+
+function loopOf(source: For | Select, converter: Converter): Filled {
+  return {
+    what: source.type === "For" ? "for" : "select",
+    name: source.name.value,
+    words: source.wordlist?.flatMap((word) => converter.words(word)) ?? null,
+    bodies: [converter.body(source.body)],
+  };
+}
+
+const functionBodyOf = (
+  source: Parameters<Converter["node"]>[0] | Parameters<Converter["body"]>[0],
+  converter: Converter,
+): Node => (source.type === "CompoundList" ? converter.body(source) : converter.node(source));
+
+function testWords(test: TestExpression): readonly SourceWord[] {
+  switch (test.type) {
+    case "TestUnary":
+      return [test.operand];
+    case "TestBinary":
+      return [test.left, test.right];
+    case "TestLogical":
+      return test.operands.flatMap(testWords);
+    case "TestNot":
+      return testWords(test.operand);
+    case "TestGroup":
+      return testWords(test.expression);
+  }
+}
+
+const EVALUATING: ReadonlySet<string> = new Set(["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"]);
+
+function evaluates(test: TestExpression): boolean {
+  switch (test.type) {
+    case "TestUnary":
+    case "TestBinary":
+      return EVALUATING.has(test.operator);
+    case "TestLogical":
+      return test.operands.some(evaluates);
+    case "TestNot":
+      return evaluates(test.operand);
+    case "TestGroup":
+      return evaluates(test.expression);
+  }
+}

@@ -1,0 +1,289 @@
+import {
+  forEachChild,
+  type Assignment as Source,
+  type Word as SourceWord,
+  type SyntaxNode,
+  type WordPart,
+} from "unbash";
+import type { Node, Piece, Span, Word } from "./shell-syntax.ts";
+
+/** Makes trees of the scripts inside words; the reader of commands gives it. */
+export interface ScriptReader {
+  script(part: ScriptPart): Node;
+  /** Does the work one level deeper in the tree; too deep, it is an error, and there is nothing. */
+  deeper<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T;
+  /** The same for what the parser reads only when it is looked into. */
+  reparsed<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T;
+}
+export type ScriptPart = Extract<WordPart, { readonly type: "CommandExpansion" | "ProcessSubstitution" }>;
+
+/** The words that one word of the source becomes: more than one only by braces. */
+export function wordsOf(word: SourceWord, read: ScriptReader): readonly Word[] {
+  const span: Span = [word.pos, word.end];
+  if (word.parts === undefined && !word.text.startsWith("~"))
+    return [{ span, pieces: textPieces(word.value) }];
+  const { parts = [] } = word;
+  const [home, from] = tildeOf(word.text);
+  if (word.parts === undefined) return [{ span, pieces: [...home, ...textPieces(word.value.slice(from))] }];
+  let each: readonly Piece[][] = [[...home]];
+  for (const [index, part] of parts.entries()) {
+    const next = partPieces(part, index === 0 ? from : 0, read);
+    if (next.length !== 1) each = crossed(each, next);
+    else for (const pieces of each) pieces.push(...(next[0] ?? []));
+  }
+  return each.map((pieces) => ({ span, pieces: merged(pieces) }));
+}
+
+const LIMIT = 64;
+
+/** Too many of them stay unknown, as one word. */
+function crossed(
+  each: readonly (readonly Piece[])[],
+  next: readonly (readonly Piece[])[],
+): readonly Piece[][] {
+  if (each.length * next.length > LIMIT) return [[severalWords([...each, ...next])]];
+  return each.flatMap((pieces) => next.map((more) => [...pieces, ...more]));
+}
+
+/** A word where the shell makes exactly one. */
+export function wordOf(word: SourceWord, read: ScriptReader): Word {
+  const words = wordsOf(word, read);
+  const [only, ...more] = words;
+  if (only !== undefined && more.length === 0) return only;
+  return { span: [word.pos, word.end], pieces: [severalWords(words.map(({ pieces }) => pieces))] };
+}
+
+/** Something that is not known, with all that runs in it, each once. */
+function severalWords(words: readonly (readonly Piece[])[]): Piece {
+  const scripts = words
+    .flat()
+    .flatMap((piece) =>
+      piece.kind === "script" ? [piece.body] : piece.kind === "unknown" ? piece.scripts : [],
+    );
+  return { kind: "unknown", what: "parameter", quoted: false, scripts: [...new Set(scripts)] };
+}
+
+/** `name=value` as an argument (export, declare …): a word like others. */
+export function assignmentAsWord(source: Source, read: ScriptReader): Word {
+  const before = `${source.name}${source.append === true ? "+=" : "="}`;
+  const { value, index } = source;
+  const plain = index === undefined && value.type === "Word";
+  const pieces: readonly Piece[] = plain
+    ? wordOf(value, read).pieces
+    : [{ kind: "unknown", what: "parameter", quoted: false, scripts: scriptsIn(source, read) }];
+  return { span: [source.pos, source.end], pieces: merged([{ kind: "text", text: before }, ...pieces]) };
+}
+
+const textPieces = (text: string): readonly Piece[] => (text === "" ? [] : [{ kind: "text", text }]);
+
+/** The piece of an unquoted `~` at the beginning, and how much of the text it takes. */
+function tildeOf(text: string): readonly [readonly Piece[], number] {
+  if (!text.startsWith("~")) return [[], 0];
+  const slash = text.indexOf("/");
+  const prefix = slash === -1 ? text : text.slice(0, slash);
+  if (prefix === "~") return [[{ kind: "home" }], 1];
+  if (!/^~[\w+.-]*$/.test(prefix)) return [[], 0];
+  return [[{ kind: "unknown", what: "tilde", quoted: false, scripts: [] }], prefix.length];
+}
+
+/** The alternatives of one part; only braces have more than one. */
+function partPieces(part: WordPart, from: number, read: ScriptReader): readonly (readonly Piece[])[] {
+  if (part.type === "BraceExpansion" && isStatic(part.text)) {
+    const expanded = expandBraces(part.text);
+    if (expanded !== null) return expanded.map(patternPieces);
+  }
+  return [plainPieces(part, { from, quoted: false, read })];
+}
+
+/** `*` and `?` in what came out of braces. */
+function patternPieces(text: string): readonly Piece[] {
+  return text
+    .split(/([*?]+)/)
+    .flatMap((part, index): readonly Piece[] =>
+      index % 2 === 1 ? [{ kind: "glob", text: part }] : textPieces(part),
+    );
+}
+
+interface Where {
+  /** Of a literal at the beginning: what the tilde took. */
+  readonly from: number;
+  readonly quoted: boolean;
+  readonly read: ScriptReader;
+}
+
+export function plainPieces(part: WordPart, where: Where): readonly Piece[] {
+  const { quoted, read } = where;
+  switch (part.type) {
+    case "Literal":
+      return textPieces(part.value.slice(where.from));
+    case "SingleQuoted":
+    case "AnsiCQuoted":
+      return textPieces(part.value);
+    case "DoubleQuoted":
+      return part.parts.flatMap((child) => plainPieces(child, { from: 0, quoted: true, read }));
+    case "SimpleExpansion":
+      return [{ kind: "variable", name: part.text.slice(1), quoted }];
+    case "ParameterExpansion":
+      return part.operation === undefined && part.index === undefined && part.prefix === undefined
+        ? [{ kind: "variable", name: part.parameter, quoted }]
+        : [unknown("parameter", part, where)];
+    case "CommandExpansion":
+      return [
+        { kind: "script", via: part.text.startsWith("`") ? "`" : "$(", body: read.script(part), quoted },
+      ];
+    case "ProcessSubstitution":
+      return [{ kind: "script", via: part.operator === "<" ? "<(" : ">(", body: read.script(part), quoted }];
+    case "ArithmeticExpansion":
+      return [unknown("arithmetic", part, where)];
+    case "LocaleString":
+      return [unknown("locale", part, where)];
+    case "Glob":
+      return scriptsIn(part, read).length === 0 && !/["'\\$]/.test(part.text)
+        ? [{ kind: "glob", text: part.text }]
+        : [unknown("parameter", part, where)];
+    case "ExtendedGlob":
+    case "BraceExpansion":
+      return [unknown("parameter", part, where)];
+  }
+}
+
+const unknown = (
+  what: "parameter" | "arithmetic" | "locale",
+  part: WordPart,
+  { quoted, read }: Where,
+): Piece => ({
+  kind: "unknown",
+  what,
+  quoted,
+  scripts: scriptsIn(part, read),
+  evaluates: evaluates(part),
+  variables: variablesIn(part.text),
+  text: part.text,
+});
+
+const variablesIn = (text: string): readonly string[] =>
+  Array.from(text.matchAll(/\$\{?[#!]?(\w+)/g), ([, name = ""]) => name);
+
+const PLAIN_OPERATORS = new Set(["Default", "Remove", "Replace", "CaseModification"]);
+
+/** Whether the value of some variable may be run, or a variable may change. */
+function evaluates(part: WordPart): boolean {
+  if (part.type === "ArithmeticExpansion") return /[A-Za-z_$`]/.test(part.text);
+  if (part.type !== "ParameterExpansion") return false;
+  const { prefix, index, operation } = part;
+  if (prefix === "!" || index !== undefined) return true;
+  if (operation === undefined) return false;
+  return (
+    !PLAIN_OPERATORS.has(operation.type) || (operation.type === "Default" && operation.operator.endsWith("="))
+  );
+}
+
+/** Every substitution in a part of the tree, the outermost ones. */
+export function scriptsIn(node: SyntaxNode, read: ScriptReader): readonly Node[] {
+  const found: Node[] = [];
+  const look = (child: SyntaxNode): void => {
+    if (child.type === "CommandExpansion" || child.type === "ProcessSubstitution")
+      found.push(read.script(child));
+    else if (child.type === "ArithmeticCommandExpansion")
+      found.push(read.script({ ...child, type: "CommandExpansion", text: child.text, script: child.script }));
+    else if (child.type === "ParameterExpansion" || child.type === "ArithmeticExpansion")
+      read.reparsed(child, undefined, () => forEachChild(child, look));
+    else read.deeper(child, undefined, () => forEachChild(child, look));
+  };
+  forEachChild(node, look);
+  return found;
+}
+
+export function merged(pieces: readonly Piece[]): readonly Piece[] {
+  const out: Piece[] = [];
+  for (const piece of pieces) {
+    const before = out.at(-1);
+    if (piece.kind === "text" && before?.kind === "text")
+      out[out.length - 1] = { kind: "text", text: before.text + piece.text };
+    else if (piece.kind === "glob" && before?.kind === "glob")
+      out[out.length - 1] = { kind: "glob", text: before.text + piece.text };
+    else out.push(piece);
+  }
+  return out;
+}
+
+/** Static braces: names, numbers and patterns in them, no quotes and no expansions. */
+const isStatic = (text: string): boolean => /^[\w.,/{}:@%+=*?-]*$/.test(text);
+
+const MOST = 64;
+
+/** What bash makes of `{a,b{1..3}}`. Null for more than `MOST` results, or deeper than anybody writes. */
+const expandBraces = (text: string): readonly string[] | null => expand(text, 0);
+
+function expand(text: string, depth: number): readonly string[] | null {
+  if (depth > 8) return null;
+  const found = firstGroup(text);
+  if (found === null) return [text];
+  const { open, close, commas } = found;
+  const before = text.slice(0, open);
+  const middles =
+    commas.length > 0 ? alternatives(text, found, depth) : sequence(text.slice(open + 1, close));
+  const rest = expand(text.slice(close + 1), depth + 1);
+  if (middles === null || rest === null || middles.length * rest.length > MOST) return null;
+  return middles.flatMap((middle) => rest.map((after) => before + middle + after));
+}
+
+interface Group {
+  readonly open: number;
+  readonly close: number;
+  readonly commas: readonly number[];
+}
+
+/** The first pair of braces that is an expansion: with a comma of its own, or a sequence. */
+function firstGroup(text: string): Group | null {
+  for (let open = text.indexOf("{"); open !== -1; open = text.indexOf("{", open + 1)) {
+    const group = groupAt(text, open);
+    if (group !== null && (group.commas.length > 0 || sequence(text.slice(open + 1, group.close)) !== null))
+      return group;
+  }
+  return null;
+}
+
+function groupAt(text: string, open: number): Group | null {
+  const commas: number[] = [];
+  let depth = 0;
+  for (let at = open; at < text.length; at += 1) {
+    const letter = text.charAt(at);
+    if (letter === "{") depth += 1;
+    else if (letter === "}") {
+      depth -= 1;
+      if (depth === 0) return { open, close: at, commas };
+    } else if (letter === "," && depth === 1) commas.push(at);
+  }
+  return null;
+}
+
+function alternatives(text: string, { open, close, commas }: Group, depth: number): readonly string[] | null {
+  const ends = [...commas, close];
+  const parts = ends.map((end, index) => expand(text.slice((ends[index - 1] ?? open) + 1, end), depth + 1));
+  return parts.includes(null) ? null : parts.flatMap((part) => part ?? []);
+}
+
+/** `1..5`, `a..e`, with a step; null when it is none, or too long. */
+function sequence(text: string): readonly string[] | null {
+  const match = /^(?:(-?\d{1,9})\.\.(-?\d{1,9})|([A-Za-z])\.\.([A-Za-z]))(?:\.\.(-?\d{1,4}))?$/.exec(text);
+  if (match === null) return null;
+  const [, low, high, first, last, step] = match;
+  const letters = first !== undefined && last !== undefined;
+  const [from, to] = letters ? [first.charCodeAt(0), last.charCodeAt(0)] : [Number(low), Number(high)];
+  const by = Math.max(1, Math.abs(Number(step ?? 1)));
+  const count = Math.floor(Math.abs(to - from) / by) + 1;
+  if (count > MOST) return null;
+  const width = letters ? 0 : padding(low ?? "", high ?? "");
+  return Array.from({ length: count }, (_, index) => {
+    const value = from + (to < from ? -1 : 1) * index * by;
+    return letters ? String.fromCharCode(value) : padded(value, width);
+  });
+}
+
+/** Numbers get the width of the longer one where either begins with a zero. */
+const padding = (low: string, high: string): number =>
+  /^-?0\d/.test(low) || /^-?0\d/.test(high) ? Math.max(low.length, high.length) : 0;
+
+const padded = (value: number, width: number): string =>
+  value < 0 ? `-${String(-value).padStart(width - 1, "0")}` : String(value).padStart(width, "0");

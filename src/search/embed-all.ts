@@ -1,0 +1,224 @@
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { documentText, type EmbeddingModel } from "./embed-model.ts";
+import { checkedVectors, type EmbedOutcome, type EmbedProgress, probedDimension } from "./embed-outcome.ts";
+import type { VectorCache } from "./embedding-cache.ts";
+import { inTime } from "./index-failure.ts";
+import type { Chunk } from "./index-words.ts";
+import type { SearchStore } from "./search-store.ts";
+
+export interface EmbedOptions {
+  readonly dimension: number;
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: EmbedProgress) => void;
+  /** Requests under way at a time; a server of one's own works on one, and the next one waits there. */
+  readonly concurrency?: number;
+}
+
+/** What a kill loses at most is this, once for each request under way. */
+const BATCH = 32;
+const WINDOW = 512;
+
+/**
+ * Gives all chunks of a store their vectors. What the embedder does wrong ends it with a value; only the store's own
+ * failures reject. Each batch is durable before the next one is asked for in its place.
+ */
+export async function embedAll(
+  store: SearchStore,
+  model: EmbeddingModel,
+  cache: VectorCache,
+  options: EmbedOptions,
+): Promise<EmbedOutcome> {
+  const run = new EmbedRun(store, model, cache, options);
+  return run.toTheEnd();
+}
+
+class EmbedRun {
+  readonly #store: SearchStore;
+  readonly #model: EmbeddingModel;
+  readonly #cache: VectorCache;
+  readonly #options: EmbedOptions;
+  readonly #started = performance.now();
+  readonly #asking: Asking;
+  /** Paths by chunk, of texts that the model gives no vector for. */
+  readonly #refused = new Map<string, string>();
+  #before = { embedded: 0, chunks: 0 };
+  readonly #given = { reused: 0, asked: 0 };
+
+  constructor(store: SearchStore, model: EmbeddingModel, cache: VectorCache, options: EmbedOptions) {
+    this.#store = store;
+    this.#model = model;
+    this.#cache = cache;
+    this.#options = options;
+    this.#asking = new Asking(model, options);
+  }
+
+  async toTheEnd(): Promise<EmbedOutcome> {
+    const { signal } = this.#options;
+    try {
+      this.#before = await this.#store.counts(signal);
+      await this.#windows();
+    } catch (thrown) {
+      if (signal.aborted) return this.#outcome("cancelled", "cancelled");
+      if (thrown instanceof EmbedderFailed) return this.#failed(thrown.cause);
+      throw thrown;
+    }
+    const [path] = this.#refused.values();
+    if (path === undefined) return this.#outcome("whole", "");
+    const texts = this.#refused.size === 1 ? "a text" : `${this.#refused.size} texts`;
+    const first = this.#refused.size === 1 ? `of ${path}` : `the first of them of ${path}`;
+    return this.#outcome("partial", `${this.#model.name} gives no vector for ${texts}, ${first}`);
+  }
+
+  async #windows(): Promise<void> {
+    let last: ReadonlySet<string> = new Set();
+    for (;;) {
+      const found = await this.#store.unembedded(WINDOW + this.#refused.size, this.#options.signal);
+      const chunks = found.filter(({ id }) => !this.#refused.has(id));
+      if (chunks.length === 0) return;
+      if (chunks.every(({ id }) => last.has(id)))
+        throw new HarnessError(
+          EXIT.failed,
+          "the index does not keep the vectors that it is given",
+          "harness index",
+        );
+      await this.#window(chunks);
+      last = new Set(chunks.map(({ id }) => id));
+    }
+  }
+
+  async #window(chunks: readonly Chunk[]): Promise<void> {
+    const byText = Map.groupBy(chunks, (chunk) => documentText(this.#model, chunk));
+    const kept = this.#cache.get(this.#model.id, [...byText.keys()]);
+    const known = [...kept].filter(([, { length }]) => length === this.#options.dimension);
+    if (known.length > 0) await this.#keep(new Map(known), byText, "reused");
+    for (const [text] of known) byText.delete(text);
+    const texts = [...byText.keys()];
+    const batches = Array.from({ length: Math.ceil(texts.length / BATCH) }, (_, at) =>
+      texts.slice(at * BATCH, (at + 1) * BATCH),
+    ).values();
+    const ends = await Promise.allSettled(
+      Array.from({ length: this.#options.concurrency ?? 2 }, () => this.#work(batches, byText)),
+    );
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
+  }
+
+  /** After a failure nobody begins another batch; those under way are kept. */
+  async #work(
+    batches: IteratorObject<readonly string[]>,
+    byText: ReadonlyMap<string, readonly Chunk[]>,
+  ): Promise<void> {
+    try {
+      for (const batch of batches) await this.#batch(batch, byText);
+    } catch (thrown) {
+      for (const _ of batches);
+      throw thrown;
+    }
+  }
+
+  async #batch(texts: readonly string[], byText: ReadonlyMap<string, readonly Chunk[]>): Promise<void> {
+    for await (const given of this.#asking.vectorsOf(texts))
+      if (given.kind === "refused")
+        for (const { id, path } of byText.get(given.text) ?? []) this.#refused.set(id, path);
+      else {
+        this.#cache.put(this.#model.id, given.byText);
+        await this.#keep(given.byText, byText, "asked");
+      }
+  }
+
+  async #keep(
+    vectors: ReadonlyMap<string, Float32Array>,
+    byText: ReadonlyMap<string, readonly Chunk[]>,
+    from: "reused" | "asked",
+  ): Promise<void> {
+    const byId = new Map(
+      [...vectors].flatMap(([text, vector]) =>
+        (byText.get(text) ?? []).map(({ id }) => [id, vector] as const),
+      ),
+    );
+    await this.#store.embed(byId, this.#options.signal);
+    this.#given[from] += byId.size;
+    this.#tell();
+  }
+
+  #tell(): void {
+    const { reused, asked } = this.#given;
+    const total = this.#before.chunks;
+    const done = Math.min(total, this.#before.embedded + reused + asked);
+    const seconds = (performance.now() - this.#started) / 1000;
+    const perSecond = asked > 0 ? asked / seconds : null;
+    const remainingMs = perSecond === null ? null : Math.round(((total - done) / perSecond) * 1000);
+    this.#options.onProgress?.({ done, total, perSecond, remainingMs });
+  }
+
+  async #failed(thrown: unknown): Promise<EmbedOutcome> {
+    const probe = await probedDimension(this.#model, this.#options.signal).catch(() => undefined);
+    if (probe !== undefined && probe !== this.#options.dimension) this.#cache.forget(this.#model.id);
+    const remedy = thrown instanceof HarnessError ? thrown.remedy : "";
+    return this.#outcome("partial", reasonOf(thrown), remedy);
+  }
+
+  async #outcome(kind: EmbedOutcome["kind"], reason: string, remedy = ""): Promise<EmbedOutcome> {
+    const { embedded, chunks } = await this.#store.counts(new AbortController().signal);
+    return { kind, embedded, chunks, ...this.#given, reason, remedy };
+  }
+}
+
+/** So many texts that a model will have nothing of are its oddities; more are a failure. */
+const MOST_REFUSED = 20;
+
+/** A failure of the embedder, as against one of the store; the cause is what it did. */
+class EmbedderFailed extends Error {}
+
+/** What a model makes of some texts; one that it answers with a failure, while it answers others, is refused. */
+type Given =
+  | { readonly kind: "vectors"; readonly byText: ReadonlyMap<string, Float32Array> }
+  | { readonly kind: "refused"; readonly text: string };
+
+/** Asks a model for vectors. One that fails at a text is asked for the others; one that fails at everything is the end. */
+class Asking {
+  readonly #model: EmbeddingModel;
+  readonly #dimension: number;
+  readonly #signal: AbortSignal;
+  #refused = 0;
+
+  constructor(
+    model: EmbeddingModel,
+    { dimension, signal }: { readonly dimension: number; readonly signal: AbortSignal },
+  ) {
+    this.#model = model;
+    this.#dimension = dimension;
+    this.#signal = signal;
+  }
+
+  /** As they come: each text once, all of them unless it rejects, which it does with an EmbedderFailed. */
+  async *vectorsOf(texts: readonly string[]): AsyncGenerator<Given> {
+    let vectors: readonly Float32Array[];
+    try {
+      const given = await inTime(() => this.#model.embedder.embed(texts, this.#signal), this.#signal);
+      vectors = checkedVectors(given, texts.length, this.#dimension);
+    } catch (thrown) {
+      yield* this.#narrowed(texts, thrown);
+      return;
+    }
+    yield {
+      kind: "vectors",
+      byText: new Map(texts.map((text, at) => [text, vectors[at] as Float32Array])),
+    };
+  }
+
+  async *#narrowed(texts: readonly string[], thrown: unknown): AsyncGenerator<Given> {
+    const failed = new EmbedderFailed("the embedder failed", { cause: thrown });
+    if (this.#signal.aborted || this.#refused >= MOST_REFUSED) throw failed;
+    const probe = await probedDimension(this.#model, this.#signal).catch(() => undefined);
+    if (probe !== this.#dimension) throw failed;
+    const [text = ""] = texts;
+    if (texts.length > 1) {
+      const middle = Math.ceil(texts.length / 2);
+      yield* this.vectorsOf(texts.slice(0, middle));
+      yield* this.vectorsOf(texts.slice(middle));
+    } else {
+      this.#refused += 1;
+      yield { kind: "refused", text };
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import { HarnessError, reasonOf } from "../core/errors.ts";
+import { type EmbeddingModel, queryText } from "./embed-model.ts";
+import { checkedVectors } from "./embed-outcome.ts";
+import { inTime } from "./index-failure.ts";
+
+/** A model that is not in memory is loaded first; a search is not worth more than this. */
+const QUESTION_MS = 4000;
+
+export interface QuestionOptions {
+  readonly dimension: number;
+  readonly signal: AbortSignal;
+  readonly timeoutMs?: number;
+}
+
+/** What became of a question; without a vector the search goes by words alone. */
+export type Questioned =
+  | { readonly kind: "vector"; readonly vector: Float32Array }
+  | { readonly kind: "none"; readonly reason: string };
+
+/** Only an abort rejects. */
+export async function queryVector(
+  model: EmbeddingModel,
+  text: string,
+  { dimension, signal, timeoutMs = QUESTION_MS }: QuestionOptions,
+): Promise<Questioned> {
+  const late = AbortSignal.timeout(timeoutMs);
+  const either = AbortSignal.any([signal, late]);
+  try {
+    const asked = await inTime(() => model.embedder.embed([queryText(model, text)], either), either);
+    const [vector] = checkedVectors(asked, 1, dimension);
+    return vector === undefined ? { kind: "none", reason: "no vector came" } : { kind: "vector", vector };
+  } catch (thrown) {
+    signal.throwIfAborted();
+    const reason = late.aborted ? `${model.name} gave no vector within ${timeoutMs / 1000} s` : whyOf(thrown);
+    return { kind: "none", reason };
+  }
+}
+
+const whyOf = (thrown: unknown): string =>
+  thrown instanceof HarnessError && thrown.remedy !== ""
+    ? `${thrown.message} (${thrown.remedy})`
+    : reasonOf(thrown);

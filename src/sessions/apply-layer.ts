@@ -1,0 +1,158 @@
+import { randomUUID } from "node:crypto";
+import type { Steps } from "../core/checkpoint-port.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import type { LayerChanges } from "../core/layer-port.ts";
+import type { CheckpointStore } from "./checkpoints/checkpoint-store.ts";
+import { type Entry, isBelow, sameEntry, type Tree } from "./checkpoints/entry.ts";
+import { ContentReader } from "./checkpoints/file-content.ts";
+import { goesFirst } from "./checkpoints/restore.ts";
+import { isPassedOver, standingAt, withPassedOver } from "./checkpoints/sight.ts";
+import { carryOut, dropJournal, lookAt, writeJournal } from "./checkpoints/undo-changes.ts";
+import { type Op, type Plan, planOf } from "./checkpoints/undo-plan.ts";
+import { baseOf, saveBase } from "./layer-base.ts";
+
+/** What applying would do to a workspace as it is now. */
+export interface Prepared extends Plan {
+  /** All that the layer holds, wanted or not. */
+  readonly made: readonly Made[];
+  /** Wanted, and as the layer has it already. */
+  readonly there: readonly string[];
+  readonly now: Tree;
+  /** Of these only a part is moved. */
+  readonly partial?: ReadonlySet<string>;
+}
+
+interface Wanted {
+  readonly session: string;
+  readonly layer: LayerChanges;
+  /** Left out: all of it. A folder stands for what is in it. */
+  readonly only?: readonly string[];
+}
+
+/** Nobody else may write to the workspace or the layer from here to the end of `move`. */
+export async function prepareApply(store: CheckpointStore, wanted: Wanted): Promise<Prepared> {
+  const reader = new ContentReader(store.packs);
+  const made = madeIn(store, reader, wanted);
+  const chosen = made.filter(({ path }) => isWanted(path, wanted.only));
+  const paths = chosen.map(({ path }) => path);
+  const now = withPassedOver(await lookAt(store), paths, { reader, root: store.workspace });
+  store.packs.flush();
+  const sure = chosen.filter(({ unsure }) => !unsure);
+  // As an undo takes back what a run made of what was there, this brings it: the other way round.
+  const spans = new Map(sure.map(({ path, base, after }) => [path, [{ from: after, to: base }]]));
+  const plan = planOf(spans, now, store.packs);
+  store.packs.flush();
+  const unsure = chosen.flatMap(({ path, after, unsure: doubt }) =>
+    doubt && !sameEntry(now.get(path), after) ? [{ path, reason: "it was changed since" }] : [],
+  );
+  const undecided = new Set([...plan.ops, ...plan.refused, ...unsure].map(({ path }) => path));
+  const there = paths.filter((path) => !undecided.has(path) && !plan.left.includes(path));
+  return { ...plan, refused: [...plan.refused, ...unsure], made, there, now };
+}
+
+/** Folders above what is wanted come with it as they are in the layer. */
+const isWanted = (path: string, only: readonly string[] | undefined): boolean =>
+  only === undefined || only.some((each) => each === path || isBelow(path, each) || isBelow(each, path));
+
+interface Applied {
+  /** Nothing is left in the layer that the workspace has not. */
+  readonly whole: boolean;
+}
+
+/** Moves what was prepared, or a part of it, into the workspace; killed in the middle, the journal finishes it. */
+export async function move(
+  store: CheckpointStore,
+  { session, steps }: { readonly session: string; readonly steps: Steps },
+  { made, now, there, ops, partial }: Prepared,
+): Promise<Applied> {
+  store.packs.flush();
+  if (ops.length > 0) {
+    refuseMoved(store, ops);
+    const before = store.save(session, withoutPassedOver(now));
+    const step = steps.begin({ kind: "call", call: "apply", turn: null, before, target: null });
+    const aside = `.harness-apply-${randomUUID()}`;
+    const journal = { session, step, before, aside, ops, whole: true, what: "apply" } as const;
+    writeJournal(store.folder, journal);
+    carryOut(store, journal, ops);
+    steps.end(step, { before, after: await store.take(session) });
+    dropJournal(store.folder);
+    store.remember();
+  }
+  const whole = ops.filter(({ path }) => partial?.has(path) !== true);
+  return settle(store, session, { made, done: new Set([...there, ...whole.map(({ path }) => path)]) });
+}
+
+/** What is in the workspace by now is no change of the layer's any more, whatever becomes of it there. */
+function settle(
+  store: CheckpointStore,
+  session: string,
+  { made, done }: { readonly made: readonly Made[]; readonly done: ReadonlySet<string> },
+): Applied {
+  const known = baseOf(store, session);
+  const base = new Map<string, Entry>(known ?? []);
+  for (const { path, after } of made) {
+    if (!done.has(path)) continue;
+    if (after === undefined) base.delete(path);
+    else base.set(path, after);
+  }
+  // Without it, what was changed since is told by its time.
+  if (known !== undefined) saveBase(store, session, base);
+  return { whole: made.every(({ path }) => done.has(path)) };
+}
+
+function refuseMoved(store: CheckpointStore, ops: readonly Op[]): void {
+  const reader = new ContentReader(store.packs);
+  const going = ops.filter(goesFirst).map(({ path }) => path);
+  const still = ({ path, from }: Op): boolean =>
+    isPassedOver(path)
+      ? sameEntry(standingAt(reader, store.workspace, path)?.entry, from ?? undefined)
+      : store.isAsSeen([path], going);
+  const moved = ops.find((op) => !still(op));
+  if (moved === undefined) return;
+  throw new HarnessError(
+    EXIT.failed,
+    `the workspace is being changed by somebody else: ${moved.path}`,
+    "harness apply",
+  );
+}
+
+const withoutPassedOver = (tree: Tree): Tree => new Map([...tree].filter(([path]) => !isPassedOver(path)));
+
+/** What a session has made of a path in its layer, from what was there when it began. */
+interface Made {
+  readonly path: string;
+  readonly base: Entry | undefined;
+  readonly after: Entry | undefined;
+  /** Somebody changed it since, and what it was like when the session began is not known any more. */
+  readonly unsure: boolean;
+}
+
+/** File systems count time coarsely. */
+const COARSE_MS = 20;
+
+/** By path, contents put by. What is as it was when the session began is no change. */
+function madeIn(
+  store: CheckpointStore,
+  reader: ContentReader,
+  { session, layer }: { readonly session: string; readonly layer: LayerChanges },
+): readonly Made[] {
+  const base = baseOf(store, session);
+  // A folder that became a file is among them twice; what it is now comes last.
+  const made = new Map<string, Made>();
+  for (const { path, what } of layer.changes) {
+    const after = what === "deleted" ? undefined : standingAt(reader, layer.content, path)?.entry;
+    made.set(path, { path, after, ...before(path) });
+  }
+  store.packs.flush();
+  return [...made.values()].filter((each) => each.unsure || !sameEntry(each.base, each.after));
+
+  function before(path: string): Pick<Made, "base" | "unsure"> {
+    const known = base?.get(path);
+    if (known !== undefined) return { base: known, unsure: false };
+    if (base !== undefined && !isPassedOver(path)) return { base: undefined, unsure: false };
+    const now = standingAt(reader, store.workspace, path);
+    return now === undefined || now.changed < layer.since - COARSE_MS
+      ? { base: now?.entry, unsure: false }
+      : { base: undefined, unsure: true };
+  }
+}

@@ -1,0 +1,58 @@
+import { readdirSync } from "node:fs";
+import { textOfBytes } from "../core/bytes.ts";
+import { errorCode } from "../core/errors.ts";
+import type { CheckpointStore } from "./checkpoints/checkpoint-store.ts";
+import type { Entry, Tree } from "./checkpoints/entry.ts";
+
+/** Trees of this name are no steps of a session: they live as long as its layer. */
+const nameOf = (session: string): string => `layer-${session}`;
+
+export function baseOf({ trees }: CheckpointStore, session: string): Tree | undefined {
+  const name = `${nameOf(session)}.`;
+  const numbers = trees
+    .ids()
+    .filter((id) => id.startsWith(name))
+    .map((id) => Number(id.slice(name.length)));
+  return numbers.length === 0 ? undefined : trees.load(`${name}${Math.max(...numbers)}`);
+}
+
+export const saveBase = (store: CheckpointStore, session: string, base: Tree): void =>
+  void store.save(nameOf(session), base);
+
+export const forgetBase = ({ trees }: CheckpointStore, session: string): void =>
+  trees.forget(nameOf(session));
+
+/**
+ * Before a box goes on over a layer: what the workspace is like now is what the box starts from, but where the layer
+ * holds something already. `upper` is that layer; undefined for a copy, which sees nothing of what changes later.
+ */
+export async function noteBase(
+  store: CheckpointStore,
+  session: string,
+  upper: string | undefined,
+): Promise<void> {
+  const earlier = baseOf(store, session);
+  const held = upper === undefined ? undefined : namesIn(upper);
+  if (earlier !== undefined && held === undefined) return;
+  const now = await store.look();
+  store.remember();
+  saveBase(store, session, earlier === undefined || held === undefined ? now : both(earlier, now, held));
+}
+
+/** A folder of the layer may hide what is below it, so what lies in one stays as it was known first. */
+function both(earlier: Tree, now: Tree, held: ReadonlySet<string>): Tree {
+  const isOld = (path: string): boolean => path === "" || held.has(path.split("/", 1)[0] ?? "");
+  const pick = (tree: Tree, old: boolean): readonly (readonly [string, Entry])[] =>
+    [...tree].filter(([path]) => isOld(path) === old);
+  return new Map([...pick(earlier, true), ...pick(now, false)]);
+}
+
+/** At the layer's top. */
+function namesIn(upper: string): ReadonlySet<string> {
+  try {
+    return new Set(readdirSync(upper, { encoding: "buffer" }).map(textOfBytes));
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT") return new Set();
+    throw thrown;
+  }
+}

@@ -1,0 +1,93 @@
+import { type Change, type FileDiff, lineChanges } from "../core/line-diff.ts";
+import { filesOf } from "./checkpoints/checkpoint-diff.ts";
+import { isBelow } from "./checkpoints/entry.ts";
+import { putText, textOf } from "./checkpoints/file-content.ts";
+import type { Packs } from "./checkpoints/packs.ts";
+import type { Op } from "./checkpoints/undo-plan.ts";
+
+/** A path that would be moved, in parts that each may be wanted or not. */
+interface Parts {
+  /** What each does, in order. One for all of it, where it has no lines of its own to choose from. */
+  readonly shown: readonly FileDiff[];
+  /** The same with these parts only; undefined when that is nothing. Contents are put by. */
+  readonly only: (wanted: readonly boolean[]) => Op | undefined;
+}
+
+/** Changes with fewer lines between them are one part. */
+const APART = 3;
+
+export function partsOf(op: Op, packs: Packs): Parts {
+  const { path, from, to } = op;
+  const [before, after] = [from, to].map((each) => (each?.kind === "file" ? textOf(packs, each) : undefined));
+  const groups = before === undefined || after === undefined ? [] : groupsOf(before, after);
+  if (
+    from?.kind !== "file" ||
+    to?.kind !== "file" ||
+    before === undefined ||
+    after === undefined ||
+    groups.length < 2
+  )
+    return { shown: diffOf(op, packs), only: ([wanted]) => (wanted === true ? op : undefined) };
+  const made = (wanted: readonly boolean[]): Op => {
+    const text = textWith(before, after, groups.filter((_, at) => wanted[at] === true).flat());
+    // Rights come with the first part that does.
+    return { path, from, to: { ...to, ...putText(packs, text) } };
+  };
+  const shown = groups.flatMap((_, at) => {
+    const one = made(groups.map((__, other) => other === at));
+    packs.flush();
+    return diffOf(one, packs);
+  });
+  return {
+    shown,
+    only: (wanted) => {
+      if (!wanted.includes(true)) return undefined;
+      return wanted.includes(false) ? made(wanted) : op;
+    },
+  };
+}
+
+const diffOf = ({ path, from, to }: Op, packs: Packs): readonly FileDiff[] =>
+  filesOf([{ path, from: from ?? undefined, to: to ?? undefined }], packs);
+
+const linesOf = (text: string): readonly string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+
+function groupsOf(before: string, after: string): readonly (readonly Change[])[] {
+  const groups: Change[][] = [];
+  for (const change of lineChanges(linesOf(before), linesOf(after))) {
+    const last = groups.at(-1)?.at(-1);
+    if (last !== undefined && change.from - last.to <= APART) groups.at(-1)?.push(change);
+    else groups.push([change]);
+  }
+  return groups;
+}
+
+function textWith(before: string, after: string, changes: readonly Change[]): string {
+  const [old, now] = [linesOf(before), linesOf(after)];
+  const out: string[] = [];
+  let at = 0;
+  for (const { from, to, newFrom, newTo } of changes) {
+    out.push(...old.slice(at, from), ...now.slice(newFrom, newTo));
+    at = to;
+  }
+  return [...out, ...old.slice(at)].join("");
+}
+
+/**
+ * A choice among operations that can be carried out by itself: new folders come with what is wanted in them, and a
+ * folder is not replaced while something stays in it.
+ */
+export function standing(chosen: readonly Op[], all: readonly Op[]): readonly Op[] {
+  const wanted = new Set(chosen.map(({ path }) => path));
+  const left = all.filter(({ path }) => !wanted.has(path));
+  const possible = chosen.filter(
+    ({ path, from, to }) =>
+      !(from?.kind === "folder" && to !== null && to.kind !== "folder") ||
+      !left.some((op) => isBelow(op.path, path)),
+  );
+  const ground = left.filter(
+    ({ path, to }) =>
+      to?.kind === "folder" && possible.some((op) => op.to !== null && isBelow(op.path, path)),
+  );
+  return [...possible, ...ground].toSorted((a, b) => (a.path < b.path ? -1 : 1));
+}

@@ -1,0 +1,220 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, renameSync, rmSync, statSync } from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { diskTroubleOf } from "../core/disk-trouble.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { privateFile } from "../platform/sqlite-connection.ts";
+import { Database, suspicionOf } from "./database.ts";
+import { FileLock, type Level, PATIENCE_MS, storeFailure, suffices } from "./db-lock.ts";
+import { STEPS } from "./schema.ts";
+
+interface Opening {
+  readonly file: string;
+  /** Told of a database that was set aside. */
+  readonly warn: (text: string) => void;
+  readonly now: () => number;
+  readonly steps?: readonly string[];
+  readonly patienceMs?: number;
+}
+
+interface Look {
+  readonly sqlite: DatabaseSync;
+  readonly standing: Standing | "damaged";
+  readonly reason: string;
+}
+
+/** What may be done with a database only when others do less. */
+const NEEDS: Readonly<Record<Look["standing"], Level>> = {
+  current: "shared",
+  behind: "reserved",
+  empty: "reserved",
+  foreign: "exclusive",
+  damaged: "exclusive",
+};
+
+/** The database, made where there is none, brought up to date where it is old. */
+export function openDatabase(opening: Opening): Database {
+  const { file, patienceMs = PATIENCE_MS } = opening;
+  try {
+    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    const lock = new FileLock(privateFile(`${file}.lock`), patienceMs);
+    try {
+      return new Database(opened(opening, lock), file, lock);
+    } catch (thrown) {
+      lock[Symbol.dispose]();
+      throw thrown;
+    }
+  } catch (thrown) {
+    throw storeFailure(thrown, file);
+  }
+}
+
+/** Looks again under each stricter lock: another process may have done what is to be done. Ends with the mildest one. */
+function opened(opening: Opening, lock: FileLock): DatabaseSync {
+  for (let level: Level = "shared"; ;) {
+    lock.take(level);
+    const look = lookAt(opening);
+    if (suffices(level, NEEDS[look.standing])) {
+      const sqlite = made(look, opening);
+      if (level !== "shared") lock.take("shared");
+      return sqlite;
+    }
+    look.sqlite.close();
+    level = NEEDS[look.standing];
+  }
+}
+
+function made({ sqlite, standing, reason }: Look, opening: Opening): DatabaseSync {
+  if (standing === "current") return sqlite;
+  if (standing === "empty" || standing === "behind") return bringUp(sqlite, opening);
+  const { file, warn, now } = opening;
+  const aside = setAside(file, now());
+  // Not before it is moved: the last one to close a database tidies up beside it.
+  sqlite.close();
+  rmSync(suspicionOf(file), { force: true });
+  warn(
+    `the session database was damaged (${reason}); it is kept as ${aside}, and a new one was begun. What can be read of it: sqlite3 ${aside} .recover`,
+  );
+  return bringUp(lookAt(opening).sqlite, opening);
+}
+
+function bringUp(sqlite: DatabaseSync, { steps = STEPS, now }: Opening): DatabaseSync {
+  try {
+    // Counts only before the first table is made: what is removed can be given back to the disk.
+    sqlite.exec("PRAGMA auto_vacuum = INCREMENTAL");
+    sqlite.exec("PRAGMA journal_mode = WAL");
+    migrate(sqlite, steps, now());
+    return sqlite;
+  } catch (thrown) {
+    sqlite.close();
+    throw thrown;
+  }
+}
+
+function lookAt({ file, steps = STEPS, patienceMs = PATIENCE_MS }: Opening): Look {
+  const sqlite = new DatabaseSync(privateFile(file), {
+    enableForeignKeyConstraints: true,
+    timeout: patienceMs,
+  });
+  try {
+    // A kill of this process loses nothing that was committed; a power cut may lose the last moments, and no more.
+    sqlite.exec("PRAGMA synchronous = NORMAL");
+    // What is removed is overwritten too.
+    sqlite.exec("PRAGMA secure_delete = ON");
+    const standing = standingOf(sqlite, steps, file);
+    if (standing === "foreign") return { sqlite, standing, reason: "it holds tables of something else" };
+    const fault = faultOf(sqlite, file);
+    return fault === undefined
+      ? { sqlite, standing, reason: "" }
+      : { sqlite, standing: "damaged", reason: fault };
+  } catch (thrown) {
+    if (diskTroubleOf(thrown) === "damaged") return { sqlite, standing: "damaged", reason: reasonOf(thrown) };
+    sqlite.close();
+    throw thrown;
+  }
+}
+
+/** SQLite's files beside a database: they hold what is not in it yet, so they go with it. */
+const WITH_IT = ["-wal", "-shm", "-journal", ""];
+
+/** Moves a database away, under a name that nothing has. The database itself goes last: until then nobody makes a new one. */
+function setAside(file: string, now: number): string {
+  const free = freeName(`${file}.damaged-${stampOf(now)}`);
+  for (const suffix of WITH_IT) if (exists(file + suffix)) renameSync(file + suffix, free + suffix);
+  return free;
+}
+
+function freeName(wanted: string): string {
+  for (let turn = 1; ; turn += 1) {
+    const name = turn === 1 ? wanted : `${wanted}-${turn}`;
+    if (WITH_IT.every((suffix) => !exists(name + suffix))) return name;
+  }
+}
+
+const stampOf = (now: number): string => new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, "");
+
+const exists = (file: string): boolean => statSync(file, { throwIfNoEntry: false }) !== undefined;
+
+/** Up to this size all of it is looked at, which takes a few milliseconds; above it, when a failure has cast doubt on it. */
+const CHECKED_BYTES = 2 * 1024 * 1024;
+
+/** Damage that SQLite itself does not see until it comes upon it, in a database that could be opened. */
+function faultOf(sqlite: DatabaseSync, file: string): string | undefined {
+  return missingPart(sqlite, file) ?? brokenStructure(sqlite, file);
+}
+
+/** What is read first can only be too little for what is read last: others may write meanwhile. */
+function missingPart(sqlite: DatabaseSync, file: string): string | undefined {
+  const wanted = numberFrom(sqlite, "page_count") * numberFrom(sqlite, "page_size");
+  // Pages that are still in the log are not in the file yet.
+  if (sizeOf(`${file}-wal`) > 0) return undefined;
+  const size = sizeOf(file);
+  if (wanted === 0 && size > 0) return "it is too short to be one";
+  return size < wanted ? `${wanted - size} bytes are missing at its end` : undefined;
+}
+
+function brokenStructure(sqlite: DatabaseSync, file: string): string | undefined {
+  const suspicion = suspicionOf(file);
+  const suspected = statSync(suspicion, { throwIfNoEntry: false }) !== undefined;
+  if (sizeOf(file) > CHECKED_BYTES && !suspected) return undefined;
+  const said = String(sqlite.prepare("PRAGMA quick_check(1)").get()?.["quick_check"]);
+  if (said === "ok" && suspected) rmSync(suspicion, { force: true });
+  return said === "ok" ? undefined : said;
+}
+
+const numberFrom = (sqlite: DatabaseSync, pragma: "page_count" | "page_size"): number =>
+  Number(sqlite.prepare(`PRAGMA ${pragma}`).get()?.[pragma]);
+
+const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+
+/** The hash is of the step's text, so that two versions that call different steps by one number find out. */
+const LEDGER = `
+CREATE TABLE IF NOT EXISTS migrations (
+  number INTEGER PRIMARY KEY,
+  hash TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT`;
+
+type Standing = "empty" | "foreign" | "behind" | "current";
+
+/** How far the database is; only reads. One that this version would misread ends with 2. */
+function standingOf(sqlite: DatabaseSync, steps: readonly string[], file: string): Standing {
+  const tables = sqlite.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  if (tables.length === 0) return "empty";
+  if (!tables.some(({ name }) => name === "migrations")) return "foreign";
+  const done = sqlite.prepare("SELECT number, hash FROM migrations ORDER BY number").all();
+  if (done.length > steps.length)
+    throw newer(file, `it has step ${done.length}, this one knows ${steps.length}`);
+  const odd = done.findIndex(({ number, hash }, at) => number !== at + 1 || hash !== hashOf(steps[at] ?? ""));
+  if (odd !== -1) throw newer(file, `its step ${odd + 1} is another one`);
+  return done.length < steps.length ? "behind" : "current";
+}
+
+/** All missing steps or none. */
+function migrate(sqlite: DatabaseSync, steps: readonly string[], now: number): void {
+  sqlite.exec("BEGIN IMMEDIATE");
+  try {
+    sqlite.exec(LEDGER);
+    const done = Number(sqlite.prepare("SELECT count(*) AS n FROM migrations").get()?.["n"]);
+    const note = sqlite.prepare("INSERT INTO migrations VALUES (?, ?, ?)");
+    for (const [at, step] of steps.entries()) {
+      if (at < done) continue;
+      sqlite.exec(step);
+      note.run(at + 1, hashOf(step), now);
+    }
+    sqlite.exec("COMMIT");
+  } catch (thrown) {
+    if (sqlite.isTransaction) sqlite.exec("ROLLBACK");
+    throw thrown;
+  }
+}
+
+const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+const newer = (file: string, how: string): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    `sessions in ${file} were made by a newer harness: ${how}; nothing was touched`,
+    "use that version, or another XDG_STATE_HOME",
+  );

@@ -1,0 +1,282 @@
+import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+import { nearestPlace, placeShown } from "./nearest-place.ts";
+import { type FilePatch, type Hunk, PatchMistake } from "./patch-model.ts";
+
+/** A file before or after the patch; undefined where there is none. */
+export interface FileState {
+  readonly content: Uint8Array;
+  readonly mode: number;
+}
+
+/** One path that the patch changes. */
+export interface Step {
+  readonly path: string;
+  readonly before: FileState | undefined;
+  readonly after: FileState | undefined;
+  /** Where it was, when it is moved here. */
+  readonly from?: string;
+}
+
+interface Sources {
+  /** Absolute. */
+  readonly pathOf: (path: string) => string;
+  readonly nameOf: (path: string) => string;
+  /** A file as it is now, by its absolute path; only those that the patch takes from are asked for as known. */
+  readonly load: (path: string) => Promise<FileState | undefined>;
+}
+
+const NEW = 0o644;
+
+/** All files of the patch as they will be; the first mistake is thrown, with nothing written. */
+export async function planned(files: readonly FilePatch[], sources: Sources): Promise<readonly Step[]> {
+  const plan = new Plan(sources);
+  for (const file of files) await take(plan, file, sources);
+  return plan.steps();
+}
+
+/** The files as the sections of the patch so far leave them. */
+class Plan {
+  readonly #steps = new Map<string, Step>();
+  readonly #load: Sources["load"];
+
+  constructor({ load }: Sources) {
+    this.#load = load;
+  }
+
+  steps = (): readonly Step[] => [...this.#steps.values()];
+
+  async now(path: string): Promise<FileState | undefined> {
+    const step = this.#steps.get(path);
+    return step === undefined ? this.#load(path) : step.after;
+  }
+
+  async set(path: string, after: FileState | undefined, from?: string): Promise<void> {
+    const step = this.#steps.get(path) ?? { path, before: await this.#load(path), after };
+    this.#steps.set(path, { ...step, after, ...(from === undefined ? {} : { from }) });
+  }
+}
+
+async function take(plan: Plan, file: FilePatch, { pathOf, nameOf }: Sources): Promise<void> {
+  const [path, to] = [pathOf(file.path), pathOf(file.to ?? file.path)];
+  const name = nameOf(path);
+  const state = await plan.now(path);
+  if (file.what === "add") {
+    if (state !== undefined) throw new PatchMistake(`${name}: it is already there; send an update of it`);
+    const content = bytesOfText(applyHunks(name, "", file.hunks));
+    return plan.set(path, { content, mode: file.mode ?? NEW });
+  }
+  if (state === undefined) throw new PatchMistake(`${name}: no such file; *** Add File makes a new one`);
+  if (file.what === "delete") {
+    patched(name, state, file);
+    return plan.set(path, undefined);
+  }
+  const after = { content: patched(name, state, file), mode: file.mode ?? state.mode };
+  if (to === path) return plan.set(path, after);
+  if ((await plan.now(to)) !== undefined)
+    throw new PatchMistake(`${nameOf(to)}: it is already there; ${name} cannot be moved over it`);
+  await plan.set(path, undefined);
+  return plan.set(to, after, path);
+}
+
+function patched(name: string, { content }: FileState, { hunks }: FilePatch): Uint8Array {
+  if (hunks.length === 0) return content;
+  if (content.includes(0)) throw new PatchMistake(`${name}: a binary file; it cannot be patched as text`);
+  return bytesOfText(applyHunks(name, textOfBytes(content), hunks));
+}
+
+interface Placed {
+  readonly hunk: Hunk;
+  readonly found: Found;
+  /** Behind its last old line. */
+  readonly end: number;
+}
+
+/** The text with all hunks made; throws the mistake when one of them has no place. */
+export function applyHunks(name: string, text: string, hunks: readonly Hunk[]): string {
+  const returns =
+    text.includes("\r") && hunks.some(({ lines }) => lines.some(({ text }) => text.endsWith("\r")));
+  const file = fileLines(text, returns);
+  const placed = placesOf(name, file.lines, hunks).toSorted((one, other) => one.found.at - other.found.at);
+  const lines: string[] = [];
+  let from = 0;
+  for (const { hunk, found, end } of placed) {
+    if (found.at < from) throw new PatchMistake(`${name}: two of its hunks change the same lines`);
+    lines.push(...file.lines.slice(from, found.at), ...madeBy(hunk, found, file.lines));
+    from = end;
+  }
+  lines.push(...file.lines.slice(from));
+  return fileText({ ...file, lines, newline: newlineOf(file, placed.at(-1)) });
+}
+
+function placesOf(name: string, lines: readonly string[], hunks: readonly Hunk[]): readonly Placed[] {
+  const placed: Placed[] = [];
+  let [after, drift] = [0, 0];
+  for (const [index, hunk] of hunks.entries()) {
+    const which = hunks.length > 1 ? `${name}: hunk ${index + 1} of ${hunks.length}` : name;
+    const found = locate(hunk, { lines, after, drift, name: which });
+    const end = found.at + hunk.lines.filter(({ mark }) => mark !== "+").length;
+    placed.push({ hunk, found, end });
+    after = end;
+    drift = hunk.at === undefined ? drift : found.at - hunk.at;
+  }
+  return placed;
+}
+
+/** Lines that stay are the file's own; a new one takes a carriage return from the line it stands beside. */
+function madeBy({ lines }: Hunk, { at, loose }: Found, old: readonly string[]): readonly string[] {
+  let next = at;
+  return lines.flatMap(({ mark, text }) => {
+    if (mark === "+") {
+      const beside = old[next - 1] ?? old[next] ?? "";
+      const given = loose || lines.every((line) => line.mark === "+");
+      return [given && beside.endsWith("\r") && !text.endsWith("\r") ? `${text}\r` : text];
+    }
+    next += 1;
+    return mark === " " ? [old[next - 1] ?? ""] : [];
+  });
+}
+
+/** As the patch says, where its last hunk reaches the end; else as it was. A file that was empty gets one. */
+function newlineOf({ lines, newline }: FileLines, last: Placed | undefined): boolean {
+  if (lines.length === 0) return last?.hunk.newline?.young ?? true;
+  if (last === undefined || last.end < lines.length) return newline;
+  const said = last.hunk.newline;
+  if (said === undefined) return newline;
+  return said.young;
+}
+
+/** A text as patches see it. The mark of the byte order and the last newline are kept apart from its lines. */
+interface FileLines {
+  readonly bom: boolean;
+  /** Without their ends; of a file with mixed ones, each keeps its own carriage return. */
+  readonly lines: readonly string[];
+  readonly eol: "\n" | "\r\n";
+  readonly newline: boolean;
+}
+
+const BOM = "\uFEFF";
+
+/** `returns`: whether the patch itself speaks of carriage returns, which then are part of the lines. */
+function fileLines(text: string, returns: boolean): FileLines {
+  const bom = text.startsWith(BOM);
+  const bare = bom ? text.slice(1) : text;
+  const uniform = !returns && bare.includes("\r\n") && !/(?:^|[^\r])\n/.test(bare);
+  const eol = uniform ? "\r\n" : "\n";
+  const lines = bare.split(eol);
+  const newline = lines.at(-1) === "";
+  if (newline) lines.pop();
+  return { bom, lines, eol, newline };
+}
+
+function fileText({ bom, lines, eol, newline }: FileLines): string {
+  const end = newline && lines.length > 0 ? eol : "";
+  return (bom ? BOM : "") + lines.join(eol) + end;
+}
+
+interface Found {
+  /** From 0. */
+  readonly at: number;
+  /** The lines are the same but for spaces at their ends. */
+  readonly loose: boolean;
+}
+
+interface Where {
+  readonly lines: readonly string[];
+  /** Behind the last hunk's lines. */
+  readonly after: number;
+  /** How far the last hunk was from where it said. */
+  readonly drift: number;
+  /** The file, and which of its hunks. */
+  readonly name: string;
+}
+
+/** The one place where a hunk's old lines are; where there is none, or more than one, what to send instead. */
+function locate(hunk: Hunk, where: Where): Found {
+  const wanted = hunk.lines.flatMap(({ mark, text }) => (mark === "+" ? [] : [text]));
+  if (wanted.length === 0) return { at: insertionPoint(hunk, where), loose: false };
+  for (const loose of [false, true]) {
+    const found = chosen(candidates(wanted, where.lines, loose), hunk, where, wanted.length);
+    if (found !== undefined) return { at: found, loose };
+  }
+  throw new PatchMistake(`${where.name}: ${missed(hunk, wanted, where.lines)}`);
+}
+
+/** Without spaces at the end, and with bytes that are no UTF-8 as they are shown. */
+function bare(line: string): string {
+  let end = line.length;
+  while (end > 0 && " \t\r".includes(line[end - 1] ?? "x")) end -= 1;
+  return line.slice(0, end).toWellFormed();
+}
+
+function candidates(wanted: readonly string[], lines: readonly string[], loose: boolean): readonly number[] {
+  const same = loose
+    ? (one = "", other = "") => bare(one) === bare(other)
+    : (one = "", other = "") => one === other;
+  const starts: number[] = [];
+  for (let at = 0; at + wanted.length <= lines.length; at += 1)
+    if (wanted.every((line, index) => same(line, lines[at + index]))) starts.push(at);
+  return starts;
+}
+
+function chosen(
+  all: readonly number[],
+  hunk: Hunk,
+  { lines, after, drift, name }: Where,
+  length: number,
+): number | undefined {
+  const fitting = anchored(hunk.atEnd ? all.filter((at) => at + length === lines.length) : all, hunk, lines);
+  if (hunk.at !== undefined && fitting.includes(hunk.at + drift)) return hunk.at + drift;
+  const later = fitting.filter((at) => at >= after);
+  const left = later.length > 0 ? later : fitting;
+  if (left.length > 1)
+    throw new PatchMistake(
+      `${name}: its lines are found ${left.length} times, at lines ${left
+        .slice(0, 10)
+        .map((at) => at + 1)
+        .join(", ")}. Give more lines around the change, or a line above it behind @@`,
+    );
+  return left[0];
+}
+
+/** The first place below each line that the anchors lead to. */
+function anchored(starts: readonly number[], { anchors }: Hunk, lines: readonly string[]): readonly number[] {
+  if (anchors.length === 0) return starts;
+  const below = anchorLines(anchors, lines).map((line) => starts.find((at) => at >= line));
+  const found = new Set(below.filter((at) => at !== undefined));
+  return found.size > 0 ? [...found] : starts;
+}
+
+/** Lines at which the last anchor stands, below the ones before it. */
+function anchorLines(anchors: readonly string[], lines: readonly string[]): readonly number[] {
+  let from = [0];
+  for (const anchor of anchors.map((one) => one.trim())) {
+    const first = from[0] ?? lines.length;
+    from = [...lines.keys()].filter((at) => at >= first && lines[at]?.trim() === anchor);
+  }
+  return from;
+}
+
+/** Where lines go that stand beside none of the file's. */
+function insertionPoint({ at, anchors, atEnd }: Hunk, { lines, drift, name }: Where): number {
+  if (at !== undefined) return Math.min(lines.length, Math.max(0, at + drift));
+  if (anchors.length === 0 || atEnd) return lines.length;
+  const places = anchorLines(anchors, lines);
+  const [place] = places;
+  if (place !== undefined && places.length === 1) return place + 1;
+  throw new PatchMistake(
+    `${name}: the line behind @@, "${anchors.at(-1)}", is found ${places.length} times; give lines around the change`,
+  );
+}
+
+function missed(hunk: Hunk, wanted: readonly string[], lines: readonly string[]): string {
+  const made = hunk.lines.flatMap(({ mark, text }) => (mark === "-" ? [] : [text]));
+  const [done] =
+    made.length > 0 && hunk.lines.some(({ mark }) => mark !== " ") ? candidates(made, lines, false) : [];
+  if (done !== undefined && made.some((line) => line.trim() !== ""))
+    return `its old lines are not in the file, and its new ones already are, at line ${done + 1}: it seems to be done`;
+  const place = nearestPlace(wanted, lines);
+  if (place === undefined)
+    return "its old lines are not in the file, nor anything like them. Read the file again";
+  const why = place.spacing ? "differ only in spaces or tabs" : "are nearest";
+  return `its old lines are not in the file; lines ${place.first}-${place.last} ${why}. Copy them exactly:\n${placeShown(place, lines)}`;
+}
