@@ -1,4 +1,4 @@
-/** What is written down of a session for whoever checks it later. */
+/** The audit log of a session: an append-only record that can be verified later. */
 
 /** One line; `kind` says what happened. Values are JSON. */
 export interface AuditEntry {
@@ -7,9 +7,9 @@ export interface AuditEntry {
 }
 
 export interface Audit {
-  /** In the file when it returns, all or none; what follows from it may be done then. Throws where it cannot be written. */
+  /** Durable when it returns, all entries or none, so that the action they announce may follow. Throws when the write fails. */
   readonly write: (entries: readonly AuditEntry[]) => void;
-  /** Whether the file is what was written, from its first line to its last. */
+  /** Whether every line of the file is as it was written. */
   readonly verify: () => AuditVerdict;
 }
 
@@ -17,8 +17,8 @@ export interface AuditVerdict {
   readonly file: string;
   readonly ok: boolean;
   readonly lines: number;
-  /** Where it is not what was written: the first such line, from 1, and why. */
+  /** The first line that was altered (from 1), and why it counts as altered. */
   readonly broken: { readonly line: number; readonly why: string } | null;
-  /** What is sound and still worth knowing: runs that were killed. */
+  /** Findings that break nothing: runs that were killed. */
   readonly notes: readonly string[];
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { protectedName } from "./protected-names.ts";
 import { visibleLine } from "./visible.ts";
 
-/** What the harness itself does in a workspace beside the commands of a box. Whoever opened the box is told all of it. */
+/** What the harness itself did in the workspace beside the commands of a box: moved paths and made commits. All of it is reported. */
 
 export const quarantinedForm = z.strictObject({
   from: z.string().describe("Where it was: an absolute path."),
@@ -23,16 +23,16 @@ export const commitForm = z.strictObject({
     .describe("Those of them that the host would obey by itself, in the folder or not."),
 });
 
-/** A path that the host would obey, that the box made, and that was taken out of the workspace. */
+/** A path that host programs would obey, created in the box and moved out of the workspace. */
 export interface MovedAway {
   readonly from: string;
   readonly to: string | null;
   readonly takeBack: string;
-  /** Found by the next start after a run was killed: its work, or made since by somebody else. */
+  /** Found by the next start after a run was killed; the run may have made it, or another process since. */
   readonly earlier?: true;
 }
 
-/** One path of a commit, or of what is staged for one, as git has it. */
+/** One path of a commit or of the index, as git lists it. */
 export interface GitEntry {
   /** Below the workspace. */
   readonly path: string;
@@ -42,7 +42,7 @@ export interface GitEntry {
   /** The lower twelve bits, as git keeps them. */
   readonly mode: number;
   readonly oldMode: number;
-  /** Of a link, as it is written; undefined where it was not read. */
+  /** The target of a link; undefined when it was not read. */
   readonly target?: string;
 }
 
@@ -63,7 +63,7 @@ export interface BoxLog {
   readonly quarantined_total: number;
   readonly commits: readonly MadeCommit[];
   readonly commits_total: number;
-  /** What commands have staged since, and no commit holds yet. */
+  /** Paths that are staged and in no commit yet. */
   readonly staged: readonly GitEntry[];
 }
 
@@ -75,10 +75,10 @@ export const EMPTY_LOG: BoxLog = {
   staged: [],
 };
 
-/** Of each kind that are kept with all that is known of them. */
+/** How many entries of each kind are kept in full. */
 export const MOST_LOGGED = 200;
 
-/** Keeps what is done until somebody is told of it. */
+/** Collects entries until they are reported. */
 export class LogKeeper {
   #moved: MovedAway[] = [];
   #movedTotal = 0;
@@ -97,13 +97,13 @@ export class LogKeeper {
     if (this.#commits.length < MOST_LOGGED) this.#commits.push(commit);
   }
 
-  /** All that is staged now, in place of what was. */
+  /** Replaces what was known to be staged. */
   stage(entries: readonly GitEntry[]): void {
     this.#staged = entries;
     this.#stagedTold = entries.length === 0;
   }
 
-  /** Each deed once; what is staged for as long as it is. */
+  /** Each move and commit is reported once; staged paths for as long as they are staged. */
   take(): BoxLog {
     const log = this.#log();
     [this.#moved, this.#movedTotal, this.#commits, this.#commitsTotal] = [[], 0, [], 0];
@@ -111,7 +111,7 @@ export class LogKeeper {
     return log;
   }
 
-  /** What nobody was told of. */
+  /** Entries that were not reported yet. */
   takeUntold(): BoxLog {
     const staged = this.#stagedTold ? [] : this.#staged;
     return { ...this.take(), staged };
@@ -130,7 +130,7 @@ export class LogKeeper {
 
 const MOST_NOTES = 50;
 
-/** What a person reads of it, a line for each up to a bound, and then a count. */
+/** The log as lines for a person: one per entry up to a bound, then a count. */
 export function notesOf(log: BoxLog): readonly string[] {
   const { quarantined, commits, staged } = log;
   const names = staged.map(({ path }) => path).filter(isObeyed);
@@ -146,7 +146,7 @@ export function notesOf(log: BoxLog): readonly string[] {
 const more = (total: number, words: string): readonly string[] =>
   total > MOST_NOTES ? [`${total - MOST_NOTES} ${words}`] : [];
 
-/** What the user reads of a thing that a host program would obey, and how to have it all the same. */
+/** Tells the user that a path was moved out, and how to move it back. */
 function movedNote({ from, to, takeBack, earlier }: MovedAway): string {
   const name = shown(from);
   const made = earlier === true ? "came since a run began that was killed" : "was made in the box";
@@ -155,7 +155,7 @@ function movedNote({ from, to, takeBack, earlier }: MovedAway): string {
   return `${name} ${made} and ${earlier === true ? "was " : ""}moved out of the workspace${back}`;
 }
 
-/** What becomes of a path that a commit or the index holds, though the folder does not. */
+/** What happens to a path that only a commit or the index holds. */
 export const RETURNS = "git stash, checkout, restore or reset on the host brings it into the folder";
 
 function commitNote({ hash, subject, files, entries }: MadeCommit): string {
@@ -164,7 +164,7 @@ function commitNote({ hash, subject, files, entries }: MadeCommit): string {
   return `commit ${hash.slice(0, 12)} was made for a command of the box (${files} ${files === 1 ? "file" : "files"}): ${shown(subject)}${holds}`;
 }
 
-/** A name of others cannot look like a line of ours. */
+/** Untrusted names are escaped so that they cannot imitate a line of the report. */
 const shown = (text: string): string => visibleLine(text.toWellFormed());
 
 const isObeyed = (path: string): boolean =>

@@ -1,11 +1,11 @@
-/** Texts measured and cut by their bytes in UTF-8. No character is ever parted. */
+/** Text measured and cut by its UTF-8 bytes. No character is ever split. */
 
 export function fits(text: string, bytes: number): boolean {
   if (text.length > bytes) return false;
   return text.length * 3 <= bytes || new TextEncoder().encode(text).length <= bytes;
 }
 
-/** The longest beginning of so many bytes. */
+/** The longest prefix that fits into so many bytes. */
 export function headWithin(text: string, bytes: number): string {
   let end = 0;
   for (let left = bytes; end < text.length;) {
@@ -17,7 +17,7 @@ export function headWithin(text: string, bytes: number): string {
   return text.slice(0, end);
 }
 
-/** The longest end of so many bytes. */
+/** The longest suffix that fits into so many bytes. */
 export function tailWithin(text: string, bytes: number): string {
   let start = text.length;
   for (let left = bytes; start > 0;) {
@@ -34,7 +34,7 @@ function pointBefore(text: string, end: number): number | undefined {
   return point !== undefined && point > 0xffff ? point : text.codePointAt(end - 1);
 }
 
-/** A lone half of a character counts as what takes its place. */
+/** A lone surrogate counts as the replacement character. */
 function character(point = 0): { readonly size: number; readonly units: number } {
   if (point < 0x80) return { size: 1, units: 1 };
   if (point < 0x800) return { size: 2, units: 1 };
@@ -95,14 +95,14 @@ function sequenceLength(bytes: Buffer, at: number): number {
   return length;
 }
 
-/** What the first byte promises; 0 where no sequence begins with it. */
+/** Sequence length by its first byte; 0 when no sequence begins with it. */
 function lengthBy(first: number): number {
   if (first < 0x80) return 1;
   if (first < 0xc2 || first > 0xf4) return 0;
   return first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
 }
 
-/** Which bytes may follow these: no overlong form, no surrogate, nothing behind the last character. */
+/** Which bytes may follow these: no overlong form, no surrogate, nothing above U+10FFFF. */
 const SECOND: Readonly<Record<number, readonly [number, number]>> = {
   0xe0: [0xa0, 0xbf],
   0xed: [0x80, 0x9f],

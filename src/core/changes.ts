@@ -1,20 +1,20 @@
 import type { RunChanges } from "./events.ts";
 
-/** Something below the workspace that is not as it was. */
+/** One changed path below the workspace. */
 export interface Change {
   readonly what: "added" | "modified" | "deleted";
   readonly kind: "file" | "folder" | "link" | "odd";
-  /** The lower twelve bits; of what was deleted, as they were. */
+  /** The lower twelve mode bits; of a deleted path, the former ones. */
   readonly mode: number;
   readonly path: string;
 }
 
-/** Bytes of JSON that the paths of one list take at most: the number of paths says nothing of their length. */
+/** Upper bound of a list in bytes of JSON; a bound on the number of paths would not bound their size. */
 export const LIST_BYTES = 2 ** 20;
 
 export type ListedChanges = Pick<RunChanges, "added" | "modified" | "deleted" | "left_out">;
 
-/** The first paths that fit, and how many others there are; `hides` says which are not listed. */
+/** The first paths that fit, and a count of the others; `hides` selects paths that are counted apart. */
 export function listed(
   all: Iterable<Change>,
   hides: (path: string) => boolean = () => false,
@@ -34,7 +34,7 @@ export function listed(
 
 export const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-/** Those that are not listed too. */
+/** Includes the paths that are not listed. */
 export function countsOf({ added, modified, deleted, left_out: left }: ListedChanges): {
   readonly added: number;
   readonly modified: number;
@@ -47,5 +47,5 @@ export function countsOf({ added, modified, deleted, left_out: left }: ListedCha
   };
 }
 
-/** Said beside a list that is not known to be whole. */
+/** Shown beside a list that may be incomplete. */
 export const UNSEEN = "and perhaps more: not all of the folder could be seen";

@@ -1,22 +1,22 @@
-/** What a call that may write is known by. */
+/** Identifies a call that may write. */
 export interface Writing {
   readonly call: string;
   readonly turn: number;
-  /** What it starts may go on writing when it has ended. */
+  /** Processes that it starts may keep writing after it has ended. */
   readonly lasting: boolean;
 }
 
-/** Keeps what the workspace was like before and after each piece of work on it. Only what `work` throws rejects. */
+/** Records the workspace before and after each piece of work. Rejects only with what `work` throws. */
 export interface Checkpoints {
-  /** Looks at the workspace beside other work, so that the first call need not wait for it. */
+  /** Scans the workspace ahead of time, so that the first call does not wait for it. */
   prepare(): void;
   around<T>(writing: Writing, work: () => Promise<T>): Promise<T>;
 }
 
-/** Where the workspace is not written, or where what is written is kept elsewhere. */
+/** For read-only workspaces, and for those whose changes are recorded elsewhere. */
 export const NO_CHECKPOINTS: Checkpoints = { prepare: () => undefined, around: (_, work) => work() };
 
-/** lost: from here on nothing could be kept. */
+/** lost: from this step on nothing could be recorded. */
 export const STEP_KINDS = ["call", "undo", "redo", "lost"] as const;
 
 /** A piece of work on the workspace, between two of its states. */
@@ -28,10 +28,10 @@ export interface Step {
   readonly turn: number | null;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Names of trees. `after` is null while it is under way, and for ever where it was killed. */
+  /** Tree ids. `after` is null while the work runs, and stays null when it was killed. */
   readonly before: string | null;
   readonly after: string | null;
-  /** The step that an undo went back to. */
+  /** The step that an undo returned to. */
   readonly target: number | null;
 }
 

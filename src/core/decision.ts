@@ -12,7 +12,7 @@ export interface MatchedRule {
   readonly span: readonly [start: number, end: number];
 }
 
-/** What the policy says of one action. It can restrict; it can never loosen the sandbox. */
+/** The verdict of the policy on one action. It can restrict; it can never loosen the sandbox. */
 export interface Decision {
   readonly decision: Verdict;
   /** Every effect stays inside the workspace or temporary files, without network. */
@@ -20,7 +20,7 @@ export interface Decision {
   readonly rules: readonly MatchedRule[];
 }
 
-/** What becomes of an ask with nobody there: never run, run where it is contained, or wait for a person. */
+/** How an unattended run treats `ask`: refuse, run when contained, or park until a person answers. */
 export type OnAsk = "refuse" | "contained" | "park";
 
 /** Whether an action runs with nobody there to be asked, by the table of modes; the only place that says so. */
@@ -34,7 +34,7 @@ export function runsUnattended(
   return mode === "workspace-write" && contained && onAsk !== "refuse";
 }
 
-/** Nothing judged is nothing understood: an empty list is deny, and so is a word that is no verdict. */
+/** An empty list is deny, and so is an unknown word: nothing judged is nothing understood. */
 export function strictest(verdicts: readonly Verdict[]): Verdict {
   const ranks = verdicts.map((verdict) => VERDICTS.indexOf(verdict));
   return ranks.includes(-1) ? "deny" : (VERDICTS[Math.max(...ranks)] ?? "deny");

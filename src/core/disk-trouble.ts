@@ -1,12 +1,12 @@
 import { errorCode } from "./errors.ts";
 
-/** What SQLite and the file system have to say that a person can do something about. */
+/** Failures of SQLite and the file system that a person can mend. */
 export type DiskTrouble =
   | "full"
   | "read-only"
   | "damaged"
   | "busy"
-  /** Something that is no file has its name. */
+  /** A folder or device stands where the file should be. */
   | "taken"
   | "unreachable"
   | "other";
@@ -42,7 +42,7 @@ export function diskTroubleOf(thrown: unknown): DiskTrouble {
   return (sqlite === undefined ? OF_SYSTEM[errorCode(thrown) ?? ""] : OF_SQLITE[sqlite]) ?? "other";
 }
 
-/** SQLite's primary code of what it has thrown; undefined for what others throw. */
+/** The primary result code of an SQLite error; undefined for any other error. */
 export function sqliteCodeOf(thrown: unknown): number | undefined {
   if (errorCode(thrown) !== "ERR_SQLITE_ERROR") return undefined;
   const { errcode } = thrown as { readonly errcode?: unknown };

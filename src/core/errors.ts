@@ -33,7 +33,7 @@ export class HarnessError extends Error {
   }
 }
 
-/** The one-line reason inside whatever was thrown; socket errors often carry only a code. */
+/** One line of reason from any thrown value; socket errors often carry only a code. */
 export function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return asText(thrown);
   const inner: unknown = thrown instanceof AggregateError ? thrown.errors[0] : thrown.cause;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** dangerous: the host runs or obeys it by itself. look: it does when somebody builds, tests, installs or pushes. */
+/** dangerous: the host runs or obeys it by itself. look: it runs when a person builds, tests, installs or pushes. */
 export const TIERS = ["dangerous", "look"] as const;
 export type Tier = (typeof TIERS)[number];
 

@@ -1,9 +1,9 @@
-/** What a layer over a workspace, or a copy of it, has other than the workspace has. */
+/** How a layer over a workspace, or a copy of it, differs from the workspace. */
 export interface LayerChange {
-  /** Below the workspace, a byte text (`core/byte-text.ts`). */
+  /** Below the workspace, a byte text (`textOfBytes`). */
   readonly path: string;
   readonly what: "added" | "modified" | "deleted";
-  /** What it is now; of what was deleted, what it was. */
+  /** Its kind now; of a deleted path, its former kind. */
   readonly kind: "file" | "folder" | "link" | "odd";
   /** The lower twelve bits. */
   readonly mode: number;
@@ -12,10 +12,10 @@ export interface LayerChange {
 export interface LayerChanges {
   /** By path; folders are among them, and so is all that is in one that was deleted. */
   readonly changes: readonly LayerChange[];
-  /** The folder in which what was added or modified lies, under the same paths. Nobody writes to it. */
+  /** The folder that holds the added and modified files under the same paths. It is never written to. */
   readonly content: string;
   /** A part could not be read. */
   readonly incomplete: boolean;
-  /** Since when the workspace may have been changed by somebody else: milliseconds since 1970. */
+  /** From when on others may have changed the workspace: milliseconds since 1970. */
   readonly since: number;
 }

@@ -1,4 +1,4 @@
-/** A stretch of lines that one text has in place of the other's. Numbers are from 0, ends are behind. */
+/** A range of lines that replaces a range of the other text. Line numbers are from 0, ends exclusive. */
 export interface Change {
   readonly from: number;
   readonly to: number;

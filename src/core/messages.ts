@@ -1,4 +1,4 @@
-/** The transcript's words. Provider formats are translated at the edge of models/. */
+/** The messages of a conversation. Provider formats are translated at the edge of models/. */
 
 export interface ToolCall {
   readonly id: string;

@@ -14,12 +14,12 @@ export interface ToolOffer {
 export interface ModelRequest {
   readonly model: string;
   readonly messages: readonly Message[];
-  /** In this order, byte for byte the same from turn to turn: servers keep what they have read. */
+  /** Same order and bytes from turn to turn, so that servers can reuse their prompt cache. */
   readonly tools: readonly ToolOffer[];
   /** Most tokens of the reply; the server's own limit when left out. */
   readonly maxTokens?: number;
   readonly temperature?: number;
-  /** What the model does by itself when left out. */
+  /** The model's default when left out. */
   readonly think?: boolean;
   /** What the reply should fit. */
   readonly format?: JsonSchema;
@@ -40,7 +40,7 @@ export interface MalformedCall {
 export type Stop = "end" | "calls" | "length" | "filtered" | "unknown";
 
 export type FailureKind =
-  /** Nobody answers at the address, or it is no model server. */
+  /** No server answers at the address, or it is not a model server. */
   | "unreachable"
   | "unauthorised"
   | "no_model"
@@ -49,14 +49,14 @@ export type FailureKind =
   | "rate_limited"
   /** The server said that it failed; its text is in `reason`. */
   | "server"
-  /** What came is not what the API promises. */
+  /** The response violates the API. */
   | "garbled"
   /** Too slow: to connect, to begin, or to go on. */
   | "timeout"
   | "out_of_memory"
-  /** Nothing visible came, more than once. */
+  /** The reply had no visible text or call, more than once. */
   | "empty"
-  /** The reply went on beyond every bound, and was ended here: what came of it is no answer. */
+  /** The reply exceeded its bounds and was cut off; a cut reply is not an answer. */
   | "cut"
   | "refused"
   | "cancelled";
@@ -72,7 +72,7 @@ export type ProviderEvent =
   | { readonly type: "text" | "thinking"; readonly text: string }
   /** A native call in the making, for display only; written calls show nothing until the end. */
   | { readonly type: "call"; readonly index: number; readonly name: string; readonly text: string }
-  /** Nothing of an earlier attempt counts from here on. */
+  /** A new attempt begins: what was streamed before is void. */
   | { readonly type: "waiting"; readonly reason: string; readonly ms: number; readonly attempt: number }
   | {
       readonly type: "finished";
@@ -85,14 +85,14 @@ export type ProviderEvent =
     }
   | { readonly type: "failed"; readonly failure: ModelFailure; readonly usage: Usage };
 
-/** What is believed of a model, and why. */
+/** The capabilities of a model, each with its source. */
 export interface Capabilities {
   /** Tokens; a guess may compact early, and never blocks a request. */
   readonly context: number;
   /** Takes `tools` and answers with calls of its own format. */
   readonly tools: boolean;
   readonly thinking: boolean;
-  /** Keeps what it has read of the same prefix. */
+  /** The server caches the prompt prefix. */
   readonly cache: boolean;
   readonly origin: Readonly<
     Record<"context" | "tools" | "thinking" | "cache", "user" | "server" | "probe" | "table" | "guess">

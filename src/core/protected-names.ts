@@ -14,7 +14,7 @@ const AGENT = "another coding agent: its permissions, hooks, commands and server
 const EDITOR = "an editor: tasks, debuggers and tool paths that it starts";
 const SHELL = "a shell started with this folder as its home";
 
-/** The whole table. What is missing here is writable. */
+/** The whole table. A name that is not listed is writable. */
 export const PROTECTED: readonly ProtectedName[] = [
   anywhere(".git", "git: hooks, filters, fsmonitor and aliases of its configuration"),
   anywhere(".gitmodules", "git: addresses and update commands of submodules"),
@@ -86,7 +86,7 @@ const PATTERNS = PROTECTED.filter(({ name }) => name.includes("*")).map((entry) 
     : (name: string) => name.startsWith(entry.name.slice(0, -1)),
 }));
 
-/** What the table says about a name; `atTop` when it stands directly in the workspace. */
+/** Looks a name up; `atTop` when it lies directly in the workspace. */
 export const protectedName = (name: string, atTop: boolean): ProtectedName | undefined =>
   protectedFolded(fold(name), atTop);
 

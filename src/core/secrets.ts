@@ -1,6 +1,6 @@
 /**
- * Takes out of a text what is recognisable by its form as a secret. What has no such form stays, and so do hashes, ids
- * and images. The same again changes nothing; the time goes with the length, whatever the text is made of.
+ * Masks secrets that are recognisable by their form. Text without such a form stays, and so do hashes, ids and images.
+ * Idempotent; linear in the length of any text.
  */
 export function maskSecrets(text: string): string {
   return text
@@ -15,14 +15,14 @@ export function maskSecrets(text: string): string {
 
 const mask = (kind: string): string => `[secret: ${kind}]`;
 
-/** Its body may stand behind line numbers, in quotes or in one line; it goes on to what no key holds. */
+/** The body may follow line numbers, be quoted or be one line; it ends at the first character that no key contains. */
 const PRIVATE_KEY =
   /-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:[\w+/=\s:,.|\\→]|-(?!-))*(?:-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?/g;
 const KEY_LINE = /[A-Za-z0-9+/]{40}/;
 
 /**
- * Keys that show by their form what they are: what they are called → how they begin and go on. A row holds no group, and
- * nothing behind a repetition without a bound, so that a text is read once whatever it is made of.
+ * Keys with a known prefix: name → pattern. A row has no group, and nothing follows an unbounded repetition, so that
+ * matching stays linear.
  */
 export const TOKEN_FORMS: readonly (readonly [kind: string, form: string])[] = [
   ["github token", "gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,}"],
@@ -58,7 +58,7 @@ export const TOKEN_FORMS: readonly (readonly [kind: string, form: string])[] = [
   ["json web token", "eyJ[A-Za-z0-9_-]{8,}\\.eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]{8,}"],
 ];
 
-/** At the beginning of a word, or behind a line end as JSON writes it. */
+/** At the start of a word, or after an escaped line end of JSON. */
 const TOKENS = new RegExp(
   `(?:(?<![A-Za-z0-9_-])|(?<=\\\\[nrt]))(?:${TOKEN_FORMS.map(([, form]) => `(${form})`).join("|")})`,
   "g",
@@ -93,7 +93,7 @@ function assignedMask(whole: string, before: string, value: string, opened: stri
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** As no person writes: digits among letters, and hardly a character twice. */
+/** Looks random: digits among letters, and few repeated characters. */
 function isRandom(value: string): boolean {
   if (UUID.test(value) || isPlaceholder(value) || value.includes("://")) return false;
   const digits = value.replaceAll(/\D/g, "").length;

@@ -6,34 +6,34 @@ import type { Message, Usage } from "./messages.ts";
 import type { Question } from "./ports.ts";
 import type { ToolResult } from "./tool.ts";
 
-/** What a session consists of: records in their order. What a run knows is what they say, read from the first on. */
+/** A session is a list of records in order; the state of a run is what they say, read from the first on. */
 export type SessionRecord =
   /** The system prompt. There is one at most; it outlives everything but the session. */
   | { readonly kind: "pinned"; readonly text: string }
   | { readonly kind: "message"; readonly message: Message }
-  /** The messages behind this count no longer are. */
+  /** Messages after this count are taken back. */
   | { readonly kind: "rolled_back"; readonly to: number }
   | { readonly kind: "cleared" }
   | { readonly kind: "compacted"; readonly compaction: Compaction }
-  /** The content of a file as the model knows it; null when it knows it no more. */
+  /** The content of a file as the model last saw it; null when it must be read again. */
   | { readonly kind: "seen"; readonly path: string; readonly hash: string | null }
   | { readonly kind: "shell"; readonly folder: string; readonly env: Readonly<Record<string, string>> }
   | { readonly kind: "turn"; readonly result: TurnResult }
   /** The run stopped here: the calls of its last reply that have no result wait for a person. */
   | { readonly kind: "parked"; readonly parked: Parked }
-  /** What was said to it. Whoever has written this goes on, and nobody else. */
+  /** The answer to it. Only the process that wrote this record resumes the run. */
   | { readonly kind: "answered"; readonly question: Question; readonly word: Word };
 
 /**
- * How the messages are shown to the model from now on. It takes nothing away: they stay, so that going back to an
- * earlier count brings back what was shown then.
+ * How the messages are shown to the model from now on. Nothing is deleted, so that returning to an earlier count
+ * restores what was shown then.
  */
 export interface Compaction {
   /** The record count when it was made. */
   readonly at: number;
-  /** Results of tools before this message are shown as a mark. */
+  /** Tool results before this message are shown as a placeholder. */
   readonly pruneBefore: number;
-  /** Messages before this one are shown as the first request and the artifact. 0: all are shown. */
+  /** Messages before this one are shown as the first request and the summary. 0: all are shown. */
   readonly keepFrom: number;
   readonly artifact: string;
 }
@@ -68,7 +68,7 @@ export interface SessionInfo extends SessionAbout {
   readonly status: RunStatus | null;
 }
 
-/** What a tool said in full, for as long as the session is kept. */
+/** Full outputs of tools, kept as long as the session. */
 export interface Outputs {
   /** The name by which it is asked for. */
   keep(text: string): string;
@@ -98,12 +98,12 @@ export interface Notes {
   find(query: string, limit: number): readonly Note[];
 }
 
-/** What is remembered. Every call is durable when it returns, so that nothing is acted on before it is known. */
+/** The store of sessions. Every call is durable when it returns, so that nothing is acted on before it is recorded. */
 export interface SessionStore extends Disposable {
   create(about: SessionAbout): Session;
   /** A beginning of an id will do when only one session has it. Rejects an unknown one with exit 2. */
   open(id: string): Session;
-  /** Another session that knows what this one does, outputs included, and goes its own way from here. */
+  /** A copy of this session, outputs included, that continues on its own. */
   fork(id: string): Session;
   last(workspace: string): string | undefined;
   list(filter: SessionFilter): readonly SessionInfo[];
@@ -122,7 +122,7 @@ export interface Session {
   readonly id: string;
   readonly info: () => SessionInfo;
   readonly append: (record: SessionRecord) => void;
-  /** The same only if that holds of the records that there are; nobody adds one in between. Whether it did. */
+  /** Appends only if the condition holds for the present records, atomically. Returns whether it did. */
   readonly appendIf: (
     record: SessionRecord,
     holds: (records: readonly SessionRecord[]) => boolean,
@@ -130,16 +130,16 @@ export interface Session {
   readonly records: () => readonly SessionRecord[];
   readonly log: (event: AgentEvent) => void;
   readonly events: () => Iterable<AgentEvent>;
-  /** The same with when each was logged, in milliseconds since 1970. */
+  /** The events, each with the time it was logged, in milliseconds since 1970. */
   readonly timeline: () => Iterable<{ readonly at: number; readonly event: AgentEvent }>;
   readonly outputs: Outputs;
   readonly audit: Audit;
   readonly steps: Steps;
 }
 
-/** A run that waits for a person's word, with all that it takes to go on where it stopped. */
+/** A run that waits for a person, with everything needed to resume where it stopped. */
 
-/** Of the record; one of another form is not gone on with. */
+/** Version of the record; another version is not resumed. */
 export const PARKED_FORM = 1;
 
 export interface Parked {
@@ -160,41 +160,41 @@ export interface Parked {
   readonly kept?: number;
 }
 
-/** A subagent as it stood. It is told apart by what it was asked, as two of the same are of one kind. */
+/** A parked subagent, identified by what it was asked. */
 export interface ParkedChild {
   readonly prompt: string;
   readonly maxTurns: number;
   readonly turns: number;
   readonly malformed: Parked["malformed"];
   readonly records: readonly SessionRecord[];
-  /** By which its jobs are told from those of others. */
+  /** Prefix of its job names, unlike that of any other subagent. */
   readonly name?: string;
 }
 
-/** What a run has used before it was parked; the person's time is not its own. */
+/** What a run had used before it was parked; waiting for the person does not count. */
 export interface SpentBefore {
   readonly turns: number;
   readonly ms: number;
   readonly tokens: number;
   readonly cost: number;
   readonly calls: number;
-  /** Of limits that the model has been told of. */
+  /** Limits that the model was already warned of. */
   readonly told: readonly string[];
   readonly usage: Usage;
 }
 
-/** What its command line and settings said. */
+/** The command line and settings of the run. */
 export interface RunGiven {
   readonly task: string;
   readonly limits: Partial<Record<"turns" | "ms" | "tokens" | "cost" | "calls", number>>;
-  /** Each setting, and who set it. */
+  /** Each setting and its origin. */
   readonly settings: Readonly<Record<string, { readonly value: unknown; readonly origin: string }>>;
   readonly runtime: string | null;
   /** Absolute; null without one. */
   readonly schema: string | null;
 }
 
-/** A call of the run that is over, whatever became of it. */
+/** A finished call of the run, however it ended. */
 export interface EndedCall extends Pick<Denial, "call" | "tool" | "target" | "rule" | "reason"> {
   /** The command, or the path; empty when it has neither. */
   readonly target: string;
@@ -205,28 +205,28 @@ export interface EndedCall extends Pick<Denial, "call" | "tool" | "target" | "ru
    */
   readonly refused: boolean;
   readonly decision: Verdict;
-  /** It succeeded, and something is other than before. */
+  /** It succeeded and changed something. */
   readonly changes: boolean;
 }
 
-/** `never`: somebody went on with the session without a word on it. */
+/** `never`: the session was continued without an answer. */
 export const WORDS = ["once", "session", "always", "deny", "never"] as const;
 export type Word = (typeof WORDS)[number];
 
-/** Records behind which a question no longer waits. */
+/** Records after which a question is no longer open. */
 const PAST: ReadonlySet<SessionRecord["kind"]> = new Set(["message", "rolled_back", "cleared", "answered"]);
 
-/** What waits in a session; undefined when nothing does. */
+/** The parked run of a session; undefined when there is none. */
 export function parkedIn(records: readonly SessionRecord[]): Parked | undefined {
   const last = records.findLast(({ kind }) => kind === "parked" || PAST.has(kind));
   return last?.kind === "parked" ? last.parked : undefined;
 }
 
-/** Whether nothing has happened between the two: a run may park twice at one question. */
+/** Whether both are the same parking: a run may park twice at one question. */
 export const isSameParking = (one: Parked, other: Parked): boolean =>
   JSON.stringify(one) === JSON.stringify(other);
 
-/** Questions that a person has said yes to for the rest of the session. */
+/** Questions that a person approved for the rest of the session. */
 export function settledIn(records: readonly SessionRecord[]): readonly Question[] {
   return records.flatMap((each) =>
     each.kind === "answered" && (each.word === "session" || each.word === "always") ? [each.question] : [],

@@ -1,4 +1,4 @@
-/** One entry of a tar stream. The name is as bytes; a file's content comes behind it. */
+/** One entry of a tar stream. The name is in bytes; a file's content follows it. */
 export interface TarEntry {
   readonly name: Buffer;
   readonly type: "file" | "folder" | "link" | "same" | "odd";
@@ -11,7 +11,7 @@ export interface TarEntry {
 }
 
 const BLOCK = 512;
-/** Of a long name or a set of PAX records; whoever writes the stream may not be trusted. */
+/** Bound of a long name or a set of PAX records: the stream may be hostile. */
 const LONGEST_EXTENSION = 2 ** 20;
 const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
   "0": "file",
@@ -56,7 +56,7 @@ export async function* untar(stream: AsyncIterable<Buffer>): AsyncGenerator<TarE
   }
 }
 
-/** What is said of the next entry beside its header. */
+/** Extension records that apply to the next entry. */
 async function extension(
   source: Bytes,
   type: string,
@@ -106,7 +106,7 @@ function numberIn(field: Buffer): number {
 
 /** Of a record's length, and of the blank behind it. */
 const LONGEST_NUMBER = 20;
-/** What of the records is understood; nothing else is kept, however many there are. */
+/** The records that are understood; others are dropped, so that their number costs no memory. */
 const KEYS = ["path", "linkpath", "size", "mtime"];
 
 /** `<length> <key>=<value>\n`, the length counting all of it; values are any bytes. */

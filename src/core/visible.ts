@@ -1,4 +1,4 @@
-/** Text of a program that nobody trusts, as it may be shown: line ends and tabs work, every other control is shown. */
+/** Makes untrusted text safe to show: line ends and tabs work, every other control character is made visible. */
 
 /**
  * What a terminal obeys, what turns a line around and what nobody sees: controls, formats, surrogates without their
@@ -8,7 +8,7 @@
 const ACTIVE = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 const PLAIN = /^[\n\t -~]*$/;
 
-/** A flood of controls is put together in pieces: all at once would cost many times its size. */
+/** Escaped in pieces: a text full of controls at once would cost many times its size. */
 const PIECES = 2 ** 14;
 
 /**
@@ -53,17 +53,17 @@ export const withoutEmojiParts = (shownText: string): string =>
 
 const LONGEST = 400;
 
-/** The same in one line, cut where it is long: a text of others cannot look like a line of ours. */
+/** The same as one bounded line: untrusted text cannot imitate a line of the harness. */
 export function visibleLine(text: string): string {
   const line = visibleWhole(text);
   return line.length <= LONGEST ? line : `${line.slice(0, LONGEST)}…`;
 }
 
-/** The same, however long: for names, and for what is to be typed. */
+/** The same without a bound: for names, and for commands to be typed. */
 export const visibleWhole = (text: string): string =>
   visible(text).replaceAll("\n", "\u240A").replaceAll("\t", " ");
 
-/** One line of JSON that means the same and that a terminal can show: nothing in it is a control. */
+/** Equivalent JSON on one line without control characters, safe on a terminal. */
 export function inertJson(value: unknown): string {
   const line = JSON.stringify(value);
   return PLAIN.test(line) ? line : line.replaceAll(ACTIVE, escaped);
@@ -117,7 +117,7 @@ export function visibleStream(): {
   };
 }
 
-/** Lines as a terminal leaves them: of one that was overwritten from its start, what was written last. */
+/** Lines as a terminal leaves them: of a line overwritten after a carriage return, the last state. */
 export function lastStates(text: string): string {
   return text.includes("\r") ? text.split("\n").map(lastState).join("\n") : text;
 }
