@@ -102,7 +102,7 @@ class EmbedRun {
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
-  /** After a failure nobody begins another batch; those under way are kept. */
+  /** After a failure no further batch begins; batches under way are kept. */
   async #work(
     batches: IteratorObject<readonly string[]>,
     byText: ReadonlyMap<string, readonly Chunk[]>,

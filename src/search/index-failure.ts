@@ -7,7 +7,7 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 /** How long one process waits for another that writes. */
 export const PATIENCE_MS = 10_000;
 
-/** Beside what any database may have: what stands there is whole, and none that this version could read. */
+/** An intact file whose format this version cannot read; unlike any damage that a database may have. */
 type Trouble = DiskTrouble | "another";
 
 export function troubleOf(thrown: unknown): Trouble {

@@ -20,13 +20,13 @@ export interface StoreChoice {
   readonly signal: AbortSignal;
 }
 
-/** How long a Qdrant that nobody asked for by name may take to show that it is usable. */
+/** How long a Qdrant that was not asked for by name may take to answer. */
 const QUICK_MS = 2000;
 
 /**
  * The store that was asked for, or fails. With `auto` it is the one that the index is in already; for a new index, and
  * where that one is gone, Qdrant if it answers quickly and is usable, else the embedded one, which needs nothing.
- * What it has become is its `name`: whoever keeps that gives it as `earlier` the next time.
+ * The choice is its `name`; pass it as `earlier` the next time.
  */
 export async function openStoreFor(choice: StoreChoice): Promise<SearchStore> {
   const { store, earlier, signal } = choice;
@@ -52,7 +52,7 @@ type ServerChoice = Pick<StoreChoice, "url" | "apiKey" | "identity" | "warn" | "
   readonly store: "auto" | "qdrant";
 };
 
-/** Null: nobody asked for a Qdrant by name, and there is none that could be used. */
+/** Null when no Qdrant was asked for by name and none is usable. */
 export async function openServerOf({ store, ...choice }: ServerChoice): Promise<SearchStore | null> {
   const quick = AbortSignal.any([choice.signal, AbortSignal.timeout(QUICK_MS)]);
   try {
@@ -64,7 +64,7 @@ export async function openServerOf({ store, ...choice }: ServerChoice): Promise<
   }
 }
 
-/** Nobody listens there: with `auto` no reason for a word. */
+/** No server listens there; with `auto` that is not worth a warning. */
 const isNobody = (thrown: unknown): boolean =>
   thrown instanceof HarnessError && "trouble" in thrown && thrown.trouble === "unreachable";
 

@@ -40,7 +40,7 @@ export async function storeHealth({ store, url, apiKey }: StoreWanted): Promise<
   }
 }
 
-/** Nobody listens there, of which nothing more is to be said. */
+/** No server listens there, which is all there is to report. */
 const nobody = (thrown: unknown, url: string): string | undefined =>
   thrown instanceof HarnessError && "trouble" in thrown && thrown.trouble === "unreachable"
     ? `no Qdrant at ${url}`

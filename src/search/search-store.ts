@@ -44,7 +44,7 @@ export interface SearchStore extends AsyncDisposable {
   flush(signal: AbortSignal): Promise<void>;
   /** Content hashes by path, of files that are held whole. */
   held(signal: AbortSignal): Promise<ReadonlyMap<string, string>>;
-  /** Chunks without a vector, in an order that goes on where it was when some have got theirs. */
+  /** Chunks without a vector, in a stable order, so that paging continues while vectors are added. */
   unembedded(limit: number, signal: AbortSignal): Promise<readonly Chunk[]>;
   /** Vectors of chunks by id; of one that is gone by now nothing is kept. */
   embed(vectors: ReadonlyMap<string, Float32Array>, signal: AbortSignal): Promise<void>;
@@ -55,7 +55,7 @@ export interface SearchStore extends AsyncDisposable {
   fileCount(signal: AbortSignal): Promise<number>;
   /** All of this index, and nothing of others. */
   clear(signal: AbortSignal): Promise<void>;
-  /** What is kept beside it of this index from before, with vectors of another model or with none, and of nobody else. */
+  /** Older data of this index alone: vectors of another model, or none. */
   tidy(signal: AbortSignal): Promise<void>;
 }
 

@@ -10,7 +10,7 @@ export const TARGET = 1800;
 /** A declaration that is smaller is joined with its neighbours. */
 export const SMALL = 500;
 
-/** So little that it never stands alone: a closing bracket, an empty statement. */
+/** Too small for a chunk of its own: a closing bracket, an empty statement. */
 export const TINY = 40;
 
 /** Levels of the syntax tree that are looked at; what lies deeper is cut by lines. */

@@ -115,7 +115,7 @@ export function skippedText(text: string, language: string): Skip | undefined {
 /** An average that only a program writes. */
 const AVERAGE = 250;
 const LONG = 500;
-/** So many ordinary lines and the file is somebody's, whatever its long ones hold. */
+/** With so many ordinary lines a file counts as written by hand, despite its long ones. */
 const ORDINARY = 100;
 
 function minified(text: string): boolean {

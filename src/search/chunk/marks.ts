@@ -22,10 +22,10 @@ export interface Part {
   readonly scope: string;
 }
 
-/** Whether nothing but blanks stands between the beginning of the line and `at`. */
+/** Whether only blanks precede `at` on its line. */
 export const opensLine = (text: string, at: number): boolean => lineStart(text, at) !== -1;
 
-/** The beginning of the line of `at`, or -1 when something but blanks stands before it on the line. */
+/** The start of the line of `at`, or -1 when more than blanks precede it. */
 function lineStart(text: string, at: number): number {
   let place = at;
   while (place > 0) {

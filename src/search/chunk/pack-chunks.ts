@@ -58,7 +58,7 @@ function split(text: string, part: Part): readonly Part[] {
   return [part.start, ...cuts].map((start, index) => ({ ...part, start, end: cuts[index] ?? part.end }));
 }
 
-/** Adds a part to the last group, or begins another. What is next to nothing never stands alone. */
+/** Adds a part to the last group, or begins another. A tiny part never becomes a group of its own. */
 function place(text: string, groups: Group[], part: Part): void {
   const last = groups.at(-1);
   if (last === undefined || part.end - last.start > MOST) groups.push(new Group(part));

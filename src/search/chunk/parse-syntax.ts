@@ -54,9 +54,9 @@ export class Syntax implements Disposable {
     }
   }
 
-  /** Drops all that is loaded; what is needed afterwards is loaded anew. */
+  /** Drops all grammars; they are loaded again on demand. */
   [Symbol.dispose](): void {
-    // Deleted also when that fails: a finalizer would try it later, when nobody could catch what it throws.
+    // Deleted also when that fails: a finalizer would retry later and throw where nothing can catch it.
     for (const one of this.ready.values()) if (one.kind === "parser") quietly(() => one.parser.delete());
     this.ready.clear();
     this.loading.clear();
@@ -103,7 +103,7 @@ const budgetFor = (length: number): Budget => ({
 /** Bytes of the parser's memory above which its runtime is dropped. A mebibyte of code needs a third of it. */
 const MEMORY = 384 * 2 ** 20;
 
-/** For a machine that all but stands still: what takes longer is given up whatever the counts. */
+/** For an overloaded machine: a parse that takes longer is given up, whatever the counts. */
 const LONGEST_MS = 3000;
 
 /** Of which the parsers of all languages are made. */

@@ -141,7 +141,7 @@ export function shellMarks(text: string): readonly Mark[] {
 class Script {
   readonly marks: Mark[] = [{ at: 0, kind: "code", names: [], own: false, scope: "" }];
   private inside: Opened | undefined;
-  /** Where the comment began that stands right above. */
+  /** Where the comment directly above began. */
   private comment = -1;
   /** Whether the next statement begins another part: behind a function, behind an empty line. */
   private fresh = false;

@@ -19,7 +19,7 @@ const require = createRequire(import.meta.url);
 
 /**
  * A runtime of its own. A parser that broke down leaves its runtime unusable, and the package keeps one for as long as
- * it is loaded: so it is loaded anew, in the form that can be.
+ * it is loaded: so it is loaded again, in the form that can be.
  */
 export async function startRuntime(): Promise<Runtime> {
   Reflect.deleteProperty(require.cache, require.resolve("web-tree-sitter"));

@@ -9,7 +9,7 @@ import { indexFailure, PATIENCE_MS, troubleOf } from "../index-failure.ts";
 /** The name of the file in the folder of an index. */
 export const CATALOG = "catalog.db";
 
-/** Another form is another file: what an older one held is built anew. */
+/** A new format gets a new file; the index is rebuilt from the sources. */
 export const FORM = 1;
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -59,7 +59,7 @@ export async function takeWriter(
   }
 }
 
-/** Where whoever has it is done in milliseconds, perhaps with the folder gone; meanwhile nothing else of this process goes on. */
+/** For locks that are kept for milliseconds: waits synchronously. The folder may be gone afterwards. */
 export function waitForWriter(folderOf: () => string): Disposable {
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
     const lock = tryWriter(folderOf());
@@ -72,7 +72,7 @@ export function waitForWriter(folderOf: () => string): Disposable {
 const MOST_ATTEMPTS = 200;
 const PAUSE_MS = 10;
 
-/** Undefined where somebody else has it. */
+/** Undefined when another process has it. */
 export function tryWriter(folder: string): Disposable | undefined {
   const sqlite = lockFile(folder);
   try {

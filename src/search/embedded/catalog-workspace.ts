@@ -44,7 +44,7 @@ export function findIndex(root: string, workspace: string): IndexPlace | undefin
   if (same?.workspace === workspace) return place(same, null);
   if (same !== undefined && hasLeft(same)) return place(same, same.workspace);
   const here = records.find((each) => each.workspace === workspace);
-  // Another folder stands where the indexed one stood, and that one is nowhere: what it held is compared file by file.
+  // The folder was replaced by another one: its index is compared file by file.
   return here === undefined ? undefined : place(here, null);
 }
 
@@ -78,7 +78,7 @@ export function indexesIn(root: string): readonly IndexRecord[] {
   });
 }
 
-/** Whether nothing stands any more where its workspace was. */
+/** Whether its workspace no longer exists. */
 export const isOrphan = (record: IndexRecord): boolean => identityOf(record.workspace) === undefined;
 
 /** It is not there any more, or it is another folder. */

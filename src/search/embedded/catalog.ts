@@ -17,7 +17,7 @@ export class Catalog implements Disposable {
     this.#folder = folder;
   }
 
-  /** To be written. One that is damaged is set aside, and that is told. */
+  /** Opens for writing. A damaged file is set aside, and the caller is told. */
   static open(folder: string, tell: (aside: string) => void): Catalog {
     const file = path.join(folder, CATALOG);
     try {

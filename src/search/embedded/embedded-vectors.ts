@@ -84,7 +84,7 @@ export class VectorTable implements VectorSeat {
     if (!this.#ours) return this.#without("", 0, limit);
     const none = "AND NOT EXISTS (SELECT 1 FROM vectors WHERE chunk = chunks.number)";
     const further = this.#without(none, this.#from, limit);
-    // Another process may have begun anew.
+    // Another process may have started over.
     const numbers = further.length > 0 || this.#from === 0 ? further : this.#without(none, 0, limit);
     this.#from = numbers[0] ?? this.#from;
     return numbers;

@@ -14,7 +14,7 @@ export interface EmbeddedParts {
 
 /**
  * The index in a folder of its own, to be written, made where there is none. What was written in another form, or for
- * another index, is emptied: all of it comes from files. Whoever opens it so holds the writer's lock of the index.
+ * another index, is emptied: all of it comes from files. The caller holds the writer lock of the index.
  * Vectors of another model are passed over until the first of this one come.
  */
 export function openEmbeddedStore(

@@ -2,7 +2,7 @@ import { parentPort } from "node:worker_threads";
 import { Cutter } from "../chunk/cut-file.ts";
 import type { CutAnswer, CutQuestion } from "./cutting.ts";
 
-/** The program of a thread that cuts files; it ends when nobody speaks to it any more. */
+/** The worker thread that cuts files; it ends when its port closes. */
 const cutter = new Cutter();
 
 parentPort?.on("message", ({ id, path, bytes }: CutQuestion) => {

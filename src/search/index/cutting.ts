@@ -23,7 +23,7 @@ export interface CutAnswer {
 const MANY = 48;
 const MOST_THREADS = 4;
 
-/** For so many files; `program` is the file that a thread runs, `kept` what goes on to the next update. */
+/** Threads for so many files; `program` is the worker file, `kept` are threads reused by the next update. */
 export function cuttingFor(files: number, program: URL, kept?: Cutting): Cutting {
   if (files < MANY) return kept === undefined ? new CuttingHere() : lent(kept);
   return new CuttingThreads(Math.min(Math.max(availableParallelism() - 1, 1), MOST_THREADS), program);

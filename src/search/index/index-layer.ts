@@ -21,11 +21,11 @@ export function claimLayer(base: IndexPlace, session: string): Layer {
 function claimed(base: IndexPlace, folder: string): Layer {
   using stack = new DisposableStack();
   stack.use(lockOf(folder));
-  // While it is locked: nobody begins with what is about to go.
+  // Under the lock, so that no other process opens what is about to be removed.
   stack.defer(() => rmSync(folder, { recursive: true, force: true }));
   const place = { ...base, folder };
   if (!existsSync(path.join(folder, CATALOG))) {
-    // Nobody writes it while it is copied; where somebody does, the run reads everything itself.
+    // Copied only when no other process writes it; otherwise the run reads all files itself.
     using lock = tryWriter(base.folder);
     if (lock !== undefined) seed(base, place);
   }
@@ -33,7 +33,7 @@ function claimed(base: IndexPlace, folder: string): Layer {
   return { place, [Symbol.dispose]: () => held.dispose() };
 }
 
-/** Whoever prunes may have taken it for one that was left, and removed it together with its lock. */
+/** A prune may have taken it for an abandoned one and removed it together with its lock. */
 function lockOf(folder: string): Disposable {
   for (;;) {
     const lock = waitForWriter(() => heldIn(folder));
@@ -47,7 +47,7 @@ export interface Layer extends Disposable {
   readonly place: IndexPlace;
 }
 
-/** Held as long as its run goes on; undefined where somebody has it. */
+/** Locked for the time of the run; undefined when another process has it. */
 export const heldBy = (layer: string): Disposable | undefined => tryWriter(heldIn(layer));
 
 const HELD = "held";

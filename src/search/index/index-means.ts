@@ -2,7 +2,7 @@ import type { Trust } from "../index-words.ts";
 import type { PathRules } from "../read/found-file.ts";
 import type { SearchStore, StoreIdentity } from "../search-store.ts";
 
-/** What all indexes of one user share; handed in by whoever wires it together. */
+/** What all indexes of one user share; injected by the composition. */
 export interface IndexMeans {
   readonly rules: PathRules;
   readonly trust: Trust;

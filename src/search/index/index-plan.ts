@@ -69,7 +69,7 @@ export async function reconciled(
   const lost = new Set(stored.filter(([path, { hash }]) => held.get(path) !== hash).map(([path]) => path));
   const strays = [...held.keys()].filter((path) => (files.get(path)?.chunks ?? 0) === 0);
   if (strays.length > 0) {
-    // Without them the count may be right, and nobody would compare the rest again.
+    // Without them the count may match by chance, and the rest would never be compared again.
     catalog.begin(store.name);
     await store.remove(strays, signal);
   }

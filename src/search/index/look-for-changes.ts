@@ -11,7 +11,7 @@ interface LookRequest {
   readonly ruleFiles: readonly RuleFile[];
   readonly rules: PathRules;
   readonly largest: number;
-  /** Folders with changes that are told one by one; with more of them it ends. */
+  /** How many changed folders are listed; with more of them the scan gives up. */
   readonly most: number;
   readonly signal: AbortSignal;
 }
@@ -29,7 +29,7 @@ export interface ChangedFolders {
   readonly nameless: boolean;
 }
 
-/** `other`: more has changed than could be told, or what says which files count. */
+/** `other`: more has changed than can be listed, or an ignore file has. */
 type Look = ({ readonly kind: "told" } & ChangedFolders) | { readonly kind: "other" };
 
 const OTHER = { kind: "other" } as const;
@@ -39,7 +39,7 @@ const MOST_ENTRIES = 2_000_000;
 
 /**
  * Where the workspace is not as the catalog has it, by names and metadata alone: no file is opened, no link followed.
- * Links, pipes and folders that are left out are as they are. Only names that the catalog knows are told.
+ * Links, pipes and left-out folders count as unchanged. Only names in the catalog are reported.
  */
 export async function lookAt(request: LookRequest): Promise<Look> {
   const { workspace, ruleFiles, signal } = request;
@@ -104,7 +104,7 @@ class Looking {
       if (name.includes("\uFFFD") && !isThere(workspace, path)) this.#nameless = true;
       else if (entry.isDirectory()) this.#folder(path);
       else if (entry.isFile()) met += this.#file(folder, path);
-      // Nobody knows what it says, and whoever lists says so.
+      // It cannot be read; the listing reports that.
       else if (path === OWN_IGNORE) this.#other = true;
     }
     this.#met.set(folder, met);

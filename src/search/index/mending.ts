@@ -7,7 +7,7 @@ import { isDamaged, storeFolder } from "./opened-store.ts";
 
 /**
  * What turns out to be damaged only while it is used is set aside, and the work done once more: all of an index comes
- * from files. Where somebody else writes it just now, it is theirs to mend.
+ * from files. When another process writes it just now, that process mends it.
  */
 export async function mending<T>(
   { warn }: Pick<IndexMeans, "warn">,

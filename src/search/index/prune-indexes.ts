@@ -18,7 +18,7 @@ export interface Pruned {
   readonly layers: number;
   /** Damaged files that were set aside. */
   readonly damaged: number;
-  /** Indexes that somebody writes just now, or that could not be looked at. */
+  /** Indexes that are being written, or that could not be read. */
   readonly left: readonly { readonly workspace: string; readonly reason: string }[];
   readonly freedBytes: number;
 }
@@ -55,7 +55,7 @@ export async function prune(root: string, means: IndexMeans, signal: AbortSignal
 async function removeIndex(means: IndexMeans, place: IndexPlace, signal: AbortSignal): Promise<void> {
   await using index = await HeldIndex.write(means, place, { patienceMs: 0, only: true, signal });
   await index.store.clear(signal);
-  // While it is locked: nobody begins with what is about to go.
+  // Under the lock, so that no other process opens what is about to be removed.
   rmSync(place.folder, { recursive: true, force: true });
 }
 
@@ -115,7 +115,7 @@ function bytesIn(folder: string): number {
   return bytes;
 }
 
-/** Gives back the room of what was removed. Nobody else may have it open for writing. */
+/** Frees the disk space of removed rows. No other process may have it open for writing. */
 function compactEmbeddedStore(folder: string): void {
   try {
     using connection = new Connection(

@@ -12,12 +12,12 @@ import { type ChangedFolders, lookAt } from "./look-for-changes.ts";
 import { leftOut, prepare, type Prepared, type Reading } from "./prepared-files.ts";
 
 export interface Updated extends Summary {
-  /** Files whose text was cut anew, and files that are gone. */
+  /** Files that were cut again, and files that are gone. */
   readonly changed: number;
   readonly removed: number;
 }
 
-/** Has an index say what the files say now. Broken off anywhere, the next one goes on where it stopped. */
+/** Brings an index up to date with the files. When interrupted anywhere, the next update continues there. */
 export async function update(parts: UpdateParts, signal: AbortSignal): Promise<Updated> {
   const { catalog, store } = parts;
   const rules = catalog.rules();
@@ -32,7 +32,7 @@ export async function update(parts: UpdateParts, signal: AbortSignal): Promise<U
   const changed = plan.changed.length === 0 ? 0 : await readIn(parts, { plan, listing }, signal);
   if (!sameRules(rules, listing.rules)) catalog.setRules(listing.rules);
   if (!idle) await assertKept(parts, signal);
-  // The catalog may not outlast a power cut that the store does not: nobody would compare the two again.
+  // After a power cut the catalog must not be newer than the store: the two would never be compared again.
   if (!idle) await store.flush(signal);
   const nameless = listing.nameless + listing.closed;
   catalog.note({ whole: true, updated: Date.now(), nameless, store: store.name });
@@ -273,7 +273,7 @@ function areSame(
   );
 }
 
-/** Known folders that nobody could look into: the one above them shows why. */
+/** Known folders that could not be read; their parent shows why. */
 const goneFrom = ({ known, visited }: ChangedFolders): readonly string[] =>
   [...known].filter((folder) => !visited.has(folder));
 

@@ -158,7 +158,7 @@ function saidIn(thrown: unknown): { readonly said: string; readonly byQdrant: bo
 interface Refusal {
   readonly status: number;
   readonly said: string;
-  /** In the form in which Qdrant says why; else it is a proxy's word, or nobody's. */
+  /** Whether the error has Qdrant's form; otherwise a proxy may have sent it. */
   readonly byQdrant: boolean;
 }
 
@@ -295,7 +295,7 @@ export type Trouble =
   | "refused"
   | "garbled";
 
-/** What Qdrant, or what stands in its place, did instead of what it was asked. */
+/** A failed request to Qdrant, or to whatever answers at its address. */
 export class QdrantFailure extends HarnessError {
   readonly trouble: Trouble;
 

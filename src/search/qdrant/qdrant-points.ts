@@ -22,7 +22,7 @@ export interface Point {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** Which index, and when it was written (milliseconds): what nobody claims later is debris. */
+/** The index, and when it was written (milliseconds): a version that is never claimed is debris. */
 export interface Stamp {
   readonly index: string;
   readonly written: number;

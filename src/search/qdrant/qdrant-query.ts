@@ -30,7 +30,7 @@ const NOTHING: Found = { lexical: [], dense: [], order: [], chunks: new Map() };
 
 /**
  * One request to each collection, and both at once. The server fuses the half by words and the half by vector: that gives
- * the order, and each chunk's text once. The halves' own scores come beside it, for whoever ranks.
+ * the order, and each chunk's text once. The halves' own scores are kept for the ranking.
  */
 export async function candidatesFor(
   seat: Seat,

@@ -24,7 +24,7 @@ export interface QdrantOptions {
   readonly patience?: Patience;
   /** The time, in milliseconds since 1970. */
   readonly now?: () => number;
-  /** `write`: indexes of fields that somebody took away are made again. */
+  /** `write`: missing field indexes are created again. */
   readonly access?: "read" | "write";
 }
 
@@ -69,13 +69,13 @@ function storeOn(seat: Seat): SearchStore {
   };
 }
 
-/** What was given up before it began is told so, though nothing had to be asked. */
+/** An aborted signal fails at once, even when no request is needed. */
 async function unless<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   return act();
 }
 
-/** No request is under way for so long: what nobody has claimed by then was left by one who was killed. */
+/** Longer than any request: a version that is unclaimed for so long was left by a killed process. */
 const ABANDONED_MS = 15 * 60_000;
 const MOST_VERSIONS = 500;
 /** Versions that may be there beside those of files. What is more is counted another time. */
@@ -85,7 +85,7 @@ const facets = resultOf(z.object({ hits: z.array(z.object({ value: z.string(), c
 
 /**
  * Files whose chunks the server has counted and found to be all there. What is there beside them and is old enough is
- * removed: nobody would ask for it by its path again when the file has gone meanwhile.
+ * removed: if the file is gone by now, no later update would remove it by its path.
  */
 async function heldFiles(seat: Seat, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
   const held = new Map<string, string>();

@@ -167,7 +167,7 @@ export async function removeWhere(seat: Seat, filter: Filter, signal: AbortSigna
   for (const shelf of SHELVES) await orWithout(removeBy(seat, shelf, filter, signal), undefined);
 }
 
-/** Qdrant takes 32 MB in one request unless it is told otherwise, and works on one while it is held. */
+/** Qdrant accepts 32 MB per request by default, and keeps the whole request in memory. */
 const MOST_POINTS = 256;
 const MOST_BYTES = 8 * 2 ** 20;
 /** Requests of one call that are under way at a time. */

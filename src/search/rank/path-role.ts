@@ -38,7 +38,7 @@ const CODE = new Set(
 );
 const EXTENSION = /[^/]\.([^./]+)$/;
 
-/** What kind of file this path names; whoever has seen its content may know better. */
+/** The role of a file by its path; its content may tell more. */
 export function roleOf(path: string): Role {
   if (path.endsWith("CMakeLists.txt")) return "config";
   const known = BY_PATH.find(([, pattern]) => pattern.test(path))?.[0];

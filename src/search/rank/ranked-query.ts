@@ -72,7 +72,7 @@ function priorOf(
 ): Readonly<Record<Role, number>> {
   const prior = { ...role };
   const path = lookup?.path ?? "";
-  // An ending that nobody knows may as well be a member's name.
+  // An unknown extension may as well be a member name.
   const named = /[./]/.test(path) ? roleOf(path) : "config";
   if (named !== "config") prior[named] = 1;
   for (const [name, asked, mentions] of ASKS)

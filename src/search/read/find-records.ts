@@ -92,7 +92,7 @@ function millis(text: string): number {
   return Number(text.slice(0, dot)) * 1000 + Number(part.length === 9 ? part : part.padEnd(9, "0")) / 1e6;
 }
 
-/** A path that leads nowhere else, whoever wrote the listing. */
+/** A path that cannot leave the workspace, even when the listing is hostile. */
 export const isBelow = (path: string): boolean => !OUTSIDE.test(path);
 
 /** A name that is none, or the folder itself, or the one above. */
@@ -110,7 +110,7 @@ const ALL = { head: Number.MAX_SAFE_INTEGER, tail: 0 };
 const HIGH_WATER = 1 << 20;
 
 export interface Running {
-  /** What it writes to stdout. Whoever stops reading has it ended. */
+  /** Its stdout. It is ended when the reader stops. */
   readonly output: AsyncIterable<Buffer>;
   /** Its end, and the last that it said on stderr. */
   readonly ended: Promise<{ readonly result: ExecResult; readonly said: string }>;

@@ -8,7 +8,7 @@ export interface Stamp {
   readonly ino: number;
 }
 
-/** What stands at a path below the workspace. */
+/** A file found below the workspace. */
 export interface Found {
   readonly path: string;
   /** `closed`: a folder that may not be looked into. */
@@ -27,7 +27,7 @@ const COARSER_MS = 2100;
 export const isSettled = ({ ctimeMs }: Stamp, lookedAt: number): boolean =>
   ctimeMs > 0 && ctimeMs < lookedAt - (ctimeMs % 1000 === 0 ? COARSER_MS : COARSE_MS);
 
-/** A list of ignore rules as it stands in the workspace. */
+/** An ignore file of the workspace. */
 export interface RuleFile {
   readonly path: string;
   readonly stamp: Stamp;
@@ -41,7 +41,7 @@ export interface IgnoredPaths {
   below(list: { readonly folder: string; readonly text: string; readonly strict: boolean }): IgnoredPaths;
 }
 
-/** The policy's words, which whoever wires it all together hands in. */
+/** The path rules of the policy, injected by the composition. */
 export interface PathRules {
   /** Where no list is yet. */
   readonly ignored: IgnoredPaths;
@@ -53,7 +53,7 @@ export interface PathRules {
   readonly guarded: (name: string, atTop: boolean) => boolean;
 }
 
-/** What is looked for: files that may be read, and those that are left out for a reason that is told. */
+/** Files that may be read, and files left out, each with its reason. */
 export interface Listing {
   readonly files: ReadonlyMap<string, Stamp>;
   readonly skipped: ReadonlyMap<string, { readonly stamp: Stamp; readonly why: Skip }>;

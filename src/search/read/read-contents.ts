@@ -39,7 +39,7 @@ export async function* contentsOf(
   const tar = running(box, { words: TAR, folder: box.workspace, input: namesOf(paths) }, signal);
   const wanted = new Set(paths);
   for await (const content of packed(tar, most, signal)) {
-    // Whoever packs may not be trusted: nothing comes that was not asked for, and nothing twice.
+    // The packing side is untrusted: only files that were asked for are accepted, each once.
     if (wanted.delete(content.path)) yield content;
   }
   const end = await tar.ended;
@@ -101,7 +101,7 @@ const whole = ({ entry, pieces, length }: Open, most: number): Content => ({
   bytes: length > most ? null : Buffer.concat(pieces),
 });
 
-/** Where the image has no tar that understands this. */
+/** For images without a suitable tar. */
 async function* oneByOne(
   box: Box,
   paths: readonly string[],

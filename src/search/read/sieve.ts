@@ -25,7 +25,7 @@ export const OWN_IGNORE = ".harnessignore";
 export const isRuleFile = (path: string): boolean =>
   path === OWN_IGNORE || path === GITIGNORE || path.endsWith(`/${GITIGNORE}`);
 
-/** What stands in a worktree or a submodule for the folder of that name: where on the host the repository is. */
+/** The `.git` file of a worktree or submodule: it points to the repository on the host. */
 const isGitLink = (name: string): boolean => name.toLowerCase() === ".git";
 
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);

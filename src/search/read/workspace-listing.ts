@@ -87,7 +87,7 @@ interface Reading {
   readonly signal: AbortSignal;
 }
 
-/** The rule files among what was found, with what they say; fails where nobody can tell what is to be left out. */
+/** The ignore files that were found, with their text; fails when one cannot be read, as then nothing tells what to leave out. */
 async function ruleFilesOf(found: readonly Found[], reading: Reading): Promise<readonly RuleFile[]> {
   const there = found.filter(({ path }) => isRuleFile(path));
   const own = there.find(({ path }) => path === OWN_IGNORE);
@@ -117,7 +117,7 @@ function keptTexts(files: readonly Found[], { known, at }: Reading): Map<string,
   return texts;
 }
 
-/** By one character more than is obeyed, by which whoever obeys sees that there were more. */
+/** One character more than the limit, so that the reader sees that the text was longer. */
 async function* readTexts(
   paths: readonly string[],
   { box, most, signal }: Reading,
