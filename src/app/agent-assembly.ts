@@ -52,7 +52,7 @@ export interface Parts {
 /** Puts the seat of one request together; what is heavy is loaded when it is first used. */
 export async function seatFor(parts: Parts): Promise<Seat> {
   const { settings, workspace, lasting, box, sink, parked, signal } = parts;
-  const judge = lazyJudge(settings.mode, workspace);
+  const judge = lazyJudge(settings, workspace);
   const { memory, tools, offer } = lasting;
   const { history } = memory;
   const capabilities = await parts.capabilities;
@@ -155,12 +155,14 @@ function compactorFor(seat: () => Seat, history: History, { context, origin }: C
 }
 
 /** The policy with its tables, loaded when the first call is to be judged. */
-export function lazyJudge(mode: Mode, workspace: string): () => Promise<Judge> {
+export function lazyJudge(settings: JudgedBy, workspace: string): () => Promise<Judge> {
   const held: { judge?: Promise<Judge> } = {};
-  return () => (held.judge ??= judgeFor(mode, workspace));
+  return () => (held.judge ??= judgeFor(settings, workspace));
 }
 
-async function judgeFor(mode: Mode, workspace: string): Promise<Judge> {
+type JudgedBy = Pick<Settings, "mode" | "allow_domains">;
+
+async function judgeFor({ mode, allow_domains }: JudgedBy, workspace: string): Promise<Judge> {
   const [{ judgeIn }, { loadRules }] = await Promise.all([
     import("../agent/action-judge.ts"),
     import("../config/policy-file.ts"),
@@ -173,6 +175,7 @@ async function judgeFor(mode: Mode, workspace: string): Promise<Judge> {
     home: placesFrom(process.env).home,
     rules,
     links: linkFacts,
+    granted: allow_domains,
     ...(ignore === undefined ? {} : { ignore }),
   });
 }

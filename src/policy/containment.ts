@@ -1,7 +1,9 @@
 import { namesSecret } from "./effects/environment.ts";
 import type { Called } from "./effects/walk.ts";
 import type { Effect } from "./effects/effect.ts";
-import { resolvePath } from "./paths/normal-path.ts";
+import { isInside, resolvePath } from "./paths/normal-path.ts";
+import { isTemp } from "./paths/system-paths.ts";
+import { UNKNOWN } from "./programs/program-model.ts";
 import type { Ruling } from "./ruling.ts";
 
 /*
@@ -59,14 +61,24 @@ const ASKS_HOSTS =
 const VARIABLES = /(?:\bprocess\.env|\benviron|\bgetenv|%?\bENV)\b(?:(?:\.get)?[[({.]["']?(\w+))?/g;
 const ALL_OF_THEM = /^(?:items|keys|values|copy|each|to_h|get|inspect)$/;
 
-/** Whether a program that may do anything says that it wants a secret, a host or the machine around the box. */
+const DELETES = /\b(?:rm_?tree|rmSync|rm_rf?|rmdir|unlink|removedirs|remove_dir_all|remove_tree)\b/;
+
+/** Whether a program that may do anything says that it wants a secret, a host, or to delete what lies outside. */
 export function codeObjection(text: string, around: Around): boolean {
   const addresses = addressesIn(text);
   if (addresses.length === 0 ? ASKS_HOSTS.test(text) : !addresses.every(isOwnHost)) return true;
-  if (REACHERS.test(text) || quotedIn(text).some((each) => isKept(each, around))) return true;
+  const quoted = quotedIn(text);
+  if (REACHERS.test(text) || quoted.some((each) => isKept(each, around))) return true;
+  if (DELETES.test(text) && quoted.some((each) => leadsOut(each, around))) return true;
   return [...text.matchAll(VARIABLES)].some(
     ([, name]) => name === undefined || ALL_OF_THEM.test(name) || namesSecret(name),
   );
+}
+
+function leadsOut(piece: string, { workspace }: Around): boolean {
+  if (!/^[/~]|(?:^|\/)\.\.(?:\/|$)/.test(piece)) return false;
+  const path = resolvePath(workspace, piece);
+  return piece.startsWith("~") || !(isInside(workspace, path) || isTemp(path));
 }
 
 /** Pieces of the texts in quotes that a program holds. */
@@ -75,14 +87,20 @@ const quotedIn = (text: string): readonly string[] =>
     piecesOf(match.slice(1).join("")),
   );
 
-/** Programs that are there to reach hosts, engines or a desktop, and packages that are fetched. */
-const REACHERS =
-  /(?<![\w./@-])(?:(?:curl|wget|aria2c|ssh|scp|sftp|rsync|nc|ncat|netcat|socat|telnet|l?ftp|dig|nslookup|ping|traceroute|docker|podman|nerdctl|kubectl|helm|gh|glab|aws|gcloud|terraform|xdg-open|systemd-run|nsenter)(?![\w.@/-])|(?:npm|pnpm|yarn|bun|pip[\d.]*|pipx|uv|gem|cargo|apt|apt-get|apk|dnf|yum|brew|conda|go|opam|nuget|pod)\s+(?:install|add|get|ci|publish|download|update|upgrade)\b|git\s+(?:push|fetch|pull|clone)\b)/;
+/** Programs that are there to reach hosts and engines, and packages that are fetched. */
+const REACHERS = new RegExp(
+  [
+    String.raw`(?<![\w./@-])(?:curl|wget|aria2c|ssh|scp|sftp|rsync|nc|ncat|netcat|socat|telnet|l?ftp|dig|nslookup|ping|traceroute)(?:\.exe)?(?![\w.@/-])`,
+    String.raw`(?<![\w./@-])(?:docker|podman|nerdctl|kubectl|helm|gh|glab|hub|aws|gcloud|terraform|xdg-open|systemd-run|nsenter)(?![\w.@/-])`,
+    String.raw`\b(?:npm|pnpm|yarn|bun|pip[\d.]*|pipx|uv|gem|cargo|apt|apt-get|apk|dnf|yum|brew|conda|go)\s+(?:install|add|get|ci|publish|download|update|upgrade)\b`,
+    String.raw`\bgit\s+(?:push|fetch|pull|clone)\b`,
+  ].join("|"),
+);
 
 /** The hosts of the addresses in a text; empty ones for those that cannot be seen. */
 function addressesIn(text: string): readonly string[] {
   const named = [...text.matchAll(/\b(?!file:)[a-z][a-z0-9+.-]*:\/\/(?:[^\s"'`/@]*@)?(\[[^\]\s]*\]|[^\s"'`/:?#)\\]*)/gi)];
-  const devices = [...text.matchAll(/\/dev\/(?:tcp|udp)\/([^\s"'`/]*)/g)];
+  const devices = [...text.matchAll(/\/(?:dev|inet\d?)\/(?:tcp|udp)\/(?:\d+\/)?([^\s"'`/]*)/g)];
   const remotes = /(?:^|[\s"'`=])[\w.-]+@[\w.-]+:(?!\s)/.test(text) ? [""] : [];
   return [...[...named, ...devices].map(([, host = ""]) => host), ...remotes];
 }
@@ -90,17 +108,33 @@ function addressesIn(text: string): readonly string[] {
 const piecesOf = (text: string): readonly string[] =>
   text.split(/[\s"'`()[\]{},;=<>|&@:]+/).filter((piece) => piece !== "");
 
-/** Read as a path it is a secret, something that the host obeys, or hidden. */
-function isKept(piece: string, { workspace, home, facts }: Around): boolean {
+/** What the piece of a text may be to whoever gets it: a path that is only read, or one that may be written too. */
+type Use = "read" | "write";
+
+/** Read as a path it is a secret, hidden, or something that the host obeys. */
+function isKept(piece: string, { workspace, home, facts }: Around, use: Use = "write"): boolean {
   const path = resolvePath(workspace, piece.startsWith("~/") ? home + piece.slice(1) : piece);
   const { secret, ignored } = facts(path, "read");
-  return secret !== null || ignored || facts(path, "write").trap !== null;
+  return secret !== null || ignored || (use === "write" && facts(path, "write").trap !== null);
 }
 
-const textObjection = (text: string, around: Around): boolean =>
+const textObjection = (text: string, around: Around, use: Use = "write"): boolean =>
   !addressesIn(text).every(isOwnHost) ||
-  REACHERS.test(text) ||
-  piecesOf(text).some((piece) => isKept(piece, around));
+  REACHERS.test(text.replaceAll(UNKNOWN, " ")) ||
+  piecesOf(text).some((piece) => isKept(piece, around, use));
+
+/** They hand what they are given to the desktop. */
+const OPENERS = new Set(["open", "code", "subl", "start"]);
+/** A word that asks for what is kept. */
+const KEPT_WORD = /(?:^|[^a-z])credential(?:s|-[\w-]+)?$|(?:password|passwd|auth_?token|secret_?key|api_?key)$/i;
+
+/** What the words of a command say, whatever the program makes of them. */
+function callObjection({ words }: Called, around: Around, use: Use): boolean {
+  const [name = "", sub = "", ...rest] = words.map(({ value }) => value);
+  if (OPENERS.has(name) || sub === "install" || (name === "php" && sub === "-i")) return true;
+  const all = [name, sub, ...rest];
+  return all.some((word) => KEPT_WORD.test(word)) || textObjection(all.join(" "), around, use);
+}
 
 interface Looked {
   readonly text: string;
@@ -110,9 +144,6 @@ interface Looked {
   readonly knows: (name: string) => boolean;
 }
 
-/** What is the command itself, an option or an operand of it that nobody knows, or what the shell is told to do later. */
-const OF_WORDS = /^(?:command|option|operand|language)\.|^shell\.(?:builtin|function)$|^word\.dynamic$/;
-
 /** The rulings of the effects, in their order: `offline` becomes `never` where something speaks against it. */
 export function withObjections(
   rulings: readonly Ruling[],
@@ -120,24 +151,41 @@ export function withObjections(
   around: Around,
 ): readonly Ruling[] {
   if (!rulings.some(({ contained }) => contained === "offline")) return rulings;
-  const objected = calls.map((called) => called.words.some(({ value }) => textObjection(value, around)));
+  // Where it records in the repository, its box may write there.
+  const records = new Set(effects.flatMap(({ kind, call }) => (kind === "repository" ? [call] : [])));
+  const objected = (use: Use): readonly boolean[] =>
+    calls.map((called, at) => records.has(at) || callObjection(called, around, use));
+  const by = { read: objected("read"), write: objected("write") };
   // The words of a call of a function are seen by nobody else.
-  const anywhere = calls.some(({ words: [name] }, at) => objected[at] === true && !knows(name?.value ?? ""));
+  const anywhere = calls.some(
+    ({ words: [name] }, at) => by.write[at] === true && !knows(name?.value ?? ""),
+  );
   return rulings.map((ruling, at) => {
     const effect = effects[at];
-    if (ruling.contained !== "offline" || effect?.kind !== "unknown") return ruling;
-    const { doubt, call, span } = effect;
+    if (ruling.contained !== "offline" || effect === undefined) return ruling;
     const speaks =
-      anywhere ||
-      (OF_WORDS.test(doubt) && objected[call] === true) ||
-      (doubt.startsWith("env.") && textObjection(text.slice(...span), around)) ||
-      (doubt === "shell.unreadable" && textObjection(text, around));
+      anywhere || by[useOf(effect)][effect.call] === true || textSpeaks(effect, text, around);
     return speaks ? { ...ruling, contained: "never" } : ruling;
   });
 }
 
+/** Code and variables name what is read; of anything else nobody knows. */
+const useOf = (effect: Effect): Use =>
+  effect.kind === "code" || (effect.kind === "unknown" && effect.doubt.startsWith("env.")) ? "read" : "write";
+
+/** What stands in the text, and in no word of a command: a variable before it, or what changes the commands behind it. */
+function textSpeaks(effect: Effect, text: string, around: Around): boolean {
+  if (effect.kind !== "unknown") return false;
+  if (effect.doubt.startsWith("env.")) return textObjection(text.slice(...effect.span), around, "read");
+  return effect.doubt.startsWith("shell.") && textObjection(text, around);
+}
+
 /** The same for what is wrong with a text as such. Where two readers disagree, neither has seen what it does. */
-export const withObjectedFlaws = (flaws: readonly Ruling[], text: string, around: Around): readonly Ruling[] =>
+export const withObjectedFlaws = (
+  flaws: readonly Ruling[],
+  text: string,
+  around: Around,
+): readonly Ruling[] =>
   flaws.map((flaw) =>
     flaw.id === "text.disagree" && textObjection(text, around) ? { ...flaw, contained: "never" } : flaw,
   );
