@@ -17,7 +17,7 @@ function answerTo({ mode, writes, decision }: Question, onAsk: OnAsk): Answer | 
   if (onAsk === "park" && !decision.contained && !(readOnly && writes)) return "waits";
   if (readOnly) return refused("the mode is read-only, and nobody is there to be asked");
   if (onAsk === "refuse") return refused("nobody is there to be asked");
-  return refused("nobody is there to be asked, and the box alone does not hold it");
+  return refused("nobody is there to be asked, and it is not contained");
 }
 
 const refused = (reason: string): Answer => ({ runs: false, by: "nobody", reason });
