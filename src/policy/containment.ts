@@ -99,7 +99,9 @@ const REACHERS = new RegExp(
 
 /** The hosts of the addresses in a text; empty ones for those that cannot be seen. */
 function addressesIn(text: string): readonly string[] {
-  const named = [...text.matchAll(/\b(?!file:)[a-z][a-z0-9+.-]*:\/\/(?:[^\s"'`/@]*@)?(\[[^\]\s]*\]|[^\s"'`/:?#)\\]*)/gi)];
+  const named = [
+    ...text.matchAll(/\b(?!file:)[a-z][a-z0-9+.-]*:\/\/(?:[^\s"'`/@]*@)?(\[[^\]\s]*\]|[^\s"'`/:?#)\\]*)/gi),
+  ];
   const devices = [...text.matchAll(/\/(?:dev|inet\d?)\/(?:tcp|udp)\/(?:\d+\/)?([^\s"'`/]*)/g)];
   const remotes = /(?:^|[\s"'`=])[\w.-]+@[\w.-]+:(?!\s)/.test(text) ? [""] : [];
   return [...[...named, ...devices].map(([, host = ""]) => host), ...remotes];
@@ -126,7 +128,8 @@ const textObjection = (text: string, around: Around, use: Use = "write"): boolea
 /** They hand what they are given to the desktop. */
 const OPENERS = new Set(["open", "code", "subl", "start"]);
 /** A word that asks for what is kept. */
-const KEPT_WORD = /(?:^|[^a-z])credential(?:s|-[\w-]+)?$|(?:password|passwd|auth_?token|secret_?key|api_?key)$/i;
+const KEPT_WORD =
+  /(?:^|[^a-z])credential(?:s|-[\w-]+)?$|(?:password|passwd|auth_?token|secret_?key|api_?key)$/i;
 
 /** What the words of a command say, whatever the program makes of them. */
 function callObjection({ words }: Called, around: Around, use: Use): boolean {
@@ -157,14 +160,11 @@ export function withObjections(
     calls.map((called, at) => records.has(at) || callObjection(called, around, use));
   const by = { read: objected("read"), write: objected("write") };
   // The words of a call of a function are seen by nobody else.
-  const anywhere = calls.some(
-    ({ words: [name] }, at) => by.write[at] === true && !knows(name?.value ?? ""),
-  );
+  const anywhere = calls.some(({ words: [name] }, at) => by.write[at] === true && !knows(name?.value ?? ""));
   return rulings.map((ruling, at) => {
     const effect = effects[at];
     if (ruling.contained !== "offline" || effect === undefined) return ruling;
-    const speaks =
-      anywhere || by[useOf(effect)][effect.call] === true || textSpeaks(effect, text, around);
+    const speaks = anywhere || by[useOf(effect)][effect.call] === true || textSpeaks(effect, text, around);
     return speaks ? { ...ruling, contained: "never" } : ruling;
   });
 }

@@ -98,7 +98,9 @@ export class CommandPolicy {
     const holds = holderOf(context);
     const decision = decisionOf(rulings, { holds, mode: context.mode, length: text.length });
     const again =
-      looked.assumable && text.length <= LONGEST_ASSUMED && rulings.some(({ contained }) => contained !== "always");
+      looked.assumable &&
+      text.length <= LONGEST_ASSUMED &&
+      rulings.some(({ contained }) => contained !== "always");
     // Only what it says of containment is looked at again: the decision stands.
     const contained = again
       ? rulings.every((ruling) => holds(ruling) || isOpen(ruling)) &&
@@ -146,9 +148,7 @@ type Holds = (ruling: Ruling) => boolean;
 
 /** Whether the box alone holds what a ruling is about. */
 const holderOf = ({ granted = [] }: CommandContext): Holds =>
-  granted.length === 0
-    ? ({ contained }) => contained !== "never"
-    : ({ contained }) => contained === "always";
+  granted.length === 0 ? ({ contained }) => contained !== "never" : ({ contained }) => contained === "always";
 
 /** Characters of a text that is looked at once more; what is longer was not written for one call of a shell. */
 const LONGEST_ASSUMED = 8192;
