@@ -114,7 +114,11 @@ function opened(sentence: string): string {
       text = text.replace(GREETING, "").replace(/^[\s,.!]+/, "");
       while (AFTER_GREETING.test(text)) text = text.replace(AFTER_GREETING, "").replace(/^[\s,.!]+/, "");
     }
-    text = text.replace(FILLER, "").replace(/^if (?:so|not|yes|possible|needed)[,\s]+/, "").replace(RESERVATION, "").trim();
+    text = text
+      .replace(FILLER, "")
+      .replace(/^if (?:so|not|yes|possible|needed)[,\s]+/, "")
+      .replace(RESERVATION, "")
+      .trim();
     if (text === before) return text;
   }
 }
@@ -132,8 +136,11 @@ function isDeed({ text }: Opened): boolean {
 export function guessIntent(text: string, mode: Mode): Intent {
   const otherwise = mode === "read-only" ? "repo" : "change";
   if (text.length > MAX_CHARACTERS || !/[\p{L}\p{N}]/u.test(text)) return otherwise;
-  const matter = sentencesOf(text).filter(({ text: said }) => !SMALL_TALK.test(said) || said.length > 60 || DEMAND.test(said));
-  if (matter.length === 0) return SMALL_TALK_OR_GREETING.test(text.trim().toLowerCase().replaceAll("’", "'")) ? "direct" : otherwise;
+  const matter = sentencesOf(text).filter(
+    ({ text: said }) => !SMALL_TALK.test(said) || said.length > 60 || DEMAND.test(said),
+  );
+  if (matter.length === 0)
+    return SMALL_TALK_OR_GREETING.test(text.trim().toLowerCase().replaceAll("’", "'")) ? "direct" : otherwise;
   const looksUp = ({ text: said }: Opened): boolean => LOOK_UP.test(said) && !DEMAND.test(said);
   if (matter.some((each) => !looksUp(each) && isDeed(each))) return "change";
   const lower = text.toLowerCase();

@@ -56,7 +56,9 @@ test("blanks around a request and curly apostrophes in it change nothing", () =>
 });
 
 test("a greeting before a task is no more than that", () => {
-  const tasks = requests.filter(({ want, text }) => want === "change" && guessed(text) === want && text.includes(" "));
+  const tasks = requests.filter(
+    ({ want, text }) => want === "change" && guessed(text) === want && text.includes(" "),
+  );
   for (const { text } of tasks) assert.equal(guessed(`Hello! ${text}`), "change", text);
 });
 
