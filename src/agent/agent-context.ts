@@ -1,6 +1,6 @@
 import type { Checkpoints } from "../core/checkpoint-port.ts";
 import type { Mode } from "../core/decision.ts";
-import type { Emit, Intent } from "../core/events.ts";
+import type { Emit } from "../core/events.ts";
 import type { Provider } from "../core/model-provider.ts";
 import type { Approver, Box } from "../core/ports.ts";
 import type { EndedCall, Outputs } from "../core/session.ts";
@@ -10,6 +10,7 @@ import type { Compactor } from "./context/compaction.ts";
 import type { History } from "./context/history.ts";
 import type { PromptSize } from "./context/prompt-size.ts";
 import type { AnswerGate } from "./final-answer.ts";
+import type { RunIntent } from "./intent.ts";
 import type { Limits, Spent } from "./limits.ts";
 import type { Guard, Malformed } from "./repetition-guard.ts";
 
@@ -36,15 +37,15 @@ interface Ground {
   /** What became of every call, in order. */
   readonly ended: EndedCall[];
   readonly now: () => number;
+  readonly intent: RunIntent;
   /** Takes secrets out of what leaves for a model that is not local. */
   readonly clean: (text: string) => string;
 }
 
-/** What the loop works with. A subagent sits on another seat: its own memory and offer, the ground shared. */
+/** What the loop works with. A subagent sits on another seat: its own memory, the ground shared. */
 export interface Seat extends Ground {
-  /** All of them; `offer` says which the model sees. */
+  /** The same in every request of a session: a change has servers read the whole prompt anew. */
   readonly tools: readonly AnyTool[];
-  readonly offer: Offer;
   readonly history: History;
   /** Takes the history, and what goes with it, back to a count. */
   readonly rollBack: (to: number) => void;
@@ -56,30 +57,4 @@ export interface Seat extends Ground {
   /** Said to the model with the next results, once: what the box knows of the workspace. */
   readonly briefing: () => Promise<string | undefined>;
   readonly emit: Emit;
-}
-
-/** The tools that the model sees. They only ever grow, as each change makes servers read the prompt anew. */
-export class Offer {
-  #tools: readonly AnyTool[] = [];
-  #intent: Intent = "direct";
-  #fixed = false;
-
-  get tools(): readonly AnyTool[] {
-    return this.#tools;
-  }
-
-  get intent(): Intent {
-    return this.#intent;
-  }
-
-  /** The user has said what is wanted, so no call of the model makes it more. */
-  get fixed(): boolean {
-    return this.#fixed;
-  }
-
-  widen(intent: Intent, tools: readonly AnyTool[], fixed = false): void {
-    this.#intent = intent;
-    this.#fixed = fixed;
-    if (tools.length > this.#tools.length) this.#tools = tools;
-  }
 }

@@ -2,11 +2,9 @@ import { type BoxLog, EMPTY_LOG } from "../core/box-log.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { EventBody, Intent, RunChanges } from "../core/events.ts";
 import { type Parked, PARKED_FORM, type RunGiven, type SessionRecord } from "../core/session.ts";
-import type { AnyTool } from "../core/tool.ts";
 import type { Seat } from "./agent-context.ts";
-import { type AskIntent, decideIntent, toolsOf } from "./intent/ask-intent.ts";
+import { guessIntent } from "./intent.ts";
 import { work } from "./loop.ts";
-import { askFor } from "./model-request.ts";
 import {
   denialsOf,
   type Ending,
@@ -47,7 +45,7 @@ export type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
 /** From a request to its end, which is told whatever happens: what it came to, what was refused, what it cost. */
 export async function runRequest(seat: Seat, request: Request, signal: AbortSignal): Promise<Finished> {
   const either = seat.limits.deadline(signal);
-  await chooseTools(seat, request, either);
+  prepare(seat, request);
   const before = seat.history.count;
   seat.history.add({ role: "user", text: request.prompt + (request.note ?? "") });
   const ending = endingOf(await work(seat, either), { signal, seat });
@@ -64,7 +62,7 @@ export async function goOn(
   signal: AbortSignal,
 ): Promise<Finished> {
   const either = seat.limits.deadline(signal);
-  seat.offer.widen(parked.intent, toolsOf(parked.intent, seat.tools), parked.fixed);
+  seat.intent.begin(parked.intent);
   if (parked.intent === "change") seat.checkpoints.prepare();
   const end = await work(seat, either, { malformed: parked.malformed, note: seat.boxNote ?? NEW_BOX });
   return finish(seat, request, endingOf(end, { signal, seat }));
@@ -120,12 +118,13 @@ async function leftBehind(
 
 const keptIn = (kept: number | null): Pick<Parked, "kept"> => (kept === null ? {} : { kept });
 
-async function chooseTools(seat: Seat, { prompt, intent }: Request, signal: AbortSignal): Promise<void> {
-  const decided = await intentOf(seat, prompt, intent, signal);
-  seat.emit({ type: "intent", ...decided.told });
-  seat.offer.widen(decided.told.intent, decided.tools, decided.told.by === "flag");
-  if (decided.told.intent !== "direct") seat.warm();
-  if (decided.told.intent === "change") seat.checkpoints.prepare();
+/** Has what the request is likely to need begin at once. */
+function prepare(seat: Seat, { prompt, intent: given }: Request): void {
+  const intent = given ?? guessIntent(prompt, seat.mode);
+  seat.emit({ type: "intent", intent, by: given === undefined ? "words" : "flag" });
+  seat.intent.begin(intent);
+  if (intent !== "direct") seat.warm();
+  if (intent === "change") seat.checkpoints.prepare();
 }
 
 type Ended =
@@ -146,7 +145,7 @@ const resultOf = (
   seat: Seat,
   { status, reason, turns, tool_calls, answer }: Finished,
 ): Extract<SessionRecord, { readonly kind: "turn" }>["result"] => ({
-  intent: seat.offer.intent,
+  intent: seat.intent.intent,
   status,
   reason,
   usage: seat.spent.usage,
@@ -158,29 +157,15 @@ const resultOf = (
 function parkedOf(seat: Seat, { strict, given }: Request, waiting: Waiting): Parked {
   if (given === undefined) throw new Error("a call waits in a run that cannot be parked");
   const spent = { ...seat.limits.sofar(), usage: seat.spent.whole };
-  const { intent, fixed } = seat.offer;
-  return { form: PARKED_FORM, ...waiting, intent, fixed, strict, spent, ended: [...seat.ended], given };
-}
-
-interface Chosen {
-  readonly told: Omit<Extract<EventBody, { readonly type: "intent" }>, "type">;
-  readonly tools: readonly AnyTool[];
-}
-
-/** What is wanted, and the tools for it: as given, by the words, or by asking the model once. */
-async function intentOf(
-  seat: Seat,
-  prompt: string,
-  given: Intent | undefined,
-  signal: AbortSignal,
-): Promise<Chosen> {
-  const ask: AskIntent = async ({ messages, schema }, limit) => {
-    // A request of another prefix would push a conversation out of the server's cache; what is unsure there is a task.
-    if (seat.history.count > 0) return "";
-    const reply = await askFor(seat, { model: seat.model, messages, tools: [], format: schema }, limit);
-    return reply.kind === "failed" || reply.stop === "length" ? "" : reply.message.text;
+  const { intent } = seat.intent;
+  return {
+    form: PARKED_FORM,
+    ...waiting,
+    intent,
+    fixed: false,
+    strict,
+    spent,
+    ended: [...seat.ended],
+    given,
   };
-  const told =
-    given === undefined ? await decideIntent(prompt, ask, signal) : { intent: given, by: "flag" as const };
-  return { told, tools: toolsOf(told.intent, seat.tools) };
 }

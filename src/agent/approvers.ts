@@ -4,7 +4,7 @@ import type { Answer, Approver, Question } from "../core/ports.ts";
 
 /** Who answers where nobody is there to be asked. */
 
-/** By DESIGN's table: what stays inside the workspace and reaches no network runs, in workspace-write. */
+/** By the table of modes: what the box alone holds runs, in workspace-write. */
 export function unattended(onAsk: OnAsk): Approver {
   return { ask: (question) => Promise.resolve(answerTo(question, onAsk)) };
 }
@@ -17,7 +17,7 @@ function answerTo({ mode, writes, decision }: Question, onAsk: OnAsk): Answer | 
   if (onAsk === "park" && !decision.contained && !(readOnly && writes)) return "waits";
   if (readOnly) return refused("the mode is read-only, and nobody is there to be asked");
   if (onAsk === "refuse") return refused("nobody is there to be asked");
-  return refused("nobody is there to be asked, and it reaches out of the workspace");
+  return refused("nobody is there to be asked, and it is not contained");
 }
 
 const refused = (reason: string): Answer => ({ runs: false, by: "nobody", reason });

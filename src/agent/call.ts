@@ -25,6 +25,7 @@ export async function runCall(
   const judge = await seat.judge();
   const facts = prepared.facts();
   const judged = judge.judge(facts);
+  if (isQuestioned(seat, judged)) return endUnrun(seat, call, QUESTIONED);
   const answer = await settle(seat, { call, facts, judged }, signal);
   seat.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
   // The time that a person takes to answer is not the call's.
@@ -34,6 +35,24 @@ export async function runCall(
     : refusal(judged, answer);
   return ended(seat, { call, judged, result: bounded(seat, prepared, result), ms: seat.now() - began });
 }
+
+/** Nothing was asked for but an answer: whoever writes then is told so, once. What a verdict or a mode refuses says why itself. */
+function isQuestioned(
+  { intent, mode, limits, emit, checkpoints }: Seat,
+  { changes, decision }: Judged,
+): boolean {
+  if (!changes || decision === "deny" || mode === "read-only") return false;
+  const next = intent.write(limits.turns);
+  if (next === "escalated") {
+    emit({ type: "intent", intent: "change", by: "escalated" });
+    checkpoints.prepare();
+  }
+  return next === "questioned";
+}
+
+const QUESTIONED_TEXT =
+  "Not run: this was a question about the repository, and an answer may be all that is wanted. If a change is wanted, say so and make the call again.";
+const QUESTIONED: ToolResult = { kind: "invalid", issues: [QUESTIONED_TEXT], text: QUESTIONED_TEXT };
 
 /** A call that is not run at all: no such tool, an input that cannot be read, a repetition. */
 export function endUnrun(seat: Seat, call: ToolCall, result: ToolResult): ToolResult {

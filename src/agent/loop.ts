@@ -4,7 +4,6 @@ import type { InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
 import type { Seat } from "./agent-context.ts";
 import { endUnrun, runCall } from "./call.ts";
 import { NOTICE } from "./context/history.ts";
-import { mayEscalate } from "./intent/ask-intent.ts";
 import { ask, type Reply } from "./model-request.ts";
 import { type LoopEnd, Stopped, waitsFor } from "./outcome.ts";
 
@@ -61,7 +60,7 @@ async function turn(seat: Seat, signal: AbortSignal): Promise<LoopEnd | undefine
   seat.emit({ type: "turn.started", turn: limits.turns, record_count: history.count });
   const fitted = await compactor.fit(signal);
   if (fitted.kind === "too_long") return { how: "too_long", reason: tooLong(fitted) };
-  const reply = escalated(seat, await ask(seat, signal, seat.answer.format()));
+  const reply = await ask(seat, signal, seat.answer.format());
   if (reply.kind === "failed") return failed(seat, reply, signal);
   const { message, malformed, stop } = reply;
   history.add(message);
@@ -170,9 +169,9 @@ function isBeside(seat: Seat, call: ToolCall): boolean {
 }
 
 function prepare(seat: Seat, { name, args }: ToolCall): PreparedCall | InvalidCall {
-  const tool = seat.offer.tools.find((each) => each.name === name);
+  const tool = seat.tools.find((each) => each.name === name);
   if (tool !== undefined) return tool.prepare(args);
-  const names = seat.offer.tools.map((each) => each.name).join(", ");
+  const names = seat.tools.map((each) => each.name).join(", ");
   return { kind: "invalid", issues: [`there is no tool ${JSON.stringify(name)}; there are: ${names}`] };
 }
 
@@ -250,21 +249,4 @@ export function waves<Call extends { readonly beside: boolean }>(
     else all.push([call]);
   }
   return all;
-}
-
-/** A guess of the intent that was too small shows in a call of a tool that was not offered: then all are, once. */
-function escalated(seat: Seat, reply: Reply): Reply {
-  if (reply.kind === "failed" || seat.offer.fixed) return reply;
-  const { message, malformed } = reply;
-  const meant = malformed.filter(({ name }) => mayEscalate(seat.offer.intent, name, seat.tools));
-  if (meant.length === 0) return reply;
-  seat.offer.widen("change", seat.tools);
-  seat.emit({ type: "intent", intent: "change", by: "escalated" });
-  seat.warm();
-  const calls = meant.flatMap(({ id, name, args }) => (args === undefined ? [] : [{ id, name, args }]));
-  return {
-    ...reply,
-    message: { ...message, calls: [...message.calls, ...calls] },
-    malformed: malformed.filter(({ id }) => !calls.some((call) => call.id === id)),
-  };
 }

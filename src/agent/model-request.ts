@@ -97,7 +97,7 @@ export async function askFor(seat: Seat, request: ModelRequest, signal: AbortSig
 const requestOf = (seat: Seat, format: JsonSchema | undefined): ModelRequest => ({
   model: seat.model,
   messages: seat.history.view(),
-  tools: seat.offer.tools.map(({ name, description, schema }) => ({ name, description, schema })),
+  tools: seat.tools.map(({ name, description, schema }) => ({ name, description, schema })),
   ...(format === undefined ? {} : { format }),
 });
 

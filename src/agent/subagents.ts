@@ -9,7 +9,7 @@ import { Guard, Malformed } from "./repetition-guard.ts";
 import { work } from "./loop.ts";
 import { type LoopEnd, NEW_BOX, Stopped } from "./outcome.ts";
 import type { ChildMemory, Memory } from "./memory.ts";
-import { Offer, type Seat } from "./agent-context.ts";
+import type { Seat } from "./agent-context.ts";
 
 export interface Nursery {
   readonly parent: Seat;
@@ -39,15 +39,9 @@ export function spawnFrom(nursery: Nursery): Spawn {
     history.pin(nursery.prompt);
     if (parked === undefined) history.add({ role: "user", text: prompt });
     const tools = nursery.tools(memory);
-    const offer = new Offer();
-    offer.widen(
-      parent.offer.intent,
-      tools.filter(({ name }) => isOffered(parent, name)),
-    );
     const seat: Seat = {
       ...parent,
       tools,
-      offer,
       history,
       compactor: nursery.compactor(() => seat, history),
       rollBack: (to) => memory.rollBack(to),
@@ -69,9 +63,6 @@ export function spawnFrom(nursery: Nursery): Spawn {
     throw new Stopped(question, { prompt, maxTurns, turns, malformed, records, name: memory.name });
   };
 }
-
-/** What its parent may not do, it may not either. */
-const isOffered = ({ offer }: Seat, name: string): boolean => offer.tools.some((tool) => tool.name === name);
 
 function resultOf(end: Exclude<LoopEnd, { readonly how: "parked" }>): ToolResult {
   switch (end.how) {

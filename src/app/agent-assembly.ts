@@ -6,6 +6,7 @@ import { Compactor } from "../agent/context/compaction.ts";
 import type { History } from "../agent/context/history.ts";
 import type { PromptSize } from "../agent/context/prompt-size.ts";
 import type { AnswerGate } from "../agent/final-answer.ts";
+import { RunIntent } from "../agent/intent.ts";
 import { type Limits, Spent } from "../agent/limits.ts";
 import { askAside } from "../agent/model-request.ts";
 import { Guard, Malformed } from "../agent/repetition-guard.ts";
@@ -13,7 +14,7 @@ import { spawnFrom } from "../agent/subagents.ts";
 import { placesFrom } from "../config/places.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import type { Checkpoints } from "../core/checkpoint-port.ts";
-import type { Mode } from "../core/decision.ts";
+
 import type { Capabilities, Provider } from "../core/model-provider.ts";
 import type { Approver, Box } from "../core/ports.ts";
 import { maskSecrets } from "../core/secrets.ts";
@@ -52,8 +53,8 @@ export interface Parts {
 /** Puts the seat of one request together; what is heavy is loaded when it is first used. */
 export async function seatFor(parts: Parts): Promise<Seat> {
   const { settings, workspace, lasting, box, sink, parked, signal } = parts;
-  const judge = lazyJudge(settings.mode, workspace);
-  const { memory, tools, offer } = lasting;
+  const judge = lazyJudge(settings, workspace);
+  const { memory, tools } = lasting;
   const { history } = memory;
   const capabilities = await parts.capabilities;
   const local = isLocalModel(settings);
@@ -78,7 +79,7 @@ export async function seatFor(parts: Parts): Promise<Seat> {
     now: () => performance.now(),
     clean: local ? (text) => text : maskSecrets,
     tools,
-    offer,
+    intent: new RunIntent(),
     history,
     rollBack: (to) => {
       memory.rollBack(to);
@@ -155,12 +156,14 @@ function compactorFor(seat: () => Seat, history: History, { context, origin }: C
 }
 
 /** The policy with its tables, loaded when the first call is to be judged. */
-export function lazyJudge(mode: Mode, workspace: string): () => Promise<Judge> {
+export function lazyJudge(settings: JudgedBy, workspace: string): () => Promise<Judge> {
   const held: { judge?: Promise<Judge> } = {};
-  return () => (held.judge ??= judgeFor(mode, workspace));
+  return () => (held.judge ??= judgeFor(settings, workspace));
 }
 
-async function judgeFor(mode: Mode, workspace: string): Promise<Judge> {
+type JudgedBy = Pick<Settings, "mode" | "allow_domains">;
+
+async function judgeFor({ mode, allow_domains }: JudgedBy, workspace: string): Promise<Judge> {
   const [{ judgeIn }, { loadRules }] = await Promise.all([
     import("../agent/action-judge.ts"),
     import("../config/policy-file.ts"),
@@ -173,6 +176,7 @@ async function judgeFor(mode: Mode, workspace: string): Promise<Judge> {
     home: placesFrom(process.env).home,
     rules,
     links: linkFacts,
+    granted: allow_domains,
     ...(ignore === undefined ? {} : { ignore }),
   });
 }

@@ -5,7 +5,7 @@ import { type Finished, goOn, runRequest } from "../agent/agent-run.ts";
 import { remembering, unattended } from "../agent/approvers.ts";
 import { PromptSize } from "../agent/context/prompt-size.ts";
 import { type AnswerGate, FittedAnswer, PlainAnswer } from "../agent/final-answer.ts";
-import { guessIntent } from "../agent/intent/guess.ts";
+import { guessIntent } from "../agent/intent.ts";
 import { NEW_BOX, SAME_BOX } from "../agent/outcome.ts";
 import type { Config } from "../config/load-config.ts";
 import { placesFrom } from "../config/places.ts";
@@ -134,7 +134,7 @@ async function seatIn(
   const model = modelSeat(settings);
   const capabilities = model.capabilities(settings.chat_model, signal);
   // Beside all that follows, so that it is there when the first call comes; a greeting needs none.
-  if ((flags.intent ?? guessIntent(prompt)) !== "direct") box.warm();
+  if ((flags.intent ?? guessIntent(prompt, settings.mode)) !== "direct") box.warm();
   const pinned = await sessionPrompt(settings, workspace);
   const timeoutMs = settings.timeout;
   const waits = reprise !== undefined;

@@ -1,6 +1,4 @@
 import type { Judge } from "../agent/action-judge.ts";
-import { Offer } from "../agent/agent-context.ts";
-import { toolsOf } from "../agent/intent/ask-intent.ts";
 import { Memory } from "../agent/memory.ts";
 import { type Mode, runsUnattended } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
@@ -15,7 +13,6 @@ import type { Desk, Spawn } from "../tools/tool-context.ts";
 export interface Lasting {
   readonly memory: Memory;
   readonly tools: readonly AnyTool[];
-  readonly offer: Offer;
   readonly childTools: (child: Memory) => readonly AnyTool[];
   /** Who does the work of `task`, until somebody else does. */
   readonly spawnBy: (spawn: Spawn) => void;
@@ -69,7 +66,6 @@ export function lastingOf({
   return {
     memory,
     tools,
-    offer: offerOf(records, tools),
     childTools: (child) => toolsOver(child),
     spawnBy: (spawn) => {
       held.spawn = spawn;
@@ -107,11 +103,3 @@ const keptBy =
   };
 
 const NOBODY = { kind: "failed", cause: "program", text: "No subagent can be started now." } as const;
-
-/** As the last request left it: the calls in a history need their tools. */
-function offerOf(records: readonly SessionRecord[], tools: readonly AnyTool[]): Offer {
-  const offer = new Offer();
-  for (const each of records)
-    if (each.kind === "turn") offer.widen(each.result.intent, toolsOf(each.result.intent, tools));
-  return offer;
-}

@@ -2,7 +2,8 @@ import path from "node:path";
 import { ignoreRulesOf } from "../app/ignore-file.ts";
 import { placesFrom } from "../config/places.ts";
 import { loadRules } from "../config/policy-file.ts";
-import { type Mode, runsUnattended } from "../core/decision.ts";
+import type { Settings } from "../config/settings-schema.ts";
+import { runsUnattended } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { visibleLine } from "../core/visible.ts";
 import { CommandPolicy } from "../policy/decide.ts";
@@ -14,14 +15,14 @@ import { workspaceOf } from "./settings.ts";
 /** Refuses a command as a run does with nobody there: what is denied, and what asks without being contained. */
 export async function refuseUnlessAllowed(
   words: readonly string[],
-  mode: Mode,
+  { mode, allow_domains: granted }: Pick<Settings, "mode" | "allow_domains">,
   flags: { readonly cwd?: string | undefined },
 ): Promise<void> {
   const { home } = placesFrom(process.env);
   const workspace = path.resolve(workspaceOf(flags));
   const rules = await loadRules({ env: process.env, workspace, trusted: false });
   const ignore = await ignoreRulesOf(workspace);
-  const context = { mode, workspace, home, rules, ...(ignore === undefined ? {} : { ignore }) };
+  const context = { mode, granted, workspace, home, rules, ...(ignore === undefined ? {} : { ignore }) };
   const text = shellText(words);
   const { decision, standings } = new CommandPolicy().explain(text, context);
   if (runsUnattended(decision, mode)) return;

@@ -85,7 +85,8 @@ export async function judgingFor(
   const { settings } = await configFor(flags);
   const workspace = path.resolve(workspaceOf(flags));
   const rules = await loadRules({ env: process.env, workspace, trusted: false });
-  return { mode: settings.mode, workspace, home: placesFrom(process.env).home, rules };
+  const { mode, allow_domains: granted } = settings;
+  return { mode, granted, workspace, home: placesFrom(process.env).home, rules };
 }
 
 export const exitOf = (verdict: Verdict): number =>

@@ -15,7 +15,7 @@ export interface MatchedRule {
 /** The verdict of the policy on one action. It can restrict; it can never loosen the sandbox. */
 export interface Decision {
   readonly decision: Verdict;
-  /** Every effect stays inside the workspace or temporary files, without network. */
+  /** The box alone holds it: it stays in the workspace and /tmp, undo brings back what it changes, no host but granted ones is reached. */
   readonly contained: boolean;
   readonly rules: readonly MatchedRule[];
 }

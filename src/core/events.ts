@@ -115,11 +115,11 @@ export const eventForm = z.discriminatedUnion("type", [
     provider: text,
     model: text,
   }),
-  event("intent", "What the task was taken for; it decides which tools there are.", {
+  event("intent", "What the task was taken for; it decides whether the box starts at once.", {
     intent: z.enum(INTENTS),
     by: z
       .enum(["flag", "words", "model", "escalated"])
-      .describe("What said so; escalated: a first guess was too small."),
+      .describe("What said so; model: of older versions; escalated: a question went on with a change."),
   }),
   event("box.ready", "The box runs and is verified.", {
     ms,

@@ -8,10 +8,11 @@ import {
 } from "../core/decision.ts";
 import type { Effect } from "./effects/effect.ts";
 import { withFetched } from "./effects/redirects.ts";
-import { withLater } from "./effects/call-effects.ts";
+import { programOf, withLater } from "./effects/call-effects.ts";
 import type { Called } from "./effects/walk.ts";
 import { Assumptions } from "./effects/assume.ts";
 import { EffectWalk } from "./effects/effect-walk.ts";
+import { withObjectedFlaws, withObjections } from "./containment.ts";
 import { rulingOf, placesFor } from "./judge-effects.ts";
 import { type Ruling, textRuling } from "./ruling.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
@@ -32,6 +33,8 @@ export interface CommandContext {
   readonly ignore?: IgnoreRules;
   /** Of the user, and of a trusted project. */
   readonly rules?: UserRules;
+  /** Hosts that the box may reach, as `allow_domains` names them. Where there is one, nothing unknown is contained. */
+  readonly granted?: readonly string[];
 }
 
 export interface CommandDecision extends Decision {
@@ -75,13 +78,14 @@ export class CommandPolicy {
   /** The same decision, for people. */
   explain(text: string, context: CommandContext): Explained {
     const { rulings, decision } = this.judge(text, context);
+    const holds = holderOf(context);
     const standings = decision.rules.map((rule) => {
       const same = rulings.filter((ruling) => keyOf(ruling) === keyOf(rule));
       const verdicts = same.map((ruling) => verdictIn(context.mode, ruling));
       return {
         // None makes the rule that nothing is done.
         verdict: verdicts.length === 0 ? "allow" : strictest(verdicts),
-        contained: decision.contained || same.every(({ contained }) => contained),
+        contained: decision.contained || same.every(holds),
       };
     });
     return { decision, standings };
@@ -90,17 +94,31 @@ export class CommandPolicy {
   judge(text: string, context: CommandContext): Judgement {
     const read = readShell(text);
     const looked = this.walked(read, context, false);
-    const rulings = ruled(looked, context);
-    const decision = decisionOf(rulings, context.mode, text.length);
+    const rulings = this.ruled(looked, text, context);
+    const holds = holderOf(context);
+    const decision = decisionOf(rulings, { holds, mode: context.mode, length: text.length });
+    const again =
+      looked.assumable &&
+      text.length <= LONGEST_ASSUMED &&
+      rulings.some(({ contained }) => contained !== "always");
     // Only what it says of containment is looked at again: the decision stands.
-    const contained =
-      decision.contained ||
-      (text.length <= LONGEST_ASSUMED &&
-        looked.assumable &&
-        rulings.every(isOpen) &&
-        ruled(this.walked(read, context, true), context).every((ruling) => ruling.contained));
+    const contained = again
+      ? rulings.every((ruling) => holds(ruling) || isOpen(ruling)) &&
+        this.ruled(this.walked(read, context, true), text, context).every(holds)
+      : decision.contained;
     const { effects, flaws } = looked;
     return { rulings, decision: { ...decision, contained, effects }, flawed: flaws.length > 0 };
+  }
+
+  private ruled(looked: Looked, text: string, context: CommandContext): readonly Ruling[] {
+    const { flaws, calls, effects } = looked;
+    const places = placesFor(context);
+    const knows = (name: string): boolean => this.models.find(programOf(name)[0]) !== undefined;
+    const known = effects.map((effect) => rulingOf(effect, places));
+    const rulings = withObjections(known, { text, calls, effects, knows }, places);
+    const { rules = [], mode } = context;
+    const all = rules.length === 0 ? rulings : applyRules(rules, { calls, effects, rulings, places, mode });
+    return [...withObjectedFlaws(flaws, text, places), ...all];
   }
 
   /** What the text runs and does, and what is wrong with it as a text. */
@@ -126,20 +144,17 @@ export class CommandPolicy {
   }
 }
 
-function ruled({ flaws, calls, effects }: Looked, context: CommandContext): readonly Ruling[] {
-  const places = placesFor(context);
-  const rulings = effects.map((effect) => rulingOf(effect, places));
-  const { rules = [], mode } = context;
-  const all = rules.length === 0 ? rulings : applyRules(rules, { calls, effects, rulings, places, mode });
-  return [...flaws, ...all];
-}
+type Holds = (ruling: Ruling) => boolean;
+
+/** Whether the box alone holds what a ruling is about. */
+const holderOf = ({ granted = [] }: CommandContext): Holds =>
+  granted.length === 0 ? ({ contained }) => contained !== "never" : ({ contained }) => contained === "always";
 
 /** Characters of a text that is looked at once more; what is longer was not written for one call of a shell. */
 const LONGEST_ASSUMED = 8192;
 
 /** What is known after all may answer it. */
-const isOpen = ({ contained, id }: Ruling): boolean =>
-  contained ||
+const isOpen = ({ id }: Ruling): boolean =>
   /^(?:word|env)\.|^shell\.(?:expansion|builtin|function)$|\.unknown$|^code\.(?:elsewhere|input|inline)$|^command\.elsewhere$/.test(
     id,
   );
@@ -147,22 +162,30 @@ const isOpen = ({ contained, id }: Ruling): boolean =>
 /** Of a text of thousands of commands not every rule is told. */
 const MOST_RULES = 200;
 
-function decisionOf(rulings: readonly Ruling[], mode: Mode, length: number): Decision {
+interface Deciding {
+  readonly holds: Holds;
+  readonly mode: Mode;
+  readonly length: number;
+}
+
+function decisionOf(rulings: readonly Ruling[], { holds, mode, length }: Deciding): Decision {
   const byVerdict = new Map<Verdict, Ruling[]>(VERDICTS.map((verdict) => [verdict, []]));
   for (const ruling of rulings) byVerdict.get(verdictIn(mode, ruling))?.push(ruling);
   const strictestFirst = VERDICTS.toReversed();
-  const sorted = strictestFirst.flatMap((verdict) => worstFirst(byVerdict.get(verdict) ?? []));
+  const sorted = strictestFirst.flatMap((verdict) => worstFirst(byVerdict.get(verdict) ?? [], holds));
   const rules = distinct(sorted.slice(0, MOST_RULES * 5)).slice(0, MOST_RULES);
   return {
     decision: strictestFirst.find((verdict) => (byVerdict.get(verdict)?.length ?? 0) > 0) ?? "allow",
-    contained: rulings.every(({ contained }) => contained),
+    contained: rulings.every(holds),
     rules: rules.length > 0 ? rules : [{ id: "harmless", reason: "it only prints", span: [0, length] }],
   };
 }
 
 /** What is not contained is why nobody there means no, so it is told before what would have run. */
-const worstFirst = (rulings: readonly Ruling[]): readonly Ruling[] =>
-  rulings.length < 2 ? rulings : rulings.toSorted((a, b) => Number(a.contained) - Number(b.contained));
+function worstFirst(rulings: readonly Ruling[], holds: Holds): readonly Ruling[] {
+  const rank = (ruling: Ruling): number => (holds(ruling) ? (ruling.contained === "always" ? 2 : 1) : 0);
+  return rulings.length < 2 ? rulings : rulings.toSorted((a, b) => rank(a) - rank(b));
+}
 
 function verdictIn(mode: Mode, { verdict, readOnly }: Ruling): Verdict {
   if (mode === "read-only") return readOnly;

@@ -3,7 +3,17 @@ import type { IgnoreRules } from "./paths/ignore-rules.ts";
 import { isInside } from "./paths/normal-path.ts";
 import { type Op, type PlaceKind, placeOf } from "./paths/path-place.ts";
 import { placeOfPattern } from "./paths/pattern-paths.ts";
-import { ASKED, CONTAINED, DENIED, HARMLESS, IN_WORKSPACE, type Ruling, type Worth } from "./ruling.ts";
+import { areGranted, codeObjection, isOwnHost, staysInside } from "./containment.ts";
+import {
+  ASKED,
+  CONTAINED,
+  DENIED,
+  HARMLESS,
+  IN_WORKSPACE,
+  type Ruling,
+  UNKNOWN_DEED,
+  type Worth,
+} from "./ruling.ts";
 
 /** The rule that an effect falls under. */
 export function rulingOf(effect: Effect, places: Places): Ruling {
@@ -28,7 +38,7 @@ function kindRuling(effect: Effect, places: Places): Rule {
     case "unknown":
       return doubtRuling(effect);
     case "network":
-      return networkRule(effect);
+      return networkRule(effect, places);
     case "install":
       return rule(
         "install",
@@ -56,16 +66,19 @@ function kindRuling(effect: Effect, places: Places): Rule {
 
 const rule = (id: string, reason: string, worth: Worth): Rule => ({ id, reason, ...worth });
 
-/** In a box they are the box itself, which has a loopback of its own. */
-const OWN = /^(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1\])$/;
+type NetworkEffect = Extract<Effect, { readonly kind: "network" }>;
 
-function networkRule({ by, hosts, inside }: Extract<Effect, { readonly kind: "network" }>): Rule {
+function networkRule({ by, hosts, inside }: NetworkEffect, { granted }: Places): Rule {
   if (inside === true)
     return rule("network", `${by} listens, or tells of the network of its own machine`, CONTAINED);
-  const own = hosts.length > 0 && hosts.every((host) => OWN.test(host));
+  const own = hosts.length > 0 && hosts.every(isOwnHost);
   return own
     ? rule("network.own", `${by} asks a server of its own machine${toHosts(hosts)}`, CONTAINED)
-    : rule("network", `${by} reaches the network${toHosts(hosts)}`, ASKED);
+    : rule(
+        "network",
+        `${by} reaches the network${toHosts(hosts)}`,
+        areGranted(hosts, granted) ? CONTAINED : ASKED,
+      );
 }
 
 const toHosts = (hosts: readonly string[]): string => (hosts.length === 0 ? "" : `: ${hosts.join(", ")}`);
@@ -76,6 +89,8 @@ type PathEffect = Extract<Effect, { readonly kind: "read" | "write" | "delete" |
 export interface Places {
   readonly workspace: string;
   readonly home: string;
+  /** Hosts that the box may reach. */
+  readonly granted: readonly string[];
   /** A folder or file whose code counts as the project's own. */
   isProject(path: Place): boolean;
   facts(path: string, op: "read" | "write"): PathFacts;
@@ -111,7 +126,7 @@ function pathRuling(effect: PathEffect, places: Places): Rule {
 const unknownPath = ({ kind, by }: PathEffect): Rule =>
   kind === "read"
     ? { id: "read.unknown", reason: `only the shell will know what ${by} reads`, ...CONTAINED }
-    : { id: `${kind}.unknown`, reason: `only the shell will know what ${by} changes`, ...ASKED };
+    : { id: `${kind}.unknown`, reason: `only the shell will know what ${by} changes`, ...UNKNOWN_DEED };
 
 function readRuling(path: string, by: string, places: Places): Rule {
   const { kind, secret, ignored } = places.facts(path, "read");
@@ -119,7 +134,7 @@ function readRuling(path: string, by: string, places: Places): Rule {
   if (ignored)
     return { id: "read.ignored", reason: `.harnessignore keeps ${what} from being read`, ...DENIED };
   if (secret !== null)
-    return { id: "read.secret", reason: `${what} is likely to hold a secret: ${secret}`, ...CONTAINED };
+    return { id: "read.secret", reason: `${what} is likely to hold a secret: ${secret}`, ...ASKED };
   if (kind === "device") return { id: "read.device", reason: `${what} is a device`, ...ASKED };
   if (kind === "outside")
     return { id: "read.outside", reason: `${what} lies outside the workspace`, ...CONTAINED };
@@ -200,7 +215,7 @@ const doubtRuling = ({ doubt, what, by, inside }: DoubtEffect): Rule => ({
 
 function worthOf(doubt: Doubt, inside: boolean): Worth {
   if (doubt === "shell.unseen") return DENIED;
-  return inside || doubt === "env.own" || doubt === "word.bare-glob" ? CONTAINED : ASKED;
+  return inside || doubt === "env.own" || doubt === "word.bare-glob" ? CONTAINED : UNKNOWN_DEED;
 }
 
 /** Folders whose own folders are as good as everything. */
@@ -249,7 +264,7 @@ function codeRuling({ from, path, text, followed, by }: CodeEffect, places: Plac
           text === undefined && followed !== true
             ? `${by} runs what it is given on stdin, which is not known here`
             : `${by} runs what it is given on stdin`,
-        ...(followed === true || (text !== undefined && staysInside(text, places)) ? CONTAINED : ASKED),
+        ...(followed === true ? CONTAINED : textWorth(text, places)),
       };
     case "inline":
       return inline(text ?? "", by, places);
@@ -271,33 +286,23 @@ function codeRuling({ from, path, text, followed, by }: CodeEffect, places: Plac
 /** What others wrote inside of the workspace, and temporary files, the box holds as well. */
 function elsewhere(path: CodeEffect["path"], reason: string, places: Places): Rule {
   const kind = path === null ? "outside" : places.facts(path, "read").kind;
-  const worth = kind === "workspace" || kind === "temp" ? CONTAINED : ASKED;
+  const worth = kind === "workspace" || kind === "temp" ? CONTAINED : UNKNOWN_DEED;
   return { id: "code.elsewhere", reason, ...worth };
 }
 
-/** Words of programs that reach further than the workspace. What names none of them is as good as a file of the project. */
-const REACHING =
-  /\b(?:socket|urllib|requests?|httpx?|aiohttp|ftplib|smtplib|telnetlib|fetch|axios|net|dgram|dns|tls|https|Net::|LWP|curl|wget|subprocess|popen|system|spawn\w*|exec(?!utor\b)\w*|eval|(?<!\bre\.)compile|__import__|child_process|fork|kill|ctypes|ffi|dlopen|import_module|require_relative|open3|shell_exec|passthru|proc_open|environ|process\.env)\b|`|%x/;
-/** A path that leads out. A slash between blanks divides. */
-const OUT = /["'\s](?:\/(?!\s)|~|\.\.)/;
-/** What a database is told. */
-const STATEMENT = /(?<!\bos)\.execute(?:many|script)?(?=\()/g;
-const TEMPORARY = /(["'])\/tmp\/(?!\.\.)(?=[\w.-]*(?:\/(?!\.\.)[\w.-]+)*\1)/g;
+const inline = (text: string, by: string, places: Places): Rule => ({
+  id: "code.inline",
+  reason: staysInside(text, places)
+    ? `${by} runs a small program given on the command line`
+    : `${by} runs a program given on the command line`,
+  ...textWorth(text, places),
+});
 
-function staysInside(text: string, { workspace }: Places): boolean {
-  const told = text.includes("sqlite3") ? text.replaceAll(STATEMENT, ".") : text;
-  if (told === "" || REACHING.test(told)) return false;
-  const rest = told
-    .replaceAll(TEMPORARY, "$1")
-    .replaceAll(`"${workspace}/`, '"')
-    .replaceAll(`'${workspace}/`, "'");
-  return !OUT.test(rest);
-}
-
-function inline(text: string, by: string, places: Places): Rule {
-  return staysInside(text, places)
-    ? { id: "code.inline", reason: `${by} runs a small program given on the command line`, ...CONTAINED }
-    : { id: "code.inline", reason: `${by} runs a program given on the command line`, ...ASKED };
+/** Of a program as a text; undefined where nobody knows it. */
+function textWorth(text: string | undefined, places: Places): Worth {
+  if (text === undefined) return UNKNOWN_DEED;
+  if (codeObjection(text, places)) return ASKED;
+  return staysInside(text, places) ? CONTAINED : UNKNOWN_DEED;
 }
 
 type RepositoryEffect = Extract<Effect, { readonly kind: "repository" }>;
@@ -320,6 +325,7 @@ interface Context {
   readonly workspace: string;
   readonly home: string;
   readonly ignore?: IgnoreRules;
+  readonly granted?: readonly string[];
 }
 
 const KINDS: Readonly<Record<PlaceKind, PathFacts["kind"]>> = {
@@ -338,10 +344,10 @@ const KINDS: Readonly<Record<PlaceKind, PathFacts["kind"]>> = {
 const FOREIGN = /\/(?:node_modules|\.git|vendor|site-packages)(?:\/|$)/i;
 
 export function placesFor(context: Context): Places {
-  const { workspace, home } = context;
+  const { workspace, home, granted = [] } = context;
   const isProject = (path: Place): boolean =>
     path !== null && isInside(workspace, path) && !FOREIGN.test(path.slice(workspace.length));
-  return { workspace, home, isProject, facts: (path, op) => factsOf(path, op, context) };
+  return { workspace, home, granted, isProject, facts: (path, op) => factsOf(path, op, context) };
 }
 
 const PATTERN = /[*?[]/;

@@ -10,17 +10,26 @@ export interface Ruling {
   /** In workspace-write; read-only may be stricter. */
   readonly verdict: Verdict;
   readonly readOnly: Verdict;
-  readonly contained: boolean;
+  readonly contained: Containment;
 }
+
+/**
+ * Whether the box alone holds it. `offline`: nobody knows what it does, so only a box that reaches no host does; `never`:
+ * it reads a secret, reaches a host that is not granted, needs the machine around the box, or loses what undo does not
+ * bring back.
+ */
+export type Containment = "always" | "offline" | "never";
 
 export type Worth = Pick<Ruling, "verdict" | "readOnly" | "contained">;
 
-export const HARMLESS: Worth = { verdict: "allow", readOnly: "allow", contained: true };
+export const HARMLESS: Worth = { verdict: "allow", readOnly: "allow", contained: "always" };
 /** Allowed where the workspace may change. */
-export const IN_WORKSPACE: Worth = { verdict: "allow", readOnly: "ask", contained: true };
-export const CONTAINED: Worth = { verdict: "ask", readOnly: "ask", contained: true };
-export const ASKED: Worth = { verdict: "ask", readOnly: "ask", contained: false };
-export const DENIED: Worth = { verdict: "deny", readOnly: "deny", contained: false };
+export const IN_WORKSPACE: Worth = { verdict: "allow", readOnly: "ask", contained: "always" };
+export const CONTAINED: Worth = { verdict: "ask", readOnly: "ask", contained: "always" };
+/** Not understood: it may be anything that a box without a network lets happen. */
+export const UNKNOWN_DEED: Worth = { verdict: "ask", readOnly: "ask", contained: "offline" };
+export const ASKED: Worth = { verdict: "ask", readOnly: "ask", contained: "never" };
+export const DENIED: Worth = { verdict: "deny", readOnly: "deny", contained: "never" };
 
 const RULES: Readonly<Record<TextDoubt["id"], readonly [reason: (what: string) => string, worth: Worth]>> = {
   "text.empty": [() => "there is no command", DENIED],
@@ -29,10 +38,10 @@ const RULES: Readonly<Record<TextDoubt["id"], readonly [reason: (what: string) =
     DENIED,
   ],
   "text.syntax": [(what) => `this is no shell text: ${what}`, DENIED],
-  "text.invalid": [(what) => `${what} stands for bytes that are no text`, ASKED],
-  "text.invisible": [(what) => `${what} cannot be seen, or looks like another character`, ASKED],
-  "text.limit": [(what) => `${what} are more than are looked at`, ASKED],
-  "text.disagree": [(what) => `two readers of shell text disagree: ${what}`, ASKED],
+  "text.invalid": [(what) => `${what} stands for bytes that are no text`, UNKNOWN_DEED],
+  "text.invisible": [(what) => `${what} cannot be seen, or looks like another character`, UNKNOWN_DEED],
+  "text.limit": [(what) => `${what} are more than are looked at`, UNKNOWN_DEED],
+  "text.disagree": [(what) => `two readers of shell text disagree: ${what}`, UNKNOWN_DEED],
 };
 
 export function textRuling({ id, what, span }: TextDoubt): Ruling {

@@ -4,8 +4,8 @@ import * as z from "zod";
 import { FittedAnswer } from "../../src/agent/final-answer.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { work } from "../../src/agent/loop.ts";
-import { Offer } from "../../src/agent/agent-context.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import { type Intent, INTENTS } from "../../src/core/events.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { fakeSeat, type FakeSeat, type Line } from "../fakes/seat.ts";
 
@@ -202,18 +202,57 @@ test("an answer that was cut is gone on with, and one that must fit a form is as
   assert.equal(never.asked.length, 4);
 });
 
-test("a call of a tool that was not offered shows that more is wanted, unless the user has said what", async () => {
-  const tools = [toy({ name: "read_file", beside: true }), toy({ name: "bash" })];
-  const meant = { malformed: [{ id: "m", name: "bash", reason: "not offered", args: { word: "w" } }] };
-  const asking = (fixed: boolean): FakeSeat => {
-    const offer = new Offer();
-    offer.widen("repo", tools.slice(0, 1), fixed);
-    return fakeSeat({ lines: [meant, { calls: [say("v", "bash")] }], tools, over: { offer } });
+test("writes of the first reply to a question are met with a question, later ones run", async () => {
+  const tools = [
+    toy({ name: "read_file", beside: true }),
+    toy({ name: "write_file", facts: { writes: ["made"] } }),
+  ];
+  const asking = (intent: Intent): FakeSeat => {
+    const seat = fakeSeat({
+      lines: [
+        { calls: [say("a", "read_file"), say("b", "write_file"), say("c", "write_file")] },
+        { calls: [say("d", "write_file")] },
+        { text: "done" },
+      ],
+      tools,
+    });
+    seat.intent.begin(intent);
+    return seat;
   };
-  const free = asking(false);
-  await work(free, NEVER);
-  assert.deepEqual(results(free), ["said w", "said v"]);
-  const held = asking(true);
-  await work(held, NEVER);
-  assert.doesNotMatch(results(held).join(), /said/);
+  const question = asking("repo");
+  await work(question, NEVER);
+  const [read = "", first = "", second = "", third = ""] = results(question);
+  assert.deepEqual([read, third], ["said a", "said d"]);
+  for (const met of [first, second]) assert.match(met, /question about the repository.*say so/);
+  assert.deepEqual(
+    question.events.flatMap((event) => (event.type === "intent" ? [event.intent, event.by] : [])),
+    ["change", "escalated"],
+  );
+  for (const intent of ["change", "direct", "web"] as const) {
+    const other = asking(intent);
+    await work(other, NEVER);
+    assert.deepEqual(results(other), ["said a", "said b", "said c", "said d"]);
+  }
+});
+
+test("the tools and the system prompt are the same in every request, whatever the intent", async () => {
+  const tools = [
+    toy({ name: "read_file", beside: true }),
+    toy({ name: "write_file", facts: { writes: ["made"] } }),
+  ];
+  const prefixes = new Set<string>();
+  for (const intent of INTENTS) {
+    const lines = [
+      { calls: [say("a", "write_file")] },
+      { calls: [say("b", "write_file")] },
+      { text: "done" },
+    ];
+    const seat = fakeSeat({ lines, tools });
+    seat.intent.begin(intent);
+    await work(seat, NEVER);
+    assert.equal(seat.asked.length, 3);
+    for (const { tools: offered, messages } of seat.asked)
+      prefixes.add(JSON.stringify([offered, messages[0]]));
+  }
+  assert.equal(prefixes.size, 1);
 });

@@ -7,10 +7,14 @@ import { scratch } from "../fixtures/scratch.ts";
 
 const RUNS = "it runs";
 
-async function refusal(words: readonly string[], mode: Mode = "workspace-write"): Promise<string> {
+async function refusal(
+  words: readonly string[],
+  mode: Mode = "workspace-write",
+  allow_domains: string[] = [],
+): Promise<string> {
   await using place = await scratch({ ".harnessignore": "hidden/\n" });
   try {
-    await refuseUnlessAllowed(words, mode, { cwd: place.path });
+    await refuseUnlessAllowed(words, { mode, allow_domains }, { cwd: place.path });
     return RUNS;
   } catch (thrown) {
     assert.ok(thrown instanceof HarnessError && thrown.exit === EXIT.refused);
@@ -31,14 +35,20 @@ for (const [words, told] of [
     ["bash", "-c", "mkdir x; pkill y"],
     "nobody is there to be asked: pkill acts on other processes (process); harness policy check --explain --mode workspace-write --cwd FOLDER -- \"bash -c 'mkdir x; pkill y'\"",
   ],
+  [["a\nallow  b"], RUNS],
   [
-    ["a\nallow  b"],
+    ["a\nallow  b", ".env"],
     "nobody is there to be asked: a␊allow  b is no program that is known here (command.unknown); use a program that is known, or let a rule of yours allow it: harness policy allow",
   ],
 ] as const)
   test(`${JSON.stringify(words)} with nobody there: ${told}`, async () => {
     assert.equal(await refusal(words), told);
   });
+
+test("what nobody knows is refused as soon as a host is granted", async () => {
+  assert.equal(await refusal(["mytool", "x"]), RUNS);
+  assert.match(await refusal(["mytool", "x"], "workspace-write", ["example.org"]), /mytool is no program/);
+});
 
 test("in read-only mode what asks is refused, contained or not", async () => {
   assert.match(await refusal(["mkdir", "x"], "read-only"), /^nobody is there to be asked: mkdir writes x /);

@@ -40,7 +40,7 @@ effects
     ls: reads /home/dev/project
     rm: deletes /home/dev and all below it
 
-contained   no: it may reach the network, or change what lies elsewhere
+contained   no: it may read a secret, reach the network, or change what lies elsewhere
 unattended  it is refused
 `,
     );

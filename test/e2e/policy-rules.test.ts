@@ -56,7 +56,7 @@ describe("rules of a user", { concurrency: 3 }, () => {
         [20, "deny  it is kept  (user.keep)", ""],
         [
           0,
-          '{"decision":"allow","contained":false,"rules":[{"id":"user.build","reason":"our own program","span":[0,4]}],"effects":[{"kind":"unknown","doubt":"command.unknown","what":"frob","by":"frob","span":[0,4],"call":0}]}',
+          '{"decision":"allow","contained":true,"rules":[{"id":"user.build","reason":"our own program","span":[0,4]}],"effects":[{"kind":"unknown","doubt":"command.unknown","what":"frob","by":"frob","span":[0,4],"call":0}]}',
           "",
         ],
       ],

@@ -104,10 +104,10 @@ test("a greeting that was a task after all gets its tools with the first call", 
   ]);
   const ran = await harness(place, ["run", "--json", ...model.flags, "hello"]);
   assert.deepEqual([ran.code, existsSync(place.at("work/made"))], [0, true], ran.stderr);
-  assert.equal(eventsOf(ran).filter((event) => event.type === "intent").length, 2);
+  assert.equal(eventsOf(ran).filter((event) => event.type === "intent").length, 1);
   assert.deepEqual(
     model.asked().map((chat) => toolsIn(chat).includes("bash")),
-    [false, true, true],
+    [true, true, true],
   );
   assertValid(model.asked());
 });

@@ -7,13 +7,14 @@ import { household } from "./box-command.ts";
 import {
   type AskedChat,
   eventsOf,
+  finishedOf,
   harness,
   type Ran,
   type Replies,
   type Said,
   startModel,
 } from "./run-command.ts";
-import { toolsIn } from "./run-requests.ts";
+import { resultsIn, toolsIn } from "./run-requests.ts";
 
 interface Played {
   readonly ran: Ran;
@@ -36,10 +37,10 @@ const intentsOf = ({ ran }: Played): readonly string[] =>
 const HELLO: readonly Said[] = [{ text: "Hello!" }];
 const MAKE: Said = { calls: [["bash", { command: "touch made" }]] };
 
-for (const prompt of ["hi", "Hello there!", "thanks, that was great", "what is a mutex?"])
-  test(`${JSON.stringify(prompt)} is one request without tools, and no box`, { skip }, async () => {
+for (const prompt of ["hi", "Hello there!", "thanks, that was great", "what is a mutex?", "what is 2+2"])
+  test(`${JSON.stringify(prompt)} is one request, and no box`, { skip }, async () => {
     const done = await played(prompt, HELLO);
-    assert.deepEqual([done.ran.code, done.asked.length, toolsIn(done.asked[0])], [0, 1, []], done.ran.stderr);
+    assert.deepEqual([done.ran.code, done.asked.length], [0, 1], done.ran.stderr);
     assert.deepEqual(intentsOf(done), ["direct by words"]);
     assert.ok(!typesOf(done).has("box.ready"));
   });
@@ -52,19 +53,43 @@ test("a greeting needs no engine at all", { skip }, async () => {
   assert.deepEqual([ran.code, ran.stdout], [0, "Hello!\n"], ran.stderr);
 });
 
-test("a question about the project gets tools that read, and none that change", { skip }, async () => {
-  const done = await played("How does the login in src/login.py work?", [
-    { calls: [["read_file", { path: "src/login.py" }]] },
-    { text: "It does nothing." },
-  ]);
-  assert.deepEqual([done.ran.code, intentsOf(done)], [0, ["repo by words"]], done.ran.stderr);
-  const tools = toolsIn(done.asked[0]);
-  assert.ok(tools.includes("read_file") && tools.includes("grep"));
-  for (const name of ["bash", "write_file", "edit_file", "apply_patch", "task"])
-    assert.ok(!tools.includes(name), name);
+const QUESTION = "How does the login in src/login.py work?";
+const AGAIN: Said = { calls: [["bash", { command: "touch made; echo again" }]] };
+/** What every request of a session begins with. */
+const prefixOf = ({ tools, messages: [system] }: AskedChat): string => JSON.stringify([tools, system]);
+
+for (const intent of ["direct", "repo", "change", "web"])
+  test(`the tools and the system prompt stay the same byte for byte: ${intent}`, { skip }, async () => {
+    const done = await played(
+      "Look at the login",
+      [{ calls: [["read_file", { path: "src/login.py" }]] }, MAKE, AGAIN, { text: "made it" }],
+      ["--intent", intent],
+    );
+    assert.deepEqual([done.ran.code, done.made, done.asked.length], [0, true, 4], done.ran.stderr);
+    assert.equal(new Set(done.asked.map(prefixOf)).size, 1);
+    assert.ok(toolsIn(done.asked[0]).includes("bash") && toolsIn(done.asked[0]).includes("read_file"));
+    const escalated = intent === "repo" ? ["change by escalated"] : [];
+    assert.deepEqual(intentsOf(done), [`${intent} by flag`, ...escalated]);
+  });
+
+test("requests of one session keep them too, whatever each is about", { skip }, async () => {
+  await using place = await household({ "src/login.py": "def login(): pass\n" });
+  const prefixes: string[] = [];
+  for (const [prompt, flags] of [
+    ["hi", []],
+    [QUESTION, ["--continue"]],
+    ["Fix the login in src/login.py", ["--continue"]],
+    ["and now?", ["--continue"]],
+  ] as const) {
+    await using model = await startModel([{ text: "Well." }]);
+    const ran = await harness(place, ["run", ...flags, ...model.flags, prompt]);
+    assert.equal(model.asked().length, 1, ran.stderr);
+    prefixes.push(...model.asked().map(prefixOf));
+  }
+  assert.equal(new Set(prefixes).size, 1);
 });
 
-test("a task gets all tools", { skip }, async () => {
+test("a task writes at once", { skip }, async () => {
   const done = await played("Fix the login in src/login.py", [MAKE, { text: "done" }]);
   assert.deepEqual(
     [done.ran.code, done.made, intentsOf(done)],
@@ -73,47 +98,22 @@ test("a task gets all tools", { skip }, async () => {
   );
 });
 
-test("a guess that was too small is widened once, and the call is run", { skip }, async () => {
-  const done = await played("How does the login in src/login.py work?", [MAKE, { text: "made it" }]);
-  assert.deepEqual([done.ran.code, done.made], [0, true], done.ran.stderr);
-  assert.deepEqual(intentsOf(done), ["repo by words", "change by escalated"]);
-  assert.ok(!toolsIn(done.asked[0]).includes("bash") && toolsIn(done.asked[1]).includes("bash"));
+test("a write where a question was asked is met once, and is no refusal", { skip }, async () => {
+  const answered = await played(QUESTION, [MAKE, { text: "It does nothing." }]);
+  assert.deepEqual([answered.ran.code, answered.made], [0, false], answered.ran.stderr);
+  assert.deepEqual(finishedOf(answered.ran).denials, []);
+  assert.match(
+    resultsIn(answered.asked[1]).at(-1) ?? "",
+    /^Not run: this was a question about the repository/,
+  );
+  const insisted = await played(QUESTION, [MAKE, MAKE, { text: "made it" }]);
+  assert.deepEqual([insisted.ran.code, insisted.made], [0, true], insisted.ran.stderr);
+  assert.deepEqual(intentsOf(insisted), ["repo by words", "change by escalated"]);
 });
 
-test("an intent that the user gave is not widened", { skip }, async () => {
-  const done = await played("Look at the login", [MAKE, MAKE, { text: "could not" }], ["--intent", "repo"]);
-  assert.equal(done.made, false);
-  assert.deepEqual(intentsOf(done), ["repo by flag"]);
-  assert.ok(done.asked.every((chat) => !toolsIn(chat).includes("bash")));
-  const direct = await played("touch a file", [{ text: "no" }], ["--intent", "direct"]);
-  assert.deepEqual([direct.asked.length, toolsIn(direct.asked[0])], [1, []]);
-  const change = await played("hi", [MAKE, { text: "ok" }], ["--intent", "change"]);
-  assert.deepEqual([change.made, intentsOf(change)], [true, ["change by flag"]]);
+test("no model is asked what a request is about", { skip }, async () => {
+  const done = await played("and now?", HELLO);
+  assert.deepEqual([done.asked.length, intentsOf(done)], [1, ["change by words"]], done.ran.stderr);
+  const reading = await played("and now?", HELLO, ["--mode", "read-only"]);
+  assert.deepEqual(intentsOf(reading), ["repo by words"], reading.ran.stderr);
 });
-
-test(
-  "where the words do not say, the model is asked once, but not in the middle of a session",
-  { skip },
-  async () => {
-    await using place = await household();
-    const unsure = "and now?";
-    await using first = await startModel((chat) =>
-      chat.messages[0]?.content.startsWith("Sort the user") === true
-        ? { text: '{"intent":"repo"}' }
-        : { text: "yes" },
-    );
-    const ran = await harness(place, ["run", "--json", ...first.flags, unsure]);
-    assert.deepEqual(
-      eventsOf(ran).flatMap((event) => (event.type === "intent" ? [event.by] : [])),
-      ["model"],
-    );
-    assert.deepEqual(
-      first.asked().map((chat) => toolsIn(chat).length > 0),
-      [false, true],
-    );
-    await using next = await startModel(HELLO);
-    const more = await harness(place, ["run", "--continue", "--json", ...next.flags, unsure]);
-    assert.deepEqual([more.code, next.asked().length], [0, 1], more.stderr);
-    assert.equal(next.asked()[0]?.messages[0]?.content, first.asked()[1]?.messages[0]?.content);
-  },
-);

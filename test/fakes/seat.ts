@@ -4,9 +4,10 @@ import { Compactor, type Means } from "../../src/agent/context/compaction.ts";
 import { PromptSize } from "../../src/agent/context/prompt-size.ts";
 import { Guard, Malformed } from "../../src/agent/repetition-guard.ts";
 import { judgeIn } from "../../src/agent/action-judge.ts";
+import { RunIntent } from "../../src/agent/intent.ts";
 import { Limits, Spent } from "../../src/agent/limits.ts";
 import { Memory } from "../../src/agent/memory.ts";
-import { Offer, type Seat } from "../../src/agent/agent-context.ts";
+import type { Seat } from "../../src/agent/agent-context.ts";
 import { NO_CHECKPOINTS } from "../../src/core/checkpoint-port.ts";
 import type { EventBody } from "../../src/core/events.ts";
 import type { ToolCall } from "../../src/core/messages.ts";
@@ -90,15 +91,13 @@ interface SeatOptions {
   readonly window?: Partial<Means>;
 }
 
-/** A seat over a box in memory, with all its tools on offer. */
+/** A seat over a box in memory, with all its tools. */
 export function fakeSeat({ lines, tools, over = {}, box = fakeBox(), window = {} }: SeatOptions): FakeSeat {
   const events: EventBody[] = [];
   const records: SessionRecord[] = [];
   const provider = linesProvider(lines);
   const memory = new Memory(box.workspace, [], (record) => void records.push(record));
   memory.history.pin("the system prompt");
-  const offer = new Offer();
-  offer.widen("change", tools);
   const walls = new AbortController();
   const size = new PromptSize("fake", tools);
   const emit = (event: EventBody): void => void events.push(event);
@@ -129,7 +128,7 @@ export function fakeSeat({ lines, tools, over = {}, box = fakeBox(), window = {}
     now: () => 0,
     clean: (text) => text,
     tools,
-    offer,
+    intent: new RunIntent(),
     history: memory.history,
     rollBack: (to) => memory.rollBack(to),
     size,

@@ -43,8 +43,8 @@ test("the whole command is shown, with the parts that it is asked for marked and
   │         ^^^^^^^^^^^^^   ^^
 · reaches the network (net.fetch): curl http://x
 · runs code that nobody has seen (code.unseen): sh
-It is not contained: it may reach the network, or change
-what lies elsewhere.
+It is not contained: it may read a secret, reach the
+network, or change what lies elsewhere.
 run it? [y/N] `,
   );
 });
@@ -77,8 +77,9 @@ test("a long line is broken inside the gutter, its marks with it: nothing of it 
 · why (x): run it? [y/N]
     y
 It is not contained: it may
-reach the network, or change
-what lies elsewhere.
+read a secret, reach the
+network, or change what lies
+elsewhere.
 run it? [y/N] `,
   );
 });

@@ -201,7 +201,7 @@ test("other events have lines where a person should know of them", () => {
       "  │ curl https://example.com/x",
       "  │ ^^^^",
       "· it reaches the network (network.reach): curl",
-      "It is not contained: it may reach the network, or change what lies elsewhere.",
+      "It is not contained: it may read a secret, reach the network, or change what lies elsewhere.",
       "user said yes (once) to: curl https://example.com/x",
       "✗ read_file sum.js  exit 1  contained  1.2 s",
       "! 5 turns are left",

@@ -101,8 +101,8 @@ export async function mode(room: Room, name: string): Promise<string> {
 }
 
 export function tools({ talk }: Room, screen: Output): string {
-  const offered = talk?.lasting.offer.tools ?? [];
-  if (offered.length === 0) return "None is offered yet: each request gets what it needs.";
+  const offered = talk?.lasting.tools ?? [];
+  if (offered.length === 0) return "None is offered yet: they are there with the first request.";
   const column = Math.max(...offered.map(({ name }) => name.length)) + 2;
   const room = Math.max(NARROWEST, widthOfStream(screen) - column - 2);
   return offered

@@ -81,7 +81,7 @@ async function runAgain(
       keep: null,
     };
     await using box = await openBoxFor({ ...opening, warn: noteTo(quiet) }, signal);
-    const judge = await lazyJudge(mode, workspace)();
+    const judge = await lazyJudge({ ...settings, mode }, workspace)();
     const { outputs } = session;
     const desk = { workspace, outputs, notes: store.notes(workspace), timeoutMs: settings.timeout };
     for await (const each of rerun(commands, { box, judge, mode, desk }, signal)) {

@@ -223,7 +223,10 @@ function printsNumber(body: Node): boolean {
 /** The last command of a substitution: what it prints is what is put there. */
 function lastOf(body: Node): Simple | null {
   if (body.kind === "simple") return body;
-  if (body.kind === "pipeline") return lastOf(body.parts.at(-1) ?? body);
+  if (body.kind === "pipeline") {
+    const last = body.parts.at(-1);
+    return last === undefined ? null : lastOf(last);
+  }
   if (body.kind !== "list") return null;
   const [only, ...more] = body.items;
   return only !== undefined && more.length === 0 ? lastOf(only.node) : null;

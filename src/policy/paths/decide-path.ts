@@ -90,7 +90,9 @@ function row(id: string, is: string, verdicts: `${Verdict} ${Verdict}`, containe
   return { id, is, read, write, contained };
 }
 
-const isContained = ({ kind }: PlaceOf, op: Op): boolean => KINDS[kind].contained.includes(op);
+/** What is read of a secret would stand in the conversation, which no wall takes back. */
+const isContained = ({ kind, secret }: PlaceOf, op: Op): boolean =>
+  KINDS[kind].contained.includes(op) && (op === "write" || secret === null);
 
 /** At least one. The mode danger-full-access is not looked at here: what it changes, it changes of the whole. */
 function findingsOf(place: PlaceOf, op: Op, mode: Mode): readonly Finding[] {

@@ -46,7 +46,7 @@ const rulingBy = ({ id, reason, decision }: UserRule, span: Span): Ruling => ({
   span,
   verdict: decision,
   readOnly: decision,
-  contained: true,
+  contained: "always",
 });
 
 function tightened(rule: UserRule, { calls, effects, places }: Judged): readonly Ruling[] {

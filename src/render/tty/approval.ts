@@ -31,7 +31,8 @@ export function questionRows(question: Shown, stream: Output): readonly string[]
 }
 
 const CONTAINED = "It is contained: no network, and it changes only the workspace and temporary files.";
-const NOT_CONTAINED = "It is not contained: it may reach the network, or change what lies elsewhere.";
+const NOT_CONTAINED =
+  "It is not contained: it may read a secret, reach the network, or change what lies elsewhere.";
 
 function textRows({ text, decision, writes }: Shown, stream: Output): readonly string[] {
   const width = widthOfStream(stream) - GUTTER.length;

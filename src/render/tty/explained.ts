@@ -59,7 +59,7 @@ function effectLines(effects: readonly string[]): readonly string[] {
 }
 
 const CONTAINED = "yes: no network, and it changes only the workspace and temporary files";
-const NOT_CONTAINED = "no: it may reach the network, or change what lies elsewhere";
+const NOT_CONTAINED = "no: it may read a secret, reach the network, or change what lies elsewhere";
 
 const ruleLine = ({ id, reason }: MatchedRule, stream: Output, beside = ""): string =>
   `${INDENT}${styleText("bold", id, { stream })}${beside}  ${visibleLine(reason)}`;

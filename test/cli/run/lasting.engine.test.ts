@@ -19,7 +19,7 @@ async function after(mode: Mode): Promise<readonly unknown[]> {
   const session = store.create({ workspace, mode, provider: "ollama", model: "m", title: "t" });
   const index = { search: () => Promise.resolve({ hits: [], caveat: "" }) };
   const lasting = lastingOf({ session, store, workspace, timeoutMs: 10_000, prompt: "", index });
-  const judge = lazyJudge(mode, workspace);
+  const judge = lazyJudge({ mode, allow_domains: [] }, workspace);
   lasting.judgedBy(judge, mode);
   const bash = lasting.tools.find(({ name }) => name === "bash") ?? assert.fail();
   const first = await called(bash, { command: "source ./env.sh" }, real.box);

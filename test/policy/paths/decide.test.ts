@@ -142,11 +142,15 @@ for (const [op, path, verdicts] of [
     assert.deepEqual(decided, verdicts.split(" "));
   });
 
-test("contained is every read, and a write in the workspace or a temporary folder", () => {
+test("contained is every read but of a secret, and a write in the workspace or a temporary folder", () => {
   const paths = "a /tmp/a /dev/null /opt/a ~/a /usr/a /proc/a /dev/a /dev/fd/9 ~x".split(" ");
   const contained = (op: "read" | "write"): readonly string[] =>
     paths.filter((path) => decidePath(path, op, DEV).contained);
   assert.deepEqual(contained("read"), "a /tmp/a /dev/null /opt/a ~/a /usr/a /proc/a".split(" "));
+  assert.deepEqual(
+    [".env", "/etc/shadow"].map((path) => decidePath(path, "read", DEV).contained),
+    [false, false],
+  );
   assert.deepEqual(contained("write"), "a /tmp/a /dev/null".split(" "));
 });
 

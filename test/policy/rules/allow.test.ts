@@ -243,7 +243,7 @@ test("the rule is named with its reason, for the part of the text that it is abo
     mode: "workspace-write",
     rules,
   });
-  assert.deepEqual([decision, contained], ["allow", false]);
+  assert.deepEqual([decision, contained], ["allow", true]);
   assert.deepEqual(
     matched.find(({ id }) => id === "user.mine"),
     { id: "user.mine", reason: "ours", span: [7, 11] },

@@ -23,6 +23,7 @@ export class PolicyCheck extends HarnessCommand {
     stdin: Flags.boolean({ description: "judge commands from stdin, one JSON object a line" }),
     mode: settingFlags.mode,
     cwd: settingFlags.cwd,
+    "allow-domain": settingFlags["allow-domain"],
   };
   static override examples = [
     "harness policy check -- 'git status && rm -rf build'",

@@ -45,7 +45,7 @@ export class SandboxExec extends HarnessCommand {
     const { settings } = await configFor(flags);
     if (flags.policy) {
       const { refuseUnlessAllowed } = await import("../../judged-exec.ts");
-      await refuseUnlessAllowed(words, settings.mode, flags);
+      await refuseUnlessAllowed(words, settings, flags);
     }
     const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };
     const left = readerLeft();

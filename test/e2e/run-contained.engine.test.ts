@@ -1,0 +1,95 @@
+import assert from "node:assert/strict";
+import { chmodSync, existsSync, readFileSync } from "node:fs";
+import test from "node:test";
+import { skip } from "../fixtures/engine.ts";
+import { household } from "./box-command.ts";
+import { eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
+import { resultsIn } from "./run-requests.ts";
+
+/** With nobody there: what is not known runs in the box, unless something about it speaks against. */
+
+const bash = (command: string): Said => ({ calls: [["bash", { command }]] });
+const FINE: Said = { text: "Everything is done." };
+const SECRET = "hunter2hunter2";
+const FILES = {
+  "bin/mytool": '#!/bin/sh\necho "$@" >> ran\n',
+  ".env": `API_TOKEN=${SECRET}\n`,
+  "src/a.js": "1;\n",
+};
+
+for (const command of [
+  'export PATH="$PWD/bin:$PATH"; mytool x',
+  'x="touch ran"; eval "$x $(echo)"',
+  'CMD=$(cat cmd); $CMD ran || touch "$(echo ran)"',
+  "sh bin/mytool x; ls --option-of-tomorrow src",
+  "echo touch ran | sh",
+  "python3 -c 'import os; os.system(\"touch ran\")'",
+])
+  test(`runs in the box: ${command}`, { skip }, async () => {
+    await using place = await household(FILES);
+    chmodSync(place.at("work/bin/mytool"), 0o755);
+    await using model = await startModel([bash(command), FINE]);
+    const ran = await harness(place, ["run", "--json", ...model.flags, "do it"]);
+    const decided = eventsOf(ran).find((event) => event.type === "call.decided");
+    assert.deepEqual(
+      [decided?.decision, decided?.contained, decided?.runs, decided?.by],
+      ["ask", true, true, "contained"],
+    );
+    assert.ok(existsSync(place.at("work/ran")), ran.stdout);
+    assert.deepEqual([ran.code, finishedOf(ran).denials], [0, []], ran.stderr);
+  });
+
+for (const command of [
+  "cat .env; touch ran",
+  'export PATH="$PWD/bin:$PATH"; mytool x .env; touch ran',
+  "touch ran; curl -sS -m 2 https://example.com",
+  "touch ran; git stash drop",
+  "touch ran; mytool https://example.com/x",
+  "touch ran; docker ps",
+])
+  test(`is refused: ${command}`, { skip }, async () => {
+    await using place = await household(FILES);
+    await using model = await startModel([bash(command), FINE]);
+    const ran = await harness(place, ["run", "--json", ...model.flags, "do it"]);
+    assert.deepEqual([ran.code, finishedOf(ran).denials.length], [4, 1], ran.stderr);
+    assert.ok(!existsSync(place.at("work/ran")));
+    assert.match(resultsIn(model.asked()[1]).at(-1) ?? "", /nobody is there to be asked.*It was not run/s);
+    assert.ok(!JSON.stringify(model.asked()).includes(SECRET));
+  });
+
+test("what was not known and ran is taken back by undo", { skip }, async () => {
+  await using place = await household(FILES);
+  await using model = await startModel([bash('D=$(echo src); rm -rf "$D" "$(cat gone)"'), FINE]);
+  const ran = await harness(place, ["run", "--json", ...model.flags, "do it"]);
+  assert.deepEqual([ran.code, existsSync(place.at("work/src/a.js"))], [0, false], ran.stderr);
+  const undone = await harness(place, ["undo"]);
+  assert.deepEqual(
+    [undone.code, readFileSync(place.at("work/src/a.js"), "utf8")],
+    [0, "1;\n"],
+    undone.stderr,
+  );
+});
+
+test("park keeps for a person only what is not contained", { skip }, async () => {
+  await using place = await household(FILES);
+  await using model = await startModel([bash('eval "$(echo touch ran)"'), bash("cat .env"), FINE]);
+  const ran = await harness(place, ["run", "--json", "--on-ask", "park", ...model.flags, "do it"]);
+  assert.deepEqual([ran.code, existsSync(place.at("work/ran"))], [7, true], ran.stderr);
+  const asked = eventsOf(ran).find((event) => event.type === "call.parked");
+  assert.equal(asked?.text, "cat .env");
+});
+
+test("policy check tells the same, with and without a granted host", async () => {
+  await using place = await household(FILES);
+  const contained = async (words: readonly string[]): Promise<unknown> => {
+    const { stdout } = await harness(place, ["policy", "check", "--json", ...words]);
+    return (JSON.parse(stdout) as { readonly contained: boolean }).contained;
+  };
+  assert.equal(await contained(["--", "mytool x"]), true);
+  assert.equal(await contained(["--allow-domain", "api.example.org", "--", "mytool x"]), false);
+  assert.equal(await contained(["--", "curl https://api.example.org/x"]), false);
+  assert.equal(
+    await contained(["--allow-domain", "*.example.org", "--", "curl https://api.example.org/x"]),
+    true,
+  );
+});
