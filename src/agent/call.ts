@@ -23,14 +23,14 @@ export async function runCall(
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const judge = await seat.judge();
-  const facts = prepared.facts();
+  const { facts, run: work } = prepared.state();
   const judged = judge.judge(facts);
   const answer = await settle(seat, { call, facts, judged }, signal);
   seat.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
   // The time that a person takes to answer is not the call's.
   const began = seat.now();
   const result = answer.runs
-    ? await kept(seat, call, judged, () => run(seat, call, prepared, signal))
+    ? await kept(seat, call, judged, () => run(seat, call, work, signal))
     : refusal(judged, answer);
   return ended(seat, { call, judged, result: bounded(seat, prepared, result), ms: seat.now() - began });
 }
@@ -114,12 +114,12 @@ const decided = (
 async function run(
   seat: Seat,
   { name }: ToolCall,
-  prepared: PreparedCall,
+  work: ReturnType<PreparedCall["state"]>["run"],
   signal: AbortSignal,
 ): Promise<ToolResult> {
   if (signal.aborted) return CANCELLED;
   try {
-    return await prepared.run(seat.box, signal);
+    return await work(seat.box, signal);
   } catch (thrown) {
     if (signal.aborted) return CANCELLED;
     if (thrown instanceof Stopped) throw thrown;

@@ -110,10 +110,10 @@ async function runRound(seat: Seat, round: Round, signal: AbortSignal): Promise<
   const spent = seat.limits.reached("call");
   if (spent !== undefined && calls.length > 0) return { how: "limit", ...spent };
   for (const { id, name, args } of calls) seat.emit({ type: "call.proposed", call: id, tool: name, args });
-  const planned = waves(calls.map((call) => ({ call, beside: isBeside(seat, call) })));
+  const planned = waves(calls.map((call) => readCall(seat, call)));
   let good = 0;
   for (const wave of planned) {
-    const results = await Promise.all(wave.map(({ call }) => one(seat, call, signal)));
+    const results = await Promise.all(wave.map((each) => one(seat, each, signal)));
     if (signal.aborted) return { how: "cancelled" };
     if (results.includes("stop")) return { how: "repeated" };
     const stopped = results.filter((result) => result instanceof Stopped);
@@ -163,10 +163,16 @@ function parkedAt(
   return { how: "parked", reason: waitsFor(question), waiting: { question, malformed, children } };
 }
 
-/** Known before it is run, so that readers can be run together. */
-function isBeside(seat: Seat, call: ToolCall): boolean {
+/** A call with its input, read once: before the first of the reply runs, so that readers can run together. */
+interface ReadCall {
+  readonly call: ToolCall;
+  readonly prepared: PreparedCall | InvalidCall;
+  readonly beside: boolean;
+}
+
+function readCall(seat: Seat, call: ToolCall): ReadCall {
   const prepared = prepare(seat, call);
-  return prepared.kind === "prepared" && prepared.beside;
+  return { call, prepared, beside: prepared.kind === "prepared" && prepared.beside };
 }
 
 function prepare(seat: Seat, { name, args }: ToolCall): PreparedCall | InvalidCall {
@@ -176,19 +182,20 @@ function prepare(seat: Seat, { name, args }: ToolCall): PreparedCall | InvalidCa
   return { kind: "invalid", issues: [`there is no tool ${JSON.stringify(name)}; there are: ${names}`] };
 }
 
-async function one(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolResult | Stopped | "stop"> {
+async function one(seat: Seat, read: ReadCall, signal: AbortSignal): Promise<ToolResult | Stopped | "stop"> {
+  const { call } = read;
   const guarded = seat.guard.check(call, seat.limits.turns);
   if (guarded === "stop") return "stop";
   const result =
-    guarded === "run" ? await unlessStopped(seat, call, signal) : endUnrun(seat, call, broken(guarded));
+    guarded === "run" ? await unlessStopped(seat, read, signal) : endUnrun(seat, call, broken(guarded));
   if (result instanceof Stopped) return result;
   seat.guard.ended(call, result.text);
   return result;
 }
 
-async function unlessStopped(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolResult | Stopped> {
+async function unlessStopped(seat: Seat, read: ReadCall, signal: AbortSignal): Promise<ToolResult | Stopped> {
   try {
-    return await tried(seat, call, signal);
+    return await tried(seat, read, signal);
   } catch (thrown) {
     if (!(thrown instanceof Stopped)) throw thrown;
     seat.limits.uncall();
@@ -196,8 +203,11 @@ async function unlessStopped(seat: Seat, call: ToolCall, signal: AbortSignal): P
   }
 }
 
-function tried(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolResult> | ToolResult {
-  const prepared = prepare(seat, call);
+function tried(
+  seat: Seat,
+  { call, prepared }: ReadCall,
+  signal: AbortSignal,
+): Promise<ToolResult> | ToolResult {
   if (prepared.kind === "invalid") return endUnrun(seat, call, invalid(call, prepared.issues));
   const spent = seat.limits.reached("call");
   if (spent !== undefined)

@@ -19,14 +19,17 @@ export const applyPatchTool = (desk: Desk): AnyTool =>
       "Change several files you have read, all or none: a unified diff, or *** Begin Patch / *** Add|Update|Delete File: path / *** Move to: path / @@ / *** End Patch.",
     input,
     beside: false,
-    where: "box",
-    facts: ({ patch }) => factsOf(desk, patch),
-    run: ({ patch }, box, signal) => apply(desk, box, { patch, signal }),
+    where: "stated",
+    state: ({ patch }) => {
+      const read = readPatch(patch);
+      return { facts: factsOf(desk, read), run: (box, signal) => apply(desk, box, read, signal) };
+    },
   });
 
+type Read = ReturnType<typeof readPatch>;
+
 /** A patch that cannot be read touches nothing. */
-function factsOf({ workspace }: Desk, text: string): Facts {
-  const read = readPatch(text);
+function factsOf({ workspace }: Desk, read: Read): Facts {
   if (read.kind === "mistake") return NO_FACTS;
   const paths = read.files.flatMap(({ path, to }) => (to === undefined ? [path] : [path, to]));
   return { ...NO_FACTS, writes: [...new Set(paths.map((path) => absolute(workspace, path)))] };
@@ -34,12 +37,7 @@ function factsOf({ workspace }: Desk, text: string): Facts {
 
 const NOTHING = "Nothing was changed.";
 
-async function apply(
-  desk: Desk,
-  box: Box,
-  { patch, signal }: { readonly patch: string; readonly signal: AbortSignal },
-): Promise<ToolResult> {
-  const read = readPatch(patch);
+async function apply(desk: Desk, box: Box, read: Read, signal: AbortSignal): Promise<ToolResult> {
   if (read.kind === "mistake") return failed(`${read.why}. ${NOTHING}`);
   const plan = await planOf(desk, box, read.files);
   if (plan.kind === "refused") return plan.result;

@@ -88,3 +88,38 @@ test("the workspace is kept around what may write, and around nothing else", asy
   const { ran } = await played(["true 1", "touch a", "rm -rf /"], { checkpoints });
   assert.deepEqual([ran, kept], [["true 1", "touch a"], ["c1.1"]]);
 });
+
+test("the input of each call is read once, the state it runs in is taken when its turn comes", async () => {
+  const told: string[] = [];
+  const shell = { folder: "/repo" };
+  const cd = anyTool({
+    name: "cd",
+    description: "",
+    input: z.object({ to: z.string() }).transform(({ to }) => (told.push(`read ${to}`), { to })),
+    beside: false,
+    where: "stated",
+    state: ({ to }) => {
+      const { folder } = shell;
+      told.push(`judged ${to} in ${folder}`);
+      return {
+        facts: { ...NO_FACTS, commands: ["true"], folder },
+        run: () => {
+          told.push(`ran ${to} in ${folder}`);
+          shell.folder = to;
+          return Promise.resolve({ kind: "ok", text: "" });
+        },
+      };
+    },
+  });
+  const calls = ["/a", "/b"].map((to) => ["cd", { to }] as const);
+  const seat = fakeSeat({ lines: [{ calls }], tools: [cd] });
+  await work(seat, new AbortController().signal);
+  assert.deepEqual(told, [
+    "read /a",
+    "read /b",
+    "judged /a in /repo",
+    "ran /a in /repo",
+    "judged /b in /a",
+    "ran /b in /a",
+  ]);
+});

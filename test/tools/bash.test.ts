@@ -72,20 +72,23 @@ test("it is judged with the variables of earlier calls, where the shell is", () 
   const desk = fakeDesk();
   desk.shell.move("/repo/a", { A: "1" });
   const call = prepared(bashTool(desk), { command: "echo $A" });
-  const [facts, { beside }] = [call.facts(), call];
+  const [{ facts }, { beside }] = [call.state(), call];
   assert.deepEqual([facts.commands, facts.folder, beside], [["export A='1'\necho $A"], "/repo/a", false]);
-  assert.deepEqual(prepared(bashTool(desk), { job: "j1" }).facts().commands, []);
+  assert.deepEqual(prepared(bashTool(desk), { job: "j1" }).state().facts.commands, []);
 });
 
-test("a call is not run when the shell has moved since it was judged", async () => {
+test("a call runs in the folder and with the variables that it was judged for, whatever has moved since", async () => {
   const desk = fakeDesk();
+  desk.shell.move("/repo/a", { A: "1" });
+  const box = fakeBox({ files: { "a/x": "", "src/x": "" }, commands: { bash: () => 0, env } });
   const call = prepared(bashTool(desk), { command: "rm -rf *" });
-  call.facts();
+  const { facts, run } = call.state();
   desk.shell.move("/repo/src", {});
-  const box = boxWith(() => 0);
-  const { kind, text } = await call.run(() => Promise.resolve(box), new AbortController().signal);
-  assert.deepEqual([kind, box.asked], ["failed", []]);
-  assert.match(text, /moved since this was judged. Nothing was run/);
+  await run(() => Promise.resolve(box), new AbortController().signal);
+  const [asked] = box.asked;
+  assert.deepEqual([asked?.folder, asked?.env], ["/repo/a", { A: "1" }]);
+  assert.deepEqual([facts.folder, facts.commands], ["/repo/a", ["export A='1'\nrm -rf *"]]);
+  assert.equal(call.state().facts.folder, "/repo/src");
 });
 
 test("in a folder that is gone nothing is run, and the shell is back in the workspace", async () => {
@@ -180,7 +183,7 @@ test("advice is given at the first failure of a kind only", async () => {
 test("a restart forgets folder and variables, and touches nothing that is judged", async () => {
   const desk = fakeDesk();
   desk.shell.move("/tmp", { PATH: "/tmp/bin" });
-  assert.deepEqual(prepared(bashTool(desk), { restart: true }).facts().commands, []);
+  assert.deepEqual(prepared(bashTool(desk), { restart: true }).state().facts.commands, []);
   const { text } = await called(bashTool(desk), { restart: true }, fakeBox());
   assert.equal(text, "The shell is in /repo, with no exported variables. Jobs go on.");
   assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo", {}]);
