@@ -61,10 +61,13 @@ export function lastingOf({
       notes: store.notes(workspace),
       timeoutMs,
       index,
-      keeps: (name, value) => held.keeps(name, value),
+      refused: (variables) => held.refused(variables),
       ...(spawn === undefined ? {} : { spawn }),
     });
-  const held: Held = { spawn: () => Promise.resolve(NOBODY), keeps: () => Promise.resolve(false) };
+  const held: Held = {
+    spawn: () => Promise.resolve(NOBODY),
+    refused: (variables) => Promise.resolve(new Set(variables.keys())),
+  };
   const tools = toolsOver(memory, (part, signal) => held.spawn(part, signal));
   return {
     memory,
@@ -75,7 +78,7 @@ export function lastingOf({
       held.spawn = spawn;
     },
     judgedBy: (judge, mode) => {
-      held.keeps = keptBy(judge, mode);
+      held.refused = refusedBy(judge, mode);
     },
   };
 }
@@ -95,16 +98,30 @@ function giveUp(session: Session): void {
 
 interface Held {
   spawn: Spawn;
-  keeps: NonNullable<Desk["keeps"]>;
+  refused: NonNullable<Desk["refused"]>;
 }
 
-/** A variable with which even `true` is refused where nobody is asked would have every later command refused. */
-const keptBy =
-  (judge: () => Promise<Judge>, mode: Mode): Held["keeps"] =>
-  async (name, value) => {
-    const facts = { ...NO_FACTS, commands: [judgedText("true", { [name]: value })] };
-    return runsUnattended((await judge()).judge(facts), mode);
+/**
+ * A variable with which even `true` is refused where nobody is asked would have every later command refused. Several
+ * are judged in one text, which is no milder than each alone; where that is refused each is judged, and what came of it
+ * holds for as long as the same variable comes with the same value.
+ */
+export function refusedBy(judge: () => Promise<Judge>, mode: Mode): Held["refused"] {
+  let known: ReadonlyMap<string, { readonly value: string; readonly runs: boolean }> = new Map();
+  return async (variables) => {
+    const { judge: judged } = await judge();
+    const runs = (env: Readonly<Record<string, string>>): boolean =>
+      runsUnattended(judged({ ...NO_FACTS, commands: [judgedText("true", env)] }), mode);
+    const fresh = [...variables].filter(([name, value]) => known.get(name)?.value !== value);
+    const together = fresh.length > 1 && runs(Object.fromEntries(fresh));
+    const verdicts = fresh.map(
+      ([name, value]) => [name, { value, runs: together || runs({ [name]: value }) }] as const,
+    );
+    const all = new Map([...known, ...verdicts]);
+    known = new Map([...all].filter(([name]) => variables.has(name)));
+    return new Set([...variables.keys()].filter((name) => known.get(name)?.runs !== true));
   };
+}
 
 const NOBODY = { kind: "failed", cause: "program", text: "No subagent can be started now." } as const;
 

@@ -10,6 +10,9 @@ export interface SeenFiles {
   forget(path: string): void;
 }
 
+/** Variables by their names. */
+export type Exported = ReadonlyMap<string, string>;
+
 /** What one shell call leaves to the next. */
 export interface ShellState {
   /** Absolute. */
@@ -35,8 +38,8 @@ export interface Desk {
   readonly shell: ShellState;
   readonly outputs: Outputs;
   readonly notes: Notes;
-  /** Whether an exported variable goes on to later calls; absent, all do. It says what they all are judged with. */
-  readonly keeps?: (name: string, value: string) => Promise<boolean>;
+  /** Names of those of these exported variables that do not go on to later calls; absent, all do. */
+  readonly refused?: (variables: Exported) => Promise<ReadonlySet<string>>;
   /** For a command that names no limit of its own. */
   readonly timeoutMs: number;
   readonly index?: Index;

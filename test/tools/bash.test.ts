@@ -153,17 +153,17 @@ test("a box has one file, and what is left in it by an earlier call changes noth
 
 test("a changed variable that the desk does not keep is left out, which is said once", async () => {
   const asked: string[] = [];
-  const keeps = (name: string, value: string): Promise<boolean> => {
-    asked.push(`${name}=${value}`);
-    return Promise.resolve(name !== "PATH");
+  const refused = (variables: ReadonlyMap<string, string>): Promise<ReadonlySet<string>> => {
+    asked.push([...variables].map((pair) => pair.join("=")).join(" "));
+    return Promise.resolve(new Set(["PATH"]));
   };
-  const desk = fakeDesk({ keeps });
+  const desk = fakeDesk({ refused });
   const tool = bashTool(desk);
   const box = boxWith(leaving("/repo\0CI=1\0A=1\0PATH=/x\0END\0"));
   const said = "[PATH is not kept for later calls: set it in the command that needs it]";
   assert.equal((await called(tool, { command: "x" }, box)).text, `(no output)\n${said}`);
   assert.equal((await called(tool, { command: "x" }, box)).text, "(no output)");
-  assert.deepEqual([desk.shell.env, asked], [{ A: "1" }, ["A=1", "PATH=/x", "PATH=/x"]]);
+  assert.deepEqual([desk.shell.env, asked], [{ A: "1" }, ["A=1 PATH=/x", "PATH=/x"]]);
 });
 
 test("what overwrote itself on the line is shown in its last state", async () => {

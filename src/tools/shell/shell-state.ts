@@ -1,5 +1,5 @@
 import type { Box } from "../../core/ports.ts";
-import type { Desk, ShellState } from "../tool-context.ts";
+import type { Desk, Exported, ShellState } from "../tool-context.ts";
 
 /** One call of a shell whose folder and exported variables persist. */
 interface KeptCall {
@@ -24,7 +24,7 @@ interface Place {
 
 export type Keeper = (box: Box) => KeptCall;
 
-export function keeperOf(desk: Pick<Desk, "shell" | "keeps">): Keeper {
+export function keeperOf(desk: Pick<Desk, "shell" | "refused">): Keeper {
   const places = new WeakMap<Box, Place>();
   const told = new Set<string>();
   return (box) => {
@@ -59,7 +59,7 @@ interface Taken {
 
 /** The names that were not kept, or why nothing was. */
 async function take(
-  desk: Pick<Desk, "shell" | "keeps">,
+  desk: Pick<Desk, "shell" | "refused">,
   { box, place, token }: Taken,
 ): Promise<readonly string[] | string> {
   const read = await box.read(place.file, { offset: 0, limit: MOST + 1 });
@@ -89,9 +89,6 @@ const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const OWN = /^(?:PWD|OLDPWD|SHLVL|_|SHELLOPTS|BASHOPTS|BASH|BASH_.*|__h_.*)$/;
 
 type State = Pick<ShellState, "folder" | "env">;
-
-/** Variables by their names. */
-type Exported = ReadonlyMap<string, string>;
 
 /** What the shell of one call left; undefined when it was another call's; or why it cannot be read. */
 export function leftIn(
@@ -123,17 +120,13 @@ export function exportedIn(variables: readonly string[]): Exported {
 export async function envOver(
   own: Exported,
   exported: Exported,
-  { shell, keeps }: Pick<Desk, "shell" | "keeps">,
+  { shell, refused }: Pick<Desk, "shell" | "refused">,
 ): Promise<{ readonly env: State["env"]; readonly refused: readonly string[] }> {
-  const before = new Map(Object.entries(shell.env));
-  const kept: (readonly [string, string])[] = [];
-  const refused: string[] = [];
-  for (const [name, value] of exported) {
-    if (own.get(name) === value) continue;
-    if (before.get(name) === value || ((await keeps?.(name, value)) ?? true)) kept.push([name, value]);
-    else refused.push(name);
-  }
-  return { env: Object.fromEntries(kept), refused };
+  const over = [...exported].filter(([name, value]) => own.get(name) !== value);
+  const changed = over.filter(([name, value]) => shell.env[name] !== value);
+  const out = changed.length === 0 ? undefined : await refused?.(new Map(changed));
+  const kept = over.filter(([name]) => out?.has(name) !== true);
+  return { env: Object.fromEntries(kept), refused: [...(out ?? [])] };
 }
 
 /** As `pwd -P` writes one. */
