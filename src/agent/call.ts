@@ -6,7 +6,7 @@ import type { ToolCall } from "../core/messages.ts";
 import type { Answer, Question } from "../core/ports.ts";
 import type { EndedCall, Outputs } from "../core/session.ts";
 import type { Facts, PreparedCall, ToolResult } from "../core/tool.ts";
-import { visible } from "../core/visible.ts";
+import { visible, visibleLine } from "../core/visible.ts";
 import { hintFor } from "../policy/ruling.ts";
 import type { Judged } from "./action-judge.ts";
 import type { Seat } from "./agent-context.ts";
@@ -135,14 +135,15 @@ function refusal({ rules }: Judged, { by, reason }: Settled): ToolResult {
   const why = rule === undefined ? "" : `${rule.reason} (rule ${rule.id})`;
   const who = by === "policy" ? "Denied by the policy" : by === "person" ? "The user said no" : "Refused";
   const hint = rule && hintFor(rule.id);
-  const lines = [
+  const text = [
     `${who}: ${[reason, why].filter(Boolean).join(": ")}. It was not run.`,
     hint === undefined ? "" : `What would do: ${hint}.`,
   ];
   return {
     kind: "denied",
     cause: by === "person" ? "user" : "policy",
-    text: lines.filter(Boolean).join("\n"),
+    text: text.filter(Boolean).join("\n"),
+    reason: rule?.reason ?? reason,
   };
 }
 
@@ -162,9 +163,21 @@ function ended(seat: Seat, { call, judged, result, ms }: Ending): ToolResult {
   const { kind, text, full = null, exitCode } = result;
   const cause = "cause" in result ? result.cause : null;
   const exit = exitCode === undefined ? {} : { exit_code: exitCode };
-  seat.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms, ...exit });
+  const why = visibleLine(seat.clean(reasonIn(result)));
+  const reason = why === "" ? {} : { reason: why };
+  seat.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms, ...exit, ...reason });
   seat.ended.push(accountOf(call, judged, result));
   return result;
+}
+
+/** Why it did not end well; empty where it did, or its exit code is all that is known. */
+function reasonIn(result: ToolResult): string {
+  if (result.kind === "ok") return "";
+  const {
+    text,
+    reason = result.kind === "invalid" ? result.issues.join("; ") : firstLine(text.trimStart()),
+  } = result;
+  return reason.toWellFormed();
 }
 
 /** A block that a running command meets is told on its result, and is no refusal. */

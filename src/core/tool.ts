@@ -11,6 +11,8 @@ interface Ended {
   readonly full?: string;
   /** Of the command that it ran. */
   readonly exitCode?: number;
+  /** Why it ended as it did, for people; the first line of the text says so where it is left out. */
+  readonly reason?: string;
 }
 
 /** Every way a tool call can end. Nothing throws into the loop. `blocked` is a refusal by the tool or the walls. */
