@@ -106,10 +106,10 @@ async function run(shell: Shell & State, given: Input, box: Box, signal: AbortSi
     const waitMs = Math.min(timeout ?? 0, LONGEST_S) * 1000;
     return shell.jobs.look(box, { id: job ?? "", kill, waitMs }, signal);
   }
-  const { folder, env } = shell;
-  const lost = await lostFolder(shell, box);
-  if (lost !== undefined) return notRun(lost);
   if (background !== true) return foreground(shell, { command, timeout }, box, signal);
+  const { desk, folder, env } = shell;
+  const there = folder === desk.workspace ? undefined : await box.stat(folder);
+  if (there !== undefined && (there.kind !== "ok" || there.value.kind !== "folder")) return lostFolder(shell);
   return shell.jobs.start(box, { words: plain(command), folder, env, timeoutMs: 0 }, signal);
 }
 
@@ -120,36 +120,28 @@ function restarted({ workspace, shell }: Desk): ToolResult {
 }
 
 /** Not run elsewhere instead: it was judged for the folder that it named. */
-async function lostFolder(
-  { desk: { workspace, shell }, folder, env }: Shell & State,
-  box: Box,
-): Promise<string | undefined> {
-  if (folder === workspace) return undefined;
-  const there = await box.stat(folder);
-  if (there.kind === "ok" && there.value.kind === "folder") return undefined;
+function lostFolder({ desk: { workspace, shell }, folder, env }: Shell & State): ToolResult {
   shell.move(workspace, env);
-  return `The working directory ${folder} is gone; the shell is now in ${workspace}.`;
+  const why = `The working directory ${folder} is gone; the shell is now in ${workspace}.`;
+  return { kind: "failed", cause: "program", text: `${why} Nothing was run: send it again.` };
 }
 
-const notRun = (why: string): ToolResult => ({
-  kind: "failed",
-  cause: "program",
-  text: `${why} Nothing was run: send it again.`,
-});
-
+/** One request to the box: what the shell leaves comes with its end, and a folder that is gone is found by its start. */
 async function foreground(
-  { desk, advise, keeper, folder, env }: Shell & State,
+  shell: Shell & State,
   { command, timeout }: { readonly command: string; readonly timeout: number | undefined },
   box: Box,
   signal: AbortSignal,
 ): Promise<ToolResult> {
+  const { desk, advise, keeper, folder, env } = shell;
   const call = keeper(box);
   const timeoutMs =
     timeout === undefined || timeout === 0 ? desk.timeoutMs : Math.min(timeout, LONGEST_S) * 1000;
-  const request = { words: wrapped(command), folder, env, timeoutMs, keep: KEEP, input: call.input };
-  const result = await box.exec(request, signal);
-  // One that was killed may be torn.
-  const notKept = result.killed ? [] : await call.take();
+  const elsewhere = folder === desk.workspace ? {} : ({ exactFolder: true } as const);
+  const request = { words: wrapped(command), folder, env, timeoutMs, keep: KEEP, ...elsewhere };
+  const result = await box.exec({ ...request, ...call.request }, signal);
+  if (result.folder_gone === true && folder !== desk.workspace) return lostFolder(shell);
+  const notKept = await call.take(result);
   const said = wordsOf(result);
   const ending = endingOf(result, said);
   const notes = [

@@ -94,9 +94,10 @@ test("a call runs in the folder and with the variables that it was judged for, w
 test("in a folder that is gone nothing is run, and the shell is back in the workspace", async () => {
   const desk = fakeDesk();
   desk.shell.move("/repo/gone", { A: "1" });
-  const box = boxWith(() => 0);
+  const ran: string[] = [];
+  const box = boxWith(({ words }) => ran.push(words.at(-1) ?? ""));
   const { kind, text } = await called(bashTool(desk), { command: "rm -rf *" }, box);
-  assert.deepEqual([kind, box.asked, desk.shell.folder], ["failed", [], "/repo"]);
+  assert.deepEqual([kind, ran, desk.shell.folder], ["failed", [], "/repo"]);
   assert.match(text, /\/repo\/gone is gone; the shell is now in \/repo\. Nothing was run/);
   assert.deepEqual(desk.shell.env, { A: "1" });
 });
@@ -164,6 +165,27 @@ test("a changed variable that the desk does not keep is left out, which is said 
   assert.equal((await called(tool, { command: "x" }, box)).text, `(no output)\n${said}`);
   assert.equal((await called(tool, { command: "x" }, box)).text, "(no output)");
   assert.deepEqual([desk.shell.env, asked], [{ A: "1" }, ["A=1 PATH=/x", "PATH=/x"]]);
+});
+
+test("a command is one request to the box, whatever it leaves and wherever it starts", async () => {
+  const desk = fakeDesk();
+  const box = fakeBox({ files: { "a/x": "" }, commands: { bash: leaving("/repo/a\0A=1\0END\0"), env } });
+  const other: string[] = [];
+  const counted = { ...box };
+  for (const name of ["read", "stat", "list", "write"] as const)
+    Object.assign(counted, { [name]: () => assert.fail(String(other.push(name))) });
+  const tool = bashTool(desk);
+  for (const command of ["x", "y", "z"]) await called(tool, { command }, counted);
+  assert.deepEqual(
+    box.asked.map(({ words, folder, exactFolder }) => [words[0], folder, exactFolder]),
+    [
+      ["bash", "/repo", undefined],
+      ["env", "/", undefined],
+      ["bash", "/repo/a", true],
+      ["bash", "/repo/a", true],
+    ],
+  );
+  assert.deepEqual(desk.shell.env, { A: "1" });
 });
 
 test("what overwrote itself on the line is shown in its last state", async () => {

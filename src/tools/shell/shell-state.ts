@@ -1,12 +1,12 @@
-import type { Box } from "../../core/ports.ts";
+import type { Box, ExecRequest, ExecResult } from "../../core/ports.ts";
 import type { Desk, Exported, ShellState } from "../tool-context.ts";
 
 /** One call of a shell whose folder and exported variables persist. */
 interface KeptCall {
-  /** What the wrapper reads. */
-  readonly input: AsyncIterable<Uint8Array>;
-  /** Takes over what the shell left, and gives what is to be said of it. Not for one that was killed. */
-  readonly take: () => Promise<readonly string[]>;
+  /** What the wrapper reads, and the file that it leaves. */
+  readonly request: Pick<ExecRequest, "input" | "keepFile">;
+  /** Takes over what the shell left, and gives what is to be said of it. */
+  readonly take: (result: Pick<ExecResult, "keptFile" | "killed">) => Promise<readonly string[]>;
 }
 
 /** What is held of a box. */
@@ -32,9 +32,14 @@ export function keeperOf(desk: Pick<Desk, "shell" | "refused">): Keeper {
     places.set(box, place);
     const token = crypto.randomUUID();
     return {
-      input: lineOf(`${place.file} ${token}\n`),
-      take: async () => {
-        const refused = await take(desk, { box, place, token });
+      request: {
+        input: lineOf(`${place.file} ${token}\n`),
+        keepFile: { path: place.file, limit: MOST },
+      },
+      take: async ({ keptFile, killed }) => {
+        // One that was killed may be torn.
+        if (killed || keptFile === undefined) return [];
+        const refused = await take(desk, { box, place, token, keptFile });
         if (typeof refused === "string")
           return [`[folder and exported variables stay as before the call: ${refused}]`];
         const fresh = refused.filter((name) => !told.has(name));
@@ -55,17 +60,16 @@ interface Taken {
   readonly box: Box;
   readonly place: Place;
   readonly token: string;
+  readonly keptFile: NonNullable<ExecResult["keptFile"]>;
 }
 
 /** The names that were not kept, or why nothing was. */
 async function take(
   desk: Pick<Desk, "shell" | "refused">,
-  { box, place, token }: Taken,
+  { box, place, token, keptFile }: Taken,
 ): Promise<readonly string[] | string> {
-  const read = await box.read(place.file, { offset: 0, limit: MOST + 1 });
-  if (read.kind !== "ok") return read.code === "ENOENT" ? [] : read.reason;
-  if (read.value.size > MOST) return "they are more than 64 KiB";
-  const left = leftIn(read.value.content, token);
+  if (keptFile.kind !== "ok") return unread(keptFile);
+  const left = leftIn(keptFile.value, token);
   if (left === undefined) return [];
   if (typeof left === "string") return left;
   place.own ??= await ownOf(box);
@@ -73,6 +77,12 @@ async function take(
   const { env, refused } = await envOver(place.own, left.exported, desk);
   desk.shell.move(left.folder, env);
   return refused;
+}
+
+/** A shell that was replaced by another program has written none. */
+function unread({ code, reason }: { readonly code: string; readonly reason: string }): readonly [] | string {
+  if (code === "ENOENT") return [];
+  return code === "EFBIG" ? "they are more than 64 KiB" : reason;
 }
 
 async function ownOf(box: Box): Promise<Exported | undefined> {
