@@ -1,8 +1,8 @@
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { ToolCall } from "../core/messages.ts";
-import type { InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
+import type { ToolResult } from "../core/tool.ts";
 import type { Seat } from "./agent-context.ts";
-import { endUnrun, runCall } from "./call.ts";
+import { readCall, runCall } from "./call.ts";
 import { NOTICE } from "./context/history.ts";
 import { mayEscalate } from "./intent/ask-intent.ts";
 import { ask, type Reply } from "./model-request.ts";
@@ -113,7 +113,7 @@ async function runRound(seat: Seat, round: Round, signal: AbortSignal): Promise<
   const planned = waves(calls.map((call) => readCall(seat, call)));
   let good = 0;
   for (const wave of planned) {
-    const results = await Promise.all(wave.map((each) => one(seat, each, signal)));
+    const results = await Promise.all(wave.map((each) => runCall(seat, each, signal)));
     if (signal.aborted) return { how: "cancelled" };
     if (results.includes("stop")) return { how: "repeated" };
     const stopped = results.filter((result) => result instanceof Stopped);
@@ -162,71 +162,6 @@ function parkedAt(
   const children = stopped.flatMap(({ child }) => child ?? []);
   return { how: "parked", reason: waitsFor(question), waiting: { question, malformed, children } };
 }
-
-/** A call with its input, read once: before the first of the reply runs, so that readers can run together. */
-interface ReadCall {
-  readonly call: ToolCall;
-  readonly prepared: PreparedCall | InvalidCall;
-  readonly beside: boolean;
-}
-
-function readCall(seat: Seat, call: ToolCall): ReadCall {
-  const prepared = prepare(seat, call);
-  return { call, prepared, beside: prepared.kind === "prepared" && prepared.beside };
-}
-
-function prepare(seat: Seat, { name, args }: ToolCall): PreparedCall | InvalidCall {
-  const tool = seat.offer.tools.find((each) => each.name === name);
-  if (tool !== undefined) return tool.prepare(args);
-  const names = seat.offer.tools.map((each) => each.name).join(", ");
-  return { kind: "invalid", issues: [`there is no tool ${JSON.stringify(name)}; there are: ${names}`] };
-}
-
-async function one(seat: Seat, read: ReadCall, signal: AbortSignal): Promise<ToolResult | Stopped | "stop"> {
-  const { call } = read;
-  const guarded = seat.guard.check(call, seat.limits.turns);
-  if (guarded === "stop") return "stop";
-  const result =
-    guarded === "run" ? await unlessStopped(seat, read, signal) : endUnrun(seat, call, broken(guarded));
-  if (result instanceof Stopped) return result;
-  seat.guard.ended(call, result.text);
-  return result;
-}
-
-async function unlessStopped(seat: Seat, read: ReadCall, signal: AbortSignal): Promise<ToolResult | Stopped> {
-  try {
-    return await tried(seat, read, signal);
-  } catch (thrown) {
-    if (!(thrown instanceof Stopped)) throw thrown;
-    seat.limits.uncall();
-    return thrown;
-  }
-}
-
-function tried(
-  seat: Seat,
-  { call, prepared }: ReadCall,
-  signal: AbortSignal,
-): Promise<ToolResult> | ToolResult {
-  if (prepared.kind === "invalid") return endUnrun(seat, call, invalid(call, prepared.issues));
-  const spent = seat.limits.reached("call");
-  if (spent !== undefined)
-    return endUnrun(seat, call, { kind: "failed", cause: "policy", text: `Not run. ${spent.text}` });
-  seat.limits.call();
-  return runCall(seat, call, prepared, signal);
-}
-
-const broken = ({ broken: text }: { readonly broken: string }): ToolResult => ({
-  kind: "invalid",
-  issues: [text],
-  text,
-});
-
-const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => ({
-  kind: "invalid",
-  issues,
-  text: `${name} was not run, its arguments are wrong:\n${issues.map((issue) => `- ${issue}`).join("\n")}\nCall it again with these mended.`,
-});
 
 /** What the model is told behind its results: there, it changes nothing of what it has read before. */
 async function notices(seat: Seat, { malformed, note }: Round): Promise<string> {
