@@ -1,14 +1,14 @@
 import type { Judge } from "../agent/action-judge.ts";
 import { Offer } from "../agent/agent-context.ts";
+import { refusedBy } from "../agent/approvers.ts";
 import { toolsOf } from "../agent/intent/ask-intent.ts";
 import { Memory } from "../agent/memory.ts";
-import { type Mode, runsUnattended } from "../core/decision.ts";
+import type { Mode } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { Index } from "../core/ports.ts";
 import { parkedIn, type Session, type SessionRecord, type SessionStore } from "../core/session.ts";
-import { type AnyTool, NO_FACTS } from "../core/tool.ts";
+import type { AnyTool } from "../core/tool.ts";
 import { toolsFor } from "../tools/index.ts";
-import { judgedText } from "../tools/shell/command-words.ts";
 import type { Desk, Spawn } from "../tools/tool-context.ts";
 
 /** What goes on from request to request of one session: what the model knows, and the tools it knows it with. */
@@ -99,28 +99,6 @@ function giveUp(session: Session): void {
 interface Held {
   spawn: Spawn;
   refused: NonNullable<Desk["refused"]>;
-}
-
-/**
- * A variable with which even `true` is refused where nobody is asked would have every later command refused. Several
- * are judged in one text, which is no milder than each alone; where that is refused each is judged, and what came of it
- * holds for as long as the same variable comes with the same value.
- */
-export function refusedBy(judge: () => Promise<Judge>, mode: Mode): Held["refused"] {
-  let known: ReadonlyMap<string, { readonly value: string; readonly runs: boolean }> = new Map();
-  return async (variables) => {
-    const { judge: judged } = await judge();
-    const runs = (env: Readonly<Record<string, string>>): boolean =>
-      runsUnattended(judged({ ...NO_FACTS, commands: [judgedText("true", env)] }), mode);
-    const fresh = [...variables].filter(([name, value]) => known.get(name)?.value !== value);
-    const together = fresh.length > 1 && runs(Object.fromEntries(fresh));
-    const verdicts = fresh.map(
-      ([name, value]) => [name, { value, runs: together || runs({ [name]: value }) }] as const,
-    );
-    const all = new Map([...known, ...verdicts]);
-    known = new Map([...all].filter(([name]) => variables.has(name)));
-    return new Set([...variables.keys()].filter((name) => known.get(name)?.runs !== true));
-  };
 }
 
 const NOBODY = { kind: "failed", cause: "program", text: "No subagent can be started now." } as const;

@@ -73,7 +73,7 @@ export type Tool<I> = ToolWords<I> &
 /** What a call touches as things are at this moment, and its work in just that state. */
 export interface StatedCall<B> {
   readonly facts: Facts;
-  run(box: B, signal: AbortSignal): Promise<ToolResult>;
+  readonly run: (box: B, signal: AbortSignal) => Promise<ToolResult>;
 }
 
 /** A call whose input has been read, with nothing done yet. Made once for each call, and carried to its end. */

@@ -124,6 +124,8 @@ test("the input of each call is read once, the state it runs in is taken when it
   ]);
 });
 
+const hidden = (text: string): string => text.replaceAll("KEY", "[hidden]");
+
 test("the end of a call says why in one line, where more is known than the exit code", async () => {
   const results: Readonly<Record<string, ToolResult>> = {
     well: { kind: "ok", text: "fine" },
@@ -143,8 +145,7 @@ test("the end of a call says why in one line, where more is known than the exit 
     run: ({ how }) => Promise.resolve(results[how] ?? { kind: "ok", text: "" }),
   });
   const calls = [...Object.keys(results), 3].map((how) => ["ends", { how }] as const);
-  const clean = (text: string): string => text.replaceAll("KEY", "[hidden]");
-  const seat = fakeSeat({ lines: [{ calls }], tools: [tool], over: { clean } });
+  const seat = fakeSeat({ lines: [{ calls }], tools: [tool], over: { clean: hidden } });
   await work(seat, new AbortController().signal);
   const reasons = seat.events.flatMap((event) => (event.type === "call.ended" ? [event.reason] : []));
   assert.deepEqual(reasons, [

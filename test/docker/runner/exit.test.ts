@@ -87,9 +87,10 @@ test("what could not be started is told apart", () => {
   assert.deepEqual([nameOfErrno(ERRNO.EROFS), nameOfErrno(4242)], ["EROFS", "error 4242"]);
 });
 
+const kept = (...fields: Parameters<typeof encodeFields>[0]): unknown =>
+  readExit(encodeFields([["c", 0], ...fields])).kept;
+
 test("a file that was asked for stands beside the end, or why it does not", () => {
-  const kept = (...fields: Parameters<typeof encodeFields>[0]): unknown =>
-    readExit(encodeFields([["c", 0], ...fields])).kept;
   assert.equal(kept(), undefined);
   assert.deepEqual(kept(["K", Buffer.from("a\0b")]), { content: Buffer.from("a\0b") });
   assert.deepEqual(kept(["K", ""]), { content: Buffer.alloc(0) });

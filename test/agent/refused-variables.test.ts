@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Judge, judgeIn } from "../../../src/agent/action-judge.ts";
-import { refusedBy } from "../../../src/app/session-state.ts";
-import { type Mode, MODES } from "../../../src/core/decision.ts";
+import { type Judge, judgeIn } from "../../src/agent/action-judge.ts";
+import { refusedBy } from "../../src/agent/approvers.ts";
+import { type Mode, MODES } from "../../src/core/decision.ts";
 
 /** Of variables of every kind that says something to a program, and of plain ones. */
 const VARIABLES: readonly (readonly [name: string, value: string])[] = [
