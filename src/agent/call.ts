@@ -29,7 +29,7 @@ function prepare(seat: Seat, { name, args }: ToolCall): PreparedCall | InvalidCa
   return { kind: "invalid", issues: [`there is no tool ${JSON.stringify(name)}; there are: ${names}`] };
 }
 
-/** One call from its turn to its end: "stop" where it leads nowhere, `Stopped` where it has to wait for a person. */
+/** One call, from its turn to its end. "stop": the model repeats itself. `Stopped`: the call waits for a person. */
 export async function runCall(
   seat: Seat,
   read: ReadCall,
@@ -77,8 +77,8 @@ const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => (
 });
 
 /**
- * A call whose input could be read: judged, then run, then bounded and told. Rejects only when the box is lost, and as
- * `Stopped` when it has to wait for a person.
+ * A valid call: judged, then run, then bounded and told. Rejects only when the box is lost, and with `Stopped` when it
+ * has to wait for a person.
  */
 async function judgedCall(
   seat: Seat,
@@ -94,7 +94,7 @@ async function judgedCall(
   // The time that a person takes to answer is not the call's.
   const began = seat.now();
   const result = answer.runs
-    ? await kept(seat, call, judged, () => run(seat, call, work, signal))
+    ? await checkpointed(seat, call, judged, () => run(seat, call, work, signal))
     : refusal(judged, answer);
   return ended(seat, {
     call,
@@ -104,8 +104,8 @@ async function judgedCall(
   });
 }
 
-/** What the workspace was like before and after it is kept, unless it is known to change nothing there. */
-function kept<T>(
+/** Checkpoints the workspace around a call, unless it is known to write nothing there. */
+function checkpointed<T>(
   { checkpoints, limits }: Seat,
   { id }: ToolCall,
   { mayWrite, lasting }: Judged,
@@ -114,28 +114,28 @@ function kept<T>(
   return mayWrite ? checkpoints.around({ call: id, turn: limits.turns, lasting }, work) : work();
 }
 
-interface Doubtful {
+interface JudgedCall {
   readonly call: ToolCall;
   readonly facts: Facts;
   readonly judged: Judged;
 }
 
-async function settle(seat: Seat, doubtful: Doubtful, signal: AbortSignal): Promise<Settled> {
-  const { decision } = doubtful.judged;
+async function settle(seat: Seat, asked: JudgedCall, signal: AbortSignal): Promise<Settled> {
+  const { decision } = asked.judged;
   if (decision === "deny") return { runs: false, by: "policy", reason: "" };
-  const question = questionOf(seat, doubtful);
+  const question = questionOf(seat, asked);
   if (seat.approver.refuses?.(question) === true) return { runs: false, by: "person", reason: "" };
   if (decision === "allow") return { runs: true, by: "policy", reason: "" };
   const answer = await seat.approver.ask(question, signal);
   if (answer !== "waits") return answer;
   const { call, tool, text, folder, mode } = question;
-  const { contained, rules } = doubtful.judged;
+  const { contained, rules } = asked.judged;
   const where = folder === undefined ? {} : { folder };
   seat.emit({ type: "call.parked", call, tool, text, ...where, mode, contained, rules });
   throw new Stopped(question);
 }
 
-const questionOf = (seat: Seat, { call, facts: { folder }, judged }: Doubtful): Question => ({
+const questionOf = (seat: Seat, { call, facts: { folder }, judged }: JudgedCall): Question => ({
   call: call.id,
   tool: call.name,
   args: call.args,

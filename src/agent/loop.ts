@@ -8,7 +8,7 @@ import { mayEscalate } from "./intent/ask-intent.ts";
 import { ask, type Reply } from "./model-request.ts";
 import { type LoopEnd, Stopped, waitsFor } from "./outcome.ts";
 
-/** Of a reply that was parked: its calls without a result are in the history. */
+/** What is left of a reply when its run is resumed; its calls without a result are in the history. */
 type Left = Omit<Round, "calls">;
 
 /**
@@ -18,7 +18,7 @@ type Left = Omit<Round, "calls">;
  */
 export async function work(seat: Seat, signal: AbortSignal, left?: Left): Promise<LoopEnd> {
   const either = AbortSignal.any([signal, seat.walls]);
-  let next = left === undefined ? undefined : reprise(seat, left, either);
+  let next = left === undefined ? undefined : resumedTurn(seat, left, either);
   for (;;) {
     const { mark, run } = next ?? newTurn(seat, either);
     next = undefined;
@@ -48,8 +48,8 @@ function newTurn(seat: Seat, signal: AbortSignal): Step {
   };
 }
 
-/** The turn that was parked; a new one where nothing of it is left. */
-function reprise(seat: Seat, left: Left, signal: AbortSignal): Step | undefined {
+/** The parked turn; undefined, so that a new one begins, where all its calls have results. */
+function resumedTurn(seat: Seat, left: Left, signal: AbortSignal): Step | undefined {
   const open = seat.history.openReply;
   return open && { mark: open.at, run: () => runRound(seat, { ...left, calls: open.calls }, signal) };
 }
@@ -73,7 +73,7 @@ async function turn(seat: Seat, signal: AbortSignal): Promise<LoopEnd | undefine
   return undefined;
 }
 
-/** A window that the server finds too small is made room in, once more than was thought necessary. */
+/** Where the server finds the request too long, the conversation is compacted further than our estimate asked for. */
 async function failed(
   seat: Seat,
   { failure: { kind, reason } }: Extract<Reply, { readonly kind: "failed" }>,
@@ -88,7 +88,7 @@ async function failed(
 const tooLong = ({ tokens, window }: { readonly tokens: number; readonly window: number }): string =>
   `the conversation does not fit the model's window: about ${tokens} of ${window} tokens`;
 
-/** The only thing that a call may throw; anything else, as a disk that takes no record, ends more than the loop. */
+/** The loss of the box ends the loop. Anything else that a call throws (a full disk under the session) is thrown on. */
 function boxLost(thrown: unknown): LoopEnd {
   if (!(thrown instanceof HarnessError) || thrown.exit !== EXIT.sandbox) throw thrown;
   return { how: "sandbox_lost", reason: `${thrown.message}${thrown.remedy && `; next: ${thrown.remedy}`}` };
@@ -119,7 +119,7 @@ async function runRound(seat: Seat, round: Round, signal: AbortSignal): Promise<
     const stopped = results.filter((result) => result instanceof Stopped);
     const [first] = stopped;
     const ends = wave === planned.at(-1) && first === undefined;
-    good += tell(seat, endedOf(wave, results), ends ? await notices(seat, round) : "");
+    good += addResults(seat, endedOf(wave, results), ends ? await notices(seat, round) : "");
     if (first !== undefined) return parkedAt(first, stopped, malformed);
   }
   if (calls.length === 0) seat.history.add({ role: "user", text: (await notices(seat, round)).trim() });
@@ -144,8 +144,8 @@ const endedOf = (
       : [{ call: id, result }];
   });
 
-/** Tells the model, with what stands behind the last result; how many calls there were that could be run. */
-function tell(seat: Seat, ended: readonly EndedOne[], behind: string): number {
+/** Adds results to the history, `behind` after the last of them; gives how many of the calls were valid. */
+function addResults(seat: Seat, ended: readonly EndedOne[], behind: string): number {
   for (const [at, { call, result }] of ended.entries()) {
     const text = at === ended.length - 1 ? result.text + behind : result.text;
     seat.history.add({ role: "tool", call, text });
@@ -153,7 +153,7 @@ function tell(seat: Seat, ended: readonly EndedOne[], behind: string): number {
   return ended.filter(({ result }) => result.kind !== "invalid").length;
 }
 
-/** The first of them is asked about; the others ask again when their turn comes. */
+/** A person is asked about the first; the others ask again when the run is resumed. */
 function parkedAt(
   { question }: Stopped,
   stopped: readonly Stopped[],
@@ -163,7 +163,7 @@ function parkedAt(
   return { how: "parked", reason: waitsFor(question), waiting: { question, malformed, children } };
 }
 
-/** What the model is told behind its results: there, it changes nothing of what it has read before. */
+/** For the model, after its results: there it leaves the prefix of the request unchanged. */
 async function notices(seat: Seat, { malformed, note }: Round): Promise<string> {
   const lines = malformed.map(
     ({ name, reason }) => `Your call of ${name || "a tool"} was not run: ${reason}`,
