@@ -50,6 +50,8 @@ void begin_command(struct call *c, const struct frame *f) {
     else if (field.name == 'h') head = field_number(&field);
     else if (field.name == 'l') tail = field_number(&field);
     else if (field.name == 'f') flags = field_number(&field);
+    else if (field.name == 'k' && c->kept == NULL) c->kept = field_text(&field);
+    else if (field.name == 'n') c->kept_most = field_number(&field);
   }
   keep_start(&c->keep_out, head, tail);
   keep_start(&c->keep_err, head, tail);
@@ -57,7 +59,7 @@ void begin_command(struct call *c, const struct frame *f) {
   c->tty = (flags & EXEC_TTY) != 0;
   if (ms > 0) c->deadline = now_ms() + (int64_t)ms;
   char **env = environment(given, given_count);
-  struct command command = {words, env, folder == NULL ? "/" : folder, c->tty};
+  struct command command = {words, env, folder == NULL ? "/" : folder, c->tty, (flags & EXEC_EXACT) != 0};
   struct started s = {0, -1, -1, -1, -1};
   if (word_count == 0) c->spawn_errno = EINVAL, c->spawn_where = START_PROGRAM;
   else if (guard_lost()) c->spawn_errno = ESTALE, c->spawn_where = START_PIPES;

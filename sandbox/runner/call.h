@@ -25,6 +25,9 @@ struct call {
   struct keep keep_out, keep_err;
   struct buffer input;
   int input_ends, tty;
+  /* Read when the command has come to its end, and told with it; NULL for none. */
+  char *kept;
+  uint64_t kept_most;
   struct usage before;
   uint64_t peak_memory, peak_pids;
   struct file_call file;

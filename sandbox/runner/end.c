@@ -5,6 +5,7 @@
 #include "protocol.h"
 #include "tree.h"
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +26,16 @@ static void send_tail(uint8_t type, const struct call *c, const struct keep *k) 
  * EXIT: c exit code or s signal; E errno and W where, of a start that failed; t timed out; k processes that had to
  * be killed; o and e all bytes of stdout and stderr, O and R those that were dropped; m peak memory, p peak pids;
  * x kills by the memory limit, l starts refused by the pids limit; u microseconds; z the tree could not be ended.
+ * Of the file that was to be read, where the command came to its own end: K content, or F errno.
  */
+static void put_kept(struct buffer *b, const struct call *c) {
+  struct buffer content = {0};
+  int error = file_peek(c->kept, c->kept_most, &content);
+  if (error != 0) put_field_number(b, 'F', (uint64_t)error);
+  else put_field(b, 'K', content.data, buffer_used(&content));
+  buffer_free(&content);
+}
+
 static void finish_command(struct call *c) {
   struct buffer b = {0};
   struct usage after;
@@ -55,11 +65,14 @@ static void finish_command(struct call *c) {
   put_field_number(&b, 'l', after.pids_refused - c->before.pids_refused);
   put_field_number(&b, 'u', (uint64_t)(now_us() - c->started));
   put_field_number(&b, 'z', (uint64_t)c->stuck);
+  if (c->kept != NULL && c->spawn_errno == 0 && !c->timed_out && !WIFSIGNALED(c->wait_status)) put_kept(&b, c);
   link_send(REP_EXIT, c->id, buffer_at(&b), buffer_used(&b));
   buffer_free(&b);
   shut(&c->in), shut(&c->out), shut(&c->err), shut(&c->status);
   keep_free(&c->keep_out), keep_free(&c->keep_err);
   buffer_free(&c->input);
+  free(c->kept);
+  c->kept = NULL;
   c->stage = FREE;
   c->supervisor = 0;
 }

@@ -17,6 +17,8 @@
 
 #define PIECE (256u * 1024)
 #define MOST_CONTENT (64u << 20)
+/* A frame holds it, with what stands beside it. */
+#define MOST_PEEKED (256u << 10)
 
 void file_end(uint32_t call, int error, const char *what) {
   struct buffer b = {0};
@@ -61,13 +63,13 @@ static char *path_of(const struct frame *frame, uint64_t *mode, uint64_t *offset
 }
 
 /* Opened first without reading, so that neither a FIFO nor a device is touched. */
-static int open_to_read(const char *path, struct stat *s, int *fd) {
-  int look = open(path, O_PATH | O_CLOEXEC);
+static int open_to_read(const char *path, int links, struct stat *s, int *fd) {
+  int look = open(path, O_PATH | O_CLOEXEC | links);
   if (look < 0) return errno;
   int error = file_refusal(look, s);
   close(look);
   if (error != 0) return error;
-  *fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  *fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | links);
   if (*fd < 0) return errno;
   error = file_refusal(*fd, s);
   if (error != 0) close(*fd);
@@ -78,7 +80,7 @@ void file_read_begin(struct file_call *f, const struct frame *frame) {
   uint64_t ignored, offset = 0, most = MOST_CONTENT;
   struct stat s;
   char *path = path_of(frame, &ignored, &offset, &most);
-  int error = open_to_read(path, &s, &f->fd);
+  int error = open_to_read(path, 0, &s, &f->fd);
   free(path);
   if (error == 0) {
     f->size = (uint64_t)s.st_size;
@@ -106,6 +108,26 @@ int file_read_more(struct file_call *f, uint32_t call) {
   close(f->fd);
   f->finished = 1;
   return 1;
+}
+
+int file_peek(const char *path, uint64_t most, struct buffer *content) {
+  struct stat s;
+  int fd;
+  if (most > MOST_PEEKED) most = MOST_PEEKED;
+  int error = open_to_read(path, O_NOFOLLOW, &s, &fd);
+  if (error != 0) return error;
+  if ((uint64_t)s.st_size > most) error = EFBIG;
+  while (error == 0) {
+    size_t left = (size_t)most + 1 - buffer_used(content);
+    ssize_t n = read(fd, buffer_room(content, left), left);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) error = errno;
+    if (n <= 0) break;
+    content->to += (size_t)n;
+    if (buffer_used(content) > most) error = EFBIG;
+  }
+  close(fd);
+  return error;
 }
 
 void file_write_begin(struct file_call *f, const struct frame *frame) {

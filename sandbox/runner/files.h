@@ -18,6 +18,11 @@ struct file_call {
 int file_refusal(int fd, struct stat *s);
 /* 0 or errno; an older file keeps its mode (replace.c). */
 int file_replace(const char *path, uint64_t mode, const struct buffer *content);
+/*
+ * 0 or errno; a regular file of at most `most` bytes that is no link. EFBIG for a larger one. What goes on in the box
+ * may change it meanwhile: it is never waited for, and no more than that is ever read.
+ */
+int file_peek(const char *path, uint64_t most, struct buffer *content);
 void file_end(uint32_t call, int error, const char *what);
 void file_read_begin(struct file_call *f, const struct frame *frame);
 /* Sends one piece; false when nothing came of it. */

@@ -17,7 +17,7 @@
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
-#define MAGIC "HRN1"
+#define MAGIC "HRN2"
 #define MAGIC_BYTES 4
 #define KEY_BYTES 32
 #define TAG_BYTES 16
@@ -26,7 +26,8 @@
 
 enum request {
   REQ_HELLO = 0x01,     /* fields: p path to stat (repeated), g when commands may ask (ask.h), w path to guard (guard.h, repeated) */
-  REQ_EXEC = 0x02,      /* fields: a word, d folder, e NAME=value (repeated), t ms, h head bytes, l tail bytes, f flags */
+  REQ_EXEC = 0x02,      /* fields: a word, d folder, e NAME=value (repeated), t ms, h head bytes, l tail bytes, f flags,
+                         k file to read at its end, n most bytes of it */
   REQ_STDIN = 0x03,     /* raw: bytes for the call's stdin, or content for WRITE */
   REQ_STDIN_END = 0x04, /* no payload */
   REQ_KILL = 0x05,      /* fields: s signal; KILL ends the call with its whole tree */
@@ -62,5 +63,6 @@ enum reply {
 
 #define EXEC_STDIN 1u /* stdin stays open for STDIN frames; else it is empty */
 #define EXEC_TTY 2u   /* stdin, stdout and stderr are a terminal made in the box */
+#define EXEC_EXACT 4u /* started in the folder only where its path leads there without a link */
 
 #endif

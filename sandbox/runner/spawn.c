@@ -2,6 +2,7 @@
 #include "spawn.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,12 @@ static void stand(const char *place) {
   if (score >= 0 && pwrite(score, place, strlen(place), 0) < 0) errno = 0;
 }
 
+/* Whether no link led here. */
+static int stands_in(const char *folder) {
+  char here[PATH_MAX];
+  return getcwd(here, sizeof here) != NULL && strcmp(here, folder) == 0;
+}
+
 /* Every descriptor of the runner closes itself on exec; 0 to 2 are always open, so the ends lie above them. */
 static void become(const struct command *c, int in, int out, int err, int status) {
   sigset_t none;
@@ -44,6 +51,7 @@ static void become(const struct command *c, int in, int out, int err, int status
   if (c->tty && ioctl(in, TIOCSCTTY, 0) < 0) fail(status, START_TTY);
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) fail(status, START_PIPES);
   if (chdir(c->folder) < 0) fail(status, START_FOLDER);
+  if (c->exact && !stands_in(c->folder)) errno = ENOTDIR, fail(status, START_FOLDER);
   umask(022);
   for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL);
   sigprocmask(SIG_SETMASK, &none, NULL);

@@ -8,7 +8,7 @@ struct command {
   char **words;
   char **env;
   const char *folder;
-  int tty;
+  int tty, exact;
 };
 
 /* What the supervisor writes into the status pipe: first why a start failed, or else how the command ended. */

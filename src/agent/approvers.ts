@@ -1,6 +1,10 @@
-import { type OnAsk, runsUnattended } from "../core/decision.ts";
+import { type Mode, type OnAsk, runsUnattended } from "../core/decision.ts";
 import { isSameQuestion } from "../core/session.ts";
 import type { Answer, Approver, Question } from "../core/ports.ts";
+import { NO_FACTS } from "../core/tool.ts";
+import { judgedText } from "../tools/shell/command-words.ts";
+import type { Desk } from "../tools/tool-context.ts";
+import type { Judge } from "./action-judge.ts";
 
 /** Who answers where nobody is there to be asked. */
 
@@ -48,5 +52,27 @@ export function remembering({ always, once }: SaidBefore, approver: Approver): A
         ? Promise.resolve({ runs: true, by: "person", reason: "" })
         : approver.ask(question, signal);
     },
+  };
+}
+
+/**
+ * A variable with which even `true` is refused where nobody is asked would have every later command refused. Several
+ * are judged in one text, which is no milder than each alone; where that is refused each is judged, and what came of it
+ * holds for as long as the same variable comes with the same value.
+ */
+export function refusedBy(judge: () => Promise<Judge>, mode: Mode): NonNullable<Desk["refused"]> {
+  let known: ReadonlyMap<string, { readonly value: string; readonly runs: boolean }> = new Map();
+  return async (variables) => {
+    const judged = await judge();
+    const runs = (env: Readonly<Record<string, string>>): boolean =>
+      runsUnattended(judged.judge({ ...NO_FACTS, commands: [judgedText("true", env)] }), mode);
+    const fresh = [...variables].filter(([name, value]) => known.get(name)?.value !== value);
+    const together = fresh.length > 1 && runs(Object.fromEntries(fresh));
+    const verdicts = fresh.map(
+      ([name, value]) => [name, { value, runs: together || runs({ [name]: value }) }] as const,
+    );
+    const all = new Map([...known, ...verdicts]);
+    known = new Map([...all].filter(([name]) => variables.has(name)));
+    return new Set([...variables.keys()].filter((name) => known.get(name)?.runs !== true));
   };
 }

@@ -1,29 +1,93 @@
-import { fits, headWithin, tailWithin } from "../core/bytes.ts";
 import type { Decision } from "../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { EventBody } from "../core/events.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { Answer, Question } from "../core/ports.ts";
-import type { EndedCall, Outputs } from "../core/session.ts";
-import type { Facts, PreparedCall, ToolResult } from "../core/tool.ts";
-import { visible } from "../core/visible.ts";
+import type { Facts, InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
 import { hintFor } from "../policy/ruling.ts";
 import type { Judged } from "./action-judge.ts";
 import type { Seat } from "./agent-context.ts";
+import { bounded, ended, endUnrun } from "./call-result.ts";
 import { Stopped } from "./outcome.ts";
 
-/**
- * A call whose input could be read: judged, then run, then bounded and told. Rejects only when the box is lost, and as
- * `Stopped` when it has to wait for a person.
- */
+/** A call with its input, read once: before the first of the reply runs, so that readers can run together. */
+interface ReadCall {
+  readonly call: ToolCall;
+  readonly prepared: PreparedCall | InvalidCall;
+  readonly beside: boolean;
+}
+
+export function readCall(seat: Seat, call: ToolCall): ReadCall {
+  const prepared = prepare(seat, call);
+  return { call, prepared, beside: prepared.kind === "prepared" && prepared.beside };
+}
+
+function prepare(seat: Seat, { name, args }: ToolCall): PreparedCall | InvalidCall {
+  const tool = seat.tools.find((each) => each.name === name);
+  if (tool !== undefined) return tool.prepare(args);
+  const names = seat.tools.map((each) => each.name).join(", ");
+  return { kind: "invalid", issues: [`there is no tool ${JSON.stringify(name)}; there are: ${names}`] };
+}
+
+/** One call, from its turn to its end. "stop": the model repeats itself. `Stopped`: the call waits for a person. */
 export async function runCall(
+  seat: Seat,
+  read: ReadCall,
+  signal: AbortSignal,
+): Promise<ToolResult | Stopped | "stop"> {
+  const { call } = read;
+  const guarded = seat.guard.check(call, seat.limits.turns);
+  if (guarded === "stop") return "stop";
+  const result =
+    guarded === "run" ? await attempted(seat, read, signal) : endUnrun(seat, call, broken(guarded));
+  if (result instanceof Stopped) return result;
+  seat.guard.ended(call, result.text);
+  return result;
+}
+
+async function attempted(
+  seat: Seat,
+  { call, prepared }: ReadCall,
+  signal: AbortSignal,
+): Promise<ToolResult | Stopped> {
+  if (prepared.kind === "invalid") return endUnrun(seat, call, invalid(call, prepared.issues));
+  const spent = seat.limits.reached("call");
+  if (spent !== undefined)
+    return endUnrun(seat, call, { kind: "failed", cause: "policy", text: `Not run. ${spent.text}` });
+  seat.limits.call();
+  try {
+    return await judgedCall(seat, call, prepared, signal);
+  } catch (thrown) {
+    if (!(thrown instanceof Stopped)) throw thrown;
+    seat.limits.uncall();
+    return thrown;
+  }
+}
+
+const broken = ({ broken: text }: { readonly broken: string }): ToolResult => ({
+  kind: "invalid",
+  issues: [text],
+  text,
+});
+
+const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => ({
+  kind: "invalid",
+  issues,
+  text: `${name} was not run, its arguments are wrong:\n${issues.map((issue) => `- ${issue}`).join("\n")}\nCall it again with these mended.`,
+});
+
+/**
+ * A valid call: judged, then run, then bounded and told. Rejects only when the box is lost, and with `Stopped` when it
+ * has to wait for a person.
+ */
+async function judgedCall(
   seat: Seat,
   call: ToolCall,
   prepared: PreparedCall,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const judge = await seat.judge();
-  const facts = prepared.facts();
+  const { facts, run: work } = prepared.state();
   const judged = judge.judge(facts);
   if (isQuestioned(seat, judged)) return endUnrun(seat, call, QUESTIONED);
   const answer = await settle(seat, { call, facts, judged }, signal);
@@ -31,9 +95,14 @@ export async function runCall(
   // The time that a person takes to answer is not the call's.
   const began = seat.now();
   const result = answer.runs
-    ? await kept(seat, call, judged, () => run(seat, call, prepared, signal))
+    ? await checkpointed(seat, call, judged, () => run(seat, call, work, signal))
     : refusal(judged, answer);
-  return ended(seat, { call, judged, result: bounded(seat, prepared, result), ms: seat.now() - began });
+  return ended(seat, {
+    call,
+    judged,
+    result: prepared.bounded ? result : bounded(seat, result),
+    ms: seat.now() - began,
+  });
 }
 
 /** Nothing was asked for but an answer: whoever writes then is told so, once. What a verdict or a mode refuses says why itself. */
@@ -54,25 +123,8 @@ const QUESTIONED_TEXT =
   "Not run: this was a question about the repository, and an answer may be all that is wanted. If a change is wanted, say so and make the call again.";
 const QUESTIONED: ToolResult = { kind: "invalid", issues: [QUESTIONED_TEXT], text: QUESTIONED_TEXT };
 
-/** A call that is not run at all: no such tool, an input that cannot be read, a repetition. */
-export function endUnrun(seat: Seat, call: ToolCall, result: ToolResult): ToolResult {
-  return ended(seat, { call, judged: UNJUDGED, result, ms: 0 });
-}
-
-const UNJUDGED: Judged = {
-  decision: "allow",
-  contained: true,
-  rules: [],
-  target: "",
-  changes: false,
-  mayWrite: false,
-  lasting: false,
-  command: false,
-  hosts: [],
-};
-
-/** What the workspace was like before and after it is kept, unless it is known to change nothing there. */
-function kept<T>(
+/** Checkpoints the workspace around a call, unless it is known to write nothing there. */
+function checkpointed<T>(
   { checkpoints, limits }: Seat,
   { id }: ToolCall,
   { mayWrite, lasting }: Judged,
@@ -81,28 +133,28 @@ function kept<T>(
   return mayWrite ? checkpoints.around({ call: id, turn: limits.turns, lasting }, work) : work();
 }
 
-interface Doubtful {
+interface JudgedCall {
   readonly call: ToolCall;
   readonly facts: Facts;
   readonly judged: Judged;
 }
 
-async function settle(seat: Seat, doubtful: Doubtful, signal: AbortSignal): Promise<Settled> {
-  const { decision } = doubtful.judged;
+async function settle(seat: Seat, asked: JudgedCall, signal: AbortSignal): Promise<Settled> {
+  const { decision } = asked.judged;
   if (decision === "deny") return { runs: false, by: "policy", reason: "" };
-  const question = questionOf(seat, doubtful);
+  const question = questionOf(seat, asked);
   if (seat.approver.refuses?.(question) === true) return { runs: false, by: "person", reason: "" };
   if (decision === "allow") return { runs: true, by: "policy", reason: "" };
   const answer = await seat.approver.ask(question, signal);
   if (answer !== "waits") return answer;
   const { call, tool, text, folder, mode } = question;
-  const { contained, rules } = doubtful.judged;
+  const { contained, rules } = asked.judged;
   const where = folder === undefined ? {} : { folder };
   seat.emit({ type: "call.parked", call, tool, text, ...where, mode, contained, rules });
   throw new Stopped(question);
 }
 
-const questionOf = (seat: Seat, { call, facts: { folder }, judged }: Doubtful): Question => ({
+const questionOf = (seat: Seat, { call, facts: { folder }, judged }: JudgedCall): Question => ({
   call: call.id,
   tool: call.name,
   args: call.args,
@@ -129,16 +181,13 @@ const decided = (
   by,
 });
 
+type Work = ReturnType<PreparedCall["state"]>["run"];
+
 /** Whatever a tool does wrong is its result; only the loss of the box goes further. */
-async function run(
-  seat: Seat,
-  { name }: ToolCall,
-  prepared: PreparedCall,
-  signal: AbortSignal,
-): Promise<ToolResult> {
+async function run(seat: Seat, { name }: ToolCall, work: Work, signal: AbortSignal): Promise<ToolResult> {
   if (signal.aborted) return CANCELLED;
   try {
-    return await prepared.run(seat.box, signal);
+    return await work(seat.box, signal);
   } catch (thrown) {
     if (signal.aborted) return CANCELLED;
     if (thrown instanceof Stopped) throw thrown;
@@ -154,93 +203,14 @@ function refusal({ rules }: Judged, { by, reason }: Settled): ToolResult {
   const why = rule === undefined ? "" : `${rule.reason} (rule ${rule.id})`;
   const who = by === "policy" ? "Denied by the policy" : by === "person" ? "The user said no" : "Refused";
   const hint = rule && hintFor(rule.id);
-  const lines = [
+  const text = [
     `${who}: ${[reason, why].filter(Boolean).join(": ")}. It was not run.`,
     hint === undefined ? "" : `What would do: ${hint}.`,
   ];
   return {
     kind: "denied",
     cause: by === "person" ? "user" : "policy",
-    text: lines.filter(Boolean).join("\n"),
+    text: text.filter(Boolean).join("\n"),
+    reason: rule?.reason ?? reason,
   };
-}
-
-function bounded(seat: Seat, prepared: PreparedCall, result: ToolResult): ToolResult {
-  if (prepared.bounded) return result;
-  return { ...result, ...bound(seat.clean(result.text), seat.outputs) };
-}
-
-interface Ending {
-  readonly call: ToolCall;
-  readonly judged: Judged;
-  readonly result: ToolResult;
-  readonly ms: number;
-}
-
-function ended(seat: Seat, { call, judged, result, ms }: Ending): ToolResult {
-  const { kind, text, full = null, exitCode } = result;
-  const cause = "cause" in result ? result.cause : null;
-  const exit = exitCode === undefined ? {} : { exit_code: exitCode };
-  seat.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms, ...exit });
-  seat.ended.push(accountOf(call, judged, result));
-  return result;
-}
-
-/** A block that a running command meets is told on its result, and is no refusal. */
-function accountOf(call: ToolCall, judged: Judged, { kind, text }: ToolResult): EndedCall {
-  const { decision, target, rules, changes, command } = judged;
-  const [rule] = rules;
-  const denied = kind === "denied";
-  return {
-    call: call.id,
-    tool: call.name,
-    target,
-    kind,
-    refused: denied || (kind === "blocked" && !command),
-    decision: denied ? decision : kind === "blocked" ? "deny" : decision,
-    rule: denied ? (rule?.id ?? "none") : "walls",
-    reason: denied ? (rule?.reason ?? "") : firstLine(text),
-    changes: kind === "ok" && changes,
-  };
-}
-
-const firstLine = (text: string): string => text.split("\n", 1)[0] ?? "";
-
-/** Bytes of one result that go to the model. */
-export const MOST_BYTES = 30_000;
-/** For the line that says what is left out. */
-const MARKER = 200;
-const HEAD = Math.floor(((MOST_BYTES - MARKER) * 2) / 3);
-const TAIL = MOST_BYTES - MARKER - HEAD;
-
-interface Bounded {
-  readonly text: string;
-  /** Under which the whole is kept, when the text is not all of it. */
-  readonly full?: string;
-}
-
-/** What of a result goes to the model: its head and tail, with every control shown; the whole is kept for `show_full`. */
-export function bound(given: string, outputs: Outputs): Bounded {
-  const text = visible(given.toWellFormed());
-  if (fits(text, MOST_BYTES)) return { text };
-  const head = headLines(headWithin(text, HEAD));
-  const tail = tailLines(tailWithin(text, TAIL));
-  const full = outputs.keep(text);
-  const left = text.length - head.length - tail.length;
-  const more = `show_full ${JSON.stringify({ id: full, offset: head.length })} goes on from here`;
-  const marker = `[… ${counted(left)} of ${counted(text.length)} characters left out; ${more} …]`;
-  return { text: `${head}${head.endsWith("\n") ? "" : "\n"}${marker}\n${tail}`, full };
-}
-
-const counted = (count: number): string => count.toLocaleString("en-US");
-
-/** Whole lines, where they are more than half of it. */
-function headLines(head: string): string {
-  const end = head.lastIndexOf("\n") + 1;
-  return end > head.length / 2 ? head.slice(0, end) : head;
-}
-
-function tailLines(tail: string): string {
-  const start = tail.indexOf("\n") + 1;
-  return start < tail.length / 2 ? tail.slice(start) : tail;
 }

@@ -1,13 +1,13 @@
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { ToolCall } from "../core/messages.ts";
-import type { InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
+import type { ToolResult } from "../core/tool.ts";
 import type { Seat } from "./agent-context.ts";
-import { endUnrun, runCall } from "./call.ts";
+import { readCall, runCall } from "./call.ts";
 import { NOTICE } from "./context/history.ts";
 import { ask, type Reply } from "./model-request.ts";
 import { type LoopEnd, Stopped, waitsFor } from "./outcome.ts";
 
-/** Of a reply that was parked: its calls without a result are in the history. */
+/** What is left of a reply when its run is resumed; its calls without a result are in the history. */
 type Left = Omit<Round, "calls">;
 
 /**
@@ -17,7 +17,7 @@ type Left = Omit<Round, "calls">;
  */
 export async function work(seat: Seat, signal: AbortSignal, left?: Left): Promise<LoopEnd> {
   const either = AbortSignal.any([signal, seat.walls]);
-  let next = left === undefined ? undefined : reprise(seat, left, either);
+  let next = left === undefined ? undefined : resumedTurn(seat, left, either);
   for (;;) {
     const { mark, run } = next ?? newTurn(seat, either);
     next = undefined;
@@ -47,8 +47,8 @@ function newTurn(seat: Seat, signal: AbortSignal): Step {
   };
 }
 
-/** The turn that was parked; a new one where nothing of it is left. */
-function reprise(seat: Seat, left: Left, signal: AbortSignal): Step | undefined {
+/** The parked turn; undefined, so that a new one begins, where all its calls have results. */
+function resumedTurn(seat: Seat, left: Left, signal: AbortSignal): Step | undefined {
   const open = seat.history.openReply;
   return open && { mark: open.at, run: () => runRound(seat, { ...left, calls: open.calls }, signal) };
 }
@@ -72,7 +72,7 @@ async function turn(seat: Seat, signal: AbortSignal): Promise<LoopEnd | undefine
   return undefined;
 }
 
-/** A window that the server finds too small is made room in, once more than was thought necessary. */
+/** Where the server finds the request too long, the conversation is compacted further than our estimate asked for. */
 async function failed(
   seat: Seat,
   { failure: { kind, reason } }: Extract<Reply, { readonly kind: "failed" }>,
@@ -87,7 +87,7 @@ async function failed(
 const tooLong = ({ tokens, window }: { readonly tokens: number; readonly window: number }): string =>
   `the conversation does not fit the model's window: about ${tokens} of ${window} tokens`;
 
-/** The only thing that a call may throw; anything else, as a disk that takes no record, ends more than the loop. */
+/** The loss of the box ends the loop. Anything else that a call throws (a full disk under the session) is thrown on. */
 function boxLost(thrown: unknown): LoopEnd {
   if (!(thrown instanceof HarnessError) || thrown.exit !== EXIT.sandbox) throw thrown;
   return { how: "sandbox_lost", reason: `${thrown.message}${thrown.remedy && `; next: ${thrown.remedy}`}` };
@@ -109,16 +109,16 @@ async function runRound(seat: Seat, round: Round, signal: AbortSignal): Promise<
   const spent = seat.limits.reached("call");
   if (spent !== undefined && calls.length > 0) return { how: "limit", ...spent };
   for (const { id, name, args } of calls) seat.emit({ type: "call.proposed", call: id, tool: name, args });
-  const planned = waves(calls.map((call) => ({ call, beside: isBeside(seat, call) })));
+  const planned = waves(calls.map((call) => readCall(seat, call)));
   let good = 0;
   for (const wave of planned) {
-    const results = await Promise.all(wave.map(({ call }) => one(seat, call, signal)));
+    const results = await Promise.all(wave.map((each) => runCall(seat, each, signal)));
     if (signal.aborted) return { how: "cancelled" };
     if (results.includes("stop")) return { how: "repeated" };
     const stopped = results.filter((result) => result instanceof Stopped);
     const [first] = stopped;
     const ends = wave === planned.at(-1) && first === undefined;
-    good += tell(seat, endedOf(wave, results), ends ? await notices(seat, round) : "");
+    good += addResults(seat, endedOf(wave, results), ends ? await notices(seat, round) : "");
     if (first !== undefined) return parkedAt(first, stopped, malformed);
   }
   if (calls.length === 0) seat.history.add({ role: "user", text: (await notices(seat, round)).trim() });
@@ -143,8 +143,8 @@ const endedOf = (
       : [{ call: id, result }];
   });
 
-/** Tells the model, with what stands behind the last result; how many calls there were that could be run. */
-function tell(seat: Seat, ended: readonly EndedOne[], behind: string): number {
+/** Adds results to the history, `behind` after the last of them; gives how many of the calls were valid. */
+function addResults(seat: Seat, ended: readonly EndedOne[], behind: string): number {
   for (const [at, { call, result }] of ended.entries()) {
     const text = at === ended.length - 1 ? result.text + behind : result.text;
     seat.history.add({ role: "tool", call, text });
@@ -152,7 +152,7 @@ function tell(seat: Seat, ended: readonly EndedOne[], behind: string): number {
   return ended.filter(({ result }) => result.kind !== "invalid").length;
 }
 
-/** The first of them is asked about; the others ask again when their turn comes. */
+/** A person is asked about the first; the others ask again when the run is resumed. */
 function parkedAt(
   { question }: Stopped,
   stopped: readonly Stopped[],
@@ -162,62 +162,7 @@ function parkedAt(
   return { how: "parked", reason: waitsFor(question), waiting: { question, malformed, children } };
 }
 
-/** Known before it is run, so that readers can be run together. */
-function isBeside(seat: Seat, call: ToolCall): boolean {
-  const prepared = prepare(seat, call);
-  return prepared.kind === "prepared" && prepared.beside;
-}
-
-function prepare(seat: Seat, { name, args }: ToolCall): PreparedCall | InvalidCall {
-  const tool = seat.tools.find((each) => each.name === name);
-  if (tool !== undefined) return tool.prepare(args);
-  const names = seat.tools.map((each) => each.name).join(", ");
-  return { kind: "invalid", issues: [`there is no tool ${JSON.stringify(name)}; there are: ${names}`] };
-}
-
-async function one(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolResult | Stopped | "stop"> {
-  const guarded = seat.guard.check(call, seat.limits.turns);
-  if (guarded === "stop") return "stop";
-  const result =
-    guarded === "run" ? await unlessStopped(seat, call, signal) : endUnrun(seat, call, broken(guarded));
-  if (result instanceof Stopped) return result;
-  seat.guard.ended(call, result.text);
-  return result;
-}
-
-async function unlessStopped(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolResult | Stopped> {
-  try {
-    return await tried(seat, call, signal);
-  } catch (thrown) {
-    if (!(thrown instanceof Stopped)) throw thrown;
-    seat.limits.uncall();
-    return thrown;
-  }
-}
-
-function tried(seat: Seat, call: ToolCall, signal: AbortSignal): Promise<ToolResult> | ToolResult {
-  const prepared = prepare(seat, call);
-  if (prepared.kind === "invalid") return endUnrun(seat, call, invalid(call, prepared.issues));
-  const spent = seat.limits.reached("call");
-  if (spent !== undefined)
-    return endUnrun(seat, call, { kind: "failed", cause: "policy", text: `Not run. ${spent.text}` });
-  seat.limits.call();
-  return runCall(seat, call, prepared, signal);
-}
-
-const broken = ({ broken: text }: { readonly broken: string }): ToolResult => ({
-  kind: "invalid",
-  issues: [text],
-  text,
-});
-
-const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => ({
-  kind: "invalid",
-  issues,
-  text: `${name} was not run, its arguments are wrong:\n${issues.map((issue) => `- ${issue}`).join("\n")}\nCall it again with these mended.`,
-});
-
-/** What the model is told behind its results: there, it changes nothing of what it has read before. */
+/** For the model, after its results: there it leaves the prefix of the request unchanged. */
 async function notices(seat: Seat, { malformed, note }: Round): Promise<string> {
   const lines = malformed.map(
     ({ name, reason }) => `Your call of ${name || "a tool"} was not run: ${reason}`,

@@ -78,9 +78,10 @@ async function again(
 ): Promise<ToolResult | string> {
   const prepared = tool.prepare(args);
   if (prepared.kind === "invalid") return prepared.issues.join("; ");
-  const judged = judge.judge(prepared.facts());
+  const { facts, run } = prepared.state();
+  const judged = judge.judge(facts);
   if (!runsUnattended(judged, mode)) return `refused now: ${judged.rules[0]?.reason ?? judged.decision}`;
-  return prepared.run(() => Promise.resolve(box), signal);
+  return run(() => Promise.resolve(box), signal);
 }
 
 const notRun = ({ call, command, then }: PastCommand, reason: string): Rerun => ({

@@ -1,12 +1,12 @@
 import type { Judge } from "../agent/action-judge.ts";
+import { refusedBy } from "../agent/approvers.ts";
 import { Memory } from "../agent/memory.ts";
-import { type Mode, runsUnattended } from "../core/decision.ts";
+import type { Mode } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { Index } from "../core/ports.ts";
 import { parkedIn, type Session, type SessionRecord, type SessionStore } from "../core/session.ts";
-import { type AnyTool, NO_FACTS } from "../core/tool.ts";
+import type { AnyTool } from "../core/tool.ts";
 import { toolsFor } from "../tools/index.ts";
-import { judgedText } from "../tools/shell/command-words.ts";
 import type { Desk, Spawn } from "../tools/tool-context.ts";
 
 /** What goes on from request to request of one session: what the model knows, and the tools it knows it with. */
@@ -58,10 +58,13 @@ export function lastingOf({
       notes: store.notes(workspace),
       timeoutMs,
       index,
-      keeps: (name, value) => held.keeps(name, value),
+      refused: (variables) => held.refused(variables),
       ...(spawn === undefined ? {} : { spawn }),
     });
-  const held: Held = { spawn: () => Promise.resolve(NOBODY), keeps: () => Promise.resolve(false) };
+  const held: Held = {
+    spawn: () => Promise.resolve(NOBODY),
+    refused: (variables) => Promise.resolve(new Set(variables.keys())),
+  };
   const tools = toolsOver(memory, (part, signal) => held.spawn(part, signal));
   return {
     memory,
@@ -71,7 +74,7 @@ export function lastingOf({
       held.spawn = spawn;
     },
     judgedBy: (judge, mode) => {
-      held.keeps = keptBy(judge, mode);
+      held.refused = refusedBy(judge, mode);
     },
   };
 }
@@ -91,15 +94,7 @@ function giveUp(session: Session): void {
 
 interface Held {
   spawn: Spawn;
-  keeps: NonNullable<Desk["keeps"]>;
+  refused: NonNullable<Desk["refused"]>;
 }
-
-/** A variable with which even `true` is refused where nobody is asked would have every later command refused. */
-const keptBy =
-  (judge: () => Promise<Judge>, mode: Mode): Held["keeps"] =>
-  async (name, value) => {
-    const facts = { ...NO_FACTS, commands: [judgedText("true", { [name]: value })] };
-    return runsUnattended((await judge()).judge(facts), mode);
-  };
 
 const NOBODY = { kind: "failed", cause: "program", text: "No subagent can be started now." } as const;

@@ -176,6 +176,9 @@ export const eventForm = z.discriminatedUnion("type", [
     full: text.nullable().describe("For show_full, where the text is not all of it."),
     ms,
     exit_code: count.exactOptional().describe("Of the command that the call ran, where it ran one."),
+    reason: text
+      .exactOptional()
+      .describe("Why, in one line. Left out where it went well, or the exit code is all that is known."),
   }),
   event("notice", "Something that a person should know.", { text }),
   event("compaction", "The conversation is made shorter, because it fills the model's window.", {

@@ -76,6 +76,13 @@ export interface ExecRequest {
   readonly input?: AsyncIterable<Uint8Array>;
   /** The head of each stream, as it comes. What it answers to is waited for before more is read. */
   readonly onOutput?: (stream: "stdout" | "stderr", bytes: Uint8Array) => Promise<void> | void;
+  /** Run only in its folder itself, and not where a link leads from there. */
+  readonly exactFolder?: true;
+  /**
+   * A regular file, no link, of at most `limit` bytes (256 KiB at most), that is given as it is when the command has
+   * come to its end; of a command that is waited for. It costs nothing beside the command.
+   */
+  readonly keepFile?: { readonly path: string; readonly limit: number };
   /** A terminal of the box's own instead of pipes. */
   readonly terminal?: { readonly columns: number; readonly rows: number };
   /** By which a job is found again in a box that was parked; only a job has one, and no other of its box the same. */
@@ -110,6 +117,10 @@ export interface ExecResult {
   /** Protected paths that it made and that were moved out of the workspace. */
   readonly quarantined: readonly MovedAway[];
   readonly peak: { readonly memory_bytes: number; readonly pids: number };
+  /** `keepFile`, or why it cannot be given; left out where none was asked for, or the command came to no end of its own. */
+  readonly keptFile?: FileResult<Uint8Array>;
+  /** Nothing was run, as its folder could not be entered; left out otherwise. */
+  readonly folder_gone?: true;
 }
 
 export interface Job {

@@ -11,6 +11,8 @@ interface Ended {
   readonly full?: string;
   /** Of the command that it ran. */
   readonly exitCode?: number;
+  /** Why it ended as it did, for people; the first line of the text says so where it is left out. */
+  readonly reason?: string;
 }
 
 /** Every way a tool call can end. Nothing throws into the loop. `blocked` is a refusal by the tool or the walls. */
@@ -40,7 +42,6 @@ interface ToolWords<I> {
   readonly name: string;
   readonly description: string;
   readonly input: z.ZodType<I>;
-  facts(input: I): Facts;
   /** Whether it may run side by side with other calls of the same reply. */
   readonly beside: boolean | ((input: I) => boolean);
   /** Its text bounds itself, and is not kept for `show_full`. */
@@ -55,19 +56,33 @@ interface ToolWords<I> {
  */
 export type Tool<I> = ToolWords<I> &
   (
-    | { readonly where: "box"; run(input: I, box: Box, signal: AbortSignal): Promise<ToolResult> }
-    | { readonly where: "session"; run(input: I, signal: AbortSignal): Promise<ToolResult> }
+    | {
+        readonly where: "box";
+        facts(input: I): Facts;
+        run(input: I, box: Box, signal: AbortSignal): Promise<ToolResult>;
+      }
+    | {
+        readonly where: "session";
+        facts(input: I): Facts;
+        run(input: I, signal: AbortSignal): Promise<ToolResult>;
+      }
+    /** In the box as well; what it does depends on what was read to state its facts, so that is read once. */
+    | { readonly where: "stated"; state(input: I): StatedCall<Box> }
   );
 
-/** A call whose input has been read, with nothing done yet. */
+/** What a call touches as things are at this moment, and its work in just that state. */
+export interface StatedCall<B> {
+  readonly facts: Facts;
+  readonly run: (box: B, signal: AbortSignal) => Promise<ToolResult>;
+}
+
+/** A call whose input has been read, with nothing done yet. Made once for each call, and carried to its end. */
 export interface PreparedCall {
   readonly kind: "prepared";
-  /** As things are now: an earlier call of the same reply may have moved the shell. */
-  facts(): Facts;
+  /** Taken when the call's turn comes: an earlier call of the same reply may have moved the shell. */
+  state(): StatedCall<() => Promise<Box>>;
   readonly beside: boolean;
   readonly bounded: boolean;
-  /** `box` is asked for only by a tool that works in one. */
-  run(box: () => Promise<Box>, signal: AbortSignal): Promise<ToolResult>;
 }
 
 export interface InvalidCall {
@@ -96,14 +111,29 @@ export function anyTool<I>(tool: Tool<I>): AnyTool {
       const given = frozen(parsed.data);
       return {
         kind: "prepared",
-        facts: () => tool.facts(given),
+        state: () => stated(tool, given),
         beside: typeof beside === "function" ? beside(given) : beside,
         bounded,
-        run: async (box, signal) =>
-          tool.where === "box" ? tool.run(given, await box(), signal) : tool.run(given, signal),
       };
     },
   };
+}
+
+/** The box is asked for only by a tool that works in one. */
+function stated<I>(tool: Tool<I>, given: I): StatedCall<() => Promise<Box>> {
+  switch (tool.where) {
+    case "box":
+      return {
+        facts: tool.facts(given),
+        run: async (box, signal) => tool.run(given, await box(), signal),
+      };
+    case "session":
+      return { facts: tool.facts(given), run: async (_, signal) => tool.run(given, signal) };
+    case "stated": {
+      const { facts, run } = tool.state(given);
+      return { facts, run: async (box, signal) => run(await box(), signal) };
+    }
+  }
 }
 
 /** Short: each word of it is in every request. That nothing else may be given is said to whoever does. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Box } from "../core/ports.ts";
-import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import type { Desk, ShellState } from "./tool-context.ts";
 import { count, flag, forgiving } from "./forgiving-input.ts";
 import { type Advise, adviseOnce, asResult, endingOf } from "./shell/command-ending.ts";
@@ -59,9 +59,10 @@ interface Shell {
   readonly jobs: Jobs;
   readonly advise: Advise;
   readonly keeper: Keeper;
-  /** For what state of the shell each call was judged. */
-  readonly judged: WeakMap<Input, Pick<ShellState, "folder" | "env">>;
 }
+
+/** As it was when the call was judged. */
+type State = Pick<ShellState, "folder" | "env">;
 
 /** One shell: its folder and exported variables go on from call to call, its jobs until the box ends. */
 export function bashTool(desk: Desk): AnyTool {
@@ -71,7 +72,6 @@ export function bashTool(desk: Desk): AnyTool {
     jobs: jobBook(desk.agent, advise),
     advise,
     keeper: keeperOf(desk),
-    judged: new WeakMap(),
   };
   return anyTool<Input>({
     name: "bash",
@@ -81,33 +81,35 @@ export function bashTool(desk: Desk): AnyTool {
       `(default ${desk.timeoutMs / 1000}, max ${LONGEST_S}). background: true for servers: gives a job (j1, j2…). ` +
       "With job instead of command: its new output; kill: true ends it.",
     input,
-    where: "box",
+    where: "stated",
     beside: false,
-    facts: (given) => {
+    state: (given) => {
       const { folder, env } = desk.shell;
-      shell.judged.set(given, { folder, env });
-      if (!isGiven(given.command)) return NO_FACTS;
-      const lasting = given.background === true ? ({ lasting: true } as const) : {};
-      return { ...NO_FACTS, commands: [judgedText(given.command, env)], folder, ...lasting };
+      return {
+        facts: factsOf(given, { folder, env }),
+        run: (box, signal) => run({ ...shell, folder, env }, given, box, signal),
+      };
     },
-    run: (given, box, signal) => run(shell, given, box, signal),
   });
 }
 
-async function run(shell: Shell, given: Input, box: Box, signal: AbortSignal): Promise<ToolResult> {
+function factsOf({ command, background }: Input, { folder, env }: State): Facts {
+  if (!isGiven(command)) return NO_FACTS;
+  const lasting = background === true ? ({ lasting: true } as const) : {};
+  return { ...NO_FACTS, commands: [judgedText(command, env)], folder, ...lasting };
+}
+
+async function run(shell: Shell & State, given: Input, box: Box, signal: AbortSignal): Promise<ToolResult> {
   const { command, job, background, kill = false, timeout } = given;
   if (given.restart === true) return restarted(shell.desk);
   if (!isGiven(command)) {
     const waitMs = Math.min(timeout ?? 0, LONGEST_S) * 1000;
     return shell.jobs.look(box, { id: job ?? "", kill, waitMs }, signal);
   }
-  const { folder, env } = shell.desk.shell;
-  const judged = shell.judged.get(given);
-  if (judged?.folder !== folder || judged.env !== env)
-    return notRun("The shell has moved since this was judged.");
-  const lost = await lostFolder(shell.desk, box);
-  if (lost !== undefined) return notRun(lost);
   if (background !== true) return foreground(shell, { command, timeout }, box, signal);
+  const { desk, folder, env } = shell;
+  const there = folder === desk.workspace ? undefined : await box.stat(folder);
+  if (there !== undefined && (there.kind !== "ok" || there.value.kind !== "folder")) return lostFolder(shell);
   return shell.jobs.start(box, { words: plain(command), folder, env, timeoutMs: 0 }, signal);
 }
 
@@ -118,35 +120,28 @@ function restarted({ workspace, shell }: Desk): ToolResult {
 }
 
 /** Not run elsewhere instead: it was judged for the folder that it named. */
-async function lostFolder({ workspace, shell }: Desk, box: Box): Promise<string | undefined> {
-  const { folder, env } = shell;
-  if (folder === workspace) return undefined;
-  const there = await box.stat(folder);
-  if (there.kind === "ok" && there.value.kind === "folder") return undefined;
+function lostFolder({ desk: { workspace, shell }, folder, env }: Shell & State): ToolResult {
   shell.move(workspace, env);
-  return `The working directory ${folder} is gone; the shell is now in ${workspace}.`;
+  const why = `The working directory ${folder} is gone; the shell is now in ${workspace}.`;
+  return { kind: "failed", cause: "program", text: `${why} Nothing was run: send it again.` };
 }
 
-const notRun = (why: string): ToolResult => ({
-  kind: "failed",
-  cause: "program",
-  text: `${why} Nothing was run: send it again.`,
-});
-
+/** One request to the box: what the shell leaves comes with its end, and a folder that is gone is found by its start. */
 async function foreground(
-  { desk, advise, keeper }: Shell,
+  shell: Shell & State,
   { command, timeout }: { readonly command: string; readonly timeout: number | undefined },
   box: Box,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const { folder, env } = desk.shell;
+  const { desk, advise, keeper, folder, env } = shell;
   const call = keeper(box);
   const timeoutMs =
     timeout === undefined || timeout === 0 ? desk.timeoutMs : Math.min(timeout, LONGEST_S) * 1000;
-  const request = { words: wrapped(command), folder, env, timeoutMs, keep: KEEP, input: call.input };
-  const result = await box.exec(request, signal);
-  // One that was killed may be torn.
-  const notKept = result.killed ? [] : await call.take();
+  const elsewhere = folder === desk.workspace ? {} : ({ exactFolder: true } as const);
+  const request = { words: wrapped(command), folder, env, timeoutMs, keep: KEEP, ...elsewhere };
+  const result = await box.exec({ ...request, ...call.request }, signal);
+  if (result.folder_gone === true && folder !== desk.workspace) return lostFolder(shell);
+  const notKept = await call.take(result);
   const said = wordsOf(result);
   const ending = endingOf(result, said);
   const notes = [

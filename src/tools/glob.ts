@@ -1,11 +1,9 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
-import type { Desk } from "./tool-context.ts";
-import { ok } from "./line-endings.ts";
 import { forgiving } from "./forgiving-input.ts";
-import { absolute, shown } from "./tool-paths.ts";
 import { ripgrep } from "./ripgrep.ts";
-import { globPattern } from "./edits/glob-pattern.ts";
+import { absolute, type Desk, shown } from "./tool-context.ts";
+import { ok } from "./tool-results.ts";
 
 const MOST = 300;
 
@@ -35,3 +33,91 @@ export const globTool = (desk: Desk): AnyTool =>
 
 const below = (folder: string, path: string): string =>
   path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
+
+/**
+ * Patterns of paths: `*` and `?` within a name, `**` over folders, `[a-z]`, `{a,b}`. Without a slash a pattern fits the
+ * name at any depth. No pattern makes it slow: a star is tried again from the last one only.
+ */
+export function globPattern(pattern: string): (path: string) => boolean {
+  const forms = alternatives(pattern.replace(/^(?:\.?\/)+/, "")).map(segmentsOf);
+  return (path) => {
+    const names = path.split("/");
+    return forms.some((segments) => fits(segments, names, (segment, name) => fitsName(segment, name)));
+  };
+}
+
+type Part<T> = "star" | T;
+type Test = (character: string) => boolean;
+type Segment = readonly Part<Test>[];
+
+function segmentsOf(pattern: string): readonly Part<Segment>[] {
+  const whole = pattern.endsWith("/") ? `${pattern}**` : pattern;
+  const segments = (whole.includes("/") ? whole : `**/${whole}`).split("/");
+  return segments.map((segment) => (segment === "**" ? "star" : partsOf(segment)));
+}
+
+const fitsName = (segment: Segment, name: string): boolean =>
+  fits(segment, Array.from(name), (test, character) => test(character));
+
+/** Whether parts fit items, a star any number of them. */
+function fits<T, I>(
+  parts: readonly Part<T>[],
+  items: readonly I[],
+  one: (part: T, item: I) => boolean,
+): boolean {
+  let [part, item, star, from] = [0, 0, -1, 0];
+  while (item < items.length) {
+    const next = parts[part];
+    if (next === "star") {
+      star = part;
+      from = item;
+      part += 1;
+    } else if (next !== undefined && one(next, items[item] as I)) {
+      part += 1;
+      item += 1;
+    } else if (star >= 0) {
+      part = star + 1;
+      from += 1;
+      item = from;
+    } else return false;
+  }
+  return parts.slice(part).every((rest) => rest === "star");
+}
+
+const TOKEN = /\*+|\?|\[(!|\^)?(\]?[^\]]*)\]|\\?([\s\S])/gu;
+
+function partsOf(segment: string): Segment {
+  return Array.from(segment.matchAll(TOKEN), ([token, not, set, literal = ""]): Part<Test> => {
+    if (token.startsWith("*")) return "star";
+    if (token === "?") return () => true;
+    if (set === undefined) return (character) => character === literal;
+    return (character) => inSet(set, character) === (not === undefined);
+  });
+}
+
+function inSet(set: string, character: string): boolean {
+  return Array.from(set.matchAll(/([\s\S])-([\s\S])|([\s\S])/gu)).some(([, low, high, single]) =>
+    low === undefined || high === undefined ? single === character : low <= character && character <= high,
+  );
+}
+
+const MOST_FORMS = 200;
+
+/** `{a,b}` spelt out; braces that are too many, or hold no comma, stand for themselves. */
+function alternatives(pattern: string): readonly string[] {
+  let forms = [pattern];
+  for (;;) {
+    const next = forms.flatMap(spelt);
+    if (next.length === forms.length || next.length > MOST_FORMS) return forms;
+    forms = next;
+  }
+}
+
+/** The innermost braces first. */
+function spelt(pattern: string): readonly string[] {
+  const braces = /\{([^{}]*,[^{}]*)\}/.exec(pattern);
+  if (braces === null) return [pattern];
+  const [all, inner = ""] = braces;
+  const [before, after] = [pattern.slice(0, braces.index), pattern.slice(braces.index + all.length)];
+  return inner.split(",").map((one) => before + one + after);
+}

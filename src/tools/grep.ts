@@ -1,9 +1,8 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
-import type { Desk } from "./tool-context.ts";
-import { ok } from "./line-endings.ts";
+import { type Desk, absolute, shown } from "./tool-context.ts";
+import { ok } from "./tool-results.ts";
 import { count, flag, forgiving } from "./forgiving-input.ts";
-import { absolute, shown } from "./tool-paths.ts";
 import { type Found, ripgrep } from "./ripgrep.ts";
 
 const MOST = 200;

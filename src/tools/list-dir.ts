@@ -2,11 +2,9 @@ import * as z from "zod";
 import { formatSize } from "../core/bounds.ts";
 import type { Entry } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
-import type { Desk } from "./tool-context.ts";
-import { missing, ok } from "./line-endings.ts";
+import { type Desk, absolute, nameShown, shown } from "./tool-context.ts";
+import { missing, ok } from "./tool-results.ts";
 import { forgiving } from "./forgiving-input.ts";
-import { absolute, nameShown, shown } from "./tool-paths.ts";
-
 const MOST = 500;
 /** A box lists no more than this of one folder. */
 const LISTED = 10_000;

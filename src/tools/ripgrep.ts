@@ -1,7 +1,7 @@
 import type { Box } from "../core/ports.ts";
 import type { ToolResult } from "../core/tool.ts";
 import { textOfBytes } from "../core/bytes.ts";
-import { cutShort, failed } from "./line-endings.ts";
+import { cutShort, failed } from "./tool-results.ts";
 
 const SEARCH_MS = 60_000;
 const KEPT = 8 * 2 ** 20;

@@ -1,9 +1,7 @@
 import type { Box, FileContent } from "../core/ports.ts";
 import type { ToolResult } from "../core/tool.ts";
-import type { Desk } from "./tool-context.ts";
-import { failed, refusal } from "./line-endings.ts";
-import { shown } from "./tool-paths.ts";
-
+import { type Desk, shown } from "./tool-context.ts";
+import { failed, refusal } from "./tool-results.ts";
 /** What is read of a file in one piece. Larger ones are told apart by size and time, not by their content. */
 export const WHOLE = 8 * 2 ** 20;
 const NEVER = new AbortController().signal;

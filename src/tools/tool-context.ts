@@ -10,6 +10,9 @@ export interface SeenFiles {
   forget(path: string): void;
 }
 
+/** Variables by their names. */
+export type Exported = ReadonlyMap<string, string>;
+
 /** What one shell call leaves to the next. */
 export interface ShellState {
   /** Absolute. */
@@ -35,11 +38,33 @@ export interface Desk {
   readonly shell: ShellState;
   readonly outputs: Outputs;
   readonly notes: Notes;
-  /** Whether an exported variable goes on to later calls; absent, all do. It says what they all are judged with. */
-  readonly keeps?: (name: string, value: string) => Promise<boolean>;
+  /** Names of those of these exported variables that do not go on to later calls; absent, all do. */
+  readonly refused?: (variables: Exported) => Promise<ReadonlySet<string>>;
   /** For a command that names no limit of its own. */
   readonly timeoutMs: number;
   readonly index?: Index;
   /** Only the parent has it: a subagent starts none. */
   readonly spawn?: Spawn;
 }
+
+/** Absolute, without `.` or `..`: what is judged is what is touched. */
+export function absolute(workspace: string, path: string): string {
+  const kept: string[] = [];
+  for (const name of (path.startsWith("/") ? path : `${workspace}/${path}`).split("/")) {
+    if (name === "..") kept.pop();
+    else if (name !== "" && name !== ".") kept.push(name);
+  }
+  return `/${kept.join("/")}`;
+}
+
+/** Below the workspace as the model writes it, elsewhere absolute; a name that would break the line is quoted. */
+export function shown(workspace: string, path: string): string {
+  if (path === workspace) return ".";
+  return nameShown(path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
+}
+
+export const nameShown = (name: string): string =>
+  /[\u0000-\u001F\u007F]/.test(name) ? JSON.stringify(name.toWellFormed()) : name.toWellFormed();
+
+export const folderOf = (path: string): string => path.slice(0, Math.max(1, path.lastIndexOf("/")));
+export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);

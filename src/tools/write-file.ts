@@ -2,10 +2,9 @@ import * as z from "zod";
 import { textOfBytes } from "../core/bytes.ts";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { Desk } from "./tool-context.ts";
-import { ok, refusal } from "./line-endings.ts";
+import { type Desk, absolute, shown } from "./tool-context.ts";
+import { ok, refusal } from "./tool-results.ts";
 import { forgiving } from "./forgiving-input.ts";
-import { absolute, shown } from "./tool-paths.ts";
 import { knownContent, wrote } from "./seen-content.ts";
 import { boundedDiff, compactDiff } from "./edits/text-edit.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { bound, MOST_BYTES } from "../../src/agent/call.ts";
+import { bound, MOST_BYTES } from "../../src/agent/call-result.ts";
 import { showFullTool } from "../../src/tools/show-full.ts";
 import { visible } from "../../src/core/visible.ts";
 import { memoryOutputs } from "../fakes/desk.ts";

@@ -5,7 +5,7 @@ import { unattended } from "../../src/agent/approvers.ts";
 import { work } from "../../src/agent/loop.ts";
 import type { Checkpoints } from "../../src/core/checkpoint-port.ts";
 import type { Approver } from "../../src/core/ports.ts";
-import { anyTool, NO_FACTS } from "../../src/core/tool.ts";
+import { anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { fakeSeat } from "../fakes/seat.ts";
 
 /** What became of commands that one reply calls: those that ran, and how each ended. */
@@ -87,4 +87,91 @@ test("the workspace is kept around what may write, and around nothing else", asy
   };
   const { ran } = await played(["true 1", "touch a", "rm -rf /"], { checkpoints });
   assert.deepEqual([ran, kept], [["true 1", "touch a"], ["c1.1"]]);
+});
+
+test("the input of each call is read once, the state it runs in is taken when its turn comes", async () => {
+  const told: string[] = [];
+  const shell = { folder: "/repo" };
+  const cd = anyTool({
+    name: "cd",
+    description: "",
+    input: z.object({ to: z.string() }).transform(({ to }) => (told.push(`read ${to}`), { to })),
+    beside: false,
+    where: "stated",
+    state: ({ to }) => {
+      const { folder } = shell;
+      told.push(`judged ${to} in ${folder}`);
+      return {
+        facts: { ...NO_FACTS, commands: ["true"], folder },
+        run: () => {
+          told.push(`ran ${to} in ${folder}`);
+          shell.folder = to;
+          return Promise.resolve({ kind: "ok", text: "" });
+        },
+      };
+    },
+  });
+  const calls = ["/a", "/b"].map((to) => ["cd", { to }] as const);
+  const seat = fakeSeat({ lines: [{ calls }], tools: [cd] });
+  await work(seat, new AbortController().signal);
+  assert.deepEqual(told, [
+    "read /a",
+    "read /b",
+    "judged /a in /repo",
+    "ran /a in /repo",
+    "judged /b in /a",
+    "ran /b in /a",
+  ]);
+});
+
+const hidden = (text: string): string => text.replaceAll("KEY", "[hidden]");
+
+test("the end of a call says why in one line, where more is known than the exit code", async () => {
+  const results: Readonly<Record<string, ToolResult>> = {
+    well: { kind: "ok", text: "fine" },
+    told: { kind: "failed", cause: "memory", text: "words\n[…]", exitCode: 137, reason: "it was too much" },
+    code: { kind: "failed", cause: "program", text: "words\n[exit 1]", exitCode: 1, reason: "" },
+    text: { kind: "failed", cause: "filesystem", text: "\na: no such file\nmore" },
+    long: { kind: "blocked", cause: "filesystem", text: `${"x".repeat(5000)}\u001B[1m` },
+    odd: { kind: "failed", cause: "program", text: "", reason: "a\nb \u001B[1m\uD800 KEY" },
+  };
+  const tool = anyTool({
+    name: "ends",
+    description: "",
+    input: z.object({ how: z.string() }),
+    facts: () => NO_FACTS,
+    beside: false,
+    where: "session",
+    run: ({ how }) => Promise.resolve(results[how] ?? { kind: "ok", text: "" }),
+  });
+  const calls = [...Object.keys(results), 3].map((how) => ["ends", { how }] as const);
+  const seat = fakeSeat({ lines: [{ calls }], tools: [tool], over: { clean: hidden } });
+  await work(seat, new AbortController().signal);
+  const reasons = seat.events.flatMap((event) => (event.type === "call.ended" ? [event.reason] : []));
+  assert.deepEqual(reasons, [
+    undefined,
+    "it was too much",
+    undefined,
+    "a: no such file",
+    `${"x".repeat(400)}…`,
+    "a␊b ␛[1m\ufffd [hidden]",
+    "how: Invalid input: expected string, received number",
+  ]);
+});
+
+test("the end of a refused call says the reason of the rule", async () => {
+  const shell = anyTool({
+    name: "bash",
+    description: "",
+    input: z.object({ command: z.string() }),
+    facts: ({ command }) => ({ ...NO_FACTS, commands: [command] }),
+    beside: false,
+    where: "session",
+    run: () => Promise.resolve({ kind: "ok", text: "" }),
+  });
+  const seat = fakeSeat({ lines: [{ calls: [["bash", { command: "rm -rf /" }]] }], tools: [shell] });
+  await work(seat, new AbortController().signal);
+  const [decided] = seat.events.flatMap((event) => (event.type === "call.decided" ? [event] : []));
+  const [ended] = seat.events.flatMap((event) => (event.type === "call.ended" ? [event] : []));
+  assert.equal(ended?.reason, decided?.rules[0]?.reason);
 });

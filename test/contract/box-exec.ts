@@ -24,6 +24,74 @@ export function execCases(suite: Suite): void {
   resultCases(suite);
   givenCases(suite);
   besideCases(suite);
+  keptCases(suite);
+}
+
+/** What becomes of a file that is asked for with a command. */
+const kept = ({ keptFile }: ExecResult): string =>
+  keptFile === undefined
+    ? "nothing"
+    : keptFile.kind === "ok"
+      ? `ok ${text(keptFile.value)}`
+      : `${keptFile.kind} ${keptFile.code}`;
+
+function keptCases({ open, of, skip }: Suite): void {
+  test(
+    of("a file that is asked for comes with the command's own end, and with no other"),
+    { skip },
+    async () => {
+      await using opened = await open();
+      const { words, box } = opened;
+      const cases: readonly (readonly [readonly string[], string, string, object?])[] = [
+        [["true"], "old.txt", "ok old text\n"],
+        [["false"], "old.txt", "ok old text\n"],
+        [["true"], "gone.txt", "ok "],
+        [["true"], "no-such-file", "failed ENOENT"],
+        [["true"], "sub", "failed EISDIR"],
+        [words.leave(2), "old.txt", "ok old text\n"],
+        [words.die(15), "old.txt", "nothing"],
+        [words.die(9), "old.txt", "nothing"],
+        [["no-such-program"], "old.txt", "nothing"],
+        [["true"], "old.txt", "nothing", { folder: "no/such/folder" }],
+        [["sleep", "30"], "old.txt", "nothing", { timeoutMs: 100 }],
+      ];
+      for (const [words, name, expected, more] of cases) {
+        const keepFile = { path: `${box.workspace}/${name}`, limit: 100 };
+        assert.equal(kept(await exec(opened, words, { keepFile, ...more })), expected, words.join(" "));
+      }
+      assert.equal(kept(await exec(opened, ["true"])), "nothing");
+    },
+  );
+
+  test(
+    of("of such a file no more is given than was asked for: it is whole, or too large"),
+    { skip },
+    async () => {
+      await using opened = await open();
+      const path = `${opened.box.workspace}/old.txt`;
+      const at = async (limit: number): Promise<string> =>
+        kept(await exec(opened, ["true"], { keepFile: { path, limit } }));
+      assert.deepEqual(
+        [await at(9), await at(8), await at(0)],
+        ["ok old text\n", "failed EFBIG", "failed EFBIG"],
+      );
+    },
+  );
+
+  test(of("a command whose folder is gone was not run, which is said apart"), { skip }, async () => {
+    await using opened = await open();
+    const { workspace } = opened.box;
+    const gone = async (folder: string, exactFolder?: true): Promise<readonly unknown[]> => {
+      const more = exactFolder === undefined ? {} : { exactFolder };
+      const { exit_code, folder_gone } = await exec(opened, ["true"], { folder, ...more });
+      return [exit_code, folder_gone];
+    };
+    assert.deepEqual(await gone("no/such/folder"), [126, true]);
+    assert.deepEqual(await gone("old.txt", true), [126, true]);
+    assert.deepEqual(await gone("sub"), [0, undefined]);
+    assert.deepEqual(await gone(`${workspace}/sub`, true), [0, undefined]);
+    assert.equal((await exec(opened, ["no-such-program"])).folder_gone, undefined);
+  });
 }
 
 function resultCases({ open, of, skip }: Suite): void {

@@ -51,6 +51,7 @@ for (const { what, command, cause, kind = "failed", flags = [], more = {} } of M
     const ran = await harness(place, ["run", "--json", ...flags, ...model.flags, "run a program"]);
     const ended = eventsOf(ran).find((event) => event.type === "call.ended");
     assert.deepEqual([ended?.kind, ended?.cause], [kind, cause], `${ended?.text} ${ran.stderr}`);
+    assert.equal(ended?.reason !== undefined, cause !== "program", ended?.reason);
     assert.equal(await place.read("work/.git/config"), "[core]\n");
     assert.deepEqual(finishedOf(ran).denials, []);
     assert.ok(lastResult(model.asked()).startsWith(ended?.text ?? "?"));

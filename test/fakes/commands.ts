@@ -22,6 +22,8 @@ interface FakeExit {
   readonly signal?: number;
   readonly code?: number;
   readonly leftovers?: number;
+  /** Why nothing was run. */
+  readonly unstarted?: "folder" | "program";
 }
 
 export type FakeCommand = (process: FakeProcess) => Promise<FakeEnd> | FakeEnd;

@@ -48,7 +48,7 @@ export function runFake({ request, tree, known, workspace, lost }: Run): Job {
     .then((how): ExecResult => {
       const blocked = blockedIn(keeper.errors, folder, tree);
       const quarantined = tree.takePlanted().map((from) => ({ from, to: null, takeBack: "" }));
-      const base = { ...ended(how), ...keeper.kept(), quarantined, blocked };
+      const base = { ...ended(how), ...keeper.kept(), quarantined, blocked, ...keptBy(request, how, tree) };
       return blocked.length > 0 && base.cause === "program" ? { ...base, cause: "filesystem" } : base;
     });
   return { result, output: () => keeper.soFar(), kill: end("cancelled"), resize: () => undefined };
@@ -66,18 +66,42 @@ async function* watched(input: AsyncIterable<Uint8Array>, onFailure: () => void)
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 
 /** As long and as whole as the words of a program must be. */
-function unsendable({ words, env = {} }: ExecRequest): number | undefined {
+function unsendable({ words, env = {} }: ExecRequest): FakeEnd | undefined {
   const texts = [...words, ...Object.entries(env).flat()];
   const long = texts.some((text) => text.length >= 128 * 1024) || texts.join("").length > 2 ** 20;
-  return long || texts.some((text) => text.includes("\0")) ? 126 : undefined;
+  return long || texts.some((text) => text.includes("\0")) ? unstarted(126) : undefined;
 }
+
+const unstarted = (code: number, why: "folder" | "program" = "program"): FakeEnd => ({
+  code,
+  unstarted: why,
+});
 
 type Asked = Pick<Run, "tree" | "known"> & { readonly name: string; readonly folder: string };
 
-function unstartable({ name, folder, tree, known }: Asked): number | undefined {
-  if (!tree.isFolder(folder) || name === "") return 126;
-  if (name.includes("/")) return tree.stat(path.resolve(folder, name)).kind === "ok" ? 126 : 127;
-  return Object.hasOwn(known, name) ? undefined : 127;
+function unstartable({ name, folder, tree, known }: Asked): FakeEnd | undefined {
+  if (!tree.isFolder(folder)) return unstarted(126, "folder");
+  if (name === "") return unstarted(126);
+  if (name.includes("/")) return unstarted(tree.stat(path.resolve(folder, name)).kind === "ok" ? 126 : 127);
+  return Object.hasOwn(known, name) ? undefined : unstarted(127);
+}
+
+/** Of a command that was started and not ended by force. */
+function keptBy(
+  { keepFile }: ExecRequest,
+  { why, end }: Parameters<typeof ended>[0],
+  tree: FakeTree,
+): Pick<ExecResult, "keptFile"> {
+  const own = typeof end === "number" ? {} : end;
+  if (keepFile === undefined || why !== null || own.signal !== undefined || own.unstarted !== undefined)
+    return {};
+  const { path: file, limit } = keepFile;
+  const read = tree.read(file);
+  if (read.kind !== "ok") return { keptFile: read };
+  const { content } = read.value;
+  if (content.length <= limit) return { keptFile: { kind: "ok", value: content } };
+  const reason = `${file}: read: EFBIG`;
+  return { keptFile: { kind: "failed", cause: "filesystem", code: "EFBIG", path: file, reason } };
 }
 
 const blockedIn = (text: string, folder: string, tree: FakeTree): readonly string[] =>
@@ -110,5 +134,6 @@ export function ended({ why, end }: { readonly why: Why | null; readonly end: Fa
     blocked: [],
     quarantined: [],
     peak: { memory_bytes: 1, pids: 1 },
+    ...(own.unstarted === "folder" ? { folder_gone: true } : {}),
   };
 }

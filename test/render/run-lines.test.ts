@@ -54,7 +54,8 @@ const ENDINGS: readonly (readonly [string, Call, string])[] = [
       ended: {
         kind: "failed",
         cause: "program",
-        text: "[exit 0, 1 ms]\n1 failed\n[exit 1, 1.2 s]",
+        text: "[exit 0, 1 ms]\n1 failed\n[exit 2, 1.2 s: what it says itself]",
+        exit_code: 1,
         ms: 1200,
       },
     },
@@ -75,13 +76,37 @@ const ENDINGS: readonly (readonly [string, Call, string])[] = [
     "✗ edit_file a.ts  failed: no such file  3 ms\n",
   ],
   [
+    "a tool that fails for a reason",
+    {
+      tool: "edit_file",
+      args: { path: "a.ts" },
+      ended: { kind: "failed", cause: "filesystem", text: "a.ts\nno such file", reason: "no such file" },
+    },
+    "✗ edit_file a.ts  failed: no such file  3 ms\n",
+  ],
+  [
+    "a command that is not there",
+    {
+      args: { command: "mak" },
+      ended: { kind: "failed", cause: "program", text: "", exit_code: 127, reason: "command not found" },
+    },
+    "✗ bash mak  exit 127: command not found  3 ms\n",
+  ],
+  [
+    "a command of a record without reasons",
+    { args: { command: "make" }, ended: { kind: "failed", cause: "network", text: "a", exit_code: 6 } },
+    "✗ bash make  network  3 ms\n",
+  ],
+  [
     "what the box had no memory for",
     {
       args: { command: "make" },
       ended: {
         kind: "failed",
         cause: "memory",
-        text: "a\n[exit 137, 1.2 s, memory: killed at 256 MiB]\n[advice]",
+        text: "a\n[exit 137, 1.2 s, memory: something else]\n[advice]",
+        exit_code: 137,
+        reason: "killed at 256 MiB",
       },
     },
     "✗ bash make  out of memory: killed at 256 MiB  3 ms\n",

@@ -113,7 +113,7 @@ test(
   "what the desk does not keep is not there in the next call, and that is said once",
   { skip },
   async () => {
-    const { desk, run } = shell({ keeps: (name) => Promise.resolve(name !== "PATH") });
+    const { desk, run } = shell({ refused: () => Promise.resolve(new Set(["PATH"])) });
     const note = "[PATH is not kept for later calls: set it in the command that needs it]";
     const moved = "export PATH=/x:$PATH FOO=1; echo ${PATH%%:*}";
     assert.equal(await run(moved), `/x\n${note}`);

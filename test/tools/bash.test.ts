@@ -72,28 +72,32 @@ test("it is judged with the variables of earlier calls, where the shell is", () 
   const desk = fakeDesk();
   desk.shell.move("/repo/a", { A: "1" });
   const call = prepared(bashTool(desk), { command: "echo $A" });
-  const [facts, { beside }] = [call.facts(), call];
+  const [{ facts }, { beside }] = [call.state(), call];
   assert.deepEqual([facts.commands, facts.folder, beside], [["export A='1'\necho $A"], "/repo/a", false]);
-  assert.deepEqual(prepared(bashTool(desk), { job: "j1" }).facts().commands, []);
+  assert.deepEqual(prepared(bashTool(desk), { job: "j1" }).state().facts.commands, []);
 });
 
-test("a call is not run when the shell has moved since it was judged", async () => {
+test("a call runs in the folder and with the variables that it was judged for, whatever has moved since", async () => {
   const desk = fakeDesk();
+  desk.shell.move("/repo/a", { A: "1" });
+  const box = fakeBox({ files: { "a/x": "", "src/x": "" }, commands: { bash: () => 0, env } });
   const call = prepared(bashTool(desk), { command: "rm -rf *" });
-  call.facts();
+  const { facts, run } = call.state();
   desk.shell.move("/repo/src", {});
-  const box = boxWith(() => 0);
-  const { kind, text } = await call.run(() => Promise.resolve(box), new AbortController().signal);
-  assert.deepEqual([kind, box.asked], ["failed", []]);
-  assert.match(text, /moved since this was judged. Nothing was run/);
+  await run(() => Promise.resolve(box), new AbortController().signal);
+  const [asked] = box.asked;
+  assert.deepEqual([asked?.folder, asked?.env], ["/repo/a", { A: "1" }]);
+  assert.deepEqual([facts.folder, facts.commands], ["/repo/a", ["export A='1'\nrm -rf *"]]);
+  assert.equal(call.state().facts.folder, "/repo/src");
 });
 
 test("in a folder that is gone nothing is run, and the shell is back in the workspace", async () => {
   const desk = fakeDesk();
   desk.shell.move("/repo/gone", { A: "1" });
-  const box = boxWith(() => 0);
+  const ran: string[] = [];
+  const box = boxWith(({ words }) => ran.push(words.at(-1) ?? ""));
   const { kind, text } = await called(bashTool(desk), { command: "rm -rf *" }, box);
-  assert.deepEqual([kind, box.asked, desk.shell.folder], ["failed", [], "/repo"]);
+  assert.deepEqual([kind, ran, desk.shell.folder], ["failed", [], "/repo"]);
   assert.match(text, /\/repo\/gone is gone; the shell is now in \/repo\. Nothing was run/);
   assert.deepEqual(desk.shell.env, { A: "1" });
 });
@@ -150,17 +154,38 @@ test("a box has one file, and what is left in it by an earlier call changes noth
 
 test("a changed variable that the desk does not keep is left out, which is said once", async () => {
   const asked: string[] = [];
-  const keeps = (name: string, value: string): Promise<boolean> => {
-    asked.push(`${name}=${value}`);
-    return Promise.resolve(name !== "PATH");
+  const refused = (variables: ReadonlyMap<string, string>): Promise<ReadonlySet<string>> => {
+    asked.push([...variables].map((pair) => pair.join("=")).join(" "));
+    return Promise.resolve(new Set(["PATH"]));
   };
-  const desk = fakeDesk({ keeps });
+  const desk = fakeDesk({ refused });
   const tool = bashTool(desk);
   const box = boxWith(leaving("/repo\0CI=1\0A=1\0PATH=/x\0END\0"));
   const said = "[PATH is not kept for later calls: set it in the command that needs it]";
   assert.equal((await called(tool, { command: "x" }, box)).text, `(no output)\n${said}`);
   assert.equal((await called(tool, { command: "x" }, box)).text, "(no output)");
-  assert.deepEqual([desk.shell.env, asked], [{ A: "1" }, ["A=1", "PATH=/x", "PATH=/x"]]);
+  assert.deepEqual([desk.shell.env, asked], [{ A: "1" }, ["A=1 PATH=/x", "PATH=/x"]]);
+});
+
+test("a command is one request to the box, whatever it leaves and wherever it starts", async () => {
+  const desk = fakeDesk();
+  const box = fakeBox({ files: { "a/x": "" }, commands: { bash: leaving("/repo/a\0A=1\0END\0"), env } });
+  const other: string[] = [];
+  const counted = { ...box };
+  for (const name of ["read", "stat", "list", "write"] as const)
+    Object.assign(counted, { [name]: () => assert.fail(String(other.push(name))) });
+  const tool = bashTool(desk);
+  for (const command of ["x", "y", "z"]) await called(tool, { command }, counted);
+  assert.deepEqual(
+    box.asked.map(({ words, folder, exactFolder }) => [words[0], folder, exactFolder]),
+    [
+      ["bash", "/repo", undefined],
+      ["env", "/", undefined],
+      ["bash", "/repo/a", true],
+      ["bash", "/repo/a", true],
+    ],
+  );
+  assert.deepEqual(desk.shell.env, { A: "1" });
 });
 
 test("what overwrote itself on the line is shown in its last state", async () => {
@@ -180,7 +205,7 @@ test("advice is given at the first failure of a kind only", async () => {
 test("a restart forgets folder and variables, and touches nothing that is judged", async () => {
   const desk = fakeDesk();
   desk.shell.move("/tmp", { PATH: "/tmp/bin" });
-  assert.deepEqual(prepared(bashTool(desk), { restart: true }).facts().commands, []);
+  assert.deepEqual(prepared(bashTool(desk), { restart: true }).state().facts.commands, []);
   const { text } = await called(bashTool(desk), { restart: true }, fakeBox());
   assert.equal(text, "The shell is in /repo, with no exported variables. Jobs go on.");
   assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo", {}]);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { BoxRequest } from "../../src/docker/box/prepare-box.ts";
 import type { ToolResult } from "../../src/core/tool.ts";
-import { bound } from "../../src/agent/call.ts";
+import { bound } from "../../src/agent/call-result.ts";
 import { bashTool } from "../../src/tools/bash.ts";
 import { fakeDesk, memoryOutputs } from "../fakes/desk.ts";
 import { called } from "../fixtures/call.ts";

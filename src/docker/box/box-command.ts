@@ -2,7 +2,14 @@ import { constants } from "node:os";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { ExecRequest, ExecResult, Job, KeptOutput } from "../../core/ports.ts";
 import { KILL, type Listener, type RunnerClient } from "../runner/runner-client.ts";
-import { type RunnerExit, type Verdict, verdictOf } from "../runner/runner-exit.ts";
+import {
+  isFolderGone,
+  nameOfErrno,
+  type RunnerExit,
+  type Verdict,
+  verdictOf,
+} from "../runner/runner-exit.ts";
+import { FileRefused, refusedFile } from "../runner/runner-files.ts";
 
 /** Why a command was ended from this side. */
 type Ending = "cancelled" | "disk" | "input";
@@ -58,6 +65,8 @@ export function startCommand(
     head: request.keep.head,
     tail: request.keep.tail,
     terminal: request.terminal !== undefined,
+    exact: request.exactFolder === true,
+    keepFile: request.keepFile,
     input: request.input === undefined ? undefined : watched(request.input, () => end("input")),
   };
   const state: { why: Ending | undefined } = { why: past?.why };
@@ -72,6 +81,7 @@ export function startCommand(
   return {
     ended: running.ended.then((exit) => ({
       ...resultOf(exit, state.why),
+      ...keptOf(exit, request),
       stdout: stdout.kept(exit.stdout),
       stderr: stderr.kept(exit.stderr),
       duration_ms: Math.round((performance.now() - start) * 1000) / 1000,
@@ -107,7 +117,14 @@ function resultOf(
     killed: why !== undefined || exit.timedOut || exit.signal === KILL,
     leftovers: exit.killed,
     peak: { memory_bytes: exit.peakMemory, pids: exit.peakPids },
+    ...(isFolderGone(exit) ? { folder_gone: true } : {}),
   };
+}
+
+function keptOf({ kept }: RunnerExit, { keepFile }: ExecRequest): Pick<Ended, "keptFile"> {
+  if (kept === undefined || keepFile === undefined) return {};
+  if ("content" in kept) return { keptFile: { kind: "ok", value: kept.content } };
+  return { keptFile: refusedFile(new FileRefused(nameOfErrno(kept.errno), keepFile.path, "read")) };
 }
 
 const FORCED: Readonly<Record<"disk" | "input", Verdict>> = {

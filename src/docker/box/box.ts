@@ -26,7 +26,7 @@ import { type HostFile, isMoved, replacedAmong, replacedNote, workspaceMoved } f
 import type { Protection } from "../protect/scan.ts";
 import type { Tracked } from "../protect/tracked.ts";
 import type { HeldRunner, RunnerClient } from "../runner/runner-client.ts";
-import { FileRefused, listIn, readFileIn, statIn, writeFileIn } from "../runner/runner-files.ts";
+import { FileRefused, listIn, readFileIn, refusedFile, statIn, writeFileIn } from "../runner/runner-files.ts";
 import { KEY_BYTES } from "../runner/runner-frames.ts";
 import { type Ended, notBegun, type Past, startCommand, type Started } from "./box-command.ts";
 import { type DiskBudget, watchDisk } from "./disk-watch.ts";
@@ -255,18 +255,13 @@ const notSearched = (workspace: string, unseen: readonly string[]): HarnessError
     "run no git and no editor there before you have looked at it or removed it",
   );
 
-/** Codes by which a wall answers, as against the file itself. */
-const WALLS: ReadonlySet<string> = new Set(["EROFS", "EBUSY", "EPERM"]);
-
 /** A file operation as a value; only the loss of the box is thrown on. */
 export async function asResult<T>(work: Promise<T>): Promise<FileResult<T>> {
   try {
     return { kind: "ok", value: await work };
   } catch (thrown) {
     if (!(thrown instanceof FileRefused)) throw thrown;
-    const { code, path, message } = thrown;
-    const kind = WALLS.has(code) ? "blocked" : "failed";
-    return { kind, cause: "filesystem", code, path, reason: message };
+    return refusedFile(thrown);
   }
 }
 

@@ -78,7 +78,7 @@ export interface ParkedBox {
 const digits = z.string().regex(/^\d+$/);
 
 const form = z.strictObject({
-  form: z.literal(2),
+  form: z.literal(3),
   container: z.string().regex(/^[0-9a-f]{64}$/),
   labels: z.record(z.string(), z.string()),
   volume: z.string().nullable(),
@@ -98,7 +98,7 @@ const sealOf = (key: string, box: string): string => createHmac("sha256", key).u
 export function parkedText({ container, labels, volume, named, files, runner, jobs }: ParkedBox): string {
   const key = runner.key.toString("hex");
   const asks = runner.asks.map(({ call, payload }) => ({ call, payload: payload.toString("base64") }));
-  const box = { form: 2, container, labels, volume, named, files, key, next: runner.next, asks, jobs };
+  const box = { form: 3, container, labels, volume, named, files, key, next: runner.next, asks, jobs };
   return JSON.stringify({ seal: sealOf(key, JSON.stringify(box)), box });
 }
 

@@ -9,6 +9,7 @@ import { type Asked, Asks, type CreditWindow, creditWindow, feed } from "./runne
 import {
   decodeFields,
   encodeFields,
+  EXEC_EXACT,
   EXEC_STDIN,
   EXEC_TTY,
   type FieldValue,
@@ -287,13 +288,25 @@ export interface Command {
   readonly head: number;
   readonly tail: number;
   readonly terminal: boolean;
+  /** Only in this folder itself, and not where a link leads from there. */
+  readonly exact?: boolean;
+  /** Read at its end. */
+  readonly keepFile?: { readonly path: string; readonly limit: number } | undefined;
   /** undefined for none at all. */
   readonly input: AsyncIterable<Uint8Array> | undefined;
 }
 
 /** The payload of the request that starts it. */
 function execPayload(command: Command): Buffer {
-  const flags = (command.input === undefined ? 0 : EXEC_STDIN) + (command.terminal ? EXEC_TTY : 0);
+  const { input, terminal, exact = false, keepFile } = command;
+  const flags = (input === undefined ? 0 : EXEC_STDIN) + (terminal ? EXEC_TTY : 0) + (exact ? EXEC_EXACT : 0);
+  const kept =
+    keepFile === undefined
+      ? []
+      : ([
+          ["k", keepFile.path],
+          ["n", keepFile.limit],
+        ] as const);
   return encodeFields([
     ...command.words.map((word) => ["a", word] as const),
     ...Object.entries(command.env).map(([name, value]) => ["e", `${name}=${value}`] as const),
@@ -302,13 +315,14 @@ function execPayload(command: Command): Buffer {
     ["h", command.head],
     ["l", command.tail],
     ["f", flags],
+    ...kept,
   ]);
 }
 
 /** The system's number for why no runner can be asked this, or undefined: to it, words end at a NUL. */
-function unsendable({ words, folder, env }: Command, payload: Buffer): number | undefined {
+function unsendable({ words, folder, env, keepFile }: Command, payload: Buffer): number | undefined {
   if (payload.length > MAX_PAYLOAD) return constants.errno.E2BIG;
-  const texts = [...words, folder, ...Object.entries(env).flat()];
+  const texts = [...words, folder, ...Object.entries(env).flat(), keepFile?.path ?? ""];
   return texts.some((text) => text.includes("\0")) ? constants.errno.EINVAL : undefined;
 }
 

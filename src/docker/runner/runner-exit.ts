@@ -1,6 +1,6 @@
 import { constants } from "node:os";
 import type { Cause } from "../../core/errors.ts";
-import { decodeFields, has, numberIn } from "./runner-frames.ts";
+import { bytesIn, decodeFields, type Field, has, numberIn } from "./runner-frames.ts";
 
 /** What the runner said of a command's end. */
 export interface RunnerExit {
@@ -19,7 +19,12 @@ export interface RunnerExit {
   readonly pidsRefused: number;
   readonly microseconds: number;
   readonly stuck: boolean;
+  /** What was to be read at its end; undefined where nothing was, or the command came to no end of its own. */
+  readonly kept?: KeptFile;
 }
+
+/** The file, or why it cannot be given. */
+type KeptFile = { readonly content: Buffer } | { readonly errno: number };
 
 export function readExit(payload: Buffer): RunnerExit {
   const fields = decodeFields(payload);
@@ -40,7 +45,14 @@ export function readExit(payload: Buffer): RunnerExit {
     pidsRefused: number("l"),
     microseconds: number("u"),
     stuck: number("z") === 1,
+    ...keptIn(fields),
   };
+}
+
+function keptIn(fields: readonly Field[]): Pick<RunnerExit, "kept"> {
+  const content = bytesIn(fields, "K");
+  if (content !== undefined) return { kept: { content } };
+  return has(fields, "F") ? { kept: { errno: numberIn(fields, "F") } } : {};
 }
 
 /** Of a command that did not even come to be started. */
@@ -81,6 +93,10 @@ export function verdictOf(exit: RunnerExit, cancelled: boolean): Verdict {
     exit.signal === null ? `exit code ${exitCode}` : `ended by signal ${nameOfSignal(exit.signal)}`;
   return { exitCode, cause: "program", reason };
 }
+
+/** Nothing was run: its folder could not be entered. */
+export const isFolderGone = ({ errno, where }: RunnerExit): boolean =>
+  errno !== null && where === START_FOLDER;
 
 /** The command itself, or the last one of a shell line. */
 const isSignal = (exit: RunnerExit, exitCode: number, signal: number): boolean =>

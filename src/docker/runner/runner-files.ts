@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { textOfBytes } from "../../core/bytes.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { Entry } from "../../core/ports.ts";
+import type { Entry, FileResult } from "../../core/ports.ts";
 import { ChangeList } from "./change-list.ts";
 import type { RunnerClient } from "./runner-client.ts";
 import { nameOfErrno } from "./runner-exit.ts";
@@ -27,6 +27,18 @@ export class FileRefused extends Error {
     this.path = path;
   }
 }
+
+/** Codes by which a wall answers, as against the file itself. */
+const WALLS: ReadonlySet<string> = new Set(["EROFS", "EBUSY", "EPERM"]);
+
+/** The same as a value. */
+export const refusedFile = ({ code, path, message }: FileRefused): FileResult<never> => ({
+  kind: WALLS.has(code) ? "blocked" : "failed",
+  cause: "filesystem",
+  code,
+  path,
+  reason: message,
+});
 
 const KINDS: Readonly<Record<string, Entry["kind"]>> = { f: "file", d: "folder", l: "link" };
 

@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "no
 import { bytesOfText } from "../../core/bytes.ts";
 
 /** The wire of sandbox/runner/protocol.h, where each type and its payload is described. */
-export const MAGIC = "HRN1";
+export const MAGIC = "HRN2";
 export const KEY_BYTES = 32;
 export const MAX_PAYLOAD = 2 ** 20;
 
@@ -47,6 +47,7 @@ export const REPLY = {
 
 export const EXEC_STDIN = 1;
 export const EXEC_TTY = 2;
+export const EXEC_EXACT = 4;
 
 export interface Frame {
   readonly type: number;
@@ -204,6 +205,9 @@ export function numberIn(fields: readonly Field[], name: string): number {
 
 export const has = (fields: readonly Field[], name: string): boolean =>
   fields.some((field) => field.name === name);
+
+export const bytesIn = (fields: readonly Field[], name: string): Buffer | undefined =>
+  fields.find((field) => field.name === name)?.bytes;
 
 export const textIn = (fields: readonly Field[], name: string): string =>
   fields.find((field) => field.name === name)?.bytes.toString("utf8") ?? "";

@@ -76,15 +76,22 @@ function besideOf({ decided }: ShownCall, { kind, ms }: Ended): string {
 
 const BY = { policy: "", mode: "let by the mode", contained: "contained", person: "approved" };
 
-function endingOf({ decided }: ShownCall, { kind, cause, text }: Ended): string {
+function endingOf({ decided }: ShownCall, ended: Ended): string {
+  const { kind, cause, exit_code } = ended;
   if (kind === "ok") return "";
   if (kind === "timed_out") return "timed out";
   if (kind === "cancelled") return "cancelled";
-  if (kind === "denied") return denialOf(decided) ?? `denied: ${firstLine(text)}`;
-  if (kind !== "failed") return `${kind}: ${firstLine(text)}`;
-  const { code, reason } = commandEnd(text) ?? { code: "failed", reason: firstLine(text) };
-  const word = WORDS[cause ?? "program"] ?? code;
-  return reason === "" ? word : `${word}: ${visibleLine(reason)}`;
+  const reason = visibleLine(reasonOf(ended));
+  if (kind === "denied") return denialOf(decided) ?? `denied: ${reason}`;
+  if (kind !== "failed") return `${kind}: ${reason}`;
+  const word = WORDS[cause ?? "program"] ?? (exit_code === undefined ? "failed" : `exit ${exit_code}`);
+  return reason === "" ? word : `${word}: ${reason}`;
+}
+
+/** Of a call that was recorded when events had no reason, the first line of its text; of a command, its exit code. */
+function reasonOf({ reason, text, exit_code }: Ended): string {
+  if (reason !== undefined || exit_code !== undefined) return reason ?? "";
+  return text.split("\n", 40).find((line) => line.trim() !== "") ?? "";
 }
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -102,20 +109,6 @@ function denialOf(decided: Decided | undefined): string | undefined {
   const who =
     decided.decision === "deny" ? "denied" : decided.by === "mode" ? "the mode forbids it" : "nobody to ask";
   return `${who}: ${visibleLine(rule.reason)} (${visibleLine(rule.id)})`;
-}
-
-const firstLine = (text: string): string =>
-  visibleLine(text.split("\n", 40).find((line) => line.trim() !== "") ?? "");
-
-/** What the shell tool says below the output of a command. */
-const END = /^\[(exit \d{1,3}), [^,:\]]*(?:, [a-z]+)?(?:: (.*))?\]$/;
-/** So many lines of its own it may have. */
-const LAST = 12;
-
-function commandEnd(text: string): { readonly code: string; readonly reason: string } | undefined {
-  const lines = text.trimEnd().split("\n").slice(-LAST).toReversed();
-  const end = lines.map((line) => END.exec(line)).find((match) => match !== null);
-  return end && { code: end[1] ?? "", reason: end[2] ?? "" };
 }
 
 /** What the arguments of a call are about, the telling ones first. */

@@ -1,6 +1,6 @@
 import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
 import { nearestPlace, placeShown } from "./nearest-place.ts";
-import { type FilePatch, type Hunk, PatchMistake } from "./patch-model.ts";
+import { type FilePatch, type Hunk, PatchMistake } from "./unified-patch.ts";
 
 /** A file before or after the patch; undefined where there is none. */
 export interface FileState {

@@ -1,6 +1,11 @@
-import { type FilePatch, type Hunk, hunkLine, type HunkLine, PatchMistake } from "./patch-model.ts";
-import { readUnified } from "./unified-patch.ts";
-
+import {
+  type FilePatch,
+  type Hunk,
+  hunkLine,
+  type HunkLine,
+  PatchMistake,
+  readUnified,
+} from "./unified-patch.ts";
 type ReadPatch =
   | { readonly kind: "patch"; readonly files: readonly FilePatch[] }
   | { readonly kind: "mistake"; readonly why: string };

@@ -11,6 +11,8 @@ interface Ending {
   readonly lines: readonly string[];
   readonly advice: readonly Advice[];
   readonly exitCode: number;
+  /** Empty where the exit code is all that is known. */
+  readonly reason: string;
 }
 
 type Advice = Exclude<Cause, "program" | "policy" | "user"> | "leftovers";
@@ -43,6 +45,7 @@ export function endingOf(result: ExecResult, output: string): Ending {
     lines: [...sideLines(result, met.cause), ...(ended === undefined ? [] : [ended])],
     advice,
     exitCode: result.exit_code,
+    reason: met.reason,
   };
 }
 
@@ -114,16 +117,16 @@ export function adviseOnce(): Advise {
   };
 }
 
-export function asResult({ kind, cause, exitCode }: Ending, text: string): ToolResult {
+export function asResult({ kind, cause, exitCode, reason }: Ending, text: string): ToolResult {
   switch (kind) {
     case "ok":
       return { kind, text, exitCode };
     case "failed":
-      return { kind, cause: cause ?? "program", text, exitCode };
+      return { kind, cause: cause ?? "program", text, exitCode, reason };
     case "timed_out":
-      return { kind, cause: "timeout", text, exitCode };
+      return { kind, cause: "timeout", text, exitCode, reason };
     case "cancelled":
-      return { kind, cause: "user", text, exitCode };
+      return { kind, cause: "user", text, exitCode, reason };
   }
 }
 

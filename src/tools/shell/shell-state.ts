@@ -1,12 +1,12 @@
-import type { Box } from "../../core/ports.ts";
-import type { Desk, ShellState } from "../tool-context.ts";
+import type { Box, ExecRequest, ExecResult } from "../../core/ports.ts";
+import type { Desk, Exported, ShellState } from "../tool-context.ts";
 
 /** One call of a shell whose folder and exported variables persist. */
 interface KeptCall {
-  /** What the wrapper reads. */
-  readonly input: AsyncIterable<Uint8Array>;
-  /** Takes over what the shell left, and gives what is to be said of it. Not for one that was killed. */
-  readonly take: () => Promise<readonly string[]>;
+  /** What the wrapper reads, and the file that it leaves. */
+  readonly request: Pick<ExecRequest, "input" | "keepFile">;
+  /** Takes over what the shell left, and gives what is to be said of it. */
+  readonly take: (result: Pick<ExecResult, "keptFile" | "killed">) => Promise<readonly string[]>;
 }
 
 /** What is held of a box. */
@@ -24,7 +24,7 @@ interface Place {
 
 export type Keeper = (box: Box) => KeptCall;
 
-export function keeperOf(desk: Pick<Desk, "shell" | "keeps">): Keeper {
+export function keeperOf(desk: Pick<Desk, "shell" | "refused">): Keeper {
   const places = new WeakMap<Box, Place>();
   const told = new Set<string>();
   return (box) => {
@@ -32,9 +32,14 @@ export function keeperOf(desk: Pick<Desk, "shell" | "keeps">): Keeper {
     places.set(box, place);
     const token = crypto.randomUUID();
     return {
-      input: lineOf(`${place.file} ${token}\n`),
-      take: async () => {
-        const refused = await take(desk, { box, place, token });
+      request: {
+        input: lineOf(`${place.file} ${token}\n`),
+        keepFile: { path: place.file, limit: MOST },
+      },
+      take: async ({ keptFile, killed }) => {
+        // One that was killed may be torn.
+        if (killed || keptFile === undefined) return [];
+        const refused = await take(desk, { box, place, token, keptFile });
         if (typeof refused === "string")
           return [`[folder and exported variables stay as before the call: ${refused}]`];
         const fresh = refused.filter((name) => !told.has(name));
@@ -55,17 +60,16 @@ interface Taken {
   readonly box: Box;
   readonly place: Place;
   readonly token: string;
+  readonly keptFile: NonNullable<ExecResult["keptFile"]>;
 }
 
 /** The names that were not kept, or why nothing was. */
 async function take(
-  desk: Pick<Desk, "shell" | "keeps">,
-  { box, place, token }: Taken,
+  desk: Pick<Desk, "shell" | "refused">,
+  { box, place, token, keptFile }: Taken,
 ): Promise<readonly string[] | string> {
-  const read = await box.read(place.file, { offset: 0, limit: MOST + 1 });
-  if (read.kind !== "ok") return read.code === "ENOENT" ? [] : read.reason;
-  if (read.value.size > MOST) return "they are more than 64 KiB";
-  const left = leftIn(read.value.content, token);
+  if (keptFile.kind !== "ok") return unread(keptFile);
+  const left = leftIn(keptFile.value, token);
   if (left === undefined) return [];
   if (typeof left === "string") return left;
   place.own ??= await ownOf(box);
@@ -73,6 +77,12 @@ async function take(
   const { env, refused } = await envOver(place.own, left.exported, desk);
   desk.shell.move(left.folder, env);
   return refused;
+}
+
+/** A shell that was replaced by another program has written none. */
+function unread({ code, reason }: { readonly code: string; readonly reason: string }): readonly [] | string {
+  if (code === "ENOENT") return [];
+  return code === "EFBIG" ? "they are more than 64 KiB" : reason;
 }
 
 async function ownOf(box: Box): Promise<Exported | undefined> {
@@ -89,9 +99,6 @@ const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const OWN = /^(?:PWD|OLDPWD|SHLVL|_|SHELLOPTS|BASHOPTS|BASH|BASH_.*|__h_.*)$/;
 
 type State = Pick<ShellState, "folder" | "env">;
-
-/** Variables by their names. */
-type Exported = ReadonlyMap<string, string>;
 
 /** What the shell of one call left; undefined when it was another call's; or why it cannot be read. */
 export function leftIn(
@@ -123,17 +130,13 @@ export function exportedIn(variables: readonly string[]): Exported {
 export async function envOver(
   own: Exported,
   exported: Exported,
-  { shell, keeps }: Pick<Desk, "shell" | "keeps">,
+  { shell, refused }: Pick<Desk, "shell" | "refused">,
 ): Promise<{ readonly env: State["env"]; readonly refused: readonly string[] }> {
-  const before = new Map(Object.entries(shell.env));
-  const kept: (readonly [string, string])[] = [];
-  const refused: string[] = [];
-  for (const [name, value] of exported) {
-    if (own.get(name) === value) continue;
-    if (before.get(name) === value || ((await keeps?.(name, value)) ?? true)) kept.push([name, value]);
-    else refused.push(name);
-  }
-  return { env: Object.fromEntries(kept), refused };
+  const over = [...exported].filter(([name, value]) => own.get(name) !== value);
+  const changed = over.filter(([name, value]) => shell.env[name] !== value);
+  const out = changed.length === 0 ? undefined : await refused?.(new Map(changed));
+  const kept = over.filter(([name]) => out?.has(name) !== true);
+  return { env: Object.fromEntries(kept), refused: [...(out ?? [])] };
 }
 
 /** As `pwd -P` writes one. */

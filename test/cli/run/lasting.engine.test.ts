@@ -24,7 +24,7 @@ async function after(mode: Mode): Promise<readonly unknown[]> {
   const bash = lasting.tools.find(({ name }) => name === "bash") ?? assert.fail();
   const first = await called(bash, { command: "source ./env.sh" }, real.box);
   const later = await called(bash, { command: LOOK }, real.box);
-  const { decision, contained } = (await judge()).judge(prepared(bash, { command: "ls" }).facts());
+  const { decision, contained } = (await judge()).judge(prepared(bash, { command: "ls" }).state().facts);
   return [first.text, later.text, decision === "allow" || contained];
 }
 

@@ -5,7 +5,13 @@ import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Container } from "dockerode";
 import { RunnerClient } from "../../../src/docker/runner/runner-client.ts";
-import { encodeFields, frameWriter, KEY_BYTES, REQUEST } from "../../../src/docker/runner/runner-frames.ts";
+import {
+  encodeFields,
+  frameWriter,
+  KEY_BYTES,
+  MAGIC,
+  REQUEST,
+} from "../../../src/docker/runner/runner-frames.ts";
 import { statIn } from "../../../src/docker/runner/runner-files.ts";
 import { boxImage, RUNNER } from "../../../src/docker/box/box-image.ts";
 import { hostFacts, readSeccomp } from "../../../src/docker/engine.ts";
@@ -132,7 +138,7 @@ const FORGERIES: Readonly<Record<string, readonly Buffer[]>> = {
     frameWriter(key)({ type: REQUEST.exec, call: 9, payload: encodeFields([["a", "true"]]) }),
   ],
   "a second use of the key": [frameWriter(key)(resume), frameWriter(key)(resume)],
-  "a greeting as of one that was just started": [Buffer.concat([Buffer.from("HRN1"), key])],
+  "a greeting as of one that was just started": [Buffer.concat([Buffer.from(MAGIC), key])],
   "a key of another length": [frameWriter(key)({ ...resume, payload: Buffer.alloc(5) })],
 };
 
@@ -152,9 +158,19 @@ test("nothing but a hold makes a resume good", { skip }, async () => {
   await using box = await leased();
   const secret = randomBytes(KEY_BYTES);
   const stream = await box.attach();
-  stream.write(Buffer.concat([Buffer.from("HRN1"), secret]));
+  stream.write(Buffer.concat([Buffer.from(MAGIC), secret]));
   await box.container.start();
   stream.write(frameWriter(secret)(resume));
+  await untilDown(box);
+  stream.destroy();
+});
+
+test("a harness of another protocol is sent away by the runner", { skip }, async () => {
+  await using box = await leased();
+  const secret = randomBytes(KEY_BYTES);
+  const stream = await box.attach();
+  stream.write(Buffer.concat([Buffer.from("HRN1"), secret]));
+  await box.container.start();
   await untilDown(box);
   stream.destroy();
 });

@@ -7,10 +7,13 @@ import { RunnerClient, type Command } from "../../../src/docker/runner/runner-cl
 import {
   decodeFields,
   encodeFields,
-  textIn,
+  EXEC_EXACT,
   frameWriter,
+  has,
+  numberIn,
   REPLY,
   REQUEST,
+  textIn,
 } from "../../../src/docker/runner/runner-frames.ts";
 import { KEY, type ScriptedRunner, scriptedRunner } from "./scripted-runner.ts";
 
@@ -210,4 +213,26 @@ test("the stream may end at every byte of an answer: the call ends, as it was or
     assert.equal(await ended, length === answer.length ? 0 : "lost");
     assert.equal(await client.gone, "the box has ended");
   }
+});
+
+test("a command that wants a file at its end, and its folder itself, says so to the runner", async () => {
+  const { client, exit, request, received } = opened();
+  const running = client.run(command({ exact: true, keepFile: { path: "/run/x", limit: 5 } }), DEAF);
+  const { call, payload } = await request(REQUEST.exec);
+  const fields = decodeFields(payload);
+  assert.deepEqual(
+    [numberIn(fields, "f"), textIn(fields, "k"), numberIn(fields, "n")],
+    [EXEC_EXACT, "/run/x", 5],
+  );
+  exit(call, [
+    ["c", 0],
+    ["K", "left"],
+  ]);
+  assert.deepEqual((await running.ended).kept, { content: Buffer.from("left") });
+  const plain = client.run(command(), DEAF);
+  await turn();
+  const last = decodeFields(received.at(-1)?.payload ?? Buffer.alloc(0));
+  assert.ok(!has(last, "k") && numberIn(last, "f") === 0);
+  exit(call + 1);
+  await plain.ended;
 });

@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import test from "node:test";
 import {
   exitUnstarted,
+  isFolderGone,
   nameOfErrno,
   readExit,
   type RunnerExit,
@@ -84,4 +85,20 @@ test("what could not be started is told apart", () => {
   assert.deepEqual(unstarted(ERRNO.ENOMEM), [126, "memory"]);
   assert.match(String(brief({ errno: 4242 })[2]), /error 4242/);
   assert.deepEqual([nameOfErrno(ERRNO.EROFS), nameOfErrno(4242)], ["EROFS", "error 4242"]);
+});
+
+const kept = (...fields: Parameters<typeof encodeFields>[0]): unknown =>
+  readExit(encodeFields([["c", 0], ...fields])).kept;
+
+test("a file that was asked for stands beside the end, or why it does not", () => {
+  assert.equal(kept(), undefined);
+  assert.deepEqual(kept(["K", Buffer.from("a\0b")]), { content: Buffer.from("a\0b") });
+  assert.deepEqual(kept(["K", ""]), { content: Buffer.alloc(0) });
+  assert.deepEqual(kept(["F", ERRNO.ENOENT]), { errno: ERRNO.ENOENT });
+});
+
+test("a folder that cannot be entered is told apart from a program that is not there", () => {
+  assert.ok(isFolderGone(exit({ errno: ERRNO.ENOENT, where: 2 })));
+  assert.ok(!isFolderGone(exit({ errno: ERRNO.ENOENT, where: 3 })));
+  assert.ok(!isFolderGone(exit({ code: 126, where: 2 })));
 });

@@ -55,7 +55,7 @@ test("nothing is kept of what is no UTF-8", () => {
 });
 
 test("kept is what differs from the box's own, and of that what is unchanged or may be kept", async () => {
-  const desk = fakeDesk({ keeps: (name, value) => Promise.resolve(name === "NEW" && value === "1") });
+  const desk = fakeDesk({ refused: () => Promise.resolve(new Set(["LANG", "CHANGED"])) });
   desk.shell.move("/repo", { OLD: "1", CHANGED: "1", GONE: "1" });
   const own = new Map(Object.entries({ HOME: "/home/box", LANG: "C" }));
   const left = { HOME: "/home/box", LANG: "x", OLD: "1", CHANGED: "2", NEW: "1" };

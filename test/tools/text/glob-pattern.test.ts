@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { globPattern } from "../../../src/tools/edits/glob-pattern.ts";
+import { globPattern } from "../../../src/tools/glob.ts";
 
 const CASES: readonly (readonly [string, readonly string[], readonly string[]])[] = [
   ["*.ts", ["a.ts", "src/deep/a.ts"], ["a.tsx", "a.ts/b"]],

@@ -2,8 +2,7 @@ import type { Cause } from "../core/errors.ts";
 import type { Box, ExecResult, FileResult } from "../core/ports.ts";
 import { nearest } from "../core/spelling.ts";
 import type { ToolResult } from "../core/tool.ts";
-import type { Desk } from "./tool-context.ts";
-import { folderOf, nameOf, nameShown, shown } from "./tool-paths.ts";
+import { type Desk, folderOf, nameOf, nameShown, shown } from "./tool-context.ts";
 
 export type FileRefusal = Exclude<FileResult<never>, { readonly kind: "ok" }>;
 

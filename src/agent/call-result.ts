@@ -1,0 +1,117 @@
+import { fits, headWithin, tailWithin } from "../core/bytes.ts";
+import type { ToolCall } from "../core/messages.ts";
+import type { EndedCall, Outputs } from "../core/session.ts";
+import type { ToolResult } from "../core/tool.ts";
+import { visible, visibleLine } from "../core/visible.ts";
+import type { Judged } from "./action-judge.ts";
+import type { Seat } from "./agent-context.ts";
+
+interface Ending {
+  readonly call: ToolCall;
+  readonly judged: Judged;
+  readonly result: ToolResult;
+  readonly ms: number;
+}
+
+/** Tells the end of a call, and adds it to the account of the run. */
+export function ended(seat: Seat, { call, judged, result, ms }: Ending): ToolResult {
+  const { kind, text, full = null, exitCode } = result;
+  const cause = "cause" in result ? result.cause : null;
+  const exit = exitCode === undefined ? {} : { exit_code: exitCode };
+  const why = visibleLine(seat.clean(reasonIn(result)));
+  const reason = why === "" ? {} : { reason: why };
+  seat.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms, ...exit, ...reason });
+  seat.ended.push(accountOf(call, judged, result));
+  return result;
+}
+
+/** Why it did not end well; empty where it did, or its exit code is all that is known. */
+function reasonIn(result: ToolResult): string {
+  if (result.kind === "ok") return "";
+  const {
+    text,
+    reason = result.kind === "invalid" ? result.issues.join("; ") : firstLine(text.trimStart()),
+  } = result;
+  return reason.toWellFormed();
+}
+
+/** A block that a running command meets is told on its result, and is no refusal. */
+function accountOf(call: ToolCall, judged: Judged, { kind, text }: ToolResult): EndedCall {
+  const { decision, target, rules, changes, command } = judged;
+  const [rule] = rules;
+  const denied = kind === "denied";
+  return {
+    call: call.id,
+    tool: call.name,
+    target,
+    kind,
+    refused: denied || (kind === "blocked" && !command),
+    decision: denied ? decision : kind === "blocked" ? "deny" : decision,
+    rule: denied ? (rule?.id ?? "none") : "walls",
+    reason: denied ? (rule?.reason ?? "") : firstLine(text),
+    changes: kind === "ok" && changes,
+  };
+}
+
+const firstLine = (text: string): string => text.split("\n", 1)[0] ?? "";
+
+/** A call that is not run at all: no such tool, an input that cannot be read, a repetition. */
+export function endUnrun(seat: Seat, call: ToolCall, result: ToolResult): ToolResult {
+  return ended(seat, { call, judged: UNJUDGED, result, ms: 0 });
+}
+
+const UNJUDGED: Judged = {
+  decision: "allow",
+  contained: true,
+  rules: [],
+  target: "",
+  changes: false,
+  mayWrite: false,
+  lasting: false,
+  command: false,
+  hosts: [],
+};
+
+/** What of a result the model is told, and the user sees. */
+export function bounded(seat: Pick<Seat, "clean" | "outputs">, result: ToolResult): ToolResult {
+  return { ...result, ...bound(seat.clean(result.text), seat.outputs) };
+}
+
+/** Bytes of one result that go to the model. */
+export const MOST_BYTES = 30_000;
+/** For the line that says what is left out. */
+const MARKER = 200;
+const HEAD = Math.floor(((MOST_BYTES - MARKER) * 2) / 3);
+const TAIL = MOST_BYTES - MARKER - HEAD;
+
+interface Bounded {
+  readonly text: string;
+  /** Under which the whole is kept, when the text is not all of it. */
+  readonly full?: string;
+}
+
+/** What of a result goes to the model: its head and tail, with every control shown; the whole is kept for `show_full`. */
+export function bound(given: string, outputs: Outputs): Bounded {
+  const text = visible(given.toWellFormed());
+  if (fits(text, MOST_BYTES)) return { text };
+  const head = headLines(headWithin(text, HEAD));
+  const tail = tailLines(tailWithin(text, TAIL));
+  const full = outputs.keep(text);
+  const left = text.length - head.length - tail.length;
+  const more = `show_full ${JSON.stringify({ id: full, offset: head.length })} goes on from here`;
+  const marker = `[… ${counted(left)} of ${counted(text.length)} characters left out; ${more} …]`;
+  return { text: `${head}${head.endsWith("\n") ? "" : "\n"}${marker}\n${tail}`, full };
+}
+
+const counted = (count: number): string => count.toLocaleString("en-US");
+
+/** Whole lines, where they are more than half of it. */
+function headLines(head: string): string {
+  const end = head.lastIndexOf("\n") + 1;
+  return end > head.length / 2 ? head.slice(0, end) : head;
+}
+
+function tailLines(tail: string): string {
+  const start = tail.indexOf("\n") + 1;
+  return start < tail.length / 2 ? tail.slice(start) : tail;
+}
