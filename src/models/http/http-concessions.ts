@@ -1,4 +1,4 @@
-import type { Fields } from "./answer-fields.ts";
+import type { Fields } from "../json-text.ts";
 import type { Refusal } from "./http-refusals.ts";
 
 /** A field that a server may refuse, and how the request looks without it. */
@@ -11,7 +11,7 @@ export interface Concession {
   readonly note?: string;
 }
 
-export interface Conceded {
+interface Conceded {
   readonly body: Fields;
   readonly notes: readonly string[];
 }

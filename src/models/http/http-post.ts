@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import { formatDuration } from "../../core/bounds.ts";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { endless, LONGEST_BODY, WireFailure } from "../model-api.ts";
-import { type Fields, parsedJson } from "./answer-fields.ts";
+import { type Fields, parsedJson } from "../json-text.ts";
 import type { Concessions } from "./http-concessions.ts";
 import { type Asked, failureOf, type Refusal, refusalIn } from "./http-refusals.ts";
 

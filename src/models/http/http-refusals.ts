@@ -1,6 +1,6 @@
 import type { FailureKind } from "../../core/model-provider.ts";
 import { WireFailure } from "../model-api.ts";
-import { asFields, asText, type Fields } from "./answer-fields.ts";
+import { asFields, asText, type Fields } from "../json-text.ts";
 
 /** What a server said instead of an answer. */
 export interface Refusal {

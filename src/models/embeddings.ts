@@ -3,13 +3,15 @@ import { formatDuration } from "../core/bounds.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { FailureKind } from "../core/model-provider.ts";
 import type { Embedder } from "../core/ports.ts";
-import { asFields, asList, type Fields, parsedJson } from "./http/answer-fields.ts";
 import { Concessions } from "./http/http-concessions.ts";
 import { notA, opened, stranger, wholeText } from "./http/http-post.ts";
 import { type Asked, failureOf, refusalIn } from "./http/http-refusals.ts";
+import { asCount, asFields, asList, type Fields, parsedJson } from "./json-text.ts";
 import { WireFailure } from "./model-api.ts";
+import { ollamaLine } from "./ollama/ollama-server.ts";
+import type { OpenAiOptions } from "./providers/openai-api.ts";
 
-export interface EmbedLimits {
+interface EmbedLimits {
   /** Of one request. */
   readonly texts: number;
   /** UTF-16 units of one request; a single text may be longer. */
@@ -176,7 +178,7 @@ interface Question {
 const CONNECT_MS = 10_000;
 
 /** The list under `name` of one JSON answer; throws a `WireFailure` for everything else. */
-export async function askForList(
+async function askForList(
   name: string,
   { asked, headers, body, signal }: Question,
 ): Promise<readonly unknown[]> {
@@ -192,4 +194,37 @@ export async function askForList(
   const list = asFields(value)?.[name];
   if (!Array.isArray(list)) throw notA("list of vectors", text);
   return asList(list);
+}
+
+/**
+ * Ollama's `/api/embed`. It cuts a text that does not fit the model's window; what is left of it is its beginning, as
+ * with every embedder here.
+ */
+export function ollamaEmbedder(baseUrl: string, model: string, limits: Partial<EmbedLimits> = {}): Embedder {
+  const asked = { url: `${baseUrl}/api/embed`, model, key: "", keyName: "", tools: false };
+  return new BatchEmbedder(
+    (input, signal) =>
+      askForList("embeddings", { asked, headers: {}, body: { model, input, truncate: true }, signal }),
+    limits,
+    { no_model: ollamaLine(baseUrl, "pull", model), unreachable: ollamaLine(baseUrl, "serve") },
+  );
+}
+
+/** `/embeddings` of every server that speaks OpenAI's API. */
+export function openAiEmbedder(
+  { baseUrl, key = "" }: OpenAiOptions,
+  model: string,
+  limits: Partial<EmbedLimits> = {},
+): Embedder {
+  const url = `${baseUrl.replace(/\/+$/, "")}/embeddings`;
+  const asked = { url, model, key: key.trim(), keyName: "OPENAI_API_KEY", tools: false };
+  const headers: Record<string, string> = asked.key === "" ? {} : { authorization: `Bearer ${asked.key}` };
+  return new BatchEmbedder(async (input, signal) => {
+    const body = { model, input, encoding_format: "float" };
+    const rows = await askForList("data", { asked, headers, body, signal });
+    return rows
+      .map((row, place) => ({ place: asCount(asFields(row)?.["index"]) ?? place, row: asFields(row) }))
+      .toSorted((a, b) => a.place - b.place)
+      .map(({ row }) => row?.["embedding"]);
+  }, limits);
 }

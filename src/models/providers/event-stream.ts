@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { reasonOf } from "../../core/errors.ts";
+import { brokenOff, notA, shown, stranger, wholeText } from "../http/http-post.ts";
+import { type Asked, failureOf, refusalIn } from "../http/http-refusals.ts";
+import { asFields, parsedJson } from "../json-text.ts";
 import { endless, LONGEST_LINE, LONGEST_STREAM, WireFailure } from "../model-api.ts";
-import { asFields, parsedJson } from "./answer-fields.ts";
-import { brokenOff, notA, shown, stranger, wholeText } from "./http-post.ts";
-import { type Asked, failureOf, refusalIn } from "./http-refusals.ts";
 
 /** How long a reply that is complete may keep its connection before it is given up. */
 const DRAIN_MS = 1000;
