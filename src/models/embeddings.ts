@@ -3,12 +3,12 @@ import { formatDuration } from "../core/bounds.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { FailureKind } from "../core/model-provider.ts";
 import type { Embedder } from "../core/ports.ts";
-import { Concessions } from "./http/http-concessions.ts";
-import { notA, opened, stranger, wholeText } from "./http/http-post.ts";
-import { type Asked, failureOf, refusalIn } from "./http/http-refusals.ts";
-import { asCount, asFields, asList, type Fields, parsedJson } from "./json-text.ts";
+import { asCount, asFields, asList, parsedJson } from "./json-text.ts";
 import { WireFailure } from "./model-api.ts";
+import { jsonResponse, ollamaClient } from "./ollama/ollama-client.ts";
 import { ollamaLine } from "./ollama/ollama-server.ts";
+import { type Asked, failureOf, notA, refusalIn, stranger } from "./providers/api-refusals.ts";
+import { posted, wholeText } from "./providers/api-request.ts";
 import type { OpenAiOptions } from "./providers/openai-api.ts";
 
 interface EmbedLimits {
@@ -171,7 +171,7 @@ function asError({ kind, message, remedy }: WireFailure, remedies: Remedies): Ha
 interface Question {
   readonly asked: Asked;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Fields;
+  readonly json: string;
   readonly signal: AbortSignal;
 }
 
@@ -180,10 +180,9 @@ const CONNECT_MS = 10_000;
 /** The list under `name` of one JSON answer; throws a `WireFailure` for everything else. */
 async function askForList(
   name: string,
-  { asked, headers, body, signal }: Question,
+  { asked, headers, json, signal }: Question,
 ): Promise<readonly unknown[]> {
-  const concessions = new Concessions([]);
-  const { response } = await opened({ asked, headers, body, concessions, signal, connectMs: CONNECT_MS });
+  const response = await posted({ asked, headers, signal, connectMs: CONNECT_MS }, json);
   const text = await wholeText(response);
   if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
   const value = parsedJson(text);
@@ -201,13 +200,19 @@ async function askForList(
  * with every embedder here.
  */
 export function ollamaEmbedder(baseUrl: string, model: string, limits: Partial<EmbedLimits> = {}): Embedder {
-  const asked = { url: `${baseUrl}/api/embed`, model, key: "", keyName: "", tools: false };
-  return new BatchEmbedder(
-    (input, signal) =>
-      askForList("embeddings", { asked, headers: {}, body: { model, input, truncate: true }, signal }),
-    limits,
-    { no_model: ollamaLine(baseUrl, "pull", model), unreachable: ollamaLine(baseUrl, "serve") },
-  );
+  const ask: Ask = async (input, signal) => {
+    const client = await ollamaClient(baseUrl, async (url, json = "") => {
+      const asked = { url, model, key: "", keyName: "", tools: false };
+      return jsonResponse({
+        embeddings: await askForList("embeddings", { asked, headers: {}, json, signal }),
+      });
+    });
+    return (await client.embed({ model, input: [...input], truncate: true })).embeddings;
+  };
+  return new BatchEmbedder(ask, limits, {
+    no_model: ollamaLine(baseUrl, "pull", model),
+    unreachable: ollamaLine(baseUrl, "serve"),
+  });
 }
 
 /** `/embeddings` of every server that speaks OpenAI's API. */
@@ -220,8 +225,8 @@ export function openAiEmbedder(
   const asked = { url, model, key: key.trim(), keyName: "OPENAI_API_KEY", tools: false };
   const headers: Record<string, string> = asked.key === "" ? {} : { authorization: `Bearer ${asked.key}` };
   return new BatchEmbedder(async (input, signal) => {
-    const body = { model, input, encoding_format: "float" };
-    const rows = await askForList("data", { asked, headers, body, signal });
+    const json = JSON.stringify({ model, input, encoding_format: "float" });
+    const rows = await askForList("data", { asked, headers, json, signal });
     return rows
       .map((row, place) => ({ place: asCount(asFields(row)?.["index"]) ?? place, row: asFields(row) }))
       .toSorted((a, b) => a.place - b.place)

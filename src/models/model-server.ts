@@ -3,9 +3,9 @@ import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
 import { type KeyName, readKey } from "./api-keys.ts";
 import { NOT_REPORTED, type Reported } from "./capabilities.ts";
+import { type Answer, askJson } from "./http-request.ts";
 import { ollamaAddress } from "./ollama/ollama-address.ts";
 import { grouped, ollamaHealth, SMALL_CONTEXT } from "./ollama/ollama-health.ts";
-import { type Answer, askJson } from "./ollama/ollama-http.ts";
 import { readScenario } from "./providers/scenario.ts";
 
 export interface ModelHealthRequest {
@@ -87,7 +87,7 @@ async function keyedHealth(provider: Keyed, request: ModelHealthRequest): Promis
   if (key === "" && base === provider.publicBase)
     return [fail(`${provider.variable} is not set; ${base} needs it`, setKey)];
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
-  const answer = await askJson(`${base}${provider.listPath}`, { signal, headers });
+  const answer = await askJson({ url: `${base}${provider.listPath}`, signal, headers });
   const list = answer.kind === "json" ? modelList.safeParse(answer.value).data?.data : undefined;
   if (list === undefined) return [refusedHealth(provider, base, key === "", answer)];
   const model = list.find(({ id }) => id === request.model);
@@ -202,10 +202,10 @@ export interface ServerAnswer {
 export async function askServer(question: ServerQuestion): Promise<ServerAnswer> {
   const signal = AbortSignal.any([question.signal, AbortSignal.timeout(question.timeoutMs)]);
   const get = async (url: string): Promise<unknown> => {
-    const answer = await askJson(url, { signal, headers: question.headers });
+    const answer = await askJson({ url, signal, headers: question.headers });
     return answer.kind === "json" ? answer.value : undefined;
   };
-  const answer = await askJson(question.list, { signal, headers: question.headers });
+  const answer = await askJson({ url: question.list, signal, headers: question.headers });
   if (answer.kind !== "json") return noList(whyNot(answer));
   const models = idsIn(answer.value);
   if (models === null) return noList("it answers with JSON of another kind");

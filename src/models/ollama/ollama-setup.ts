@@ -1,14 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:fs";
 import { access, type FileHandle, mkdir, open, realpath, stat } from "node:fs/promises";
-import type { IncomingMessage } from "node:http";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { formatDuration } from "../../core/bounds.ts";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { isLoopback } from "./ollama-address.ts";
-import { ask, askJson, errorIn, jsonIn, linesOf, refusalIn } from "./ollama-http.ts";
+import { askOllama, ollamaStream, Refused } from "./ollama-client.ts";
 import { ollamaLine } from "./ollama-server.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -104,7 +103,7 @@ async function firstAnswer({ baseUrl, signal, waitMs = WAIT_MS }: ServeRequest):
 
 async function answers(baseUrl: string, signal: AbortSignal): Promise<boolean> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
-  return (await askJson(`${baseUrl}/api/version`, { signal: bounded })).kind === "json";
+  return (await askOllama(baseUrl, bounded, (client) => client.version())).kind === "json";
 }
 
 /** Ends the whole group that was started: Ollama has runners of its own. */
@@ -176,6 +175,8 @@ const STALL_MS = 120_000;
 const QUIET_STEP = /^(?:verifying|writing|removing)/;
 const QUIET_FACTOR = 10;
 const MAX_LINE = 2 ** 20;
+const MAX_WORDS = 500;
+const NO_PROGRESS = "the server sends something that is no progress of a download";
 const BROKEN_OFF = "the connection broke off before the download was complete";
 
 const progressLine = z.object({
@@ -189,16 +190,12 @@ export async function pullModel(request: PullRequest): Promise<PullResult> {
   const watch = new Watch(request.stallMs ?? STALL_MS);
   const signal = AbortSignal.any([request.signal, watch.signal]);
   try {
-    const body = { model: request.model, stream: true };
-    const response = await ask(`${request.baseUrl}/api/pull`, { signal, body });
-    const failure =
-      response.statusCode === 200 ? await follow(response, request, watch) : await refusal(response);
-    return failure === undefined ? { kind: "done" } : failedOllamaPull(request, failure);
+    const failure = await follow(request, watch, signal);
+    return failure === undefined ? { kind: "done" } : pullFailed(request, failure);
   } catch (thrown) {
     if (request.signal.aborted) return { kind: "cancelled" };
-    if (watch.signal.aborted)
-      return failedOllamaPull(request, `nothing moved for ${formatDuration(watch.limit)}`);
-    return failedOllamaPull(request, errorCode(thrown) === "ECONNRESET" ? BROKEN_OFF : reasonOf(thrown));
+    if (watch.signal.aborted) return pullFailed(request, `nothing moved for ${formatDuration(watch.limit)}`);
+    return pullFailed(request, whyEnded(thrown));
   } finally {
     watch.end();
   }
@@ -206,35 +203,34 @@ export async function pullModel(request: PullRequest): Promise<PullResult> {
 
 /** Reads the stream to its end; the reason when that is not success. */
 async function follow(
-  response: IncomingMessage,
-  request: PullRequest,
+  { baseUrl, model, onProgress }: PullRequest,
   watch: Watch,
+  signal: AbortSignal,
 ): Promise<string | undefined> {
-  try {
-    for await (const line of linesOf(response, { longest: MAX_LINE })) {
-      const value = jsonIn(line);
-      const error = errorIn(value);
-      if (error !== undefined) return error;
-      const { data: step } = progressLine.safeParse(value);
-      if (step === undefined) return "the server sends something that is no progress of a download";
-      watch.saw(line, step.status);
-      request.onProgress({
-        status: step.status,
-        completed: step.completed ?? null,
-        total: step.total ?? null,
-      });
-      if (step.status === "success") return undefined;
-    }
-  } finally {
-    response.destroy();
+  const lines = await ollamaStream({
+    baseUrl,
+    signal,
+    ask: (client) => client.pull({ model, stream: true }),
+    // The client says `name`, which servers take from old clients only.
+    json: JSON.stringify({ model, stream: true }),
+    longestLine: MAX_LINE,
+    strange: NO_PROGRESS,
+    unfinished: "the server ended the download without saying that it is complete",
+  });
+  for await (const value of lines) {
+    const { data: step } = progressLine.safeParse(value);
+    if (step === undefined) return NO_PROGRESS;
+    watch.saw(JSON.stringify(value), step.status);
+    onProgress({ status: step.status, completed: step.completed ?? null, total: step.total ?? null });
   }
-  return "the server ended the download without saying that it is complete";
+  return undefined;
 }
 
-async function refusal(response: IncomingMessage): Promise<string> {
-  const answer = await refusalIn(response);
-  if (answer.kind === "foreign") return answer.reason;
-  return answer.kind === "refused" ? answer.error || `HTTP ${answer.status}` : "it is no Ollama server";
+function whyEnded(thrown: unknown): string {
+  if (!(thrown instanceof Refused)) return errorCode(thrown) === "ECONNRESET" ? BROKEN_OFF : reasonOf(thrown);
+  const { status, words, redirect } = thrown;
+  if (redirect !== undefined) return `it redirects to ${redirect}`;
+  return words.slice(0, MAX_WORDS) || `HTTP ${status}`;
 }
 
 /** Fires when nothing moves. Ollama repeats the last line while a download stands still, so only a new one counts. */
@@ -282,7 +278,7 @@ const REMEDIES: readonly (readonly [RegExp, (request: PullRequest) => string])[]
   [/(?:)/, ({ baseUrl, model }) => ollamaLine(baseUrl, "pull", model)],
 ];
 
-function failedOllamaPull(request: PullRequest, reason: string): PullResult {
+function pullFailed(request: PullRequest, reason: string): PullResult {
   const remedy = REMEDIES.find(([pattern]) => pattern.test(reason))?.[1](request) ?? "";
   return { kind: "failed", reason, remedy };
 }

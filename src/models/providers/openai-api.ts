@@ -1,7 +1,6 @@
 import type { Stop } from "../../core/model-provider.ts";
-import { type Concession, Concessions, withoutField } from "../http/http-concessions.ts";
-import { brokenOff, opened, OTHER_JSON, stranger } from "../http/http-post.ts";
-import type { Asked } from "../http/http-refusals.ts";
+import { type Asked, brokenOff, OTHER_JSON, stranger } from "./api-refusals.ts";
+import { type Concession, Concessions, opened, withoutField } from "./api-request.ts";
 import { asCount, asFields, asList, asText, type Fields } from "../json-text.ts";
 import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
 import {
