@@ -7,12 +7,26 @@ const LAZY: readonly (readonly [file: string, loads: string, calls: RegExp])[] =
   ["dockerode/lib/session.js", 'require("@grpc/proto-loader")', /\bprotoLoader(?=\.)/g],
 ];
 
+/**
+ * Ollama's client is given a fetch, and asks all the same for one that old browsers lack and whether its headers are
+ * `Headers`: the mere name has Node load its own fetch, 13 MB of it, before the first request.
+ */
+const UNUSED: readonly (readonly [file: string, code: string, instead: string])[] = [
+  ["ollama/dist/browser.mjs", "import 'whatwg-fetch';", ""],
+  [
+    "ollama/dist/browser.mjs",
+    "if (headers instanceof Headers)",
+    "if (headers !== undefined && headers instanceof Headers)",
+  ],
+];
+
 /** Has them loaded where they are used: together they cost twice what everything else of a start does. */
 export const lazyRequires: Plugin = {
   name: "lazy-requires",
   transform(code, id) {
-    const rows = LAZY.filter(([file]) => id.endsWith(`/node_modules/${file}`));
-    return rows.length === 0 ? null : rows.reduce(lazily, code);
+    const within = ([file]: readonly [string, ...unknown[]]): boolean => id.endsWith(`/node_modules/${file}`);
+    const changed = UNUSED.filter(within).reduce(without, LAZY.filter(within).reduce(lazily, code));
+    return changed === code ? null : changed;
   },
 };
 
@@ -22,4 +36,9 @@ function lazily(code: string, [file, loads, calls]: (typeof LAZY)[number]): stri
   if (!code.includes(eager) || used.split(`(${loads})`).length < 2)
     throw new Error(`${file} no longer loads and uses ${loads} as it did: see bin/lazy-requires.ts`);
   return used;
+}
+
+function without(code: string, [file, unused, instead]: (typeof UNUSED)[number]): string {
+  if (!code.includes(unused)) throw new Error(`${file} no longer has ${unused}: see bin/lazy-requires.ts`);
+  return code.replace(unused, instead);
 }

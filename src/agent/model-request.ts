@@ -7,7 +7,7 @@ import type {
   ModelRequest,
   Stop,
 } from "../core/model-provider.ts";
-import { pause, realClock } from "../models/model-clock.ts";
+import { pause, realClock } from "../models/timeouts.ts";
 import type { Seat } from "./agent-context.ts";
 
 export type Reply =

@@ -9,7 +9,7 @@ import { engineRemedy } from "../docker/engine-remedy.ts";
 import { type Engine, isEngine } from "../docker/engine.ts";
 import { readSystem } from "../docker/host-programs.ts";
 import { listBoxes } from "../docker/life/box-list.ts";
-import { modelHealth } from "../models/model-health.ts";
+import { modelHealth } from "../models/model-server.ts";
 import { storeHealth } from "../search/search-health.ts";
 import { keysFile } from "./keys-file.ts";
 import { lookForEngine, noEngine, uid } from "./open-box.ts";

@@ -5,16 +5,15 @@ import type { Capabilities, Provider } from "../core/model-provider.ts";
 import { AnthropicWire } from "../models/providers/anthropic-api.ts";
 import { readKey } from "../models/api-keys.ts";
 import {
-  believe,
-  believeOllama,
-  believingProvider,
-  NO_WORD,
+  capabilitiesOf,
+  ollamaCapabilities,
+  providerWithCapabilities,
+  NOT_REPORTED,
   wantedWindow,
-} from "../models/capabilities/believed-capabilities.ts";
-import { askServer, type ServerAnswer } from "../models/capabilities/keyed-server.ts";
-import { type ProbeSubject, readProbes, recordOn } from "../models/capabilities/probe-records.ts";
+} from "../models/capabilities.ts";
+import { askServer, type ServerAnswer, keyedServer } from "../models/model-server.ts";
+import { type ProbeSubject, readProbes, recordOn } from "../models/model-probe.ts";
 import { WireFailure } from "../models/model-api.ts";
-import { keyedServer } from "../models/model-health.ts";
 import { ollamaAddress } from "../models/ollama/ollama-address.ts";
 import { OllamaWire } from "../models/ollama/ollama-api.ts";
 import { ollamaListing } from "../models/ollama/ollama-server.ts";
@@ -75,11 +74,11 @@ function keyedSeat(name: "openai" | "anthropic", settings: Settings): ModelSeat 
   };
   const capabilities = async (model: string, signal: AbortSignal): Promise<Capabilities> => {
     const [{ wordOn }, probe] = await Promise.all([answer(signal), probed(subject(model))]);
-    return believe(model, { user, maxContext, probe, server: wordOn(model) });
+    return capabilitiesOf(model, { user, maxContext, probe, server: wordOn(model) });
   };
   const provider = (tools?: boolean): Provider => {
     const Api = name === "openai" ? OpenAiWire : AnthropicWire;
-    return believingProvider(new Api({ baseUrl: reached.base, key }), {
+    return providerWithCapabilities(new Api({ baseUrl: reached.base, key }), {
       limits: limitsOf(settings),
       prices,
       keys: key === "" ? [] : [key],
@@ -112,9 +111,9 @@ function ollamaSeat(settings: Settings): ModelSeat {
   };
   const capabilities = async (model: string, signal: AbortSignal): Promise<Capabilities> => {
     const facts = await wire.modelInForce(model, signal).catch(() => undefined);
-    if (facts === undefined) return believe(model, { ...own, probe: null, server: NO_WORD });
+    if (facts === undefined) return capabilitiesOf(model, { ...own, probe: null, server: NOT_REPORTED });
     const probe = await probed({ model, server: baseUrl, version: facts.version ?? "" });
-    return believeOllama(model, facts, { ...own, probe });
+    return ollamaCapabilities(model, facts, { ...own, probe });
   };
   return {
     server: baseUrl,
@@ -122,7 +121,7 @@ function ollamaSeat(settings: Settings): ModelSeat {
     capabilities,
     subject,
     provider: (tools) =>
-      believingProvider(wire, {
+      providerWithCapabilities(wire, {
         limits: limitsOf(settings),
         prices,
         capabilities: async (model, signal) => {

@@ -16,7 +16,7 @@ const OTHERS = 0o077;
 /** Shorter ones are stand-ins such as `none`, and words of that length occur everywhere. */
 const SHORTEST_HIDDEN = 8;
 
-export interface KeyPlaces {
+interface KeyPlaces {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The user's keys.json; it need not be there. */
   readonly file: string;

@@ -1,12 +1,48 @@
-import type { Capabilities, ModelRequest, Provider, ProviderEvent } from "../core/model-provider.ts";
-import { TokenEstimator, type Price } from "./usage.ts";
-import { type Clock, pause, realClock } from "./model-clock.ts";
-import { Exchange, type Means, RETRIES, type RetryRules } from "./exchange.ts";
-import { type Fallbacks, RememberedFallbacks, plainText, type ReadsWritten } from "./text-protocol.ts";
+import type { Message, ToolCall, Usage } from "../core/messages.ts";
+import type {
+  AssistantMessage,
+  Capabilities,
+  MalformedCall,
+  ModelRequest,
+  Provider,
+  ProviderEvent,
+  Stop,
+} from "../core/model-provider.ts";
 import { redact } from "./api-keys.ts";
+import {
+  asFailure,
+  endless,
+  inShort,
+  modelFailure,
+  wasRefused,
+  type Wire,
+  type WireEvent,
+  WireFailure,
+} from "./model-api.ts";
+import { Reply } from "./reply.ts";
+import { OfferedTools } from "./text-calls/settle.ts";
 import { CallStream } from "./text-calls/text-call-stream.ts";
-import { type Limits, LIMITS } from "./timeouts.ts";
-import type { Wire } from "./model-api.ts";
+import {
+  type Fallbacks,
+  inText,
+  plainText,
+  type ReadCalls,
+  type ReadsWritten,
+  RememberedFallbacks,
+  type WrittenCalls,
+} from "./text-protocol.ts";
+import { type Clock, type Limits, LIMITS, pause, realClock, Watched } from "./timeouts.ts";
+import {
+  costOf,
+  NO_USAGE,
+  type Price,
+  priceOf,
+  promptBytes,
+  REFUSED_USAGE,
+  sumUsage,
+  TokenEstimator,
+  usageOf,
+} from "./usage.ts";
 
 export interface ProviderOptions {
   readonly capabilities: (model: string, signal: AbortSignal) => Promise<Capabilities>;
@@ -28,7 +64,7 @@ export interface ProviderOptions {
 
 /** The port over one API: what it lacks of the contract is added here, the same for every API. */
 export function makeProvider(wire: Wire, options: ProviderOptions): Provider {
-  const means = meansFrom(wire, options);
+  const means = setupFrom(wire, options);
   const clock = means.clock;
   const wait = options.retry?.wait ?? ((ms, signal) => pause(clock, ms, signal));
   return {
@@ -58,7 +94,7 @@ async function* stream(
   }
 }
 
-function meansFrom(wire: Wire, options: ProviderOptions): Means {
+function setupFrom(wire: Wire, options: ProviderOptions): Setup {
   const { keys = [], written = (tools) => new CallStream(tools) } = options;
   return {
     wire,
@@ -72,4 +108,305 @@ function meansFrom(wire: Wire, options: ProviderOptions): Means {
     clock: options.clock ?? realClock,
     random: options.random ?? Math.random,
   };
+}
+
+/** What an exchange works with. */
+interface Setup {
+  readonly wire: Wire;
+  readonly limits: Limits;
+  readonly rules: RetryRules;
+  /** Takes secrets out of a text for people. */
+  readonly clean: (text: string) => string;
+  readonly prices: readonly Price[];
+  readonly estimator: TokenEstimator;
+  readonly fallbacks: Fallbacks;
+  readonly written: (request: ModelRequest) => WrittenCalls;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+const NO_TOOLS = "takes no tools: they stand in its prompt, and its calls are read from the text";
+
+/** What came before is a part of a reply at best. */
+const filtered = (): WireFailure => new WireFailure("refused", "the server filtered the reply");
+
+/** One request of the agent: as many attempts as it takes, and what is tried next after each of them. */
+class Exchange {
+  readonly #means: Setup;
+  readonly #request: ModelRequest;
+  readonly #signal: AbortSignal;
+  readonly #notes = new Set<string>();
+  #usage: Usage = NO_USAGE;
+  #native: boolean;
+  #think: boolean | undefined;
+  #sent: ModelRequest;
+  #attempts = 0;
+  #passing = 0;
+  #unread = 0;
+  #wasEmpty = false;
+  /** Why tools were put into the text as a trial; it is remembered when it helps. */
+  #trial: string | null = null;
+
+  constructor(means: Setup, request: ModelRequest, signal: AbortSignal) {
+    this.#means = means;
+    this.#request = request;
+    this.#signal = signal;
+    this.#think = request.think;
+    this.#native = !means.fallbacks.has(request.model);
+    this.#sent = request;
+  }
+
+  begin(): Attempt {
+    const { wire, limits, clock, written } = this.#means;
+    this.#attempts += 1;
+    const asked = this.#native ? this.#request : inText(this.#request);
+    this.#sent = this.#think === undefined ? asked : { ...asked, think: this.#think };
+    const sent = { ...this.#sent, nativeTools: this.#native, connectMs: limits.connectMs };
+    const watch = { limits, clock, signal: this.#signal };
+    return new Attempt(
+      new Watched((signal) => wire.send(sent, signal), watch),
+      new Reply(written(this.#request), limits),
+    );
+  }
+
+  /** What the attempt comes to: it ends with `finished` or `failed`, or with `waiting` when another one is due. */
+  after({ reply, failure }: Attempt): readonly ProviderEvent[] {
+    this.#count(reply, failure);
+    if (this.#signal.aborted) return [this.cancelled()];
+    try {
+      if (failure !== null && failure.raw === null) return [this.#afterFailure(failure, reply)];
+      const { events, found, withdrawn } = reply.end(
+        new OfferedTools(this.#request.tools),
+        failure?.raw ?? null,
+      );
+      const again = failure === null ? null : this.#afterUnread(failure, found);
+      if (again !== null) return [again];
+      return [...(withdrawn ? [this.#withdrawal()] : []), ...events, this.#afterReply(reply, found)];
+    } catch (thrown) {
+      return [this.#failed(asFailure(thrown))];
+    }
+  }
+
+  cancelled(): ProviderEvent {
+    return this.#failed(new WireFailure("cancelled", "cancelled"));
+  }
+
+  #count({ begun, counted }: Reply, failure: WireFailure | null): void {
+    const refused = failure !== null && !begun && wasRefused(failure);
+    const usage = refused ? REFUSED_USAGE : usageOf(counted);
+    const cost = refused ? 0 : costOf(usage, priceOf(this.#request.model, this.#means.prices));
+    this.#usage = sumUsage(this.#usage, { ...usage, cost });
+  }
+
+  #afterFailure(failure: WireFailure, { shown }: Reply): ProviderEvent {
+    const { rules, random } = this.#means;
+    if (failure.refusesTools && this.#native && this.#request.tools.length > 0) {
+      this.#means.fallbacks.add(this.#request.model, failure.message);
+      return this.#inText();
+    }
+    this.#passing += 1;
+    const ms = shown ? null : delayAfter(this.#passing, failure, rules, random);
+    return ms === null ? this.#failed(failure) : this.#again(failure.message, ms);
+  }
+
+  /** The server could not read the reply. Calls that can be read here are all that is needed; null says so. */
+  #afterUnread(failure: WireFailure, found: ReadCalls): ProviderEvent | null {
+    this.#unread += 1;
+    const readHere = "The server could not read the reply; it was read here.";
+    if (found.calls.length > 0 && found.malformed.length === 0) {
+      this.#notes.add(readHere);
+      return null;
+    }
+    if (this.#unread === 1) return this.#again(failure.message, 0);
+    if (this.#native && this.#request.tools.length > 0) {
+      this.#trial = failure.message;
+      return this.#inText();
+    }
+    if (found.malformed.length === 0) return this.#failed(failure);
+    this.#notes.add(readHere);
+    return null;
+  }
+
+  #afterReply(reply: Reply, found: ReadCalls): ProviderEvent {
+    if (isEmpty(reply, found)) return this.#afterEmpty(reply);
+    if (reply.cut) return this.#failed(endless("the model's reply has no end: it was ended at its bound"));
+    if (reply.stop === "filtered") return this.#failed(filtered());
+    const { model } = this.#request;
+    if (this.#trial !== null) this.#means.fallbacks.add(model, this.#trial);
+    this.#noteOn(reply);
+    const { message, malformed } = messageFrom(reply, found, this.#request.messages, this.#means.random);
+    const stop = stopOf(reply, found);
+    const notes = [...this.#notes].map(this.#means.clean);
+    return { type: "finished", message, malformed, usage: this.#usage, stop, notes };
+  }
+
+  /** Such a reply never ends a run as done. It is asked for once more, without what most often makes it empty. */
+  #afterEmpty({ stop, onlyThought }: Reply): ProviderEvent {
+    if (stop === "filtered") return this.#failed(filtered());
+    if (this.#wasEmpty)
+      return this.#failed(new WireFailure("empty", "the model answered with nothing, twice"));
+    this.#wasEmpty = true;
+    const thought = onlyThought && this.#think !== false;
+    const inText = this.#native && this.#request.tools.length > 0 && !thought;
+    if (inText) this.#native = false;
+    else this.#think = false;
+    const reason = `the reply was empty: asked again ${inText ? "with the tools in the prompt" : "without thinking"}`;
+    this.#notes.add(reason);
+    return this.#again(reason, 0);
+  }
+
+  #noteOn({ counted, notes }: Reply): void {
+    const { estimator } = this.#means;
+    const { model } = this.#request;
+    for (const note of notes) this.#notes.add(note);
+    if (counted.prompt === undefined) return;
+    const bytes = promptBytes(this.#sent);
+    if (estimator.looksCut(model, bytes, counted.prompt))
+      this.#notes.add(
+        `The server read ${counted.prompt} tokens of about ${estimator.tokens(model, bytes)}: the prompt may have been cut.`,
+      );
+    estimator.learn(model, bytes, counted.prompt);
+  }
+
+  #withdrawal(): ProviderEvent {
+    return { type: "waiting", reason: "what came so far was a thought", ms: 0, attempt: this.#attempts };
+  }
+
+  #inText(): ProviderEvent {
+    this.#native = false;
+    const reason = `${this.#request.model} ${NO_TOOLS}`;
+    this.#notes.add(reason);
+    return this.#again(reason, 0);
+  }
+
+  #again(reason: string, ms: number): ProviderEvent {
+    return { type: "waiting", reason: inShort(reason, this.#means.clean), ms, attempt: this.#attempts + 1 };
+  }
+
+  #failed(failure: WireFailure): ProviderEvent {
+    return { type: "failed", failure: modelFailure(failure, this.#means.clean), usage: this.#usage };
+  }
+}
+
+/** One request to the server, from its beginning to whatever ends it. */
+class Attempt {
+  readonly reply: Reply;
+  readonly #source: Watched<WireEvent>;
+  /** null as long as nothing has gone wrong. */
+  failure: WireFailure | null = null;
+
+  constructor(source: Watched<WireEvent>, reply: Reply) {
+    this.#source = source;
+    this.reply = reply;
+  }
+
+  /** What comes next that is to be shown; null when it is over. Never rejects. */
+  async next(): Promise<ProviderEvent | null> {
+    try {
+      while (!this.reply.cut) {
+        const step = await this.#source.next();
+        if (step.done === true) return null;
+        const event = this.reply.take(step.value);
+        if (event !== null) return event;
+      }
+    } catch (thrown) {
+      this.failure = asFailure(thrown);
+    }
+    return null;
+  }
+
+  /** Leaves the server, if it has not ended. */
+  end(): void {
+    this.#source.end();
+  }
+}
+
+const SIGNS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** What Mistral's templates accept, and everybody else too. */
+const LENGTH = 9;
+
+/** Ids of calls: what the server gave is kept, as long as no other call of the conversation has it. */
+export class CallIds {
+  readonly #taken = new Set<string>();
+  readonly #random: () => number;
+
+  constructor(history: readonly Message[], random: () => number) {
+    this.#random = random;
+    for (const message of history)
+      if (message.role === "assistant") for (const { id } of message.calls) this.#taken.add(id);
+  }
+
+  next(given = ""): string {
+    let id = given;
+    while (id === "" || this.#taken.has(id)) id = this.#fresh();
+    this.#taken.add(id);
+    return id;
+  }
+
+  #fresh(): string {
+    let id = "";
+    while (id.length < LENGTH) id += SIGNS[Math.floor(this.#random() * SIGNS.length)] ?? "";
+    return id;
+  }
+}
+
+/** How a reply that came to its end becomes a message. */
+
+const isEmpty = ({ text }: Reply, { calls, malformed }: ReadCalls): boolean =>
+  text.trim() === "" && calls.length === 0 && malformed.length === 0;
+
+/** What the server says is believed only where the reply does not show better. */
+function stopOf({ stop }: Reply, { calls, malformed }: ReadCalls): Stop {
+  if (stop === "length" || stop === "filtered") return stop;
+  if (calls.length > 0) return "calls";
+  return stop === "calls" && malformed.length === 0 ? "end" : stop;
+}
+
+/** The message, with every call once, and an id for each that no other call of the conversation has. */
+function messageFrom(
+  { text, thinking }: Reply,
+  found: ReadCalls,
+  history: readonly Message[],
+  random: () => number,
+): { readonly message: AssistantMessage; readonly malformed: readonly MalformedCall[] } {
+  const ids = new CallIds(history, random);
+  const seen = new Set<string>();
+  const calls: ToolCall[] = [];
+  for (const { id, name, args } of found.calls) {
+    const call = `${name} ${JSON.stringify(args)}`;
+    if (seen.has(call)) continue;
+    seen.add(call);
+    calls.push({ id: ids.next(id), name, args });
+  }
+  return {
+    message: { role: "assistant", text, ...(thinking === "" ? {} : { thinking }), calls },
+    malformed: found.malformed.map(({ id, ...rest }) => ({ ...rest, id: ids.next(id) })),
+  };
+}
+
+interface RetryRules {
+  /** Attempts of one request in all, where each failure is a passing one. */
+  readonly attempts: number;
+  readonly baseMs: number;
+  readonly capMs: number;
+  /** The longest wait that a server may ask for. */
+  readonly longestMs: number;
+}
+
+export const RETRIES: RetryRules = { attempts: 5, baseMs: 500, capMs: 30_000, longestMs: 120_000 };
+
+/**
+ * Milliseconds before the next attempt, after so many that failed; null when there is none. Full jitter: many clients of
+ * one server do not come back together. What the server asks for is obeyed, unless it is too long to be waited for.
+ */
+export function delayAfter(
+  failures: number,
+  { passing, retryAfterMs }: Pick<WireFailure, "passing" | "retryAfterMs">,
+  rules: RetryRules,
+  random: () => number,
+): number | null {
+  if (!passing || failures >= rules.attempts) return null;
+  const own = random() * Math.min(rules.capMs, rules.baseMs * 2 ** (failures - 1));
+  if (retryAfterMs === null || !(retryAfterMs > 0)) return Math.round(own);
+  return retryAfterMs > rules.longestMs ? null : Math.ceil(retryAfterMs);
 }

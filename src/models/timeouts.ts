@@ -1,5 +1,4 @@
 import { formatDuration } from "../core/bounds.ts";
-import type { Clock } from "./model-clock.ts";
 import { WireFailure } from "./model-api.ts";
 
 /** How long and how much one attempt may be. A local model may load for minutes and write a call in silence. */
@@ -28,7 +27,7 @@ export const LIMITS: Limits = {
   events: 2 ** 17,
 };
 
-export interface Watch {
+interface Watch {
   readonly limits: Limits;
   readonly clock: Clock;
   /** Whoever asked. */
@@ -131,4 +130,34 @@ export class Watched<T> {
       : `no reply began within ${formatDuration(limits.firstMs)}`;
     return new WireFailure("timeout", reason);
   }
+}
+
+/** Time as the provider sees it; tests bring their own. */
+export interface Clock {
+  /** Milliseconds since some moment. */
+  readonly now: () => number;
+  /** Calls once, later; the answer takes it back. */
+  readonly after: (ms: number, call: () => void) => () => void;
+}
+
+export const realClock: Clock = {
+  now: () => performance.now(),
+  after: (ms, call) => {
+    const timer = setTimeout(call, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Resolves after so long, or as soon as the signal fires. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      takeBack();
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const takeBack = clock.after(ms, done);
+    signal.addEventListener("abort", done, { once: true });
+  });
 }

@@ -33,6 +33,7 @@ const PACKAGES = {
   "jsonc-parser": ["config"],
   "smol-toml": ["config"],
   unbash: ["policy"],
+  ollama: ["models"],
   "shell-quote": ["policy"],
   "web-tree-sitter": ["search"],
   "@vscode/tree-sitter-wasm": ["search"],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmod } from "node:fs/promises";
 import test from "node:test";
 import type { Health } from "../../src/core/health.ts";
-import { modelHealth, type ModelHealthRequest } from "../../src/models/model-health.ts";
+import { modelHealth, type ModelHealthRequest } from "../../src/models/model-server.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { type FakeOllamaOptions, sendJson, startFakeOllama } from "../fakes/ollama-server.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import test from "node:test";
-import { linesOf } from "../../src/models/ollama/ollama-http.ts";
+import { linesOf } from "../../src/models/http-request.ts";
 
 const TEXT = '{"a":"ö🙂"}\n\n \r\n{"b":"\u{FFFD}"}\n{"c":1}';
 const LINES = ['{"a":"ö🙂"}', '{"b":"\u{FFFD}"}', '{"c":1}'];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Health } from "../../src/core/health.ts";
-import { modelHealth, type ModelHealthRequest } from "../../src/models/model-health.ts";
+import { modelHealth, type ModelHealthRequest } from "../../src/models/model-server.ts";
 import { type FakeOllamaOptions, startFakeOllama } from "../fakes/ollama-server.ts";
 
 type Row = readonly [id: string, state: string, detail: string, remedy: string];

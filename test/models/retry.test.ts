@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
-import { delayAfter, RETRIES } from "../../src/models/exchange.ts";
+import { delayAfter, RETRIES } from "../../src/models/provider.ts";
 
 const passing = { passing: true, retryAfterMs: null };
 

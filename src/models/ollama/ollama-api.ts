@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { ChatRequest } from "ollama/browser";
 import { z } from "zod";
 import type { Message } from "../../core/messages.ts";
 import type { Stop } from "../../core/model-provider.ts";
@@ -10,16 +10,11 @@ import {
   WireFailure,
   type WireRequest,
 } from "../model-api.ts";
-import { type Asked, failureIn, failureOf, type Refusal, refusesThinking } from "./ollama-failures.ts";
-import { ask, bodyOf, jsonIn, letGo, linesOf, wordsIn } from "./ollama-http.ts";
+import { ollamaStream, Refused } from "./ollama-client.ts";
+import { failureIn, refusesThinking } from "./ollama-failures.ts";
 import { type ModelInForce, OllamaSession, type SessionOptions } from "./ollama-session.ts";
 
-/**
- * Ollama's /api/chat. Not through the official client (0.6.4): it takes no signal for one request, and none at all
- * before the head has come; it skips lines that are no JSON; it writes to stdout when a refusal is no JSON; and
- * fetch, below it, gives up after five silent minutes, which a long prompt on a slow machine takes. Its types know
- * neither `truncate` nor `shift`.
- */
+/** Ollama's /api/chat. */
 export class OllamaWire implements Wire {
   readonly #options: SessionOptions;
   readonly #session: OllamaSession;
@@ -40,67 +35,56 @@ export class OllamaWire implements Wire {
     try {
       if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
       const facts = await this.#session.modelInForce(request.model, signal);
-      const [response, used] = await this.#post(request, facts, signal);
+      const [lines, used] = await this.#open(request, facts, signal);
       begun = true;
       for (const text of leftOut(request, used)) yield { type: "note", text };
-      yield* replyOf(response, new ReplyReader(used), asked, signal);
+      yield* replyOf(lines, new ReplyReader(used), signal);
     } catch (thrown) {
       throw failureIn(thrown, asked, begun, signal);
     }
   }
 
   /** Asks; a model that does not think after all is asked once more, and from then on, without. */
-  async #post(
+  async #open(
     request: WireRequest,
     facts: ModelInForce,
     signal: AbortSignal,
-  ): Promise<readonly [IncomingMessage, ModelInForce]> {
-    const { baseUrl } = this.#options;
+  ): Promise<readonly [AsyncIterable<unknown>, ModelInForce]> {
     const body = chatBody(request, facts);
-    const response = await ask(`${baseUrl}/api/chat`, {
-      signal,
-      body,
-      connectMs: request.connectMs,
-    });
-    if (response.statusCode === 200) return [response, facts];
-    const refusal = await refusalOf(response);
-    if (body.think !== undefined && refusesThinking(refusal))
-      return this.#post(request, this.#session.cannotThink(request.model, facts), signal);
-    throw failureOf(refusal, { baseUrl, model: request.model });
+    try {
+      const lines = await ollamaStream({
+        baseUrl: this.#options.baseUrl,
+        signal,
+        connectMs: request.connectMs,
+        // Its types know neither `truncate` nor `shift`, and no ids of calls.
+        ask: (client) => client.chat({ ...body } as unknown as ChatRequest & { stream: true }),
+        longestLine: LONGEST_LINE,
+        longest: LONGEST_STREAM,
+        strange: OTHER_LINES,
+        unfinished: UNFINISHED,
+      });
+      return [lines, facts];
+    } catch (thrown) {
+      if (body.think === undefined || !(thrown instanceof Refused) || !refusesThinking(thrown)) throw thrown;
+      return this.#open(request, this.#session.cannotThink(request.model, facts), signal);
+    }
   }
 }
+
+const OTHER_LINES = "the server sends lines of another kind";
+const UNFINISHED = "the server ended the reply without saying that it is done";
 
 async function* replyOf(
-  response: IncomingMessage,
+  lines: AsyncIterable<unknown>,
   reader: ReplyReader,
-  asked: Asked,
   signal: AbortSignal,
 ): AsyncGenerator<WireEvent> {
-  try {
-    for await (const line of linesOf(response, { longest: LONGEST_LINE, whole: LONGEST_STREAM })) {
-      if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
-      const value = jsonIn(line);
-      const words = wordsIn(value);
-      // The head has gone out by then, so that the status stays 200.
-      if (words !== undefined) throw failureOf({ status: 500, words }, asked);
-      yield* reader.read(value);
-      if (reader.done) return letGo(response);
-    }
-  } finally {
-    if (!reader.done) response.destroy();
+  for await (const line of lines) {
+    if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
+    yield* reader.read(line);
+    if (reader.done) return;
   }
-  throw new WireFailure("garbled", "the server ended the reply without saying that it is done", {
-    passing: true,
-  });
-}
-
-async function refusalOf(response: IncomingMessage): Promise<Refusal> {
-  const body = (await bodyOf(response)) ?? "";
-  return {
-    status: response.statusCode ?? 0,
-    words: wordsIn(jsonIn(body)) ?? "",
-    retryAfter: response.headers["retry-after"],
-  };
+  throw new WireFailure("garbled", UNFINISHED, { passing: true });
 }
 
 /** The body of one /api/chat request. */
@@ -233,8 +217,7 @@ class ReplyReader {
   /** The events of a line that holds no error. */
   *read(value: unknown): Generator<WireEvent> {
     const { data: line } = chatLine.safeParse(value);
-    if (line === undefined)
-      throw new WireFailure("garbled", "the server sends lines of another kind", { passing: true });
+    if (line === undefined) throw new WireFailure("garbled", OTHER_LINES, { passing: true });
     yield* this.#message(line);
     if (line.done === true) yield* this.#end(line);
   }

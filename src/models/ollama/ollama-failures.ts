@@ -1,7 +1,8 @@
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import type { FailureKind } from "../../core/model-provider.ts";
+import { parsedJson } from "../json-text.ts";
 import { WireFailure } from "../model-api.ts";
-import { jsonIn } from "./ollama-http.ts";
+import { Refused } from "./ollama-client.ts";
 import { ollamaLine } from "./ollama-server.ts";
 
 /** Where and what was asked, for remedies. */
@@ -130,6 +131,7 @@ const rowFor = (status: number, words: string): Row =>
 export function failureIn(thrown: unknown, asked: Asked, begun: boolean, signal: AbortSignal): WireFailure {
   if (signal.aborted) return new WireFailure("cancelled", "cancelled");
   if (thrown instanceof WireFailure) return thrown;
+  if (thrown instanceof Refused) return failureOf(thrown, asked);
   const code = errorCode(thrown);
   if (begun) {
     const reason = code === "ECONNRESET" ? "the connection broke off within the reply" : reasonOf(thrown);
@@ -152,7 +154,7 @@ export function failureIn(thrown: unknown, asked: Asked, begun: boolean, signal:
 
 /** Ollama hands on what its runner answered, JSON and all. */
 function unwrapped(words: string): string {
-  const value = words.trimStart().startsWith("{") ? jsonIn(words) : undefined;
+  const value = words.trimStart().startsWith("{") ? parsedJson(words) : undefined;
   if (typeof value !== "object" || value === null) return words;
   const { error = value } = value as { readonly error?: unknown };
   if (typeof error === "string") return error;

@@ -1,7 +1,7 @@
 import { formatSize } from "../../core/bounds.ts";
 import { ailing, broken, type Health, healthy } from "../../core/health.ts";
 import { isLoopback } from "./ollama-address.ts";
-import { findOllama } from "./ollama-serve.ts";
+import { findOllama } from "./ollama-setup.ts";
 import {
   OLDEST_OLLAMA,
   ollamaLine,
@@ -12,7 +12,7 @@ import {
 } from "./ollama-server.ts";
 import { contextInForce, serverMemory } from "./ollama-session.ts";
 
-export interface OllamaHealthRequest extends StatusRequest {
+interface OllamaHealthRequest extends StatusRequest {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly maxContext: number | null;
   /** Bytes of the server's machine; found out unless given. */

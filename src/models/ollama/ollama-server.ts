@@ -1,5 +1,7 @@
+import type { Ollama } from "ollama/browser";
 import { z } from "zod";
-import { type Answer, askJson } from "./ollama-http.ts";
+import type { Answer } from "../http-request.ts";
+import { askOllama } from "./ollama-client.ts";
 
 /** What was found at an address. Everything that can go wrong on the way is an arm of it. */
 export type OllamaStatus =
@@ -88,20 +90,19 @@ export async function ollamaStatus(request: StatusRequest): Promise<OllamaStatus
 export const ollamaListing = (request: Omit<StatusRequest, "model">): Promise<OllamaListing> =>
   listingOf(callFor(request));
 
-type Call = (path: string, body?: unknown) => Promise<Answer>;
+type Call = (ask: (client: Ollama) => Promise<unknown>) => Promise<Answer>;
 
 function callFor({ baseUrl, signal, timeoutMs }: Omit<StatusRequest, "model">): Call {
   const either = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-  return (path, body) =>
-    askJson(`${baseUrl}${path}`, { signal: either, ...(body === undefined ? {} : { body }) });
+  return (ask) => askOllama(baseUrl, either, ask);
 }
 
 async function listingOf(call: Call): Promise<OllamaListing> {
-  const hello = await call("/api/version");
+  const hello = await call((client) => client.version());
   const version = read(versionAnswer, hello)?.version;
   if (version === undefined) return stranger(hello);
   if (isOlder(version)) return { kind: "too-old", version };
-  const tags = await call("/api/tags");
+  const tags = await call((client) => client.list());
   const list = read(tagsAnswer, tags);
   if (list === undefined) return { kind: "failing", version, reason: `/api/tags: ${why(tags)}` };
   return { kind: "listed", version, models: list.models };
@@ -115,7 +116,10 @@ async function modelStatus(
   const found = models.find(named(wanted));
   const missing = { kind: "model-missing", version, models: models.map(({ name }) => name) } as const;
   if (found === undefined) return missing;
-  const [show, ps] = await Promise.all([call("/api/show", { model: found.name }), call("/api/ps")]);
+  const [show, ps] = await Promise.all([
+    call((client) => client.show({ model: found.name })),
+    call((client) => client.ps()),
+  ]);
   if (show.kind === "refused" && show.status === 404) return missing;
   const shown = read(showAnswer, show);
   if (shown === undefined) return { kind: "failing", version, reason: `/api/show: ${why(show)}` };

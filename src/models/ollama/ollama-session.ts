@@ -1,7 +1,7 @@
 import { totalmem } from "node:os";
+import { NO_ANSWER } from "../http-request.ts";
 import { WireFailure } from "../model-api.ts";
 import { isLoopback } from "./ollama-address.ts";
-import { NO_ANSWER } from "./ollama-http.ts";
 import { OLDEST_OLLAMA, ollamaLine, type OllamaStatus, ollamaStatus } from "./ollama-server.ts";
 
 /** What every request for a model carries alike: another value would load the model again. */

@@ -1,9 +1,8 @@
 import type { ToolCall } from "../../core/messages.ts";
-import { asFields, asList, type Fields } from "../http/answer-fields.ts";
-import { type Concession, Concessions, withoutField } from "../http/http-concessions.ts";
-import { brokenOff, opened, OTHER_JSON, stranger } from "../http/http-post.ts";
-import type { Asked } from "../http/http-refusals.ts";
-import { replyEvents, valueIn } from "../http/http-reply.ts";
+import { asFields, asList, type Fields } from "../json-text.ts";
+import { type Asked, brokenOff, OTHER_JSON, stranger } from "./api-refusals.ts";
+import { type Concession, Concessions, opened, withoutField } from "./api-request.ts";
+import { replyEvents, valueIn } from "./event-stream.ts";
 import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
 import { conversationOf, fittedId, type Turn, USUAL_ID } from "../request-history.ts";
 import { MessageReader } from "./anthropic-stream.ts";

@@ -1,5 +1,4 @@
 import { CLOSERS, ENDS, INVENTED, OPENERS, SHOWN, THINKING, tokenAt } from "./notations.ts";
-import { mayBegin } from "./shown-calls.ts";
 
 interface Place {
   readonly edge: number;
@@ -91,4 +90,75 @@ export function mayBeToken(text: string, at: number): boolean {
   if (text.length - at > 140) return false;
   const rest = text.slice(at);
   return LONG.some((token) => token.startsWith(rest)) || HEAD.test(rest);
+}
+
+const EXAMPLE =
+  /\b(?:examples?|formats?|such as|for instance|like (?:so|this)|looks? like|sample|syntax|would (?:be|look|write|send|have|call|run|use)|if you (?:want|like|need|wish|prefer)|(?:you|user|client|model|assistant|it|they|he|she) (?:wrote|writes|sent|sends|emits|emitted|produced|produces|answered|logged)|instead of|template|illustrat\w+|hypothetical\w*|the (?:log|transcript|fixture) (?:shows?|says|contains))\b|\be\.g\./i;
+const REFUSED =
+  /\b(?:do not|don['’]t|never|won['’]t|will not|should not|shouldn['’]t|cannot|can['’]t|must not|would not) (?:ever )?(?:run|call|send|execute|use|write|emit)\b/i;
+const ASKED = /\b(?:would like to (?:run|call|do)|may I|shall I|should I|want me to)\b/i;
+const INTENT = /^(?:I['’]ll|I will|Let me|Let['’]s|I am going|I['’]m going|First|Now|Next)\b/i;
+const SHOWING = /\b(?:show|give|illustrate|demonstrate|explain|here is|here's|write|quote)\b/i;
+
+/** A report, an instruction or a wish: shown, unless the same sentence says what is done next. */
+const REPORTED =
+  /\b(?:recorded|previous(?:ly)?|earlier|last time|I ran|I called|was called|should|must|contain(?:s|ed)?|returned|returns|returns?|replied|add|paste|copy|save|yourself|you can|your|expected|payload|log(?:s|ged)?|transcript|fixture|shows?|shown|said|says|wrote|writes|sent|sends|received|was|were|means)\b/i;
+const NEXT_STEP =
+  /\b(?:I['’]ll|I will|let me|let['’]s|I am going|I['’]m going|we['’]ll|we will|I (?:open|check|look|list|search)|I need|I want to|I have to|I should|I must|we need|we should|first|next|now|calling|reading|running|checking|searching|looking)\b/i;
+
+/** Whether the line before says that what follows is only shown. */
+export function announcedAsShown(text: string, at: number, weak: boolean): boolean {
+  const line = lineBefore(text, at);
+  const sentence = line.split(/(?<=[.!?])\s+(?=[A-Z])/).at(-1) ?? line;
+  if (REFUSED.test(sentence)) return true;
+  if (weak) return EXAMPLE.test(line) || ASKED.test(sentence) || isReport(sentence);
+  if (!/:\s*\**$|^#{1,6} |^\*\*[^*]+\*\*$/.test(line)) return false;
+  if (INTENT.test(sentence) && !SHOWING.test(sentence)) return false;
+  return EXAMPLE.test(sentence) || ASKED.test(sentence);
+}
+
+const isReport = (sentence: string): boolean => REPORTED.test(sentence) && !NEXT_STEP.test(sentence);
+
+/** How much of the text behind a call is looked at. */
+export const LOOK_AFTER = 240;
+const GOES_ON = /^(?:[,.;:)\]}'"`”’»|]|[a-z][a-z'’]*[\s,.])/;
+const COMMENTED =
+  /^(?:This|That|These|Those|The above|Above|It)\b[^.!?]{0,100}\b(?:example|format|syntax|how|would|sample|what|wrote|only|just|illustrat\w+)\b/;
+const ASKS =
+  /\b(?:shall I|should I|may I|is (?:that|this) (?:ok|okay|all right|alright|fine)|do you want|ok to)\b[^.!]*\?/i;
+
+/** Whether the text behind goes on in the same sentence, or speaks about the call. */
+export function commentedAsShown(after: string): boolean {
+  const text = after.trimStart().slice(0, LOOK_AFTER);
+  return GOES_ON.test(text) || COMMENTED.test(text) || ASKS.test(text);
+}
+
+const BACK = 160;
+
+/** Whether a call may stand here: at a line's start, behind another item, or after the end of a sentence. */
+export function mayBegin(text: string, at: number, edge: number): boolean {
+  const before = text.slice(Math.max(edge, at - BACK), at).trimEnd();
+  if (before === "") return at - edge < BACK;
+  if (at - before.length > edge && before.length === BACK) return endsSentence(before);
+  return endsSentence(before);
+}
+
+const SENTENCE = /(?:[.!?…。！？]["”’')*_]{0,2}|\p{Extended_Pictographic}\uFE0F?)$/u;
+const NO_SENTENCE = /(?:^|\s)(?:e\.g|i\.e|etc|vs|cf|\d{1,3})\.$/i;
+const ANNOUNCED =
+  /(?:^|[.!?]\s+)(?:I'll|I will|I’ll|Let me|Let's|I am going to|I'm going to|First,|Now)\b[^.!?"`]*:$/;
+
+const endsSentence = (before: string): boolean =>
+  (SENTENCE.test(before) && !NO_SENTENCE.test(before)) || ANNOUNCED.test(before);
+
+/** Inside JSON or code that goes on over lines, nothing begins. */
+export function insideCode(text: string, at: number, from: number): boolean {
+  const before = text.slice(Math.max(from, at - BACK), at).trimEnd();
+  return /[[{(,=]$|["'\]]\s*:$/.test(before);
+}
+
+/** The last line with something on it before a place. */
+function lineBefore(text: string, at: number): string {
+  const before = text.slice(Math.max(0, at - 400), at).trimEnd();
+  return before.slice(before.lastIndexOf("\n") + 1);
 }

@@ -9,7 +9,7 @@ import {
 } from "./call-reading.ts";
 import { readLiteral } from "./literals.ts";
 import type { Item } from "./markup.ts";
-import { commentedAsShown, LOOK_AFTER } from "./shown-calls.ts";
+import { commentedAsShown, LOOK_AFTER } from "./hidden-text.ts";
 
 /** Undefined while later text can still decide it. */
 export function isShown(

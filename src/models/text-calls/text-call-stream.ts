@@ -1,6 +1,19 @@
-import type { OfferedTool, Reading, ReadingOptions } from "./call-reading.ts";
-import { Scanner } from "./reply-scanner.ts";
+import type { OfferedTool, Outcome, Reading, ReadingOptions } from "./call-reading.ts";
+import { announcedAsShown, hide, insideCode, mayBegin, mayBeToken } from "./hidden-text.ts";
+import { Items } from "./markup.ts";
+import {
+  CLOSERS,
+  ENDS,
+  opensHarmony,
+  opensWrapped,
+  readHarmony,
+  readWrapped,
+  type Segment,
+  strippedThought,
+  tokenAt,
+} from "./notations.ts";
 import { isShown, itemAfter, OfferedTools, settle } from "./settle.ts";
+import { readBare, readFenced } from "./weak-calls.ts";
 
 const SMALL = 512;
 
@@ -100,4 +113,308 @@ function readOffered(text: string, tools: OfferedTools, readers: ReadonlySet<str
   scanner.text = text;
   scanner.scan(true);
   return settle(scanner.items.list, text, { tools, readers });
+}
+
+const SPECIAL = /[\n`"“”«»<[{fAcatO◁]/g;
+const INDENT = /[ \t]*/y;
+
+/**
+ * Reads a reply from left to right, once. It stops where what comes next could still change what stands there, unless
+ * the text is final, and goes on from there when more has come.
+ */
+class Scanner {
+  readonly items = new Items();
+  text = "";
+  /** Everything before is in the items. */
+  at = 0;
+  readonly #tools: OfferedTools;
+  readonly #quotation = new Quotation();
+  /** Where the line began, or the item before ended. */
+  #edge = 0;
+  /** The beginning of the line at `at`, or -1 inside of one. */
+  #lineStart = 0;
+  #final = false;
+
+  constructor(tools: OfferedTools) {
+    this.#tools = tools;
+  }
+
+  scan(final: boolean): void {
+    this.#final = final;
+    if (this.at === 0 && !this.#opening()) return;
+    while (this.at < this.text.length) if (!this.#step()) return;
+  }
+
+  #opening(): boolean {
+    const thought = strippedThought(this.text, this.#final);
+    return thought === undefined || this.#segment(thought);
+  }
+
+  #step(): boolean {
+    if (this.#lineStart >= 0) return this.#line();
+    const { text, at } = this;
+    const char = text[at] ?? "";
+    if (char === "\n") return this.#newLine();
+    if (char === "`" && !this.#final && /^`{1,9}$/.test(text.slice(at, at + 10))) return false;
+    if (this.#quotation.pass(text, at)) return this.#prose(this.#quotation.end);
+    const done = this.#quotation.open ? undefined : this.#inline(char);
+    return done ?? this.#prose(this.#nextSpecial(at + 1));
+  }
+
+  /** What begins inside of a line; undefined when nothing does. */
+  #inline(char: string): boolean | undefined {
+    const { text, at } = this;
+    const hidden = hide(text, at, { edge: this.#edge, final: this.#final, called: this.items.called });
+    if (hidden !== undefined) return this.#hide(hidden);
+    if (!this.#final && mayBeToken(text, at)) return false;
+    return char !== "{" && mayBegin(text, at, this.#edge) ? this.#strong(false) : undefined;
+  }
+
+  #nextSpecial(from: number): number {
+    SPECIAL.lastIndex = from;
+    return SPECIAL.exec(this.text)?.index ?? this.text.length;
+  }
+
+  #newLine(): boolean {
+    this.#prose(this.at + 1);
+    this.#lineStart = this.at;
+    this.#edge = this.at;
+    return true;
+  }
+
+  #line(): boolean {
+    const { text } = this;
+    INDENT.lastIndex = this.at;
+    const first = this.at + (INDENT.exec(text)?.[0].length ?? 0);
+    const char = text[first];
+    if (char === undefined) return this.#final && this.#prose(first);
+    if (char === "\n" || char === "\r") this.#quotation.reset();
+    const done = this.#block(first, char);
+    if (done !== undefined) return done;
+    this.items.prose(this.at, first);
+    this.at = first;
+    return this.#beginning(char) ?? this.#noBeginning();
+  }
+
+  /** A fence, a quoted line or an indented one. */
+  #block(first: number, char: string): boolean | undefined {
+    const atStart = this.at === this.#lineStart;
+    const indent = this.text.slice(this.at, first);
+    const deep = atStart && (indent.length > 3 || indent.includes("\t"));
+    const fence = char === "`" || char === "~" ? this.#fence(first, deep) : undefined;
+    if (fence !== undefined) return fence;
+    return atStart && (char === ">" || deep) ? this.#wholeLine() : undefined;
+  }
+
+  /** A call at a line's beginning. */
+  #beginning(char: string): boolean | undefined {
+    const { open } = this.#quotation;
+    if (!this.#final && !open && mayBeToken(this.text, this.at)) return false;
+    const weak = char === "{" || char === "[" ? this.#weak() : undefined;
+    return weak ?? (open ? undefined : this.#strong(true));
+  }
+
+  #noBeginning(): boolean {
+    this.#lineStart = -1;
+    return true;
+  }
+
+  #wholeLine(): boolean {
+    const end = this.text.indexOf("\n", this.at);
+    if (end === -1 && !this.#final) return false;
+    this.#prose(end === -1 ? this.text.length : end);
+    this.#lineStart = -1;
+    return true;
+  }
+
+  #fence(first: number, deep: boolean): boolean | undefined {
+    const read = readFence(this.text, first, this.#tools, this.#final);
+    if (read === undefined) return undefined;
+    if (read.kind === "more") return false;
+    if (read.kind === "text") return this.#prose(read.end);
+    if (deep || this.#quotation.open || announcedAsShown(this.text, first, true))
+      return this.#prose(read.end);
+    return this.#calls(read, true);
+  }
+
+  #weak(): boolean | undefined {
+    const { text, at } = this;
+    const read = readBare(text, at, this.#tools);
+    if (read.kind === "more" || (!this.#final && isOpen(text, at, read))) return false;
+    if (read.kind === "text") return read.end > at + 1 ? this.#prose(read.end) : undefined;
+    const end = behindSeparator(text, read.end);
+    const lone = /^[ \t\r]*(?:$|\n|[<[{])/.test(text.slice(end, end + 80));
+    if (!lone || this.#quotation.open || insideCode(text, at, 0) || announcedAsShown(text, at, true))
+      return this.#prose(read.end);
+    return this.#calls({ ...read, end }, true);
+  }
+
+  /** Undefined when no family's token stands here. */
+  #strong(lineStart: boolean): boolean | undefined {
+    const { text, at } = this;
+    if (opensHarmony(text, at)) return this.#segment(readHarmony(text, at, this.#final));
+    if (!opensWrapped(text, at, lineStart)) return undefined;
+    const read = readWrapped(text, at, this.#final);
+    const shown = read.kind === "calls" && announcedAsShown(text, at, false);
+    return this.#segment(shown && (this.#final || !read.cut) ? { kind: "text", end: read.end } : read);
+  }
+
+  #segment(read: Segment): boolean {
+    if (read.kind === "more") return false;
+    if (read.kind === "text") return this.#prose(Math.max(read.end, this.at + 1));
+    if (read.kind === "calls") return this.#calls(read, false);
+    this.items.add({ kind: "hidden", from: this.at, to: read.from });
+    if (read.shown) this.items.prose(read.from, read.to);
+    return this.#past(read.end);
+  }
+
+  #calls(read: Extract<Segment, { kind: "calls" }>, weak: boolean): boolean {
+    if (!this.#final && (read.cut || read.end >= this.text.length)) return false;
+    this.items.add({ kind: "calls", from: this.at, to: read.end, found: read.found, weak });
+    return this.#past(read.end);
+  }
+
+  #hide(hidden: { readonly end: number; readonly kind: "hidden" | "thought" | "more" | "shown" }): boolean {
+    if (hidden.kind === "more") return false;
+    if (hidden.kind === "shown") return this.#prose(hidden.end);
+    if (hidden.kind === "thought") this.items.forget();
+    this.items.add({ kind: "hidden", from: this.at, to: hidden.end });
+    return this.#past(hidden.end);
+  }
+
+  #past(end: number): boolean {
+    this.at = Math.min(end, this.text.length);
+    this.#edge = this.at;
+    this.#lineStart = this.at;
+    this.#quotation.reset();
+    return true;
+  }
+
+  #prose(end: number): boolean {
+    this.items.prose(this.at, end);
+    this.at = end;
+    if (this.#lineStart >= 0 && end > this.#lineStart && this.text[end - 1] !== "\n") this.#lineStart = -1;
+    return true;
+  }
+}
+
+/** A beginning that may still become a bare call. */
+const mayGrow = (rest: string): boolean => /^[[{]\s*(?:\{\s*)?["']?[\w.-]*["']?\s*$/.test(rest);
+
+/** Calls may be parted by a semicolon. */
+function behindSeparator(text: string, end: number): number {
+  const parted = /^\s{0,9}[;,]\s{0,9}(?=[[{<])/.exec(text.slice(end, end + 24));
+  return end + (parted?.[0].length ?? 0);
+}
+
+/** Whether more text could change what a bare call is. */
+function isOpen(text: string, at: number, read: Exclude<Outcome, { kind: "more" }>): boolean {
+  if (read.end >= text.length) return true;
+  if (read.kind === "text") return mayGrow(text.slice(at, at + 200));
+  return read.cut || /^\s{0,9}[;,]?\s{0,9}$/.test(text.slice(read.end, read.end + 24));
+}
+
+/** Inline code and quotation marks of a paragraph. While one is open, nothing in it is a call. */
+class Quotation {
+  end = 0;
+  #ticks = 0;
+  #quoted = false;
+
+  get open(): boolean {
+    return this.#ticks > 0 || this.#quoted;
+  }
+
+  reset(): void {
+    this.#ticks = 0;
+    this.#quoted = false;
+  }
+
+  /** Whether a mark stands here; `end` is behind it. */
+  pass(text: string, at: number): boolean {
+    const char = text[at];
+    this.end = at + 1;
+    if (char === "`") {
+      while (text[this.end] === "`") this.end += 1;
+      const run = this.end - at;
+      if (this.#ticks === 0) this.#ticks = run;
+      else if (this.#ticks === run) this.#ticks = 0;
+      return true;
+    }
+    if (this.#ticks > 0) return false;
+    return this.#mark(text, at);
+  }
+
+  #mark(text: string, at: number): boolean {
+    const char = text[at];
+    if (char === "“" || char === "«") this.#quoted = true;
+    else if (char === "”" || char === "»") this.#quoted = false;
+    else if (char === '"')
+      this.#quoted = !this.#quoted && (at === 0 || /[\s([{:,=—-]/.test(text[at - 1] ?? " "));
+    else return false;
+    return true;
+  }
+}
+
+const OPENER = /(`{3,}|~{3,})[ \t]*([^\n`]*)\n/y;
+const OPENING = /^(?:`{1,}|~{1,})[^\n`]*$/;
+const LANGUAGES: ReadonlySet<string> = new Set(["", "json", "tool_code", "tool_call", "tool_calls"]);
+
+/** A fence with all that it holds; undefined where none begins. */
+function readFence(text: string, at: number, tools: OfferedTools, final: boolean): Outcome | undefined {
+  OPENER.lastIndex = at;
+  const opener = OPENER.exec(text);
+  const marks = opener?.[1];
+  if (opener === null || marks === undefined)
+    return !final && OPENING.test(text.slice(at, at + 200)) ? { kind: "more" } : undefined;
+  const body = OPENER.lastIndex;
+  const language = (opener[2] ?? "").trim().toLowerCase();
+  const close = closing(text, body, marks);
+  if (LANGUAGES.has(language)) {
+    const read = readFenced(text, body, language, tools);
+    if (read.kind === "calls") return fencedCalls(text, read, { marks, final, close });
+  }
+  if (close === undefined) return final ? { kind: "text", end: text.length } : { kind: "more" };
+  return { kind: "text", end: close };
+}
+
+interface Fence {
+  readonly marks: string;
+  readonly final: boolean;
+  readonly close: number | undefined;
+}
+
+function fencedCalls(text: string, read: Extract<Outcome, { kind: "calls" }>, fence: Fence): Outcome {
+  if (!fence.final && (read.cut || fence.close === undefined)) return { kind: "more" };
+  if (read.cut) return { ...read, end: text.length };
+  const end = closing(text, lineBegin(text, read.end), fence.marks) ?? text.length;
+  const between = text.slice(read.end, end).replaceAll(fence.marks, "").trim();
+  return between === "" ? { ...read, end } : { kind: "text", end };
+}
+
+const lineBegin = (text: string, at: number): number => text.lastIndexOf("\n", at - 1) + 1;
+
+/** Behind the line that closes a fence. */
+function closing(text: string, from: number, marks: string): number | undefined {
+  let at = from;
+  while (at < text.length) {
+    const next = text.indexOf("\n", at);
+    const end = next === -1 ? text.length : next;
+    const close = closes(text, at, end, marks);
+    if (close !== undefined) return close;
+    at = end + 1;
+  }
+  return undefined;
+}
+
+/** Behind the marks that close a fence, on a line of their own or with tokens that end the turn. */
+function closes(text: string, from: number, end: number, marks: string): number | undefined {
+  let at = from;
+  while (text[at] === " " || text[at] === "\t") at += 1;
+  if (!text.startsWith(marks, at) || end - at > 100) return undefined;
+  let behind = at;
+  while (text[behind] === marks[0]) behind += 1;
+  if (text.slice(behind, end).trim() === "") return end;
+  return tokenAt(ENDS, text, behind) === undefined && tokenAt(CLOSERS, text, behind) === undefined
+    ? undefined
+    : behind;
 }

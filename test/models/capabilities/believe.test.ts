@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
-  believe,
-  NO_WORD,
+  capabilitiesOf,
+  NOT_REPORTED,
   type Sources,
   wantedWindow,
-  believeOllama,
-} from "../../../src/models/capabilities/believed-capabilities.ts";
-const NOTHING: Sources = { user: [], maxContext: null, probe: null, server: NO_WORD };
+  ollamaCapabilities,
+} from "../../../src/models/capabilities.ts";
+const NOTHING: Sources = { user: [], maxContext: null, probe: null, server: NOT_REPORTED };
 
 const short = (model: string, sources: Partial<Sources>): string => {
-  const { context, tools, thinking, cache, origin } = believe(model, { ...NOTHING, ...sources });
+  const { context, tools, thinking, cache, origin } = capabilitiesOf(model, { ...NOTHING, ...sources });
   return `${context} ${origin.context}, ${tools} ${origin.tools}, ${thinking} ${origin.thinking}, ${cache} ${origin.cache}`;
 };
 
@@ -26,7 +26,7 @@ const CASES: readonly (readonly [string, string, Partial<Sources>, string])[] = 
   [
     "a probe, which the server contradicts",
     "qwen3:8b",
-    { probe: false, server: { ...NO_WORD, tools: true } },
+    { probe: false, server: { ...NOT_REPORTED, tools: true } },
     "40960 table, false probe, true table, true table",
   ],
   [
@@ -75,7 +75,7 @@ test("the window that is wanted is the row's within the setting, or the setting"
 test("of Ollama the window in force is believed, whoever bounds it", () => {
   const origins = (["trained", "setting", "memory", "default"] as const).map((limit) => {
     const facts = { window: { tokens: 12_288, limit }, tools: true, thinks: null, version: "0.12.6" };
-    return believeOllama("qwen3:8b", facts, { user: [], maxContext: null, probe: null });
+    return ollamaCapabilities("qwen3:8b", facts, { user: [], maxContext: null, probe: null });
   });
   const rest = { tools: "server", thinking: "table", cache: "server" };
   assert.deepEqual(

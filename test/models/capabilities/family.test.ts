@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { familyName, ownRowOf, rowOf } from "../../../src/models/capabilities/believed-capabilities.ts";
-import { TABLE } from "../../../src/models/capabilities/model-families.ts";
-
+import { familyName, ownRowOf, rowOf, TABLE } from "../../../src/models/capabilities.ts";
 /** A name as some server writes it, and the row that it falls under. */
 const NAMES: readonly (readonly [string, string | undefined])[] = [
   ["qwen3:8b", "qwen3"],

@@ -1,12 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir, stat } from "node:fs/promises";
 import test from "node:test";
-import {
-  type ProbeRecord,
-  readProbes,
-  recordOn,
-  writeProbe,
-} from "../../../src/models/capabilities/probe-records.ts";
+import { type ProbeRecord, readProbes, recordOn, writeProbe } from "../../../src/models/model-probe.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 const RECORD: ProbeRecord = {

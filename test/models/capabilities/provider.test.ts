@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Capabilities } from "../../../src/core/model-provider.ts";
-import { believingProvider } from "../../../src/models/capabilities/believed-capabilities.ts";
+import { providerWithCapabilities } from "../../../src/models/capabilities.ts";
 import type { Wire, WireRequest } from "../../../src/models/model-api.ts";
 
 const OFFER = { name: "read_file", description: "Reads a file.", schema: { type: "object" } } as const;
@@ -26,7 +26,7 @@ async function sentFor(beliefs: readonly (boolean | null)[], tools = [OFFER]): P
     },
   };
   const waiting = [...beliefs];
-  const provider = believingProvider(wire, {
+  const provider = providerWithCapabilities(wire, {
     capabilities: () => {
       const believed = waiting.shift();
       if (believed === null) return Promise.reject(new Error("nobody knows"));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
-import { askServer, propsContext, wordOf } from "../../../src/models/capabilities/keyed-server.ts";
+import { askServer, propsContext, reportedIn } from "../../../src/models/model-server.ts";
 /** An entry of a list of models, and the window, tools and thinking that it tells. */
 const ENTRIES: readonly (readonly [string, object, number | null, boolean | null, boolean | null])[] = [
   ["OpenAI", { id: "gpt-4o", object: "model", owned_by: "openai" }, null, null, null],
@@ -61,7 +61,7 @@ const ENTRIES: readonly (readonly [string, object, number | null, boolean | null
 
 for (const [server, entry, context, tools, thinking] of ENTRIES)
   test(`what ${server} tells of a model`, () => {
-    assert.deepEqual(wordOf(entry), { context, tools, thinking, cache: null });
+    assert.deepEqual(reportedIn(entry), { context, tools, thinking, cache: null });
   });
 
 test("llama-server's /props tells the window of a slot", () => {

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
-import { type Ask, BatchEmbedder } from "../../../src/models/embed-batches.ts";
-import { ollamaEmbedder } from "../../../src/models/ollama/ollama-embed.ts";
-import { openAiEmbedder } from "../../../src/models/providers/openai-embed.ts";
+import { type Ask, BatchEmbedder, ollamaEmbedder, openAiEmbedder } from "../../../src/models/embeddings.ts";
 import { WireFailure } from "../../../src/models/model-api.ts";
 import { type Served, startLoopback } from "../../fakes/loopback.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { BODIES } from "./refusal-bodies.ts";
-import { type Asked, failureOf, refusalIn } from "../../../src/models/http/http-refusals.ts";
+import { type Asked, failureOf, refusalIn } from "../../../src/models/providers/api-refusals.ts";
 
 const ASKED: Asked = {
   url: "http://127.0.0.1:1/v1/chat/completions",

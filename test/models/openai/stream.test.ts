@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ChatReader } from "../../../src/models/providers/openai-stream.ts";
+import { ChatReader } from "../../../src/models/providers/openai-api.ts";
 import type { WireEvent } from "../../../src/models/model-api.ts";
 
 const delta = (value: unknown, finish: string | null = null): unknown => ({

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import path from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ollamaEmbedder } from "../../../src/models/ollama/ollama-embed.ts";
+import { ollamaEmbedder } from "../../../src/models/embeddings.ts";
 import { embedAll } from "../../../src/search/embed-all.ts";
 import { documentText, type EmbeddingModel } from "../../../src/search/embed-model.ts";
 import { modelOf } from "../../fakes/embedder.ts";

@@ -1,6 +1,6 @@
 import type { FailureKind } from "../../core/model-provider.ts";
 import { WireFailure } from "../model-api.ts";
-import { asFields, asText, type Fields } from "./answer-fields.ts";
+import { asFields, asText, type Fields } from "../json-text.ts";
 
 /** What a server said instead of an answer. */
 export interface Refusal {
@@ -200,3 +200,32 @@ function reasonOf({ status, late, text }: Refusal, { key }: Asked): string {
   const origin = late ? "the server failed" : `HTTP ${status}`;
   return short === "" ? origin : `${origin}: ${short}`;
 }
+
+const MAX_SHOWN = 60;
+const LOG_AND_VERSION = "check the server's log and its version";
+
+export const OTHER_JSON = "it answers with JSON of another kind";
+
+/** Something that is no model server listens at the address. */
+export const stranger = ({ url }: Asked, what: string): WireFailure =>
+  new WireFailure("unreachable", `${originOf(url)} is no model server: ${what}`, {
+    remedy: "check the address: harness config set base_url URL",
+  });
+
+/** The stream ended before the server said that the reply is complete. */
+export const brokenOff = (reason = ""): WireFailure =>
+  new WireFailure("garbled", `the reply broke off before its end${reason === "" ? "" : ` (${reason})`}`, {
+    passing: true,
+    remedy: "check the server's log",
+  });
+
+/** `what` is the thing that it should be, `text` the one that came. */
+export const notA = (what: string, text: string): WireFailure =>
+  new WireFailure("garbled", `the server sends what is no ${what}: ${shown(text)}`, {
+    passing: true,
+    remedy: LOG_AND_VERSION,
+  });
+
+export const shown = (text: string): string => JSON.stringify(text.slice(0, MAX_SHOWN));
+
+export const originOf = (url: string): string => (URL.canParse(url) ? new URL(url).origin : "base_url");

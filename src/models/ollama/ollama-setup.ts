@@ -3,19 +3,21 @@ import { constants } from "node:fs";
 import { access, type FileHandle, mkdir, open, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
 import { formatDuration } from "../../core/bounds.ts";
-import { reasonOf } from "../../core/errors.ts";
+import { errorCode, reasonOf } from "../../core/errors.ts";
 import { isLoopback } from "./ollama-address.ts";
-import { askJson } from "./ollama-http.ts";
+import { askOllama, ollamaStream, Refused } from "./ollama-client.ts";
+import { ollamaLine } from "./ollama-server.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-export type ServeResult =
+type ServeResult =
   | { readonly kind: "started"; readonly pid: number }
   | { readonly kind: "not-installed" }
   | { readonly kind: "failed"; readonly reason: string };
 
-export interface ServeRequest {
+interface ServeRequest {
   readonly env: Env;
   readonly baseUrl: string;
   readonly logFile: string;
@@ -101,7 +103,7 @@ async function firstAnswer({ baseUrl, signal, waitMs = WAIT_MS }: ServeRequest):
 
 async function answers(baseUrl: string, signal: AbortSignal): Promise<boolean> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(ASK_MS)]);
-  return (await askJson(`${baseUrl}/api/version`, { signal: bounded })).kind === "json";
+  return (await askOllama(baseUrl, bounded, (client) => client.version())).kind === "json";
 }
 
 /** Ends the whole group that was started: Ollama has runners of its own. */
@@ -146,3 +148,137 @@ async function real(file: string): Promise<string> {
 }
 
 const failed = (reason: string): ServeResult => ({ kind: "failed", reason });
+
+export interface PullProgress {
+  readonly status: string;
+  /** Bytes of the part that `status` names; null in steps that have none. */
+  readonly completed: number | null;
+  readonly total: number | null;
+}
+
+export type PullResult =
+  | { readonly kind: "done" }
+  | { readonly kind: "failed"; readonly reason: string; readonly remedy: string }
+  | { readonly kind: "cancelled" };
+
+interface PullRequest {
+  readonly baseUrl: string;
+  readonly model: string;
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: PullProgress) => void;
+  /** How long nothing may move; 2 minutes unless told. */
+  readonly stallMs?: number;
+}
+
+const STALL_MS = 120_000;
+/** Hashing a large model on a slow disk moves nothing for minutes. */
+const QUIET_STEP = /^(?:verifying|writing|removing)/;
+const QUIET_FACTOR = 10;
+const MAX_LINE = 2 ** 20;
+const MAX_WORDS = 500;
+const NO_PROGRESS = "the server sends something that is no progress of a download";
+const BROKEN_OFF = "the connection broke off before the download was complete";
+
+const progressLine = z.object({
+  status: z.string().max(1000),
+  completed: z.number().nullish(),
+  total: z.number().nullish(),
+});
+
+/** Loads a model into Ollama's own store. Never throws; what was loaded before a failure is kept there. */
+export async function pullModel(request: PullRequest): Promise<PullResult> {
+  const watch = new Watch(request.stallMs ?? STALL_MS);
+  const signal = AbortSignal.any([request.signal, watch.signal]);
+  try {
+    const failure = await follow(request, watch, signal);
+    return failure === undefined ? { kind: "done" } : pullFailed(request, failure);
+  } catch (thrown) {
+    if (request.signal.aborted) return { kind: "cancelled" };
+    if (watch.signal.aborted) return pullFailed(request, `nothing moved for ${formatDuration(watch.limit)}`);
+    return pullFailed(request, whyEnded(thrown));
+  } finally {
+    watch.end();
+  }
+}
+
+/** Reads the stream to its end; the reason when that is not success. */
+async function follow(
+  { baseUrl, model, onProgress }: PullRequest,
+  watch: Watch,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const lines = await ollamaStream({
+    baseUrl,
+    signal,
+    ask: (client) => client.pull({ model, stream: true }),
+    // The client says `name`, which servers take from old clients only.
+    json: JSON.stringify({ model, stream: true }),
+    longestLine: MAX_LINE,
+    strange: NO_PROGRESS,
+    unfinished: "the server ended the download without saying that it is complete",
+  });
+  for await (const value of lines) {
+    const { data: step } = progressLine.safeParse(value);
+    if (step === undefined) return NO_PROGRESS;
+    watch.saw(JSON.stringify(value), step.status);
+    onProgress({ status: step.status, completed: step.completed ?? null, total: step.total ?? null });
+  }
+  return undefined;
+}
+
+function whyEnded(thrown: unknown): string {
+  if (!(thrown instanceof Refused)) return errorCode(thrown) === "ECONNRESET" ? BROKEN_OFF : reasonOf(thrown);
+  const { status, words, redirect } = thrown;
+  if (redirect !== undefined) return `it redirects to ${redirect}`;
+  return words.slice(0, MAX_WORDS) || `HTTP ${status}`;
+}
+
+/** Fires when nothing moves. Ollama repeats the last line while a download stands still, so only a new one counts. */
+class Watch {
+  readonly #controller = new AbortController();
+  readonly signal = this.#controller.signal;
+  readonly #stallMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #last = "";
+  limit: number;
+
+  constructor(stallMs: number) {
+    this.#stallMs = stallMs;
+    this.limit = stallMs;
+    this.#restart();
+  }
+
+  saw(line: string, status: string): void {
+    if (line === this.#last) return;
+    this.#last = line;
+    this.limit = QUIET_STEP.test(status) ? this.#stallMs * QUIET_FACTOR : this.#stallMs;
+    this.#restart();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #restart(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#controller.abort(), this.limit);
+  }
+}
+
+/** What mends a failure, by the words that Ollama and the system use for it; the last row is for all others. */
+const REMEDIES: readonly (readonly [RegExp, (request: PullRequest) => string])[] = [
+  [/no space left|disk quota|not enough space/i, ({ baseUrl }) => ollamaLine(baseUrl, "rm", "NAME")],
+  [
+    /file does not exist|not found|invalid model name|name is invalid/i,
+    () => "harness config set chat_model NAME",
+  ],
+  [/newer version of ollama|: 412/i, () => "update Ollama: https://ollama.com/download"],
+  [/unauthorized|: 40[13]\b|access denied/i, () => "ollama signin"],
+  [/^(?:connect )?ECONNREFUSED/, ({ baseUrl }) => ollamaLine(baseUrl, "serve")],
+  [/(?:)/, ({ baseUrl, model }) => ollamaLine(baseUrl, "pull", model)],
+];
+
+function pullFailed(request: PullRequest, reason: string): PullResult {
+  const remedy = REMEDIES.find(([pattern]) => pattern.test(reason))?.[1](request) ?? "";
+  return { kind: "failed", reason, remedy };
+}

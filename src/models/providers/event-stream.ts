@@ -1,9 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { reasonOf } from "../../core/errors.ts";
+import { chunksOf, letGo } from "../http-request.ts";
+import { asFields, parsedJson } from "../json-text.ts";
 import { endless, LONGEST_LINE, LONGEST_STREAM, WireFailure } from "../model-api.ts";
-import { asFields, parsedJson } from "./answer-fields.ts";
-import { brokenOff, notA, shown, stranger, wholeText } from "./http-post.ts";
-import { type Asked, failureOf, refusalIn } from "./http-refusals.ts";
+import { type Asked, brokenOff, failureOf, notA, refusalIn, shown, stranger } from "./api-refusals.ts";
+import { wholeText } from "./api-request.ts";
 
 /** How long a reply that is complete may keep its connection before it is given up. */
 const DRAIN_MS = 1000;
@@ -34,7 +35,7 @@ export async function* replyEvents(reply: Reply): AsyncGenerator<readonly SseEve
     if (thrown instanceof WireFailure) throw thrown;
     if (!complete()) throw brokenOff(reasonOf(thrown));
   } finally {
-    if (done() && !signal.aborted) release(response);
+    if (done() && !signal.aborted) letGo(response, DRAIN_MS);
     else response.destroy();
   }
 }
@@ -42,14 +43,11 @@ export async function* replyEvents(reply: Reply): AsyncGenerator<readonly SseEve
 async function* streamed({ response, asked, done }: Reply): AsyncGenerator<readonly SseEvent[], void> {
   const reader = new SseReader();
   let any = false;
-  let came = 0;
   const strange = (): WireFailure =>
     any
       ? notA("event", reader.stray)
       : stranger(asked, `it answers with text of another kind: ${shown(reader.stray)}`);
-  for await (const chunk of response.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
-    came += chunk.length;
-    if (came > LONGEST_STREAM) throw endless("the server's reply has no end: it was ended at its bound");
+  for await (const chunk of chunksOf(response, LONGEST_STREAM)) {
     const events = reader.push(chunk);
     any ||= events.length > 0;
     if (events.length > 0) yield events;
@@ -77,16 +75,6 @@ function wholeJson(text: string): SseEvent[] {
   if (!/^\s*(?:data|event|id|retry)?:/.test(text)) return [{ event: "", data: text }];
   const reader = new SseReader();
   return [...reader.push(Buffer.from(text)), ...reader.end()];
-}
-
-/** Lets the connection serve the next request when the server ends the answer soon, and ends it otherwise. */
-function release(response: IncomingMessage): void {
-  if (response.destroyed || response.readableEnded) return;
-  const timer = setTimeout(() => response.destroy(), DRAIN_MS);
-  timer.unref();
-  response.once("close", () => clearTimeout(timer));
-  response.on("error", () => undefined);
-  response.resume();
 }
 
 export interface SseEvent {

@@ -3,13 +3,15 @@ import { formatDuration } from "../core/bounds.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { FailureKind } from "../core/model-provider.ts";
 import type { Embedder } from "../core/ports.ts";
-import { asFields, asList, type Fields, parsedJson } from "./http/answer-fields.ts";
-import { Concessions } from "./http/http-concessions.ts";
-import { notA, opened, stranger, wholeText } from "./http/http-post.ts";
-import { type Asked, failureOf, refusalIn } from "./http/http-refusals.ts";
+import { asCount, asFields, asList, parsedJson } from "./json-text.ts";
 import { WireFailure } from "./model-api.ts";
+import { jsonResponse, ollamaClient } from "./ollama/ollama-client.ts";
+import { ollamaLine } from "./ollama/ollama-server.ts";
+import { type Asked, failureOf, notA, refusalIn, stranger } from "./providers/api-refusals.ts";
+import { posted, wholeText } from "./providers/api-request.ts";
+import type { OpenAiOptions } from "./providers/openai-api.ts";
 
-export interface EmbedLimits {
+interface EmbedLimits {
   /** Of one request. */
   readonly texts: number;
   /** UTF-16 units of one request; a single text may be longer. */
@@ -169,19 +171,18 @@ function asError({ kind, message, remedy }: WireFailure, remedies: Remedies): Ha
 interface Question {
   readonly asked: Asked;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Fields;
+  readonly json: string;
   readonly signal: AbortSignal;
 }
 
 const CONNECT_MS = 10_000;
 
 /** The list under `name` of one JSON answer; throws a `WireFailure` for everything else. */
-export async function askForList(
+async function askForList(
   name: string,
-  { asked, headers, body, signal }: Question,
+  { asked, headers, json, signal }: Question,
 ): Promise<readonly unknown[]> {
-  const concessions = new Concessions([]);
-  const { response } = await opened({ asked, headers, body, concessions, signal, connectMs: CONNECT_MS });
+  const response = await posted({ asked, headers, signal, connectMs: CONNECT_MS }, json);
   const text = await wholeText(response);
   if (signal.aborted) throw new WireFailure("cancelled", "cancelled");
   const value = parsedJson(text);
@@ -192,4 +193,43 @@ export async function askForList(
   const list = asFields(value)?.[name];
   if (!Array.isArray(list)) throw notA("list of vectors", text);
   return asList(list);
+}
+
+/**
+ * Ollama's `/api/embed`. It cuts a text that does not fit the model's window; what is left of it is its beginning, as
+ * with every embedder here.
+ */
+export function ollamaEmbedder(baseUrl: string, model: string, limits: Partial<EmbedLimits> = {}): Embedder {
+  const ask: Ask = async (input, signal) => {
+    const client = await ollamaClient(baseUrl, async (url, json = "") => {
+      const asked = { url, model, key: "", keyName: "", tools: false };
+      return jsonResponse({
+        embeddings: await askForList("embeddings", { asked, headers: {}, json, signal }),
+      });
+    });
+    return (await client.embed({ model, input: [...input], truncate: true })).embeddings;
+  };
+  return new BatchEmbedder(ask, limits, {
+    no_model: ollamaLine(baseUrl, "pull", model),
+    unreachable: ollamaLine(baseUrl, "serve"),
+  });
+}
+
+/** `/embeddings` of every server that speaks OpenAI's API. */
+export function openAiEmbedder(
+  { baseUrl, key = "" }: OpenAiOptions,
+  model: string,
+  limits: Partial<EmbedLimits> = {},
+): Embedder {
+  const url = `${baseUrl.replace(/\/+$/, "")}/embeddings`;
+  const asked = { url, model, key: key.trim(), keyName: "OPENAI_API_KEY", tools: false };
+  const headers: Record<string, string> = asked.key === "" ? {} : { authorization: `Bearer ${asked.key}` };
+  return new BatchEmbedder(async (input, signal) => {
+    const json = JSON.stringify({ model, input, encoding_format: "float" });
+    const rows = await askForList("data", { asked, headers, json, signal });
+    return rows
+      .map((row, place) => ({ place: asCount(asFields(row)?.["index"]) ?? place, row: asFields(row) }))
+      .toSorted((a, b) => a.place - b.place)
+      .map(({ row }) => row?.["embedding"]);
+  }, limits);
 }

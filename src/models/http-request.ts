@@ -1,0 +1,219 @@
+import type { ClientRequest, IncomingMessage } from "node:http";
+import { errorCode, reasonOf } from "../core/errors.ts";
+import { parsedJson } from "./json-text.ts";
+import { endless, LONGEST_BODY } from "./model-api.ts";
+
+/** One way to every model server: Ollama's client, OpenAI's and Anthropic's API, lists of models and embeddings. */
+
+export interface HttpRequest {
+  readonly url: string;
+  /** Bounds everything behind the connection: the first byte, silence and the whole are its owner's to time. */
+  readonly signal: AbortSignal;
+  /** Sent by POST; without it the request is a GET. */
+  readonly json?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Longest wait for the connection, TLS included; it fails as `NoConnection`. */
+  readonly connectMs?: number;
+}
+
+/** No connection in time. */
+export class NoConnection extends Error {
+  override readonly name = "NoConnection";
+  override readonly message = "no connection in time";
+  readonly code = "ETIMEDOUT";
+}
+
+/**
+ * One request, up to the head of its response. Not fetch: that gives up on a body that is silent for five minutes, as a
+ * server is that loads a model or reads a long prompt, and follows redirects with every header, `x-api-key` too. Here
+ * no redirect is followed: neither a key nor a prompt goes anywhere but where it was sent. A proxy is used where Node
+ * itself is told to (NODE_USE_ENV_PROXY). A connection that the server closed in the moment in which it was used again
+ * is replaced once; nothing else is asked twice.
+ */
+export async function send(request: HttpRequest): Promise<IncomingMessage> {
+  request.signal.throwIfAborted();
+  try {
+    return await attempt(request, true);
+  } catch (thrown) {
+    if (!(thrown instanceof StaleSocket)) throw thrown;
+  }
+  return attempt(request, false);
+}
+
+/** A kept connection that the server had closed meanwhile: nothing was read of the request. */
+class StaleSocket extends Error {
+  override readonly name = "StaleSocket";
+}
+
+async function attempt(question: HttpRequest, reuse: boolean): Promise<IncomingMessage> {
+  const { url, headers, signal, json, connectMs } = question;
+  const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      url,
+      {
+        method: json === undefined ? "GET" : "POST",
+        headers: { accept: "application/json", ...described(json), ...headers },
+        signal,
+        ...(reuse ? {} : { agent: false }),
+      },
+      resolve,
+    );
+    const timer = connectMs === undefined ? undefined : boundConnecting(sent, url, connectMs);
+    sent.on("error", (error) => {
+      clearTimeout(timer);
+      const stale = reuse && sent.reusedSocket && /^(?:ECONNRESET|EPIPE)$/.test(errorCode(error) ?? "");
+      reject(stale && !signal.aborted ? new StaleSocket() : error);
+    });
+    sent.end(json);
+  });
+}
+
+const described = (json: string | undefined): Readonly<Record<string, string | number>> =>
+  json === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(json) };
+
+function boundConnecting(sent: ClientRequest, url: string, connectMs: number): NodeJS.Timeout {
+  const timer = setTimeout(() => sent.destroy(new NoConnection()), connectMs);
+  const connected = (): void => clearTimeout(timer);
+  sent.on("socket", (socket) => {
+    if (!socket.connecting) return connected();
+    socket.once(url.startsWith("https:") ? "secureConnect" : "connect", connected);
+  });
+  return timer;
+}
+
+/** What came of a body up to a bound, and whether that is all of it; of one that broke off, what came before. */
+export async function textWithin(
+  response: IncomingMessage,
+  most: number,
+): Promise<{ readonly text: string; readonly whole: boolean; readonly broken: unknown }> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  let broken: unknown;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length > most) break;
+    }
+  } catch (thrown) {
+    broken = thrown;
+  }
+  return { text: Buffer.concat(chunks).toString("utf8"), whole: length <= most, broken };
+}
+
+interface LineBounds {
+  /** UTF-16 units of one line. */
+  readonly longest: number;
+  /** Bytes of all of them; without a bound when left out. */
+  readonly whole?: number;
+}
+
+/**
+ * The lines of a stream, blank ones left out. Throws where the connection is cut or a line has no end. Bytes that are
+ * no UTF-8 become U+FFFD, as Ollama makes it of what a model cut short. Whoever stops early ends the response.
+ */
+export async function* linesOf(
+  response: IncomingMessage,
+  { longest, whole = Number.POSITIVE_INFINITY }: LineBounds,
+): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder();
+  let parts: string[] = [];
+  let length = 0;
+  for await (const chunk of chunksOf(response, whole)) {
+    const [first = "", ...others] = decoder.decode(chunk, { stream: true }).split("\n");
+    parts.push(first);
+    length += first.length;
+    for (const other of others) {
+      yield* unlessBlank(parts);
+      parts = [other];
+      length = other.length;
+    }
+    if (length > longest) throw endless("the server sends a line without an end");
+  }
+  parts.push(decoder.decode());
+  yield* unlessBlank(parts);
+}
+
+function* unlessBlank(parts: readonly string[]): Generator<string> {
+  const line = parts.join("");
+  if (line.trim() !== "") yield line;
+}
+
+/** The bytes of a reply as they come, up to a bound. Stopping early leaves the response as it is. */
+export async function* chunksOf(response: IncomingMessage, most: number): AsyncGenerator<Uint8Array, void> {
+  let came = 0;
+  for await (const chunk of response.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+    came += chunk.length;
+    if (came > most) throw endless("the server's reply has no end: it was ended at its bound");
+    yield chunk;
+  }
+}
+
+/** Lets the connection of a reply that is complete serve the next request, and ends it when it does not end so soon. */
+export function letGo(response: IncomingMessage, lingerMs: number): void {
+  if (response.destroyed || response.readableEnded) return;
+  const timer = setTimeout(() => response.destroy(), lingerMs);
+  timer.unref();
+  response.once("close", () => clearTimeout(timer));
+  response.on("error", () => undefined).resume();
+}
+
+/** How one request for a JSON value ended. `refused` carries the server's own words, empty when it gave none. */
+export type Answer =
+  | { readonly kind: "json"; readonly value: unknown }
+  | { readonly kind: "refused"; readonly status: number; readonly error: string }
+  | { readonly kind: "foreign"; readonly reason: string }
+  | { readonly kind: "unreachable"; readonly reason: string };
+
+/** The reason of a request whose time was over. */
+export const NO_ANSWER = "no answer in time";
+
+const NO_TLS = /^(?:EPROTO$|ERR_SSL|ERR_TLS)/;
+const MAX_ERROR = 500;
+
+/** One request and its whole answer, as a value. */
+export async function askJson(request: HttpRequest): Promise<Answer> {
+  try {
+    return await answerIn(await send(request));
+  } catch (thrown) {
+    if (request.signal.aborted) return { kind: "unreachable", reason: endedBy(request.signal) };
+    const code = errorCode(thrown) ?? "";
+    if (code.startsWith("HPE_")) return { kind: "foreign", reason: "what answers there does not speak HTTP" };
+    // OpenSSL's own text has several lines, and a place in its sources.
+    if (NO_TLS.test(code)) return { kind: "foreign", reason: `it does not speak TLS (${code})` };
+    return { kind: "unreachable", reason: reasonOf(thrown) };
+  }
+}
+
+/** What ended a request whose signal fired. */
+const endedBy = (signal: AbortSignal): string =>
+  signal.reason instanceof DOMException && signal.reason.name === "TimeoutError" ? NO_ANSWER : "cancelled";
+
+async function answerIn(response: IncomingMessage): Promise<Answer> {
+  const status = response.statusCode ?? 0;
+  if (status >= 300 && status < 400) {
+    response.destroy();
+    return { kind: "foreign", reason: `it redirects to ${redirectOrigin(response)}` };
+  }
+  const { text, whole, broken } = await textWithin(response, LONGEST_BODY);
+  if (broken !== undefined) throw broken;
+  const value = whole ? parsedJson(text) : undefined;
+  if (status !== 200) return { kind: "refused", status, error: errorWords(value)?.slice(0, MAX_ERROR) ?? "" };
+  if (value !== undefined) return { kind: "json", value };
+  const type = response.headers["content-type"]?.split(";")[0] ?? "no content type";
+  return { kind: "foreign", reason: `it answers with ${type} that is no JSON` };
+}
+
+/** Where a redirect leads: the origin only, as a login page's address may hold what was asked. */
+export function redirectOrigin({ headers: { location = "" } }: IncomingMessage, base?: string): string {
+  return URL.canParse(location, base) ? new URL(location, base).origin : "another page";
+}
+
+/** The `error` of an answer or of a stream's line; undefined when it has none. */
+export function errorWords(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null || !("error" in value)) return undefined;
+  const { error } = value;
+  if (error === null || error === undefined) return undefined;
+  return typeof error === "string" ? error : JSON.stringify(error);
+}

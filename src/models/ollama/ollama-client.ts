@@ -1,0 +1,176 @@
+import type { IncomingMessage } from "node:http";
+import type { Ollama } from "ollama/browser";
+import {
+  type Answer,
+  askJson,
+  errorWords,
+  letGo,
+  linesOf,
+  redirectOrigin,
+  send,
+  textWithin,
+} from "../http-request.ts";
+import { asFields, parsedJson } from "../json-text.ts";
+import { LONGEST_BODY } from "../model-api.ts";
+
+/**
+ * The official client, over the transport that all servers share. One client is made for one request, and its fetch is
+ * what the client by itself lacks: the request's own signal, which most of its calls do not take; no limit on silence;
+ * refusals that are thrown before the client looks at them, as it prints to stdout where one is no JSON; and lines that
+ * are whole JSON, as it skips others. Its own headers are left out: they tell of this machine, and for one host they
+ * hold a key out of the environment.
+ */
+export async function ollamaClient(
+  baseUrl: string,
+  answer: (url: string, json: string | undefined) => Promise<Response>,
+): Promise<Ollama> {
+  // Loaded by what asks Ollama, and by nothing else.
+  const client = await import("ollama/browser");
+  return new client.Ollama({
+    host: baseUrl,
+    fetch: (url, init) => answer(url as string, init?.body as string | undefined),
+  });
+}
+
+/** All that the client reads of a response. A real one loads the whole of Node's fetch, 13 MB of it. */
+export const jsonResponse = (value: unknown): Response =>
+  ({ ok: true, json: () => Promise.resolve(value) }) as Response;
+
+const streamResponse = (lines: AsyncGenerator<Uint8Array, void>): Response => {
+  const reader = { read: () => lines.next(), releaseLock: () => undefined };
+  return { ok: true, body: { getReader: () => reader } } as unknown as Response;
+};
+
+/** One call of the client that is answered by one JSON value; all that can go wrong is an arm of the answer. */
+export async function askOllama(
+  baseUrl: string,
+  signal: AbortSignal,
+  ask: (client: Ollama) => Promise<unknown>,
+): Promise<Answer> {
+  const client = await ollamaClient(baseUrl, async (url, json) => {
+    const answer = await askJson({ url, signal, ...(json === undefined ? {} : { json }) });
+    if (answer.kind !== "json") throw new Unanswered(answer);
+    return jsonResponse(answer.value);
+  });
+  try {
+    return { kind: "json", value: await ask(client) };
+  } catch (thrown) {
+    if (thrown instanceof Unanswered) return thrown.answer;
+    throw thrown;
+  }
+}
+
+class Unanswered extends Error {
+  readonly answer: Answer;
+
+  constructor(answer: Answer) {
+    super(answer.kind);
+    this.answer = answer;
+  }
+}
+
+/** The server's own words instead of a stream, or in the middle of it. */
+export class Refused extends Error {
+  /** 500 in the middle of a stream: the head has gone out by then. */
+  readonly status: number;
+  readonly words: string;
+  /** Its Retry-After header. */
+  readonly retryAfter: string | undefined;
+  /** Where a redirect leads that was not followed. */
+  readonly redirect: string | undefined;
+
+  constructor(
+    status: number,
+    words: string,
+    more: { readonly retryAfter?: string | undefined; readonly redirect?: string } = {},
+  ) {
+    super(words);
+    this.status = status;
+    this.words = words;
+    this.retryAfter = more.retryAfter;
+    this.redirect = more.redirect;
+  }
+}
+
+interface StreamRequest {
+  readonly baseUrl: string;
+  readonly signal: AbortSignal;
+  readonly connectMs?: number;
+  /** The call of the client. */
+  readonly ask: (client: Ollama) => Promise<AsyncIterable<unknown>>;
+  /** Sent in place of what the client would send. */
+  readonly json?: string;
+  /** UTF-16 units of one line, and bytes of all of them. */
+  readonly longestLine: number;
+  readonly longest?: number;
+  /** What is said of a line that is no JSON object, and of an end before the server has said that it is done. */
+  readonly strange: string;
+  readonly unfinished: string;
+}
+
+/** For what may come behind a stream that is complete. */
+const LINGER_MS = 200;
+
+/** What a stream has come to. */
+interface Progress {
+  response?: IncomingMessage;
+  /** The server has said that it is done. */
+  done: boolean;
+}
+
+/**
+ * One call of the client that is answered by a stream, once the server has begun to answer. Rejects with `Refused` or
+ * with what the system says; so does the stream. Whoever leaves it early ends the connection.
+ */
+export async function ollamaStream(request: StreamRequest): Promise<AsyncGenerator<unknown, void>> {
+  const { baseUrl, signal, connectMs } = request;
+  const progress: Progress = { done: false };
+  const client = await ollamaClient(baseUrl, async (url, json = "") => {
+    const bound = connectMs === undefined ? {} : { connectMs };
+    const response = await send({ url, signal, json: request.json ?? json, ...bound });
+    if (response.statusCode !== 200) throw await refusalOf(response);
+    progress.response = response;
+    return streamResponse(checkedLines(response, request, progress));
+  });
+  return closing(await request.ask(client), progress);
+}
+
+async function* closing(lines: AsyncIterable<unknown>, progress: Progress): AsyncGenerator<unknown, void> {
+  try {
+    yield* lines;
+  } finally {
+    const { response, done } = progress;
+    if (response !== undefined && done) letGo(response, LINGER_MS);
+    else response?.destroy();
+  }
+}
+
+async function* checkedLines(
+  response: IncomingMessage,
+  { longestLine, longest, strange, unfinished }: StreamRequest,
+  progress: Progress,
+): AsyncGenerator<Uint8Array, void> {
+  const bounds = { longest: longestLine, ...(longest === undefined ? {} : { whole: longest }) };
+  for await (const line of linesOf(response, bounds)) {
+    const value = asFields(parsedJson(line));
+    if (value === undefined) throw new Error(strange);
+    const words = errorWords(value);
+    if (words !== undefined) throw new Refused(500, words);
+    progress.done ||= value["done"] === true || value["status"] === "success";
+    // The client takes an error for one even where it is null.
+    yield Buffer.from(`${"error" in value ? JSON.stringify({ ...value, error: undefined }) : line}\n`);
+  }
+  throw new Error(unfinished);
+}
+
+async function refusalOf(response: IncomingMessage): Promise<Refused> {
+  const status = response.statusCode ?? 0;
+  if (status >= 300 && status < 400) {
+    response.destroy();
+    return new Refused(status, "", { redirect: redirectOrigin(response) });
+  }
+  const { text, whole, broken } = await textWithin(response, LONGEST_BODY);
+  if (broken !== undefined) throw broken;
+  const words = whole ? errorWords(parsedJson(text)) : undefined;
+  return new Refused(status, words ?? "", { retryAfter: response.headers["retry-after"] });
+}

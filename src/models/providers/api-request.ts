@@ -1,0 +1,260 @@
+import type { IncomingMessage } from "node:http";
+import { formatDuration } from "../../core/bounds.ts";
+import { errorCode, reasonOf } from "../../core/errors.ts";
+import { NoConnection, redirectOrigin, send, textWithin } from "../http-request.ts";
+import { type Fields, parsedJson } from "../json-text.ts";
+import { endless, LONGEST_BODY, WireFailure } from "../model-api.ts";
+import {
+  type Asked,
+  brokenOff,
+  failureOf,
+  originOf,
+  type Refusal,
+  refusalIn,
+  stranger,
+} from "./api-refusals.ts";
+
+/** One request to an API of OpenAI's or Anthropic's kind; without a field that the server is known to refuse. */
+
+interface ApiRequest {
+  readonly asked: Asked;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  /** For the connection; all later time is bounded by the signal alone. */
+  readonly connectMs: number;
+}
+
+interface Opened {
+  readonly response: IncomingMessage;
+  /** What had to be left out. */
+  readonly notes: readonly string[];
+}
+
+/** Asks, again without a field that the server refuses, until it answers; throws the `WireFailure` otherwise. */
+export async function opened(
+  request: ApiRequest & { readonly body: Fields; readonly concessions: Concessions },
+): Promise<Opened> {
+  const { asked, concessions } = request;
+  for (;;) {
+    const { body, notes } = concessions.applied(asked.model, request.body);
+    const answered = await post(request, JSON.stringify(body));
+    if ("response" in answered) return { ...answered, notes };
+    if (!concessions.learn(asked.model, body, answered.refusal)) throw failureOf(answered.refusal, asked);
+  }
+}
+
+/** One POST of a JSON text, of which nothing can be left out; throws the `WireFailure` that a refusal is. */
+export async function posted(request: ApiRequest, json: string): Promise<IncomingMessage> {
+  const answered = await post(request, json);
+  if ("response" in answered) return answered.response;
+  throw failureOf(answered.refusal, request.asked);
+}
+
+type Answered = { readonly response: IncomingMessage } | { readonly refusal: Refusal };
+
+async function post({ asked, headers, signal, connectMs }: ApiRequest, json: string): Promise<Answered> {
+  const { url } = asked;
+  const accepting = { accept: "text/event-stream, application/json", ...headers };
+  let response: IncomingMessage;
+  try {
+    response = await send({ url, headers: accepting, json, signal, connectMs });
+  } catch (thrown) {
+    throw networkFailure(thrown, { url, signal, connectMs });
+  }
+  const refusal = await unlessCancelled(refusalTo(response, asked), signal);
+  return refusal === undefined ? { response } : { refusal };
+}
+
+async function unlessCancelled<T>(pending: Promise<T>, signal: AbortSignal): Promise<T> {
+  try {
+    return await pending;
+  } catch (thrown) {
+    throw signal.aborted ? new WireFailure("cancelled", "cancelled") : thrown;
+  }
+}
+
+/** Bytes that are read of a refusal; what it says stands at its beginning. */
+const LONGEST_REFUSAL = 2 ** 20;
+const MAX_WAIT_MS = 24 * 3_600_000;
+
+/** The body, and what came of one that broke off; one that is longer than any answer throws. */
+export async function wholeText(response: IncomingMessage): Promise<string> {
+  const { text, whole, broken } = await textWithin(response, LONGEST_BODY);
+  if (broken !== undefined && text === "") throw brokenOff(reasonOf(broken));
+  if (!whole) throw endless("the server's answer has no end: it was ended at its bound");
+  return text;
+}
+
+/** What the server said instead of an answer; undefined when it answers. Throws when it is no model server. */
+async function refusalTo(response: IncomingMessage, asked: Asked): Promise<Refusal | undefined> {
+  const status = response.statusCode ?? 0;
+  if (status >= 200 && status < 300) return undefined;
+  if (status < 400) {
+    response.destroy();
+    throw stranger(asked, `it redirects to ${redirectOrigin(response, asked.url)}`);
+  }
+  const { text, broken } = await textWithin(response, LONGEST_REFUSAL);
+  if (broken !== undefined && text === "") throw brokenOff(reasonOf(broken));
+  const said = refusalIn(parsedJson(text), status, retryAfter(response));
+  if (said !== undefined) return said;
+  const page = isPage(response, text);
+  // Of a page only what a proxy says for the server behind it means anything.
+  if (page && status < 500 && status !== 401 && status !== 429)
+    throw stranger(asked, `it answers with a web page (HTTP ${status})`);
+  return {
+    status,
+    late: false,
+    code: "",
+    text: page ? titleIn(text) : text,
+    retryAfterMs: retryAfter(response),
+    raw: null,
+  };
+}
+
+const isPage = (response: IncomingMessage, text: string): boolean =>
+  /\bhtml\b/i.test(response.headers["content-type"] ?? "") || /^\s*<(?:!doctype|html)/i.test(text);
+
+const titleIn = (page: string): string =>
+  /<title>([^<]{0,200})/i.exec(page.slice(0, 4000))?.[1]?.trim() ?? "a web page";
+
+/** Seconds or a date; OpenAI says it in milliseconds too. */
+function retryAfter({ headers }: IncomingMessage): number | null {
+  const exact = headers["retry-after-ms"];
+  const said = headers["retry-after"] ?? "";
+  const ms = /^\d+(?:\.\d+)?$/.test(said) ? Number(said) * 1000 : Date.parse(said) - Date.now();
+  const wait = typeof exact === "string" && /^\d+(?:\.\d+)?$/.test(exact) ? Number(exact) : ms;
+  return Number.isNaN(wait) ? null : Math.min(Math.max(Math.ceil(wait), 0), MAX_WAIT_MS);
+}
+
+interface Mishap {
+  readonly code: RegExp;
+  readonly reason: string;
+  readonly remedy: string;
+  readonly passing?: boolean;
+}
+
+const START = "start the server, or name another: harness config set base_url URL";
+const ADDRESS = "harness config set base_url URL";
+
+/** By the system's code; OpenSSL's codes name what is wrong with a certificate. */
+const MISHAPS: readonly Mishap[] = [
+  { code: /^ECONNREFUSED$/, reason: "nobody listens there", remedy: START },
+  { code: /^ENOTFOUND$/, reason: "the host is not known", remedy: ADDRESS },
+  { code: /^EAI_AGAIN$/, reason: "names cannot be resolved", remedy: "check the network", passing: true },
+  {
+    code: /^(?:EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN)$/,
+    reason: "no way leads there",
+    remedy: "check the network",
+    passing: true,
+  },
+  { code: /^ETIMEDOUT$/, reason: "the connection timed out", remedy: START, passing: true },
+  {
+    code: /^(?:ECONNRESET|EPIPE|ECONNABORTED)$/,
+    reason: "the server hung up without an answer",
+    remedy: "check the server's log, and whether the address asks for https",
+    passing: true,
+  },
+  {
+    code: /SELF_SIGNED|UNABLE_TO_|CERT_UNTRUSTED|INVALID_CA/,
+    reason: "its certificate is signed by nobody that this machine trusts",
+    remedy: "set NODE_EXTRA_CA_CERTS to the file of the signing certificate",
+  },
+  {
+    code: /^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/,
+    reason: "its certificate is out of date",
+    remedy: "renew the server's certificate, and check this machine's clock",
+  },
+  {
+    code: /ALTNAME_INVALID/,
+    reason: "its certificate is for another host",
+    remedy: "use the name in the certificate: harness config set base_url URL",
+  },
+  {
+    code: /^(?:EPROTO$|ERR_SSL|ERR_TLS)/,
+    reason: "it does not speak TLS",
+    remedy: "if it has no certificate, use http:// in base_url",
+  },
+  { code: /^HPE_/, reason: "what answers there does not speak HTTP", remedy: ADDRESS },
+  { code: /^ERR_INVALID_(?:URL|PROTOCOL)$/, reason: "it is no address", remedy: ADDRESS },
+];
+
+/** What a failed connection means. The reason names the origin only: paths and user names may be private. */
+function networkFailure(
+  thrown: unknown,
+  { url, signal, connectMs }: Pick<ApiRequest, "signal" | "connectMs"> & { readonly url: string },
+): WireFailure {
+  if (thrown instanceof NoConnection)
+    return new WireFailure("timeout", `${originOf(url)}: no connection within ${formatDuration(connectMs)}`, {
+      remedy: START,
+      passing: true,
+    });
+  if (signal.aborted) return new WireFailure("cancelled", "cancelled");
+  const code = errorCode(thrown) ?? "";
+  if (code === "ERR_INVALID_CHAR")
+    return new WireFailure("unauthorised", "the key holds characters that cannot be sent", {
+      remedy: "set the key again, without line breaks or quotes",
+    });
+  const mishap = MISHAPS.find((row) => row.code.test(code));
+  const reason = mishap?.reason ?? reasonOf(thrown);
+  return new WireFailure("unreachable", `${originOf(url)}: ${reason}${code === "" ? "" : ` (${code})`}`, {
+    remedy: mishap?.remedy ?? START,
+    passing: mishap?.passing ?? false,
+  });
+}
+
+/** A field that a server may refuse, and how the request looks without it. */
+export interface Concession {
+  readonly name: string;
+  readonly says: RegExp;
+  /** The request without it; undefined when it holds nothing to give up. `text` is what the server said. */
+  readonly without: (body: Fields, text: string) => Fields | undefined;
+  /** What the user is told each time; nothing when it makes no difference that counts. */
+  readonly note?: string;
+}
+
+interface Conceded {
+  readonly body: Fields;
+  readonly notes: readonly string[];
+}
+
+/** Which of a table's fields which model refuses. Learnt from refusals, kept as long as the wire. */
+export class Concessions {
+  readonly #table: readonly Concession[];
+  readonly #made = new Map<string, Map<Concession, string>>();
+
+  constructor(table: readonly Concession[]) {
+    this.#table = table;
+  }
+
+  /** The request without all that `model` is known to refuse. */
+  applied(model: string, whole: Fields): Conceded {
+    let body = whole;
+    const notes: string[] = [];
+    for (const [concession, text] of this.#made.get(model) ?? []) {
+      const less = concession.without(body, text);
+      if (less === undefined) continue;
+      body = less;
+      if (concession.note !== undefined) notes.push(concession.note);
+    }
+    return { body, notes };
+  }
+
+  /** Whether the refusal is about a field that `body`, as it was sent, can do without. Each is given up once. */
+  learn(model: string, body: Fields, { status, code, text }: Refusal): boolean {
+    if (![400, 404, 422, 500, 501].includes(status)) return false;
+    const words = `${code} ${text}`.slice(0, 4000);
+    const made = this.#made.get(model) ?? new Map<Concession, string>();
+    const found = this.#table.find(
+      (row) => !made.has(row) && row.says.test(words) && row.without(body, words) !== undefined,
+    );
+    if (found === undefined) return false;
+    this.#made.set(model, made.set(found, words));
+    return true;
+  }
+}
+
+/** The body without one field; undefined when it is not there. */
+export function withoutField(body: Fields, name: string): Fields | undefined {
+  if (!(name in body)) return undefined;
+  return Object.fromEntries(Object.entries(body).filter(([key]) => key !== name));
+}
