@@ -29,7 +29,6 @@ const PACKAGES = {
   ajv: ["app"],
   dockerode: ["docker"],
   "tar-fs": ["docker"],
-  yaml: ["docker"],
   "jsonc-parser": ["config"],
   "smol-toml": ["config"],
   unbash: ["policy"],

@@ -8,7 +8,6 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { engineFailure, isMissing } from "../engine-failure.ts";
 import { answered, type Engine } from "../engine.ts";
 import { localBase, pullBase, PULLED_BASE } from "./base-image.ts";
-import { followStream } from "./build-stream.ts";
 import {
   type BuildRequest,
   COMPILED,
@@ -21,6 +20,7 @@ import {
   readImageInputs,
   sandboxFolder,
 } from "./image-inputs.ts";
+import { followStream } from "./image-progress.ts";
 
 interface BuiltImage {
   readonly tag: string;
