@@ -28,6 +28,7 @@ const PACKAGES = {
   "@oclif/core": ["cli"],
   ajv: ["app"],
   dockerode: ["docker"],
+  diff: ["tools", "sessions"],
   "tar-fs": ["docker"],
   "jsonc-parser": ["config"],
   "smol-toml": ["config"],
