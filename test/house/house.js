@@ -33,7 +33,7 @@ const PACKAGES = {
   "jsonc-parser": ["config"],
   "smol-toml": ["config"],
   unbash: ["policy"],
-  "shell-quote": ["policy"],
+  "shell-quote": ["policy", "tools", "models", "docker"],
   "web-tree-sitter": ["search"],
   "@vscode/tree-sitter-wasm": ["search"],
   "@qdrant/js-client-rest": ["search"],

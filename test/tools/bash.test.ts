@@ -73,7 +73,7 @@ test("it is judged with the variables of earlier calls, where the shell is", () 
   desk.shell.move("/repo/a", { A: "1" });
   const call = prepared(bashTool(desk), { command: "echo $A" });
   const [facts, { beside }] = [call.facts(), call];
-  assert.deepEqual([facts.commands, facts.folder, beside], [["export A='1'\necho $A"], "/repo/a", false]);
+  assert.deepEqual([facts.commands, facts.folder, beside], [["export A=1\necho $A"], "/repo/a", false]);
   assert.deepEqual(prepared(bashTool(desk), { job: "j1" }).facts().commands, []);
 });
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { quote } from "shell-quote";
 import { type Answer, askJson } from "./ollama-http.ts";
 
 /** What was found at an address. Everything that can go wrong on the way is an arm of it. */
@@ -189,5 +190,5 @@ export function ollamaLine(address: string, ...words: readonly string[]): string
   return address === "http://127.0.0.1:11434" ? line : `OLLAMA_HOST=${quoted(address)} ${line}`;
 }
 
-const quoted = (word: string): string =>
-  /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+/** The package would put a backslash before each colon of an address and of a model's tag. */
+const quoted = (word: string): string => (/^[\w./:@%+=,-]+$/.test(word) ? word : quote([word]));

