@@ -1,9 +1,15 @@
-/** Bundles src/cli into dist/ (one entry per command, shared chunks) and writes oclif's manifest. */
-import { globSync } from "node:fs";
+/**
+ * Bundles src/cli into dist/ (one entry per command, shared chunks), packs the npm that the image gets, and writes
+ * oclif's manifest.
+ */
+import { createWriteStream, globSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
 import { Plugin } from "@oclif/core";
 import { build } from "rolldown";
+import { pack } from "tar-fs";
 import { CHUNKS } from "./chunks.ts";
 import { lazyRequires } from "./lazy-requires.ts";
 
@@ -40,6 +46,24 @@ await build({
     minify: true,
   },
 });
+
+// npm is no dependency of who only runs harness: it goes along packed, for the build of the image alone.
+const npm = path.join(root, "node_modules/npm");
+const unneeded = new Set(["docs", "man"].map((name) => path.join(npm, name)));
+await pipeline(
+  pack(npm, {
+    ignore: (name) => unneeded.has(name),
+    map: (header) => ({
+      ...header,
+      name: path.posix.join("package", header.name),
+      mtime: new Date(0),
+      uid: 0,
+      gid: 0,
+    }),
+  }),
+  createGzip(),
+  createWriteStream(path.join(root, "dist/npm.tgz")),
+);
 
 const plugin = new Plugin({
   root,

@@ -1,12 +1,8 @@
-import { readFile } from "node:fs/promises";
-import path from "node:path";
 import type { Config } from "../config/load-config.ts";
 import type { Places } from "../config/places.ts";
-import { findCompose } from "../docker/compose/compose-cli.ts";
-import { type ComposeFile, parseComposeFile } from "../docker/compose/compose-file.ts";
-import { upSidecars } from "../docker/compose/compose-up.ts";
-import { healthOfSidecar } from "../docker/compose/sidecar.ts";
 import type { Engine } from "../docker/engine.ts";
+import { upSidecar } from "../docker/sidecar-lifecycle.ts";
+import { healthOfSidecar, planSidecar, type SidecarName, SIDECARS } from "../docker/sidecars.ts";
 import type { StepLine } from "../render/tty/search-lines.ts";
 
 /** What every step of the set-up is given. */
@@ -39,11 +35,6 @@ export const standIn = (short: string, detail: string, remedy = ""): StepResult 
   short,
 });
 
-export async function readCompose(root: string): Promise<ComposeFile> {
-  const file = path.join(root, "docker-compose.yml");
-  return parseComposeFile(await readFile(file, "utf8"), file);
-}
-
 export const INSTEAD = {
   qdrant: "the embedded index, for Qdrant",
   ollama: "the demo's own script, for a model",
@@ -51,17 +42,14 @@ export const INSTEAD = {
 
 /** Starts one sidecar; that it cannot be had is no failure. */
 export async function sidecarStep(
-  service: "qdrant" | "ollama",
+  service: SidecarName,
   engine: Engine,
   context: SetupContext,
 ): Promise<StepResult> {
-  const { env, signal } = context;
-  const file = await readCompose(context.root);
-  const compose = await findCompose(engine.endpoint, env, signal);
+  const { signal } = context;
   context.onLine(`starting the sidecar ${service}`);
-  const [sidecar] = await upSidecars(engine.api, file, { services: [service], compose, signal });
+  const sidecar = await upSidecar(engine.api, planSidecar(SIDECARS, service), { signal });
   signal.throwIfAborted();
-  if (sidecar === undefined) return standIn(INSTEAD[service], `docker-compose.yml has no service ${service}`);
   const { state, detail } = healthOfSidecar(sidecar);
   return state === "ok" ? done(detail) : standIn(INSTEAD[service], detail);
 }

@@ -6,99 +6,124 @@ export interface Change {
   readonly newTo: number;
 }
 
-/** Texts that differ in more lines are told as one change: nobody reads such a diff line by line. */
-const MOST_STEPS = 400;
+/** With their ends: a last line without one is another line than one with it. */
+export const splitLines = (text: string): readonly string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
-/** What turns one list of lines into the other, in order, as small as Myers' greedy search finds it. */
-export function lineChanges(
-  before: readonly string[],
-  after: readonly string[],
-  mostSteps = MOST_STEPS,
-): readonly Change[] {
+/** What two lists of lines differ in: a number stands for a line, and the lines both begin and end with are left out. */
+interface Differing {
+  readonly before: number[];
+  readonly after: number[];
+  /** How many lines both begin with. */
+  readonly start: number;
+  /** No fewer lines than these are put in and taken out. */
+  readonly least: number;
+}
+
+/**
+ * Every line is read once here, so that comparing them costs a diff nothing, however long they are; and texts of others
+ * are known as too different before a diff has tried all its steps on them.
+ */
+export function differing(before: readonly string[], after: readonly string[]): Differing {
   let start = 0;
   const shorter = Math.min(before.length, after.length);
   while (start < shorter && before[start] === after[start]) start += 1;
   let end = 0;
   while (end < shorter - start && before.at(-1 - end) === after.at(-1 - end)) end += 1;
-  const [a, b] = [before.slice(start, before.length - end), after.slice(start, after.length - end)];
-  if (a.length === 0 && b.length === 0) return [];
-  const changes = merged(
-    stepsBetween(a, b, mostSteps) ?? [{ from: 0, to: a.length, newFrom: 0, newTo: b.length }],
-  );
-  return changes.map(({ from, to, newFrom, newTo }) => ({
-    from: from + start,
-    to: to + start,
-    newFrom: newFrom + start,
-    newTo: newTo + start,
-  }));
+  const numbers = new Map<string, number>();
+  /** Of each line, how much oftener the one list has it than the other. */
+  const surplus: number[] = [];
+  const numbered = (lines: readonly string[], one: 1 | -1): number[] =>
+    lines.slice(start, lines.length - end).map((line) => {
+      const number = numbers.get(line) ?? numbers.size;
+      numbers.set(line, number);
+      surplus[number] = (surplus[number] ?? 0) + one;
+      return number;
+    });
+  const lists = { before: numbered(before, 1), after: numbered(after, -1) };
+  return { ...lists, start, least: surplus.reduce((sum, count) => sum + Math.abs(count), 0) };
 }
 
-/** Single lines taken out or put in, first to last; undefined when there are too many. */
-function stepsBetween(
-  a: readonly string[],
-  b: readonly string[],
-  mostSteps: number,
-): readonly Change[] | undefined {
-  const trail: Int32Array[] = [];
-  const most = Math.min(a.length + b.length, mostSteps);
-  // reach[k + most + 1]: how far into `a` the best path on diagonal k has come.
-  const reach = new Int32Array(2 * most + 3);
-  for (let steps = 0; steps <= most; steps += 1) {
-    trail.push(reach.slice(most + 1 - steps - 1, most + 1 + steps + 2));
-    for (let k = -steps; k <= steps; k += 2) {
-      const at = k + most + 1;
-      const [left, right] = [reach[at - 1] ?? 0, reach[at + 1] ?? 0];
-      const x = alongSame(a, b, comesDown({ k, steps, left, right }) ? right : left + 1, k);
-      reach[at] = x;
-      if (x >= a.length && x - k >= b.length) return walkedBack(trail, a.length, b.length);
-    }
-  }
-  return undefined;
+/** A run of lines in a diff, as the package `diff` tells it. */
+interface Run {
+  readonly count: number;
+  readonly added: boolean;
+  readonly removed: boolean;
 }
 
-interface Fork {
-  readonly k: number;
-  readonly steps: number;
-  readonly left: number;
-  readonly right: number;
-}
-
-/** Whether the best path comes onto diagonal k by a line put in, not by one taken out. */
-const comesDown = ({ k, steps, left, right }: Fork): boolean => k === -steps || (k !== steps && left < right);
-
-/** How far lines are the same from here on. */
-function alongSame(a: readonly string[], b: readonly string[], start: number, k: number): number {
-  let x = start;
-  while (x < a.length && x - k < b.length && a[x] === b[x - k]) x += 1;
-  return x;
-}
-
-function walkedBack(trail: readonly Int32Array[], length: number, newLength: number): readonly Change[] {
-  const steps: Change[] = [];
-  let [x, y] = [length, newLength];
-  for (let step = trail.length - 1; step > 0; step -= 1) {
-    const reach = trail[step] ?? new Int32Array();
-    const k = x - y;
-    const [left, right] = [reach[k + step] ?? 0, reach[k + step + 2] ?? 0];
-    const down = comesDown({ k, steps: step, left, right });
-    x = down ? right : left;
-    y = x - (down ? k + 1 : k - 1);
-    steps.push({ from: x, to: down ? x : x + 1, newFrom: y, newTo: down ? y + 1 : y });
-  }
-  return steps.toReversed();
-}
-
-/** Steps with nothing between them are one change. */
-function merged(steps: readonly Change[]): readonly Change[] {
+/** What turns one list of lines into the other, in order. Without runs, as the diff would be too long, it is one change. */
+export function changesOf(runs: readonly Run[] | undefined, of: Differing): readonly Change[] {
+  const whole = [
+    { count: of.before.length, added: false, removed: true },
+    { count: of.after.length, added: true, removed: false },
+  ];
   const changes: Change[] = [];
-  for (const step of steps) {
-    const last = changes.at(-1);
-    if (last !== undefined && last.to === step.from && last.newTo === step.newFrom)
-      changes[changes.length - 1] = { ...last, to: step.to, newTo: step.newTo };
-    else changes.push(step);
+  let [at, newAt] = [of.start, of.start];
+  for (const { count, added, removed } of runs ?? whole) {
+    const [to, newTo] = [added ? at : at + count, removed ? newAt : newAt + count];
+    if ((added || removed) && count > 0) {
+      const last = changes.at(-1);
+      if (last?.to === at && last.newTo === newAt) changes[changes.length - 1] = { ...last, to, newTo };
+      else changes.push({ from: at, to, newFrom: newAt, newTo });
+    }
+    [at, newAt] = [to, newTo];
   }
   return changes;
 }
+
+/** Changes with at most so many lines between them are one group. */
+export function groupChanges(changes: readonly Change[], apart: number): readonly (readonly Change[])[] {
+  const groups: Change[][] = [];
+  for (const change of changes) {
+    const last = groups.at(-1);
+    if (last !== undefined && change.from - (last.at(-1)?.to ?? 0) <= apart) last.push(change);
+    else groups.push([change]);
+  }
+  return groups;
+}
+
+/** The hunks of a unified diff, with so many lines around each change. Lines are with their ends. */
+export const hunksOf = (
+  changes: readonly Change[],
+  { before, after }: { readonly before: readonly string[]; readonly after: readonly string[] },
+  around: number,
+): readonly Hunk[] =>
+  groupChanges(changes, 2 * around).map((group) => {
+    const [first, last] = [group[0], group.at(-1)];
+    if (first === undefined || last === undefined) return { from: [0, 0], to: [0, 0], lines: [] };
+    const start = Math.max(0, first.from - around);
+    const end = Math.min(before.length, last.to + around);
+    const lines: string[] = [];
+    let at = start;
+    for (const { from, to, newFrom, newTo } of group) {
+      lines.push(...marked(" ", before.slice(at, from)), ...marked("-", before.slice(from, to)));
+      lines.push(...marked("+", after.slice(newFrom, newTo)));
+      at = to;
+    }
+    lines.push(...marked(" ", before.slice(at, end)));
+    const newStart = first.newFrom - (first.from - start);
+    return { from: range(start, end), to: range(newStart, last.newTo + (end - last.to)), lines };
+  });
+
+/** A range of no lines names the line before it. */
+const range = (start: number, end: number): readonly [number, number] => [
+  end === start ? start : start + 1,
+  end - start,
+];
+
+const marked = (mark: string, lines: readonly string[]): readonly string[] =>
+  lines.flatMap((line) =>
+    line.endsWith("\n")
+      ? [`${mark}${line.slice(0, -1)}`]
+      : [`${mark}${line}`, "\\ No newline at end of file"],
+  );
+
+/** How many lines changes put in and take out. */
+export const lineCounts = (
+  changes: readonly Change[],
+): { readonly added: number; readonly removed: number } => ({
+  added: changes.reduce((sum, { newFrom, newTo }) => sum + newTo - newFrom, 0),
+  removed: changes.reduce((sum, { from, to }) => sum + to - from, 0),
+});
 
 /** A longer line is cut. */
 export const LONGEST_LINE = 2 ** 20;

@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import * as z from "zod";
+import { quote } from "shell-quote";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 
 /** Where each API's key stands in the environment; the file has the same APIs as keys. */
@@ -72,7 +73,7 @@ function readSecret(file: string): string | undefined {
     if ((mode & OTHERS) !== 0) {
       const shown = (mode & 0o777).toString(8).padStart(4, "0");
       const reason = `${file} has mode ${shown}, so others may read or change the keys in it`;
-      throw new HarnessError(EXIT.usage, reason, `chmod 600 '${file.replaceAll("'", String.raw`'\''`)}'`);
+      throw new HarnessError(EXIT.usage, reason, `chmod 600 ${quote([file])}`);
     }
     if (uid !== process.getuid?.())
       throw new HarnessError(EXIT.usage, `${file} belongs to somebody else`, `Mend it, or remove it.`);

@@ -1,7 +1,8 @@
-import { type Change, type FileDiff, lineChanges } from "../core/line-diff.ts";
+import { type Change, type FileDiff, groupChanges, splitLines } from "../core/line-diff.ts";
 import { filesOf } from "./checkpoints/checkpoint-diff.ts";
 import { isBelow } from "./checkpoints/entry.ts";
 import { putText, textOf } from "./checkpoints/file-content.ts";
+import { lineChanges } from "./checkpoints/merge-lines.ts";
 import type { Packs } from "./checkpoints/packs.ts";
 import type { Op } from "./checkpoints/undo-plan.ts";
 
@@ -50,20 +51,14 @@ export function partsOf(op: Op, packs: Packs): Parts {
 const diffOf = ({ path, from, to }: Op, packs: Packs): readonly FileDiff[] =>
   filesOf([{ path, from: from ?? undefined, to: to ?? undefined }], packs);
 
-const linesOf = (text: string): readonly string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+/** Texts that differ in more lines are one part. */
+const MAX_CHANGED_LINES = 400;
 
-function groupsOf(before: string, after: string): readonly (readonly Change[])[] {
-  const groups: Change[][] = [];
-  for (const change of lineChanges(linesOf(before), linesOf(after))) {
-    const last = groups.at(-1)?.at(-1);
-    if (last !== undefined && change.from - last.to <= APART) groups.at(-1)?.push(change);
-    else groups.push([change]);
-  }
-  return groups;
-}
+const groupsOf = (before: string, after: string): readonly (readonly Change[])[] =>
+  groupChanges(lineChanges(splitLines(before), splitLines(after), MAX_CHANGED_LINES), APART);
 
 function textWith(before: string, after: string, changes: readonly Change[]): string {
-  const [old, now] = [linesOf(before), linesOf(after)];
+  const [old, now] = [splitLines(before), splitLines(after)];
   const out: string[] = [];
   let at = 0;
   for (const { from, to, newFrom, newTo } of changes) {

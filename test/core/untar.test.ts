@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { link, open, symlink, writeFile } from "node:fs/promises";
 import test from "node:test";
 import { untar } from "../../src/core/untar.ts";
 import { scratch } from "../fixtures/scratch.ts";
@@ -38,6 +38,42 @@ for (const format of ["gnu", "pax", "ustar"])
       assert.deepEqual(new Set(files.map(inOneText)), new Set(expected.map(inOneText)), String(size));
     }
   });
+
+for (const format of ["gnu", "pax"])
+  test(`${format}: names and targets that are not UTF-8 keep their bytes, hard links their first name`, async (t) => {
+    if (skip !== false) return t.skip(skip);
+    await using place = await scratch();
+    const at = (name: string): Buffer => Buffer.from(`${place.path}/${name}`, "latin1");
+    const [name, long, target] = ["caf\xe9", "\xff".repeat(200), "to\xe9".repeat(60)];
+    await writeFile(at(name), "one");
+    await writeFile(at(long), "two");
+    await link(at(name), at("hard\xe8"));
+    await symlink(Buffer.from(target, "latin1"), at("soft"));
+    const order = [name, long, "hard\xe8", "soft"].map((each) => `./${each}`);
+    const args = ["-c", `--format=${format}`, "-C", place.path, "--null", "--verbatim-files-from", "-T", "-"];
+    const input = Buffer.from(order.map((each) => `${each}\0`).join(""), "latin1");
+    const found: (readonly [string, string, string])[] = [];
+    for await (const each of untar(inPieces(spawnSync("tar", args, { input }).stdout, 700)))
+      if (!Buffer.isBuffer(each))
+        found.push([each.name.toString("latin1"), each.type, each.target.toString("latin1")]);
+    assert.deepEqual(found, [
+      [`./${name}`, "file", ""],
+      [`./${long}`, "file", ""],
+      ["./hard\xe8", "same", `./${name}`],
+      ["./soft", "link", target],
+    ]);
+  });
+
+test("a file with holes in GNU's form, which no engine writes, is an error and no other content", async (t) => {
+  if (skip !== false) return t.skip(skip);
+  await using place = await scratch({ after: "content" });
+  const holes = await open(`${place.path}/holes`, "w");
+  await holes.truncate(2 ** 20);
+  await holes.write("end", 2 ** 20);
+  await holes.close();
+  const args = ["-c", "-S", "--format=gnu", "-C", place.path, "holes", "after"];
+  await assert.rejects(entries(spawnSync("tar", args).stdout), /a header does not fit its sum/);
+});
 
 test("what is damaged, cut short or too long is an error", { skip }, async () => {
   await using place = await scratch({ a: "x".repeat(2000) });

@@ -47,7 +47,7 @@ test("the image holds everything that is promised, and the pinned Node and npm",
   const plan = { root: ROOT, image, argv: ["bash", "-c", versions], memory: 2 ** 29, pids: 64, labels: {} };
   assert.equal(
     (await runOnce(engine, plan, 30_000)).stdout,
-    `v${node}\n${manifest.dependencies.npm}\ncompiles\n`,
+    `v${node}\n${manifest.devDependencies.npm}\ncompiles\n`,
   );
 });
 

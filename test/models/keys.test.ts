@@ -25,7 +25,7 @@ for (const mode of [0o644, 0o640, 0o660, 0o604, 0o602])
     assert.throws(() => readKey("openai", { env: {}, file }), {
       exit: EXIT.usage,
       message: `${file} has mode 0${mode.toString(8)}, so others may read or change the keys in it`,
-      remedy: `chmod 600 '${file.replace("'", String.raw`'\''`)}'`,
+      remedy: `chmod 600 "${file}"`,
     });
   });
 

@@ -73,7 +73,7 @@ test("it is judged with the variables of earlier calls, where the shell is", () 
   desk.shell.move("/repo/a", { A: "1" });
   const call = prepared(bashTool(desk), { command: "echo $A" });
   const [{ facts }, { beside }] = [call.state(), call];
-  assert.deepEqual([facts.commands, facts.folder, beside], [["export A='1'\necho $A"], "/repo/a", false]);
+  assert.deepEqual([facts.commands, facts.folder, beside], [["export A=1\necho $A"], "/repo/a", false]);
   assert.deepEqual(prepared(bashTool(desk), { job: "j1" }).state().facts.commands, []);
 });
 
@@ -87,7 +87,7 @@ test("a call runs in the folder and with the variables that it was judged for, w
   await run(() => Promise.resolve(box), new AbortController().signal);
   const [asked] = box.asked;
   assert.deepEqual([asked?.folder, asked?.env], ["/repo/a", { A: "1" }]);
-  assert.deepEqual([facts.folder, facts.commands], ["/repo/a", ["export A='1'\nrm -rf *"]]);
+  assert.deepEqual([facts.folder, facts.commands], ["/repo/a", ["export A=1\nrm -rf *"]]);
   assert.equal(call.state().facts.folder, "/repo/src");
 });
 

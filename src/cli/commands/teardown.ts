@@ -1,11 +1,10 @@
 import { Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { downSidecars } from "../../docker/compose/compose-down.ts";
 import { removeBoxes, removeImages } from "../../docker/remove-all.ts";
+import { downSidecars } from "../../docker/sidecar-lifecycle.ts";
+import { SIDECARS } from "../../docker/sidecars.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { confirm } from "../confirm.ts";
-import { packageRoot } from "../../app/package-root.ts";
-import { readCompose } from "../setup-context.ts";
 import { requireEngine, uid } from "../../app/open-box.ts";
 import { stderr } from "../../render/tty/output.ts";
 
@@ -21,10 +20,9 @@ export class Teardown extends HarnessCommand {
     const { flags } = await this.parse(Teardown);
     if (flags.purge) await agree(flags.yes);
     const engine = await requireEngine();
-    const compose = await readCompose(packageRoot);
     const boxes = await removeBoxes(engine, uid());
-    const sidecars = await downSidecars(engine.api, compose.name, { volumes: flags.purge });
-    const pulled = Object.values(compose.services).map(({ image }) => image);
+    const sidecars = await downSidecars(engine.api, SIDECARS.name, { volumes: flags.purge });
+    const pulled = Object.values(SIDECARS.services).map(({ image }) => image);
     const images = flags.purge ? await removeImages(engine, pulled) : [];
     if (flags.json) answerJson({ boxes, sidecars, images });
     else answer(describe(boxes, sidecars.containers, [...sidecars.volumes, ...images]));

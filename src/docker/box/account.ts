@@ -2,11 +2,13 @@ import { randomBytes } from "node:crypto";
 import { link, lstat, mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { Container } from "dockerode";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 import { untar } from "../../core/untar.ts";
 import type { Engine } from "../engine.ts";
 import { engineFailure, isMissing } from "../engine-failure.ts";
 import type { BoxPlan } from "../container-spec.ts";
+import { unstartedContainer } from "../unstarted-container.ts";
 
 /**
  * The lists of users and groups that a box sees, with its own user before all others: a name, the home that HOME names,
@@ -158,26 +160,13 @@ const MOST = 2 ** 20;
 
 /** Read without running anything of the image; undefined for what is no file there. */
 async function listsOf({ engine, labels }: AccountWanted, image: string): Promise<Lists | undefined> {
-  const container = await engine.api
-    .createContainer({
-      Image: image,
-      Entrypoint: ["none"],
-      Labels: { ...labels },
-      NetworkDisabled: true,
-      HostConfig: { NetworkMode: "none" },
-    })
-    .catch((thrown: unknown) => {
-      throw engineFailure("looking at the image's users", thrown);
-    });
-  try {
-    const [passwd, group] = [await textIn(container, "passwd"), await textIn(container, "group")];
-    return passwd === undefined || group === undefined ? undefined : { passwd, group };
-  } finally {
-    await container.remove({ force: true });
-  }
+  await using unstarted = await unstartedContainer(engine, { image, labels }).catch((thrown: unknown) => {
+    throw engineFailure("looking at the image's users", thrown);
+  });
+  const { container } = unstarted;
+  const [passwd, group] = [await textIn(container, "passwd"), await textIn(container, "group")];
+  return passwd === undefined || group === undefined ? undefined : { passwd, group };
 }
-
-type Container = Awaited<ReturnType<Engine["api"]["createContainer"]>>;
 
 async function textIn(container: Container, name: string): Promise<string | undefined> {
   const archive = await container.getArchive({ path: `/etc/${name}` }).catch((thrown: unknown) => {

@@ -1,5 +1,6 @@
 import { lstat, readdir, readFile, realpath, statfs } from "node:fs/promises";
 import path from "node:path";
+import { quote } from "shell-quote";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { isWithin } from "../container-spec.ts";
 
@@ -34,7 +35,7 @@ export async function checkWorkspace(request: WorkspaceRequest): Promise<Workspa
   const [uid, gid] = [Number(stat.uid), Number(stat.gid)];
   checkOwner(real, uid, request.callerUid);
   if ((Number(stat.mode) & 0o500) !== 0o500)
-    throw new HarnessError(EXIT.usage, `${real} cannot be read by its owner`, `chmod u+rx ${quoted(real)}`);
+    throw new HarnessError(EXIT.usage, `${real} cannot be read by its owner`, `chmod u+rx ${quote([real])}`);
   const warnings = [...(uid === 0 ? [ROOT_OWNED] : []), ...(await fileSystemWarnings(real))];
   return { path: real, uid, gid, dev: String(stat.dev), ino: String(stat.ino), warnings };
 }
@@ -59,11 +60,9 @@ function checkOwner(real: string, uid: number, callerUid: number): void {
   throw new HarnessError(
     EXIT.sandbox,
     `${real} belongs to uid ${uid}, and you are uid ${callerUid}: a box works as the owner of its workspace`,
-    `work on a copy of your own: cp -r ${quoted(real)} ~/   (or: chown it to you)`,
+    `work on a copy of your own: cp -r ${quote([real])} ~/   (or: chown it to you)`,
   );
 }
-
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 async function placesOf({ home, stateDir, engineRoot }: WorkspaceRequest): Promise<Places> {
   const real = (names: readonly string[]): Promise<string[]> => Promise.all(names.map(resolved));

@@ -1,5 +1,6 @@
 import { rm } from "node:fs/promises";
 import path from "node:path";
+import { quote } from "shell-quote";
 import type { MovedAway } from "../../core/box-log.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { lockWorkspace } from "../life/workspace-lock.ts";
@@ -51,7 +52,7 @@ async function refuseUnknown(
   throw new HarnessError(
     EXIT.sandbox,
     message,
-    `look at these, remove what is not yours, then: rm '${file.replaceAll("'", String.raw`'\''`)}'`,
+    `look at these, remove what is not yours, then: rm ${quote([file])}`,
   );
 }
 

@@ -5,12 +5,12 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { Container } from "dockerode";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { engineFailure, hasStatus, isMissing } from "../engine-failure.ts";
+import { engineFailure, hasStatus } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { isDebianLike, readSystem, runHost, type System } from "../host-programs.ts";
 import { downloadSystem } from "./apt-packages.ts";
-import { followStream } from "./build-stream.ts";
 import { type BuildRequest, configureScript, shortHash } from "./image-inputs.ts";
+import { isImageThere, lackOfImage } from "./image-progress.ts";
 
 export const PULLED_BASE = "debian:12-slim";
 
@@ -20,19 +20,13 @@ const SILENCE_MS = 20_000;
 
 /** True when the base image is there, pulled now or before; false when no registry answers. */
 export async function pullBase(engine: Engine, request: BuildRequest): Promise<boolean> {
-  if (await isThere(engine, PULLED_BASE)) return true;
-  try {
-    await followStream((await engine.api.pull(PULLED_BASE)) as Readable, {
-      silenceMs: SILENCE_MS,
-      signal: request.signal,
-      onLine: ({ text }) => request.onLine(`${PULLED_BASE}: ${text}`),
-    });
-    return true;
-  } catch (thrown) {
-    request.signal.throwIfAborted();
-    request.onLine(`${PULLED_BASE} cannot be pulled: ${reasonOf(thrown)}`);
-    return false;
-  }
+  const lack = await lackOfImage(engine.api, PULLED_BASE, {
+    silenceMs: SILENCE_MS,
+    signal: request.signal,
+    onLine: ({ text }) => request.onLine(`${PULLED_BASE}: ${text}`),
+  });
+  if (lack !== undefined) request.onLine(`${PULLED_BASE} cannot be pulled: ${lack}`);
+  return lack === undefined;
 }
 
 /** A base made from the packages of this machine's own distribution, kept for the next build. */
@@ -43,7 +37,7 @@ export async function localBase(engine: Engine, request: BuildRequest): Promise<
     throw noBase(`the engine is ${engine.version.arch}, this machine ${HOST_ARCH}`);
   const script = shortHash(await readFile(configureScript(request.root), "utf8"));
   const tag = `${BASE_REPOSITORY}:${system.distribution}-${system.codename}-${script}`;
-  if (await isThere(engine, tag)) return tag;
+  if (await isImageThere(engine.api, tag)) return tag;
   request.onLine(`making a base of ${system.distribution} ${system.codename} from its own packages`);
   const work = await freshFolder(request.cache);
   await sweepStages(engine);
@@ -73,16 +67,6 @@ async function freshFolder(cache: string): Promise<string> {
   await rm(work, { recursive: true, force: true });
   await mkdir(work);
   return work;
-}
-
-async function isThere(engine: Engine, name: string): Promise<boolean> {
-  try {
-    await engine.api.getImage(name).inspect();
-    return true;
-  } catch (thrown) {
-    if (isMissing(thrown)) return false;
-    throw thrown;
-  }
 }
 
 function noBase(why: string): HarnessError {

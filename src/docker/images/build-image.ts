@@ -8,7 +8,6 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { engineFailure, isMissing } from "../engine-failure.ts";
 import { answered, type Engine } from "../engine.ts";
 import { localBase, pullBase, PULLED_BASE } from "./base-image.ts";
-import { followStream } from "./build-stream.ts";
 import {
   type BuildRequest,
   COMPILED,
@@ -16,11 +15,13 @@ import {
   imageTag,
   isSource,
   nodePackage,
-  npmManifestFile,
+  installedNpm,
   packageFolder,
+  packedNpm,
   readImageInputs,
   sandboxFolder,
 } from "./image-inputs.ts";
+import { followStream } from "./image-progress.ts";
 
 interface BuiltImage {
   readonly tag: string;
@@ -141,8 +142,8 @@ async function buildContext(
   inputs: ImageInputs,
   cache: string,
 ): Promise<NodeJS.ReadableStream> {
-  const node = path.join(await nodeFolder(inputs, cache), "bin");
-  const npm = path.dirname(npmManifestFile());
+  const npm = await npmFolder(root, inputs, cache);
+  const node = path.join(await nodeFolder(inputs, npm, cache), "bin");
   const unneeded = new Set([path.join(npm, "docs"), path.join(npm, "man")]);
   const isUnneeded = (name: string): boolean => unneeded.has(name);
   const withSources = (stream: Pack): void => {
@@ -180,13 +181,39 @@ const under =
   });
 
 /** Installed here when the engine's architecture is ours; else fetched once into the cache. */
-async function nodeFolder(inputs: ImageInputs, cache: string): Promise<string> {
+async function nodeFolder(inputs: ImageInputs, npm: string, cache: string): Promise<string> {
   const name = nodePackage(inputs.arch);
   const installed = packageFolder(name);
   if (installed !== undefined) return installed;
   const kept = path.join(cache, "node", `${name}-${inputs.node}`);
   if (await exists(path.join(kept, "bin", "node"))) return kept;
-  await fetchPackage(`${name}@${inputs.node}`, kept);
+  const spec = `${name}@${inputs.node}`;
+  const cli = path.join(npm, "bin", "npm-cli.js");
+  try {
+    await unpackInto(kept, async (work) => {
+      const args = [cli, "pack", spec, "--silent", "--pack-destination", work];
+      await run(process.execPath, args, { timeout: 600_000 });
+      return path.join(work, `${spec.replace("@", "-")}.tgz`);
+    });
+  } catch (thrown) {
+    const message = `${spec} could not be fetched for the engine's architecture: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.sandbox, message, `npm pack ${spec}`, thrown);
+  }
+  return kept;
+}
+
+/** Installed here in a checkout; in a package that was installed, unpacked once into the cache. */
+async function npmFolder(root: string, { npm: version }: ImageInputs, cache: string): Promise<string> {
+  const installed = await installedNpm(version);
+  if (installed !== undefined) return installed;
+  const kept = path.join(cache, "npm", version);
+  if (await exists(path.join(kept, "bin", "npm-cli.js"))) return kept;
+  try {
+    await unpackInto(kept, () => Promise.resolve(packedNpm(root)));
+  } catch (thrown) {
+    const message = `npm ${version}, which the image gets, is not in this package: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.sandbox, message, "reinstall harness; in a checkout: npm ci", thrown);
+  }
   return kept;
 }
 
@@ -196,20 +223,18 @@ const exists = (file: string): Promise<boolean> =>
     () => false,
   );
 
-async function fetchPackage(spec: string, target: string): Promise<void> {
+const run = promisify(execFile);
+
+/** What is in the folder `package` of a packed package, at `target`: all of it or nothing. */
+async function unpackInto(target: string, packed: (work: string) => Promise<string>): Promise<void> {
   await mkdir(path.dirname(target), { recursive: true });
   const work = await mkdtemp(`${target}-`);
-  const npm = path.join(path.dirname(npmManifestFile()), "bin", "npm-cli.js");
-  const run = promisify(execFile);
   try {
-    await run(process.execPath, [npm, "pack", spec, "--silent", "--pack-destination", work], {
-      timeout: 600_000,
+    await run("tar", ["-xzf", await packed(work), "-C", work]);
+    await rename(path.join(work, "package"), target).catch(async (thrown: unknown) => {
+      // Another harness was faster.
+      if (!(await exists(target))) throw thrown;
     });
-    await run("tar", ["-xzf", path.join(work, `${spec.replace("@", "-")}.tgz`), "-C", work]);
-    await rename(path.join(work, "package"), target);
-  } catch (thrown) {
-    const message = `${spec} could not be fetched for the engine's architecture: ${reasonOf(thrown)}`;
-    throw new HarnessError(EXIT.sandbox, message, `npm pack ${spec}`, thrown);
   } finally {
     await rm(work, { recursive: true, force: true });
   }

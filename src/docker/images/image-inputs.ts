@@ -36,12 +36,11 @@ export const configureScript = (root: string): string => path.join(root, "sandbo
 /** Reads the inputs from the installed package at `root`. */
 export async function readImageInputs(root: string, arch: string): Promise<ImageInputs> {
   const manifest = await readManifest(path.join(root, "package.json"));
-  const npm = await readManifest(npmManifestFile());
   return {
     dockerfile: await readFile(path.join(root, "Dockerfile.sandbox"), "utf8"),
     configure: await readFile(configureScript(root), "utf8"),
     node: manifest.optionalDependencies?.[nodePackage(arch)] ?? "",
-    npm: npm.version ?? "",
+    npm: manifest.devDependencies?.["npm"] ?? "",
     sources: await sourcesHash(sandboxFolder(root)),
     arch,
   };
@@ -66,15 +65,21 @@ export function nodePackage(arch: string): string {
   throw new HarnessError(EXIT.sandbox, message, "bring an image that has Node: --image NAME");
 }
 
-const resolvePackage = (name: string): string =>
-  createRequire(import.meta.url).resolve(`${name}/package.json`);
+/** The npm that the image gets, of a package that was built: nobody who only runs harness needs it installed. */
+export const packedNpm = (root: string): string => path.join(root, "dist", "npm.tgz");
 
-export const npmManifestFile = (): string => resolvePackage("npm");
+/** The folder of npm in a checkout. A global npm beside an installed harness is another version, or is not ours to use. */
+export async function installedNpm(version: string): Promise<string | undefined> {
+  const folder = packageFolder("npm");
+  if (folder === undefined) return undefined;
+  const manifest = await readManifest(path.join(folder, "package.json"));
+  return manifest.version === version ? folder : undefined;
+}
 
 /** The folder of an installed package, or undefined when it is not installed here. */
 export function packageFolder(name: string): string | undefined {
   try {
-    return path.dirname(resolvePackage(name));
+    return path.dirname(createRequire(import.meta.url).resolve(`${name}/package.json`));
   } catch {
     return undefined;
   }
@@ -83,6 +88,7 @@ export function packageFolder(name: string): string | undefined {
 interface Manifest {
   readonly version?: string;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
 async function readManifest(file: string): Promise<Manifest> {

@@ -11,9 +11,10 @@ import { engineFailure, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { SANDBOX_REPOSITORY } from "../images/image-inputs.ts";
 import { thisProcess } from "../life/owner.ts";
+import { unstartedContainer } from "../unstarted-container.ts";
 import { changesOfCopy } from "./layer-content.ts";
 import type { Layer } from "./layer-record.ts";
-import { NO_COPY, notedImage, overlayVolume } from "./layer-volumes.ts";
+import { notedImage, overlayVolume } from "./layer-volumes.ts";
 import { changesOfUpper } from "./upper-changes.ts";
 
 interface Reading {
@@ -113,20 +114,11 @@ interface Wanted extends Layers {
 }
 
 async function mounted(engine: Engine, { folder, labels, mounted: there, stack }: Wanted) {
-  const Source = there ?? (await overlayVolume(engine, folder, { labels, lower: "lower" }));
-  if (there === undefined) stack.defer(() => engine.api.getVolume(Source).remove());
-  const container = await engine.api.createContainer({
-    Image: await anyImage(engine, await notedImage(folder)),
-    Entrypoint: ["none"],
-    Labels: { ...labels },
-    NetworkDisabled: true,
-    HostConfig: {
-      NetworkMode: "none",
-      Mounts: [{ Type: "volume", Source, Target: PLACE, VolumeOptions: NO_COPY }],
-    },
-  });
-  stack.defer(() => container.remove({ force: true }));
-  return container;
+  const name = there ?? (await overlayVolume(engine, folder, { labels, lower: "lower" }));
+  if (there === undefined) stack.defer(() => engine.api.getVolume(name).remove());
+  const image = await anyImage(engine, await notedImage(folder));
+  const volume = { name, target: PLACE };
+  return stack.use(await unstartedContainer(engine, { image, labels, volume })).container;
 }
 
 /** The one that was noted may have been removed since; nothing of it is run. */

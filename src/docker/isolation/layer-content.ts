@@ -20,9 +20,9 @@ import type { LayerChange, LayerChanges } from "../../core/layer-port.ts";
 import { type TarEntry, untar } from "../../core/untar.ts";
 import { engineFailure } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
+import { unstartedContainer } from "../unstarted-container.ts";
 import { removeTree } from "../life/workspace-folders.ts";
 import type { Layer } from "./layer-record.ts";
-import { NO_COPY } from "./layer-volumes.ts";
 import { hold } from "./open-folders.ts";
 import { kindOf, sameContent, treeOf } from "./upper-changes.ts";
 
@@ -96,22 +96,11 @@ const inGit = (name: string): boolean => name.split("/").includes(".git");
 
 async function bring({ engine, labels, image }: Copied, volume: string, content: string): Promise<void> {
   try {
-    const container = await engine.api.createContainer({
-      Image: image,
-      Entrypoint: ["none"],
-      Labels: { ...labels },
-      NetworkDisabled: true,
-      HostConfig: {
-        NetworkMode: "none",
-        Mounts: [{ Type: "volume", Source: volume, Target: `${PLACE}/tree`, VolumeOptions: NO_COPY }],
-      },
-    });
-    try {
-      const archive = (await container.getArchive({ path: `${PLACE}/tree` })) as AsyncIterable<Buffer>;
-      await unpack(archive, content);
-    } finally {
-      await container.remove({ force: true });
-    }
+    const target = `${PLACE}/tree`;
+    const wanted = { image, labels, volume: { name: volume, target } };
+    await using copy = await unstartedContainer(engine, wanted);
+    const archive = (await copy.container.getArchive({ path: target })) as AsyncIterable<Buffer>;
+    await unpack(archive, content);
   } catch (thrown) {
     throw engineFailure("reading the copy", thrown);
   }

@@ -1,8 +1,8 @@
 import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import type { MountSettings } from "dockerode";
 import { errorCode } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
+import { unstartedContainer } from "../unstarted-container.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -53,43 +53,23 @@ export async function emptyWork(engine: Engine, folder: string, labels: Labels):
   const image = await notedImage(folder);
   const none = path.join(folder, "none");
   await mkdir(none, { recursive: true });
-  const Source = await overlayVolume(engine, folder, { labels, lower: "none" });
+  const name = await overlayVolume(engine, folder, { labels, lower: "none" });
   try {
-    await mountOnce(engine, { image, Source, labels });
+    await mountOnce(engine, { image, labels, name });
   } finally {
-    await engine.api.getVolume(Source).remove();
+    await engine.api.getVolume(name).remove();
   }
   await Promise.all([rmdir(inner), rmdir(none)]);
 }
 
 async function mountOnce(
   engine: Engine,
-  { image, Source, labels }: { readonly image: string; readonly Source: string; readonly labels: Labels },
+  { image, labels, name }: { readonly image: string; readonly labels: Labels; readonly name: string },
 ): Promise<void> {
-  const container = await engine.api.createContainer({
-    Image: image,
-    Entrypoint: ["none"],
-    Labels: { ...labels },
-    NetworkDisabled: true,
-    HostConfig: {
-      NetworkMode: "none",
-      Mounts: [{ Type: "volume", Source, Target: PLACE, VolumeOptions: NO_COPY }],
-    },
-  });
-  try {
-    const answer = (await container.infoArchive({ path: PLACE })) as NodeJS.ReadableStream;
-    answer.resume();
-  } finally {
-    await container.remove({ force: true });
-  }
+  await using mounted = await unstartedContainer(engine, { image, labels, volume: { name, target: PLACE } });
+  const answer = (await mounted.container.infoArchive({ path: PLACE })) as NodeJS.ReadableStream;
+  answer.resume();
 }
-
-/** The engine would else fill an empty volume with what the image has there. */
-export const NO_COPY: NonNullable<MountSettings["VolumeOptions"]> = {
-  NoCopy: true,
-  Labels: {},
-  DriverConfig: { Name: "local", Options: {} },
-};
 
 async function isStuck(inner: string): Promise<boolean> {
   try {

@@ -2,10 +2,11 @@ import { Readable } from "node:stream";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { BOX_LABEL, keptLabels } from "../box-labels.ts";
 import { engineFailure } from "../engine-failure.ts";
+import type { Engine } from "../engine.ts";
+import { unstartedContainer } from "../unstarted-container.ts";
 import { noteBytes } from "./layer-quota.ts";
 import { noteVolume } from "./layer-record.ts";
 import { changesIn } from "../runner/runner-files.ts";
-import { NO_COPY } from "./layer-volumes.ts";
 import { makeOverlay } from "./overlay-place.ts";
 import { archiveOf, refuseTooLarge, type Skipped } from "./workspace-archive.ts";
 import type { Isolation, Place, VolumeRequest } from "./workspace-place.ts";
@@ -92,25 +93,27 @@ async function fill(request: VolumeRequest): Promise<void> {
     archiveOf(workspace.path, NAME, (one) => skipped.push(one)),
     size,
   );
-  const filler = await engine.api.createContainer({
-    Image: image,
-    Entrypoint: ["none"],
-    Labels: { ...labels },
-    NetworkDisabled: true,
-    HostConfig: {
-      NetworkMode: "none",
-      Mounts: [{ Type: "volume", Source: volume, Target: `${ABOVE}/${NAME}`, VolumeOptions: NO_COPY }],
-    },
-  });
-  using stalled = whenStalled(size);
-  try {
-    const upload = { path: ABOVE, abortSignal: stalled.signal };
-    await filler.putArchive(Readable.from(archive, { objectMode: false }), upload);
-  } finally {
-    await filler.remove({ force: true });
-  }
+  await upload(
+    engine,
+    { image, labels, volume: { name: volume, target: `${ABOVE}/${NAME}` } },
+    archive,
+    size,
+  );
   if (layer !== null) await noteBytes(layer.folder, size.bytes);
   for (const text of told(skipped)) onWarning(text);
+}
+
+async function upload(
+  engine: Engine,
+  into: Parameters<typeof unstartedContainer>[1],
+  archive: AsyncIterable<Buffer>,
+  size: { readonly bytes: number },
+): Promise<void> {
+  await using filler = await unstartedContainer(engine, into);
+  using stalled = whenStalled(size);
+  const { signal: abortSignal } = stalled;
+  const body = Readable.from(archive, { objectMode: false });
+  await filler.container.putArchive(body, { path: ABOVE, abortSignal });
 }
 
 const STALLED_MS = 60_000;

@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
+import { quote } from "shell-quote";
 import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
 import { errorCode } from "../../core/errors.ts";
 import { fold, protectedName } from "../../core/protected-names.ts";
@@ -274,7 +275,7 @@ function insideLines({ cuts, modes, renames, partName }: Done): readonly string[
 
 const below = (rel: string, name: string): string => (rel === "" ? name : `${rel}/${name}`);
 
-const word = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+const word = (text: string): string => quote([text]);
 
 const LONGEST = 2000;
 

@@ -1,5 +1,6 @@
 import { chmod, mkdir, mkdtemp, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { quote } from "shell-quote";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText } from "../../core/bytes.ts";
 import { hold } from "./open-folder.ts";
@@ -170,9 +171,7 @@ export async function stillInert(moved: readonly Quarantined[]): Promise<void> {
 
 /** One word of a shell, whatever it holds. What a terminal cannot show stands by its bytes, as bash and zsh read them. */
 const quoted = (text: string): string =>
-  UNSEEN.test(text)
-    ? `$'${Array.from(text, byBytes).join("")}'`
-    : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  UNSEEN.test(text) ? `$'${Array.from(text, byBytes).join("")}'` : quote([text]);
 
 /** Controls, directions, invisible characters, line ends of any kind, and bytes that are no UTF-8. */
 const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/u;

@@ -1,5 +1,6 @@
 import type { Ollama } from "ollama/browser";
 import { z } from "zod";
+import { quote } from "shell-quote";
 import type { Answer } from "../http-request.ts";
 import { askOllama } from "./ollama-client.ts";
 
@@ -193,5 +194,5 @@ export function ollamaLine(address: string, ...words: readonly string[]): string
   return address === "http://127.0.0.1:11434" ? line : `OLLAMA_HOST=${quoted(address)} ${line}`;
 }
 
-const quoted = (word: string): string =>
-  /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+/** The package would put a backslash before each colon of an address and of a model's tag. */
+const quoted = (word: string): string => (/^[\w./:@%+=,-]+$/.test(word) ? word : quote([word]));

@@ -1,3 +1,4 @@
+import { quote } from "shell-quote";
 import { formatSize } from "../../core/bounds.ts";
 import type { ExecResult, KeptOutput } from "../../core/ports.ts";
 import { lastStates } from "../../core/visible.ts";
@@ -41,8 +42,6 @@ const decoded = (bytes: Uint8Array): string => new TextDecoder("utf-8", { ignore
 
 /** A command as it is judged: with the variables that earlier calls exported, because they say what it will do. */
 export function judgedText(command: string, env: Readonly<Record<string, string>>): string {
-  const exports = Object.entries(env).map(([name, value]) => `export ${name}=${quoted(value)}\n`);
+  const exports = Object.entries(env).map(([name, value]) => `export ${name}=${quote([value])}\n`);
   return exports.join("") + command;
 }
-
-const quoted = (value: string): string => `'${value.replaceAll("'", String.raw`'\''`)}'`;

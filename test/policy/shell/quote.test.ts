@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
 import { shellText } from "../../../src/policy/shell/quote.ts";
@@ -30,3 +31,34 @@ test("a shell reads the words that were quoted", () => {
     { numRuns: 5000 },
   );
 });
+
+const hard = fc.oneof(
+  word,
+  fc.constantFrom(
+    "",
+    "~",
+    "~root/x",
+    "-n",
+    "!!",
+    "a'b!c",
+    "'\n!",
+    "=ls",
+    "C:~",
+    "a:~/x",
+    "{a,b}",
+    "\u001b[31m",
+    "\r\n",
+  ),
+  fc.string({ unit: "binary", maxLength: 8 }).map((text) => text.toWellFormed().replaceAll("\0", "")),
+);
+
+for (const shell of ["bash", "sh"])
+  test(`${shell} gives back the bytes of the words that were quoted`, () => {
+    fc.assert(
+      fc.property(fc.array(hard, { minLength: 1, maxLength: 200 }), (words) => {
+        const out = execFileSync(shell, ["-c", `printf '%s\\0' ${shellText(words)}`], { encoding: "utf8" });
+        assert.deepEqual(out.split("\0").slice(0, -1), words);
+      }),
+      { numRuns: 60 },
+    );
+  });

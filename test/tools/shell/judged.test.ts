@@ -8,7 +8,7 @@ test("a command is judged with the variables that earlier calls exported", () =>
   assert.equal(judgedText("make $T", {}), "make $T");
   assert.equal(
     judgedText("make $T", { T: "it's", A: "$(x)\n" }),
-    `export T='it'\\''s'\nexport A='$(x)\n'\nmake $T`,
+    `export T="it's"\nexport A='$(x)\n'\nmake $T`,
   );
 });
 

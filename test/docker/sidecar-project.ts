@@ -1,40 +1,48 @@
 import { randomBytes } from "node:crypto";
 import type Docker from "dockerode";
 import type { ContainerInspectInfo } from "dockerode";
-import { type ComposeFile, parseComposeFile } from "../../src/docker/compose/compose-file.ts";
+import { planSidecar, type SidecarPlan, type SidecarService } from "../../src/docker/sidecars.ts";
 
-/** A project of its own for one test: files for it, and everything that carries its name goes when disposed. */
+/** A project of its own for one test; everything that carries its name goes when disposed. */
 export interface Project extends AsyncDisposable {
   readonly name: string;
   /** A service `memo` that writes MARK into its volume at start; `keys` are added, later ones win. */
-  readonly file: (keys?: Readonly<Record<string, unknown>>) => ComposeFile;
+  readonly plan: (keys?: Partial<SidecarService>) => SidecarPlan;
   readonly memo: () => Promise<ContainerInspectInfo>;
   /** Everything of the project that the engine holds, by name. */
   readonly remains: () => Promise<readonly string[]>;
 }
 
-const WRITE = 'echo "$$MARK" >> /data/log; cat /data/log; trap "exit 0" TERM; sleep 600 & wait';
+const WRITE = 'echo "$MARK" >> /data/log; cat /data/log; trap "exit 0" TERM; sleep 600 & wait';
+
+/** A health check in a shell, asked often. */
+export const probe = (
+  script: string,
+  intervalMs = 200,
+  retries = 50,
+): NonNullable<SidecarService["healthcheck"]> => ({
+  test: ["CMD", "sh", "-c", script],
+  intervalMs,
+  timeoutMs: 30_000,
+  startPeriodMs: 0,
+  retries,
+});
 
 export function throwAwayProject(api: Docker, image: string): Project {
   const name = `harness-test-${randomBytes(4).toString("hex")}`;
-  const memoOf = (keys: Readonly<Record<string, unknown>>): object => ({
+  const memo: SidecarService = {
     image,
     command: ["sh", "-c", WRITE],
     environment: { MARK: "one" },
-    volumes: ["data:/data"],
-    healthcheck: { test: ["CMD", "sh", "-c", "test -s /data/log"], interval: "200ms", retries: 50 },
-    mem_limit: "64m",
-    cap_drop: ["ALL"],
-    security_opt: ["no-new-privileges:true"],
-    read_only: true,
-    ...keys,
-  });
+    ports: [],
+    volumes: [{ volume: "data", target: "/data" }],
+    healthcheck: probe("test -s /data/log"),
+    memoryBytes: 64 * 2 ** 20,
+    restart: "no",
+  };
   return {
     name,
-    file: (keys = {}) => {
-      const text = JSON.stringify({ name, services: { memo: memoOf(keys) }, volumes: { data: null } });
-      return parseComposeFile(text, "docker-compose.yml");
-    },
+    plan: (keys = {}) => planSidecar({ name, services: { memo: { ...memo, ...keys } } }, "memo"),
     memo: () => api.getContainer(`${name}-memo-1`).inspect(),
     remains: async () => {
       const all = await everythingOf(api, name);

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import test, { after, before } from "node:test";
-import { downSidecars } from "../../src/docker/compose/compose-down.ts";
-import { upSidecars } from "../../src/docker/compose/compose-up.ts";
 import { findEngine, isEngine } from "../../src/docker/engine.ts";
-import { throwAwayImage } from "./compose-image.ts";
-import { type Project, throwAwayProject } from "./compose-project.ts";
+import { downSidecars, upSidecar } from "../../src/docker/sidecar-lifecycle.ts";
+import { type SidecarPlan } from "../../src/docker/sidecars.ts";
+import { throwAwayImage } from "./sidecar-image.ts";
+import { probe, type Project, throwAwayProject } from "./sidecar-project.ts";
 
 const found = await findEngine(process.env, process.getuid?.() ?? 0);
 const skip = isEngine(found) ? false : `no engine: ${found.reason}`;
@@ -33,7 +33,7 @@ const linesOf = async (project: Project): Promise<readonly string[]> => {
   return String(await api.getContainer(Id).logs({ stdout: true })).match(/[a-z]+(?=\n)/g) ?? [];
 };
 
-const running = (): unknown => [{ service: "memo", state: "running", detail: image.name }];
+const running = (): unknown => ({ service: "memo", state: "running", detail: image.name });
 
 /** Something that listens on a free port of loopback and never answers. */
 async function mute(): Promise<AsyncDisposable & { address: string }> {
@@ -56,22 +56,26 @@ async function freePort(): Promise<string> {
   return server.address;
 }
 
+const portOf = (address: string): { host: number; container: number } => ({
+  host: Number(address.split(":")[1]),
+  container: 80,
+});
+
 withProject("a service starts as planned, is healthy, and a second start keeps it", async (project) => {
   const address = await freePort();
-  const file = project.file({ ports: [`${address}:80`] });
-  const expected = [{ service: "memo", state: "running", detail: `${image.name} on ${address}` }];
-  assert.deepEqual(await upSidecars(api, file), expected);
+  const plan = project.plan({ ports: [portOf(address)] });
+  const expected = { service: "memo", state: "running", detail: `${image.name} on ${address}` };
+  assert.deepEqual(await upSidecar(api, plan), expected);
   const first = await project.memo();
-  assert.deepEqual(await upSidecars(api, file), expected);
+  assert.deepEqual(await upSidecar(api, plan), expected);
   const second = await project.memo();
   assert.deepEqual([second.Id, second.State.StartedAt], [first.Id, first.State.StartedAt]);
-  const { Memory, ReadonlyRootfs, CapDrop, SecurityOpt } = first.HostConfig as Record<string, unknown>;
+  const { Memory, CapDrop, SecurityOpt } = first.HostConfig as Record<string, unknown>;
   const [HostIp, HostPort] = address.split(":");
   assert.deepEqual(
-    { Memory, ReadonlyRootfs, CapDrop, SecurityOpt, ports: first.NetworkSettings.Ports["80/tcp"] },
+    { Memory, CapDrop, SecurityOpt, ports: first.NetworkSettings.Ports["80/tcp"] },
     {
       Memory: 64 * 2 ** 20,
-      ReadonlyRootfs: true,
       CapDrop: ["ALL"],
       SecurityOpt: ["no-new-privileges:true"],
       ports: [{ HostIp, HostPort }],
@@ -80,50 +84,50 @@ withProject("a service starts as planned, is healthy, and a second start keeps i
 });
 
 withProject("two starts at the same time end with one sidecar, and both say so", async (project) => {
-  const both = [project.file(), project.file()].map((file) => upSidecars(api, file));
+  const both = [project.plan(), project.plan()].map((plan) => upSidecar(api, plan));
   assert.deepEqual(await Promise.all(both), [running(), running()]);
   assert.equal((await project.remains()).length, 3);
 });
 
 withProject("a stopped sidecar is started again, the same container", async (project) => {
-  await upSidecars(api, project.file());
+  await upSidecar(api, project.plan());
   const { Id } = await project.memo();
   await api.getContainer(Id).stop();
-  assert.deepEqual(await upSidecars(api, project.file()), running());
+  assert.deepEqual(await upSidecar(api, project.plan()), running());
   assert.equal((await project.memo()).Id, Id);
   assert.deepEqual(await linesOf(project), ["one", "one", "one"]);
 });
 
 withProject("a paused sidecar goes on, the same container", async (project) => {
-  await upSidecars(api, project.file());
+  await upSidecar(api, project.plan());
   const { Id } = await project.memo();
   await api.getContainer(Id).pause();
-  assert.deepEqual(await upSidecars(api, project.file()), running());
+  assert.deepEqual(await upSidecar(api, project.plan()), running());
   const { Id: same, State } = await project.memo();
   assert.deepEqual([same, State.Paused], [Id, false]);
 });
 
 withProject("a changed service is made anew and keeps the data of its volume", async (project) => {
-  await upSidecars(api, project.file());
+  await upSidecar(api, project.plan());
   const { Id } = await project.memo();
-  assert.deepEqual(await upSidecars(api, project.file({ environment: { MARK: "two" } })), running());
+  assert.deepEqual(await upSidecar(api, project.plan({ environment: { MARK: "two" } })), running());
   assert.notEqual((await project.memo()).Id, Id);
   assert.deepEqual(await linesOf(project), ["one", "two"]);
 });
 
 withProject("a stopped sidecar whose network was made anew is made anew too", async (project) => {
-  await upSidecars(api, project.file());
+  await upSidecar(api, project.plan());
   const { Id } = await project.memo();
   await api.getContainer(Id).stop();
   await api.getNetwork(`${project.name}_default`).remove();
-  assert.deepEqual(await upSidecars(api, project.file()), running());
+  assert.deepEqual(await upSidecar(api, project.plan()), running());
   assert.deepEqual(await linesOf(project), ["one", "one"]);
 });
 
 withProject("an image that cannot be had is told and leaves nothing behind", async (project) => {
   const name = "harness-nowhere.invalid/none:1";
-  const [sidecar] = await upSidecars(api, project.file({ image: name }));
-  assert.equal(sidecar?.state, "no-image");
+  const sidecar = await upSidecar(api, project.plan({ image: name }));
+  assert.equal(sidecar.state, "no-image");
   assert.match(
     sidecar.detail,
     /^the image harness-nowhere\.invalid\/none:1 is not here and cannot be had: \S/,
@@ -134,25 +138,21 @@ withProject("an image that cannot be had is told and leaves nothing behind", asy
 withProject("a pull that makes no progress is given up", async (project) => {
   await using registry = await mute();
   const name = `${registry.address}/none:1`;
-  assert.deepEqual(await upSidecars(api, project.file({ image: name }), { silenceMs: 600 }), [
-    {
-      service: "memo",
-      state: "no-image",
-      detail: `the image ${name} is not here and cannot be had: the pull made no progress for 0.6 s`,
-    },
-  ]);
+  assert.deepEqual(await upSidecar(api, project.plan({ image: name }), { silenceMs: 600 }), {
+    service: "memo",
+    state: "no-image",
+    detail: `the image ${name} is not here and cannot be had: the pull made no progress for 0.6 s`,
+  });
 });
 
 withProject("a container of that name that is not ours is left alone", async (project) => {
   const name = `${project.name}-memo-1`;
   const { id } = await api.createContainer({ name, Image: image.name, Cmd: ["sleep", "600"] });
-  assert.deepEqual(await upSidecars(api, project.file()), [
-    {
-      service: "memo",
-      state: "failed",
-      detail: `the name ${name} is taken by a container that harness did not make; remove or rename that one`,
-    },
-  ]);
+  assert.deepEqual(await upSidecar(api, project.plan()), {
+    service: "memo",
+    state: "failed",
+    detail: `the name ${name} is taken by a container that harness did not make; remove or rename that one`,
+  });
   assert.deepEqual((await downSidecars(api, project.name, { volumes: true })).containers, []);
   assert.equal((await project.memo()).Id, id);
   assert.deepEqual(await project.remains(), [`container /${name}`]);
@@ -162,16 +162,16 @@ withProject("a volume of that name that is not ours is neither used nor removed"
   const Name = `${project.name}_data`;
   await api.createVolume({ Name });
   const detail = `a volume called ${Name} is there already, and harness did not make it`;
-  assert.deepEqual(await upSidecars(api, project.file()), [{ service: "memo", state: "failed", detail }]);
+  assert.deepEqual(await upSidecar(api, project.plan()), { service: "memo", state: "failed", detail });
   await downSidecars(api, project.name, { volumes: true });
   assert.deepEqual(await project.remains(), [`volume ${Name}`]);
 });
 
 withProject("a port that is taken is named, and no container is left", async (project) => {
   await using other = await mute();
-  const file = project.file({ ports: [`${other.address}:80`] });
+  const plan = project.plan({ ports: [portOf(other.address)] });
   const detail = `${other.address} is in use by another program`;
-  assert.deepEqual(await upSidecars(api, file), [{ service: "memo", state: "failed", detail }]);
+  assert.deepEqual(await upSidecar(api, plan), { service: "memo", state: "failed", detail });
   assert.deepEqual(
     (await project.remains()).filter((name) => name.startsWith("container")),
     [],
@@ -181,13 +181,13 @@ withProject("a port that is taken is named, and no container is left", async (pr
 for (const [what, keys, state, detail] of [
   [
     "a probe that fails",
-    { healthcheck: { test: "echo no answer; exit 3", interval: "100ms", retries: 1 } },
+    { healthcheck: probe("echo no answer; exit 3", 100, 1) },
     "unhealthy",
     "unhealthy; the last probe ended with 3: no answer",
   ],
   [
     "a probe that is not made in time",
-    { healthcheck: { test: "exit 0", interval: "1m" } },
+    { healthcheck: probe("exit 0", 60_000) },
     "unhealthy",
     "not healthy within 5 s",
   ],
@@ -205,39 +205,67 @@ for (const [what, keys, state, detail] of [
   ],
 ] as const)
   withProject(`${what} is told with its last words`, async (project) => {
-    const [sidecar] = await upSidecars(api, project.file(keys), { healthMs: 5000 });
-    assert.equal(sidecar?.state, state);
+    const sidecar = await upSidecar(api, project.plan(keys), { healthMs: 5000 });
+    assert.equal(sidecar.state, state);
     assert.equal(sidecar.detail.slice(0, detail.length), detail);
   });
 
 withProject("a program that is not in the image is told in the engine's words", async (project) => {
-  const [sidecar] = await upSidecars(api, project.file({ command: ["/nowhere"] }));
-  assert.equal(sidecar?.state, "failed");
+  const sidecar = await upSidecar(api, project.plan({ command: ["/nowhere"] }));
+  assert.equal(sidecar.state, "failed");
   assert.match(sidecar.detail, /no such file or directory/);
 });
 
+/** The same service without its health check. */
+function withoutCheck(project: Project): SidecarPlan {
+  const plan = project.plan();
+  const { Healthcheck: _, ...container } = plan.container;
+  return { ...plan, container };
+}
+
 withProject("a service without a health check is running once it stays up", async (project) => {
-  assert.deepEqual(await upSidecars(api, project.file({ healthcheck: undefined })), running());
+  assert.deepEqual(await upSidecar(api, withoutCheck(project)), running());
 });
 
 withProject("a cancelled start ends at once and says so", async (project) => {
-  const file = project.file({ healthcheck: { test: "exit 0", interval: "1m" } });
-  assert.deepEqual(await upSidecars(api, file, { signal: AbortSignal.timeout(1500) }), [
-    { service: "memo", state: "failed", detail: "cancelled" },
-  ]);
+  const plan = project.plan({ healthcheck: probe("exit 0", 60_000) });
+  assert.deepEqual(await upSidecar(api, plan, { signal: AbortSignal.timeout(1500) }), {
+    service: "memo",
+    state: "failed",
+    detail: "cancelled",
+  });
 });
 
-withProject("where compose starts the service, its failure is the sidecar's", async (project) => {
-  const compose = { version: "2.0.0", env: { PATH: "/nowhere" } };
-  const [sidecar] = await upSidecars(api, project.file(), { compose });
-  assert.equal(sidecar?.state, "failed");
-  assert.match(sidecar.detail, /^docker compose ended with 127/);
-  assert.deepEqual(await project.remains(), []);
+/** The container of a plan with the labels that `docker compose up` gives it, running. */
+async function madeByCompose(plan: SidecarPlan): Promise<string> {
+  await api.createNetwork(plan.network);
+  for (const volume of plan.volumes) await api.createVolume(volume);
+  const Labels = {
+    ...plan.container.Labels,
+    "com.docker.compose.config-hash": "of compose's own kind",
+    "com.docker.compose.version": "2.40.3",
+  };
+  const container = await api.createContainer({ ...plan.container, Labels });
+  await container.start();
+  return container.id;
+}
+
+withProject("one that was started by hand with compose is kept", async (project) => {
+  const id = await madeByCompose(project.plan());
+  assert.deepEqual(await upSidecar(api, project.plan()), running());
+  assert.equal((await project.memo()).Id, id);
+});
+
+withProject("one of compose's with other ports is made anew", async (project) => {
+  const id = await madeByCompose(project.plan());
+  const address = await freePort();
+  const { state } = await upSidecar(api, project.plan({ ports: [portOf(address)] }));
+  assert.deepEqual([state, (await project.memo()).Id === id], ["running", false]);
 });
 
 withProject("down removes what is ours and keeps the data, unless the volumes are named", async (project) => {
   const [container, network, volume] = ["-memo-1", "_default", "_data"].map((end) => project.name + end);
-  await upSidecars(api, project.file());
+  await upSidecar(api, project.plan());
   const none = { containers: [], networks: [], volumes: [], kept: [] };
   assert.deepEqual(await downSidecars(api, project.name), {
     ...none,
@@ -251,7 +279,7 @@ withProject("down removes what is ours and keeps the data, unless the volumes ar
 });
 
 withProject("down says what it had to keep and why", async (project) => {
-  await upSidecars(api, project.file());
+  await upSidecar(api, project.plan());
   const { id } = await api.createContainer({
     name: `${project.name}-guest`,
     Image: image.name,

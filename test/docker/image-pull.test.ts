@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import test from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import Docker from "dockerode";
-import { lackOfImage } from "../../src/docker/compose/compose-up.ts";
+import { lackOfImage } from "../../src/docker/images/image-progress.ts";
 
 type Pull = (answer: ServerResponse) => Promise<void> | void;
 
@@ -40,7 +40,8 @@ async function scriptedEngine(
 }
 
 const line = (event: object): string => `${JSON.stringify(event)}\r\n`;
-const bounds = { silenceMs: 300, signal: new AbortController().signal };
+const onLine = (): void => undefined;
+const bounds = { silenceMs: 300, signal: new AbortController().signal, onLine };
 
 const slow: Pull = async (answer) => {
   for (let step = 0; step < 5; step += 1) {
@@ -92,7 +93,7 @@ for (const [when, pull] of [
   test(`a pull that is cancelled ${when} ends as cancelled`, async () => {
     await using engine = await scriptedEngine(pull);
     const signal = AbortSignal.timeout(100);
-    await assert.rejects(lackOfImage(engine.api, "team/db:1.2", { silenceMs: 60_000, signal }), {
+    await assert.rejects(lackOfImage(engine.api, "team/db:1.2", { silenceMs: 60_000, signal, onLine }), {
       name: "TimeoutError",
     });
   });

@@ -1,0 +1,213 @@
+import { createHash } from "node:crypto";
+import type {
+  ContainerCreateOptions,
+  HealthConfig,
+  NetworkCreateOptions,
+  VolumeCreateOptions,
+} from "dockerode";
+import { ailing, type Health, healthy } from "../core/health.ts";
+
+/** A container beside the boxes, published on 127.0.0.1 only. */
+export interface SidecarService {
+  readonly image: string;
+  /** Left out, what the image says. */
+  readonly command?: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly ports: readonly { readonly host: number; readonly container: number }[];
+  /** Named volumes of the project. */
+  readonly volumes: readonly { readonly volume: string; readonly target: string }[];
+  readonly healthcheck?: Healthcheck;
+  readonly memoryBytes: number;
+  readonly restart: "no" | "unless-stopped";
+}
+
+interface Healthcheck {
+  readonly test: readonly ["CMD", ...string[]];
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  readonly startPeriodMs: number;
+  readonly retries: number;
+}
+
+/** Services that share a network, named and labelled as `docker compose` names a project of theirs. */
+export interface SidecarProject<Name extends string = string> {
+  readonly name: string;
+  readonly services: Readonly<Record<Name, SidecarService>>;
+}
+
+export type SidecarName = "qdrant" | "ollama";
+
+const GIB = 2 ** 30;
+
+/** What `docker-compose.yml` says to people who use compose by hand; a test holds the two together. */
+export const SIDECARS: SidecarProject<SidecarName> = {
+  name: "harness",
+  services: {
+    qdrant: {
+      image: "qdrant/qdrant:v1.19.0",
+      environment: { QDRANT__TELEMETRY_DISABLED: "true", QDRANT__LOG_LEVEL: "WARN" },
+      ports: [
+        { host: 6333, container: 6333 },
+        { host: 6334, container: 6334 },
+      ],
+      volumes: [{ volume: "qdrant_storage", target: "/qdrant/storage" }],
+      healthcheck: {
+        // The image has bash but neither curl nor wget.
+        test: [
+          "CMD",
+          "bash",
+          "-c",
+          String.raw`exec 3<>/dev/tcp/127.0.0.1/6333 && printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3 && read -r line <&3 && [[ $line == *' 200'* ]]`,
+        ],
+        intervalMs: 5000,
+        timeoutMs: 3000,
+        startPeriodMs: 30_000,
+        retries: 6,
+      },
+      memoryBytes: GIB,
+      restart: "unless-stopped",
+    },
+    // Runs on the CPU only. Where a GPU is to be used, Ollama on the host serves better.
+    ollama: {
+      image: "ollama/ollama:0.32.15",
+      environment: {},
+      ports: [{ host: 11_434, container: 11_434 }],
+      volumes: [{ volume: "ollama_models", target: "/root/.ollama" }],
+      healthcheck: {
+        test: ["CMD", "ollama", "list"],
+        intervalMs: 5000,
+        timeoutMs: 5000,
+        startPeriodMs: 30_000,
+        retries: 6,
+      },
+      memoryBytes: 12 * GIB,
+      restart: "unless-stopped",
+    },
+  },
+};
+
+/** Compose's own labels, so that both tools see the same project, and ours. */
+export const SIDECAR_LABEL = {
+  project: "com.docker.compose.project",
+  service: "com.docker.compose.service",
+  volume: "com.docker.compose.volume",
+  network: "com.docker.compose.network",
+  number: "com.docker.compose.container-number",
+  oneOff: "com.docker.compose.oneoff",
+  hash: "com.docker.compose.config-hash",
+  /** Set by compose alone. */
+  composeVersion: "com.docker.compose.version",
+  /** Ours: without it nothing is kept, changed or removed. */
+  sidecar: "dev.harness.sidecar",
+} as const;
+
+/** How one sidecar ended up. None of these ends a run. */
+export interface Sidecar {
+  readonly service: string;
+  readonly state: "running" | "unhealthy" | "no-image" | "failed";
+  readonly detail: string;
+}
+
+/** What serves when a sidecar does not. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  qdrant: "the embedded index serves instead",
+  ollama: "an Ollama on the host serves instead, if there is one",
+};
+
+/** A sidecar as the set-up reports it: never a failure, for harness works without. */
+export function healthOfSidecar({ service, state, detail }: Sidecar): Health {
+  const id = `sidecar.${service}`;
+  if (state === "running") return healthy(id, detail);
+  const instead = INSTEAD[service];
+  return ailing(id, instead === undefined ? detail : `${detail}; ${instead}`);
+}
+
+/** What the engine is asked for, for one service; the same values give the same plan. */
+export interface SidecarPlan {
+  readonly service: string;
+  readonly project: string;
+  readonly image: string;
+  /** The container's name. */
+  readonly name: string;
+  /** Of everything in `container`: another hash means that the container must be made anew. */
+  readonly hash: string;
+  /** What is published, as a person types it: 127.0.0.1:6333. */
+  readonly addresses: readonly string[];
+  readonly container: ContainerCreateOptions;
+  readonly network: NetworkCreateOptions;
+  readonly volumes: readonly VolumeCreateOptions[];
+}
+
+const LOOPBACK = "127.0.0.1";
+
+export function planSidecar<Name extends string>(project: SidecarProject<Name>, service: Name): SidecarPlan {
+  const wanted = project.services[service];
+  const name = `${project.name}-${service}-1`;
+  const network = `${project.name}_default`;
+  const labels = { [SIDECAR_LABEL.project]: project.name, [SIDECAR_LABEL.sidecar]: service };
+  const bare: ContainerCreateOptions = {
+    name,
+    Image: wanted.image,
+    Env: Object.entries(wanted.environment).map(([key, value]) => `${key}=${value}`),
+    ...(wanted.command === undefined ? {} : { Cmd: [...wanted.command] }),
+    ...(wanted.healthcheck === undefined ? {} : { Healthcheck: healthOf(wanted.healthcheck) }),
+    Labels: {
+      ...labels,
+      [SIDECAR_LABEL.service]: service,
+      [SIDECAR_LABEL.number]: "1",
+      [SIDECAR_LABEL.oneOff]: "False",
+    },
+    ExposedPorts: Object.fromEntries(wanted.ports.map(({ container }) => [`${container}/tcp`, {}])),
+    HostConfig: {
+      NetworkMode: network,
+      PortBindings: bindingsOf(wanted),
+      Mounts: wanted.volumes.map(({ volume, target }) => ({
+        Type: "volume",
+        Source: `${project.name}_${volume}`,
+        Target: target,
+        ReadOnly: false,
+      })),
+      Memory: wanted.memoryBytes,
+      RestartPolicy: { Name: wanted.restart },
+      CapDrop: ["ALL"],
+      SecurityOpt: ["no-new-privileges:true"],
+    },
+    NetworkingConfig: { EndpointsConfig: { [network]: { Aliases: [service, name] } } },
+  };
+  const hash = createHash("sha256").update(JSON.stringify(bare)).digest("hex");
+  return {
+    service,
+    project: project.name,
+    image: wanted.image,
+    name,
+    hash,
+    addresses: wanted.ports.map(({ host }) => `${LOOPBACK}:${host}`),
+    container: { ...bare, Labels: { ...bare.Labels, [SIDECAR_LABEL.hash]: hash } },
+    network: {
+      Name: network,
+      Driver: "bridge",
+      CheckDuplicate: true,
+      Labels: { ...labels, [SIDECAR_LABEL.network]: "default", [SIDECAR_LABEL.sidecar]: "default" },
+    },
+    volumes: wanted.volumes.map(({ volume }) => ({
+      Name: `${project.name}_${volume}`,
+      Labels: { ...labels, [SIDECAR_LABEL.volume]: volume, [SIDECAR_LABEL.sidecar]: volume },
+    })),
+  };
+}
+
+type Bindings = Record<string, { HostIp: string; HostPort: string }[]>;
+
+const bindingsOf = ({ ports }: SidecarService): Bindings =>
+  Object.fromEntries(
+    ports.map(({ host, container }) => [`${container}/tcp`, [{ HostIp: LOOPBACK, HostPort: String(host) }]]),
+  );
+
+/** The engine counts in nanoseconds. */
+const healthOf = (check: Healthcheck): HealthConfig => ({
+  Test: [...check.test],
+  Interval: check.intervalMs * 1e6,
+  Timeout: check.timeoutMs * 1e6,
+  StartPeriod: check.startPeriodMs * 1e6,
+  Retries: check.retries,
+});

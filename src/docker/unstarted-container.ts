@@ -1,0 +1,47 @@
+import type { Container, MountSettings } from "dockerode";
+import type { Engine } from "./engine.ts";
+
+interface Wanted {
+  /** Any that is there; nothing of it is run. */
+  readonly image: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Mounted while the engine reads or writes an archive of the container. */
+  readonly volume?: { readonly name: string; readonly target: string };
+}
+
+interface Unstarted extends AsyncDisposable {
+  readonly container: Container;
+}
+
+/** The engine would else fill an empty volume with what the image has there. */
+const NO_COPY: NonNullable<MountSettings["VolumeOptions"]> = {
+  NoCopy: true,
+  Labels: {},
+  DriverConfig: { Name: "local", Options: {} },
+};
+
+/**
+ * A container that is never started: the engine reads and writes files of its image and of a volume through it, and no
+ * program runs. Disposing removes it, the volume stays.
+ */
+export async function unstartedContainer(
+  { api }: Engine,
+  { image, labels, volume }: Wanted,
+): Promise<Unstarted> {
+  const container = await api.createContainer({
+    Image: image,
+    // The engine wants one, and an image may have none.
+    Entrypoint: ["none"],
+    Labels: { ...labels },
+    NetworkDisabled: true,
+    HostConfig: { NetworkMode: "none", Mounts: volume === undefined ? [] : [mountOf(volume)] },
+  });
+  return { container, [Symbol.asyncDispose]: () => container.remove({ force: true }) };
+}
+
+const mountOf = ({ name, target }: NonNullable<Wanted["volume"]>): MountSettings => ({
+  Type: "volume",
+  Source: name,
+  Target: target,
+  VolumeOptions: NO_COPY,
+});
