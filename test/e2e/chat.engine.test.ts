@@ -201,7 +201,6 @@ test("nothing of a cancelled turn stays, though older turns were summarised in i
   const summary = { goal: "to talk", constraints: [], decisions: [], files: [], risks: [] };
   const state = { summaries: 0, hung: false };
   const replies: Replies = (asked) => {
-    const format = JSON.stringify(asked.format ?? "");
     if (last(asked).includes('"goal"')) {
       state.summaries += 1;
       return { text: JSON.stringify(summary) };
