@@ -132,6 +132,8 @@ function isDeed({ text }: Opened): boolean {
   return DEED.test(text) || NEEDS_A_RUN.test(text);
 }
 
+const looksUp = ({ text }: Opened): boolean => LOOK_UP.test(text) && !DEMAND.test(text);
+
 /** What the words say; where they say nothing it is a change, in read-only mode a question about the repository. */
 export function guessIntent(text: string, mode: Mode): Intent {
   const otherwise = mode === "read-only" ? "repo" : "change";
@@ -141,20 +143,23 @@ export function guessIntent(text: string, mode: Mode): Intent {
   );
   if (matter.length === 0)
     return SMALL_TALK_OR_GREETING.test(text.trim().toLowerCase().replaceAll("’", "'")) ? "direct" : otherwise;
-  const looksUp = ({ text: said }: Opened): boolean => LOOK_UP.test(said) && !DEMAND.test(said);
   if (matter.some((each) => !looksUp(each) && isDeed(each))) return "change";
   const lower = text.toLowerCase();
   if (matter.some(looksUp) || (WEB.test(lower) && (lower.includes("://") || !HERE.test(lower)))) return "web";
-  const asked = matter.filter(
-    (each) => QUESTION.test(each.text) || ASKING.test(each.text.replace(REQUEST, "")),
-  );
-  if (asked.length === 0) return otherwise;
-  const whole = matter.map((each) => each.text).join(" ");
+  return topicOf(matter) ?? otherwise;
+}
+
+/** What questions are about, with what is said around them; undefined where they do not say, and where there are none. */
+function topicOf(matter: readonly Opened[]): Intent | undefined {
+  const asked = matter
+    .map(({ text }) => ({ text, bare: text.replace(REQUEST, "") }))
+    .filter(({ text, bare }) => QUESTION.test(text) || ASKING.test(bare));
+  if (asked.length === 0) return undefined;
+  const whole = matter.map(({ text }) => text).join(" ");
   const names = matter.map(({ written }) => written.replaceAll(NO_NAMES, " ")).join(" ");
-  if (HERE.test(whole) || asked.some((each) => HERE.test(each.text)) || NAMED.test(names)) return "repo";
-  if (asked.every((each) => GENERAL.test(each.text.replace(REQUEST, ""))) && !THINGS.test(whole))
-    return "direct";
-  return THINGS.test(whole) ? "repo" : otherwise;
+  if (HERE.test(whole) || asked.some(({ text }) => HERE.test(text)) || NAMED.test(names)) return "repo";
+  if (THINGS.test(whole)) return "repo";
+  return asked.every(({ bare }) => GENERAL.test(bare)) ? "direct" : undefined;
 }
 
 /** The intent of one request as it is served, shared by its subagents. */

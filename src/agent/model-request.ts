@@ -83,7 +83,7 @@ export const askAside = (
 ): Promise<Reply> => askFor(seat, { ...requestOf(seat, format), messages }, signal);
 
 /** Any request, to its end; it counts as the others do. */
-export async function askFor(seat: Seat, request: ModelRequest, signal: AbortSignal): Promise<Reply> {
+async function askFor(seat: Seat, request: ModelRequest, signal: AbortSignal): Promise<Reply> {
   for await (const event of seat.provider.stream(request, signal)) {
     if (event.type !== "finished" && event.type !== "failed") continue;
     spend(seat, request, event.usage);

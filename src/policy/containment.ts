@@ -114,10 +114,11 @@ const piecesOf = (text: string): readonly string[] =>
 type Use = "read" | "write";
 
 /** Read as a path it is a secret, hidden, or something that the host obeys. */
-function isKept(piece: string, { workspace, home, facts }: Around, use: Use = "write"): boolean {
+function isKept(piece: string, around: Around, use: Use = "write"): boolean {
+  const { workspace, home } = around;
   const path = resolvePath(workspace, piece.startsWith("~/") ? home + piece.slice(1) : piece);
-  const { secret, ignored } = facts(path, "read");
-  return secret !== null || ignored || (use === "write" && facts(path, "write").trap !== null);
+  const { secret, ignored } = around.facts(path, "read");
+  return secret !== null || ignored || (use === "write" && around.facts(path, "write").trap !== null);
 }
 
 const textObjection = (text: string, around: Around, use: Use = "write"): boolean =>

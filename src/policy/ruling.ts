@@ -18,7 +18,7 @@ export interface Ruling {
  * it reads a secret, reaches a host that is not granted, needs the machine around the box, or loses what undo does not
  * bring back.
  */
-export type Containment = "always" | "offline" | "never";
+type Containment = "always" | "offline" | "never";
 
 export type Worth = Pick<Ruling, "verdict" | "readOnly" | "contained">;
 

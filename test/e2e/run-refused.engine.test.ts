@@ -110,11 +110,11 @@ test("with --isolation overlay the repository stays as it was", { skip }, async 
 });
 
 test("a refusal names what reaches out, not a neighbour that would have run", { skip }, async () => {
-  await using place = await household();
-  await using model = await startModel([bash("mkdir sub; export PATH=/x:$PATH"), FINE]);
+  await using place = await household({ ".env": "TOKEN=x\n" });
+  await using model = await startModel([bash("mkdir sub; mytool x; cat .env"), FINE]);
   const ran = await harness(place, ["run", "--json", ...model.flags, "set it up"]);
   assert.deepEqual(
-    finishedOf(ran).denials.map(({ reason }) => /PATH|only the shell/.test(reason)),
+    finishedOf(ran).denials.map(({ reason }) => /likely to hold a secret/.test(reason)),
     [true],
     ran.stdout,
   );

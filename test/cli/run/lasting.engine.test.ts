@@ -8,12 +8,14 @@ import { called, prepared } from "../../fixtures/call.ts";
 import { skip } from "../../fixtures/engine.ts";
 import { realBox } from "../../fixtures/real-box.ts";
 
-const NOTE = "[PATH is not kept for later calls: set it in the command that needs it]";
-const LOOK = "echo $FOO ${PATH%%:*}";
+const NOTE = "[http_proxy is not kept for later calls: set it in the command that needs it]";
+const LOOK = "echo $FOO ${PATH%%:*} $http_proxy";
 
 /** What a script that sets an environment up says of itself, what a later call sees, and how that one is judged. */
 async function after(mode: Mode): Promise<readonly unknown[]> {
-  await using real = await realBox({ "env.sh": "export PATH=/x:$PATH FOO=1\n" });
+  await using real = await realBox({
+    "env.sh": "export http_proxy=http://proxy.example:1 PATH=/x:$PATH FOO=1\n",
+  });
   const { workspace } = real.box;
   const store = memoryStore();
   const session = store.create({ workspace, mode, provider: "ollama", model: "m", title: "t" });
@@ -29,13 +31,9 @@ async function after(mode: Mode): Promise<readonly unknown[]> {
 }
 
 test("what would have every later command refused does not go on, the rest does", { skip }, async () => {
-  assert.deepEqual(await after("workspace-write"), [
-    `(no output)\n${NOTE}`,
-    "1 /usr/local/lib/harness/bin",
-    true,
-  ]);
+  assert.deepEqual(await after("workspace-write"), [`(no output)\n${NOTE}`, "1 /x", true]);
 });
 
 test("where everything may run, everything goes on", { skip }, async () => {
-  assert.deepEqual(await after("danger-full-access"), ["(no output)", "1 /x", true]);
+  assert.deepEqual(await after("danger-full-access"), ["(no output)", "1 /x http://proxy.example:1", true]);
 });
