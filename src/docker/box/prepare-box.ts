@@ -6,10 +6,11 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type BoxIdentity, boxLabels, type Owner, ownerLabels } from "../box-labels.ts";
 import type { BoxPlan, HostFacts } from "../container-spec.ts";
 import { type Engine, hostFacts, readSeccomp } from "../engine.ts";
-import { protectOutside } from "../isolation/unprotected.ts";
 import type { Isolation, VolumeRequest } from "../isolation/workspace-place.ts";
 import { thisProcess } from "../life/owner.ts";
-import { findProtected, findReached, NOTHING, type Protection } from "../protect/scan.ts";
+import { followPointer } from "../protect/git-pointer.ts";
+import { findProtected, findReached, NOTHING, type Protection, reachedIn } from "../protect/scan.ts";
+import { look } from "../protect/solid.ts";
 import { accountFor, folderForMounts } from "./account.ts";
 import { boxImage, RUNNER } from "./box-image.ts";
 import { checkWorkspace, type Workspace } from "./box-workspace.ts";
@@ -208,4 +209,35 @@ const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
     mode: request.mode,
     ...(given.parks === undefined ? {} : { parks: given.parks }),
   }),
+});
+
+/**
+ * What a box over a layer or a copy needs of protection: nothing inside, as nothing inside reaches the repository
+ * by itself, and a socket or FIFO of the lower layer leads to nobody. A git directory outside that the workspace
+ * leads to is seen through the layer's box, read-only and at its own path: what could be reached there is covered.
+ */
+export async function protectOutside(
+  isolation: Exclude<Isolation, "bind">,
+  { path: root, uid, gid }: { readonly path: string; readonly uid: number; readonly gid: number },
+  signal?: AbortSignal,
+): Promise<Protection> {
+  const pointer = path.join(root, ".git");
+  if ((await look(pointer))?.isFile() !== true) return NOTHING;
+  const lead = await followPointer(pointer, root, uid);
+  if (lead.kind === "inside") return NOTHING;
+  if (lead.kind === "unsafe") return broken(`${pointer} is not followed: ${lead.why}`);
+  if (isolation === "overlay") {
+    const outside = [lead.mount];
+    return {
+      ...NOTHING,
+      outside,
+      ...(await reachedIn(root, [], { away: outside, top: { uid, gid }, signal })),
+    };
+  }
+  return broken(`${lead.gitDir} lies outside the workspace and is not copied`);
+}
+
+const broken = (why: string): Protection => ({
+  ...NOTHING,
+  warnings: [`git does not work in the box: ${why}`],
 });

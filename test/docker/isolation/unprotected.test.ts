@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { lstat } from "node:fs/promises";
 import test from "node:test";
-import { protectOutside } from "../../../src/docker/isolation/unprotected.ts";
+import { protectOutside } from "../../../src/docker/box/prepare-box.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { git, noGit, repository } from "../protect/repository.ts";
 

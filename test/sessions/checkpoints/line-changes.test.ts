@@ -67,8 +67,9 @@ for (const around of [0, 2, 3])
     );
   });
 
+const change = (from: number, to: number) => ({ from, to, newFrom: from, newTo: to });
+
 test("changes with few enough lines between them are one group", () => {
-  const change = (from: number, to: number) => ({ from, to, newFrom: from, newTo: to });
   const [a, b, c] = [change(0, 1), change(4, 4), change(8, 9)];
   assert.deepEqual(groupChanges([a, b, c], 3), [[a, b], [c]]);
   assert.deepEqual(groupChanges([], 3), []);

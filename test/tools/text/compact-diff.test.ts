@@ -26,9 +26,10 @@ test("a long diff is cut with a count, a long line with its own", () => {
   assert.match(compactDiff("", `${"y".repeat(5000)}\n`).lines.join("\n"), /\+y+\[… 47\d\d more\]$/);
 });
 
+const many = (word: string): string => Array.from({ length: 3000 }, (_, at) => `${word} ${at}\n`).join("");
+
 test("texts that differ in too many lines are told as one change between what they share", () => {
-  const lines = (word: string): string => Array.from({ length: 3000 }, (_, at) => `${word} ${at}\n`).join("");
-  const diff = compactDiff(`same\n${lines("old")}end\n`, `same\n${lines("new")}end\n`);
+  const diff = compactDiff(`same\n${many("old")}end\n`, `same\n${many("new")}end\n`);
   assert.deepEqual([diff.added, diff.removed, diff.lines[0]], [3000, 3000, "@@ -1,3002 +1,3002 @@"]);
   assert.deepEqual([diff.lines[1], diff.lines[2], diff.lines.at(-1)], [" same", "-old 0", " end"]);
 });
