@@ -90,7 +90,7 @@ type Committed =
   | { readonly kind: "refused"; readonly refused: FileRefusal; readonly stuck: readonly string[] };
 
 /** Writes every file, or puts back those that were written before one was refused. */
-export async function commit(box: Box, steps: readonly Step[]): Promise<Committed> {
+async function commit(box: Box, steps: readonly Step[]): Promise<Committed> {
   const done: Step[] = [];
   // What is made comes first: a file that is moved is never nowhere.
   for (const step of steps.toSorted((one, other) => Number(!one.after) - Number(!other.after))) {
@@ -162,7 +162,7 @@ interface Told {
 }
 
 /** What became of each file, then what changed in those that were there before. */
-export function stepsTold(steps: readonly Step[], nameOf: (path: string) => string): string {
+function stepsTold(steps: readonly Step[], nameOf: (path: string) => string): string {
   const moved = new Map(
     steps.flatMap(({ from }) => (from === undefined ? [] : [[from, stateBefore(steps, from)]])),
   );

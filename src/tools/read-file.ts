@@ -56,7 +56,7 @@ function whole(name: string, content: Uint8Array, { first, most }: Lines): ToolR
   );
 }
 
-export interface Place {
+interface Place {
   readonly desk: Desk;
   readonly box: Box;
   readonly signal: AbortSignal;
@@ -64,7 +64,7 @@ export interface Place {
   readonly path: string;
 }
 
-export interface Lines {
+interface Lines {
   /** From 1. */
   readonly first: number;
   readonly most: number;
@@ -77,7 +77,7 @@ interface Paged {
   readonly notes: readonly string[];
 }
 
-export function pageNote({ first, shown, total, notes }: Paged): string {
+function pageNote({ first, shown, total, notes }: Paged): string {
   const last = first + shown - 1;
   const which =
     shown === total ? (total === 1 ? "1 line" : `all ${total} lines`) : `lines ${first}-${last} of ${total}`;
@@ -88,7 +88,7 @@ export function pageNote({ first, shown, total, notes }: Paged): string {
 const SCAN_MS = 60_000;
 
 /** Lines of a file that is too large to be brought whole: they are found inside the box. */
-export async function largePage(
+async function largePage(
   { desk, box, path, signal }: Place,
   { first, most }: Lines,
   size: number,
