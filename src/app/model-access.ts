@@ -30,11 +30,11 @@ export interface ModelSeat {
   /** As people and probes name it. */
   readonly server: string;
   readonly list: (signal: AbortSignal) => Promise<ModelListing>;
-  /** What is believed of a model. It never fails: where no server answers, the table has the last word. */
+  /** What is assumed of a model. It never fails: where no server answers, the table has the last word. */
   readonly capabilities: (model: string, signal: AbortSignal) => Promise<Capabilities>;
   /** What a probe of the model is kept under. */
   readonly subject: (model: string, signal: AbortSignal) => Promise<ProbeSubject>;
-  /** With `tools`, they are native or not whatever is believed. */
+  /** With `tools`, they are native or not whatever is assumed. */
   readonly provider: (tools?: boolean) => Provider;
 }
 
@@ -83,8 +83,8 @@ function keyedSeat(name: "openai" | "anthropic", settings: Settings): ModelSeat 
       prices,
       keys: key === "" ? [] : [key],
       capabilities: async (model, signal) => {
-        const believed = await capabilities(model, signal);
-        return tools === undefined ? believed : { ...believed, tools };
+        const assumed = await capabilities(model, signal);
+        return tools === undefined ? assumed : { ...assumed, tools };
       },
     });
   };
@@ -125,8 +125,8 @@ function ollamaSeat(settings: Settings): ModelSeat {
         limits: limitsOf(settings),
         prices,
         capabilities: async (model, signal) => {
-          const believed = await capabilities(model, signal);
-          return tools === undefined ? believed : { ...believed, tools };
+          const assumed = await capabilities(model, signal);
+          return tools === undefined ? assumed : { ...assumed, tools };
         },
       }),
   };
@@ -160,8 +160,8 @@ function scriptedSeat(settings: Settings): ModelSeat {
           limits: limitsOf(settings),
           prices: settings.prices,
           capabilities: (model) => {
-            const believed = scriptedCapabilities(readScenario(model));
-            return Promise.resolve(tools === undefined ? believed : { ...believed, tools });
+            const assumed = scriptedCapabilities(readScenario(model));
+            return Promise.resolve(tools === undefined ? assumed : { ...assumed, tools });
           },
         },
       );

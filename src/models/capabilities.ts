@@ -24,7 +24,7 @@ interface OwnRow {
 
 export interface Sources {
   readonly user: readonly OwnRow[];
-  /** The setting max_context_tokens: a bound on whatever else is believed. */
+  /** The setting max_context_tokens: a bound on whatever the other sources say. */
   readonly maxContext: number | null;
   /** What a probe of this model on this server found. */
   readonly probe: boolean | null;
@@ -136,19 +136,19 @@ function longest<T extends { readonly prefix: string }>(
 }
 
 /**
- * A provider that goes by what is believed: a model that calls no tools natively finds them in its prompt from the
- * first request on. Beliefs are asked for each time, as a server that was away knows more when it is back.
+ * A provider that goes by the assumed capabilities: a model that calls no tools natively finds them in its prompt from the
+ * first request on. They are asked for each time, as a server that was away knows more when it is back.
  */
 export function providerWithCapabilities(wire: Wire, options: ProviderOptions): Provider {
   const refused = options.fallbacks ?? new RememberedFallbacks();
-  const native = new Map<string, boolean>();
+  const nativeByModel = new Map<string, boolean>();
   const fallbacks: Fallbacks = {
-    has: (model) => refused.has(model) || native.get(model) === false,
+    has: (model) => refused.has(model) || nativeByModel.get(model) === false,
     add: (model, reason) => refused.add(model, reason),
   };
   const provider = makeProvider(wire, { ...options, fallbacks });
-  /** A belief that cannot be had changes nothing: the port never throws. */
-  const beliefIn = (model: string, signal: AbortSignal): Promise<boolean | null> =>
+  /** What cannot be found out changes nothing: the port never throws. */
+  const takesTools = (model: string, signal: AbortSignal): Promise<boolean | null> =>
     options.capabilities(model, signal).then(
       ({ tools }) => tools,
       () => null,
@@ -156,8 +156,8 @@ export function providerWithCapabilities(wire: Wire, options: ProviderOptions): 
   return {
     capabilities: options.capabilities,
     async *stream(request, signal) {
-      const believed = request.tools.length > 0 ? await beliefIn(request.model, signal) : null;
-      if (believed !== null) native.set(request.model, believed);
+      const native = request.tools.length > 0 ? await takesTools(request.model, signal) : null;
+      if (native !== null) nativeByModel.set(request.model, native);
       yield* provider.stream(request, signal);
     },
   };
@@ -171,16 +171,16 @@ const ORIGINS = {
   default: "guess",
 } as const satisfies Record<ContextInForce["limit"], Capabilities["origin"]["context"]>;
 
-/** Of Ollama the window is not believed: it is the one that every request asks for. */
+/** Of Ollama the window is not assumed: it is the one that every request asks for. */
 export function ollamaCapabilities(
   model: string,
   facts: ModelInForce,
   sources: Omit<Sources, "server">,
 ): Capabilities {
   const server = { context: null, tools: facts.tools, thinking: facts.thinks, cache: true };
-  const believed = capabilitiesOf(model, { ...sources, server });
+  const assumed = capabilitiesOf(model, { ...sources, server });
   const { tokens, limit } = facts.window;
-  return { ...believed, context: tokens, origin: { ...believed.origin, context: ORIGINS[limit] } };
+  return { ...assumed, context: tokens, origin: { ...assumed.origin, context: ORIGINS[limit] } };
 }
 
 /** What is known of families, by the longest prefix of a name as `familyName` writes it. */
@@ -325,7 +325,7 @@ export const TABLE: readonly Row[] = [
 ];
 
 /**
- * A model that nobody here has heard of: tools stand in its prompt, which works with every server, while some drop
+ * A model of no known family: tools stand in its prompt, which works with every server, while some drop
  * `tools` in silence.
  */
 const UNKNOWN: Omit<Row, "prefix"> = {

@@ -90,7 +90,7 @@ const requestFor = (model: string, { prompt }: Check): ModelRequest => ({
 
 interface ProbeRequest {
   readonly model: string;
-  /** Offers tools natively whatever is believed. */
+  /** Offers tools natively whatever is assumed. */
   readonly native: Provider;
   /** Writes tools into the prompt. */
   readonly written: Provider;

@@ -64,11 +64,11 @@ export interface ProviderOptions {
 
 /** The port over one API: what it lacks of the contract is added here, the same for every API. */
 export function makeProvider(wire: Wire, options: ProviderOptions): Provider {
-  const means = setupFrom(wire, options);
-  const clock = means.clock;
+  const setup = setupFrom(wire, options);
+  const clock = setup.clock;
   const wait = options.retry?.wait ?? ((ms, signal) => pause(clock, ms, signal));
   return {
-    stream: (request, signal) => stream(new Exchange(means, request, signal), wait, signal),
+    stream: (request, signal) => stream(new Exchange(setup, request, signal), wait, signal),
     capabilities: options.capabilities,
   };
 }
@@ -132,7 +132,7 @@ const filtered = (): WireFailure => new WireFailure("refused", "the server filte
 
 /** One request of the agent: as many attempts as it takes, and what is tried next after each of them. */
 class Exchange {
-  readonly #means: Setup;
+  readonly #setup: Setup;
   readonly #request: ModelRequest;
   readonly #signal: AbortSignal;
   readonly #notes = new Set<string>();
@@ -147,17 +147,17 @@ class Exchange {
   /** Why tools were put into the text as a trial; it is remembered when it helps. */
   #trial: string | null = null;
 
-  constructor(means: Setup, request: ModelRequest, signal: AbortSignal) {
-    this.#means = means;
+  constructor(setup: Setup, request: ModelRequest, signal: AbortSignal) {
+    this.#setup = setup;
     this.#request = request;
     this.#signal = signal;
     this.#think = request.think;
-    this.#native = !means.fallbacks.has(request.model);
+    this.#native = !setup.fallbacks.has(request.model);
     this.#sent = request;
   }
 
   begin(): Attempt {
-    const { wire, limits, clock, written } = this.#means;
+    const { wire, limits, clock, written } = this.#setup;
     this.#attempts += 1;
     const asked = this.#native ? this.#request : inText(this.#request);
     this.#sent = this.#think === undefined ? asked : { ...asked, think: this.#think };
@@ -194,14 +194,14 @@ class Exchange {
   #count({ begun, counted }: Reply, failure: WireFailure | null): void {
     const refused = failure !== null && !begun && wasRefused(failure);
     const usage = refused ? REFUSED_USAGE : usageOf(counted);
-    const cost = refused ? 0 : costOf(usage, priceOf(this.#request.model, this.#means.prices));
+    const cost = refused ? 0 : costOf(usage, priceOf(this.#request.model, this.#setup.prices));
     this.#usage = sumUsage(this.#usage, { ...usage, cost });
   }
 
   #afterFailure(failure: WireFailure, { shown }: Reply): ProviderEvent {
-    const { rules, random } = this.#means;
+    const { rules, random } = this.#setup;
     if (failure.refusesTools && this.#native && this.#request.tools.length > 0) {
-      this.#means.fallbacks.add(this.#request.model, failure.message);
+      this.#setup.fallbacks.add(this.#request.model, failure.message);
       return this.#inText();
     }
     this.#passing += 1;
@@ -232,11 +232,11 @@ class Exchange {
     if (reply.cut) return this.#failed(endless("the model's reply has no end: it was ended at its bound"));
     if (reply.stop === "filtered") return this.#failed(filtered());
     const { model } = this.#request;
-    if (this.#trial !== null) this.#means.fallbacks.add(model, this.#trial);
+    if (this.#trial !== null) this.#setup.fallbacks.add(model, this.#trial);
     this.#noteOn(reply);
-    const { message, malformed } = messageFrom(reply, found, this.#request.messages, this.#means.random);
+    const { message, malformed } = messageFrom(reply, found, this.#request.messages, this.#setup.random);
     const stop = stopOf(reply, found);
-    const notes = [...this.#notes].map(this.#means.clean);
+    const notes = [...this.#notes].map(this.#setup.clean);
     return { type: "finished", message, malformed, usage: this.#usage, stop, notes };
   }
 
@@ -256,7 +256,7 @@ class Exchange {
   }
 
   #noteOn({ counted, notes }: Reply): void {
-    const { estimator } = this.#means;
+    const { estimator } = this.#setup;
     const { model } = this.#request;
     for (const note of notes) this.#notes.add(note);
     if (counted.prompt === undefined) return;
@@ -280,11 +280,11 @@ class Exchange {
   }
 
   #again(reason: string, ms: number): ProviderEvent {
-    return { type: "waiting", reason: inShort(reason, this.#means.clean), ms, attempt: this.#attempts + 1 };
+    return { type: "waiting", reason: inShort(reason, this.#setup.clean), ms, attempt: this.#attempts + 1 };
   }
 
   #failed(failure: WireFailure): ProviderEvent {
-    return { type: "failed", failure: modelFailure(failure, this.#means.clean), usage: this.#usage };
+    return { type: "failed", failure: modelFailure(failure, this.#setup.clean), usage: this.#usage };
   }
 }
 
@@ -355,7 +355,7 @@ export class CallIds {
 const isEmpty = ({ text }: Reply, { calls, malformed }: ReadCalls): boolean =>
   text.trim() === "" && calls.length === 0 && malformed.length === 0;
 
-/** What the server says is believed only where the reply does not show better. */
+/** What the server says counts only where the reply does not show better. */
 function stopOf({ stop }: Reply, { calls, malformed }: ReadCalls): Stop {
   if (stop === "length" || stop === "filtered") return stop;
   if (calls.length > 0) return "calls";

@@ -19,16 +19,16 @@ export const NO_USAGE: Usage = {
 /** A request that was refused before a model read it. */
 export const REFUSED_USAGE: Usage = { ...NO_USAGE, requests: 1 };
 
-/** One request, as it was counted. Counts that are no counts are not believed. */
+/** One request, as it was counted. Counts that are no counts are unknown. */
 export const usageOf = (counted: Counted): Usage => ({
   requests: 1,
-  prompt_tokens: believed(counted.prompt),
-  completion_tokens: believed(counted.completion),
-  cached_tokens: believed(counted.cached),
+  prompt_tokens: countOrNull(counted.prompt),
+  completion_tokens: countOrNull(counted.completion),
+  cached_tokens: countOrNull(counted.cached),
   cost: null,
 });
 
-const believed = (count: number | undefined): number | null =>
+const countOrNull = (count: number | undefined): number | null =>
   count !== undefined && Number.isSafeInteger(count) && count >= 0 ? count : null;
 
 /** A sum is unknown as soon as one part of it is. */
@@ -71,7 +71,7 @@ export function costOf(usage: Usage, price: Price | undefined): number | null {
 
 /** Before a server has counted anything. */
 const TOKENS_PER_BYTE = 1 / 4;
-/** How much one count moves what is believed. */
+/** How much one count moves an estimate. */
 const WEIGHT = 0.3;
 /** What no tokeniser does; such a count is not of this prompt. */
 const [FEWEST, MOST] = [1 / 20, 2];

@@ -95,9 +95,12 @@ function cancelCases(add: Add): void {
     { scenario: { replies: [{ parts: [], ends: "silent" }] }, limits: { firstMs: 5000 } },
     async (talk) => {
       const abort = new AbortController();
-      setTimeout(() => abort.abort(), 50);
+      const asked = setInterval(() => {
+        if (talk.opened.asked().length > 0) abort.abort();
+      }, 5);
       const events: ProviderEvent[] = [];
       for await (const event of talk.stream(abort.signal)) events.push(event);
+      clearInterval(asked);
       assert.equal(failed(answerFrom(events)).failure.kind, "cancelled");
       await talk.opened.left;
     },

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
@@ -17,6 +18,10 @@ import {
   type Scenario,
 } from "./provider-server.ts";
 import { providerSuite } from "./provider-suite.ts";
+
+// From the sources the client loads Node's fetch, which takes longer than the suite lets a reply take to begin.
+await import("ollama/browser");
+assert.ok(Headers);
 
 async function open(scenario: Scenario): Promise<Opened> {
   const left = Promise.withResolvers<void>();

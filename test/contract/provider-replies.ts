@@ -59,7 +59,10 @@ export function replyCases(add: Add): void {
 
   add(
     "ten megabytes in one piece are a text like others",
-    { scenario: { replies: [{ parts: [{ type: "text", text: "0123456789abcdef".repeat(10 * 2 ** 16) }] }] } },
+    {
+      scenario: { replies: [{ parts: [{ type: "text", text: "0123456789abcdef".repeat(10 * 2 ** 16) }] }] },
+      limits: { firstMs: 10_000 },
+    },
     async ({ ask }) => assert.equal(finished(await ask()).message.text.length, 10 * MiB),
   );
 

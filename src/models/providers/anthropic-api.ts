@@ -18,7 +18,7 @@ const VERSION = "2023-06-01";
 
 /**
  * Anthropic's Messages API. Not through the official client, of which nothing but JSON and a URL would be left:
- * - its fetch follows redirects and takes the key along to another host; it would have to be replaced by `post`;
+ * - its fetch follows redirects and takes the key along to another host; it would have to be replaced by ours;
  * - it hides an abort: a stream that was ended reads like one that is complete, as does one without `message_stop`;
  *   that and bounds on events need the raw bytes, so its reader goes too;
  * - it reads the environment: headers, tokens and credential files of other programs; ANTHROPIC_LOG prints requests to
