@@ -11,9 +11,8 @@ import { readSystem } from "../docker/host-programs.ts";
 import { listBoxes } from "../docker/life/box-list.ts";
 import { modelHealth } from "../models/model-health.ts";
 import { storeHealth } from "../search/search-health.ts";
-import { keysFile } from "./keys-file.ts";
-import { lookForEngine, noEngine, uid } from "./open-box.ts";
-import { packageRoot } from "./package-root.ts";
+import { keysFile, packageRoot } from "./host.ts";
+import { lookForEngine, noEngine, uid } from "./box-access.ts";
 
 /** Everything `run` depends on, looked at side by side. */
 export async function checkUp(load: () => Promise<Config>): Promise<readonly Health[]> {

@@ -23,11 +23,11 @@ import { makeProvider } from "../models/provider.ts";
 import { readScenario } from "../models/providers/scenario.ts";
 import { scriptedCapabilities, ScriptedWire } from "../models/providers/scripted-api.ts";
 import type { Limits } from "../models/timeouts.ts";
-import { keysFile } from "./keys-file.ts";
+import { keysFile } from "./host.ts";
 
 /** Constructs what speaks to models, as the settings want it. */
 
-export interface ModelSeat {
+export interface ModelClient {
   /** As people and probes name it. */
   readonly server: string;
   readonly list: (signal: AbortSignal) => Promise<ModelListing>;
@@ -45,23 +45,23 @@ interface ModelListing {
   readonly reason: string;
 }
 
-export function modelSeat(settings: Settings): ModelSeat {
+export function modelClient(settings: Settings): ModelClient {
   const { provider } = settings;
   switch (provider) {
     case "ollama":
-      return ollamaSeat(settings);
+      return ollamaClient(settings);
     case "openai":
     case "anthropic":
-      return keyedSeat(provider, settings);
+      return keyedClient(provider, settings);
     default:
-      return scriptedSeat(settings);
+      return scriptedClient(settings);
   }
 }
 
 const TIMEOUT_MS = 5000;
 
 /** A server that is reached by a key, or by none where it wants none. */
-function keyedSeat(name: "openai" | "anthropic", settings: Settings): ModelSeat {
+function keyedClient(name: "openai" | "anthropic", settings: Settings): ModelClient {
   const { base_url: baseUrl, capabilities: user, max_context_tokens: maxContext, prices } = settings;
   const key = readKey(name, { env: process.env, file: keysFile() }) ?? "";
   const reached = keyedServer(name, { baseUrl, key });
@@ -101,7 +101,7 @@ function keyedSeat(name: "openai" | "anthropic", settings: Settings): ModelSeat 
 const OLLAMA_TIMEOUT_MS = 5000;
 
 /** Ollama's models, over one session: whatever asks gets the same window. */
-function ollamaSeat(settings: Settings): ModelSeat {
+function ollamaClient(settings: Settings): ModelClient {
   const { base_url, capabilities: user, max_context_tokens: maxContext, prices } = settings;
   const own = { user, maxContext };
   const baseUrl = ollamaAddress(process.env, base_url);
@@ -141,7 +141,7 @@ async function listOf(baseUrl: string, signal: AbortSignal): Promise<ModelListin
 }
 
 /** The model is the scenario's file. */
-function scriptedSeat(settings: Settings): ModelSeat {
+function scriptedClient(settings: Settings): ModelClient {
   return {
     server: "a scenario file",
     list: () => Promise.resolve({ models: [settings.chat_model], reason: "" }),

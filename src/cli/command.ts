@@ -1,4 +1,5 @@
 import { Command, Flags } from "@oclif/core";
+import { EXIT, HarnessError } from "../core/errors.ts";
 import { inertJson } from "../core/visible.ts";
 import { stdout } from "../render/tty/output.ts";
 
@@ -29,4 +30,11 @@ export function answerJson(value: unknown): void {
 /** Many answers, no faster than they are read. */
 export async function answerEach(values: AsyncIterable<unknown>): Promise<void> {
   for await (const value of values) await stdout.writeAll(`${inertJson(value)}\n`);
+}
+
+/** `sandbox exec` and `shell` end with their command's code, so that want of a box has one of its own. */
+export function asNoBox(thrown: unknown, json: boolean): never {
+  if (!json && thrown instanceof HarnessError && thrown.exit === EXIT.sandbox)
+    throw new HarnessError(EXIT.noBox, thrown.message, thrown.remedy, thrown);
+  throw thrown;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { refuseUnlessAllowed } from "../../src/cli/judged-exec.ts";
+import { refuseUnlessAllowed } from "../../src/app/policy-commands.ts";
 import type { Mode } from "../../src/core/decision.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import { scratch } from "../fixtures/scratch.ts";

@@ -4,26 +4,26 @@ import { visible } from "../../core/visible.ts";
 import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import type { Output } from "../../render/tty/output.ts";
 import { sessionTable } from "../../render/tty/sessions-lines.ts";
-import type { Room } from "./chat-controller.ts";
+import type { ChatController } from "../../app/run/chat-controller.ts";
 import { isTyped, recalled, withoutMode } from "./chat-view.ts";
 
 const NOTHING = "Nothing has been said yet.";
 
 /** The system prompt stays, and the tools that are offered. */
-export function clear({ talk }: Room): string {
+export function clear({ talk }: ChatController): string {
   if (talk === undefined) return NOTHING;
   talk.memory.clear();
   return "The conversation is forgotten. Files are as they are.";
 }
 
 /** Events say more of it, with the figures. */
-export async function compact(room: Room): Promise<string> {
+export async function compact(room: ChatController): Promise<string> {
   const { talk } = room;
   if (talk === undefined || talk.memory.history.count === 0) return NOTHING;
   return (await room.compact(talk)) ? "" : "The conversation is as it was.";
 }
 
-export function undo({ talk }: Room): string {
+export function undo({ talk }: ChatController): string {
   if (talk === undefined) return NOTHING;
   const { memory } = talk;
   for (;;) {
@@ -36,16 +36,16 @@ export function undo({ talk }: Room): string {
   }
 }
 
-const MOST = 10;
+const MAX_SESSIONS = 10;
 
-export async function sessions(room: Room, screen: Output): Promise<string> {
-  const listed = (await room.store()).list({ workspace: room.workspace, limit: MOST });
+export async function sessions(room: ChatController, screen: Output): Promise<string> {
+  const listed = (await room.store()).list({ workspace: room.workspace, limit: MAX_SESSIONS });
   if (listed.length === 0) return "There is none of this folder.";
   return sessionTable(listed, { now: Date.now(), all: false }, screen).trimEnd();
 }
 
 /** Without an id the last one of this folder that is not this one. */
-export async function resume(room: Room, given: string, screen: Output): Promise<string> {
+export async function resume(room: ChatController, given: string, screen: Output): Promise<string> {
   const store = await room.store();
   const others = store.list({ workspace: room.workspace, limit: 2 });
   const id = given === "" ? others.find((each) => each.id !== room.talk?.session.id)?.id : given;
@@ -61,7 +61,7 @@ export async function resume(room: Room, given: string, screen: Output): Promise
 /** How long a server may take to say what it has. */
 const PATIENCE_MS = 5000;
 
-export async function model(room: Room, name: string): Promise<string> {
+export async function model(room: ChatController, name: string): Promise<string> {
   const signal = AbortSignal.timeout(PATIENCE_MS);
   const { chat_model: now, provider } = room.settings;
   const seat = await room.model();
@@ -79,19 +79,19 @@ export async function model(room: Room, name: string): Promise<string> {
   return visible(`From now on ${name} is asked: a window of ${figure(context)} tokens, ${calls}.`);
 }
 
-const MOST_MODELS = 20;
+const MAX_MODELS = 20;
 
 function listOf(models: readonly string[]): string {
-  const more = models.length - MOST_MODELS;
+  const more = models.length - MAX_MODELS;
   const rest = more > 0 ? ` and ${more} more` : "";
   return models.length === 0
     ? "The server has none."
-    : `There are: ${models.slice(0, MOST_MODELS).join(", ")}${rest}`;
+    : `There are: ${models.slice(0, MAX_MODELS).join(", ")}${rest}`;
 }
 
 const isMode = (text: string): text is Mode => MODES.some((each) => each === text);
 
-export async function mode(room: Room, name: string): Promise<string> {
+export async function mode(room: ChatController, name: string): Promise<string> {
   const now = room.settings.mode;
   if (name === "") return `${now}   (others: ${MODES.filter((each) => each !== now).join(", ")})`;
   if (!isMode(name)) return `There is no mode ${visible(name)}; there are: ${MODES.join(", ")}`;
@@ -100,7 +100,7 @@ export async function mode(room: Room, name: string): Promise<string> {
   return `The mode is ${name} now. The next request that needs a box gets a new one.`;
 }
 
-export function tools({ talk }: Room, screen: Output): string {
+export function tools({ talk }: ChatController, screen: Output): string {
   const offered = talk?.lasting.offer.tools ?? [];
   if (offered.length === 0) return "None is offered yet: each request gets what it needs.";
   const column = Math.max(...offered.map(({ name }) => name.length)) + 2;
@@ -119,7 +119,7 @@ function inOneLine(text: string, width: number): string {
 
 const firstSentence = (text: string): string => /^.*?[.:](?=\s|$)/s.exec(text)?.[0].slice(0, -1) ?? text;
 
-export async function cost(room: Room): Promise<string> {
+export async function cost(room: ChatController): Promise<string> {
   const { talk, settings } = room;
   if (talk === undefined) return "Nothing has been asked yet.";
   const { requests, prompt_tokens, completion_tokens, cached_tokens, cost: price } = talk.usage;

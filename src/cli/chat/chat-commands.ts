@@ -1,10 +1,10 @@
 import { nearest } from "../../core/spelling.ts";
 import type { Output } from "../../render/tty/output.ts";
-import type { Room } from "./chat-controller.ts";
+import type { ChatController } from "../../app/run/chat-controller.ts";
 
 /** What a slash command does; it gives what is to be shown. */
 interface SlashCommand extends SlashName {
-  readonly run: (room: Room, argument: string, screen: Output) => Promise<string> | string;
+  readonly run: (room: ChatController, argument: string, screen: Output) => Promise<string> | string;
 }
 
 /** Those that need more than a few lines are loaded when they are typed. */

@@ -12,7 +12,7 @@ import { RunLines } from "../../render/tty/run-lines.ts";
 import { commitRows, movedRows } from "../../render/tty/run-summary.ts";
 
 /** What is shown of a request: the answer on stdout, everything else on stderr, which may be the same screen. */
-export class Face {
+export class ChatView {
   readonly #lines: RunLines;
   readonly #answer: AnswerStream;
   readonly #output: Output;
@@ -85,10 +85,10 @@ const ENDS_REPLY: ReadonlySet<AgentEvent["type"]> = new Set([
   "run.finished",
 ]);
 
-const MOST = 8;
+const MAX_HANDED = 8;
 
 /** What a person should look at before anything is run in the folder: each path once in a chat. */
-export class Handed {
+export class HandoffNotes {
   readonly #told = new Set<string>();
 
   /** Empty where there is nothing new. */
@@ -96,7 +96,7 @@ export class Handed {
     const fresh = handoff.filter((each) => !this.#told.has(keyOf(each)));
     for (const each of fresh) this.#told.add(keyOf(each));
     if (fresh.length === 0) return "";
-    const rows = fresh.slice(0, MOST).map(({ path, tier, reason }) => {
+    const rows = fresh.slice(0, MAX_HANDED).map(({ path, tier, reason }) => {
       const mark = tier === "dangerous" ? "!" : "?";
       return `  ${mark} ${visibleLine(path.toWellFormed())}: ${reason}`;
     });

@@ -1,8 +1,7 @@
 import type { Signal } from "../../agent/outcome.ts";
-import { describeFailure, renderFailure } from "../../app/failure-shown.ts";
-import { sessionsWorkspace } from "../../app/session-choice.ts";
-import { noteTo } from "../../app/stderr-note.ts";
-import { refuseUnbuilt } from "../../app/unbuilt.ts";
+import { describeFailure, renderFailure, noteTo } from "../../app/stderr-messages.ts";
+import { sessionsWorkspace } from "../../app/session-access.ts";
+import { refuseUnbuilt } from "../../app/workspace.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { MODES } from "../../core/decision.ts";
@@ -14,8 +13,8 @@ import { fitted, widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import { isStyled, type Output, stderr, stdout, styleText } from "../../render/tty/output.ts";
 import { configFor, workspaceOf } from "../settings.ts";
 import { COMMANDS, completed, slashOf } from "./chat-commands.ts";
-import { questionsOn, Room } from "./chat-controller.ts";
-import { besides, closing, Face, Handed, recalled, requestsIn } from "./chat-view.ts";
+import { questionsOn, ChatController } from "../../app/run/chat-controller.ts";
+import { besides, closing, ChatView, HandoffNotes, recalled, requestsIn } from "./chat-view.ts";
 import { Keyboard, Prompt, type Reply } from "./terminal-input.ts";
 
 export interface ChatFlags {
@@ -54,7 +53,7 @@ interface Given {
 
 async function converse({ settings, origins, flags, workspace, stores, found }: Given): Promise<number> {
   const [output, errors] = [stdout, stderr];
-  const face = new Face(output, errors, flags.quiet);
+  const face = new ChatView(output, errors, flags.quiet);
   const cancel = (): boolean => room.cancel("SIGINT");
   const presses = { since: 0 };
   using keyboard = new Keyboard({
@@ -70,7 +69,7 @@ async function converse({ settings, origins, flags, workspace, stores, found }: 
     suspend: () => process.kill(process.pid, "SIGTSTP"),
   });
   const ask = questionsOn({ keyboard, output, pause: () => face.pause() });
-  await using room = new Room({
+  await using room = new ChatController({
     settings,
     origins,
     workspace,
@@ -118,7 +117,7 @@ function banner({ chat_model, provider, mode }: Settings, workspace: string, str
 function storeOnce(warn: (text: string) => void) {
   const held: { store?: Promise<SessionStore> } = {};
   const open = async (): Promise<SessionStore> =>
-    (await import("../../app/session-choice.ts")).openSessions(warn);
+    (await import("../../app/session-access.ts")).openSessions(warn);
   return {
     open: (): Promise<SessionStore> => (held.store ??= open()),
     close: async (): Promise<void> => (await held.store?.catch(() => undefined))?.[Symbol.dispose](),
@@ -126,7 +125,7 @@ function storeOnce(warn: (text: string) => void) {
 }
 
 async function earlierIn(store: SessionStore, earlier: NonNullable<Earlier>, { cwd }: ChatFlags) {
-  const { earlierSession } = await import("../../app/session-choice.ts");
+  const { earlierSession } = await import("../../app/session-access.ts");
   const choice = { continue: earlier.id === undefined, resume: earlier.id, fork: earlier.fork };
   const found = earlierSession(store, choice, await sessionsWorkspace(workspaceOf({ cwd })));
   if (found === undefined) throw new HarnessError(EXIT.usage, "no session to go on with", "harness");
@@ -144,7 +143,7 @@ function onSignals(handlers: Readonly<Partial<Record<NodeJS.Signals, () => void>
 }
 
 interface ChatParts {
-  readonly room: Room;
+  readonly room: ChatController;
   readonly prompt: Prompt;
   readonly output: Output;
   readonly errors: Output;
@@ -168,7 +167,7 @@ class Chat {
   /** Ctrl-C at an empty prompt: the first one says how to leave. */
   #warned = false;
   /** A request that nothing came of is offered again. */
-  readonly #handed = new Handed();
+  readonly #handed = new HandoffNotes();
   #initial = "";
 
   constructor(parts: ChatParts) {

@@ -2,10 +2,9 @@ import { Args, Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { appliedPaths, appliedText } from "../../render/tty/undo-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { noteTo } from "../../app/stderr-note.ts";
-import { withSessions } from "../../app/session-choice.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import { withSessions, sessionGiven } from "../../app/session-access.ts";
 import { settingFlags } from "../settings.ts";
-import { sessionGiven } from "../session-given.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 
 export class Apply extends HarnessCommand {
@@ -47,9 +46,9 @@ export class Apply extends HarnessCommand {
         "harness apply --only PATH",
       );
     const [{ applySession }, { belowWorkspace }, { askOnTerminal }] = await Promise.all([
-      import("../apply-session.ts"),
-      import("../apply-session.ts"),
-      import("../pick-hunks.ts"),
+      import("../../app/apply-changes.ts"),
+      import("../../app/apply-changes.ts"),
+      import("../../app/apply-changes.ts"),
     ]);
     await withSessions(async (store) => {
       const session = await sessionGiven(store, args.id, flags);

@@ -27,7 +27,7 @@ export class Approve extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Approve);
-    const { approve } = await import("../approve-run.ts");
+    const { approve } = await import("../../app/run/approve-run.ts");
     process.exitCode = await approve(args.id, flags);
   }
 }

@@ -16,7 +16,7 @@ export class Demo extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Demo);
-    const { runDemo } = await import("../demo-run.ts");
+    const { runDemo } = await import("../../app/run/demo-run.ts");
     const finished = await runDemo(flags);
     if (!flags.json && finished.answer !== null) answer(finished.answer);
     process.exitCode = finished.exit_code;

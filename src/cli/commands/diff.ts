@@ -2,11 +2,10 @@ import { Args, Flags } from "@oclif/core";
 import { diffStat, fileDiffs } from "../../render/tty/file-diffs.ts";
 import { stepTable } from "../../render/tty/undo-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { noteTo } from "../../app/stderr-note.ts";
-import { withSessions } from "../../app/session-choice.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import { withSessions, sessionGiven } from "../../app/session-access.ts";
 import { settingFlags } from "../settings.ts";
-import { diffOfSession } from "../../app/checkpoint-changes.ts";
-import { sessionGiven } from "../session-given.ts";
+import { diffOfSession } from "../../app/checkpoint-access.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Diff extends HarnessCommand {
@@ -39,7 +38,7 @@ export class Diff extends HarnessCommand {
         else answer(stepTable(steps, stdout));
         return;
       }
-      const { diffOfLayer } = await import("../../app/layer-diff.ts");
+      const { diffOfLayer } = await import("../../app/session-changes.ts");
       const waiting = await diffOfLayer(store, session, noteTo(flags.quiet));
       const { files, cut, lostFrom } = waiting ?? (await diffOfSession(session, flags.from));
       const { workspace } = session.info();

@@ -4,14 +4,13 @@ import { EXIT } from "../../core/errors.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { changedVerdict, rerunLines } from "../../render/tty/replay-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { untilInterrupted } from "../interrupt.ts";
-import { noteTo } from "../../app/stderr-note.ts";
-import { changedVerdicts, rerun } from "../../app/replay-run.ts";
-import { type PastCommand, pastCommands } from "../../app/recorded-run.ts";
-import { lazyJudge } from "../../app/agent-assembly.ts";
-import { sessionFor, sessionsWorkspace, withSessions } from "../../app/session-choice.ts";
+import { untilInterrupted } from "../../app/run/interruption.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import { changedVerdicts, rerun, type PastCommand, pastCommands } from "../../app/run/replay-run.ts";
+import { lazyJudge } from "../../app/run/agent-assembly.ts";
+import { sessionFor, sessionsWorkspace, withSessions } from "../../app/session-access.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";
-import { openBoxFor } from "../../app/open-box.ts";
+import { openBoxFor } from "../../app/box-access.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Replay extends HarnessCommand {

@@ -8,8 +8,8 @@ import { reportOf } from "../../render/report/build-report.ts";
 import type { Report as ReportValue } from "../../render/report/report-form.ts";
 import { auditVerdict, NOT_PROVEN, reportText } from "../../render/tty/report-text.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { writeReport } from "../report-file.ts";
-import { sessionFor, sessionsWorkspace, withSessions } from "../../app/session-choice.ts";
+import { writeReport } from "../../app/report-file.ts";
+import { sessionFor, sessionsWorkspace, withSessions } from "../../app/session-access.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 

@@ -1,7 +1,6 @@
 import { Args } from "@oclif/core";
 import { HarnessCommand } from "../command.ts";
-import { settingFlags } from "../settings.ts";
-import { runFlags } from "../run-flags.ts";
+import { settingFlags, runFlags } from "../settings.ts";
 
 export class Run extends HarnessCommand {
   static override summary = "Do a task unattended, in a box over the current folder.";
@@ -20,7 +19,7 @@ export class Run extends HarnessCommand {
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Run);
-    const { runUnattended } = await import("../unattended-run.ts");
+    const { runUnattended } = await import("../../app/run/unattended-run.ts");
     process.exitCode = await runUnattended(argv.map(String), flags);
   }
 }

@@ -1,9 +1,9 @@
 import { Args, Flags } from "@oclif/core";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { untilInterrupted } from "../interrupt.ts";
-import { noteTo } from "../../app/stderr-note.ts";
-import { promptFrom } from "../run-prompt.ts";
-import { runWorkspace } from "../../app/run-workspace.ts";
+import { untilInterrupted } from "../../app/run/interruption.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import { promptFrom } from "../terminal.ts";
+import { runWorkspace } from "../../app/workspace.ts";
 import { configFor, settingFlags, storeFlag, workspaceOf } from "../settings.ts";
 import { stdout } from "../../render/tty/output.ts";
 
@@ -33,8 +33,8 @@ export class Search extends HarnessCommand {
       runWorkspace(workspaceOf(flags), ELSEWHERE),
     ]);
     const [{ ask }, { belowOf }] = await Promise.all([
-      import("../../app/search-request.ts"),
-      import("../../app/search-request.ts"),
+      import("../../app/search/search-request.ts"),
+      import("../../app/search/search-request.ts"),
     ]);
     const { limit, quiet } = flags;
     const asking = {

@@ -3,10 +3,10 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { downSidecars } from "../../docker/compose/compose-down.ts";
 import { removeBoxes, removeImages } from "../../docker/remove-all.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { confirm } from "../confirm.ts";
-import { packageRoot } from "../../app/package-root.ts";
-import { readCompose } from "../setup-context.ts";
-import { requireEngine, uid } from "../../app/open-box.ts";
+import { confirm } from "../terminal.ts";
+import { packageRoot } from "../../app/host.ts";
+import { readCompose } from "../../app/setup-context.ts";
+import { requireEngine, uid } from "../../app/box-access.ts";
 import { stderr } from "../../render/tty/output.ts";
 
 export class Teardown extends HarnessCommand {

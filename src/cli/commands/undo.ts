@@ -2,10 +2,9 @@ import { Args, Flags } from "@oclif/core";
 import { undonePaths, undoText } from "../../render/tty/undo-lines.ts";
 import { EXIT } from "../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { noteTo } from "../../app/stderr-note.ts";
-import { withSessions } from "../../app/session-choice.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import { withSessions, sessionGiven } from "../../app/session-access.ts";
 import { settingFlags } from "../settings.ts";
-import { sessionGiven } from "../session-given.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Undo extends HarnessCommand {
@@ -36,7 +35,7 @@ export class Undo extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Undo);
-    const { undoSession } = await import("../../app/undo-session.ts");
+    const { undoSession } = await import("../../app/session-changes.ts");
     const say = noteTo(flags.quiet);
     await withSessions(async (store) => {
       const session = await sessionGiven(store, args.id, flags);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { cpSync, writeFileSync } from "node:fs";
 import test from "node:test";
-import { type AskPart, pickParts } from "../../../src/cli/pick-hunks.ts";
+import { type AskPart, pickParts } from "../../../src/app/apply-changes.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
 import { move, prepareApply } from "../../../src/sessions/apply-layer.ts";
 import { noteBase } from "../../../src/sessions/layer-base.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { lastingOf } from "../../../src/app/session-state.ts";
-import { lazyJudge } from "../../../src/app/agent-assembly.ts";
+import { sessionState } from "../../../src/app/run/session-state.ts";
+import { lazyJudge } from "../../../src/app/run/agent-assembly.ts";
 import type { Mode } from "../../../src/core/decision.ts";
 import { memoryStore } from "../../fakes/store.ts";
 import { called, prepared } from "../../fixtures/call.ts";
@@ -18,7 +18,7 @@ async function after(mode: Mode): Promise<readonly unknown[]> {
   const store = memoryStore();
   const session = store.create({ workspace, mode, provider: "ollama", model: "m", title: "t" });
   const index = { search: () => Promise.resolve({ hits: [], caveat: "" }) };
-  const lasting = lastingOf({ session, store, workspace, timeoutMs: 10_000, prompt: "", index });
+  const lasting = sessionState({ session, store, workspace, timeoutMs: 10_000, prompt: "", index });
   const judge = lazyJudge(mode, workspace);
   lasting.judgedBy(judge, mode);
   const bash = lasting.tools.find(({ name }) => name === "bash") ?? assert.fail();

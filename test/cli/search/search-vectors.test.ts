@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { RunVectors } from "../../../src/app/search-of-run.ts";
-import { SearchVectors } from "../../../src/app/search-vectors.ts";
+import { RunVectors } from "../../../src/app/search/search-of-run.ts";
+import { SearchVectors } from "../../../src/app/search/search-vectors.ts";
 import { DEFAULTS } from "../../../src/config/settings-schema.ts";
 import { NO_FACTS } from "../../../src/search/embedded/catalog.ts";
 import { openVectorCache } from "../../../src/search/embedding-cache.ts";

@@ -1,10 +1,10 @@
 import { Args, Flags } from "@oclif/core";
 import type { Settings } from "../../../config/settings-schema.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { untilInterrupted } from "../../interrupt.ts";
-import { noteTo } from "../../../app/stderr-note.ts";
-import { runWorkspace } from "../../../app/run-workspace.ts";
-import type { Indexed, Indexing } from "../../../app/indexing.ts";
+import { untilInterrupted } from "../../../app/run/interruption.ts";
+import { noteTo } from "../../../app/stderr-messages.ts";
+import { runWorkspace } from "../../../app/workspace.ts";
+import type { Indexed, Indexing } from "../../../app/search/indexing.ts";
 import { configFor, settingFlags, storeFlag, workspaceOf } from "../../settings.ts";
 
 export class Index extends HarnessCommand {
@@ -45,8 +45,8 @@ export class Index extends HarnessCommand {
       flags.json ? answerJson(indexed) : answer(indexedLines(indexed));
     await untilInterrupted(async (signal) => {
       if (!flags.watch)
-        return show(await (await import("../../../app/indexing.ts")).indexFolder(indexing, signal));
-      return (await import("../../../app/watch-index.ts")).watch(indexing, show, signal);
+        return show(await (await import("../../../app/search/indexing.ts")).indexFolder(indexing, signal));
+      return (await import("../../../app/search/indexing.ts")).watch(indexing, show, signal);
     }, KEPT);
   }
 }
@@ -54,7 +54,7 @@ export class Index extends HarnessCommand {
 const KEPT = "what is done is kept; harness index goes on with it";
 
 async function status(indexing: Indexing, json: boolean): Promise<void> {
-  const { indexStatus } = await import("../../../app/index-status.ts");
+  const { indexStatus } = await import("../../../app/search/index-status.ts");
   const found = await untilInterrupted((signal) => indexStatus(indexing, signal), "");
   if (json) return answerJson(found);
   const { statusLines } = await import("../../../render/tty/search-lines.ts");
@@ -64,7 +64,7 @@ async function status(indexing: Indexing, json: boolean): Promise<void> {
 async function pruneAll(settings: Settings, json: boolean, note: (text: string) => void): Promise<void> {
   const [{ prune }, { indexMeans, indexRoot }] = await Promise.all([
     import("../../../search/index/prune-indexes.ts"),
-    import("../../../app/search-access.ts"),
+    import("../../../app/search/search-access.ts"),
   ]);
   const pruned = await untilInterrupted(
     (signal) => prune(indexRoot(), indexMeans(settings, note), signal),

@@ -2,8 +2,8 @@ import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { fullName } from "../../../models/ollama/ollama-server.ts";
 import { type ModelRow, modelTable } from "../../../render/tty/models-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { untilInterrupted } from "../../interrupt.ts";
-import { modelSeat } from "../../../app/model-access.ts";
+import { untilInterrupted } from "../../../app/run/interruption.ts";
+import { modelClient } from "../../../app/model-access.ts";
 import { configFor, settingFlags } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 
@@ -21,7 +21,7 @@ export class ModelList extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(ModelList);
     const { settings } = await configFor(flags);
-    const seat = modelSeat(settings);
+    const seat = modelClient(settings);
     const { listing, rows } = await untilInterrupted(async (signal) => {
       const listing = await seat.list(signal);
       const rows = await Promise.all(

@@ -5,9 +5,9 @@ import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { probeCalls, type ProbeResult } from "../../../models/capabilities/probe-model.ts";
 import { type ProbeRecord, writeProbe } from "../../../models/capabilities/probe-records.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { untilInterrupted } from "../../interrupt.ts";
-import { type ModelSeat, modelSeat } from "../../../app/model-access.ts";
-import { noteTo } from "../../../app/stderr-note.ts";
+import { untilInterrupted } from "../../../app/run/interruption.ts";
+import { type ModelClient, modelClient } from "../../../app/model-access.ts";
+import { noteTo } from "../../../app/stderr-messages.ts";
 import { configFor, settingFlags } from "../../settings.ts";
 
 export class ModelProbe extends HarnessCommand {
@@ -28,7 +28,7 @@ export class ModelProbe extends HarnessCommand {
     const { args, flags } = await this.parse(ModelProbe);
     const { settings } = await configFor({ ...flags, model: args.model ?? flags.model });
     const { chat_model: model } = settings;
-    const seat = modelSeat(settings);
+    const seat = modelClient(settings);
     const note = noteTo(flags.quiet || flags.json);
     const { record, result } = await untilInterrupted(async (signal) => {
       const result = await probe(seat, model, signal, note);
@@ -47,7 +47,7 @@ export class ModelProbe extends HarnessCommand {
 type Made = Extract<ProbeResult, { readonly kind: "made" }>;
 
 async function probe(
-  seat: ModelSeat,
+  seat: ModelClient,
   model: string,
   signal: AbortSignal,
   note: (text: string) => void,

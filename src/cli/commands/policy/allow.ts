@@ -5,7 +5,7 @@ import { ruleFor } from "../../../policy/rules/remember-rule.ts";
 import { tomlRule } from "../../../policy/rules/rule.ts";
 import { visible, visibleLine } from "../../../core/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { givenCommand, noCommand, nextCommand, judgingFor } from "../../policy-commands.ts";
+import { givenCommand, noCommand, nextCommand, judgingFor } from "../../../app/policy-commands.ts";
 import { settingFlags } from "../../settings.ts";
 
 export class PolicyAllow extends HarnessCommand {

@@ -6,8 +6,14 @@ import { effectText } from "../../../policy/effects/described-effects.ts";
 import { hintFor } from "../../../policy/ruling.ts";
 import { explanation, verdictLine } from "../../../render/tty/explained.ts";
 import { answer, answerEach, answerJson, HarnessCommand } from "../../command.ts";
-import { judgedLines } from "../../policy-check-lines.ts";
-import { givenCommand, noCommand, nextCommand, judgingFor, exitOf } from "../../policy-commands.ts";
+import {
+  judgedLines,
+  givenCommand,
+  noCommand,
+  nextCommand,
+  judgingFor,
+  exitOf,
+} from "../../../app/policy-commands.ts";
 import { settingFlags } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 

@@ -2,9 +2,8 @@ import { Args, Flags } from "@oclif/core";
 import { decidePath } from "../../../policy/paths/decide-path.ts";
 import { pathVerdict } from "../../../render/tty/policy-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { ignoreRulesOf } from "../../../app/ignore-file.ts";
-import { linkFacts } from "../../../app/link-facts.ts";
-import { judgingFor, exitOf } from "../../policy-commands.ts";
+import { ignoreRulesOf, linkFacts } from "../../../app/policy-context.ts";
+import { judgingFor, exitOf } from "../../../app/policy-commands.ts";
 import { settingFlags } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 

@@ -12,7 +12,7 @@ import {
   noCounts,
 } from "../../../sessions/audit/audit-decisions.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { judgingFor } from "../../policy-commands.ts";
+import { judgingFor } from "../../../app/policy-commands.ts";
 
 export class PolicyReplay extends HarnessCommand {
   static override summary = "Judge the commands of past sessions again, and list the verdicts that change.";

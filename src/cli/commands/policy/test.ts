@@ -3,8 +3,7 @@ import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { CommandPolicy } from "../../../policy/decide.ts";
 import { scoreTable, wrongVerdict } from "../../../render/tty/policy-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { readJudged, judgingFor } from "../../policy-commands.ts";
-import { Score, linesOf } from "../../policy-score.ts";
+import { readJudged, judgingFor, Score, linesOf } from "../../../app/policy-commands.ts";
 import { settingFlags } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 

@@ -2,9 +2,9 @@ import { Flags } from "@oclif/core";
 import { ensureImage } from "../../../docker/images/build-image.ts";
 import { placesFrom } from "../../../config/places.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { packageRoot } from "../../../app/package-root.ts";
-import { untilInterrupted } from "../../interrupt.ts";
-import { requireEngine } from "../../../app/open-box.ts";
+import { packageRoot } from "../../../app/host.ts";
+import { untilInterrupted } from "../../../app/run/interruption.ts";
+import { requireEngine } from "../../../app/box-access.ts";
 import { stderr } from "../../../render/tty/output.ts";
 
 export class SandboxBuild extends HarnessCommand {

@@ -4,14 +4,13 @@ import { type BoxLog, EMPTY_LOG, notesOf } from "../../../core/box-log.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
 import { execJson } from "../../../render/exec-json.ts";
-import { asNoBox } from "../../box-failure.ts";
+import { asNoBox, answerJson, HarnessCommand } from "../../command.ts";
 import { visible, visibleWhole } from "../../../core/visible.ts";
-import { answerJson, HarnessCommand } from "../../command.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
-import { untilInterrupted } from "../../interrupt.ts";
-import { pipedInput } from "../../piped-input.ts";
-import { noteTo } from "../../../app/stderr-note.ts";
-import { openBoxFor } from "../../../app/open-box.ts";
+import { untilInterrupted } from "../../../app/run/interruption.ts";
+import { pipedInput } from "../../terminal.ts";
+import { noteTo } from "../../../app/stderr-messages.ts";
+import { openBoxFor } from "../../../app/box-access.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 
 const KEEP = { head: 256 * 1024, tail: 256 * 1024 };
@@ -44,7 +43,7 @@ export class SandboxExec extends HarnessCommand {
       throw new HarnessError(EXIT.usage, "there is no command", "harness sandbox exec -- ls -l");
     const { settings } = await configFor(flags);
     if (flags.policy) {
-      const { refuseUnlessAllowed } = await import("../../judged-exec.ts");
+      const { refuseUnlessAllowed } = await import("../../../app/policy-commands.ts");
       await refuseUnlessAllowed(words, settings.mode, flags);
     }
     const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };

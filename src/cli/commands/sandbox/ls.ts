@@ -1,7 +1,7 @@
 import { listBoxes, memoryOf, SHORT_ID } from "../../../docker/life/box-list.ts";
 import { boxTable } from "../../../render/tty/boxes-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { requireEngine, uid } from "../../../app/open-box.ts";
+import { requireEngine, uid } from "../../../app/box-access.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 
 export class SandboxLs extends HarnessCommand {

@@ -4,8 +4,7 @@ import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { type ListedBox, listBoxes, pickBoxes, removeBox, SHORT_ID } from "../../../docker/life/box-list.ts";
 import { reap } from "../../../docker/life/reap.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { dropFrozen } from "../../../app/frozen-box.ts";
-import { requireEngine, uid } from "../../../app/open-box.ts";
+import { dropFrozen, requireEngine, uid } from "../../../app/box-access.ts";
 import { stderr } from "../../../render/tty/output.ts";
 
 export class SandboxRm extends HarnessCommand {

@@ -1,12 +1,11 @@
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
 import { visible } from "../../../core/visible.ts";
-import { asNoBox } from "../../box-failure.ts";
-import { HarnessCommand } from "../../command.ts";
-import { untilInterrupted } from "../../interrupt.ts";
-import { pipedInput } from "../../piped-input.ts";
+import { asNoBox, HarnessCommand } from "../../command.ts";
+import { untilInterrupted } from "../../../app/run/interruption.ts";
+import { pipedInput } from "../../terminal.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
-import { noteTo } from "../../../app/stderr-note.ts";
-import { openBoxFor } from "../../../app/open-box.ts";
+import { noteTo } from "../../../app/stderr-messages.ts";
+import { openBoxFor } from "../../../app/box-access.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 
 /** The best shell of the image. */

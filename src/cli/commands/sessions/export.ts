@@ -1,6 +1,6 @@
 import { Args } from "@oclif/core";
 import { answerEach, HarnessCommand } from "../../command.ts";
-import { withSessions } from "../../../app/session-choice.ts";
+import { withSessions } from "../../../app/session-access.ts";
 
 export class SessionsExport extends HarnessCommand {
   static override summary = "Write all records of a session, as JSON lines.";

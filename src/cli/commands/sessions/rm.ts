@@ -1,7 +1,7 @@
 import { Args } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { withSessions } from "../../../app/session-choice.ts";
+import { withSessions } from "../../../app/session-access.ts";
 
 export class SessionsRm extends HarnessCommand {
   static override summary =
@@ -19,7 +19,7 @@ export class SessionsRm extends HarnessCommand {
     const { flags, argv } = await this.parse(SessionsRm);
     if (argv.length === 0) throw new HarnessError(EXIT.usage, "say which sessions", "harness sessions list");
     const [{ removeLayer }, { forgetSession }, { placesFrom }] = await Promise.all([
-      import("../../../app/session-layers.ts"),
+      import("../../../app/session-changes.ts"),
       import("../../../sessions/checkpoints/checkpoint-quota.ts"),
       import("../../../config/places.ts"),
     ]);

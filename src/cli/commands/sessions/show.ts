@@ -1,7 +1,7 @@
 import { Args } from "@oclif/core";
 import { sessionText } from "../../../render/tty/sessions-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { withSessions } from "../../../app/session-choice.ts";
+import { withSessions } from "../../../app/session-access.ts";
 import { stdout } from "../../../render/tty/output.ts";
 
 export class SessionsShow extends HarnessCommand {

@@ -1,0 +1,69 @@
+import { readlinkSync, realpathSync } from "node:fs";
+import { constants, open } from "node:fs/promises";
+import path from "node:path";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { type IgnoreRules, LONGEST_RULES, readIgnore } from "../policy/paths/ignore-rules.ts";
+
+/** The workspace's own list of what the model may not see; undefined without one. One that cannot be read ends the run. */
+export async function ignoreRulesOf(workspace: string): Promise<IgnoreRules | undefined> {
+  const file = path.join(workspace, ".harnessignore");
+  try {
+    // A pipe that nobody writes to would be opened for ever.
+    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    if (!(await handle.stat()).isFile()) throw new Error("it is not a file");
+    // A character takes four bytes at most.
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(4 * LONGEST_RULES + 4) });
+    return readIgnore(buffer.toString("utf8", 0, bytesRead));
+  } catch (thrown) {
+    const code = errorCode(thrown);
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new HarnessError(
+      EXIT.usage,
+      `${file}: cannot be read: ${reasonOf(thrown)}`,
+      "make it a text file that you may read, or remove it",
+      thrown,
+    );
+  }
+}
+
+/** As many as Linux follows in one path. */
+const MAX_LINKS = 40;
+
+/**
+ * Where an absolute path really leads on this machine: links followed as the kernel does, `..` taken after them. What
+ * is not there yet is appended as written, behind a link to nothing too. Null when links go in a circle.
+ */
+export function linkFacts(given: string): string | null {
+  try {
+    return realpathSync.native(given);
+  } catch {
+    return byName(given);
+  }
+}
+
+function byName(given: string): string | null {
+  let at = "/";
+  let links = 0;
+  const waiting = given.split("/").toReversed();
+  while (waiting.length > 0) {
+    const name = waiting.pop() ?? "";
+    const next = path.posix.join(at, name);
+    const target = name === "" || name === "." || name === ".." ? undefined : targetOf(next);
+    if (target === undefined) at = next;
+    else {
+      links += 1;
+      if (links > MAX_LINKS) return null;
+      if (target.startsWith("/")) at = "/";
+      waiting.push(...target.split("/").toReversed());
+    }
+  }
+  return at;
+}
+
+function targetOf(file: string): string | undefined {
+  try {
+    return readlinkSync(file);
+  } catch {
+    return undefined;
+  }
+}

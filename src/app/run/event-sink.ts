@@ -1,0 +1,80 @@
+import manifest from "../../../package.json" with { type: "json" };
+import type { Config } from "../../config/load-config.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import type { AgentEvent, EventBody } from "../../core/events.ts";
+import { maskSecrets } from "../../core/secrets.ts";
+import type { Session } from "../../core/session.ts";
+import { cleaned } from "../../render/event-json.ts";
+import type { RunAbout } from "../../sessions/audit/audit-trail.ts";
+
+/** What is done with each event as it comes. */
+export type Take = (event: AgentEvent) => void;
+
+export interface Sink {
+  readonly emit: (body: EventBody) => void;
+  /** For the events of one more subagent. */
+  readonly forChild: () => (body: EventBody) => void;
+}
+
+export interface WaitingSink extends Sink {
+  readonly begin: (first: readonly EventBody[]) => void;
+  readonly begun: () => boolean;
+}
+
+/** Holds what comes before the run begins: its first event is the first. */
+export function waitingSink(sink: Sink): WaitingSink {
+  const early: EventBody[] = [];
+  const state = { begun: false };
+  return {
+    ...sink,
+    emit: (body) => {
+      if (state.begun) sink.emit(body);
+      else early.push(body);
+    },
+    begun: () => state.begun,
+    begin: (first) => {
+      state.begun = true;
+      for (const body of [...first, ...early.splice(0)]) sink.emit(body);
+    },
+  };
+}
+
+/**
+ * Numbers the events of a run; each is written down and remembered, without its secrets, before it is shown. `run.finished`
+ * is the last one: a box that is ready only then, or a subagent that still ends, is told of no more.
+ */
+export function sinkOf(session: Session, run: string, audit: Take, show: Take): Sink {
+  const count = { events: 0, children: 0, ends: 0 };
+  const send = (body: EventBody, agent?: string): void => {
+    if (count.ends > 0) return;
+    if (body.type === "run.finished") count.ends += 1;
+    count.events += 1;
+    const event: AgentEvent = { ...body, run, seq: count.events, ...(agent === undefined ? {} : { agent }) };
+    audit(event);
+    session.log(cleaned(event, maskSecrets));
+    show(event);
+  };
+  return {
+    emit: (body) => send(body),
+    forChild: () => {
+      count.children += 1;
+      const agent = `a${count.children}`;
+      return (body) => send(body, agent);
+    },
+  };
+}
+
+/** What the audit says of a run beside its events. The settings are those in force, whatever their origins gave. */
+export function aboutRun(settings: Settings, origins: Config["origins"]): RunAbout {
+  const each = Object.entries(settings).map(
+    ([key, value]) => [key, { value, origin: origins[key] ?? "default" }] as const,
+  );
+  return {
+    settings: Object.fromEntries(each),
+    versions: {
+      harness: manifest.version,
+      node: process.version,
+      system: `${process.platform} ${process.arch}`,
+    },
+  };
+}

@@ -1,0 +1,216 @@
+import { lstat } from "node:fs/promises";
+import { placesFrom } from "../config/places.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import type { LayerChanges } from "../core/layer-port.ts";
+import type { Session, SessionStore } from "../core/session.ts";
+import { isEngine } from "../docker/engine.ts";
+import { changesOfLayer } from "../docker/isolation/layer-changes.ts";
+import { clearGivenUp, holdExisting } from "../docker/isolation/layer-quota.ts";
+import { giveUpLayer, layerOf } from "../docker/isolation/layer-record.ts";
+import { frozenVolume } from "../docker/isolation/parked-record.ts";
+import { lockWorkspace } from "../docker/life/workspace-lock.ts";
+import { prepareApply } from "../sessions/apply-layer.ts";
+import { filesOf, type SessionDiff } from "../sessions/checkpoints/checkpoint-diff.ts";
+import { CheckpointStore } from "../sessions/checkpoints/checkpoint-store.ts";
+import { checkpointsIn } from "../sessions/checkpoints/store-place.ts";
+import { finishUndo, undo, type Undone, type UndoRequest } from "../sessions/checkpoints/undo-changes.ts";
+import { forgetBase } from "../sessions/layer-base.ts";
+import { dropFrozen, hasFrozen, lookForEngine, requireEngine, uid } from "./box-access.ts";
+
+/** Works on the states of a workspace that no box is over, and no other undo. */
+export async function aloneIn<T>(
+  workspace: string,
+  work: (store: CheckpointStore) => Promise<T>,
+): Promise<T> {
+  const { state } = placesFrom(process.env);
+  const { dev, ino } = await folderOf(workspace);
+  await using _lock = await lockWorkspace({ path: workspace, dev, ino, write: true, stateDir: state });
+  try {
+    using store = new CheckpointStore({ stateDir: state, workspace });
+    return await work(store);
+  } catch (thrown) {
+    if (thrown instanceof HarnessError) throw thrown;
+    const message = `checkpoints in ${checkpointsIn(state)} cannot be used: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.failed, message, `df -h ${state}; ls -ld ${state}`, thrown);
+  }
+}
+
+async function folderOf(workspace: string): Promise<{ readonly dev: number; readonly ino: number }> {
+  const found = await lstat(workspace).catch(() => undefined);
+  if (found?.isDirectory() === true) return found;
+  throw new HarnessError(
+    EXIT.usage,
+    `the folder of this session is gone, or is no folder any more: ${workspace}`,
+    "put it back where it was, then type the same again",
+  );
+}
+
+/** An undo that was killed, before anything else is done to the workspace. */
+export async function finishEarlierUndo(
+  sessions: SessionStore,
+  workspace: string,
+  say: (text: string) => void,
+): Promise<void> {
+  const told = await aloneIn(workspace, (store) => finishUndo(store, (id) => stepsOf(sessions, id)));
+  if (told !== undefined) say(told);
+}
+
+/** undefined for one that was removed since. */
+export function stepsOf(sessions: SessionStore, id: string): Session["steps"] | undefined {
+  try {
+    return sessions.open(id).steps;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Ends the boxes of runs that are dead: what one was told to do may still be writing. */
+export async function endDeadBoxes({ steps }: Session): Promise<void> {
+  if (steps.all().some(({ kind, after }) => kind === "call" && after === null)) await endBoxes();
+}
+
+/** The same whatever is known of any run. */
+export async function endBoxes(): Promise<void> {
+  const [{ lookForEngine, uid }, { isEngine }, { reap }] = await Promise.all([
+    import("./box-access.ts"),
+    import("../docker/engine.ts"),
+    import("../docker/life/reap.ts"),
+  ]);
+  const engine = await lookForEngine();
+  // Without an engine nothing runs in any box.
+  if (isEngine(engine)) await reap(engine, { uid: uid(), stateDir: placesFrom(process.env).state });
+}
+
+export interface OpenLayer {
+  readonly layer: LayerChanges;
+  readonly store: CheckpointStore;
+  /** Nothing of it is wanted any more. */
+  readonly giveUp: () => Promise<void>;
+}
+
+/** Whether what a session changes is kept elsewhere than in the folder itself. */
+export const hasLayer = async (session: Session): Promise<boolean> =>
+  (await layerOf(placesFrom(process.env).state, session.id)) !== undefined;
+
+export interface LayerUse {
+  readonly say: (text: string) => void;
+  /** Something of it goes into the folder, or all of it is given up. */
+  readonly moves: boolean;
+}
+
+/** A box that waits frozen goes on with its layer: it can be looked at, and not be taken from under the box. */
+async function inFrozen(stateDir: string, session: Session, moves: boolean): Promise<string | undefined> {
+  if (!(await hasFrozen(session.id))) return undefined;
+  if (moves)
+    throw new HarnessError(
+      EXIT.usage,
+      `a box waits frozen over what ${session.id} has changed: it goes on once its question is answered`,
+      `harness approve ${session.id}   (or give the box up: harness sandbox ls, harness sandbox rm)`,
+    );
+  return frozenVolume(await requireEngine(), { uid: uid(), stateDir, session: session.id });
+}
+
+/** What a session has changed in a layer, while nobody else works on that or on the folder. */
+export async function withLayer<T>(
+  sessions: SessionStore,
+  session: Session,
+  { say, moves }: LayerUse,
+  work: (open: OpenLayer) => Promise<T>,
+): Promise<T> {
+  const { state } = placesFrom(process.env);
+  const found = await layerOf(state, session.id);
+  if (found === undefined) throw noLayer(session);
+  await finishEarlierUndo(sessions, found.workspace, say);
+  const done = await aloneIn(found.workspace, async (store) => {
+    await using held = (await holdExisting(state, session.id)) ?? refuse(session);
+    await endBoxes();
+    const mounted = await inFrozen(state, session, moves);
+    const layer = await changesOfLayer(held.layer, { engine: requireEngine, uid: uid(), mounted });
+    const giveUp = async (): Promise<void> => {
+      await giveUpLayer(state, session.id);
+      forgetBase(store, session.id);
+    };
+    return await work({ layer, store, giveUp });
+  });
+  // What was given up is only cleared when nobody holds it any more.
+  if ((await layerOf(state, session.id)) === undefined) await sweep(state);
+  return done;
+}
+
+function refuse(session: Session): never {
+  throw noLayer(session);
+}
+
+const noLayer = ({ id }: Session): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    `nothing of the session ${id} waits to be applied: its changes are already there`,
+    `harness diff ${id}`,
+  );
+
+/** What a session has changed and nobody applied goes with it, and the box that waits for it; what cannot go now, the next box takes away. */
+export async function removeLayer(stateDir: string, session: Session): Promise<void> {
+  await dropFrozen(session.id);
+  {
+    await using held = await holdExisting(stateDir, session.id);
+    if (held === undefined) return;
+    await giveUpLayer(stateDir, session.id);
+    using store = new CheckpointStore({ stateDir, workspace: held.layer.workspace });
+    forgetBase(store, session.id);
+  }
+  await sweep(stateDir);
+}
+
+/** Removes what layers that were given up hold. */
+export async function sweep(stateDir: string): Promise<void> {
+  const engine = await lookForEngine();
+  if (isEngine(engine)) await clearGivenUp(engine, { uid: uid(), stateDir });
+}
+
+/** What applying would do to the workspace; undefined when the session has nothing that waits for it. */
+export async function diffOfLayer(
+  sessions: SessionStore,
+  session: Session,
+  say: (text: string) => void,
+): Promise<SessionDiff | undefined> {
+  if (!(await hasLayer(session))) return undefined;
+  return withLayer(sessions, session, { say, moves: false }, async ({ layer, store }) => {
+    const { ops, refused } = await prepareApply(store, { session: session.id, layer });
+    for (const { path, reason } of refused) say(`${path} would not be applied: ${reason}`);
+    const changes = ops
+      .filter(({ from, to }) => from !== to)
+      .map(({ path, from, to }) => ({ path, from: from ?? undefined, to: to ?? undefined }));
+    if (changes.length > 0) say(`none of this is in the folder itself yet: harness apply ${session.id}`);
+    const files = filesOf(changes, store.packs);
+    return files.length === 0 && refused.length === 0 ? undefined : { files, cut: false, lostFrom: null };
+  });
+}
+
+export interface Wanted extends Omit<UndoRequest, "session" | "steps"> {
+  readonly say: (text: string) => void;
+}
+
+const NOTHING: Undone = { ops: [], merged: [], refused: [], left: [], done: false, notes: [] };
+
+export async function undoSession(
+  sessions: SessionStore,
+  session: Session,
+  { say, ...wanted }: Wanted,
+): Promise<Undone> {
+  const { id, steps } = session;
+  const all = steps.all();
+  const last = all.at(-1)?.step ?? 0;
+  if (wanted.target > last)
+    throw new HarnessError(
+      EXIT.usage,
+      `the session ${id} has ${last === 0 ? "no steps" : `steps 1 to ${last}`}`,
+      `harness diff ${id} --steps`,
+    );
+  if (all.length === 0 && !wanted.redo) return NOTHING;
+  return aloneIn(session.info().workspace, async (store) => {
+    await endDeadBoxes(session);
+    const finished = await finishUndo(store, (each) => stepsOf(sessions, each));
+    if (finished !== undefined) say(finished);
+    return undo(store, { ...wanted, session: id, steps });
+  });
+}
