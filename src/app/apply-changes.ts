@@ -1,6 +1,4 @@
 import path from "node:path";
-import { createInterface } from "node:readline/promises";
-import { confirm } from "../cli/terminal.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { Handoff } from "../core/handoff.ts";
 import type { Session, SessionStore } from "../core/session.ts";
@@ -15,6 +13,8 @@ import type { Entry } from "../sessions/checkpoints/entry.ts";
 import { textOf } from "../sessions/checkpoints/file-content.ts";
 import type { Op } from "../sessions/checkpoints/undo-plan.ts";
 import { partsOf, standing } from "../sessions/layer-parts.ts";
+import type { Host } from "./host.ts";
+import type { Prompter } from "./prompter.ts";
 import { withLayer } from "./session-changes.ts";
 
 export interface ApplyOptions {
@@ -23,28 +23,36 @@ export interface ApplyOptions {
   readonly accept: readonly string[];
   readonly dryRun: boolean;
   /** Asks for each part of what would be moved. */
-  readonly ask?: AskPart;
+  readonly interactive: boolean;
+  /** Undefined where nobody is there to be asked. */
+  readonly prompter: Prompter | undefined;
   readonly say: (text: string) => void;
 }
 
 /** Moves what a session changed in its layer into the workspace, as far as it may be. */
 export function applySession(
+  host: Host,
   sessions: SessionStore,
   session: Session,
-  { only, accept, dryRun, ask, say }: ApplyOptions,
+  { only, accept, dryRun, interactive, prompter, say }: ApplyOptions,
 ): Promise<AppliedTold> {
-  return withLayer(sessions, session, { say, moves: !dryRun }, async ({ layer, store, giveUp }) => {
+  return withLayer(host, sessions, session, { say, moves: !dryRun }, async ({ layer, store, giveUp }) => {
     if (layer.incomplete) say("a part of what the session changed cannot be read, and stays where it is");
     const wanted = { session: session.id, layer, ...(only === undefined ? {} : { only }) };
     const prepared = await prepareApply(store, wanted);
     const handoff = handoffOf(factsOf(prepared.ops, store), store.workspace);
     const told = { session: session.id, handoff, ...prepared };
-    const { blocked, declined } = dryRun ? { blocked: [], declined: [] } : await decide(handoff, accept);
+    const { blocked, declined } = dryRun
+      ? { blocked: [], declined: [] }
+      : await decide(handoff, accept, prompter);
     if (dryRun || blocked.length > 0) return { ...told, blocked, done: false, whole: false };
     const allowedOps = prepared.ops.filter(({ path }) => !isOf(path, declined));
     const ops = standing(allowedOps, prepared.ops);
     const allowed = { ...prepared, ops };
-    const chosen = ask === undefined ? allowed : await pickParts(allowed, store, { show: toStderr, ask });
+    const chosen =
+      interactive && prompter !== undefined
+        ? await pickParts(allowed, store, { show: toStderr, ask: prompter.pickPart })
+        : allowed;
     const moved = await move(store, { session: session.id, steps: session.steps }, chosen);
     const whole = moved.whole && !layer.incomplete;
     if (whole) await giveUp();
@@ -54,14 +62,8 @@ export function applySession(
 
 const toStderr = (text: string): void => void stderr.write(text);
 
-interface ApplySessionOp {
-  readonly path: string;
-  readonly from: Entry | null;
-  readonly to: Entry | null;
-}
-
 /** What the classifier wants to know of each path that would be moved. */
-const factsOf = (ops: readonly ApplySessionOp[], { packs }: CheckpointStore): readonly ChangedPath[] =>
+const factsOf = (ops: readonly Op[], { packs }: CheckpointStore): readonly ChangedPath[] =>
   ops.map(({ path, from, to }) => {
     const isPackage = /(^|\/)package\.json$/i.test(path);
     return {
@@ -94,15 +96,19 @@ interface Decided {
 const WHOLE_TIER = "dangerous";
 
 /** Each dangerous path wants a yes: by its name, by the name of the tier, or on a terminal. */
-async function decide(handoff: readonly Handoff[], accept: readonly string[]): Promise<Decided> {
+async function decide(
+  handoff: readonly Handoff[],
+  accept: readonly string[],
+  prompter: Prompter | undefined,
+): Promise<Decided> {
   const dangerous = handoff.filter(({ tier }) => tier === "dangerous");
   for (const path of accept)
     if (path !== WHOLE_TIER && !handoff.some((each) => each.path === path)) throw unknown(path);
   const open = dangerous.filter(({ path }) => !accept.includes(path) && !accept.includes(WHOLE_TIER));
-  if (!process.stdin.isTTY || !stderr.isTTY) return { blocked: open.map(({ path }) => path), declined: [] };
+  if (prompter === undefined) return { blocked: open.map(({ path }) => path), declined: [] };
   const declined: string[] = [];
   for (const { path, reason } of open)
-    if (!(await confirm(`${visibleLine(path.toWellFormed())}: ${reason}\nApply it?`, false)))
+    if (!(await prompter.confirm(`${visibleLine(path.toWellFormed())}: ${reason}\nApply it?`)))
       declined.push(path);
   return { blocked: [], declined };
 }
@@ -131,20 +137,11 @@ export function belowWorkspace(given: string, workspace: string): string {
   );
 }
 
-type Answer = "yes" | "no" | "all" | "quit";
-
-/** Asks one question; what is no answer to it is asked again. The end of the input is `quit`. */
-export type AskPart = () => Promise<Answer>;
-
-const QUESTION =
-  "Apply this part? [y,n,a,q] (yes, no, all: this and what follows, quit: neither this nor what follows) ";
-const ANSWERS: Readonly<Record<string, Answer>> = { y: "yes", n: "no", a: "all", q: "quit" };
-
 /** Part by part, what is wanted of what would be moved. */
 export async function pickParts(
   prepared: Prepared,
   store: CheckpointStore,
-  { show, ask }: { readonly show: (text: string) => void; readonly ask: AskPart },
+  { show, ask }: { readonly show: (text: string) => void; readonly ask: Prompter["pickPart"] },
 ): Promise<Prepared> {
   const ops: Op[] = [];
   const partial = new Set<string>();
@@ -169,19 +166,4 @@ export async function pickParts(
     if (chosen !== undefined && wanted.includes(false)) partial.add(op.path);
   }
   return { ...prepared, ops: standing(ops, prepared.ops), partial };
-}
-
-/** On this terminal. */
-export async function askOnTerminal(): Promise<Answer> {
-  const lines = createInterface({ input: process.stdin, output: stderr.editor, terminal: true });
-  const closed = new Promise<"q">((resolve) => void lines.once("close", () => resolve("q")));
-  try {
-    for (;;) {
-      const said = await Promise.race([lines.question(QUESTION), closed]);
-      const answer = ANSWERS[said.trim().toLowerCase().slice(0, 1)];
-      if (answer !== undefined) return answer;
-    }
-  } finally {
-    lines.close();
-  }
 }

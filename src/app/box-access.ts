@@ -1,35 +1,31 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import { placesFrom } from "../config/places.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { OwnedBox } from "../core/ports.ts";
+import { ROOT_OWNED } from "../docker/box/box-workspace.ts";
 import { startBox } from "../docker/box/start-box.ts";
 import { engineRemedy } from "../docker/engine-remedy.ts";
 import { type Engine, findEngine, isEngine, type NoEngine } from "../docker/engine.ts";
 import { readSystem } from "../docker/host-programs.ts";
 import { layersIn } from "../docker/isolation/layer-record.ts";
 import { discardParked, holds, standingsOf } from "../docker/isolation/parked-files.ts";
-import { CheckpointStore } from "../sessions/checkpoints/checkpoint-store.ts";
-import { noteBase } from "../sessions/layer-base.ts";
-import { packageRoot } from "./host.ts";
-import { refuseUnbuilt } from "./workspace.ts";
+import { checkpointStores } from "./checkpoint-access.ts";
+import { type Host, packageRoot, refuseUnbuilt } from "./host.ts";
+/** Finds the container engine and opens boxes on it. */
 
-/** The only file that constructs adapters. */
-
-export const uid = (): number => process.getuid?.() ?? 0;
-
-export const lookForEngine = (signal?: AbortSignal): Promise<Engine | NoEngine> =>
-  findEngine(process.env, uid(), signal);
+export const lookForEngine = ({ env, uid }: Host, signal?: AbortSignal): Promise<Engine | NoEngine> =>
+  findEngine(env, uid, signal);
 
 /** The engine, or exit 6 with what brings one here. */
-export async function requireEngine(signal?: AbortSignal): Promise<Engine> {
-  const found = await lookForEngine(signal);
+export async function requireEngine(host: Host, signal?: AbortSignal): Promise<Engine> {
+  const found = await lookForEngine(host, signal);
   if (isEngine(found)) return found;
-  throw noEngine(found, engineRemedy(await readSystem(process.env), found));
+  throw noEngine(found, engineRemedy(await readSystem(host.env), found));
 }
 
 export interface BoxOpening {
+  readonly host: Host;
   readonly settings: Settings;
   readonly workspace: string;
   readonly runtime: string | null;
@@ -49,11 +45,11 @@ export interface BoxOpening {
 
 /** A verified box over a workspace, as the settings want it. */
 export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
-  const { settings, workspace, runtime, watchChanges, keep, warn } = opening;
+  const { host, settings, workspace, runtime, watchChanges, keep, warn } = opening;
   refuseUnbuilt(settings);
-  const { home, state } = placesFrom(process.env);
-  const engine = await requireEngine(signal);
-  const maker = { engine, root: packageRoot, uid: uid(), home, stateDir: state, onWarning: warn };
+  const { home, state } = host.places;
+  const engine = await requireEngine(host, signal);
+  const maker = { engine, root: packageRoot, uid: host.uid, home, stateDir: state, onWarning: warn };
   const { mode, image, isolation, memory, cpus, pids, on_ask, park_timeout } = settings;
   const limits = { memory, cpus, pids };
   const parks = opening.parks === true && on_ask === "park" && park_timeout > 0;
@@ -72,7 +68,6 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
     ...(opening.takesUp === undefined ? {} : { takesUp: opening.takesUp }),
   };
   if (keep === null || isolation === "bind") return startBox(maker, request, signal);
-  const { noteLayerBase } = await import("./box-access.ts");
   // Nothing is run before both are done.
   const noted = noteLayerBase({ stateDir: state, workspace, session: keep, isolation, warn });
   const [box] = await Promise.all([startBox(maker, request, signal), noted]);
@@ -91,21 +86,19 @@ export function noEngine(failure: NoEngine, remedy: string): HarnessError {
 }
 
 /** Whether a box waits frozen for the session. */
-export async function hasFrozen(session: string): Promise<boolean> {
-  const { state } = placesFrom(process.env);
-  const own = (await standingsOf(state, session)).filter(({ kind }) => kind === "parked");
+export async function hasFrozen({ places }: Host, session: string): Promise<boolean> {
+  const own = (await standingsOf(places.state, session)).filter(({ kind }) => kind === "parked");
   return (await Promise.all(own.map((each) => holds(each, Date.now())))).includes(true);
 }
 
-/** The box that waits frozen for the session is wanted no more. Where no engine answers, its time runs out. */
-export async function dropFrozen(session: string): Promise<void> {
-  const { state } = placesFrom(process.env);
-  if (!(await hasFrozen(session))) return;
-  const engine = await lookForEngine();
-  if (isEngine(engine)) await discardParked(engine, { uid: uid(), stateDir: state, session });
+/** Removes the box that waits frozen for the session. Where no engine answers, its time runs out. */
+export async function dropFrozen(host: Host, session: string): Promise<void> {
+  if (!(await hasFrozen(host, session))) return;
+  const engine = await lookForEngine(host);
+  if (isEngine(engine)) await discardParked(engine, { uid: host.uid, stateDir: host.places.state, session });
 }
 
-export interface LayerStart {
+interface LayerStart {
   readonly stateDir: string;
   readonly workspace: string;
   readonly session: string;
@@ -113,16 +106,11 @@ export interface LayerStart {
   readonly warn: (text: string) => void;
 }
 
-/** What the workspace is like when a box begins to work on a layer over it, or on a copy of it. */
-export async function noteLayerBase({
-  stateDir,
-  workspace,
-  session,
-  isolation,
-  warn,
-}: LayerStart): Promise<void> {
+/** Keeps what the workspace is like when a box begins to work on a layer over it, or on a copy of it. */
+async function noteLayerBase({ stateDir, workspace, session, isolation, warn }: LayerStart): Promise<void> {
   try {
-    using store = new CheckpointStore({ stateDir, workspace: await realpath(workspace) });
+    const [open, { noteBase }] = await Promise.all([checkpointStores(), import("../sessions/layer-base.ts")]);
+    using store = open({ stateDir, workspace: await realpath(workspace) });
     const upper = path.join(layersIn(stateDir), session, "upper");
     await noteBase(store, session, isolation === "overlay" ? upper : undefined);
   } catch (thrown) {
@@ -131,6 +119,7 @@ export async function noteLayerBase({
 }
 
 interface Reading {
+  readonly host: Host;
   readonly settings: Settings;
   readonly workspace: string;
   /** A box of this process holds the workspace already. */
@@ -140,16 +129,13 @@ interface Reading {
 
 /** A box that can only read the workspace, whatever the mode of runs is; nothing but our own programs runs in it. */
 export async function readingBox(
-  { settings, workspace, warn, beside = false }: Reading,
+  { host, settings, workspace, warn, beside = false }: Reading,
   signal: AbortSignal,
 ): Promise<OwnedBox> {
-  const [{ openBoxFor }, { ROOT_OWNED }] = await Promise.all([
-    import("./box-access.ts"),
-    import("../docker/box/box-workspace.ts"),
-  ]);
   const isolation = settings.isolation === "copy" ? ("copy" as const) : ("bind" as const);
   const shape = { ...settings, mode: "read-only" as const, isolation, allow_domains: [] as string[] };
   const opening = {
+    host,
     settings: shape,
     workspace,
     runtime: null,

@@ -1,17 +1,18 @@
 import { open } from "node:fs/promises";
-import path from "node:path";
 import { z } from "zod";
-import { configFor, workspaceOf } from "../cli/settings.ts";
-import { placesFrom } from "../config/places.ts";
-import { loadRules } from "../config/policy-file.ts";
 import { type Mode, MODES, runsUnattended, type Verdict, VERDICTS } from "../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { linesIn } from "../core/line-diff.ts";
-import { visibleLine } from "../core/visible.ts";
+import { visible, visibleLine } from "../core/visible.ts";
 import { type CommandContext, type CommandDecision, CommandPolicy } from "../policy/decide.ts";
+import { effectText } from "../policy/effects/described-effects.ts";
+import type { RuleForm } from "../policy/rules/rule.ts";
 import { hintFor } from "../policy/ruling.ts";
 import { shellText } from "../policy/shell/quote.ts";
-import { ignoreRulesOf } from "./policy-context.ts";
+import type { ChangedVerdict } from "../render/tty/replay-lines.ts";
+import type { Counts, JudgedThen } from "../sessions/audit/audit-decisions.ts";
+import type { Host } from "./host.ts";
+import { ignoreRulesOf, linkFacts, workspacePolicy } from "./policy-context.ts";
 
 interface GivenCommand {
   /** What stands before `--`. */
@@ -81,16 +82,6 @@ export function nextCommand(
   ];
   const plain = text.length <= MAX_SHOWN && /^[\u0020-\u007E]*$/.test(text);
   return `harness policy ${[command, ...flags.map((flag) => shellText([flag]))].join(" ")} -- ${plain ? shellText([text]) : "CMD"}`;
-}
-
-/** What the flags, the settings and the user's rules say of judging. No project can be trusted yet, so none of its rules count. */
-export async function judgingFor(
-  flags: Readonly<Record<string, unknown>>,
-): Promise<CommandContext & { readonly rules: NonNullable<CommandContext["rules"]> }> {
-  const { settings } = await configFor(flags);
-  const workspace = path.resolve(workspaceOf(flags));
-  const rules = await loadRules({ env: process.env, workspace, trusted: false });
-  return { mode: settings.mode, workspace, home: placesFrom(process.env).home, rules };
 }
 
 export const exitOf = (verdict: Verdict): number =>
@@ -235,15 +226,12 @@ const misread = (reason: string): CommandDecision => ({
 
 /** Refuses a command as a run does with nobody there: what is denied, and what asks without being contained. */
 export async function refuseUnlessAllowed(
+  host: Host,
   words: readonly string[],
   mode: Mode,
-  flags: { readonly cwd?: string | undefined },
+  { workspace, cwd }: { readonly workspace: string; readonly cwd: string | undefined },
 ): Promise<void> {
-  const { home } = placesFrom(process.env);
-  const workspace = path.resolve(workspaceOf(flags));
-  const rules = await loadRules({ env: process.env, workspace, trusted: false });
-  const ignore = await ignoreRulesOf(workspace);
-  const context = { mode, workspace, home, rules, ...(ignore === undefined ? {} : { ignore }) };
+  const context = { ...(await workspacePolicy(host, workspace)), mode };
   const text = shellText(words);
   const { decision, standings } = new CommandPolicy().explain(text, context);
   if (runsUnattended(decision, mode)) return;
@@ -256,6 +244,124 @@ export async function refuseUnlessAllowed(
   throw new HarnessError(
     EXIT.refused,
     `${verdict}: ${visibleLine(rule?.reason ?? "no rule allows it")} (${rule?.id ?? "none"})`,
-    (rule && hintFor(rule.id)) ?? nextCommand("check --explain", text, { mode, cwd: flags.cwd }),
+    (rule && hintFor(rule.id)) ?? nextCommand("check --explain", text, { mode, cwd }),
   );
+}
+
+export interface Explained {
+  readonly decision: CommandDecision;
+  readonly verdicts: readonly Verdict[];
+  readonly effects: readonly string[];
+  readonly unattended: boolean;
+  /** A rule could allow exactly this. */
+  readonly allowable: boolean;
+  /** What would pass instead, by a rule's id. */
+  readonly hintFor: typeof hintFor;
+}
+
+/** A verdict with every rule behind it, and whether the user could allow this very command. */
+export async function explain(
+  text: string,
+  policy: CommandPolicy,
+  context: CommandContext,
+): Promise<Explained> {
+  const { decision, standings } = policy.explain(text, context);
+  const { ruleFor } = await import("../policy/rules/remember-rule.ts");
+  const asks = decision.decision === "ask" && context.mode === "workspace-write";
+  return {
+    decision,
+    verdicts: standings.map(({ verdict }) => verdict),
+    effects: decision.effects.map(effectText),
+    unattended: runsUnattended(decision, context.mode),
+    hintFor,
+    allowable: asks && ruleFor(text, context, policy).kind === "rules",
+  };
+}
+
+export const commandPolicy = (): CommandPolicy => new CommandPolicy();
+
+/** Writes the narrowest rules that allow exactly this command; why there are none, where there are none. */
+export async function allowCommand(
+  { env }: Host,
+  text: string,
+  context: CommandContext,
+): Promise<
+  | {
+      readonly kind: "written";
+      readonly file: string;
+      readonly rules: readonly RuleForm[];
+      readonly text: string;
+    }
+  | { readonly kind: "refused"; readonly reason: string }
+> {
+  const [{ ruleFor }, { tomlRule }, { addRules }] = await Promise.all([
+    import("../policy/rules/remember-rule.ts"),
+    import("../policy/rules/rule.ts"),
+    import("../config/policy-rules-file.ts"),
+  ]);
+  const made = ruleFor(text, context, new CommandPolicy());
+  if (made.kind === "refused") return made;
+  const { rules } = made;
+  const file = await addRules(env, rules);
+  return { kind: "written", file, rules, text: rules.map((rule) => visible(tomlRule(rule))).join("\n") };
+}
+
+/** A path of the workspace, as the file tools would be judged. */
+export async function judgedPath(file: string, op: "read" | "write", context: CommandContext) {
+  const [{ decidePath }, ignore] = await Promise.all([
+    import("../policy/paths/decide-path.ts"),
+    ignoreRulesOf(context.workspace),
+  ]);
+  return decidePath(file, op, { ...context, links: linkFacts, ...(ignore === undefined ? {} : { ignore }) });
+}
+
+export interface PastVerdicts {
+  readonly counts: Counts;
+  /** Those that would be other ones now, as they are found; `judged` counts all that were looked at. */
+  readonly changed: AsyncIterable<ChangedVerdict>;
+  readonly judged: () => number;
+}
+
+/** Judges the commands of past sessions again, those from `since` on. */
+export async function judgedAgain(
+  { places }: Host,
+  since: number,
+  context: CommandContext,
+): Promise<PastVerdicts> {
+  const { judgedCommands, noCounts } = await import("../sessions/audit/audit-decisions.ts");
+  const counts = noCounts();
+  const policy = new CommandPolicy();
+  const total = { judged: 0 };
+  async function* changed(): AsyncGenerator<ChangedVerdict> {
+    for await (const then of judgedCommands(places.state, counts)) {
+      if (Date.parse(then.ts) < since) continue;
+      total.judged += 1;
+      const change = changeOf(then, policy, context);
+      if (change !== undefined) yield change;
+    }
+  }
+  return { counts, changed: changed(), judged: () => total.judged };
+}
+
+/** Undefined where the verdict is the same. */
+function changeOf(
+  then: JudgedThen,
+  policy: CommandPolicy,
+  judging: CommandContext,
+): ChangedVerdict | undefined {
+  const { command, mode, workspace, folder, decision: old, ts, session } = then;
+  const place = folder === undefined ? { workspace } : { workspace, folder };
+  const now = policy.decide(command, { ...judging, mode, ...place });
+  if (now.decision === old) return undefined;
+  const [rule] = now.rules;
+  return {
+    ts,
+    session,
+    command,
+    mode,
+    old,
+    new: now.decision,
+    rule: rule?.id ?? "",
+    reason: rule?.reason ?? "",
+  };
 }

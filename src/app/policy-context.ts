@@ -1,8 +1,43 @@
 import { readlinkSync, realpathSync } from "node:fs";
 import { constants, open } from "node:fs/promises";
 import path from "node:path";
+import type { Judge } from "../agent/action-judge.ts";
+import type { Mode } from "../core/decision.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import type { CommandContext } from "../policy/decide.ts";
 import { type IgnoreRules, LONGEST_RULES, readIgnore } from "../policy/paths/ignore-rules.ts";
+import type { Host } from "./host.ts";
+
+/** What commands are judged by beside the mode: the user's rules. No project can be trusted yet, so none of its rules count. */
+export async function userPolicy(
+  { env, places }: Host,
+  workspace: string,
+): Promise<Omit<CommandContext, "mode"> & { readonly rules: NonNullable<CommandContext["rules"]> }> {
+  const { loadRules } = await import("../config/policy-file.ts");
+  const rules = await loadRules({ env, workspace, trusted: false });
+  return { workspace: path.resolve(workspace), home: places.home, rules };
+}
+
+/** The same with what the workspace itself hides from the model. */
+export async function workspacePolicy(host: Host, workspace: string): ReturnType<typeof userPolicy> {
+  const policy = await userPolicy(host, workspace);
+  const ignore = await ignoreRulesOf(workspace);
+  return { ...policy, ...(ignore === undefined ? {} : { ignore }) };
+}
+
+/** The policy with its tables, loaded when the first call is to be judged. */
+export function lazyJudge(host: Host, mode: Mode, workspace: string): () => Promise<Judge> {
+  const loaded: { judge?: Promise<Judge> } = {};
+  return () => (loaded.judge ??= judgeFor(host, mode, workspace));
+}
+
+async function judgeFor(host: Host, mode: Mode, workspace: string): Promise<Judge> {
+  const [{ judgeIn }, policy] = await Promise.all([
+    import("../agent/action-judge.ts"),
+    workspacePolicy(host, workspace),
+  ]);
+  return judgeIn({ ...policy, mode, links: linkFacts });
+}
 
 /** The workspace's own list of what the model may not see; undefined without one. One that cannot be read ends the run. */
 export async function ignoreRulesOf(workspace: string): Promise<IgnoreRules | undefined> {

@@ -1,5 +1,4 @@
 import { lstat } from "node:fs/promises";
-import { placesFrom } from "../config/places.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { LayerChanges } from "../core/layer-port.ts";
 import type { Session, SessionStore } from "../core/session.ts";
@@ -11,22 +10,25 @@ import { frozenVolume } from "../docker/isolation/parked-record.ts";
 import { lockWorkspace } from "../docker/life/workspace-lock.ts";
 import { prepareApply } from "../sessions/apply-layer.ts";
 import { filesOf, type SessionDiff } from "../sessions/checkpoints/checkpoint-diff.ts";
-import { CheckpointStore } from "../sessions/checkpoints/checkpoint-store.ts";
+import type { CheckpointStore } from "../sessions/checkpoints/checkpoint-store.ts";
 import { checkpointsIn } from "../sessions/checkpoints/store-place.ts";
 import { finishUndo, undo, type Undone, type UndoRequest } from "../sessions/checkpoints/undo-changes.ts";
 import { forgetBase } from "../sessions/layer-base.ts";
-import { dropFrozen, hasFrozen, lookForEngine, requireEngine, uid } from "./box-access.ts";
+import { dropFrozen, hasFrozen, lookForEngine, requireEngine } from "./box-access.ts";
+import { checkpointStores, endBoxes, endDeadBoxes } from "./checkpoint-access.ts";
+import type { Host } from "./host.ts";
 
 /** Works on the states of a workspace that no box is over, and no other undo. */
-export async function aloneIn<T>(
+async function aloneIn<T>(
+  host: Host,
   workspace: string,
   work: (store: CheckpointStore) => Promise<T>,
 ): Promise<T> {
-  const { state } = placesFrom(process.env);
+  const { state } = host.places;
   const { dev, ino } = await folderOf(workspace);
   await using _lock = await lockWorkspace({ path: workspace, dev, ino, write: true, stateDir: state });
   try {
-    using store = new CheckpointStore({ stateDir: state, workspace });
+    using store = (await checkpointStores())({ stateDir: state, workspace });
     return await work(store);
   } catch (thrown) {
     if (thrown instanceof HarnessError) throw thrown;
@@ -47,16 +49,17 @@ async function folderOf(workspace: string): Promise<{ readonly dev: number; read
 
 /** An undo that was killed, before anything else is done to the workspace. */
 export async function finishEarlierUndo(
+  host: Host,
   sessions: SessionStore,
   workspace: string,
   say: (text: string) => void,
 ): Promise<void> {
-  const told = await aloneIn(workspace, (store) => finishUndo(store, (id) => stepsOf(sessions, id)));
+  const told = await aloneIn(host, workspace, (store) => finishUndo(store, (id) => stepsOf(sessions, id)));
   if (told !== undefined) say(told);
 }
 
 /** undefined for one that was removed since. */
-export function stepsOf(sessions: SessionStore, id: string): Session["steps"] | undefined {
+function stepsOf(sessions: SessionStore, id: string): Session["steps"] | undefined {
   try {
     return sessions.open(id).steps;
   } catch {
@@ -64,24 +67,7 @@ export function stepsOf(sessions: SessionStore, id: string): Session["steps"] | 
   }
 }
 
-/** Ends the boxes of runs that are dead: what one was told to do may still be writing. */
-export async function endDeadBoxes({ steps }: Session): Promise<void> {
-  if (steps.all().some(({ kind, after }) => kind === "call" && after === null)) await endBoxes();
-}
-
-/** The same whatever is known of any run. */
-export async function endBoxes(): Promise<void> {
-  const [{ lookForEngine, uid }, { isEngine }, { reap }] = await Promise.all([
-    import("./box-access.ts"),
-    import("../docker/engine.ts"),
-    import("../docker/life/reap.ts"),
-  ]);
-  const engine = await lookForEngine();
-  // Without an engine nothing runs in any box.
-  if (isEngine(engine)) await reap(engine, { uid: uid(), stateDir: placesFrom(process.env).state });
-}
-
-export interface OpenLayer {
+interface OpenLayer {
   readonly layer: LayerChanges;
   readonly store: CheckpointStore;
   /** Nothing of it is wanted any more. */
@@ -89,8 +75,8 @@ export interface OpenLayer {
 }
 
 /** Whether what a session changes is kept elsewhere than in the folder itself. */
-export const hasLayer = async (session: Session): Promise<boolean> =>
-  (await layerOf(placesFrom(process.env).state, session.id)) !== undefined;
+const hasLayer = async ({ places }: Host, session: Session): Promise<boolean> =>
+  (await layerOf(places.state, session.id)) !== undefined;
 
 export interface LayerUse {
   readonly say: (text: string) => void;
@@ -99,33 +85,39 @@ export interface LayerUse {
 }
 
 /** A box that waits frozen goes on with its layer: it can be looked at, and not be taken from under the box. */
-async function inFrozen(stateDir: string, session: Session, moves: boolean): Promise<string | undefined> {
-  if (!(await hasFrozen(session.id))) return undefined;
+async function inFrozen(host: Host, session: Session, moves: boolean): Promise<string | undefined> {
+  if (!(await hasFrozen(host, session.id))) return undefined;
   if (moves)
     throw new HarnessError(
       EXIT.usage,
       `a box waits frozen over what ${session.id} has changed: it goes on once its question is answered`,
       `harness approve ${session.id}   (or give the box up: harness sandbox ls, harness sandbox rm)`,
     );
-  return frozenVolume(await requireEngine(), { uid: uid(), stateDir, session: session.id });
+  const about = { uid: host.uid, stateDir: host.places.state, session: session.id };
+  return frozenVolume(await requireEngine(host), about);
 }
 
 /** What a session has changed in a layer, while nobody else works on that or on the folder. */
 export async function withLayer<T>(
+  host: Host,
   sessions: SessionStore,
   session: Session,
   { say, moves }: LayerUse,
   work: (open: OpenLayer) => Promise<T>,
 ): Promise<T> {
-  const { state } = placesFrom(process.env);
+  const { state } = host.places;
   const found = await layerOf(state, session.id);
   if (found === undefined) throw noLayer(session);
-  await finishEarlierUndo(sessions, found.workspace, say);
-  const done = await aloneIn(found.workspace, async (store) => {
+  await finishEarlierUndo(host, sessions, found.workspace, say);
+  const done = await aloneIn(host, found.workspace, async (store) => {
     await using held = (await holdExisting(state, session.id)) ?? refuse(session);
-    await endBoxes();
-    const mounted = await inFrozen(state, session, moves);
-    const layer = await changesOfLayer(held.layer, { engine: requireEngine, uid: uid(), mounted });
+    await endBoxes(host);
+    const mounted = await inFrozen(host, session, moves);
+    const layer = await changesOfLayer(held.layer, {
+      engine: () => requireEngine(host),
+      uid: host.uid,
+      mounted,
+    });
     const giveUp = async (): Promise<void> => {
       await giveUpLayer(state, session.id);
       forgetBase(store, session.id);
@@ -133,7 +125,7 @@ export async function withLayer<T>(
     return await work({ layer, store, giveUp });
   });
   // What was given up is only cleared when nobody holds it any more.
-  if ((await layerOf(state, session.id)) === undefined) await sweep(state);
+  if ((await layerOf(state, session.id)) === undefined) await sweep(host);
   return done;
 }
 
@@ -149,32 +141,45 @@ const noLayer = ({ id }: Session): HarnessError =>
   );
 
 /** What a session has changed and nobody applied goes with it, and the box that waits for it; what cannot go now, the next box takes away. */
-export async function removeLayer(stateDir: string, session: Session): Promise<void> {
-  await dropFrozen(session.id);
+async function removeLayer(host: Host, session: Session): Promise<void> {
+  const stateDir = host.places.state;
+  await dropFrozen(host, session.id);
   {
     await using held = await holdExisting(stateDir, session.id);
     if (held === undefined) return;
     await giveUpLayer(stateDir, session.id);
-    using store = new CheckpointStore({ stateDir, workspace: held.layer.workspace });
+    using store = (await checkpointStores())({ stateDir, workspace: held.layer.workspace });
     forgetBase(store, session.id);
   }
-  await sweep(stateDir);
+  await sweep(host);
+}
+
+/** Removes a session, with what only it kept: its layer, its frozen box, its checkpoints. */
+export async function removeSession(host: Host, sessions: SessionStore, id: string): Promise<void> {
+  const session = sessions.open(id);
+  const { workspace } = session.info();
+  await removeLayer(host, session);
+  const { forgetSession } = await import("../sessions/checkpoints/checkpoint-quota.ts");
+  // The session itself goes last: when this is killed, the same can be typed again.
+  forgetSession({ stateDir: host.places.state, workspace }, id);
+  sessions.remove(id);
 }
 
 /** Removes what layers that were given up hold. */
-export async function sweep(stateDir: string): Promise<void> {
-  const engine = await lookForEngine();
-  if (isEngine(engine)) await clearGivenUp(engine, { uid: uid(), stateDir });
+async function sweep(host: Host): Promise<void> {
+  const engine = await lookForEngine(host);
+  if (isEngine(engine)) await clearGivenUp(engine, { uid: host.uid, stateDir: host.places.state });
 }
 
 /** What applying would do to the workspace; undefined when the session has nothing that waits for it. */
 export async function diffOfLayer(
+  host: Host,
   sessions: SessionStore,
   session: Session,
   say: (text: string) => void,
 ): Promise<SessionDiff | undefined> {
-  if (!(await hasLayer(session))) return undefined;
-  return withLayer(sessions, session, { say, moves: false }, async ({ layer, store }) => {
+  if (!(await hasLayer(host, session))) return undefined;
+  return withLayer(host, sessions, session, { say, moves: false }, async ({ layer, store }) => {
     const { ops, refused } = await prepareApply(store, { session: session.id, layer });
     for (const { path, reason } of refused) say(`${path} would not be applied: ${reason}`);
     const changes = ops
@@ -186,16 +191,17 @@ export async function diffOfLayer(
   });
 }
 
-export interface Wanted extends Omit<UndoRequest, "session" | "steps"> {
+interface UndoWanted extends Omit<UndoRequest, "session" | "steps"> {
   readonly say: (text: string) => void;
 }
 
 const NOTHING: Undone = { ops: [], merged: [], refused: [], left: [], done: false, notes: [] };
 
 export async function undoSession(
+  host: Host,
   sessions: SessionStore,
   session: Session,
-  { say, ...wanted }: Wanted,
+  { say, ...wanted }: UndoWanted,
 ): Promise<Undone> {
   const { id, steps } = session;
   const all = steps.all();
@@ -207,8 +213,8 @@ export async function undoSession(
       `harness diff ${id} --steps`,
     );
   if (all.length === 0 && !wanted.redo) return NOTHING;
-  return aloneIn(session.info().workspace, async (store) => {
-    await endDeadBoxes(session);
+  return aloneIn(host, session.info().workspace, async (store) => {
+    await endDeadBoxes(host, session);
     const finished = await finishUndo(store, (each) => stepsOf(sessions, each));
     if (finished !== undefined) say(finished);
     return undo(store, { ...wanted, session: id, steps });

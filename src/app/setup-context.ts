@@ -1,23 +1,25 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Config } from "../config/load-config.ts";
-import type { Places } from "../config/places.ts";
+import { downSidecars } from "../docker/compose/compose-down.ts";
 import { findCompose } from "../docker/compose/compose-cli.ts";
 import { type ComposeFile, parseComposeFile } from "../docker/compose/compose-file.ts";
 import { upSidecars } from "../docker/compose/compose-up.ts";
 import { healthOfSidecar } from "../docker/compose/sidecar.ts";
 import type { Engine } from "../docker/engine.ts";
+import { removeBoxes, removeImages } from "../docker/remove-all.ts";
 import type { StepLine } from "../render/tty/search-lines.ts";
+import { requireEngine } from "./box-access.ts";
+import { type Host, packageRoot } from "./host.ts";
 
 /** What every step of the set-up is given. */
 export interface SetupContext {
+  readonly host: Host;
   /** The installed package. */
   readonly root: string;
   /** The folder that a run would work on; nothing in it is ever started on the host. */
   readonly workspace: string;
-  readonly places: Places;
   readonly config: Config;
-  readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   readonly mayInstall: boolean;
   /** Answers offers with yes, where nobody is there to be asked. */
@@ -39,7 +41,7 @@ export const standIn = (short: string, detail: string, remedy = ""): StepResult 
   short,
 });
 
-export async function readCompose(root: string): Promise<ComposeFile> {
+async function readCompose(root: string): Promise<ComposeFile> {
   const file = path.join(root, "docker-compose.yml");
   return parseComposeFile(await readFile(file, "utf8"), file);
 }
@@ -55,13 +57,30 @@ export async function sidecarStep(
   engine: Engine,
   context: SetupContext,
 ): Promise<StepResult> {
-  const { env, signal } = context;
+  const { signal } = context;
   const file = await readCompose(context.root);
-  const compose = await findCompose(engine.endpoint, env, signal);
+  const compose = await findCompose(engine.endpoint, context.host.env, signal);
   context.onLine(`starting the sidecar ${service}`);
   const [sidecar] = await upSidecars(engine.api, file, { services: [service], compose, signal });
   signal.throwIfAborted();
   if (sidecar === undefined) return standIn(INSTEAD[service], `docker-compose.yml has no service ${service}`);
   const { state, detail } = healthOfSidecar(sidecar);
   return state === "ok" ? done(detail) : standIn(INSTEAD[service], detail);
+}
+
+export interface TornDown {
+  readonly boxes: number;
+  readonly sidecars: Awaited<ReturnType<typeof downSidecars>>;
+  readonly images: readonly string[];
+}
+
+/** Stops the sidecars and removes the boxes of this user; with `purge` images and volumes too. */
+export async function tearDown(host: Host, purge: boolean): Promise<TornDown> {
+  const engine = await requireEngine(host);
+  const compose = await readCompose(packageRoot);
+  const boxes = await removeBoxes(engine, host.uid);
+  const sidecars = await downSidecars(engine.api, compose.name, { volumes: purge });
+  const pulled = Object.values(compose.services).map(({ image }) => image);
+  const images = purge ? await removeImages(engine, pulled) : [];
+  return { boxes, sidecars, images };
 }

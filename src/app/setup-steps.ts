@@ -16,7 +16,6 @@ import { ollamaStatus } from "../models/ollama/ollama-server.ts";
 import { stderr } from "../render/tty/output.ts";
 import { LiveLine, progressBar, stepLine, type StepLine } from "../render/tty/search-lines.ts";
 import { lookForEngine, noEngine } from "./box-access.ts";
-import { keysFile } from "./host.ts";
 import { done, INSTEAD, type SetupContext, sidecarStep, standIn, type StepResult } from "./setup-context.ts";
 import { describeFailure } from "./stderr-messages.ts";
 
@@ -60,18 +59,22 @@ export class Steps {
 
 /** An engine that answers: the one that is there, else one that is started or installed; else exit 6. */
 export async function engineStep(context: SetupContext): Promise<Engine> {
-  const found = await lookForEngine();
+  const found = await lookForEngine(context.host);
   if (isEngine(found)) return found;
-  const system = await readSystem(context.env);
+  const system = await readSystem(context.host.env);
   if (!mayMend(found, system, context.mayInstall)) throw noEngine(found, engineRemedy(system, found));
   if (!system.dockerd) {
     context.onLine("installing docker.io from the distribution");
-    await installEngine(context);
-    const started = await lookForEngine();
+    await installEngine({ ...context, env: context.host.env });
+    const started = await lookForEngine(context.host);
     if (isEngine(started)) return started;
   }
   context.onLine("starting the engine");
-  return startDaemon(system, { ...context, logFile: path.join(context.places.state, "dockerd.log") });
+  return startDaemon(system, {
+    ...context,
+    env: context.host.env,
+    logFile: path.join(context.host.places.state, "dockerd.log"),
+  });
 }
 
 /** An engine that the user named is never replaced, and a socket that is guarded never worked around. */
@@ -87,7 +90,11 @@ export const describeEngine = ({ version, endpoint }: Engine): string =>
 export async function imageStep(engine: Engine, context: SetupContext, rebuild = false): Promise<StepResult> {
   const own = context.config.settings.image;
   if (own !== null) return foreignImage(engine, context.root, own);
-  const built = await ensureImage(engine, { ...context, cache: context.places.cache }, rebuild);
+  const built = await ensureImage(
+    engine,
+    { ...context, env: context.host.env, cache: context.host.places.cache },
+    rebuild,
+  );
   if (built.how === "kept") return done(`${built.tag} (${built.how})`);
   const check = await checkImage(engine, context.root, built.tag);
   const lacking = [...check.missing, ...check.absent];
@@ -123,7 +130,7 @@ export async function modelStep(
 ): Promise<StepResult> {
   const { settings } = context.config;
   if (settings.provider !== "ollama") return describe(await health(context));
-  const baseUrl = ollamaAddress(context.env, settings.base_url);
+  const baseUrl = ollamaAddress(context.host.env, settings.base_url);
   if ((await statusOf(baseUrl, context)).kind === "down")
     await bringServer(baseUrl, engine, sidecars, context);
   if ((await statusOf(baseUrl, context)).kind === "model-missing") await offerPull(baseUrl, context);
@@ -133,14 +140,14 @@ export async function modelStep(
 const statusOf = (baseUrl: string, { config, signal }: SetupContext): ReturnType<typeof ollamaStatus> =>
   ollamaStatus({ baseUrl, model: config.settings.chat_model, signal, timeoutMs: 5000 });
 
-const health = ({ config, env, signal }: SetupContext): Promise<readonly Health[]> =>
+const health = ({ config, host, signal }: SetupContext): Promise<readonly Health[]> =>
   modelHealth({
     provider: config.settings.provider,
     baseUrl: config.settings.base_url,
     model: config.settings.chat_model,
     maxContext: config.settings.max_context_tokens,
-    env,
-    keysFile: keysFile(),
+    env: host.env,
+    keysFile: host.keysFile,
     signal,
   });
 
@@ -160,9 +167,9 @@ async function bringServer(
   if (!isLoopback(baseUrl)) return;
   context.onLine("starting ollama");
   const started = await startInstalledOllama({
-    env: context.env,
+    env: context.host.env,
     baseUrl,
-    logFile: path.join(context.places.state, "ollama.log"),
+    logFile: path.join(context.host.places.state, "ollama.log"),
     signal: context.signal,
     workspace: context.workspace,
   });

@@ -1,9 +1,9 @@
 import { Command, Flags } from "@oclif/core";
-import { EXIT, HarnessError } from "../core/errors.ts";
+import { hostFrom } from "../app/host.ts";
 import { inertJson } from "../core/visible.ts";
 import { stdout } from "../render/tty/output.ts";
 
-/** What every command shares: its output flags, and leaving failures to run.ts. */
+/** What every command shares: its output flags, and leaving failures to command-line.ts. */
 export abstract class HarnessCommand extends Command {
   static override baseFlags = {
     // First, since the help leaves out the blanks before the first one only: those are where a letter would stand.
@@ -12,7 +12,10 @@ export abstract class HarnessCommand extends Command {
     "no-color": Flags.boolean({ description: "no colours (also: NO_COLOR)", helpGroup: "OUTPUT" }),
   };
 
-  /** run.ts reports; oclif would print the error a second time. */
+  /** Read once; what is called gets it handed down. */
+  protected readonly host = hostFrom(process.env);
+
+  /** command-line.ts reports; oclif would print the error a second time. */
   protected override catch(error: Error): Promise<never> {
     return Promise.reject(error);
   }
@@ -30,11 +33,4 @@ export function answerJson(value: unknown): void {
 /** Many answers, no faster than they are read. */
 export async function answerEach(values: AsyncIterable<unknown>): Promise<void> {
   for await (const value of values) await stdout.writeAll(`${inertJson(value)}\n`);
-}
-
-/** `sandbox exec` and `shell` end with their command's code, so that want of a box has one of its own. */
-export function asNoBox(thrown: unknown, json: boolean): never {
-  if (!json && thrown instanceof HarnessError && thrown.exit === EXIT.sandbox)
-    throw new HarnessError(EXIT.noBox, thrown.message, thrown.remedy, thrown);
-  throw thrown;
 }

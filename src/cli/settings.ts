@@ -1,11 +1,13 @@
 import { Flags } from "@oclif/core";
 import type { LimitsGiven } from "../agent/limits.ts";
+import type { Host } from "../app/host.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
 import { ISOLATIONS, ON_ASK, PROVIDERS, type SettingKey, STORES } from "../config/settings-schema.ts";
 import { DURATION_FORM, parseDuration, writtenDuration, writtenSize } from "../core/bounds.ts";
 import { MODES } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { INTENTS } from "../core/events.ts";
+import type { CommandContext } from "../policy/decide.ts";
 
 /** The flags that are settings, for every command that prepares or starts a run. */
 export const settingFlags = {
@@ -190,4 +192,14 @@ export function printable(key: string, value: unknown): string {
   if (typeof value === "number" && key.endsWith("timeout")) return writtenDuration(value);
   if (typeof value === "number" && key === "memory") return writtenSize(value);
   return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** What the flags, the settings and the user's rules say of judging. */
+export async function judgingFor(
+  host: Host,
+  flags: Readonly<Record<string, unknown>>,
+): Promise<CommandContext & { readonly rules: NonNullable<CommandContext["rules"]> }> {
+  const { settings } = await configFor(flags);
+  const { userPolicy } = await import("../app/policy-context.ts");
+  return { ...(await userPolicy(host, workspaceOf(flags))), mode: settings.mode };
 }

@@ -1,17 +1,56 @@
-import { createInterface } from "node:readline/promises";
+import { createInterface, type Interface } from "node:readline/promises";
+import type { PartAnswer, Prompter } from "../app/prompter.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { visible } from "../core/visible.ts";
 import { stderr } from "../render/tty/output.ts";
 
+/** Somebody can be asked: questions are shown on stderr, and answered on stdin. */
+export const isTerminal = (): boolean => process.stdin.isTTY && stderr.isTTY;
+
+/** The person at the terminal; undefined where nobody is there. */
+export function prompter(): Prompter | undefined {
+  if (!isTerminal()) return undefined;
+  return {
+    confirm: (question) => confirm(question, false),
+    pickPart: askForPart,
+    approve: async (question, signal) => {
+      const { askOnce } = await import("./chat/terminal-input.ts");
+      return askOnce(question, signal);
+    },
+  };
+}
+
+const lineReader = (): Interface =>
+  createInterface({ input: process.stdin, output: stderr.editor, terminal: true });
+
 /** Asks a yes/no question on the terminal; with nobody there the answer is `unattended`. */
 export async function confirm(question: string, unattended: boolean, signal?: AbortSignal): Promise<boolean> {
-  if (!process.stdin.isTTY || !stderr.isTTY || unattended) return unattended;
-  const lines = createInterface({ input: process.stdin, output: stderr.editor, terminal: true });
+  if (!isTerminal() || unattended) return unattended;
+  const lines = lineReader();
   try {
     // What edits a line would have an effect in the question, too.
     const text = `${visible(question)} [y/N] `;
     const asked = signal === undefined ? lines.question(text) : lines.question(text, { signal });
     return /^y(?:es)?$/i.test((await asked).trim());
+  } finally {
+    lines.close();
+  }
+}
+
+const PART_QUESTION =
+  "Apply this part? [y,n,a,q] (yes, no, all: this and what follows, quit: neither this nor what follows) ";
+const PART_ANSWERS: Readonly<Record<string, PartAnswer>> = { y: "yes", n: "no", a: "all", q: "quit" };
+
+/** What is no answer is asked again. */
+async function askForPart(): Promise<PartAnswer> {
+  const lines = lineReader();
+  const closed = new Promise<"q">((resolve) => void lines.once("close", () => resolve("q")));
+  try {
+    for (;;) {
+      const said = await Promise.race([lines.question(PART_QUESTION), closed]);
+      const answer = PART_ANSWERS[said.trim().toLowerCase().slice(0, 1)];
+      if (answer !== undefined) return answer;
+    }
   } finally {
     lines.close();
   }

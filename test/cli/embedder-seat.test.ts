@@ -5,6 +5,7 @@ import {
   type EmbedderAccess,
   type FoundEmbedder,
 } from "../../src/app/search/embedder-access.ts";
+import { hostFrom } from "../../src/app/host.ts";
 import { openVectorCache } from "../../src/search/embedding-cache.ts";
 import { DEFAULTS, type Settings } from "../../src/config/settings-schema.ts";
 import { startEmbeddingOllama } from "../fakes/embedding-ollama.ts";
@@ -49,7 +50,15 @@ const seatOf = (
   settings: Partial<Settings> = {},
   origins: Readonly<Record<string, string>> = {},
 ): EmbedderAccess =>
-  embedderAccess({ ...DEFAULTS, ...settings }, { origins, warn: assert.fail, patienceMs: 500 });
+  embedderAccess(
+    { ...DEFAULTS, ...settings },
+    {
+      host: hostFrom(process.env),
+      origins,
+      warn: assert.fail,
+      patienceMs: 500,
+    },
+  );
 
 async function find(
   settings: Partial<Settings>,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { hostFrom } from "../../src/app/host.ts";
 import { refuseUnlessAllowed } from "../../src/app/policy-commands.ts";
 import type { Mode } from "../../src/core/decision.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
@@ -10,7 +11,8 @@ const RUNS = "it runs";
 async function refusal(words: readonly string[], mode: Mode = "workspace-write"): Promise<string> {
   await using place = await scratch({ ".harnessignore": "hidden/\n" });
   try {
-    await refuseUnlessAllowed(words, mode, { cwd: place.path });
+    const folder = { workspace: place.path, cwd: place.path };
+    await refuseUnlessAllowed(hostFrom(process.env), words, mode, folder);
     return RUNS;
   } catch (thrown) {
     assert.ok(thrown instanceof HarnessError && thrown.exit === EXIT.refused);

@@ -1,5 +1,3 @@
-import path from "node:path";
-import type { Judge } from "../../agent/action-judge.ts";
 import type { Seat } from "../../agent/agent-context.ts";
 import { ARTIFACT_SCHEMA } from "../../agent/context/compaction-artifact.ts";
 import { Compactor } from "../../agent/context/compaction.ts";
@@ -10,27 +8,27 @@ import { type Limits, Spent } from "../../agent/limits.ts";
 import { askAside } from "../../agent/model-request.ts";
 import { Guard, Malformed } from "../../agent/repetition-guard.ts";
 import { spawnFrom } from "../../agent/subagents.ts";
-import { placesFrom } from "../../config/places.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { Checkpoints } from "../../core/checkpoint-port.ts";
-import type { Mode } from "../../core/decision.ts";
 import type { Capabilities, Provider } from "../../core/model-provider.ts";
 import type { Approver, Box } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Outputs, Parked } from "../../core/session.ts";
 import { isLoopback, ollamaAddress } from "../../models/ollama/ollama-address.ts";
 import { cleaned } from "../../render/event-json.ts";
-import { ignoreRulesOf, linkFacts } from "../policy-context.ts";
+import type { Host } from "../host.ts";
+import { lazyJudge } from "../policy-context.ts";
 import type { Sink } from "./event-sink.ts";
 import type { LazyBox } from "./lazy-box.ts";
 import type { SessionState } from "./session-state.ts";
 
 export interface AgentParts {
+  readonly host: Host;
   readonly settings: Settings;
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly outputs: Outputs;
-  readonly lasting: SessionState;
+  readonly state: SessionState;
   /** The same for all requests of a session: a scenario goes on where it was. */
   readonly provider: Provider;
   readonly capabilities: Promise<Capabilities>;
@@ -48,15 +46,15 @@ export interface AgentParts {
   readonly signal: AbortSignal;
 }
 
-/** Puts the seat of one request together; what is heavy is loaded when it is first used. */
+/** What one request is worked on with; what is heavy is loaded when it is first used. */
 export async function agentContext(parts: AgentParts): Promise<Seat> {
-  const { settings, workspace, lasting, box, sink, parked, signal } = parts;
-  const judge = lazyJudge(settings.mode, workspace);
-  const { memory, tools, offer } = lasting;
+  const { settings, workspace, state, box, sink, parked, signal } = parts;
+  const judge = lazyJudge(parts.host, settings.mode, workspace);
+  const { memory, tools, offer } = state;
   const { history } = memory;
   const capabilities = await parts.capabilities;
-  const local = isLocalModel(settings);
-  const seat: Seat = {
+  const local = isLocalModel(parts.host, settings);
+  const context: Seat = {
     model: settings.chat_model,
     provider: local ? parts.provider : withoutSecrets(parts.provider),
     mode: settings.mode,
@@ -84,32 +82,32 @@ export async function agentContext(parts: AgentParts): Promise<Seat> {
       sink.emit({ type: "rolled_back", record_count: history.count });
     },
     size: parts.size,
-    compactor: compactorFor(() => seat, history, capabilities),
+    compactor: compactorFor(() => context, history, capabilities),
     guard: new Guard(),
     malformed: new Malformed(),
     answer: parts.answer,
     briefing: parts.briefing,
     emit: sink.emit,
   };
-  lasting.judgedBy(judge, settings.mode);
-  lasting.spawnBy(
+  state.judgedBy(judge, settings.mode);
+  state.spawnBy(
     spawnFrom({
-      parent: seat,
+      parent: context,
       prompt: history.pinned ?? "",
       emit: sink.forChild,
       compactor: (child, own) => compactorFor(child, own, capabilities),
       memory: (child) => memory.child(workspace, child),
       parked: parked?.children ?? [],
-      tools: lasting.childTools,
+      tools: state.childTools,
     }),
   );
-  return seat;
+  return context;
 }
 
 /** By then the engine has been asked for a box, and there is time to load the policy. */
 const ENGINE_AT_WORK_MS = 40;
 
-/** Nobody who has cancelled waits for a box that is still starting. */
+/** The box, or the rejection of a request that is cancelled while the box still starts. */
 export async function unlessAborted(box: Promise<Box>, signal: AbortSignal): Promise<Box> {
   const cancelled = Promise.withResolvers<never>();
   const cancel = (): void => cancelled.reject(signal.reason as Error);
@@ -138,48 +136,25 @@ const MAX_REPLY_TOKENS = 8192;
 /** What the rest would have said is what the model would no longer know. */
 const CUT = { kind: "cut", reason: "the summary was cut at its length limit", remedy: "" } as const;
 
-/** Keeps a seat's history within its model's window. */
-function compactorFor(seat: () => Seat, history: History, { context, origin }: Capabilities): Compactor {
+/** Keeps an agent's history within its model's window. */
+function compactorFor(agent: () => Seat, history: History, { context, origin }: Capabilities): Compactor {
   return new Compactor(history, {
     window: context - Math.min(MAX_REPLY_TOKENS, Math.floor(context / 4)),
     known: origin.context !== "guess",
-    tokens: (messages) => seat().size.tokens(messages),
+    tokens: (messages) => agent().size.tokens(messages),
     summarise: async (messages, signal) => {
-      const reply = await askAside(seat(), messages, signal, ARTIFACT_SCHEMA);
+      const reply = await askAside(agent(), messages, signal, ARTIFACT_SCHEMA);
       if (reply.kind === "failed") return reply.failure;
       return reply.stop === "length" ? CUT : reply.message.text;
     },
-    emit: (event) => seat().emit(event),
-  });
-}
-
-/** The policy with its tables, loaded when the first call is to be judged. */
-export function lazyJudge(mode: Mode, workspace: string): () => Promise<Judge> {
-  const held: { judge?: Promise<Judge> } = {};
-  return () => (held.judge ??= judgeFor(mode, workspace));
-}
-
-async function judgeFor(mode: Mode, workspace: string): Promise<Judge> {
-  const [{ judgeIn }, { loadRules }] = await Promise.all([
-    import("../../agent/action-judge.ts"),
-    import("../../config/policy-file.ts"),
-  ]);
-  const rules = await loadRules({ env: process.env, workspace, trusted: false });
-  const ignore = await ignoreRulesOf(workspace);
-  return judgeIn({
-    mode,
-    workspace: path.resolve(workspace),
-    home: placesFrom(process.env).home,
-    rules,
-    links: linkFacts,
-    ...(ignore === undefined ? {} : { ignore }),
+    emit: (event) => agent().emit(event),
   });
 }
 
 /** Whether what is sent to the model stays on this machine. Models that a local server hands on are not local. */
-export function isLocalModel({ provider, base_url, chat_model }: Settings): boolean {
+export function isLocalModel({ env }: Host, { provider, base_url, chat_model }: Settings): boolean {
   if (provider === "scripted") return true;
   if (/[:-]cloud$/.test(chat_model)) return false;
-  if (provider === "ollama") return isLoopback(ollamaAddress(process.env, base_url));
+  if (provider === "ollama") return isLoopback(ollamaAddress(env, base_url));
   return base_url !== null && isLoopback(base_url);
 }

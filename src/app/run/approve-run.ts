@@ -1,38 +1,40 @@
 import { userInfo } from "node:os";
-import path from "node:path";
 import { Limits } from "../../agent/limits.ts";
-import { Interrupted, type Signal, signalOf } from "../../agent/outcome.ts";
-import { Keyboard } from "../../cli/chat/terminal-input.ts";
-import { answer } from "../../cli/command.ts";
-import { placesFrom } from "../../config/places.ts";
-import { loadRules } from "../../config/policy-file.ts";
 import { addRules } from "../../config/policy-rules-file.ts";
 import { SETTING_KEYS, type Settings } from "../../config/settings-schema.ts";
-import { EXIT, type ExitCode, HarnessError } from "../../core/errors.ts";
+import { EXIT, type ExitCode, HarnessError, Interrupted, type Signal, signalOf } from "../../core/errors.ts";
 import type { EventBody } from "../../core/events.ts";
 import type { Question } from "../../core/ports.ts";
 import { isSameParking, type Parked, PARKED_FORM, parkedIn, type Session } from "../../core/session.ts";
 import { type CommandContext, CommandPolicy } from "../../policy/decide.ts";
 import { ruleFor } from "../../policy/rules/remember-rule.ts";
 import type { RuleForm } from "../../policy/rules/rule.ts";
-import { stderr } from "../../render/tty/output.ts";
-import { ignoreRulesOf } from "../policy-context.ts";
+import type { Finished } from "../../agent/agent-run.ts";
+import { type Host, refuseUnbuilt, runWorkspace } from "../host.ts";
+import { workspacePolicy } from "../policy-context.ts";
+import type { Prompter } from "../prompter.ts";
 import { openSessions } from "../session-access.ts";
 import { noteTo } from "../stderr-messages.ts";
-import { refuseUnbuilt, runWorkspace } from "../workspace.ts";
-import { questionsOn } from "./chat-controller.ts";
-import { interruption } from "./interruption.ts";
+import { interruption } from "../interruption.ts";
 import { type ParkedRun, runTask } from "./run-task.ts";
 
-export interface ApproveFlags extends AnswerFlags {
+export interface ApproveRequest {
+  readonly host: Host;
+  /** The session, or how its id begins. */
+  readonly id: string;
+  /** What was said by a flag; undefined: the question is asked. */
+  readonly said: Said | undefined;
+  /** Undefined where nobody is there to be asked. */
+  readonly prompter: Prompter | undefined;
   readonly json: boolean;
   readonly quiet: boolean;
 }
 
-/** Answers what waits in a session, and goes on with its run to the end; the run's exit code. */
-export async function approve(id: string, flags: ApproveFlags): Promise<number> {
-  const note = noteTo(flags.quiet);
-  using store = openSessions(note);
+/** Answers what waits in a session, and goes on with its run to the end. */
+export async function approve(request: ApproveRequest): Promise<Finished> {
+  const { host, id, json, quiet } = request;
+  const note = noteTo(quiet);
+  using store = openSessions(host, note);
   const session = store.open(id);
   const parked = waitingRun(session);
   const { question, given, strict } = parked;
@@ -41,16 +43,17 @@ export async function approve(id: string, flags: ApproveFlags): Promise<number> 
   const workspace = await runWorkspace(session.info().workspace);
   using interrupted = interruption();
   const { signal } = interrupted;
-  const word = await wordOn(question, { id: session.id, flags }, signal);
+  const word = await wordOn(question, { ...request, id: session.id }, signal);
   const limits = new Limits(given.limits, () => performance.now());
   limits.resume(parked.spent);
   const { runtime, schema } = given;
-  const playing = runTask({
+  const running = runTask({
+    host,
     settings,
     origins: originsOf(parked),
     flags: {
-      json: flags.json,
-      quiet: flags.quiet,
+      json,
+      quiet,
       strict,
       ...(runtime === null ? {} : { runtime }),
       ...(schema === null ? {} : { "output-schema": schema }),
@@ -62,16 +65,15 @@ export async function approve(id: string, flags: ApproveFlags): Promise<number> 
     workspace,
     prompt: given.task,
     signal,
-    reprise: { parked, claim: () => claimed({ session, parked, word, workspace, note }) },
+    parkedRun: { parked, claim: () => claimed({ host, session, parked, word, workspace, note }) },
   });
-  const finished = await playing.catch((thrown: unknown) => {
+  return await running.catch((thrown: unknown) => {
     throw thrown instanceof Interrupted ? unsaid(session.id, thrown.signal) : thrown;
   });
-  if (!flags.json && finished.answer !== null) answer(finished.answer);
-  return finished.exit_code;
 }
 
 interface Claim {
+  readonly host: Host;
   readonly session: Session;
   readonly parked: Parked;
   readonly word: Word;
@@ -80,10 +82,17 @@ interface Claim {
 }
 
 /** Of several that answer at the same time one goes on. A rule that cannot be had makes a yes for the session of it. */
-async function claimed({ session, parked, word, workspace, note }: Claim): ReturnType<ParkedRun["claim"]> {
+async function claimed({
+  host,
+  session,
+  parked,
+  word,
+  workspace,
+  note,
+}: Claim): ReturnType<ParkedRun["claim"]> {
   const { question } = parked;
   const { call, tool, text } = question;
-  const judging = await judgingIn(workspace);
+  const judging = await workspacePolicy(host, workspace);
   const rule = word.said === "always" ? lastingRule(question, judging) : undefined;
   const said = rule?.kind === "none" ? "session" : word.said;
   const first = session.appendIf({ kind: "answered", question, word: said }, (records) => {
@@ -93,7 +102,7 @@ async function claimed({ session, parked, word, workspace, note }: Claim): Retur
   if (!first) throw nothingWaits(session.id);
   if (rule?.kind === "none") noRule(rule.reason);
   if (rule?.kind === "rules") {
-    const written = await writeRules(rule.rules);
+    const written = await writeRules(host, rule.rules);
     if ("reason" in written) noRule(written.reason);
     else note(`allowed from now on by ${written.file}`);
   }
@@ -149,16 +158,6 @@ type LastingRule =
   | { readonly kind: "rules"; readonly rules: readonly RuleForm[] }
   | { readonly kind: "none"; readonly reason: string };
 
-/** What calls are judged by, as it is now. A mistake in it ends the command. */
-async function judgingIn(workspace: string): Promise<Judging> {
-  const [rules, ignore] = await Promise.all([
-    loadRules({ env: process.env, workspace, trusted: false }),
-    ignoreRulesOf(workspace),
-  ]);
-  const { home } = placesFrom(process.env);
-  return { workspace: path.resolve(workspace), home, rules, ...(ignore === undefined ? {} : { ignore }) };
-}
-
 /** The rules of the user that would allow this from now on; or why there can be none. */
 function lastingRule({ tool, text, folder }: Question, judging: Judging): LastingRule {
   if (tool !== "bash") return { kind: "none", reason: `rules are about commands, and this is ${tool}` };
@@ -169,18 +168,18 @@ function lastingRule({ tool, text, folder }: Question, judging: Judging): Lastin
 
 /** The file that they went into, or why they could not. */
 async function writeRules(
+  { env }: Host,
   rules: readonly RuleForm[],
 ): Promise<{ readonly file: string } | { readonly reason: string }> {
   try {
-    return { file: await addRules(process.env, rules) };
+    return { file: await addRules(env, rules) };
   } catch (thrown) {
     if (!(thrown instanceof HarnessError)) throw thrown;
     return { reason: thrown.message };
   }
 }
 
-type Said = Extract<EventBody, { readonly type: "approval" }>["said"];
-type AnswerFlags = Readonly<Record<Said, boolean>>;
+export type Said = Extract<EventBody, { readonly type: "approval" }>["said"];
 
 interface Word {
   readonly said: Said;
@@ -190,18 +189,17 @@ interface Word {
 /** What a person says: by a flag, or to the question on the terminal. Nothing is said where it is interrupted. */
 async function wordOn(
   question: Question,
-  { id, flags }: { readonly id: string; readonly flags: AnswerFlags },
+  { id, said, prompter }: Pick<ApproveRequest, "id" | "said" | "prompter">,
   signal: AbortSignal,
 ): Promise<Word> {
-  const given = (["once", "session", "always", "deny"] as const).find((each) => flags[each]);
-  if (given !== undefined) return { said: given, from: "flag" };
-  if (!process.stdin.isTTY || !stderr.isTTY)
+  if (said !== undefined) return { said, from: "flag" };
+  if (prompter === undefined)
     throw new HarnessError(
       EXIT.usage,
       "there is no terminal to ask you on: say it with a flag",
       `harness approve ${id} --once (or --session, --always, --deny)`,
     );
-  return { said: await typed(question, id, signal), from: "terminal" };
+  return { said: await typed(question, { id, prompter }, signal), from: "terminal" };
 }
 
 const CODES = {
@@ -214,22 +212,13 @@ const CODES = {
 const unsaid = (id: string, signal: Signal): HarnessError =>
   new HarnessError(CODES[signal], "nothing was said: it still waits", `harness approve ${id}`);
 
-async function typed(question: Question, id: string, signal: AbortSignal): Promise<Said> {
-  using keyboard = new Keyboard({
-    input: process.stdin,
-    write: (text) => stderr.write(text),
-    onInterrupt: () => false,
-    suspend: () => process.kill(process.pid, "SIGTSTP"),
-  });
-  const resume = (): void => keyboard.resume();
-  process.on("SIGCONT", resume);
-  const ask = questionsOn({ keyboard, output: stderr, pause: () => () => undefined });
-  try {
-    const reply = await ask(question, signal);
-    if (reply === "interrupt") throw unsaid(id, "SIGINT");
-    if (signal.aborted) throw unsaid(id, signalOf(signal));
-    return reply === "yes" ? "once" : "deny";
-  } finally {
-    process.removeListener("SIGCONT", resume);
-  }
+async function typed(
+  question: Question,
+  { id, prompter }: { readonly id: string; readonly prompter: Prompter },
+  signal: AbortSignal,
+): Promise<Said> {
+  const reply = await prompter.approve(question, signal);
+  if (reply === "interrupt") throw unsaid(id, "SIGINT");
+  if (signal.aborted) throw unsaid(id, signalOf(signal));
+  return reply === "yes" ? "once" : "deny";
 }

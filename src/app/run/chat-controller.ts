@@ -1,31 +1,38 @@
 import type { Finished } from "../../agent/agent-run.ts";
-import { Interrupted, type Signal } from "../../agent/outcome.ts";
-import type { ChatView } from "../../cli/chat/chat-view.ts";
-import { type Keyboard, type Reply, YesNo } from "../../cli/chat/terminal-input.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
+import { Interrupted, type Signal } from "../../core/errors.ts";
+import type { AgentEvent } from "../../core/events.ts";
 import type { Provider } from "../../core/model-provider.ts";
-import type { Approver, Question } from "../../core/ports.ts";
+import type { Approver } from "../../core/ports.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
-import { approvalText } from "../../render/tty/approval.ts";
-import type { Output } from "../../render/tty/output.ts";
+import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
-import type { RunIndex } from "../search/run-index.ts";
-import { ChatBox, type Conversation, type TurnInput } from "./chat-session.ts";
+import { type RunIndex, runIndex } from "../search/run-index.ts";
+import {
+  ChatBox,
+  chatTurn,
+  compactNow,
+  type Conversation,
+  openConversation,
+  type TurnInput,
+} from "./chat-session.ts";
 
 interface ChatControllerParts {
+  readonly host: Host;
   readonly settings: Settings;
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly runtime: string | null;
   readonly store: () => Promise<SessionStore>;
-  readonly face: ChatView;
+  /** Shows what a request does. */
+  readonly view: { readonly take: (event: AgentEvent) => void; readonly end: () => void };
   readonly origins: Config["origins"];
   readonly approver: Approver;
   readonly warn: (text: string) => void;
 }
 
-/** What a chat works with from request to request. What is heavy is loaded when it is first wanted. */
+/** What a chat works with from request to request. */
 export class ChatController implements AsyncDisposable {
   readonly workspace: string;
   readonly store: () => Promise<SessionStore>;
@@ -33,7 +40,7 @@ export class ChatController implements AsyncDisposable {
   readonly #box: ChatBox;
   #settings: Settings;
   readonly #changed: Record<string, string> = {};
-  #talk: Conversation | undefined;
+  #conversation: Conversation | undefined;
   #index: RunIndex | undefined;
   #model: ModelClient | undefined;
   #provider: Provider | undefined;
@@ -47,8 +54,16 @@ export class ChatController implements AsyncDisposable {
     this.#box = new ChatBox(
       async (signal, keep) => {
         const { openBoxFor } = await import("../box-access.ts");
-        const { workspace, runtime, warn } = parts;
-        const opening = { settings: this.#settings, workspace, runtime, watchChanges: true, keep, warn };
+        const { host, workspace, runtime, warn } = parts;
+        const opening = {
+          host,
+          settings: this.#settings,
+          workspace,
+          runtime,
+          watchChanges: true,
+          keep,
+          warn,
+        };
         return openBoxFor(opening, signal);
       },
       // What is changed outside of the workspace belongs to one session.
@@ -61,15 +76,13 @@ export class ChatController implements AsyncDisposable {
   }
 
   /** Undefined before the first request. */
-  get talk(): Conversation | undefined {
-    return this.#talk;
+  get conversation(): Conversation | undefined {
+    return this.#conversation;
   }
 
   /** What the first request will want is loaded while its text is typed. */
   readonly ahead = async (): Promise<void> => {
-    await Promise.all([import("./chat-session.ts"), import("./chat-session.ts"), this.model()]).catch(
-      () => undefined,
-    );
+    await this.model().catch(() => undefined);
   };
 
   /** For all requests from now on. */
@@ -84,32 +97,28 @@ export class ChatController implements AsyncDisposable {
   }
 
   async model(): Promise<ModelClient> {
-    const { modelClient: modelSeat } = await import("../model-access.ts");
-    this.#model ??= modelSeat(this.#settings);
+    const { modelClient } = await import("../model-access.ts");
+    this.#model ??= modelClient(this.#parts.host, this.#settings);
     return this.#model;
   }
 
   /** Goes on with an earlier session. */
   async resume(session: Session): Promise<Conversation> {
-    this.#talk = await this.#over(session, true);
-    return this.#talk;
+    this.#conversation = await this.#over(session, true);
+    return this.#conversation;
   }
 
   /** One request to its end; the first begins a session. */
   async request(text: string): Promise<Finished> {
-    const [{ newSession }, { chatTurn: turn }] = await Promise.all([
-      import("../session-access.ts"),
-      import("./chat-session.ts"),
-    ]);
+    const { newSession } = await import("../session-access.ts");
     const about = { workspace: this.workspace, prompt: text };
-    this.#talk ??= await this.#over(newSession(await this.store(), this.#settings, about), false);
-    return this.#work(this.#talk, (ground) => turn(ground, text));
+    this.#conversation ??= await this.#over(newSession(await this.store(), this.#settings, about), false);
+    return this.#work(this.#conversation, (input) => chatTurn(input, text));
   }
 
   /** Whether the conversation is shorter now. */
-  async compact(talk: Conversation): Promise<boolean> {
-    const { compactNow } = await import("./chat-session.ts");
-    return this.#work(talk, compactNow);
+  async compact(conversation: Conversation): Promise<boolean> {
+    return this.#work(conversation, compactNow);
   }
 
   /** Ends what is worked on; false when nothing is. */
@@ -129,13 +138,10 @@ export class ChatController implements AsyncDisposable {
   }
 
   async #over(session: Session, resumed: boolean): Promise<Conversation> {
-    const [{ openConversation: talkOver }, { runIndex }] = await Promise.all([
-      import("./chat-session.ts"),
-      import("../search/run-index.ts"),
-    ]);
     const { workspace, settings } = this;
     await this.#index?.[Symbol.asyncDispose]();
     const index = runIndex({
+      host: this.#parts.host,
       settings: () => this.settings,
       origins: this.#parts.origins,
       workspace,
@@ -143,77 +149,41 @@ export class ChatController implements AsyncDisposable {
       box: this.#box.now,
     });
     this.#index = index;
-    return talkOver({ store: await this.store(), session, resumed, settings, workspace, index });
+    const { host } = this.#parts;
+    return openConversation({
+      host,
+      store: await this.store(),
+      session,
+      resumed,
+      settings,
+      workspace,
+      index,
+    });
   }
 
-  async #work<T>(talk: Conversation, work: (ground: TurnInput) => Promise<T>): Promise<T> {
+  async #work<T>(conversation: Conversation, work: (input: TurnInput) => Promise<T>): Promise<T> {
     const working = new AbortController();
     this.#working = working;
-    const { face, approver } = this.#parts;
+    const { view, approver } = this.#parts;
     try {
       const model = await this.model();
       return await work({
+        host: this.#parts.host,
         settings: this.#settings,
         origins: { ...this.#parts.origins, ...this.#changed },
         workspace: this.workspace,
         store: await this.store(),
-        talk,
+        conversation,
         box: this.#box,
         model,
         provider: (this.#provider ??= model.provider()),
         approver,
-        show: (event) => face.take(event),
+        show: (event) => view.take(event),
         signal: working.signal,
       });
     } finally {
       this.#working = undefined;
-      face.end();
+      view.end();
     }
   }
-}
-
-interface QuestionParts {
-  readonly keyboard: Keyboard;
-  readonly output: Output;
-  /** Nothing else is written until what it gives is called. */
-  readonly pause: () => () => void;
-}
-
-/** Questions on the terminal. Only keys that are pressed after one is on the screen answer it. */
-export function questionsOn({ keyboard, output, pause }: QuestionParts) {
-  return async (question: Question, signal: AbortSignal): Promise<Reply> => {
-    const resume = pause();
-    try {
-      // What was typed before may still be on its way here; what comes behind the question is never dropped.
-      for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-      keyboard.drop();
-      if (signal.aborted) return "no";
-      output.write(approvalText(question, output));
-      return await answered(keyboard, output, signal);
-    } finally {
-      resume();
-    }
-  };
-}
-
-function answered(keyboard: Keyboard, output: Output, signal: AbortSignal): Promise<Reply> {
-  const { promise, resolve } = Promise.withResolvers<Reply>();
-  const answer = new YesNo();
-  const end = (reply: Reply): void => {
-    keyboard.done(take);
-    signal.removeEventListener("abort", cancelled);
-    resolve(reply);
-  };
-  const take: Parameters<Keyboard["read"]>[0] = (piece) => {
-    const { echo, reply } = answer.take(piece);
-    output.write(echo);
-    if (reply !== undefined) end(reply);
-  };
-  const cancelled = (): void => {
-    output.write("\n");
-    end("no");
-  };
-  signal.addEventListener("abort", cancelled, { once: true });
-  keyboard.read(take);
-  return promise;
 }

@@ -5,7 +5,6 @@ import { PromptSize } from "../../agent/context/prompt-size.ts";
 import { PlainAnswer } from "../../agent/final-answer.ts";
 import { Limits } from "../../agent/limits.ts";
 import type { Memory } from "../../agent/memory.ts";
-import { modeNote } from "../../cli/chat/chat-view.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { type Checkpoints, NO_CHECKPOINTS } from "../../core/checkpoint-port.ts";
@@ -16,13 +15,13 @@ import type { Provider } from "../../core/model-provider.ts";
 import type { Approver, Box, Index, OwnedBox } from "../../core/ports.ts";
 import { type Session, type SessionStore, settledIn } from "../../core/session.ts";
 import { NO_USAGE, sumUsage } from "../../models/usage.ts";
-import { AuditTrail } from "../../sessions/audit/audit-trail.ts";
 import { checkpointsFor } from "../checkpoint-access.ts";
+import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
-import { runId } from "../session-access.ts";
 import { agentContext } from "./agent-assembly.ts";
-import { aboutRun, type Sink, sinkOf } from "./event-sink.ts";
+import { runSink, type Sink, startedEvent } from "./event-sink.ts";
 import { boxChanges, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
+import { modeNote } from "./mode-note.ts";
 import { giveUpFrozen } from "./run-task.ts";
 import { briefingFrom, type SessionPrompt, sessionPrompt } from "./session-prompt.ts";
 import { type SessionState, sessionState } from "./session-state.ts";
@@ -30,16 +29,16 @@ import { type SessionState, sessionState } from "./session-state.ts";
 /** One session that a chat goes on with. */
 export class Conversation {
   readonly session: Session;
-  readonly lasting: SessionState;
+  readonly state: SessionState;
   readonly prompt: SessionPrompt;
   readonly resumed: boolean;
   /** Of all its requests, earlier ones too. */
   usage: Usage;
   #size: { readonly model: string; readonly size: PromptSize } | undefined;
 
-  constructor(given: Pick<Conversation, "session" | "lasting" | "prompt" | "resumed">) {
+  constructor(given: Pick<Conversation, "session" | "state" | "prompt" | "resumed">) {
     this.session = given.session;
-    this.lasting = given.lasting;
+    this.state = given.state;
     this.prompt = given.prompt;
     this.resumed = given.resumed;
     const turns = given.session.records().flatMap((each) => (each.kind === "turn" ? [each.result] : []));
@@ -47,7 +46,7 @@ export class Conversation {
   }
 
   get memory(): Memory {
-    return this.lasting.memory;
+    return this.state.memory;
   }
 
   spend(usage: Usage): void {
@@ -56,12 +55,13 @@ export class Conversation {
 
   /** What is learnt of how a model counts stays as long as it is asked. */
   sizeFor(model: string): PromptSize {
-    if (this.#size?.model !== model) this.#size = { model, size: new PromptSize(model, this.lasting.tools) };
+    if (this.#size?.model !== model) this.#size = { model, size: new PromptSize(model, this.state.tools) };
     return this.#size.size;
   }
 }
 
 export interface ConversationParts {
+  readonly host: Host;
   readonly store: SessionStore;
   readonly session: Session;
   readonly resumed: boolean;
@@ -72,19 +72,19 @@ export interface ConversationParts {
 }
 
 export async function openConversation(parts: ConversationParts): Promise<Conversation> {
-  const { store, session, resumed, settings, workspace, index } = parts;
-  const prompt = await sessionPrompt(settings, workspace);
+  const { host, store, session, resumed, settings, workspace, index } = parts;
+  const prompt = await sessionPrompt(host, settings, workspace);
   const timeoutMs = settings.timeout;
-  if (resumed) await giveUpFrozen(session);
-  const lasting = sessionState({ session, store, workspace, timeoutMs, prompt: prompt.text, index });
-  return new Conversation({ session, lasting, prompt, resumed });
+  if (resumed) await giveUpFrozen(host, session);
+  const state = sessionState({ session, store, workspace, timeoutMs, prompt: prompt.text, index });
+  return new Conversation({ session, state, prompt, resumed });
 }
 
-const REMEDY = "say it again: a new box starts";
+const REMEDY = "send the message again; a new box will start";
 
 interface OpenBox {
   readonly box: LazyBox;
-  readonly talk: Conversation;
+  readonly conversation: Conversation;
   readonly briefing: Seat["briefing"];
 }
 
@@ -106,15 +106,15 @@ export class ChatBox implements AsyncDisposable {
   }
 
   /** For the next request; one that could not start, or is no more, is tried anew. */
-  async for(talk: Conversation): Promise<Omit<OpenBox, "talk">> {
+  async for(conversation: Conversation): Promise<Omit<OpenBox, "conversation">> {
     if (this.#held?.box.walls.aborted === true) await this.close();
-    if (this.#held?.talk === talk) return this.#held;
+    if (this.#held?.conversation === conversation) return this.#held;
     if (!this.#shared) await this.close();
-    const start = (signal: AbortSignal): Promise<OwnedBox> => this.#start(signal, talk.session.id);
+    const start = (signal: AbortSignal): Promise<OwnedBox> => this.#start(signal, conversation.session.id);
     const box = this.#held?.box ?? lazyBox(start, (ms, ready) => this.onReady(ms, ready), { remedy: REMEDY });
-    const { history } = talk.memory;
-    const briefing = briefingFrom(box, talk.prompt, { history, signal: this.#ending.signal });
-    this.#held = { box, talk, briefing };
+    const { history } = conversation.memory;
+    const briefing = briefingFrom(box, conversation.prompt, { history, signal: this.#ending.signal });
+    this.#held = { box, conversation, briefing };
     return this.#held;
   }
 
@@ -136,12 +136,13 @@ export class ChatBox implements AsyncDisposable {
 
 /** What one request of a chat is worked on with. */
 export interface TurnInput {
+  readonly host: Host;
   readonly settings: Settings;
   /** Who set each of them. */
   readonly origins: Config["origins"];
   readonly workspace: string;
   readonly store: SessionStore;
-  readonly talk: Conversation;
+  readonly conversation: Conversation;
   readonly box: ChatBox;
   readonly model: ModelClient;
   readonly provider: Provider;
@@ -151,30 +152,21 @@ export interface TurnInput {
 }
 
 /** Runs one request of a person to its end. What it throws has left the history as it was. */
-export async function chatTurn(ground: TurnInput, text: string): Promise<Finished> {
-  const { settings, workspace, talk, box, signal } = ground;
-  const { session, memory } = talk;
-  const sink = sinkIn(ground);
-  const resumed = talk.resumed || memory.history.count > 0;
-  const { store } = ground;
-  const parts = { settings, workspace, session, store, emit: sink.emit, resumed };
+export async function chatTurn(input: TurnInput, text: string): Promise<Finished> {
+  const { settings, workspace, conversation, box, signal } = input;
+  const { session, memory } = conversation;
+  const sink = sinkOfTurn(input);
+  const resumed = conversation.resumed || memory.history.count > 0;
+  const { store } = input;
+  const parts = { host: input.host, settings, workspace, session, store, emit: sink.emit, resumed };
   await using checkpoints = await checkpointsFor(parts);
-  const seat = await turnContext(ground, sink, checkpoints);
+  const agent = await turnContext(input, sink, checkpoints);
   const before = memory.history.count;
-  sink.emit({
-    type: "run.started",
-    task: text,
-    session: session.id,
-    resumed,
-    workspace,
-    mode: settings.mode,
-    provider: settings.provider,
-    model: settings.chat_model,
-  });
-  const held = await box.for(talk);
+  sink.emit(startedEvent({ settings, session, resumed, workspace, task: text }));
+  const held = await box.for(conversation);
   try {
     const finished = await runRequest(
-      seat,
+      agent,
       {
         prompt: text,
         note: modeNote(memory.history.view(), session.info().mode, settings.mode),
@@ -188,45 +180,44 @@ export async function chatTurn(ground: TurnInput, text: string): Promise<Finishe
       },
       signal,
     );
-    talk.spend(finished.usage);
+    conversation.spend(finished.usage);
     return finished;
   } catch (thrown) {
-    seat.rollBack(before);
+    agent.rollBack(before);
     throw thrown;
   }
 }
 
 /** The older part of the conversation is summarised; whether it is shorter now. Events say what became of it. */
-export async function compactNow(ground: TurnInput): Promise<boolean> {
-  const seat = await turnContext(ground, sinkIn(ground), NO_CHECKPOINTS);
-  const shorter = await seat.compactor.now("manual", ground.signal);
-  ground.talk.spend(seat.spent.usage);
+export async function compactNow(input: TurnInput): Promise<boolean> {
+  const agent = await turnContext(input, sinkOfTurn(input), NO_CHECKPOINTS);
+  const shorter = await agent.compactor.now("manual", input.signal);
+  input.conversation.spend(agent.spent.usage);
   return shorter;
 }
 
-function sinkIn({ settings, origins, talk: { session }, show }: TurnInput): Sink {
-  const trail = new AuditTrail(session.audit, aboutRun(settings, origins));
-  return sinkOf(session, runId(session), (event) => trail.take(event), show);
-}
+const sinkOfTurn = ({ settings, origins, conversation: { session }, show }: TurnInput): Sink =>
+  runSink({ settings, origins, session }, show);
 
-async function turnContext(ground: TurnInput, sink: Sink, checkpoints: Checkpoints): Promise<Seat> {
-  const { settings, talk, signal } = ground;
-  const { box, briefing } = await ground.box.for(talk);
-  ground.box.onReady = (ms, box) => sink.emit(readyEvent(ms, box));
+async function turnContext(input: TurnInput, sink: Sink, checkpoints: Checkpoints): Promise<Seat> {
+  const { settings, conversation, signal } = input;
+  const { box, briefing } = await input.box.for(conversation);
+  input.box.onReady = (ms, box) => sink.emit(readyEvent(ms, box));
   return agentContext({
+    host: input.host,
     settings,
-    workspace: ground.workspace,
-    outputs: talk.session.outputs,
+    workspace: input.workspace,
+    outputs: conversation.session.outputs,
     checkpoints,
-    lasting: talk.lasting,
-    provider: ground.provider,
-    capabilities: ground.model.capabilities(settings.chat_model, signal),
-    size: talk.sizeFor(settings.chat_model),
+    state: conversation.state,
+    provider: input.provider,
+    capabilities: input.model.capabilities(settings.chat_model, signal),
+    size: conversation.sizeFor(settings.chat_model),
     sink,
     box,
     briefing,
     limits: new Limits({ turns: settings.max_turns }, () => performance.now()),
-    approver: remembering({ always: settledIn(talk.session.records()) }, ground.approver),
+    approver: remembering({ always: settledIn(conversation.session.records()) }, input.approver),
     answer: new PlainAnswer(),
     signal,
   });

@@ -3,28 +3,29 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Finished } from "../../agent/agent-run.ts";
 import { Limits } from "../../agent/limits.ts";
-import { configFor } from "../../cli/settings.ts";
 import type { Config } from "../../config/load-config.ts";
 import { SETTING_KEYS, type Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { packageRoot } from "../host.ts";
+import { type Host, packageRoot } from "../host.ts";
 import { newSession, openSessions } from "../session-access.ts";
 import { noteTo } from "../stderr-messages.ts";
-import { interruption } from "./interruption.ts";
+import { interruption } from "../interruption.ts";
 import { runTask } from "./run-task.ts";
 
 const TASK = "Find out why there is a failing test, and mend the bug.";
 
 /** A whole run over a copy of the example, as `run` does it. */
 export async function runDemo(
-  flags: Readonly<Record<string, unknown>> & { readonly json: boolean; readonly quiet: boolean },
+  host: Host,
+  config: Config,
+  flags: { readonly json: boolean; readonly quiet: boolean },
 ): Promise<Finished> {
-  const config = await configFor(flags);
   const settings = settingsFor(config);
   using interrupted = interruption();
-  using store = openSessions(noteTo(flags.quiet));
+  using store = openSessions(host, noteTo(flags.quiet));
   return await inExampleCopy((workspace) =>
     runTask({
+      host,
       settings,
       origins: { ...config.origins, ...demoOrigins(settings, config.settings) },
       flags: { json: flags.json, quiet: flags.quiet, strict: false, passing: true, intent: "change" },

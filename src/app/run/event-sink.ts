@@ -4,8 +4,13 @@ import type { Settings } from "../../config/settings-schema.ts";
 import type { AgentEvent, EventBody } from "../../core/events.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Session } from "../../core/session.ts";
-import { cleaned } from "../../render/event-json.ts";
-import type { RunAbout } from "../../sessions/audit/audit-trail.ts";
+import { cleaned, RunJson } from "../../render/event-json.ts";
+import { systemClock } from "../../render/tty/live-status.ts";
+import { stderr, stdout } from "../../render/tty/output.ts";
+import { RunLines } from "../../render/tty/run-lines.ts";
+import { runSummary } from "../../render/tty/run-summary.ts";
+import { AuditTrail, type RunAbout } from "../../sessions/audit/audit-trail.ts";
+import { runId } from "../session-access.ts";
 
 /** What is done with each event as it comes. */
 export type Take = (event: AgentEvent) => void;
@@ -64,6 +69,39 @@ export function sinkOf(session: Session, run: string, audit: Take, show: Take): 
   };
 }
 
+interface RunAudited {
+  readonly settings: Settings;
+  /** Who set each of them. */
+  readonly origins: Config["origins"];
+  readonly session: Session;
+}
+
+/** The events of one run: into the audit, into the session, onto the screen. */
+export function runSink({ settings, origins, session }: RunAudited, show: Take): Sink {
+  const trail = new AuditTrail(session.audit, aboutRun(settings, origins));
+  return sinkOf(session, runId(session), (event) => trail.take(event), show);
+}
+
+interface Started {
+  readonly settings: Settings;
+  readonly session: Session;
+  readonly resumed: boolean;
+  readonly workspace: string;
+  readonly task: string;
+}
+
+/** The first event of a run. */
+export const startedEvent = ({ settings, session, resumed, workspace, task }: Started): EventBody => ({
+  type: "run.started",
+  task,
+  session: session.id,
+  resumed,
+  workspace,
+  mode: settings.mode,
+  provider: settings.provider,
+  model: settings.chat_model,
+});
+
 /** What the audit says of a run beside its events. The settings are those in force, whatever their origins gave. */
 export function aboutRun(settings: Settings, origins: Config["origins"]): RunAbout {
   const each = Object.entries(settings).map(
@@ -76,5 +114,45 @@ export function aboutRun(settings: Settings, origins: Config["origins"]): RunAbo
       node: process.version,
       system: `${process.platform} ${process.arch}`,
     },
+  };
+}
+
+interface Renderer {
+  take(event: AgentEvent): void;
+  end(): void;
+}
+
+interface Wanted {
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly changes: "here" | "waiting" | "gone";
+}
+
+/** For `run`: lines and a summary on stderr, or with --json every event on stdout. */
+export function runRenderer(wanted: Wanted): Renderer {
+  return wanted.json ? asJson() : asLines(wanted);
+}
+
+function asJson(): Renderer {
+  const lines = new RunJson(maskSecrets);
+  return {
+    take: (event) => void stdout.write(lines.take(event)),
+    end: () => void stdout.write(lines.end()),
+  };
+}
+
+function asLines({ quiet, changes }: Wanted): Renderer {
+  const began = performance.now();
+  const lines = new RunLines(stderr, { quiet, answerIsSeen: false, clock: systemClock });
+  return {
+    take: (told) => {
+      const event = cleaned(told, maskSecrets);
+      lines.take(event);
+      if (event.type !== "run.finished") return;
+      lines.end();
+      const about = { ms: performance.now() - began, quiet, changes };
+      stderr.write(runSummary(event, about, stderr));
+    },
+    end: () => lines.end(),
   };
 }

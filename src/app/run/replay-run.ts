@@ -2,14 +2,14 @@ import path from "node:path";
 import type { Judge } from "../../agent/action-judge.ts";
 import { Memory } from "../../agent/memory.ts";
 import { readConfigText } from "../../config/load-config.ts";
-import { placesFrom } from "../../config/places.ts";
+import type { Settings } from "../../config/settings-schema.ts";
 import { rulesOf } from "../../config/policy-rules-file.ts";
 import { type Mode, runsUnattended, type Verdict } from "../../core/decision.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { ResultKind } from "../../core/events.ts";
 import type { Box } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
-import type { Session } from "../../core/session.ts";
+import type { Session, SessionStore } from "../../core/session.ts";
 import type { AnyTool, ToolResult } from "../../core/tool.ts";
 import { visible } from "../../core/visible.ts";
 import { CommandPolicy } from "../../policy/decide.ts";
@@ -18,7 +18,10 @@ import { callsOf } from "../../render/report/report-form.ts";
 import type { ChangedVerdict } from "../../render/tty/replay-lines.ts";
 import { bashTool } from "../../tools/bash.ts";
 import type { Desk } from "../../tools/tool-context.ts";
-import { ignoreRulesOf } from "../policy-context.ts";
+import type { Host } from "../host.ts";
+import { openBoxFor } from "../box-access.ts";
+import { ignoreRulesOf, lazyJudge } from "../policy-context.ts";
+import { noteTo } from "../stderr-messages.ts";
 
 /** A command of a session, with what became of it then. */
 export interface PastCommand {
@@ -74,7 +77,7 @@ function wholeText(
   return outputs.page(full, 0, Number.MAX_SAFE_INTEGER)?.text ?? text;
 }
 
-interface Rerun {
+export interface Rerun {
   readonly call: string;
   readonly command: string;
   readonly outcome: "same" | "differs" | "not run";
@@ -97,8 +100,35 @@ interface RerunParts {
   readonly desk: Pick<Desk, "workspace" | "outputs" | "notes" | "timeoutMs">;
 }
 
+interface ReplayInput {
+  readonly host: Host;
+  readonly settings: Settings;
+  readonly store: SessionStore;
+  readonly session: Session;
+  readonly quiet: boolean;
+  readonly onResult: (rerun: Rerun) => void;
+}
+
+/** Runs the commands again over the folder as it is now, in a box whose changes are thrown away. */
+export async function replayRun(
+  commands: readonly PastCommand[],
+  { host, settings, store, session, quiet, onResult }: ReplayInput,
+  signal: AbortSignal,
+): Promise<void> {
+  const { workspace, mode: then } = session.info();
+  // What had a network then gets none by being looked at again.
+  const mode: Mode = then === "read-only" ? then : "workspace-write";
+  const shape = { ...settings, mode };
+  const opening = { host, settings: shape, workspace, runtime: null, watchChanges: false, keep: null };
+  await using box = await openBoxFor({ ...opening, warn: noteTo(quiet) }, signal);
+  const judge = await lazyJudge(host, mode, workspace)();
+  const { outputs } = session;
+  const desk = { workspace, outputs, notes: store.notes(workspace), timeoutMs: settings.timeout };
+  for await (const each of rerun(commands, { box, judge, mode, desk }, signal)) onResult(each);
+}
+
 /** One after the other, through the same tool: each agent has a shell of its own, as it had then. */
-export async function* rerun(
+async function* rerun(
   commands: readonly PastCommand[],
   parts: RerunParts,
   signal: AbortSignal,
@@ -186,11 +216,12 @@ const comparable = (text: string): readonly string[] =>
 
 /** The verdicts that would be other ones under the rules of this file; it counts as the user's, in place of those. */
 export async function changedVerdicts(
+  { places }: Host,
   commands: readonly PastCommand[],
   file: string,
   { id, workspace }: { readonly id: string; readonly workspace: string },
 ): Promise<readonly ChangedVerdict[]> {
-  const { home } = placesFrom(process.env);
+  const { home } = places;
   const text = await readConfigText(file);
   if (text === undefined)
     throw new HarnessError(EXIT.usage, `${file}: there is no such file`, `ls -l ${path.dirname(file)}`);

@@ -7,14 +7,12 @@ import { PromptSize } from "../../agent/context/prompt-size.ts";
 import { type AnswerGate, FittedAnswer, PlainAnswer } from "../../agent/final-answer.ts";
 import { guessIntent } from "../../agent/intent/guess.ts";
 import type { Limits } from "../../agent/limits.ts";
-import { denialsOf, Interrupted, NEW_BOX, type Outcome, outcomeOf, SAME_BOX } from "../../agent/outcome.ts";
+import { denialsOf, NEW_BOX, type Outcome, outcomeOf, SAME_BOX } from "../../agent/outcome.ts";
 import type { Config } from "../../config/load-config.ts";
-import { placesFrom } from "../../config/places.ts";
 import type { Settings } from "../../config/settings-schema.ts";
-import { EXIT, type ExitCode } from "../../core/errors.ts";
-import type { AgentEvent, EventBody, Intent, RunStatus } from "../../core/events.ts";
+import { EXIT, type ExitCode, Interrupted } from "../../core/errors.ts";
+import type { EventBody, Intent, RunStatus } from "../../core/events.ts";
 import type { Index } from "../../core/ports.ts";
-import { maskSecrets } from "../../core/secrets.ts";
 import {
   type Parked,
   type RunGiven,
@@ -25,19 +23,14 @@ import {
 } from "../../core/session.ts";
 import { visible } from "../../core/visible.ts";
 import { NO_USAGE } from "../../models/usage.ts";
-import { cleaned, RunJson } from "../../render/event-json.ts";
-import { systemClock } from "../../render/tty/live-status.ts";
-import { stderr, stdout } from "../../render/tty/output.ts";
-import { RunLines } from "../../render/tty/run-lines.ts";
-import { runSummary } from "../../render/tty/run-summary.ts";
-import { AuditTrail } from "../../sessions/audit/audit-trail.ts";
+import { stderr } from "../../render/tty/output.ts";
 import { checkpointsFor } from "../checkpoint-access.ts";
+import type { Host } from "../host.ts";
 import { modelClient } from "../model-access.ts";
 import { type RunIndex, runIndex } from "../search/run-index.ts";
-import { runId } from "../session-access.ts";
 import { describeFailure, noteTo } from "../stderr-messages.ts";
 import { agentContext, type AgentParts, unlessAborted } from "./agent-assembly.ts";
-import { aboutRun, type Sink, sinkOf, type Take, type WaitingSink, waitingSink } from "./event-sink.ts";
+import { aboutRun, runRenderer, runSink, startedEvent, type WaitingSink, waitingSink } from "./event-sink.ts";
 import { boxChanges, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
 import { briefingFrom, sessionPrompt } from "./session-prompt.ts";
 import { sessionState } from "./session-state.ts";
@@ -46,32 +39,32 @@ import { sessionState } from "./session-state.ts";
 export async function runTask(given: RunInput): Promise<Finished> {
   const { flags } = given;
   const waits = given.settings.isolation === "bind" ? "here" : "waiting";
-  const show = rendererFor({ ...flags, changes: flags.passing === true ? "gone" : waits });
+  const show = runRenderer({ ...flags, changes: flags.passing === true ? "gone" : waits });
   const sink = waitingSink(runSink(given, (event) => show.take(event)));
-  const sofar: RunProgress = { sink };
+  const progress: RunProgress = { sink };
   try {
-    return await runSteps(given, sofar);
+    return await runSteps(given, progress);
   } catch (thrown) {
-    return failedRun(thrown, given, sofar);
+    return failedRun(thrown, given, progress);
   } finally {
     show.end();
   }
 }
 
-async function runSteps(given: RunInput, sofar: RunProgress): Promise<Finished> {
-  const { flags, session, signal, reprise } = given;
-  const { sink } = sofar;
-  if (reprise === undefined) await begin(given, sink);
+async function runSteps(given: RunInput, progress: RunProgress): Promise<Finished> {
+  const { flags, session, signal, parkedRun } = given;
+  const { sink } = progress;
+  if (parkedRun === undefined) await begin(given, sink);
   // Until the box is gone: what it was told to do may write to the last.
   await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
   await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
   const { gate, note } = await answerFor(flags["output-schema"]);
-  const said = await claimed(reprise, box, signal);
-  if (said !== undefined) sink.begin([startOf(given), said.event]);
+  const said = await claimed(parkedRun, box, signal);
+  if (said !== undefined) sink.begin([startedEvent({ ...given, task: given.prompt }), said.event]);
   await using index = indexFor(given, box);
-  const means = { sink, box, checkpoints, answer: gate, boxNote: said?.note, index };
-  const seat = await contextFor(given, means, said?.runs);
-  sofar.seat = seat;
+  const parts = { sink, box, checkpoints, answer: gate, boxNote: said?.note, index };
+  const agent = await contextFor(given, parts, said?.runs);
+  progress.agent = agent;
   const request = {
     prompt: given.prompt,
     note,
@@ -85,32 +78,32 @@ async function runSteps(given: RunInput, sofar: RunProgress): Promise<Finished> 
     leave: (parked: boolean) => box.finish(parked),
     workspace: given.workspace,
   };
-  const finished = await (reprise === undefined
-    ? runRequest(seat, request, signal)
-    : goOn(seat, request, reprise.parked, signal));
-  sofar.finished = finished;
+  const finished = await (parkedRun === undefined
+    ? runRequest(agent, request, signal)
+    : goOn(agent, request, parkedRun.parked, signal));
+  progress.finished = finished;
   return finished;
 }
 
 async function begin(given: RunInput, sink: WaitingSink): Promise<void> {
-  sink.begin([startOf(given)]);
-  if (given.resumed) await giveUpFrozen(given.session);
+  sink.begin([startedEvent({ ...given, task: given.prompt })]);
+  if (given.resumed) await giveUpFrozen(given.host, given.session);
 }
 
 /** An answer is not used up by a box that cannot be had. */
 async function claimed(
-  reprise: ParkedRun | undefined,
+  parkedRun: ParkedRun | undefined,
   { box }: LazyBox,
   signal: AbortSignal,
 ): Promise<(Awaited<ReturnType<ParkedRun["claim"]>> & { readonly note: string }) | undefined> {
-  if (reprise === undefined) return undefined;
+  if (parkedRun === undefined) return undefined;
   const { kept } = await unlessAborted(box(), signal);
-  return { ...(await reprise.claim()), note: kept === undefined ? NEW_BOX : SAME_BOX };
+  return { ...(await parkedRun.claim()), note: kept === undefined ? NEW_BOX : SAME_BOX };
 }
 
 /** How it was started, for whoever goes on with it once it is parked. */
-const runGiven = ({ settings, origins, flags, limits, prompt, reprise }: RunInput): RunGiven =>
-  reprise?.parked.given ?? {
+const runGiven = ({ settings, origins, flags, limits, prompt, parkedRun }: RunInput): RunGiven =>
+  parkedRun?.parked.given ?? {
     task: prompt,
     limits: limits.given,
     settings: aboutRun(settings, origins).settings,
@@ -118,73 +111,54 @@ const runGiven = ({ settings, origins, flags, limits, prompt, reprise }: RunInpu
     schema: flags["output-schema"] === undefined ? null : path.resolve(flags["output-schema"]),
   };
 
-function runSink({ settings, origins, session }: RunInput, show: Take): Sink {
-  const trail = new AuditTrail(session.audit, aboutRun(settings, origins));
-  return sinkOf(session, runId(session), (event) => trail.take(event), show);
-}
-
-const startOf = ({ settings, session, resumed, workspace, prompt }: RunInput): EventBody => ({
-  type: "run.started",
-  task: prompt,
-  session: session.id,
-  resumed,
-  workspace,
-  mode: settings.mode,
-  provider: settings.provider,
-  model: settings.chat_model,
-});
-
 async function contextFor(
-  { settings, flags, store, session, workspace, prompt, limits, signal, reprise }: RunInput,
-  means: Pick<AgentParts, "sink" | "box" | "checkpoints" | "answer" | "boxNote"> & { readonly index: Index },
+  { host, settings, flags, store, session, workspace, prompt, limits, signal, parkedRun }: RunInput,
+  parts: Pick<AgentParts, "sink" | "box" | "checkpoints" | "answer" | "boxNote"> & { readonly index: Index },
   said: boolean | undefined,
 ): Promise<Seat> {
-  const { box, index, ...others } = means;
-  const model = modelClient(settings);
+  const { box, index, ...others } = parts;
+  const model = modelClient(host, settings);
   const capabilities = model.capabilities(settings.chat_model, signal);
   // Beside all that follows, so that it is there when the first call comes; a greeting needs none.
   if ((flags.intent ?? guessIntent(prompt)) !== "direct") box.warm();
-  const pinned = await sessionPrompt(settings, workspace);
+  const pinned = await sessionPrompt(host, settings, workspace);
   const timeoutMs = settings.timeout;
-  const waits = reprise !== undefined;
-  const lasting = sessionState({ session, store, workspace, timeoutMs, prompt: pinned.text, index, waits });
+  const waits = parkedRun !== undefined;
+  const state = sessionState({ session, store, workspace, timeoutMs, prompt: pinned.text, index, waits });
   return agentContext({
     ...others,
+    host,
     box,
     settings,
     workspace,
     outputs: session.outputs,
-    lasting,
+    state,
     provider: model.provider(),
     capabilities,
-    size: new PromptSize(settings.chat_model, lasting.tools),
-    briefing: briefingFrom(box, pinned, { history: lasting.memory.history, signal }),
+    size: new PromptSize(settings.chat_model, state.tools),
+    briefing: briefingFrom(box, pinned, { history: state.memory.history, signal }),
     limits,
     approver: remembering(
       {
         always: settledIn(session.records()),
-        ...(reprise === undefined || said === undefined
+        ...(parkedRun === undefined || said === undefined
           ? {}
-          : { once: { question: reprise.parked.question, runs: said } }),
+          : { once: { question: parkedRun.parked.question, runs: said } }),
       },
       unattended(settings.on_ask),
     ),
-    ...(reprise === undefined ? {} : { parked: reprise.parked }),
+    ...(parkedRun === undefined ? {} : { parked: parkedRun.parked }),
     signal,
   });
 }
 
-interface IndexInput {
-  readonly settings: Settings;
-  readonly origins: Config["origins"];
-  readonly workspace: string;
-  readonly session: Session;
-  readonly signal: AbortSignal;
-}
-
 /** What finds code for a run. */
-const indexFor = ({ settings, origins, workspace, session, signal }: IndexInput, box: LazyBox): RunIndex =>
+const indexFor = (
+  { host, settings, origins, workspace, session, signal }: RunInput,
+  box: LazyBox,
+): RunIndex =>
   runIndex({
+    host,
     settings: () => settings,
     origins,
     workspace,
@@ -194,7 +168,7 @@ const indexFor = ({ settings, origins, workspace, session, signal }: IndexInput,
 
 /** The box of a run: kept where the run is parked, and the kept one where it goes on. */
 function boxFor(
-  { settings, session, workspace, flags, reprise }: RunInput,
+  { host, settings, session, workspace, flags, parkedRun }: RunInput,
   onReady: Parameters<typeof lazyBox>[1],
 ): LazyBox {
   const warn = noteTo(flags.quiet);
@@ -202,13 +176,14 @@ function boxFor(
     async (signal) => {
       const { openBoxFor } = await import("../box-access.ts");
       const opening = {
+        host,
         settings,
         workspace,
         runtime: flags.runtime ?? null,
         watchChanges: true,
         keep: session.id,
         parks: true,
-        takesUp: reprise?.parked.kept,
+        takesUp: parkedRun?.parked.kept,
       };
       return openBoxFor({ ...opening, warn }, signal);
     },
@@ -217,51 +192,11 @@ function boxFor(
   );
 }
 
-interface Renderer {
-  take(event: AgentEvent): void;
-  end(): void;
-}
-
-interface Wanted {
-  readonly json: boolean;
-  readonly quiet: boolean;
-  readonly changes: "here" | "waiting" | "gone";
-}
-
-/** For `run`: lines and a summary on stderr, or with --json every event on stdout. */
-function rendererFor(wanted: Wanted): Renderer {
-  return wanted.json ? asJson() : asLines(wanted);
-}
-
-function asJson(): Renderer {
-  const lines = new RunJson(maskSecrets);
-  return {
-    take: (event) => void stdout.write(lines.take(event)),
-    end: () => void stdout.write(lines.end()),
-  };
-}
-
-function asLines({ quiet, changes }: Wanted): Renderer {
-  const began = performance.now();
-  const lines = new RunLines(stderr, { quiet, answerIsSeen: false, clock: systemClock });
-  return {
-    take: (told) => {
-      const event = cleaned(told, maskSecrets);
-      lines.take(event);
-      if (event.type !== "run.finished") return;
-      lines.end();
-      const about = { ms: performance.now() - began, quiet, changes };
-      stderr.write(runSummary(event, about, stderr));
-    },
-    end: () => lines.end(),
-  };
-}
-
-/** Somebody goes on without a word on what waits: the box that waits for it goes, and what a killed parking left. */
-export async function giveUpFrozen({ id }: Session): Promise<void> {
-  if (!existsSync(path.join(placesFrom(process.env).state, "parked"))) return;
+/** Continuing without an answer discards the frozen box, and the leftovers of an interrupted parking. */
+export async function giveUpFrozen(host: Host, { id }: Session): Promise<void> {
+  if (!existsSync(path.join(host.places.state, "parked"))) return;
   const { dropFrozen } = await import("../box-access.ts");
-  await dropFrozen(id);
+  await dropFrozen(host, id);
 }
 
 /** What becomes of the final answer, and what the model is told of it behind the task. */
@@ -287,6 +222,7 @@ export interface TaskFlags {
 }
 
 export interface RunInput {
+  readonly host: Host;
   readonly settings: Settings;
   /** Who set each of them. */
   readonly origins: Config["origins"];
@@ -299,7 +235,7 @@ export interface RunInput {
   readonly prompt: string;
   readonly signal: AbortSignal;
   /** The run was parked, and goes on. */
-  readonly reprise?: ParkedRun;
+  readonly parkedRun?: ParkedRun;
 }
 
 export interface ParkedRun {
@@ -313,7 +249,7 @@ type Approval = Extract<EventBody, { readonly type: "approval" }>;
 /** How far a run has come. */
 export interface RunProgress {
   readonly sink: WaitingSink;
-  seat?: Seat;
+  agent?: Seat;
   finished?: Finished;
 }
 
@@ -324,7 +260,7 @@ export interface RunProgress {
 export function failedRun(
   thrown: unknown,
   { limits, session }: Pick<RunInput, "limits" | "session">,
-  { sink, seat, finished }: RunProgress,
+  { sink, agent, finished }: RunProgress,
 ): Finished {
   if (!sink.begun()) throw thrown;
   const outcome = outcomeAfter(thrown);
@@ -337,8 +273,8 @@ export function failedRun(
     ...outcome,
     turns: limits.turns,
     tool_calls: limits.calls,
-    usage: seat?.spent.whole ?? NO_USAGE,
-    denials: denialsOf(seat?.ended ?? []),
+    usage: agent?.spent.whole ?? NO_USAGE,
+    denials: denialsOf(agent?.ended ?? []),
     changes: null,
     handoff: [],
     session: session.id,

@@ -8,8 +8,8 @@ import {
   renderInstructions,
 } from "../../agent/context/instruction-files.ts";
 import { systemPrompt } from "../../agent/context/system-prompt.ts";
-import { placesFrom } from "../../config/places.ts";
 import type { Settings } from "../../config/settings-schema.ts";
+import type { Host } from "../host.ts";
 import type { LazyBox } from "./lazy-box.ts";
 
 export interface SessionPrompt {
@@ -22,10 +22,11 @@ export interface SessionPrompt {
 
 /** The prompt of a new session: what never changes, and the instructions that are there at its start. */
 export async function sessionPrompt(
+  host: Host,
   { mode, allow_domains }: Pick<Settings, "mode" | "allow_domains">,
   workspace: string,
 ): Promise<SessionPrompt> {
-  const [own, project] = await Promise.all([ownInstructions(), topInstructions(workspace)]);
+  const [own, project] = await Promise.all([ownInstructions(host), topInstructions(workspace)]);
   const yours = renderInstructions(own, { trusted: true });
   const theirs = renderInstructions(project, { trusted: false, room: bytesLeftBeside(yours) });
   const instructions = [yours, theirs].filter((text) => text !== "").join("\n\n");
@@ -49,8 +50,8 @@ const MAX_FILE_BYTES = 64 * 1024;
 const topInstructions = (workspace: string): Promise<readonly InstructionFile[]> => filesIn(workspace, "");
 
 /** The user's own, for every workspace. */
-const ownInstructions = (): Promise<readonly InstructionFile[]> => {
-  const [file] = placesFrom(process.env).configFiles;
+const ownInstructions = ({ places }: Host): Promise<readonly InstructionFile[]> => {
+  const [file] = places.configFiles;
   return filesIn(path.dirname(file), "(the user's own) ");
 };
 

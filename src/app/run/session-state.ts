@@ -61,26 +61,26 @@ export function sessionState({
       notes: store.notes(workspace),
       timeoutMs,
       index,
-      keeps: (name, value) => held.keeps(name, value),
+      keeps: (name, value) => late.keeps(name, value),
       ...(spawn === undefined ? {} : { spawn }),
     });
-  const held: LateTools = { spawn: () => Promise.resolve(NOBODY), keeps: () => Promise.resolve(false) };
-  const tools = toolsOver(memory, (part, signal) => held.spawn(part, signal));
+  const late: LateTools = { spawn: () => Promise.resolve(NOBODY), keeps: () => Promise.resolve(false) };
+  const tools = toolsOver(memory, (part, signal) => late.spawn(part, signal));
   return {
     memory,
     tools,
     offer: offerOf(records, tools),
     childTools: (child) => toolsOver(child),
     spawnBy: (spawn) => {
-      held.spawn = spawn;
+      late.spawn = spawn;
     },
     judgedBy: (judge, mode) => {
-      held.keeps = keptBy(judge, mode);
+      late.keeps = keptBy(judge, mode);
     },
   };
 }
 
-/** Nobody may say a word on it any more. */
+/** Withdraws the pending question; it can no longer be approved. */
 function giveUp(session: Session): void {
   const question = parkedIn(session.records())?.question;
   if (question === undefined) return;

@@ -1,21 +1,27 @@
 import { Limits, type LimitsGiven } from "../../agent/limits.ts";
-import { answer } from "../../cli/command.ts";
-import { type BudgetFlags, configFor, limitsFrom, workspaceOf } from "../../cli/settings.ts";
-import { promptFrom } from "../../cli/terminal.ts";
+import type { Finished } from "../../agent/agent-run.ts";
+import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { priceOf } from "../../models/usage.ts";
-import { earlierSession, newSession, openSessions } from "../session-access.ts";
+import { type Host, refuseUnbuilt, runWorkspace } from "../host.ts";
+import { earlierSession, newSession, openSessions, type SessionChoice } from "../session-access.ts";
 import { noteTo } from "../stderr-messages.ts";
-import { refuseUnbuilt, runWorkspace } from "../workspace.ts";
-import { interruption } from "./interruption.ts";
+import { interruption } from "../interruption.ts";
 import { answerFor, runTask, type TaskFlags } from "./run-task.ts";
 
-export interface RunFlags extends BudgetFlags, TaskFlags {
-  readonly continue: boolean;
-  readonly resume?: string | undefined;
-  readonly fork?: boolean | undefined;
-  readonly cwd?: string | undefined;
+/** What a run without a person is started with. */
+export interface UnattendedRun {
+  readonly host: Host;
+  readonly config: Config;
+  readonly limits: LimitsGiven;
+  /** Where it works, unless it goes on with a session of another folder. */
+  readonly folder: string;
+  /** The folder was named: it counts before that of the session. */
+  readonly named: boolean;
+  /** Its task; `otherwise` where none was given. */
+  readonly prompt: (otherwise: string | undefined) => Promise<string>;
+  readonly flags: TaskFlags & SessionChoice;
 }
 
 const nothingToFork = (): HarnessError =>
@@ -27,41 +33,44 @@ const nothingToFork = (): HarnessError =>
 
 const GO_ON = "Go on with the task.";
 
-/** One task to its end, with nobody there; its exit code. */
-export async function runUnattended(words: readonly string[], flags: RunFlags): Promise<number> {
-  const { settings, origins } = await configFor({ ...flags });
+/** One task to its end, with nobody there. */
+export async function runUnattended({
+  host,
+  config: { settings, origins },
+  limits: budget,
+  folder,
+  named,
+  prompt: ask,
+  flags,
+}: UnattendedRun): Promise<Finished> {
   refuseUnbuilt(settings);
-  const budget = limitsFrom(flags, settings.max_turns);
   refuseUnpriced(budget, settings);
   const limits = new Limits(budget, () => performance.now());
   const goesOn = flags.continue || flags.resume !== undefined;
   if (flags.fork === true && !goesOn) throw nothingToFork();
-  const prompt = await promptFrom(words, goesOn ? GO_ON : undefined);
+  const prompt = await ask(goesOn ? GO_ON : undefined);
   // A file that cannot be used ends it before there is a session.
   await answerFor(flags["output-schema"]);
-  using store = openSessions(noteTo(flags.quiet));
-  const given = await runWorkspace(workspaceOf({ cwd: flags.cwd }));
+  using store = openSessions(host, noteTo(flags.quiet));
+  const given = await runWorkspace(folder);
   const earlier = earlierSession(store, flags, given);
-  const elsewhere = earlier !== undefined && flags.cwd === undefined;
+  const elsewhere = earlier !== undefined && !named;
   const workspace = elsewhere ? await runWorkspace(earlier.info().workspace) : given;
   const session = earlier ?? newSession(store, settings, { workspace, prompt });
   using interrupted = interruption();
-  const { signal } = interrupted;
-  const resumed = earlier !== undefined;
-  const finished = await runTask({
+  return await runTask({
+    host,
     settings,
     origins,
     flags,
     limits,
     store,
     session,
-    resumed,
+    resumed: earlier !== undefined,
     workspace,
     prompt,
-    signal,
+    signal: interrupted.signal,
   });
-  if (!flags.json && finished.answer !== null) answer(finished.answer);
-  return finished.exit_code;
 }
 
 /** A limit of cost that nothing could be held against is no limit. */

@@ -1,5 +1,4 @@
 import path from "node:path";
-import { placesFrom } from "../../config/places.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { HarnessError } from "../../core/errors.ts";
 import type { Embedder } from "../../core/ports.ts";
@@ -14,7 +13,7 @@ import { openAiEmbedder } from "../../models/providers/openai-embed.ts";
 import type { EmbeddingModel } from "../../search/embed-model.ts";
 import { dimensionOf } from "../../search/embed-outcome.ts";
 import { openVectorCache, type VectorCache } from "../../search/embedding-cache.ts";
-import { keysFile } from "../host.ts";
+import type { Host } from "../host.ts";
 import { isLocalModel } from "../run/agent-assembly.ts";
 
 /** Constructs what makes vectors. */
@@ -51,6 +50,7 @@ export interface EmbedderAccess extends Disposable {
 }
 
 export interface EmbedderOptions {
+  readonly host: Host;
   /** Who set each of the settings. */
   readonly origins: Readonly<Record<string, string>>;
   readonly warn: (text: string) => void;
@@ -69,14 +69,14 @@ const CHOOSE = "harness config set embed_model NAME";
  * taken out of it then. The API of the chat model embeds only then too: else Ollama does, if it answers.
  */
 export function embedderAccess(settings: Settings, options: EmbedderOptions): EmbedderAccess {
-  const { origins, warn, patienceMs = PATIENCE_MS } = options;
+  const { host, origins, warn, patienceMs = PATIENCE_MS } = options;
   const chosen = (origins["embed_model"] ?? "default") !== "default";
   let known: FoundEmbedder | undefined;
   let cache: VectorCache | undefined;
   const look = async (signal: AbortSignal): Promise<FoundEmbedder> => {
-    const place = await lookFor(settings, chosen, signal);
+    const place = await lookFor(host, settings, chosen, signal);
     if (place.kind === "none") return place;
-    cache ??= openVectorCache(path.join(placesFrom(process.env).cache, "vectors"), { warn });
+    cache ??= openVectorCache(path.join(host.places.cache, "vectors"), { warn });
     const dimension = await dimensionOf(place.model, cache, signal, patienceMs);
     return { ...place, dimension, cache };
   };
@@ -91,11 +91,17 @@ export function embedderAccess(settings: Settings, options: EmbedderOptions): Em
   };
 }
 
-function lookFor(settings: Settings, chosen: boolean, signal: AbortSignal): Promise<Place | NoEmbedder> {
+function lookFor(
+  host: Host,
+  settings: Settings,
+  chosen: boolean,
+  signal: AbortSignal,
+): Promise<Place | NoEmbedder> {
   const { provider } = settings;
   if (provider === "scripted") return Promise.resolve(none("a scripted model gives no vectors", ""));
-  if (provider === "openai" && chosen) return onOpenAi(settings, signal);
+  if (provider === "openai" && chosen) return onOpenAi(host, settings, signal);
   return onOllama(
+    host,
     { ...settings, base_url: provider === "ollama" ? settings.base_url : null },
     chosen,
     signal,
@@ -103,13 +109,14 @@ function lookFor(settings: Settings, chosen: boolean, signal: AbortSignal): Prom
 }
 
 async function onOllama(
+  host: Host,
   settings: Settings,
   chosen: boolean,
   signal: AbortSignal,
 ): Promise<Place | NoEmbedder> {
   const { embed_model: name } = settings;
-  const server = ollamaAddress(process.env, settings.base_url);
-  const local = isLocalModel({ ...settings, provider: "ollama", chat_model: name });
+  const server = ollamaAddress(host.env, settings.base_url);
+  const local = isLocalModel(host, { ...settings, provider: "ollama", chat_model: name });
   if (!local && !chosen) {
     const where = isLoopback(server) ? `${name} at ${server} does not run on` : `${server} is not`;
     const why = `${where} this machine, and no embed_model is set: nothing of the repository is sent there`;
@@ -130,11 +137,11 @@ async function onOllama(
   return found({ id, name, embedder: ollamaEmbedder(server, name) }, server, local);
 }
 
-async function onOpenAi(settings: Settings, signal: AbortSignal): Promise<Place | NoEmbedder> {
+async function onOpenAi(host: Host, settings: Settings, signal: AbortSignal): Promise<Place | NoEmbedder> {
   const { base_url: baseUrl, embed_model: name } = settings;
-  const key = readKey("openai", { env: process.env, file: keysFile() }) ?? "";
+  const key = readKey("openai", { env: host.env, file: host.keysFile }) ?? "";
   const reached = keyedServer("openai", { baseUrl, key });
-  const local = isLocalModel({ ...settings, chat_model: name });
+  const local = isLocalModel(host, { ...settings, chat_model: name });
   if (baseUrl === null && key === "")
     return none("OPENAI_API_KEY is not set; the API needs it for vectors", "export OPENAI_API_KEY=KEY");
   if (local) {

@@ -1,18 +1,22 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Settings } from "../../config/settings-schema.ts";
 import { HarnessError } from "../../core/errors.ts";
 import { stderr } from "../../render/tty/output.ts";
 import type { EmbedOutcome } from "../../search/embed-outcome.ts";
 import { claimIndex, findIndex } from "../../search/embedded/catalog-workspace.ts";
+import type { Skip } from "../../search/index-words.ts";
 import { mending } from "../../search/index/mending.ts";
 import { HeldIndex } from "../../search/index/open-index.ts";
 import type { Updated } from "../../search/index/update-index.ts";
-import { readingBox } from "../box-access.ts";
+import type { Host } from "../host.ts";
 import { indexMeans, indexRoot } from "./search-access.ts";
 import { IndexProgress } from "./search-progress.ts";
 import { embedIn, identityOf, noVectors, type Vectors, vectorsFor } from "./search-vectors.ts";
 
 export interface Indexing {
+  readonly host: Host;
   readonly settings: Settings;
   /** Absolute and resolved. */
   readonly workspace: string;
@@ -36,10 +40,10 @@ const PATIENCE_MS = 5000;
 
 /** Makes or renews the index of a folder, and its vectors where something makes them. */
 export async function indexFolder(indexing: Indexing, signal: AbortSignal): Promise<Indexed> {
-  const { settings, workspace, note, embeds } = indexing;
+  const { host, settings, workspace, note, embeds } = indexing;
   const began = performance.now();
-  const means = indexMeans(settings, note);
-  const place = claimIndex(indexRoot(), workspace);
+  const means = indexMeans(host, settings, note);
+  const place = claimIndex(indexRoot(host), workspace);
   if (place.movedFrom !== null) note(`this folder was indexed as ${place.movedFrom}, and has moved`);
   using vectors = embeds ? await vectorsFor(indexing, signal) : noVectors("--no-embed", "harness index");
   const identity = identityOf(vectors);
@@ -58,10 +62,11 @@ export async function indexFolder(indexing: Indexing, signal: AbortSignal): Prom
 
 async function brought(
   index: HeldIndex,
-  { settings, workspace, quiet, note }: Indexing,
+  { host, settings, workspace, quiet, note }: Indexing,
   signal: AbortSignal,
 ): Promise<Updated> {
-  await using box = await readingBox({ settings, workspace, warn: note }, signal);
+  const { readingBox } = await import("../box-access.ts");
+  await using box = await readingBox({ host, settings, workspace, warn: note }, signal);
   const progress = new IndexProgress(stderr, quiet, "indexing", "files");
   try {
     return await index.update(box, { onProgress: progress.take }, signal);
@@ -132,11 +137,69 @@ export async function watch(
   }
 }
 
-async function isFresh({ settings, workspace, note }: Indexing, signal: AbortSignal): Promise<boolean> {
-  const place = findIndex(indexRoot(), workspace);
+async function isFresh({ host, settings, workspace, note }: Indexing, signal: AbortSignal): Promise<boolean> {
+  const place = findIndex(indexRoot(host), workspace);
   const held =
-    place === undefined ? undefined : await HeldIndex.read(indexMeans(settings, note), place, signal);
+    place === undefined ? undefined : await HeldIndex.read(indexMeans(host, settings, note), place, signal);
   if (held === undefined) return false;
   await using index = held;
   return await index.isFresh(signal);
+}
+
+export interface IndexStatus {
+  readonly workspace: string;
+  /** Null: there is none yet. */
+  readonly index: string | null;
+  readonly folder: string | null;
+  readonly store: "embedded" | "qdrant" | null;
+  readonly files: number;
+  readonly chunks: number;
+  readonly skipped: Readonly<Partial<Record<Skip, number>>>;
+  /** The last update ran to its end. */
+  readonly whole: boolean;
+  /** And nothing has changed since. */
+  readonly fresh: boolean;
+  /** When an update ended last, as an ISO time. */
+  readonly updated: string | null;
+  readonly vectors: { readonly model: string | null; readonly embedded: number };
+}
+
+const NONE = {
+  index: null,
+  folder: null,
+  store: null,
+  files: 0,
+  chunks: 0,
+  skipped: {},
+  whole: false,
+  fresh: false,
+  updated: null,
+  vectors: { model: null, embedded: 0 },
+} as const;
+
+/** What there is of the index of a folder; nothing is read of the files, and nothing is changed. */
+export async function indexStatus(
+  { host, settings, workspace, note }: Pick<Indexing, "host" | "settings" | "workspace" | "note">,
+  signal: AbortSignal,
+): Promise<IndexStatus> {
+  const place = findIndex(indexRoot(host), workspace);
+  const held =
+    place === undefined ? undefined : await HeldIndex.read(indexMeans(host, settings, note), place, signal);
+  if (place === undefined || held === undefined) return { workspace, ...NONE };
+  await using index = held;
+  index.warnOfHidden();
+  const { whole, updated, model, store } = index.facts;
+  const { summaryOf } = await import("../../search/index/index-summary.ts");
+  const { embedded } = await index.store.counts(signal);
+  return {
+    workspace,
+    index: place.id,
+    folder: existsSync(path.join(place.folder, "catalog.db")) ? place.folder : null,
+    store,
+    ...summaryOf(index.catalog),
+    whole,
+    fresh: await index.isFresh(signal),
+    updated: updated === 0 ? null : new Date(updated).toISOString(),
+    vectors: { model, embedded },
+  };
 }

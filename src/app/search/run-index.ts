@@ -1,7 +1,9 @@
 import type { Settings } from "../../config/settings-schema.ts";
 import type { Box, Index } from "../../core/ports.ts";
+import type { Host } from "../host.ts";
 
 export interface RunIndexParts {
+  readonly host: Host;
   /** As they are now: in a chat they change. */
   readonly settings: () => Settings;
   readonly origins: Readonly<Record<string, string>>;

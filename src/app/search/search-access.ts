@@ -1,18 +1,18 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { placesFrom } from "../../config/places.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { foldPath, protectedName } from "../../core/protected-names.ts";
 import { LONGEST_RULES, NestedIgnore } from "../../policy/paths/ignore-rules.ts";
 import { secretAt } from "../../policy/paths/secret-paths.ts";
 import type { IndexMeans } from "../../search/index/index-means.ts";
+import type { Pruned } from "../../search/index/prune-indexes.ts";
 import type { PathRules } from "../../search/read/found-file.ts";
-import { packageRoot } from "../host.ts";
+import { type Host, packageRoot } from "../host.ts";
 
 /** Constructs what finds code. */
 
-export const indexRoot = (): string => path.join(placesFrom(process.env).state, "search");
+export const indexRoot = ({ places }: Host): string => path.join(places.state, "search");
 
 const RULES: PathRules = {
   ignored: NestedIgnore.none(),
@@ -21,7 +21,11 @@ const RULES: PathRules = {
   guarded: (name, atTop) => protectedName(name, atTop) !== undefined,
 };
 
-export const indexMeans = ({ search }: Settings, warn: (text: string) => void): IndexMeans => ({
+export const indexMeans = (
+  { env }: Host,
+  { search }: Settings,
+  warn: (text: string) => void,
+): IndexMeans => ({
   rules: RULES,
   // Until a person can say that a repository's text may be believed.
   trust: "untrusted",
@@ -29,14 +33,14 @@ export const indexMeans = ({ search }: Settings, warn: (text: string) => void): 
   openStore: async ({ earlier, only, ...opening }) => {
     const { openStoreFor } = await import("../../search/open-store.ts");
     const store = only && earlier !== null ? earlier : search.store;
-    const apiKey = process.env["QDRANT_API_KEY"];
+    const apiKey = env["QDRANT_API_KEY"];
     return openStoreFor({ ...opening, earlier, store, url: search.url, apiKey, warn });
   },
   named: search.store === "auto" ? null : search.store,
   openServer: async (identity, signal) => {
     if (search.store === "embedded") return null;
     const { openServerOf } = await import("../../search/open-store.ts");
-    const apiKey = process.env["QDRANT_API_KEY"];
+    const apiKey = env["QDRANT_API_KEY"];
     return await openServerOf({ store: search.store, url: search.url, apiKey, identity, warn, signal });
   },
   warn,
@@ -58,4 +62,15 @@ function threadProgram(): URL {
   const bundled = path.join(packageRoot, "dist/cut-worker.js");
   const source = path.join(packageRoot, "src/search/index/cut-worker.ts");
   return pathToFileURL(import.meta.url.endsWith(".ts") && existsSync(source) ? source : bundled);
+}
+
+/** Removes indexes that nothing needs, and gives space back. */
+export async function pruneIndexes(
+  host: Host,
+  settings: Settings,
+  note: (text: string) => void,
+  signal: AbortSignal,
+): Promise<Pruned> {
+  const { prune } = await import("../../search/index/prune-indexes.ts");
+  return prune(indexRoot(host), indexMeans(host, settings, note), signal);
 }

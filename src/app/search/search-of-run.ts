@@ -9,7 +9,7 @@ import type { IndexMeans, Stamps } from "../../search/index/index-means.ts";
 import { mending } from "../../search/index/mending.ts";
 import { HeldIndex } from "../../search/index/open-index.ts";
 import { isDamaged } from "../../search/index/opened-store.ts";
-import { readingBox } from "../box-access.ts";
+import type { Host } from "../host.ts";
 import type { RunIndex, RunIndexParts } from "./run-index.ts";
 import { embeddedOnly, indexMeans, indexRoot } from "./search-access.ts";
 import { SearchVectors } from "./search-vectors.ts";
@@ -40,18 +40,20 @@ export function runAnswering(parts: RunIndexParts): RunIndex {
   const layers: { own?: Layer } = {};
   const stack = new AsyncDisposableStack();
   const kept = stack.use(new CuttingHere());
-  const byMeaning = stack.use(new RunVectors(parts.origins));
+  const byMeaning = stack.use(new RunVectors(parts.host, parts.origins));
   const startReader = async (signal: AbortSignal): Promise<OwnedBox> => {
     // The workspace is the run's from then on.
     await parts.box();
-    const { workspace } = parts;
-    return readingBox({ settings: parts.settings(), workspace, beside: true, warn: () => undefined }, signal);
+    const { host, workspace } = parts;
+    const { readingBox } = await import("../box-access.ts");
+    const reading = { host, settings: parts.settings(), workspace, beside: true, warn: () => undefined };
+    return readingBox(reading, signal);
   };
   const reader = stack.use(new KeptBox(startReader));
-  const ground = (): RunSearch => {
+  const searched = (): RunSearch => {
     const settings = parts.settings();
-    const means = indexMeans(settings, () => undefined);
-    const base = claimIndex(indexRoot(), parts.workspace);
+    const means = indexMeans(parts.host, settings, () => undefined);
+    const base = claimIndex(indexRoot(parts.host), parts.workspace);
     const shared = { kept, vectors: byMeaning.for(settings) };
     if (isShared(settings))
       return { ...shared, place: base, means, knownBy: "stamps", box: (signal) => reader.box(signal) };
@@ -60,9 +62,9 @@ export function runAnswering(parts: RunIndexParts): RunIndex {
   };
   return {
     search: async (query, limit, signal) => {
-      const stands = ground();
-      const { means, place } = stands;
-      return mending(means, place, () => asked(parts, stands, { query, limit }, signal));
+      const search = searched();
+      const { means, place } = search;
+      return mending(means, place, () => asked(parts, search, { query, limit }, signal));
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
@@ -78,21 +80,21 @@ interface RunQuery {
 
 async function asked(
   parts: RunIndexParts,
-  ground: RunSearch,
+  search: RunSearch,
   { query, limit }: RunQuery,
   signal: AbortSignal,
 ): Promise<IndexAnswer> {
-  const { vectors } = ground;
+  const { vectors } = search;
   const answer = async (index: HeldIndex, caveat: string): Promise<IndexAnswer> => {
     const vector = await vectors.of(index, query, signal);
     return { hits: await answersIn(index.store, { text: query, vector, limit }, signal), caveat };
   };
-  await using fresh = await freshIndex(ground, signal);
+  await using fresh = await freshIndex(search, signal);
   if (fresh !== undefined) return await answer(fresh, "");
-  const { index, caveat } = await opened(ground, signal);
+  const { index, caveat } = await opened(search, signal);
   await using _ = index;
   const late = AbortSignal.timeout(Math.max(parts.settings().timeout - ANSWER_MS, 1000));
-  const trouble = caveat === "" ? await renewed(index, { ...ground, late }, signal) : caveat;
+  const trouble = caveat === "" ? await renewed(index, { ...search, late }, signal) : caveat;
   if (trouble === "") await vectors.embedSome(index, signal);
   return await answer(index, trouble);
 }
@@ -165,10 +167,12 @@ async function renewed(
 
 /** The vectors of a run's searches: what was learned of a model counts for all of them, until the settings name another. */
 export class RunVectors implements Disposable {
+  readonly #host: Host;
   readonly #origins: Readonly<Record<string, string>>;
   #held: { readonly of: string; readonly vectors: SearchVectors } | undefined;
 
-  constructor(origins: Readonly<Record<string, string>>) {
+  constructor(host: Host, origins: Readonly<Record<string, string>>) {
+    this.#host = host;
     this.#origins = origins;
   }
 
@@ -177,7 +181,12 @@ export class RunVectors implements Disposable {
     const of = JSON.stringify([provider, base_url, embed_model]);
     if (this.#held?.of === of) return this.#held.vectors;
     this[Symbol.dispose]();
-    const vectors = new SearchVectors({ settings, origins: this.#origins, note: () => undefined });
+    const vectors = new SearchVectors({
+      host: this.#host,
+      settings,
+      origins: this.#origins,
+      note: () => undefined,
+    });
     this.#held = { of, vectors };
     return vectors;
   }

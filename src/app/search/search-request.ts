@@ -10,12 +10,13 @@ import { mending } from "../../search/index/mending.ts";
 import { HeldIndex } from "../../search/index/open-index.ts";
 import { isDamaged } from "../../search/index/opened-store.ts";
 import type { SearchHit } from "../../search/rank/rank-hits.ts";
-import { readingBox } from "../box-access.ts";
+import type { Host } from "../host.ts";
 import { indexMeans, indexRoot } from "./search-access.ts";
 import { IndexProgress } from "./search-progress.ts";
 import { SearchVectors } from "./search-vectors.ts";
 
 export interface Asking {
+  readonly host: Host;
   readonly settings: Settings;
   readonly origins: Readonly<Record<string, string>>;
   /** Absolute and resolved. */
@@ -41,20 +42,20 @@ const PATIENCE_MS = 300;
 
 /** Answers from an index that is brought up to date first, where it can be. */
 export async function ask(asking: Asking, signal: AbortSignal): Promise<Answered> {
-  const means = indexMeans(asking.settings, asking.note);
-  const place = findIndex(indexRoot(), asking.workspace);
+  const means = indexMeans(asking.host, asking.settings, asking.note);
+  const place = findIndex(indexRoot(asking.host), asking.workspace);
   using vectors = new SearchVectors(asking);
   return await mending(means, place, () => asked({ means, place, vectors }, asking, signal));
 }
 
-interface Ground {
+interface AskedIndex {
   readonly means: IndexMeans;
   readonly place: IndexPlace | undefined;
   readonly vectors: SearchVectors;
 }
 
-async function asked(ground: Ground, asking: Asking, signal: AbortSignal): Promise<Answered> {
-  const { means, place, vectors } = ground;
+async function asked(opened: AskedIndex, asking: Asking, signal: AbortSignal): Promise<Answered> {
+  const { means, place, vectors } = opened;
   const held = await readable(means, place, signal);
   let isOldThere = false;
   if (held !== undefined) {
@@ -64,7 +65,7 @@ async function asked(ground: Ground, asking: Asking, signal: AbortSignal): Promi
     if (isOldThere && (await isFresh(index, signal)))
       return await answered({ index, vectors, stale: false }, asking, signal);
   }
-  const renewed = await renew(ground, asking, isOldThere, signal);
+  const renewed = await renew(opened, asking, isOldThere, signal);
   if (renewed !== undefined) {
     await using index = renewed;
     return await answered({ index, vectors, stale: false }, asking, signal);
@@ -122,19 +123,23 @@ async function answered(
 
 /** The index, brought up to date; undefined, with the reason told, where the old one has to do. */
 async function renew(
-  { means, vectors }: Ground,
+  { means, vectors }: AskedIndex,
   asking: Asking,
   isOldThere: boolean,
   signal: AbortSignal,
 ): Promise<HeldIndex | undefined> {
-  const { settings, workspace, quiet, note } = asking;
+  const { host, settings, workspace, quiet, note } = asking;
   const stack = new AsyncDisposableStack();
   const progress = new IndexProgress(stderr, quiet, "indexing", "files");
   try {
     const index = stack.use(
-      await HeldIndex.write(means, claimIndex(indexRoot(), workspace), { patienceMs: PATIENCE_MS, signal }),
+      await HeldIndex.write(means, claimIndex(indexRoot(host), workspace), {
+        patienceMs: PATIENCE_MS,
+        signal,
+      }),
     );
-    await using box = await readingBox({ settings, workspace, warn: note }, signal);
+    const { readingBox } = await import("../box-access.ts");
+    await using box = await readingBox({ host, settings, workspace, warn: note }, signal);
     await index.update(box, { onProgress: progress.take }, signal);
     await vectors.embedSome(index, signal);
     stack.move();

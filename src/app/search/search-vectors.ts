@@ -1,6 +1,7 @@
 import type { Settings } from "../../config/settings-schema.ts";
 import type { EmbedOutcome, EmbedProgress } from "../../search/embed-outcome.ts";
 import type { HeldIndex } from "../../search/index/open-index.ts";
+import type { Host } from "../host.ts";
 import type { FoundEmbedder } from "./embedder-access.ts";
 
 /** What a search waits for the vectors of what has changed. */
@@ -98,6 +99,7 @@ export class SearchVectors implements Disposable {
 export type Vectors = FoundEmbedder & Disposable;
 
 interface VectorsWanted {
+  readonly host: Host;
   readonly settings: Settings;
   /** Who set each of them: a model that nobody named is asked only where it runs on this machine. */
   readonly origins: Readonly<Record<string, string>>;
@@ -106,15 +108,15 @@ interface VectorsWanted {
 
 /** Looked for, and asked for the length of its vectors. Only an abort rejects. */
 export async function vectorsFor(
-  { settings, origins, note }: VectorsWanted,
+  { host, settings, origins, note }: VectorsWanted,
   signal: AbortSignal,
 ): Promise<Vectors> {
-  const { embedderAccess: embedderSeat } = await import("./embedder-access.ts");
+  const { embedderAccess } = await import("./embedder-access.ts");
   using stack = new DisposableStack();
-  const seat = stack.use(embedderSeat(settings, { origins, warn: note }));
-  const found = await seat.find(signal);
+  const access = stack.use(embedderAccess(settings, { host, origins, warn: note }));
+  const found = await access.find(signal);
   stack.move();
-  return { ...found, [Symbol.dispose]: () => seat[Symbol.dispose]() };
+  return { ...found, [Symbol.dispose]: () => access[Symbol.dispose]() };
 }
 
 export const noVectors = (reason: string, remedy: string): Vectors => ({

@@ -4,7 +4,7 @@ import { stepTable } from "../../render/tty/undo-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
 import { withSessions, sessionGiven } from "../../app/session-access.ts";
-import { settingFlags } from "../settings.ts";
+import { settingFlags, workspaceOf } from "../settings.ts";
 import { diffOfSession } from "../../app/checkpoint-access.ts";
 import { stdout } from "../../render/tty/output.ts";
 
@@ -30,8 +30,8 @@ export class Diff extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Diff);
-    await withSessions(async (store) => {
-      const session = await sessionGiven(store, args.id, flags);
+    await withSessions(this.host, async (store) => {
+      const session = await sessionGiven(store, args.id, workspaceOf(flags));
       if (flags.steps) {
         const steps = session.steps.all();
         if (flags.json) answerJson({ session: session.id, steps });
@@ -39,8 +39,8 @@ export class Diff extends HarnessCommand {
         return;
       }
       const { diffOfLayer } = await import("../../app/session-changes.ts");
-      const waiting = await diffOfLayer(store, session, noteTo(flags.quiet));
-      const { files, cut, lostFrom } = waiting ?? (await diffOfSession(session, flags.from));
+      const waiting = await diffOfLayer(this.host, store, session, noteTo(flags.quiet));
+      const { files, cut, lostFrom } = waiting ?? (await diffOfSession(this.host, session, flags.from));
       const { workspace } = session.info();
       if (flags.json)
         answerJson({ session: session.id, workspace, from: flags.from, cut, lost_from: lostFrom, files });

@@ -1,13 +1,9 @@
 import { Flags } from "@oclif/core";
+import { tearDown } from "../../app/setup-context.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { downSidecars } from "../../docker/compose/compose-down.ts";
-import { removeBoxes, removeImages } from "../../docker/remove-all.ts";
+import { stderr } from "../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { confirm } from "../terminal.ts";
-import { packageRoot } from "../../app/host.ts";
-import { readCompose } from "../../app/setup-context.ts";
-import { requireEngine, uid } from "../../app/box-access.ts";
-import { stderr } from "../../render/tty/output.ts";
 
 export class Teardown extends HarnessCommand {
   static override summary = "Stop the sidecars and remove this user's sandboxes (what ./stop.sh does).";
@@ -20,12 +16,7 @@ export class Teardown extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Teardown);
     if (flags.purge) await agree(flags.yes);
-    const engine = await requireEngine();
-    const compose = await readCompose(packageRoot);
-    const boxes = await removeBoxes(engine, uid());
-    const sidecars = await downSidecars(engine.api, compose.name, { volumes: flags.purge });
-    const pulled = Object.values(compose.services).map(({ image }) => image);
-    const images = flags.purge ? await removeImages(engine, pulled) : [];
+    const { boxes, sidecars, images } = await tearDown(this.host, flags.purge);
     if (flags.json) answerJson({ boxes, sidecars, images });
     else answer(describe(boxes, sidecars.containers, [...sidecars.volumes, ...images]));
     for (const { name, reason } of sidecars.kept) stderr.write(`kept ${name}: ${reason}\n`);

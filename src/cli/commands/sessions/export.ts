@@ -13,7 +13,7 @@ export class SessionsExport extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args } = await this.parse(SessionsExport);
-    const records = await withSessions((store) => store.open(args.id).records());
+    const records = await withSessions(this.host, (store) => store.open(args.id).records());
     await answerEach(each(records));
   }
 }

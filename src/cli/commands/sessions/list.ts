@@ -25,7 +25,7 @@ export class SessionsList extends HarnessCommand {
     const { flags } = await this.parse(SessionsList);
     const { all, query, limit } = flags;
     const workspace = all ? undefined : await sessionsWorkspace(workspaceOf(flags));
-    const found = await withSessions((store) =>
+    const found = await withSessions(this.host, (store) =>
       store.list({
         limit,
         ...(workspace === undefined ? {} : { workspace }),

@@ -15,7 +15,7 @@ export class SessionsShow extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SessionsShow);
-    const { info, records } = await withSessions((store) => {
+    const { info, records } = await withSessions(this.host, (store) => {
       const session = store.open(args.id);
       return { info: session.info(), records: session.records() };
     });

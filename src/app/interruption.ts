@@ -1,6 +1,5 @@
-import { Interrupted, type Signal } from "../../agent/outcome.ts";
-import { EXIT, type ExitCode, HarnessError } from "../../core/errors.ts";
-import { stdout } from "../../render/tty/output.ts";
+import { EXIT, type ExitCode, HarnessError, Interrupted, type Signal } from "../core/errors.ts";
+import { stdout } from "../render/tty/output.ts";
 
 const CODES = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
 
@@ -38,7 +37,6 @@ export async function untilInterrupted<T>(
 }
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const satisfies readonly Signal[];
-const RUN_SIGNALS_CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 export interface Interruption extends Disposable {
   readonly signal: AbortSignal;
@@ -53,7 +51,7 @@ export function interruption(): Interruption {
   const abort = (name: Signal): void => controller.abort(new Interrupted(name));
   const handlers = SIGNALS.map((name) => {
     const handler = (): void => {
-      if (controller.signal.aborted) process.exit(RUN_SIGNALS_CODES[name]);
+      if (controller.signal.aborted) process.exit(CODES[name]);
       abort(name);
     };
     process.on(name, handler);
