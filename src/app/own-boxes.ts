@@ -1,8 +1,6 @@
-import { stillThere, toldOf } from "../agent/run-changes.ts";
 import type { BoxLog } from "../core/box-log.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../core/ports.ts";
-import { ensureImage } from "../docker/images/build-image.ts";
 import {
   type ListedBox,
   listBoxes,
@@ -12,7 +10,6 @@ import {
   SHORT_ID,
 } from "../docker/life/box-list.ts";
 import { reap } from "../docker/life/reap.ts";
-import { execJson } from "../render/exec-json.ts";
 import { dropFrozen, requireEngine } from "./box-access.ts";
 import { type Host, packageRoot } from "./host.ts";
 
@@ -70,18 +67,25 @@ interface ImageBuild {
 
 /** The sandbox image, built unless one of the same inputs is there. */
 export async function buildImage(host: Host, { rebuild, onLine }: ImageBuild) {
-  const engine = await requireEngine(host);
+  const [engine, { ensureImage }] = await Promise.all([
+    requireEngine(host),
+    import("../docker/images/build-image.ts"),
+  ]);
   const request = { root: packageRoot, cache: host.places.cache, env: host.env, onLine };
   return (signal: AbortSignal) => ensureImage(engine, { ...request, signal }, rebuild);
 }
 
 /** What a command came to and changed, as `sandbox exec --json` prints it. */
-export function execAnswer(
+export async function execAnswer(
   result: ExecResult,
   changes: Awaited<ReturnType<OwnedBox["changes"]>>,
   log: BoxLog,
   workspace: string,
 ) {
+  const [{ stillThere, toldOf }, { execJson }] = await Promise.all([
+    import("../agent/run-changes.ts"),
+    import("../render/exec-json.ts"),
+  ]);
   const { handoff: _, ...told } = toldOf(log, workspace);
   const answer = execJson(result, changes, told);
   return { ...answer, changes: stillThere(answer.changes, log, workspace) };

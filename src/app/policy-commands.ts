@@ -12,7 +12,7 @@ import { shellText } from "../policy/shell/quote.ts";
 import type { ChangedVerdict } from "../render/tty/replay-lines.ts";
 import type { Counts, JudgedThen } from "../sessions/audit/audit-decisions.ts";
 import type { Host } from "./host.ts";
-import { ignoreRulesOf, linkFacts, workspacePolicy } from "./policy-context.ts";
+import { workspacePolicy } from "./policy-context.ts";
 
 interface GivenCommand {
   /** What stands before `--`. */
@@ -83,9 +83,6 @@ export function nextCommand(
   const plain = text.length <= MAX_SHOWN && /^[\u0020-\u007E]*$/.test(text);
   return `harness policy ${[command, ...flags.map((flag) => shellText([flag]))].join(" ")} -- ${plain ? shellText([text]) : "CMD"}`;
 }
-
-export const exitOf = (verdict: Verdict): number =>
-  ({ allow: EXIT.done, ask: EXIT.ask, deny: EXIT.deny })[verdict];
 
 /** A command whose verdict is not the wanted one. */
 interface Wrong {
@@ -304,15 +301,6 @@ export async function allowCommand(
   const { rules } = made;
   const file = await addRules(env, rules);
   return { kind: "written", file, rules, text: rules.map((rule) => visible(tomlRule(rule))).join("\n") };
-}
-
-/** A path of the workspace, as the file tools would be judged. */
-export async function judgedPath(file: string, op: "read" | "write", context: CommandContext) {
-  const [{ decidePath }, ignore] = await Promise.all([
-    import("../policy/paths/decide-path.ts"),
-    ignoreRulesOf(context.workspace),
-  ]);
-  return decidePath(file, op, { ...context, links: linkFacts, ...(ignore === undefined ? {} : { ignore }) });
 }
 
 export interface PastVerdicts {

@@ -39,6 +39,13 @@ async function judgeFor(host: Host, mode: Mode, workspace: string): Promise<Judg
   return judgeIn({ ...policy, mode, links: linkFacts });
 }
 
+/** A path of the workspace, as the file tools would be judged. */
+export async function judgedPath(file: string, op: "read" | "write", context: CommandContext) {
+  const { decidePath } = await import("../policy/paths/decide-path.ts");
+  const ignore = await ignoreRulesOf(context.workspace);
+  return decidePath(file, op, { ...context, links: linkFacts, ...(ignore === undefined ? {} : { ignore }) });
+}
+
 /** The workspace's own list of what the model may not see; undefined without one. One that cannot be read ends the run. */
 export async function ignoreRulesOf(workspace: string): Promise<IgnoreRules | undefined> {
   const file = path.join(workspace, ".harnessignore");

@@ -1,5 +1,7 @@
 import { Command, Flags } from "@oclif/core";
 import { hostFrom } from "../app/host.ts";
+import type { Verdict } from "../core/decision.ts";
+import { EXIT } from "../core/errors.ts";
 import { inertJson } from "../core/visible.ts";
 import { stdout } from "../render/tty/output.ts";
 
@@ -34,3 +36,7 @@ export function answerJson(value: unknown): void {
 export async function answerEach(values: AsyncIterable<unknown>): Promise<void> {
   for await (const value of values) await stdout.writeAll(`${inertJson(value)}\n`);
 }
+
+/** What `policy check` and `policy path` end with. */
+export const exitOf = (verdict: Verdict): number =>
+  ({ allow: EXIT.done, ask: EXIT.ask, deny: EXIT.deny })[verdict];

@@ -1,7 +1,6 @@
 import { Flags } from "@oclif/core";
 import {
   commandPolicy,
-  exitOf,
   explain,
   givenCommand,
   judgedLines,
@@ -12,7 +11,7 @@ import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { CommandDecision } from "../../../policy/decide.ts";
 import { explanation, verdictLine } from "../../../render/tty/explained.ts";
 import { stdout } from "../../../render/tty/output.ts";
-import { answer, answerEach, answerJson, HarnessCommand } from "../../command.ts";
+import { answer, answerEach, answerJson, exitOf, HarnessCommand } from "../../command.ts";
 import { judgingFor, settingFlags } from "../../settings.ts";
 
 const EXAMPLE = "harness policy check -- 'ls -l'";

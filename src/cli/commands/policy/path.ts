@@ -1,8 +1,8 @@
 import { Args, Flags } from "@oclif/core";
-import { exitOf, judgedPath } from "../../../app/policy-commands.ts";
+import { judgedPath } from "../../../app/policy-context.ts";
 import { stdout } from "../../../render/tty/output.ts";
 import { pathVerdict } from "../../../render/tty/policy-lines.ts";
-import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { answer, answerJson, exitOf, HarnessCommand } from "../../command.ts";
 import { judgingFor, settingFlags } from "../../settings.ts";
 
 export class PolicyPath extends HarnessCommand {

@@ -65,7 +65,7 @@ export class SandboxExec extends HarnessCommand {
       const changes = flags.json ? await box.changes() : undefined;
       if (!flags.json && !flags.quiet) explain(result);
       const { log, failed } = await closed(box);
-      if (changes !== undefined) answerJson(execAnswer(result, changes, log, box.workspace));
+      if (changes !== undefined) answerJson(await execAnswer(result, changes, log, box.workspace));
       for (const note of notesOf(log)) stderr.write(`note: ${visibleWhole(note)}\n`);
       if (failed !== undefined) throw failed;
       if (!flags.quiet && settings.isolation !== "bind") stderr.write(`harness: ${THROWN_AWAY}\n`);
