@@ -1,9 +1,9 @@
 import { readlinkSync, realpathSync } from "node:fs";
-import { constants, open } from "node:fs/promises";
 import path from "node:path";
 import type { Judge } from "../agent/action-judge.ts";
 import type { Mode } from "../core/decision.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { readRegularHead } from "../platform/safe-files.ts";
 import type { CommandContext } from "../policy/decide.ts";
 import { type IgnoreRules, LONGEST_RULES, readIgnore } from "../policy/paths/ignore-rules.ts";
 import type { Host } from "./host.ts";
@@ -50,12 +50,9 @@ export async function judgedPath(file: string, op: "read" | "write", context: Co
 export async function ignoreRulesOf(workspace: string): Promise<IgnoreRules | undefined> {
   const file = path.join(workspace, ".harnessignore");
   try {
-    // A pipe that nobody writes to would be opened for ever.
-    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    if (!(await handle.stat()).isFile()) throw new Error("it is not a file");
     // A character takes four bytes at most.
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(4 * LONGEST_RULES + 4) });
-    return readIgnore(buffer.toString("utf8", 0, bytesRead));
+    const text = await readRegularHead(file, { links: "follow", max: 4 * LONGEST_RULES + 4 });
+    return readIgnore(text.toString("utf8"));
   } catch (thrown) {
     const code = errorCode(thrown);
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;

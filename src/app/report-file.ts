@@ -1,7 +1,5 @@
-import { randomUUID } from "node:crypto";
-import { constants } from "node:fs";
-import { open, rename, rm, writeFile } from "node:fs/promises";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { NotRegularError, readRegularHead, replaceFile } from "../platform/safe-files.ts";
 
 /** The mark stands near the start. */
 const HEAD_BYTES = 2048;
@@ -11,14 +9,8 @@ export async function writeReport(file: string, page: string, mark: string): Pro
   try {
     if (!(await isFree(file, mark)))
       throw refusal(file, "is there already, and is no report of harness; it was left as it is");
-    const aside = `${file}.${randomUUID()}`;
-    try {
-      await writeFile(aside, page, { flag: "wx" });
-      await rename(aside, file);
-    } catch (thrown) {
-      await rm(aside, { force: true });
-      throw thrown;
-    }
+    // As any program would make it, for others to read where the user lets them.
+    await replaceFile(file, page, { mode: 0o666 & ~process.umask(), lasts: "never" });
   } catch (thrown) {
     throw thrown instanceof HarnessError ? thrown : refusal(file, `cannot be written: ${reasonOf(thrown)}`);
   }
@@ -26,16 +18,12 @@ export async function writeReport(file: string, page: string, mark: string): Pro
 
 async function isFree(file: string, mark: string): Promise<boolean> {
   try {
-    // A pipe that nobody writes to would be opened for ever; a link is somebody's own.
-    const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
-    await using handle = await open(file, flags);
-    if (!(await handle.stat()).isFile()) return false;
-    const head = Buffer.alloc(HEAD_BYTES);
-    const { bytesRead } = await handle.read(head, 0, HEAD_BYTES, 0);
-    return head.subarray(0, bytesRead).includes(mark);
+    const head = await readRegularHead(file, { links: "refuse", max: HEAD_BYTES });
+    return head.includes(mark);
   } catch (thrown) {
     if (errorCode(thrown) === "ENOENT") return true;
-    if (errorCode(thrown) === "ELOOP") return false;
+    // A link is somebody's own.
+    if (errorCode(thrown) === "ELOOP" || thrown instanceof NotRegularError) return false;
     throw thrown;
   }
 }

@@ -68,7 +68,7 @@ const BUILTINS = {
 };
 
 /** Folders that reach files for others, and the only ones that may import them. */
-const OWNERS = { platform: ["search", "sessions"] };
+const OWNERS = { platform: ["docker", "models", "search", "sessions", "extensions", "config", "app"] };
 
 /**
  * Of these folders everybody may use the types; values come from the folders named here alone, so that what reaches the
@@ -136,11 +136,14 @@ const textOf = (source) =>
 
 /** Nothing of it is there when the program runs. */
 const isTypeOnly = (node) =>
-  node.type === "TSImportType" ||
-  node.importKind === "type" ||
-  node.exportKind === "type" ||
-  (node.specifiers?.length > 0 &&
-    node.specifiers.every((each) => (each.importKind ?? each.exportKind) === "type"));
+  node.type === "TSImportType" || Array.from(kindsIn(node)).every((kind) => kind === "type");
+
+/** Of an import or export as a whole, or of each name in it; one that names nothing is of values. */
+function* kindsIn({ importKind, exportKind, specifiers = [] }) {
+  const whole = String(importKind ?? exportKind);
+  if (whole === "type" || specifiers.length === 0) yield whole;
+  else for (const each of specifiers) yield String(each.importKind ?? each.exportKind);
+}
 
 const layers = {
   create(context) {
@@ -192,14 +195,15 @@ function onlyNeighbour(cwd, file) {
   const [only, ...others] = trees.get(cwd).get(file) ?? [];
   if (only === undefined || others.length > 0) return undefined;
   const [importer, loadsLater] = only;
-  return loadsLater || path.posix.dirname(importer) !== path.posix.dirname(file) ? undefined : importer;
+  if (loadsLater === true) return undefined;
+  return path.posix.dirname(importer) === path.posix.dirname(file) ? String(importer) : undefined;
 }
 
 /** Tables of data have no code of their own. */
 const isCode = (statement) => {
   const inner = statement.declaration ?? statement;
   if (inner.type === "VariableDeclaration")
-    return inner.declarations.some(({ init }) => /Function|Class/.test(init?.type ?? ""));
+    return Array.from(inner.declarations).some(({ init }) => /Function|Class/.test(init?.type ?? ""));
   return /^(?:Function|Class|TSInterface|TSTypeAlias)/.test(inner.type);
 };
 

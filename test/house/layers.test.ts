@@ -92,7 +92,11 @@ const LEVEL_RULES: readonly Rule[] = [
   ["core", "../platform/thing.ts", "core (level 0) may not import platform (level 0)"],
   ["platform", "../core/thing.ts", "platform (level 0) may not import core (level 0)"],
   ["sessions", "../platform/thing.ts", undefined],
-  ["tools", "../platform/thing.ts", "src/platform may be imported only by search, sessions"],
+  [
+    "tools",
+    "../platform/thing.ts",
+    "src/platform may be imported only by docker, models, search, sessions, extensions, config, app",
+  ],
   ["render", "../sessions/thing.ts", "render (level 1) may not import sessions (level 1)"],
   ["search", "../agent/thing.ts", "search (level 1) may not import agent (level 2)"],
   ["search", "./thing.ts", undefined],
@@ -102,9 +106,16 @@ const LEVEL_RULES: readonly Rule[] = [
   ["app", "../cli/thing.ts", "app (level 3) may not import cli (level 4)"],
   ["cli", "../app/thing.ts", undefined],
   ["config", "../core/thing.ts", undefined],
-  ...["agent", "policy", "docker", "models", "search", "sessions", "tools", "platform"].map(
-    (folder): Rule => ["cli", `../${folder}/thing.ts`, onlyTypes("cli", folder)],
-  ),
+  ...["agent", "policy", "docker", "models", "search", "sessions", "tools"].map((folder): Rule => [
+    "cli",
+    `../${folder}/thing.ts`,
+    onlyTypes("cli", folder),
+  ]),
+  [
+    "cli",
+    "../platform/thing.ts",
+    "src/platform may be imported only by docker, models, search, sessions, extensions, config, app",
+  ],
   ["cli", "../render/thing.ts", undefined],
   ["cli", "../config/thing.ts", undefined],
   ["cli", "../core/thing.ts", undefined],

@@ -17,6 +17,8 @@ const switching = (arms: readonly string[]): string =>
 
 const short = (lines: number): string =>
   `export function used(): number {\n${"  // salt\n".repeat(lines - 3)}  return 1;\n}\n`;
+/** With as many lines as a file of its own has. */
+const long = (text: string): string => text + "// salt\n".repeat(40);
 const uses = (source: string): string =>
   `import { used } from "${source}";\nexport const taken = String(used);\n`;
 
@@ -32,25 +34,27 @@ const CASES: readonly Planted[] = [
   {
     name: "a cycle of two files in one folder",
     file: "src/core/hen.ts",
-    text: 'import { egg } from "./egg.ts";\nexport const hen = (): number => egg() + 1;\n',
+    text: long('import { egg } from "./egg.ts";\nexport const hen = (): number => egg() + 1;\n'),
     red: ["import(no-cycle)"],
   },
   {
     name: "the other file of the cycle",
     file: "src/core/egg.ts",
-    text: 'import { hen } from "./hen.ts";\nexport const egg = (): number => hen() + 1;\n',
+    text: long('import { hen } from "./hen.ts";\nexport const egg = (): number => hen() + 1;\n'),
     red: ["import(no-cycle)"],
   },
   {
     name: "a cycle of types alone",
     file: "src/core/rooster.ts",
-    text: 'import type { Pullet } from "./pullet.ts";\nexport type Rooster = Pullet | "crows";\n',
+    text: long('import type { Pullet } from "./pullet.ts";\nexport type Rooster = Pullet | "crows";\n'),
     red: ["import(no-cycle)"],
   },
   {
     name: "the other file of the cycle of types",
     file: "src/core/pullet.ts",
-    text: 'import type { Rooster } from "./rooster.ts";\nexport interface Pullet {\n  readonly near?: Rooster;\n}\n',
+    text: long(
+      'import type { Rooster } from "./rooster.ts";\nexport interface Pullet {\n  readonly near?: Rooster;\n}\n',
+    ),
     red: ["import(no-cycle)"],
   },
   {

@@ -1,4 +1,3 @@
-import { constants, open } from "node:fs/promises";
 import path from "node:path";
 import { briefing, gather } from "../../agent/context/briefing.ts";
 import type { History } from "../../agent/context/history.ts";
@@ -9,6 +8,7 @@ import {
 } from "../../agent/context/instruction-files.ts";
 import { systemPrompt } from "../../agent/context/system-prompt.ts";
 import type { Settings } from "../../config/settings-schema.ts";
+import { readRegularHead } from "../../platform/safe-files.ts";
 import type { Host } from "../host.ts";
 import type { LazyBox } from "./lazy-box.ts";
 
@@ -66,10 +66,8 @@ async function filesIn(folder: string, mark: string): Promise<readonly Instructi
 
 async function plainText(file: string): Promise<string | undefined> {
   try {
-    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
-    if (!(await handle.stat()).isFile()) return undefined;
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(MAX_FILE_BYTES) });
-    return new TextDecoder().decode(buffer.subarray(0, bytesRead));
+    const bytes = await readRegularHead(file, { links: "refuse", max: MAX_FILE_BYTES });
+    return new TextDecoder().decode(bytes);
   } catch {
     // What cannot be read instructs nobody; the model may still come across it in the box.
     return undefined;
