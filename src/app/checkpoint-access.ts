@@ -66,12 +66,12 @@ const NONE: RunCheckpoints = { ...NO_CHECKPOINTS, [Symbol.asyncDispose]: () => P
 const SOON_MS = 1;
 
 function lazily(load: () => Promise<RunCheckpoints>): RunCheckpoints {
-  const held: { loaded?: Promise<RunCheckpoints> } = {};
-  const loaded = (): Promise<RunCheckpoints> => (held.loaded ??= load());
+  const once: { loaded?: Promise<RunCheckpoints> } = {};
+  const loaded = (): Promise<RunCheckpoints> => (once.loaded ??= load());
   return {
     prepare: () => void setTimeout(() => void loaded().then((own) => own.prepare()), SOON_MS),
     around: async (writing, work) => (await loaded()).around(writing, work),
-    [Symbol.asyncDispose]: async () => (await held.loaded)?.[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => (await once.loaded)?.[Symbol.asyncDispose](),
   };
 }
 

@@ -6,7 +6,7 @@ const CODES = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT
 const LINGER_MS = 2000;
 
 /** Once a signal has ended the work, a reader that takes nothing any more holds the process no longer. */
-export function leaveSoon(): void {
+function leaveSoon(): void {
   setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 

@@ -37,11 +37,11 @@ export interface ModelClient {
   /** As people and probes name it. */
   readonly server: string;
   readonly list: (signal: AbortSignal) => Promise<ModelListing>;
-  /** What is believed of a model. It never fails: where no server answers, the table has the last word. */
+  /** What is assumed of a model. It never fails: where no server answers, the table has the last word. */
   readonly capabilities: (model: string, signal: AbortSignal) => Promise<Capabilities>;
   /** What a probe of the model is kept under. */
   readonly subject: (model: string, signal: AbortSignal) => Promise<ProbeSubject>;
-  /** With `tools`, they are native or not whatever is believed. */
+  /** With `tools`, they are native or not whatever is assumed. */
   readonly provider: (tools?: boolean) => Provider;
 }
 
@@ -90,8 +90,8 @@ function keyedClient(host: Host, name: "openai" | "anthropic", settings: Setting
       prices,
       keys: key === "" ? [] : [key],
       capabilities: async (model, signal) => {
-        const believed = await capabilities(model, signal);
-        return tools === undefined ? believed : { ...believed, tools };
+        const assumed = await capabilities(model, signal);
+        return tools === undefined ? assumed : { ...assumed, tools };
       },
     });
   };
@@ -132,8 +132,8 @@ function ollamaClient(host: Host, settings: Settings): ModelClient {
         limits: limitsOf(settings),
         prices,
         capabilities: async (model, signal) => {
-          const believed = await capabilities(model, signal);
-          return tools === undefined ? believed : { ...believed, tools };
+          const assumed = await capabilities(model, signal);
+          return tools === undefined ? assumed : { ...assumed, tools };
         },
       }),
   };
@@ -167,8 +167,8 @@ function scriptedClient(settings: Settings): ModelClient {
           limits: limitsOf(settings),
           prices: settings.prices,
           capabilities: (model) => {
-            const believed = scriptedCapabilities(readScenario(model));
-            return Promise.resolve(tools === undefined ? believed : { ...believed, tools });
+            const assumed = scriptedCapabilities(readScenario(model));
+            return Promise.resolve(tools === undefined ? assumed : { ...assumed, tools });
           },
         },
       );
@@ -204,7 +204,7 @@ export interface ListedModel {
   readonly configured: boolean;
   /** null where the server gives no list. */
   readonly present: boolean | null;
-  readonly believed: Capabilities;
+  readonly assumed: Capabilities;
 }
 
 /** The models of the server, the configured one first, with what is assumed of each. */
@@ -216,7 +216,7 @@ export async function listModels(
   const listing = await client.list(signal);
   const rows = withConfigured(listing.models, configured).map(async (row) => ({
     ...row,
-    believed: await client.capabilities(row.model, signal),
+    assumed: await client.capabilities(row.model, signal),
   }));
   return { listing, rows: await Promise.all(rows) };
 }
@@ -225,7 +225,7 @@ export async function listModels(
 function withConfigured(
   models: readonly string[] | null,
   configured: string,
-): readonly Omit<ListedModel, "believed">[] {
+): readonly Omit<ListedModel, "assumed">[] {
   const found = models?.find((model) => fullName(model) === fullName(configured));
   const present = models === null ? null : found !== undefined;
   const others = (models ?? []).filter((model) => model !== found);

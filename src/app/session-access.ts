@@ -28,7 +28,7 @@ export async function sessionGiven(
 ): Promise<Session> {
   if (id !== undefined) return store.open(id);
   const workspace = await sessionsWorkspace(folder);
-  return store.open(lastOf(store, workspace, `no session of ${workspace}`));
+  return store.open(lastOf(store, workspace, `there is no session of ${workspace}`));
 }
 
 function lastOf(store: SessionStore, workspace: string, none: string): string {
@@ -56,7 +56,7 @@ export function earlierSession(
   const open = (id: string): Session => (choice.fork === true ? store.fork(id) : store.open(id));
   if (choice.resume !== undefined) return open(choice.resume);
   if (!choice.continue) return undefined;
-  return open(lastOf(store, workspace, `no session of ${workspace} to go on with`));
+  return open(lastOf(store, workspace, `there is no session of ${workspace} to go on with`));
 }
 
 export function newSession(

@@ -110,10 +110,10 @@ export async function withLayer<T>(
   if (found === undefined) throw noLayer(session);
   await finishEarlierUndo(host, sessions, found.workspace, say);
   const done = await aloneIn(host, found.workspace, async (store) => {
-    await using held = (await holdExisting(state, session.id)) ?? refuse(session);
+    await using locked = (await holdExisting(state, session.id)) ?? refuse(session);
     await endBoxes(host);
     const mounted = await inFrozen(host, session, moves);
-    const layer = await changesOfLayer(held.layer, {
+    const layer = await changesOfLayer(locked.layer, {
       engine: () => requireEngine(host),
       uid: host.uid,
       mounted,
@@ -145,10 +145,10 @@ async function removeLayer(host: Host, session: Session): Promise<void> {
   const stateDir = host.places.state;
   await dropFrozen(host, session.id);
   {
-    await using held = await holdExisting(stateDir, session.id);
-    if (held === undefined) return;
+    await using locked = await holdExisting(stateDir, session.id);
+    if (locked === undefined) return;
     await giveUpLayer(stateDir, session.id);
-    using store = (await checkpointStores())({ stateDir, workspace: held.layer.workspace });
+    using store = (await checkpointStores())({ stateDir, workspace: locked.layer.workspace });
     forgetBase(store, session.id);
   }
   await sweep(host);

@@ -78,12 +78,12 @@ function merge(sources: readonly Source[]): Config {
   return { settings, origins };
 }
 
-const LARGEST = 2 ** 20;
+const MAX_CONFIG_BYTES = 2 ** 20;
 
 /** undefined when there is no such file; any other failure to read it ends the run. */
 export async function readConfigText(file: string): Promise<string | undefined> {
   try {
-    return decode(await readRegular(file, { links: "follow", max: LARGEST }).catch(refused));
+    return decode(await readRegular(file, { links: "follow", max: MAX_CONFIG_BYTES }).catch(refused));
   } catch (thrown) {
     const code = errorCode(thrown);
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
@@ -98,7 +98,9 @@ export async function readConfigText(file: string): Promise<string | undefined> 
 
 function refused(thrown: unknown): never {
   if (thrown instanceof TooLargeError)
-    throw new Error(`it has ${formatSize(thrown.size)}; settings have at most ${formatSize(LARGEST)}`);
+    throw new Error(
+      `it has ${formatSize(thrown.size)}; settings have at most ${formatSize(MAX_CONFIG_BYTES)}`,
+    );
   if (!(thrown instanceof NotRegularError)) throw thrown;
   if (thrown.what === "folder") throw new Error("EISDIR: illegal operation on a directory, read");
   throw new Error("it is a pipe or a device, not a file");

@@ -179,7 +179,7 @@ async function writeRules(
   }
 }
 
-export type Said = Extract<EventBody, { readonly type: "approval" }>["said"];
+type Said = Extract<EventBody, { readonly type: "approval" }>["said"];
 
 interface Word {
   readonly said: Said;

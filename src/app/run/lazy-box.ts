@@ -34,13 +34,13 @@ interface StartedBox {
 }
 
 /** What cannot be parked is removed as ever. */
-async function parked(held: StartedBox, warn: (text: string) => void): Promise<number | null> {
-  held.ended = true;
-  const box = await held.box?.catch(() => undefined);
+async function parked(started: StartedBox, warn: (text: string) => void): Promise<number | null> {
+  started.ended = true;
+  const box = await started.box?.catch(() => undefined);
   try {
     const handle = (await box?.park?.()) ?? null;
     if (handle === null) return null;
-    held.parked = handle;
+    started.parked = handle;
     return handle.until;
   } catch (thrown) {
     warn(`the box does not wait, a new one will go on: ${reasonOf(thrown)}`);
@@ -62,7 +62,7 @@ export function lazyBox(
 ): LazyBox {
   const walls = new AbortController();
   const ending = new AbortController();
-  const held: StartedBox = {};
+  const started: StartedBox = {};
   const opened = Promise.withResolvers<Box>();
   const open = async (): Promise<OwnedBox> => {
     const began = performance.now();
@@ -70,37 +70,37 @@ export function lazyBox(
       const box = await start(ending.signal);
       onReady(performance.now() - began, box);
       opened.resolve(box);
-      void box.gone.then((reason) => (held.ended ? undefined : walls.abort(lostBox(reason, remedy))));
+      void box.gone.then((reason) => (started.ended ? undefined : walls.abort(lostBox(reason, remedy))));
       return box;
     } catch (thrown) {
       walls.abort(thrown);
       throw thrown;
     }
   };
-  const box = (): Promise<OwnedBox> => (held.box ??= open());
+  const box = (): Promise<OwnedBox> => (started.box ??= open());
   const end = async (): Promise<OwnedBox | undefined> => {
-    held.ended = true;
+    started.ended = true;
     ending.abort(new Error("the run has ended"));
-    return held.box?.catch(() => undefined);
+    return started.box?.catch(() => undefined);
   };
   return {
     box: () => {
-      held.used = true;
+      started.used = true;
       return box();
     },
     warm: () => void setTimeout(() => void box().catch(() => undefined), 1),
     walls: walls.signal,
     opened: opened.promise,
-    used: () => (held.used ? held.box : undefined),
-    park: () => parked(held, warn),
-    settle: async () => (await held.box?.catch(() => undefined))?.settle?.(),
+    used: () => (started.used ? started.box : undefined),
+    park: () => parked(started, warn),
+    settle: async () => (await started.box?.catch(() => undefined))?.settle?.(),
     log: async () => {
-      const ready = held.used === true ? await held.box?.catch(() => undefined) : undefined;
+      const ready = started.used === true ? await started.box?.catch(() => undefined) : undefined;
       return (await ready?.log?.()) ?? EMPTY_LOG;
     },
     finish: async (stays) => {
       const ended = await end();
-      if (stays) await held.parked?.freeze();
+      if (stays) await started.parked?.freeze();
       return (await ended?.close?.()) ?? EMPTY_LOG;
     },
     [Symbol.asyncDispose]: async () => {

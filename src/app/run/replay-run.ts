@@ -97,7 +97,7 @@ interface RerunParts {
   readonly box: Box;
   readonly judge: Judge;
   readonly mode: Mode;
-  readonly desk: Pick<Desk, "workspace" | "outputs" | "notes" | "timeoutMs">;
+  readonly context: Pick<Desk, "workspace" | "outputs" | "notes" | "timeoutMs">;
 }
 
 interface ReplayInput {
@@ -123,8 +123,8 @@ export async function replayRun(
   await using box = await openBoxFor({ ...opening, warn: noteTo(quiet) }, signal);
   const judge = await lazyJudge(host, mode, workspace)();
   const { outputs } = session;
-  const desk = { workspace, outputs, notes: store.notes(workspace), timeoutMs: settings.timeout };
-  for await (const each of rerun(commands, { box, judge, mode, desk }, signal)) onResult(each);
+  const context = { workspace, outputs, notes: store.notes(workspace), timeoutMs: settings.timeout };
+  for await (const each of rerun(commands, { box, judge, mode, context }, signal)) onResult(each);
 }
 
 /** One after the other, through the same tool: each agent has a shell of its own, as it had then. */
@@ -136,7 +136,7 @@ async function* rerun(
   const shells = new Map<string | null, AnyTool>();
   for (const past of commands) {
     signal.throwIfAborted();
-    const tool = shells.get(past.agent) ?? shellOver(parts.desk);
+    const tool = shells.get(past.agent) ?? shellOver(parts.context);
     shells.set(past.agent, tool);
     const made = notRunnable(past) ?? (await again(tool, past, parts, signal));
     signal.throwIfAborted();
@@ -144,9 +144,9 @@ async function* rerun(
   }
 }
 
-function shellOver(desk: RerunParts["desk"]): AnyTool {
-  const { seen, shell, name: agent } = new Memory(desk.workspace, [], () => undefined);
-  return bashTool({ ...desk, agent, seen, shell });
+function shellOver(context: RerunParts["context"]): AnyTool {
+  const { seen, shell, name: agent } = new Memory(context.workspace, [], () => undefined);
+  return bashTool({ ...context, agent, seen, shell });
 }
 
 function notRunnable({ ran, args, then }: PastCommand): string | undefined {

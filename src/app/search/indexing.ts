@@ -11,7 +11,7 @@ import { mending } from "../../search/index/mending.ts";
 import { HeldIndex } from "../../search/index/open-index.ts";
 import type { Updated } from "../../search/index/update-index.ts";
 import type { Host } from "../host.ts";
-import { indexMeans, indexRoot } from "./search-access.ts";
+import { indexAccess, indexRoot } from "./search-access.ts";
 import { IndexProgress } from "./search-progress.ts";
 import { embedIn, identityOf, noVectors, type Vectors, vectorsFor } from "./search-vectors.ts";
 
@@ -42,14 +42,14 @@ const PATIENCE_MS = 5000;
 export async function indexFolder(indexing: Indexing, signal: AbortSignal): Promise<Indexed> {
   const { host, settings, workspace, note, embeds } = indexing;
   const began = performance.now();
-  const means = indexMeans(host, settings, note);
+  const access = indexAccess(host, settings, note);
   const place = claimIndex(indexRoot(host), workspace);
   if (place.movedFrom !== null) note(`this folder was indexed as ${place.movedFrom}, and has moved`);
   using vectors = embeds ? await vectorsFor(indexing, signal) : noVectors("--no-embed", "harness index");
   const identity = identityOf(vectors);
   const opening = { patienceMs: PATIENCE_MS, signal, ...(identity === null ? {} : { vectors: identity }) };
-  const made = await mending(means, place, async () => {
-    await using index = await HeldIndex.write(means, place, opening);
+  const made = await mending(access, place, async () => {
+    await using index = await HeldIndex.write(access, place, opening);
     const updated = await brought(index, indexing, signal);
     index.warnOfHidden();
     await tidied(index, note, signal);
@@ -139,10 +139,10 @@ export async function watch(
 
 async function isFresh({ host, settings, workspace, note }: Indexing, signal: AbortSignal): Promise<boolean> {
   const place = findIndex(indexRoot(host), workspace);
-  const held =
-    place === undefined ? undefined : await HeldIndex.read(indexMeans(host, settings, note), place, signal);
-  if (held === undefined) return false;
-  await using index = held;
+  const found =
+    place === undefined ? undefined : await HeldIndex.read(indexAccess(host, settings, note), place, signal);
+  if (found === undefined) return false;
+  await using index = found;
   return await index.isFresh(signal);
 }
 
@@ -183,10 +183,10 @@ export async function indexStatus(
   signal: AbortSignal,
 ): Promise<IndexStatus> {
   const place = findIndex(indexRoot(host), workspace);
-  const held =
-    place === undefined ? undefined : await HeldIndex.read(indexMeans(host, settings, note), place, signal);
-  if (place === undefined || held === undefined) return { workspace, ...NONE };
-  await using index = held;
+  const found =
+    place === undefined ? undefined : await HeldIndex.read(indexAccess(host, settings, note), place, signal);
+  if (place === undefined || found === undefined) return { workspace, ...NONE };
+  await using index = found;
   index.warnOfHidden();
   const { whole, updated, model, store } = index.facts;
   const { summaryOf } = await import("../../search/index/index-summary.ts");

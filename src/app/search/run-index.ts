@@ -18,12 +18,12 @@ export type RunIndex = Index & AsyncDisposable;
 
 /** The search of a run. Nothing of it is loaded, opened or made before it is asked for the first time. */
 export function runIndex(parts: RunIndexParts): RunIndex {
-  const held: { answering?: Promise<RunIndex> } = {};
+  const once: { answering?: Promise<RunIndex> } = {};
   const open = async (): Promise<RunIndex> => (await import("./search-of-run.ts")).runAnswering(parts);
   return {
-    search: async (query, limit, signal) => (await (held.answering ??= open())).search(query, limit, signal),
+    search: async (query, limit, signal) => (await (once.answering ??= open())).search(query, limit, signal),
     [Symbol.asyncDispose]: async () => {
-      await (await held.answering?.catch(() => undefined))?.[Symbol.asyncDispose]();
+      await (await once.answering?.catch(() => undefined))?.[Symbol.asyncDispose]();
     },
   };
 }

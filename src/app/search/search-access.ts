@@ -21,7 +21,7 @@ const RULES: PathRules = {
   guarded: (name, atTop) => protectedName(name, atTop) !== undefined,
 };
 
-export const indexMeans = (
+export const indexAccess = (
   { env }: Host,
   { search }: Settings,
   warn: (text: string) => void,
@@ -47,8 +47,8 @@ export const indexMeans = (
 });
 
 /** For an index that is thrown away with its folder. */
-export const embeddedOnly = (means: IndexMeans): IndexMeans => ({
-  ...means,
+export const embeddedOnly = (given: IndexMeans): IndexMeans => ({
+  ...given,
   named: null,
   openServer: () => Promise.resolve(null),
   openStore: async ({ folder, identity, access }) => {
@@ -72,5 +72,5 @@ export async function pruneIndexes(
   signal: AbortSignal,
 ): Promise<Pruned> {
   const { prune } = await import("../../search/index/prune-indexes.ts");
-  return prune(indexRoot(host), indexMeans(host, settings, note), signal);
+  return prune(indexRoot(host), indexAccess(host, settings, note), signal);
 }

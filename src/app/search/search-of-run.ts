@@ -11,7 +11,7 @@ import { HeldIndex } from "../../search/index/open-index.ts";
 import { isDamaged } from "../../search/index/opened-store.ts";
 import type { Host } from "../host.ts";
 import type { RunIndex, RunIndexParts } from "./run-index.ts";
-import { embeddedOnly, indexMeans, indexRoot } from "./search-access.ts";
+import { embeddedOnly, indexAccess, indexRoot } from "./search-access.ts";
 import { SearchVectors } from "./search-vectors.ts";
 
 /** How long a call waits for somebody else who writes the same index. */
@@ -21,7 +21,7 @@ const ANSWER_MS = 5000;
 
 interface RunSearch {
   readonly place: IndexPlace;
-  readonly means: IndexMeans;
+  readonly access: IndexMeans;
   /** What the files are read through. */
   readonly box: (signal: AbortSignal) => Promise<Box>;
   /** With copies of the files only their times are the same. */
@@ -52,19 +52,19 @@ export function runAnswering(parts: RunIndexParts): RunIndex {
   const reader = stack.use(new KeptBox(startReader));
   const searched = (): RunSearch => {
     const settings = parts.settings();
-    const means = indexMeans(parts.host, settings, () => undefined);
+    const access = indexAccess(parts.host, settings, () => undefined);
     const base = claimIndex(indexRoot(parts.host), parts.workspace);
     const shared = { kept, vectors: byMeaning.for(settings) };
     if (isShared(settings))
-      return { ...shared, place: base, means, knownBy: "stamps", box: (signal) => reader.box(signal) };
+      return { ...shared, place: base, access, knownBy: "stamps", box: (signal) => reader.box(signal) };
     const { place } = (layers.own ??= stack.use(claimLayer(base, parts.session)));
-    return { ...shared, place, means: embeddedOnly(means), knownBy: "times", box: parts.box };
+    return { ...shared, place, access: embeddedOnly(access), knownBy: "times", box: parts.box };
   };
   return {
     search: async (query, limit, signal) => {
       const search = searched();
-      const { means, place } = search;
-      return mending(means, place, () => asked(parts, search, { query, limit }, signal));
+      const { access, place } = search;
+      return mending(access, place, () => asked(parts, search, { query, limit }, signal));
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
@@ -101,13 +101,13 @@ async function asked(
 
 /** Where a look from outside tells that nothing has changed, no box is needed. */
 async function freshIndex(
-  { means, place, knownBy }: RunSearch,
+  { access, place, knownBy }: RunSearch,
   signal: AbortSignal,
 ): Promise<HeldIndex | undefined> {
   if (knownBy === "times") return undefined;
   await using stack = new AsyncDisposableStack();
   try {
-    const index = await HeldIndex.read(means, place, signal);
+    const index = await HeldIndex.read(access, place, signal);
     if (index === undefined) return undefined;
     stack.use(index);
     if (!index.isWhereWanted || !(await index.isFresh(signal))) return undefined;
@@ -123,14 +123,14 @@ async function freshIndex(
 
 /** To be brought up to date, or as it is where another process does that just now. */
 async function opened(
-  { means, place }: RunSearch,
+  { access, place }: RunSearch,
   signal: AbortSignal,
 ): Promise<{ readonly index: HeldIndex; readonly caveat: string }> {
   try {
-    return { index: await HeldIndex.write(means, place, { patienceMs: PATIENCE_MS, signal }), caveat: "" };
+    return { index: await HeldIndex.write(access, place, { patienceMs: PATIENCE_MS, signal }), caveat: "" };
   } catch (thrown) {
     signal.throwIfAborted();
-    const index = await HeldIndex.read(means, place, signal);
+    const index = await HeldIndex.read(access, place, signal);
     if (index === undefined || !(thrown instanceof HarnessError)) throw thrown;
     if (!index.isWhereWanted) {
       await index[Symbol.asyncDispose]();
@@ -169,7 +169,7 @@ async function renewed(
 export class RunVectors implements Disposable {
   readonly #host: Host;
   readonly #origins: Readonly<Record<string, string>>;
-  #held: { readonly of: string; readonly vectors: SearchVectors } | undefined;
+  #kept: { readonly of: string; readonly vectors: SearchVectors } | undefined;
 
   constructor(host: Host, origins: Readonly<Record<string, string>>) {
     this.#host = host;
@@ -179,7 +179,7 @@ export class RunVectors implements Disposable {
   for(settings: Settings): SearchVectors {
     const { provider, base_url, embed_model } = settings;
     const of = JSON.stringify([provider, base_url, embed_model]);
-    if (this.#held?.of === of) return this.#held.vectors;
+    if (this.#kept?.of === of) return this.#kept.vectors;
     this[Symbol.dispose]();
     const vectors = new SearchVectors({
       host: this.#host,
@@ -187,28 +187,28 @@ export class RunVectors implements Disposable {
       origins: this.#origins,
       note: () => undefined,
     });
-    this.#held = { of, vectors };
+    this.#kept = { of, vectors };
     return vectors;
   }
 
   [Symbol.dispose](): void {
-    this.#held?.vectors[Symbol.dispose]();
-    this.#held = undefined;
+    this.#kept?.vectors[Symbol.dispose]();
+    this.#kept = undefined;
   }
 }
 
 /** One box for all searches of a run: started by the first that has to read, and anew where it was lost. */
 export class KeptBox implements AsyncDisposable {
   readonly #start: (signal: AbortSignal) => Promise<OwnedBox>;
-  #held: Promise<OwnedBox> | undefined;
+  #kept: Promise<OwnedBox> | undefined;
 
   constructor(start: (signal: AbortSignal) => Promise<OwnedBox>) {
     this.#start = start;
   }
 
   async box(signal: AbortSignal): Promise<Box> {
-    const held = (this.#held ??= this.#start(signal));
-    const forget = (): void => void (this.#held = this.#held === held ? undefined : this.#held);
+    const held = (this.#kept ??= this.#start(signal));
+    const forget = (): void => void (this.#kept = this.#kept === held ? undefined : this.#kept);
     try {
       const box = await held;
       void box.gone.then(forget);
@@ -220,7 +220,7 @@ export class KeptBox implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const box = await this.#held?.catch(() => undefined);
+    const box = await this.#kept?.catch(() => undefined);
     await box?.[Symbol.asyncDispose]();
   }
 }

@@ -11,7 +11,7 @@ import { HeldIndex } from "../../search/index/open-index.ts";
 import { isDamaged } from "../../search/index/opened-store.ts";
 import type { SearchHit } from "../../search/rank/rank-hits.ts";
 import type { Host } from "../host.ts";
-import { indexMeans, indexRoot } from "./search-access.ts";
+import { indexAccess, indexRoot } from "./search-access.ts";
 import { IndexProgress } from "./search-progress.ts";
 import { SearchVectors } from "./search-vectors.ts";
 
@@ -42,24 +42,24 @@ const PATIENCE_MS = 300;
 
 /** Answers from an index that is brought up to date first, where it can be. */
 export async function ask(asking: Asking, signal: AbortSignal): Promise<Answered> {
-  const means = indexMeans(asking.host, asking.settings, asking.note);
+  const access = indexAccess(asking.host, asking.settings, asking.note);
   const place = findIndex(indexRoot(asking.host), asking.workspace);
   using vectors = new SearchVectors(asking);
-  return await mending(means, place, () => asked({ means, place, vectors }, asking, signal));
+  return await mending(access, place, () => asked({ access, place, vectors }, asking, signal));
 }
 
 interface AskedIndex {
-  readonly means: IndexMeans;
+  readonly access: IndexMeans;
   readonly place: IndexPlace | undefined;
   readonly vectors: SearchVectors;
 }
 
 async function asked(opened: AskedIndex, asking: Asking, signal: AbortSignal): Promise<Answered> {
-  const { means, place, vectors } = opened;
-  const held = await readable(means, place, signal);
+  const { access, place, vectors } = opened;
+  const found = await readable(access, place, signal);
   let isOldThere = false;
-  if (held !== undefined) {
-    await using index = held;
+  if (found !== undefined) {
+    await using index = found;
     // Who named a store is not answered from another one, however old.
     isOldThere = index.isWhereWanted;
     if (isOldThere && (await isFresh(index, signal)))
@@ -70,7 +70,7 @@ async function asked(opened: AskedIndex, asking: Asking, signal: AbortSignal): P
     await using index = renewed;
     return await answered({ index, vectors, stale: false }, asking, signal);
   }
-  const old = await readable(means, place, signal);
+  const old = await readable(access, place, signal);
   if (old === undefined) throw noIndex();
   await using index = old;
   return await answered({ index, vectors, stale: true }, asking, signal);
@@ -78,13 +78,13 @@ async function asked(opened: AskedIndex, asking: Asking, signal: AbortSignal): P
 
 /** A store that does not answer is no reason to give up: the index may be made again in another one. */
 async function readable(
-  means: IndexMeans,
+  access: IndexMeans,
   place: IndexPlace | undefined,
   signal: AbortSignal,
 ): Promise<HeldIndex | undefined> {
   if (place === undefined) return undefined;
   try {
-    return await HeldIndex.read(means, place, signal);
+    return await HeldIndex.read(access, place, signal);
   } catch (thrown) {
     signal.throwIfAborted();
     if (thrown instanceof HarnessError) return undefined;
@@ -123,7 +123,7 @@ async function answered(
 
 /** The index, brought up to date; undefined, with the reason told, where the old one has to do. */
 async function renew(
-  { means, vectors }: AskedIndex,
+  { access, vectors }: AskedIndex,
   asking: Asking,
   isOldThere: boolean,
   signal: AbortSignal,
@@ -133,7 +133,7 @@ async function renew(
   const progress = new IndexProgress(stderr, quiet, "indexing", "files");
   try {
     const index = stack.use(
-      await HeldIndex.write(means, claimIndex(indexRoot(host), workspace), {
+      await HeldIndex.write(access, claimIndex(indexRoot(host), workspace), {
         patienceMs: PATIENCE_MS,
         signal,
       }),

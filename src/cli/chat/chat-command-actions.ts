@@ -105,13 +105,13 @@ export function tools({ conversation }: ChatController, screen: Output): string 
   const offered = conversation?.state.offer.tools ?? [];
   if (offered.length === 0) return "None is offered yet: each request gets what it needs.";
   const column = Math.max(...offered.map(({ name }) => name.length)) + 2;
-  const space = Math.max(NARROWEST, widthOfStream(screen) - column - 2);
+  const space = Math.max(MIN_WIDTH, widthOfStream(screen) - column - 2);
   return offered
     .map(({ name, description }) => `${name.padEnd(column)}${inOneLine(firstSentence(description), space)}`)
     .join("\n");
 }
 
-const NARROWEST = 20;
+const MIN_WIDTH = 20;
 
 function inOneLine(text: string, width: number): string {
   const [first = "", ...rest] = wrapped(text, width);

@@ -199,7 +199,7 @@ type Complete = (line: string) => readonly [hits: readonly string[], of: string]
 
 const PROMPT = "harness> ";
 const MORE = "     ... ";
-const MOST_HISTORY = 200;
+const MAX_HISTORY = 200;
 
 /** Asks a person for a text: lines as readline edits them, more than one by a backslash at the end or by pasting. */
 export class Prompt {
@@ -250,7 +250,7 @@ export class Prompt {
       terminal: true,
       prompt,
       history: this.#history,
-      historySize: MOST_HISTORY,
+      historySize: MAX_HISTORY,
       removeHistoryDuplicates: true,
       completer: (line: string) => {
         const [hits, of] = this.#complete(line);
@@ -326,7 +326,7 @@ interface Step {
 }
 
 /** Longer than any yes. */
-const MOST = 40;
+const MAX_SUGGESTED = 40;
 
 /** The keys after a question: only y or yes and Enter mean yes. What is pasted was not meant for it. */
 export class YesNo {
@@ -352,7 +352,7 @@ export class YesNo {
       this.#typed = this.#typed.slice(0, -1);
       return move("rubout");
     }
-    if (!/^[ -~]$/.test(key) || this.#typed.length >= MOST) return "";
+    if (!/^[ -~]$/.test(key) || this.#typed.length >= MAX_SUGGESTED) return "";
     this.#typed += key;
     return key;
   }

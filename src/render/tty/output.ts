@@ -207,7 +207,7 @@ const END = /\u001B\\|[\u0007\u009C\u0018\u001A]/;
 const START = /\u001B[\]PX^_]|[\u0090\u0098\u009D\u009E\u009F]/;
 
 /** Leaves a person's terminal as it was: colours, cursor, the other screen, mouse, bracketed paste. */
-export const SCREEN_RESET =
+const SCREEN_RESET =
   "\u001B[0m\u001B[?25h\u001B[?1049l\u001B[?1000l\u001B[?1002l\u001B[?1003l\u001B[?1006l\u001B[?2004l\u001B[?1l\u001B>";
 
 export const stdout = new Output(process.stdout);
@@ -217,7 +217,7 @@ export const stderr = new Output(process.stderr);
  * A program's own terminal on a person's: colours and cursor moves pass, strings for the terminal itself do not
  * (titles, the clipboard, notifications, downloads, requests that the terminal answers with a text of its own).
  */
-export function screenFilter(): (bytes: Uint8Array) => string {
+function screenFilter(): (bytes: Uint8Array) => string {
   const decoder = new TextDecoder();
   let held = "";
   let inString = false;

@@ -7,9 +7,9 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor, settingFlags } from "../../settings.ts";
 
 export class ModelList extends HarnessCommand {
-  static override summary = "Show the models of the server, and what is believed of them and why.";
+  static override summary = "Show the models of the server, and what is assumed of them and why.";
   static override description =
-    "Behind each value stands where it comes from: user (your settings), probe (harness model probe), server, table (of families), guess. The star marks the model of a run. Ends with 5 when the server gives no list; what is believed of the configured model is shown all the same.";
+    "Behind each value stands where it comes from: user (your settings), probe (harness model probe), server, table (of families), guess. The star marks the model of a run. Ends with 5 when the server gives no list; what is assumed of the configured model is shown all the same.";
   static override flags = {
     model: settingFlags.model,
     provider: settingFlags.provider,
@@ -25,7 +25,7 @@ export class ModelList extends HarnessCommand {
       (signal) => listModels(client, settings.chat_model, signal),
       "harness model list",
     );
-    if (flags.json) for (const { believed, ...row } of rows) answerJson({ ...row, ...believed });
+    if (flags.json) for (const { assumed, ...row } of rows) answerJson({ ...row, ...assumed });
     else answer(modelTable(rows, stdout));
     if (listing.models === null)
       throw new HarnessError(
