@@ -4,7 +4,11 @@
  * `main.js` and what it needs for --version share none with others, nor does what is imported when it is first used.
  */
 export const CHUNKS: readonly { readonly name: string; readonly test: RegExp }[] = [
-  { name: "output", test: /\/src\/(?:core\/visible|render\/tty\/(?:output|box-screen))\.ts$/ },
+  { name: "output", test: /\/src\/(?:core\/visible|render\/tty\/output)\.ts$/ },
+  {
+    name: "command",
+    test: /\/src\/(?:app\/(?:host|stderr-messages|interruption)|cli\/(?:command|command-line))\.ts$/,
+  },
   { name: "core", test: /\/src\/core\/(?!visible\.ts)/ },
   {
     name: "config",
@@ -13,5 +17,5 @@ export const CHUNKS: readonly { readonly name: string; readonly test: RegExp }[]
   { name: "agent", test: /\/src\/(?:agent\/(?!action-judge\.ts)|tools\/)/ },
   { name: "models", test: /\/src\/models\// },
   { name: "sessions", test: /\/src\/sessions\/(?!checkpoints\/|audit\/audit-decisions)/ },
-  { name: "render", test: /\/src\/render\/(?!html\/|tty\/(?:output|box-screen)\.ts)/ },
+  { name: "render", test: /\/src\/render\/(?!html\/|tty\/output\.ts)/ },
 ];

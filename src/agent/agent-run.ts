@@ -1,19 +1,11 @@
 import { type BoxLog, EMPTY_LOG } from "../core/box-log.ts";
-import { EXIT, HarnessError } from "../core/errors.ts";
+import { EXIT, HarnessError, signalOf } from "../core/errors.ts";
 import type { EventBody, Intent, RunChanges } from "../core/events.ts";
 import { type Parked, PARKED_FORM, type RunGiven, type SessionRecord } from "../core/session.ts";
 import type { Seat } from "./agent-context.ts";
 import { guessIntent } from "./intent.ts";
 import { work } from "./loop.ts";
-import {
-  denialsOf,
-  type Ending,
-  type LoopEnd,
-  NEW_BOX,
-  outcomeOf,
-  signalOf,
-  type Waiting,
-} from "./outcome.ts";
+import { denialsOf, type Ending, type LoopEnd, NEW_BOX, outcomeOf, type Waiting } from "./outcome.ts";
 import { seenWith, type ToldHandoff } from "./run-changes.ts";
 
 /** One request of the user. */

@@ -1,5 +1,5 @@
 import { headWithin } from "../core/bytes.ts";
-import { EXIT, type ExitCode } from "../core/errors.ts";
+import { EXIT, type ExitCode, type Signal } from "../core/errors.ts";
 import type { Denial, RunStatus } from "../core/events.ts";
 import type { FailureKind } from "../core/model-provider.ts";
 import type { Question } from "../core/ports.ts";
@@ -25,9 +25,6 @@ export type Ending =
   /** The answer could not be made to fit the output schema. */
   | { readonly how: "misfit"; readonly reason: string }
   | { readonly how: "parked"; readonly reason: string };
-
-/** `reader-left`: whoever read our stdout has closed it. */
-export type Signal = "SIGINT" | "SIGTERM" | "SIGHUP" | "reader-left";
 
 export interface Outcome {
   readonly status: RunStatus;
@@ -183,18 +180,3 @@ export function waitsFor({ tool, text, decision: { rules } }: Question): string 
   const head = headWithin(text, NAMED);
   return `${[tool, head === text ? text : `${head}…`].filter(Boolean).join(": ")}${why}`;
 }
-
-/** The reason of an abort that a signal, or a reader that left, has brought about. */
-export class Interrupted extends Error {
-  override readonly name = "Interrupted";
-  readonly signal: Signal;
-
-  constructor(signal: Signal) {
-    super(`interrupted by ${signal}`);
-    this.signal = signal;
-  }
-}
-
-/** What ended it, whoever aborted without saying is taken for Ctrl-C. */
-export const signalOf = ({ reason }: AbortSignal): Signal =>
-  reason instanceof Interrupted ? reason.signal : "SIGINT";

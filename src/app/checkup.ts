@@ -1,5 +1,4 @@
 import type { Config } from "../config/load-config.ts";
-import { placesFrom } from "../config/places.ts";
 import { DEFAULTS } from "../config/settings-schema.ts";
 import { EXIT, type ExitCode, HarnessError } from "../core/errors.ts";
 import { broken, type Health, healthy } from "../core/health.ts";
@@ -11,12 +10,11 @@ import { readSystem } from "../docker/host-programs.ts";
 import { listBoxes } from "../docker/life/box-list.ts";
 import { modelHealth } from "../models/model-server.ts";
 import { storeHealth } from "../search/search-health.ts";
-import { keysFile } from "./keys-file.ts";
-import { lookForEngine, noEngine, uid } from "./open-box.ts";
-import { packageRoot } from "./package-root.ts";
+import { type Host, packageRoot } from "./host.ts";
+import { lookForEngine, noEngine } from "./box-access.ts";
 
 /** Everything `run` depends on, looked at side by side. */
-export async function checkUp(load: () => Promise<Config>): Promise<readonly Health[]> {
+export async function checkUp(host: Host, load: () => Promise<Config>): Promise<readonly Health[]> {
   const config = await load().catch(asFailure);
   const { settings } = config instanceof HarnessError ? { settings: DEFAULTS } : config;
   const configCheck =
@@ -24,18 +22,18 @@ export async function checkUp(load: () => Promise<Config>): Promise<readonly Hea
       ? broken("config", config.message, config.remedy)
       : healthy("config", describeOrigins(config));
   const groups = await Promise.all([
-    engineChecks(settings.image),
-    diskHealth("disk", placesFrom(process.env).state),
+    engineChecks(host, settings.image),
+    diskHealth("disk", host.places.state),
     modelHealth({
       provider: settings.provider,
       baseUrl: settings.base_url,
       model: settings.chat_model,
       maxContext: settings.max_context_tokens,
-      env: process.env,
-      keysFile: keysFile(),
+      env: host.env,
+      keysFile: host.keysFile,
       signal: AbortSignal.timeout(10_000),
     }),
-    storeHealth({ ...settings.search, apiKey: process.env["QDRANT_API_KEY"] }),
+    storeHealth({ ...settings.search, apiKey: host.env["QDRANT_API_KEY"] }),
   ]);
   return [configCheck, healthy("node", `${process.version} at ${process.execPath}`), ...groups.flat()];
 }
@@ -48,27 +46,27 @@ export function exitFor(checks: readonly Health[]): ExitCode {
   return failed.length > 0 ? EXIT.model : EXIT.done;
 }
 
-async function engineChecks(image: string | null): Promise<readonly Health[]> {
-  const found = await lookForEngine().catch(asFailure);
+async function engineChecks(host: Host, image: string | null): Promise<readonly Health[]> {
+  const found = await lookForEngine(host).catch(asFailure);
   if (found instanceof HarnessError) return [broken("engine", found.message, found.remedy)];
   if (!isEngine(found)) {
-    const remedy = engineRemedy(await readSystem(process.env), found);
+    const remedy = engineRemedy(await readSystem(host.env), found);
     return [broken("engine", noEngine(found, remedy).message, remedy)];
   }
-  const checks = [engineHealth(found), imageAndBox(found, image), waitingBoxes(found)];
+  const checks = [engineHealth(found), imageAndBox(host, found, image), waitingBoxes(host, found)];
   const settled = await Promise.all(checks.map((check) => check.catch((thrown: unknown) => [lost(thrown)])));
   return settled.flat();
 }
 
-async function imageAndBox(engine: Engine, own: string | null): Promise<readonly Health[]> {
+async function imageAndBox({ uid }: Host, engine: Engine, own: string | null): Promise<readonly Health[]> {
   const check = await imageHealth(engine, packageRoot, own);
   if (check.state === "fail") return [check];
-  return [check, await boxHealth(engine, { root: packageRoot, uid: uid(), image: own })];
+  return [check, await boxHealth(engine, { root: packageRoot, uid, image: own })];
 }
 
 /** Boxes that wait frozen hold memory; none is told of where there is none. */
-async function waitingBoxes(engine: Engine): Promise<readonly Health[]> {
-  const waiting = (await listBoxes(engine, uid())).flatMap(({ parked }) => parked ?? []);
+async function waitingBoxes({ uid }: Host, engine: Engine): Promise<readonly Health[]> {
+  const waiting = (await listBoxes(engine, uid)).flatMap(({ parked }) => parked ?? []);
   const [next] = waiting.map(({ until }) => until).toSorted();
   if (next === undefined) return [];
   const many = waiting.length === 1 ? "1 box waits" : `${waiting.length} boxes wait`;

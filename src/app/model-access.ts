@@ -1,6 +1,6 @@
-import { placesFrom } from "../config/places.ts";
 import type { Settings } from "../config/settings-schema.ts";
-import { HarnessError } from "../core/errors.ts";
+import { formatDuration } from "../core/bounds.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
 import type { Capabilities, Provider } from "../core/model-provider.ts";
 import { AnthropicWire } from "../models/providers/anthropic-api.ts";
 import { readKey } from "../models/api-keys.ts";
@@ -12,21 +12,27 @@ import {
   wantedWindow,
 } from "../models/capabilities.ts";
 import { askServer, type ServerAnswer, keyedServer } from "../models/model-server.ts";
-import { type ProbeSubject, readProbes, recordOn } from "../models/model-probe.ts";
+import {
+  type ProbeRecord,
+  type ProbeSubject,
+  readProbes,
+  recordOn,
+  writeProbe,
+} from "../models/model-probe.ts";
 import { WireFailure } from "../models/model-api.ts";
 import { ollamaAddress } from "../models/ollama/ollama-address.ts";
 import { OllamaWire } from "../models/ollama/ollama-api.ts";
-import { ollamaListing } from "../models/ollama/ollama-server.ts";
+import { fullName, ollamaListing } from "../models/ollama/ollama-server.ts";
 import { OpenAiWire } from "../models/providers/openai-api.ts";
 import { makeProvider } from "../models/provider.ts";
 import { readScenario } from "../models/providers/scenario.ts";
 import { scriptedCapabilities, ScriptedWire } from "../models/providers/scripted-api.ts";
 import type { Limits } from "../models/timeouts.ts";
-import { keysFile } from "./keys-file.ts";
+import type { Host } from "./host.ts";
 
 /** Constructs what speaks to models, as the settings want it. */
 
-export interface ModelSeat {
+export interface ModelClient {
   /** As people and probes name it. */
   readonly server: string;
   readonly list: (signal: AbortSignal) => Promise<ModelListing>;
@@ -44,25 +50,25 @@ interface ModelListing {
   readonly reason: string;
 }
 
-export function modelSeat(settings: Settings): ModelSeat {
+export function modelClient(host: Host, settings: Settings): ModelClient {
   const { provider } = settings;
   switch (provider) {
     case "ollama":
-      return ollamaSeat(settings);
+      return ollamaClient(host, settings);
     case "openai":
     case "anthropic":
-      return keyedSeat(provider, settings);
+      return keyedClient(host, provider, settings);
     default:
-      return scriptedSeat(settings);
+      return scriptedClient(settings);
   }
 }
 
 const TIMEOUT_MS = 5000;
 
 /** A server that is reached by a key, or by none where it wants none. */
-function keyedSeat(name: "openai" | "anthropic", settings: Settings): ModelSeat {
+function keyedClient(host: Host, name: "openai" | "anthropic", settings: Settings): ModelClient {
   const { base_url: baseUrl, capabilities: user, max_context_tokens: maxContext, prices } = settings;
-  const key = readKey(name, { env: process.env, file: keysFile() }) ?? "";
+  const key = readKey(name, { env: host.env, file: host.keysFile }) ?? "";
   const reached = keyedServer(name, { baseUrl, key });
   const subject = (model: string): ProbeSubject => ({ model, server: reached.base, version: "" });
   let known: ServerAnswer | undefined;
@@ -73,7 +79,7 @@ function keyedSeat(name: "openai" | "anthropic", settings: Settings): ModelSeat 
     return asked;
   };
   const capabilities = async (model: string, signal: AbortSignal): Promise<Capabilities> => {
-    const [{ wordOn }, probe] = await Promise.all([answer(signal), probed(subject(model))]);
+    const [{ wordOn }, probe] = await Promise.all([answer(signal), probed(host, subject(model))]);
     return capabilitiesOf(model, { user, maxContext, probe, server: wordOn(model) });
   };
   const provider = (tools?: boolean): Provider => {
@@ -100,10 +106,10 @@ function keyedSeat(name: "openai" | "anthropic", settings: Settings): ModelSeat 
 const OLLAMA_TIMEOUT_MS = 5000;
 
 /** Ollama's models, over one session: whatever asks gets the same window. */
-function ollamaSeat(settings: Settings): ModelSeat {
+function ollamaClient(host: Host, settings: Settings): ModelClient {
   const { base_url, capabilities: user, max_context_tokens: maxContext, prices } = settings;
   const own = { user, maxContext };
-  const baseUrl = ollamaAddress(process.env, base_url);
+  const baseUrl = ollamaAddress(host.env, base_url);
   const wire = new OllamaWire({ baseUrl, wanted: (model) => wantedWindow(model, own) });
   const subject = async (model: string, signal: AbortSignal): Promise<ProbeSubject> => {
     const facts = await wire.modelInForce(model, signal).catch(() => undefined);
@@ -112,7 +118,7 @@ function ollamaSeat(settings: Settings): ModelSeat {
   const capabilities = async (model: string, signal: AbortSignal): Promise<Capabilities> => {
     const facts = await wire.modelInForce(model, signal).catch(() => undefined);
     if (facts === undefined) return capabilitiesOf(model, { ...own, probe: null, server: NOT_REPORTED });
-    const probe = await probed({ model, server: baseUrl, version: facts.version ?? "" });
+    const probe = await probed(host, { model, server: baseUrl, version: facts.version ?? "" });
     return ollamaCapabilities(model, facts, { ...own, probe });
   };
   return {
@@ -140,7 +146,7 @@ async function listOf(baseUrl: string, signal: AbortSignal): Promise<ModelListin
 }
 
 /** The model is the scenario's file. */
-function scriptedSeat(settings: Settings): ModelSeat {
+function scriptedClient(settings: Settings): ModelClient {
   return {
     server: "a scenario file",
     list: () => Promise.resolve({ models: [settings.chat_model], reason: "" }),
@@ -187,6 +193,78 @@ export const limitsOf = (settings: Settings): Partial<Limits> => ({
 });
 
 /** Whether a probe saw native calls; null when none was made. */
-async function probed(subject: ProbeSubject): Promise<boolean | null> {
-  return recordOn(await readProbes(placesFrom(process.env).state), subject)?.native ?? null;
+async function probed({ places }: Host, subject: ProbeSubject): Promise<boolean | null> {
+  return recordOn(await readProbes(places.state), subject)?.native ?? null;
+}
+
+/** Of a model that the server has, or that is configured. */
+export interface ListedModel {
+  readonly model: string;
+  readonly configured: boolean;
+  /** null where the server gives no list. */
+  readonly present: boolean | null;
+  readonly assumed: Capabilities;
+}
+
+/** The models of the server, the configured one first, with what is assumed of each. */
+export async function listModels(
+  client: ModelClient,
+  configured: string,
+  signal: AbortSignal,
+): Promise<{ readonly listing: ModelListing; readonly rows: readonly ListedModel[] }> {
+  const listing = await client.list(signal);
+  const rows = withConfigured(listing.models, configured).map(async (row) => ({
+    ...row,
+    assumed: await client.capabilities(row.model, signal),
+  }));
+  return { listing, rows: await Promise.all(rows) };
+}
+
+/** The configured model first, whether the server has it or not. */
+function withConfigured(
+  models: readonly string[] | null,
+  configured: string,
+): readonly Omit<ListedModel, "assumed">[] {
+  const found = models?.find((model) => fullName(model) === fullName(configured));
+  const present = models === null ? null : found !== undefined;
+  const others = (models ?? []).filter((model) => model !== found);
+  return [
+    { model: found ?? configured, configured: true, present },
+    ...others.map((model) => ({ model, configured: false, present: true })),
+  ];
+}
+
+export type ProbedModel = ProbeRecord & { readonly usable: boolean };
+
+/** Tries out whether a model calls tools, and keeps what was found. */
+export async function probeModel(
+  { places }: Host,
+  client: ModelClient,
+  model: string,
+  note: (text: string) => void,
+  signal: AbortSignal,
+): Promise<ProbedModel> {
+  const { probeCalls } = await import("../models/model-probe.ts");
+  note(`asking ${model} at ${client.server}; loading it may take minutes`);
+  const result = await probeCalls({
+    model,
+    native: client.provider(true),
+    written: client.provider(false),
+    signal,
+    onWait: (ms, reason) => note(`asking again in ${formatDuration(ms)}: ${reason}`),
+    onCheck: (name, passed) => note(`${name}: ${passed ? "works" : "does not work"}`),
+  });
+  if (result.kind !== "made") {
+    signal.throwIfAborted();
+    const { reason, remedy } = result.failure;
+    throw new HarnessError(EXIT.model, `${model}: ${reason}`, remedy);
+  }
+  const { checks, native, usable } = result;
+  const at = new Date().toISOString();
+  const record = { ...(await client.subject(model, signal)), native, checks, at };
+  await writeProbe(places.state, record).catch((thrown: unknown) => {
+    const why = `${places.state}: the probe could not be kept`;
+    throw new HarnessError(EXIT.failed, why, `ls -ld ${places.state}`, thrown);
+  });
+  return { ...record, usable };
 }

@@ -1,6 +1,6 @@
 import { flush, run } from "@oclif/core";
-import { describeFailure, renderFailure } from "../app/failure-shown.ts";
-import { packageRoot } from "../app/package-root.ts";
+import { describeFailure, renderFailure } from "../app/stderr-messages.ts";
+import { packageRoot } from "../app/host.ts";
 import { EXIT } from "../core/errors.ts";
 
 /** Runs one command line to its exit code; every failure is printed here and nowhere else. */

@@ -1,8 +1,11 @@
 import { Command, Flags } from "@oclif/core";
+import { hostFrom } from "../app/host.ts";
+import type { Verdict } from "../core/decision.ts";
+import { EXIT } from "../core/errors.ts";
 import { inertJson } from "../core/visible.ts";
 import { stdout } from "../render/tty/output.ts";
 
-/** What every command shares: its output flags, and leaving failures to run.ts. */
+/** What every command shares: its output flags, and leaving failures to command-line.ts. */
 export abstract class HarnessCommand extends Command {
   static override baseFlags = {
     // First, since the help leaves out the blanks before the first one only: those are where a letter would stand.
@@ -11,7 +14,10 @@ export abstract class HarnessCommand extends Command {
     "no-color": Flags.boolean({ description: "no colours (also: NO_COLOR)", helpGroup: "OUTPUT" }),
   };
 
-  /** run.ts reports; oclif would print the error a second time. */
+  /** Read once; what is called gets it handed down. */
+  protected readonly host = hostFrom(process.env);
+
+  /** command-line.ts reports; oclif would print the error a second time. */
   protected override catch(error: Error): Promise<never> {
     return Promise.reject(error);
   }
@@ -30,3 +36,7 @@ export function answerJson(value: unknown): void {
 export async function answerEach(values: AsyncIterable<unknown>): Promise<void> {
   for await (const value of values) await stdout.writeAll(`${inertJson(value)}\n`);
 }
+
+/** What `policy check` and `policy path` end with. */
+export const exitOf = (verdict: Verdict): number =>
+  ({ allow: EXIT.done, ask: EXIT.ask, deny: EXIT.deny })[verdict];

@@ -2,8 +2,7 @@
 import { enableCompileCache } from "node:module";
 import path from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { placesFrom } from "../config/places.ts";
-import { hostPath } from "./path-of-host.ts";
+import { placesFrom, hostPath } from "../config/places.ts";
 import { stderr, stdout } from "../render/tty/output.ts";
 
 const words = process.argv.slice(2);

@@ -49,7 +49,7 @@ function refuseDepth(text: string, place: (offset: number) => string): void {
   let depth = 0;
   const enter = (offset: number): void => {
     depth += 1;
-    if (depth > DEEPEST) throw configError(place(offset), `nested more than ${DEEPEST} levels deep`);
+    if (depth > MAX_DEPTH) throw configError(place(offset), `nested more than ${MAX_DEPTH} levels deep`);
   };
   const leave = (): void => {
     depth -= 1;
@@ -57,7 +57,7 @@ function refuseDepth(text: string, place: (offset: number) => string): void {
   visit(text, { onObjectBegin: enter, onArrayBegin: enter, onObjectEnd: leave, onArrayEnd: leave });
 }
 
-const DEEPEST = 32;
+const MAX_DEPTH = 32;
 
 function refuseDuplicates(node: Node, place: (offset: number) => string): void {
   const seen = new Set<unknown>();

@@ -1,7 +1,8 @@
-import { chmod, mkdir, readlink, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readlink, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { applyEdits, modify, type Node, parseTree } from "jsonc-parser";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { replaceFile as replaceWhole } from "../platform/safe-files.ts";
 import { nested, parseConfigDocument, valueFromText } from "./config-document.ts";
 import { hintFor, readLayer } from "./config-layers.ts";
 import { readConfigText } from "./load-config.ts";
@@ -88,15 +89,11 @@ function behind(text: string, offset: number): { readonly comma: boolean; readon
 /** Writes a file of the user's all or nothing: links and rights stay, a new file is private. */
 export async function replaceFile(file: string, text: string): Promise<void> {
   const target = await behindLink(file);
-  const temporary = `${target}.${process.pid}.tmp`;
   try {
     await makeFolder(path.dirname(target));
     const mode = await modeOf(target);
-    await writeFile(temporary, text, { mode: PRIVATE, flush: true });
-    await chmod(temporary, mode);
-    await rename(temporary, target);
+    await replaceWhole(target, text, { mode, aside: `${target}.${process.pid}.tmp`, lasts: "content" });
   } catch (thrown) {
-    await rm(temporary, { force: true }).catch(() => undefined);
     const folder = path.dirname(target);
     const look = `ls -ld ${folder} && df -h ${folder}`;
     throw new HarnessError(EXIT.usage, `${target}: cannot be written: ${reasonOf(thrown)}`, look, thrown);

@@ -1,6 +1,6 @@
-import { constants, type FileHandle, open } from "node:fs/promises";
 import { formatSize } from "../core/bounds.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { NotRegularError, readRegular, TooLargeError } from "../platform/safe-files.ts";
 import { nested, parseConfigDocument, valueFromText } from "./config-document.ts";
 import { readLayer } from "./config-layers.ts";
 import { type Env, placesFrom, projectConfigFile } from "./places.ts";
@@ -78,14 +78,12 @@ function merge(sources: readonly Source[]): Config {
   return { settings, origins };
 }
 
-const LARGEST = 2 ** 20;
+const MAX_CONFIG_BYTES = 2 ** 20;
 
 /** undefined when there is no such file; any other failure to read it ends the run. */
 export async function readConfigText(file: string): Promise<string | undefined> {
   try {
-    // A pipe that nobody writes to would be opened for ever.
-    await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
-    return decode(await readBounded(handle));
+    return decode(await readRegular(file, { links: "follow", max: MAX_CONFIG_BYTES }).catch(refused));
   } catch (thrown) {
     const code = errorCode(thrown);
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
@@ -98,12 +96,14 @@ export async function readConfigText(file: string): Promise<string | undefined> 
   }
 }
 
-async function readBounded(handle: FileHandle): Promise<Buffer> {
-  const found = await handle.stat();
-  if (!found.isFile() && !found.isDirectory()) throw new Error("it is a pipe or a device, not a file");
-  if (found.isFile() && found.size > LARGEST)
-    throw new Error(`it has ${formatSize(found.size)}; settings have at most ${formatSize(LARGEST)}`);
-  return await handle.readFile();
+function refused(thrown: unknown): never {
+  if (thrown instanceof TooLargeError)
+    throw new Error(
+      `it has ${formatSize(thrown.size)}; settings have at most ${formatSize(MAX_CONFIG_BYTES)}`,
+    );
+  if (!(thrown instanceof NotRegularError)) throw thrown;
+  if (thrown.what === "folder") throw new Error("EISDIR: illegal operation on a directory, read");
+  throw new Error("it is a pipe or a device, not a file");
 }
 
 /** Bytes that are no text would come back as other bytes when the file is written again. */

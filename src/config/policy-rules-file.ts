@@ -28,7 +28,7 @@ interface Written {
   readonly at: ConfigDocument["at"];
 }
 
-const MOST_RULES = 1000;
+const MAX_RULES = 1000;
 
 async function written(file: string, text: string): Promise<Written> {
   const key = file.endsWith(".toml") ? "rule" : "rules";
@@ -40,8 +40,8 @@ async function written(file: string, text: string): Promise<Written> {
     throw ruleError(`${at([stranger[0]])}: ${stranger[0]}: unknown key; a file of rules holds ${form}`);
   const list: unknown = entries[0]?.[1] ?? [];
   if (!Array.isArray(list)) throw ruleError(`${at([key])}: ${key}: expected a list of rules: ${form}`);
-  if (list.length > MOST_RULES)
-    throw ruleError(`${at([key, MOST_RULES])}: ${list.length} rules; at most ${MOST_RULES} are read`);
+  if (list.length > MAX_RULES)
+    throw ruleError(`${at([key, MAX_RULES])}: ${list.length} rules; at most ${MAX_RULES} are read`);
   return { list, key, at };
 }
 

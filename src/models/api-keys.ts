@@ -1,7 +1,8 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, readFileSync } from "node:fs";
 import * as z from "zod";
 import { quote } from "shell-quote";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { NotRegularError, openRegularSync } from "../platform/safe-files.ts";
 
 /** Where each API's key stands in the environment; the file has the same APIs as keys. */
 const VARIABLES = { openai: "OPENAI_API_KEY", anthropic: "ANTHROPIC_API_KEY" } as const;
@@ -59,17 +60,18 @@ function jsonIn(text: string): unknown {
 
 /** The file that was looked at is the one that is read, and it is never waited for. */
 function readSecret(file: string): string | undefined {
-  let opened: number;
+  let opened: ReturnType<typeof openRegularSync>;
   try {
-    opened = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
+    opened = openRegularSync(file, "follow");
   } catch (thrown) {
     if (errorCode(thrown) === "ENOENT" || errorCode(thrown) === "ENOTDIR") return undefined;
+    if (thrown instanceof NotRegularError) throw noKeys(file);
     throw new HarnessError(EXIT.usage, `cannot read ${file}: ${reasonOf(thrown)}`, `Mend it, or remove it.`);
   }
+  const { descriptor } = opened;
   try {
-    const { mode, size, uid } = fstatSync(opened);
-    if ((mode & constants.S_IFMT) !== constants.S_IFREG || size > LARGEST)
-      throw new HarnessError(EXIT.usage, `${file} is no file of keys`, `Mend it, or remove it.`);
+    const { mode, size, uid } = opened.stats;
+    if (size > LARGEST) throw noKeys(file);
     if ((mode & OTHERS) !== 0) {
       const shown = (mode & 0o777).toString(8).padStart(4, "0");
       const reason = `${file} has mode ${shown}, so others may read or change the keys in it`;
@@ -77,8 +79,11 @@ function readSecret(file: string): string | undefined {
     }
     if (uid !== process.getuid?.())
       throw new HarnessError(EXIT.usage, `${file} belongs to somebody else`, `Mend it, or remove it.`);
-    return readFileSync(opened, "utf8");
+    return readFileSync(descriptor, "utf8");
   } finally {
-    closeSync(opened);
+    closeSync(descriptor);
   }
 }
+
+const noKeys = (file: string): HarnessError =>
+  new HarnessError(EXIT.usage, `${file} is no file of keys`, `Mend it, or remove it.`);

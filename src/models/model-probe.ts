@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import type { FailureKind, ModelFailure, ModelRequest, Provider, ToolOffer } from "../core/model-provider.ts";
+import { replaceFile } from "../platform/safe-files.ts";
 
 /** What a probe asks of a model, and what it wants to see. */
 
@@ -241,16 +241,6 @@ export async function writeProbe(stateDir: string, made: ProbeRecord): Promise<v
   const others = (await readProbes(stateDir)).filter((each) => recordOn([each], made) === undefined);
   const probes = [...others, made].slice(-MOST_RECORDS);
   const place = placeOf(stateDir);
-  const temporary = `${place}.${randomUUID()}.tmp`;
   await mkdir(stateDir, { recursive: true, mode: 0o700 });
-  try {
-    await writeFile(temporary, `${JSON.stringify({ version: 1, probes }, undefined, 2)}\n`, {
-      mode: 0o600,
-      flush: true,
-    });
-    await rename(temporary, place);
-  } catch (thrown) {
-    await rm(temporary, { force: true }).catch(() => undefined);
-    throw thrown;
-  }
+  await replaceFile(place, `${JSON.stringify({ version: 1, probes }, undefined, 2)}\n`, { lasts: "content" });
 }

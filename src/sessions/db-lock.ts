@@ -1,50 +1,27 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { diskTroubleOf } from "../core/disk-trouble.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { FileLock, type LockLevel } from "../platform/lock.ts";
 
-/**
- * shared: the database is in use, and stays where it is. reserved: one process changes its tables, others may use it.
- * exclusive: nobody else has it open, so that it may be moved: SQLite finds the files beside a database by their names.
- */
-const LEVELS = ["shared", "reserved", "exclusive"] as const;
-export type Level = (typeof LEVELS)[number];
-
-const BEGIN: Readonly<Record<Level, string>> = {
-  shared: "BEGIN; SELECT 1 FROM sqlite_schema",
-  reserved: "BEGIN IMMEDIATE",
-  exclusive: "BEGIN EXCLUSIVE",
-};
-
-export const suffices = (held: Level, wanted: Level): boolean =>
-  LEVELS.indexOf(held) >= LEVELS.indexOf(wanted);
-
-/** A lock among processes that a kill frees: SQLite's own, on a file that stays empty. */
-export class FileLock implements Disposable {
-  readonly #sqlite: DatabaseSync;
+/** The lock of a database: who has it exclusively may move the file, as SQLite finds the files beside it by their names. */
+export class DatabaseLock extends FileLock {
   readonly #file: string;
 
   constructor(file: string, patienceMs: number) {
+    super(file, patienceMs);
     this.#file = file;
-    this.#sqlite = new DatabaseSync(file, { timeout: patienceMs });
   }
 
-  /** Instead of the level held before. */
-  take(level: Level): void {
+  override take(level: LockLevel): void {
     try {
-      if (this.#sqlite.isTransaction) this.#sqlite.exec("ROLLBACK");
-      this.#sqlite.exec(BEGIN[level]);
+      super.take(level);
     } catch (thrown) {
       throw this.#refusal(thrown, level);
     }
   }
 
-  [Symbol.dispose](): void {
-    if (this.#sqlite.isOpen) this.#sqlite.close();
-  }
-
-  #refusal(thrown: unknown, level: Level): unknown {
+  #refusal(thrown: unknown, level: LockLevel): unknown {
     const trouble = diskTroubleOf(thrown);
     if (trouble === "damaged")
       return new HarnessError(

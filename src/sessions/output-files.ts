@@ -1,6 +1,7 @@
-import { createHash, randomUUID } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
+import { replaceFileSync } from "../platform/safe-files.ts";
 import type { Database } from "./database.ts";
 
 /** Files named by the SHA-256 of their content, `<aa>/<sha256>`. They may be read by their owner only. */
@@ -17,14 +18,7 @@ export class ContentFiles {
     const file = this.#fileOf(hash);
     if (this.get(hash, content.length) !== undefined) return hash;
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-    const aside = `${file}.${randomUUID()}`;
-    try {
-      writeFileSync(aside, content, { mode: 0o600 });
-      renameSync(aside, file);
-    } catch (thrown) {
-      rmSync(aside, { force: true });
-      throw thrown;
-    }
+    replaceFileSync(file, content, { lasts: "never" });
     return hash;
   }
 

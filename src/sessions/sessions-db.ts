@@ -6,7 +6,8 @@ import { diskTroubleOf } from "../core/disk-trouble.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { privateFile } from "../platform/sqlite-connection.ts";
 import { Database, suspicionOf } from "./database.ts";
-import { FileLock, type Level, PATIENCE_MS, storeFailure, suffices } from "./db-lock.ts";
+import { type LockLevel, suffices } from "../platform/lock.ts";
+import { DatabaseLock, PATIENCE_MS, storeFailure } from "./db-lock.ts";
 import { STEPS } from "./schema.ts";
 
 interface Opening {
@@ -25,7 +26,7 @@ interface Look {
 }
 
 /** What may be done with a database only when others do less. */
-const NEEDS: Readonly<Record<Look["standing"], Level>> = {
+const NEEDS: Readonly<Record<Look["standing"], LockLevel>> = {
   current: "shared",
   behind: "reserved",
   empty: "reserved",
@@ -38,7 +39,7 @@ export function openDatabase(opening: Opening): Database {
   const { file, patienceMs = PATIENCE_MS } = opening;
   try {
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-    const lock = new FileLock(privateFile(`${file}.lock`), patienceMs);
+    const lock = new DatabaseLock(privateFile(`${file}.lock`), patienceMs);
     try {
       return new Database(opened(opening, lock), file, lock);
     } catch (thrown) {
@@ -51,8 +52,8 @@ export function openDatabase(opening: Opening): Database {
 }
 
 /** Looks again under each stricter lock: another process may have done what is to be done. Ends with the mildest one. */
-function opened(opening: Opening, lock: FileLock): DatabaseSync {
-  for (let level: Level = "shared"; ;) {
+function opened(opening: Opening, lock: DatabaseLock): DatabaseSync {
+  for (let level: LockLevel = "shared"; ;) {
     lock.take(level);
     const look = lookAt(opening);
     if (suffices(level, NEEDS[look.standing])) {

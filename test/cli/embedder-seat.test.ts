@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { embedderSeat, type EmbedderSeat, type FoundEmbedder } from "../../src/app/embedder-access.ts";
+import {
+  embedderAccess,
+  type EmbedderAccess,
+  type FoundEmbedder,
+} from "../../src/app/search/embedder-access.ts";
+import { hostFrom } from "../../src/app/host.ts";
 import { openVectorCache } from "../../src/search/embedding-cache.ts";
 import { DEFAULTS, type Settings } from "../../src/config/settings-schema.ts";
 import { startEmbeddingOllama } from "../fakes/embedding-ollama.ts";
@@ -44,8 +49,16 @@ async function machine(
 const seatOf = (
   settings: Partial<Settings> = {},
   origins: Readonly<Record<string, string>> = {},
-): EmbedderSeat =>
-  embedderSeat({ ...DEFAULTS, ...settings }, { origins, warn: assert.fail, patienceMs: 500 });
+): EmbedderAccess =>
+  embedderAccess(
+    { ...DEFAULTS, ...settings },
+    {
+      host: hostFrom(process.env),
+      origins,
+      warn: assert.fail,
+      patienceMs: 500,
+    },
+  );
 
 async function find(
   settings: Partial<Settings>,

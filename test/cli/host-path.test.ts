@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { hostPath } from "../../src/cli/path-of-host.ts";
+import { hostPath } from "../../src/config/places.ts";
 
 const PATHS: Readonly<Record<string, string>> = {
   "/usr/bin:/bin": "/usr/bin:/bin",

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { refuseUnlessAllowed } from "../../src/cli/judged-exec.ts";
+import { hostFrom } from "../../src/app/host.ts";
+import { refuseUnlessAllowed } from "../../src/app/policy-commands.ts";
 import type { Mode } from "../../src/core/decision.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import { scratch } from "../fixtures/scratch.ts";
@@ -14,7 +15,8 @@ async function refusal(
 ): Promise<string> {
   await using place = await scratch({ ".harnessignore": "hidden/\n" });
   try {
-    await refuseUnlessAllowed(words, { mode, allow_domains }, { cwd: place.path });
+    const folder = { workspace: place.path, cwd: place.path };
+    await refuseUnlessAllowed(hostFrom(process.env), words, { mode, allow_domains }, folder);
     return RUNS;
   } catch (thrown) {
     assert.ok(thrown instanceof HarnessError && thrown.exit === EXIT.refused);

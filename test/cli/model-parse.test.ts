@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import test from "node:test";
-import { parsedLines, readingText } from "../../src/cli/parse-lines.ts";
+import { parsedLines, readingText } from "../../src/app/reply-lines.ts";
 
 const answers = async (lines: readonly string[]): Promise<unknown[]> => {
   const found: unknown[] = [];

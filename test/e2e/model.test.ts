@@ -52,7 +52,7 @@ const serving = (answer: (body: unknown) => string): Promise<FakeOllama> =>
   });
 
 describe("model", { concurrency: 3 }, () => {
-  test("list shows what the server has, and what is believed and why", async () => {
+  test("list shows what the server has, and what is assumed and why", async () => {
     await using fake = await serving(answerTo);
     const state = { XDG_STATE_HOME: place.at("list"), OLLAMA_HOST: fake.url };
     assert.deepEqual(await run(["list"], state), {

@@ -3,6 +3,7 @@
  * folders of one level never import each other, and a package or module that reaches the outside
  * world belongs to the folders named beside it. Static, type-only, dynamic and re-exporting imports all count.
  */
+import fs from "node:fs";
 import path from "node:path";
 
 export const LEVELS = {
@@ -68,16 +69,26 @@ const BUILTINS = {
 };
 
 /** Folders that reach files for others, and the only ones that may import them. */
-const OWNERS = { platform: ["search", "sessions"] };
+const OWNERS = { platform: ["docker", "models", "search", "sessions", "extensions", "config", "app"] };
+
+/**
+ * Of these folders everybody may use the types; values come from the folders named here alone, so that what reaches the
+ * engine, a model, a database or a policy is constructed in app and handed down.
+ */
+const VALUES = {
+  cli: ["app", "render", "config", "core"],
+  config: ["core", "platform", "policy"],
+  agent: ["core", "policy", "tools", "models"],
+};
 
 /** Folders that import no built-in module at all. */
 const PURE = new Set(["core", "policy", "tools", "agent"]);
 
 /** Why `from` (a path inside src/ or sandbox/) may not import `source`, or undefined when it may. */
-export function breach(from, source) {
+export function breach(from, source, isType = false) {
   const [top, folder] = from.split("/");
   if (source.startsWith("."))
-    return localBreach(top, folder, path.posix.join(path.posix.dirname(from), source));
+    return localBreach(top, folder, path.posix.join(path.posix.dirname(from), source), isType);
   if (source.startsWith("node:")) return top === "src" ? builtinBreach(folder, source.slice(5)) : undefined;
   const name = source.split("/", source.startsWith("@") ? 2 : 1).join("/");
   if (top === "sandbox") return `sandbox/ imports no package, found ${name}`;
@@ -86,7 +97,7 @@ export function breach(from, source) {
   return owners.includes(folder) ? undefined : `${name} may be imported only by ${owners.join(", ")}`;
 }
 
-function localBreach(top, folder, target) {
+function localBreach(top, folder, target, isType) {
   const [targetTop, targetFolder] = target.split("/");
   if (top === "sandbox") return targetTop === "sandbox" ? undefined : "sandbox/ imports only from sandbox/";
   if (targetTop === "package.json") return undefined;
@@ -96,9 +107,12 @@ function localBreach(top, folder, target) {
   if (own === undefined || other === undefined) return `no level for ${folder} or ${targetFolder}`;
   if (other >= own) return `${folder} (level ${own}) may not import ${targetFolder} (level ${other})`;
   const owners = OWNERS[targetFolder];
-  return owners === undefined || owners.includes(folder)
+  if (owners !== undefined && !owners.includes(folder))
+    return `src/${targetFolder} may be imported only by ${owners.join(", ")}`;
+  const values = VALUES[folder];
+  return isType || values === undefined || values.includes(targetFolder)
     ? undefined
-    : `src/${targetFolder} may be imported only by ${owners.join(", ")}`;
+    : `${folder} may import only types of ${targetFolder}; app constructs what it needs of it`;
 }
 
 function builtinBreach(folder, name) {
@@ -121,6 +135,17 @@ const textOf = (source) =>
     ? source.quasis[0].value.cooked
     : source?.value;
 
+/** Nothing of it is there when the program runs. */
+const isTypeOnly = (node) =>
+  node.type === "TSImportType" || Array.from(kindsIn(node)).every((kind) => kind === "type");
+
+/** Of an import or export as a whole, or of each name in it; one that names nothing is of values. */
+function* kindsIn({ importKind, exportKind, specifiers = [] }) {
+  const whole = String(importKind ?? exportKind);
+  if (whole === "type" || specifiers.length === 0) yield whole;
+  else for (const each of specifiers) yield String(each.importKind ?? each.exportKind);
+}
+
 const layers = {
   create(context) {
     const from = inHouse(path.relative(context.cwd, context.filename));
@@ -131,7 +156,7 @@ const layers = {
         if (node.type === "ImportExpression") return;
         if (node.source === null || node.source === undefined) return;
       }
-      const why = breach(from, literal);
+      const why = breach(from, literal, isTypeOnly(node));
       if (why !== undefined) context.report({ node, message: why });
     };
     return {
@@ -140,6 +165,63 @@ const layers = {
       ExportNamedDeclaration: check,
       ExportAllDeclaration: check,
       TSImportType: check,
+    };
+  },
+};
+
+/** A shorter file that one neighbour alone uses is a part of that neighbour. */
+const FRAGMENT = 40;
+
+/** Who imports each file of src, and how; read once for a tree, from its texts. */
+function importersIn(cwd) {
+  const importers = new Map();
+  for (const name of fs.readdirSync(path.join(cwd, "src"), { recursive: true })) {
+    if (!name.endsWith(".ts")) continue;
+    const from = `src/${name.replaceAll("\\", "/")}`;
+    const text = fs.readFileSync(path.join(cwd, from), "utf8");
+    for (const [, how, target] of text.matchAll(/\b(from|import)[\s(]*["'](\.[^"']+)["']/g)) {
+      const file = path.posix.join(path.posix.dirname(from), target);
+      const known = importers.get(file) ?? new Map();
+      importers.set(file, known.set(from, how === "import" || known.get(from) === true));
+    }
+  }
+  return importers;
+}
+
+const trees = new Map();
+
+/** The one file that imports it, where that lies in the same folder and loads it at once. */
+function onlyNeighbour(cwd, file) {
+  if (!trees.has(cwd)) trees.set(cwd, importersIn(cwd));
+  const [only, ...others] = trees.get(cwd).get(file) ?? [];
+  if (only === undefined || others.length > 0) return undefined;
+  const [importer, loadsLater] = only;
+  if (loadsLater === true) return undefined;
+  return path.posix.dirname(importer) === path.posix.dirname(file) ? String(importer) : undefined;
+}
+
+/** Tables of data have no code of their own. */
+const isCode = (statement) => {
+  const inner = statement.declaration ?? statement;
+  if (inner.type === "VariableDeclaration")
+    return Array.from(inner.declarations).some(({ init }) => /Function|Class/.test(init?.type ?? ""));
+  return /^(?:Function|Class|TSInterface|TSTypeAlias)/.test(inner.type);
+};
+
+/** Files are subjects: none is so short that it is only a part of its neighbour. */
+const fragments = {
+  create(context) {
+    const from = inHouse(path.relative(context.cwd, context.filename));
+    if (from?.startsWith("src/") !== true) return {};
+    if (from.startsWith("src/cli/commands/") || from.endsWith("/index.ts")) return {};
+    return {
+      Program(node) {
+        const lines = context.sourceCode.text.trimEnd().split("\n").length;
+        if (lines >= FRAGMENT || !node.body.some(isCode)) return;
+        const neighbour = onlyNeighbour(context.cwd, from);
+        if (neighbour === undefined || neighbour.endsWith("/index.ts")) return;
+        context.report({ node, message: `${lines} lines that only ${neighbour} uses belong into that file` });
+      },
     };
   },
 };
@@ -230,4 +312,4 @@ function stdioOf(node) {
   return Array.from(list, textOf);
 }
 
-export default { meta: { name: "house" }, rules: { layers, screen, tidy } };
+export default { meta: { name: "house" }, rules: { fragments, layers, screen, tidy } };

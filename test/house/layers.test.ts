@@ -49,6 +49,39 @@ const forms = Object.entries(FORMS).flatMap(([name, text], index): readonly Plan
   },
 ]);
 
+const onlyTypes = (folder: string, other: string): string =>
+  `${folder} may import only types of ${other}; app constructs what it needs of it`;
+
+/** What of a constructed thing the terminal may know: its type. */
+const TYPES: ReadonlySet<string> = new Set([
+  "a type-only import",
+  "a type re-export",
+  "an import type",
+  "a type query",
+]);
+
+const values = Object.entries(FORMS).map(([name, text], index): Planted => ({
+  name: `${name} of an adapter in cli`,
+  file: `src/cli/form-${index}.ts`,
+  text: text("../docker/thing.ts"),
+  red: TYPES.has(name) ? allowed : layer(onlyTypes("cli", "docker")),
+}));
+
+const mixed: readonly Planted[] = [
+  {
+    name: "a type beside a value of an adapter in cli",
+    file: "src/cli/mixed.ts",
+    text: 'import { type Thing, thing } from "../docker/thing.ts";\nexport const used: Thing["a"] = thing;\n',
+    red: layer(onlyTypes("cli", "docker")),
+  },
+  {
+    name: "types alone, each named so, of an adapter in cli",
+    file: "src/cli/mixed-twin.ts",
+    text: 'import { type Thing } from "../docker/thing.ts";\nexport type Mine = Thing | undefined;\n',
+    red: allowed,
+  },
+];
+
 /** From which folder, what is imported, and why not; undefined where it is allowed. */
 type Rule = readonly [folder: string, source: string, why: string | undefined];
 
@@ -59,7 +92,11 @@ const LEVEL_RULES: readonly Rule[] = [
   ["core", "../platform/thing.ts", "core (level 0) may not import platform (level 0)"],
   ["platform", "../core/thing.ts", "platform (level 0) may not import core (level 0)"],
   ["sessions", "../platform/thing.ts", undefined],
-  ["tools", "../platform/thing.ts", "src/platform may be imported only by search, sessions"],
+  [
+    "tools",
+    "../platform/thing.ts",
+    "src/platform may be imported only by docker, models, search, sessions, extensions, config, app",
+  ],
   ["render", "../sessions/thing.ts", "render (level 1) may not import sessions (level 1)"],
   ["search", "../agent/thing.ts", "search (level 1) may not import agent (level 2)"],
   ["search", "./thing.ts", undefined],
@@ -69,8 +106,26 @@ const LEVEL_RULES: readonly Rule[] = [
   ["app", "../cli/thing.ts", "app (level 3) may not import cli (level 4)"],
   ["cli", "../app/thing.ts", undefined],
   ["config", "../core/thing.ts", undefined],
-  ["cli", "../agent/thing.ts", undefined],
-  ["cli", "../docker/../docker/thing.ts", undefined],
+  ...["agent", "policy", "docker", "models", "search", "sessions", "tools"].map((folder): Rule => [
+    "cli",
+    `../${folder}/thing.ts`,
+    onlyTypes("cli", folder),
+  ]),
+  [
+    "cli",
+    "../platform/thing.ts",
+    "src/platform may be imported only by docker, models, search, sessions, extensions, config, app",
+  ],
+  ["cli", "../render/thing.ts", undefined],
+  ["cli", "../config/thing.ts", undefined],
+  ["cli", "../core/thing.ts", undefined],
+  ["cli", "../docker/../docker/thing.ts", onlyTypes("cli", "docker")],
+  ["app", "../docker/thing.ts", undefined],
+  ["app", "../sessions/thing.ts", undefined],
+  ["agent", "../sessions/thing.ts", onlyTypes("agent", "sessions")],
+  ["agent", "../models/thing.ts", undefined],
+  ["config", "../docker/thing.ts", onlyTypes("config", "docker")],
+  ["config", "../policy/thing.ts", undefined],
   ["policy", "../core/../docker/thing.ts", "policy (level 1) may not import docker (level 1)"],
   ["models", "../../test/thing.ts", "src/ imports only from src/, found test/thing.ts"],
   ["cli", "../../sandbox/thing.ts", "src/ imports only from src/, found sandbox/thing.ts"],
@@ -158,6 +213,8 @@ const waysOut = WAYS_OUT.map((name) => ({
 
 const CASES: readonly Planted[] = [
   ...forms,
+  ...values,
+  ...mixed,
   ...planted(LEVEL_RULES, "level", use),
   ...planted(PACKAGE_RULES, "package", useAll),
   ...SANDBOX,

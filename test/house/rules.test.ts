@@ -15,6 +15,13 @@ const parameters = (count: number): string =>
 const switching = (arms: readonly string[]): string =>
   `export function colour(of: "red" | "green"): number {\n  switch (of) {\n${arms.join("\n")}\n  }\n  return 0;\n}\n`;
 
+const short = (lines: number): string =>
+  `export function used(): number {\n${"  // salt\n".repeat(lines - 3)}  return 1;\n}\n`;
+/** With as many lines as a file of its own has. */
+const long = (text: string): string => text + "// salt\n".repeat(40);
+const uses = (source: string): string =>
+  `import { used } from "${source}";\nexport const taken = String(used);\n`;
+
 const UNTIDY = "house(tidy): name the file for what it owns";
 const MUTABLE = "house(tidy): no mutable state at module level";
 const BARREL = "house(tidy): the only barrel is src/tools/index.ts";
@@ -27,25 +34,27 @@ const CASES: readonly Planted[] = [
   {
     name: "a cycle of two files in one folder",
     file: "src/core/hen.ts",
-    text: 'import { egg } from "./egg.ts";\nexport const hen = (): number => egg() + 1;\n',
+    text: long('import { egg } from "./egg.ts";\nexport const hen = (): number => egg() + 1;\n'),
     red: ["import(no-cycle)"],
   },
   {
     name: "the other file of the cycle",
     file: "src/core/egg.ts",
-    text: 'import { hen } from "./hen.ts";\nexport const egg = (): number => hen() + 1;\n',
+    text: long('import { hen } from "./hen.ts";\nexport const egg = (): number => hen() + 1;\n'),
     red: ["import(no-cycle)"],
   },
   {
     name: "a cycle of types alone",
     file: "src/core/rooster.ts",
-    text: 'import type { Pullet } from "./pullet.ts";\nexport type Rooster = Pullet | "crows";\n',
+    text: long('import type { Pullet } from "./pullet.ts";\nexport type Rooster = Pullet | "crows";\n'),
     red: ["import(no-cycle)"],
   },
   {
     name: "the other file of the cycle of types",
     file: "src/core/pullet.ts",
-    text: 'import type { Rooster } from "./rooster.ts";\nexport interface Pullet {\n  readonly near?: Rooster;\n}\n',
+    text: long(
+      'import type { Rooster } from "./rooster.ts";\nexport interface Pullet {\n  readonly near?: Rooster;\n}\n',
+    ),
     red: ["import(no-cycle)"],
   },
   {
@@ -284,6 +293,36 @@ const CASES: readonly Planted[] = [
     text: 'import { openSync, writeSync } from "node:fs";\nexport const NAMES = new Set(["/dev/tty", "/dev/stdout"]);\nexport const say = (fd: number): number => writeSync(fd, "x") + openSync("/dev/null", "w");\nexport const typed = (): boolean => process.stdin.isTTY;\n',
     red: [],
   },
+  {
+    name: "a short file that one neighbour uses",
+    file: "src/core/crumb.ts",
+    text: short(39),
+    red: [`house(fragments): 39 lines that only src/core/loaf.ts uses belong into that file`],
+  },
+  { name: "its neighbour", file: "src/core/loaf.ts", text: uses("./crumb.ts"), red: [] },
+  { name: "a file of 40 lines that one neighbour uses", file: "src/core/slice.ts", text: short(40), red: [] },
+  { name: "the neighbour of that", file: "src/core/slicer.ts", text: uses("./slice.ts"), red: [] },
+  { name: "a short file that two neighbours use", file: "src/core/salt.ts", text: short(9), red: [] },
+  { name: "one of the two", file: "src/core/soup.ts", text: uses("./salt.ts"), red: [] },
+  { name: "the other of the two", file: "src/core/stew.ts", text: uses("./salt.ts"), red: [] },
+  { name: "a short file that another folder uses", file: "src/core/spoon.ts", text: short(9), red: [] },
+  { name: "a file of that folder", file: "src/policy/fork.ts", text: uses("../core/spoon.ts"), red: [] },
+  { name: "a short file that is loaded later", file: "src/core/dessert.ts", text: short(9), red: [] },
+  {
+    name: "who loads it",
+    file: "src/core/dinner.ts",
+    text: 'export const later = (): Promise<unknown> => import("./dessert.ts");\n',
+    red: [],
+  },
+  {
+    name: "a short table of data",
+    file: "src/core/menu.ts",
+    text: 'export const used = ["soup", "stew"].length;\n',
+    red: [],
+  },
+  { name: "who reads the table", file: "src/core/guest.ts", text: uses("./menu.ts"), red: [] },
+  { name: "a short file of a list", file: "src/tools/knife.ts", text: short(9), red: [] },
+  { name: "the list", file: "src/tools/index.ts", text: uses("./knife.ts"), red: [] },
   {
     name: "a switched-off rule that was not needed",
     file: "src/core/disabled.ts",

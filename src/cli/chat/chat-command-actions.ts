@@ -1,31 +1,32 @@
+import { isTyped, withoutMode } from "../../app/run/mode-note.ts";
 import { type Mode, MODES } from "../../core/decision.ts";
 import { nearest } from "../../core/spelling.ts";
 import { visible } from "../../core/visible.ts";
 import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import type { Output } from "../../render/tty/output.ts";
 import { sessionTable } from "../../render/tty/sessions-lines.ts";
-import type { Room } from "./chat-controller.ts";
-import { isTyped, recalled, withoutMode } from "./chat-view.ts";
+import type { ChatController } from "../../app/run/chat-controller.ts";
+import { recalled } from "./chat-view.ts";
 
 const NOTHING = "Nothing has been said yet.";
 
 /** The system prompt stays, and the tools that are offered. */
-export function clear({ talk }: Room): string {
-  if (talk === undefined) return NOTHING;
-  talk.memory.clear();
+export function clear({ conversation }: ChatController): string {
+  if (conversation === undefined) return NOTHING;
+  conversation.memory.clear();
   return "The conversation is forgotten. Files are as they are.";
 }
 
 /** Events say more of it, with the figures. */
-export async function compact(room: Room): Promise<string> {
-  const { talk } = room;
-  if (talk === undefined || talk.memory.history.count === 0) return NOTHING;
-  return (await room.compact(talk)) ? "" : "The conversation is as it was.";
+export async function compact(chat: ChatController): Promise<string> {
+  const { conversation } = chat;
+  if (conversation === undefined || conversation.memory.history.count === 0) return NOTHING;
+  return (await chat.compact(conversation)) ? "" : "The conversation is as it was.";
 }
 
-export function undo({ talk }: Room): string {
-  if (talk === undefined) return NOTHING;
-  const { memory } = talk;
+export function undo({ conversation }: ChatController): string {
+  if (conversation === undefined) return NOTHING;
+  const { memory } = conversation;
   for (;;) {
     const text = memory.history.undo();
     if (text === undefined) return "There is nothing to take back.";
@@ -36,81 +37,81 @@ export function undo({ talk }: Room): string {
   }
 }
 
-const MOST = 10;
+const MAX_SESSIONS = 10;
 
-export async function sessions(room: Room, screen: Output): Promise<string> {
-  const listed = (await room.store()).list({ workspace: room.workspace, limit: MOST });
+export async function sessions(chat: ChatController, screen: Output): Promise<string> {
+  const listed = (await chat.store()).list({ workspace: chat.workspace, limit: MAX_SESSIONS });
   if (listed.length === 0) return "There is none of this folder.";
   return sessionTable(listed, { now: Date.now(), all: false }, screen).trimEnd();
 }
 
 /** Without an id the last one of this folder that is not this one. */
-export async function resume(room: Room, given: string, screen: Output): Promise<string> {
-  const store = await room.store();
-  const others = store.list({ workspace: room.workspace, limit: 2 });
-  const id = given === "" ? others.find((each) => each.id !== room.talk?.session.id)?.id : given;
+export async function resume(chat: ChatController, given: string, screen: Output): Promise<string> {
+  const store = await chat.store();
+  const others = store.list({ workspace: chat.workspace, limit: 2 });
+  const id = given === "" ? others.find((each) => each.id !== chat.conversation?.session.id)?.id : given;
   if (id === undefined) return "There is no other session of this folder.";
   const session = store.open(id);
   const { workspace, id: found } = session.info();
-  if (workspace !== room.workspace)
+  if (workspace !== chat.workspace)
     return `${found} is a session of ${workspace}; there: harness resume ${found}`;
-  const talk = await room.resume(session);
-  return `${recalled(talk.memory.history.messages, screen)}Goes on with ${found}.`;
+  const conversation = await chat.resume(session);
+  return `${recalled(conversation.memory.history.messages, screen)}Goes on with ${found}.`;
 }
 
 /** How long a server may take to say what it has. */
 const PATIENCE_MS = 5000;
 
-export async function model(room: Room, name: string): Promise<string> {
+export async function model(chat: ChatController, name: string): Promise<string> {
   const signal = AbortSignal.timeout(PATIENCE_MS);
-  const { chat_model: now, provider } = room.settings;
-  const seat = await room.model();
-  const { models, reason } = await seat.list(signal);
+  const { chat_model: now, provider } = chat.settings;
+  const client = await chat.model();
+  const { models, reason } = await client.list(signal);
   const served = models === null ? `The server gives no list: ${reason}` : listOf(models);
   if (name === "") return visible(`${now} (${provider})\n${served}`);
   if (models !== null && !models.some((each) => each === name || each === `${name}:latest`)) {
     const near = nearest(name, models);
     const meant = near === undefined ? served : `Did you mean ${near}?`;
-    return visible(`${seat.server} has no model ${name}. ${meant}`);
+    return visible(`${client.server} has no model ${name}. ${meant}`);
   }
-  await room.change({ chat_model: name });
-  const { context, tools } = await (await room.model()).capabilities(name, signal);
+  await chat.change({ chat_model: name });
+  const { context, tools } = await (await chat.model()).capabilities(name, signal);
   const calls = tools ? "calls tools natively" : "calls tools in its text";
   return visible(`From now on ${name} is asked: a window of ${figure(context)} tokens, ${calls}.`);
 }
 
-const MOST_MODELS = 20;
+const MAX_MODELS = 20;
 
 function listOf(models: readonly string[]): string {
-  const more = models.length - MOST_MODELS;
+  const more = models.length - MAX_MODELS;
   const rest = more > 0 ? ` and ${more} more` : "";
   return models.length === 0
     ? "The server has none."
-    : `There are: ${models.slice(0, MOST_MODELS).join(", ")}${rest}`;
+    : `There are: ${models.slice(0, MAX_MODELS).join(", ")}${rest}`;
 }
 
 const isMode = (text: string): text is Mode => MODES.some((each) => each === text);
 
-export async function mode(room: Room, name: string): Promise<string> {
-  const now = room.settings.mode;
+export async function mode(chat: ChatController, name: string): Promise<string> {
+  const now = chat.settings.mode;
   if (name === "") return `${now}   (others: ${MODES.filter((each) => each !== now).join(", ")})`;
   if (!isMode(name)) return `There is no mode ${visible(name)}; there are: ${MODES.join(", ")}`;
   if (name === now) return `The mode is ${now} already.`;
-  await room.change({ mode: name });
+  await chat.change({ mode: name });
   return `The mode is ${name} now. The next request that needs a box gets a new one.`;
 }
 
-export function tools({ talk }: Room, screen: Output): string {
-  const offered = talk?.lasting.tools ?? [];
+export function tools({ conversation }: ChatController, screen: Output): string {
+  const offered = conversation?.state.tools ?? [];
   if (offered.length === 0) return "None is offered yet: they are there with the first request.";
   const column = Math.max(...offered.map(({ name }) => name.length)) + 2;
-  const room = Math.max(NARROWEST, widthOfStream(screen) - column - 2);
+  const space = Math.max(MIN_WIDTH, widthOfStream(screen) - column - 2);
   return offered
-    .map(({ name, description }) => `${name.padEnd(column)}${inOneLine(firstSentence(description), room)}`)
+    .map(({ name, description }) => `${name.padEnd(column)}${inOneLine(firstSentence(description), space)}`)
     .join("\n");
 }
 
-const NARROWEST = 20;
+const MIN_WIDTH = 20;
 
 function inOneLine(text: string, width: number): string {
   const [first = "", ...rest] = wrapped(text, width);
@@ -119,16 +120,16 @@ function inOneLine(text: string, width: number): string {
 
 const firstSentence = (text: string): string => /^.*?[.:](?=\s|$)/s.exec(text)?.[0].slice(0, -1) ?? text;
 
-export async function cost(room: Room): Promise<string> {
-  const { talk, settings } = room;
-  if (talk === undefined) return "Nothing has been asked yet.";
-  const { requests, prompt_tokens, completion_tokens, cached_tokens, cost: price } = talk.usage;
-  const seat = await room.model();
-  const { context } = await seat.capabilities(settings.chat_model, AbortSignal.timeout(PATIENCE_MS));
-  const used = talk.sizeFor(settings.chat_model).tokens(talk.memory.history.view());
+export async function cost(chat: ChatController): Promise<string> {
+  const { conversation, settings } = chat;
+  if (conversation === undefined) return "Nothing has been asked yet.";
+  const { requests, prompt_tokens, completion_tokens, cached_tokens, cost: price } = conversation.usage;
+  const client = await chat.model();
+  const { context } = await client.capabilities(settings.chat_model, AbortSignal.timeout(PATIENCE_MS));
+  const used = conversation.sizeFor(settings.chat_model).tokens(conversation.memory.history.view());
   const cached = cached_tokens === null ? "" : ` (${figure(cached_tokens)} cached)`;
   return [
-    `session   ${talk.session.id}`,
+    `session   ${conversation.session.id}`,
     `requests  ${figure(requests)}`,
     `tokens    ${figure(prompt_tokens)} in${cached}, ${figure(completion_tokens)} out`,
     `cost      ${price === null ? "unknown" : price.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`,

@@ -1,10 +1,10 @@
 import { nearest } from "../../core/spelling.ts";
 import type { Output } from "../../render/tty/output.ts";
-import type { Room } from "./chat-controller.ts";
+import type { ChatController } from "../../app/run/chat-controller.ts";
 
 /** What a slash command does; it gives what is to be shown. */
 interface SlashCommand extends SlashName {
-  readonly run: (room: Room, argument: string, screen: Output) => Promise<string> | string;
+  readonly run: (chat: ChatController, argument: string, screen: Output) => Promise<string> | string;
 }
 
 /** Those that need more than a few lines are loaded when they are typed. */
@@ -13,51 +13,51 @@ export const COMMANDS: readonly SlashCommand[] = [
   {
     name: "clear",
     says: "forget the conversation",
-    run: async (room) => (await import("./chat-command-actions.ts")).clear(room),
+    run: async (chat) => (await import("./chat-command-actions.ts")).clear(chat),
   },
   {
     name: "compact",
     says: "summarise its older part",
-    run: async (room) => (await import("./chat-command-actions.ts")).compact(room),
+    run: async (chat) => (await import("./chat-command-actions.ts")).compact(chat),
   },
   {
     name: "undo",
     says: "take back the last message and its answer",
-    run: async (room) => (await import("./chat-command-actions.ts")).undo(room),
+    run: async (chat) => (await import("./chat-command-actions.ts")).undo(chat),
   },
   {
     name: "model",
     takes: "NAME",
     says: "show the model, or ask another one",
-    run: async (room, argument) => (await import("./chat-command-actions.ts")).model(room, argument),
+    run: async (chat, argument) => (await import("./chat-command-actions.ts")).model(chat, argument),
   },
   {
     name: "mode",
     takes: "MODE",
     says: "show what the box may touch, or change it",
-    run: async (room, argument) => (await import("./chat-command-actions.ts")).mode(room, argument),
+    run: async (chat, argument) => (await import("./chat-command-actions.ts")).mode(chat, argument),
   },
   {
     name: "tools",
     says: "what the model can call",
-    run: async (room, _, screen) => (await import("./chat-command-actions.ts")).tools(room, screen),
+    run: async (chat, _, screen) => (await import("./chat-command-actions.ts")).tools(chat, screen),
   },
   {
     name: "cost",
     says: "tokens, cost, and how full the window is",
-    run: async (room) => (await import("./chat-command-actions.ts")).cost(room),
+    run: async (chat) => (await import("./chat-command-actions.ts")).cost(chat),
   },
   {
     name: "sessions",
     says: "the last ones of this folder",
-    run: async (room, _, screen) => (await import("./chat-command-actions.ts")).sessions(room, screen),
+    run: async (chat, _, screen) => (await import("./chat-command-actions.ts")).sessions(chat, screen),
   },
   {
     name: "resume",
     takes: "ID",
     says: "go on with an earlier one",
-    run: async (room, argument, screen) =>
-      (await import("./chat-command-actions.ts")).resume(room, argument, screen),
+    run: async (chat, argument, screen) =>
+      (await import("./chat-command-actions.ts")).resume(chat, argument, screen),
   },
 ];
 

@@ -1,5 +1,5 @@
 import type { Finished } from "../../agent/agent-run.ts";
-import type { Mode } from "../../core/decision.ts";
+import { isTyped, withoutMode } from "../../app/run/mode-note.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Handoff } from "../../core/handoff.ts";
 import type { Message } from "../../core/messages.ts";
@@ -12,7 +12,7 @@ import { RunLines } from "../../render/tty/run-lines.ts";
 import { commitRows, movedRows } from "../../render/tty/run-summary.ts";
 
 /** What is shown of a request: the answer on stdout, everything else on stderr, which may be the same screen. */
-export class Face {
+export class ChatView {
   readonly #lines: RunLines;
   readonly #answer: AnswerStream;
   readonly #output: Output;
@@ -85,10 +85,10 @@ const ENDS_REPLY: ReadonlySet<AgentEvent["type"]> = new Set([
   "run.finished",
 ]);
 
-const MOST = 8;
+const MAX_HANDED = 8;
 
 /** What a person should look at before anything is run in the folder: each path once in a chat. */
-export class Handed {
+export class HandoffNotes {
   readonly #told = new Set<string>();
 
   /** Empty where there is nothing new. */
@@ -96,7 +96,7 @@ export class Handed {
     const fresh = handoff.filter((each) => !this.#told.has(keyOf(each)));
     for (const each of fresh) this.#told.add(keyOf(each));
     if (fresh.length === 0) return "";
-    const rows = fresh.slice(0, MOST).map(({ path, tier, reason }) => {
+    const rows = fresh.slice(0, MAX_HANDED).map(({ path, tier, reason }) => {
       const mark = tier === "dangerous" ? "!" : "?";
       return `  ${mark} ${visibleLine(path.toWellFormed())}: ${reason}`;
     });
@@ -177,29 +177,3 @@ function saidIn(message: Message): Said | undefined {
 /** What a person has typed, oldest first. */
 export const requestsIn = (messages: readonly Message[]): readonly string[] =>
   messages.filter(isTyped).map(({ text }) => withoutMode(text));
-
-const SAYS: Readonly<Record<Mode, string>> = {
-  "read-only": "nothing can be changed any more",
-  "workspace-write": "you can write below the workspace and in /tmp",
-  "danger-full-access": "you can write everywhere in the container, and reach the network",
-};
-
-const NOTE = /\n\n\[harness\] The mode is (read-only|workspace-write|danger-full-access) now: [^\n]*$/;
-
-/**
- * What the model must be told of the mode behind a request, or nothing: the system prompt says how it was at the start,
- * and stays as it is. What was taken back or left out since is said again.
- */
-export function modeNote(seen: readonly Message[], atStart: Mode, mode: Mode): string {
-  const told = seen.findLast(({ role, text }) => role === "user" && NOTE.test(text));
-  const known = NOTE.exec(told?.text ?? "")?.[1] ?? atStart;
-  if (known === mode) return "";
-  return `\n\n[harness] The mode is ${mode} now: ${SAYS[mode]}. The box is a new one: what was outside of the workspace is gone.`;
-}
-
-/** What the person has typed. */
-export const withoutMode = (text: string): string => text.replace(NOTE, "");
-
-/** Whether a person has typed it, or the loop has added it for them. */
-export const isTyped = ({ role, text }: Message): boolean =>
-  role === "user" && !text.startsWith("[harness] ");

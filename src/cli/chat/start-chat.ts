@@ -1,12 +1,10 @@
-import type { Signal } from "../../agent/outcome.ts";
-import { describeFailure, renderFailure } from "../../app/failure-shown.ts";
-import { sessionsWorkspace } from "../../app/session-choice.ts";
-import { noteTo } from "../../app/stderr-note.ts";
-import { refuseUnbuilt } from "../../app/unbuilt.ts";
+import { type Host, refuseUnbuilt } from "../../app/host.ts";
+import { describeFailure, renderFailure, noteTo } from "../../app/stderr-messages.ts";
+import { sessionsWorkspace } from "../../app/session-access.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { MODES } from "../../core/decision.ts";
-import { EXIT, type ExitCode, HarnessError } from "../../core/errors.ts";
+import { EXIT, type ExitCode, HarnessError, type Signal } from "../../core/errors.ts";
 import type { Answer, Approver, Question } from "../../core/ports.ts";
 import type { SessionStore } from "../../core/session.ts";
 import { visible } from "../../core/visible.ts";
@@ -14,9 +12,9 @@ import { fitted, widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import { isStyled, type Output, stderr, stdout, styleText } from "../../render/tty/output.ts";
 import { configFor, workspaceOf } from "../settings.ts";
 import { COMMANDS, completed, slashOf } from "./chat-commands.ts";
-import { questionsOn, Room } from "./chat-controller.ts";
-import { besides, closing, Face, Handed, recalled, requestsIn } from "./chat-view.ts";
-import { Keyboard, Prompt, type Reply } from "./terminal-input.ts";
+import { ChatController } from "../../app/run/chat-controller.ts";
+import { besides, closing, ChatView, HandoffNotes, recalled, requestsIn } from "./chat-view.ts";
+import { Keyboard, Prompt, questionsOn, type Reply } from "./terminal-input.ts";
 
 export interface ChatFlags {
   readonly quiet: boolean;
@@ -29,21 +27,22 @@ export interface ChatFlags {
 export type Earlier = { readonly id: string | undefined; readonly fork: boolean } | undefined;
 
 /** A chat until a person leaves it; its exit code. */
-export async function startChat(flags: ChatFlags, earlier?: Earlier): Promise<number> {
+export async function startChat(host: Host, flags: ChatFlags, earlier?: Earlier): Promise<number> {
   const { settings, origins } = await configFor({ ...flags });
   refuseUnbuilt(settings);
-  const stores = storeOnce(noteTo(flags.quiet));
+  const stores = storeOnce(host, noteTo(flags.quiet));
   try {
     const found = earlier === undefined ? undefined : await earlierIn(await stores.open(), earlier, flags);
     const given = await sessionsWorkspace(workspaceOf({ cwd: flags.cwd }));
     const workspace = found === undefined || flags.cwd !== undefined ? given : found.info().workspace;
-    return await converse({ settings, origins, flags, workspace, stores, found });
+    return await converse({ host, settings, origins, flags, workspace, stores, found });
   } finally {
     await stores.close();
   }
 }
 
-interface Given {
+interface ChatStart {
+  readonly host: Host;
   readonly settings: Settings;
   readonly origins: Config["origins"];
   readonly flags: ChatFlags;
@@ -52,16 +51,17 @@ interface Given {
   readonly found: Awaited<ReturnType<typeof earlierIn>> | undefined;
 }
 
-async function converse({ settings, origins, flags, workspace, stores, found }: Given): Promise<number> {
+async function converse(start: ChatStart): Promise<number> {
+  const { host, settings, origins, flags, workspace, stores, found } = start;
   const [output, errors] = [stdout, stderr];
-  const face = new Face(output, errors, flags.quiet);
-  const cancel = (): boolean => room.cancel("SIGINT");
+  const view = new ChatView(output, errors, flags.quiet);
+  const cancel = (): boolean => chat.cancel("SIGINT");
   const presses = { since: 0 };
   using keyboard = new Keyboard({
     input: process.stdin,
     write: (text) => output.write(text),
     onInterrupt: () => {
-      if (!room.busy) return false;
+      if (!chat.busy) return false;
       presses.since = cancel() ? 0 : presses.since + 1;
       if (presses.since === 1) noteTo(false)("it is being ended; Ctrl-C once more leaves at once");
       if (presses.since > 1) process.exit(EXIT.interrupted);
@@ -69,20 +69,21 @@ async function converse({ settings, origins, flags, workspace, stores, found }: 
     },
     suspend: () => process.kill(process.pid, "SIGTSTP"),
   });
-  const ask = questionsOn({ keyboard, output, pause: () => face.pause() });
-  await using room = new Room({
+  const ask = questionsOn({ keyboard, output, pause: () => view.pause() });
+  await using chat = new ChatController({
+    host,
     settings,
     origins,
     workspace,
     runtime: flags.runtime ?? null,
     store: stores.open,
-    face,
+    view,
     approver: person({ ask, cancel }),
     warn: noteTo(flags.quiet),
   });
   using leaving = leavingBy((signal) => {
-    if (signal !== "SIGTERM") face.close();
-    room.cancel(signal);
+    if (signal !== "SIGTERM") view.close();
+    chat.cancel(signal);
     keyboard.end();
   });
   const prompt = new Prompt(keyboard, output, (line) => completed(line, COMMANDS, { mode: MODES }));
@@ -95,16 +96,18 @@ async function converse({ settings, origins, flags, workspace, stores, found }: 
   });
   errors.write(banner(settings, workspace, errors));
   if (found !== undefined) {
-    const { messages } = (await room.resume(found)).memory.history;
+    const { messages } = (await chat.resume(found)).memory.history;
     errors.write(recalled(messages, errors));
     prompt.remember(requestsIn(messages));
   }
-  setImmediate(() => void room.ahead());
+  setImmediate(() => void chat.ahead());
   const over = (): boolean => leaving.code() !== undefined;
-  await new Chat({ room, prompt, output, errors, over }).run();
+  await new Chat({ chat, prompt, output, errors, over }).run();
   const left = leaving.code();
-  if (left === undefined && room.talk !== undefined)
-    errors.write(styleText("dim", `to go on: harness resume ${room.talk.session.id}\n`, { stream: errors }));
+  if (left === undefined && chat.conversation !== undefined)
+    errors.write(
+      styleText("dim", `to go on: harness resume ${chat.conversation.session.id}\n`, { stream: errors }),
+    );
   return left ?? EXIT.done;
 }
 
@@ -115,10 +118,10 @@ function banner({ chat_model, provider, mode }: Settings, workspace: string, str
 }
 
 /** Opened when it is first wanted: a chat in which nothing is said leaves no trace. */
-function storeOnce(warn: (text: string) => void) {
+function storeOnce(host: Host, warn: (text: string) => void) {
   const held: { store?: Promise<SessionStore> } = {};
   const open = async (): Promise<SessionStore> =>
-    (await import("../../app/session-choice.ts")).openSessions(warn);
+    (await import("../../app/session-access.ts")).openSessions(host, warn);
   return {
     open: (): Promise<SessionStore> => (held.store ??= open()),
     close: async (): Promise<void> => (await held.store?.catch(() => undefined))?.[Symbol.dispose](),
@@ -126,7 +129,7 @@ function storeOnce(warn: (text: string) => void) {
 }
 
 async function earlierIn(store: SessionStore, earlier: NonNullable<Earlier>, { cwd }: ChatFlags) {
-  const { earlierSession } = await import("../../app/session-choice.ts");
+  const { earlierSession } = await import("../../app/session-access.ts");
   const choice = { continue: earlier.id === undefined, resume: earlier.id, fork: earlier.fork };
   const found = earlierSession(store, choice, await sessionsWorkspace(workspaceOf({ cwd })));
   if (found === undefined) throw new HarnessError(EXIT.usage, "no session to go on with", "harness");
@@ -144,7 +147,7 @@ function onSignals(handlers: Readonly<Partial<Record<NodeJS.Signals, () => void>
 }
 
 interface ChatParts {
-  readonly room: Room;
+  readonly chat: ChatController;
   readonly prompt: Prompt;
   readonly output: Output;
   readonly errors: Output;
@@ -168,7 +171,7 @@ class Chat {
   /** Ctrl-C at an empty prompt: the first one says how to leave. */
   #warned = false;
   /** A request that nothing came of is offered again. */
-  readonly #handed = new Handed();
+  readonly #handed = new HandoffNotes();
   #initial = "";
 
   constructor(parts: ChatParts) {
@@ -206,23 +209,23 @@ class Chat {
   }
 
   async #command(name: string, argument: string): Promise<void> {
-    const { room, prompt, output } = this.#parts;
-    const before = room.talk;
+    const { chat, prompt, output } = this.#parts;
+    const before = chat.conversation;
     await this.#orSay(async () => {
       const command = COMMANDS.find((each) => each.name === name);
-      const text = (await command?.run(room, argument, output)) ?? "";
+      const text = (await command?.run(chat, argument, output)) ?? "";
       if (text !== "") output.write(`${fittedLines(text, output)}\n`);
     });
-    if (room.talk !== before && room.talk !== undefined)
-      prompt.remember(requestsIn(room.talk.memory.history.messages));
+    if (chat.conversation !== before && chat.conversation !== undefined)
+      prompt.remember(requestsIn(chat.conversation.memory.history.messages));
   }
 
   async #request(text: string): Promise<void> {
-    const { room, errors, over } = this.#parts;
-    const count = (): number => room.talk?.memory.history.count ?? 0;
+    const { chat, errors, over } = this.#parts;
+    const count = (): number => chat.conversation?.memory.history.count ?? 0;
     const before = count();
     await this.#orSay(async () => {
-      const finished = await room.request(text);
+      const finished = await chat.request(text);
       // Told to the last: what was moved away is not found again by whoever was not told.
       errors.write(besides(finished, errors));
       if (!over()) errors.write(closing(finished, errors) + this.#handed.lines(finished.handoff, errors));

@@ -1,8 +1,10 @@
 import { createInterface, type Interface } from "node:readline";
 import { Readable } from "node:stream";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Question } from "../../core/ports.ts";
 import { visible } from "../../core/visible.ts";
-import { move, type Output, stdout } from "../../render/tty/output.ts";
+import { approvalText } from "../../render/tty/approval.ts";
+import { move, type Output, stderr, stdout } from "../../render/tty/output.ts";
 
 /** A piece for the reader; undefined when no more will come. */
 export type Reader = (piece: Piece | undefined) => void;
@@ -197,7 +199,7 @@ type Complete = (line: string) => readonly [hits: readonly string[], of: string]
 
 const PROMPT = "harness> ";
 const MORE = "     ... ";
-const MOST_HISTORY = 200;
+const MAX_HISTORY = 200;
 
 /** Asks a person for a text: lines as readline edits them, more than one by a backslash at the end or by pasting. */
 export class Prompt {
@@ -248,7 +250,7 @@ export class Prompt {
       terminal: true,
       prompt,
       history: this.#history,
-      historySize: MOST_HISTORY,
+      historySize: MAX_HISTORY,
       removeHistoryDuplicates: true,
       completer: (line: string) => {
         const [hits, of] = this.#complete(line);
@@ -324,7 +326,7 @@ interface Step {
 }
 
 /** Longer than any yes. */
-const MOST = 40;
+const MAX_SUGGESTED = 40;
 
 /** The keys after a question: only y or yes and Enter mean yes. What is pasted was not meant for it. */
 export class YesNo {
@@ -350,7 +352,7 @@ export class YesNo {
       this.#typed = this.#typed.slice(0, -1);
       return move("rubout");
     }
-    if (!/^[ -~]$/.test(key) || this.#typed.length >= MOST) return "";
+    if (!/^[ -~]$/.test(key) || this.#typed.length >= MAX_SUGGESTED) return "";
     this.#typed += key;
     return key;
   }
@@ -364,4 +366,68 @@ export class YesNo {
 export function requireTerminal(hint: string): void {
   if (process.stdin.isTTY && stdout.isTTY) return;
   throw new HarnessError(EXIT.usage, "the chat needs a terminal to read from and to write to", hint);
+}
+
+interface QuestionParts {
+  readonly keyboard: Keyboard;
+  readonly output: Output;
+  /** Nothing else is written until what it gives is called. */
+  readonly pause: () => () => void;
+}
+
+/** Questions on the terminal. Only keys that are pressed after one is on the screen answer it. */
+export function questionsOn({ keyboard, output, pause }: QuestionParts) {
+  return async (question: Question, signal: AbortSignal): Promise<Reply> => {
+    const resume = pause();
+    try {
+      // What was typed before may still be on its way here; what comes behind the question is never dropped.
+      for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      keyboard.drop();
+      if (signal.aborted) return "no";
+      output.write(approvalText(question, output));
+      return await answered(keyboard, output, signal);
+    } finally {
+      resume();
+    }
+  };
+}
+
+function answered(keyboard: Keyboard, output: Output, signal: AbortSignal): Promise<Reply> {
+  const { promise, resolve } = Promise.withResolvers<Reply>();
+  const answer = new YesNo();
+  const end = (reply: Reply): void => {
+    keyboard.done(take);
+    signal.removeEventListener("abort", cancelled);
+    resolve(reply);
+  };
+  const take: Parameters<Keyboard["read"]>[0] = (piece) => {
+    const { echo, reply } = answer.take(piece);
+    output.write(echo);
+    if (reply !== undefined) end(reply);
+  };
+  const cancelled = (): void => {
+    output.write("\n");
+    end("no");
+  };
+  signal.addEventListener("abort", cancelled, { once: true });
+  keyboard.read(take);
+  return promise;
+}
+
+/** One question on this terminal, outside of a chat. */
+export async function askOnce(question: Question, signal: AbortSignal): Promise<Reply> {
+  using keyboard = new Keyboard({
+    input: process.stdin,
+    write: (text) => stderr.write(text),
+    onInterrupt: () => false,
+    suspend: () => process.kill(process.pid, "SIGTSTP"),
+  });
+  const resume = (): void => keyboard.resume();
+  process.on("SIGCONT", resume);
+  const ask = questionsOn({ keyboard, output: stderr, pause: () => () => undefined });
+  try {
+    return await ask(question, signal);
+  } finally {
+    process.removeListener("SIGCONT", resume);
+  }
 }

@@ -2,11 +2,11 @@ import { Args, Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { appliedPaths, appliedText } from "../../render/tty/undo-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { noteTo } from "../../app/stderr-note.ts";
-import { withSessions } from "../../app/session-choice.ts";
-import { settingFlags } from "../settings.ts";
-import { sessionGiven } from "../session-given.ts";
-import { stderr, stdout } from "../../render/tty/output.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import { withSessions, sessionGiven } from "../../app/session-access.ts";
+import { settingFlags, workspaceOf } from "../settings.ts";
+import { isTerminal, prompter } from "../terminal.ts";
+import { stdout } from "../../render/tty/output.ts";
 
 export class Apply extends HarnessCommand {
   static override summary = "Move what a session changed in a layer or a copy into the folder itself.";
@@ -40,28 +40,25 @@ export class Apply extends HarnessCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Apply);
     const { only, accept = [], interactive, "dry-run": dryRun } = flags;
-    if (interactive && !(process.stdin.isTTY && stderr.isTTY))
+    if (interactive && !isTerminal())
       throw new HarnessError(
         EXIT.usage,
         "--interactive asks on a terminal, and there is none",
         "harness apply --only PATH",
       );
-    const [{ applySession }, { belowWorkspace }, { askOnTerminal }] = await Promise.all([
-      import("../apply-session.ts"),
-      import("../apply-session.ts"),
-      import("../pick-hunks.ts"),
-    ]);
-    await withSessions(async (store) => {
-      const session = await sessionGiven(store, args.id, flags);
+    const { applySession, belowWorkspace } = await import("../../app/apply-changes.ts");
+    await withSessions(this.host, async (store) => {
+      const session = await sessionGiven(store, args.id, workspaceOf(flags));
       const { workspace } = session.info();
       const options = {
         ...(only === undefined ? {} : { only: only.map((given) => belowWorkspace(given, workspace)) }),
         accept,
         dryRun,
-        ...(interactive ? { ask: askOnTerminal } : {}),
+        interactive,
+        prompter: prompter(),
         say: noteTo(flags.quiet),
       };
-      const told = await applySession(store, session, options);
+      const told = await applySession(this.host, store, session, options);
       const { handoff, blocked, refused, left, done, whole } = told;
       if (flags.json)
         answerJson({

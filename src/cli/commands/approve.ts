@@ -1,8 +1,9 @@
 import { Args, Flags } from "@oclif/core";
-import { HarnessCommand } from "../command.ts";
+import { answer, HarnessCommand } from "../command.ts";
+import { prompter } from "../terminal.ts";
 
-const others = (own: string): string[] =>
-  ["once", "session", "always", "deny"].filter((flag) => flag !== own);
+const ANSWERS = ["once", "session", "always", "deny"] as const;
+const others = (own: string): string[] => ANSWERS.filter((flag) => flag !== own);
 const flag = (own: string, description: string) =>
   Flags.boolean({ description, helpGroup: "ANSWER", exclusive: others(own) });
 
@@ -27,7 +28,12 @@ export class Approve extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Approve);
-    const { approve } = await import("../approve-run.ts");
-    process.exitCode = await approve(args.id, flags);
+    const { json, quiet } = flags;
+    const said = ANSWERS.find((each) => flags[each]);
+    const { approve } = await import("../../app/run/approve-run.ts");
+    const request = { host: this.host, id: args.id, said, prompter: prompter(), json, quiet };
+    const finished = await approve(request);
+    if (!json && finished.answer !== null) answer(finished.answer);
+    process.exitCode = finished.exit_code;
   }
 }

@@ -18,6 +18,6 @@ export class Chat extends HarnessCommand {
       throw new HarnessError(EXIT.usage, "a chat is not told in JSON", 'harness run --json "…"');
     requireTerminal(HINT);
     const { startChat } = await import("../chat/start-chat.ts");
-    process.exitCode = await startChat(flags);
+    process.exitCode = await startChat(this.host, flags);
   }
 }

@@ -1,5 +1,5 @@
 import { answer, HarnessCommand } from "../command.ts";
-import { settingFlags } from "../settings.ts";
+import { configFor, settingFlags } from "../settings.ts";
 
 export class Demo extends HarnessCommand {
   static override summary = "See a run from its start to its end on a small repository with a failing test.";
@@ -16,8 +16,8 @@ export class Demo extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Demo);
-    const { runDemo } = await import("../demo-run.ts");
-    const finished = await runDemo(flags);
+    const { runDemo } = await import("../../app/run/demo-run.ts");
+    const finished = await runDemo(this.host, await configFor(flags), flags);
     if (!flags.json && finished.answer !== null) answer(finished.answer);
     process.exitCode = finished.exit_code;
   }

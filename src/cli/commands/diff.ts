@@ -2,11 +2,10 @@ import { Args, Flags } from "@oclif/core";
 import { diffStat, fileDiffs } from "../../render/tty/file-diffs.ts";
 import { stepTable } from "../../render/tty/undo-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { noteTo } from "../../app/stderr-note.ts";
-import { withSessions } from "../../app/session-choice.ts";
-import { settingFlags } from "../settings.ts";
-import { diffOfSession } from "../../app/checkpoint-changes.ts";
-import { sessionGiven } from "../session-given.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import { withSessions, sessionGiven } from "../../app/session-access.ts";
+import { settingFlags, workspaceOf } from "../settings.ts";
+import { diffOfSession } from "../../app/checkpoint-access.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Diff extends HarnessCommand {
@@ -31,17 +30,17 @@ export class Diff extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Diff);
-    await withSessions(async (store) => {
-      const session = await sessionGiven(store, args.id, flags);
+    await withSessions(this.host, async (store) => {
+      const session = await sessionGiven(store, args.id, workspaceOf(flags));
       if (flags.steps) {
         const steps = session.steps.all();
         if (flags.json) answerJson({ session: session.id, steps });
         else answer(stepTable(steps, stdout));
         return;
       }
-      const { diffOfLayer } = await import("../../app/layer-diff.ts");
-      const waiting = await diffOfLayer(store, session, noteTo(flags.quiet));
-      const { files, cut, lostFrom } = waiting ?? (await diffOfSession(session, flags.from));
+      const { diffOfLayer } = await import("../../app/session-changes.ts");
+      const waiting = await diffOfLayer(this.host, store, session, noteTo(flags.quiet));
+      const { files, cut, lostFrom } = waiting ?? (await diffOfSession(this.host, session, flags.from));
       const { workspace } = session.info();
       if (flags.json)
         answerJson({ session: session.id, workspace, from: flags.from, cut, lost_from: lostFrom, files });

@@ -16,7 +16,7 @@ export class Doctor extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Doctor);
-    const checks = await checkUp(() => configFor(flags));
+    const checks = await checkUp(this.host, () => configFor(flags));
     const exit = exitFor(checks);
     if (flags.json) answerJson({ ok: exit === 0, exit_code: exit, checks });
     else answer(healthTable(checks, stdout));

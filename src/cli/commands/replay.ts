@@ -1,18 +1,19 @@
 import { Args, Flags } from "@oclif/core";
-import type { Mode } from "../../core/decision.ts";
+import { untilInterrupted } from "../../app/interruption.ts";
+import {
+  changedVerdicts,
+  type PastCommand,
+  pastCommands,
+  replayRun,
+  type Rerun,
+} from "../../app/run/replay-run.ts";
+import { sessionGiven, withSessions } from "../../app/session-access.ts";
 import { EXIT } from "../../core/errors.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
+import { stdout } from "../../render/tty/output.ts";
 import { changedVerdict, rerunLines } from "../../render/tty/replay-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { untilInterrupted } from "../interrupt.ts";
-import { noteTo } from "../../app/stderr-note.ts";
-import { changedVerdicts, rerun } from "../../app/replay-run.ts";
-import { type PastCommand, pastCommands } from "../../app/recorded-run.ts";
-import { lazyJudge } from "../../app/agent-assembly.ts";
-import { sessionFor, sessionsWorkspace, withSessions } from "../../app/session-choice.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";
-import { openBoxFor } from "../../app/open-box.ts";
-import { stdout } from "../../render/tty/output.ts";
 
 export class Replay extends HarnessCommand {
   static override summary = "Run a session's commands again in a fresh box, and list what differs.";
@@ -30,67 +31,52 @@ export class Replay extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Replay);
-    const here = await sessionsWorkspace(workspaceOf(flags));
-    await withSessions(async (store) => {
-      const session = sessionFor(store, args.id, here);
+    await withSessions(this.host, async (store) => {
+      const session = await sessionGiven(store, args.id, workspaceOf(flags));
       const commands = pastCommands(session);
-      if (flags.policy === undefined) await runAgain(store, session, commands, flags);
-      else await judgeAgain(session, commands, flags.policy, flags.json);
+      if (flags.policy === undefined) await this.#runAgain(store, session, commands, flags);
+      else await this.#judgeAgain(session, commands, flags.policy, flags.json);
     });
   }
-}
 
-async function judgeAgain(
-  session: Session,
-  commands: readonly PastCommand[],
-  file: string,
-  json: boolean,
-): Promise<void> {
-  const changed = await changedVerdicts(commands, file, session.info());
-  for (const each of changed)
-    if (json) answerJson(each);
-    else answer(changedVerdict(each, stdout));
-  const summary = { judged: commands.length, changed: changed.length };
-  if (json) answerJson({ summary });
-  else answer(`commands judged: ${summary.judged}; verdicts that change: ${summary.changed}`);
-}
+  async #judgeAgain(
+    session: Session,
+    commands: readonly PastCommand[],
+    file: string,
+    json: boolean,
+  ): Promise<void> {
+    const changed = await changedVerdicts(this.host, commands, file, session.info());
+    for (const each of changed)
+      if (json) answerJson(each);
+      else answer(changedVerdict(each, stdout));
+    const summary = { judged: commands.length, changed: changed.length };
+    if (json) answerJson({ summary });
+    else answer(`commands judged: ${summary.judged}; verdicts that change: ${summary.changed}`);
+  }
 
-interface Given {
-  readonly isolation?: "overlay" | "copy" | undefined;
-  readonly json: boolean;
-  readonly quiet: boolean;
-}
-
-async function runAgain(
-  store: SessionStore,
-  session: Session,
-  commands: readonly PastCommand[],
-  { isolation = "overlay", json, quiet }: Given,
-): Promise<void> {
-  const { workspace, mode: then } = session.info();
-  const { settings } = await configFor({});
-  // What had a network then gets none by being looked at again.
-  const mode: Mode = then === "read-only" ? then : "workspace-write";
-  const counts = { same: 0, differs: 0, "not run": 0 };
-  await untilInterrupted(async (signal) => {
-    const opening = {
-      settings: { ...settings, mode, isolation },
-      workspace,
-      runtime: null,
-      watchChanges: false,
-      keep: null,
-    };
-    await using box = await openBoxFor({ ...opening, warn: noteTo(quiet) }, signal);
-    const judge = await lazyJudge({ ...settings, mode }, workspace)();
-    const { outputs } = session;
-    const desk = { workspace, outputs, notes: store.notes(workspace), timeoutMs: settings.timeout };
-    for await (const each of rerun(commands, { box, judge, mode, desk }, signal)) {
+  async #runAgain(
+    store: SessionStore,
+    session: Session,
+    commands: readonly PastCommand[],
+    { isolation = "overlay", json, quiet }: ReplayFlags,
+  ): Promise<void> {
+    const { settings } = await configFor({});
+    const counts = { same: 0, differs: 0, "not run": 0 };
+    const onResult = (each: Rerun): void => {
       counts[each.outcome] += 1;
       if (json) answerJson(each);
       else if (each.outcome !== "same" || !quiet) answer(rerunLines(each, stdout));
-    }
-  });
-  if (json) answerJson({ summary: counts });
-  else answer(`same: ${counts.same}; differ: ${counts.differs}; not run: ${counts["not run"]}`);
-  if (counts.differs > 0) process.exitCode = EXIT.failed;
+    };
+    const input = { host: this.host, settings: { ...settings, isolation }, store, session, quiet, onResult };
+    await untilInterrupted((signal) => replayRun(commands, input, signal));
+    if (json) answerJson({ summary: counts });
+    else answer(`same: ${counts.same}; differ: ${counts.differs}; not run: ${counts["not run"]}`);
+    if (counts.differs > 0) process.exitCode = EXIT.failed;
+  }
+}
+
+interface ReplayFlags {
+  readonly isolation?: "overlay" | "copy" | undefined;
+  readonly json: boolean;
+  readonly quiet: boolean;
 }

@@ -8,8 +8,8 @@ import { reportOf } from "../../render/report/build-report.ts";
 import type { Report as ReportValue } from "../../render/report/report-form.ts";
 import { auditVerdict, NOT_PROVEN, reportText } from "../../render/tty/report-text.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { writeReport } from "../report-file.ts";
-import { sessionFor, sessionsWorkspace, withSessions } from "../../app/session-choice.ts";
+import { writeReport } from "../../app/report-file.ts";
+import { sessionGiven, withSessions } from "../../app/session-access.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 
@@ -34,9 +34,8 @@ export class Report extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Report);
-    const workspace = await sessionsWorkspace(workspaceOf(flags));
-    await withSessions(async (store) => {
-      const session = sessionFor(store, args.id, workspace);
+    await withSessions(this.host, async (store) => {
+      const session = await sessionGiven(store, args.id, workspaceOf(flags));
       if (flags.verify) return verify(session, flags.json);
       const report = cleanReport(session);
       if (flags.html === "-") answer(reportPage(report));

@@ -18,6 +18,6 @@ export class Resume extends HarnessCommand {
     const { args, flags } = await this.parse(Resume);
     requireTerminal(`harness run ${args.id === undefined ? "--continue" : `--resume ${args.id}`} "…"`);
     const { startChat } = await import("../chat/start-chat.ts");
-    process.exitCode = await startChat(flags, { id: args.id, fork: flags.fork });
+    process.exitCode = await startChat(this.host, flags, { id: args.id, fork: flags.fork });
   }
 }

@@ -1,7 +1,7 @@
 import { Args } from "@oclif/core";
-import { HarnessCommand } from "../command.ts";
-import { settingFlags } from "../settings.ts";
-import { runFlags } from "../run-flags.ts";
+import { answer, HarnessCommand } from "../command.ts";
+import { configFor, limitsFrom, runFlags, settingFlags, workspaceOf } from "../settings.ts";
+import { promptFrom } from "../terminal.ts";
 
 export class Run extends HarnessCommand {
   static override summary = "Do a task unattended, in a box over the current folder.";
@@ -20,7 +20,19 @@ export class Run extends HarnessCommand {
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Run);
-    const { runUnattended } = await import("../unattended-run.ts");
-    process.exitCode = await runUnattended(argv.map(String), flags);
+    const config = await configFor(flags);
+    const limits = limitsFrom(flags, config.settings.max_turns);
+    const { runUnattended } = await import("../../app/run/unattended-run.ts");
+    const finished = await runUnattended({
+      host: this.host,
+      config,
+      limits,
+      folder: workspaceOf(flags),
+      named: flags.cwd !== undefined,
+      prompt: (otherwise) => promptFrom(argv.map(String), otherwise),
+      flags,
+    });
+    if (!flags.json && finished.answer !== null) answer(finished.answer);
+    process.exitCode = finished.exit_code;
   }
 }

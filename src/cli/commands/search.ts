@@ -1,9 +1,9 @@
 import { Args, Flags } from "@oclif/core";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { untilInterrupted } from "../interrupt.ts";
-import { noteTo } from "../../app/stderr-note.ts";
-import { promptFrom } from "../run-prompt.ts";
-import { runWorkspace } from "../../app/run-workspace.ts";
+import { untilInterrupted } from "../../app/interruption.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import { promptFrom } from "../terminal.ts";
+import { runWorkspace } from "../../app/host.ts";
 import { configFor, settingFlags, storeFlag, workspaceOf } from "../settings.ts";
 import { stdout } from "../../render/tty/output.ts";
 
@@ -32,12 +32,10 @@ export class Search extends HarnessCommand {
       configFor(flags),
       runWorkspace(workspaceOf(flags), ELSEWHERE),
     ]);
-    const [{ ask }, { belowOf }] = await Promise.all([
-      import("../../app/search-request.ts"),
-      import("../../app/search-request.ts"),
-    ]);
+    const { ask, belowOf } = await import("../../app/search/search-request.ts");
     const { limit, quiet } = flags;
     const asking = {
+      host: this.host,
       settings,
       origins,
       workspace,

@@ -1,13 +1,12 @@
 import { Flags } from "@oclif/core";
-import { placesFrom } from "../../config/places.ts";
 import { setupTable } from "../../render/tty/setup-lines.ts";
 import { HarnessCommand } from "../command.ts";
-import { confirm } from "../confirm.ts";
-import { untilInterrupted } from "../interrupt.ts";
-import { packageRoot } from "../../app/package-root.ts";
+import { confirm } from "../terminal.ts";
+import { untilInterrupted } from "../../app/interruption.ts";
+import { packageRoot } from "../../app/host.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";
-import { describeEngine, engineStep, imageStep, modelStep, Steps } from "../setup-steps.ts";
-import { done, type SetupContext, standIn, INSTEAD, sidecarStep } from "../setup-context.ts";
+import { describeEngine, engineStep, imageStep, modelStep, Steps } from "../../app/setup-steps.ts";
+import { done, type SetupContext, standIn, INSTEAD, sidecarStep } from "../../app/setup-context.ts";
 import { stderr } from "../../render/tty/output.ts";
 
 export class Setup extends HarnessCommand {
@@ -29,11 +28,10 @@ export class Setup extends HarnessCommand {
     await untilInterrupted(async (signal) => {
       const steps = new Steps(flags.quiet, signal);
       const context: SetupContext = {
+        host: this.host,
         root: packageRoot,
         workspace: workspaceOf(flags),
-        places: placesFrom(process.env),
         config,
-        env: process.env,
         signal,
         mayInstall: !flags["no-install"],
         yes: flags.yes,

@@ -1,12 +1,9 @@
 import { Flags } from "@oclif/core";
+import { tearDown } from "../../app/setup-context.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { removeBoxes, removeImages } from "../../docker/remove-all.ts";
-import { downSidecars } from "../../docker/sidecar-lifecycle.ts";
-import { SIDECARS } from "../../docker/sidecars.ts";
-import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { confirm } from "../confirm.ts";
-import { requireEngine, uid } from "../../app/open-box.ts";
 import { stderr } from "../../render/tty/output.ts";
+import { answer, answerJson, HarnessCommand } from "../command.ts";
+import { confirm } from "../terminal.ts";
 
 export class Teardown extends HarnessCommand {
   static override summary = "Stop the sidecars and remove this user's sandboxes (what ./stop.sh does).";
@@ -19,11 +16,7 @@ export class Teardown extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(Teardown);
     if (flags.purge) await agree(flags.yes);
-    const engine = await requireEngine();
-    const boxes = await removeBoxes(engine, uid());
-    const sidecars = await downSidecars(engine.api, SIDECARS.name, { volumes: flags.purge });
-    const pulled = Object.values(SIDECARS.services).map(({ image }) => image);
-    const images = flags.purge ? await removeImages(engine, pulled) : [];
+    const { boxes, sidecars, images } = await tearDown(this.host, flags.purge);
     if (flags.json) answerJson({ boxes, sidecars, images });
     else answer(describe(boxes, sidecars.containers, [...sidecars.volumes, ...images]));
     for (const { name, reason } of sidecars.kept) stderr.write(`kept ${name}: ${reason}\n`);

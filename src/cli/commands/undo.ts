@@ -2,10 +2,9 @@ import { Args, Flags } from "@oclif/core";
 import { undonePaths, undoText } from "../../render/tty/undo-lines.ts";
 import { EXIT } from "../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { noteTo } from "../../app/stderr-note.ts";
-import { withSessions } from "../../app/session-choice.ts";
-import { settingFlags } from "../settings.ts";
-import { sessionGiven } from "../session-given.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import { withSessions, sessionGiven } from "../../app/session-access.ts";
+import { settingFlags, workspaceOf } from "../settings.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Undo extends HarnessCommand {
@@ -36,12 +35,12 @@ export class Undo extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Undo);
-    const { undoSession } = await import("../../app/undo-session.ts");
+    const { undoSession } = await import("../../app/session-changes.ts");
     const say = noteTo(flags.quiet);
-    await withSessions(async (store) => {
-      const session = await sessionGiven(store, args.id, flags);
+    await withSessions(this.host, async (store) => {
+      const session = await sessionGiven(store, args.id, workspaceOf(flags));
       const { to: target, redo, skip, "dry-run": dryRun } = flags;
-      const undone = await undoSession(store, session, { target, redo, skip, dryRun, say });
+      const undone = await undoSession(this.host, store, session, { target, redo, skip, dryRun, say });
       const { refused, left, done, notes } = undone;
       for (const text of notes) say(text);
       const said = { paths: undonePaths(undone), refused, left, done };

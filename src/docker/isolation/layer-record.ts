@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/p
 import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { replaceFile } from "../../platform/safe-files.ts";
 
 /**
  * `<state>/layers/<session>/` is what a session has changed and nobody has applied. `layer` in it says of what; an
@@ -74,8 +75,7 @@ export async function makeLayer(stateDir: string, record: LayerRecord): Promise<
 export async function noteVolume(layer: Layer, volume: string): Promise<void> {
   const { folder, ...record } = layer;
   const file = path.join(folder, "layer");
-  await writeFile(`${file}.new`, JSON.stringify({ ...record, volume }), { mode: 0o600 });
-  await rename(`${file}.new`, file);
+  await replaceFile(file, JSON.stringify({ ...record, volume }), { aside: `${file}.new`, lasts: "never" });
 }
 
 /** It is no layer any more from then on; what it holds goes when `removeGivenUp` comes by. */

@@ -1,6 +1,7 @@
 import { mkdir, open, readdir, rename, rm, truncate, unlink } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { syncFolder } from "../../platform/safe-files.ts";
 import { boxFilter, boxOf, type BoxRecord, type Owner } from "../box-labels.ts";
 import { isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
@@ -106,11 +107,6 @@ export async function writeParked(
   await syncFolder(folder);
   await syncFolder(path.dirname(folder));
   return file;
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  await using handle = await open(folder, "r");
-  await handle.sync();
 }
 
 interface Claimed {

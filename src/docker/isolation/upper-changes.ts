@@ -1,9 +1,10 @@
 import { Buffer } from "node:buffer";
-import { constants, readlinkSync, type Stats } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { readlinkSync, type Stats } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
 import { textOfBytes } from "../../core/bytes.ts";
 import type { Change } from "../../core/changes.ts";
 import { errorCode } from "../../core/errors.ts";
+import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
 import { changeListOf, type FoundChange } from "../runner/change-list.ts";
 import { below, type Held, hold, lookIn, namesIn } from "./open-folders.ts";
 import type { Changed } from "./workspace-place.ts";
@@ -219,20 +220,24 @@ function opened(parent: Held, { stats, at }: Seen, depth: number): Held | string
 }
 
 const COMPARED_BYTES = 256 * 1024;
-const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 /** Whether both are regular files of the same bytes. Neither a link nor a pipe is entered. */
 export async function sameContent(one: Buffer, other: Buffer): Promise<boolean> {
-  await using a = await open(one, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  await using b = await open(other, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  const [left, right] = await Promise.all([a.stat(), b.stat()]);
-  if (!left.isFile() || !right.isFile() || left.size !== right.size) return false;
+  await using a = await openRegular(one, "refuse").catch(orUndefined);
+  await using b = await openRegular(other, "refuse").catch(orUndefined);
+  if (a === undefined || b === undefined || a.stats.size !== b.stats.size) return false;
+  const left = a.stats;
   for (let at = 0; at < left.size; at += COMPARED_BYTES) {
     const length = Math.min(COMPARED_BYTES, left.size - at);
-    const [mine, theirs] = await Promise.all([piece(a, at, length), piece(b, at, length)]);
+    const [mine, theirs] = await Promise.all([piece(a.handle, at, length), piece(b.handle, at, length)]);
     if (!mine.equals(theirs)) return false;
   }
   return true;
+}
+
+function orUndefined(thrown: unknown): undefined {
+  if (!(thrown instanceof NotRegularError)) throw thrown;
+  return undefined;
 }
 
 async function piece(file: FileHandle, at: number, length: number): Promise<Buffer> {

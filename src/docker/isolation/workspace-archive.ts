@@ -1,8 +1,9 @@
 import { Buffer } from "node:buffer";
-import { closeSync, constants, fstatSync, openSync, readlinkSync, readSync } from "node:fs";
+import { closeSync, fstatSync, readlinkSync, readSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { textOfBytes } from "../../core/bytes.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { NotRegularError, openRegularSync } from "../../platform/safe-files.ts";
 import { hold } from "./open-folders.ts";
 import { type Seen, treeOf } from "./upper-changes.ts";
 
@@ -95,8 +96,6 @@ function* linkParts({ at, stats }: Seen, path: Buffer, tell: (why: string) => vo
   }
 }
 
-const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-
 /** As many bytes as the header says, whatever becomes of the file meanwhile. */
 function* fileParts({ at }: Seen, path: Buffer, tell: (why: string) => void): Generator<Buffer, void> {
   const fd = openFile(at);
@@ -124,11 +123,9 @@ function* fileParts({ at }: Seen, path: Buffer, tell: (why: string) => void): Ge
 /** A descriptor of a regular file, or why there is none. */
 function openFile(at: Buffer): number | string {
   try {
-    const fd = openSync(at, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    if (fstatSync(fd).isFile()) return fd;
-    closeSync(fd);
-    return "it is neither file, folder nor link";
+    return openRegularSync(at, "refuse").descriptor;
   } catch (thrown) {
+    if (thrown instanceof NotRegularError) return "it is neither file, folder nor link";
     return `it cannot be read: ${errorCode(thrown) ?? "unknown"}`;
   }
 }

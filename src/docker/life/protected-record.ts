@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { mkdir, open, readdir, realpath, rename, rm } from "node:fs/promises";
+import { mkdir, open, readdir, realpath, rm } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { replaceFile } from "../../platform/safe-files.ts";
 import type { Owner } from "../box-labels.ts";
 import { within } from "../protect/protected-mounts.ts";
 import { NOTHING, type Protection } from "../protect/scan.ts";
@@ -52,7 +53,6 @@ export async function recordProtected(
   const folder = folderIn(stateDir);
   const { pid, start, boot } = owner;
   const file = path.join(folder, `${hashOf(workspace)}.${pid}-${start}-${boot}.json`);
-  const aside = `${file}.new`;
   const text = JSON.stringify({
     form: 1,
     workspace,
@@ -63,16 +63,8 @@ export async function recordProtected(
   try {
     if (text.length > LARGEST) throw new Error("it would be too long");
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    {
-      await using handle = await open(aside, "w", 0o600);
-      await handle.writeFile(text);
-      await handle.sync();
-    }
-    await rename(aside, file);
-    await using held = await open(folder, "r");
-    await held.sync();
+    await replaceFile(file, text, { aside: `${file}.new`, lasts: "name" });
   } catch (thrown) {
-    await rm(aside, { force: true }).catch(() => undefined);
     throw new HarnessError(
       EXIT.sandbox,
       `what is protected in ${workspace} cannot be written down: ${reasonOf(thrown)}`,

@@ -1,6 +1,5 @@
 import {
   chmod,
-  constants,
   type FileHandle,
   mkdir,
   open,
@@ -13,6 +12,7 @@ import {
 } from "node:fs/promises";
 import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
 import { errorCode } from "../../core/errors.ts";
+import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
 import { type Held, hold, openUp } from "./open-folder.ts";
 import { look } from "./solid.ts";
 
@@ -63,10 +63,12 @@ async function copy(from: string, to: string): Promise<void> {
 }
 
 export async function copyRegular(from: string, to: string): Promise<void> {
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  await using source = await open(bytesOfText(from), flags);
-  const stats = await source.stat();
-  if (!stats.isFile()) return;
+  await using opened = await openRegular(bytesOfText(from), "refuse").catch((thrown: unknown) => {
+    if (thrown instanceof NotRegularError) return undefined;
+    throw thrown;
+  });
+  if (opened === undefined) return;
+  const { handle: source, stats } = opened;
   await using target = await open(bytesOfText(to), "wx", stats.mode & 0o777);
   if (stats.blocks > 0) await copyBytes(source, target);
   await target.truncate(stats.size);

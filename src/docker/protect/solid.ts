@@ -1,8 +1,9 @@
 import type { Stats } from "node:fs";
-import { constants, lstat, open } from "node:fs/promises";
+import { lstat } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText } from "../../core/bytes.ts";
+import { openRegular } from "../../platform/safe-files.ts";
 
 /** The entry itself, never what it leads to; undefined when it is not there. */
 export async function look(file: string): Promise<Stats | undefined> {
@@ -74,13 +75,7 @@ const LARGEST = 2 ** 20;
 
 /** The text of a small regular file, opened without following a link or waiting for a FIFO; else undefined. */
 export async function readSmall(file: string): Promise<string | undefined> {
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-  const handle = await open(file, flags).catch(() => undefined);
-  if (handle === undefined) return undefined;
-  try {
-    const stats = await handle.stat();
-    return stats.isFile() && stats.size <= LARGEST ? await handle.readFile("utf8") : undefined;
-  } finally {
-    await handle.close();
-  }
+  await using opened = await openRegular(file, "refuse").catch(() => undefined);
+  if (opened === undefined || opened.stats.size > LARGEST) return undefined;
+  return await opened.handle.readFile("utf8");
 }

@@ -1,7 +1,7 @@
-import { constants, open } from "node:fs/promises";
 import path from "node:path";
 import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
 import { errorCode } from "../../core/errors.ts";
+import { readRegular } from "../../platform/safe-files.ts";
 import { resolved } from "./git-pointer.ts";
 import { within } from "./protected-mounts.ts";
 import { look, readSmall } from "./solid.ts";
@@ -76,18 +76,10 @@ async function indexesOf(gitDir: string): Promise<readonly GitIndex[] | undefine
   }
 }
 
-/** A link could lead to a device, and a pipe that nobody writes to would be opened for ever. */
-const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-
 /** Undefined where there is none. */
 async function contentOf(file: string): Promise<Buffer | undefined> {
   try {
-    await using handle = await open(bytesOfText(file), FLAGS);
-    const stats = await handle.stat();
-    if (!stats.isFile() || stats.size > LARGEST) throw new Error("it is no file, or too large");
-    const bytes = Buffer.alloc(stats.size);
-    const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0);
-    return bytes.subarray(0, bytesRead);
+    return await readRegular(bytesOfText(file), { links: "refuse", max: LARGEST });
   } catch (thrown) {
     if (errorCode(thrown) === "ENOENT") return undefined;
     throw thrown;

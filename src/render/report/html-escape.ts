@@ -39,10 +39,10 @@ const escaped = (text: string): string =>
   visible(text.toWellFormed()).replaceAll(/[&<>"'`]/g, (character) => ENTITIES[character] ?? "");
 
 /** A page is read on a phone; all of a text is in the JSON of the same report. */
-const LONGEST_TEXT = 12_000;
+const MAX_TEXT = 12_000;
 
 /** Its beginning and its end, and how much was between. */
-export function cutText(text: string, longest = LONGEST_TEXT): string {
+export function cutText(text: string, longest = MAX_TEXT): string {
   if (text.length <= longest) return text;
   const half = Math.floor(longest / 2);
   const head = text.slice(0, half).toWellFormed();

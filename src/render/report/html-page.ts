@@ -158,12 +158,12 @@ function aboutCard(report: Report): Html {
   </section>`;
 }
 
-const LONGEST = 400_000;
+const MAX_DIFF_TEXT = 400_000;
 
 /** What was changed, where that was kept. */
 function diffCard(diff: string | null): Html | undefined {
   if (diff === null || diff === "") return undefined;
-  const lines = cutText(diff.trimEnd(), LONGEST).split("\n");
+  const lines = cutText(diff.trimEnd(), MAX_DIFF_TEXT).split("\n");
   return markup`<section class="card diff">
     <h2>Changes</h2>
     <pre>${lines.map((line) => markup`<span class="${kindOf(line)}">${line || " "}</span>`)}</pre>

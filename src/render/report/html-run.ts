@@ -75,7 +75,7 @@ function costs({ started, last, end, turns }: RunReport): Html {
   </dl>`;
 }
 
-const MOST_PATHS = 500;
+const MAX_PATHS = 500;
 
 function changesCard(changes: RunChanges | null, calls: number): Html | undefined {
   if (changes === null)
@@ -92,7 +92,7 @@ function changesCard(changes: RunChanges | null, calls: number): Html | undefine
     ...deleted.map((path) => ["-", "bad", path] as const),
   ];
   const counts = countsOf(changes);
-  const more = counts.added + counts.modified + counts.deleted - Math.min(paths.length, MOST_PATHS);
+  const more = counts.added + counts.modified + counts.deleted - Math.min(paths.length, MAX_PATHS);
   const words = [
     `${counts.added} added, ${counts.modified} modified, ${counts.deleted} deleted`,
     ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
@@ -103,7 +103,7 @@ function changesCard(changes: RunChanges | null, calls: number): Html | undefine
     <p class="soft">${words}</p>
     <ul class="paths">
       ${paths
-        .slice(0, MOST_PATHS)
+        .slice(0, MAX_PATHS)
         .map(([mark, tone, path]) => markup`<li><span class="${tone}">${mark}</span> ${path}</li>`)}
     </ul>
     ${more > 0 ? markup`<p class="soft">and ${more} more: harness report --json</p>` : undefined}
@@ -125,9 +125,9 @@ function besideCard(end: RunEnd): Html | undefined {
       ([name, lines]) =>
         markup`<h2>${name} (${lines.length})</h2>
           <ul class="paths">
-            ${lines.slice(0, MOST_PATHS).map((line) => markup`<li>${line}</li>`)}
+            ${lines.slice(0, MAX_PATHS).map((line) => markup`<li>${line}</li>`)}
           </ul>
-          ${lines.length > MOST_PATHS ? markup`<p class="soft">and ${lines.length - MOST_PATHS} more: harness report --json</p>` : undefined}`,
+          ${lines.length > MAX_PATHS ? markup`<p class="soft">and ${lines.length - MAX_PATHS} more: harness report --json</p>` : undefined}`,
     )}
   </section>`;
 }
@@ -176,12 +176,12 @@ function stepOf(step: Step): Html {
   }
 }
 
-const LONGEST_HEAD = 400;
+const MAX_HEAD = 400;
 
 /** One call: in a line what it was and what came of it, and folded away why, with what, and what it said. */
 function callDetails(call: CallReport): Html {
   const { tool, args, end, verdict } = call;
-  const target = cutText(targetOf(args), LONGEST_HEAD);
+  const target = cutText(targetOf(args), MAX_HEAD);
   const time = end === null || end.kind === "denied" || end.kind === "invalid" ? "" : formatDuration(end.ms);
   return markup`<details>
     <summary>
@@ -210,7 +210,7 @@ function rulesOf({ rules, judged }: NonNullable<CallReport["verdict"]>): Html {
     ${rules.map(({ id, reason, span: [from, to] }) => {
       const part = command?.slice(from, to) ?? "";
       const about =
-        part === "" || part === command ? undefined : markup`: <code>${cutText(part, LONGEST_HEAD)}</code>`;
+        part === "" || part === command ? undefined : markup`: <code>${cutText(part, MAX_HEAD)}</code>`;
       return markup`<li>${reason} <span class="soft">(${id})</span>${about}</li>`;
     })}
   </ul>`;

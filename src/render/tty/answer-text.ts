@@ -117,11 +117,11 @@ const CODE = /^(`+)([^`].*?|)(?<!`)\1(?!`)/;
 const BOLD = /^\*\*(?=\S)(.+?)(?<=\S)\*\*(?!\*)/;
 
 /** A longer text is no line of words; looking for marks in it would take too long. */
-const LONGEST = 2000;
+const MAX_LINE = 2000;
 
 /** Words of one line: bold and code are set and lose their marks; a mark that nothing closes stays as it is. */
 function inlineText(text: string, whole: boolean, stream: Output): Inline {
-  if (text.length > LONGEST) return { shown: text, rest: "" };
+  if (text.length > MAX_LINE) return { shown: text, rest: "" };
   let shown = "";
   let rest = text;
   for (;;) {

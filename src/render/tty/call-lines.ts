@@ -27,12 +27,12 @@ const MARKS = {
 /** Of a target, however little room there is. */
 const LEAST = 12;
 /** A model may call for a tool of any name. */
-const LONGEST_TOOL = 32;
+const MAX_TOOL_NAME = 32;
 
 /** One call with its verdict and its ending; a second line where the reason has no room in the first. */
 export function callLine(call: ShownCall, ended: Ended, stream: Output, indent = ""): string {
   const [colour, mark] = MARKS[ended.kind];
-  const tool = fitted(call.tool, LONGEST_TOOL);
+  const tool = fitted(call.tool, MAX_TOOL_NAME);
   const ending = endingOf(call, ended);
   const beside = besideOf(call, ended);
   const width = widthOfStream(stream);

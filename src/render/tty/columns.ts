@@ -40,16 +40,19 @@ export const widthOf = (cells: readonly Cell[]): number =>
 
 const CUT = "…";
 /** No more of a text than this is looked at, half of it on either side. */
-const MOST = 4000;
+const MAX_MEASURED = 4000;
 /** Where a stream does not tell how wide it is. */
 const WIDTH = 120;
-const NARROWEST = 20;
+const MIN_WIDTH = 20;
 
-export const widthOfStream = (stream: Output): number => Math.max(NARROWEST, stream.columns || WIDTH);
+export const widthOfStream = (stream: Output): number => Math.max(MIN_WIDTH, stream.columns || WIDTH);
 
 /** A text of any length as one line of at most so many columns: what is too long loses its middle. */
 export function fitted(text: string, width: number): string {
-  const short = text.length <= MOST ? text : `${text.slice(0, MOST / 2)}${CUT}${text.slice(-MOST / 2)}`;
+  const short =
+    text.length <= MAX_MEASURED
+      ? text
+      : `${text.slice(0, MAX_MEASURED / 2)}${CUT}${text.slice(-MAX_MEASURED / 2)}`;
   const cells = cellsOf(visible(short).replaceAll("\n", "\u240A").replaceAll("\t", " "));
   if (widthOf(cells) <= width) return shown(cells);
   const head = taken(cells, Math.ceil((width - 1) / 2));

@@ -7,9 +7,9 @@ const COLOURS = { allow: "green", ask: "yellow", deny: "red" } as const satisfie
 const INDENT = "    ";
 /** Where the stream does not tell how wide it is. */
 const WIDTH = 120;
-const MOST_EFFECTS = 200;
+const MAX_EFFECTS = 200;
 /** Of the text, below one rule. */
-const MOST_LINES = 6;
+const MAX_LINES = 6;
 
 interface Explained {
   readonly text: string;
@@ -53,8 +53,8 @@ export function explanation(explained: Explained, stream: Output): string {
 }
 
 function effectLines(effects: readonly string[]): readonly string[] {
-  const told = effects.length === 0 ? ["none"] : effects.slice(0, MOST_EFFECTS).map(visibleLine);
-  const more = effects.length - MOST_EFFECTS;
+  const told = effects.length === 0 ? ["none"] : effects.slice(0, MAX_EFFECTS).map(visibleLine);
+  const more = effects.length - MAX_EFFECTS;
   return [...told, ...(more > 0 ? [`… and ${more} more: --json has all`] : [])].map((line) => INDENT + line);
 }
 
@@ -122,9 +122,9 @@ function marked(
 ): readonly string[] {
   const width = Math.max(40, stream.columns || WIDTH) - INDENT.length;
   const lines = markedLines(text, span, width);
-  const more = lines.length - MOST_LINES;
+  const more = lines.length - MAX_LINES;
   return [
-    ...lines.slice(0, MOST_LINES).flatMap(({ line, blanks, marks }) => {
+    ...lines.slice(0, MAX_LINES).flatMap(({ line, blanks, marks }) => {
       const shown = marks.slice(0, Math.max(1, width - blanks.length));
       return [`${INDENT}${line}`, `${INDENT}${blanks}${styleText(COLOURS[verdict], shown, { stream })}`];
     }),

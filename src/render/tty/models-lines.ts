@@ -8,14 +8,14 @@ export interface ModelRow {
   readonly configured: boolean;
   /** On the server; null where it gave no list. */
   readonly present: boolean | null;
-  readonly believed: Capabilities;
+  readonly assumed: Capabilities;
 }
 
 const HEADS = ["model", "window", "native tools", "thinking", "cache"] as const;
 
 /** One model a line, each value with where it comes from. */
 export function modelTable(rows: readonly ModelRow[], stream: Output): string {
-  const cells = rows.map(({ model, believed: { context, origin, tools, thinking, cache } }) => [
+  const cells = rows.map(({ model, assumed: { context, origin, tools, thinking, cache } }) => [
     visible(model),
     `${context.toLocaleString("en-US")} ${origin.context}`,
     `${yes(tools)} ${origin.tools}`,

@@ -23,8 +23,8 @@ import { targetOf } from "./call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";
 import { type Output, styleText } from "./output.ts";
 
-const MOST_PATHS = 50;
-const MOST_ANSWER = 40;
+const MAX_PATHS = 50;
+const MAX_ANSWER = 40;
 
 /** A session for a person at a terminal; what has no room is counted, and stands in the JSON. */
 export function reportText(report: Report, stream: Output): string {
@@ -81,11 +81,11 @@ function changesText({ end }: RunReport, page: Page): void {
     ...modified.map((path) => `~ ${path}`),
     ...deleted.map((path) => `- ${path}`),
   ];
-  const more = counts.added + counts.modified + counts.deleted - Math.min(paths.length, MOST_PATHS);
+  const more = counts.added + counts.modified + counts.deleted - Math.min(paths.length, MAX_PATHS);
   listText(
     "files",
     [
-      ...paths.slice(0, MOST_PATHS),
+      ...paths.slice(0, MAX_PATHS),
       ...(more > 0 ? [`and ${more} more: --json`] : []),
       ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
       ...(incomplete === true ? [UNSEEN] : []),
@@ -95,8 +95,8 @@ function changesText({ end }: RunReport, page: Page): void {
 }
 
 const firstOf = (lines: readonly string[]): readonly string[] =>
-  lines.length > MOST_PATHS
-    ? [...lines.slice(0, MOST_PATHS), `and ${lines.length - MOST_PATHS} more: --json`]
+  lines.length > MAX_PATHS
+    ? [...lines.slice(0, MAX_PATHS), `and ${lines.length - MAX_PATHS} more: --json`]
     : lines;
 
 /** What was done beside the calls, and what to look at. */
@@ -130,16 +130,16 @@ function endText(run: RunReport, page: Page): void {
   page.line(page.dim(`  ${[...words, tokenWords(end.usage), cost].join(", ")}`));
   if (end.answer === null) return;
   const lines = end.answer.trim().split("\n");
-  page.wrapped(lines.slice(0, MOST_ANSWER).join("\n"));
-  if (lines.length > MOST_ANSWER) page.line(`  … ${lines.length - MOST_ANSWER} more lines`);
+  page.wrapped(lines.slice(0, MAX_ANSWER).join("\n"));
+  if (lines.length > MAX_ANSWER) page.line(`  … ${lines.length - MAX_ANSWER} more lines`);
 }
 
 /** Of one run; the rest is counted. */
-const MOST_STEPS = 200;
+const MAX_STEPS = 200;
 
 /** What happened, turn by turn, a line for each step. */
 function stepsText(run: RunReport, page: Page): void {
-  let left = MOST_STEPS;
+  let left = MAX_STEPS;
   for (const { turn, at, steps } of run.turns) {
     if (left <= 0) break;
     const told = steps.filter((step) => step.kind !== "said" || step.text.trim() !== "");
@@ -149,7 +149,7 @@ function stepsText(run: RunReport, page: Page): void {
     for (const step of told.slice(0, left)) stepText(step, page);
     left -= told.length;
   }
-  const more = run.turns.reduce((sum, { steps }) => sum + steps.length, 0) - MOST_STEPS;
+  const more = run.turns.reduce((sum, { steps }) => sum + steps.length, 0) - MAX_STEPS;
   if (more > 0) page.line(`  … and more: ${counted(callsOf(run).length, "call")} in all; --json has them`);
 }
 

@@ -274,18 +274,18 @@ function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
 /** What the model says beside its calls, the first lines of it. */
 function saidLines(text: string, stream: Output, indent = ""): string {
   const all = lines(text.trim(), stream, indent);
-  const more = all.length - MOST_SAID;
-  return [...all.slice(0, MOST_SAID), ...(more > 0 ? [`${indent}… ${more} more lines`] : [])].join("\n");
+  const more = all.length - MAX_SAID;
+  return [...all.slice(0, MAX_SAID), ...(more > 0 ? [`${indent}… ${more} more lines`] : [])].join("\n");
 }
 
-const MOST_SAID = 8;
+const MAX_SAID = 8;
 /** Of one line that is wrapped. */
-const LONGEST = 4000;
+const MAX_LINE = 4000;
 
 /** Each line keeps its depth. */
 const lines = (text: string, stream: Output, indent: string): readonly string[] =>
   text
-    .slice(0, LONGEST)
+    .slice(0, MAX_LINE)
     .split("\n")
     .flatMap((line) => {
       const depth = indent + (/^ {0,8}/.exec(line)?.[0] ?? "");

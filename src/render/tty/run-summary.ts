@@ -20,7 +20,7 @@ interface About {
 }
 
 const LABEL = 10;
-const MOST_PATHS = 12;
+const MAX_PATHS = 12;
 
 /** The last lines of a run: what changed, what was refused, what it cost, how it ended, what to type next. */
 export function runSummary(event: Finished, { ms, quiet, changes }: About, stream: Output): string {
@@ -65,10 +65,10 @@ function changedRows({ changes, tool_calls }: Finished, width: number): readonly
   const paths = [...marked("+", added), ...marked("~", modified), ...marked("-", deleted)];
   const counts = countsOf(changes);
   const all = counts.added + counts.modified + counts.deleted;
-  const more = all - Math.min(paths.length, MOST_PATHS);
+  const more = all - Math.min(paths.length, MAX_PATHS);
   return [
     ...wrapped(all === 0 ? "no file" : inWords(counts), width),
-    ...paths.slice(0, MOST_PATHS).map((path) => fitted(path, width)),
+    ...paths.slice(0, MAX_PATHS).map((path) => fitted(path, width)),
     ...(more > 0 ? [`${more} more: harness diff`] : []),
     ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
     ...(incomplete === true ? wrapped(UNSEEN, width) : []),
@@ -92,11 +92,11 @@ function handoffRows(
   const told = handoff.filter(({ tier }) => !quiet || tier === "dangerous");
   if (told.length === 0) return [];
   const others = (left?.dangerous ?? 0) + (quiet ? 0 : (left?.look ?? 0));
-  const more = told.length + others - Math.min(told.length, MOST_PATHS);
+  const more = told.length + others - Math.min(told.length, MAX_PATHS);
   return [
     ...wrapped("before you run anything here:", width),
     ...told
-      .slice(0, MOST_PATHS)
+      .slice(0, MAX_PATHS)
       .map(({ path, tier, reason }) =>
         fitted(`${tier === "dangerous" ? "!" : "?"} ${visibleLine(path.toWellFormed())}: ${reason}`, width),
       ),
@@ -104,16 +104,16 @@ function handoffRows(
   ];
 }
 
-const MOST_MOVED = 50;
+const MAX_MOVED = 50;
 
 /** What the box made and the host would obey, each with what brings it back; never cut, as it is to be typed. */
 export function movedRows({
   quarantined = [],
   quarantined_total = 0,
 }: Pick<Finished, "quarantined" | "quarantined_total">): readonly string[] {
-  const more = quarantined_total - Math.min(quarantined.length, MOST_MOVED);
+  const more = quarantined_total - Math.min(quarantined.length, MAX_MOVED);
   return [
-    ...quarantined.slice(0, MOST_MOVED).flatMap(({ from, to, take_back }) => {
+    ...quarantined.slice(0, MAX_MOVED).flatMap(({ from, to, take_back }) => {
       const name = visibleLine(from.toWellFormed());
       if (to === null) return [`${name}: removed, as it was neither file, folder nor link`];
       return [name, ...(take_back === "" ? [] : [`  to take it back: ${visibleWhole(take_back)}`])];
@@ -127,9 +127,9 @@ export function commitRows(
   { commits = [], commits_total = 0, staged = [] }: Pick<Finished, "commits" | "commits_total" | "staged">,
   width: number,
 ): readonly string[] {
-  const more = commits_total - Math.min(commits.length, MOST_PATHS);
+  const more = commits_total - Math.min(commits.length, MAX_PATHS);
   return [
-    ...commits.slice(0, MOST_PATHS).map(({ hash, subject, files, protected: held }) => {
+    ...commits.slice(0, MAX_PATHS).map(({ hash, subject, files, protected: held }) => {
       const holds = held.length === 0 ? "" : `, ${held.length} that the host obeys`;
       const line = `${hash.slice(0, 12)} ${counted(files, "file")}${holds}: ${subject}`;
       return fitted(visibleLine(line.toWellFormed()), width);

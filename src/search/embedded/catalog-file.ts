@@ -3,6 +3,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { FileLock } from "../../platform/lock.ts";
 import { privateFile } from "../../platform/sqlite-connection.ts";
 import { indexFailure, PATIENCE_MS, troubleOf } from "../index-failure.ts";
 
@@ -74,25 +75,23 @@ const PAUSE_MS = 10;
 
 /** Undefined when another process has it. */
 export function tryWriter(folder: string): Disposable | undefined {
-  const sqlite = lockFile(folder);
+  const lock = lockFile(folder);
   try {
-    sqlite.exec("BEGIN EXCLUSIVE");
+    lock.take("exclusive");
     writeFileSync(path.join(folder, "writer.json"), JSON.stringify({ pid: process.pid, since: Date.now() }));
   } catch (thrown) {
-    sqlite.close();
+    lock[Symbol.dispose]();
     if (troubleOf(thrown) === "busy") return undefined;
     throw indexFailure(thrown, folder);
   }
-  return {
-    [Symbol.dispose]: () => sqlite.close(),
-  };
+  return lock;
 }
 
 export const lockFileIn = (folder: string): string => path.join(folder, "writer.lock");
 
-function lockFile(folder: string): DatabaseSync {
+function lockFile(folder: string): FileLock {
   try {
-    return new DatabaseSync(privateFile(lockFileIn(folder)), { timeout: 0 });
+    return new FileLock(privateFile(lockFileIn(folder)), 0);
   } catch (thrown) {
     throw indexFailure(thrown, folder);
   }

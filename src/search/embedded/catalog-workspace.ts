@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { replaceFileSync } from "../../platform/safe-files.ts";
 import { indexFailure } from "../index-failure.ts";
 import { waitForWriter } from "./catalog-file.ts";
 
@@ -104,8 +105,7 @@ function writeRecord(folder: string, record: IndexRecord): void {
   const file = path.join(folder, RECORD);
   const text = JSON.stringify(record);
   if (textOf(file) === text) return;
-  writeFileSync(`${file}.new`, text, { flush: true });
-  renameSync(`${file}.new`, file);
+  replaceFileSync(file, text, { aside: `${file}.new`, lasts: "content" });
 }
 
 function readRecord(folder: string): IndexRecord | undefined {

@@ -2,7 +2,7 @@ import { closeSync, existsSync, lstatSync, mkdirSync, openSync, type Stats, writ
 import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
-import { FileLock } from "../db-lock.ts";
+import { DatabaseLock } from "../db-lock.ts";
 import {
   type Entry,
   hostPath,
@@ -42,7 +42,7 @@ export class CheckpointStore implements Disposable {
   readonly packs: Packs;
   readonly trees: TreeFiles;
   readonly #place: StorePlace;
-  readonly #lock: FileLock;
+  readonly #lock: DatabaseLock;
   readonly #reader: ContentReader;
   #sight: Sight | undefined;
   #last: { readonly session: string; readonly saved: SavedTree } | undefined;
@@ -53,7 +53,7 @@ export class CheckpointStore implements Disposable {
     mkdirSync(this.folder, { recursive: true, mode: 0o700 });
     const named = path.join(this.folder, "workspace");
     if (!existsSync(named)) writeFileSync(named, `${place.workspace}\n`, { mode: 0o600 });
-    this.#lock = new FileLock(path.join(this.folder, "lock"), LOCK_PATIENCE_MS);
+    this.#lock = new DatabaseLock(path.join(this.folder, "lock"), LOCK_PATIENCE_MS);
     try {
       this.#lock.take("shared");
       this.packs = new Packs(path.join(this.folder, "packs"), limit);

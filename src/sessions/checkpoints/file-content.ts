@@ -1,6 +1,7 @@
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { closeSync, fstatSync, readSync, type Stats } from "node:fs";
 import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
 import { errorCode } from "../../core/errors.ts";
+import { openRegularSync } from "../../platform/safe-files.ts";
 import { type FileEntry, liesAt } from "./entry.ts";
 import type { Packs } from "./packs.ts";
 
@@ -9,7 +10,6 @@ const PIECE = 4 * 2 ** 20;
 const TRIES = 3;
 /** Of one file; what is larger is not kept. */
 export const LARGEST = 2 ** 30;
-const HOW = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 
 interface Read {
   readonly stats: Stats;
@@ -78,7 +78,7 @@ export class ContentReader {
 
 function opened(whole: string | Buffer): number | undefined {
   try {
-    return openSync(whole, HOW);
+    return openRegularSync(whole, "refuse").descriptor;
   } catch (thrown) {
     const code = errorCode(thrown);
     if (code === "EMFILE" || code === "ENFILE" || code === "ENOMEM") throw thrown;

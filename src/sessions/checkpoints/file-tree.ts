@@ -1,17 +1,8 @@
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { replaceFileSync } from "../../platform/safe-files.ts";
 import { type Entry, sameEntry, type Tree } from "./entry.ts";
 
 /** A tree as a file: whole, or what is other than in an earlier one of the same session. */
@@ -103,19 +94,7 @@ export class TreeFiles {
 
   #write(id: string, bytes: Buffer): void {
     const aside = path.join(this.folder, `${id}.new`);
-    try {
-      const descriptor = openSync(aside, "w", 0o600);
-      try {
-        writeFileSync(descriptor, bytes);
-        fsyncSync(descriptor);
-      } finally {
-        closeSync(descriptor);
-      }
-      renameSync(aside, path.join(this.folder, id));
-    } catch (thrown) {
-      rmSync(aside, { force: true });
-      throw thrown;
-    }
+    replaceFileSync(path.join(this.folder, id), bytes, { aside, lasts: "content" });
   }
 }
 

@@ -1,14 +1,7 @@
-import {
-  lstatSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  writeFileSync,
-} from "node:fs";
+import { lstatSync, readFileSync, readlinkSync, type Stats } from "node:fs";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { textOfBytes } from "../../core/bytes.ts";
+import { replaceFileSync } from "../../platform/safe-files.ts";
 import { type Entry, hostPath, isLeftOut, parentOf, type Tree, type UnkeptEntry } from "./entry.ts";
 import { type ContentReader, LARGEST, sameTimes } from "./file-content.ts";
 
@@ -132,10 +125,9 @@ export function readSight(file: string, has: (piece: string) => boolean): Sight 
 export function writeSight(file: string, sight: Sight): void {
   const aside = `${file}.${process.pid}`;
   try {
-    writeFileSync(aside, zstdCompressSync(JSON.stringify([...sight])), { mode: 0o600 });
-    renameSync(aside, file);
+    replaceFileSync(file, zstdCompressSync(JSON.stringify([...sight])), { aside, lasts: "never" });
   } catch {
-    rmSync(aside, { force: true });
+    // It may be lost at any time.
   }
 }
 

@@ -1,19 +1,9 @@
 import { randomUUID } from "node:crypto";
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  lstatSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, lstatSync, readFileSync, rmSync, unlinkSync } from "node:fs";
 import path from "node:path";
 import type { Step, Steps } from "../../core/checkpoint-port.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { replaceFileSync } from "../../platform/safe-files.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { parentOf, sameEntry, type Tree } from "./entry.ts";
 import { ContentReader } from "./file-content.ts";
@@ -193,17 +183,7 @@ export const hasJournal = (folder: string): boolean => existsSync(fileIn(folder)
 /** Durable and whole, or not there. */
 export function writeJournal(folder: string, journal: Journal): void {
   const aside = `${fileIn(folder)}.new`;
-  const descriptor = openSync(aside, "w", 0o600);
-  try {
-    writeFileSync(descriptor, JSON.stringify(journal));
-    fsyncSync(descriptor);
-  } catch (thrown) {
-    rmSync(aside, { force: true });
-    throw thrown;
-  } finally {
-    closeSync(descriptor);
-  }
-  renameSync(aside, fileIn(folder));
+  replaceFileSync(fileIn(folder), JSON.stringify(journal), { aside, lasts: "content" });
 }
 
 function readJournal(folder: string): Journal | undefined {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { cpSync, writeFileSync } from "node:fs";
 import test from "node:test";
-import { type AskPart, pickParts } from "../../../src/cli/pick-hunks.ts";
+import { pickParts } from "../../../src/app/apply-changes.ts";
+import type { Prompter } from "../../../src/app/prompter.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
 import { move, prepareApply } from "../../../src/sessions/apply-layer.ts";
 import { noteBase } from "../../../src/sessions/layer-base.ts";
@@ -23,8 +24,8 @@ async function picked(answers: string) {
   writeFileSync(place.at("seen/c"), "new\n");
   const layer = () => ({ session: "s", layer: layerOf(workspace, seen) });
   const shown: string[] = [];
-  const left = answers.split(" ") as Awaited<ReturnType<AskPart>>[];
-  const ask: AskPart = () => Promise.resolve(left.shift() ?? "quit");
+  const left = answers.split(" ") as Awaited<ReturnType<Prompter["pickPart"]>>[];
+  const ask: Prompter["pickPart"] = () => Promise.resolve(left.shift() ?? "quit");
   const means = { show: (text: string) => void shown.push(text), ask };
   const chosen = await pickParts(await prepareApply(store, layer()), store, means);
   const { whole } = await move(store, { session: "s", steps: memorySteps() }, chosen);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Face } from "../../../src/cli/chat/chat-view.ts";
+import { ChatView } from "../../../src/cli/chat/chat-view.ts";
 import type { EventBody } from "../../../src/core/events.ts";
 import { fakeTerminal } from "../../fakes/terminal.ts";
 
@@ -9,7 +9,7 @@ const USAGE = { requests: 1, prompt_tokens: 1, completion_tokens: 1, cached_toke
 /** Both streams of a chat on one screen. */
 function shown(...bodies: readonly EventBody[]): string {
   const { stream, written } = fakeTerminal(80);
-  const face = new Face(stream, stream, false);
+  const face = new ChatView(stream, stream, false);
   for (const [at, body] of bodies.entries()) face.take({ ...body, run: "r", seq: at + 1 });
   face.end();
   return written().replaceAll(/\r?\u001B\[[0-9;?]*[A-Za-z]/g, "");
@@ -60,7 +60,7 @@ test("what is said before a call is above the call's line", () => {
 
 test("what a subagent says is not the answer", () => {
   const { stream, written } = fakeTerminal(80);
-  const face = new Face(stream, stream, false);
+  const face = new ChatView(stream, stream, false);
   face.take({ ...said("secret thoughts"), run: "r", seq: 1, agent: "a1" });
   face.end();
   assert.doesNotMatch(written(), /secret/);
@@ -68,7 +68,7 @@ test("what a subagent says is not the answer", () => {
 
 test("a terminal that is gone is written to no more", () => {
   const { stream, written } = fakeTerminal(80);
-  const face = new Face(stream, stream, false);
+  const face = new ChatView(stream, stream, false);
   face.close();
   face.take({ ...said("late"), run: "r", seq: 1 });
   face.end();

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Handed } from "../../../src/cli/chat/chat-view.ts";
+import { HandoffNotes } from "../../../src/cli/chat/chat-view.ts";
 import type { Handoff } from "../../../src/core/handoff.ts";
 import { fakeTerminal } from "../../fakes/terminal.ts";
 
 test("each path that the host would obey is told once in a chat", () => {
-  const handed = new Handed();
+  const handed = new HandoffNotes();
   const { stream } = fakeTerminal(80);
   const hooks: Handoff = { path: ".husky/x", tier: "dangerous", reason: "git runs it" };
   const lock: Handoff = { path: "a\u001b[31m.lock", tier: "look", reason: "a lock file" };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { isTyped, modeNote, withoutMode } from "../../../src/cli/chat/chat-view.ts";
+import { isTyped, modeNote, withoutMode } from "../../../src/app/run/mode-note.ts";
 import type { Message } from "../../../src/core/messages.ts";
 
 const user = (text: string): Message => ({ role: "user", text });

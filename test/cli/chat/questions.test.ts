@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { questionsOn } from "../../../src/cli/chat/chat-controller.ts";
+import { questionsOn } from "../../../src/cli/chat/terminal-input.ts";
 import type { Question } from "../../../src/core/ports.ts";
 import { fakeKeyboard } from "../../fakes/keyboard.ts";
 import { fakeTerminal } from "../../fakes/terminal.ts";

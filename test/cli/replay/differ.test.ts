@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { firstDifference } from "../../../src/app/replay-run.ts";
+import { firstDifference } from "../../../src/app/run/replay-run.ts";
 
 test("what is the same but for its time and its advice does not differ", () => {
   const then = "a\n[advice: use less memory]\n[exit 1, 1.2 s]";

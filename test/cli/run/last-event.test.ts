@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import test from "node:test";
 import type { Finished } from "../../../src/agent/agent-run.ts";
-import { lastWord } from "../../../src/app/last-word.ts";
-import { type LazyBox, lazyBox, readyEvent } from "../../../src/app/lazy-box.ts";
-import { sinkOf, type WaitingSink, waitingSink } from "../../../src/app/event-sink.ts";
+import { failedRun } from "../../../src/app/run/run-task.ts";
+import { type LazyBox, lazyBox, readyEvent } from "../../../src/app/run/lazy-box.ts";
+import { sinkOf, type WaitingSink, waitingSink } from "../../../src/app/run/event-sink.ts";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
 import type { AgentEvent, EventBody } from "../../../src/core/events.ts";
 import type { OwnedBox } from "../../../src/core/ports.ts";
@@ -147,7 +147,7 @@ test("nothing of any kind comes behind the end, of a subagent neither", () => {
 });
 
 const given = { limits: { turns: 2, calls: 3 }, session: { id: "s" } } as unknown as Parameters<
-  typeof lastWord
+  typeof failedRun
 >[1];
 
 test("a failure in a run that has begun is its end, with its exit code and what to do", () => {
@@ -164,7 +164,7 @@ test("a failure in a run that has begun is its end, with its exit code and what 
   ] as const) {
     const told = telling();
     told.sink.begin([STARTED]);
-    const finished = lastWord(thrown, given, { sink: told.sink });
+    const finished = failedRun(thrown, given, { sink: told.sink });
     assert.deepEqual([finished.exit_code, finished.status, finished.changes], [code, status, null]);
     assert.match(finished.reason, reason);
     endsOnce(told, ["run.started"]);
@@ -174,9 +174,9 @@ test("a failure in a run that has begun is its end, with its exit code and what 
 test("a run that has not begun has no end, and one that has ended has no other", () => {
   const told = telling();
   const failure = new HarnessError(EXIT.sandbox, "the box cannot be removed");
-  assert.throws(() => lastWord(failure, given, { sink: told.sink }), failure);
+  assert.throws(() => failedRun(failure, given, { sink: told.sink }), failure);
   told.sink.begin([STARTED]);
   told.sink.emit(FINISHED);
-  assert.equal(lastWord(failure, given, { sink: told.sink, finished: FINISHED }).exit_code, 6);
+  assert.equal(failedRun(failure, given, { sink: told.sink, finished: FINISHED }).exit_code, 6);
   endsOnce(told, ["run.started"]);
 });

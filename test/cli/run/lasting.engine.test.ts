@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { lastingOf } from "../../../src/app/session-state.ts";
-import { lazyJudge } from "../../../src/app/agent-assembly.ts";
+import { hostFrom } from "../../../src/app/host.ts";
+import { sessionState } from "../../../src/app/run/session-state.ts";
+import { lazyJudge } from "../../../src/app/policy-context.ts";
 import type { Mode } from "../../../src/core/decision.ts";
 import { memoryStore } from "../../fakes/store.ts";
 import { called, prepared } from "../../fixtures/call.ts";
@@ -20,8 +21,8 @@ async function after(mode: Mode): Promise<readonly unknown[]> {
   const store = memoryStore();
   const session = store.create({ workspace, mode, provider: "ollama", model: "m", title: "t" });
   const index = { search: () => Promise.resolve({ hits: [], caveat: "" }) };
-  const lasting = lastingOf({ session, store, workspace, timeoutMs: 10_000, prompt: "", index });
-  const judge = lazyJudge({ mode, allow_domains: [] }, workspace);
+  const lasting = sessionState({ session, store, workspace, timeoutMs: 10_000, prompt: "", index });
+  const judge = lazyJudge(hostFrom(process.env), { mode, allow_domains: [] }, workspace);
   lasting.judgedBy(judge, mode);
   const bash = lasting.tools.find(({ name }) => name === "bash") ?? assert.fail();
   const first = await called(bash, { command: "source ./env.sh" }, real.box);

@@ -4,8 +4,8 @@ import type { AgentEvent } from "../../../src/core/events.ts";
 import type { Message } from "../../../src/core/messages.ts";
 import type { ModelRequest, Provider } from "../../../src/core/model-provider.ts";
 import type { Session } from "../../../src/core/session.ts";
-import { sinkOf } from "../../../src/app/event-sink.ts";
-import { withoutSecrets } from "../../../src/app/agent-assembly.ts";
+import { sinkOf } from "../../../src/app/run/event-sink.ts";
+import { withoutSecrets } from "../../../src/app/run/agent-assembly.ts";
 import { SECRET } from "../../fixtures/secrets.ts";
 
 const TOKEN = SECRET.find(([kind]) => kind === "github token")?.[2] ?? "";

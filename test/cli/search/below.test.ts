@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdir, realpath, symlink } from "node:fs/promises";
 import { test } from "node:test";
-import { belowOf } from "../../../src/app/search-request.ts";
+import { belowOf } from "../../../src/app/search/search-request.ts";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 

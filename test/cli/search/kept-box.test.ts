@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { KeptBox } from "../../../src/app/search-of-run.ts";
+import { KeptBox } from "../../../src/app/search/search-of-run.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { NEVER } from "../../search/embedded/words.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Output } from "../../../src/render/tty/output.ts";
-import { IndexProgress } from "../../../src/app/search-progress.ts";
+import { IndexProgress } from "../../../src/app/search/search-progress.ts";
 
 /** What stands in the line of a terminal of so many columns, the last for each size of it. */
 function shown(columns: number): string {

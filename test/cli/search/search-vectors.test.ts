@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { RunVectors } from "../../../src/app/search-of-run.ts";
-import { SearchVectors } from "../../../src/app/search-vectors.ts";
+import { RunVectors } from "../../../src/app/search/search-of-run.ts";
+import { SearchVectors } from "../../../src/app/search/search-vectors.ts";
+import { hostFrom } from "../../../src/app/host.ts";
 import { DEFAULTS } from "../../../src/config/settings-schema.ts";
 import { NO_FACTS } from "../../../src/search/embedded/catalog.ts";
 import { openVectorCache } from "../../../src/search/embedding-cache.ts";
@@ -50,6 +51,7 @@ async function searched(t: TestContext, ollama: EmbeddingOllama): Promise<readon
   const index = await indexFor(t, place, ollama);
   const notes: string[] = [];
   using vectors = new SearchVectors({
+    host: hostFrom(process.env),
     settings: SETTINGS,
     origins: {},
     note: (text) => void notes.push(text),
@@ -88,7 +90,7 @@ test("a model that failed is left alone by the searches that follow, and asked a
   const index = await indexFor(t, place, ollama);
   const clock = { now: 0 };
   using vectors = new SearchVectors(
-    { settings: SETTINGS, origins: {}, note: () => undefined },
+    { host: hostFrom(process.env), settings: SETTINGS, origins: {}, note: () => undefined },
     () => clock.now,
   );
   const search = async (): Promise<boolean> => {
@@ -111,7 +113,7 @@ test("the searches of a run have one memory of a model, until the settings name 
   });
   await using place = await scratch();
   const index = await indexFor(t, place, ollama);
-  using run = new RunVectors({});
+  using run = new RunVectors(hostFrom(process.env), {});
   assert.equal(await run.for(SETTINGS).of(index, "alpha", NEVER), null);
   const { length } = ollama.requests;
   assert.equal(await run.for({ ...SETTINGS, max_turns: 3 }).of(index, "beta", NEVER), null);
@@ -126,7 +128,7 @@ test("an index whose vectors are another model's gets none of this one, and is a
   const others = { ...index, facts: { ...index.facts, model: "ollama/other@0" } };
   const notes: string[] = [];
   const note = (text: string): void => void notes.push(text);
-  using vectors = new SearchVectors({ settings: SETTINGS, origins: {}, note });
+  using vectors = new SearchVectors({ host: hostFrom(process.env), settings: SETTINGS, origins: {}, note });
   await vectors.embedSome(others, NEVER);
   assert.equal((await index.store.counts(NEVER)).embedded, 0);
   assert.equal(await vectors.of(others, "alpha", NEVER), null);

@@ -1,7 +1,6 @@
 import { SETTING_KEYS } from "../../../config/settings-schema.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { configFor } from "../../settings.ts";
-import { printable } from "../../printable.ts";
+import { configFor, printable } from "../../settings.ts";
 
 export class ConfigList extends HarnessCommand {
   static override summary = "Show every setting, its value and who set it.";

@@ -1,7 +1,6 @@
 import { Args } from "@oclif/core";
 import { setSetting, settingPath } from "../../../config/config-edit.ts";
 import { envNameOf } from "../../../config/load-config.ts";
-import { placesFrom } from "../../../config/places.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { stderr } from "../../../render/tty/output.ts";
 
@@ -15,11 +14,11 @@ export class ConfigSet extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ConfigSet);
-    const [file] = placesFrom(process.env).configFiles;
+    const [file] = this.host.places.configFiles;
     await setSetting(file, args.key, args.value);
     if (flags.json) answerJson({ key: args.key, file });
     else answer(`${args.key} is set in ${file}`);
     const variable = envNameOf(settingPath(args.key));
-    if (process.env[variable]) stderr.write(`note: ${variable} is set and goes before the file\n`);
+    if (this.host.env[variable]) stderr.write(`note: ${variable} is set and goes before the file\n`);
   }
 }

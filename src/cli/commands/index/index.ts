@@ -1,10 +1,10 @@
 import { Args, Flags } from "@oclif/core";
 import type { Settings } from "../../../config/settings-schema.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { untilInterrupted } from "../../interrupt.ts";
-import { noteTo } from "../../../app/stderr-note.ts";
-import { runWorkspace } from "../../../app/run-workspace.ts";
-import type { Indexed, Indexing } from "../../../app/indexing.ts";
+import { untilInterrupted } from "../../../app/interruption.ts";
+import { noteTo } from "../../../app/stderr-messages.ts";
+import { runWorkspace } from "../../../app/host.ts";
+import type { Indexed, Indexing } from "../../../app/search/indexing.ts";
 import { configFor, settingFlags, storeFlag, workspaceOf } from "../../settings.ts";
 
 export class Index extends HarnessCommand {
@@ -36,41 +36,35 @@ export class Index extends HarnessCommand {
     const { settings, origins } = await configFor({ ...flags, cwd: folder });
     const { quiet, embed: embeds } = flags;
     const note = noteTo(quiet);
-    if (flags.prune) return pruneAll(settings, flags.json, note);
+    if (flags.prune) return this.#prune(settings, flags.json, note);
     const workspace = await runWorkspace(folder, "harness index DIR, with a folder that is there");
-    const indexing = { settings, origins, workspace, quiet, embeds, note };
+    const indexing = { host: this.host, settings, origins, workspace, quiet, embeds, note };
     if (flags.status) return status(indexing, flags.json);
     const { indexedLines } = await import("../../../render/tty/search-lines.ts");
     const show = (indexed: Indexed): void =>
       flags.json ? answerJson(indexed) : answer(indexedLines(indexed));
     await untilInterrupted(async (signal) => {
       if (!flags.watch)
-        return show(await (await import("../../../app/indexing.ts")).indexFolder(indexing, signal));
-      return (await import("../../../app/watch-index.ts")).watch(indexing, show, signal);
+        return show(await (await import("../../../app/search/indexing.ts")).indexFolder(indexing, signal));
+      return (await import("../../../app/search/indexing.ts")).watch(indexing, show, signal);
     }, KEPT);
+  }
+
+  async #prune(settings: Settings, json: boolean, note: (text: string) => void): Promise<void> {
+    const { pruneIndexes } = await import("../../../app/search/search-access.ts");
+    const pruned = await untilInterrupted((signal) => pruneIndexes(this.host, settings, note, signal), "");
+    if (json) return answerJson(pruned);
+    const { prunedLines } = await import("../../../render/tty/search-lines.ts");
+    answer(prunedLines(pruned));
   }
 }
 
 const KEPT = "what is done is kept; harness index goes on with it";
 
 async function status(indexing: Indexing, json: boolean): Promise<void> {
-  const { indexStatus } = await import("../../../app/index-status.ts");
+  const { indexStatus } = await import("../../../app/search/indexing.ts");
   const found = await untilInterrupted((signal) => indexStatus(indexing, signal), "");
   if (json) return answerJson(found);
   const { statusLines } = await import("../../../render/tty/search-lines.ts");
   answer(statusLines(found));
-}
-
-async function pruneAll(settings: Settings, json: boolean, note: (text: string) => void): Promise<void> {
-  const [{ prune }, { indexMeans, indexRoot }] = await Promise.all([
-    import("../../../search/index/prune-indexes.ts"),
-    import("../../../app/search-access.ts"),
-  ]);
-  const pruned = await untilInterrupted(
-    (signal) => prune(indexRoot(), indexMeans(settings, note), signal),
-    "",
-  );
-  if (json) return answerJson(pruned);
-  const { prunedLines } = await import("../../../render/tty/search-lines.ts");
-  answer(prunedLines(pruned));
 }

@@ -1,16 +1,15 @@
+import { listModels, modelClient } from "../../../app/model-access.ts";
+import { untilInterrupted } from "../../../app/interruption.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { fullName } from "../../../models/ollama/ollama-server.ts";
-import { type ModelRow, modelTable } from "../../../render/tty/models-lines.ts";
-import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { untilInterrupted } from "../../interrupt.ts";
-import { modelSeat } from "../../../app/model-access.ts";
-import { configFor, settingFlags } from "../../settings.ts";
+import { modelTable } from "../../../render/tty/models-lines.ts";
 import { stdout } from "../../../render/tty/output.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { configFor, settingFlags } from "../../settings.ts";
 
 export class ModelList extends HarnessCommand {
-  static override summary = "Show the models of the server, and what is believed of them and why.";
+  static override summary = "Show the models of the server, and what is assumed of them and why.";
   static override description =
-    "Behind each value stands where it comes from: user (your settings), probe (harness model probe), server, table (of families), guess. The star marks the model of a run. Ends with 5 when the server gives no list; what is believed of the configured model is shown all the same.";
+    "Behind each value stands where it comes from: user (your settings), probe (harness model probe), server, table (of families), guess. The star marks the model of a run. Ends with 5 when the server gives no list; what is assumed of the configured model is shown all the same.";
   static override flags = {
     model: settingFlags.model,
     provider: settingFlags.provider,
@@ -21,37 +20,18 @@ export class ModelList extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(ModelList);
     const { settings } = await configFor(flags);
-    const seat = modelSeat(settings);
-    const { listing, rows } = await untilInterrupted(async (signal) => {
-      const listing = await seat.list(signal);
-      const rows = await Promise.all(
-        withConfigured(listing.models, settings.chat_model).map(async (row) => ({
-          ...row,
-          believed: await seat.capabilities(row.model, signal),
-        })),
-      );
-      return { listing, rows };
-    }, "harness model list");
-    if (flags.json) for (const { believed, ...row } of rows) answerJson({ ...row, ...believed });
+    const client = modelClient(this.host, settings);
+    const { listing, rows } = await untilInterrupted(
+      (signal) => listModels(client, settings.chat_model, signal),
+      "harness model list",
+    );
+    if (flags.json) for (const { assumed, ...row } of rows) answerJson({ ...row, ...assumed });
     else answer(modelTable(rows, stdout));
     if (listing.models === null)
       throw new HarnessError(
         EXIT.model,
-        `no list of models from ${seat.server}: ${listing.reason}`,
+        `no list of models from ${client.server}: ${listing.reason}`,
         "harness doctor",
       );
   }
-}
-
-type Named = Omit<ModelRow, "believed">;
-
-/** The configured model first, whether the server has it or not. */
-function withConfigured(models: readonly string[] | null, configured: string): readonly Named[] {
-  const found = models?.find((model) => fullName(model) === fullName(configured));
-  const present = models === null ? null : found !== undefined;
-  const others = (models ?? []).filter((model) => model !== found);
-  return [
-    { model: found ?? configured, configured: true, present },
-    ...others.map((model) => ({ model, configured: false, present: true })),
-  ];
 }

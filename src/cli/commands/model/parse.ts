@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { parsedLines, readingText } from "../../parse-lines.ts";
+import { parsedLines, readingText } from "../../../app/reply-lines.ts";
 
 const EXAMPLE = "harness model parse --stdin --json < replies.jsonl";
 

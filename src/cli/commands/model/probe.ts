@@ -1,12 +1,9 @@
 import { Args } from "@oclif/core";
-import { placesFrom } from "../../../config/places.ts";
-import { formatDuration } from "../../../core/bounds.ts";
-import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { probeCalls, type ProbeResult, type ProbeRecord, writeProbe } from "../../../models/model-probe.ts";
+import { modelClient, type ProbedModel, probeModel } from "../../../app/model-access.ts";
+import { untilInterrupted } from "../../../app/interruption.ts";
+import { noteTo } from "../../../app/stderr-messages.ts";
+import { EXIT } from "../../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { untilInterrupted } from "../../interrupt.ts";
-import { type ModelSeat, modelSeat } from "../../../app/model-access.ts";
-import { noteTo } from "../../../app/stderr-note.ts";
 import { configFor, settingFlags } from "../../settings.ts";
 
 export class ModelProbe extends HarnessCommand {
@@ -27,55 +24,19 @@ export class ModelProbe extends HarnessCommand {
     const { args, flags } = await this.parse(ModelProbe);
     const { settings } = await configFor({ ...flags, model: args.model ?? flags.model });
     const { chat_model: model } = settings;
-    const seat = modelSeat(settings);
+    const client = modelClient(this.host, settings);
     const note = noteTo(flags.quiet || flags.json);
-    const { record, result } = await untilInterrupted(async (signal) => {
-      const result = await probe(seat, model, signal, note);
-      const { checks, native } = result;
-      const at = new Date().toISOString();
-      const record = { ...(await seat.subject(model, signal)), native, checks, at };
-      await keep(record);
-      return { record, result };
-    }, "harness model probe");
-    if (flags.json) answerJson({ ...record, usable: result.usable });
-    else answer(summary(record, result.usable));
-    process.exitCode = result.usable ? EXIT.done : EXIT.model;
+    const probed = await untilInterrupted(
+      (signal) => probeModel(this.host, client, model, note, signal),
+      "harness model probe",
+    );
+    if (flags.json) answerJson(probed);
+    else answer(summary(probed));
+    process.exitCode = probed.usable ? EXIT.done : EXIT.model;
   }
 }
 
-type Made = Extract<ProbeResult, { readonly kind: "made" }>;
-
-async function probe(
-  seat: ModelSeat,
-  model: string,
-  signal: AbortSignal,
-  note: (text: string) => void,
-): Promise<Made> {
-  note(`asking ${model} at ${seat.server}; loading it may take minutes`);
-  const result = await probeCalls({
-    model,
-    native: seat.provider(true),
-    written: seat.provider(false),
-    signal,
-    onWait: (ms, reason) => note(`asking again in ${formatDuration(ms)}: ${reason}`),
-    onCheck: (name, passed) => note(`${name}: ${passed ? "works" : "does not work"}`),
-  });
-  if (result.kind === "made") return result;
-  signal.throwIfAborted();
-  const { reason, remedy } = result.failure;
-  throw new HarnessError(EXIT.model, `${model}: ${reason}`, remedy);
-}
-
-async function keep(record: ProbeRecord): Promise<void> {
-  const { state } = placesFrom(process.env);
-  try {
-    await writeProbe(state, record);
-  } catch (thrown) {
-    throw new HarnessError(EXIT.failed, `${state}: the probe could not be kept`, `ls -ld ${state}`, thrown);
-  }
-}
-
-function summary({ model, server, version, native, checks }: ProbeRecord, usable: boolean): string {
+function summary({ model, server, version, native, checks, usable }: ProbedModel): string {
   const at = version === "" ? server : `${server} (${version})`;
   const rows = Object.entries(checks).map(([name, passed]) => `${passed ? "ok  " : "fail"}  ${name}`);
   const meaning = native

@@ -1,12 +1,8 @@
-import { addRules } from "../../../config/policy-rules-file.ts";
+import { allowCommand, givenCommand, nextCommand, noCommand } from "../../../app/policy-commands.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { CommandPolicy } from "../../../policy/decide.ts";
-import { ruleFor } from "../../../policy/rules/remember-rule.ts";
-import { tomlRule } from "../../../policy/rules/rule.ts";
 import { visible, visibleLine } from "../../../core/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { givenCommand, noCommand, nextCommand, judgingFor } from "../../policy-commands.ts";
-import { settingFlags } from "../../settings.ts";
+import { judgingFor, settingFlags } from "../../settings.ts";
 
 export class PolicyAllow extends HarnessCommand {
   static override summary = "Allow exactly this command from now on, by rules in your policy file.";
@@ -20,16 +16,15 @@ export class PolicyAllow extends HarnessCommand {
     const { flags: argv, text } = givenCommand(this.argv);
     const { flags } = await this.parse(PolicyAllow, [...argv]);
     if (text === undefined) throw noCommand("harness policy allow -- npm run build");
-    const judging = await judgingFor(flags);
-    const made = ruleFor(text, judging, new CommandPolicy());
+    const made = await allowCommand(this.host, text, await judgingFor(this.host, flags));
     if (made.kind === "refused")
       throw new HarnessError(
         EXIT.usage,
         `no rule was written: ${visibleLine(made.reason)}`,
         nextCommand("check --explain", text, flags),
       );
-    const file = await addRules(process.env, made.rules);
-    if (flags.json) answerJson({ file, rules: made.rules });
-    else answer(`${visible(file)}\n\n${made.rules.map((rule) => visible(tomlRule(rule))).join("\n")}`);
+    const { file, rules } = made;
+    if (flags.json) answerJson({ file, rules });
+    else answer(`${visible(file)}\n\n${made.text}`);
   }
 }

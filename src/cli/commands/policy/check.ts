@@ -1,15 +1,18 @@
-import { runsUnattended } from "../../../core/decision.ts";
 import { Flags } from "@oclif/core";
+import {
+  commandPolicy,
+  explain,
+  givenCommand,
+  judgedLines,
+  nextCommand,
+  noCommand,
+} from "../../../app/policy-commands.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { type CommandDecision, CommandPolicy } from "../../../policy/decide.ts";
-import { effectText } from "../../../policy/effects/described-effects.ts";
-import { hintFor } from "../../../policy/ruling.ts";
+import type { CommandDecision } from "../../../policy/decide.ts";
 import { explanation, verdictLine } from "../../../render/tty/explained.ts";
-import { answer, answerEach, answerJson, HarnessCommand } from "../../command.ts";
-import { judgedLines } from "../../policy-check-lines.ts";
-import { givenCommand, noCommand, nextCommand, judgingFor, exitOf } from "../../policy-commands.ts";
-import { settingFlags } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
+import { answer, answerEach, answerJson, exitOf, HarnessCommand } from "../../command.ts";
+import { judgingFor, settingFlags } from "../../settings.ts";
 
 const EXAMPLE = "harness policy check -- 'ls -l'";
 
@@ -38,41 +41,31 @@ export class PolicyCheck extends HarnessCommand {
     if (flags.stdin && flags.explain)
       throw new HarnessError(EXIT.usage, "--explain is about one command, not about --stdin", EXAMPLE);
     if (!flags.stdin && text === undefined) throw noCommand(EXAMPLE);
-    const context = await judgingFor(flags);
-    const policy = new CommandPolicy();
+    const context = await judgingFor(this.host, flags);
+    const policy = commandPolicy();
     if (text === undefined) {
       await answerEach(judgedLines(process.stdin, policy, context));
       return;
     }
-    const explain = flags.explain && !flags.json;
-    const decided = explain
+    const explains = flags.explain && !flags.json;
+    const decided = explains
       ? await explained(text, { policy, context, cwd: flags.cwd })
       : policy.decide(text, context);
     if (flags.json) answerJson(decided);
-    else if (!explain) answer(verdictLine(decided, stdout));
+    else if (!explains) answer(verdictLine(decided, stdout));
     process.exitCode = exitOf(decided.decision);
   }
 }
 
 interface Asked {
-  readonly policy: CommandPolicy;
+  readonly policy: ReturnType<typeof commandPolicy>;
   readonly context: Awaited<ReturnType<typeof judgingFor>>;
   readonly cwd: string | undefined;
 }
 
 async function explained(text: string, { policy, context, cwd }: Asked): Promise<CommandDecision> {
-  const { decision, standings } = policy.explain(text, context);
-  const { ruleFor } = await import("../../../policy/rules/remember-rule.ts");
-  const allowable =
-    decision.decision === "ask" &&
-    context.mode === "workspace-write" &&
-    ruleFor(text, context, policy).kind === "rules";
-  const more = {
-    verdicts: standings.map(({ verdict }) => verdict),
-    effects: decision.effects.map(effectText),
-    unattended: runsUnattended(decision, context.mode),
-    ...(allowable ? { remedy: nextCommand("allow", text, { cwd }) } : {}),
-  };
-  answer(explanation({ text, decision, hintFor, ...more }, stdout));
-  return decision;
+  const { allowable, ...told } = await explain(text, policy, context);
+  const remedy = allowable ? { remedy: nextCommand("allow", text, { cwd }) } : {};
+  answer(explanation({ text, ...told, ...remedy }, stdout));
+  return told.decision;
 }

@@ -1,12 +1,9 @@
 import { Args, Flags } from "@oclif/core";
-import { decidePath } from "../../../policy/paths/decide-path.ts";
-import { pathVerdict } from "../../../render/tty/policy-lines.ts";
-import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { ignoreRulesOf } from "../../../app/ignore-file.ts";
-import { linkFacts } from "../../../app/link-facts.ts";
-import { judgingFor, exitOf } from "../../policy-commands.ts";
-import { settingFlags } from "../../settings.ts";
+import { judgedPath } from "../../../app/policy-context.ts";
 import { stdout } from "../../../render/tty/output.ts";
+import { pathVerdict } from "../../../render/tty/policy-lines.ts";
+import { answer, answerJson, exitOf, HarnessCommand } from "../../command.ts";
+import { judgingFor, settingFlags } from "../../settings.ts";
 
 export class PolicyPath extends HarnessCommand {
   static override summary = "Judge reading or writing one path, as the file tools would.";
@@ -27,13 +24,7 @@ export class PolicyPath extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(PolicyPath);
-    const judging = await judgingFor(flags);
-    const ignore = await ignoreRulesOf(judging.workspace);
-    const decided = decidePath(args.path, flags.op, {
-      ...judging,
-      links: linkFacts,
-      ...(ignore === undefined ? {} : { ignore }),
-    });
+    const decided = await judgedPath(args.path, flags.op, await judgingFor(this.host, flags));
     const { decision, contained, rules } = decided;
     if (flags.json) answerJson({ decision, contained, rules, path: decided.path });
     else answer(pathVerdict(decided, stdout));

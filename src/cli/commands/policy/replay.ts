@@ -1,18 +1,11 @@
 import { Flags } from "@oclif/core";
-import { placesFrom } from "../../../config/places.ts";
+import { judgedAgain, type PastVerdicts } from "../../../app/policy-commands.ts";
 import { DURATION_FORM, parseDuration } from "../../../core/bounds.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { type CommandContext, CommandPolicy } from "../../../policy/decide.ts";
 import { stdout } from "../../../render/tty/output.ts";
-import { type ChangedVerdict, changedVerdict } from "../../../render/tty/replay-lines.ts";
-import {
-  type Counts,
-  judgedCommands,
-  type JudgedThen,
-  noCounts,
-} from "../../../sessions/audit/audit-decisions.ts";
+import { changedVerdict } from "../../../render/tty/replay-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { judgingFor } from "../../policy-commands.ts";
+import { judgingFor } from "../../settings.ts";
 
 export class PolicyReplay extends HarnessCommand {
   static override summary = "Judge the commands of past sessions again, and list the verdicts that change.";
@@ -26,48 +19,27 @@ export class PolicyReplay extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(PolicyReplay);
     const since = flags.since === undefined ? Number.NEGATIVE_INFINITY : sinceMoment(flags.since, Date.now());
-    const judging = await judgingFor(flags);
-    const policy = new CommandPolicy();
-    const counts = noCounts();
+    const { counts, changed, judged } = await judgedAgain(
+      this.host,
+      since,
+      await judgingFor(this.host, flags),
+    );
     const total = { judged: 0, changed: 0 };
-    for await (const then of judgedCommands(placesFrom(process.env).state, counts)) {
-      if (Date.parse(then.ts) < since) continue;
-      total.judged += 1;
-      const changed = changeOf(then, policy, judging);
-      if (changed === undefined) continue;
+    for await (const each of changed) {
       total.changed += 1;
-      if (flags.json) answerJson(changed);
-      else answer(`${changedVerdict(changed, stdout)}\n`);
+      if (flags.json) answerJson(each);
+      else answer(`${changedVerdict(each, stdout)}\n`);
     }
+    total.judged = judged();
     if (flags.json) answerJson({ summary: { ...total, ...counts } });
     else answer(summary(total, counts));
   }
 }
 
-/** Undefined where the verdict is the same. */
-function changeOf(
-  then: JudgedThen,
-  policy: CommandPolicy,
-  judging: CommandContext,
-): ChangedVerdict | undefined {
-  const { command, mode, workspace, folder, decision: old, ts, session } = then;
-  const place = folder === undefined ? { workspace } : { workspace, folder };
-  const now = policy.decide(command, { ...judging, mode, ...place });
-  if (now.decision === old) return undefined;
-  const [rule] = now.rules;
-  return {
-    ts,
-    session,
-    command,
-    mode,
-    old,
-    new: now.decision,
-    rule: rule?.id ?? "",
-    reason: rule?.reason ?? "",
-  };
-}
-
-function summary(total: { readonly judged: number; readonly changed: number }, counts: Counts): string {
+function summary(
+  total: { readonly judged: number; readonly changed: number },
+  counts: PastVerdicts["counts"],
+): string {
   const { sessions, skipped, unreadable, torn } = counts;
   if (sessions === 0) return "there are no sessions yet";
   const aside = [

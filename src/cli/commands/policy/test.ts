@@ -1,11 +1,9 @@
 import { Args } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { CommandPolicy } from "../../../policy/decide.ts";
 import { scoreTable, wrongVerdict } from "../../../render/tty/policy-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { readJudged, judgingFor } from "../../policy-commands.ts";
-import { Score, linesOf } from "../../policy-score.ts";
-import { settingFlags } from "../../settings.ts";
+import { commandPolicy, linesOf, readJudged, Score } from "../../../app/policy-commands.ts";
+import { judgingFor, settingFlags } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 
 export class PolicyTest extends HarnessCommand {
@@ -23,7 +21,7 @@ export class PolicyTest extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(PolicyTest);
-    const score = new Score(new CommandPolicy(), await judgingFor(flags));
+    const score = new Score(commandPolicy(), await judgingFor(this.host, flags));
     await judgeAll(args.file, score);
     const { wrong, classes, sure, debatable } = score;
     if (flags.json) {

@@ -1,11 +1,8 @@
 import { Flags } from "@oclif/core";
-import { ensureImage } from "../../../docker/images/build-image.ts";
-import { placesFrom } from "../../../config/places.ts";
-import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { packageRoot } from "../../../app/package-root.ts";
-import { untilInterrupted } from "../../interrupt.ts";
-import { requireEngine } from "../../../app/open-box.ts";
+import { untilInterrupted } from "../../../app/interruption.ts";
+import { buildImage } from "../../../app/own-boxes.ts";
 import { stderr } from "../../../render/tty/output.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
 
 export class SandboxBuild extends HarnessCommand {
   static override summary = "Build the sandbox image, unless one of the same inputs is there.";
@@ -19,11 +16,8 @@ export class SandboxBuild extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(SandboxBuild);
     const onLine = flags.quiet ? () => undefined : (line: string) => void stderr.write(`${line}\n`);
-    const request = { root: packageRoot, cache: placesFrom(process.env).cache, env: process.env, onLine };
-    const engine = await requireEngine();
-    const built = await untilInterrupted((signal) =>
-      ensureImage(engine, { ...request, signal }, flags.rebuild),
-    );
+    const build = await buildImage(this.host, { rebuild: flags.rebuild, onLine });
+    const built = await untilInterrupted(build);
     if (flags.json) answerJson(built);
     else answer(`${built.tag}  ${built.how}`);
   }

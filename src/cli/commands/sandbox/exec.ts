@@ -1,17 +1,15 @@
 import { Flags } from "@oclif/core";
-import { stillThere, toldOf } from "../../../agent/run-changes.ts";
 import { type BoxLog, EMPTY_LOG, notesOf } from "../../../core/box-log.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
-import { execJson } from "../../../render/exec-json.ts";
-import { asNoBox } from "../../box-failure.ts";
-import { visible, visibleWhole } from "../../../core/visible.ts";
 import { answerJson, HarnessCommand } from "../../command.ts";
+import { visible, visibleWhole } from "../../../core/visible.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
-import { untilInterrupted } from "../../interrupt.ts";
-import { pipedInput } from "../../piped-input.ts";
-import { noteTo } from "../../../app/stderr-note.ts";
-import { openBoxFor } from "../../../app/open-box.ts";
+import { untilInterrupted } from "../../../app/interruption.ts";
+import { pipedInput } from "../../terminal.ts";
+import { noteTo } from "../../../app/stderr-messages.ts";
+import { openBoxFor } from "../../../app/box-access.ts";
+import { asNoBox, execAnswer } from "../../../app/own-boxes.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 
 const KEEP = { head: 256 * 1024, tail: 256 * 1024 };
@@ -43,11 +41,12 @@ export class SandboxExec extends HarnessCommand {
     if (words.length === 0)
       throw new HarnessError(EXIT.usage, "there is no command", "harness sandbox exec -- ls -l");
     const { settings } = await configFor(flags);
+    const workspace = workspaceOf(flags);
     if (flags.policy) {
-      const { refuseUnlessAllowed } = await import("../../judged-exec.ts");
-      await refuseUnlessAllowed(words, settings, flags);
+      const { refuseUnlessAllowed } = await import("../../../app/policy-commands.ts");
+      await refuseUnlessAllowed(this.host, words, settings, { workspace, cwd: flags.cwd });
     }
-    const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };
+    const opening = { host: this.host, settings, workspace, runtime: flags.runtime ?? null };
     const left = readerLeft();
     await untilInterrupted(async (signal) => {
       const opened = openBoxFor(
@@ -66,11 +65,7 @@ export class SandboxExec extends HarnessCommand {
       const changes = flags.json ? await box.changes() : undefined;
       if (!flags.json && !flags.quiet) explain(result);
       const { log, failed } = await closed(box);
-      if (changes !== undefined) {
-        const { handoff: _, ...told } = toldOf(log, box.workspace);
-        const answer = execJson(result, changes, told);
-        answerJson({ ...answer, changes: stillThere(answer.changes, log, box.workspace) });
-      }
+      if (changes !== undefined) answerJson(await execAnswer(result, changes, log, box.workspace));
       for (const note of notesOf(log)) stderr.write(`note: ${visibleWhole(note)}\n`);
       if (failed !== undefined) throw failed;
       if (!flags.quiet && settings.isolation !== "bind") stderr.write(`harness: ${THROWN_AWAY}\n`);

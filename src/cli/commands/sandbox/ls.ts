@@ -1,7 +1,6 @@
-import { listBoxes, memoryOf, SHORT_ID } from "../../../docker/life/box-list.ts";
 import { boxTable } from "../../../render/tty/boxes-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { requireEngine, uid } from "../../../app/open-box.ts";
+import { ownBoxes, shortId } from "../../../app/own-boxes.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 
 export class SandboxLs extends HarnessCommand {
@@ -12,15 +11,12 @@ export class SandboxLs extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(SandboxLs);
-    const engine = await requireEngine();
-    const boxes = await listBoxes(engine, uid());
+    const { boxes, memory } = await ownBoxes(this.host, { memory: !flags.json });
     if (flags.json) {
-      for (const { id, ...rest } of boxes) answerJson({ id: id.slice(0, SHORT_ID), ...rest });
+      for (const { id, ...rest } of boxes) answerJson({ id: shortId(id), ...rest });
       return;
     }
-    if (boxes.length > 0) {
-      const seen = { now: Date.now(), memory: await memoryOf(engine, boxes) };
-      answer(boxTable(boxes, seen, stdout));
-    } else if (!flags.quiet) stderr.write("no box is running\n");
+    if (memory !== undefined) answer(boxTable(boxes, { now: Date.now(), memory }, stdout));
+    else if (!flags.quiet) stderr.write("no box is running\n");
   }
 }

@@ -1,12 +1,8 @@
 import { Args, Flags } from "@oclif/core";
-import { placesFrom } from "../../../config/places.ts";
+import { type RemovedBoxes, removeOwnBoxes, shortId } from "../../../app/own-boxes.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import { type ListedBox, listBoxes, pickBoxes, removeBox, SHORT_ID } from "../../../docker/life/box-list.ts";
-import { reap } from "../../../docker/life/reap.ts";
-import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { dropFrozen } from "../../../app/frozen-box.ts";
-import { requireEngine, uid } from "../../../app/open-box.ts";
 import { stderr } from "../../../render/tty/output.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
 
 export class SandboxRm extends HarnessCommand {
   static override summary = "Remove boxes of yours: those named, all, or those whose run is gone.";
@@ -33,32 +29,19 @@ export class SandboxRm extends HarnessCommand {
         "say which boxes: ids, --all, or --dead, and one of these only",
         "harness sandbox ls",
       );
-    const engine = await requireEngine();
-    const boxes = await listBoxes(engine, uid());
-    const chosen = flags.all
-      ? boxes
-      : flags.dead
-        ? boxes.filter(({ owner, parked }) => owner?.alive === false && parked === null)
-        : pickBoxes(boxes, ids);
-    const ended = await Promise.allSettled(
-      chosen.map(async ({ id, parked }) => {
-        await removeBox(engine, id);
-        if (parked !== null) await dropFrozen(parked.session);
-      }),
-    );
-    const removed = chosen.filter((_, index) => ended[index]?.status === "fulfilled");
+    const which = flags.all ? "all" : flags.dead ? "dead" : ids;
+    const { removed, failure, sweep } = await removeOwnBoxes(this.host, which);
     for (const box of removed) report(box, flags.json);
     if (removed.length === 0 && !flags.quiet && !flags.json) stderr.write("no box was removed\n");
-    const failure = ended.find((one) => one.status === "rejected");
     if (failure !== undefined) throw failure.reason;
     if (ids.length > 0) return;
-    const { kept, failed } = await reap(engine, { uid: uid(), stateDir: placesFrom(process.env).state });
+    const { kept, failed } = await sweep();
     for (const { kind, id, reason } of [...failed, ...(flags.quiet ? [] : kept)])
       stderr.write(`${kind} ${id} is left: ${reason}\n`);
   }
 }
 
-function report({ id, workspace }: ListedBox, json: boolean): void {
-  if (json) answerJson({ id: id.slice(0, SHORT_ID), workspace });
-  else answer(id.slice(0, SHORT_ID));
+function report({ id, workspace }: RemovedBoxes["removed"][number], json: boolean): void {
+  if (json) answerJson({ id: shortId(id), workspace });
+  else answer(shortId(id));
 }

@@ -1,12 +1,12 @@
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
 import { visible } from "../../../core/visible.ts";
-import { asNoBox } from "../../box-failure.ts";
 import { HarnessCommand } from "../../command.ts";
-import { untilInterrupted } from "../../interrupt.ts";
-import { pipedInput } from "../../piped-input.ts";
+import { untilInterrupted } from "../../../app/interruption.ts";
+import { pipedInput } from "../../terminal.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
-import { noteTo } from "../../../app/stderr-note.ts";
-import { openBoxFor } from "../../../app/open-box.ts";
+import { noteTo } from "../../../app/stderr-messages.ts";
+import { openBoxFor } from "../../../app/box-access.ts";
+import { asNoBox } from "../../../app/own-boxes.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 
 /** The best shell of the image. */
@@ -23,7 +23,12 @@ export class SandboxShell extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(SandboxShell);
     const { settings } = await configFor(flags);
-    const opening = { settings, workspace: workspaceOf(flags), runtime: flags.runtime ?? null };
+    const opening = {
+      host: this.host,
+      settings,
+      workspace: workspaceOf(flags),
+      runtime: flags.runtime ?? null,
+    };
     await untilInterrupted(async (signal) => {
       const opened = openBoxFor(
         { ...opening, watchChanges: false, keep: null, warn: noteTo(flags.quiet) },

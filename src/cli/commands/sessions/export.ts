@@ -1,6 +1,6 @@
 import { Args } from "@oclif/core";
 import { answerEach, HarnessCommand } from "../../command.ts";
-import { withSessions } from "../../../app/session-choice.ts";
+import { withSessions } from "../../../app/session-access.ts";
 
 export class SessionsExport extends HarnessCommand {
   static override summary = "Write all records of a session, as JSON lines.";
@@ -13,7 +13,7 @@ export class SessionsExport extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args } = await this.parse(SessionsExport);
-    const records = await withSessions((store) => store.open(args.id).records());
+    const records = await withSessions(this.host, (store) => store.open(args.id).records());
     await answerEach(each(records));
   }
 }

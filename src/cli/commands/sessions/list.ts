@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { sessionTable } from "../../../render/tty/sessions-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { sessionsWorkspace, withSessions } from "../../../app/session-choice.ts";
+import { sessionsWorkspace, withSessions } from "../../../app/session-access.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 
@@ -25,7 +25,7 @@ export class SessionsList extends HarnessCommand {
     const { flags } = await this.parse(SessionsList);
     const { all, query, limit } = flags;
     const workspace = all ? undefined : await sessionsWorkspace(workspaceOf(flags));
-    const found = await withSessions((store) =>
+    const found = await withSessions(this.host, (store) =>
       store.list({
         limit,
         ...(workspace === undefined ? {} : { workspace }),

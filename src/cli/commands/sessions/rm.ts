@@ -1,7 +1,7 @@
 import { Args } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { withSessions } from "../../../app/session-choice.ts";
+import { withSessions } from "../../../app/session-access.ts";
 
 export class SessionsRm extends HarnessCommand {
   static override summary =
@@ -18,21 +18,11 @@ export class SessionsRm extends HarnessCommand {
   async run(): Promise<void> {
     const { flags, argv } = await this.parse(SessionsRm);
     if (argv.length === 0) throw new HarnessError(EXIT.usage, "say which sessions", "harness sessions list");
-    const [{ removeLayer }, { forgetSession }, { placesFrom }] = await Promise.all([
-      import("../../../app/session-layers.ts"),
-      import("../../../sessions/checkpoints/checkpoint-quota.ts"),
-      import("../../../config/places.ts"),
-    ]);
-    const { state } = placesFrom(process.env);
-    await withSessions(async (store) => {
+    const { removeSession } = await import("../../../app/session-changes.ts");
+    await withSessions(this.host, async (store) => {
       const ids = new Set(argv.map((given) => store.open(String(given)).id));
       for (const id of ids) {
-        const session = store.open(id);
-        const { workspace } = session.info();
-        await removeLayer(state, session);
-        // The session itself goes last: when this is killed, the same can be typed again.
-        forgetSession({ stateDir: state, workspace }, id);
-        store.remove(id);
+        await removeSession(this.host, store, id);
         if (flags.json) answerJson({ id });
         else answer(id);
       }

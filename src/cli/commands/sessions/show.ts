@@ -1,7 +1,7 @@
 import { Args } from "@oclif/core";
 import { sessionText } from "../../../render/tty/sessions-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { withSessions } from "../../../app/session-choice.ts";
+import { withSessions } from "../../../app/session-access.ts";
 import { stdout } from "../../../render/tty/output.ts";
 
 export class SessionsShow extends HarnessCommand {
@@ -15,7 +15,7 @@ export class SessionsShow extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SessionsShow);
-    const { info, records } = await withSessions((store) => {
+    const { info, records } = await withSessions(this.host, (store) => {
       const session = store.open(args.id);
       return { info: session.info(), records: session.records() };
     });

@@ -1,0 +1,149 @@
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import type { Settings } from "../config/settings-schema.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import type { OwnedBox } from "../core/ports.ts";
+import { ROOT_OWNED } from "../docker/box/box-workspace.ts";
+import { startBox } from "../docker/box/start-box.ts";
+import { engineRemedy } from "../docker/engine-remedy.ts";
+import { type Engine, findEngine, isEngine, type NoEngine } from "../docker/engine.ts";
+import { readSystem } from "../docker/host-programs.ts";
+import { layersIn } from "../docker/isolation/layer-record.ts";
+import { discardParked, holds, standingsOf } from "../docker/isolation/parked-files.ts";
+import { checkpointStores } from "./checkpoint-access.ts";
+import { type Host, packageRoot, refuseUnbuilt } from "./host.ts";
+/** Finds the container engine and opens boxes on it. */
+
+export const lookForEngine = ({ env, uid }: Host, signal?: AbortSignal): Promise<Engine | NoEngine> =>
+  findEngine(env, uid, signal);
+
+/** The engine, or exit 6 with what brings one here. */
+export async function requireEngine(host: Host, signal?: AbortSignal): Promise<Engine> {
+  const found = await lookForEngine(host, signal);
+  if (isEngine(found)) return found;
+  throw noEngine(found, engineRemedy(await readSystem(host.env), found));
+}
+
+export interface BoxOpening {
+  readonly host: Host;
+  readonly settings: Settings;
+  readonly workspace: string;
+  readonly runtime: string | null;
+  readonly watchChanges: boolean;
+  /** The session that goes on with what is changed, where that is not the workspace itself; null: nobody. */
+  readonly keep: string | null;
+  /** Whether it may be kept frozen, where the settings want that of a run that waits. */
+  readonly parks?: boolean;
+  /** A box that only reads, beside one of this process that holds the workspace. */
+  readonly beside?: boolean;
+  /** Nothing but our own programs runs in it. */
+  readonly ownOnly?: boolean;
+  /** It goes on in the box that waits frozen for the session, and was to be kept until then. */
+  readonly takesUp?: number | undefined;
+  readonly warn: (text: string) => void;
+}
+
+/** A verified box over a workspace, as the settings want it. */
+export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
+  const { host, settings, workspace, runtime, watchChanges, keep, warn } = opening;
+  refuseUnbuilt(settings);
+  const { home, state } = host.places;
+  const engine = await requireEngine(host, signal);
+  const maker = { engine, root: packageRoot, uid: host.uid, home, stateDir: state, onWarning: warn };
+  const { mode, image, isolation, memory, cpus, pids, on_ask, park_timeout } = settings;
+  const limits = { memory, cpus, pids };
+  const parks = opening.parks === true && on_ask === "park" && park_timeout > 0;
+  const request = {
+    workspace,
+    mode,
+    image,
+    isolation,
+    limits,
+    runtime,
+    watchChanges,
+    keep,
+    beside: opening.beside === true,
+    ownOnly: opening.ownOnly === true,
+    ...(parks ? { parks: park_timeout } : {}),
+    ...(opening.takesUp === undefined ? {} : { takesUp: opening.takesUp }),
+  };
+  if (keep === null || isolation === "bind") return startBox(maker, request, signal);
+  // Nothing is run before both are done.
+  const noted = noteLayerBase({ stateDir: state, workspace, session: keep, isolation, warn });
+  const [box] = await Promise.all([startBox(maker, request, signal), noted]);
+  return box;
+}
+
+export function noEngine(failure: NoEngine, remedy: string): HarnessError {
+  const at = failure.host === "" ? "" : ` at ${failure.host}`;
+  const named = failure.origin === "usual socket" || failure.origin === "" ? "" : ` (from ${failure.origin})`;
+  const why = {
+    absent: "no container engine answers",
+    dead: "the container engine does not answer",
+    denied: "the container engine's socket may not be used by this user",
+  };
+  return new HarnessError(EXIT.sandbox, `${why[failure.kind]}${at}${named}: ${failure.reason}`, remedy);
+}
+
+/** Whether a box waits frozen for the session. */
+export async function hasFrozen({ places }: Host, session: string): Promise<boolean> {
+  const own = (await standingsOf(places.state, session)).filter(({ kind }) => kind === "parked");
+  return (await Promise.all(own.map((each) => holds(each, Date.now())))).includes(true);
+}
+
+/** Removes the box that waits frozen for the session. Where no engine answers, its time runs out. */
+export async function dropFrozen(host: Host, session: string): Promise<void> {
+  if (!(await hasFrozen(host, session))) return;
+  const engine = await lookForEngine(host);
+  if (isEngine(engine)) await discardParked(engine, { uid: host.uid, stateDir: host.places.state, session });
+}
+
+interface LayerStart {
+  readonly stateDir: string;
+  readonly workspace: string;
+  readonly session: string;
+  readonly isolation: "overlay" | "copy";
+  readonly warn: (text: string) => void;
+}
+
+/** Keeps what the workspace is like when a box begins to work on a layer over it, or on a copy of it. */
+async function noteLayerBase({ stateDir, workspace, session, isolation, warn }: LayerStart): Promise<void> {
+  try {
+    const [open, { noteBase }] = await Promise.all([checkpointStores(), import("../sessions/layer-base.ts")]);
+    using store = open({ stateDir, workspace: await realpath(workspace) });
+    const upper = path.join(layersIn(stateDir), session, "upper");
+    await noteBase(store, session, isolation === "overlay" ? upper : undefined);
+  } catch (thrown) {
+    warn(`files that you change from now on will not be merged with this run's: ${reasonOf(thrown)}`);
+  }
+}
+
+interface Reading {
+  readonly host: Host;
+  readonly settings: Settings;
+  readonly workspace: string;
+  /** A box of this process holds the workspace already. */
+  readonly beside?: boolean;
+  readonly warn: (text: string) => void;
+}
+
+/** A box that can only read the workspace, whatever the mode of runs is; nothing but our own programs runs in it. */
+export async function readingBox(
+  { host, settings, workspace, warn, beside = false }: Reading,
+  signal: AbortSignal,
+): Promise<OwnedBox> {
+  const isolation = settings.isolation === "copy" ? ("copy" as const) : ("bind" as const);
+  const shape = { ...settings, mode: "read-only" as const, isolation, allow_domains: [] as string[] };
+  const opening = {
+    host,
+    settings: shape,
+    workspace,
+    runtime: null,
+    watchChanges: false,
+    keep: null,
+    beside,
+    ownOnly: true,
+  };
+  const told = (text: string): void => (text === ROOT_OWNED ? undefined : warn(text));
+  return openBoxFor({ ...opening, warn: told }, signal);
+}

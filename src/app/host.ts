@@ -1,0 +1,48 @@
+import { existsSync } from "node:fs";
+import { realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import { type Env, type Places, placesFrom } from "../config/places.ts";
+import type { Settings } from "../config/settings-schema.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+
+/** The user and the machine that a command works for: read once where it starts, and handed down. */
+export interface Host {
+  readonly env: Env;
+  readonly places: Places;
+  readonly uid: number;
+  /** Where the user's keys are: beside the settings, but never among them, as those are shown. */
+  readonly keysFile: string;
+}
+
+export function hostFrom(env: Env): Host {
+  const places = placesFrom(env);
+  const keysFile = path.join(path.dirname(places.configFiles[0]), "keys.json");
+  return { env, places, uid: process.getuid?.() ?? 0, keysFile };
+}
+
+/** The installed package: the nearest folder above this file that holds Dockerfile.sandbox. */
+export const packageRoot = nearest(import.meta.dirname);
+
+function nearest(folder: string): string {
+  const parent = path.dirname(folder);
+  return existsSync(path.join(folder, "Dockerfile.sandbox")) || parent === folder ? folder : nearest(parent);
+}
+
+/** The folder that a run works in, as its sessions name it. `next` is what to type where there is none. */
+export async function runWorkspace(folder: string, next = NEXT): Promise<string> {
+  const real = await realpath(folder).catch((thrown: unknown) => {
+    throw new HarnessError(EXIT.usage, `there is no folder ${folder}: ${reasonOf(thrown)}`, next, thrown);
+  });
+  if ((await stat(real)).isDirectory()) return real;
+  throw new HarnessError(EXIT.usage, `${folder} is no folder`, next);
+}
+
+const NEXT = 'harness run --cwd FOLDER "…"';
+
+/** Asked for and not there yet is refused: nothing runs behind weaker walls than it was told to. */
+export function refuseUnbuilt({ allow_domains }: Settings): void {
+  if (allow_domains.length > 0) throw unbuilt("granted domains");
+}
+
+const unbuilt = (what: string): HarnessError =>
+  new HarnessError(EXIT.usage, `${what}: not built yet in this version`, "leave it out: CHANGELOG says when");

@@ -1,0 +1,99 @@
+import type { BoxLog } from "../core/box-log.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import type { ExecResult, OwnedBox } from "../core/ports.ts";
+import {
+  type ListedBox,
+  listBoxes,
+  memoryOf,
+  pickBoxes,
+  removeBox,
+  SHORT_ID,
+} from "../docker/life/box-list.ts";
+import { reap } from "../docker/life/reap.ts";
+import { dropFrozen, requireEngine } from "./box-access.ts";
+import { type Host, packageRoot } from "./host.ts";
+
+/** What a user does with boxes and their image, without a model. */
+
+export const shortId = (id: string): string => id.slice(0, SHORT_ID);
+
+/** Those of this user, the oldest first; with `memory`, what each of them holds. */
+export async function ownBoxes(host: Host, { memory }: { readonly memory: boolean }) {
+  const engine = await requireEngine(host);
+  const boxes = await listBoxes(engine, host.uid);
+  return { boxes, memory: memory && boxes.length > 0 ? await memoryOf(engine, boxes) : undefined };
+}
+
+export interface RemovedBoxes {
+  readonly removed: readonly ListedBox[];
+  /** The first that could not be removed, as it was thrown. */
+  readonly failure: PromiseRejectedResult | undefined;
+  /** Removes what runs that are gone have left; what stays and why. */
+  readonly sweep: () => Promise<{ readonly kept: readonly Leftover[]; readonly failed: readonly Leftover[] }>;
+}
+
+type Leftover = Awaited<ReturnType<typeof reap>>["kept"][number];
+
+/** Removes boxes by their ids, all of them, or those of runs that are gone. */
+export async function removeOwnBoxes(
+  host: Host,
+  which: readonly string[] | "all" | "dead",
+): Promise<RemovedBoxes> {
+  const engine = await requireEngine(host);
+  const boxes = await listBoxes(engine, host.uid);
+  const chosen =
+    which === "all"
+      ? boxes
+      : which === "dead"
+        ? boxes.filter(({ owner, parked }) => owner?.alive === false && parked === null)
+        : pickBoxes(boxes, which);
+  const ended = await Promise.allSettled(
+    chosen.map(async ({ id, parked }) => {
+      await removeBox(engine, id);
+      if (parked !== null) await dropFrozen(host, parked.session);
+    }),
+  );
+  return {
+    removed: chosen.filter((_, index) => ended[index]?.status === "fulfilled"),
+    failure: ended.find((one) => one.status === "rejected"),
+    sweep: () => reap(engine, { uid: host.uid, stateDir: host.places.state }),
+  };
+}
+
+interface ImageBuild {
+  readonly rebuild: boolean;
+  readonly onLine: (line: string) => void;
+}
+
+/** The sandbox image, built unless one of the same inputs is there. */
+export async function buildImage(host: Host, { rebuild, onLine }: ImageBuild) {
+  const [engine, { ensureImage }] = await Promise.all([
+    requireEngine(host),
+    import("../docker/images/build-image.ts"),
+  ]);
+  const request = { root: packageRoot, cache: host.places.cache, env: host.env, onLine };
+  return (signal: AbortSignal) => ensureImage(engine, { ...request, signal }, rebuild);
+}
+
+/** What a command came to and changed, as `sandbox exec --json` prints it. */
+export async function execAnswer(
+  result: ExecResult,
+  changes: Awaited<ReturnType<OwnedBox["changes"]>>,
+  log: BoxLog,
+  workspace: string,
+) {
+  const [{ stillThere, toldOf }, { execJson }] = await Promise.all([
+    import("../agent/run-changes.ts"),
+    import("../render/exec-json.ts"),
+  ]);
+  const { handoff: _, ...told } = toldOf(log, workspace);
+  const answer = execJson(result, changes, told);
+  return { ...answer, changes: stillThere(answer.changes, log, workspace) };
+}
+
+/** `sandbox exec` and `shell` end with their command's code, so that want of a box has one of its own. */
+export function asNoBox(thrown: unknown, json: boolean): never {
+  if (!json && thrown instanceof HarnessError && thrown.exit === EXIT.sandbox)
+    throw new HarnessError(EXIT.noBox, thrown.message, thrown.remedy, thrown);
+  throw thrown;
+}

@@ -1,0 +1,114 @@
+import { readlinkSync, realpathSync } from "node:fs";
+import path from "node:path";
+import type { Judge } from "../agent/action-judge.ts";
+import type { Settings } from "../config/settings-schema.ts";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { readRegularHead } from "../platform/safe-files.ts";
+import type { CommandContext } from "../policy/decide.ts";
+import { type IgnoreRules, LONGEST_RULES, readIgnore } from "../policy/paths/ignore-rules.ts";
+import type { Host } from "./host.ts";
+
+/** What commands are judged by beside the mode: the user's rules. No project can be trusted yet, so none of its rules count. */
+export async function userPolicy(
+  { env, places }: Host,
+  workspace: string,
+): Promise<Omit<CommandContext, "mode"> & { readonly rules: NonNullable<CommandContext["rules"]> }> {
+  const { loadRules } = await import("../config/policy-file.ts");
+  const rules = await loadRules({ env, workspace, trusted: false });
+  return { workspace: path.resolve(workspace), home: places.home, rules };
+}
+
+/** The same with what the workspace itself hides from the model. */
+export async function workspacePolicy(host: Host, workspace: string): ReturnType<typeof userPolicy> {
+  const policy = await userPolicy(host, workspace);
+  const ignore = await ignoreRulesOf(workspace);
+  return { ...policy, ...(ignore === undefined ? {} : { ignore }) };
+}
+
+/** The policy with its tables, loaded when the first call is to be judged. */
+export function lazyJudge(host: Host, settings: JudgedBy, workspace: string): () => Promise<Judge> {
+  const loaded: { judge?: Promise<Judge> } = {};
+  return () => (loaded.judge ??= judgeFor(host, settings, workspace));
+}
+
+type JudgedBy = Pick<Settings, "mode" | "allow_domains">;
+
+async function judgeFor(
+  host: Host,
+  { mode, allow_domains: granted }: JudgedBy,
+  workspace: string,
+): Promise<Judge> {
+  const [{ judgeIn }, policy] = await Promise.all([
+    import("../agent/action-judge.ts"),
+    workspacePolicy(host, workspace),
+  ]);
+  return judgeIn({ ...policy, mode, granted, links: linkFacts });
+}
+
+/** A path of the workspace, as the file tools would be judged. */
+export async function judgedPath(file: string, op: "read" | "write", context: CommandContext) {
+  const { decidePath } = await import("../policy/paths/decide-path.ts");
+  const ignore = await ignoreRulesOf(context.workspace);
+  return decidePath(file, op, { ...context, links: linkFacts, ...(ignore === undefined ? {} : { ignore }) });
+}
+
+/** The workspace's own list of what the model may not see; undefined without one. One that cannot be read ends the run. */
+export async function ignoreRulesOf(workspace: string): Promise<IgnoreRules | undefined> {
+  const file = path.join(workspace, ".harnessignore");
+  try {
+    // A character takes four bytes at most.
+    const text = await readRegularHead(file, { links: "follow", max: 4 * LONGEST_RULES + 4 });
+    return readIgnore(text.toString("utf8"));
+  } catch (thrown) {
+    const code = errorCode(thrown);
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new HarnessError(
+      EXIT.usage,
+      `${file}: cannot be read: ${reasonOf(thrown)}`,
+      "make it a text file that you may read, or remove it",
+      thrown,
+    );
+  }
+}
+
+/** As many as Linux follows in one path. */
+const MAX_LINKS = 40;
+
+/**
+ * Where an absolute path really leads on this machine: links followed as the kernel does, `..` taken after them. What
+ * is not there yet is appended as written, behind a link to nothing too. Null when links go in a circle.
+ */
+export function linkFacts(given: string): string | null {
+  try {
+    return realpathSync.native(given);
+  } catch {
+    return byName(given);
+  }
+}
+
+function byName(given: string): string | null {
+  let at = "/";
+  let links = 0;
+  const waiting = given.split("/").toReversed();
+  while (waiting.length > 0) {
+    const name = waiting.pop() ?? "";
+    const next = path.posix.join(at, name);
+    const target = name === "" || name === "." || name === ".." ? undefined : targetOf(next);
+    if (target === undefined) at = next;
+    else {
+      links += 1;
+      if (links > MAX_LINKS) return null;
+      if (target.startsWith("/")) at = "/";
+      waiting.push(...target.split("/").toReversed());
+    }
+  }
+  return at;
+}
+
+function targetOf(file: string): string | undefined {
+  try {
+    return readlinkSync(file);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,57 @@
+import { createInterface } from "node:readline";
+import type { OfferedTool, Reading } from "../models/text-calls/call-reading.ts";
+import { readCalls } from "../models/text-calls/text-call-stream.ts";
+
+export interface UnreadLine {
+  readonly error: string;
+}
+
+/** Reads one reply a line, in order; a line that is none gets an answer too. */
+export async function* parsedLines(input: NodeJS.ReadableStream): AsyncGenerator<Reading | UnreadLine> {
+  const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
+  let number = 0;
+  for await (const line of lines) {
+    number += 1;
+    const asked = readLine(line);
+    yield typeof asked === "string"
+      ? { error: `line ${number}: ${asked}` }
+      : readCalls(asked.text, asked.tools);
+  }
+}
+
+interface AskedReply {
+  readonly text: string;
+  readonly tools: readonly OfferedTool[];
+}
+
+/** What is asked, or why that cannot be read. */
+function readLine(line: string): AskedReply | string {
+  let given: unknown;
+  try {
+    given = JSON.parse(line);
+  } catch {
+    return 'this is no JSON; expected {"text": "…", "tools": ["read_file"]}';
+  }
+  if (typeof given !== "object" || given === null || !("text" in given) || typeof given.text !== "string")
+    return 'expected an object with a text "text", as in {"text": "…", "tools": ["read_file"]}';
+  const tools: unknown = "tools" in given ? given.tools : undefined;
+  if (!Array.isArray(tools) || !tools.every((tool) => isTool(tool)))
+    return '"tools" is a list of names, or of {"name", "parameters"}';
+  return { text: given.text, tools };
+}
+
+const isTool = (tool: unknown): tool is OfferedTool =>
+  typeof tool === "string" ||
+  (typeof tool === "object" &&
+    tool !== null &&
+    ("name" in tool ? typeof tool.name === "string" : "function" in tool));
+
+/** For people: the calls, what could not be read, and the text. */
+export function readingText(reading: Reading | UnreadLine): string {
+  if ("error" in reading) return `error      ${reading.error}`;
+  return [
+    ...reading.calls.map((call) => `call       ${call.name} ${JSON.stringify(call.args)}`),
+    ...reading.malformed.map((each) => `malformed  ${JSON.stringify(each.name)}: ${each.reason}`),
+    `prose      ${JSON.stringify(reading.prose)}`,
+  ].join("\n");
+}

@@ -1,0 +1,161 @@
+import type { Seat } from "../../agent/agent-context.ts";
+import { ARTIFACT_SCHEMA } from "../../agent/context/compaction-artifact.ts";
+import { Compactor } from "../../agent/context/compaction.ts";
+import type { History } from "../../agent/context/history.ts";
+import type { PromptSize } from "../../agent/context/prompt-size.ts";
+import type { AnswerGate } from "../../agent/final-answer.ts";
+import { RunIntent } from "../../agent/intent.ts";
+import { type Limits, Spent } from "../../agent/limits.ts";
+import { askAside } from "../../agent/model-request.ts";
+import { Guard, Malformed } from "../../agent/repetition-guard.ts";
+import { spawnFrom } from "../../agent/subagents.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import type { Checkpoints } from "../../core/checkpoint-port.ts";
+import type { Capabilities, Provider } from "../../core/model-provider.ts";
+import type { Approver, Box } from "../../core/ports.ts";
+import { maskSecrets } from "../../core/secrets.ts";
+import type { Outputs, Parked } from "../../core/session.ts";
+import { isLoopback, ollamaAddress } from "../../models/ollama/ollama-address.ts";
+import { cleaned } from "../../render/event-json.ts";
+import type { Host } from "../host.ts";
+import { lazyJudge } from "../policy-context.ts";
+import type { Sink } from "./event-sink.ts";
+import type { LazyBox } from "./lazy-box.ts";
+import type { SessionState } from "./session-state.ts";
+
+export interface AgentParts {
+  readonly host: Host;
+  readonly settings: Settings;
+  /** Absolute and resolved. */
+  readonly workspace: string;
+  readonly outputs: Outputs;
+  readonly state: SessionState;
+  /** The same for all requests of a session: a scenario goes on where it was. */
+  readonly provider: Provider;
+  readonly capabilities: Promise<Capabilities>;
+  readonly size: PromptSize;
+  readonly sink: Sink;
+  readonly box: LazyBox;
+  readonly checkpoints: Checkpoints;
+  readonly briefing: Seat["briefing"];
+  readonly limits: Limits;
+  readonly approver: Approver;
+  readonly answer: AnswerGate;
+  /** The run goes on from here. */
+  readonly parked?: Parked;
+  readonly boxNote?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** What one request is worked on with; what is heavy is loaded when it is first used. */
+export async function agentContext(parts: AgentParts): Promise<Seat> {
+  const { settings, workspace, state, box, sink, parked, signal } = parts;
+  const judge = lazyJudge(parts.host, settings, workspace);
+  const { memory, tools } = state;
+  const { history } = memory;
+  const capabilities = await parts.capabilities;
+  const local = isLocalModel(parts.host, settings);
+  const context: Seat = {
+    model: settings.chat_model,
+    provider: local ? parts.provider : withoutSecrets(parts.provider),
+    mode: settings.mode,
+    limits: parts.limits,
+    spent: new Spent(parked?.spent.usage),
+    checkpoints: parts.checkpoints,
+    judge,
+    approver: parts.approver,
+    outputs: parts.outputs,
+    box: () => unlessAborted(box.box(), signal),
+    warm: () => {
+      box.warm();
+      setTimeout(() => void judge().catch(() => undefined), ENGINE_AT_WORK_MS).unref();
+    },
+    walls: box.walls,
+    ...(parts.boxNote === undefined ? {} : { boxNote: parts.boxNote }),
+    ended: [...(parked?.ended ?? [])],
+    now: () => performance.now(),
+    clean: local ? (text) => text : maskSecrets,
+    tools,
+    intent: new RunIntent(),
+    history,
+    rollBack: (to) => {
+      memory.rollBack(to);
+      sink.emit({ type: "rolled_back", record_count: history.count });
+    },
+    size: parts.size,
+    compactor: compactorFor(() => context, history, capabilities),
+    guard: new Guard(),
+    malformed: new Malformed(),
+    answer: parts.answer,
+    briefing: parts.briefing,
+    emit: sink.emit,
+  };
+  state.judgedBy(judge, settings.mode);
+  state.spawnBy(
+    spawnFrom({
+      parent: context,
+      prompt: history.pinned ?? "",
+      emit: sink.forChild,
+      compactor: (child, own) => compactorFor(child, own, capabilities),
+      memory: (child) => memory.child(workspace, child),
+      parked: parked?.children ?? [],
+      tools: state.childTools,
+    }),
+  );
+  return context;
+}
+
+/** By then the engine has been asked for a box, and there is time to load the policy. */
+const ENGINE_AT_WORK_MS = 40;
+
+/** The box, or the rejection of a request that is cancelled while the box still starts. */
+export async function unlessAborted(box: Promise<Box>, signal: AbortSignal): Promise<Box> {
+  const cancelled = Promise.withResolvers<never>();
+  const cancel = (): void => cancelled.reject(signal.reason as Error);
+  if (signal.aborted) cancel();
+  signal.addEventListener("abort", cancel, { once: true });
+  try {
+    return await Promise.race([box, cancelled.promise]);
+  } finally {
+    signal.removeEventListener("abort", cancel);
+  }
+}
+
+/**
+ * A provider to which nothing goes that shows by its form to be a secret, whoever said it and whenever: what an earlier
+ * model of the same session was shown is in its history. The same text is masked the same way in every request.
+ */
+export const withoutSecrets = (provider: Provider): Provider => ({
+  stream: (request, signal) =>
+    provider.stream({ ...request, messages: cleaned(request.messages, maskSecrets) }, signal),
+  capabilities: (model, signal) => provider.capabilities(model, signal),
+});
+
+/** Of the window, for the reply: a quarter, and no more than this. */
+const MAX_REPLY_TOKENS = 8192;
+
+/** What the rest would have said is what the model would no longer know. */
+const CUT = { kind: "cut", reason: "the summary was cut at its length limit", remedy: "" } as const;
+
+/** Keeps an agent's history within its model's window. */
+function compactorFor(agent: () => Seat, history: History, { context, origin }: Capabilities): Compactor {
+  return new Compactor(history, {
+    window: context - Math.min(MAX_REPLY_TOKENS, Math.floor(context / 4)),
+    known: origin.context !== "guess",
+    tokens: (messages) => agent().size.tokens(messages),
+    summarise: async (messages, signal) => {
+      const reply = await askAside(agent(), messages, signal, ARTIFACT_SCHEMA);
+      if (reply.kind === "failed") return reply.failure;
+      return reply.stop === "length" ? CUT : reply.message.text;
+    },
+    emit: (event) => agent().emit(event),
+  });
+}
+
+/** Whether what is sent to the model stays on this machine. Models that a local server hands on are not local. */
+export function isLocalModel({ env }: Host, { provider, base_url, chat_model }: Settings): boolean {
+  if (provider === "scripted") return true;
+  if (/[:-]cloud$/.test(chat_model)) return false;
+  if (provider === "ollama") return isLoopback(ollamaAddress(env, base_url));
+  return base_url !== null && isLoopback(base_url);
+}

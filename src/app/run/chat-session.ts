@@ -1,0 +1,224 @@
+import type { Seat } from "../../agent/agent-context.ts";
+import { type Finished, runRequest } from "../../agent/agent-run.ts";
+import { remembering } from "../../agent/approvers.ts";
+import { PromptSize } from "../../agent/context/prompt-size.ts";
+import { PlainAnswer } from "../../agent/final-answer.ts";
+import { Limits } from "../../agent/limits.ts";
+import type { Memory } from "../../agent/memory.ts";
+import type { Config } from "../../config/load-config.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import { type Checkpoints, NO_CHECKPOINTS } from "../../core/checkpoint-port.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { AgentEvent } from "../../core/events.ts";
+import type { Usage } from "../../core/messages.ts";
+import type { Provider } from "../../core/model-provider.ts";
+import type { Approver, Box, Index, OwnedBox } from "../../core/ports.ts";
+import { type Session, type SessionStore, settledIn } from "../../core/session.ts";
+import { NO_USAGE, sumUsage } from "../../models/usage.ts";
+import { checkpointsFor } from "../checkpoint-access.ts";
+import type { Host } from "../host.ts";
+import type { ModelClient } from "../model-access.ts";
+import { agentContext } from "./agent-assembly.ts";
+import { runSink, type Sink, startedEvent } from "./event-sink.ts";
+import { boxChanges, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
+import { modeNote } from "./mode-note.ts";
+import { giveUpFrozen } from "./run-task.ts";
+import { briefingFrom, type SessionPrompt, sessionPrompt } from "./session-prompt.ts";
+import { type SessionState, sessionState } from "./session-state.ts";
+
+/** One session that a chat goes on with. */
+export class Conversation {
+  readonly session: Session;
+  readonly state: SessionState;
+  readonly prompt: SessionPrompt;
+  readonly resumed: boolean;
+  /** Of all its requests, earlier ones too. */
+  usage: Usage;
+  #size: { readonly model: string; readonly size: PromptSize } | undefined;
+
+  constructor(given: Pick<Conversation, "session" | "state" | "prompt" | "resumed">) {
+    this.session = given.session;
+    this.state = given.state;
+    this.prompt = given.prompt;
+    this.resumed = given.resumed;
+    const turns = given.session.records().flatMap((each) => (each.kind === "turn" ? [each.result] : []));
+    this.usage = turns.reduce((sum, { usage }) => sumUsage(sum, usage), NO_USAGE);
+  }
+
+  get memory(): Memory {
+    return this.state.memory;
+  }
+
+  spend(usage: Usage): void {
+    this.usage = sumUsage(this.usage, usage);
+  }
+
+  /** What is learnt of how a model counts stays as long as it is asked. */
+  sizeFor(model: string): PromptSize {
+    if (this.#size?.model !== model) this.#size = { model, size: new PromptSize(model, this.state.tools) };
+    return this.#size.size;
+  }
+}
+
+export interface ConversationParts {
+  readonly host: Host;
+  readonly store: SessionStore;
+  readonly session: Session;
+  readonly resumed: boolean;
+  readonly settings: Settings;
+  readonly workspace: string;
+  /** What finds code, when it is asked. */
+  readonly index: Index;
+}
+
+export async function openConversation(parts: ConversationParts): Promise<Conversation> {
+  const { host, store, session, resumed, settings, workspace, index } = parts;
+  const prompt = await sessionPrompt(host, settings, workspace);
+  const timeoutMs = settings.timeout;
+  if (resumed) await giveUpFrozen(host, session);
+  const state = sessionState({ session, store, workspace, timeoutMs, prompt: prompt.text, index });
+  return new Conversation({ session, state, prompt, resumed });
+}
+
+const REMEDY = "send the message again; a new box will start";
+
+interface OpenBox {
+  readonly box: LazyBox;
+  readonly conversation: Conversation;
+  readonly briefing: Seat["briefing"];
+}
+
+type BoxStart = (signal: AbortSignal, session: string) => Promise<OwnedBox>;
+
+/** The box of a chat: one for all its requests, until it is lost or must be another one. */
+export class ChatBox implements AsyncDisposable {
+  readonly #start: BoxStart;
+  readonly #shared: boolean;
+  readonly #ending = new AbortController();
+  #held: OpenBox | undefined;
+  /** Who is told that it is ready. */
+  onReady: Parameters<typeof lazyBox>[1] = () => undefined;
+
+  /** `shared`: one box serves any session. */
+  constructor(start: BoxStart, shared: boolean) {
+    this.#start = start;
+    this.#shared = shared;
+  }
+
+  /** For the next request; one that could not start, or is no more, is tried anew. */
+  async for(conversation: Conversation): Promise<Omit<OpenBox, "conversation">> {
+    if (this.#held?.box.walls.aborted === true) await this.close();
+    if (this.#held?.conversation === conversation) return this.#held;
+    if (!this.#shared) await this.close();
+    const start = (signal: AbortSignal): Promise<OwnedBox> => this.#start(signal, conversation.session.id);
+    const box = this.#held?.box ?? lazyBox(start, (ms, ready) => this.onReady(ms, ready), { remedy: REMEDY });
+    const { history } = conversation.memory;
+    const briefing = briefingFrom(box, conversation.prompt, { history, signal: this.#ending.signal });
+    this.#held = { box, conversation, briefing };
+    return this.#held;
+  }
+
+  /** That of the request that is worked on. */
+  readonly now = (): Promise<Box> =>
+    this.#held?.box.box() ?? Promise.reject(new HarnessError(EXIT.sandbox, "the chat has no box", REMEDY));
+
+  async close(): Promise<void> {
+    const box = this.#held?.box;
+    this.#held = undefined;
+    await box?.[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.abort(new Error("the chat has ended"));
+    await this.close();
+  }
+}
+
+/** What one request of a chat is worked on with. */
+export interface TurnInput {
+  readonly host: Host;
+  readonly settings: Settings;
+  /** Who set each of them. */
+  readonly origins: Config["origins"];
+  readonly workspace: string;
+  readonly store: SessionStore;
+  readonly conversation: Conversation;
+  readonly box: ChatBox;
+  readonly model: ModelClient;
+  readonly provider: Provider;
+  readonly approver: Approver;
+  readonly show: (event: AgentEvent) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Runs one request of a person to its end. What it throws has left the history as it was. */
+export async function chatTurn(input: TurnInput, text: string): Promise<Finished> {
+  const { settings, workspace, conversation, box, signal } = input;
+  const { session, memory } = conversation;
+  const sink = sinkOfTurn(input);
+  const resumed = conversation.resumed || memory.history.count > 0;
+  const { store } = input;
+  const parts = { host: input.host, settings, workspace, session, store, emit: sink.emit, resumed };
+  await using checkpoints = await checkpointsFor(parts);
+  const agent = await turnContext(input, sink, checkpoints);
+  const before = memory.history.count;
+  sink.emit(startedEvent({ settings, session, resumed, workspace, task: text }));
+  const held = await box.for(conversation);
+  try {
+    const finished = await runRequest(
+      agent,
+      {
+        prompt: text,
+        note: modeNote(memory.history.view(), session.info().mode, settings.mode),
+        strict: false,
+        session: session.id,
+        takesBack: true,
+        changes: () => boxChanges(held.box, signal),
+        record: (each) => session.append(each),
+        leave: () => held.box.log(),
+        workspace,
+      },
+      signal,
+    );
+    conversation.spend(finished.usage);
+    return finished;
+  } catch (thrown) {
+    agent.rollBack(before);
+    throw thrown;
+  }
+}
+
+/** The older part of the conversation is summarised; whether it is shorter now. Events say what became of it. */
+export async function compactNow(input: TurnInput): Promise<boolean> {
+  const agent = await turnContext(input, sinkOfTurn(input), NO_CHECKPOINTS);
+  const shorter = await agent.compactor.now("manual", input.signal);
+  input.conversation.spend(agent.spent.usage);
+  return shorter;
+}
+
+const sinkOfTurn = ({ settings, origins, conversation: { session }, show }: TurnInput): Sink =>
+  runSink({ settings, origins, session }, show);
+
+async function turnContext(input: TurnInput, sink: Sink, checkpoints: Checkpoints): Promise<Seat> {
+  const { settings, conversation, signal } = input;
+  const { box, briefing } = await input.box.for(conversation);
+  input.box.onReady = (ms, box) => sink.emit(readyEvent(ms, box));
+  return agentContext({
+    host: input.host,
+    settings,
+    workspace: input.workspace,
+    outputs: conversation.session.outputs,
+    checkpoints,
+    state: conversation.state,
+    provider: input.provider,
+    capabilities: input.model.capabilities(settings.chat_model, signal),
+    size: conversation.sizeFor(settings.chat_model),
+    sink,
+    box,
+    briefing,
+    limits: new Limits({ turns: settings.max_turns }, () => performance.now()),
+    approver: remembering({ always: settledIn(conversation.session.records()) }, input.approver),
+    answer: new PlainAnswer(),
+    signal,
+  });
+}

@@ -1,0 +1,158 @@
+import manifest from "../../../package.json" with { type: "json" };
+import type { Config } from "../../config/load-config.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import type { AgentEvent, EventBody } from "../../core/events.ts";
+import { maskSecrets } from "../../core/secrets.ts";
+import type { Session } from "../../core/session.ts";
+import { cleaned, RunJson } from "../../render/event-json.ts";
+import { systemClock } from "../../render/tty/live-status.ts";
+import { stderr, stdout } from "../../render/tty/output.ts";
+import { RunLines } from "../../render/tty/run-lines.ts";
+import { runSummary } from "../../render/tty/run-summary.ts";
+import { AuditTrail, type RunAbout } from "../../sessions/audit/audit-trail.ts";
+import { runId } from "../session-access.ts";
+
+/** What is done with each event as it comes. */
+export type Take = (event: AgentEvent) => void;
+
+export interface Sink {
+  readonly emit: (body: EventBody) => void;
+  /** For the events of one more subagent. */
+  readonly forChild: () => (body: EventBody) => void;
+}
+
+export interface WaitingSink extends Sink {
+  readonly begin: (first: readonly EventBody[]) => void;
+  readonly begun: () => boolean;
+}
+
+/** Holds what comes before the run begins: its first event is the first. */
+export function waitingSink(sink: Sink): WaitingSink {
+  const early: EventBody[] = [];
+  const state = { begun: false };
+  return {
+    ...sink,
+    emit: (body) => {
+      if (state.begun) sink.emit(body);
+      else early.push(body);
+    },
+    begun: () => state.begun,
+    begin: (first) => {
+      state.begun = true;
+      for (const body of [...first, ...early.splice(0)]) sink.emit(body);
+    },
+  };
+}
+
+/**
+ * Numbers the events of a run; each is written down and remembered, without its secrets, before it is shown. `run.finished`
+ * is the last one: a box that is ready only then, or a subagent that still ends, is told of no more.
+ */
+export function sinkOf(session: Session, run: string, audit: Take, show: Take): Sink {
+  const count = { events: 0, children: 0, ends: 0 };
+  const send = (body: EventBody, agent?: string): void => {
+    if (count.ends > 0) return;
+    if (body.type === "run.finished") count.ends += 1;
+    count.events += 1;
+    const event: AgentEvent = { ...body, run, seq: count.events, ...(agent === undefined ? {} : { agent }) };
+    audit(event);
+    session.log(cleaned(event, maskSecrets));
+    show(event);
+  };
+  return {
+    emit: (body) => send(body),
+    forChild: () => {
+      count.children += 1;
+      const agent = `a${count.children}`;
+      return (body) => send(body, agent);
+    },
+  };
+}
+
+interface RunAudited {
+  readonly settings: Settings;
+  /** Who set each of them. */
+  readonly origins: Config["origins"];
+  readonly session: Session;
+}
+
+/** The events of one run: into the audit, into the session, onto the screen. */
+export function runSink({ settings, origins, session }: RunAudited, show: Take): Sink {
+  const trail = new AuditTrail(session.audit, aboutRun(settings, origins));
+  return sinkOf(session, runId(session), (event) => trail.take(event), show);
+}
+
+interface Started {
+  readonly settings: Settings;
+  readonly session: Session;
+  readonly resumed: boolean;
+  readonly workspace: string;
+  readonly task: string;
+}
+
+/** The first event of a run. */
+export const startedEvent = ({ settings, session, resumed, workspace, task }: Started): EventBody => ({
+  type: "run.started",
+  task,
+  session: session.id,
+  resumed,
+  workspace,
+  mode: settings.mode,
+  provider: settings.provider,
+  model: settings.chat_model,
+});
+
+/** What the audit says of a run beside its events. The settings are those in force, whatever their origins gave. */
+export function aboutRun(settings: Settings, origins: Config["origins"]): RunAbout {
+  const each = Object.entries(settings).map(
+    ([key, value]) => [key, { value, origin: origins[key] ?? "default" }] as const,
+  );
+  return {
+    settings: Object.fromEntries(each),
+    versions: {
+      harness: manifest.version,
+      node: process.version,
+      system: `${process.platform} ${process.arch}`,
+    },
+  };
+}
+
+interface Renderer {
+  take(event: AgentEvent): void;
+  end(): void;
+}
+
+interface Wanted {
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly changes: "here" | "waiting" | "gone";
+}
+
+/** For `run`: lines and a summary on stderr, or with --json every event on stdout. */
+export function runRenderer(wanted: Wanted): Renderer {
+  return wanted.json ? asJson() : asLines(wanted);
+}
+
+function asJson(): Renderer {
+  const lines = new RunJson(maskSecrets);
+  return {
+    take: (event) => void stdout.write(lines.take(event)),
+    end: () => void stdout.write(lines.end()),
+  };
+}
+
+function asLines({ quiet, changes }: Wanted): Renderer {
+  const began = performance.now();
+  const lines = new RunLines(stderr, { quiet, answerIsSeen: false, clock: systemClock });
+  return {
+    take: (told) => {
+      const event = cleaned(told, maskSecrets);
+      lines.take(event);
+      if (event.type !== "run.finished") return;
+      lines.end();
+      const about = { ms: performance.now() - began, quiet, changes };
+      stderr.write(runSummary(event, about, stderr));
+    },
+    end: () => lines.end(),
+  };
+}

@@ -1,0 +1,153 @@
+import type { Request } from "../../agent/agent-run.ts";
+import { changesIn, handoffIn, NO_CHANGES } from "../../agent/run-changes.ts";
+import { type BoxLog, EMPTY_LOG } from "../../core/box-log.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { EventBody } from "../../core/events.ts";
+import type { Box, OwnedBox, ParkedHandle } from "../../core/ports.ts";
+
+/** A box that starts when it is first wanted, and is the same from then on. */
+export interface LazyBox extends AsyncDisposable {
+  readonly box: () => Promise<Box>;
+  /** Has it begin to start, once the request that is on its way has left. */
+  readonly warm: () => void;
+  /** Fires when there can be none, or no more. */
+  readonly walls: AbortSignal;
+  /** Resolves when there is one; never, where nobody wants one or it cannot be. */
+  readonly opened: Promise<Box>;
+  /** Undefined as long as no call has asked for it. */
+  readonly used: () => Promise<Box> | undefined;
+  /** Has the box stop, to be frozen at its end; until when it is kept, or null where there is none. */
+  readonly park: () => Promise<number | null>;
+  /** From now on nothing is committed for its commands. */
+  readonly settle: () => Promise<void>;
+  /** What it did beside its commands since this was last asked. */
+  readonly log: () => Promise<BoxLog>;
+  /** Ends it, frozen where it was parked and `stays`; what it did beside its commands. Disposing of it ends it, too. */
+  readonly finish: (stays: boolean) => Promise<BoxLog>;
+}
+
+interface StartedBox {
+  box?: Promise<OwnedBox>;
+  used?: true;
+  ended?: true;
+  parked?: ParkedHandle;
+}
+
+/** What cannot be parked is removed as ever. */
+async function parked(started: StartedBox, warn: (text: string) => void): Promise<number | null> {
+  started.ended = true;
+  const box = await started.box?.catch(() => undefined);
+  try {
+    const handle = (await box?.park?.()) ?? null;
+    if (handle === null) return null;
+    started.parked = handle;
+    return handle.until;
+  } catch (thrown) {
+    warn(`the box does not wait, a new one will go on: ${reasonOf(thrown)}`);
+    return null;
+  }
+}
+
+export function lazyBox(
+  start: (signal: AbortSignal) => Promise<OwnedBox>,
+  onReady: (ms: number, box: OwnedBox) => void,
+  {
+    remedy = "harness run --continue",
+    warn = () => undefined,
+  }: {
+    /** What to do when it is lost. */
+    readonly remedy?: string;
+    readonly warn?: (text: string) => void;
+  } = {},
+): LazyBox {
+  const walls = new AbortController();
+  const ending = new AbortController();
+  const started: StartedBox = {};
+  const opened = Promise.withResolvers<Box>();
+  const open = async (): Promise<OwnedBox> => {
+    const began = performance.now();
+    try {
+      const box = await start(ending.signal);
+      onReady(performance.now() - began, box);
+      opened.resolve(box);
+      void box.gone.then((reason) => (started.ended ? undefined : walls.abort(lostBox(reason, remedy))));
+      return box;
+    } catch (thrown) {
+      walls.abort(thrown);
+      throw thrown;
+    }
+  };
+  const box = (): Promise<OwnedBox> => (started.box ??= open());
+  const end = async (): Promise<OwnedBox | undefined> => {
+    started.ended = true;
+    ending.abort(new Error("the run has ended"));
+    return started.box?.catch(() => undefined);
+  };
+  return {
+    box: () => {
+      started.used = true;
+      return box();
+    },
+    warm: () => void setTimeout(() => void box().catch(() => undefined), 1),
+    walls: walls.signal,
+    opened: opened.promise,
+    used: () => (started.used ? started.box : undefined),
+    park: () => parked(started, warn),
+    settle: async () => (await started.box?.catch(() => undefined))?.settle?.(),
+    log: async () => {
+      const ready = started.used === true ? await started.box?.catch(() => undefined) : undefined;
+      return (await ready?.log?.()) ?? EMPTY_LOG;
+    },
+    finish: async (stays) => {
+      const ended = await end();
+      if (stays) await started.parked?.freeze();
+      return (await ended?.close?.()) ?? EMPTY_LOG;
+    },
+    [Symbol.asyncDispose]: async () => {
+      const ended = await end();
+      await ended?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const lostBox = (reason: string, remedy: string): HarnessError =>
+  new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, remedy);
+
+export const readyEvent = (ms: number, { image }: OwnedBox): EventBody => ({
+  type: "box.ready",
+  ms,
+  ...(image === undefined ? {} : { image }),
+});
+
+type Told = Awaited<ReturnType<Request["changes"]>>;
+
+/** `last`: no command of it counts any more, so nothing is committed for one from here on. What a box that is lost had changed nobody can tell; one that no call has used has changed nothing. */
+export async function boxChanges(
+  { used, walls, settle }: LazyBox,
+  signal: AbortSignal,
+  last = false,
+): Promise<Told> {
+  const box = used();
+  if (box === undefined) return { changes: NO_CHANGES, handoff: [] };
+  if (last) await settle();
+  const unknown = { changes: null, handoff: [] };
+  const fresh = signal.aborted ? new AbortController().signal : signal;
+  const seen = walls.aborted ? unknown : await box.then((ready) => told(ready, fresh)).catch(() => unknown);
+  const outside = await box.then(replacedIn).catch(() => []);
+  const others = seen.handoff.filter(({ path }) => !outside.some((one) => one.path === path));
+  return { ...seen, handoff: [...outside, ...others] };
+}
+
+/** What lost its protection may hold anything. */
+async function replacedIn(box: Box): Promise<Told["handoff"]> {
+  const paths = (await box.replaced?.()) ?? [];
+  const reason = "replaced from outside while the box was open, which left it unprotected";
+  return paths.map((path) => ({ path, tier: "dangerous", reason }));
+}
+
+async function told(box: Box, signal: AbortSignal): Promise<Told> {
+  const seen = await box.changes();
+  // One after the other: each reads all of them.
+  const changes = await changesIn(box, seen, signal);
+  return { changes, ...(await handoffIn(box, seen, signal)) };
+}

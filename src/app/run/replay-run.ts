@@ -1,0 +1,248 @@
+import path from "node:path";
+import type { Judge } from "../../agent/action-judge.ts";
+import { Memory } from "../../agent/memory.ts";
+import { readConfigText } from "../../config/load-config.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import { rulesOf } from "../../config/policy-rules-file.ts";
+import { type Mode, runsUnattended, type Verdict } from "../../core/decision.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { ResultKind } from "../../core/events.ts";
+import type { Box } from "../../core/ports.ts";
+import { maskSecrets } from "../../core/secrets.ts";
+import type { Session, SessionStore } from "../../core/session.ts";
+import type { AnyTool, ToolResult } from "../../core/tool.ts";
+import { visible } from "../../core/visible.ts";
+import { CommandPolicy } from "../../policy/decide.ts";
+import { reportOf } from "../../render/report/build-report.ts";
+import { callsOf } from "../../render/report/report-form.ts";
+import type { ChangedVerdict } from "../../render/tty/replay-lines.ts";
+import { bashTool } from "../../tools/bash.ts";
+import type { Desk } from "../../tools/tool-context.ts";
+import type { Host } from "../host.ts";
+import { openBoxFor } from "../box-access.ts";
+import { ignoreRulesOf, lazyJudge } from "../policy-context.ts";
+import { noteTo } from "../stderr-messages.ts";
+
+/** A command of a session, with what became of it then. */
+export interface PastCommand {
+  readonly call: string;
+  readonly agent: string | null;
+  readonly at: number;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly command: string;
+  readonly mode: Mode;
+  readonly decision: Verdict;
+  readonly ran: boolean;
+  /** As it was judged, with what earlier calls exported; and where it started, undefined for the workspace. */
+  readonly judged: string;
+  readonly folder: string | undefined;
+  /** Null when it came to no end. */
+  readonly then: {
+    readonly kind: ResultKind;
+    readonly exit_code: number | null;
+    readonly text: string;
+  } | null;
+}
+
+/** In the order of their calls. */
+export function pastCommands(session: Session): readonly PastCommand[] {
+  const parts = { session: session.info(), timeline: session.timeline(), audit: null, diff: null };
+  return reportOf(parts).runs.flatMap((run) =>
+    callsOf(run).flatMap(({ call, agent, at, args, verdict, end }) => {
+      const { command } = args;
+      if (typeof command !== "string" || verdict === null) return [];
+      const { decision, runs: ran, judged } = verdict;
+      return {
+        call,
+        agent,
+        at,
+        args,
+        command,
+        decision,
+        ran,
+        mode: run.mode,
+        judged: judged?.commands[0] ?? command,
+        folder: judged?.folder,
+        then: end === null ? null : { ...end, text: wholeText(session, end) },
+      };
+    }),
+  );
+}
+
+function wholeText(
+  { outputs }: Session,
+  { text, full }: { readonly text: string; readonly full: string | null },
+): string {
+  if (full === null) return text;
+  return outputs.page(full, 0, Number.MAX_SAFE_INTEGER)?.text ?? text;
+}
+
+export interface Rerun {
+  readonly call: string;
+  readonly command: string;
+  readonly outcome: "same" | "differs" | "not run";
+  readonly then: Ended | null;
+  readonly now: Ended | null;
+  readonly difference: FirstDifference | null;
+  /** Why it was not run; empty when it was. */
+  readonly reason: string;
+}
+
+interface Ended {
+  readonly kind: ResultKind;
+  readonly exit_code: number | null;
+}
+
+interface RerunParts {
+  readonly box: Box;
+  readonly judge: Judge;
+  readonly mode: Mode;
+  readonly context: Pick<Desk, "workspace" | "outputs" | "notes" | "timeoutMs">;
+}
+
+interface ReplayInput {
+  readonly host: Host;
+  readonly settings: Settings;
+  readonly store: SessionStore;
+  readonly session: Session;
+  readonly quiet: boolean;
+  readonly onResult: (rerun: Rerun) => void;
+}
+
+/** Runs the commands again over the folder as it is now, in a box whose changes are thrown away. */
+export async function replayRun(
+  commands: readonly PastCommand[],
+  { host, settings, store, session, quiet, onResult }: ReplayInput,
+  signal: AbortSignal,
+): Promise<void> {
+  const { workspace, mode: then } = session.info();
+  // What had a network then gets none by being looked at again.
+  const mode: Mode = then === "read-only" ? then : "workspace-write";
+  const shape = { ...settings, mode };
+  const opening = { host, settings: shape, workspace, runtime: null, watchChanges: false, keep: null };
+  await using box = await openBoxFor({ ...opening, warn: noteTo(quiet) }, signal);
+  const judge = await lazyJudge(host, { ...settings, mode }, workspace)();
+  const { outputs } = session;
+  const context = { workspace, outputs, notes: store.notes(workspace), timeoutMs: settings.timeout };
+  for await (const each of rerun(commands, { box, judge, mode, context }, signal)) onResult(each);
+}
+
+/** One after the other, through the same tool: each agent has a shell of its own, as it had then. */
+async function* rerun(
+  commands: readonly PastCommand[],
+  parts: RerunParts,
+  signal: AbortSignal,
+): AsyncGenerator<Rerun> {
+  const shells = new Map<string | null, AnyTool>();
+  for (const past of commands) {
+    signal.throwIfAborted();
+    const tool = shells.get(past.agent) ?? shellOver(parts.context);
+    shells.set(past.agent, tool);
+    const made = notRunnable(past) ?? (await again(tool, past, parts, signal));
+    signal.throwIfAborted();
+    yield typeof made === "string" ? notRun(past, made) : compared(past, made);
+  }
+}
+
+function shellOver(context: RerunParts["context"]): AnyTool {
+  const { seen, shell, name: agent } = new Memory(context.workspace, [], () => undefined);
+  return bashTool({ ...context, agent, seen, shell });
+}
+
+function notRunnable({ ran, args, then }: PastCommand): string | undefined {
+  if (!ran) return "it was refused then";
+  if (args["background"] === true) return "a background job has no result of its own";
+  return then === null ? "it came to no end then" : undefined;
+}
+
+/** Its result, or why it was not run. */
+async function again(
+  tool: AnyTool,
+  { args }: PastCommand,
+  { box, judge, mode }: RerunParts,
+  signal: AbortSignal,
+): Promise<ToolResult | string> {
+  const prepared = tool.prepare(args);
+  if (prepared.kind === "invalid") return prepared.issues.join("; ");
+  const { facts, run } = prepared.state();
+  const judged = judge.judge(facts);
+  if (!runsUnattended(judged, mode)) return `refused now: ${judged.rules[0]?.reason ?? judged.decision}`;
+  return run(() => Promise.resolve(box), signal);
+}
+
+const notRun = ({ call, command, then }: PastCommand, reason: string): Rerun => ({
+  call,
+  command,
+  outcome: "not run",
+  then: then === null ? null : ended(then),
+  now: null,
+  difference: null,
+  reason,
+});
+
+function compared({ call, command, then }: PastCommand, result: ToolResult): Rerun {
+  const now: Ended = { kind: result.kind, exit_code: result.exitCode ?? null };
+  const difference = firstDifference(then?.text ?? "", visible(result.text.toWellFormed())) ?? null;
+  const same = difference === null && then?.kind === now.kind && then.exit_code === now.exit_code;
+  const before = then === null ? null : ended(then);
+  return { call, command, outcome: same ? "same" : "differs", then: before, now, difference, reason: "" };
+}
+
+const ended = ({ kind, exit_code }: Ended): Ended => ({ kind, exit_code });
+
+interface FirstDifference {
+  /** From 1. */
+  readonly line: number;
+  /** Undefined where that one had come to its end. */
+  readonly then: string | undefined;
+  readonly now: string | undefined;
+}
+
+/** Where two results first differ, but for how long they took and advice that is given once. */
+export function firstDifference(then: string, now: string): FirstDifference | undefined {
+  const [a, b] = [comparable(then), comparable(now)];
+  const longer = a.length > b.length ? a : b;
+  const at = longer.findIndex((_, line) => a[line] !== b[line]);
+  return at === -1 ? undefined : { line: at + 1, then: a[at], now: b[at] };
+}
+
+/** The ends that the shell tool writes below an output. */
+const TIMED = /^\[(exit \d+, |timed out after |cancelled after )[^,:\]]*/;
+
+const comparable = (text: string): readonly string[] =>
+  maskSecrets(text)
+    .split("\n")
+    .filter((line) => !line.startsWith("[advice: "))
+    .map((line) => line.replace(TIMED, "[$1…"));
+
+/** The verdicts that would be other ones under the rules of this file; it counts as the user's, in place of those. */
+export async function changedVerdicts(
+  { places }: Host,
+  commands: readonly PastCommand[],
+  file: string,
+  { id, workspace }: { readonly id: string; readonly workspace: string },
+): Promise<readonly ChangedVerdict[]> {
+  const { home } = places;
+  const text = await readConfigText(file);
+  if (text === undefined)
+    throw new HarnessError(EXIT.usage, `${file}: there is no such file`, `ls -l ${path.dirname(file)}`);
+  const rules = await rulesOf({ file, text, origin: "user" }, home);
+  const ignore = await ignoreRulesOf(workspace);
+  const policy = new CommandPolicy();
+  return commands.flatMap(({ judged, folder, mode, decision: old, at }) => {
+    const place = { mode, workspace, home, rules, ...(folder === undefined ? {} : { folder }) };
+    const now = policy.decide(judged, { ...place, ...(ignore === undefined ? {} : { ignore }) });
+    if (now.decision === old) return [];
+    const [rule] = now.rules;
+    return {
+      ts: new Date(at).toISOString(),
+      session: id,
+      command: judged,
+      mode,
+      old,
+      new: now.decision,
+      rule: rule?.id ?? "",
+      reason: rule?.reason ?? "",
+    };
+  });
+}

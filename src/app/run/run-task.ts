@@ -1,0 +1,303 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import type { Seat } from "../../agent/agent-context.ts";
+import { type Finished, goOn, runRequest } from "../../agent/agent-run.ts";
+import { remembering, unattended } from "../../agent/approvers.ts";
+import { PromptSize } from "../../agent/context/prompt-size.ts";
+import { type AnswerGate, FittedAnswer, PlainAnswer } from "../../agent/final-answer.ts";
+import { guessIntent } from "../../agent/intent.ts";
+import type { Limits } from "../../agent/limits.ts";
+import { denialsOf, NEW_BOX, type Outcome, outcomeOf, SAME_BOX } from "../../agent/outcome.ts";
+import type { Config } from "../../config/load-config.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import { EXIT, type ExitCode, Interrupted } from "../../core/errors.ts";
+import type { EventBody, Intent, RunStatus } from "../../core/events.ts";
+import type { Index } from "../../core/ports.ts";
+import {
+  type Parked,
+  type RunGiven,
+  type Session,
+  type SessionRecord,
+  type SessionStore,
+  settledIn,
+} from "../../core/session.ts";
+import { visible } from "../../core/visible.ts";
+import { NO_USAGE } from "../../models/usage.ts";
+import { stderr } from "../../render/tty/output.ts";
+import { checkpointsFor } from "../checkpoint-access.ts";
+import type { Host } from "../host.ts";
+import { modelClient } from "../model-access.ts";
+import { type RunIndex, runIndex } from "../search/run-index.ts";
+import { describeFailure, noteTo } from "../stderr-messages.ts";
+import { agentContext, type AgentParts, unlessAborted } from "./agent-assembly.ts";
+import { aboutRun, runRenderer, runSink, startedEvent, type WaitingSink, waitingSink } from "./event-sink.ts";
+import { boxChanges, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
+import { briefingFrom, sessionPrompt } from "./session-prompt.ts";
+import { sessionState } from "./session-state.ts";
+
+/** One request with nobody there, from its first event to its last. */
+export async function runTask(given: RunInput): Promise<Finished> {
+  const { flags } = given;
+  const waits = given.settings.isolation === "bind" ? "here" : "waiting";
+  const show = runRenderer({ ...flags, changes: flags.passing === true ? "gone" : waits });
+  const sink = waitingSink(runSink(given, (event) => show.take(event)));
+  const progress: RunProgress = { sink };
+  try {
+    return await runSteps(given, progress);
+  } catch (thrown) {
+    return failedRun(thrown, given, progress);
+  } finally {
+    show.end();
+  }
+}
+
+async function runSteps(given: RunInput, progress: RunProgress): Promise<Finished> {
+  const { flags, session, signal, parkedRun } = given;
+  const { sink } = progress;
+  if (parkedRun === undefined) await begin(given, sink);
+  // Until the box is gone: what it was told to do may write to the last.
+  await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
+  await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
+  const { gate, note } = await answerFor(flags["output-schema"]);
+  const said = await claimed(parkedRun, box, signal);
+  if (said !== undefined) sink.begin([startedEvent({ ...given, task: given.prompt }), said.event]);
+  await using index = indexFor(given, box);
+  const parts = { sink, box, checkpoints, answer: gate, boxNote: said?.note, index };
+  const agent = await contextFor(given, parts, said?.runs);
+  progress.agent = agent;
+  const request = {
+    prompt: given.prompt,
+    note,
+    ...(flags.intent === undefined ? {} : { intent: flags.intent }),
+    strict: flags.strict,
+    session: session.id,
+    changes: (last: boolean) => boxChanges(box, signal, last),
+    record: (each: SessionRecord) => session.append(each),
+    given: runGiven(given),
+    park: () => box.park(),
+    leave: (parked: boolean) => box.finish(parked),
+    workspace: given.workspace,
+  };
+  const finished = await (parkedRun === undefined
+    ? runRequest(agent, request, signal)
+    : goOn(agent, request, parkedRun.parked, signal));
+  progress.finished = finished;
+  return finished;
+}
+
+async function begin(given: RunInput, sink: WaitingSink): Promise<void> {
+  sink.begin([startedEvent({ ...given, task: given.prompt })]);
+  if (given.resumed) await giveUpFrozen(given.host, given.session);
+}
+
+/** An answer is not used up by a box that cannot be had. */
+async function claimed(
+  parkedRun: ParkedRun | undefined,
+  { box }: LazyBox,
+  signal: AbortSignal,
+): Promise<(Awaited<ReturnType<ParkedRun["claim"]>> & { readonly note: string }) | undefined> {
+  if (parkedRun === undefined) return undefined;
+  const { kept } = await unlessAborted(box(), signal);
+  return { ...(await parkedRun.claim()), note: kept === undefined ? NEW_BOX : SAME_BOX };
+}
+
+/** How it was started, for whoever goes on with it once it is parked. */
+const runGiven = ({ settings, origins, flags, limits, prompt, parkedRun }: RunInput): RunGiven =>
+  parkedRun?.parked.given ?? {
+    task: prompt,
+    limits: limits.given,
+    settings: aboutRun(settings, origins).settings,
+    runtime: flags.runtime ?? null,
+    schema: flags["output-schema"] === undefined ? null : path.resolve(flags["output-schema"]),
+  };
+
+async function contextFor(
+  { host, settings, flags, store, session, workspace, prompt, limits, signal, parkedRun }: RunInput,
+  parts: Pick<AgentParts, "sink" | "box" | "checkpoints" | "answer" | "boxNote"> & { readonly index: Index },
+  said: boolean | undefined,
+): Promise<Seat> {
+  const { box, index, ...others } = parts;
+  const model = modelClient(host, settings);
+  const capabilities = model.capabilities(settings.chat_model, signal);
+  // Beside all that follows, so that it is there when the first call comes; a greeting needs none.
+  if ((flags.intent ?? guessIntent(prompt, settings.mode)) !== "direct") box.warm();
+  const pinned = await sessionPrompt(host, settings, workspace);
+  const timeoutMs = settings.timeout;
+  const waits = parkedRun !== undefined;
+  const state = sessionState({ session, store, workspace, timeoutMs, prompt: pinned.text, index, waits });
+  return agentContext({
+    ...others,
+    host,
+    box,
+    settings,
+    workspace,
+    outputs: session.outputs,
+    state,
+    provider: model.provider(),
+    capabilities,
+    size: new PromptSize(settings.chat_model, state.tools),
+    briefing: briefingFrom(box, pinned, { history: state.memory.history, signal }),
+    limits,
+    approver: remembering(
+      {
+        always: settledIn(session.records()),
+        ...(parkedRun === undefined || said === undefined
+          ? {}
+          : { once: { question: parkedRun.parked.question, runs: said } }),
+      },
+      unattended(settings.on_ask),
+    ),
+    ...(parkedRun === undefined ? {} : { parked: parkedRun.parked }),
+    signal,
+  });
+}
+
+/** What finds code for a run. */
+const indexFor = (
+  { host, settings, origins, workspace, session, signal }: RunInput,
+  box: LazyBox,
+): RunIndex =>
+  runIndex({
+    host,
+    settings: () => settings,
+    origins,
+    workspace,
+    session: session.id,
+    box: () => unlessAborted(box.box(), signal),
+  });
+
+/** The box of a run: kept where the run is parked, and the kept one where it goes on. */
+function boxFor(
+  { host, settings, session, workspace, flags, parkedRun }: RunInput,
+  onReady: Parameters<typeof lazyBox>[1],
+): LazyBox {
+  const warn = noteTo(flags.quiet);
+  return lazyBox(
+    async (signal) => {
+      const { openBoxFor } = await import("../box-access.ts");
+      const opening = {
+        host,
+        settings,
+        workspace,
+        runtime: flags.runtime ?? null,
+        watchChanges: true,
+        keep: session.id,
+        parks: true,
+        takesUp: parkedRun?.parked.kept,
+      };
+      return openBoxFor({ ...opening, warn }, signal);
+    },
+    onReady,
+    { warn },
+  );
+}
+
+/** Continuing without an answer discards the frozen box, and the leftovers of an interrupted parking. */
+export async function giveUpFrozen(host: Host, { id }: Session): Promise<void> {
+  if (!existsSync(path.join(host.places.state, "parked"))) return;
+  const { dropFrozen } = await import("../box-access.ts");
+  await dropFrozen(host, id);
+}
+
+/** What becomes of the final answer, and what the model is told of it behind the task. */
+export async function answerFor(
+  schemaFile: string | undefined,
+): Promise<{ readonly gate: AnswerGate; readonly note: string }> {
+  if (schemaFile === undefined) return { gate: new PlainAnswer(), note: "" };
+  const { readOutputSchema } = await import("./output-schema.ts");
+  const { schema, check } = await readOutputSchema(schemaFile);
+  const note = `\n\n[harness] When you are done, your final answer must be JSON alone, without prose or fences, that fits this JSON Schema:\n${JSON.stringify(schema)}`;
+  return { gate: new FittedAnswer(schema, check), note };
+}
+
+/** How it is played, beside the settings. */
+export interface TaskFlags {
+  readonly intent?: Intent | undefined;
+  readonly "output-schema"?: string | undefined;
+  readonly strict: boolean;
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly passing?: boolean;
+  readonly runtime?: string | undefined;
+}
+
+export interface RunInput {
+  readonly host: Host;
+  readonly settings: Settings;
+  /** Who set each of them. */
+  readonly origins: Config["origins"];
+  readonly flags: TaskFlags;
+  readonly limits: Limits;
+  readonly store: SessionStore;
+  readonly session: Session;
+  readonly resumed: boolean;
+  readonly workspace: string;
+  readonly prompt: string;
+  readonly signal: AbortSignal;
+  /** The run was parked, and goes on. */
+  readonly parkedRun?: ParkedRun;
+}
+
+export interface ParkedRun {
+  readonly parked: Parked;
+  /** Writes down what a person said, once there is a box to go on in; throws where somebody else was first. */
+  readonly claim: () => Promise<{ readonly event: Approval; readonly runs: boolean }>;
+}
+
+type Approval = Extract<EventBody, { readonly type: "approval" }>;
+
+/** How far a run has come. */
+export interface RunProgress {
+  readonly sink: WaitingSink;
+  agent?: Seat;
+  finished?: Finished;
+}
+
+/**
+ * What a failure makes of a run that has begun: its last event is told all the same, and only once. What fails behind
+ * that, as a box that cannot be put away, is said on stderr and by the exit code. A run that has not begun throws on.
+ */
+export function failedRun(
+  thrown: unknown,
+  { limits, session }: Pick<RunInput, "limits" | "session">,
+  { sink, agent, finished }: RunProgress,
+): Finished {
+  if (!sink.begun()) throw thrown;
+  const outcome = outcomeAfter(thrown);
+  if (finished !== undefined) {
+    stderr.write(`error: ${visible(outcome.reason)}\n`);
+    return { ...finished, exit_code: outcome.exit_code };
+  }
+  const failed: Finished = {
+    type: "run.finished",
+    ...outcome,
+    turns: limits.turns,
+    tool_calls: limits.calls,
+    usage: agent?.spent.whole ?? NO_USAGE,
+    denials: denialsOf(agent?.ended ?? []),
+    changes: null,
+    handoff: [],
+    session: session.id,
+    answer: null,
+  };
+  sink.emit(failed);
+  return failed;
+}
+
+function outcomeAfter(thrown: unknown): Outcome {
+  // Of a failure and another one while things were put away behind it, the first counts.
+  if (thrown instanceof SuppressedError) return outcomeAfter(thrown.suppressed);
+  if (thrown instanceof Interrupted) return outcomeOf({ how: "cancelled", signal: thrown.signal }, [], false);
+  const { exit, message, remedy } = describeFailure(thrown, []);
+  const exit_code = exit as ExitCode;
+  const reason = `${message}${remedy === "" ? "" : `; next: ${remedy}`}`;
+  return { status: STATUS_OF.get(exit_code) ?? "failed", exit_code, reason };
+}
+
+const STATUS_OF: ReadonlyMap<ExitCode, RunStatus> = new Map([
+  [EXIT.model, "model"],
+  [EXIT.sandbox, "sandbox"],
+  [EXIT.interrupted, "interrupted"],
+  [EXIT.terminated, "interrupted"],
+  [EXIT.hangup, "interrupted"],
+]);

@@ -1,0 +1,100 @@
+import path from "node:path";
+import { briefing, gather } from "../../agent/context/briefing.ts";
+import type { History } from "../../agent/context/history.ts";
+import {
+  type InstructionFile,
+  INSTRUCTIONS,
+  renderInstructions,
+} from "../../agent/context/instruction-files.ts";
+import { systemPrompt } from "../../agent/context/system-prompt.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import { readRegularHead } from "../../platform/safe-files.ts";
+import type { Host } from "../host.ts";
+import type { LazyBox } from "./lazy-box.ts";
+
+export interface SessionPrompt {
+  readonly text: string;
+  /** Instructions of the project that are part of it. */
+  readonly shown: ReadonlySet<string>;
+  /** Bytes that it leaves to those further down. */
+  readonly room: number;
+}
+
+/** The prompt of a new session: what never changes, and the instructions that are there at its start. */
+export async function sessionPrompt(
+  host: Host,
+  { mode, allow_domains }: Pick<Settings, "mode" | "allow_domains">,
+  workspace: string,
+): Promise<SessionPrompt> {
+  const [own, project] = await Promise.all([ownInstructions(host), topInstructions(workspace)]);
+  const yours = renderInstructions(own, { trusted: true });
+  const theirs = renderInstructions(project, { trusted: false, room: bytesLeftBeside(yours) });
+  const instructions = [yours, theirs].filter((text) => text !== "").join("\n\n");
+  return {
+    text: systemPrompt({ workspace, mode, domains: allow_domains, instructions }),
+    shown: new Set(project.map(({ path }) => path)),
+    room: bytesLeftBeside(instructions),
+  };
+}
+
+const bytesLeftBeside = (rendered: string): number => Math.max(0, INSTRUCTIONS - Buffer.byteLength(rendered));
+
+/** By their role they are equal; both may be there. */
+const NAMES = ["AGENTS.md", "CLAUDE.md"];
+const MAX_FILE_BYTES = 64 * 1024;
+
+/**
+ * The instructions at the top of the workspace, which are part of the first prompt. Those further down are read in the
+ * box. Nothing but a plain file counts: a link could lead anywhere, and nobody may write to a pipe.
+ */
+const topInstructions = (workspace: string): Promise<readonly InstructionFile[]> => filesIn(workspace, "");
+
+/** The user's own, for every workspace. */
+const ownInstructions = ({ places }: Host): Promise<readonly InstructionFile[]> => {
+  const [file] = places.configFiles;
+  return filesIn(path.dirname(file), "(the user's own) ");
+};
+
+async function filesIn(folder: string, mark: string): Promise<readonly InstructionFile[]> {
+  const texts = await Promise.all(NAMES.map((name) => plainText(path.join(folder, name))));
+  return NAMES.flatMap((name, at) => {
+    const text = texts[at];
+    if (text === undefined || text.trim() === "") return [];
+    return [{ path: `${mark}${name}`, text, cut: text.length >= MAX_FILE_BYTES }];
+  });
+}
+
+async function plainText(file: string): Promise<string | undefined> {
+  try {
+    const bytes = await readRegularHead(file, { links: "refuse", max: MAX_FILE_BYTES });
+    return new TextDecoder().decode(bytes);
+  } catch {
+    // What cannot be read instructs nobody; the model may still come across it in the box.
+    return undefined;
+  }
+}
+
+/** Gathered as soon as there is a box, so that it is there when it is wanted; told as long as the history has none. */
+export function briefingFrom(
+  box: LazyBox,
+  { shown, room }: SessionPrompt,
+  { history, signal }: { readonly history: History; readonly signal: AbortSignal },
+): () => Promise<string | undefined> {
+  const gathered = box.opened.then(async (opened) => {
+    const facts = await gather(opened, signal);
+    const instructions = facts.instructions.filter(({ path }) => !shown.has(path));
+    return briefing({ ...facts, instructions }, { trusted: false, room });
+  });
+  gathered.catch(() => undefined);
+  return async () => {
+    if (box.used() === undefined) return undefined;
+    const text = await gathered.catch(() => "");
+    return text === "" || isTold(text, history) ? undefined : text;
+  };
+}
+
+/** Its first line is the same whatever the workspace is like by now. */
+function isTold(text: string, { messages }: History): boolean {
+  const [head = ""] = text.split("\n", 1);
+  return messages.some((message) => message.role !== "assistant" && message.text.includes(head));
+}

@@ -1,0 +1,85 @@
+import { Limits, type LimitsGiven } from "../../agent/limits.ts";
+import type { Finished } from "../../agent/agent-run.ts";
+import type { Config } from "../../config/load-config.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { priceOf } from "../../models/usage.ts";
+import { type Host, refuseUnbuilt, runWorkspace } from "../host.ts";
+import { earlierSession, newSession, openSessions, type SessionChoice } from "../session-access.ts";
+import { noteTo } from "../stderr-messages.ts";
+import { interruption } from "../interruption.ts";
+import { answerFor, runTask, type TaskFlags } from "./run-task.ts";
+
+/** What a run without a person is started with. */
+export interface UnattendedRun {
+  readonly host: Host;
+  readonly config: Config;
+  readonly limits: LimitsGiven;
+  /** Where it works, unless it goes on with a session of another folder. */
+  readonly folder: string;
+  /** The folder was named: it counts before that of the session. */
+  readonly named: boolean;
+  /** Its task; `otherwise` where none was given. */
+  readonly prompt: (otherwise: string | undefined) => Promise<string>;
+  readonly flags: TaskFlags & SessionChoice;
+}
+
+const nothingToFork = (): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    "--fork goes with --continue or --resume",
+    'harness run --continue --fork "…"',
+  );
+
+const GO_ON = "Go on with the task.";
+
+/** One task to its end, with nobody there. */
+export async function runUnattended({
+  host,
+  config: { settings, origins },
+  limits: budget,
+  folder,
+  named,
+  prompt: ask,
+  flags,
+}: UnattendedRun): Promise<Finished> {
+  refuseUnbuilt(settings);
+  refuseUnpriced(budget, settings);
+  const limits = new Limits(budget, () => performance.now());
+  const goesOn = flags.continue || flags.resume !== undefined;
+  if (flags.fork === true && !goesOn) throw nothingToFork();
+  const prompt = await ask(goesOn ? GO_ON : undefined);
+  // A file that cannot be used ends it before there is a session.
+  await answerFor(flags["output-schema"]);
+  using store = openSessions(host, noteTo(flags.quiet));
+  const given = await runWorkspace(folder);
+  const earlier = earlierSession(store, flags, given);
+  const elsewhere = earlier !== undefined && !named;
+  const workspace = elsewhere ? await runWorkspace(earlier.info().workspace) : given;
+  const session = earlier ?? newSession(store, settings, { workspace, prompt });
+  using interrupted = interruption();
+  return await runTask({
+    host,
+    settings,
+    origins,
+    flags,
+    limits,
+    store,
+    session,
+    resumed: earlier !== undefined,
+    workspace,
+    prompt,
+    signal: interrupted.signal,
+  });
+}
+
+/** A limit of cost that nothing could be held against is no limit. */
+function refuseUnpriced({ cost }: LimitsGiven, { prices, chat_model }: Settings): void {
+  if (cost === undefined || priceOf(chat_model, prices) !== undefined) return;
+  const row = JSON.stringify([{ model: chat_model, input: 1, output: 5 }]);
+  throw new HarnessError(
+    EXIT.usage,
+    `--max-cost: no price is known for ${chat_model}`,
+    `harness config set prices '${row}'   (per million tokens)`,
+  );
+}

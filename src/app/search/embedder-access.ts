@@ -1,0 +1,171 @@
+import path from "node:path";
+import type { Settings } from "../../config/settings-schema.ts";
+import { HarnessError } from "../../core/errors.ts";
+import type { Embedder } from "../../core/ports.ts";
+import { maskSecrets } from "../../core/secrets.ts";
+import { readKey } from "../../models/api-keys.ts";
+import { askServer, keyedServer } from "../../models/model-server.ts";
+import { isLoopback, ollamaAddress } from "../../models/ollama/ollama-address.ts";
+import { ollamaEmbedder, openAiEmbedder } from "../../models/embeddings.ts";
+import { fullName, OLDEST_OLLAMA, ollamaLine, ollamaListing } from "../../models/ollama/ollama-server.ts";
+import type { EmbeddingModel } from "../../search/embed-model.ts";
+import { dimensionOf } from "../../search/embed-outcome.ts";
+import { openVectorCache, type VectorCache } from "../../search/embedding-cache.ts";
+import type { Host } from "../host.ts";
+import { isLocalModel } from "../run/agent-assembly.ts";
+
+/** Constructs what makes vectors. */
+
+export type FoundEmbedder =
+  | {
+      readonly kind: "found";
+      readonly model: EmbeddingModel;
+      /** Of its vectors; with the model's id it is what an index is opened with. */
+      readonly dimension: number;
+      readonly cache: VectorCache;
+      readonly server: string;
+      /** Nothing that is embedded leaves this machine. */
+      readonly local: boolean;
+    }
+  | NoEmbedder;
+
+interface NoEmbedder {
+  readonly kind: "none";
+  readonly reason: string;
+  readonly remedy: string;
+}
+
+interface Place {
+  readonly kind: "found";
+  readonly model: EmbeddingModel;
+  readonly server: string;
+  readonly local: boolean;
+}
+
+export interface EmbedderAccess extends Disposable {
+  /** Looked for once. Without one a search goes by words. */
+  readonly find: (signal: AbortSignal) => Promise<FoundEmbedder>;
+}
+
+export interface EmbedderOptions {
+  readonly host: Host;
+  /** Who set each of the settings. */
+  readonly origins: Readonly<Record<string, string>>;
+  readonly warn: (text: string) => void;
+  /** For a model that has to be loaded before it says what its vectors are; after the first time that is known. */
+  readonly patienceMs?: number;
+}
+
+/** A search waits for it. */
+const LOCAL_MS = 1000;
+const REMOTE_MS = 3000;
+const PATIENCE_MS = 4000;
+const CHOOSE = "harness config set embed_model NAME";
+
+/**
+ * A repository's text goes to another machine only where the user has named an embed_model; what looks like a secret is
+ * taken out of it then. The API of the chat model embeds only then too: else Ollama does, if it answers.
+ */
+export function embedderAccess(settings: Settings, options: EmbedderOptions): EmbedderAccess {
+  const { host, origins, warn, patienceMs = PATIENCE_MS } = options;
+  const chosen = (origins["embed_model"] ?? "default") !== "default";
+  let known: FoundEmbedder | undefined;
+  let cache: VectorCache | undefined;
+  const look = async (signal: AbortSignal): Promise<FoundEmbedder> => {
+    const place = await lookFor(host, settings, chosen, signal);
+    if (place.kind === "none") return place;
+    cache ??= openVectorCache(path.join(host.places.cache, "vectors"), { warn });
+    const dimension = await dimensionOf(place.model, cache, signal, patienceMs);
+    return { ...place, dimension, cache };
+  };
+  return {
+    find: async (signal) => {
+      if (known !== undefined) return known;
+      const found = await look(signal).catch((thrown: unknown) => asNone(thrown, settings.embed_model));
+      if (!signal.aborted) known = found;
+      return found;
+    },
+    [Symbol.dispose]: () => cache?.[Symbol.dispose](),
+  };
+}
+
+function lookFor(
+  host: Host,
+  settings: Settings,
+  chosen: boolean,
+  signal: AbortSignal,
+): Promise<Place | NoEmbedder> {
+  const { provider } = settings;
+  if (provider === "scripted") return Promise.resolve(none("a scripted model gives no vectors", ""));
+  if (provider === "openai" && chosen) return onOpenAi(host, settings, signal);
+  return onOllama(
+    host,
+    { ...settings, base_url: provider === "ollama" ? settings.base_url : null },
+    chosen,
+    signal,
+  );
+}
+
+async function onOllama(
+  host: Host,
+  settings: Settings,
+  chosen: boolean,
+  signal: AbortSignal,
+): Promise<Place | NoEmbedder> {
+  const { embed_model: name } = settings;
+  const server = ollamaAddress(host.env, settings.base_url);
+  const local = isLocalModel(host, { ...settings, provider: "ollama", chat_model: name });
+  if (!local && !chosen) {
+    const where = isLoopback(server) ? `${name} at ${server} does not run on` : `${server} is not`;
+    const why = `${where} this machine, and no embed_model is set: nothing of the repository is sent there`;
+    return none(why, `harness config set embed_model ${name}`);
+  }
+  const listing = await ollamaListing({ baseUrl: server, signal, timeoutMs: local ? LOCAL_MS : REMOTE_MS });
+  if (listing.kind === "too-old")
+    return none(
+      `Ollama ${listing.version} at ${server} is too old; ${OLDEST_OLLAMA} is the oldest that serves`,
+      "update Ollama: https://ollama.com/download",
+    );
+  if (listing.kind !== "listed")
+    return none(`no Ollama at ${server} for vectors: ${listing.reason}`, ollamaLine(server, "serve"));
+  const listed = listing.models.find((model) => fullName(model.name) === fullName(name));
+  if (listed === undefined) return none(`${server} has no model ${name}`, ollamaLine(server, "pull", name));
+  // Pulled again, a name may stand for another model.
+  const id = `ollama/${fullName(name)}@${listed.digest?.replace(/^sha256:/, "").slice(0, 12) ?? ""}`;
+  return found({ id, name, embedder: ollamaEmbedder(server, name) }, server, local);
+}
+
+async function onOpenAi(host: Host, settings: Settings, signal: AbortSignal): Promise<Place | NoEmbedder> {
+  const { base_url: baseUrl, embed_model: name } = settings;
+  const key = readKey("openai", { env: host.env, file: host.keysFile }) ?? "";
+  const reached = keyedServer("openai", { baseUrl, key });
+  const local = isLocalModel(host, { ...settings, chat_model: name });
+  if (baseUrl === null && key === "")
+    return none("OPENAI_API_KEY is not set; the API needs it for vectors", "export OPENAI_API_KEY=KEY");
+  if (local) {
+    const { models, reason } = await askServer({ ...reached, signal, timeoutMs: LOCAL_MS });
+    // A server without a list may embed all the same.
+    if (models === null && !reason.startsWith("HTTP "))
+      return none(`no server of embeddings at ${reached.base}: ${reason}`, "harness doctor");
+  }
+  const embedder = openAiEmbedder({ baseUrl: reached.base, key }, name);
+  return found({ id: `openai/${name}`, name, embedder }, reached.base, local);
+}
+
+function found(
+  made: { readonly id: string; readonly name: string; readonly embedder: Embedder },
+  server: string,
+  local: boolean,
+): Place {
+  const mask = local ? (text: string): string => text : maskSecrets;
+  return { kind: "found", model: { ...made, mask }, server, local };
+}
+
+const none = (reason: string, remedy: string): NoEmbedder => ({ kind: "none", reason, remedy });
+
+function asNone(thrown: unknown, name: string): NoEmbedder {
+  if (thrown instanceof HarnessError) return none(thrown.message, thrown.remedy || CHOOSE);
+  if (thrown instanceof Error && /^(?:Timeout|Abort)Error$/.test(thrown.name))
+    return none(`${name} gave no vector in time`, "try again: it may be loading");
+  throw thrown;
+}

@@ -1,0 +1,205 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Settings } from "../../config/settings-schema.ts";
+import { HarnessError } from "../../core/errors.ts";
+import { stderr } from "../../render/tty/output.ts";
+import type { EmbedOutcome } from "../../search/embed-outcome.ts";
+import { claimIndex, findIndex } from "../../search/embedded/catalog-workspace.ts";
+import type { Skip } from "../../search/index-words.ts";
+import { mending } from "../../search/index/mending.ts";
+import { HeldIndex } from "../../search/index/open-index.ts";
+import type { Updated } from "../../search/index/update-index.ts";
+import type { Host } from "../host.ts";
+import { indexAccess, indexRoot } from "./search-access.ts";
+import { IndexProgress } from "./search-progress.ts";
+import { embedIn, identityOf, noVectors, type Vectors, vectorsFor } from "./search-vectors.ts";
+
+export interface Indexing {
+  readonly host: Host;
+  readonly settings: Settings;
+  /** Absolute and resolved. */
+  readonly workspace: string;
+  readonly quiet: boolean;
+  readonly note: (text: string) => void;
+  readonly origins: Readonly<Record<string, string>>;
+  /** Whether chunks get vectors. */
+  readonly embeds: boolean;
+}
+
+export interface Indexed extends Updated {
+  readonly vectors: Pick<EmbedOutcome, "kind" | "embedded" | "reused" | "asked" | "reason" | "remedy">;
+  readonly workspace: string;
+  readonly index: string;
+  readonly store: "embedded" | "qdrant";
+  readonly seconds: number;
+}
+
+/** How long it waits for another that writes the same index. */
+const PATIENCE_MS = 5000;
+
+/** Makes or renews the index of a folder, and its vectors where something makes them. */
+export async function indexFolder(indexing: Indexing, signal: AbortSignal): Promise<Indexed> {
+  const { host, settings, workspace, note, embeds } = indexing;
+  const began = performance.now();
+  const access = indexAccess(host, settings, note);
+  const place = claimIndex(indexRoot(host), workspace);
+  if (place.movedFrom !== null) note(`this folder was indexed as ${place.movedFrom}, and has moved`);
+  using vectors = embeds ? await vectorsFor(indexing, signal) : noVectors("--no-embed", "harness index");
+  const identity = identityOf(vectors);
+  const opening = { patienceMs: PATIENCE_MS, signal, ...(identity === null ? {} : { vectors: identity }) };
+  const made = await mending(access, place, async () => {
+    await using index = await HeldIndex.write(access, place, opening);
+    const updated = await brought(index, indexing, signal);
+    index.warnOfHidden();
+    await tidied(index, note, signal);
+    const { chunks: _, ...rest } = await embedded(index, vectors, indexing, signal);
+    return { ...updated, store: index.store.name, vectors: rest };
+  });
+  const seconds = Math.round((performance.now() - began) / 10) / 100;
+  return { workspace, index: place.id, ...made, seconds };
+}
+
+async function brought(
+  index: HeldIndex,
+  { host, settings, workspace, quiet, note }: Indexing,
+  signal: AbortSignal,
+): Promise<Updated> {
+  const { readingBox } = await import("../box-access.ts");
+  await using box = await readingBox({ host, settings, workspace, warn: note }, signal);
+  const progress = new IndexProgress(stderr, quiet, "indexing", "files");
+  try {
+    return await index.update(box, { onProgress: progress.take }, signal);
+  } finally {
+    progress.end();
+  }
+}
+
+/** What a server does not let go of costs its room there and nothing else. */
+async function tidied(index: HeldIndex, note: (text: string) => void, signal: AbortSignal): Promise<void> {
+  try {
+    await index.store.tidy(signal);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (!(thrown instanceof HarnessError)) throw thrown;
+    note(`what another model had of this index is not removed: ${thrown.message}`);
+  }
+}
+
+async function embedded(
+  index: HeldIndex,
+  vectors: Vectors,
+  { quiet }: Indexing,
+  signal: AbortSignal,
+): Promise<EmbedOutcome> {
+  const progress = new IndexProgress(stderr, quiet, "embedding", "chunks");
+  try {
+    const outcome = await embedIn(index, vectors, progress.take, signal);
+    signal.throwIfAborted();
+    return outcome;
+  } finally {
+    progress.end();
+  }
+}
+
+/** Between two looks; a look that takes long is followed by a longer rest, so that it costs a tenth at most. */
+const STEP_MS = 1000;
+const REST = 10;
+/** After a trouble, such as a run that has the workspace for itself. */
+const TROUBLE_MS = 15_000;
+
+/** Keeps an index fresh until it is told to stop: looks at names and times, and reads what has changed. */
+export async function watch(
+  indexing: Indexing,
+  onIndexed: (indexed: Indexed) => void,
+  signal: AbortSignal,
+): Promise<never> {
+  // The folder it was started in may be removed and made anew meanwhile, and no thread starts where there is none.
+  process.chdir("/");
+  onIndexed(await indexFolder(indexing, signal));
+  let told = "";
+  for (;;) {
+    const began = performance.now();
+    try {
+      const fresh = await isFresh(indexing, signal);
+      await sleep(Math.max(STEP_MS, (performance.now() - began) * REST), undefined, { signal });
+      if (fresh) continue;
+      onIndexed(await indexFolder({ ...indexing, quiet: true }, signal));
+      told = "";
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (!(thrown instanceof HarnessError)) throw thrown;
+      if (told !== thrown.message)
+        indexing.note(`not brought up to date, and tried again: ${thrown.message}`);
+      told = thrown.message;
+      await sleep(TROUBLE_MS, undefined, { signal });
+    }
+  }
+}
+
+async function isFresh({ host, settings, workspace, note }: Indexing, signal: AbortSignal): Promise<boolean> {
+  const place = findIndex(indexRoot(host), workspace);
+  const found =
+    place === undefined ? undefined : await HeldIndex.read(indexAccess(host, settings, note), place, signal);
+  if (found === undefined) return false;
+  await using index = found;
+  return await index.isFresh(signal);
+}
+
+export interface IndexStatus {
+  readonly workspace: string;
+  /** Null: there is none yet. */
+  readonly index: string | null;
+  readonly folder: string | null;
+  readonly store: "embedded" | "qdrant" | null;
+  readonly files: number;
+  readonly chunks: number;
+  readonly skipped: Readonly<Partial<Record<Skip, number>>>;
+  /** The last update ran to its end. */
+  readonly whole: boolean;
+  /** And nothing has changed since. */
+  readonly fresh: boolean;
+  /** When an update ended last, as an ISO time. */
+  readonly updated: string | null;
+  readonly vectors: { readonly model: string | null; readonly embedded: number };
+}
+
+const NONE = {
+  index: null,
+  folder: null,
+  store: null,
+  files: 0,
+  chunks: 0,
+  skipped: {},
+  whole: false,
+  fresh: false,
+  updated: null,
+  vectors: { model: null, embedded: 0 },
+} as const;
+
+/** What there is of the index of a folder; nothing is read of the files, and nothing is changed. */
+export async function indexStatus(
+  { host, settings, workspace, note }: Pick<Indexing, "host" | "settings" | "workspace" | "note">,
+  signal: AbortSignal,
+): Promise<IndexStatus> {
+  const place = findIndex(indexRoot(host), workspace);
+  const found =
+    place === undefined ? undefined : await HeldIndex.read(indexAccess(host, settings, note), place, signal);
+  if (place === undefined || found === undefined) return { workspace, ...NONE };
+  await using index = found;
+  index.warnOfHidden();
+  const { whole, updated, model, store } = index.facts;
+  const { summaryOf } = await import("../../search/index/index-summary.ts");
+  const { embedded } = await index.store.counts(signal);
+  return {
+    workspace,
+    index: place.id,
+    folder: existsSync(path.join(place.folder, "catalog.db")) ? place.folder : null,
+    store,
+    ...summaryOf(index.catalog),
+    whole,
+    fresh: await index.isFresh(signal),
+    updated: updated === 0 ? null : new Date(updated).toISOString(),
+    vectors: { model, embedded },
+  };
+}

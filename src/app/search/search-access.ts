@@ -1,0 +1,76 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Settings } from "../../config/settings-schema.ts";
+import { foldPath, protectedName } from "../../core/protected-names.ts";
+import { LONGEST_RULES, NestedIgnore } from "../../policy/paths/ignore-rules.ts";
+import { secretAt } from "../../policy/paths/secret-paths.ts";
+import type { IndexMeans } from "../../search/index/index-means.ts";
+import type { Pruned } from "../../search/index/prune-indexes.ts";
+import type { PathRules } from "../../search/read/found-file.ts";
+import { type Host, packageRoot } from "../host.ts";
+
+/** Constructs what finds code. */
+
+export const indexRoot = ({ places }: Host): string => path.join(places.state, "search");
+
+const RULES: PathRules = {
+  ignored: NestedIgnore.none(),
+  mostOfList: LONGEST_RULES,
+  secret: (file) => secretAt(`/${foldPath(file)}`) !== null,
+  guarded: (name, atTop) => protectedName(name, atTop) !== undefined,
+};
+
+export const indexAccess = (
+  { env }: Host,
+  { search }: Settings,
+  warn: (text: string) => void,
+): IndexMeans => ({
+  rules: RULES,
+  // Until a person can say that a repository's text may be believed.
+  trust: "untrusted",
+  thread: threadProgram(),
+  openStore: async ({ earlier, only, ...opening }) => {
+    const { openStoreFor } = await import("../../search/open-store.ts");
+    const store = only && earlier !== null ? earlier : search.store;
+    const apiKey = env["QDRANT_API_KEY"];
+    return openStoreFor({ ...opening, earlier, store, url: search.url, apiKey, warn });
+  },
+  named: search.store === "auto" ? null : search.store,
+  openServer: async (identity, signal) => {
+    if (search.store === "embedded") return null;
+    const { openServerOf } = await import("../../search/open-store.ts");
+    const apiKey = env["QDRANT_API_KEY"];
+    return await openServerOf({ store: search.store, url: search.url, apiKey, identity, warn, signal });
+  },
+  warn,
+});
+
+/** For an index that is thrown away with its folder. */
+export const embeddedOnly = (given: IndexMeans): IndexMeans => ({
+  ...given,
+  named: null,
+  openServer: () => Promise.resolve(null),
+  openStore: async ({ folder, identity, access }) => {
+    const { openEmbeddedStore, readEmbeddedStore } = await import("../../search/embedded/open-embedded.ts");
+    return (access === "read" ? readEmbeddedStore : openEmbeddedStore)(folder, identity);
+  },
+});
+
+/** Bundled, it is a file of its own; from sources Node runs it as it is. */
+function threadProgram(): URL {
+  const bundled = path.join(packageRoot, "dist/cut-worker.js");
+  const source = path.join(packageRoot, "src/search/index/cut-worker.ts");
+  return pathToFileURL(import.meta.url.endsWith(".ts") && existsSync(source) ? source : bundled);
+}
+
+/** Removes indexes that nothing needs, and gives space back. */
+export async function pruneIndexes(
+  host: Host,
+  settings: Settings,
+  note: (text: string) => void,
+  signal: AbortSignal,
+): Promise<Pruned> {
+  const { prune } = await import("../../search/index/prune-indexes.ts");
+  return prune(indexRoot(host), indexAccess(host, settings, note), signal);
+}

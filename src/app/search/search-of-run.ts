@@ -1,0 +1,226 @@
+import type { Settings } from "../../config/settings-schema.ts";
+import { HarnessError, reasonOf } from "../../core/errors.ts";
+import type { Box, IndexAnswer, OwnedBox } from "../../core/ports.ts";
+import { claimIndex, type IndexPlace } from "../../search/embedded/catalog-workspace.ts";
+import { type Cutting, CuttingHere } from "../../search/index/cutting.ts";
+import { answersIn } from "../../search/index/index-answer.ts";
+import { claimLayer, type Layer } from "../../search/index/index-layer.ts";
+import type { IndexMeans, Stamps } from "../../search/index/index-means.ts";
+import { mending } from "../../search/index/mending.ts";
+import { HeldIndex } from "../../search/index/open-index.ts";
+import { isDamaged } from "../../search/index/opened-store.ts";
+import type { Host } from "../host.ts";
+import type { RunIndex, RunIndexParts } from "./run-index.ts";
+import { embeddedOnly, indexAccess, indexRoot } from "./search-access.ts";
+import { SearchVectors } from "./search-vectors.ts";
+
+/** How long a call waits for somebody else who writes the same index. */
+const PATIENCE_MS = 2000;
+/** Of a call's time that is left for the answer itself. */
+const ANSWER_MS = 5000;
+
+interface RunSearch {
+  readonly place: IndexPlace;
+  readonly access: IndexMeans;
+  /** What the files are read through. */
+  readonly box: (signal: AbortSignal) => Promise<Box>;
+  /** With copies of the files only their times are the same. */
+  readonly knownBy: Stamps;
+  /** For all calls of a run. */
+  readonly kept: Cutting;
+  readonly vectors: SearchVectors;
+}
+
+/**
+ * Whatever goes into the index of the workspace was read by a box in which nothing but our own programs ever ran: what a
+ * run has started in its box could answer in their place. Where the run's files are others than those of the workspace,
+ * only its own box shows them, and it has an index of its own, begun as a copy and gone with the run.
+ */
+export function runAnswering(parts: RunIndexParts): RunIndex {
+  const layers: { own?: Layer } = {};
+  const stack = new AsyncDisposableStack();
+  const kept = stack.use(new CuttingHere());
+  const byMeaning = stack.use(new RunVectors(parts.host, parts.origins));
+  const startReader = async (signal: AbortSignal): Promise<OwnedBox> => {
+    // The workspace is the run's from then on.
+    await parts.box();
+    const { host, workspace } = parts;
+    const { readingBox } = await import("../box-access.ts");
+    const reading = { host, settings: parts.settings(), workspace, beside: true, warn: () => undefined };
+    return readingBox(reading, signal);
+  };
+  const reader = stack.use(new KeptBox(startReader));
+  const searched = (): RunSearch => {
+    const settings = parts.settings();
+    const access = indexAccess(parts.host, settings, () => undefined);
+    const base = claimIndex(indexRoot(parts.host), parts.workspace);
+    const shared = { kept, vectors: byMeaning.for(settings) };
+    if (isShared(settings))
+      return { ...shared, place: base, access, knownBy: "stamps", box: (signal) => reader.box(signal) };
+    const { place } = (layers.own ??= stack.use(claimLayer(base, parts.session)));
+    return { ...shared, place, access: embeddedOnly(access), knownBy: "times", box: parts.box };
+  };
+  return {
+    search: async (query, limit, signal) => {
+      const search = searched();
+      const { access, place } = search;
+      return mending(access, place, () => asked(parts, search, { query, limit }, signal));
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+const isShared = ({ isolation, mode }: Settings): boolean =>
+  isolation === "bind" && mode !== "danger-full-access";
+
+interface RunQuery {
+  readonly query: string;
+  readonly limit: number;
+}
+
+async function asked(
+  parts: RunIndexParts,
+  search: RunSearch,
+  { query, limit }: RunQuery,
+  signal: AbortSignal,
+): Promise<IndexAnswer> {
+  const { vectors } = search;
+  const answer = async (index: HeldIndex, caveat: string): Promise<IndexAnswer> => {
+    const vector = await vectors.of(index, query, signal);
+    return { hits: await answersIn(index.store, { text: query, vector, limit }, signal), caveat };
+  };
+  await using fresh = await freshIndex(search, signal);
+  if (fresh !== undefined) return await answer(fresh, "");
+  const { index, caveat } = await opened(search, signal);
+  await using _ = index;
+  const late = AbortSignal.timeout(Math.max(parts.settings().timeout - ANSWER_MS, 1000));
+  const trouble = caveat === "" ? await renewed(index, { ...search, late }, signal) : caveat;
+  if (trouble === "") await vectors.embedSome(index, signal);
+  return await answer(index, trouble);
+}
+
+/** Where a look from outside tells that nothing has changed, no box is needed. */
+async function freshIndex(
+  { access, place, knownBy }: RunSearch,
+  signal: AbortSignal,
+): Promise<HeldIndex | undefined> {
+  if (knownBy === "times") return undefined;
+  await using stack = new AsyncDisposableStack();
+  try {
+    const index = await HeldIndex.read(access, place, signal);
+    if (index === undefined) return undefined;
+    stack.use(index);
+    if (!index.isWhereWanted || !(await index.isFresh(signal))) return undefined;
+    stack.move();
+    return index;
+  } catch (thrown) {
+    signal.throwIfAborted();
+    // Who opens it to be written says what is wrong with it.
+    if (thrown instanceof HarnessError) return undefined;
+    throw thrown;
+  }
+}
+
+/** To be brought up to date, or as it is where another process does that just now. */
+async function opened(
+  { access, place }: RunSearch,
+  signal: AbortSignal,
+): Promise<{ readonly index: HeldIndex; readonly caveat: string }> {
+  try {
+    return { index: await HeldIndex.write(access, place, { patienceMs: PATIENCE_MS, signal }), caveat: "" };
+  } catch (thrown) {
+    signal.throwIfAborted();
+    const index = await HeldIndex.read(access, place, signal);
+    if (index === undefined || !(thrown instanceof HarnessError)) throw thrown;
+    if (!index.isWhereWanted) {
+      await index[Symbol.asyncDispose]();
+      throw thrown;
+    }
+    return { index, caveat: `this may be older than the files: ${thrown.message}` };
+  }
+}
+
+interface Renewing extends Pick<RunSearch, "box" | "knownBy" | "kept"> {
+  readonly late: AbortSignal;
+}
+
+/** Why the answer is not of all files; empty when it is. Only damage goes further. */
+async function renewed(
+  index: HeldIndex,
+  { box, knownBy, kept, late }: Renewing,
+  signal: AbortSignal,
+): Promise<string> {
+  const now = { done: 0, total: 0 };
+  const onProgress = (progress: typeof now): void => void Object.assign(now, progress);
+  try {
+    const either = AbortSignal.any([signal, late]);
+    await index.update(await box(either), { knownBy, onProgress, kept }, either);
+    return "";
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (late.aborted)
+      return `the index is not whole yet: ${now.done} of ${now.total} changed files were read in the time of this call, and the next one goes on`;
+    if (isDamaged(thrown)) throw thrown;
+    return `this may be older than the files, or not of all of them: ${reasonOf(thrown)}`;
+  }
+}
+
+/** The vectors of a run's searches: what was learned of a model counts for all of them, until the settings name another. */
+export class RunVectors implements Disposable {
+  readonly #host: Host;
+  readonly #origins: Readonly<Record<string, string>>;
+  #kept: { readonly of: string; readonly vectors: SearchVectors } | undefined;
+
+  constructor(host: Host, origins: Readonly<Record<string, string>>) {
+    this.#host = host;
+    this.#origins = origins;
+  }
+
+  for(settings: Settings): SearchVectors {
+    const { provider, base_url, embed_model } = settings;
+    const of = JSON.stringify([provider, base_url, embed_model]);
+    if (this.#kept?.of === of) return this.#kept.vectors;
+    this[Symbol.dispose]();
+    const vectors = new SearchVectors({
+      host: this.#host,
+      settings,
+      origins: this.#origins,
+      note: () => undefined,
+    });
+    this.#kept = { of, vectors };
+    return vectors;
+  }
+
+  [Symbol.dispose](): void {
+    this.#kept?.vectors[Symbol.dispose]();
+    this.#kept = undefined;
+  }
+}
+
+/** One box for all searches of a run: started by the first that has to read, and anew where it was lost. */
+export class KeptBox implements AsyncDisposable {
+  readonly #start: (signal: AbortSignal) => Promise<OwnedBox>;
+  #kept: Promise<OwnedBox> | undefined;
+
+  constructor(start: (signal: AbortSignal) => Promise<OwnedBox>) {
+    this.#start = start;
+  }
+
+  async box(signal: AbortSignal): Promise<Box> {
+    const held = (this.#kept ??= this.#start(signal));
+    const forget = (): void => void (this.#kept = this.#kept === held ? undefined : this.#kept);
+    try {
+      const box = await held;
+      void box.gone.then(forget);
+      return box;
+    } catch (thrown) {
+      forget();
+      throw thrown;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const box = await this.#kept?.catch(() => undefined);
+    await box?.[Symbol.asyncDispose]();
+  }
+}

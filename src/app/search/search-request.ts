@@ -1,0 +1,201 @@
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import type { Settings } from "../../config/settings-schema.ts";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { stderr } from "../../render/tty/output.ts";
+import { claimIndex, findIndex, type IndexPlace } from "../../search/embedded/catalog-workspace.ts";
+import { answersIn } from "../../search/index/index-answer.ts";
+import type { IndexMeans } from "../../search/index/index-means.ts";
+import { mending } from "../../search/index/mending.ts";
+import { HeldIndex } from "../../search/index/open-index.ts";
+import { isDamaged } from "../../search/index/opened-store.ts";
+import type { SearchHit } from "../../search/rank/rank-hits.ts";
+import type { Host } from "../host.ts";
+import { indexAccess, indexRoot } from "./search-access.ts";
+import { IndexProgress } from "./search-progress.ts";
+import { SearchVectors } from "./search-vectors.ts";
+
+export interface Asking {
+  readonly host: Host;
+  readonly settings: Settings;
+  readonly origins: Readonly<Record<string, string>>;
+  /** Absolute and resolved. */
+  readonly workspace: string;
+  readonly query: string;
+  readonly limit: number;
+  /** Only what lies below. */
+  readonly below: string | null;
+  readonly quiet: boolean;
+  /** What a person should know. */
+  readonly note: (text: string) => void;
+}
+
+export interface Answered {
+  readonly results: readonly SearchHit[];
+  readonly store: "embedded" | "qdrant";
+  /** It may be older than the files, or not of all of them. */
+  readonly stale: boolean;
+}
+
+/** How long a search waits for somebody who writes the index just now. */
+const PATIENCE_MS = 300;
+
+/** Answers from an index that is brought up to date first, where it can be. */
+export async function ask(asking: Asking, signal: AbortSignal): Promise<Answered> {
+  const access = indexAccess(asking.host, asking.settings, asking.note);
+  const place = findIndex(indexRoot(asking.host), asking.workspace);
+  using vectors = new SearchVectors(asking);
+  return await mending(access, place, () => asked({ access, place, vectors }, asking, signal));
+}
+
+interface AskedIndex {
+  readonly access: IndexMeans;
+  readonly place: IndexPlace | undefined;
+  readonly vectors: SearchVectors;
+}
+
+async function asked(opened: AskedIndex, asking: Asking, signal: AbortSignal): Promise<Answered> {
+  const { access, place, vectors } = opened;
+  const found = await readable(access, place, signal);
+  let isOldThere = false;
+  if (found !== undefined) {
+    await using index = found;
+    // Who named a store is not answered from another one, however old.
+    isOldThere = index.isWhereWanted;
+    if (isOldThere && (await isFresh(index, signal)))
+      return await answered({ index, vectors, stale: false }, asking, signal);
+  }
+  const renewed = await renew(opened, asking, isOldThere, signal);
+  if (renewed !== undefined) {
+    await using index = renewed;
+    return await answered({ index, vectors, stale: false }, asking, signal);
+  }
+  const old = await readable(access, place, signal);
+  if (old === undefined) throw noIndex();
+  await using index = old;
+  return await answered({ index, vectors, stale: true }, asking, signal);
+}
+
+/** A store that does not answer is no reason to give up: the index may be made again in another one. */
+async function readable(
+  access: IndexMeans,
+  place: IndexPlace | undefined,
+  signal: AbortSignal,
+): Promise<HeldIndex | undefined> {
+  if (place === undefined) return undefined;
+  try {
+    return await HeldIndex.read(access, place, signal);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (thrown instanceof HarnessError) return undefined;
+    throw thrown;
+  }
+}
+
+/** A store that cannot say it is looked at again, and mended, by who opens it to be written. */
+async function isFresh(index: HeldIndex, signal: AbortSignal): Promise<boolean> {
+  try {
+    return await index.isFresh(signal);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (thrown instanceof HarnessError && !isDamaged(thrown)) return false;
+    throw thrown;
+  }
+}
+
+interface Opened {
+  readonly index: HeldIndex;
+  readonly vectors: SearchVectors;
+  readonly stale: boolean;
+}
+
+async function answered(
+  { index, vectors, stale }: Opened,
+  asking: Asking,
+  signal: AbortSignal,
+): Promise<Answered> {
+  const { query, limit, below } = asking;
+  index.warnOfHidden();
+  const vector = await vectors.of(index, query, signal);
+  const results = await answersIn(index.store, { text: query, vector, limit, below }, signal);
+  return { results, store: index.store.name, stale };
+}
+
+/** The index, brought up to date; undefined, with the reason told, where the old one has to do. */
+async function renew(
+  { access, vectors }: AskedIndex,
+  asking: Asking,
+  isOldThere: boolean,
+  signal: AbortSignal,
+): Promise<HeldIndex | undefined> {
+  const { host, settings, workspace, quiet, note } = asking;
+  const stack = new AsyncDisposableStack();
+  const progress = new IndexProgress(stderr, quiet, "indexing", "files");
+  try {
+    const index = stack.use(
+      await HeldIndex.write(access, claimIndex(indexRoot(host), workspace), {
+        patienceMs: PATIENCE_MS,
+        signal,
+      }),
+    );
+    const { readingBox } = await import("../box-access.ts");
+    await using box = await readingBox({ host, settings, workspace, warn: note }, signal);
+    await index.update(box, { onProgress: progress.take }, signal);
+    await vectors.embedSome(index, signal);
+    stack.move();
+    return index;
+  } catch (thrown) {
+    await stack.disposeAsync();
+    signal.throwIfAborted();
+    if (!isOldThere || !(thrown instanceof HarnessError) || isDamaged(thrown)) throw thrown;
+    note(`the answer may be older than the files: ${thrown.message}`);
+    return undefined;
+  } finally {
+    progress.end();
+  }
+}
+
+const noIndex = (): HarnessError =>
+  new HarnessError(EXIT.failed, "there is no index of this folder that could answer", "harness index");
+
+/**
+ * What a search is narrowed to, as paths of the index are written; null for all of it. A name counts from the workspace,
+ * one that begins with a dot from the current folder too.
+ */
+export async function belowOf(
+  given: string | undefined,
+  workspace: string,
+  current: string,
+): Promise<string | null> {
+  if (given === undefined || given === "") return null;
+  const from = /^\.\.?(?:\/|$)/.test(given) ? [current, workspace] : [workspace];
+  const real = await firstThere(
+    from.map((folder) => path.resolve(folder, given)),
+    workspace,
+    given,
+  );
+  const below = path.relative(workspace, real);
+  return below === "" ? null : below;
+}
+
+async function firstThere(places: readonly string[], workspace: string, given: string): Promise<string> {
+  let failure = usage(`--below ${given} lies outside of ${workspace}`);
+  for (const place of places)
+    try {
+      const real = await realpath(place);
+      if (isWithin(workspace, real)) return real;
+    } catch (thrown) {
+      if (!isWithin(workspace, place)) continue;
+      const why = errorCode(thrown) === "ENOENT" ? "" : `: ${reasonOf(thrown)}`;
+      failure = usage(`there is no ${given} in ${workspace}${why}`);
+    }
+  throw failure;
+}
+
+const isWithin = (folder: string, place: string): boolean => {
+  const rest = path.relative(folder, place);
+  return rest !== ".." && !rest.startsWith("../");
+};
+
+const usage = (message: string): HarnessError =>
+  new HarnessError(EXIT.usage, message, 'harness search --below FOLDER "…", with a folder of the workspace');

@@ -1,0 +1,148 @@
+import type { Settings } from "../../config/settings-schema.ts";
+import type { EmbedOutcome, EmbedProgress } from "../../search/embed-outcome.ts";
+import type { HeldIndex } from "../../search/index/open-index.ts";
+import type { Host } from "../host.ts";
+import type { FoundEmbedder } from "./embedder-access.ts";
+
+/** What a search waits for the vectors of what has changed. */
+const SOME_MS = 3000;
+/** After it has failed, a model is not asked for so long: a run has many searches, and each would wait for it. */
+const REST_MS = 60_000;
+
+/** What of an index is needed to ask it with vectors. */
+type Embedded = Pick<HeldIndex, "facts" | "store">;
+
+/** The vectors of searches: what makes them is looked for once, and left alone for a while after it has failed. */
+export class SearchVectors implements Disposable {
+  readonly #wanted: VectorsWanted;
+  readonly #now: () => number;
+  #found: Promise<Vectors> | undefined;
+  #failure: { readonly why: string; readonly at: number } | undefined;
+
+  /** `now` in milliseconds of any clock that only goes on. */
+  constructor(wanted: VectorsWanted, now = (): number => performance.now()) {
+    this.#wanted = wanted;
+    this.#now = now;
+  }
+
+  /** Where an index has vectors, what is new in it gets some too; what is not done in time, `harness index` does. */
+  async embedSome(index: Embedded, signal: AbortSignal): Promise<void> {
+    if (index.facts.model === null || this.#failed() !== null) return;
+    const vectors = await this.#find(signal);
+    if (vectors.kind === "none" || vectors.model.id !== index.facts.model) return;
+    const { name } = vectors.model;
+    const late = AbortSignal.timeout(SOME_MS);
+    const outcome = await embedIn(index, vectors, () => undefined, AbortSignal.any([signal, late]));
+    signal.throwIfAborted();
+    if (outcome.kind === "whole" || outcome.asked > 0) return;
+    this.#fail(late.aborted ? `${name} gave no vector within ${SOME_MS / 1000} s` : outcome.reason);
+  }
+
+  /** The vector of a question, where the index has some to compare it with. */
+  async of(index: Embedded, text: string, signal: AbortSignal): Promise<Float32Array | null> {
+    const { model: id, dimension } = index.facts;
+    if (id === null || dimension === null) return null;
+    const failed = this.#failed();
+    if (failed !== null) return this.#wordsAlone(failed);
+    const found = await this.#find(signal);
+    if (found.kind === "none") return this.#wordsAlone(found.reason);
+    if (found.model.id !== id)
+      return this.#wordsAlone(`the vectors are of ${id}; harness index makes new ones`);
+    const { queryVector } = await import("../../search/embed-query.ts");
+    const question = await queryVector(found.model, text, { dimension, signal });
+    if (question.kind === "vector") return question.vector;
+    this.#fail(question.reason);
+    return this.#wordsAlone(question.reason);
+  }
+
+  /** What is under way goes on without what is closed. */
+  [Symbol.dispose](): void {
+    void this.#found?.then(
+      (found) => found[Symbol.dispose](),
+      () => undefined,
+    );
+    this.#found = undefined;
+  }
+
+  async #find(signal: AbortSignal): Promise<Vectors> {
+    const looking = (this.#found ??= vectorsFor(this.#wanted, signal));
+    try {
+      const found = await looking;
+      if (found.kind === "none") this.#fail(found.reason);
+      return found;
+    } catch (thrown) {
+      if (this.#found === looking) this.#found = undefined;
+      throw thrown;
+    }
+  }
+
+  #fail(why: string): void {
+    this.#failure ??= { why, at: this.#now() };
+  }
+
+  /** Why it is left alone now, or null. After its rest it is looked for anew: it may be another one by then. */
+  #failed(): string | null {
+    if (this.#failure === undefined) return null;
+    if (this.#now() - this.#failure.at < REST_MS) return this.#failure.why;
+    this[Symbol.dispose]();
+    this.#failure = undefined;
+    return null;
+  }
+
+  #wordsAlone(why: string): null {
+    this.#wanted.note(`searching by words alone: ${why}`);
+    return null;
+  }
+}
+
+/** What makes vectors, or why nothing does. */
+export type Vectors = FoundEmbedder & Disposable;
+
+interface VectorsWanted {
+  readonly host: Host;
+  readonly settings: Settings;
+  /** Who set each of them: a model that nobody named is asked only where it runs on this machine. */
+  readonly origins: Readonly<Record<string, string>>;
+  readonly note: (text: string) => void;
+}
+
+/** Looked for, and asked for the length of its vectors. Only an abort rejects. */
+export async function vectorsFor(
+  { host, settings, origins, note }: VectorsWanted,
+  signal: AbortSignal,
+): Promise<Vectors> {
+  const { embedderAccess } = await import("./embedder-access.ts");
+  using stack = new DisposableStack();
+  const access = stack.use(embedderAccess(settings, { host, origins, warn: note }));
+  const found = await access.find(signal);
+  stack.move();
+  return { ...found, [Symbol.dispose]: () => access[Symbol.dispose]() };
+}
+
+export const noVectors = (reason: string, remedy: string): Vectors => ({
+  kind: "none",
+  reason,
+  remedy,
+  [Symbol.dispose]: () => undefined,
+});
+
+/** What the vectors of an index are, as its store is opened. */
+export const identityOf = (vectors: Vectors): { readonly model: string; readonly dimension: number } | null =>
+  vectors.kind === "none" ? null : { model: vectors.model.id, dimension: vectors.dimension };
+
+/** Gives the chunks of an index their vectors, as far as it comes in the time. */
+export async function embedIn(
+  index: Pick<HeldIndex, "store">,
+  vectors: Vectors,
+  onProgress: (progress: EmbedProgress) => void,
+  signal: AbortSignal,
+): Promise<EmbedOutcome> {
+  if (vectors.kind === "none") {
+    const { embedded, chunks } = await index.store.counts(signal);
+    const { reason, remedy } = vectors;
+    return { kind: "partial", embedded, chunks, reused: 0, asked: 0, reason, remedy };
+  }
+  const { embedAll } = await import("../../search/embed-all.ts");
+  const { model, cache, dimension } = vectors;
+  return embedAll(index.store, model, cache, { dimension, signal, onProgress });
+}

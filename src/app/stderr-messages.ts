@@ -1,0 +1,134 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { nearest } from "../core/spelling.ts";
+import { inertJson, visible, visibleWhole } from "../core/visible.ts";
+import { stderr, stdout, styleText } from "../render/tty/output.ts";
+import { packageRoot } from "./host.ts";
+
+interface Failure {
+  readonly exit: number;
+  /** Empty when the command has already said what there is to say. */
+  readonly message: string;
+  readonly remedy: string;
+}
+
+/** What to print and how to exit for whatever ended a command. */
+export function describeFailure(thrown: unknown, words: readonly string[]): Failure {
+  if (thrown instanceof SuppressedError) return describeFailure(firstOf(thrown), words);
+  if (thrown instanceof HarnessError)
+    return { exit: thrown.exit, message: thrown.message, remedy: thrown.remedy };
+  const exit = oclifExit(thrown);
+  if (exit === undefined) {
+    const detail = thrown instanceof Error && process.env["HARNESS_DEBUG"] ? thrown.stack : reasonOf(thrown);
+    return { exit: EXIT.failed, message: `internal error: ${detail}`, remedy: "HARNESS_DEBUG=1 shows where" };
+  }
+  if (thrown instanceof Error && "code" in thrown && thrown.code === "EEXIT")
+    return { exit, message: "", remedy: "" };
+  return { exit: EXIT.usage, ...adviceFor(firstParagraph(reasonOf(thrown)), words) };
+}
+
+/** Of a failure and another one while things were put away behind it; one that a person can act on counts before others. */
+function firstOf({ suppressed, error }: SuppressedError): unknown {
+  const known = suppressed instanceof HarnessError || suppressed instanceof SuppressedError;
+  return known || !(error instanceof HarnessError) ? suppressed : error;
+}
+
+export function renderFailure({ exit, message, remedy }: Failure, json: boolean): void {
+  if (json) {
+    stdout.write(`${inertJson({ error: { message, remedy, exit_code: exit } })}\n`);
+    return;
+  }
+  const head = styleText("red", "error:", { stream: stderr });
+  const next =
+    remedy === "" ? "" : `  ${styleText("bold", "next:", { stream: stderr })} ${visible(remedy)}\n`;
+  stderr.write(`${head} ${visible(message)}\n${next}`);
+}
+
+/** oclif marks its own errors, usage ones among them, with the code to exit with. */
+function oclifExit(thrown: unknown): number | undefined {
+  if (typeof thrown !== "object" || thrown === null || !("oclif" in thrown)) return undefined;
+  const { oclif } = thrown;
+  if (typeof oclif !== "object" || oclif === null || !("exit" in oclif)) return undefined;
+  return typeof oclif.exit === "number" ? oclif.exit : undefined;
+}
+
+/** oclif adds its advice below a blank line or as `See more help with`; ours is the remedy. Nor needs one error a headline. */
+const firstParagraph = (text: string): string =>
+  text
+    .replace(/\n*See more help with.*$/s, "")
+    .replace(/^The following errors? occurred:\n\s*/, "")
+    .replaceAll(/Missing required flag (?=\w)/g, "Missing required flag --")
+    .trim();
+
+interface Advice {
+  readonly message: string;
+  readonly remedy: string;
+}
+
+const UNKNOWN = /^command (\S+) not found$/;
+const SPARE = /^Unexpected arguments?: (.*)$/;
+/** Commands about a command: its words stand behind dashes. */
+const BEHIND_DASHES: ReadonlySet<string> = new Set(["policy check", "policy allow", "sandbox exec"]);
+
+/** A usage error with the help to read: of the command, of its topic, or of the one that was probably meant. */
+function adviceFor(message: string, words: readonly string[]): Advice {
+  const given = leading(words);
+  const ids = commandIds();
+  const topics = ids.flatMap((id) => id.split(" ").slice(0, -1));
+  const asked = UNKNOWN.exec(message)?.[1]?.replaceAll(":", " ");
+  if (asked === undefined) {
+    const known = longestKnown(given, ids);
+    return { message, remedy: usage(known, SPARE.exec(message)?.[1]?.replaceAll(", ", " ")) };
+  }
+  const known = longestKnown(asked.split(" "), ids);
+  if (known !== "") {
+    const word = asked.slice(known.length + 1);
+    return { message: `${known}: unexpected word: ${word}`, remedy: usage(known, word) };
+  }
+  const near = nearest(
+    asked,
+    ids.filter((id) => !HIDDEN.has(id)),
+  );
+  const found = `command ${asked} not found`;
+  if (near !== undefined) return { message: `${found}; did you mean ${near}?`, remedy: help(near) };
+  return { message: found, remedy: help(longestKnown(given, topics)) };
+}
+
+const HIDDEN: ReadonlySet<string> = new Set(["setup", "teardown"]);
+
+const help = (command: string): string =>
+  ["harness", command, "--help"].filter((word) => word !== "").join(" ");
+
+/** What to type instead; where words are spare that were meant as a command, that command. */
+const usage = (command: string, words: string | undefined): string =>
+  words !== undefined && BEHIND_DASHES.has(command) ? `harness ${command} -- ${words}` : help(command);
+
+function leading(words: readonly string[]): readonly string[] {
+  const end = words.findIndex((word) => !/^[a-z]+$/.test(word));
+  return end === -1 ? words : words.slice(0, end);
+}
+
+/** The longest row of leading words that is known; empty when none is. */
+function longestKnown(words: readonly string[], known: readonly string[]): string {
+  const rows = words.map((_, index) => words.slice(0, index + 1).join(" "));
+  return rows.findLast((row) => known.includes(row)) ?? "";
+}
+
+/** Every command, its words apart by blanks. A build that lost its manifest still reports its errors. */
+function commandIds(): readonly string[] {
+  try {
+    const text = readFileSync(path.join(packageRoot, "oclif.manifest.json"), "utf8");
+    const { commands } = JSON.parse(text) as { commands: Record<string, unknown> };
+    return Object.keys(commands).map((id) => id.replaceAll(":", " "));
+  } catch {
+    return [];
+  }
+}
+
+/** What a person should know and need not act on. */
+export const noteTo =
+  (quiet: boolean) =>
+  (text: string): void => {
+    if (!quiet) stderr.write(`note: ${visibleWhole(text)}\n`);
+  };

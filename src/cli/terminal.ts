@@ -1,0 +1,113 @@
+import { createInterface, type Interface } from "node:readline/promises";
+import type { PartAnswer, Prompter } from "../app/prompter.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import { visible } from "../core/visible.ts";
+import { stderr } from "../render/tty/output.ts";
+
+/** Somebody can be asked: questions are shown on stderr, and answered on stdin. */
+export const isTerminal = (): boolean => process.stdin.isTTY && stderr.isTTY;
+
+/** The person at the terminal; undefined where nobody is there. */
+export function prompter(): Prompter | undefined {
+  if (!isTerminal()) return undefined;
+  return {
+    confirm: (question) => confirm(question, false),
+    pickPart: askForPart,
+    approve: async (question, signal) => {
+      const { askOnce } = await import("./chat/terminal-input.ts");
+      return askOnce(question, signal);
+    },
+  };
+}
+
+const lineReader = (): Interface =>
+  createInterface({ input: process.stdin, output: stderr.editor, terminal: true });
+
+/** Asks a yes/no question on the terminal; with nobody there the answer is `unattended`. */
+export async function confirm(question: string, unattended: boolean, signal?: AbortSignal): Promise<boolean> {
+  if (!isTerminal() || unattended) return unattended;
+  const lines = lineReader();
+  try {
+    // What edits a line would have an effect in the question, too.
+    const text = `${visible(question)} [y/N] `;
+    const asked = signal === undefined ? lines.question(text) : lines.question(text, { signal });
+    return /^y(?:es)?$/i.test((await asked).trim());
+  } finally {
+    lines.close();
+  }
+}
+
+const PART_QUESTION =
+  "Apply this part? [y,n,a,q] (yes, no, all: this and what follows, quit: neither this nor what follows) ";
+const PART_ANSWERS: Readonly<Record<string, PartAnswer>> = { y: "yes", n: "no", a: "all", q: "quit" };
+
+/** What is no answer is asked again. */
+async function askForPart(): Promise<PartAnswer> {
+  const lines = lineReader();
+  const closed = new Promise<"q">((resolve) => void lines.once("close", () => resolve("q")));
+  try {
+    for (;;) {
+      const said = await Promise.race([lines.question(PART_QUESTION), closed]);
+      const answer = PART_ANSWERS[said.trim().toLowerCase().slice(0, 1)];
+      if (answer !== undefined) return answer;
+    }
+  } finally {
+    lines.close();
+  }
+}
+
+/** What is piped in, until it is disposed of: then an open pipe keeps nothing waiting. */
+export function pipedInput(): Disposable & { readonly input?: AsyncIterable<Uint8Array> } {
+  // A person's keyboard is not handed to a command that has no terminal.
+  if (process.stdin.isTTY) return { [Symbol.dispose]: () => undefined };
+  const input = process.stdin as AsyncIterable<Uint8Array>;
+  return { input, [Symbol.dispose]: () => void process.stdin.destroy() };
+}
+
+const MAX_PROMPT_BYTES = 2 ** 20;
+
+/** What a person is to give, and how that looks. */
+interface PromptWords {
+  readonly what: string;
+  readonly typed: string;
+  readonly piped: string;
+  /** What to do with one that is too long. */
+  readonly shorter: string;
+}
+
+const TASK: PromptWords = {
+  what: "task",
+  typed: 'harness run "fix the failing test"',
+  piped: "harness run - < task.md",
+  shorter: "put it into a file of the workspace, and name that",
+};
+
+/** The task, or whatever else it is: the words of the command line, or what is piped in for `-`. */
+export async function promptFrom(
+  words: readonly string[],
+  otherwise?: string,
+  given: PromptWords = TASK,
+): Promise<string> {
+  if (words.length === 1 && words[0] === "-") return fromPipe(given);
+  const text = words.join(" ").trim();
+  if (text !== "") return text;
+  if (otherwise !== undefined) return otherwise;
+  throw new HarnessError(EXIT.usage, `there is no ${given.what}`, given.typed);
+}
+
+async function fromPipe({ what, piped: how, shorter }: PromptWords): Promise<string> {
+  using piped = pipedInput();
+  if (piped.input === undefined)
+    throw new HarnessError(EXIT.usage, `- reads the ${what} from a pipe, and there is none`, how);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of piped.input) {
+    bytes += chunk.length;
+    if (bytes > MAX_PROMPT_BYTES)
+      throw new HarnessError(EXIT.usage, `the ${what} is longer than 1 MiB`, shorter);
+    chunks.push(chunk);
+  }
+  const text = new TextDecoder().decode(Buffer.concat(chunks)).trim();
+  if (text === "") throw new HarnessError(EXIT.usage, `the ${what} that was piped in is empty`, how);
+  return text;
+}
