@@ -4,7 +4,7 @@ import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { FileLock } from "../db-lock.ts";
 import { hostPath, isLeftOut, keyOf, liesAt, tooLong, type Tree } from "./entry.ts";
-import { type EntryCursor, EntryList, EntryWriter, type Seen } from "./entry-list.ts";
+import { type EntryCursor, type EntryList, EntryWriter, type Seen } from "./entry-list.ts";
 import { ContentReader } from "./file-content.ts";
 import { type SavedTree, TreeFiles } from "./file-tree.ts";
 import { type Names, NO_NAMES, sortedNames } from "./folder-names.ts";

@@ -40,7 +40,7 @@ function fromBytes(folder: string | Buffer): Names {
   const chunks: Buffer[] = [];
   const starts: number[] = [];
   let end = 0;
-  using open = opendirSync(folder as string, { encoding: "latin1", bufferSize: 256 });
+  using open = opendirSync(folder, { encoding: "latin1", bufferSize: 256 });
   for (let entry = open.readSync(); entry !== null; entry = open.readSync()) {
     if (end + MAX_NAME > chunks.length * CHUNK)
       end = (chunks.push(Buffer.allocUnsafeSlow(CHUNK)) - 1) * CHUNK;
@@ -55,7 +55,7 @@ function fromBytes(folder: string | Buffer): Names {
     const from = start % CHUNK;
     return chunk.subarray(from + 2, from + 2 + chunk.readUInt16LE(from));
   };
-  const sorted = Float64Array.from(starts).sort((a, b) => Buffer.compare(nameAt(a), nameAt(b)));
+  const sorted = Float64Array.from(starts).toSorted((a, b) => Buffer.compare(nameAt(a), nameAt(b)));
   let at = 0;
   return {
     next: () => {

@@ -195,7 +195,7 @@ export function writeJournal(folder: string, journal: Journal): void {
   const aside = `${fileIn(folder)}.new`;
   const descriptor = openSync(aside, "w", 0o600);
   try {
-    writeFileSync(descriptor, JSON.stringify(journal));
+    for (const part of journalParts(journal)) writeFileSync(descriptor, part);
     fsyncSync(descriptor);
   } catch (thrown) {
     rmSync(aside, { force: true });
@@ -204,6 +204,18 @@ export function writeJournal(folder: string, journal: Journal): void {
     closeSync(descriptor);
   }
   renameSync(aside, fileIn(folder));
+}
+
+const OPS_AT_ONCE = 500;
+
+/** JSON of it: as one text, hundreds of thousands of changes would take as much memory again. */
+function* journalParts({ ops, ...rest }: Journal): Generator<string> {
+  yield `${JSON.stringify(rest).slice(0, -1)},"ops":[`;
+  for (let at = 0; at < ops.length; at += OPS_AT_ONCE) {
+    const some = JSON.stringify(ops.slice(at, at + OPS_AT_ONCE)).slice(1, -1);
+    yield at === 0 ? some : `,${some}`;
+  }
+  yield "]}";
 }
 
 function readJournal(folder: string): Journal | undefined {
