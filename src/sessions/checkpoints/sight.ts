@@ -28,7 +28,7 @@ export function seen(entry: Entry, stats: Stats, now: number): Seen {
 }
 
 /** To the microsecond: a later change is further off than that. */
-export const sameStats = (known: Seen, stats: Stats): boolean =>
+const sameStats = (known: Seen, stats: Stats): boolean =>
   sameTimes(known.stats, stats) && kindMatches(known.entry, stats);
 
 function kindMatches(entry: Entry, stats: Stats): boolean {

@@ -6,7 +6,6 @@ import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 import { zstdCompressSync } from "node:zlib";
-import fc from "fast-check";
 import { textOfBytes } from "../../../src/core/bytes.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
 import type { Entry } from "../../../src/sessions/checkpoints/entry.ts";
@@ -19,9 +18,10 @@ import {
   merged,
   overlaid,
 } from "../../../src/sessions/checkpoints/tree-merge.ts";
+import { fc } from "../../fixtures/property.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
-const MANY = path.join(import.meta.dirname, "../../fixtures/many-files.ts");
+const MANY = path.join(import.meta.dirname, "../../fixtures/checkpoint-many.ts");
 const MIB = 2 ** 20;
 
 const piece = fc
@@ -66,8 +66,9 @@ const trees = fc
   )
   .map((all) => new Map(all.map(([names, each]) => [names.join("/"), each] as const)));
 
-const asObject = (tree: Iterable<readonly [string, unknown]>): unknown =>
-  Object.fromEntries([...tree].toSorted());
+const asObject = (tree: Iterable<readonly [string, unknown]>): unknown => Object.fromEntries(tree);
+
+const isShort = (path: string): boolean => path.length < 6;
 
 test("a list gives back what went into it, and two of them what a map of both has", () => {
   fc.assert(
@@ -83,10 +84,9 @@ test("a list gives back what went into it, and two of them what a map of both ha
       const changed = overlaid(before, changes);
       assert.deepEqual([...changed.keys()], [...newer.keys()]);
       assert.deepEqual([...changesBetween(changed, newer)], []);
-      const short = (path: string): boolean => path.length < 6;
       assert.deepEqual(
-        asObject(filtered(older, short)),
-        asObject([...before].filter(([path]) => short(path))),
+        asObject(filtered(older, isShort)),
+        asObject([...before].filter(([path]) => isShort(path))),
       );
     }),
     { numRuns: 300 },
@@ -205,8 +205,8 @@ test("a large folder with names of every kind is seen as a small one is", async 
 });
 
 const COUNT = 30_000;
-/** Over what the process takes with none of them kept. Objects for each path took five times as much. */
-const MAX_OVER = 110 * MIB;
+/** Over what the process takes with none of them kept. Objects for each path took four times as much. */
+const MAX_OVER = 90 * MIB;
 const skip = existsSync("/proc/self/status") ? false : "no /proc here tells a process's memory";
 
 test(`${COUNT} new files at long paths take no more memory than they have to`, { skip }, async (t) => {
