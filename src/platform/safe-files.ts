@@ -137,17 +137,18 @@ export async function replaceFile(
   if (lasts === "name") await syncFolder(path.dirname(file));
 }
 
-/** The same at once. */
+/** The same at once; `content` may write it piece by piece. */
 export function replaceFileSync(
   file: string,
-  content: string | Uint8Array,
+  content: string | Uint8Array | ((descriptor: number) => void),
   { mode = PRIVATE, aside, lasts }: Replacement,
 ): void {
   const written = aside ?? `${file}.${randomUUID()}`;
   try {
     const descriptor = openSync(written, aside === undefined ? "wx" : "w", PRIVATE);
     try {
-      writeFileSync(descriptor, content);
+      if (typeof content === "function") content(descriptor);
+      else writeFileSync(descriptor, content);
       if (lasts !== "never") fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);

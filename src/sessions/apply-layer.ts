@@ -7,6 +7,7 @@ import { type Entry, isBelow, sameEntry, type Tree } from "./checkpoints/entry.t
 import { ContentReader } from "./checkpoints/file-content.ts";
 import { goesFirst } from "./checkpoints/restore.ts";
 import { isPassedOver, standingAt, withPassedOver } from "./checkpoints/sight.ts";
+import { filtered, overlaid } from "./checkpoints/tree-merge.ts";
 import { carryOut, dropJournal, lookAt, writeJournal } from "./checkpoints/undo-changes.ts";
 import { type Op, type Plan, planOf } from "./checkpoints/undo-plan.ts";
 import { baseOf, saveBase } from "./layer-base.ts";
@@ -89,14 +90,9 @@ function settle(
   { made, done }: { readonly made: readonly Made[]; readonly done: ReadonlySet<string> },
 ): Applied {
   const known = baseOf(store, session);
-  const base = new Map<string, Entry>(known ?? []);
-  for (const { path, after } of made) {
-    if (!done.has(path)) continue;
-    if (after === undefined) base.delete(path);
-    else base.set(path, after);
-  }
+  const moved = made.flatMap(({ path, after }) => (done.has(path) ? [[path, after] as const] : []));
   // Without it, what was changed since is told by its time.
-  if (known !== undefined) saveBase(store, session, base);
+  if (known !== undefined) saveBase(store, session, overlaid(known, new Map(moved)));
   return { whole: made.every(({ path }) => done.has(path)) };
 }
 
@@ -116,7 +112,7 @@ function refuseMoved(store: CheckpointStore, ops: readonly Op[]): void {
   );
 }
 
-const withoutPassedOver = (tree: Tree): Tree => new Map([...tree].filter(([path]) => !isPassedOver(path)));
+const withoutPassedOver = (tree: Tree): Tree => filtered(tree, (path) => !isPassedOver(path));
 
 /** What a session has made of a path in its layer, from what was there when it began. */
 interface Made {

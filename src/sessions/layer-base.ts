@@ -2,7 +2,8 @@ import { readdirSync } from "node:fs";
 import { textOfBytes } from "../core/bytes.ts";
 import { errorCode } from "../core/errors.ts";
 import type { CheckpointStore } from "./checkpoints/checkpoint-store.ts";
-import type { Entry, Tree } from "./checkpoints/entry.ts";
+import type { Tree } from "./checkpoints/entry.ts";
+import { filtered, merged } from "./checkpoints/tree-merge.ts";
 
 /** Trees of this name are no steps of a session: they live as long as its layer. */
 const nameOf = (session: string): string => `layer-${session}`;
@@ -42,9 +43,10 @@ export async function noteBase(
 /** A folder of the layer may hide what is below it, so what lies in one stays as it was known first. */
 function both(earlier: Tree, now: Tree, held: ReadonlySet<string>): Tree {
   const isOld = (path: string): boolean => path === "" || held.has(path.split("/", 1)[0] ?? "");
-  const pick = (tree: Tree, old: boolean): readonly (readonly [string, Entry])[] =>
-    [...tree].filter(([path]) => isOld(path) === old);
-  return new Map([...pick(earlier, true), ...pick(now, false)]);
+  return merged(
+    filtered(earlier, isOld),
+    filtered(now, (path) => !isOld(path)),
+  );
 }
 
 /** At the layer's top. */

@@ -9,8 +9,9 @@ import { type Dice, killed, noted, type Tally } from "./killed.ts";
 /*
  * Why nothing that was acknowledged is lost: a record, and all that other tables say of it, is one transaction, and a word
  * about it is given after its commit. An output's file is written aside, renamed, and only then named by the database;
- * the lines of an audit are written within the transaction that notes how far the file goes, so that at most the lines
- * of one write are unknown to the database, and they are told apart from a forgery by their chain.
+ * the lines of an audit are written within the transaction that notes how far the file goes, so that a kill
+ * leaves at most the lines of one write that the database does not know. Kills in a row leave one write each: every one but
+ * the first begins with a line that goes on from what the database knows, and that is how they are told from a forgery.
  */
 
 /** Whether they are the first so many of what the writer writes. */

@@ -50,6 +50,25 @@ export function linesOf(bytes: Buffer): { readonly lines: readonly Buffer[]; rea
   return { lines, torn };
 }
 
+/**
+ * Several torn lines follow each other where a writer was killed, and after it each one that was about to say so: all but
+ * the first of them begin as the line that says it.
+ */
+export function beginsAsRecovered(line: Buffer): boolean {
+  const begin = line.toString("latin1", 0, RECOVERED.length);
+  return begin.length < RECOVERED.length ? RECOVERED.startsWith(begin) : begin === RECOVERED;
+}
+
+const RECOVERED = '{"kind":"recovered",';
+
+/** Null where there is none. Of one it is the hash of its bytes. */
+export const hashOfTorn = (lines: readonly Buffer[]): string | null =>
+  lines.length === 0
+    ? null
+    : sha256(Buffer.concat(lines.flatMap((line, at) => (at === 0 ? [line] : [LF, line]))));
+
+const LF = Buffer.from("\n");
+
 /** How far a session's file goes, kept in the database, so that a file cut at its end or another one is told apart. */
 export interface Head {
   readonly lines: number;

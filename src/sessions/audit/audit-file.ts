@@ -13,7 +13,17 @@ import type { Audit, AuditEntry, AuditVerdict } from "../../core/audit.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Database } from "../database.ts";
-import { hashIn, type Head, headOf, keepHead, linesOf, linked, NONE, sha256 } from "./audit-chain.ts";
+import {
+  hashIn,
+  hashOfTorn,
+  type Head,
+  headOf,
+  keepHead,
+  linesOf,
+  linked,
+  NONE,
+  sha256,
+} from "./audit-chain.ts";
 import { verified } from "./audit-verify.ts";
 
 export const auditFile = (stateDir: string, session: string): string =>
@@ -22,7 +32,7 @@ export const auditFile = (stateDir: string, session: string): string =>
 /**
  * One session's file. It is opened for each write and only ever grows. The database's write lock is held meanwhile, so
  * that processes take turns, and the file's head is kept in the same transaction: a kill leaves at most the lines of one
- * write that the database does not know. Nothing waits for the disk: a power cut may lose the last seconds of either,
+ * write that the database does not know, and kills in a row those of one write each. Nothing waits for the disk: a power cut may lose the last seconds of either,
  * which then shows as a break.
  */
 export class AuditFile implements Audit {
@@ -169,20 +179,19 @@ const HEADER: AuditEntry = { kind: "header", format: 1 };
  */
 function jointFor(bytes: Buffer, expected: Head): Joint {
   const { lines, torn } = linesOf(bytes);
-  const last = lines.at(-1);
   const header = lines.length === 0 ? [HEADER] : [];
-  if (last === undefined && expected.lines === 0) return { lines: 0, hash: NONE, close: "", entries: header };
-  const hash = lines.reduceRight<string | undefined>((found, line) => found ?? hashIn(line), undefined);
-  const remnant = torn && last !== undefined && hashIn(last) === undefined ? sha256(last) : null;
+  if (lines.length === 0 && expected.lines === 0) return { lines: 0, hash: NONE, close: "", entries: header };
+  const whole = lines.findLastIndex((line) => hashIn(line) !== undefined);
+  const last = lines[whole];
   const recovered: AuditEntry = {
     kind: "recovered",
     expected: { lines: expected.lines, hash: expected.hash },
     found: { lines: lines.length, bytes: bytes.length },
-    torn: remnant,
+    torn: hashOfTorn(lines.slice(whole + 1)),
   };
   return {
     lines: lines.length,
-    hash: hash ?? NONE,
+    hash: (last === undefined ? undefined : hashIn(last)) ?? NONE,
     close: torn ? "\n" : "",
     entries: [...header, recovered],
   };

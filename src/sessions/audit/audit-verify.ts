@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { AuditVerdict } from "../../core/audit.ts";
-import { hashIn, type Head, linesOf, NONE, sha256 } from "./audit-chain.ts";
+import { beginsAsRecovered, hashIn, hashOfTorn, type Head, linesOf, NONE } from "./audit-chain.ts";
 
 const lineForm = z.looseObject({ kind: z.string(), ts: z.string(), session: z.string(), prev: z.string() });
 const recoveredForm = z.object({
@@ -10,6 +10,7 @@ const recoveredForm = z.object({
 const closedForm = z.object({ lines: z.number(), head: z.string() });
 
 type Line = z.infer<typeof lineForm>;
+type Expected = z.infer<typeof recoveredForm>["expected"];
 
 function valueIn(bytes: Buffer): unknown {
   try {
@@ -24,6 +25,8 @@ interface Walked {
   readonly number: number;
   readonly hash: string;
   readonly ts: string;
+  /** Of a line that goes on after a kill: what the database knew when it was written. */
+  readonly expected: Expected | undefined;
 }
 
 /** A break of the chain, thrown to where the walk began. */
@@ -56,7 +59,8 @@ class Walk {
   readonly #session: string;
   readonly #walked: Walked[] = [];
   #number = 0;
-  #torn: Buffer | undefined;
+  /** One for each writer that was killed, one after the other, before a line of it was whole. */
+  #torn: readonly Buffer[] = [];
   #open: number | undefined;
 
   constructor(session: string) {
@@ -66,17 +70,20 @@ class Walk {
   take(bytes: Buffer): void {
     this.#number += 1;
     const hash = hashIn(bytes);
-    if (this.#torn !== undefined && hash === undefined) throw this.#foreign(this.#number - 1);
+    const isTorn = this.#torn.length > 0;
     if (hash === undefined) {
-      this.#torn = bytes;
+      // No kill leaves an empty line: a line feed only ends one.
+      if (bytes.length === 0) throw this.#foreign(this.#number);
+      if (isTorn && !beginsAsRecovered(bytes)) throw this.#foreign(this.#number - 1);
+      this.#torn = [...this.#torn, bytes];
       return;
     }
     const line = this.#read(bytes);
-    if (this.#torn !== undefined && line.kind !== "recovered") throw this.#foreign(this.#number - 1);
+    if (isTorn && line.kind !== "recovered") throw this.#foreign(this.#number - 1);
     if (line.prev !== (this.#walked.at(-1)?.hash ?? NONE))
       throw new Broken(this.#number, "the line before it is not the one that was there when it was written");
-    this.#know(line);
-    this.#walked.push({ number: this.#number, hash, ts: line.ts });
+    const expected = this.#know(line);
+    this.#walked.push({ number: this.#number, hash, ts: line.ts, expected });
   }
 
   /** Against what the database knows. */
@@ -84,7 +91,7 @@ class Walk {
     const unknown = this.#reaches(head.lines, head.hash);
     if (unknown > 0)
       this.notes.push(`its last lines (${unknown}) came with a kill: the database does not know them`);
-    if (this.#torn !== undefined) this.notes.push("its last line is torn: the run was killed");
+    if (this.#torn.length > 0) this.notes.push("its last line is torn: the run was killed");
     else if (this.#open !== undefined)
       this.notes.push(`the run that line ${this.#open} began has no end: it was killed, or it goes on now`);
   }
@@ -97,12 +104,12 @@ class Walk {
     return data;
   }
 
-  #know(line: Line): void {
+  #know(line: Line): Expected | undefined {
     if ((line.kind === "header") !== (this.#number === 1))
       throw new Broken(this.#number, "a file begins with its header, and has one");
-    if (line.kind === "recovered") this.#recover(line);
     if (line.kind === "closed") this.#close(line);
     if (line.kind === "run.started") this.#begin();
+    return line.kind === "recovered" ? this.#recover(line) : undefined;
   }
 
   #begin(): void {
@@ -117,18 +124,21 @@ class Walk {
     this.#open = undefined;
   }
 
-  /** What it says was expected has to be there, and behind that no more than one write. */
-  #recover(line: Line): void {
+  /** What it says was expected has to be there, and behind that nothing but writes that were cut short. */
+  #recover(line: Line): Expected {
     const { data } = recoveredForm.safeParse(line);
     if (data === undefined) throw this.#foreign(this.#number);
-    const torn = this.#torn === undefined ? null : sha256(this.#torn);
-    if (data.torn !== torn) throw this.#foreign(this.#number - 1);
-    this.#torn = undefined;
+    if (data.torn !== hashOfTorn(this.#torn)) throw this.#foreign(this.#number - 1);
+    this.#torn = [];
     this.notes.push(`line ${this.#number} goes on after a kill`);
     this.#reaches(data.expected.lines, data.expected.hash);
+    return data.expected;
   }
 
-  /** How many lines there are behind it. */
+  /**
+   * How many lines there are behind it. All of them are of one write, which a kill kept from the database, or of several
+   * killed in a row: then each but the first begins with a line that goes on from the same place.
+   */
   #reaches(lines: number, hash: string): number {
     const at = this.#walked.findLastIndex(({ number }) => number === lines);
     const last = this.#walked.at(-1)?.number ?? 0;
@@ -136,8 +146,12 @@ class Walk {
     if (lines > last) throw new Broken(last + 1, `${missing} missing from here on`);
     if (lines > 0 && this.#walked[at]?.hash !== hash)
       throw new Broken(lines, "it is not the line that the database knows");
-    const unknown = this.#walked.slice(at + 1).map(({ ts }) => ts);
-    if (new Set(unknown).size > 1)
+    const unknown = this.#walked.slice(at + 1);
+    const isAdded = unknown.some(
+      ({ ts, expected }, nth) =>
+        nth > 0 && ts !== unknown[nth - 1]?.ts && (expected?.lines !== lines || expected.hash !== hash),
+    );
+    if (isAdded)
       throw new Broken(lines + 1, "the database does not know the lines from here on: added, or a power cut");
     return unknown.length;
   }

@@ -10,10 +10,10 @@ import {
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { type Entry, type FileEntry, sameContent, sameEntry } from "./entry.ts";
 import { textOf } from "./file-content.ts";
-import type { EntryChange } from "./file-tree.ts";
 import { lineChanges } from "./merge-lines.ts";
 import type { Packs } from "./packs.ts";
 import { spansOf, standingOf } from "./spans.ts";
+import type { EntryChange } from "./tree-merge.ts";
 import { wholeSteps } from "./undo-changes.ts";
 
 export interface SessionDiff {

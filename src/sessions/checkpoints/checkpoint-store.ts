@@ -3,19 +3,11 @@ import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { DatabaseLock } from "../db-lock.ts";
-import {
-  type Entry,
-  hostPath,
-  isBelow,
-  isLeftOut,
-  liesAt,
-  namesIn,
-  tooLong,
-  type Tree,
-  type UnkeptEntry,
-} from "./entry.ts";
+import { hostPath, isLeftOut, keyOf, liesAt, tooLong, type Tree } from "./entry.ts";
+import { type EntryCursor, type EntryList, EntryWriter, type Seen } from "./entry-list.ts";
 import { ContentReader } from "./file-content.ts";
 import { type SavedTree, TreeFiles } from "./file-tree.ts";
+import { type Names, NO_NAMES, sortedNames } from "./folder-names.ts";
 import { Packs } from "./packs.ts";
 import {
   entryAt,
@@ -23,10 +15,7 @@ import {
   isAsSeen,
   isSpeltAs,
   readSight,
-  sameStats,
-  type Seen,
   seen,
-  type Sight,
   statsAt,
   unlooked,
   writeSight,
@@ -44,7 +33,7 @@ export class CheckpointStore implements Disposable {
   readonly #place: StorePlace;
   readonly #lock: DatabaseLock;
   readonly #reader: ContentReader;
-  #sight: Sight | undefined;
+  #sight: EntryList | undefined;
   #last: { readonly session: string; readonly saved: SavedTree } | undefined;
 
   constructor(place: StorePlace, limit = QUOTA_BYTES) {
@@ -68,20 +57,20 @@ export class CheckpointStore implements Disposable {
   /** How the workspace is now, with all its contents put by; what had not changed is not read. */
   async look(signal?: AbortSignal): Promise<Tree> {
     const { workspace, stateDir } = this.#place;
-    const has = (piece: string): boolean => this.packs.has(piece);
-    this.#sight ??= readSight(this.#sightFile(), has);
+    this.#sight ??= readSight(this.#sightFile());
     try {
       const request = {
         root: workspace,
         reader: this.#reader,
+        packs: this.packs,
         before: this.#sight,
         except: stateDir,
         signal,
       };
-      const sight = await scan(request);
+      const sight = await new Scan(request).whole();
       this.packs.flush();
       this.#sight = sight;
-      return treeOf(sight);
+      return sight;
     } catch (thrown) {
       this.packs.discard();
       throw thrown;
@@ -91,7 +80,7 @@ export class CheckpointStore implements Disposable {
   /** Whether these paths are still as the last look found them; `going` are gone before others of them come. */
   isAsSeen(paths: readonly string[], going: readonly string[] = []): boolean {
     const { workspace } = this.#place;
-    const known = (at: string): Seen | undefined => this.#sight?.get(at);
+    const known = (at: string): Seen | undefined => this.#sight?.seen(at);
     const leaving = new Map(going.map((at) => [at, known(at)] as const).filter(isSeen));
     return paths.every(
       (at) =>
@@ -150,19 +139,14 @@ export class CheckpointStore implements Disposable {
 /** A collection of another process takes no longer. */
 const LOCK_PATIENCE_MS = 3000;
 
-function treeOf(sight: Sight): Tree {
-  const tree = new Map<string, Entry>();
-  for (const [at, { entry }] of sight) tree.set(at, entry);
-  return tree;
-}
-
 const isSeen = (pair: readonly [string, Seen | undefined]): pair is readonly [string, Seen] =>
   pair[1] !== undefined;
 
 interface ScanRequest {
   readonly root: string;
   readonly reader: ContentReader;
-  readonly before: Sight;
+  readonly packs: Packs;
+  readonly before: EntryList;
   /** An absolute path that is not looked into: where all this is kept. */
   readonly except: string;
   readonly signal?: AbortSignal | undefined;
@@ -171,36 +155,104 @@ interface ScanRequest {
 /** For so long nobody else is let work. */
 const SLICE_MS = 8;
 
-/** Looks at a whole workspace; reads only files that are not as they were `before`. Follows no link. */
-async function scan(request: ScanRequest): Promise<Sight> {
-  const { root, reader, before, except } = request;
-  refuseOtherName(root);
-  const now = Date.now();
-  const found = new Map<string, Seen>();
-  const top = lstatSync(root);
-  const how: EntryReader = { root, reader, owner: `${top.uid}:${top.gid}` };
-  const folders: string[] = [""];
-  found.set("", seen(entryAt("", top, how), top, now));
-  let slice = performance.now();
-  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    for (const name of listed(folder, request, found)) {
-      const path = folder === "" ? name : `${folder}/${name}`;
-      const stats = isLeftOut(name) ? undefined : statsAt(root, path);
-      if (stats === undefined) continue;
-      const known = before.get(path);
-      const same = known !== undefined && isSame(known, stats);
-      found.set(path, same ? known : seen(entryAt(path, stats, how), stats, now));
-      if (stats.isDirectory() && `${root}/${path}` !== except) folders.push(path);
-      if (performance.now() - slice < SLICE_MS) continue;
-      await breath();
-      request.signal?.throwIfAborted();
-      slice = performance.now();
-    }
-  }
-  return found;
+/** Names that are still to be looked at. */
+interface Folder {
+  readonly path: string;
+  readonly names: Names;
 }
 
-const isSame = (known: Seen, stats: Stats): boolean => known.settled && sameStats(known, stats);
+/**
+ * Looks at a whole workspace in the order of keys, beside what was there before; reads only files that are not as they
+ * were. Follows no link.
+ */
+class Scan {
+  readonly #request: ScanRequest;
+  readonly #found = new EntryWriter();
+  readonly #before: EntryCursor;
+  readonly #folders: Folder[] = [];
+  readonly #now = Date.now();
+  readonly #how: EntryReader;
+
+  constructor(request: ScanRequest) {
+    const { root, reader, before } = request;
+    refuseOtherName(root);
+    this.#request = request;
+    this.#before = before.cursor();
+    const top = lstatSync(root);
+    this.#how = { root, reader, owner: `${top.uid}:${top.gid}` };
+    this.#before.next();
+    this.#look("", top);
+  }
+
+  async whole(): Promise<EntryList> {
+    const { root, signal } = this.#request;
+    let slice = performance.now();
+    for (let folder = this.#folders.at(-1); folder !== undefined; folder = this.#folders.at(-1)) {
+      const name = folder.names.next();
+      if (name === undefined) {
+        this.#folders.pop();
+        continue;
+      }
+      const path = folder.path === "" ? name : `${folder.path}/${name}`;
+      const stats = isLeftOut(name) ? undefined : statsAt(root, path);
+      if (stats === undefined) continue;
+      this.#look(path, stats);
+      if (performance.now() - slice < SLICE_MS) continue;
+      await breath();
+      signal?.throwIfAborted();
+      slice = performance.now();
+    }
+    return this.#found.finish();
+  }
+
+  #look(path: string, stats: Stats): void {
+    const { root, except } = this.#request;
+    const key = keyOf(path);
+    const before = this.#before;
+    while (before.compareTo(key) < 0) before.next();
+    const known = before.compareTo(key) === 0;
+    if (known && path !== "" && !stats.isDirectory() && this.#isSame(stats)) {
+      this.#found.copy(before);
+      return;
+    }
+    const found = seen(entryAt(path, stats, this.#how), stats, this.#now);
+    const names = stats.isDirectory() && `${root}/${path}` !== except ? this.#listed(path, stats) : NO_NAMES;
+    if (typeof names === "string") this.#notLooked(key, known, found, names);
+    else {
+      this.#found.add(key, found.entry, found);
+      if (names !== NO_NAMES) this.#folders.push({ path, names });
+    }
+  }
+
+  /** As it was, and what it held is still kept. */
+  #isSame(stats: Stats): boolean {
+    const before = this.#before;
+    if (!before.isSettledAs(stats)) return false;
+    if (before.kind === "link") return stats.isSymbolicLink();
+    if (before.mode !== (stats.mode & 0o7777)) return false;
+    return before.kind !== "file" || before.pieces.every((piece) => this.#request.packs.holds(piece));
+  }
+
+  #listed(folder: string, { size }: Stats): Names | "deep" | "unreadable" {
+    const { root } = this.#request;
+    try {
+      return tooLong(root, folder) ? "deep" : sortedNames(hostPath(root, folder), size);
+    } catch (thrown) {
+      if (folder === "") throw thrown;
+      return errorCode(thrown) === "ENOENT" ? NO_NAMES : "unreadable";
+    }
+  }
+
+  /** What is below a folder that cannot be looked into counts as unchanged. */
+  #notLooked(key: Buffer, known: boolean, found: Seen, why: "deep" | "unreadable"): void {
+    const before = this.#before;
+    const earlier = known ? before.entry : undefined;
+    const there = why === "deep" || earlier?.kind !== "folder" ? unlooked(found, why) : found;
+    this.#found.add(key, there.entry, there);
+    if (known) before.next();
+    for (; before.isBelow(key); before.next()) this.#found.copy(before);
+  }
+}
 
 /** Files are known to lie where they are looked for by their real path, so that has to be the one that is used. */
 function refuseOtherName(root: string): void {
@@ -212,23 +264,4 @@ function refuseOtherName(root: string): void {
   }
   const why = `${root} is not the real path of the folder: a link leads there, or its name is written differently`;
   throw new HarnessError(EXIT.usage, why, `realpath ${root}`);
-}
-
-function listed(folder: string, { root, before }: ScanRequest, found: Map<string, Seen>): readonly string[] {
-  try {
-    if (!tooLong(root, folder)) return namesIn(hostPath(root, folder));
-    notLooked(folder, "deep", before, found);
-  } catch (thrown) {
-    if (folder === "") throw thrown;
-    if (errorCode(thrown) !== "ENOENT") notLooked(folder, "unreadable", before, found);
-  }
-  return [];
-}
-
-/** What is below a folder that cannot be looked into counts as unchanged. */
-function notLooked(folder: string, why: UnkeptEntry["why"], before: Sight, found: Map<string, Seen>): void {
-  const there = found.get(folder);
-  if (there?.entry.kind !== "folder") return;
-  for (const [path, earlier] of before) if (isBelow(path, folder)) found.set(path, earlier);
-  if (why === "deep" || !before.has(folder)) found.set(folder, unlooked(there, why));
 }

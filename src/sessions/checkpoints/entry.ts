@@ -1,4 +1,4 @@
-import { readdirSync, readlinkSync, realpathSync } from "node:fs";
+import { readlinkSync, realpathSync } from "node:fs";
 import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
 
 /** What stands at one path of a workspace. Paths are byte texts (`core/byte-text.ts`) below the workspace; "" is itself. */
@@ -46,7 +46,12 @@ export interface UnkeptEntry extends Moded, Owned {
   readonly stamp: string;
 }
 
-export type Tree = ReadonlyMap<string, Entry>;
+export interface Tree extends Iterable<readonly [path: string, entry: Entry]> {
+  readonly size: number;
+  get(path: string): Entry | undefined;
+  has(path: string): boolean;
+  keys(): Iterable<string>;
+}
 
 /** Owners do not count: a box cannot change them. */
 export function sameEntry(a: Entry | undefined, b: Entry | undefined): boolean {
@@ -90,12 +95,17 @@ const LEFT_OUT: ReadonlySet<string> = new Set([".git", ".harness"]);
 
 export const isLeftOut = (name: string): boolean => LEFT_OUT.has(name.toLowerCase());
 
-/** As byte texts. Rejects as the system does. */
-export function namesIn(folder: string | Buffer): readonly string[] {
-  const names = readdirSync(folder);
-  // What stands there may have been a byte that is no text.
-  if (!names.some((name) => name.includes("\uFFFD"))) return names;
-  return readdirSync(folder, { encoding: "buffer" }).map(textOfBytes);
+/** Its bytes with 0 for each slash: in byte order, folders are in front of what is in them, and all of that together. */
+export function keyOf(path: string): Buffer {
+  const key = bytesOfText(path);
+  for (let at = key.indexOf(0x2f); at !== -1; at = key.indexOf(0x2f, at + 1)) key[at] = 0;
+  return key;
+}
+
+export function pathOf(key: Buffer): string {
+  const bytes = Buffer.from(key);
+  for (let at = bytes.indexOf(0); at !== -1; at = bytes.indexOf(0, at + 1)) bytes[at] = 0x2f;
+  return textOfBytes(bytes);
 }
 
 const SLASH = Buffer.from("/");

@@ -1,15 +1,17 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { createHash, hash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
 import path from "node:path";
-import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { zstdDecompressSync } from "node:zlib";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { replaceFileSync } from "../../platform/safe-files.ts";
-import { type Entry, sameEntry, type Tree } from "./entry.ts";
+import type { Entry, Tree } from "./entry.ts";
+import { EntryList, EntryWriter, listIn } from "./entry-list.ts";
+import { changedIn, type EntryChange, changesBetween, listOf, merged, packed } from "./tree-merge.ts";
 
 /** A tree as a file: whole, or what is other than in an earlier one of the same session. */
 interface Stored {
   readonly base: string | null;
-  readonly entries: readonly (readonly [path: string, entry: Entry])[];
-  readonly gone: readonly string[];
+  readonly records: EntryList;
 }
 
 /** So many in a row need each other at most. */
@@ -25,34 +27,36 @@ export class TreeFiles {
   }
 
   /** Only when what it names is durable. `last`: the tree that was saved before it, or its own when nothing changed. */
-  save(session: string, tree: Tree, last?: SavedTree): SavedTree {
+  save(session: string, given: Tree, last?: SavedTree): SavedTree {
+    const tree = packed(given);
     const stored = storedOf(tree, last);
-    if (last !== undefined && stored.base !== null && stored.entries.length + stored.gone.length === 0)
-      return last;
+    if (last !== undefined && stored.base !== null && stored.records.size === 0) return last;
     const id = `${session}.${this.#next(session)}`;
-    this.#write(id, zstdCompressSync(JSON.stringify(stored)));
+    this.#write(id, stored);
     return { id, tree, chain: stored.base === null ? 0 : (last?.chain ?? 0) + 1 };
   }
 
-  load(id: string): Tree {
-    const { base, entries, gone } = this.#read(id);
-    const tree = new Map(base === null ? [] : this.load(base));
-    for (const at of gone) tree.delete(at);
-    for (const [at, entry] of entries) tree.set(at, entry);
-    return tree;
+  load(id: string): EntryList {
+    let { base, records } = this.#read(id);
+    while (base !== null) {
+      const earlier = this.#read(base);
+      records = merged(earlier.records, records, earlier.base === null);
+      ({ base } = earlier);
+    }
+    return records;
   }
 
   /** How a tree came from another, where it is kept so. */
-  deltaFrom(base: string, id: string): Pick<Stored, "entries" | "gone"> | undefined {
+  deltaFrom(base: string, id: string): EntryList | undefined {
     const stored = this.#read(id);
-    return stored.base === base ? stored : undefined;
+    return stored.base === base ? stored.records : undefined;
   }
 
   /** Names of contents that any tree needs. */
   live(): ReadonlySet<string> {
     const ids = new Set<string>();
     for (const id of this.ids())
-      for (const [, entry] of this.#read(id).entries)
+      for (const [, entry] of this.#read(id).records)
         if (entry.kind === "file") for (const piece of entry.pieces) ids.add(piece);
     return ids;
   }
@@ -81,7 +85,7 @@ export class TreeFiles {
   #read(id: string): Stored {
     try {
       if (!NAME.test(id)) throw new Error("this is no name of a tree");
-      return JSON.parse(zstdDecompressSync(readFileSync(path.join(this.folder, id))).toString()) as Stored;
+      return storedIn(readFileSync(path.join(this.folder, id)));
     } catch (thrown) {
       throw new HarnessError(
         EXIT.failed,
@@ -92,73 +96,129 @@ export class TreeFiles {
     }
   }
 
-  #write(id: string, bytes: Buffer): void {
+  #write(id: string, stored: Stored): void {
     const aside = path.join(this.folder, `${id}.new`);
-    replaceFileSync(path.join(this.folder, id), bytes, { aside, lasts: "content" });
+    const write = (descriptor: number): void =>
+      writeList(descriptor, `${MARK}${stored.base ?? ""}\n`, stored.records);
+    replaceFileSync(path.join(this.folder, id), write, { aside, lasts: "content" });
   }
 }
 
 export interface SavedTree {
   readonly id: string;
-  readonly tree: Tree;
+  readonly tree: EntryList;
   readonly chain: number;
 }
 
 const NAME = /^[\w-]+\.\d+$/;
 
-function storedOf(tree: Tree, last: SavedTree | undefined): Stored {
-  if (last === undefined) return { base: null, entries: [...tree], gone: [] };
-  const entries = [...tree].filter(([at, entry]) => !sameEntry(entry, last.tree.get(at)));
-  const gone = [...last.tree.keys()].filter((at) => !tree.has(at));
-  const changes = entries.length + gone.length;
-  if (changes > 0 && (last.chain >= LONGEST_CHAIN || changes * 2 > tree.size))
-    return { base: null, entries: [...tree], gone: [] };
-  return { base: last.id, entries, gone };
+/** Begins a file of a tree, in front of the tree that it builds on. Earlier versions wrote compressed JSON. */
+const MARK = "harness tree 2 ";
+
+function storedIn(bytes: Buffer): Stored {
+  if (!bytes.subarray(0, MARK.length).equals(Buffer.from(MARK))) return storedAsJson(bytes);
+  const { head, list } = readList(bytes);
+  return { base: head.slice(MARK.length) || null, records: list };
 }
 
-export interface EntryChange {
-  readonly path: string;
-  readonly from: Entry | undefined;
-  readonly to: Entry | undefined;
+function storedAsJson(bytes: Buffer): Stored {
+  const { base, entries, gone } = JSON.parse(zstdDecompressSync(bytes).toString()) as {
+    readonly base: string | null;
+    readonly entries: readonly (readonly [path: string, entry: Entry])[];
+    readonly gone: readonly string[];
+  };
+  return { base, records: listOf([...entries, ...gone.map((at) => [at, undefined] as const)]) };
 }
+
+const GATHERED = 2 ** 20;
+const SUM = 32;
+
+/** A first line, the list, and the SHA-256 of both. */
+export function writeList(descriptor: number, head: string, list: EntryList): void {
+  const sum = createHash("sha256");
+  let parts: Buffer[] = [];
+  let length = 0;
+  const add = (part: Buffer): void => {
+    parts.push(part);
+    length += part.length;
+    if (length < GATHERED) return;
+    writeWhole(descriptor, Buffer.concat(parts));
+    parts = [];
+    length = 0;
+  };
+  for (const part of [Buffer.from(head), ...list.bytes()]) {
+    sum.update(part);
+    add(part);
+  }
+  writeWhole(descriptor, Buffer.concat([...parts, sum.digest()]));
+}
+
+function writeWhole(descriptor: number, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
+}
+
+/** Throws where it is not what was written. */
+export function readList(bytes: Buffer): { readonly head: string; readonly list: EntryList } {
+  const body = bytes.subarray(0, Math.max(0, bytes.length - SUM));
+  if (hash("sha256", body, "hex") !== bytes.toString("hex", body.length)) throw new Error("it is damaged");
+  const end = body.indexOf(0x0a);
+  return { head: body.toString("latin1", 0, end), list: listIn(body.subarray(end + 1)) };
+}
+
+function storedOf(tree: EntryList, last: SavedTree | undefined): Stored {
+  if (last === undefined) return { base: null, records: tree };
+  const writer = new EntryWriter();
+  for (const { key, to } of changedIn(last.tree, tree)) {
+    if (last.chain >= LONGEST_CHAIN || (writer.size + 1) * 2 > tree.size)
+      return { base: null, records: tree };
+    writer.add(key, to);
+  }
+  return { base: last.id, records: writer.finish() };
+}
+
+/** So many paths are remembered beside a tree before a new one is made of both. */
+const MAX_BESIDE = 5000;
 
 /** Goes from tree to tree with one of them in memory. */
 export class TreeWalk {
   readonly #files: TreeFiles;
-  #at: { readonly id: string; readonly tree: Map<string, Entry> } | undefined;
+  #id: string | undefined;
+  #tree: EntryList = new EntryList([]);
+  #beside = new Map<string, Entry | undefined>();
 
   constructor(files: TreeFiles) {
     this.#files = files;
   }
 
-  /** What is other there; nothing for the first one. */
-  moveTo(id: string): readonly EntryChange[] {
-    const here = this.#at;
-    if (here?.id === id) return [];
-    const delta = here === undefined ? undefined : this.#files.deltaFrom(here.id, id);
-    if (here === undefined || delta === undefined) {
-      const tree = new Map(this.#files.load(id));
-      this.#at = { id, tree };
-      return here === undefined ? [] : changesBetween(here.tree, tree);
-    }
-    const changes: EntryChange[] = [];
-    for (const path of delta.gone) {
-      changes.push({ path, from: here.tree.get(path), to: undefined });
-      here.tree.delete(path);
-    }
-    for (const [path, to] of delta.entries) {
-      changes.push({ path, from: here.tree.get(path), to });
-      here.tree.set(path, to);
-    }
-    this.#at = { id, tree: here.tree };
-    return changes;
+  /** What is other there; nothing for the first one. To be read to its end before the next move. */
+  *moveTo(id: string): Generator<EntryChange> {
+    const here = this.#id;
+    if (here === id) return;
+    this.#id = id;
+    const delta = here === undefined ? undefined : this.#files.deltaFrom(here, id);
+    if (delta === undefined) {
+      const before = this.#whole();
+      this.#tree = this.#files.load(id);
+      if (here !== undefined) yield* changesBetween(before, this.#tree);
+    } else if (delta.size > MAX_BESIDE) {
+      const before = this.#whole();
+      this.#tree = merged(before, delta);
+      yield* changesBetween(before, this.#tree);
+    } else yield* this.#through(delta);
   }
-}
 
-function changesBetween(before: Tree, after: Tree): readonly EntryChange[] {
-  const changes: EntryChange[] = [];
-  for (const [path, from] of before)
-    if (!sameEntry(from, after.get(path))) changes.push({ path, from, to: after.get(path) });
-  for (const [path, to] of after) if (!before.has(path)) changes.push({ path, from: undefined, to });
-  return changes;
+  *#through(delta: EntryList): Generator<EntryChange> {
+    for (const [path, to] of delta.records()) {
+      const from = this.#beside.has(path) ? this.#beside.get(path) : this.#tree.get(path);
+      this.#beside.set(path, to);
+      yield { path, from, to };
+    }
+    if (this.#beside.size > MAX_BESIDE) this.#tree = this.#whole();
+  }
+
+  #whole(): EntryList {
+    const whole = this.#beside.size === 0 ? this.#tree : merged(this.#tree, listOf(this.#beside));
+    this.#beside = new Map();
+    return whole;
+  }
 }

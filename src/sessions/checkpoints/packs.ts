@@ -1,4 +1,4 @@
-import { hash, randomUUID } from "node:crypto";
+import { hash, randomBytes, randomUUID } from "node:crypto";
 import {
   closeSync,
   fdatasyncSync,
@@ -10,20 +10,15 @@ import {
   readSync,
   rmSync,
   statSync,
-  writevSync,
+  writeSync,
 } from "node:fs";
 import path from "node:path";
 import { formatSize } from "../../core/bounds.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 
-interface Place {
-  readonly pack: string;
-  readonly offset: number;
-  readonly length: number;
-}
-
 interface Writing {
   readonly pack: string;
+  readonly number: number;
   readonly data: number;
   readonly index: number;
   /** Bytes that are in the file, whether the index knows them yet or not. */
@@ -33,6 +28,7 @@ interface Writing {
 }
 
 const BUFFERED = 8 * 2 ** 20;
+const BUFFERED_FIRST = 64 * 1024;
 
 /**
  * Contents by their SHA-256, in append-only files. Each process writes a pack of its own, and its index only when the
@@ -42,12 +38,13 @@ const BUFFERED = 8 * 2 ** 20;
 export class Packs implements Disposable {
   readonly folder: string;
   readonly #limit: number;
-  #places = new Map<string, Place>();
+  #places = new Places();
+  /** So many of them are durable; the rest came since the last flush. */
+  #durable = 0;
+  #packs: string[] = [];
   #writing: Writing | undefined;
-  #pending: Buffer[] = [];
+  #pending = Buffer.alloc(0);
   #pendingBytes = 0;
-  /** Since the last flush. */
-  #fresh = new Map<string, Place>();
 
   /** `limit`: bytes that may be written by this one. */
   constructor(folder: string, limit = Number.POSITIVE_INFINITY) {
@@ -59,16 +56,18 @@ export class Packs implements Disposable {
 
   /** Forgets what was read of the folder, and reads it again. */
   reload(): void {
-    this.#places = new Map();
-    for (const pack of this.#names())
-      for (const { id, offset, length } of readIndex(this.#file(pack, "idx")))
-        this.#places.set(id, { pack, offset, length });
+    this.#places = new Places();
+    this.#packs = [...this.#names()];
+    for (const [at, pack] of this.#packs.entries())
+      this.#places.addAll(recordsIn(this.#file(pack, "idx")), at);
+    this.#durable = this.#places.count;
   }
 
   /** Durable after the next `flush`. */
   put(content: Uint8Array): string {
-    const id = hash("sha256", content, "base64url");
-    if (this.#places.has(id) || this.#fresh.has(id)) return id;
+    const id = hash("sha256", content, "buffer");
+    const name = id.toString("base64url");
+    if (this.#places.find(id) !== undefined) return name;
     const writing = (this.#writing ??= this.#begin());
     if (writing.size + this.#pendingBytes + content.length > this.#limit)
       throw new HarnessError(
@@ -76,31 +75,36 @@ export class Packs implements Disposable {
         `the files of the workspace hold more than ${formatSize(this.#limit)}`,
       );
     const offset = writing.size + this.#pendingBytes;
-    this.#fresh.set(id, { pack: writing.pack, offset, length: content.length });
-    this.#pending.push(Buffer.from(content));
-    this.#pendingBytes += content.length;
-    if (this.#pendingBytes >= BUFFERED) this.#write(writing);
-    return id;
+    this.#places.add({ id, pack: writing.number, offset, length: content.length });
+    this.#append(writing, content);
+    return name;
   }
 
   has(id: string): boolean {
-    return this.#places.has(id) || this.#fresh.has(id);
+    return this.holds(bytesOf(id));
+  }
+
+  /** The same by the hash itself. */
+  holds(id: Buffer): boolean {
+    return this.#places.find(id) !== undefined;
   }
 
   /** Whether it is there and what it was; reads it. Of what was put since the last flush, that it is there. */
   isWhole(id: string): boolean {
-    return this.#fresh.has(id) || this.get(id) !== undefined;
+    const at = this.#places.find(bytesOf(id));
+    return at !== undefined && (at >= this.#durable || this.get(id) !== undefined);
   }
 
   /** undefined when it is not there, or is not what it was. Of what was put, after `flush` only. */
   get(id: string): Buffer | undefined {
-    const place = this.#places.get(id);
-    if (place === undefined) return undefined;
-    const content = Buffer.allocUnsafe(place.length);
-    const descriptor = openSync(this.#file(place.pack, "pack"), "r");
+    const at = this.#places.find(bytesOf(id));
+    if (at === undefined || at >= this.#durable) return undefined;
+    const { pack, offset, length } = this.#places.at(at);
+    const content = Buffer.allocUnsafe(length);
+    const descriptor = openSync(this.#file(this.#packs[pack] ?? "", "pack"), "r");
     try {
-      const read = readSync(descriptor, content, 0, place.length, place.offset);
-      return read === place.length && hash("sha256", content, "base64url") === id ? content : undefined;
+      const read = readSync(descriptor, content, 0, length, offset);
+      return read === length && hash("sha256", content, "base64url") === id ? content : undefined;
     } finally {
       closeSync(descriptor);
     }
@@ -109,27 +113,24 @@ export class Packs implements Disposable {
   /** Whatever fails: what was put since the last flush is not there, and the next one may try again. */
   flush(): void {
     const writing = this.#writing;
-    if (writing === undefined || this.#fresh.size === 0) return;
+    if (writing === undefined || this.#places.count === this.#durable) return;
     try {
       this.#write(writing);
       fdatasyncSync(writing.data);
-      const records = [...this.#fresh].map(([id, { offset, length }]) => writeRecord(id, offset, length));
-      writeAll(writing.index, [Buffer.concat(records, records.length * RECORD)]);
+      writeWhole(writing.index, this.#places.recordsFrom(this.#durable));
       fdatasyncSync(writing.index);
     } catch (thrown) {
       this.discard();
       throw thrown;
     }
-    for (const [id, place] of this.#fresh) this.#places.set(id, place);
-    this.#fresh = new Map();
+    this.#durable = this.#places.count;
     writing.known = writing.size;
   }
 
   /** Takes back what was put since the last flush. */
   discard(): void {
     const writing = this.#writing;
-    this.#fresh = new Map();
-    this.#pending = [];
+    this.#places.cutTo(this.#durable);
     this.#pendingBytes = 0;
     if (writing === undefined) return;
     // A pack whose index failed half-way is not gone on with.
@@ -145,14 +146,13 @@ export class Packs implements Disposable {
   keepOnly(live: ReadonlySet<string>): void {
     this.#close();
     for (const pack of this.#names()) {
-      const all = readIndex(this.#file(pack, "idx"));
-      const kept = all.filter(({ id }) => live.has(id));
+      const places = new Places();
+      places.addAll(recordsIn(this.#file(pack, "idx")), 0);
+      const all = Array.from({ length: places.count }, (_, at) => places.at(at));
+      const kept = all.filter(({ id }) => live.has(id.toString("base64url")));
       const bytes = kept.reduce((sum, { length }) => sum + length, 0);
       if (kept.length > 0 && bytes * 2 >= statSync(this.#file(pack, "pack")).size) continue;
-      const contents = kept.map(({ id }) => this.get(id));
-      for (const { id } of all) this.#places.delete(id);
-      for (const content of contents) if (content !== undefined) this.put(content);
-      this.flush();
+      this.#moveOut(kept);
       this.#remove(pack);
     }
     this.reload();
@@ -162,23 +162,53 @@ export class Packs implements Disposable {
     this.#close();
   }
 
+  /** Into the pack that is being written. What is damaged stays behind. */
+  #moveOut(contents: readonly Place[]): void {
+    for (const { id, length } of contents) {
+      const content = this.get(id.toString("base64url"));
+      if (content === undefined) continue;
+      const writing = (this.#writing ??= this.#begin());
+      const offset = writing.size + this.#pendingBytes;
+      this.#places.add({ id, pack: writing.number, offset, length });
+      this.#append(writing, content);
+    }
+    this.flush();
+  }
+
   #begin(): Writing {
     const pack = randomUUID();
     const data = openSync(this.#file(pack, "pack"), "wx", 0o600);
     const index = openSync(this.#file(pack, "idx"), "wx", 0o600);
-    return { pack, data, index, size: 0, known: 0 };
+    const number = this.#packs.push(pack) - 1;
+    return { pack, number, data, index, size: 0, known: 0 };
+  }
+
+  #append(writing: Writing, content: Uint8Array): void {
+    if (this.#pendingBytes + content.length > BUFFERED) this.#write(writing);
+    if (content.length > BUFFERED) return this.#writeOut(writing, content);
+    const wanted = this.#pendingBytes + content.length;
+    if (wanted > this.#pending.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.min(BUFFERED, Math.max(BUFFERED_FIRST, wanted * 2)));
+      this.#pending.copy(larger, 0, 0, this.#pendingBytes);
+      this.#pending = larger;
+    }
+    this.#pending.set(content, this.#pendingBytes);
+    this.#pendingBytes = wanted;
   }
 
   #write(writing: Writing): void {
+    this.#writeOut(writing, this.#pending.subarray(0, this.#pendingBytes));
+    this.#pendingBytes = 0;
+  }
+
+  #writeOut(writing: Writing, bytes: Uint8Array): void {
     try {
-      writeAll(writing.data, this.#pending);
+      writeWhole(writing.data, bytes);
     } catch (thrown) {
       ftruncateSync(writing.data, writing.known);
       throw thrown;
     }
-    writing.size += this.#pendingBytes;
-    this.#pending = [];
-    this.#pendingBytes = 0;
+    writing.size += bytes.length;
   }
 
   #close(): void {
@@ -202,51 +232,117 @@ export class Packs implements Disposable {
   readonly #file = (pack: string, kind: "pack" | "idx"): string => path.join(this.folder, `${pack}.${kind}`);
 }
 
-function writeAll(descriptor: number, buffers: readonly Buffer[]): void {
-  let left = buffers.filter(({ length }) => length > 0);
-  while (left.length > 0) {
-    const some = left.slice(0, 1000);
-    let written = writevSync(descriptor, some);
-    const rest: Buffer[] = [];
-    for (const buffer of some) {
-      if (written >= buffer.length) written -= buffer.length;
-      else {
-        rest.push(buffer.subarray(written));
-        written = 0;
-      }
-    }
-    left = [...rest, ...left.slice(1000)];
-  }
+function writeWhole(descriptor: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
 }
+
+const bytesOf = (id: string): Buffer => Buffer.from(id, "base64url");
 
 /** One content of a pack: 32 bytes of its SHA-256, 8 of its offset, 8 of its length. */
 const RECORD = 48;
+const HASH = 32;
 
-interface Known {
-  readonly id: string;
+interface Place {
+  readonly id: Buffer;
+  readonly pack: number;
   readonly offset: number;
   readonly length: number;
 }
 
-function writeRecord(id: string, offset: number, length: number): Buffer {
-  const record = Buffer.alloc(RECORD);
-  record.write(id, 0, 32, "base64url");
-  record.writeBigUInt64BE(BigInt(offset), 32);
-  record.writeBigUInt64BE(BigInt(length), 40);
-  return record;
+/** Where contents are, by their hashes: a table of bytes, since there may be hundreds of thousands of them. */
+class Places {
+  count = 0;
+  #records = Buffer.alloc(0);
+  #packs = new Uint32Array(0);
+  /** The number of a record and one; 0: none. */
+  #slots = new Uint32Array(1024);
+  /** So that nobody can choose contents whose hashes all want one slot. */
+  readonly #salt = randomBytes(8);
+
+  find(id: Buffer): number | undefined {
+    const found = this.#slots[this.#slotOf(id)] ?? 0;
+    return found === 0 ? undefined : found - 1;
+  }
+
+  at(index: number): Place {
+    const from = index * RECORD;
+    return {
+      id: this.#records.subarray(from, from + HASH),
+      pack: this.#packs[index] ?? 0,
+      offset: Number(this.#records.readBigUInt64BE(from + HASH)),
+      length: Number(this.#records.readBigUInt64BE(from + HASH + 8)),
+    };
+  }
+
+  /** As an index has them. */
+  recordsFrom(index: number): Buffer {
+    return this.#records.subarray(index * RECORD, this.count * RECORD);
+  }
+
+  /** One of the same hash counts from now on. */
+  add({ id, pack, offset, length }: Place): void {
+    const record = Buffer.allocUnsafe(RECORD);
+    id.copy(record);
+    record.writeBigUInt64BE(BigInt(offset), HASH);
+    record.writeBigUInt64BE(BigInt(length), HASH + 8);
+    this.addAll(record, pack);
+  }
+
+  addAll(records: Buffer, pack: number): void {
+    const all = records.length / RECORD;
+    this.#makeRoom(this.count + all);
+    records.copy(this.#records, this.count * RECORD);
+    this.#packs.fill(pack, this.count, this.count + all);
+    for (let left = all; left > 0; left -= 1) this.#enter(this.count++);
+  }
+
+  cutTo(count: number): void {
+    if (count === this.count) return;
+    this.count = count;
+    this.#enterAll();
+  }
+
+  #makeRoom(count: number): void {
+    if (count * RECORD > this.#records.length) {
+      const most = Math.max(64, count + (count >> 1));
+      const records = Buffer.allocUnsafeSlow(most * RECORD);
+      this.#records.copy(records, 0, 0, this.count * RECORD);
+      const packs = new Uint32Array(most);
+      packs.set(this.#packs.subarray(0, this.count));
+      [this.#records, this.#packs] = [records, packs];
+    }
+    if (count * 2 <= this.#slots.length) return;
+    this.#slots = new Uint32Array(2 ** Math.ceil(Math.log2(count * 3)));
+    this.#enterAll();
+  }
+
+  #enterAll(): void {
+    this.#slots.fill(0);
+    for (let at = 0; at < this.count; at += 1) this.#enter(at);
+  }
+
+  #enter(index: number): void {
+    this.#slots[this.#slotOf(this.#records.subarray(index * RECORD, index * RECORD + HASH))] = index + 1;
+  }
+
+  /** That of the hash, or the free one where it would be. */
+  #slotOf(id: Buffer): number {
+    const [one, other] = [this.#salt.readUInt32LE(0) | 1, this.#salt.readUInt32LE(4) | 1];
+    const mixed = Math.imul(id.readUInt32LE(0), one) ^ Math.imul(id.readUInt32LE(4), other);
+    const mask = this.#slots.length - 1;
+    for (let slot = (mixed ^ (mixed >>> 15)) & mask; ; slot = (slot + 1) & mask) {
+      const known = (this.#slots[slot] ?? 0) - 1;
+      if (known < 0) return slot;
+      const from = known * RECORD;
+      if (this.#records.compare(id, 0, HASH, from, from + HASH) === 0) return slot;
+    }
+  }
 }
 
 /** What is not a whole record at its end was being written when the writer was killed. */
-function readIndex(file: string): readonly Known[] {
+function recordsIn(file: string): Buffer {
   const bytes = contentOf(file);
-  const known: Known[] = [];
-  for (let at = 0; at + RECORD <= bytes.length; at += RECORD)
-    known.push({
-      id: bytes.toString("base64url", at, at + 32),
-      offset: Number(bytes.readBigUInt64BE(at + 32)),
-      length: Number(bytes.readBigUInt64BE(at + 40)),
-    });
-  return known;
+  return bytes.subarray(0, bytes.length - (bytes.length % RECORD));
 }
 
 function contentOf(file: string): Buffer {

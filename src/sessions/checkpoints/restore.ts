@@ -34,7 +34,8 @@ interface Site {
  * it. Rejects where the system does not let it.
  */
 export function restore(ops: readonly Op[], site: Site): void {
-  const deepestFirst = ops.toSorted((a, b) => depthOf(b.path) - depthOf(a.path));
+  const depths = new Map(ops.map((op) => [op, depthOf(op.path)]));
+  const deepestFirst = ops.toSorted((a, b) => (depths.get(b) ?? 0) - (depths.get(a) ?? 0));
   const topFirst = deepestFirst.toReversed();
   for (const { path } of topFirst.filter(({ from }) => isFolder(from))) openUp(path, site);
   for (const op of deepestFirst.filter(goesFirst)) remove(op, site);

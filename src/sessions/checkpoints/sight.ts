@@ -1,19 +1,12 @@
 import { lstatSync, readFileSync, readlinkSync, type Stats } from "node:fs";
-import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import { zstdDecompressSync } from "node:zlib";
 import { textOfBytes } from "../../core/bytes.ts";
 import { replaceFileSync } from "../../platform/safe-files.ts";
-import { type Entry, hostPath, isLeftOut, parentOf, type Tree, type UnkeptEntry } from "./entry.ts";
+import { type Entry, hostPath, isLeftOut, keyOf, parentOf, type Tree, type UnkeptEntry } from "./entry.ts";
+import { EntryList, EntryWriter, type Seen } from "./entry-list.ts";
 import { type ContentReader, LARGEST, sameTimes } from "./file-content.ts";
-
-/** What was found at a path, and by what it is known again without being read. */
-export interface Seen {
-  readonly entry: Entry;
-  readonly stats: Pick<Stats, "dev" | "ino" | "size" | "mtimeMs" | "ctimeMs">;
-  /** Nothing could have changed it since without other times. */
-  readonly settled: boolean;
-}
-
-export type Sight = ReadonlyMap<string, Seen>;
+import { readList, writeList } from "./file-tree.ts";
+import { overlaid } from "./tree-merge.ts";
 
 /** The kernel's clock for files is coarse; a file system that counts whole seconds is coarser. */
 const COARSE_MS = 100;
@@ -27,7 +20,7 @@ export function seen(entry: Entry, stats: Stats, now: number): Seen {
 }
 
 /** To the microsecond: a later change is further off than that. */
-export const sameStats = (known: Seen, stats: Stats): boolean =>
+const sameStats = (known: Seen, stats: Stats): boolean =>
   sameTimes(known.stats, stats) && kindMatches(known.entry, stats);
 
 function kindMatches(entry: Entry, stats: Stats): boolean {
@@ -47,7 +40,7 @@ export function isAsSeen(root: string, path: string, known: Seen | undefined): b
  * Whether what is there now is one of these under another spelling: where letter case does not tell names apart, a name
  * that is to come is there already, as the one that goes.
  */
-export function isSpeltAs(root: string, path: string, others: Sight): boolean {
+export function isSpeltAs(root: string, path: string, others: ReadonlyMap<string, Seen>): boolean {
   const stats = statsAt(root, path);
   if (stats === undefined) return false;
   const folded = path.toLowerCase();
@@ -109,23 +102,31 @@ function linkAt(whole: string | Buffer): string {
 const oddOf = (stats: Stats): "fifo" | "socket" | "device" =>
   stats.isFIFO() ? "fifo" : stats.isSocket() ? "socket" : "device";
 
+const MARK = "harness seen 2\n";
+
 /**
  * What was last seen of a workspace, so that the next run reads only what has changed since. It may be lost at any time:
- * then all is read again. Contents that the packs no longer have make an entry worthless.
+ * then all is read again. Earlier versions wrote compressed JSON.
  */
-export function readSight(file: string, has: (piece: string) => boolean): Sight {
+export function readSight(file: string): EntryList {
   try {
-    const pairs = JSON.parse(zstdDecompressSync(readFileSync(file)).toString()) as readonly [string, Seen][];
-    return new Map(pairs.filter(([, { entry }]) => entry.kind !== "file" || entry.pieces.every(has)));
+    const bytes = readFileSync(file);
+    if (bytes.subarray(0, MARK.length).equals(Buffer.from(MARK))) return readList(bytes).list;
+    const pairs = JSON.parse(zstdDecompressSync(bytes).toString()) as readonly [string, Seen][];
+    const writer = new EntryWriter();
+    const keyed = pairs.map(([path, seen]) => ({ key: keyOf(path), seen }));
+    for (const { key, seen } of keyed.toSorted((a, b) => Buffer.compare(a.key, b.key)))
+      writer.add(key, seen.entry, seen);
+    return writer.finish();
   } catch {
-    return new Map();
+    return new EntryList([]);
   }
 }
 
-export function writeSight(file: string, sight: Sight): void {
+export function writeSight(file: string, sight: EntryList): void {
   const aside = `${file}.${process.pid}`;
   try {
-    replaceFileSync(file, zstdCompressSync(JSON.stringify([...sight])), { aside, lasts: "never" });
+    replaceFileSync(file, (descriptor) => writeList(descriptor, MARK, sight), { aside, lasts: "never" });
   } catch {
     // It may be lost at any time.
   }
@@ -157,10 +158,10 @@ export function withPassedOver(
   for (const path of paths)
     for (let each = path; each !== "" && isPassedOver(each); each = parentOf(each)) wanted.add(each);
   if (wanted.size === 0) return tree;
-  const all = new Map(tree);
+  const found = new Map<string, Entry>();
   for (const path of wanted) {
-    const found = standingAt(reader, root, path);
-    if (found !== undefined) all.set(path, found.entry);
+    const standing = standingAt(reader, root, path);
+    if (standing !== undefined) found.set(path, standing.entry);
   }
-  return all;
+  return overlaid(tree, found);
 }

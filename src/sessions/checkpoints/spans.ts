@@ -22,7 +22,8 @@ export function spansOf(steps: readonly WholeStep[], files: TreeFiles): Spans {
   const walk = new TreeWalk(files);
   const spans = new Map<string, Span[]>();
   for (const { before, after } of steps) {
-    walk.moveTo(before);
+    // What somebody else changed between two steps is no work of theirs.
+    for (const _ of walk.moveTo(before));
     for (const { path, from, to } of walk.moveTo(after)) {
       const known = spans.get(path) ?? [];
       spans.set(path, known);

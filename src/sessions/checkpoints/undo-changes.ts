@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, lstatSync, readFileSync, rmSync, unlinkSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Step, Steps } from "../../core/checkpoint-port.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
@@ -183,7 +183,22 @@ export const hasJournal = (folder: string): boolean => existsSync(fileIn(folder)
 /** Durable and whole, or not there. */
 export function writeJournal(folder: string, journal: Journal): void {
   const aside = `${fileIn(folder)}.new`;
-  replaceFileSync(fileIn(folder), JSON.stringify(journal), { aside, lasts: "content" });
+  const write = (descriptor: number): void => {
+    for (const part of journalParts(journal)) writeFileSync(descriptor, part);
+  };
+  replaceFileSync(fileIn(folder), write, { aside, lasts: "content" });
+}
+
+const OPS_AT_ONCE = 500;
+
+/** JSON of it: as one text, hundreds of thousands of changes would take as much memory again. */
+function* journalParts({ ops, ...rest }: Journal): Generator<string> {
+  yield `${JSON.stringify(rest).slice(0, -1)},"ops":[`;
+  for (let at = 0; at < ops.length; at += OPS_AT_ONCE) {
+    const some = JSON.stringify(ops.slice(at, at + OPS_AT_ONCE)).slice(1, -1);
+    yield at === 0 ? some : `,${some}`;
+  }
+  yield "]}";
 }
 
 function readJournal(folder: string): Journal | undefined {

@@ -88,11 +88,17 @@ function inTheWay(wanted: Wanted, now: Tree): readonly Refusal[] {
     ([path, to]) => to !== undefined && to.kind !== "folder" && now.get(path)?.kind === "folder",
   );
   return replaced.flatMap(([path]) => {
-    const stays = [...now.keys()].find(
+    const stays = firstIn(
+      now.keys(),
       (each) => isBelow(each, path) && later(each, wanted, now) !== undefined,
     );
     return stays === undefined ? [] : [{ path, reason: `a folder stands there, and ${stays} is in it` }];
   });
+}
+
+function firstIn<T>(all: Iterable<T>, isWanted: (one: T) => boolean): T | undefined {
+  for (const one of all) if (isWanted(one)) return one;
+  return undefined;
 }
 
 /** Above what is to be there, folders must be. One that is gone is made again. */

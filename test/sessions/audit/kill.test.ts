@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, readFileSync, truncateSync } from "node:fs";
+import { appendFileSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openStore } from "../../../src/sessions/session-store.ts";
 import { ABOUT } from "../../contract/store-words.ts";
 import { scratch } from "../../fixtures/scratch.ts";
+import { killed } from "../../kills/killed.ts";
 
 const WRITER = path.join(import.meta.dirname, "../../fixtures/audit-writer.ts");
 const KILLS = 32;
@@ -72,5 +74,93 @@ test("a torn line is no cover for lines that were whole", async () => {
   truncateSync(file, readFileSync(file).length - 20);
   assert.deepEqual(audit.verify().broken, { line: 3, why: "1 line is missing from here on" });
   audit.write([{ kind: "run.started" }]);
+  assert.equal(audit.verify().broken?.line, 3);
+});
+
+/** A writer's first changes: its file is opened, lines are written, the database knows them. */
+const FIRST_STEPS = [3, 4, 5];
+
+for (const half of [false, true])
+  test(`three writers killed in a row before the same ${half ? "half of a " : ""}change leave a chain that holds`, async () => {
+    for (const at of FIRST_STEPS) {
+      await using place = await scratch();
+      const state = place.at("state");
+      const first = openStore(state);
+      const { id, audit } = first.create(ABOUT);
+      if (at % 2 === 0) audit.write([{ kind: "run.started" }]);
+      first[Symbol.dispose]();
+      for (let kill = 0; kill < 3; kill += 1) {
+        await killed("fixtures/audit-writer.ts", [state, id], { kind: "step", at, half });
+        using store = openStore(state);
+        const { ok, broken } = store.open(id).audit.verify();
+        assert.ok(ok, JSON.stringify({ at, kill, broken }));
+      }
+      using store = openStore(state);
+      store.open(id).audit.write([{ kind: "run.finished" }]);
+      assert.ok(store.open(id).audit.verify().ok);
+    }
+  });
+
+test("writers whose own words about the one before were torn, one after the other, are told", async () => {
+  await using place = await scratch();
+  using store = openStore(place.at("state"));
+  const { audit } = store.create(ABOUT);
+  audit.write([{ kind: "run.started" }]);
+  const { file } = audit.verify();
+  appendFileSync(file, '{"kind":"call.sta');
+  appendFileSync(file, '\n{"kind":"recov');
+  appendFileSync(file, '\n{"kind":"recovered","ts":"2026');
+  assert.deepEqual(audit.verify().notes, ["its last line is torn: the run was killed"]);
+  // Only the line feed of the next one came to the disk.
+  appendFileSync(file, "\n");
+  assert.ok(audit.verify().ok);
+  audit.write([{ kind: "run.finished" }]);
+  assert.deepEqual(audit.verify().notes[0], "line 6 goes on after a kill");
+  assert.ok(audit.verify().ok);
+  const whole = readFileSync(file, "utf8");
+  writeFileSync(file, whole.replace('{"kind":"recov\n', '{"kind":"recow\n'));
+  assert.equal(audit.verify().ok, false);
+});
+
+for (const [what, text] of [
+  ["another torn line", '{"kind":"call.sta\n{"kind":"call.end'],
+  ["an empty line", "\n"],
+] as const)
+  test(`${what} behind the last one is nothing that a kill leaves`, async () => {
+    await using place = await scratch();
+    using store = openStore(place.at("state"));
+    const { audit } = store.create(ABOUT);
+    audit.write([{ kind: "run.started" }]);
+    const { file } = audit.verify();
+    appendFileSync(file, text);
+    assert.equal(audit.verify().ok, false);
+    audit.write([{ kind: "run.finished" }]);
+    assert.equal(audit.verify().ok, false);
+  });
+
+test("writes that the database does not know, and none of which says that it goes on, were added", async () => {
+  await using place = await scratch();
+  const state = place.at("state");
+  let now = 1_000_000;
+  using store = openStore(state, { now: () => (now += 1000) });
+  const { audit } = store.create(ABOUT);
+  audit.write([{ kind: "run.started" }]);
+  const database = new DatabaseSync(path.join(state, "sessions.db"));
+  const head = database.prepare("SELECT lines, bytes, hash FROM audits").get() ?? {};
+  const asBefore = (): void => {
+    const { lines = 0, bytes = 0, hash = "" } = head;
+    database.prepare("UPDATE audits SET lines = ?, bytes = ?, hash = ?").run(lines, bytes, hash);
+  };
+  audit.write([{ kind: "notice", text: "one" }]);
+  asBefore();
+  assert.ok(audit.verify().ok);
+  // It goes on from what the database knows, as a writer after a kill does.
+  audit.write([{ kind: "notice", text: "two" }]);
+  asBefore();
+  assert.ok(audit.verify().ok);
+  audit.write([{ kind: "notice", text: "three" }]);
+  audit.write([{ kind: "notice", text: "four" }]);
+  asBefore();
+  database.close();
   assert.equal(audit.verify().broken?.line, 3);
 });
