@@ -4,6 +4,7 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Plugin } from "@oclif/core";
 import { build } from "rolldown";
+import "./programs.ts";
 import { CHUNKS } from "./chunks.ts";
 import { lazyRequires } from "./lazy-requires.ts";
 
