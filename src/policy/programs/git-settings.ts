@@ -110,7 +110,7 @@ const tracedFiles = (use: Use): readonly Found[] =>
   });
 
 /** `grep`: the first operand is the pattern, unless an option gave it. */
-export function searchedFiles(use: Use): readonly Found[] {
+function searchedFiles(use: Use): readonly Found[] {
   const given = use.options.some(({ name }) => name === "-e" || name === "-f");
   return readsOf(use.operands.slice(given ? 0 : 1), use);
 }

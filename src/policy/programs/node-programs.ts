@@ -60,7 +60,7 @@ function destinations(use: Use): readonly Found[] {
 const scriptHandsOn = handsOn(TEST_WORDS, 1);
 
 /** Some of its settings are the keys to a registry. */
-export function tokens(use: Use): readonly Found[] {
+function tokens(use: Use): readonly Found[] {
   return use.operands
     .filter(({ kind, value }) => kind !== "literal" || /auth|password|token|cert|key|\/\//i.test(value))
     .map((arg) => use.doubt("operand.unknown", arg));
@@ -90,7 +90,7 @@ function runsPackage(use: Use): readonly Found[] {
 }
 
 /** What `run` and the like start: the tests, another script, or nothing but a list. */
-export function runsScript(use: Use): readonly Found[] {
+function runsScript(use: Use): readonly Found[] {
   const [script] = use.operands;
   if (script === undefined) return [fixedEffect("settings", use.folder, use.program)];
   if (script.kind !== "literal" || script.value !== "test")
