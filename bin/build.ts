@@ -10,6 +10,7 @@ import { createGzip } from "node:zlib";
 import { Plugin } from "@oclif/core";
 import { build } from "rolldown";
 import { pack } from "tar-fs";
+import "./programs.ts";
 import { CHUNKS } from "./chunks.ts";
 import { lazyRequires } from "./lazy-requires.ts";
 

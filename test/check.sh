@@ -13,6 +13,7 @@ counted() { # name, number of files
   fi
 }
 
+[ ! -f bin/programs.ts ] || node bin/programs.ts
 tsc
 counted tsc "$(tsc --listFilesOnly | grep -vc /node_modules/)"
 

@@ -16,8 +16,8 @@ import { withObjectedFlaws, withObjections } from "./containment.ts";
 import { rulingOf, placesFor } from "./judge-effects.ts";
 import { type Ruling, textRuling } from "./ruling.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
-import { Models } from "./programs/read-arguments.ts";
-import { PROGRAMS } from "./programs/program-table.ts";
+import { Models } from "./programs/program-models.ts";
+import { ProgramTable } from "./programs/program-table.ts";
 import { applyRules } from "./rules/apply-rules.ts";
 import type { UserRules } from "./rules/rule.ts";
 import { readInner, readShell, type ShellText } from "./shell/read-shell.ts";
@@ -68,7 +68,7 @@ export interface Looked {
 
 /** Judges command lines. It reads its tables once; beyond that it keeps nothing. */
 export class CommandPolicy {
-  private readonly models = new Models(PROGRAMS);
+  private readonly models = new Models(new ProgramTable());
 
   /** Pure and total: whatever the text is, there is a decision. */
   decide(text: string, context: CommandContext): CommandDecision {

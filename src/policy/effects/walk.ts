@@ -1,4 +1,4 @@
-import type { Models } from "../programs/read-arguments.ts";
+import type { Models } from "../programs/program-models.ts";
 import type { Arg, Found, Use } from "../programs/program-model.ts";
 import type { List, Node, Span, Word } from "../shell/shell-syntax.ts";
 import type { Assumptions } from "./assume.ts";

@@ -1,5 +1,5 @@
-import { fixedEffect, given, gnu, roleEffects } from "./argument-roles.ts";
-import { type Arg, type Found, type Model, optionTable, type Use } from "./program-model.ts";
+import { fixedEffect, given, roleEffects } from "./argument-roles.ts";
+import { type Arg, type Found, type OptionTable, type Use, type Reader } from "./program-model.ts";
 import { readArguments, type Reading } from "./read-arguments.ts";
 
 const LISTING_LETTERS = new Set(["l", "lb", "lt", "la", "v", "vb", "vt", "t", "p"]);
@@ -117,42 +117,15 @@ function filed(use: Use, file: Arg, moves: boolean): readonly Found[] {
 
 const VALUED = "bCfFgHIKLNTVX";
 
-/** The archive and folders of `-C` have roles of their own, below. */
-const TABLE = optionTable({
-  options: `-AcdrtuxnSkWOmpsMBiajJzZhlRvwoGP -b: -C: -f: -F:loads -g:write -H: -I:loads -K: -L: -N: -T:read!ask -V: -X:read
-  --catenate --concatenate --create --delete --diff --compare --append --test-label --list --update --extract --get
-  --directory= --file= --info-script=loads --new-volume-script=loads --listed-incremental=write --incremental
-  --use-compress-program=loads --to-command=loads --checkpoint=? --checkpoint-action=loads --rsh-command=loads
-  --rmt-command=loads --index-file=write --volno-file=write --files-from=read!ask --exclude-from=read --add-file=read
-  --exclude= --exclude-backups --exclude-caches --exclude-caches-all --exclude-caches-under --exclude-ignore=
-  --exclude-ignore-recursive= --exclude-tag= --exclude-tag-all= --exclude-tag-under= --exclude-vcs --exclude-vcs-ignores
-  --check-device --no-check-device --hole-detection= --ignore-failed-read --level= --no-seek --seek --occurrence=?
-  --sparse-version= --sparse --no-null --no-recursion --no-unquote --no-verbatim-files-from --null --verbatim-files-from
-  --recursion --unquote --anchored --ignore-case --no-anchored --no-ignore-case --no-wildcards --no-wildcards-match-slash
-  --wildcards --wildcards-match-slash --keep-directory-symlink --keep-newer-files --keep-old-files --no-overwrite-dir
-  --one-top-level=? --overwrite --overwrite-dir --remove-files --skip-old-files --verify --ignore-command-error
-  --no-ignore-command-error --to-stdout --atime-preserve=? --clamp-mtime --delay-directory-restore --group= --group-map=read
-  --mode= --mtime= --touch --no-delay-directory-restore --no-same-owner --no-same-permissions --numeric-owner --owner=
-  --owner-map=read --preserve-permissions --same-permissions --same-owner --sort= --preserve-order --same-order --acls
-  --no-acls --no-selinux --no-xattrs --selinux --xattrs --xattrs-exclude= --xattrs-include= --force-local --tape-length=
-  --multi-volume --blocking-factor= --read-full-records --ignore-zeros --record-size= --format= --old-archive --portability
-  --pax-option= --posix --label= --auto-compress --bzip2 --xz --lzip --lzma --lzop --no-auto-compress --zstd --gzip --gunzip
-  --ungzip --compress --uncompress --backup=? --hard-dereference --dereference --starting-file= --newer-mtime= --newer=
-  --after-date= --one-file-system --absolute-names --suffix= --strip-components= --transform= --xform= --full-time
-  --check-links --no-quote-chars= --quote-chars= --quoting-style= --block-number --show-defaults --show-omitted-dirs
-  --show-snapshot-field-ranges --show-transformed-names --show-stored-names --totals=? --utc --verbose --warning=
-  --interactive --confirmation --restrict`,
-});
-
 const LISTS = new Set(["-t", "--list", "-d", "--diff", "--compare", "--test-label"]);
 const TAKES_OUT = new Set(["-x", "--extract", "--get"]);
 const MAKES = new Set("-c --create -r --append -u --update -A --catenate --concatenate --delete".split(" "));
 
 /** `tar`, also in its old style: `tar xfC a.tar folder`. */
-function tarEffects(use: Use): readonly Found[] {
+function tarEffects(use: Use, table: OptionTable): readonly Found[] {
   const args = dashed(use.args);
   if (args === null) return use.args.slice(0, 1).map((arg) => use.doubt("word.dynamic", arg));
-  const reading = readArguments(args, TABLE, { strict: false, singleDash: false, abbreviates: true });
+  const reading = readArguments(args, table, { strict: false, singleDash: false, abbreviates: true });
   const parts = { use, reading, names: new Set(reading.options.map(({ name }) => name)) };
   return [
     ...reading.misread.map(({ doubt, arg, what }) => use.doubt(doubt, arg, what)),
@@ -263,8 +236,6 @@ function takenOut(parts: Parts): readonly Found[] {
   return [...places].map((path) => ({ kind: "write", path }));
 }
 
-const SEVEN: Model = { reads: letterCommands, tells: "--help -h i" };
-
 /** A name with a colon is one on another machine. */
 const remoteArchives = (use: Use): readonly Found[] =>
   use.options.flatMap(({ name, value }): readonly Found[] =>
@@ -274,60 +245,6 @@ const remoteArchives = (use: Use): readonly Found[] =>
   );
 
 const ARCHIVE_OPTIONS: ReadonlySet<string> = new Set(["-F", "-I", "-O", "--file"]);
-
-/** Programs that put files into archives and take them out. */
-export const ARCHIVES: Readonly<Record<string, Model>> = {
-  tar: { reads: tarEffects, tells: "--version --help --usage -?" },
-  gtar: { reads: tarEffects, tells: "--version --help --usage -?" },
-  unzip: {
-    operands: "data*",
-    options: "-lvZpctzT12msMhoqnjCLabBufDKXVWUxi -d:target -P:",
-    tells: "-v -h -hh --help --version",
-    also: unzipEffects,
-  },
-  zipinfo: { operands: "read data*", options: "-12smlvhMtTzC -x", tells: "-h --help" },
-  zip: {
-    operands: "data*",
-    singleDash: true,
-    options: `-r -R -q -v -j -m -u -f -d -FS -U -F -FF -g -o -l -ll -e -y -X -D -A -J -c -z -i -x -k -S -T -@!ask -n= -t= -tt= -s= -sp -sv
-      -sb -P= -b=target -O=write -lf=write -la -li -nw -ws -ic -0 -1 -2 -3 -4 -5 -6 -7 -8 -9 -Z= -TT=loads -unzip-command=loads
-      -out=write -output-file=write -logfile-path=write -temp-path=target -recurse-paths -quiet -verbose -junk-paths -move
-      -update -freshen -delete -filesync -copy -fix -fixfix -test -encrypt -password= -symlinks -no-extra -no-dir-entries
-      -compression-method= -exclude -include -suffixes= -split-size= -grow -latest-time -to-crlf -from-crlf`,
-    tells: "--version --help -h -h2 -v -L",
-    also: zipEffects,
-  },
-  "7z": SEVEN,
-  "7za": SEVEN,
-  "7zr": SEVEN,
-  "7zz": SEVEN,
-  rar: SEVEN,
-  unrar: SEVEN,
-  ar: { reads: arEffects, tells: "--version --help -V -h" },
-  cpio: gnu(
-    "data*",
-    `-iotpdvumn0acBbLfrAklsSV -C: -E:read -F:read -H: -I:read -M: -O:write -R: -D:!ask --extract --create --list --pass-through
-    --make-directories --verbose --unconditional --preserve-modification-time --numeric-uid-gid --null --reset-access-time
-    --block-size= --dereference --nonmatching --append --link --dot --quiet --format= --file=read --to-stdout
-    --no-absolute-filenames --absolute-filenames --io-size= --message= --owner= --pattern-file=read --only-verify-crc
-    --rename-batch-file=read!ask --rsh-command=loads --rmt-command=loads --force-local --sparse --swap --swap-bytes
-    --swap-halfwords --no-preserve-owner --warning= --directory=!ask`,
-    cpioEffects,
-  ),
-  "dpkg-deb": { operands: "read data*", options: "-cIf --contents --info --field --show -W" },
-  rpm2cpio: { operands: "read?" },
-  cabextract: {
-    operands: "data*",
-    options: "-l --list",
-    also: (use) => (given(use, "-l", "--list") ? [] : [{ kind: "write", path: use.folder }]),
-  },
-  uuencode: { operands: "read? data?", options: "-m --base64" },
-  uudecode: {
-    operands: "read*",
-    options: "-c -o:write --output-file=write",
-    also: () => [{ kind: "write", path: null }],
-  },
-};
 
 /** The names come on stdin; only `-t` and `--to-stdout` write none. */
 function cpioEffects(use: Use): readonly Found[] {
@@ -347,3 +264,14 @@ function modeEffects(use: Use): readonly Found[] {
       : []),
   ];
 }
+/** What rows ask of this file, by name. */
+export const ARCHIVE_READERS: Readonly<Record<string, Reader>> = {
+  tar: tarEffects,
+  unzip: unzipEffects,
+  zip: zipEffects,
+  "7z": letterCommands,
+  ar: arEffects,
+  cpio: cpioEffects,
+  cabextract: (use) => (given(use, "-l", "--list") ? [] : [{ kind: "write", path: use.folder }]),
+  uudecode: () => [{ kind: "write", path: null }],
+};

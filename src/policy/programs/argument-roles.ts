@@ -1,13 +1,5 @@
 import type { Place } from "../effects/effect.ts";
-import {
-  type Arg,
-  type Fixed,
-  type Found,
-  type Model,
-  type Role,
-  UNKNOWN,
-  type Use,
-} from "./program-model.ts";
+import { type Arg, type Fixed, type Found, type Role, UNKNOWN, type Use } from "./program-model.ts";
 
 export interface Weight {
   readonly forced: boolean;
@@ -171,30 +163,6 @@ function isPlain({ kind, value, loose }: Pick<Arg, "kind" | "value" | "loose">):
   return loose === undefined && value.indexOf(UNKNOWN) > slash;
 }
 
-/** A program of the GNU kind: long options may be shortened, and all that do more than read are listed. The options come last, as they are long. */
-export const gnu = (operands: string, options: string, also?: (use: Use) => readonly Found[]): Model => ({
-  options,
-  operands,
-  abbreviates: true,
-  complete: true,
-  ...(also === undefined ? {} : { also }),
-});
-
-/** Whatever its arguments are, it does nothing but print. */
-export const PRINTS: Model = { reads: () => [] };
-
-/** Whatever its arguments are, it does this. */
-export const always = (fixed: Fixed, tells = "--version --help"): Model => ({
-  tells,
-  reads: (use) => [fixedEffect(fixed, use.folder, use.program)],
-});
-
-/** Harmless with these arguments only, in any number and order, or without any; otherwise it does this. */
-export function unless(words: string, fixed: Fixed): Model {
-  const harmless = new Set(words.split(/\s+/));
-  return { reads: (use) => outside(use, (word) => harmless.has(word), fixed) };
-}
-
 /** What is not known may be harmless too: that is a doubt, and not yet the effect. */
 export function outside(use: Use, isHarmless: (word: string) => boolean, fixed: Fixed): readonly Found[] {
   if (use.args.some(({ kind, value }) => kind === "literal" && !isHarmless(value)))
@@ -204,3 +172,56 @@ export function outside(use: Use, isHarmless: (word: string) => boolean, fixed: 
 
 export const given = ({ options }: Use, ...names: readonly string[]): boolean =>
   options.some(({ name }) => names.includes(name));
+
+/** Another text at the place of an argument: a part of it, or what it implies. */
+export const part = (arg: Arg, value: string): Arg => ({ ...arg, value });
+
+export const valuesOf = ({ options }: Use, ...names: readonly string[]): readonly Arg[] =>
+  options.flatMap(({ name, value }) => (value !== null && names.includes(name) ? [value] : []));
+
+export const reading = (file: Arg, use: Use): Found => ({
+  kind: "read",
+  path: use.place(file),
+  span: file.span,
+});
+
+export const writing = (file: Arg, use: Use): Found => ({
+  kind: "write",
+  path: use.place(file),
+  span: file.span,
+});
+
+export const networkTo = (arg: Arg): Found => ({ kind: "network", hosts: hostsOf(arg), span: arg.span });
+
+/** For clients whose operands are hosts: without one the host comes from a file or a default. */
+export const reachesAnyway = (use: Use): readonly Found[] =>
+  use.operands.length > 0 ? [] : [{ kind: "network", hosts: [] }];
+/** What comes in by stdin are commands, some of which run on this side. */
+export const commandsFromStdin = ({ input }: Use): readonly Found[] =>
+  input === "nothing" ? [] : [{ kind: "code", from: "input", path: null }];
+
+export const word = (value: string, { span }: Pick<Arg, "span">): Arg => ({ kind: "literal", value, span });
+
+/** Arguments that are handed on, from this one: they are judged as those of another program. */
+export const handsOn =
+  (to: string, from = 0) =>
+  (use: Use): readonly Found[] => {
+    const words = use.operands.slice(from);
+    const [first] = words;
+    if (first === undefined) return [];
+    return use.command([word(to, first), ...(first.value === "--" ? words.slice(1) : words)]);
+  };
+
+/** Writes what it is given, or all that lies below. */
+export const writesGiven = (use: Use): readonly Found[] =>
+  use.operands.length === 0
+    ? [{ kind: "write", path: use.folder }]
+    : use.operands.map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span }));
+
+/** Code may also lie where an argument leads out of the folder. */
+export const codeElsewhere = (use: Use): readonly Found[] =>
+  use.args.flatMap((arg) => {
+    const path = arg.value.slice(arg.value.indexOf("=") + 1);
+    if (!path.startsWith("/") && !path.includes("..")) return [];
+    return [{ kind: "code", from: "project", path: use.place({ ...arg, value: path }), span: arg.span }];
+  });

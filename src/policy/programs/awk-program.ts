@@ -1,5 +1,5 @@
 import { plainEnd, regexEnd } from "./delimited-text.ts";
-import type { Arg, Found, Model, Use } from "./program-model.ts";
+import type { Arg, Found, Use, Reader } from "./program-model.ts";
 
 /** A token of an awk program. `glued`: nothing stands between it and the next one. */
 interface AwkWord {
@@ -307,22 +307,7 @@ function deedEffect(deed: AwkDeed, { span }: Arg, use: Use): Found {
   }
 }
 
-const AWK: Model = {
-  options: `-F: -v: -W: -e:pattern -f:loads -E:loads -i:loads -l:loads -bcghMnNOPrsStCV --field-separator= --assign=
-    --source=pattern --file=loads --exec=loads --include=loads --load=loads --characters-as-bytes --traditional --posix
-    --re-interval --sandbox --lint=? --lint-old --non-decimal-data --use-lc-numeric --optimize --no-optimize --bignum
-    --csv -k --copyright`,
-  operands: "pattern read*",
-  tells: "--version --help -V -h -version --copyright",
-  strict: true,
-  also: programEffects,
-};
-
-/** All implementations of awk: no option or word is taken that any of them could read otherwise. */
-export const AWKS: Readonly<Record<string, Model>> = {
-  awk: AWK,
-  gawk: AWK,
-  mawk: AWK,
-  nawk: AWK,
-  "original-awk": AWK,
+/** What rows ask of this file, by name. */
+export const AWK_READERS: Readonly<Record<string, Reader>> = {
+  awk: programEffects,
 };

@@ -1,6 +1,6 @@
 import { hostsOf } from "./argument-roles.ts";
-import { given, part, reachesAnyway, reading, valuesOf, writing } from "./network-arguments.ts";
-import type { Arg, Found, Model, Use } from "./program-model.ts";
+import { given, part, reachesAnyway, reading, valuesOf, writing } from "./argument-roles.ts";
+import type { Arg, Found, Use, Reader } from "./program-model.ts";
 
 /** The last name in the path of an address; none where the other side chooses it. */
 const NAME = /^[^/?#]+\/(?:[^?#]*\/)?([^/?#]+)/;
@@ -17,35 +17,6 @@ export function downloads(use: Use, addresses: readonly Arg[], folder?: Arg): re
   });
   return names.length === addresses.length && names.length > 0 ? names : [writing(here, use), ...names];
 }
-
-const WGET_FLAGS = `-bdqvFcNS46xErkKmpHL --background --debug --quiet --verbose --no-verbose --force-html --no-config
-  --retry-connrefused --no-clobber --no-netrc --continue --show-progress --timestamping --no-if-modified-since
-  --no-use-server-timestamps --server-response --spider --random-wait --no-proxy --no-dns-cache --ignore-case
-  --inet4-only --inet6-only --ask-password --no-iri --unlink --xattr --no-directories --force-directories
-  --no-host-directories --protocol-directories --no-cache --adjust-extension --ignore-length --save-headers
-  --no-http-keep-alive --no-cookies --keep-session-cookies --content-disposition --content-on-error
-  --auth-no-challenge --https-only --no-check-certificate --no-hsts --no-remove-listing --no-glob --no-passive-ftp
-  --preserve-permissions --retr-symlinks --ftps-implicit --ftps-resume-ssl --ftps-clear-data-connection
-  --ftps-fallback-to-ftp --warc-cdx --no-warc-compression --no-warc-digests --no-warc-keep-log --recursive
-  --delete-after --convert-links --convert-file-only --backup-converted --mirror --page-requisites --strict-comments
-  --follow-ftp --span-hosts --relative --trust-server-names --no-parent`;
-
-/** `-nv`, `-nc` and the like: a letter behind -n. */
-const WGET_VALUES = `-n: -t: -T: -w: -Q: -U: -l: -A: -R: -D: -I: -X: --report-speed= --tries= --retry-on-http-error=
-  --start-pos= --progress= --timeout= --dns-timeout= --connect-timeout= --read-timeout= --wait= --waitretry= --quota=
-  --bind-address= --limit-rate= --restrict-file-names= --prefer-family= --user= --password= --local-encoding=
-  --remote-encoding= --cut-dirs= --http-user= --http-password= --default-page= --header= --compression=
-  --max-redirect= --proxy-user= --proxy-password= --referer= --user-agent= --post-data= --method= --body-data=
-  --secure-protocol= --certificate-type= --private-key-type= --pinnedpubkey= --ciphers= --ftp-user= --ftp-password=
-  --warc-header= --warc-max-size= --level= --backups= --accept= --reject= --accept-regex= --reject-regex=
-  --regex-type= --domains= --exclude-domains= --follow-tags= --ignore-tags= --include-directories=
-  --exclude-directories=`;
-
-const WGET_FILES = `-i:read --input-file=read --load-cookies=read --post-file=read --body-file=read --certificate=read
-  --private-key=read --ca-certificate=read --ca-directory=read --crl-file=read --warc-dedup=read
-  -O:write --output-document=write -o:write --output-file=write -a:write --append-output=write --rejected-log=write
-  --save-cookies=write --hsts-file=write --warc-file=write --warc-tempdir=target -P:target --directory-prefix=target
-  -e:loads --execute=loads --config=loads --use-askpass=loads`;
 
 /** Files that get their names from the other side. */
 function savedByWget(use: Use): readonly Found[] {
@@ -72,56 +43,6 @@ const CHOSEN = [
   "-e",
   "--execute",
 ];
-
-export const WGET: Readonly<Record<string, Model>> = {
-  wget: {
-    options: `${WGET_FLAGS} ${WGET_VALUES} ${WGET_FILES} -B:host --base=host`,
-    operands: "host*",
-    abbreviates: true,
-    tells: "--version -V --help -h",
-    also: (use) => [...reachesAnyway(use), ...savedByWget(use)],
-  },
-  /** Takes the options of wget, and more. */
-  wget2: {
-    options: `${WGET_FLAGS} ${WGET_VALUES} ${WGET_FILES} -B:host --base=host`,
-    operands: "host*",
-    tells: "--version -V --help -h",
-    also: (use) => [...reachesAnyway(use), ...savedByWget(use)],
-  },
-  aria2c: {
-    options: `-cqnVD46 --continue=? --quiet=? --check-integrity=? --no-conf=? --allow-overwrite=? --auto-file-renaming=?
-      --check-certificate=? --dry-run=? --file-allocation= --max-connection-per-server= --max-concurrent-downloads=
-      --split= --min-split-size= --header= --user-agent= --referer= --http-user= --http-passwd= --max-tries=
-      --retry-wait= --timeout= --console-log-level= --log-level= --summary-interval= --seed-time= --checksum=
-      -x: -j: -s: -k: -m: -t: -U: -Z -d:target --dir=target -o:write --out=write -l:write --log=write
-      -i:read --input-file=read --load-cookies=read --save-cookies=write --save-session=write --all-proxy=host
-      --http-proxy=host --https-proxy=host --conf-path=loads --on-download-complete=loads --on-download-error=loads
-      --on-download-start=loads --on-download-stop=loads --on-download-pause=loads --on-bt-download-complete=loads`,
-    operands: "host*",
-    tells: "--version -v --help -h",
-    also: (use) => [
-      ...reachesAnyway(use),
-      ...downloads(use, given(use, "-o", "--out", "-i", "--input-file") ? [] : use.operands, folderOf(use)),
-      ...valuesOf(use, "-o", "--out").flatMap((file) => {
-        const folder = folderOf(use);
-        return folder === undefined
-          ? []
-          : [writing({ ...file, value: `${folder.value}/${file.value}` }, use)];
-      }),
-    ],
-  },
-  axel: {
-    options: `-46aqvkcp -n: -s: -S? -H: -U: -T: -N -A --num-connections= --max-speed= --search=? --header= --user-agent=
-      --no-proxy --quiet --verbose --alternate --insecure --no-clobber --timeout= -o:write --output=write`,
-    operands: "host*",
-    tells: "--version -V --help -h",
-    also: (use) => [
-      ...reachesAnyway(use),
-      ...(given(use, "-o", "--output") ? [] : downloads(use, use.operands)),
-    ],
-  },
-};
-
 const folderOf = (use: Use): ReturnType<typeof valuesOf>[number] | undefined =>
   valuesOf(use, "-d", "--dir").at(-1);
 
@@ -184,58 +105,20 @@ function saved(use: Use): readonly Found[] {
   ];
 }
 
-const FLAGS = `-aqfgGIi0k46jlLMnNZpJORsS231vB -: -# --anyauth --append --basic --ca-native --cert-status --compressed
-  --compressed-ssh --create-dirs --crlf --digest --disable --disable-eprt --disable-epsv --disallow-username-in-url
-  --doh-cert-status --doh-insecure --fail --fail-early --fail-with-body --false-start --form-escape --ftp-create-dirs
-  --ftp-pasv --ftp-pret --ftp-skip-pasv-ip --ftp-ssl-ccc --ftp-ssl-control --get --globoff --haproxy-protocol --head
-  --http0.9 --http1.0 --http1.1 --http2 --http2-prior-knowledge --http3 --http3-only --ignore-content-length --include
-  --insecure --ipv4 --ipv6 --junk-session-cookies --list-only --location --location-trusted --mail-rcpt-allowfails
-  --manual --metalink --negotiate --netrc --netrc-optional --next --no-alpn --no-buffer --no-clobber --no-fail
-  --no-keepalive --no-location --no-npn --no-progress-meter --no-sessionid --no-silent --no-verbose --ntlm --ntlm-wb
-  --parallel --parallel-immediate --path-as-is --post301 --post302 --post303 --progress-bar --progress-meter
-  --proxy-anyauth --proxy-basic --proxy-digest --proxy-http2 --proxy-insecure --proxy-negotiate --proxy-ntlm
-  --proxy-ssl-allow-beast --proxy-ssl-auto-client-cert --proxy-tlsv1 --proxytunnel --raw --remote-header-name
-  --remote-name --remote-name-all --remote-time --remove-on-error --retry-all-errors --retry-connrefused --sasl-ir
-  --show-error --show-headers --silent --socks5-basic --socks5-gssapi --socks5-gssapi-nec --ssl --ssl-allow-beast
-  --ssl-auto-client-cert --ssl-no-revoke --ssl-reqd --ssl-revoke-best-effort --sslv2 --sslv3 --styled-output
-  --suppress-connect-headers --tcp-fastopen --tcp-nodelay --tftp-no-options --tlsv1 --tlsv1.0 --tlsv1.1 --tlsv1.2
-  --tlsv1.3 --tr-encoding --trace-ids --trace-time --use-ascii --verbose --xattr`;
-
-/** Said to the other side, or about the connection. What begins with @ is looked at apart. */
-const VALUES = `-C: -b: -d: -F: -P: -H: -m: -U: -Q: -r: -e: -X: -Y: -y: -t: -z: -u: -A: -w: -h: --help= --aws-sigv4=
-  --cert-type= --ciphers= --connect-timeout= --connect-to= --continue-at= --cookie= --create-file-mode= --curves=
-  --data= --data-ascii= --data-binary= --data-raw= --data-urlencode= --delegation= --dns-interface= --dns-ipv4-addr=
-  --dns-ipv6-addr= --expect100-timeout= --form= --form-string= --ftp-account= --ftp-alternative-to-user= --ftp-method=
-  --ftp-port= --ftp-ssl-ccc-mode= --happy-eyeballs-timeout-ms= --haproxy-clientip= --header= --hostpubmd5=
-  --hostpubsha256= --interface= --ipfs-gateway=host --json= --keepalive-time= --key-type= --krb= --limit-rate=
-  --local-port= --login-options= --mail-auth= --mail-from= --mail-rcpt= --max-filesize= --max-redirs= --max-time=
-  --noproxy= --oauth2-bearer= --parallel-max= --pass= --pinnedpubkey= --proto= --proto-default= --proto-redir=
-  --proxy-cert-type= --proxy-ciphers= --proxy-header= --proxy-key-type= --proxy-pass= --proxy-pinnedpubkey=
-  --proxy-service-name= --proxy-tls13-ciphers= --proxy-tlsauthtype= --proxy-tlspassword= --proxy-tlsuser= --proxy-user=
-  --quote= --range= --rate= --referer= --request= --request-target= --resolve= --retry= --retry-delay=
-  --retry-max-time= --sasl-authzid= --service-name= --socks5-gssapi-service= --speed-limit= --speed-time=
-  --telnet-option= --tftp-blksize= --time-cond= --tls-max= --tls13-ciphers= --tlsauthtype= --tlspassword= --tlsuser=
-  --url-query= --user= --user-agent= --variable= --write-out=`;
-
-const FILES = `-E:read --cert=read --cacert=read --capath=read --crlfile=read --key=read --pubkey=read --netrc-file=read
-  --etag-compare=read --proxy-cacert=read --proxy-capath=read --proxy-cert=read --proxy-crlfile=read --proxy-key=read
-  --egd-file=read --random-file=read -T:read --upload-file=read
-  -o:write --output=write -D:write --dump-header=write -c:write --cookie-jar=write --trace=write --trace-ascii=write
-  --stderr=write --libcurl=write --etag-save=write --hsts=write --alt-svc=write --output-dir=target
-  -K:loads --config=loads --engine=loads`;
-
-const HOSTS = `--url=host -x:host --proxy=host --preproxy=host --proxy1.0=host --socks4=host --socks4a=host --socks5=host
-  --socks5-hostname=host --dns-servers=host --doh-url=host`;
-
-/** A socket of this machine: what listens there is not known. */
-const SOCKETS = "--unix-socket=write --abstract-unix-socket=";
-
-export const CURL: Readonly<Record<string, Model>> = {
-  curl: {
-    options: `${FLAGS} ${VALUES} ${FILES} ${HOSTS} ${SOCKETS}`,
-    operands: "host*",
-    abbreviates: true,
-    tells: "--version --help -V -h --manual -M",
-    also: curlEffects,
-  },
+/** What rows ask of this file, by name. */
+export const CURL_WGET_READERS: Readonly<Record<string, Reader>> = {
+  curl: curlEffects,
+  "wget files": savedByWget,
+  aria2c: (use) => [
+    ...reachesAnyway(use),
+    ...downloads(use, given(use, "-o", "--out", "-i", "--input-file") ? [] : use.operands, folderOf(use)),
+    ...valuesOf(use, "-o", "--out").flatMap((file) => {
+      const folder = folderOf(use);
+      return folder === undefined ? [] : [writing({ ...file, value: `${folder.value}/${file.value}` }, use)];
+    }),
+  ],
+  axel: (use) => [
+    ...reachesAnyway(use),
+    ...(given(use, "-o", "--output") ? [] : downloads(use, use.operands)),
+  ],
 };

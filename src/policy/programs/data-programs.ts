@@ -1,8 +1,5 @@
 import { roleEffects } from "./argument-roles.ts";
-import { AWKS } from "./awk-program.ts";
-import { JQ, YQ } from "./jq-program.ts";
-import type { Arg, Found, Model, Use } from "./program-model.ts";
-import { SED } from "./sed-program.ts";
+import type { Arg, Found, Use, Reader } from "./program-model.ts";
 import { escapes } from "./wrapper-programs.ts";
 
 const SQLITE_FLAGS =
@@ -63,8 +60,6 @@ function sqlite(use: Use): readonly Found[] {
   return [{ ...escapes(use), ...(inside ? { inside } : {}) }, ...fileOf(base, use)];
 }
 
-const SQLITE: Model = { tells: "--version --help -version -help", reads: sqlite };
-
 /** Options of Miller before its first verb that only say how data look; whether with a value. */
 const FLAGS =
   /^--(?:[ico]?(?:csv|tsv|json|jsonl|dkvp|nidx|xtab|pprint|usv|asv|markdown|md|csvlite|tsvlite|jsonvstack)|c2[tjdnxpbml]|t2[cjdnxpbml]|j2[ctdnxpbml]|l2[ctdnxpbj]|[ckmnst]2p|barred|right|no-color|no-auto-flatten|no-auto-unflatten|implicit-csv-header|headerless-csv-output|headerless-csv-input|hi|ho|allow-ragged-csv-input|records-per-batch|nr-progress-mod|ofmt)$|^-[nIC]$/;
@@ -93,40 +88,6 @@ function mlrEffects(use: Use): readonly Found[] {
     .flatMap((arg) => roleEffects("read", arg, use, { forced: false, recursive: false }));
   return [...doubts, ...vague, ...read];
 }
-
-/** Options that all programs of csvkit have. */
-const COMMON = `-d: -t -q: -u: -b -p: -z: -e: -L: -S -H -K: -v -l --delimiter= --tabs --quotechar= --quoting= --no-doublequote
-  --escapechar= --maxfieldsize= --encoding= --locale= --skipinitialspace --no-header-row --skip-lines= --verbose
-  --linenumbers --zero --blanks --null-value= --date-format= --datetime-format= --no-inference -I -y: --snifflimit=`;
-
-const csv = (options: string): Model => ({
-  options: `${COMMON} ${options}`,
-  operands: "read*",
-  tells: "--version --help -h -V",
-});
-
-const TABLES: Readonly<Record<string, Model>> = {
-  mlr: { reads: mlrEffects, tells: "--version --help version help" },
-  csvcut: csv("-n -c: -C: -x --names --columns= --not-columns= --delete-empty-rows"),
-  csvgrep: csv(
-    "-n -c: -m: -r: -f:read -i -a --names --columns= --match= --regex= --file=read --invert-match --any-match",
-  ),
-  csvlook: csv("--max-rows= --max-columns= --max-column-width= --max-precision= --no-number-ellipsis"),
-  csvstat:
-    csv(`--csv --json -n -c: --names --columns= --type --nulls --unique --min --max --sum --mean --median --stdev --len
-    --freq --freq-count= --count --decimal-format= --no-grouping-separator`),
-  csvsort: csv("-n -c: -r -i --names --columns= --reverse --ignore-case"),
-  csvjoin: csv("-c: --columns= --outer --left --right"),
-  csvstack: csv("-g: -n: --groups= --group-name= --filenames"),
-  csvformat: csv(
-    "-D: -T -U: -Q: -P: -M: -E --out-delimiter= --out-tabs --out-quoting= --out-quotechar= --skip-header",
-  ),
-  csvjson: csv("-i: -k: --indent= --key= --lat= --lon= --stream"),
-  in2csv: csv("-f: -s:read -k: -n --format= --schema=read --key= --names --sheet="),
-  csvsql: { ...csv(""), fixed: ["ask"] },
-  sql2csv: { ...csv(""), fixed: ["ask"] },
-  csvpy: { ...csv(""), fixed: ["ask"] },
-};
 
 const ADDRESS = /^(?:https?|ftp):/i;
 
@@ -164,39 +125,6 @@ function fxEffects(use: Use): readonly Found[] {
 
 const has = (use: Use, ...names: readonly string[]): boolean =>
   use.options.some(({ name }) => names.includes(name));
-
-const MARKUP: Readonly<Record<string, Model>> = {
-  xmllint: {
-    options: `-noout -format -html -xmlout -nonet -recover -encode= -c14n -c14n11 -exc-c14n -noblanks -huge -timing -stream
-      -push -memory -pretty= -nowarning -dropdtd -xpath= -schema=read -relaxng=read -schematron=read -quiet -debug
-      -nsclean -nocdata -oldxml10 -noenc -nodefdtd -repeat -insert -walker -sax -sax1 -compress -auto -htmlout -nodict
-      -postvalid -testIO -copy -noent!ask -valid!ask -loaddtd!ask -dtdattr!ask -xinclude!ask -noxincludenode!ask
-      -shell!ask -output=write -o=write -path=loads -load-trace -catalogs!ask -dtdvalid=loads -dtdvalidfpi=loads`,
-    operands: "read*",
-    singleDash: true,
-    tells: "--version -version --help",
-    also: fetches,
-  },
-  xmlstarlet: {
-    operands: "data*",
-    fixed: ["ask"],
-  },
-  gron: {
-    options:
-      "-ucmsjvk --ungron --colorize --monochrome --stream --json --values --no-sort --version --insecure",
-    operands: "read*",
-    tells: "--version --help -h",
-    also: fetches,
-  },
-  fx: { operands: "read data*", tells: "--version --help -v -h", also: fxEffects },
-  jless: {
-    options:
-      "-nNrm -s: --mode= --json --yaml --line-numbers --no-line-numbers --relative-line-numbers --scrolloff=",
-    operands: "read",
-    tells: "--version --help -V -h",
-  },
-};
-
 /** `!` runs a command unless it compares; `?` runs a line of stdin, and a number can become a character. */
 const RUNS_IN_DC = /!(?![<>=])|[?a]/;
 
@@ -227,53 +155,13 @@ const fromInput = ({ input }: Use): Found => ({
 
 /** A template whose variables are those of the environment. */
 const printsEnvironment = (): readonly Found[] => [{ kind: "read", path: "/proc/self/environ" }];
-
-const CALCULATORS: Readonly<Record<string, Model>> = {
-  bc: {
-    options: `-chilqswv -e: -f:read --compile --interactive --mathlib --quiet --standard --warn --expression= --file=read
-      --digit-clamp --no-digit-clamp --global-stacks --no-line-length --no-prompt --no-read-prompt --scale= --ibase= --obase=`,
-    operands: "read*",
-    tells: "--version --help -v -V -h",
-  },
-  dc: {
-    options: "-e: -f:read --expression= --file=read -x --extended-register -i --interactive -P --no-prompt",
-    operands: "read*",
-    tells: "--version --help -V -h -v",
-    also: dcEffects,
-  },
-  datamash: {
-    options: `-fhiCsWzH -t: -g: -F: -R: -c: --full --header-in --header-out --headers --ignore-case --sort --skip-comments
-      --field-separator= --group= --filler= --narm --round= --output-delimiter= --whitespace --zero-terminated --no-strict --format=
-      --collapse-delimiter=`,
-    operands: "data*",
-    tells: "--version --help -V -h",
-  },
-  envsubst: {
-    options: "-v --variables",
-    operands: "data*",
-    tells: "--version --help -V -h",
-    also: printsEnvironment,
-  },
-  m4: {
-    options: `-EPQeisg -D: -U: -I:loads -B: -F:write -R:loads -L: -H: -S: -T: -d? -o:write -t: -l: -W: --prefix-builtins
-      --quiet --silent --define= --undefine= --include=loads --fatal-warnings --synclines --interactive`,
-    operands: "project*",
-    also: (use) => (use.operands.length === 0 ? [fromInput(use)] : []),
-  },
-};
-
-/** Programs that are told what to do in a small language of their own. */
-export const LANGUAGES: Readonly<Record<string, Model>> = {
-  ...AWKS,
-  ...CALCULATORS,
-  ...MARKUP,
-  ...TABLES,
-  sed: SED,
-  gsed: SED,
-  jq: JQ,
-  gojq: JQ,
-  jaq: JQ,
-  yq: YQ,
-  sqlite: SQLITE,
-  sqlite3: SQLITE,
+/** What rows ask of this file, by name. */
+export const DATA_READERS: Readonly<Record<string, Reader>> = {
+  dc: dcEffects,
+  envsubst: printsEnvironment,
+  m4: (use) => (use.operands.length === 0 ? [fromInput(use)] : []),
+  "fetches what has an address": fetches,
+  fx: fxEffects,
+  mlr: mlrEffects,
+  sqlite: sqlite,
 };

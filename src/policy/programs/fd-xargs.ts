@@ -1,31 +1,23 @@
 import { roleEffects } from "./argument-roles.ts";
-import { type Arg, type Found, type Model, optionTable, UNKNOWN, type Use } from "./program-model.ts";
+import { type Arg, type Found, type OptionTable, UNKNOWN, type Use, type Reader } from "./program-model.ts";
 import { type Manner, readArguments } from "./read-arguments.ts";
 
-const OPTIONS = optionTable({
-  options: `-HIusigFalLp01qh -d: -E: -t: -e: -S: -o: -c: -j: -C:in --hidden --no-ignore --no-ignore-vcs --no-ignore-parent
-  --no-global-ignore-file --no-require-git --unrestricted --case-sensitive --ignore-case --glob --regex --fixed-strings
-  --and= --absolute-path --relative-path --list-details --follow --full-path --print0 --max-depth= --min-depth=
-  --exact-depth= --exclude= --prune --type= --extension= --size= --changed-within= --changed-before= --newer= --older=
-  --change-newer-than= --change-older-than= --owner= --format= --color= --hyperlink=? --threads= --max-results= --quiet
-  --show-errors --base-directory=in --path-separator= --search-path=read --strip-cwd-prefix=? --one-file-system --mount
-  --xdev --ignore-file=read --batch-size= --max-buffer-time= --ignore --ignore-vcs --no-hidden --no-follow`,
-});
 const MANNER: Manner = { strict: false, singleDash: false, abbreviates: false };
 const LIGHT = { forced: false, recursive: false };
 const RUNS: ReadonlySet<string> = new Set(["-x", "-X", "--exec", "--exec-batch"]);
 const MARKS: readonly string[] = ["{}", "{/}", "{//}", "{.}", "{/.}"];
 
 /** Options and operands, then perhaps `-x` with a command up to `;` or to the end. */
-function fdEffects(use: Use): readonly Found[] {
+function fdEffects(use: Use, table: OptionTable): readonly Found[] {
   const at = use.args.findIndex(({ value, kind }) => kind === "literal" && RUNS.has(value));
-  if (at === -1) return ownEffects(use.args, use).found;
+  if (at === -1) return ownEffects(use.args, use, table).found;
   const rest = use.args.slice(at + 1);
   const end = rest.findIndex(({ value }) => value === ";");
   const command = end === -1 ? rest : rest.slice(0, end);
   const { found, starts, names } = ownEffects(
     [...use.args.slice(0, at), ...(end === -1 ? [] : rest.slice(end + 1))],
     use,
+    table,
   );
   const finds = starts.flatMap((start) => names.map((name) => below(start, name)));
   const [most, doubts] = mostOf(finds, use);
@@ -39,8 +31,8 @@ interface Own {
   readonly names: readonly string[];
 }
 
-function ownEffects(args: readonly Arg[], use: Use): Own {
-  const { options, operands, misread } = readArguments(args, OPTIONS, MANNER);
+function ownEffects(args: readonly Arg[], use: Use, table: OptionTable): Own {
+  const { options, operands, misread } = readArguments(args, table, MANNER);
   const base = options.findLast(({ spec }) => spec.role === "in")?.value ?? null;
   const searched = options.flatMap(({ name, value }) =>
     name === "--search-path" && value !== null ? [value] : [],
@@ -99,9 +91,6 @@ function commandEffects(command: readonly Arg[], found: readonly Arg[], use: Use
 const MARK: Arg = { kind: "literal", value: "{}", span: [0, 0] };
 
 const MOST_FINDS = 64;
-
-export const FD: Model = { reads: fdEffects, tells: "--version --help -V -h" };
-
 const XARGS_MARKS: ReadonlySet<string> = new Set(["-I", "-i", "--replace"]);
 const FILES: ReadonlySet<string> = new Set(["-a", "--arg-file"]);
 const SPLITS: ReadonlySet<string> = new Set(["-0", "--null", "-d", "--delimiter"]);
@@ -160,16 +149,6 @@ function givenWords(use: Use): readonly Arg[] {
   return known.map((value): Arg => ({ kind: "literal", value, span: input.span }));
 }
 
-export const XARGS: Model = {
-  options: `-0oprtx -a:read -d: -E: -e? -I: -i? -L: -l? -n: -P: -s: --null --arg-file=read --delimiter= --eof=? --replace=?
-    --max-lines=? --max-args= --open-tty --max-procs= --interactive --no-run-if-empty --max-chars= --show-limits
-    --verbose --exit`,
-  operands: "data*",
-  strict: true,
-  abbreviates: true,
-  also: xargsEffects,
-};
-
 const SOURCES: ReadonlySet<string> = new Set([":::", ":::+", "::::", "::::+"]);
 
 /** Never without a question: its options are many, and it runs texts by a shell. The command is looked at for its dangers. */
@@ -187,8 +166,6 @@ function parallelEffects(use: Use): readonly Found[] {
     command.length === 0 ? [] : use.command([...filled(command, ["{}"], [unknown]), ...given, unknown]);
   return [asks, ...inputs, ...ran];
 }
-
-export const PARALLEL: Model = { reads: parallelEffects };
 
 /**
  * A command with what will be found in place of its marks. One command stands for all that will run: a word that is a
@@ -225,3 +202,9 @@ export function mostOf(found: readonly Arg[], { span }: Use): readonly [readonly
   const what = `more than ${MOST_FINDS} places to search`;
   return [found.slice(0, MOST_FINDS), [{ kind: "unknown", doubt: "shell.limit", what, span }]];
 }
+/** What rows ask of this file, by name. */
+export const FD_XARGS_READERS: Readonly<Record<string, Reader>> = {
+  fd: fdEffects,
+  xargs: xargsEffects,
+  parallel: parallelEffects,
+};

@@ -1,15 +1,10 @@
 import { roleEffects } from "./argument-roles.ts";
 import { filled, mostOf } from "./fd-xargs.ts";
-import { type Arg, type Found, isGuess, type Model, UNKNOWN, type Use } from "./program-model.ts";
+import { type Arg, type Found, isGuess, UNKNOWN, type Use, type Reader } from "./program-model.ts";
 
 const MARK: readonly string[] = ["{}"];
 const LIGHT = { forced: false, recursive: false };
 const OPERATORS: ReadonlySet<string> = new Set(["(", ")", "!", ",", "-not", "-a", "-and", "-o", "-or"]);
-
-export const FIND: Model = {
-  reads: (use) => new FindReader(use).read(),
-  tells: "--version --help -version -help",
-};
 
 class FindReader {
   private readonly found: Found[] = [];
@@ -328,3 +323,7 @@ const NARROWING =
 
 /** Tests by name: they leave over what their pattern says. */
 const NAMING = words("-name -iname -path -ipath -wholename -iwholename -regex -iregex");
+/** What rows ask of this file, by name. */
+export const FIND_READERS: Readonly<Record<string, Reader>> = {
+  find: (use) => new FindReader(use).read(),
+};

@@ -1,5 +1,5 @@
 import { roleEffects } from "./argument-roles.ts";
-import { type Arg, type Found, isGuess, type Model, type Role, UNKNOWN, type Use } from "./program-model.ts";
+import { type Arg, type Found, isGuess, type Role, UNKNOWN, type Use, type Reader } from "./program-model.ts";
 
 type ValueRole = Exclude<Role, "command">;
 
@@ -202,9 +202,6 @@ const DEEPEST = 16;
 
 const isDigit = (char: string): boolean => char >= "0" && char <= "9";
 
-/** jq and its like. Their options may stand anywhere. */
-export const JQ: Model = { reads: jqEffects, tells: "--version --help -V -h --build-configuration" };
-
 /** Which names a filter of jq or yq uses. */
 
 /**
@@ -238,11 +235,8 @@ function yqEffects(use: Use): readonly Found[] {
   ];
 }
 
-export const YQ: Model = {
-  options: `-reCMPNnjcvy -o: -p: -I: -i --inplace --in-place --raw-output --exit-status --colors
-    --no-colors --prettyPrint --no-doc --null-input --tojson --compact-output --verbose --yaml-output --output-format=
-    --input-format= --indent= --expression= --unwrapScalar=? --width= --sort-keys -S --nul-output -0`,
-  operands: "data*",
-  tells: "--version --help -V -h help",
-  also: yqEffects,
+/** What rows ask of this file, by name. */
+export const JQ_READERS: Readonly<Record<string, Reader>> = {
+  jq: jqEffects,
+  yq: yqEffects,
 };

@@ -28,7 +28,7 @@ export const isGuess = ({ kind, value }: Arg): boolean => kind === "dynamic" && 
  * code: a program in some language, as text. loads: a file of code or of settings that run code. project: a file of code to run.
  * command: this and all that follow are a command of its own. shell: a text that a shell runs.
  */
-const ROLES = [
+export const ROLES = [
   "data",
   "pattern",
   "read",
@@ -64,48 +64,55 @@ const FIXED = [
 ] as const;
 export type Fixed = (typeof FIXED)[number];
 
-/** One program, or one sub-command. Texts are small tables, see `options.ts` and `operands.ts`. */
+/** More about a use than options and arguments say: a reader by its name, or one that is made from what the row gives it. */
+export type Check = string | readonly [name: string, given: CheckParameter];
+export type CheckParameter = string | readonly string[] | Readonly<Record<string, string>>;
+
+/** One program, or one sub-command, as `bin/programs.ts` makes it from a row of the YAML files; `README.md` tells the keys. */
 export interface Model {
-  /**
-   * Words separated by blanks. `-abc`: three flags. `-o:` takes a value, `-o:write` one of that role, `-i?` may have one
-   * attached. `--long`, `--long=`, `--long=read`, `--long=?`, `--long=?write` likewise. `-i!write`: a flag that turns all
-   * operands to that role. `-n!network`, `--x!check` …: a flag with a fixed effect. `-NUM`: a number as an option.
-   */
-  readonly options?: string;
-  /**
-   * Roles by position: `pattern read*`, `read write?`, `read* target`. What is more than these is not understood. `|.`
-   * at the end: without operands it works on the current folder, in the role that stands last.
-   */
-  readonly operands?: string;
-  readonly fixed?: readonly Fixed[];
+  /** Words by group; `option-groups.ts` says what a group means. */
+  readonly options?: Readonly<Record<string, string>>;
+  /** `-20`: a number as an option. */
+  readonly numbers?: boolean;
+  readonly arguments?: {
+    readonly first?: readonly Role[];
+    /** Any number of these between the first and the last ones. */
+    readonly rest?: Role;
+    readonly last?: readonly Role[];
+    /** Without arguments it works on the current folder. */
+    readonly here?: true;
+  };
+  readonly does?: readonly Fixed[];
   /** Options end at the first operand (env, xargs, ssh …). */
-  readonly strict?: boolean;
+  readonly strict?: true;
   /**
-   * No option is left out that does more than read: those stand in the table with a role or `!ask`. Then a word that the
-   * shell may turn into an option does no harm, as long as all options of the table only read.
+   * No option is left out that does more than read: those stand in the row with a role or as asks. Then a word that the
+   * shell may turn into an option does no harm, as long as all options of the row only read.
    */
   readonly complete?: boolean;
   /** Single-dash long options (`find -name`, `go test -run`): `-abc` is one option, never a bundle. */
-  readonly singleDash?: boolean;
+  readonly singleDash?: true;
   /** Long options may be shortened to any unique beginning (getopt_long). */
-  readonly abbreviates?: boolean;
-  /** Arguments with which, alone, it only tells of itself. The default: `--version --help`. */
-  readonly tells?: string;
+  readonly abbreviates?: true;
+  /** Arguments with which, alone, it only tells of itself. */
+  readonly tells: readonly string[];
   /** Even what tells of itself obeys the settings of the folder, or is a program that lies in it. */
   readonly local?: true;
-  /** The first operand chooses one of these; options before it are this model's own. No entry: not understood. */
-  readonly commands?: Readonly<Record<string, Model>>;
+  /** The first operand chooses one of these, by number of the model; options before it are this model's own. No entry: not understood. */
+  readonly commands?: Readonly<Record<string, number>>;
   /** What an operand is that chooses none of `commands` (a script of the project, a file). */
-  readonly otherwise?: Model;
+  readonly otherwise?: number;
   /** Other names of sub-commands. */
   readonly aliases?: Readonly<Record<string, string>>;
+  /** Looked at before all else; of a model with a reader, without operands. */
+  readonly first?: readonly Check[];
   /**
-   * What the table cannot say. It may add effects, never take any away. Of a program with `commands` it is asked only
+   * What the row cannot say. It may add effects, never take any away. Of a program with `commands` it is asked only
    * where none of them is chosen: options before a sub-command are that one's `globals`.
    */
-  readonly also?: (use: Use) => readonly Found[];
+  readonly also?: readonly Check[];
   /** Takes the whole reading over: for programs with a grammar of their own (find, sed, awk, tar, dd, test …). */
-  readonly reads?: (use: Use) => readonly Found[];
+  readonly reader?: Check;
 }
 
 /** An effect before it knows who does it: where `span` or `by` are left out, the whole command and its program. */
@@ -127,13 +134,13 @@ interface KnownInput {
   readonly found?: true;
 }
 
-/** One use of a program, for `also` and `reads`. */
+/** One use of a program, for `also` and readers. */
 export interface Use {
   /** The name by which it was found in the table; of a sub-command, both: `git log`. */
   readonly program: string;
   /** Without the program's (and sub-command's) own name. */
   readonly args: readonly Arg[];
-  /** Empty for `reads`. */
+  /** Empty for readers. */
   readonly options: readonly GivenOption[];
   /** Of the programs above a sub-command (`git -C x` before `log`). */
   readonly globals: readonly GivenOption[];
@@ -223,65 +230,5 @@ export interface OptionTable {
   readonly tame: boolean;
 }
 
-const FIXED_WORDS: ReadonlySet<string> = new Set(FIXED);
-const ROLE_WORDS: ReadonlySet<string> = new Set(ROLES);
-const TAME: ReadonlySet<Role> = new Set<Role>(["data", "pattern", "read"]);
-
-/** Reads the small language of `Model.options`. A mistake in a table is a mistake of ours: it throws. */
-export function optionTable({ options = "", singleDash = false, complete = false }: Model): OptionTable {
-  const named = new Map<string, OptionSpec>();
-  let numbers = false;
-  for (const token of options.split(/\s+/)) {
-    if (token === "") continue;
-    if (token === "-NUM") {
-      numbers = true;
-      continue;
-    }
-    for (const spec of specsOf(token, singleDash)) {
-      if (named.has(spec.name)) throw new Error(`the option ${spec.name} stands twice in: ${options}`);
-      named.set(spec.name, spec);
-    }
-  }
-  const reads = ({ role, turns, fixed }: OptionSpec): boolean =>
-    TAME.has(role) && (turns === null || TAME.has(turns)) && fixed === null;
-  const tame = complete && [...named.values()].every(reads);
-  return { named, numbers, tame };
-}
-
-function specsOf(token: string, singleDash: boolean): readonly OptionSpec[] {
-  const [head = "", turn] = token.split("!");
-  if (!/^--?[^-]/.test(head)) throw new Error(`not an option of a table: ${token}`);
-  const [turns, fixed] = turnOf(turn, token);
-  const long = head.startsWith("--") || singleDash;
-  const cut = cutOf(head, long);
-  const names = head.slice(0, cut);
-  const spec = { ...valueOf(head.slice(cut), token), turns, fixed };
-  if (long) return [{ name: names, ...spec }];
-  const letters = names.slice(1).split("");
-  if (spec.takes !== "nothing" && letters.length > 1)
-    throw new Error(`one letter only may take a value: ${token}`);
-  return letters.map((letter) => ({ name: `-${letter}`, ...spec }));
-}
-
-/** Where the names end: at `=` of long ones, behind the first letter's `:` or `?` of short ones. */
-function cutOf(head: string, long: boolean): number {
-  const at = long ? head.indexOf("=") : head.slice(2).search(/[:?]/) + 2;
-  return at < (long ? 0 : 2) ? head.length : at;
-}
-
-/** `=read`, `:`, `=?`, `?write` or nothing. */
-function valueOf(text: string, token: string): Pick<OptionSpec, "takes" | "role"> {
-  if (text === "") return { takes: "nothing", role: "data" };
-  const word = text.replace(/^[:=]?\??/, "");
-  return { takes: /^=?\?/.test(text) ? "maybe" : "value", role: word === "" ? "data" : roleOf(word, token) };
-}
-
-function turnOf(turn: string | undefined, token: string): readonly [Role | null, Fixed | null] {
-  if (turn === undefined) return [null, null];
-  return FIXED_WORDS.has(turn) ? [null, turn as Fixed] : [roleOf(turn, token), null];
-}
-
-export function roleOf(word: string, where: string): Role {
-  if (!ROLE_WORDS.has(word)) throw new Error(`not a role: ${word} in ${where}`);
-  return word as Role;
-}
+/** Effects of a use that are found by its own grammar, or beside its options and arguments. */
+export type Reader = (use: Use, options: OptionTable) => readonly Found[];

@@ -1,5 +1,5 @@
 import { plainEnd, regexEnd } from "./delimited-text.ts";
-import type { Arg, Found, Model, Use } from "./program-model.ts";
+import type { Arg, Found, Use, Reader } from "./program-model.ts";
 
 /** What a sed script does beyond editing the text that it is given. `input`: it runs that text as commands. */
 type SedDeed =
@@ -258,11 +258,7 @@ function deedEffects(deed: SedDeed, { span }: Arg, use: Use): readonly Found[] {
   return [{ kind: deed.kind, path: use.place(arg), span }];
 }
 
-export const SED: Model = {
-  options: `-nErszub -e:pattern -f:read -l: -i?!write --quiet --silent --expression=pattern --file=read --in-place=?!write
-    --line-length= --regexp-extended --separate --unbuffered --null-data --zero-terminated --posix --debug --sandbox
-    --follow-symlinks --binary`,
-  operands: "pattern read*",
-  abbreviates: true,
-  also: scriptEffects,
+/** What rows ask of this file, by name. */
+export const SED_READERS: Readonly<Record<string, Reader>> = {
+  sed: scriptEffects,
 };

@@ -1,5 +1,5 @@
 import { ENVIRONMENT, isInert, isPrivate, variableDoubt } from "../effects/environment.ts";
-import { type Arg, type Found, type Model, UNKNOWN, type Use } from "./program-model.ts";
+import { type Arg, type Found, UNKNOWN, type Use, type Reader } from "./program-model.ts";
 
 /** Switches of a shell that change neither how it reads words nor what programs get. */
 const NAMES: ReadonlySet<string> = new Set(
@@ -90,26 +90,6 @@ function variable(use: Use, arg: Use["args"][number], { name, known }: Named): F
 
 /** `-a x=(…)`: the words in it are expanded once more. */
 const isAgain = (value = ""): boolean => value.startsWith("(") || value.startsWith(UNKNOWN);
-
-const EXPORT: Model = {
-  options: "-p -n",
-  operands: "data*",
-  also: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, false)),
-};
-
-/** Attributes that make values run, change or stay, or stand for other names, are left out. */
-const DECLARE: Model = {
-  options: "-p -a -A -g -F",
-  operands: "data*",
-  also: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, true)),
-};
-
-const UNSET: Model = {
-  options: "-v",
-  operands: "data*",
-  also: (use) => assigned(use, use.operands, true),
-};
-
 const changes = (use: Use): Found => ({
   kind: "unknown",
   doubt: "shell.builtin",
@@ -122,11 +102,6 @@ const changesInside = (use: Use, inside: boolean): Found => ({
   ...(inside ? { inside } : {}),
 });
 const areLiteral = ({ args }: Use): boolean => args.every(({ kind }) => kind === "literal");
-
-/** What it does to the shell itself is not followed. */
-const CHANGES: Model = { reads: (use) => [changes(use)] };
-const HARMLESS: Model = { options: "-NUM", operands: "data*" };
-const LISTS_ALONE: Model = { reads: (use) => (use.args.length === 0 ? [] : [changes(use)]) };
 
 function evaluate(use: Use): readonly Found[] {
   const [first, ...rest] = use.args.filter(({ value }) => value !== "--");
@@ -186,65 +161,6 @@ const positional = (
 /** Names of variables; a subscript would be calculated. */
 const names = (use: Use): readonly Found[] => assigned(use, use.operands, true);
 
-export const BUILTINS: Readonly<Record<string, Model>> = {
-  cd: { options: "-LPe@", operands: "data", complete: true },
-  pushd: { options: "-n", operands: "data" },
-  popd: { options: "-n", operands: "data" },
-  dirs: { options: "-clpv", operands: "data*" },
-  ":": HARMLESS,
-  exit: HARMLESS,
-  return: HARMLESS,
-  break: HARMLESS,
-  continue: HARMLESS,
-  shift: HARMLESS,
-  logout: CHANGES,
-  times: HARMLESS,
-  wait: { options: "-fn", operands: "data*" },
-  jobs: { options: "-lnprs", operands: "data*" },
-  fg: HARMLESS,
-  bg: HARMLESS,
-  umask: {
-    options: "-pS",
-    operands: "data*",
-    also: (use) => (use.operands.length === 0 ? [] : [changesInside(use, areLiteral(use))]),
-  },
-  ulimit: { options: "-HSabcdefiklmnpqrstuvxPRT", operands: "" },
-  type: { options: "-afptP", operands: "data*" },
-  command: { options: "-p", operands: "command*", strict: true, tells: "", reads: command },
-  builtin: { operands: "command*", strict: true },
-  exec: { options: "-cl -a:", operands: "command*", strict: true },
-  hash: { options: "-rlt", operands: "data*" },
-  eval: { reads: evaluate },
-  source: { reads: include },
-  ".": { reads: include },
-  trap: { reads: trap },
-  alias: { reads: alias },
-  unalias: CHANGES,
-  set: { reads: set },
-  shopt: { options: "-pq", operands: "data*" },
-  export: EXPORT,
-  declare: DECLARE,
-  typeset: DECLARE,
-  local: DECLARE,
-  readonly: CHANGES,
-  unset: UNSET,
-  read: { options: "-ers -a: -d: -i: -n: -N: -p: -t: -u:", operands: "data*", also: names },
-  mapfile: { options: "-t -d: -n: -O: -s: -u:", operands: "data*", also: names },
-  readarray: { options: "-t -d: -n: -O: -s: -u:", operands: "data*", also: names },
-  getopts: { operands: "data*", also: (use) => assigned(use, use.operands.slice(1, 2), true) },
-  let: { reads: (use) => use.args.map((arg) => use.doubt("shell.expansion", arg)) },
-  caller: HARMLESS,
-  compgen: CHANGES,
-  complete: LISTS_ALONE,
-  compopt: CHANGES,
-  enable: LISTS_ALONE,
-  bind: CHANGES,
-  history: { options: "-NUM", operands: "data" },
-  fc: CHANGES,
-  disown: { reads: (use) => [changesInside(use, areLiteral(use))] },
-  suspend: CHANGES,
-};
-
 /** `command -v x` only tells; else it runs what follows. */
 function command(use: Use): readonly Found[] {
   const at = use.args.findIndex(({ value }) => !value.startsWith("-") || value === "--");
@@ -257,3 +173,22 @@ function command(use: Use): readonly Found[] {
     ...(tells || rest.length === 0 ? [] : use.command(rest)),
   ];
 }
+/** What rows ask of this file, by name. */
+export const SHELL_BUILTINS_READERS: Readonly<Record<string, Reader>> = {
+  "changes the shell": (use) => [changes(use)],
+  umask: (use) => (use.operands.length === 0 ? [] : [changesInside(use, areLiteral(use))]),
+  command: command,
+  eval: evaluate,
+  source: include,
+  trap: trap,
+  alias: alias,
+  set: set,
+  export: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, false)),
+  declare: (use) => (use.operands.length === 0 ? PRINTS_ENVIRONMENT(use) : assigned(use, use.operands, true)),
+  unset: (use) => assigned(use, use.operands, true),
+  "names of variables": names,
+  getopts: (use) => assigned(use, use.operands.slice(1, 2), true),
+  let: (use) => use.args.map((arg) => use.doubt("shell.expansion", arg)),
+  "changes the shell when told something": (use) => (use.args.length === 0 ? [] : [changes(use)]),
+  "changes the shell, inside when plain": (use) => [changesInside(use, areLiteral(use))],
+};

@@ -1,10 +1,7 @@
 import { ENVIRONMENT, namesSecret } from "../effects/environment.ts";
-import { always, fixedEffect, given, gnu, outside, PRINTS, unless } from "./argument-roles.ts";
-import type { Arg, Fixed, Found, Model, Use } from "./program-model.ts";
+import { fixedEffect, given, outside } from "./argument-roles.ts";
+import type { Arg, Fixed, Found, Use, Reader } from "./program-model.ts";
 import { inputEffects } from "./shell-builtins.ts";
-
-const LISTS = "-l -L --list --table --version --help -V";
-
 const UNIT_READS = new Set([
   "is-active",
   "is-enabled",
@@ -36,58 +33,6 @@ const POWER = new Set([
   "switch-root",
   "set-default",
 ]);
-
-/** Programs that act on processes, now or later. */
-export const PROCESSES: Readonly<Record<string, Model>> = {
-  kill: { tells: LISTS, reads: (use) => ended(use, /^(?:%\S*|[2-9]|[1-9]\d+)$/) },
-  killall: { tells: LISTS, reads: (use) => ended(use, PROGRAM) },
-  killall5: always("process"),
-  pkill: { tells: "--version --help -V", reads: (use) => ended(use, PROGRAM) },
-  skill: always("process", LISTS),
-  snice: always("process"),
-  xkill: always("process"),
-  renice: always("process", "--version --help -V"),
-  fuser: { tells: "-V -l --version --help", reads: (use) => ended(use, /^\d+(?:\/tcp|\/udp)?$/) },
-  service: always("process", "--version --help --status-all"),
-  wall: always("process"),
-  write: always("process"),
-  mesg: always("process"),
-  systemctl: {
-    operands: "data*",
-    options: `-alq -t: -p: -n: -o: --user --system --no-pager --no-legend --all --full --quiet --plain --failed --type= --state=
-      --property= --lines= --output= --now --force!system -f!system -H:host --host=host -M:!ask --machine=!ask --root=!ask`,
-    also: unitEffects,
-  },
-  journalctl: {
-    operands: "data*",
-    options: `-aefmkqrxlb -n? -o: -p: -t: -u: -g: -S: -U: -c: -D:read --file=read --root=read --no-pager --pager-end --follow --lines=?
-      --output= --priority= --unit= --user-unit= --identifier= --grep= --since= --until= --boot=? --dmesg --reverse --utc
-      --no-hostname --catalog --quiet --list-boots --disk-usage --user --system --vacuum-size=!system --vacuum-time=!system
-      --vacuum-files=!system --rotate!system --flush!system --sync --header`,
-    also: () => [{ kind: "read", path: "/var/log/journal" }],
-  },
-  logger: {
-    operands: "data*",
-    options: `-edis -t: -p: -f:read -n:host -P: -T -u: -S: --tag= --priority= --file=read --server=host --port= --tcp --udp --socket=
-      --id=? --stderr --no-act --rfc3164 --rfc5424=? --size= --journald=?read`,
-    also: () => [{ kind: "write", path: "/var/log/syslog" }],
-  },
-  crontab: {
-    operands: "read?",
-    options: "-l -r -e -i -u: -n -T",
-    also: ({ options }) => [
-      {
-        kind: options.some(({ name }) => name === "-l") ? "read" : "write",
-        path: "/var/spool/cron/crontabs",
-      },
-    ],
-  },
-  at: { operands: "data*", options: "-mMlbdrvVc -q: -f:loads -t:", also: laterEffects },
-  batch: { operands: "data*", options: "-mMvV -q: -f:loads", also: laterEffects },
-  atrm: always("process"),
-  atq: always("process"),
-};
-
 /** What a search for processes looks for: programs by their name, and not those that keep the box. */
 const PROGRAM = /^(?!.*(?:harness|runner|init|docker))[\w ./:+=-]*[A-Za-z]{2}[\w ./:+=-]*$/i;
 
@@ -116,55 +61,6 @@ function unitEffects(use: Use): readonly Found[] {
   const fixed: Fixed = POWER.has(verb.value) ? "system" : "process";
   return [fixedEffect(fixed, use.folder, `${use.program} ${verb.value}`)];
 }
-
-/** Programs that act on disks, power and the kernel, whatever they are told. */
-const SYSTEM =
-  `shutdown reboot halt poweroff init telinit kexec pivot_root mkfs mke2fs mkdosfs mkswap mkfs.ext2 mkfs.ext3 mkfs.ext4
-  mkfs.xfs mkfs.btrfs mkfs.vfat mkfs.fat mkfs.msdos mkfs.ntfs mkfs.exfat mkfs.f2fs mkfs.minix mkfs.bfs mkfs.cramfs fdisk sfdisk
-  cfdisk gdisk sgdisk parted partprobe partx wipefs blkdiscard badblocks fsck e2fsck xfs_repair swapoff losetup cryptsetup
-  dmsetup mdadm umount hdparm nvme sdparm debugfs tune2fs resize2fs e2label lvcreate lvremove lvresize lvextend lvreduce
-  vgcreate vgremove vgreduce vgextend pvcreate pvremove zpool zfs btrfs insmod rmmod modprobe depmod setenforce auditctl hwclock
-  iptables ip6tables iptables-restore ip6tables-restore nft ufw firewall-cmd tc grub-install update-grub flashrom fwupdmgr eject
-  setfont loadkeys efibootmgr rtcwake fstrim fsfreeze`.split(/\s+/);
-/** Programs that change who may do what. */
-const ACCOUNTS =
-  `useradd userdel usermod adduser deluser groupadd groupdel groupmod addgroup delgroup gpasswd newusers passwd
-  chpasswd chgpasswd chage chsh chfn visudo vipw vigr pwconv grpconv newgrp`.split(/\s+/);
-
-const named = (names: readonly string[], model: Model): Readonly<Record<string, Model>> =>
-  Object.fromEntries(names.map((name) => [name, model]));
-
-/** Programs that act on the machine as a whole. */
-export const MACHINE: Readonly<Record<string, Model>> = {
-  ...named(SYSTEM, always("system")),
-  ...named(ACCOUNTS, always("privilege")),
-  mount: unless("-l -v --help --version -V", "system"),
-  swapon: unless("-s --show --summary --help --version -V", "system"),
-  ldconfig: unless("-p --print-cache -V --version --help", "system"),
-  lsmod: unless("", "system"),
-  sysctl: {
-    operands: "data*",
-    options:
-      "-abdeNnqrX -A -w!system -p?!system -f?!system --all --deprecated --names --values --write!system --load=?!system --system!system --pattern=",
-    also: (use) => sysctlEffects(use),
-  },
-  dmesg: {
-    options: `-deHkLPrTtuxSw -F:read -f: -l: -s: -C!system -c!system -D!system -E!system -n:!system --clear!system
-      --read-clear!system --console-off!system --console-on!system --console-level=!system --color=? --ctime --decode --facility=
-      --file=read --follow --human --json --kernel --level= --nopager --noescape --notime --raw --reltime --since= --until=
-      --show-delta --time-format= --userspace`,
-    abbreviates: true,
-    also: () => [{ kind: "read", path: "/dev/kmsg" }],
-  },
-  ip: { reads: (use) => ipEffects(use), tells: "-V -Version help" },
-  ifconfig: { reads: (use) => ifconfigEffects(use) },
-  route: unless("-n -e -ee -v -4 -6 --numeric", "system"),
-  timedatectl: unless("status show timesync-status list-timezones --no-pager -a --all", "system"),
-  hostnamectl: unless("status --no-pager --static --transient --pretty", "system"),
-  localectl: unless("status list-locales list-keymaps --no-pager", "system"),
-  loginctl: unless("list-sessions list-users list-seats --no-pager --no-legend", "system"),
-  "update-alternatives": { reads: (use) => alternativesEffects(use) },
-};
 
 const IP_OPTION =
   /^-(?:4|6|br|brief|c|color(?:=\w+)?|j|json|p|pretty|o|oneline|s|stats|d|details|h|human|N|Numeric)$/;
@@ -262,80 +158,31 @@ function printenvEffects(use: Use): readonly Found[] {
   return secret ? [...doubts, { kind: "read", path: ENVIRONMENT }] : doubts;
 }
 
-const PGREP = `-lavwcfinoxLA -d: -g: -G: -O: -P: -s: -t: -u: -U: -F:read -r: --delimiter= --list-name --list-full --inverse
-  --lightweight --count --full --pgroup= --group= --ignore-case --newest --oldest --older= --parent= --session= --terminal=
-  --euid= --uid= --exact --pidfile=read --logpidfile --runstates= --ignore-ancestors --cgroup= --ns= --nslist=`;
-
-/** What tells who is who reads the system's accounts. */
-const accounts = (operands: string, options: string): Model => ({
-  ...gnu(operands, options),
-  also: ({ span }) => [{ kind: "read", path: "/etc/passwd", span }],
-});
-
-/** Programs that tell of the machine, its users and its processes. */
-export const FACTS: Readonly<Record<string, Model>> = {
-  uname: PRINTS,
-  lsb_release: gnu("", "-vidrcas --version --id --description --release --codename --all --short"),
-  arch: PRINTS,
-  nproc: PRINTS,
-  id: accounts("data*", "-agGnruzZ --context --group --groups --name --real --user --zero"),
-  whoami: accounts("", ""),
-  logname: accounts("", ""),
-  groups: accounts("data*", ""),
-  users: accounts("read?", ""),
-  who: accounts(
-    "read*",
-    `-abdHlmpqrstTuw --all --boot --dead --heading --ips --login --lookup!network --process --count --runlevel --short --time
-    --mesg --users --message --writable`,
-  ),
-  w: accounts("data*", "-husfoi --no-header --no-current --short --from --old-style --ip-addr"),
-  last: accounts(
-    "data*",
-    "-NUM -adFiRwx -f:read -n: -p: -s: -t: --file=read --limit= --fullnames --fulltimes",
-  ),
-  uptime: PRINTS,
-  free: PRINTS,
-  vmstat: PRINTS,
-  lscpu: gnu(
-    "",
-    `-abBcJxy -C? -e? -p? -s:read --all --online --bytes --caches=? --offline --json --extended=? --parse=? --sysroot=read --hex
-    --physical --output-all`,
-  ),
-  tty: PRINTS,
-  getconf: PRINTS,
-  locale: {
-    operands: "data*",
-    options: "-amckv --all-locales --charmaps --category-name --keyword-name --verbose",
-  },
-  which: { operands: "data*", options: "-as --all" },
-  whereis: { operands: "data*", options: "-bmsufl -B:read -M:read -S:read -g" },
-  printenv: { reads: printenvEffects },
-  ps: { reads: psEffects, tells: "--version --help -V" },
-  pgrep: gnu("data*", PGREP),
-  pidof: { operands: "data*", options: "-scnqxz -o: -S: -t -d:" },
-  top: {
-    operands: "",
-    options: "-bcHiS1 -E: -e: -d: -n: -o: -O -p: -s -u: -U: -w? -W!ask",
-    tells: "-h -v -V --help --version",
-    // Without -b it takes commands from the terminal, to end processes too.
-    also: (use) => (given(use, "-b") ? [] : [{ kind: "process", what: use.program }]),
-  },
-  hostname: {
-    operands: "data?",
-    options: `-sfdiIya -A!network -F:read!system -b!system --short --fqdn --long --domain --ip-address --all-ip-addresses --yp --nis
-      --alias --all-fqdns!network --file=read!system --boot!system`,
-    also: (use) => outside({ ...use, args: use.operands }, () => false, "system"),
-  },
-  stty: {
-    operands: "data*",
-    options: "-a -g -F:!process --all --save --file=!process",
-    also: changesTerminal,
-  },
-};
-
 /** Any operand but `size` and `speed` changes the terminal, which outlives the command. */
 function changesTerminal({ operands, program }: Use): readonly Found[] {
   return operands
     .filter(({ value }) => value !== "size" && value !== "speed")
     .map(({ span }) => ({ kind: "process", what: program, span }));
 }
+/** What rows ask of this file, by name. */
+export const SYSTEM_READERS: Readonly<Record<string, Reader>> = {
+  /** What tells who is who reads the accounts of the system. */
+  "system accounts": ({ span }) => [{ kind: "read", path: "/etc/passwd", span }],
+  printenv: printenvEffects,
+  ps: psEffects,
+  top: (use) => (given(use, "-b") ? [] : [{ kind: "process", what: use.program }]),
+  hostname: (use) => outside({ ...use, args: use.operands }, () => false, "system"),
+  stty: changesTerminal,
+  kill: (use) => ended(use, /^(?:%\S*|[2-9]|[1-9]\d+)$/),
+  killall: (use) => ended(use, PROGRAM),
+  fuser: (use) => ended(use, /^\d+(?:\/tcp|\/udp)?$/),
+  systemctl: unitEffects,
+  crontab: ({ options }) => [
+    { kind: options.some(({ name }) => name === "-l") ? "read" : "write", path: "/var/spool/cron/crontabs" },
+  ],
+  at: laterEffects,
+  sysctl: (use) => sysctlEffects(use),
+  ip: (use) => ipEffects(use),
+  ifconfig: (use) => ifconfigEffects(use),
+  "update-alternatives": (use) => alternativesEffects(use),
+};

@@ -1,8 +1,5 @@
-import type { Arg, Found, Model, Use } from "./program-model.ts";
+import type { Arg, Found, Use, Reader } from "./program-model.ts";
 import { assigned, joined, onlyBash, PRINTS_ENVIRONMENT } from "./shell-builtins.ts";
-
-/** Runs its operands as a command, and does nothing else. */
-const plain = (options = ""): Model => ({ options, operands: "command*", strict: true, abbreviates: true });
 
 /** Variables first, then a command; without one it prints all variables. */
 function environment(use: Use): readonly Found[] {
@@ -37,86 +34,6 @@ function locked(use: Use): readonly Found[] {
   return [lockFile, ...(text === undefined ? use.command(rest) : use.shell(text))];
 }
 
-const SUDO: Model = {
-  ...plain("-ABbEHknPSsiKlv -u: -g: -h: -p: -C: -D: -R: -r: -t: -T: -U: --user= --group= --preserve-env=?"),
-  fixed: ["privilege"],
-};
-
-export const WRAPPERS: Readonly<Record<string, Model>> = {
-  env: {
-    options: `-i -0 -v -u: -C:in -S: --ignore-environment --null --debug --unset= --chdir=in --split-string=
-      --block-signal=? --default-signal=? --ignore-signal=?`,
-    operands: "data*",
-    strict: true,
-    also: environment,
-  },
-  timeout: {
-    options: "-fpv -k: -s: --foreground --preserve-status --verbose --kill-after= --signal=",
-    operands: "data command*",
-    strict: true,
-    abbreviates: true,
-  },
-  nice: plain("-NUM -n: --adjustment="),
-  ionice: plain("-t -c: -n: -p:!process -P:!process --class= --classdata= --ignore"),
-  chrt: { ...plain("-bfior --batch --fifo --idle --other --rr -p!process"), operands: "data command*" },
-  taskset: { ...plain("-a -c --cpu-list --all-tasks -p!process --pid!process"), operands: "data command*" },
-  nohup: plain(),
-  setsid: plain("-cfw --ctty --fork --wait"),
-  stdbuf: plain("-i: -o: -e: --input= --output= --error="),
-  unbuffer: plain("-p"),
-  time: plain("-pvaqV -o:write -f: --portability --verbose --append --quiet --output=write --format="),
-  watch: {
-    options: `-bcdegtwx -n: -q: --beep --color --differences=? --errexit --chgexit --interval= --no-title --no-wrap
-      --exec --precise`,
-    operands: "data*",
-    strict: true,
-    also: asText,
-  },
-  flock: {
-    options: `-seuxonFv -w: -E: --shared --exclusive --unlock --nonblock --close --no-fork --verbose --wait= --timeout=
-      --conflict-exit-code=`,
-    operands: "data*",
-    strict: true,
-    also: locked,
-  },
-  script: {
-    options:
-      "-aefq -c:shell -O:write -I:write -B:write -T:write -E: -m: -o: --command=shell --quiet --return --flush --append",
-    operands: "write",
-    also: (use) =>
-      use.options.some(({ name }) => name === "-c" || name === "--command") ? [] : [escapes(use)],
-  },
-  caffeinate: plain("-dimsu -t:"),
-  fakeroot: plain(),
-  "xvfb-run": plain("-a --auto-servernum"),
-  "dbus-run-session": plain(),
-  faketime: { ...plain("-f -m"), operands: "data command*" },
-  prlimit: { ...plain(), fixed: ["process"] },
-  entr: { ...plain("-acdnprsz"), fixed: ["ask"] },
-  sudo: SUDO,
-  sudoedit: SUDO,
-  doas: SUDO,
-  pkexec: SUDO,
-  su: {
-    options: "-flm -c:shell -s: -g: --command=shell --login --shell=",
-    operands: "data*",
-    fixed: ["privilege"],
-  },
-  runuser: { options: "-flm -c:shell -u: -s: -g: --command=shell", operands: "data*", fixed: ["privilege"] },
-  chroot: { ...plain("--userspec= --groups= --skip-chdir"), operands: "data command*", fixed: ["privilege"] },
-  unshare: {
-    ...plain("-mnipuUrfCT --mount --net --pid --user --fork --map-root-user"),
-    fixed: ["privilege"],
-  },
-  nsenter: { ...plain("-amuinpUCrGS -t: --all --target= --mount --net --pid"), fixed: ["privilege"] },
-  setpriv: { ...plain("--reuid= --regid= --clear-groups --no-new-privs"), fixed: ["privilege"] },
-  capsh: { operands: "data*", fixed: ["privilege"] },
-  bwrap: { reads: (use) => [escapes(use)] },
-  firejail: { reads: (use) => [escapes(use)] },
-  proot: { reads: (use) => [escapes(use)] },
-  "systemd-run": { reads: (use) => [escapes(use)] },
-};
-
 /** Runs commands in a way that is not followed. */
 export const escapes = (use: Use): Found => ({
   kind: "unknown",
@@ -124,3 +41,11 @@ export const escapes = (use: Use): Found => ({
   what: use.program,
   span: use.span,
 });
+/** What rows ask of this file, by name. */
+export const WRAPPER_READERS: Readonly<Record<string, Reader>> = {
+  env: environment,
+  watch: asText,
+  flock: locked,
+  script: (use) =>
+    use.options.some(({ name }) => name === "-c" || name === "--command") ? [] : [escapes(use)],
+};

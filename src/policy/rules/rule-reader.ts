@@ -1,9 +1,6 @@
 import { nearest } from "../../core/spelling.ts";
 import { isBroad } from "../judge-effects.ts";
-import type { Model } from "../programs/program-model.ts";
-import { PROGRAMS } from "../programs/program-table.ts";
-import { ESCAPING_PROGRAMS, INTERPRETERS, SHELLS } from "../programs/shell-programs.ts";
-import { WRAPPERS } from "../programs/wrapper-programs.ts";
+import { RUNNING_OTHERS, RUNNING_WHAT_FOLLOWS } from "../programs/program-table.ts";
 import { fixedPart, type PathPattern, readPathPattern, takesAll } from "./path-pattern.ts";
 import {
   EFFECT_NAMES,
@@ -162,29 +159,6 @@ function whyTooBroad(rule: UserRule): TooBroad | undefined {
 
 const blame = (key: string, message: string): TooBroad => ({ key, message });
 
-/** Programs that run others, or any code; the words of what they run are judged as a command of their own. */
-const OTHERS = new Set(
-  `node nodejs deno bun ts-node tsx python ipython pypy java awk gawk mawk nawk sed jq find fd xargs parallel make gmake just task
-  npm npx pnpm pnpx yarn corepack bunx uv uvx pip pipx poetry conda gem bundle cargo go mvn gradle docker podman nerdctl
-  kubectl helm ssh scp sftp rsync curl wget nc ncat socat telnet ftp git hg svn gh glab aws gcloud az terraform ansible
-  crontab at batch systemctl rustup nvm volta asdf mise tar zip rg`.split(/\s+/),
-);
-const RUNNERS = new Set(
-  `${Object.keys(WRAPPERS).join(" ")} command builtin exec eval source . trap xargs parallel busybox toybox`.split(
-    " ",
-  ),
-);
-const PROGRAM_TABLES = [SHELLS, INTERPRETERS, ESCAPING_PROGRAMS];
-
-const runsOthers = (program: string): boolean => {
-  const model: Model | undefined = PROGRAMS.get(program);
-  return (
-    OTHERS.has(program) ||
-    model?.commands !== undefined ||
-    PROGRAM_TABLES.some((table) => Object.hasOwn(table, program))
-  );
-};
-
 /** Without folders and a version: `/usr/bin/python3.12` is python. */
 const plainNames = (word: string): readonly string[] => {
   const name = word.slice(word.lastIndexOf("/") + 1);
@@ -199,9 +173,9 @@ function broadPrefix({ prefix, exact, host, arg }: UserRule): TooBroad | undefin
   const [programs = new Set<string>(), second] = prefix;
   for (const word of exact ? [] : programs) {
     const names = plainNames(word);
-    if (names.some((name) => RUNNERS.has(name)))
+    if (names.some((name) => RUNNING_WHAT_FOLLOWS.has(name)))
       return blame("prefix", `${word} runs another command: give the words of that command, without ${word}`);
-    if (!names.some(runsOthers)) continue;
+    if (!names.some((name) => RUNNING_OTHERS.has(name))) continue;
     if (second === undefined && host === null)
       return blame(
         "prefix",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { GIT } from "../../../src/policy/programs/git-program.ts";
+import { ProgramTable } from "../../../src/policy/programs/program-table.ts";
 import { tells, told } from "./told.ts";
 
 tells({
@@ -87,7 +87,7 @@ tells({
   "git send-email a": "ask; read a; network; code settings",
 });
 
-const COMMANDS = Object.keys(GIT["git"]?.commands ?? {});
+const COMMANDS = Object.keys(new ProgramTable().find("git")?.commands ?? {});
 
 test("no command of git is allowed with an option that nobody knows", () => {
   const allowed = COMMANDS.filter((name) => told(`git ${name} --no-such-option`).startsWith("allow"));

@@ -1,21 +1,47 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CommandPolicy } from "../../../src/policy/decide.ts";
-import type { Model } from "../../../src/policy/programs/program-model.ts";
-import { PROJECT } from "../../../src/policy/programs/project-programs.ts";
+import { compilePrograms } from "../../../bin/compile-programs.ts";
+import { ProgramTable } from "../../../src/policy/programs/program-table.ts";
+import { PROGRAMS } from "../../../src/policy/programs/programs.generated.ts";
 
 const policy = new CommandPolicy();
 const verdict = (command: string): string =>
   policy.decide(command, { mode: "workspace-write", workspace: "/home/dev/project", home: "/home/dev" })
     .decision;
 
-function uses(name: string, { commands = {} }: Model): readonly string[] {
-  return [name, ...Object.entries(commands).flatMap(([word, model]) => uses(`${name} ${word}`, model))];
+const FAMILIES = [
+  "builds",
+  "compilers",
+  "dotnet-and-swift",
+  "go",
+  "javascript-builds",
+  "javascript-lints",
+  "javascript-packages",
+  "javascript-tests",
+  "jvm",
+  "node",
+  "other-languages",
+  "php",
+  "python",
+  "python-lints",
+  "python-tools",
+  "ruby",
+  "rust",
+  "scripting-checks",
+  "system-packages",
+  "text-lints",
+];
+const table = new ProgramTable();
+
+function uses(name: string, number: number): readonly string[] {
+  const { commands = {} } = table.model(number);
+  return [name, ...Object.entries(commands).flatMap(([word, inner]) => uses(`${name} ${word}`, inner))];
 }
 
-const all = PROJECT.flatMap((table) =>
-  Object.entries(table).flatMap(([name, model]) => (name.includes(" ") ? [] : uses(name, model))),
-);
+const all = compilePrograms()
+  .namesOf(...FAMILIES.map((family) => `${family}.yaml`))
+  .flatMap((name) => (name.includes(" ") ? [] : uses(name, PROGRAMS[name] ?? -1)));
 
 test("no program of a project, and no sub-command of one, is allowed with an option that nobody knows", () => {
   assert.ok(all.length > 2000);

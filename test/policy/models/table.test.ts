@@ -1,8 +1,73 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Models } from "../../../src/policy/programs/read-arguments.ts";
-import { PROGRAMS } from "../../../src/policy/programs/program-table.ts";
+import { type CompiledPrograms, compilePrograms, programFiles } from "../../../bin/compile-programs.ts";
+import { wrongExamples } from "../../../bin/program-examples.ts";
+import { Models } from "../../../src/policy/programs/program-models.ts";
+import { ProgramTable } from "../../../src/policy/programs/program-table.ts";
+import { MODELS } from "../../../src/policy/programs/programs.generated.ts";
 
-test("every table of every program can be read", () => {
-  assert.doesNotThrow(() => new Models(PROGRAMS).compileAll());
+const compiled = compilePrograms();
+
+test("what is loaded was made of the rows as they are", () => {
+  assert.deepEqual(MODELS, compiled.models);
+});
+
+test("every model of every program can be prepared", () => {
+  assert.doesNotThrow(() => new Models(new ProgramTable()).compileAll());
+});
+
+test("every example of every row is judged as the row says", () => {
+  assert.ok(compiled.examples.length > 1500);
+  assert.deepEqual(wrongExamples(compiled.examples), []);
+});
+
+test("an example that is judged otherwise names its row", () => {
+  const [wrong = ""] = wrongExamples([
+    { where: "lints.yaml: eslint", decision: "deny", command: "eslint ." },
+  ]);
+  assert.match(wrong, /^lints\.yaml: eslint: eslint \.: allow \(.*\), not deny$/);
+});
+
+/** The rows of a file of its own beside all others. */
+const rows = (text: string): CompiledPrograms =>
+  compilePrograms(new Map([...programFiles(), ["zz-mine.yaml", text]]));
+
+const MISTAKES: Readonly<Record<string, readonly [row: string, said: RegExp]>> = {
+  "a key that there is not": ["zz: {optoins: {plain: -a}}", /zz-mine\.yaml: programs: zz.*optoins/],
+  "a group that there is not": [
+    "zz: {options: {harmless: -a}}",
+    /zz-mine\.yaml: zz: options: harmless is no group/,
+  ],
+  "an option that is none": ["zz: {options: {plain: a}}", /zz-mine\.yaml: zz: options: a is no option/],
+  "an option that stands twice": ["zz: {options: {plain: -a, writes: -a}}", /the option -a stands twice/],
+  "an effect that there is not": ["zz: {does: nets}", /zz-mine\.yaml: programs: zz: does.*no effect/],
+  "a role that there is not": [
+    "zz: {arguments: {rest: reads}}",
+    /zz-mine\.yaml: programs: zz: arguments: rest/,
+  ],
+  "a reader that there is not": ["zz: {reader: zz}", /zz-mine\.yaml: zz: no reader is called zz/],
+  "two ways to read it": ["zz: {reader: find, only prints: true}", /one of them/],
+  "a row that is not there to be like": ["zz: {like: yy}", /like yy: the file has no such row/],
+  "a name that stands elsewhere": [
+    "eslint: {only prints: true}",
+    /eslint: stands in javascript-lints\.yaml as well/,
+  ],
+  "a name twice": [
+    "zz: {only prints: true}\n  zz: {only prints: true}",
+    /zz-mine\.yaml: Map keys must be unique/,
+  ],
+};
+
+for (const [what, [row, said]] of Object.entries(MISTAKES))
+  test(`${what} is an error that names file and row`, () => {
+    assert.throws(() => rows(`programs:\n  ${row}\n`), said);
+  });
+
+test("a row beside the others is a program that is known", () => {
+  const made = rows("programs:\n  zz: {options: {plain: -a, writes: -o}, arguments: {rest: read}}\n");
+  assert.deepEqual(JSON.parse(made.models[made.programs["zz"] ?? -1] ?? ""), {
+    options: { plain: "-a", writes: "-o" },
+    arguments: { rest: "read" },
+    tells: ["--version", "--help"],
+  });
 });

@@ -1,0 +1,56 @@
+import { commandsFromStdin } from "./argument-roles.ts";
+import { type Arg, type Found, type Reader, UNKNOWN, type Use } from "./program-model.ts";
+
+/**
+ * Many readers of arguments do not take a word that begins with a dash as the value of the option before it, but as an
+ * option of its own. So no such word is a value here, of the programs above a sub-command too: `npm --x -y test`. And of
+ * `-C=x`, some take `x`, others `=x`. `-tc x` may be `-t` and `-c x`, though `-t` takes a value (yargs, minimist,
+ * commander); `@file` may stand for the arguments in a file.
+ */
+export const ARGUMENT_READERS: Readonly<Record<string, Reader>> = {
+  "values are no options": (use) => ambiguities(use, false, false),
+  "values are no options, letters are split": (use) => ambiguities(use, true, false),
+  "values are no options, @file holds arguments": (use) => ambiguities(use, false, true),
+  /** Where a program takes no file of arguments, but the family does. */
+  "no @files": (use) =>
+    use.operands
+      .filter(({ value }) => value.startsWith("@"))
+      .map((arg) => use.doubt("option.loads-code", arg)),
+  /** `NAME=value` sets something, where all else names files. */
+  "no assignments": (use) =>
+    use.operands.filter(({ value }) => value.includes("=")).map((arg) => use.doubt("operand.unknown", arg)),
+  /** What is named by its address is fetched. */
+  "fetches addresses": ({ operands }) =>
+    operands
+      .filter(({ value }) => /^[a-z][a-z0-9+.-]*:\/?\//i.test(value) || /^(?:npm|jsr):/.test(value))
+      .map(({ span }) => ({ kind: "network", hosts: [], span })),
+  /** For clients whose operands are hosts: without one the host comes from a file or a default. */
+  "network without a host too": ({ operands }) =>
+    operands.length > 0 ? [] : [{ kind: "network", hosts: [] }],
+  /** What comes in by stdin are commands, some of which run on this side. */
+  "commands on stdin": commandsFromStdin,
+};
+
+function ambiguities(use: Use, splitsLetters: boolean, readsArguments: boolean): readonly Found[] {
+  const found: Found[] = [];
+  for (const given of [use.globals, use.options])
+    for (const { name, value, span } of given) {
+      if (value === null) continue;
+      if (value.span !== span) found.push(...notAValue(value, use));
+      else if (name.length === 2 && (value.value.startsWith("=") || (splitsLetters && splits(name, value))))
+        found.push(use.doubt("option.unknown", value));
+    }
+  if (readsArguments)
+    for (const arg of use.operands)
+      if (arg.value.startsWith("@")) found.push(use.doubt("option.loads-code", arg));
+  return found;
+}
+
+function notAValue(value: Arg, use: Use): readonly Found[] {
+  if (value.value.startsWith(UNKNOWN)) return [use.doubt("word.dynamic", value)];
+  return /^-\D/.test(value.value) ? [use.doubt("option.unknown", value)] : [];
+}
+
+/** `-ws` is npm's own short form of `--workspaces`. */
+const splits = (name: string, { value }: Arg): boolean =>
+  /^[a-z]/i.test(value) && !(name === "-w" && value === "s");

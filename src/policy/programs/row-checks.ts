@@ -1,0 +1,173 @@
+import type { Doubt } from "../effects/effect.ts";
+import { codeElsewhere, fixedEffect, handsOn, hostsOf, writesGiven } from "./argument-roles.ts";
+import { EFFECT_WORDS, type EffectWord } from "./option-groups.ts";
+import { type Arg, type CheckParameter, type Found, type Reader, type Use } from "./program-model.ts";
+import { runner } from "./shell-programs.ts";
+import { statements } from "./database-programs.ts";
+import { escapes } from "./wrapper-programs.ts";
+import { runsProgramOf } from "./node-programs.ts";
+
+/** What rows may ask for with a value of their own: the name in the row, and the reader that it makes of the value. */
+export const ROW_CHECKS = {
+  /** Values of options that are harmless, by option; any other one is code to load. */
+  "known values": (given) => only(given, "option.loads-code"),
+  /** The same where any other value is not understood. */
+  "understood values": (given) => only(given, "option.unknown"),
+  "known values until the next option": greedy,
+  /** Options whose values must look like this to be harmless. */
+  "values like": shaped,
+  "not as first argument": verbs,
+  "writes unless": writesUnless,
+  "writes below with": writesBelowWith,
+  "hands on to": (given) => handsOn(textOf(given), 0),
+  "hands the rest on to": (given) => handsOn(textOf(given), 1),
+  "always reads": (given) => () => [{ kind: "read", path: textOf(given) }],
+  "always writes": (given) => () => [{ kind: "write", path: textOf(given) }],
+  "every use": everyUse,
+  "only with": harmlessOnlyWith,
+  "runs only": runsOnly,
+  "script, or one of": (given) => runsProgramOf(wordsOf(given)),
+  "tests when every target is like": testsWhen,
+  "program in": (given) => runner(wordsOf(given)),
+  "statements in": (given) => statements(...wordsOf(given)),
+} as const satisfies Readonly<Record<string, (given: CheckParameter) => Reader>>;
+
+const textOf = (given: CheckParameter): string => (typeof given === "string" ? given : "");
+const wordsOf = (given: CheckParameter): readonly string[] =>
+  typeof given === "string" ? given.split(" ") : isList(given) ? given : [];
+const isList = (given: CheckParameter): given is readonly string[] => Array.isArray(given);
+const tableOf = (given: CheckParameter): readonly (readonly [string, string])[] =>
+  typeof given === "object" ? Object.entries(given) : [];
+
+function only(given: CheckParameter, doubt: Doubt): Reader {
+  const known = new Map(
+    tableOf(given).flatMap(([options, values]) => {
+      const set: ReadonlySet<string> = new Set(values.split(" "));
+      return options.split(" ").map((option) => [option, set] as const);
+    }),
+  );
+  return (use) =>
+    [...use.globals, ...use.options].flatMap(({ name, value, span }) => {
+      const words = known.get(name);
+      if (words === undefined || isAmong(words, value)) return [];
+      return [{ kind: "unknown", doubt, what: value?.value ?? name, span }];
+    });
+}
+
+const isAmong = (words: ReadonlySet<string>, value: Arg | null): boolean =>
+  words.has(value?.value ?? "") && value?.kind !== "dynamic";
+
+function shaped(given: CheckParameter): Reader {
+  const shapes = new Map(tableOf(given).map(([option, shape]) => [option, new RegExp(shape)]));
+  return (use) =>
+    [...use.globals, ...use.options].flatMap(({ name, value, span }) => {
+      const shape = shapes.get(name);
+      if (shape === undefined || value === null || (value.kind === "literal" && shape.test(value.value)))
+        return [];
+      return [{ kind: "unknown", doubt: "option.loads-code", what: value.value, span }];
+    });
+}
+
+/** Formatters that write what they are given, or all that lies below, unless one of these options is there. */
+function writesUnless(given: CheckParameter): Reader {
+  const names = wordsOf(given);
+  return (use) => (use.options.some(({ name }) => names.includes(name)) ? [] : writesGiven(use));
+}
+
+/** With one of these options it writes somewhere below the folder where it works. */
+function writesBelowWith(given: CheckParameter): Reader {
+  const names = wordsOf(given);
+  return (use) =>
+    use.options.some(({ name }) => names.includes(name)) ? [{ kind: "write", path: use.folder }] : [];
+}
+
+/** A tool with commands beside its files: these words, in the first place, make or change something. */
+function verbs(given: CheckParameter): Reader {
+  const known: ReadonlySet<string> = new Set(wordsOf(given));
+  return (use) => {
+    const [first] = use.operands;
+    return first !== undefined && known.has(first.value) ? [use.doubt("operand.unknown", first)] : [];
+  };
+}
+
+/** What an option takes whose values end only at the next option: each of them must be one of these. */
+function greedy(given: CheckParameter): Reader {
+  const known = new Map(tableOf(given).map(([name, values]) => [name, new Set(values.split(" "))]));
+  return (use) =>
+    use.options.flatMap(({ name, span }) => {
+      const words = known.get(name);
+      if (words === undefined) return [];
+      const at = use.args.findIndex((arg) => arg.span === span);
+      const rest = use.args.slice(at + 1);
+      const end = rest.findIndex(({ value }) => value.startsWith("-"));
+      return (end === -1 ? rest : rest.slice(0, end))
+        .filter(({ kind, value }) => kind !== "literal" || !words.has(value))
+        .map((arg) => use.doubt("option.loads-code", arg));
+    });
+}
+
+/** A program of which every use, whatever its words, has these effects. */
+function everyUse(given: CheckParameter): Reader {
+  const words = typeof given === "string" ? [given] : isList(given) ? given : [];
+  return (use) => [
+    ...words.flatMap((each) => effectsOf(each, use)),
+    ...(words.includes("runs the project") ? codeElsewhere(use) : []),
+  ];
+}
+
+/** Effects of every use that are none of a single option. */
+export const WIDE_EFFECTS = {
+  /** The network, with the hosts of all addresses among the arguments. */
+  "network by address": talks,
+  /** Runs commands in a way that is not followed. */
+  "runs anything": (use) => [escapes(use)],
+} as const satisfies Readonly<Record<string, Reader>>;
+
+const effectsOf = (effect: string, use: Use): readonly Found[] =>
+  Object.hasOwn(WIDE_EFFECTS, effect)
+    ? WIDE_EFFECTS[effect as keyof typeof WIDE_EFFECTS](use)
+    : [fixedEffect(EFFECT_WORDS[effect as EffectWord], use.folder, use.program)];
+
+/** First words with which such programs only print a text for the shell. */
+const PRINTS = new Set(["completion", "completions", "docker-env", "podman-env"]);
+
+function talks({ args, program }: Use): readonly Found[] {
+  const [first] = args;
+  if (first?.kind === "literal" && PRINTS.has(first.value)) return [{ kind: "process", what: program }];
+  const addresses = args.filter(({ value }) => value.includes("://"));
+  return [{ kind: "network", hosts: [...new Set(addresses.flatMap(hostsOf))] }];
+}
+
+/** Harmless with these arguments only, in any number and order, or without any; otherwise it does this. */
+function harmlessOnlyWith(given: CheckParameter): Reader {
+  const table = new Map(tableOf(given));
+  const harmless = new Set((table.get("harmless") ?? "").split(" "));
+  const fixed = EFFECT_WORDS[table.get("otherwise") as EffectWord];
+  return (use) => {
+    if (use.args.some(({ kind, value }) => kind === "literal" && !harmless.has(value)))
+      return [fixedEffect(fixed, use.folder, use.program)];
+    return use.args.filter(({ kind }) => kind !== "literal").map((arg) => use.doubt("word.dynamic", arg));
+  };
+}
+
+/** Its arguments are a command of one of these programs; of all else nobody knows what runs. */
+function runsOnly(given: CheckParameter): Reader {
+  const known = new Set(wordsOf(given));
+  return (use) => {
+    const [name] = use.operands;
+    if (name === undefined) return [];
+    return name.kind === "literal" && known.has(name.value)
+      ? use.command(use.operands)
+      : [use.doubt("operand.unknown", name)];
+  };
+}
+
+/** Its targets are tests, or any other code of the project. */
+function testsWhen(given: CheckParameter): Reader {
+  const shape = new RegExp(textOf(given));
+  return ({ operands, folder, program }) => {
+    const areTests =
+      operands.length > 0 && operands.every(({ kind, value }) => kind === "literal" && shape.test(value));
+    return [fixedEffect(areTests ? "check" : "project", folder, program)];
+  };
+}

@@ -1,0 +1,100 @@
+import { fixedEffect, roleEffects } from "./argument-roles.ts";
+import { type Arg, type Found, UNKNOWN, type Use, type Reader } from "./program-model.ts";
+
+const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
+
+/** Options that are on or off, and may say so in the next word. */
+const SWITCHES =
+  words(`all allowarbitraryextensions allowimportingtsextensions allowjs allowsyntheticdefaultimports allowumdglobalaccess
+  allowunreachablecode allowunusedlabels alwaysstrict assumechangesonlyaffectdirectdependencies checkjs composite
+  declaration d declarationmap diagnostics disablereferencedprojectload disablesizelimit disablesolutionsearching
+  downleveliteration emitdecoratormetadata emitdeclarationonly erasablesyntaxonly esmoduleinterop
+  exactoptionalpropertytypes experimentaldecorators explainfiles extendeddiagnostics
+  forceconsistentcasinginfilenames importhelpers incremental i inlinesourcemap inlinesources isolateddeclarations
+  isolatedmodules keyofstringsonly libreplacement listemittedfiles listfiles listfilesonly noemit noemithelpers
+  noemitonerror noerrortruncation nofallthroughcasesinswitch noimplicitany noimplicitoverride noimplicitreturns
+  noimplicitthis nolib nopropertyaccessfromindexsignature noresolve nostricgenericchecks nouncheckedindexedaccess
+  nouncheckedsideeffectimports nounusedlocals nounusedparameters preserveconstenums preservesymlinks
+  preservewatchoutput pretty removecomments resolvejsonmodule resolvepackagejsonexports
+  resolvepackagejsonimports rewriterelativeimportextensions showconfig singlethreaded skipdefaultlibcheck
+  skiplibcheck sourcemap strict strictbindcallapply strictbuiltiniteratorreturn strictfunctiontypes
+  strictnullchecks strictpropertyinitialization stripinternal suppressexcesspropertyerrors
+  suppressimplicitanyindexerrors traceresolution usedefineforclassfields useunknownincatchvariables
+  verbatimmodulesyntax verbose v force f dry build b stopbuildonerrors quiet noerrortruncation`);
+
+const SAID: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["false", false],
+  ["null", false],
+]);
+
+/** What is not known may be an option. */
+const isValue = ({ value }: Arg): boolean => !value.startsWith("-") && !value.startsWith(UNKNOWN);
+
+const CHECKED = words("project p rootdir baseurl");
+const WRITTEN = words(
+  "outdir outfile out declarationdir tsbuildinfofile generatetrace generatecpuprofile pprofdir",
+);
+
+const VALUES =
+  words(`charset customconditions ignoredeprecations jsx jsxfactory jsxfragmentfactory jsximportsource lib locale maxnodemodulejsdepth
+  maproot module m moduledetection moduleresolution modulesuffixes newline reactnamespace sourceroot target t types
+  checkers builders typeroots`);
+
+/** With one of these it writes nothing beside what tells it that nothing has changed. */
+const QUIET = ["noemit", "showconfig", "listfilesonly", "dry"];
+interface Seen {
+  readonly found: Found[];
+  readonly on: Map<string, boolean>;
+}
+
+/** The compiler's own grammar: names of any case, one dash or two, and switches that take `true` or `false`. */
+function typescript(use: Use): readonly Found[] {
+  const seen: Seen = { found: [fixedEffect("check", use.folder, use.program)], on: new Map() };
+  let at = 0;
+  while (at < use.args.length) at += argument(use.args[at] as Arg, use.args[at + 1], { use, seen });
+  if (!QUIET.some((name) => seen.on.get(name) === true)) seen.found.push({ kind: "write", path: use.folder });
+  return seen.found;
+}
+
+/** How many words it took. */
+function argument(arg: Arg, next: Arg | undefined, at: At): 1 | 2 {
+  const { use, seen } = at;
+  if (!arg.value.startsWith("-")) {
+    seen.found.push(...operand(arg, use));
+    return 1;
+  }
+  const name = arg.value.replace(/^--?/, "").toLowerCase();
+  if (arg.kind === "literal" && SWITCHES.has(name)) {
+    const said = next?.kind === "literal" ? SAID.get(next.value.toLowerCase()) : undefined;
+    seen.on.set(name, said ?? true);
+    return said === undefined ? 1 : 2;
+  }
+  if (arg.kind === "literal" && next !== undefined && isValue(next) && valued(name, next, at)) return 2;
+  seen.found.push(use.doubt("option.unknown", arg));
+  return 1;
+}
+
+interface At {
+  readonly use: Use;
+  readonly seen: Seen;
+}
+
+function valued(name: string, value: Arg, { use, seen }: At): boolean {
+  const role = CHECKED.has(name) ? "check" : WRITTEN.has(name) ? "write" : null;
+  if (role !== null) seen.found.push(...roleEffects(role, value, use, { forced: false, recursive: false }));
+  return role !== null || VALUES.has(name);
+}
+
+/** `@file` holds more arguments. */
+function operand(arg: Arg, use: Use): readonly Found[] {
+  if (arg.value.startsWith("@")) return [use.doubt("option.loads-code", arg)];
+  const certain = arg.kind === "literal" || (arg.kind === "glob" && /^\w/.test(arg.value));
+  const doubts = certain ? [] : [use.doubt("word.dynamic", arg)];
+  return [...doubts, ...roleEffects("check", arg, use, { forced: false, recursive: false })];
+}
+
+/** What rows ask of this file, by name. */
+export const TYPESCRIPT_READERS: Readonly<Record<string, Reader>> = {
+  tsc: typescript,
+};
