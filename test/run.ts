@@ -58,7 +58,7 @@ async function runFiles(files: readonly string[], beside: number, tally: Tally):
   if (files.length === 0) return;
   const events = run({ files: files.map((file) => path.resolve(ROOT, file)), concurrency: beside });
   events.on("data", tally.note);
-  const shown = events.compose(new spec());
+  const shown = events.pipe(new spec());
   shown.pipe(process.stdout, { end: false });
   await finished(shown);
 }

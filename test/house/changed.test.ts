@@ -22,10 +22,11 @@ const TREE = {
   "test/e2e/cli.test.ts": "",
 };
 
+const names = (files: readonly { readonly file: string }[]) => files.map(({ file }) => file.slice(5));
+
 async function chosen(changed: readonly string[], all = false) {
   await using place = await scratch(TREE);
   const { chosen: ran, left } = selected(place.path, testFiles(place.path), changed, all);
-  const names = (files: readonly { readonly file: string }[]) => files.map(({ file }) => file.slice(5));
   return { ran: names(ran), left: names(left) };
 }
 
@@ -73,8 +74,9 @@ test("changed is what a branch, the work tree and new files have other than main
   assert.deepEqual(changedFiles(place.path), ["a.ts", "b.ts", "new.ts"]);
 });
 
+const own = (text: string): boolean => described("test/core/a.test.ts", text).ownProcess;
+
 test("a file shares a process unless it changes what a process has once", () => {
-  const own = (text: string): boolean => described("test/core/a.test.ts", text).ownProcess;
   assert.equal(own('test("x", () => undefined);\n'), false);
   for (const line of [
     'process.env["X"] = "1";',

@@ -21,12 +21,13 @@ const EVERYWHERE = new Set(["package.json", "package-lock.json", "tsconfig.json"
 const git = (root: string, ...words: readonly string[]): string =>
   execFileSync("git", ["-C", root, ...words], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 
+const names = (text: string): readonly string[] => text.split("\0").filter((name) => name !== "");
+
 /** Files that are other than where this branch left main, the work tree and what is not added yet included. */
 export function changedFiles(root: string): readonly string[] {
-  const names = (text: string): readonly string[] => text.split("\0").filter((name) => name !== "");
   const changed = names(git(root, "diff", "--name-only", "--no-renames", "-z", baseOf(root)));
   const added = names(git(root, "ls-files", "--others", "--exclude-standard", "-z"));
-  return [...new Set([...changed, ...added])].sort();
+  return [...new Set([...changed, ...added])].toSorted();
 }
 
 function baseOf(root: string): string {

@@ -52,7 +52,7 @@ export function testFiles(root: string): readonly TestFile[] {
   return readdirSync(path.join(root, "test"), { recursive: true, encoding: "utf8" })
     .map((file) => path.posix.join("test", file.replaceAll(path.sep, "/")))
     .filter((file) => file.endsWith(".test.ts") && !file.startsWith("test/fixtures/tasks/"))
-    .sort()
+    .toSorted()
     .map((file) => described(file, readFileSync(path.join(root, file), "utf8")));
 }
 
