@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ProviderEvent } from "../../src/core/model-provider.ts";
 import { answerFrom, failed, finished, type Talk } from "./provider-ask.ts";
 import type { Add } from "./provider-suite.ts";
@@ -21,7 +22,7 @@ function timeCases(add: Add): void {
 
   add(
     "a beginning that does not come is a timeout",
-    { scenario: { replies: [{ parts: [], ends: "silent" }] }, limits: { firstMs: 60 } },
+    { scenario: { replies: [{ parts: [], ends: "silent" }] }, limits: { firstMs: 2000 } },
     async ({ ask, opened }) => {
       const { failure } = failed(await ask());
       assert.equal(failure.kind, "timeout");
@@ -33,7 +34,7 @@ function timeCases(add: Add): void {
 
   add(
     "a stream that stops moving is a timeout",
-    { scenario: { replies: [{ parts: [HELLO], ends: "silent" }] }, limits: { idleMs: 60 } },
+    { scenario: { replies: [{ parts: [HELLO], ends: "silent" }] }, limits: { idleMs: 500 } },
     async ({ ask, opened }) => {
       const answer = await ask();
       assert.deepEqual([failed(answer).failure.kind, answer.text], ["timeout", "Hello"]);
@@ -81,26 +82,22 @@ function cancelCases(add: Add): void {
 
   add(
     "who cancels while it streams is done at once, and the server is left",
-    { scenario: { replies: [{ parts: [HELLO], ends: "silent" }] }, limits: { idleMs: 5000 } },
+    { scenario: { replies: [{ parts: [HELLO], ends: "silent" }] } },
     async (talk) => {
-      const { answer, ms } = await cancelled(talk, ({ type }) => type === "text");
+      const answer = await cancelled(talk, ({ type }) => type === "text");
       assert.deepEqual([failed(answer).failure.kind, answer.text], ["cancelled", "Hello"]);
-      assert.ok(ms < 200, `${ms} ms`);
       await talk.opened.left;
     },
   );
 
   add(
     "who cancels before the first word is done at once",
-    { scenario: { replies: [{ parts: [], ends: "silent" }] }, limits: { firstMs: 5000 } },
+    { scenario: { replies: [{ parts: [], ends: "silent" }] } },
     async (talk) => {
       const abort = new AbortController();
-      const asked = setInterval(() => {
-        if (talk.opened.asked().length > 0) abort.abort();
-      }, 5);
+      void asked(talk).then(() => abort.abort());
       const events: ProviderEvent[] = [];
       for await (const event of talk.stream(abort.signal)) events.push(event);
-      clearInterval(asked);
       assert.equal(failed(answerFrom(events)).failure.kind, "cancelled");
       await talk.opened.left;
     },
@@ -110,24 +107,25 @@ function cancelCases(add: Add): void {
     "who cancels while it waits to ask again is done at once",
     { scenario: { replies: [{ refuses: "server" }] } },
     async (talk) => {
-      const { answer } = await cancelled(talk, ({ type }) => type === "waiting");
+      const answer = await cancelled(talk, ({ type }) => type === "waiting");
       assert.equal(failed(answer).failure.kind, "cancelled");
       assert.equal(talk.opened.asked().length, 1);
     },
   );
 }
 
-/** Cancels at the first such event; how long the rest took. */
+/** When the server has the request: who leaves sooner was never there, and is never gone. */
+async function asked({ opened }: Talk): Promise<void> {
+  while (opened.asked().length === 0) await sleep(5);
+}
+
+/** Cancels at the first such event; without that the silence would end as a timeout. */
 async function cancelled(talk: Talk, at: (event: ProviderEvent) => boolean) {
   const abort = new AbortController();
   const events: ProviderEvent[] = [];
-  let start = Number.NaN;
   for await (const event of talk.stream(abort.signal)) {
     events.push(event);
-    if (Number.isNaN(start) && at(event)) {
-      start = performance.now();
-      abort.abort();
-    }
+    if (at(event)) abort.abort();
   }
-  return { answer: answerFrom(events), ms: performance.now() - start };
+  return answerFrom(events);
 }

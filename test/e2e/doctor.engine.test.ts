@@ -1,3 +1,4 @@
+// alone: it looks at everything that is parked on this machine
 import assert from "node:assert/strict";
 import test from "node:test";
 import { startFakeOllama } from "../fakes/ollama-server.ts";

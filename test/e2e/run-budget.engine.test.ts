@@ -45,11 +45,11 @@ for (const { flags, says, made, not } of spent)
 
 test("--max-time ends a command that is running, with all that it started", { skip }, async () => {
   await using place = await household();
-  const command = "touch began; (sleep 6; touch late) & sleep 60";
+  const command = "touch began; (sleep 1000; touch late) & sleep 1000";
   await using model = await startModel([{ calls: [["bash", { command }]] }]);
-  const ran = await harness(place, ["run", "--json", "--max-time", "3s", ...model.flags, "wait"]);
+  const ran = await harness(place, ["run", "--json", "--max-time", "10s", ...model.flags, "wait"]);
   assert.deepEqual([ran.code, finishedOf(ran).status], [3, "budget"], ran.stderr);
-  assert.match(finishedOf(ran).reason, /3.0 s is spent/);
+  assert.match(finishedOf(ran).reason, /10(\.0)? s is spent/);
   assert.equal(existsSync(place.at("work/began")), true);
   assert.deepEqual(await boxesOver(place.at("work")), []);
   assert.equal(existsSync(place.at("work/late")), false);

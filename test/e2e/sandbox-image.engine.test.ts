@@ -1,3 +1,4 @@
+// alone: it builds images
 import assert from "node:assert/strict";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";

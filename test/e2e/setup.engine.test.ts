@@ -1,3 +1,4 @@
+// alone: it builds images
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import test from "node:test";

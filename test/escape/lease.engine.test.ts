@@ -1,3 +1,4 @@
+// alone: its boxes attack the machine until their lease is over
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,3 +1,4 @@
+// alone: it kills by the clock
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { readdir } from "node:fs/promises";

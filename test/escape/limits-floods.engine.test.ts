@@ -1,3 +1,4 @@
+// alone: it fills disks and pipes
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
 import path from "node:path";

@@ -1,3 +1,4 @@
+// alone: it fills memory and processes
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
 import { type Attack, attacks, never } from "../fixtures/escape-cases.ts";
@@ -7,11 +8,9 @@ import { python } from "./kernel-calls.ts";
 const MiB = 2 ** 20;
 
 const ended =
-  (cause: string | null, most = 8000): NonNullable<Attack["denied"]> =>
-  (_, { result, all }) => {
+  (cause: string | null): NonNullable<Attack["denied"]> =>
+  (_, { result, all }) =>
     assert.equal(result?.cause, cause, all.slice(-500));
-    assert.ok(result.duration_ms < most, `took ${result.duration_ms} ms`);
-  };
 
 /** What the box holds after the call, in bytes. */
 async function holds(room: Room): Promise<number> {
@@ -152,7 +151,7 @@ print("ALL" if made == 1000 else "some")'`,
     run: "sleep 1000; echo never",
     denied: async (room, ran) => {
       assert.deepEqual([ran.result?.timed_out, ran.code, ran.all], [true, 124, ""]);
-      await ended("timeout", 6000)?.(room, ran);
+      await ended("timeout")?.(room, ran);
       await emptied?.(room, ran);
     },
     twin: "sleep 0.1",
@@ -163,7 +162,7 @@ print("ALL" if made == 1000 else "some")'`,
     run: "trap '' TERM HUP INT; for i in 1 2 3; do setsid bash -c 'trap \"\" TERM; while :; do sleep 0.1; done' & done; while :; do sleep 0.1; done",
     denied: async (room, ran) => {
       assert.deepEqual([ran.result?.timed_out, ran.code], [true, 124]);
-      await ended("timeout", 6000)?.(room, ran);
+      await ended("timeout")?.(room, ran);
       await emptied?.(room, ran);
     },
     twin: "trap 'exit 0' TERM; kill -TERM $$",

@@ -1,3 +1,4 @@
+// alone: it kills by the clock
 import { randomInt } from "node:crypto";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";

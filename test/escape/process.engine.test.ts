@@ -1,3 +1,4 @@
+// alone: it forks without an end
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -26,8 +27,8 @@ async function still(room: Room, file: string): Promise<void> {
   assert.equal(await size(), before, `${file} grows after the end of its call`);
 }
 
-const endedSoon: Attack["denied"] = (_, { result }) =>
-  assert.ok((result?.duration_ms ?? 0) < 4000, `took ${result?.duration_ms} ms`);
+/** By itself, before the time that every call has. */
+const endedSoon: Attack["denied"] = (_, { result }) => assert.equal(result?.timed_out, false);
 
 /** PID 1 lives: the twins run in the same box. */
 const RUNNER: readonly Attack[] = [
@@ -98,7 +99,6 @@ print(call(101, 117, 16, target, 0, 0))`)}; ps -o stat= -C sleep; kill %1`,
     call: { timeoutMs: 1500 },
     run: "(sleep 1000 &); kill -STOP $PPID; sleep 0.1; exit 0",
     denied: async (room, ran) => {
-      assert.ok((ran.result?.duration_ms ?? 0) < 8000, "ends after all");
       assert.notEqual(ran.code, 0, "an end that nobody saw is no success");
       await alone(room);
     },
@@ -162,7 +162,7 @@ test("a comet is caught, alone and beside another call, which goes on", { skip }
   assert.equal((await room.exec(COMET)).code, 0);
   const caught = async (): Promise<void> => {
     const { result } = await room.exec("./comet; sleep 30", { timeoutMs: 500 });
-    assert.ok(result?.timed_out === true && result.duration_ms < 7000, `${result?.duration_ms} ms`);
+    assert.equal(result?.timed_out, true);
     const { all } = await room.exec("pgrep -c comet; true");
     assert.equal(all.trim(), "0");
   };

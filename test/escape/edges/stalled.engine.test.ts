@@ -1,3 +1,4 @@
+// alone: it pauses boxes and waits for deadlines
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,8 +18,8 @@ import { goneWithin as roomGoneWithin, leftOn, startRun } from "../life-run.ts";
 
 /** A container that is paused and an engine that hangs end no connection; nothing may wait for them for ever. */
 
-/** Far more than a deadline and its grace, far less than for ever. */
-const SOON_MS = 50_000;
+/** Far more than a deadline and its grace on a loaded machine, far less than for ever. */
+const SOON_MS = 150_000;
 
 async function freeze(place: Scratch): Promise<void> {
   for (const { Id } of await boxesFor(place)) await engine.api.getContainer(Id).pause();
@@ -31,11 +32,8 @@ async function frozenFor(place: Scratch, ms: number): Promise<void> {
 }
 
 async function soon<T>(work: Promise<T>): Promise<T> {
-  const began = performance.now();
-  const done = await work;
-  const took = performance.now() - began;
-  assert.ok(took < SOON_MS, `took ${Math.round(took)} ms`);
-  return done;
+  const late = sleep(SOON_MS, undefined, { ref: false }).then(() => assert.fail("it waits for ever"));
+  return Promise.race([work, late]);
 }
 
 const BEGIN = "touch begun; while :; do sleep 0.1; done";

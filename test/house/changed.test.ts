@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import test from "node:test";
+import { scratch } from "../fixtures/scratch.ts";
+import { changedFiles, selected } from "./changed.ts";
+import { dealt, described, testFiles } from "./suites.ts";
+
+const TREE = {
+  "src/core/a.ts": "export const a = 1;\n",
+  "src/core/b.ts": 'import { a } from "./a.ts";\nexport const b = a;\n',
+  "src/core/c.ts": 'import type { a } from "./a.ts";\nexport type C = typeof a;\n',
+  "src/core/late.ts": 'export const late = () => import("./a.ts");\n',
+  "src/core/worker.ts": "export const worker = 1;\n",
+  "src/core/starts.ts": 'export const at = new URL("./worker.ts", import.meta.url);\n',
+  "test/fixtures/data.jsonl": "{}\n",
+  "test/core/b.test.ts": 'import { b } from "../../src/core/b.ts";\nvoid b;\n',
+  "test/core/c.test.ts": 'import type { C } from "../../src/core/c.ts";\n',
+  "test/core/late.test.ts": 'import { late } from "../../src/core/late.ts";\nvoid late;\n',
+  "test/core/starts.test.ts": 'import { at } from "../../src/core/starts.ts";\nvoid at;\n',
+  "test/core/data.test.ts": 'const at = ["..", "fixtures", "data.jsonl"];\nvoid at;\n',
+  "test/core/box.engine.test.ts": 'import { a } from "../../src/core/a.ts";\nvoid a;\n',
+  "test/e2e/cli.test.ts": "",
+};
+
+const names = (files: readonly { readonly file: string }[]) => files.map(({ file }) => file.slice(5));
+
+async function chosen(changed: readonly string[], all = false) {
+  await using place = await scratch(TREE);
+  const { chosen: ran, left } = selected(place.path, testFiles(place.path), changed, all);
+  return { ran: names(ran), left: names(left) };
+}
+
+test("a change runs the unit tests that reach it, by imports of every kind but of types", async () => {
+  assert.deepEqual(await chosen(["src/core/a.ts"]), {
+    ran: ["core/b.test.ts", "core/late.test.ts"],
+    left: ["core/box.engine.test.ts", "e2e/cli.test.ts"],
+  });
+});
+
+test("what is named by a string is reached too: a worker, a file of data", async () => {
+  assert.deepEqual((await chosen(["src/core/worker.ts"])).ran, ["core/starts.test.ts"]);
+  assert.deepEqual((await chosen(["test/fixtures/data.jsonl"])).ran, ["core/data.test.ts"]);
+});
+
+test("with --all the slow ones that reach it run as well, and one that was changed always does", async () => {
+  assert.deepEqual((await chosen(["src/core/a.ts"], true)).left, []);
+  assert.equal((await chosen(["src/core/a.ts"], true)).ran.length, 4);
+  assert.deepEqual(await chosen(["test/core/box.engine.test.ts"]), {
+    ran: ["core/box.engine.test.ts"],
+    left: [],
+  });
+});
+
+test("what every test stands on touches every unit test; what none names touches none", async () => {
+  assert.equal((await chosen(["package.json"])).ran.length, 5);
+  assert.deepEqual(await chosen(["README.md"]), { ran: [], left: [] });
+});
+
+test("changed is what a branch, the work tree and new files have other than main", async () => {
+  await using place = await scratch({ "a.ts": "1\n", "b.ts": "1\n", "c.ts": "1\n" });
+  const git = (...words: readonly string[]) =>
+    execFileSync("git", ["-C", place.path, "-c", "user.name=t", "-c", "user.email=t@t", ...words], {
+      stdio: "pipe",
+    });
+  git("init", "-q", "-b", "main");
+  git("add", ".");
+  git("commit", "-q", "-m", "first");
+  assert.deepEqual(changedFiles(place.path), []);
+  git("switch", "-q", "-c", "branch");
+  await place.write("a.ts", "2\n");
+  git("commit", "-q", "-a", "-m", "second");
+  await place.write("b.ts", "2\n");
+  await place.write("new.ts", "1\n");
+  assert.deepEqual(changedFiles(place.path), ["a.ts", "b.ts", "new.ts"]);
+});
+
+const own = (text: string): boolean => described("test/core/a.test.ts", text).ownProcess;
+
+test("a file shares a process unless it changes what a process has once", () => {
+  assert.equal(own('test("x", () => undefined);\n'), false);
+  for (const line of [
+    'process.env["X"] = "1";',
+    "process.chdir(place);",
+    't.mock.timers.enable({ apis: ["Date"] });',
+    "after(() => place.close());",
+    "// own process: it counts its threads",
+  ])
+    assert.equal(own(`${line}\n`), true, line);
+  assert.equal(described("test/e2e/a.test.ts", "").ownProcess, true);
+});
+
+test("files are dealt to groups, all of them and each once", () => {
+  assert.deepEqual(dealt(["a", "b", "c", "d", "e"], 2), [
+    ["a", "c", "e"],
+    ["b", "d"],
+  ]);
+  assert.deepEqual(dealt(["a"], 3), [["a"]]);
+  assert.deepEqual(dealt([], 3), []);
+});

@@ -1,0 +1,123 @@
+/**
+ * Which tests a change touches: those from which a changed file is reached by imports, or by the strings that name
+ * files (workers, programs that are started, fixtures). Types do not count, they are gone when a test runs.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import type { TestFile } from "./suites.ts";
+
+export interface Selection {
+  readonly chosen: readonly TestFile[];
+  /** Reached too, but of a slow suite. */
+  readonly left: readonly TestFile[];
+}
+
+const CODE = /\.[cm]?[jt]s$/;
+
+/** What every test stands on. */
+const EVERYWHERE = new Set(["package.json", "package-lock.json", "tsconfig.json", "test/run.ts"]);
+
+const git = (root: string, ...words: readonly string[]): string =>
+  execFileSync("git", ["-C", root, ...words], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+
+const names = (text: string): readonly string[] => text.split("\0").filter((name) => name !== "");
+
+/** Files that are other than where this branch left main, the work tree and what is not added yet included. */
+export function changedFiles(root: string): readonly string[] {
+  const changed = names(git(root, "diff", "--name-only", "--no-renames", "-z", baseOf(root)));
+  const added = names(git(root, "ls-files", "--others", "--exclude-standard", "-z"));
+  return [...new Set([...changed, ...added])].toSorted();
+}
+
+function baseOf(root: string): string {
+  for (const main of ["main", "origin/main"])
+    try {
+      return git(root, "merge-base", main, "HEAD").trim();
+    } catch {
+      // A clone without that branch.
+    }
+  return "HEAD";
+}
+
+function filesUnder(root: string, folder: string): readonly string[] {
+  if (!existsSync(path.join(root, folder))) return [];
+  return readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) =>
+      path.relative(root, path.join(parentPath, name)).replaceAll(path.sep, "/"),
+    );
+}
+
+/** A string that may name a file, and not the one of an import of types. */
+const NAMED = /(import type [^;]*? from )?(["'`])([\w@./-]+)\2/g;
+
+/** What this module names: its imports, and files by a path from here, from the root, or by their last name. */
+function namedIn(
+  file: string,
+  text: string,
+  known: ReadonlyMap<string, readonly string[]>,
+): readonly string[] {
+  const found = new Set<string>();
+  for (const [, type, , name = ""] of text.matchAll(NAMED)) {
+    if (type !== undefined) continue;
+    const here = path.posix.join(path.posix.dirname(file), name);
+    const last = path.posix.basename(name);
+    const same = known.get(last) ?? [];
+    if (same.includes(here)) found.add(here);
+    else if (same.includes(name)) found.add(name);
+    else if (!name.startsWith("./") && same.length === 1 && last.includes(".")) found.add(same[0] ?? "");
+  }
+  return [...found];
+}
+
+/** By each file, those that name it. */
+function namersOf(root: string): ReadonlyMap<string, readonly string[]> {
+  const files = ["src", "test", "sandbox", "bench", "bin", "docs", "examples"].flatMap((folder) => [
+    ...filesUnder(root, folder),
+  ]);
+  const known = Map.groupBy(files, (file) => path.posix.basename(file));
+  const namers = new Map<string, string[]>();
+  for (const file of files.filter((name) => CODE.test(name)))
+    for (const named of namedIn(file, readFileSync(path.join(root, file), "utf8"), known))
+      namers.set(named, [...(namers.get(named) ?? []), file]);
+  return namers;
+}
+
+/** Everything from which one of these is reached, themselves included. */
+function reaching(
+  changed: readonly string[],
+  namers: ReadonlyMap<string, readonly string[]>,
+): ReadonlySet<string> {
+  const seen = new Set(changed);
+  for (const file of seen) for (const namer of namers.get(file) ?? []) seen.add(namer);
+  return seen;
+}
+
+/** What tests that start the CLI stand on, though they import nothing of it. */
+const isOfProgram = (file: string): boolean => /^(src|sandbox|bin)\/|^Dockerfile/.test(file);
+
+/**
+ * Unit tests that reach the change, however far; of the slow suites those that were changed themselves, and with `all`
+ * also those that reach it and, after a change of the program, those that start it.
+ */
+export function selected(
+  root: string,
+  every: readonly TestFile[],
+  changed: readonly string[],
+  all: boolean,
+): Selection {
+  if (changed.some((file) => EVERYWHERE.has(file)))
+    return {
+      chosen: every.filter(({ suite }) => all || suite === "unit"),
+      left: every.filter(({ suite }) => !all && suite !== "unit"),
+    };
+  const reached = reaching(changed, namersOf(root));
+  const starts = changed.some(isOfProgram);
+  const touched = every.filter(
+    ({ file, suite }) =>
+      reached.has(file) || (starts && suite !== "unit" && /^test\/(e2e|escape)\//.test(file)),
+  );
+  const isChosen = ({ file, suite }: TestFile): boolean => all || suite === "unit" || changed.includes(file);
+  return { chosen: touched.filter(isChosen), left: touched.filter((each) => !isChosen(each)) };
+}

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { scratch } from "../fixtures/scratch.ts";
+import { repository } from "./plant.ts";
+
+/** Folders of tests that are about no folder of `src`; `bin` mirrors the one beside it. */
+const OUTSIDE = new Set(["contract", "escape", "e2e", "fakes", "fixtures", "house", "kills", "bin"]);
+
+/** Folders under test/ that mirror nothing under src/. */
+function strays(root: string): readonly string[] {
+  return readdirSync(path.join(root, "test"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ parentPath, name }) => path.relative(path.join(root, "test"), path.join(parentPath, name)))
+    .filter((folder) => !OUTSIDE.has(folder.split(path.sep)[0] ?? ""))
+    .filter((folder) => !existsSync(path.join(root, "src", folder)))
+    .toSorted();
+}
+
+test("tests lie where what they are about lies", () => {
+  assert.deepEqual(strays(repository), []);
+});
+
+test("a folder of tests that mirrors nothing is named, its twin is not", async () => {
+  await using place = await scratch({
+    "src/core/deep/a.ts": "",
+    "test/core/deep/a.test.ts": "",
+    "test/core/gone/b.test.ts": "",
+    "test/e2e/any/c.test.ts": "",
+    "test/old/d.test.ts": "",
+  });
+  assert.deepEqual(strays(place.path), [path.join("core", "gone"), "old"]);
+});

@@ -1,0 +1,67 @@
+/**
+ * What kind of test a file holds and what it may share, read from its path and its text.
+ * `unit` needs no engine and starts none of our programs; `e2e` starts the CLI, or programs of ours that are killed;
+ * `engine` needs a container engine.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+
+export type Suite = "unit" | "e2e" | "engine";
+
+export const SUITES: readonly Suite[] = ["unit", "e2e", "engine"];
+
+export interface TestFile {
+  /** From the root of the repository, with `/`. */
+  readonly file: string;
+  readonly suite: Suite;
+  /** No other test runs while this one does: it says `// alone: <why>`, or kills programs by the clock. */
+  readonly alone: boolean;
+  /** It changes what a process has only once, so it has a process of its own. */
+  readonly ownProcess: boolean;
+}
+
+/** What a process has once: its environment, folder, signals, exit code, clock and the hooks of its root test. */
+const ONCE = [
+  /\bprocess\.env(\[[^\]]+\]|\.\w+) (\?\?)?= /,
+  /\bdelete process\.env\b/,
+  /\bprocess\.(chdir|umask|on|once|exit|removeAllListeners)\(/,
+  /\bprocess\.exitCode = /,
+  /\bmock\.(timers|method|module|getter|setter)\b/,
+  /\bglobalThis\.\w+ = /,
+  /^\s*(before|after|beforeEach|afterEach)\(/m,
+  // A client whose runner no longer answers says so seconds later, when the test has ended.
+  /\bscripted-?runner\b/i,
+  /^\s*\/\/ own process: \S/m,
+];
+
+export function suiteOf(file: string): Suite {
+  if (file.endsWith(".engine.test.ts")) return "engine";
+  return file.startsWith("test/e2e/") || /(^|[/-])kill\.test\.ts$/.test(file) ? "e2e" : "unit";
+}
+
+export function described(file: string, text: string): TestFile {
+  const suite = suiteOf(file);
+  return {
+    file,
+    suite,
+    alone: /^\/\/ alone: \S/m.test(text),
+    ownProcess: suite !== "unit" || ONCE.some((pattern) => pattern.test(text)),
+  };
+}
+
+/** Every test file under `root`/test, by path. */
+export function testFiles(root: string): readonly TestFile[] {
+  return readdirSync(path.join(root, "test"), { recursive: true, encoding: "utf8" })
+    .map((file) => path.posix.join("test", file.replaceAll(path.sep, "/")))
+    .filter((file) => file.endsWith(".test.ts") && !file.startsWith("test/fixtures/tasks/"))
+    .toSorted()
+    .map((file) => described(file, readFileSync(path.join(root, file), "utf8")));
+}
+
+/** Deals these files to so many groups, neighbours to different ones: what is slow lies together. */
+export function dealt(files: readonly string[], groups: number): readonly (readonly string[])[] {
+  const hands = Array.from({ length: groups }, (_, hand) =>
+    files.filter((_file, at) => at % groups === hand),
+  );
+  return hands.filter(({ length }) => length > 0);
+}
