@@ -1,4 +1,4 @@
-import { tells } from "./models/told.ts";
+import { tells } from "./programs/told.ts";
 
 /** Where commands are, and what variables hold, as far as the text itself says it. */
 tells({

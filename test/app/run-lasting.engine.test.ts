@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { hostFrom } from "../../src/app/host.ts";
+import { sessionState } from "../../src/app/run/session-state.ts";
+import { lazyJudge } from "../../src/app/policy-context.ts";
+import type { Mode } from "../../src/core/decision.ts";
+import { memoryStore } from "../fakes/store.ts";
+import { called, prepared } from "../fixtures/call.ts";
+import { skip } from "../fixtures/engine.ts";
+import { realBox } from "../fixtures/real-box.ts";
+
+const NOTE = "[http_proxy is not kept for later calls: set it in the command that needs it]";
+const LOOK = "echo $FOO ${PATH%%:*} $http_proxy";
+
+/** What a script that sets an environment up says of itself, what a later call sees, and how that one is judged. */
+async function after(mode: Mode): Promise<readonly unknown[]> {
+  await using real = await realBox({
+    "env.sh": "export http_proxy=http://proxy.example:1 PATH=/x:$PATH FOO=1\n",
+  });
+  const { workspace } = real.box;
+  const store = memoryStore();
+  const session = store.create({ workspace, mode, provider: "ollama", model: "m", title: "t" });
+  const index = { search: () => Promise.resolve({ hits: [], caveat: "" }) };
+  const lasting = sessionState({ session, store, workspace, timeoutMs: 10_000, prompt: "", index });
+  const judge = lazyJudge(hostFrom(process.env), { mode, allow_domains: [] }, workspace);
+  lasting.judgedBy(judge, mode);
+  const bash = lasting.tools.find(({ name }) => name === "bash") ?? assert.fail();
+  const first = await called(bash, { command: "source ./env.sh" }, real.box);
+  const later = await called(bash, { command: LOOK }, real.box);
+  const { decision, contained } = (await judge()).judge(prepared(bash, { command: "ls" }).state().facts);
+  return [first.text, later.text, decision === "allow" || contained];
+}
+
+test("what would have every later command refused does not go on, the rest does", { skip }, async () => {
+  assert.deepEqual(await after("workspace-write"), [`(no output)\n${NOTE}`, "1 /x", true]);
+});
+
+test("where everything may run, everything goes on", { skip }, async () => {
+  assert.deepEqual(await after("danger-full-access"), ["(no output)", "1 /x http://proxy.example:1", true]);
+});

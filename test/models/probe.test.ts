@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { ToolCall } from "../../src/core/messages.ts";
+import type { FailureKind, ModelRequest, Provider, ProviderEvent } from "../../src/core/model-provider.ts";
+import { probeCalls, type ProbeResult } from "../../src/models/model-probe.ts";
+
+const USAGE = { requests: 1, prompt_tokens: 1, completion_tokens: 1, cached_tokens: null, cost: null };
+const CODE = 'function f() {\n  return {"a": [1, 2]};\n}';
+
+type Reply = readonly ProviderEvent[];
+
+function replied(calls: readonly Omit<ToolCall, "id">[], text: string, native: boolean): Reply {
+  const made = calls.map((call, index) => ({ ...call, id: `c${index}` }));
+  return [
+    ...(native ? made.map(({ name }, index) => ({ type: "call", index, name, text: "" }) as const) : []),
+    {
+      type: "finished",
+      message: { role: "assistant", text, calls: made },
+      malformed: [],
+      usage: USAGE,
+      stop: made.length > 0 ? "calls" : "end",
+      notes: [],
+    },
+  ];
+}
+
+const failing = (kind: FailureKind): Reply => [
+  { type: "failed", failure: { kind, reason: "so it is", remedy: "do this" }, usage: USAGE },
+];
+
+const read = (title: string): Omit<ToolCall, "id"> => ({ name: "read_note", args: { title } });
+const write = (text: string): Omit<ToolCall, "id"> => ({ name: "write_note", args: { title: "code", text } });
+
+/** What a good model does with each prompt. */
+function good({ messages }: ModelRequest, native = true): Reply {
+  const prompt = messages.at(-1)?.text ?? "";
+  if (prompt.startsWith("Two notes")) return replied([read("alpha"), read("beta")], "", native);
+  if (prompt.includes("write_note")) return replied([write(CODE)], "I keep it.", native);
+  if (prompt.startsWith("Call no tool")) return replied([], 'It is a call: {"name": "read_note"}', native);
+  return replied([read("alpha")], "", native);
+}
+
+function provider(reply: (request: ModelRequest, asked: number) => Reply): Provider {
+  let asked = 0;
+  return {
+    async *stream(request) {
+      asked += 1;
+      yield* await Promise.resolve(reply(request, asked));
+    },
+    capabilities: () => Promise.reject(new Error("not asked for")),
+  };
+}
+
+async function probed(native: Provider, written = provider(() => failing("empty"))) {
+  const lines: string[] = [];
+  const result = await probeCalls({
+    model: "qwen3:8b",
+    native,
+    written,
+    signal: new AbortController().signal,
+    onWait: (ms, reason) => lines.push(`${ms}: ${reason}`),
+    onCheck: (name, passed) => lines.push(`${name}: ${passed}`),
+  });
+  return { result, lines };
+}
+
+const made = (native: boolean, usable: boolean, checks: Record<string, boolean>): ProbeResult => ({
+  kind: "made",
+  native,
+  usable,
+  checks,
+});
+
+const ALL = {
+  "one call": true,
+  "two calls in one reply": true,
+  "braces and newlines in a string": true,
+  "JSON that is only quoted": true,
+};
+
+test("a model that does all of it calls natively", async () => {
+  const { result, lines } = await probed(provider((request) => good(request)));
+  assert.deepEqual(result, made(true, true, ALL));
+  assert.deepEqual(
+    lines,
+    Object.keys(ALL).map((name) => `${name}: true`),
+  );
+});
+
+test("a model is given a second chance, as it is not the same twice", async () => {
+  const { result } = await probed(
+    provider((request, asked) => (asked % 2 === 1 ? replied([], "Hm.", true).slice(0) : good(request))),
+  );
+  assert.deepEqual(result.kind === "made" && result.native, true);
+});
+
+test("one call a reply, and JSON taken for a call, are told and do no harm", async () => {
+  const { result } = await probed(
+    provider((request) => {
+      const prompt = request.messages.at(-1)?.text ?? "";
+      if (prompt.startsWith("Two notes") || prompt.startsWith("Call no tool"))
+        return replied([read("alpha")], "", true);
+      return good(request);
+    }),
+  );
+  const checks = { ...ALL, "two calls in one reply": false, "JSON that is only quoted": false };
+  assert.deepEqual(result, made(true, true, checks));
+});
+
+test("calls that are read from the text are not native, and do", async () => {
+  const { result } = await probed(
+    provider((request) => good(request, false)),
+    provider((request) => good(request, false)),
+  );
+  assert.deepEqual(
+    result,
+    made(false, true, {
+      "one call": false,
+      "two calls in one reply": false,
+      "braces and newlines in a string": false,
+      "JSON that is only quoted": true,
+      "a call written as text": true,
+    }),
+  );
+});
+
+test("a string that comes back changed is no native call that works", async () => {
+  const { result } = await probed(
+    provider((request) =>
+      (request.messages.at(-1)?.text ?? "").includes("write_note")
+        ? replied([write(CODE.replaceAll("\n", " "))], "", true)
+        : good(request),
+    ),
+    provider((request) => good(request, false)),
+  );
+  assert.deepEqual(result.kind === "made" && [result.native, result.usable], [false, true]);
+});
+
+test("a model through which no call gets is of no use", async () => {
+  const { result } = await probed(provider(() => failing("empty")));
+  assert.deepEqual(result.kind === "made" && [result.native, result.usable], [false, false]);
+});
+
+for (const kind of ["unreachable", "no_model", "out_of_memory", "timeout", "cancelled"] as const)
+  test(`a probe that ends as ${kind} found nothing out`, async () => {
+    const { result } = await probed(provider(() => failing(kind)));
+    assert.deepEqual(result, {
+      kind: "failed",
+      failure: { kind, reason: "so it is", remedy: "do this" },
+    });
+  });
+
+for (const kind of ["garbled", "server"] as const)
+  test(`a server of which no reply ever ends, but as ${kind}, found nothing out of the model`, async () => {
+    const { result } = await probed(
+      provider(() => failing(kind)),
+      provider(() => failing(kind)),
+    );
+    assert.deepEqual(result, { kind: "failed", failure: { kind, reason: "so it is", remedy: "do this" } });
+  });
+
+test("a wait is told, and calls before it do not count", async () => {
+  const waiting: ProviderEvent = { type: "waiting", reason: "busy", ms: 20, attempt: 2 };
+  const { result, lines } = await probed(provider((request) => [waiting, ...good(request)]));
+  assert.deepEqual(result, made(true, true, ALL));
+  assert.deepEqual(lines.slice(0, 2), ["20: busy", "one call: true"]);
+});

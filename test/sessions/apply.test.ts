@@ -1,0 +1,218 @@
+import assert from "node:assert/strict";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import test from "node:test";
+import { bytesOfText } from "../../src/core/bytes.ts";
+import { hasJournal, undo } from "../../src/sessions/checkpoints/undo-changes.ts";
+import { CheckpointStore } from "../../src/sessions/checkpoints/checkpoint-store.ts";
+import { move, type Prepared, prepareApply } from "../../src/sessions/apply-layer.ts";
+import { noteBase } from "../../src/sessions/layer-base.ts";
+import { memorySteps } from "../fakes/steps.ts";
+import { layerOf } from "../fixtures/layer-of.ts";
+import { fc } from "../fixtures/property.ts";
+import { edits, make } from "../fixtures/random-tree.ts";
+import { pictureOf } from "../fixtures/tree-picture.ts";
+
+interface Ground extends Disposable {
+  readonly root: string;
+  /** What the box sees: a copy of the workspace, until `edit` is through with it. */
+  readonly seen: string;
+  readonly store: CheckpointStore;
+  readonly steps: ReturnType<typeof memorySteps>;
+  readonly begin: () => Promise<void>;
+  readonly prepare: (only?: readonly string[]) => Promise<Prepared>;
+  readonly apply: (only?: readonly string[]) => Promise<Prepared & { readonly whole: boolean }>;
+}
+
+function ground(files: Readonly<Record<string, string>> = {}): Ground {
+  const place = mkdtempSync(path.join(tmpdir(), "harness-apply-"));
+  const [root, seen, stateDir] = ["work", "seen", "state"].map((name) => path.join(place, name)) as [
+    string,
+    string,
+    string,
+  ];
+  mkdirSync(root);
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
+    writeFileSync(path.join(root, name), text);
+  }
+  const store = new CheckpointStore({ stateDir, workspace: root });
+  const steps = memorySteps();
+  const session = "s";
+  const since = Date.now() + 60_000;
+  const prepare = (only?: readonly string[]) =>
+    prepareApply(store, {
+      session,
+      layer: layerOf(root, seen, since),
+      ...(only === undefined ? {} : { only }),
+    });
+  return {
+    root,
+    seen,
+    store,
+    steps,
+    begin: async () => {
+      cpSync(root, seen, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+      await noteBase(store, session, undefined);
+    },
+    prepare,
+    apply: async (only) => {
+      const prepared = await prepare(only);
+      return { ...prepared, ...(await move(store, { session, steps }, prepared)) };
+    },
+    [Symbol.dispose]: () => {
+      store[Symbol.dispose]();
+      rmSync(place, { recursive: true, force: true });
+    },
+  };
+}
+
+const put = (root: string, name: string, text: string): void => writeFileSync(path.join(root, name), text);
+const read = (root: string): Readonly<Record<string, string>> => pictureOf(root);
+
+test("apply makes any tree what the box saw, and undo takes it back", { timeout: 300_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(edits, edits, async (first, second) => {
+      using place = ground();
+      for (const each of first) make(place.root, each);
+      const before = read(place.root);
+      await place.begin();
+      for (const each of second) make(place.seen, each);
+      const applied = await place.apply();
+      assert.deepEqual([applied.refused, applied.whole], [[], true]);
+      assert.deepEqual(read(place.root), read(place.seen));
+      assert.equal(hasJournal(place.store.folder), false);
+      const again = await place.apply();
+      assert.deepEqual([again.ops, again.refused], [[], []]);
+      const back = { session: "s", target: 0, redo: false, dryRun: false, skip: false };
+      await undo(place.store, { ...back, steps: place.steps });
+      assert.deepEqual(read(place.root), before);
+    }),
+    { numRuns: 120 },
+  );
+});
+
+test("what a user changes meanwhile is never lost", { timeout: 300_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(edits, edits, edits, async (first, second, mine) => {
+      using place = ground();
+      for (const each of first) make(place.root, each);
+      await place.begin();
+      const start = read(place.root);
+      for (const each of second) make(place.seen, each);
+      for (const each of mine) make(place.root, each);
+      const [user, box] = [read(place.root), read(place.seen)];
+      const { refused, merged, left } = await place.apply();
+      const after = read(place.root);
+      const spoken = new Set(
+        [...refused.map((one) => one.path), ...merged, ...left].map((each) => `/${latin(each)}`),
+      );
+      for (const name of new Set([...Object.keys(user), ...Object.keys(after)])) {
+        if (user[name] === start[name] || user[name] === box[name]) continue;
+        if (spoken.has(name) || start[name]?.startsWith("folder") === true) continue;
+        assert.equal(after[name], user[name], name);
+      }
+    }),
+    { numRuns: 120 },
+  );
+});
+
+const hex = (text: string): string => `file 644 ${Buffer.from(text).toString("hex")}`;
+const latin = (text: string): string => bytesOfText(text).toString("latin1");
+
+test("both changes of a text are kept; where they meet the user's stays and the file is named", async () => {
+  using place = ground({ a: "1\n2\n3\n4\n5\n6\n7\n", b: "1\n2\n3\n", c: "x\n" });
+  await place.begin();
+  put(place.seen, "a", "1\nbox\n3\n4\n5\n6\n7\n");
+  put(place.seen, "b", "1\nbox\n3\n");
+  put(place.seen, "c", "box\n");
+  put(place.root, "a", "1\n2\n3\n4\n5\nuser\n7\n");
+  put(place.root, "b", "1\nuser\n3\n");
+  const applied = await place.apply();
+  assert.deepEqual(applied.merged, ["a"]);
+  assert.deepEqual(applied.refused, [{ path: "b", reason: "the same lines were changed since" }]);
+  const texts = read(place.root);
+  assert.equal(texts["/a"], hex("1\nbox\n3\n4\n5\nuser\n7\n"));
+  assert.equal(texts["/b"], hex("1\nuser\n3\n"));
+  assert.equal(texts["/c"], hex("box\n"));
+  assert.equal(applied.whole, false);
+  const again = await place.apply();
+  assert.deepEqual([again.ops, again.refused.map((one) => one.path)], [[], ["b"]]);
+});
+
+test("only what is wanted is applied; what was is no change any more, whatever becomes of it", async () => {
+  using place = ground({ "src/a": "1\n", "src/b": "1\n", c: "1\n" });
+  await place.begin();
+  for (const name of ["src/a", "src/b", "c"]) put(place.seen, name, "box\n");
+  mkdirSync(path.join(place.seen, "new/deep"), { recursive: true });
+  put(place.seen, "new/deep/file", "box\n");
+  const first = await place.apply(["src", "new/deep/file"]);
+  assert.deepEqual(
+    first.ops.map((op) => op.path),
+    ["new", "new/deep", "new/deep/file", "src/a", "src/b"],
+  );
+  put(place.root, "src/a", "user\n");
+  const second = await place.apply();
+  assert.deepEqual([second.ops.map((op) => op.path), second.refused, second.whole], [["c"], [], true]);
+  assert.equal(read(place.root)["/src/a"], `file 644 ${Buffer.from("user\n").toString("hex")}`);
+});
+
+test("no link that was put on the way leads out", async () => {
+  using place = ground({ "d/file": "1\n" });
+  await place.begin();
+  put(place.seen, "d/file", "box\n");
+  const prepared = await place.prepare();
+  const outside = mkdtempSync(path.join(tmpdir(), "harness-outside-"));
+  writeFileSync(path.join(outside, "file"), "1\n");
+  rmSync(path.join(place.root, "d"), { recursive: true });
+  symlinkSync(outside, path.join(place.root, "d"));
+  try {
+    await assert.rejects(
+      move(place.store, { session: "s", steps: place.steps }, prepared),
+      /being changed by somebody/,
+    );
+    const after = await place.apply();
+    assert.deepEqual(
+      after.refused.map((one) => one.path),
+      ["d/file"],
+    );
+    assert.deepEqual(read(outside)["/file"], `file 644 ${Buffer.from("1\n").toString("hex")}`);
+    assert.equal(readlinkSync(path.join(place.root, "d")), outside);
+  } finally {
+    rmSync(outside, { recursive: true });
+  }
+});
+
+test("what git keeps is applied, too; there what was changed since is not known, and so refused", async () => {
+  using place = ground({ ".git/HEAD": "ref: x\n", ".git/index": "1", ".git/config": "old\n" });
+  await place.begin();
+  put(place.seen, ".git/index", "2");
+  put(place.seen, ".git/config", "box\n");
+  mkdirSync(path.join(place.seen, ".git/objects/ab"), { recursive: true });
+  put(place.seen, ".git/objects/ab/cd", "blob");
+  const applied = await place.apply();
+  assert.deepEqual([applied.refused, applied.whole], [[], true]);
+  assert.deepEqual(read(place.root), read(place.seen));
+  put(place.seen, ".git/index", "3");
+  const late = layerOf(place.root, place.seen, Date.now() - 60_000);
+  using fresh = ground({ ".git/index": "mine" });
+  const refused = await prepareApply(fresh.store, {
+    session: "other",
+    layer: { ...late, content: place.seen },
+  });
+  assert.deepEqual(
+    refused.refused.map((one) => one.path),
+    [".git/index"],
+  );
+  assert.equal(existsSync(path.join(fresh.root, ".git/index")), true);
+});
