@@ -1,18 +1,15 @@
-import { ARCHIVE_READERS } from "./archive-programs.ts";
+import { ARCHIVE_READERS, COMPRESS_READERS } from "./archive-programs.ts";
 import { ARGUMENT_READERS } from "./argument-checks.ts";
 import { AWK_READERS } from "./awk-program.ts";
 import { BUILD_READERS } from "./build-tools.ts";
-import { COMPRESS_READERS } from "./compress-programs.ts";
 import { CONTAINER_READERS } from "./container-programs.ts";
 import { CURL_WGET_READERS } from "./curl-wget.ts";
 import { DATA_READERS } from "./data-programs.ts";
 import { FD_XARGS_READERS } from "./fd-xargs.ts";
-import { FILE_CHANGES_READERS } from "./file-changes.ts";
-import { FILE_LISTING_READERS } from "./file-listing.ts";
+import { FILE_CHANGES_READERS, FILE_LISTING_READERS } from "./file-changes.ts";
 import { FIND_READERS } from "./find-program.ts";
-import { FORGE_READERS } from "./forge-programs.ts";
+import { FORGE_READERS, GIT_NESTED_READERS, VCS_READERS } from "./version-control-programs.ts";
 import { GIT_CHANGES_READERS } from "./git-changes.ts";
-import { GIT_NESTED_READERS } from "./git-nested.ts";
 import { GIT_READERS } from "./git-program.ts";
 import { GIT_SETTINGS_READERS } from "./git-settings.ts";
 import { JQ_READERS } from "./jq-program.ts";
@@ -30,7 +27,6 @@ import { SSH_READERS } from "./ssh-programs.ts";
 import { SYSTEM_READERS } from "./system-programs.ts";
 import { TEXT_READERS } from "./text-programs.ts";
 import { TYPESCRIPT_READERS } from "./typescript-compiler.ts";
-import { VCS_READERS } from "./vcs-programs.ts";
 import { WRAPPER_READERS } from "./wrapper-programs.ts";
 
 /** What rows may name as `reader` or in `also`: programs with a grammar of their own, and what options and arguments cannot say. */

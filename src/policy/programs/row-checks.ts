@@ -1,11 +1,62 @@
 import type { Doubt } from "../effects/effect.ts";
-import { codeElsewhere, fixedEffect, handsOn, hostsOf, writesGiven } from "./argument-roles.ts";
-import { EFFECT_WORDS, type EffectWord } from "./option-groups.ts";
-import { type Arg, type CheckParameter, type Found, type Reader, type Use } from "./program-model.ts";
-import { runner } from "./shell-programs.ts";
-import { statements } from "./database-programs.ts";
-import { escapes } from "./wrapper-programs.ts";
+import {
+  codeElsewhere,
+  commandsFromStdin,
+  fixedEffect,
+  handsOn,
+  hostsOf,
+  part,
+  valuesOf,
+  writesGiven,
+} from "./argument-roles.ts";
 import { runsProgramOf } from "./node-programs.ts";
+import { EFFECT_WORDS, type EffectWord } from "./option-groups.ts";
+import type { Arg, CheckParameter, Found, Reader, Use } from "./program-model.ts";
+import { runner } from "./shell-programs.ts";
+import { escapes } from "./wrapper-programs.ts";
+
+/** `\! command` of psql and mysql, `system command` of mysql, `COPY … PROGRAM 'command'`: the client or server runs it. */
+const ESCAPES = /\\!\s*([^\n]+)|^\s*system\s+([^\n;]+)|\bprogram\s+'([^']+)'/i;
+
+function statement(text: Arg, use: Use): readonly Found[] {
+  const [, escape, system, program] = ESCAPES.exec(text.value) ?? [];
+  const command = escape ?? system ?? program;
+  if (command !== undefined) return use.shell(part(text, command));
+  return text.value.includes("\\") ? [use.doubt("language.unknown", text)] : [];
+}
+
+/** Statements on the command line, and those that come in by stdin. */
+export const statements =
+  (...options: readonly string[]) =>
+  (use: Use): readonly Found[] => [
+    ...valuesOf(use, ...options).flatMap((text) => statement(text, use)),
+    ...commandsFromStdin(use),
+  ];
+
+const tableOf = (given: CheckParameter): readonly (readonly [string, string])[] =>
+  typeof given === "object" ? Object.entries(given) : [];
+
+const wordsOf = (given: CheckParameter): readonly string[] =>
+  typeof given === "string" ? given.split(" ") : isList(given) ? given : [];
+const isList = (given: CheckParameter): given is readonly string[] => Array.isArray(given);
+
+const effectsOf = (effect: string, use: Use): readonly Found[] =>
+  Object.hasOwn(WIDE_EFFECTS, effect)
+    ? WIDE_EFFECTS[effect as keyof typeof WIDE_EFFECTS](use)
+    : [fixedEffect(EFFECT_WORDS[effect as EffectWord], use.folder, use.program)];
+
+/** First words with which such programs only print a text for the shell. */
+const PRINTS = new Set(["completion", "completions", "docker-env", "podman-env"]);
+
+/** Effects of every use that are none of a single option. */
+export const WIDE_EFFECTS = {
+  /** The network, with the hosts of all addresses among the arguments. */
+  "network by address": talks,
+  /** Runs commands in a way that is not followed. */
+  "runs anything": (use) => [escapes(use)],
+} as const satisfies Readonly<Record<string, Reader>>;
+
+const textOf = (given: CheckParameter): string => (typeof given === "string" ? given : "");
 
 /** What rows may ask for with a value of their own: the name in the row, and the reader that it makes of the value. */
 export const ROW_CHECKS = {
@@ -31,13 +82,6 @@ export const ROW_CHECKS = {
   "program in": (given) => runner(wordsOf(given)),
   "statements in": (given) => statements(...wordsOf(given)),
 } as const satisfies Readonly<Record<string, (given: CheckParameter) => Reader>>;
-
-const textOf = (given: CheckParameter): string => (typeof given === "string" ? given : "");
-const wordsOf = (given: CheckParameter): readonly string[] =>
-  typeof given === "string" ? given.split(" ") : isList(given) ? given : [];
-const isList = (given: CheckParameter): given is readonly string[] => Array.isArray(given);
-const tableOf = (given: CheckParameter): readonly (readonly [string, string])[] =>
-  typeof given === "object" ? Object.entries(given) : [];
 
 function only(given: CheckParameter, doubt: Doubt): Reader {
   const known = new Map(
@@ -114,22 +158,6 @@ function everyUse(given: CheckParameter): Reader {
     ...(words.includes("runs the project") ? codeElsewhere(use) : []),
   ];
 }
-
-/** Effects of every use that are none of a single option. */
-export const WIDE_EFFECTS = {
-  /** The network, with the hosts of all addresses among the arguments. */
-  "network by address": talks,
-  /** Runs commands in a way that is not followed. */
-  "runs anything": (use) => [escapes(use)],
-} as const satisfies Readonly<Record<string, Reader>>;
-
-const effectsOf = (effect: string, use: Use): readonly Found[] =>
-  Object.hasOwn(WIDE_EFFECTS, effect)
-    ? WIDE_EFFECTS[effect as keyof typeof WIDE_EFFECTS](use)
-    : [fixedEffect(EFFECT_WORDS[effect as EffectWord], use.folder, use.program)];
-
-/** First words with which such programs only print a text for the shell. */
-const PRINTS = new Set(["completion", "completions", "docker-env", "podman-env"]);
 
 function talks({ args, program }: Use): readonly Found[] {
   const [first] = args;
