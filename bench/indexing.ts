@@ -3,12 +3,12 @@ import { lstatSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Box } from "../src/core/ports.ts";
-import { LONGEST_RULES, NestedIgnore } from "../src/policy/paths/ignore-rules.ts";
+import { MAX_RULES_LENGTH, NestedIgnore } from "../src/policy/paths/ignore-rules.ts";
 import { claimIndex } from "../src/search/embedded/catalog-workspace.ts";
 import { openEmbeddedStore } from "../src/search/embedded/open-embedded.ts";
 import { type Cutting, CuttingHere } from "../src/search/index/cutting.ts";
-import { HeldIndex } from "../src/search/index/open-index.ts";
-import type { IndexMeans } from "../src/search/index/index-means.ts";
+import { OpenedIndex } from "../src/search/index/open-index.ts";
+import type { IndexOptions } from "../src/search/index/index-means.ts";
 import { ground } from "./boxes.ts";
 import type { Figure, Pair } from "./figure.ts";
 import { sourceTree } from "./source-tree.ts";
@@ -18,10 +18,10 @@ import { sourceTree } from "./source-tree.ts";
 const FILES = 10_000;
 const never = new AbortController().signal;
 
-const MEANS: IndexMeans = {
+const MEANS: IndexOptions = {
   rules: {
     ignored: NestedIgnore.none(),
-    mostOfList: LONGEST_RULES,
+    mostOfList: MAX_RULES_LENGTH,
     secret: () => false,
     guarded: () => false,
   },
@@ -78,12 +78,12 @@ async function measured(): Promise<Indexed> {
 
 async function updated(state: string, box: Box, kept?: Cutting): Promise<void> {
   const place = claimIndex(state, box.workspace);
-  await using index = await HeldIndex.write(MEANS, place, { patienceMs: 0, signal: never });
+  await using index = await OpenedIndex.write(MEANS, place, { patienceMs: 0, signal: never });
   await index.update(box, kept === undefined ? {} : { kept }, never);
 }
 
 async function looked(state: string, workspace: string): Promise<void> {
-  const index = await HeldIndex.read(MEANS, claimIndex(state, workspace), never);
+  const index = await OpenedIndex.read(MEANS, claimIndex(state, workspace), never);
   await using held = index ?? missing();
   if (!(await held.isFresh(never))) throw new Error("the index is not fresh");
 }

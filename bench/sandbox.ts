@@ -69,7 +69,7 @@ async function ready(): Promise<Pair> {
 }
 
 const FLOOD = 1_000_000_000;
-const MOST_GROWTH = 100 * 2 ** 20;
+const MAX_GROWTH = 100 * 2 ** 20;
 
 /** Against the same bytes through a pipe to a reader that drops them, in a bare container with a box's processors: any cap needs a reader. */
 async function flood(): Promise<Pair> {
@@ -85,7 +85,7 @@ async function flood(): Promise<Pair> {
         if (stdout.total !== FLOOD) throw new Error(`${stdout.total} bytes came`);
       });
       const growth = process.memoryUsage.rss() - rss;
-      if (growth > MOST_GROWTH) throw new Error(`sandbox.flood: memory grew by ${growth} bytes`);
+      if (growth > MAX_GROWTH) throw new Error(`sandbox.flood: memory grew by ${growth} bytes`);
       return time;
     };
     const piped = ["sh", "-c", `${line} | cat >/dev/null`];

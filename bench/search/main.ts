@@ -14,7 +14,7 @@ import { Repository } from "./git.ts";
 import { type Asked, askedBy, withoutTwins } from "./queries.ts";
 import { halfWidth, KINDS, type Marks, marksOf, mean } from "./score.ts";
 
-const MOST_BYTES = 1 << 20;
+const MAX_BYTES = 1 << 20;
 
 interface Held {
   readonly base: string;
@@ -70,7 +70,7 @@ const round = (value: number): number => Math.round(value * 1000) / 1000;
 const say = (value: object): void => void process.stdout.write(`${JSON.stringify(value)}\n`);
 
 async function measure(repository: Repository, held: Held, short: boolean): Promise<void> {
-  const contents = repository.contents(held.base, MOST_BYTES);
+  const contents = repository.contents(held.base, MAX_BYTES);
   const files = await cutAll(contents);
   await using place = await scratch();
   const start = performance.now();

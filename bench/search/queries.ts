@@ -17,7 +17,7 @@ export interface Asked {
   readonly named: boolean;
 }
 
-const MOST_ANSWERS = 6;
+const MAX_ANSWERS = 6;
 const FEWEST_WORDS = 3;
 const BODY_WORDS = 40;
 const ENOUGH_WORDS = 30;
@@ -30,7 +30,7 @@ export function askedBy(commit: Commit, base: ReadonlySet<string>): Asked | null
   if (NO_TASK.test(commit.subject)) return null;
   const sources = commit.touched.filter((file) => CODE.test(file) && roleOf(file) === "source");
   const answers = sources.filter((file) => base.has(file));
-  if (answers.length === 0 || sources.length > MOST_ANSWERS || answers.length * 2 < sources.length)
+  if (answers.length === 0 || sources.length > MAX_ANSWERS || answers.length * 2 < sources.length)
     return null;
   const also = commit.touched.filter((file) => base.has(file) && roleOf(file) === "test");
   const short = subjectOf(commit.subject, answers);

@@ -15,7 +15,7 @@ import type { Limits, Spent } from "./limits.ts";
 import type { Guard, Malformed } from "./repetition-guard.ts";
 
 /** What one run and all its subagents share. */
-interface Ground {
+interface SharedContext {
   readonly model: string;
   readonly provider: Provider;
   readonly mode: Mode;
@@ -42,8 +42,8 @@ interface Ground {
   readonly clean: (text: string) => string;
 }
 
-/** What the loop works with. A subagent sits on another seat: its own memory, the ground shared. */
-export interface Seat extends Ground {
+/** What the loop works with. A subagent sits on another agent: its own memory, the ground shared. */
+export interface AgentContext extends SharedContext {
   /** The same in every request of a session: a change has servers read the whole prompt anew. */
   readonly tools: readonly AnyTool[];
   readonly history: History;

@@ -2,7 +2,7 @@ import { type BoxLog, EMPTY_LOG } from "../core/box-log.ts";
 import { EXIT, HarnessError, signalOf } from "../core/errors.ts";
 import type { EventBody, Intent, RunChanges } from "../core/events.ts";
 import { type Parked, PARKED_FORM, type RunGiven, type SessionRecord } from "../core/session.ts";
-import type { Seat } from "./agent-context.ts";
+import type { AgentContext } from "./agent-context.ts";
 import { guessIntent } from "./intent.ts";
 import { work } from "./loop.ts";
 import { denialsOf, type Ending, type LoopEnd, NEW_BOX, outcomeOf, type Waiting } from "./outcome.ts";
@@ -35,66 +35,70 @@ export interface Request {
 export type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
 
 /** From a request to its end, which is told whatever happens: what it came to, what was refused, what it cost. */
-export async function runRequest(seat: Seat, request: Request, signal: AbortSignal): Promise<Finished> {
-  const either = seat.limits.deadline(signal);
-  prepare(seat, request);
-  const before = seat.history.count;
-  seat.history.add({ role: "user", text: request.prompt + (request.note ?? "") });
-  const ending = endingOf(await work(seat, either), { signal, seat });
-  const unanswered = seat.history.count === before + 1;
-  if (request.takesBack === true && (ending.how === "cancelled" || unanswered)) seat.rollBack(before);
-  return finish(seat, request, ending);
+export async function runRequest(
+  agent: AgentContext,
+  request: Request,
+  signal: AbortSignal,
+): Promise<Finished> {
+  const either = agent.limits.deadline(signal);
+  prepare(agent, request);
+  const before = agent.history.count;
+  agent.history.add({ role: "user", text: request.prompt + (request.note ?? "") });
+  const ending = endingOf(await work(agent, either), { signal, agent });
+  const unanswered = agent.history.count === before + 1;
+  if (request.takesBack === true && (ending.how === "cancelled" || unanswered)) agent.rollBack(before);
+  return finish(agent, request, ending);
 }
 
 /** The same for a run that was parked, from the call that waited on; its figures are those of the whole run. */
 export async function goOn(
-  seat: Seat,
+  agent: AgentContext,
   request: Request,
   parked: Parked,
   signal: AbortSignal,
 ): Promise<Finished> {
-  const either = seat.limits.deadline(signal);
-  seat.intent.begin(parked.intent);
-  if (parked.intent === "change") seat.checkpoints.prepare();
-  const end = await work(seat, either, { malformed: parked.malformed, note: seat.boxNote ?? NEW_BOX });
-  return finish(seat, request, endingOf(end, { signal, seat }));
+  const either = agent.limits.deadline(signal);
+  agent.intent.begin(parked.intent);
+  if (parked.intent === "change") agent.checkpoints.prepare();
+  const end = await work(agent, either, { malformed: parked.malformed, note: agent.boxNote ?? NEW_BOX });
+  return finish(agent, request, endingOf(end, { signal, agent }));
 }
 
-async function finish(seat: Seat, request: Request, ending: Ended): Promise<Finished> {
+async function finish(agent: AgentContext, request: Request, ending: Ended): Promise<Finished> {
   // The box is asked while it can be. Once the question is known somebody may answer it, and look for the box.
   const changed = ending.how === "parked" ? await request.changes(false) : undefined;
   if (ending.how === "parked") {
     const kept = (await request.park?.()) ?? null;
     request.record({
       kind: "parked",
-      parked: { ...parkedOf(seat, request, ending.waiting), ...keptIn(kept) },
+      parked: { ...parkedOf(agent, request, ending.waiting), ...keptIn(kept) },
     });
   }
   const seen = changed ?? (await request.changes(true));
-  const left = await leftBehind(seat, request, ending);
-  const { status, exit_code, reason } = outcomeOf(left.ending, seat.ended, request.strict);
+  const left = await leftBehind(agent, request, ending);
+  const { status, exit_code, reason } = outcomeOf(left.ending, agent.ended, request.strict);
   const finished: Finished = {
     type: "run.finished",
     status,
     exit_code,
     reason,
-    turns: seat.limits.turns,
-    tool_calls: seat.limits.calls,
-    usage: seat.spent.whole,
-    denials: denialsOf(seat.ended),
+    turns: agent.limits.turns,
+    tool_calls: agent.limits.calls,
+    usage: agent.spent.whole,
+    denials: denialsOf(agent.ended),
     ...seen,
     ...seenWith(seen, left.log, request.workspace),
     session: request.session,
     answer: ending.how === "answered" ? ending.text : null,
   };
-  request.record({ kind: "turn", result: resultOf(seat, finished) });
-  seat.emit(finished);
+  request.record({ kind: "turn", result: resultOf(agent, finished) });
+  agent.emit(finished);
   return finished;
 }
 
 /** What the host would obey and could not be moved out is worse than any other ending but a person's own. */
 async function leftBehind(
-  seat: Seat,
+  agent: AgentContext,
   { leave }: Request,
   ending: Ended,
 ): Promise<{ readonly log: BoxLog; readonly ending: Ended }> {
@@ -103,7 +107,7 @@ async function leftBehind(
   } catch (thrown) {
     if (!(thrown instanceof HarnessError) || thrown.exit !== EXIT.sandbox) throw thrown;
     const reason = `${thrown.message}${thrown.remedy && `; next: ${thrown.remedy}`}`;
-    seat.emit({ type: "notice", text: reason });
+    agent.emit({ type: "notice", text: reason });
     return { log: EMPTY_LOG, ending: ending.how === "cancelled" ? ending : { how: "sandbox_lost", reason } };
   }
 }
@@ -111,12 +115,12 @@ async function leftBehind(
 const keptIn = (kept: number | null): Pick<Parked, "kept"> => (kept === null ? {} : { kept });
 
 /** Has what the request is likely to need begin at once. */
-function prepare(seat: Seat, { prompt, intent: given }: Request): void {
-  const intent = given ?? guessIntent(prompt, seat.mode);
-  seat.emit({ type: "intent", intent, by: given === undefined ? "words" : "flag" });
-  seat.intent.begin(intent);
-  if (intent !== "direct") seat.warm();
-  if (intent === "change") seat.checkpoints.prepare();
+function prepare(agent: AgentContext, { prompt, intent: given }: Request): void {
+  const intent = given ?? guessIntent(prompt, agent.mode);
+  agent.emit({ type: "intent", intent, by: given === undefined ? "words" : "flag" });
+  agent.intent.begin(intent);
+  if (intent !== "direct") agent.warm();
+  if (intent === "change") agent.checkpoints.prepare();
 }
 
 type Ended =
@@ -126,30 +130,30 @@ type Ended =
 /** Of two reasons to be cancelled, the person's counts. */
 function endingOf(
   end: LoopEnd,
-  { signal, seat }: { readonly signal: AbortSignal; readonly seat: Seat },
+  { signal, agent }: { readonly signal: AbortSignal; readonly agent: AgentContext },
 ): Ended {
   if (end.how !== "cancelled") return end;
-  const spent = signal.aborted ? undefined : seat.limits.reached("turn");
+  const spent = signal.aborted ? undefined : agent.limits.reached("turn");
   return spent === undefined ? { how: "cancelled", signal: signalOf(signal) } : { how: "limit", ...spent };
 }
 
 const resultOf = (
-  seat: Seat,
+  agent: AgentContext,
   { status, reason, turns, tool_calls, answer }: Finished,
 ): Extract<SessionRecord, { readonly kind: "turn" }>["result"] => ({
-  intent: seat.intent.intent,
+  intent: agent.intent.intent,
   status,
   reason,
-  usage: seat.spent.usage,
+  usage: agent.spent.usage,
   turns,
   toolCalls: tool_calls,
   answer,
 });
 
-function parkedOf(seat: Seat, { strict, given }: Request, waiting: Waiting): Parked {
+function parkedOf(agent: AgentContext, { strict, given }: Request, waiting: Waiting): Parked {
   if (given === undefined) throw new Error("a call waits in a run that cannot be parked");
-  const spent = { ...seat.limits.sofar(), usage: seat.spent.whole };
-  const { intent } = seat.intent;
+  const spent = { ...agent.limits.sofar(), usage: agent.spent.whole };
+  const { intent } = agent.intent;
   return {
     form: PARKED_FORM,
     ...waiting,
@@ -157,7 +161,7 @@ function parkedOf(seat: Seat, { strict, given }: Request, waiting: Waiting): Par
     fixed: false,
     strict,
     spent,
-    ended: [...seat.ended],
+    ended: [...agent.ended],
     given,
   };
 }

@@ -3,7 +3,7 @@ import { isSameQuestion } from "../core/session.ts";
 import type { Answer, Approver, Question } from "../core/ports.ts";
 import { NO_FACTS } from "../core/tool.ts";
 import { judgedText } from "../tools/shell/command-words.ts";
-import type { Desk } from "../tools/tool-context.ts";
+import type { ToolContext } from "../tools/tool-context.ts";
 import type { Judge } from "./action-judge.ts";
 
 /** Who answers where nobody is there to be asked. */
@@ -60,7 +60,7 @@ export function remembering({ always, once }: SaidBefore, approver: Approver): A
  * are judged in one text, which is no milder than each alone; where that is refused each is judged, and what came of it
  * holds for as long as the same variable comes with the same value.
  */
-export function refusedBy(judge: () => Promise<Judge>, mode: Mode): NonNullable<Desk["refused"]> {
+export function refusedBy(judge: () => Promise<Judge>, mode: Mode): NonNullable<ToolContext["refused"]> {
   let known: ReadonlyMap<string, { readonly value: string; readonly runs: boolean }> = new Map();
   return async (variables) => {
     const judged = await judge();

@@ -4,7 +4,7 @@ import type { EndedCall, Outputs } from "../core/session.ts";
 import type { ToolResult } from "../core/tool.ts";
 import { visible, visibleLine } from "../core/visible.ts";
 import type { Judged } from "./action-judge.ts";
-import type { Seat } from "./agent-context.ts";
+import type { AgentContext } from "./agent-context.ts";
 
 interface Ending {
   readonly call: ToolCall;
@@ -14,14 +14,14 @@ interface Ending {
 }
 
 /** Tells the end of a call, and adds it to the account of the run. */
-export function ended(seat: Seat, { call, judged, result, ms }: Ending): ToolResult {
+export function ended(agent: AgentContext, { call, judged, result, ms }: Ending): ToolResult {
   const { kind, text, full = null, exitCode } = result;
   const cause = "cause" in result ? result.cause : null;
   const exit = exitCode === undefined ? {} : { exit_code: exitCode };
-  const why = visibleLine(seat.clean(reasonIn(result)));
+  const why = visibleLine(agent.clean(reasonIn(result)));
   const reason = why === "" ? {} : { reason: why };
-  seat.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms, ...exit, ...reason });
-  seat.ended.push(accountOf(call, judged, result));
+  agent.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms, ...exit, ...reason });
+  agent.ended.push(accountOf(call, judged, result));
   return result;
 }
 
@@ -56,8 +56,8 @@ function accountOf(call: ToolCall, judged: Judged, { kind, text }: ToolResult): 
 const firstLine = (text: string): string => text.split("\n", 1)[0] ?? "";
 
 /** A call that is not run at all: no such tool, an input that cannot be read, a repetition. */
-export function endUnrun(seat: Seat, call: ToolCall, result: ToolResult): ToolResult {
-  return ended(seat, { call, judged: UNJUDGED, result, ms: 0 });
+export function endUnrun(agent: AgentContext, call: ToolCall, result: ToolResult): ToolResult {
+  return ended(agent, { call, judged: UNJUDGED, result, ms: 0 });
 }
 
 const UNJUDGED: Judged = {
@@ -73,16 +73,16 @@ const UNJUDGED: Judged = {
 };
 
 /** What of a result the model is told, and the user sees. */
-export function bounded(seat: Pick<Seat, "clean" | "outputs">, result: ToolResult): ToolResult {
-  return { ...result, ...bound(seat.clean(result.text), seat.outputs) };
+export function bounded(agent: Pick<AgentContext, "clean" | "outputs">, result: ToolResult): ToolResult {
+  return { ...result, ...bound(agent.clean(result.text), agent.outputs) };
 }
 
 /** Bytes of one result that go to the model. */
-export const MOST_BYTES = 30_000;
+export const MAX_BYTES = 30_000;
 /** For the line that says what is left out. */
 const MARKER = 200;
-const HEAD = Math.floor(((MOST_BYTES - MARKER) * 2) / 3);
-const TAIL = MOST_BYTES - MARKER - HEAD;
+const HEAD = Math.floor(((MAX_BYTES - MARKER) * 2) / 3);
+const TAIL = MAX_BYTES - MARKER - HEAD;
 
 interface Bounded {
   readonly text: string;
@@ -93,7 +93,7 @@ interface Bounded {
 /** What of a result goes to the model: its head and tail, with every control shown; the whole is kept for `show_full`. */
 export function bound(given: string, outputs: Outputs): Bounded {
   const text = visible(given.toWellFormed());
-  if (fits(text, MOST_BYTES)) return { text };
+  if (fits(text, MAX_BYTES)) return { text };
   const head = headLines(headWithin(text, HEAD));
   const tail = tailLines(tailWithin(text, TAIL));
   const full = outputs.keep(text);

@@ -6,7 +6,7 @@ import type { Answer, Question } from "../core/ports.ts";
 import type { Facts, InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
 import { hintFor } from "../policy/ruling.ts";
 import type { Judged } from "./action-judge.ts";
-import type { Seat } from "./agent-context.ts";
+import type { AgentContext } from "./agent-context.ts";
 import { bounded, ended, endUnrun } from "./call-result.ts";
 import { Stopped } from "./outcome.ts";
 
@@ -17,49 +17,49 @@ interface ReadCall {
   readonly beside: boolean;
 }
 
-export function readCall(seat: Seat, call: ToolCall): ReadCall {
-  const prepared = prepare(seat, call);
+export function readCall(agent: AgentContext, call: ToolCall): ReadCall {
+  const prepared = prepare(agent, call);
   return { call, prepared, beside: prepared.kind === "prepared" && prepared.beside };
 }
 
-function prepare(seat: Seat, { name, args }: ToolCall): PreparedCall | InvalidCall {
-  const tool = seat.tools.find((each) => each.name === name);
+function prepare(agent: AgentContext, { name, args }: ToolCall): PreparedCall | InvalidCall {
+  const tool = agent.tools.find((each) => each.name === name);
   if (tool !== undefined) return tool.prepare(args);
-  const names = seat.tools.map((each) => each.name).join(", ");
+  const names = agent.tools.map((each) => each.name).join(", ");
   return { kind: "invalid", issues: [`there is no tool ${JSON.stringify(name)}; there are: ${names}`] };
 }
 
 /** One call, from its turn to its end. "stop": the model repeats itself. `Stopped`: the call waits for a person. */
 export async function runCall(
-  seat: Seat,
+  agent: AgentContext,
   read: ReadCall,
   signal: AbortSignal,
 ): Promise<ToolResult | Stopped | "stop"> {
   const { call } = read;
-  const guarded = seat.guard.check(call, seat.limits.turns);
+  const guarded = agent.guard.check(call, agent.limits.turns);
   if (guarded === "stop") return "stop";
   const result =
-    guarded === "run" ? await attempted(seat, read, signal) : endUnrun(seat, call, broken(guarded));
+    guarded === "run" ? await attempted(agent, read, signal) : endUnrun(agent, call, broken(guarded));
   if (result instanceof Stopped) return result;
-  seat.guard.ended(call, result.text);
+  agent.guard.ended(call, result.text);
   return result;
 }
 
 async function attempted(
-  seat: Seat,
+  agent: AgentContext,
   { call, prepared }: ReadCall,
   signal: AbortSignal,
 ): Promise<ToolResult | Stopped> {
-  if (prepared.kind === "invalid") return endUnrun(seat, call, invalid(call, prepared.issues));
-  const spent = seat.limits.reached("call");
+  if (prepared.kind === "invalid") return endUnrun(agent, call, invalid(call, prepared.issues));
+  const spent = agent.limits.reached("call");
   if (spent !== undefined)
-    return endUnrun(seat, call, { kind: "failed", cause: "policy", text: `Not run. ${spent.text}` });
-  seat.limits.call();
+    return endUnrun(agent, call, { kind: "failed", cause: "policy", text: `Not run. ${spent.text}` });
+  agent.limits.call();
   try {
-    return await judgedCall(seat, call, prepared, signal);
+    return await judgedCall(agent, call, prepared, signal);
   } catch (thrown) {
     if (!(thrown instanceof Stopped)) throw thrown;
-    seat.limits.uncall();
+    agent.limits.uncall();
     return thrown;
   }
 }
@@ -81,33 +81,33 @@ const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => (
  * has to wait for a person.
  */
 async function judgedCall(
-  seat: Seat,
+  agent: AgentContext,
   call: ToolCall,
   prepared: PreparedCall,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const judge = await seat.judge();
+  const judge = await agent.judge();
   const { facts, run: work } = prepared.state();
   const judged = judge.judge(facts);
-  if (isQuestioned(seat, judged)) return endUnrun(seat, call, QUESTIONED);
-  const answer = await settle(seat, { call, facts, judged }, signal);
-  seat.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
+  if (isQuestioned(agent, judged)) return endUnrun(agent, call, QUESTIONED);
+  const answer = await settle(agent, { call, facts, judged }, signal);
+  agent.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
   // The time that a person takes to answer is not the call's.
-  const began = seat.now();
+  const began = agent.now();
   const result = answer.runs
-    ? await checkpointed(seat, call, judged, () => run(seat, call, work, signal))
+    ? await checkpointed(agent, call, judged, () => run(agent, call, work, signal))
     : refusal(judged, answer);
-  return ended(seat, {
+  return ended(agent, {
     call,
     judged,
-    result: prepared.bounded ? result : bounded(seat, result),
-    ms: seat.now() - began,
+    result: prepared.bounded ? result : bounded(agent, result),
+    ms: agent.now() - began,
   });
 }
 
 /** Nothing was asked for but an answer: whoever writes then is told so, once. What a verdict or a mode refuses says why itself. */
 function isQuestioned(
-  { intent, mode, limits, emit, checkpoints }: Seat,
+  { intent, mode, limits, emit, checkpoints }: AgentContext,
   { changes, decision }: Judged,
 ): boolean {
   if (!changes || decision === "deny" || mode === "read-only") return false;
@@ -125,7 +125,7 @@ const QUESTIONED: ToolResult = { kind: "invalid", issues: [QUESTIONED_TEXT], tex
 
 /** Checkpoints the workspace around a call, unless it is known to write nothing there. */
 function checkpointed<T>(
-  { checkpoints, limits }: Seat,
+  { checkpoints, limits }: AgentContext,
   { id }: ToolCall,
   { mayWrite, lasting }: Judged,
   work: () => Promise<T>,
@@ -139,29 +139,29 @@ interface JudgedCall {
   readonly judged: Judged;
 }
 
-async function settle(seat: Seat, asked: JudgedCall, signal: AbortSignal): Promise<Settled> {
+async function settle(agent: AgentContext, asked: JudgedCall, signal: AbortSignal): Promise<Settled> {
   const { decision } = asked.judged;
   if (decision === "deny") return { runs: false, by: "policy", reason: "" };
-  const question = questionOf(seat, asked);
-  if (seat.approver.refuses?.(question) === true) return { runs: false, by: "person", reason: "" };
+  const question = questionOf(agent, asked);
+  if (agent.approver.refuses?.(question) === true) return { runs: false, by: "person", reason: "" };
   if (decision === "allow") return { runs: true, by: "policy", reason: "" };
-  const answer = await seat.approver.ask(question, signal);
+  const answer = await agent.approver.ask(question, signal);
   if (answer !== "waits") return answer;
   const { call, tool, text, folder, mode } = question;
   const { contained, rules } = asked.judged;
   const where = folder === undefined ? {} : { folder };
-  seat.emit({ type: "call.parked", call, tool, text, ...where, mode, contained, rules });
+  agent.emit({ type: "call.parked", call, tool, text, ...where, mode, contained, rules });
   throw new Stopped(question);
 }
 
-const questionOf = (seat: Seat, { call, facts: { folder }, judged }: JudgedCall): Question => ({
+const questionOf = (agent: AgentContext, { call, facts: { folder }, judged }: JudgedCall): Question => ({
   call: call.id,
   tool: call.name,
   args: call.args,
   text: judged.target,
   ...(folder === undefined ? {} : { folder }),
   decision: { decision: judged.decision, contained: judged.contained, rules: judged.rules },
-  mode: seat.mode,
+  mode: agent.mode,
   writes: judged.changes,
 });
 
@@ -184,10 +184,15 @@ const decided = (
 type Work = ReturnType<PreparedCall["state"]>["run"];
 
 /** Whatever a tool does wrong is its result; only the loss of the box goes further. */
-async function run(seat: Seat, { name }: ToolCall, work: Work, signal: AbortSignal): Promise<ToolResult> {
+async function run(
+  agent: AgentContext,
+  { name }: ToolCall,
+  work: Work,
+  signal: AbortSignal,
+): Promise<ToolResult> {
   if (signal.aborted) return CANCELLED;
   try {
-    return await work(seat.box, signal);
+    return await work(agent.box, signal);
   } catch (thrown) {
     if (signal.aborted) return CANCELLED;
     if (thrown instanceof Stopped) throw thrown;

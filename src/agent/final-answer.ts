@@ -12,7 +12,7 @@ export interface AnswerGate {
 }
 
 /** A reply that the server cut at its length has so many parts at most; cut once more, it is no answer. */
-const MOST_PARTS = 3;
+const MAX_PARTS = 3;
 
 const brokenOff = (times: number): LoopEnd => ({
   how: "model_broken",
@@ -29,7 +29,7 @@ export class PlainAnswer implements AnswerGate {
   take(text: string, cut: boolean): ReturnType<AnswerGate["take"]> {
     this.#parts.push(text);
     if (!cut) return { how: "answered", text: this.#parts.join("") };
-    if (this.#parts.length >= MOST_PARTS) return brokenOff(this.#parts.length);
+    if (this.#parts.length >= MAX_PARTS) return brokenOff(this.#parts.length);
     return {
       role: "user",
       text: `${NOTICE}Your reply was cut at its length limit. Go on exactly where it stopped.`,
@@ -42,7 +42,7 @@ export type CheckAnswer = (
   text: string,
 ) => { readonly json: string } | { readonly issues: readonly string[] };
 
-const MOST_REPAIRS = 3;
+const MAX_REPAIRS = 3;
 
 /** The answer has to be JSON of a form; the model is told what is wrong, a few times. */
 export class FittedAnswer implements AnswerGate {
@@ -65,8 +65,8 @@ export class FittedAnswer implements AnswerGate {
     const checked = cut ? { issues: ["it was cut at its length limit"] } : this.#check(text);
     if ("json" in checked) return { how: "answered", text: checked.json };
     const issues = checked.issues.join("; ");
-    if (cut && this.#repairs >= MOST_REPAIRS) return brokenOff(this.#repairs + 1);
-    if (this.#repairs >= MOST_REPAIRS)
+    if (cut && this.#repairs >= MAX_REPAIRS) return brokenOff(this.#repairs + 1);
+    if (this.#repairs >= MAX_REPAIRS)
       return { how: "misfit", reason: `the answer does not fit the output schema: ${issues}` };
     this.#repairs += 1;
     return {

@@ -25,7 +25,7 @@ interface Reached {
 const NEAR = 0.8;
 const TURNS_LEFT = 5;
 /** More than timers can wait for; 24 days. */
-const LONGEST_TIMER = 2 ** 31 - 1;
+const MAX_TIMER_LENGTH = 2 ** 31 - 1;
 const FLAGS: Readonly<Record<LimitName, string>> = {
   turns: "--max-turns",
   ms: "--max-time",
@@ -123,7 +123,7 @@ export class Limits {
   /** Aborts with the given signal, or when the time is up and `reached` says so too. */
   deadline(signal: AbortSignal): AbortSignal {
     const left = this.remainingMs();
-    if (left === undefined || left > LONGEST_TIMER - 2) return signal;
+    if (left === undefined || left > MAX_TIMER_LENGTH - 2) return signal;
     return AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(left) + 1)]);
   }
 

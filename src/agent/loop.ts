@@ -1,7 +1,7 @@
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { ToolResult } from "../core/tool.ts";
-import type { Seat } from "./agent-context.ts";
+import type { AgentContext } from "./agent-context.ts";
 import { readCall, runCall } from "./call.ts";
 import { NOTICE } from "./context/history.ts";
 import { ask, type Reply } from "./model-request.ts";
@@ -15,19 +15,19 @@ type Left = Omit<Round, "calls">;
  * history goes back to where the turn began; what finished calls did to files stays. With `left` it goes on with what is
  * left of the last reply.
  */
-export async function work(seat: Seat, signal: AbortSignal, left?: Left): Promise<LoopEnd> {
-  const either = AbortSignal.any([signal, seat.walls]);
-  let next = left === undefined ? undefined : resumedTurn(seat, left, either);
+export async function work(agent: AgentContext, signal: AbortSignal, left?: Left): Promise<LoopEnd> {
+  const either = AbortSignal.any([signal, agent.walls]);
+  let next = left === undefined ? undefined : resumedTurn(agent, left, either);
   for (;;) {
-    const { mark, run } = next ?? newTurn(seat, either);
+    const { mark, run } = next ?? newTurn(agent, either);
     next = undefined;
     const end = await run().catch((thrown: unknown) => {
       if (!either.aborted) return boxLost(thrown);
       return undefined;
     });
-    if (either.aborted) seat.rollBack(mark);
+    if (either.aborted) agent.rollBack(mark);
     if (signal.aborted) return { how: "cancelled" };
-    if (seat.walls.aborted) return boxLost(seat.walls.reason);
+    if (agent.walls.aborted) return boxLost(agent.walls.reason);
     if (end !== undefined) return end;
   }
 }
@@ -38,35 +38,35 @@ interface Step {
   readonly run: () => Promise<LoopEnd | undefined>;
 }
 
-function newTurn(seat: Seat, signal: AbortSignal): Step {
-  const spent = seat.limits.reached("turn");
+function newTurn(agent: AgentContext, signal: AbortSignal): Step {
+  const spent = agent.limits.reached("turn");
   const end = spent && ({ how: "limit", ...spent } as const);
   return {
-    mark: seat.history.count,
-    run: () => (end === undefined ? turn(seat, signal) : Promise.resolve(end)),
+    mark: agent.history.count,
+    run: () => (end === undefined ? turn(agent, signal) : Promise.resolve(end)),
   };
 }
 
 /** The parked turn; undefined, so that a new one begins, where all its calls have results. */
-function resumedTurn(seat: Seat, left: Left, signal: AbortSignal): Step | undefined {
-  const open = seat.history.openReply;
-  return open && { mark: open.at, run: () => runRound(seat, { ...left, calls: open.calls }, signal) };
+function resumedTurn(agent: AgentContext, left: Left, signal: AbortSignal): Step | undefined {
+  const open = agent.history.openReply;
+  return open && { mark: open.at, run: () => runRound(agent, { ...left, calls: open.calls }, signal) };
 }
 
 /** One request of the model and what it calls. Undefined when there is more to do. */
-async function turn(seat: Seat, signal: AbortSignal): Promise<LoopEnd | undefined> {
-  const { history, limits, compactor } = seat;
+async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd | undefined> {
+  const { history, limits, compactor } = agent;
   limits.turn();
-  seat.emit({ type: "turn.started", turn: limits.turns, record_count: history.count });
+  agent.emit({ type: "turn.started", turn: limits.turns, record_count: history.count });
   const fitted = await compactor.fit(signal);
   if (fitted.kind === "too_long") return { how: "too_long", reason: tooLong(fitted) };
-  const reply = await ask(seat, signal, seat.answer.format());
-  if (reply.kind === "failed") return failed(seat, reply, signal);
+  const reply = await ask(agent, signal, agent.answer.format());
+  if (reply.kind === "failed") return failed(agent, reply, signal);
   const { message, malformed, stop } = reply;
   history.add(message);
   if (message.calls.length + malformed.length > 0)
-    return runRound(seat, { calls: message.calls, malformed }, signal);
-  const taken = seat.answer.take(message.text, stop === "length");
+    return runRound(agent, { calls: message.calls, malformed }, signal);
+  const taken = agent.answer.take(message.text, stop === "length");
   if ("how" in taken) return taken;
   history.add(taken);
   return undefined;
@@ -74,13 +74,13 @@ async function turn(seat: Seat, signal: AbortSignal): Promise<LoopEnd | undefine
 
 /** Where the server finds the request too long, the conversation is compacted further than our estimate asked for. */
 async function failed(
-  seat: Seat,
+  agent: AgentContext,
   { failure: { kind, reason } }: Extract<Reply, { readonly kind: "failed" }>,
   signal: AbortSignal,
 ): Promise<LoopEnd | undefined> {
   if (kind === "cancelled") return { how: "cancelled" };
   if (kind !== "too_long") return { how: "model_failed", kind, reason };
-  const shorter = await seat.compactor.now("refused", signal);
+  const shorter = await agent.compactor.now("refused", signal);
   return shorter ? undefined : { how: "too_long", reason };
 }
 
@@ -104,26 +104,30 @@ interface Round {
 }
 
 /** Runs the calls of one reply: readers side by side, everything else in order. Undefined when the loop goes on. */
-async function runRound(seat: Seat, round: Round, signal: AbortSignal): Promise<LoopEnd | undefined> {
+async function runRound(
+  agent: AgentContext,
+  round: Round,
+  signal: AbortSignal,
+): Promise<LoopEnd | undefined> {
   const { calls, malformed } = round;
-  const spent = seat.limits.reached("call");
+  const spent = agent.limits.reached("call");
   if (spent !== undefined && calls.length > 0) return { how: "limit", ...spent };
-  for (const { id, name, args } of calls) seat.emit({ type: "call.proposed", call: id, tool: name, args });
-  const planned = waves(calls.map((call) => readCall(seat, call)));
+  for (const { id, name, args } of calls) agent.emit({ type: "call.proposed", call: id, tool: name, args });
+  const planned = waves(calls.map((call) => readCall(agent, call)));
   let good = 0;
   for (const wave of planned) {
-    const results = await Promise.all(wave.map((each) => runCall(seat, each, signal)));
+    const results = await Promise.all(wave.map((each) => runCall(agent, each, signal)));
     if (signal.aborted) return { how: "cancelled" };
     if (results.includes("stop")) return { how: "repeated" };
     const stopped = results.filter((result) => result instanceof Stopped);
     const [first] = stopped;
     const ends = wave === planned.at(-1) && first === undefined;
-    good += addResults(seat, endedOf(wave, results), ends ? await notices(seat, round) : "");
+    good += addResults(agent, endedOf(wave, results), ends ? await notices(agent, round) : "");
     if (first !== undefined) return parkedAt(first, stopped, malformed);
   }
-  if (calls.length === 0) seat.history.add({ role: "user", text: (await notices(seat, round)).trim() });
+  if (calls.length === 0) agent.history.add({ role: "user", text: (await notices(agent, round)).trim() });
   const bad = calls.length - good + malformed.length;
-  const reason = seat.malformed.replied({ good, bad });
+  const reason = agent.malformed.replied({ good, bad });
   return reason === undefined ? undefined : { how: "model_broken", reason };
 }
 
@@ -144,10 +148,10 @@ const endedOf = (
   });
 
 /** Adds results to the history, `behind` after the last of them; gives how many of the calls were valid. */
-function addResults(seat: Seat, ended: readonly EndedOne[], behind: string): number {
+function addResults(agent: AgentContext, ended: readonly EndedOne[], behind: string): number {
   for (const [at, { call, result }] of ended.entries()) {
     const text = at === ended.length - 1 ? result.text + behind : result.text;
-    seat.history.add({ role: "tool", call, text });
+    agent.history.add({ role: "tool", call, text });
   }
   return ended.filter(({ result }) => result.kind !== "invalid").length;
 }
@@ -163,17 +167,17 @@ function parkedAt(
 }
 
 /** For the model, after its results: there it leaves the prefix of the request unchanged. */
-async function notices(seat: Seat, { malformed, note }: Round): Promise<string> {
+async function notices(agent: AgentContext, { malformed, note }: Round): Promise<string> {
   const lines = malformed.map(
     ({ name, reason }) => `Your call of ${name || "a tool"} was not run: ${reason}`,
   );
   if (note !== undefined) lines.unshift(note);
-  const limit = seat.limits.note();
+  const limit = agent.limits.note();
   if (limit !== undefined) {
-    seat.emit({ type: "notice", text: limit });
+    agent.emit({ type: "notice", text: limit });
     lines.push(limit);
   }
-  const briefing = await seat.briefing();
+  const briefing = await agent.briefing();
   const notes = lines.map((line) => `\n\n${NOTICE}${line}`).join("");
   return briefing === undefined ? notes : `${notes}\n\n${briefing}`;
 }

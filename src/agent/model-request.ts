@@ -8,7 +8,7 @@ import type {
   Stop,
 } from "../core/model-provider.ts";
 import { pause, realClock } from "../models/timeouts.ts";
-import type { Seat } from "./agent-context.ts";
+import type { AgentContext } from "./agent-context.ts";
 
 export type Reply =
   | {
@@ -20,18 +20,18 @@ export type Reply =
   | { readonly kind: "failed"; readonly failure: ModelFailure };
 
 /** One request of the main loop: what the model sees now, told as it streams. A server that breaks off is asked again. */
-export async function ask(seat: Seat, signal: AbortSignal, format?: JsonSchema): Promise<Reply> {
-  const request = requestOf(seat, format);
-  const patience = new Patience(seat.limits.turns > 1);
+export async function ask(agent: AgentContext, signal: AbortSignal, format?: JsonSchema): Promise<Reply> {
+  const request = requestOf(agent, format);
+  const patience = new Patience(agent.limits.turns > 1);
   for (let attempt = 2; ; attempt += 1) {
-    const { reply, shown } = await attempted(seat, request, signal);
+    const { reply, shown } = await attempted(agent, request, signal);
     if (reply.kind === "replied" || reply.failure.kind === "cancelled") return reply;
     const ms = patience.after(reply.failure, shown);
     if (ms === undefined) {
-      seat.emit({ type: "model.failed", ...reply.failure });
+      agent.emit({ type: "model.failed", ...reply.failure });
       return reply;
     }
-    seat.emit({ type: "model.waiting", reason: reply.failure.reason, ms, attempt });
+    agent.emit({ type: "model.waiting", reason: reply.failure.reason, ms, attempt });
     await pause(realClock, ms, signal);
   }
 }
@@ -42,31 +42,35 @@ interface Attempted {
   readonly shown: boolean;
 }
 
-async function attempted(seat: Seat, request: ModelRequest, signal: AbortSignal): Promise<Attempted> {
-  const began = seat.now();
+async function attempted(
+  agent: AgentContext,
+  request: ModelRequest,
+  signal: AbortSignal,
+): Promise<Attempted> {
+  const began = agent.now();
   let shown = false;
-  for await (const event of seat.provider.stream(request, signal)) {
+  for await (const event of agent.provider.stream(request, signal)) {
     switch (event.type) {
       case "text":
       case "thinking":
         shown = true;
-        seat.emit({ type: event.type, text: event.text });
+        agent.emit({ type: event.type, text: event.text });
         break;
       case "waiting":
         shown = false;
-        seat.emit({ type: "model.waiting", reason: event.reason, ms: event.ms, attempt: event.attempt });
+        agent.emit({ type: "model.waiting", reason: event.reason, ms: event.ms, attempt: event.attempt });
         break;
       case "call":
         break;
       case "failed":
-        spend(seat, request, event.usage);
+        spend(agent, request, event.usage);
         return { reply: { kind: "failed", failure: event.failure }, shown };
       case "finished": {
         const { message, malformed, stop, usage, notes } = event;
-        spend(seat, request, usage);
-        for (const text of notes) seat.emit({ type: "notice", text });
+        spend(agent, request, usage);
+        for (const text of notes) agent.emit({ type: "notice", text });
         const calls = message.calls.length + malformed.length;
-        seat.emit({ type: "model.finished", text: message.text, calls, usage, ms: seat.now() - began });
+        agent.emit({ type: "model.finished", text: message.text, calls, usage, ms: agent.now() - began });
         return { reply: { kind: "replied", message, malformed, stop }, shown };
       }
     }
@@ -76,17 +80,17 @@ async function attempted(seat: Seat, request: ModelRequest, signal: AbortSignal)
 
 /** A request beside the loop over the same prefix; nothing of it is shown, and calls in its reply are not run. */
 export const askAside = (
-  seat: Seat,
+  agent: AgentContext,
   messages: ModelRequest["messages"],
   signal: AbortSignal,
   format?: JsonSchema,
-): Promise<Reply> => askFor(seat, { ...requestOf(seat, format), messages }, signal);
+): Promise<Reply> => askFor(agent, { ...requestOf(agent, format), messages }, signal);
 
 /** Any request, to its end; it counts as the others do. */
-async function askFor(seat: Seat, request: ModelRequest, signal: AbortSignal): Promise<Reply> {
-  for await (const event of seat.provider.stream(request, signal)) {
+async function askFor(agent: AgentContext, request: ModelRequest, signal: AbortSignal): Promise<Reply> {
+  for await (const event of agent.provider.stream(request, signal)) {
     if (event.type !== "finished" && event.type !== "failed") continue;
-    spend(seat, request, event.usage);
+    spend(agent, request, event.usage);
     if (event.type === "failed") return { kind: "failed", failure: event.failure };
     const { message, malformed, stop } = event;
     return { kind: "replied", message, malformed, stop };
@@ -94,17 +98,17 @@ async function askFor(seat: Seat, request: ModelRequest, signal: AbortSignal): P
   throw new Error("a provider's stream ended without an ending");
 }
 
-const requestOf = (seat: Seat, format: JsonSchema | undefined): ModelRequest => ({
-  model: seat.model,
-  messages: seat.history.view(),
-  tools: seat.tools.map(({ name, description, schema }) => ({ name, description, schema })),
+const requestOf = (agent: AgentContext, format: JsonSchema | undefined): ModelRequest => ({
+  model: agent.model,
+  messages: agent.history.view(),
+  tools: agent.tools.map(({ name, description, schema }) => ({ name, description, schema })),
   ...(format === undefined ? {} : { format }),
 });
 
-function spend(seat: Seat, request: ModelRequest, usage: Usage): void {
-  seat.spent.add(usage);
-  seat.limits.used(usage, seat.size.tokens(request.messages));
-  if (usage.requests === 1) seat.size.learn(request.messages, usage.prompt_tokens);
+function spend(agent: AgentContext, request: ModelRequest, usage: Usage): void {
+  agent.spent.add(usage);
+  agent.limits.used(usage, agent.size.tokens(request.messages));
+  if (usage.requests === 1) agent.size.learn(request.messages, usage.prompt_tokens);
 }
 
 /** Milliseconds before each further attempt: time for a server to be started again. */

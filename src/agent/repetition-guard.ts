@@ -8,9 +8,9 @@ export type GuardVerdict = "run" | "stop" | { readonly broken: string };
 const ROUNDS = 3;
 /** Waiting for a job by turns of a pause and a look at it is no aimless cycle for longer. */
 const ROUNDS_OF_POLLS = 10;
-const LONGEST_CYCLE = 4;
+const MAX_CYCLE_LENGTH = 4;
 /** A model that turns away each time, and comes back each time. */
-const MOST_BREAKS = 3;
+const MAX_BREAKS = 3;
 
 interface Entry {
   readonly key: string;
@@ -47,7 +47,7 @@ export class Guard {
       this.#breaks += 1;
       this.#brokenIn = reply;
     }
-    return this.#breaks > MOST_BREAKS ? "stop" : { broken: brokenText(call, period) };
+    return this.#breaks > MAX_BREAKS ? "stop" : { broken: brokenText(call, period) };
   }
 
   /** What a call that was run gave the model. */
@@ -58,12 +58,12 @@ export class Guard {
   }
 
   #push(entry: Entry): void {
-    this.#entries = [...this.#entries, entry].slice(-LONGEST_CYCLE * ROUNDS_OF_POLLS);
+    this.#entries = [...this.#entries, entry].slice(-MAX_CYCLE_LENGTH * ROUNDS_OF_POLLS);
   }
 
   /** The length of the cycle that the entry would close; 1 for the same call in a row. */
   #periodWith(entry: Entry): number | undefined {
-    for (let period = 1; period <= LONGEST_CYCLE; period += 1) {
+    for (let period = 1; period <= MAX_CYCLE_LENGTH; period += 1) {
       const cycle = [...this.#entries, entry].slice(-period);
       const polls = cycle.some((each) => each.polls);
       const rounds = polls && period > 1 ? ROUNDS_OF_POLLS : ROUNDS;
@@ -111,7 +111,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
 }
 
-const MOST_MALFORMED = 5;
+const MAX_MALFORMED = 5;
 
 /** Replies in a row of which no call could be run, because none could be read or fitted its tool's schema. */
 export class Malformed {
@@ -120,7 +120,7 @@ export class Malformed {
   /** After each reply that had calls. The reason to give up, once there were too many. */
   replied(calls: { readonly good: number; readonly bad: number }): string | undefined {
     this.#inRow = calls.good > 0 || calls.bad === 0 ? 0 : this.#inRow + 1;
-    return this.#inRow < MOST_MALFORMED
+    return this.#inRow < MAX_MALFORMED
       ? undefined
       : `The model made no valid tool call in ${this.#inRow} replies in a row.`;
   }

@@ -103,8 +103,8 @@ class Names {
 
 const HANDOFF_LIMIT_MS = 20_000;
 /** Links that are looked at, and bytes of their paths; one beyond these counts as leading out. */
-const MOST = 20_000;
-const MOST_BYTES = 4 * 2 ** 20;
+const MAX_COUNT = 20_000;
+const MAX_BYTES = 4 * 2 ** 20;
 /** Characters of JSON that are told of each tier. */
 const TOLD = 2 ** 18;
 
@@ -138,11 +138,11 @@ const targetOf = (path: string, targets: ReadonlyMap<string, string>): string | 
 
 function linksIn(all: Changes["all"]): readonly string[] {
   const links: string[] = [];
-  let room = MOST_BYTES;
+  let room = MAX_BYTES;
   for (const { what, kind, path } of all) {
     if (kind !== "link" || what === "deleted" || !isLookedAt(path)) continue;
     room -= path.length;
-    if (room < 0 || links.length === MOST) break;
+    if (room < 0 || links.length === MAX_COUNT) break;
     links.push(path);
   }
   return links;
@@ -184,7 +184,7 @@ interface Told extends Required<
 }
 
 /** Of the paths of one commit. */
-const MOST_PATHS = 100;
+const MAX_PATHS = 100;
 
 export function toldOf(log: BoxLog, workspace: string): Told {
   const commits = log.commits.map((commit) => ({ commit, handoff: handoffOfCommit(commit, workspace) }));
@@ -212,7 +212,7 @@ const dangerousIn = (handoff: readonly Handoff[]): readonly string[] =>
   handoff
     .filter(({ tier }) => tier === "dangerous")
     .map(({ path }) => path)
-    .slice(0, MOST_PATHS);
+    .slice(0, MAX_PATHS);
 
 function handoffOfCommit({ hash, entries, whole }: MadeCommit, workspace: string): readonly Handoff[] {
   const name = hash === "unknown" ? "a commit that was cut short" : `commit ${hash.slice(0, 12)}`;

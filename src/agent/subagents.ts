@@ -9,11 +9,11 @@ import { Guard, Malformed } from "./repetition-guard.ts";
 import { work } from "./loop.ts";
 import { type LoopEnd, NEW_BOX, Stopped } from "./outcome.ts";
 import type { ChildMemory, Memory } from "./memory.ts";
-import type { Seat } from "./agent-context.ts";
+import type { AgentContext } from "./agent-context.ts";
 
-export interface Nursery {
-  readonly parent: Seat;
-  /** The tools of a child over its memory: a desk without `task`. */
+export interface SubagentOptions {
+  readonly parent: AgentContext;
+  /** The tools of a child over its memory: the same without `task`. */
   readonly tools: (memory: Memory) => readonly AnyTool[];
   readonly memory: (parked?: ParkedChild) => ChildMemory;
   /** Subagents that were parked and go on when their calls do. */
@@ -21,45 +21,45 @@ export interface Nursery {
   /** Tells the events of one more child as its own. */
   readonly emit: () => (event: EventBody) => void;
   readonly prompt: string;
-  readonly compactor: (seat: () => Seat, history: History) => Compactor;
+  readonly compactor: (agent: () => AgentContext, history: History) => Compactor;
 }
 
 /**
- * A part of the task on a seat of its own: its memory begins empty and is not kept; policy, budget and box are those of
+ * A part of the task by an agent of its own: its memory begins empty and is not kept; policy, budget and box are those of
  * its parent. It has no `task`, so there is one generation only.
  */
-export function spawnFrom(nursery: Nursery): Spawn {
-  const waiting = [...nursery.parked];
+export function spawnFrom(options: SubagentOptions): Spawn {
+  const waiting = [...options.parked];
   return async ({ prompt, maxTurns }, signal) => {
-    const { parent } = nursery;
+    const { parent } = options;
     const at = waiting.findIndex((each) => each.prompt === prompt && each.maxTurns === maxTurns);
     const [parked] = at === -1 ? [] : waiting.splice(at, 1);
-    const { memory, records } = nursery.memory(parked);
+    const { memory, records } = options.memory(parked);
     const { history } = memory;
-    history.pin(nursery.prompt);
+    history.pin(options.prompt);
     if (parked === undefined) history.add({ role: "user", text: prompt });
-    const tools = nursery.tools(memory);
-    const seat: Seat = {
+    const tools = options.tools(memory);
+    const agent: AgentContext = {
       ...parent,
       tools,
       history,
-      compactor: nursery.compactor(() => seat, history),
+      compactor: options.compactor(() => agent, history),
       rollBack: (to) => memory.rollBack(to),
       limits: parent.limits.part(maxTurns, parked?.turns),
       guard: new Guard(),
       malformed: new Malformed(),
       answer: new PlainAnswer(),
       briefing: () => Promise.resolve(undefined),
-      emit: nursery.emit(),
+      emit: options.emit(),
     };
     const end = await work(
-      seat,
+      agent,
       signal,
       parked && { malformed: parked.malformed, note: parent.boxNote ?? NEW_BOX },
     );
     if (end.how !== "parked") return resultOf(end);
     const { question, malformed } = end.waiting;
-    const { turns } = seat.limits;
+    const { turns } = agent.limits;
     throw new Stopped(question, { prompt, maxTurns, turns, malformed, records, name: memory.name });
   };
 }

@@ -5,7 +5,7 @@ import type { Settings } from "../config/settings-schema.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { readRegularHead } from "../platform/safe-files.ts";
 import type { CommandContext } from "../policy/decide.ts";
-import { type IgnoreRules, LONGEST_RULES, readIgnore } from "../policy/paths/ignore-rules.ts";
+import { type IgnoreRules, MAX_RULES_LENGTH, readIgnore } from "../policy/paths/ignore-rules.ts";
 import type { Host } from "./host.ts";
 
 /** What commands are judged by beside the mode: the user's rules. No project can be trusted yet, so none of its rules count. */
@@ -57,7 +57,7 @@ export async function ignoreRulesOf(workspace: string): Promise<IgnoreRules | un
   const file = path.join(workspace, ".harnessignore");
   try {
     // A character takes four bytes at most.
-    const text = await readRegularHead(file, { links: "follow", max: 4 * LONGEST_RULES + 4 });
+    const text = await readRegularHead(file, { links: "follow", max: 4 * MAX_RULES_LENGTH + 4 });
     return readIgnore(text.toString("utf8"));
   } catch (thrown) {
     const code = errorCode(thrown);

@@ -76,7 +76,7 @@ export const EMPTY_LOG: BoxLog = {
 };
 
 /** How many entries of each kind are kept in full. */
-export const MOST_LOGGED = 200;
+export const MAX_LOGGED = 200;
 
 /** Collects entries until they are reported. */
 export class LogKeeper {
@@ -89,12 +89,12 @@ export class LogKeeper {
 
   move(moved: readonly MovedAway[]): void {
     this.#movedTotal += moved.length;
-    this.#moved.push(...moved.slice(0, Math.max(0, MOST_LOGGED - this.#moved.length)));
+    this.#moved.push(...moved.slice(0, Math.max(0, MAX_LOGGED - this.#moved.length)));
   }
 
   commit(commit: MadeCommit): void {
     this.#commitsTotal += 1;
-    if (this.#commits.length < MOST_LOGGED) this.#commits.push(commit);
+    if (this.#commits.length < MAX_LOGGED) this.#commits.push(commit);
   }
 
   /** Replaces what was known to be staged. */
@@ -128,23 +128,23 @@ export class LogKeeper {
   }
 }
 
-const MOST_NOTES = 50;
+const MAX_NOTES = 50;
 
 /** The log as lines for a person: one per entry up to a bound, then a count. */
 export function notesOf(log: BoxLog): readonly string[] {
   const { quarantined, commits, staged } = log;
   const names = staged.map(({ path }) => path).filter(isObeyed);
   return [
-    ...quarantined.slice(0, MOST_NOTES).map(movedNote),
+    ...quarantined.slice(0, MAX_NOTES).map(movedNote),
     ...more(log.quarantined_total, "more were made in the box and moved out of the workspace"),
-    ...commits.slice(0, MOST_NOTES).map(commitNote),
+    ...commits.slice(0, MAX_NOTES).map(commitNote),
     ...more(log.commits_total, "more commits were made for commands of the box"),
     ...(names.length === 0 ? [] : [`staged by commands of the box: ${listed(names)}; ${RETURNS}`]),
   ];
 }
 
 const more = (total: number, words: string): readonly string[] =>
-  total > MOST_NOTES ? [`${total - MOST_NOTES} ${words}`] : [];
+  total > MAX_NOTES ? [`${total - MAX_NOTES} ${words}`] : [];
 
 /** Tells the user that a path was moved out, and how to move it back. */
 function movedNote({ from, to, takeBack, earlier }: MovedAway): string {
@@ -170,8 +170,8 @@ const shown = (text: string): string => visibleLine(text.toWellFormed());
 const isObeyed = (path: string): boolean =>
   path.split("/").some((name, at) => protectedName(name, at === 0) !== undefined);
 
-const MOST_LISTED = 20;
+const MAX_LISTED = 20;
 
 const listed = (paths: readonly string[]): string =>
-  paths.slice(0, MOST_LISTED).map(shown).join(", ") +
-  (paths.length > MOST_LISTED ? ` and ${paths.length - MOST_LISTED} more` : "");
+  paths.slice(0, MAX_LISTED).map(shown).join(", ") +
+  (paths.length > MAX_LISTED ? ` and ${paths.length - MAX_LISTED} more` : "");

@@ -126,7 +126,7 @@ export const lineCounts = (
 });
 
 /** A longer line is cut. */
-export const LONGEST_LINE = 2 ** 20;
+export const MAX_LINE_LENGTH = 2 ** 20;
 /** What a line that was cut ends with: no JSON does. */
 const CUT = "\u2026";
 
@@ -139,15 +139,15 @@ export async function* linesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
   let held: string[] = [];
   let length = 0;
   const hold = (text: string): void => {
-    if (text !== "" && length <= LONGEST_LINE) held.push(text);
+    if (text !== "" && length <= MAX_LINE_LENGTH) held.push(text);
     length += text.length;
   };
   const line = (): string => {
     const whole = held.join("");
-    const cut = length > LONGEST_LINE;
+    const cut = length > MAX_LINE_LENGTH;
     held = [];
     length = 0;
-    return cut ? whole.slice(0, LONGEST_LINE) + CUT : whole;
+    return cut ? whole.slice(0, MAX_LINE_LENGTH) + CUT : whole;
   };
   for await (const chunk of chunks) {
     const [first = "", ...others] = decoder.decode(chunk, { stream: true }).split("\n");

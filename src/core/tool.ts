@@ -159,7 +159,7 @@ function issueText({ path, message }: Pick<z.core.$ZodIssue, "path" | "message">
 }
 
 /** Of what is written as an argument no more than this is told. */
-const LONGEST_KEY = 60;
+const MAX_KEY_LENGTH = 60;
 
 function unknownKey(
   key: string,
@@ -169,7 +169,7 @@ function unknownKey(
 ): string {
   const known = Object.keys(propertiesAt(schema, path));
   const near = nearest(key.toLowerCase().replaceAll("-", "_"), known);
-  const named = JSON.stringify(key.length <= LONGEST_KEY ? key : `${key.slice(0, LONGEST_KEY)}…`);
+  const named = JSON.stringify(key.length <= MAX_KEY_LENGTH ? key : `${key.slice(0, MAX_KEY_LENGTH)}…`);
   const hint = Object.hasOwn(instead, key)
     ? `; ${instead[key]}`
     : near === undefined

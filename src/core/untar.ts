@@ -12,7 +12,7 @@ export interface TarEntry {
 
 const BLOCK = 512;
 /** Bound of a long name or a set of PAX records: the stream may be hostile. */
-const LONGEST_EXTENSION = 2 ** 20;
+const MAX_EXTENSION_LENGTH = 2 ** 20;
 const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
   "0": "file",
   "\0": "file",
@@ -62,7 +62,7 @@ async function extension(
   type: string,
   size: number,
 ): Promise<Readonly<Record<string, Buffer>>> {
-  if (size > LONGEST_EXTENSION) throw new Error("the archive holds a name that is too long");
+  if (size > MAX_EXTENSION_LENGTH) throw new Error("the archive holds a name that is too long");
   const content = (await source.take(size)) ?? Buffer.alloc(0);
   await source.take(padded(size));
   if (type === "g") return {};
@@ -105,7 +105,7 @@ function numberIn(field: Buffer): number {
 }
 
 /** Of a record's length, and of the blank behind it. */
-const LONGEST_NUMBER = 20;
+const MAX_NUMBER_LENGTH = 20;
 /** The records that are understood; others are dropped, so that their number costs no memory. */
 const KEYS = ["path", "linkpath", "size", "mtime"];
 
@@ -113,7 +113,7 @@ const KEYS = ["path", "linkpath", "size", "mtime"];
 function records(content: Buffer): Readonly<Record<string, Buffer>> {
   const found: Record<string, Buffer> = {};
   for (let at = 0; at < content.length;) {
-    const blank = content.subarray(at, at + LONGEST_NUMBER).indexOf(0x20);
+    const blank = content.subarray(at, at + MAX_NUMBER_LENGTH).indexOf(0x20);
     const length = Number.parseInt(content.toString("latin1", at, at + Math.max(blank, 0)), 10);
     if (blank === -1 || !(length > 0)) break;
     const record = content.subarray(at + blank + 1, at + length - 1);

@@ -51,12 +51,12 @@ function isPartOfEmoji(text: string, at: number, before: string): boolean {
 export const withoutEmojiParts = (shownText: string): string =>
   PLAIN.test(shownText) ? shownText : shownText.replaceAll(/[\uFE0E\uFE0F\u200D]/g, "");
 
-const LONGEST = 400;
+const MAX_LENGTH = 400;
 
 /** The same as one bounded line: untrusted text cannot imitate a line of the harness. */
 export function visibleLine(text: string): string {
   const line = visibleWhole(text);
-  return line.length <= LONGEST ? line : `${line.slice(0, LONGEST)}…`;
+  return line.length <= MAX_LENGTH ? line : `${line.slice(0, MAX_LENGTH)}…`;
 }
 
 /** The same without a bound: for names, and for commands to be typed. */

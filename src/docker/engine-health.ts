@@ -26,7 +26,7 @@ interface Components {
   readonly Components?: readonly { readonly Name: string; readonly Version: string }[];
 }
 
-const OLDEST_API = "1.41";
+const MIN_API = "1.41";
 
 export async function engineHealth(engine: Engine): Promise<readonly Health[]> {
   const { api } = engine;
@@ -51,8 +51,8 @@ function atLeast(version: string, oldest: string): boolean {
 
 function versionHealth({ version, endpoint }: Engine): Health {
   const detail = `${version.name} ${version.version}, API ${version.api}, at ${endpoint.host}`;
-  if (atLeast(version.api, OLDEST_API)) return healthy("engine", detail);
-  return broken("engine", `${detail}: older than API ${OLDEST_API}`, "update the engine to 20.10 or later");
+  if (atLeast(version.api, MIN_API)) return healthy("engine", detail);
+  return broken("engine", `${detail}: older than API ${MIN_API}`, "update the engine to 20.10 or later");
 }
 
 function runtimeHealth(info: EngineInfo, runc: string): Health {

@@ -13,7 +13,7 @@ export type KeyName = keyof typeof VARIABLES;
 const key = z.string().regex(/^[\u0021-\u007e]{1,500}$/);
 const keyFile = z.strictObject({ openai: key, anthropic: key }).partial();
 
-const LARGEST = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 const OTHERS = 0o077;
 /** Shorter ones are stand-ins such as `none`, and words of that length occur everywhere. */
 const SHORTEST_HIDDEN = 8;
@@ -71,7 +71,7 @@ function readSecret(file: string): string | undefined {
   const { descriptor } = opened;
   try {
     const { mode, size, uid } = opened.stats;
-    if (size > LARGEST) throw noKeys(file);
+    if (size > MAX_BYTES) throw noKeys(file);
     if ((mode & OTHERS) !== 0) {
       const shown = (mode & 0o777).toString(8).padStart(4, "0");
       const reason = `${file} has mode ${shown}, so others may read or change the keys in it`;

@@ -30,7 +30,7 @@ export type Ask = (texts: readonly string[], signal: AbortSignal) => Promise<rea
 /** In place of the usual ones. */
 type Remedies = Partial<Readonly<Record<FailureKind, string>>>;
 
-const LONGEST_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 const FIRST_WAIT_MS = 500;
 /** A text of which the server will not take even so much is not the cause. */
 const SHORTEST_CUT = 64;
@@ -85,7 +85,7 @@ export class BatchEmbedder implements Embedder {
         if (!(thrown instanceof WireFailure) || !thrown.passing || attempt >= this.#limits.retries)
           throw thrown;
         const ms = thrown.retryAfterMs ?? FIRST_WAIT_MS * 2 ** attempt;
-        if (ms > LONGEST_WAIT_MS) throw thrown;
+        if (ms > MAX_WAIT_MS) throw thrown;
         await sleep(ms, undefined, { signal }).catch(() => undefined);
       }
     }

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { errorCode, reasonOf } from "../core/errors.ts";
 import { parsedJson } from "./json-text.ts";
-import { endless, LONGEST_BODY } from "./model-api.ts";
+import { endless, MAX_BODY_LENGTH } from "./model-api.ts";
 
 /** One way to every model server: Ollama's client, OpenAI's and Anthropic's API, lists of models and embeddings. */
 
@@ -196,7 +196,7 @@ async function answerIn(response: IncomingMessage): Promise<Answer> {
     response.destroy();
     return { kind: "foreign", reason: `it redirects to ${redirectOrigin(response)}` };
   }
-  const { text, whole, broken } = await textWithin(response, LONGEST_BODY);
+  const { text, whole, broken } = await textWithin(response, MAX_BODY_LENGTH);
   if (broken !== undefined) throw broken;
   const value = whole ? parsedJson(text) : undefined;
   if (status !== 200) return { kind: "refused", status, error: errorWords(value)?.slice(0, MAX_ERROR) ?? "" };

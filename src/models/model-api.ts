@@ -78,15 +78,15 @@ export class WireFailure extends Error {
 }
 
 /** UTF-16 units of one line or event of a stream: the longest that anybody sends is a whole call with a file in it. */
-export const LONGEST_LINE = 2 ** 24;
+export const MAX_LINE_LENGTH = 2 ** 24;
 /** Bytes of one reply with all that is around its words, and of one answer that is no stream. */
-export const LONGEST_STREAM = 2 ** 26;
-export const LONGEST_BODY = 2 ** 24;
+export const MAX_STREAM_LENGTH = 2 ** 26;
+export const MAX_BODY_LENGTH = 2 ** 24;
 
 /** Asking again would bring the same. */
 export const endless = (what: string): WireFailure => new WireFailure("cut", what);
 
-const LONGEST_REASON = 2000;
+const MAX_REASON_LENGTH = 2000;
 
 /** The next thing to do where an adapter knows nothing better. */
 const REMEDIES: Readonly<Record<FailureKind, string>> = {
@@ -122,8 +122,8 @@ export function modelFailure(failure: WireFailure, clean: (text: string) => stri
 /** The beginning, which says what happened, and the end, which often says why. */
 export function inShort(text: string, clean: (text: string) => string): string {
   const whole = clean(text);
-  if (whole.length <= LONGEST_REASON) return whole;
-  return `${whole.slice(0, LONGEST_REASON * 0.75)} … ${whole.slice(-LONGEST_REASON * 0.25)}`.toWellFormed();
+  if (whole.length <= MAX_REASON_LENGTH) return whole;
+  return `${whole.slice(0, MAX_REASON_LENGTH * 0.75)} … ${whole.slice(-MAX_REASON_LENGTH * 0.25)}`.toWellFormed();
 }
 
 const BEFORE_READING: ReadonlySet<FailureKind> = new Set([

@@ -205,7 +205,7 @@ export interface ProbeRecord {
 
 export type ProbeSubject = Pick<ProbeRecord, "model" | "server" | "version">;
 
-const MOST_RECORDS = 500;
+const MAX_RECORDS = 500;
 
 const word = z.string().max(1000);
 const record = z.object({
@@ -239,7 +239,7 @@ export const recordOn = (
 /** Keeps a record in place of an older one on the same; the file is replaced as a whole or not at all. */
 export async function writeProbe(stateDir: string, made: ProbeRecord): Promise<void> {
   const others = (await readProbes(stateDir)).filter((each) => recordOn([each], made) === undefined);
-  const probes = [...others, made].slice(-MOST_RECORDS);
+  const probes = [...others, made].slice(-MAX_RECORDS);
   const place = placeOf(stateDir);
   await mkdir(stateDir, { recursive: true, mode: 0o700 });
   await replaceFile(place, `${JSON.stringify({ version: 1, probes }, undefined, 2)}\n`, { lasts: "content" });

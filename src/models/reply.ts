@@ -246,13 +246,13 @@ function unknownName(given: string, tools: OfferedTools): string {
   return `There is no tool ${quoted}; there are ${tools.names.join(", ")}.${hint}`;
 }
 
-const LONGEST_SHOWN = 80;
-const shown = (name: string): string => name.slice(0, LONGEST_SHOWN).toWellFormed();
+const MAX_SHOWN_LENGTH = 80;
+const shown = (name: string): string => name.slice(0, MAX_SHOWN_LENGTH).toWellFormed();
 
 type Arguments = { readonly args: ToolCall["args"] } | { readonly wrong: string };
 
 /** Deeper than any tool's input; what walks over arguments need not fear for its stack. */
-const DEEPEST = 64;
+const MAX_DEPTH = 64;
 const MAX_SHOWN_ARGUMENTS = 200;
 
 /**
@@ -275,7 +275,7 @@ function checked(json: string, value: unknown): Arguments {
     return {
       wrong: `The key ${shownArguments(JSON.stringify(twice))} stands twice in its arguments: give it once.`,
     };
-  if (depth > DEEPEST) return { wrong: `Its arguments are nested deeper than ${DEEPEST} levels.` };
+  if (depth > MAX_DEPTH) return { wrong: `Its arguments are nested deeper than ${MAX_DEPTH} levels.` };
   return { args: value as ToolCall["args"] };
 }
 

@@ -76,7 +76,7 @@ const WEIGHT = 0.3;
 /** What no tokeniser does; such a count is not of this prompt. */
 const [FEWEST, MOST] = [1 / 20, 2];
 /** Below it, the template around the messages counts too much. */
-const SMALLEST = 1000;
+const MIN_SIZE = 1000;
 /** A prompt of which less than this part was counted has been cut, or the estimate is far off. */
 const CUT = 0.6;
 const CUT_AT_FIRST = 0.5;
@@ -92,7 +92,7 @@ export class TokenEstimator {
   /** Learns from a prompt of so many bytes that was counted. */
   learn(model: string, bytes: number, counted: number): void {
     const seen = counted / bytes;
-    if (bytes < SMALLEST || !(seen >= FEWEST && seen <= MOST) || this.looksCut(model, bytes, counted)) return;
+    if (bytes < MIN_SIZE || !(seen >= FEWEST && seen <= MOST) || this.looksCut(model, bytes, counted)) return;
     const known = this.#ratios.get(model);
     this.#ratios.set(model, known === undefined ? seen : known + WEIGHT * (seen - known));
   }
@@ -101,7 +101,7 @@ export class TokenEstimator {
   looksCut(model: string, bytes: number, counted: number): boolean {
     const estimate = this.tokens(model, bytes);
     const part = this.#ratios.has(model) ? CUT : CUT_AT_FIRST;
-    return estimate >= SMALLEST && counted < estimate * part;
+    return estimate >= MIN_SIZE && counted < estimate * part;
   }
 }
 

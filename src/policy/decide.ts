@@ -99,7 +99,7 @@ export class CommandPolicy {
     const decision = decisionOf(rulings, { holds, mode: context.mode, length: text.length });
     const again =
       looked.assumable &&
-      text.length <= LONGEST_ASSUMED &&
+      text.length <= MAX_ASSUMED_LENGTH &&
       rulings.some(({ contained }) => contained !== "always");
     // Only what it says of containment is looked at again: the decision stands.
     const contained = again
@@ -151,7 +151,7 @@ const holderOf = ({ granted = [] }: CommandContext): Holds =>
   granted.length === 0 ? ({ contained }) => contained !== "never" : ({ contained }) => contained === "always";
 
 /** Characters of a text that is looked at once more; what is longer was not written for one call of a shell. */
-const LONGEST_ASSUMED = 8192;
+const MAX_ASSUMED_LENGTH = 8192;
 
 /** What is known after all may answer it. */
 const isOpen = ({ id }: Ruling): boolean =>
@@ -160,7 +160,7 @@ const isOpen = ({ id }: Ruling): boolean =>
   );
 
 /** Of a text of thousands of commands not every rule is told. */
-const MOST_RULES = 200;
+const MAX_RULES = 200;
 
 interface Deciding {
   readonly holds: Holds;
@@ -173,7 +173,7 @@ function decisionOf(rulings: readonly Ruling[], { holds, mode, length }: Decidin
   for (const ruling of rulings) byVerdict.get(verdictIn(mode, ruling))?.push(ruling);
   const strictestFirst = VERDICTS.toReversed();
   const sorted = strictestFirst.flatMap((verdict) => worstFirst(byVerdict.get(verdict) ?? [], holds));
-  const rules = distinct(sorted.slice(0, MOST_RULES * 5)).slice(0, MOST_RULES);
+  const rules = distinct(sorted.slice(0, MAX_RULES * 5)).slice(0, MAX_RULES);
   return {
     decision: strictestFirst.find((verdict) => (byVerdict.get(verdict)?.length ?? 0) > 0) ?? "allow",
     contained: rulings.every(holds),

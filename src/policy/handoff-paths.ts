@@ -39,7 +39,7 @@ export function handoffWithin(
   for (const { what, path } of changes) {
     if (what !== "added") continue;
     const [, directory] = GIT.exec(path) ?? [];
-    if (directory !== undefined && made.size < MOST_MADE) made.add(own(directory));
+    if (directory !== undefined && made.size < MAX_MADE) made.add(own(directory));
     bare.head(path);
   }
   const told = new Told(bytes);
@@ -52,7 +52,7 @@ export function handoffWithin(
 }
 
 /** Git directories that are told of as made; of more each file is told of. */
-const MOST_MADE = 10_000;
+const MAX_MADE = 10_000;
 
 /** By path, each once with its worst tier; what is beyond the bound is counted. */
 class Told {
@@ -214,7 +214,7 @@ function gitHandoff(path: string, { directory, inner }: InGit, made: ReadonlySet
 }
 
 /** Folders that are looked into; what is beyond them is told of without a look. */
-const MOST = 10_000;
+const MAX_COUNT = 10_000;
 
 /** What a git directory has beside its HEAD. */
 const BESIDE = /(?<=^|\/)(?:config|objects|refs)(?=\/|$)/g;
@@ -228,8 +228,8 @@ class BareRepositories {
   head(added: string): void {
     if (!/(?:^|\/)head$/i.test(added) || inGit(added.split("/")) !== undefined) return;
     const folder = own(added.slice(0, -"head".length));
-    if (this.#folders.size < MOST) this.#folders.set(folder.toLowerCase(), { folder, has: new Set() });
-    else if (this.#others.length < MOST) this.#others.push(folder);
+    if (this.#folders.size < MAX_COUNT) this.#folders.set(folder.toLowerCase(), { folder, has: new Set() });
+    else if (this.#others.length < MAX_COUNT) this.#others.push(folder);
   }
 
   /** Folders are not always told of, but what lies in them is. */

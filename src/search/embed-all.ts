@@ -164,7 +164,7 @@ class EmbedRun {
 }
 
 /** So many texts that a model will have nothing of are its oddities; more are a failure. */
-const MOST_REFUSED = 20;
+const MAX_REFUSED = 20;
 
 /** A failure of the embedder, as against one of the store; the cause is what it did. */
 class EmbedderFailed extends Error {}
@@ -208,7 +208,7 @@ class Asking {
 
   async *#narrowed(texts: readonly string[], thrown: unknown): AsyncGenerator<Given> {
     const failed = new EmbedderFailed("the embedder failed", { cause: thrown });
-    if (this.#signal.aborted || this.#refused >= MOST_REFUSED) throw failed;
+    if (this.#signal.aborted || this.#refused >= MAX_REFUSED) throw failed;
     const probe = await probedDimension(this.#model, this.#signal).catch(() => undefined);
     if (probe !== this.#dimension) throw failed;
     const [text = ""] = texts;

@@ -8,12 +8,12 @@ import { boundedDiff, compactDiff } from "./edits/text-edit.ts";
 import { type FilePatch, PatchMistake } from "./edits/unified-patch.ts";
 import { forgiving } from "./forgiving-input.ts";
 import { knownContent, wrote } from "./seen-content.ts";
-import { absolute, type Desk, shown } from "./tool-context.ts";
+import { absolute, type ToolContext, shown } from "./tool-context.ts";
 import { failed, type FileRefusal, ok, refusal } from "./tool-results.ts";
 
 const input = forgiving(z.strictObject({ patch: z.string() }));
 
-export const applyPatchTool = (desk: Desk): AnyTool =>
+export const applyPatchTool = (context: ToolContext): AnyTool =>
   anyTool({
     name: "apply_patch",
     description:
@@ -23,14 +23,14 @@ export const applyPatchTool = (desk: Desk): AnyTool =>
     where: "stated",
     state: ({ patch }) => {
       const read = readPatch(patch);
-      return { facts: factsOf(desk, read), run: (box, signal) => apply(desk, box, read, signal) };
+      return { facts: factsOf(context, read), run: (box, signal) => apply(context, box, read, signal) };
     },
   });
 
 type Read = ReturnType<typeof readPatch>;
 
 /** A patch that cannot be read touches nothing. */
-function factsOf({ workspace }: Desk, read: Read): Facts {
+function factsOf({ workspace }: ToolContext, read: Read): Facts {
   if (read.kind === "mistake") return NO_FACTS;
   const paths = read.files.flatMap(({ path, to }) => (to === undefined ? [path] : [path, to]));
   return { ...NO_FACTS, writes: [...new Set(paths.map((path) => absolute(workspace, path)))] };
@@ -38,40 +38,40 @@ function factsOf({ workspace }: Desk, read: Read): Facts {
 
 const NOTHING = "Nothing was changed.";
 
-async function apply(desk: Desk, box: Box, read: Read, signal: AbortSignal): Promise<ToolResult> {
+async function apply(context: ToolContext, box: Box, read: Read, signal: AbortSignal): Promise<ToolResult> {
   if (read.kind === "mistake") return failed(`${read.why}. ${NOTHING}`);
-  const plan = await planOf(desk, box, read.files);
+  const plan = await planOf(context, box, read.files);
   if (plan.kind === "refused") return plan.result;
   if (signal.aborted) return { kind: "cancelled", cause: "user", text: NOTHING };
   const made = await commit(box, plan.steps);
   if (made.kind === "refused") {
-    const told = refusal(desk, made.refused);
-    const stuck = made.stuck.map((path) => shown(desk.workspace, path)).join(", ");
+    const told = refusal(context, made.refused);
+    const stuck = made.stuck.map((path) => shown(context.workspace, path)).join(", ");
     const rest = stuck === "" ? NOTHING : `These files could not be put back: ${stuck}.`;
     return { ...told, text: `${told.text}\n${rest}` };
   }
   for (const { path, after } of plan.steps)
-    if (after === undefined) desk.seen.forget(path);
-    else await wrote(desk, box, path, after.content);
-  return ok(stepsTold(plan.steps, (path) => shown(desk.workspace, path)));
+    if (after === undefined) context.seen.forget(path);
+    else await wrote(context, box, path, after.content);
+  return ok(stepsTold(plan.steps, (path) => shown(context.workspace, path)));
 }
 
 type Plan =
   | { readonly kind: "plan"; readonly steps: readonly Step[] }
   | { readonly kind: "refused"; readonly result: ToolResult };
 
-async function planOf(desk: Desk, box: Box, files: readonly FilePatch[]): Promise<Plan> {
+async function planOf(context: ToolContext, box: Box, files: readonly FilePatch[]): Promise<Plan> {
   let refused: ToolResult | undefined;
   const load = async (path: string): Promise<FileState | undefined> => {
-    const known = await knownContent(desk, box, path);
+    const known = await knownContent(context, box, path);
     if (known.kind === "absent") return undefined;
     if (known.kind === "known") return { content: known.content, mode: await modeOf(box, path) };
     refused = known.result;
     throw new PatchMistake("refused");
   };
   try {
-    const pathOf = (path: string): string => absolute(desk.workspace, path);
-    const nameOf = (path: string): string => shown(desk.workspace, path);
+    const pathOf = (path: string): string => absolute(context.workspace, path);
+    const nameOf = (path: string): string => shown(context.workspace, path);
     return { kind: "plan", steps: await planned(files, { pathOf, nameOf, load }) };
   } catch (thrown) {
     if (!(thrown instanceof PatchMistake)) throw thrown;

@@ -1,13 +1,13 @@
 import * as z from "zod";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { Desk, ShellState } from "./tool-context.ts";
+import type { ToolContext, ShellState } from "./tool-context.ts";
 import { count, flag, forgiving } from "./forgiving-input.ts";
 import { type Advise, adviseOnce, asResult, endingOf } from "./shell/command-ending.ts";
 import { jobBook, type Jobs } from "./shell/shell-jobs.ts";
 import { judgedText, KEEP, wordsOf } from "./shell/command-words.ts";
 import { type Keeper, keeperOf, plain, wrapped } from "./shell/shell-state.ts";
-const LONGEST_S = 600;
+const MAX_S_LENGTH = 600;
 
 const input = forgiving(
   z
@@ -55,7 +55,7 @@ const INSTEAD = {
 };
 
 interface Shell {
-  readonly desk: Desk;
+  readonly context: ToolContext;
   readonly jobs: Jobs;
   readonly advise: Advise;
   readonly keeper: Keeper;
@@ -65,26 +65,26 @@ interface Shell {
 type State = Pick<ShellState, "folder" | "env">;
 
 /** One shell: its folder and exported variables go on from call to call, its jobs until the box ends. */
-export function bashTool(desk: Desk): AnyTool {
+export function bashTool(context: ToolContext): AnyTool {
   const advise = adviseOnce();
   const shell: Shell = {
-    desk,
-    jobs: jobBook(desk.agent, advise),
+    context,
+    jobs: jobBook(context.agent, advise),
     advise,
-    keeper: keeperOf(desk),
+    keeper: keeperOf(context),
   };
   return anyTool<Input>({
     name: "bash",
     instead: INSTEAD,
     description:
       "Run a bash command. The working directory and exported variables persist; restart: true forgets them. timeout: seconds " +
-      `(default ${desk.timeoutMs / 1000}, max ${LONGEST_S}). background: true for servers: gives a job (j1, j2…). ` +
+      `(default ${context.timeoutMs / 1000}, max ${MAX_S_LENGTH}). background: true for servers: gives a job (j1, j2…). ` +
       "With job instead of command: its new output; kill: true ends it.",
     input,
     where: "stated",
     beside: false,
     state: (given) => {
-      const { folder, env } = desk.shell;
+      const { folder, env } = context.shell;
       return {
         facts: factsOf(given, { folder, env }),
         run: (box, signal) => run({ ...shell, folder, env }, given, box, signal),
@@ -101,26 +101,26 @@ function factsOf({ command, background }: Input, { folder, env }: State): Facts 
 
 async function run(shell: Shell & State, given: Input, box: Box, signal: AbortSignal): Promise<ToolResult> {
   const { command, job, background, kill = false, timeout } = given;
-  if (given.restart === true) return restarted(shell.desk);
+  if (given.restart === true) return restarted(shell.context);
   if (!isGiven(command)) {
-    const waitMs = Math.min(timeout ?? 0, LONGEST_S) * 1000;
+    const waitMs = Math.min(timeout ?? 0, MAX_S_LENGTH) * 1000;
     return shell.jobs.look(box, { id: job ?? "", kill, waitMs }, signal);
   }
   if (background !== true) return foreground(shell, { command, timeout }, box, signal);
-  const { desk, folder, env } = shell;
-  const there = folder === desk.workspace ? undefined : await box.stat(folder);
+  const { context, folder, env } = shell;
+  const there = folder === context.workspace ? undefined : await box.stat(folder);
   if (there !== undefined && (there.kind !== "ok" || there.value.kind !== "folder")) return lostFolder(shell);
   return shell.jobs.start(box, { words: plain(command), folder, env, timeoutMs: 0 }, signal);
 }
 
 /** The way on where what was exported has every command refused: a command that takes it back would be one. */
-function restarted({ workspace, shell }: Desk): ToolResult {
+function restarted({ workspace, shell }: ToolContext): ToolResult {
   shell.move(workspace, {});
   return { kind: "ok", text: `The shell is in ${workspace}, with no exported variables. Jobs go on.` };
 }
 
 /** Not run elsewhere instead: it was judged for the folder that it named. */
-function lostFolder({ desk: { workspace, shell }, folder, env }: Shell & State): ToolResult {
+function lostFolder({ context: { workspace, shell }, folder, env }: Shell & State): ToolResult {
   shell.move(workspace, env);
   const why = `The working directory ${folder} is gone; the shell is now in ${workspace}.`;
   return { kind: "failed", cause: "program", text: `${why} Nothing was run: send it again.` };
@@ -133,20 +133,20 @@ async function foreground(
   box: Box,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const { desk, advise, keeper, folder, env } = shell;
+  const { context, advise, keeper, folder, env } = shell;
   const call = keeper(box);
   const timeoutMs =
-    timeout === undefined || timeout === 0 ? desk.timeoutMs : Math.min(timeout, LONGEST_S) * 1000;
-  const elsewhere = folder === desk.workspace ? {} : ({ exactFolder: true } as const);
+    timeout === undefined || timeout === 0 ? context.timeoutMs : Math.min(timeout, MAX_S_LENGTH) * 1000;
+  const elsewhere = folder === context.workspace ? {} : ({ exactFolder: true } as const);
   const request = { words: wrapped(command), folder, env, timeoutMs, keep: KEEP, ...elsewhere };
   const result = await box.exec({ ...request, ...call.request }, signal);
-  if (result.folder_gone === true && folder !== desk.workspace) return lostFolder(shell);
+  if (result.folder_gone === true && folder !== context.workspace) return lostFolder(shell);
   const notKept = await call.take(result);
   const said = wordsOf(result);
   const ending = endingOf(result, said);
   const notes = [
     ...notKept,
-    ...((timeout ?? 0) > LONGEST_S ? [`[the timeout was cut to ${LONGEST_S} s]`] : []),
+    ...((timeout ?? 0) > MAX_S_LENGTH ? [`[the timeout was cut to ${MAX_S_LENGTH} s]`] : []),
     ...advise(ending.advice),
   ];
   return asResult(ending, [said === "" ? "(no output)" : said, ...notes, ...ending.lines].join("\n"));

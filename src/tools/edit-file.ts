@@ -2,7 +2,7 @@ import * as z from "zod";
 import { bytesOfText, textOfBytes } from "../core/bytes.ts";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import { type Desk, absolute, shown } from "./tool-context.ts";
+import { type ToolContext, absolute, shown } from "./tool-context.ts";
 import { failed, ok, refusal } from "./tool-results.ts";
 import { flag, forgiving, listOf } from "./forgiving-input.ts";
 import { knownContent, wrote } from "./seen-content.ts";
@@ -27,7 +27,7 @@ const input = forgiving(
     ),
 );
 
-export const editFileTool = (desk: Desk): AnyTool =>
+export const editFileTool = (context: ToolContext): AnyTool =>
   anyTool({
     name: "edit_file",
     description:
@@ -35,8 +35,9 @@ export const editFileTool = (desk: Desk): AnyTool =>
     input,
     beside: false,
     where: "box",
-    facts: ({ path }) => ({ ...NO_FACTS, writes: [absolute(desk.workspace, path)] }),
-    run: ({ path, ...given }, box) => edit({ desk, box }, absolute(desk.workspace, path), editsOf(given)),
+    facts: ({ path }) => ({ ...NO_FACTS, writes: [absolute(context.workspace, path)] }),
+    run: ({ path, ...given }, box) =>
+      edit({ context, box }, absolute(context.workspace, path), editsOf(given)),
   });
 
 type Given = Omit<z.infer<typeof input>, "path">;
@@ -52,13 +53,13 @@ function editsOf({ old, new: young, all = false, edits = [] }: Given): readonly 
 }
 
 interface At {
-  readonly desk: Desk;
+  readonly context: ToolContext;
   readonly box: Box;
 }
 
-async function edit({ desk, box }: At, path: string, edits: readonly Edit[]): Promise<ToolResult> {
-  const known = await knownContent(desk, box, path);
-  const name = shown(desk.workspace, path);
+async function edit({ context, box }: At, path: string, edits: readonly Edit[]): Promise<ToolResult> {
+  const known = await knownContent(context, box, path);
+  const name = shown(context.workspace, path);
   if (known.kind === "refused") return known.result;
   if (known.kind === "absent")
     return failed(`${name}: no such file; write_file makes a new one`, "filesystem");
@@ -69,8 +70,8 @@ async function edit({ desk, box }: At, path: string, edits: readonly Edit[]): Pr
     return failed(`${name}: ${done.why}${done.why.includes("\n") ? "\n" : ". "}Nothing was changed.`);
   const content = bytesOfText(done.text);
   const written = await box.write(path, content);
-  if (written.kind !== "ok") return refusal(desk, written);
-  await wrote(desk, box, path, content);
+  if (written.kind !== "ok") return refusal(context, written);
+  await wrote(context, box, path, content);
   const { lines } = compactDiff(before, done.text);
   return ok(
     `${name}: ${done.places} ${done.places === 1 ? "place" : "places"} changed\n${boundedDiff(lines)}`,

@@ -2,29 +2,30 @@ import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
 import { forgiving } from "./forgiving-input.ts";
 import { ripgrep } from "./ripgrep.ts";
-import { absolute, type Desk, shown } from "./tool-context.ts";
+import { absolute, type ToolContext, shown } from "./tool-context.ts";
 import { ok } from "./tool-results.ts";
 
-const MOST = 300;
+const MAX_COUNT = 300;
 
 const input = forgiving(z.strictObject({ pattern: z.string(), path: z.string().optional() }));
 
-export const globTool = (desk: Desk): AnyTool =>
+export const globTool = (context: ToolContext): AnyTool =>
   anyTool({
     name: "glob",
     description: "List files whose path fits a pattern like src/**/*.ts, without ignored files.",
     input,
     beside: true,
     where: "box",
-    facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(desk.workspace, path)] }),
+    facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(context.workspace, path)] }),
     run: async ({ pattern, path = "." }, box, signal) => {
-      const folder = absolute(desk.workspace, path);
+      const folder = absolute(context.workspace, path);
       const found = await ripgrep(box, ["--files", "--glob=!.git", "--", folder], signal);
       if (found.kind !== "found") return found;
       const fits = globPattern(below(folder, pattern));
       const files = found.out.split("\0").filter((file) => file !== "" && fits(below(folder, file)));
-      const lines = files.slice(0, MOST).map((file) => shown(desk.workspace, file));
-      const rest = files.length > MOST ? [`[and ${files.length - MOST} more: narrow the pattern]`] : [];
+      const lines = files.slice(0, MAX_COUNT).map((file) => shown(context.workspace, file));
+      const rest =
+        files.length > MAX_COUNT ? [`[and ${files.length - MAX_COUNT} more: narrow the pattern]`] : [];
       const lost = found.lost ? ["[the folder holds too many files to be seen whole: give a path]"] : [];
       const none = files.length === 0 ? [`[no file fits ${pattern}; ignored files are left out]`] : [];
       return ok([...lines, ...rest, ...none, ...lost].join("\n"));
@@ -101,14 +102,14 @@ function inSet(set: string, character: string): boolean {
   );
 }
 
-const MOST_FORMS = 200;
+const MAX_FORMS = 200;
 
 /** `{a,b}` spelt out; braces that are too many, or hold no comma, stand for themselves. */
 function alternatives(pattern: string): readonly string[] {
   let forms = [pattern];
   for (;;) {
     const next = forms.flatMap(spelt);
-    if (next.length === forms.length || next.length > MOST_FORMS) return forms;
+    if (next.length === forms.length || next.length > MAX_FORMS) return forms;
     forms = next;
   }
 }

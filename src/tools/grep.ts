@@ -1,13 +1,13 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
-import { type Desk, absolute, shown } from "./tool-context.ts";
+import { type ToolContext, absolute, shown } from "./tool-context.ts";
 import { ok } from "./tool-results.ts";
 import { count, flag, forgiving } from "./forgiving-input.ts";
 import { type Found, ripgrep } from "./ripgrep.ts";
 
-const MOST = 200;
-const LONGEST = 400;
-const MOST_CONTEXT = 20;
+const MAX_COUNT = 200;
+const MAX_LENGTH = 400;
+const MAX_CONTEXT = 20;
 
 const input = forgiving(
   z.strictObject({
@@ -19,18 +19,18 @@ const input = forgiving(
   }),
 );
 
-export const grepTool = (desk: Desk): AnyTool =>
+export const grepTool = (context: ToolContext): AnyTool =>
   anyTool({
     name: "grep",
     description: "Search file contents with a regular expression (ripgrep), without ignored files.",
     input,
     beside: true,
     where: "box",
-    facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(desk.workspace, path)] }),
+    facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(context.workspace, path)] }),
     run: async ({ path = ".", ...wanted }, box, signal) => {
-      const place = absolute(desk.workspace, path);
+      const place = absolute(context.workspace, path);
       const found = await ripgrep(box, [...wordsOf(wanted), "--", place], signal);
-      return found.kind === "found" ? ok(told(desk, found)) : found;
+      return found.kind === "found" ? ok(told(context, found)) : found;
     },
   });
 
@@ -41,10 +41,10 @@ const wordsOf = ({ pattern, glob = "", ignore_case = false, context = 0 }: Wante
   "--with-filename",
   "--no-heading",
   "--crlf",
-  `--max-columns=${LONGEST}`,
+  `--max-columns=${MAX_LENGTH}`,
   "--max-columns-preview",
   ...(ignore_case ? ["--ignore-case"] : []),
-  ...(context > 0 ? [`--context=${Math.min(Math.floor(context), MOST_CONTEXT)}`] : []),
+  ...(context > 0 ? [`--context=${Math.min(Math.floor(context), MAX_CONTEXT)}`] : []),
   // ripgrep takes a pattern for everything as a wish for ignored files too.
   ...(/^[*/]*$/.test(glob) ? [] : [`--glob=${glob}`]),
   "--glob=!.git",
@@ -61,7 +61,7 @@ interface Line {
 /** As ripgrep gives it with --null: path, NUL, number, `:` for a match and `-` for what is around it. */
 const LINE = /^([^\0]*)\0(\d+)([:-])([\s\S]*)$/;
 
-function told(desk: Desk, { out, lost, trouble }: Found): string {
+function told(context: ToolContext, { out, lost, trouble }: Found): string {
   const lines = out.split("\n").flatMap((text): readonly Line[] => {
     const [all, file = "", number, mark, rest = ""] = LINE.exec(text) ?? [];
     if (all === undefined) return [];
@@ -76,7 +76,7 @@ function told(desk: Desk, { out, lost, trouble }: Found): string {
       : [];
   const none = matches === 0 ? ["[no matches; ignored and binary files are left out]"] : [];
   return [
-    ...grouped(desk, kept),
+    ...grouped(context, kept),
     ...rest,
     ...none,
     ...(trouble === "" ? [] : [`[${trouble.split("\n", 1)[0]}]`]),
@@ -85,13 +85,13 @@ function told(desk: Desk, { out, lost, trouble }: Found): string {
 
 function firstMatches(lines: readonly Line[]): readonly Line[] {
   let matches = 0;
-  const end = lines.findIndex(({ match }) => match && (matches += 1) > MOST);
+  const end = lines.findIndex(({ match }) => match && (matches += 1) > MAX_COUNT);
   return end < 0 ? lines : lines.slice(0, end);
 }
 
 /** Each file's name once, above its lines. */
-function grouped(desk: Desk, lines: readonly Line[]): readonly string[] {
+function grouped(context: ToolContext, lines: readonly Line[]): readonly string[] {
   return lines.flatMap(({ file, text }, index) =>
-    lines[index - 1]?.file === file ? [text] : [shown(desk.workspace, file), text],
+    lines[index - 1]?.file === file ? [text] : [shown(context.workspace, file), text],
   );
 }

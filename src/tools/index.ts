@@ -1,7 +1,7 @@
 import type { AnyTool } from "../core/tool.ts";
 import { applyPatchTool } from "./apply-patch.ts";
 import { bashTool } from "./bash.ts";
-import type { Desk } from "./tool-context.ts";
+import type { ToolContext } from "./tool-context.ts";
 import { editFileTool } from "./edit-file.ts";
 import { globTool } from "./glob.ts";
 import { grepTool } from "./grep.ts";
@@ -15,20 +15,20 @@ import { taskTool } from "./task.ts";
 import { writeFileTool } from "./write-file.ts";
 
 /** In an order that never changes: the list is part of the prefix that servers keep. */
-export function toolsFor(desk: Desk): readonly AnyTool[] {
+export function toolsFor(context: ToolContext): readonly AnyTool[] {
   return [
-    readFileTool(desk),
-    listDirTool(desk),
-    globTool(desk),
-    grepTool(desk),
-    editFileTool(desk),
-    writeFileTool(desk),
-    applyPatchTool(desk),
-    bashTool(desk),
-    showFullTool(desk),
-    noteTool(desk),
-    notesTool(desk),
-    ...(desk.index === undefined ? [] : [semanticSearchTool(desk.index)]),
-    ...(desk.spawn === undefined ? [] : [taskTool(desk.spawn)]),
+    readFileTool(context),
+    listDirTool(context),
+    globTool(context),
+    grepTool(context),
+    editFileTool(context),
+    writeFileTool(context),
+    applyPatchTool(context),
+    bashTool(context),
+    showFullTool(context),
+    noteTool(context),
+    notesTool(context),
+    ...(context.index === undefined ? [] : [semanticSearchTool(context.index)]),
+    ...(context.spawn === undefined ? [] : [taskTool(context.spawn)]),
   ];
 }

@@ -2,10 +2,10 @@ import * as z from "zod";
 import { formatSize } from "../core/bounds.ts";
 import type { Entry } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
-import { type Desk, absolute, nameShown, shown } from "./tool-context.ts";
+import { type ToolContext, absolute, nameShown, shown } from "./tool-context.ts";
 import { missing, ok } from "./tool-results.ts";
 import { forgiving } from "./forgiving-input.ts";
-const MOST = 500;
+const MAX_COUNT = 500;
 /** A box lists no more than this of one folder. */
 const LISTED = 10_000;
 
@@ -13,7 +13,7 @@ const BELOW = "glob with a pattern such as src/**/* lists what is below";
 
 const input = forgiving(z.strictObject({ path: z.string().optional() }));
 
-export const listDirTool = (desk: Desk): AnyTool =>
+export const listDirTool = (context: ToolContext): AnyTool =>
   anyTool({
     name: "list_dir",
     instead: { recursive: BELOW, depth: BELOW, pattern: BELOW },
@@ -21,21 +21,21 @@ export const listDirTool = (desk: Desk): AnyTool =>
     input,
     beside: true,
     where: "box",
-    facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(desk.workspace, path)] }),
+    facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(context.workspace, path)] }),
     run: async ({ path = "." }, box) => {
-      const folder = absolute(desk.workspace, path);
+      const folder = absolute(context.workspace, path);
       const listed = await box.list(folder);
-      if (listed.kind !== "ok") return missing(desk, box, listed);
+      if (listed.kind !== "ok") return missing(context, box, listed);
       const entries = listed.value.toSorted((one, other) => (one.name < other.name ? -1 : 1));
-      const lines = entries.slice(0, MOST).map(entryLine);
-      return ok([...lines, `[${shown(desk.workspace, folder)}: ${counted(entries.length)}]`].join("\n"));
+      const lines = entries.slice(0, MAX_COUNT).map(entryLine);
+      return ok([...lines, `[${shown(context.workspace, folder)}: ${counted(entries.length)}]`].join("\n"));
     },
   });
 
 function counted(entries: number): string {
   if (entries === 0) return "empty";
   const all = `${entries}${entries >= LISTED ? " or more" : ""} ${entries === 1 ? "entry" : "entries"}`;
-  return entries > MOST ? `${all}, the first ${MOST} shown; use glob for the others` : all;
+  return entries > MAX_COUNT ? `${all}, the first ${MAX_COUNT} shown; use glob for the others` : all;
 }
 
 function entryLine({ name, kind, size }: Entry): string {

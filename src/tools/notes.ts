@@ -1,17 +1,17 @@
 import * as z from "zod";
 import type { Note } from "../core/session.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { Desk } from "./tool-context.ts";
+import type { ToolContext } from "./tool-context.ts";
 import { forgiving } from "./forgiving-input.ts";
 
-const MOST_NOTES = 10;
-const MOST_CHARACTERS = 8000;
+const MAX_NOTES = 10;
+const MAX_CHARACTERS = 8000;
 
 const input = forgiving(z.strictObject({ query: z.string().optional() }));
 type Input = z.infer<typeof input>;
 
 /** What was noted of the workspace, newest first. */
-export function notesTool({ notes }: Pick<Desk, "notes">): AnyTool {
+export function notesTool({ notes }: Pick<ToolContext, "notes">): AnyTool {
   return anyTool<Input>({
     name: "notes",
     description: "Read saved notes, newest first; query: a word in them.",
@@ -19,14 +19,14 @@ export function notesTool({ notes }: Pick<Desk, "notes">): AnyTool {
     where: "session",
     beside: true,
     facts: () => NO_FACTS,
-    run: ({ query = "" }) => Promise.resolve(listed(notes.find(query, MOST_NOTES + 1), query)),
+    run: ({ query = "" }) => Promise.resolve(listed(notes.find(query, MAX_NOTES + 1), query)),
   });
 }
 
 function listed(found: readonly Note[], query: string): ToolResult {
   if (found.length === 0)
     return { kind: "ok", text: query === "" ? "no notes yet" : `no note has ${JSON.stringify(query)}` };
-  const shown = within(found.slice(0, MOST_NOTES).map(noteText));
+  const shown = within(found.slice(0, MAX_NOTES).map(noteText));
   const more = found.length > shown.length ? ["[there are more: give a query]"] : [];
   return { kind: "ok", text: [...shown, ...more].join("\n\n") };
 }
@@ -38,7 +38,7 @@ function noteText({ title, body, tags, written }: Note): string {
 
 /** Whole notes as far as they fit, of the first one what fits. */
 function within(texts: readonly string[]): readonly string[] {
-  let left = MOST_CHARACTERS;
+  let left = MAX_CHARACTERS;
   const shown: string[] = [];
   for (const text of texts) {
     left -= text.length;
@@ -46,5 +46,5 @@ function within(texts: readonly string[]): readonly string[] {
     shown.push(text);
   }
   const [first = ""] = texts;
-  return shown.length > 0 ? shown : [`${first.slice(0, MOST_CHARACTERS).toWellFormed()}…`];
+  return shown.length > 0 ? shown : [`${first.slice(0, MAX_CHARACTERS).toWellFormed()}…`];
 }

@@ -5,7 +5,7 @@ import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.t
 import { binaryKind, numbered, textAbout } from "./edits/file-text.ts";
 import { count, forgiving } from "./forgiving-input.ts";
 import { tokenOf, WHOLE } from "./seen-content.ts";
-import { absolute, type Desk, shown } from "./tool-context.ts";
+import { absolute, type ToolContext, shown } from "./tool-context.ts";
 import { cutShort, failed, missing, ok } from "./tool-results.ts";
 
 const LINES = 2000;
@@ -19,7 +19,7 @@ const input = forgiving(
   }),
 );
 
-export const readFileTool = (desk: Desk): AnyTool =>
+export const readFileTool = (context: ToolContext): AnyTool =>
   anyTool({
     name: "read_file",
     instead: { start_line: LINES_OF, end_line: LINES_OF, lines: LINES_OF, range: LINES_OF },
@@ -27,20 +27,20 @@ export const readFileTool = (desk: Desk): AnyTool =>
     input,
     beside: true,
     where: "box",
-    facts: ({ path }) => ({ ...NO_FACTS, reads: [absolute(desk.workspace, path)] }),
+    facts: ({ path }) => ({ ...NO_FACTS, reads: [absolute(context.workspace, path)] }),
     run: ({ path, offset = 1, limit = LINES }, box, signal) => {
       const page = { first: Math.max(1, Math.floor(offset)), most: Math.max(1, Math.floor(limit)) };
-      return read({ desk, box, signal, path: absolute(desk.workspace, path) }, page);
+      return read({ context, box, signal, path: absolute(context.workspace, path) }, page);
     },
   });
 
 async function read(place: Place, wanted: Lines): Promise<ToolResult> {
-  const { desk, box, path } = place;
+  const { context, box, path } = place;
   const result = await box.read(path, { offset: 0, limit: WHOLE });
-  if (result.kind !== "ok") return missing(desk, box, result);
+  if (result.kind !== "ok") return missing(context, box, result);
   const { content, size } = result.value;
-  desk.seen.saw(path, await tokenOf(box, path, result.value));
-  const name = shown(desk.workspace, path);
+  context.seen.saw(path, await tokenOf(box, path, result.value));
+  const name = shown(context.workspace, path);
   const binary = binaryKind(content, path);
   if (binary !== undefined) return ok(`[${name}: ${binary}, ${formatSize(size)}; not shown]`);
   return size > WHOLE ? largePage(place, wanted, size) : whole(name, content, wanted);
@@ -57,7 +57,7 @@ function whole(name: string, content: Uint8Array, { first, most }: Lines): ToolR
 }
 
 interface Place {
-  readonly desk: Desk;
+  readonly context: ToolContext;
   readonly box: Box;
   readonly signal: AbortSignal;
   /** Absolute. */
@@ -89,7 +89,7 @@ const SCAN_MS = 60_000;
 
 /** Lines of a file that is too large to be brought whole: they are found inside the box. */
 async function largePage(
-  { desk, box, path, signal }: Place,
+  { context, box, path, signal }: Place,
   { first, most }: Lines,
   size: number,
 ): Promise<ToolResult> {
@@ -100,7 +100,7 @@ async function largePage(
     ask(["sed", "-n", `${first},${last}p;${last}q`, "--", path]),
     ask(["grep", "-ac", "", "--", path]),
   ]);
-  const name = shown(desk.workspace, path);
+  const name = shown(context.workspace, path);
   const cut = cutShort(page, `reading ${name}`) ?? cutShort(counted, `counting the lines of ${name}`);
   if (cut !== undefined) return cut;
   const total = Number(Buffer.from(counted.stdout.head).toString("utf8"));

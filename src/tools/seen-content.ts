@@ -1,6 +1,6 @@
 import type { Box, FileContent } from "../core/ports.ts";
 import type { ToolResult } from "../core/tool.ts";
-import { type Desk, shown } from "./tool-context.ts";
+import { type ToolContext, shown } from "./tool-context.ts";
 import { failed, refusal } from "./tool-results.ts";
 /** What is read of a file in one piece. Larger ones are told apart by size and time, not by their content. */
 export const WHOLE = 8 * 2 ** 20;
@@ -32,13 +32,14 @@ export type Known =
 
 const refused = (result: ToolResult): Known => ({ kind: "refused", result });
 
-export async function knownContent(desk: Desk, box: Box, path: string): Promise<Known> {
+export async function knownContent(context: ToolContext, box: Box, path: string): Promise<Known> {
   const read = await box.read(path);
-  if (read.kind !== "ok") return read.code === "ENOENT" ? { kind: "absent" } : refused(refusal(desk, read));
-  const name = shown(desk.workspace, path);
+  if (read.kind !== "ok")
+    return read.code === "ENOENT" ? { kind: "absent" } : refused(refusal(context, read));
+  const name = shown(context.workspace, path);
   const { content, size } = read.value;
   if (size > content.length) return refused(failed(`${name}: too large for this tool; change it with bash`));
-  const seen = desk.seen.hashOf(path);
+  const seen = context.seen.hashOf(path);
   if (seen === undefined)
     return refused(failed(`${name}: read it with read_file first. Nothing was changed.`));
   return seen === (await tokenOf(box, path, read.value))
@@ -47,6 +48,11 @@ export async function knownContent(desk: Desk, box: Box, path: string): Promise<
 }
 
 /** The model knows what it has just written. */
-export async function wrote(desk: Desk, box: Box, path: string, content: Uint8Array): Promise<void> {
-  desk.seen.saw(path, await tokenOf(box, path, { content, size: content.length }));
+export async function wrote(
+  context: ToolContext,
+  box: Box,
+  path: string,
+  content: Uint8Array,
+): Promise<void> {
+  context.seen.saw(path, await tokenOf(box, path, { content, size: content.length }));
 }

@@ -5,7 +5,7 @@ import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
 import { count, forgiving } from "./forgiving-input.ts";
 
 const USUAL = 5;
-const MOST = 20;
+const MAX_COUNT = 20;
 const PREVIEW = 500;
 
 const input = forgiving(z.strictObject({ query: z.string().min(1), limit: count.optional() }));
@@ -21,7 +21,7 @@ export function semanticSearchTool(index: Index): AnyTool {
     beside: true,
     facts: () => NO_FACTS,
     run: async ({ query, limit = USUAL }, signal) => {
-      const most = Math.min(Math.max(Math.floor(limit), 1), MOST);
+      const most = Math.min(Math.max(Math.floor(limit), 1), MAX_COUNT);
       const { hits, caveat } = await index.search(query, most, signal);
       if (signal.aborted) return { kind: "cancelled", cause: "user", text: "cancelled" };
       const found = hits.length === 0 ? NOTHING : [UNTRUSTED, ...hits.map(hitText)].join("\n\n");

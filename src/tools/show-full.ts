@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import type { Desk } from "./tool-context.ts";
+import type { ToolContext } from "./tool-context.ts";
 import { count, forgiving } from "./forgiving-input.ts";
 
 const PAGE = 20_000;
@@ -11,7 +11,7 @@ const input = forgiving(z.strictObject({ id: z.string(), offset: count.optional(
 type Input = z.infer<typeof input>;
 
 /** Pages through what a tool said in full. */
-export function showFullTool({ outputs }: Pick<Desk, "outputs">): AnyTool {
+export function showFullTool({ outputs }: Pick<ToolContext, "outputs">): AnyTool {
   return anyTool<Input>({
     name: "show_full",
     description: "Show the left out part of an earlier result by its id, a page from offset on.",
@@ -24,7 +24,7 @@ export function showFullTool({ outputs }: Pick<Desk, "outputs">): AnyTool {
   });
 }
 
-function page(outputs: Desk["outputs"], id: string, offset: number): ToolResult {
+function page(outputs: ToolContext["outputs"], id: string, offset: number): ToolResult {
   const found = pageWithin(outputs, id, offset);
   if (found === undefined) return wrong(`there is no output ${JSON.stringify(id)} in this session`);
   const { text, end, total } = found;
@@ -36,10 +36,10 @@ function page(outputs: Desk["outputs"], id: string, offset: number): ToolResult 
 
 /** A page of wide characters is made shorter, so that it need not be cut. */
 function pageWithin(
-  outputs: Desk["outputs"],
+  outputs: ToolContext["outputs"],
   id: string,
   offset: number,
-): ReturnType<Desk["outputs"]["page"]> {
+): ReturnType<ToolContext["outputs"]["page"]> {
   const whole = outputs.page(id, offset, PAGE);
   if (whole === undefined) return undefined;
   const bytes = new TextEncoder().encode(whole.text).length;

@@ -5,7 +5,7 @@ import { count, forgiving } from "./forgiving-input.ts";
 import type { Spawn } from "./tool-context.ts";
 
 const TURNS = { usual: 10, most: 40 } as const;
-const MOST_BYTES = 8192;
+const MAX_BYTES = 8192;
 const CUT = "\n[the rest was left out]";
 
 const input = forgiving(z.strictObject({ prompt: z.string().min(1), max_turns: count.optional() }));
@@ -26,8 +26,8 @@ export function taskTool(spawn: Spawn): AnyTool {
         { prompt, maxTurns: Math.min(Math.max(Math.floor(maxTurns), 1), TURNS.most) },
         signal,
       );
-      const head = headWithin(result.text, MOST_BYTES - CUT.length);
-      const text = headWithin(result.text, MOST_BYTES) === result.text ? result.text : head + CUT;
+      const head = headWithin(result.text, MAX_BYTES - CUT.length);
+      const text = headWithin(result.text, MAX_BYTES) === result.text ? result.text : head + CUT;
       return { ...result, text };
     },
   });

@@ -29,7 +29,7 @@ export type Spawn = (
 ) => Promise<ToolResult>;
 
 /** What the tools of one agent share. The box is not on it: it comes with each call. */
-export interface Desk {
+export interface ToolContext {
   /** Tells its jobs from those of other agents in the same box. */
   readonly agent: string;
   /** Absolute; the same path inside the box. */

@@ -2,7 +2,7 @@ import type { Cause } from "../core/errors.ts";
 import type { Box, ExecResult, FileResult } from "../core/ports.ts";
 import { nearest } from "../core/spelling.ts";
 import type { ToolResult } from "../core/tool.ts";
-import { type Desk, folderOf, nameOf, nameShown, shown } from "./tool-context.ts";
+import { type ToolContext, folderOf, nameOf, nameShown, shown } from "./tool-context.ts";
 
 export type FileRefusal = Exclude<FileResult<never>, { readonly kind: "ok" }>;
 
@@ -30,7 +30,7 @@ const WORDS: Readonly<Record<string, string>> = {
 const DISK: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 /** A file operation that the box refused, as the model is told. */
-export function refusal({ workspace }: Pick<Desk, "workspace">, refused: FileRefusal): ToolResult {
+export function refusal({ workspace }: Pick<ToolContext, "workspace">, refused: FileRefusal): ToolResult {
   const { kind, code, path } = refused;
   const name = shown(workspace, path);
   if (kind === "blocked")
@@ -44,19 +44,19 @@ export function refusal({ workspace }: Pick<Desk, "workspace">, refused: FileRef
 }
 
 /** The same, with the names that may have been meant. */
-export async function missing(desk: Desk, box: Box, refused: FileRefusal): Promise<ToolResult> {
-  const told = refusal(desk, refused);
+export async function missing(context: ToolContext, box: Box, refused: FileRefusal): Promise<ToolResult> {
+  const told = refusal(context, refused);
   return refused.code === "ENOENT"
-    ? { ...told, text: told.text + (await hint(desk, box, refused.path)) }
+    ? { ...told, text: told.text + (await hint(context, box, refused.path)) }
     : told;
 }
 
 const NAMES = 12;
 
-async function hint(desk: Desk, box: Box, path: string): Promise<string> {
+async function hint(context: ToolContext, box: Box, path: string): Promise<string> {
   const folder = folderOf(path);
   const listed = await box.list(folder);
-  if (listed.kind !== "ok") return path === "/" ? "" : hint(desk, box, folder);
+  if (listed.kind !== "ok") return path === "/" ? "" : hint(context, box, folder);
   const names = listed.value.map(({ name, kind }) => (kind === "folder" ? `${name}/` : name)).toSorted();
   const wanted = nameOf(path);
   if (names.includes(wanted)) return ": it is a link that leads out of the box, or nowhere";
@@ -64,7 +64,7 @@ async function hint(desk: Desk, box: Box, path: string): Promise<string> {
   if (like !== undefined) return `. Did you mean ${nameShown(like)}?`;
   const some = names.slice(0, NAMES).map(nameShown).join(" ");
   const more = names.length > NAMES ? ` and ${names.length - NAMES} more` : "";
-  return `. In ${shown(desk.workspace, folder)}: ${some === "" ? "nothing" : some}${more}`;
+  return `. In ${shown(context.workspace, folder)}: ${some === "" ? "nothing" : some}${more}`;
 }
 
 /** A program of the box that did not come to its own end, or undefined when it did. */

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { textOfBytes } from "../core/bytes.ts";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import { type Desk, absolute, shown } from "./tool-context.ts";
+import { type ToolContext, absolute, shown } from "./tool-context.ts";
 import { ok, refusal } from "./tool-results.ts";
 import { forgiving } from "./forgiving-input.ts";
 import { knownContent, wrote } from "./seen-content.ts";
@@ -10,30 +10,30 @@ import { boundedDiff, compactDiff } from "./edits/text-edit.ts";
 
 const input = forgiving(z.strictObject({ path: z.string(), content: z.string() }));
 
-export const writeFileTool = (desk: Desk): AnyTool =>
+export const writeFileTool = (context: ToolContext): AnyTool =>
   anyTool({
     name: "write_file",
     description: "Make a file, or replace the whole of one you have read.",
     input,
     beside: false,
     where: "box",
-    facts: ({ path }) => ({ ...NO_FACTS, writes: [absolute(desk.workspace, path)] }),
-    run: ({ path, content }, box) => write({ desk, box }, absolute(desk.workspace, path), content),
+    facts: ({ path }) => ({ ...NO_FACTS, writes: [absolute(context.workspace, path)] }),
+    run: ({ path, content }, box) => write({ context, box }, absolute(context.workspace, path), content),
   });
 
 interface At {
-  readonly desk: Desk;
+  readonly context: ToolContext;
   readonly box: Box;
 }
 
-async function write({ desk, box }: At, path: string, text: string): Promise<ToolResult> {
-  const known = await knownContent(desk, box, path);
+async function write({ context, box }: At, path: string, text: string): Promise<ToolResult> {
+  const known = await knownContent(context, box, path);
   if (known.kind === "refused") return known.result;
   const content = Buffer.from(text, "utf8");
   const written = await box.write(path, content);
-  if (written.kind !== "ok") return refusal(desk, written);
-  await wrote(desk, box, path, content);
-  const name = shown(desk.workspace, path);
+  if (written.kind !== "ok") return refusal(context, written);
+  await wrote(context, box, path, content);
+  const name = shown(context.workspace, path);
   const count = text.split("\n").length - (text.endsWith("\n") || text === "" ? 1 : 0);
   if (known.kind === "absent") return ok(`${name}: made, ${count} ${count === 1 ? "line" : "lines"}`);
   if (known.content.includes(0)) return ok(`${name}: replaced; it was a binary file`);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { bound, MOST_BYTES } from "../../src/agent/call-result.ts";
+import { bound, MAX_BYTES } from "../../src/agent/call-result.ts";
 import { showFullTool } from "../../src/tools/show-full.ts";
 import { visible } from "../../src/core/visible.ts";
 import { memoryOutputs } from "../fakes/desk.ts";
@@ -18,7 +18,7 @@ async function paged(outputs: ReturnType<typeof memoryOutputs>, id: string, from
   for (let offset = from, more = true; more;) {
     const { kind, text } = await called(tool, { id, offset });
     assert.equal(kind, "ok");
-    assert.ok(Buffer.byteLength(text) <= MOST_BYTES);
+    assert.ok(Buffer.byteLength(text) <= MAX_BYTES);
     const [, body = "", next] =
       /^([^]*)\n\[characters [^\n]*; (?:next: (.*)|this is the end)\]$/.exec(text) ?? [];
     pages.push(body);
@@ -31,7 +31,7 @@ async function paged(outputs: ReturnType<typeof memoryOutputs>, id: string, from
 test("a short result goes to the model as it is, and is not kept", () => {
   const outputs = memoryOutputs();
   assert.deepEqual(bound("all\nof it\n", outputs), { text: "all\nof it\n" });
-  assert.deepEqual(bound("é".repeat(MOST_BYTES / 2), outputs), { text: "é".repeat(MOST_BYTES / 2) });
+  assert.deepEqual(bound("é".repeat(MAX_BYTES / 2), outputs), { text: "é".repeat(MAX_BYTES / 2) });
   assert.deepEqual(outputs.kept, []);
 });
 
@@ -54,7 +54,7 @@ test("one line of 600 KB is cut, and pages show it whole", async () => {
   const outputs = memoryOutputs();
   const line = "minified;é😀".repeat(50_000);
   const { text, full = "" } = bound(line, outputs);
-  assert.ok(Buffer.byteLength(text) <= MOST_BYTES);
+  assert.ok(Buffer.byteLength(text) <= MAX_BYTES);
   assert.equal(await paged(outputs, full, 0), line);
 });
 
@@ -85,7 +85,7 @@ test("any text is at most 30,000 bytes of valid UTF-8, and head and pages give i
       const given = parts.map(([units, times]) => units.join("").repeat(times)).join("");
       const outputs = memoryOutputs();
       const { text, full } = bound(given, outputs);
-      assert.ok(Buffer.byteLength(text) <= MOST_BYTES);
+      assert.ok(Buffer.byteLength(text) <= MAX_BYTES);
       assert.ok(text.isWellFormed());
       const whole = visible(given.toWellFormed());
       if (full === undefined) return assert.equal(text, whole);

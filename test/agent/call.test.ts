@@ -6,7 +6,7 @@ import { work } from "../../src/agent/loop.ts";
 import type { Checkpoints } from "../../src/core/checkpoint-port.ts";
 import type { Approver } from "../../src/core/ports.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
-import { fakeSeat } from "../fakes/seat.ts";
+import { fakeAgent } from "../fakes/agent.ts";
 
 /** What became of commands that one reply calls: those that ran, and how each ended. */
 async function played(
@@ -27,12 +27,12 @@ async function played(
     },
   });
   const calls = commands.map((command) => ["bash", { command }] as const);
-  const seat = fakeSeat({ lines: [{ calls }], tools: [shell], over });
-  await work(seat, new AbortController().signal);
+  const agent = fakeAgent({ lines: [{ calls }], tools: [shell], over });
+  await work(agent, new AbortController().signal);
   return {
     ran,
-    kinds: seat.ended.map(({ kind }) => kind),
-    refused: seat.ended.filter((each) => each.refused),
+    kinds: agent.ended.map(({ kind }) => kind),
+    refused: agent.ended.filter((each) => each.refused),
   };
 }
 
@@ -112,8 +112,8 @@ test("the input of each call is read once, the state it runs in is taken when it
     },
   });
   const calls = ["/a", "/b"].map((to) => ["cd", { to }] as const);
-  const seat = fakeSeat({ lines: [{ calls }], tools: [cd] });
-  await work(seat, new AbortController().signal);
+  const agent = fakeAgent({ lines: [{ calls }], tools: [cd] });
+  await work(agent, new AbortController().signal);
   assert.deepEqual(told, [
     "read /a",
     "read /b",
@@ -145,9 +145,9 @@ test("the end of a call says why in one line, where more is known than the exit 
     run: ({ how }) => Promise.resolve(results[how] ?? { kind: "ok", text: "" }),
   });
   const calls = [...Object.keys(results), 3].map((how) => ["ends", { how }] as const);
-  const seat = fakeSeat({ lines: [{ calls }], tools: [tool], over: { clean: hidden } });
-  await work(seat, new AbortController().signal);
-  const reasons = seat.events.flatMap((event) => (event.type === "call.ended" ? [event.reason] : []));
+  const agent = fakeAgent({ lines: [{ calls }], tools: [tool], over: { clean: hidden } });
+  await work(agent, new AbortController().signal);
+  const reasons = agent.events.flatMap((event) => (event.type === "call.ended" ? [event.reason] : []));
   assert.deepEqual(reasons, [
     undefined,
     "it was too much",
@@ -169,9 +169,9 @@ test("the end of a refused call says the reason of the rule", async () => {
     where: "session",
     run: () => Promise.resolve({ kind: "ok", text: "" }),
   });
-  const seat = fakeSeat({ lines: [{ calls: [["bash", { command: "rm -rf /" }]] }], tools: [shell] });
-  await work(seat, new AbortController().signal);
-  const [decided] = seat.events.flatMap((event) => (event.type === "call.decided" ? [event] : []));
-  const [ended] = seat.events.flatMap((event) => (event.type === "call.ended" ? [event] : []));
+  const agent = fakeAgent({ lines: [{ calls: [["bash", { command: "rm -rf /" }]] }], tools: [shell] });
+  await work(agent, new AbortController().signal);
+  const [decided] = agent.events.flatMap((event) => (event.type === "call.decided" ? [event] : []));
+  const [ended] = agent.events.flatMap((event) => (event.type === "call.ended" ? [event] : []));
   assert.equal(ended?.reason, decided?.rules[0]?.reason);
 });

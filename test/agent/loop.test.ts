@@ -7,7 +7,7 @@ import { work } from "../../src/agent/loop.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import { type Intent, INTENTS } from "../../src/core/events.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
-import { fakeSeat, type FakeSeat, type Line } from "../fakes/seat.ts";
+import { fakeAgent, type FakeAgent, type Line } from "../fakes/agent.ts";
 
 const NEVER = new AbortController().signal;
 
@@ -36,33 +36,33 @@ const say = (word: string, name = "say"): readonly [string, object & Record<stri
   { word },
 ];
 
-const seatOf = (lines: readonly Line[], tools: readonly AnyTool[] = [toy()]): FakeSeat =>
-  fakeSeat({ lines, tools });
+const seatOf = (lines: readonly Line[], tools: readonly AnyTool[] = [toy()]): FakeAgent =>
+  fakeAgent({ lines, tools });
 
 const breaks = (): never => {
   throw new Error("oops");
 };
 
 /** With two calls to spend. */
-const spent = (lines: readonly Line[]): FakeSeat =>
-  fakeSeat({ lines, tools: [toy()], over: { limits: new Limits({ calls: 2 }, () => 0) } });
+const spent = (lines: readonly Line[]): FakeAgent =>
+  fakeAgent({ lines, tools: [toy()], over: { limits: new Limits({ calls: 2 }, () => 0) } });
 
 const check = (text: string): { json: string } | { issues: readonly string[] } =>
   text === "{}" ? { json: "{}" } : { issues: ["it is no JSON"] };
 
 /** Whose answer has to be `{}`. */
-const fitted = (lines: readonly Line[]): FakeSeat =>
-  fakeSeat({ lines, tools: [toy()], over: { answer: new FittedAnswer({ type: "object" }, check) } });
+const fitted = (lines: readonly Line[]): FakeAgent =>
+  fakeAgent({ lines, tools: [toy()], over: { answer: new FittedAnswer({ type: "object" }, check) } });
 
-const results = ({ history }: FakeSeat): readonly string[] =>
+const results = ({ history }: FakeAgent): readonly string[] =>
   history.messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
 
 test("a reply without calls is the answer", async () => {
-  const seat = seatOf([{ calls: [say("a")] }, { text: "The end." }]);
-  assert.deepEqual(await work(seat, NEVER), { how: "answered", text: "The end." });
-  assert.deepEqual(results(seat), ["said a"]);
+  const agent = seatOf([{ calls: [say("a")] }, { text: "The end." }]);
+  assert.deepEqual(await work(agent, NEVER), { how: "answered", text: "The end." });
+  assert.deepEqual(results(agent), ["said a"]);
   assert.deepEqual(
-    seat.history.messages.map(({ role }) => role),
+    agent.history.messages.map(({ role }) => role),
     ["assistant", "tool", "assistant"],
   );
 });
@@ -85,35 +85,35 @@ test("readers of one reply run side by side, everything else in its order", asyn
     say("d", "change"),
     say("e", "look"),
   ];
-  const seat = seatOf([{ calls }], tools);
-  await work(seat, NEVER);
+  const agent = seatOf([{ calls }], tools);
+  await work(agent, NEVER);
   assert.deepEqual(seen, ["a", "a+b", "c", "d", "e"]);
-  assert.deepEqual(results(seat), ["a", "b", "c", "d", "e"]);
+  assert.deepEqual(results(agent), ["a", "b", "c", "d", "e"]);
 });
 
 test("arguments that do not fit come back with what is wrong with each", async () => {
-  const seat = seatOf([{ calls: [["say", { word: 1 }]] }, { calls: [["shout", {}]] }]);
-  await work(seat, NEVER);
-  const [wrong = "", unknown = ""] = results(seat);
+  const agent = seatOf([{ calls: [["say", { word: 1 }]] }, { calls: [["shout", {}]] }]);
+  await work(agent, NEVER);
+  const [wrong = "", unknown = ""] = results(agent);
   assert.match(wrong, /say was not run.*\n- word: .*string/s);
   assert.match(unknown, /no tool "shout"; there are: say/);
 });
 
 test("a model that makes no call that can be read is given up after five replies", async () => {
   const broken = { malformed: [{ id: "x", name: "say", reason: "its arguments are no JSON" }] };
-  const seat = seatOf(Array.from({ length: 9 }, () => broken));
-  assert.equal((await work(seat, NEVER)).how, "model_broken");
-  assert.equal(seat.asked.length, 5);
+  const agent = seatOf(Array.from({ length: 9 }, () => broken));
+  assert.equal((await work(agent, NEVER)).how, "model_broken");
+  assert.equal(agent.asked.length, 5);
   assert.match(
-    seat.history.messages[1]?.text ?? "",
+    agent.history.messages[1]?.text ?? "",
     /Your call of say was not run: its arguments are no JSON/,
   );
 });
 
 test("a tool that breaks is its own result", async () => {
-  const seat = seatOf([{ calls: [say("a")] }], [toy({ does: breaks })]);
-  assert.equal((await work(seat, NEVER)).how, "answered");
-  assert.deepEqual(results(seat), ["say broke: oops"]);
+  const agent = seatOf([{ calls: [say("a")] }], [toy({ does: breaks })]);
+  assert.equal((await work(agent, NEVER)).how, "answered");
+  assert.deepEqual(results(agent), ["say broke: oops"]);
 });
 
 test("the third call of the same is not run, and going on with it ends the run", async () => {
@@ -122,24 +122,24 @@ test("the third call of the same is not run, and going on with it ends the run",
     said.push(word);
     return { kind: "ok", text: word };
   };
-  const seat = seatOf(
+  const agent = seatOf(
     Array.from({ length: 9 }, () => ({ calls: [say("again")] })),
     [toy({ does })],
   );
-  assert.deepEqual(await work(seat, NEVER), { how: "repeated" });
+  assert.deepEqual(await work(agent, NEVER), { how: "repeated" });
   assert.deepEqual(said, ["again", "again"]);
-  assert.match(results(seat)[2] ?? "", /third time in a row/);
+  assert.match(results(agent)[2] ?? "", /third time in a row/);
 });
 
 test("a limit of turns ends it, and the model was told before", async () => {
-  const seat = fakeSeat({
+  const agent = fakeAgent({
     lines: Array.from({ length: 9 }, (_, at) => ({ calls: [say(String(at))] })),
     tools: [toy()],
     over: { limits: new Limits({ turns: 3 }, () => 0) },
   });
-  const end = await work(seat, NEVER);
-  assert.deepEqual([end.how, seat.asked.length], ["limit", 3]);
-  assert.match(results(seat).join("\n"), /last turn/);
+  const end = await work(agent, NEVER);
+  assert.deepEqual([end.how, agent.asked.length], ["limit", 3]);
+  assert.match(results(agent).join("\n"), /last turn/);
 });
 
 test("without calls left the model may still answer, and calling on ends it", async () => {
@@ -156,31 +156,31 @@ test("cancelled, the history is back where the turn began", async () => {
     if (word === "b") cancel.abort();
     return { kind: "ok", text: word };
   };
-  const seat = seatOf([{ calls: [say("a")] }, { calls: [say("b")] }], [toy({ does })]);
-  assert.deepEqual(await work(seat, cancel.signal), { how: "cancelled" });
+  const agent = seatOf([{ calls: [say("a")] }, { calls: [say("b")] }], [toy({ does })]);
+  assert.deepEqual(await work(agent, cancel.signal), { how: "cancelled" });
   assert.deepEqual(
-    seat.history.messages.map(({ text }) => text),
+    agent.history.messages.map(({ text }) => text),
     ["", "a"],
   );
 });
 
 test("a box that is lost ends it with its own reason", async () => {
   const lost = new HarnessError(EXIT.sandbox, "the box was lost: it is gone", "start again");
-  const seat = seatOf([{ before: () => seat.loseBox(lost) }]);
-  assert.deepEqual(await work(seat, NEVER), {
+  const agent = seatOf([{ before: () => agent.loseBox(lost) }]);
+  assert.deepEqual(await work(agent, NEVER), {
     how: "sandbox_lost",
     reason: "the box was lost: it is gone; next: start again",
   });
 });
 
 test("a prompt that the server finds too long is shortened once, then sent again", async () => {
-  const seat = fakeSeat({
+  const agent = fakeAgent({
     lines: [{ calls: [say("x".repeat(4000))] }, { calls: [say("y")] }, { fails: "too_long" }],
     tools: [toy()],
   });
-  seat.history.add({ role: "user", text: "a task" });
-  assert.equal((await work(seat, NEVER)).how, "answered");
-  assert.ok(seat.history.compaction !== undefined);
+  agent.history.add({ role: "user", text: "a task" });
+  assert.equal((await work(agent, NEVER)).how, "answered");
+  assert.ok(agent.history.compaction !== undefined);
   const never = seatOf([{ fails: "too_long" }]);
   assert.equal((await work(never, NEVER)).how, "too_long");
 });
@@ -207,8 +207,8 @@ test("writes of the first reply to a question are met with a question, later one
     toy({ name: "read_file", beside: true }),
     toy({ name: "write_file", facts: { writes: ["made"] } }),
   ];
-  const asking = (intent: Intent): FakeSeat => {
-    const seat = fakeSeat({
+  const asking = (intent: Intent): FakeAgent => {
+    const agent = fakeAgent({
       lines: [
         { calls: [say("a", "read_file"), say("b", "write_file"), say("c", "write_file")] },
         { calls: [say("d", "write_file")] },
@@ -216,8 +216,8 @@ test("writes of the first reply to a question are met with a question, later one
       ],
       tools,
     });
-    seat.intent.begin(intent);
-    return seat;
+    agent.intent.begin(intent);
+    return agent;
   };
   const question = asking("repo");
   await work(question, NEVER);
@@ -247,11 +247,11 @@ test("the tools and the system prompt are the same in every request, whatever th
       { calls: [say("b", "write_file")] },
       { text: "done" },
     ];
-    const seat = fakeSeat({ lines, tools });
-    seat.intent.begin(intent);
-    await work(seat, NEVER);
-    assert.equal(seat.asked.length, 3);
-    for (const { tools: offered, messages } of seat.asked)
+    const agent = fakeAgent({ lines, tools });
+    agent.intent.begin(intent);
+    await work(agent, NEVER);
+    assert.equal(agent.asked.length, 3);
+    for (const { tools: offered, messages } of agent.asked)
       prefixes.add(JSON.stringify([offered, messages[0]]));
   }
   assert.equal(prefixes.size, 1);

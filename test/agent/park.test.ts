@@ -5,11 +5,11 @@ import { remembering, unattended } from "../../src/agent/approvers.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { work } from "../../src/agent/loop.ts";
 import { Memory } from "../../src/agent/memory.ts";
-import type { Seat } from "../../src/agent/agent-context.ts";
+import type { AgentContext } from "../../src/agent/agent-context.ts";
 import type { Question } from "../../src/core/ports.ts";
 import type { SessionRecord } from "../../src/core/session.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../../src/core/tool.ts";
-import { fakeSeat, type FakeSeat, type Line } from "../fakes/seat.ts";
+import { fakeAgent, type FakeAgent, type Line } from "../fakes/agent.ts";
 
 const NEVER = new AbortController().signal;
 const FAR = "curl http://example.com";
@@ -38,11 +38,11 @@ interface Setting {
   readonly lines: readonly Line[];
   readonly ran: string[];
   readonly beside?: boolean;
-  readonly over?: Partial<Seat>;
+  readonly over?: Partial<AgentContext>;
 }
 
-const seatOf = ({ lines, ran, beside = false, over = {} }: Setting): FakeSeat =>
-  fakeSeat({ lines, tools: [shell(ran, beside)], over: { approver: unattended("park"), ...over } });
+const seatOf = ({ lines, ran, beside = false, over = {} }: Setting): FakeAgent =>
+  fakeAgent({ lines, tools: [shell(ran, beside)], over: { approver: unattended("park"), ...over } });
 
 /** Another process that goes on from what the first has recorded. */
 function again(
@@ -62,27 +62,27 @@ function again(
   });
 }
 
-const results = ({ history }: FakeSeat): readonly string[] =>
+const results = ({ history }: FakeAgent): readonly string[] =>
   history.messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
 
 async function parked(setting: Setting) {
-  const seat = seatOf(setting);
-  seat.history.add({ role: "user", text: "go" });
-  const end = await work(seat, NEVER);
+  const agent = seatOf(setting);
+  agent.history.add({ role: "user", text: "go" });
+  const end = await work(agent, NEVER);
   assert.ok(end.how === "parked");
-  return { seat, end };
+  return { agent, end };
 }
 
 test("the loop stops at a question: what came before has its results, nothing else is run", async () => {
   const ran: string[] = [];
-  const { seat, end } = await parked({ lines: [sh("ls", FAR, "pwd")], ran });
-  assert.deepEqual([ran, results(seat)], [["ls"], ["ran ls"]]);
+  const { agent, end } = await parked({ lines: [sh("ls", FAR, "pwd")], ran });
+  assert.deepEqual([ran, results(agent)], [["ls"], ["ran ls"]]);
   assert.deepEqual([end.waiting.question.text, end.waiting.question.args], [FAR, { command: FAR }]);
   assert.match(end.reason, /curl.*\(/);
-  assert.equal(seat.limits.calls, 1);
-  assert.equal(seat.asked.length, 1);
+  assert.equal(agent.limits.calls, 1);
+  assert.equal(agent.asked.length, 1);
   assert.deepEqual(
-    seat.events
+    agent.events
       .filter(({ type }) => type === "call.parked" || type === "call.decided")
       .map(({ type }) => type),
     ["call.decided", "call.parked"],
@@ -91,8 +91,8 @@ test("the loop stops at a question: what came before has its results, nothing el
 
 test("with the answer it goes on with the calls that are left, then with the model", async () => {
   const ran: string[] = [];
-  const { seat, end } = await parked({ lines: [sh("ls", FAR, "pwd")], ran });
-  const next = again(seat.records, ran, { question: end.waiting.question, runs: true });
+  const { agent, end } = await parked({ lines: [sh("ls", FAR, "pwd")], ran });
+  const next = again(agent.records, ran, { question: end.waiting.question, runs: true });
   const over = await work(next, NEVER, { malformed: [], note: "a person was asked" });
   assert.deepEqual([over.how, ran], ["answered", ["ls", FAR, "pwd"]]);
   assert.deepEqual(results(next), ["ran ls", `ran ${FAR}`, "ran pwd\n\n[harness] a person was asked"]);
@@ -101,8 +101,8 @@ test("with the answer it goes on with the calls that are left, then with the mod
 
 test("a no is told as the user's, and later calls go on", async () => {
   const ran: string[] = [];
-  const { seat, end } = await parked({ lines: [sh(FAR, "pwd")], ran });
-  const next = again(seat.records, ran, { question: end.waiting.question, runs: false });
+  const { agent, end } = await parked({ lines: [sh(FAR, "pwd")], ran });
+  const next = again(agent.records, ran, { question: end.waiting.question, runs: false });
   await work(next, NEVER, { malformed: [] });
   assert.deepEqual(ran, ["pwd"]);
   assert.match(results(next)[0] ?? "", /^The user said no/);
@@ -110,9 +110,9 @@ test("a no is told as the user's, and later calls go on", async () => {
 
 test("without an answer it parks again, and with one the next question does", async () => {
   const ran: string[] = [];
-  const { seat, end } = await parked({ lines: [sh(FAR, `${FAR}/b`)], ran });
-  assert.equal((await work(again(seat.records, ran), NEVER, { malformed: [] })).how, "parked");
-  const next = again(seat.records, ran, { question: end.waiting.question, runs: true });
+  const { agent, end } = await parked({ lines: [sh(FAR, `${FAR}/b`)], ran });
+  assert.equal((await work(again(agent.records, ran), NEVER, { malformed: [] })).how, "parked");
+  const next = again(agent.records, ran, { question: end.waiting.question, runs: true });
   const second = await work(next, NEVER, { malformed: [] });
   assert.ok(second.how === "parked" && second.waiting.question.text === `${FAR}/b`);
   assert.deepEqual(ran, [FAR]);
@@ -120,21 +120,21 @@ test("without an answer it parks again, and with one the next question does", as
 
 test("of calls side by side those that need nobody keep their results", async () => {
   const ran: string[] = [];
-  const { seat, end } = await parked({ lines: [sh(FAR, "ls", `${FAR}/b`, "pwd")], ran, beside: true });
+  const { agent, end } = await parked({ lines: [sh(FAR, "ls", `${FAR}/b`, "pwd")], ran, beside: true });
   assert.deepEqual([ran, end.waiting.question.text], [["ls", "pwd"], FAR]);
-  assert.deepEqual(results(seat), ["ran ls", "ran pwd"]);
-  assert.equal(seat.limits.calls, 2);
+  assert.deepEqual(results(agent), ["ran ls", "ran pwd"]);
+  assert.equal(agent.limits.calls, 2);
   assert.deepEqual(
-    seat.history.openReply?.calls.map(({ args }) => args["command"]),
+    agent.history.openReply?.calls.map(({ args }) => args["command"]),
     [FAR, `${FAR}/b`],
   );
 });
 
 test("cancelled while it goes on, the whole turn is taken back", async () => {
   const ran: string[] = [];
-  const { seat } = await parked({ lines: [sh("ls", FAR)], ran });
+  const { agent } = await parked({ lines: [sh("ls", FAR)], ran });
   const cancelled = AbortSignal.abort();
-  const next = again(seat.records, ran);
+  const next = again(agent.records, ran);
   assert.equal((await work(next, cancelled, { malformed: [] })).how, "cancelled");
   assert.deepEqual(next.history.messages, [{ role: "user", text: "go" }]);
 });
@@ -142,9 +142,9 @@ test("cancelled while it goes on, the whole turn is taken back", async () => {
 test("what was malformed in the reply is told when it goes on", async () => {
   const ran: string[] = [];
   const malformed = [{ id: "m1", name: "sh", reason: "it was cut" }];
-  const { seat, end } = await parked({ lines: [{ ...sh(FAR), malformed }], ran });
+  const { agent, end } = await parked({ lines: [{ ...sh(FAR), malformed }], ran });
   assert.deepEqual(end.waiting.malformed, malformed);
-  const next = again(seat.records, ran, { question: end.waiting.question, runs: true });
+  const next = again(agent.records, ran, { question: end.waiting.question, runs: true });
   await work(next, NEVER, { malformed });
   assert.match(results(next)[0] ?? "", /Your call of sh was not run: it was cut/);
 });

@@ -54,8 +54,8 @@ export function breakCases(add: AddSearch): void {
   });
 
   for (const turns of [0, 1, 3, 10, 40])
-    add(`broken off after ${turns} turns, a file is whole or not held; put again mends`, async (seat) => {
-      const { store, signal } = seat;
+    add(`broken off after ${turns} turns, a file is whole or not held; put again mends`, async (context) => {
+      const { store, signal } = context;
       const [first, second] = [versionOf("first"), versionOf("second")];
       await store.put(first, signal);
       const leave = new AbortController();

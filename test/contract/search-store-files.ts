@@ -49,8 +49,8 @@ function putCases(add: AddSearch): void {
     );
   });
 
-  add("chunks that are alike in all, down to the id, are no reason not to hold the file", async (seat) => {
-    const { store, signal } = seat;
+  add("chunks that are alike in all, down to the id, are no reason not to hold the file", async (context) => {
+    const { store, signal } = context;
     const part = chunk("min.js", 1, "alike");
     await store.put([{ path: "min.js", hash: sha256("x"), chunks: [part, part] }], signal);
     assert.deepEqual([...(await store.held(signal)).keys()], ["min.js"]);
@@ -117,8 +117,8 @@ function replaceCases(add: AddSearch): void {
 
   add(
     "a file that became empty, and one that became documentation, are only what they became",
-    async (seat) => {
-      const { store, signal } = seat;
+    async (context) => {
+      const { store, signal } = context;
       await store.put([file("a", ["alpha"]), file("b", ["beta"])], signal);
       await store.put([file("a", []), file("b", ["beta"], { role: "docs", kind: "section" })], signal);
       assert.deepEqual(await store.counts(signal), { files: 2, chunks: 1, embedded: 0 });

@@ -26,8 +26,8 @@ function wordCases(add: AddSearch): void {
     }
   });
 
-  add("what has more of the words comes first, and so does what has the rarer one", async (seat) => {
-    const { store, signal } = seat;
+  add("what has more of the words comes first, and so does what has the rarer one", async (context) => {
+    const { store, signal } = context;
     await store.put([...PROJECT, file("src/more.ts", ["zebra", "the tree", "tree again", "a tree"])], signal);
     assert.equal(textsOf(await byWords(store, "walk tree"))[0], "walk the tree");
     assert.equal(textsOf(await byWords(store, "zebra tree"))[0], "zebra");

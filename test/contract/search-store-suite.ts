@@ -21,7 +21,7 @@ interface SearchSeat {
   readonly signal: AbortSignal;
 }
 
-export type AddSearch = (sentence: string, check: (seat: SearchSeat) => Promise<void>) => void;
+export type AddSearch = (sentence: string, check: (context: SearchSeat) => Promise<void>) => void;
 
 interface SuiteOptions {
   /** Why it cannot run here. */

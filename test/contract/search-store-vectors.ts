@@ -115,8 +115,8 @@ function refusalCases(add: AddSearch): void {
 function keepCases(add: AddSearch): void {
   add(
     "of what is put again a chunk either keeps its vector or is listed; a new one is listed",
-    async (seat) => {
-      const { store, signal } = seat;
+    async (context) => {
+      const { store, signal } = context;
       const before = file("a.ts", ["stays", "goes"]);
       await store.put([before], signal);
       await store.embed(new Map(before.chunks.map(({ id }) => [id, axis(0)])), signal);

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { EMPTY_LOG, type GitEntry, LogKeeper, MOST_LOGGED, notesOf } from "../../src/core/box-log.ts";
+import { EMPTY_LOG, type GitEntry, LogKeeper, MAX_LOGGED, notesOf } from "../../src/core/box-log.ts";
 
 const entry = (path: string): GitEntry => ({ path, what: "added", kind: "file", mode: 0o644, oldMode: 0 });
 const moved = (from: string) => ({ from, to: "/q/item-0", takeBack: `mv -- /q/item-0 '${from}'` });
 
 test("each deed is told once, what is staged for as long as it is, and what has no room is counted", () => {
   const log = new LogKeeper();
-  log.move(Array.from({ length: MOST_LOGGED + 50 }, (_, at) => moved(`/w/${at}`)));
+  log.move(Array.from({ length: MAX_LOGGED + 50 }, (_, at) => moved(`/w/${at}`)));
   log.stage([entry(".envrc")]);
   const first = log.take();
-  assert.deepEqual([first.quarantined.length, first.quarantined_total], [MOST_LOGGED, MOST_LOGGED + 50]);
+  assert.deepEqual([first.quarantined.length, first.quarantined_total], [MAX_LOGGED, MAX_LOGGED + 50]);
   assert.match(notesOf(first).join("\n"), /^200 more were made in the box and moved out/m);
   const second = log.take();
   assert.deepEqual([second.quarantined_total, second.staged.length], [0, 1]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../fixtures/property.ts";
-import { linesIn, LONGEST_LINE } from "../../src/core/line-diff.ts";
+import { linesIn, MAX_LINE_LENGTH } from "../../src/core/line-diff.ts";
 
 async function* inPieces(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
@@ -38,12 +38,15 @@ test("the lines are the same wherever the bytes are cut", async () => {
 });
 
 test("a line that is too long is cut, shows it, and costs the next one nothing", async () => {
-  const lines = await linesOf(`${"1".repeat(LONGEST_LINE + 1)}\n${"2".repeat(LONGEST_LINE)}\n3`, 2 ** 16);
+  const lines = await linesOf(
+    `${"1".repeat(MAX_LINE_LENGTH + 1)}\n${"2".repeat(MAX_LINE_LENGTH)}\n3`,
+    2 ** 16,
+  );
   assert.deepEqual(
     lines.map((line) => [line.length, line.at(-1)]),
     [
-      [LONGEST_LINE + 1, "…"],
-      [LONGEST_LINE, "2"],
+      [MAX_LINE_LENGTH + 1, "…"],
+      [MAX_LINE_LENGTH, "2"],
       [1, "3"],
     ],
   );

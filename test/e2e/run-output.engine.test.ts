@@ -5,7 +5,7 @@ import { household } from "./box-command.ts";
 import { type AskedChat, harness, type Said, startModel } from "./run-command.ts";
 import { bytesOfChat, lastResult, resultsIn } from "./run-requests.ts";
 
-const MOST = 30_720;
+const MAX_COUNT = 30_720;
 const DONE: Said = { text: "done" };
 /** What names the rest: an id and where it goes on. */
 const MORE = /show_full (\{[^}]*\})/;
@@ -39,7 +39,7 @@ test("600 KB on one line come as head and tail, and show_full gives all of it ba
     .asked()
     .slice(1)
     .map((chat) => resultsIn(chat).at(-1) ?? "");
-  for (const text of results) assert.ok(Buffer.byteLength(text) <= MOST, `${Buffer.byteLength(text)}`);
+  for (const text of results) assert.ok(Buffer.byteLength(text) <= MAX_COUNT, `${Buffer.byteLength(text)}`);
   assert.equal(results[0]?.slice(0, 12), line.slice(0, 12));
   assert.ok(results[0]?.includes("€59999"));
   assert.equal(pagesIn(results).trimEnd(), line);
@@ -54,7 +54,7 @@ for (const [name, args] of [
     await using model = await startModel([{ calls: [[name, args]] }, DONE]);
     const ran = await harness(place, ["run", ...model.flags, "find the needle"]);
     assert.equal(ran.code, 0, ran.stderr);
-    assert.ok(Buffer.byteLength(lastResult(model.asked())) <= MOST);
+    assert.ok(Buffer.byteLength(lastResult(model.asked())) <= MAX_COUNT);
     assert.ok(model.asked().every((chat) => bytesOfChat(chat) < 60_000));
   });
 
@@ -65,7 +65,7 @@ test("100 MB of output leave a small request that says what is missing", { skip 
   const ran = await harness(place, ["run", ...model.flags, "print a lot"]);
   assert.equal(ran.code, 0, ran.stderr);
   const result = lastResult(model.asked());
-  assert.ok(Buffer.byteLength(result) <= MOST);
+  assert.ok(Buffer.byteLength(result) <= MAX_COUNT);
   assert.match(result, /the end/);
   assert.match(result, /left out|not kept/);
   assert.ok(model.asked().every((chat) => bytesOfChat(chat) < 60_000));

@@ -11,14 +11,14 @@ import { goneWithin, leftOn, startRun } from "./life-run.ts";
 
 const KILLS = Number(process.env["HARNESS_KILLS"] ?? 40);
 /** A start takes about this long; most kills hit it, some a call. */
-const LONGEST_MS = 420;
+const MAX_MS = 420;
 
 /** Kills runs at random moments, one after the other, then looks at what one more start leaves. */
 async function lane(kills: number): Promise<void> {
   await using room = await Room.make();
   for (let kill = 0; kill < kills; kill += 1) {
     const run = startRun(room, "echo begun > mark; sleep 100");
-    await sleep(randomInt(20, LONGEST_MS));
+    await sleep(randomInt(20, MAX_MS));
     run.child.kill("SIGKILL");
     await run.ended;
   }

@@ -1,5 +1,5 @@
 import type { Note, Notes, OutputPage, Outputs } from "../../src/core/session.ts";
-import type { Desk, ShellState } from "../../src/tools/tool-context.ts";
+import type { ToolContext, ShellState } from "../../src/tools/tool-context.ts";
 
 export interface MemoryOutputs extends Outputs {
   readonly kept: readonly string[];
@@ -51,13 +51,13 @@ function memoryShell(start: string): ShellState {
   };
 }
 
-export interface FakeDesk extends Desk {
+export interface FakeDesk extends ToolContext {
   /** What the model knows, by absolute path. */
   readonly known: Map<string, string>;
 }
 
 /** A desk whose everything is in memory. */
-export function fakeDesk(over: Partial<Desk> = {}): FakeDesk {
+export function fakeDesk(over: Partial<ToolContext> = {}): FakeDesk {
   const workspace = over.workspace ?? "/repo";
   const known = new Map<string, string>();
   return {

@@ -54,7 +54,7 @@ export interface FakeQdrant extends AsyncDisposable {
 
 /** Compiled once, as far as it is used. */
 const API = new PublishedApi();
-const LARGEST = 32 * 2 ** 20;
+const MAX_BYTES = 32 * 2 ** 20;
 
 export async function startQdrant(options: FakeQdrantOptions = {}): Promise<FakeQdrant> {
   const breaches: string[] = [];
@@ -64,9 +64,9 @@ export async function startQdrant(options: FakeQdrantOptions = {}): Promise<Fake
     calls: [] as QdrantCall[],
     fault: (): Fault | undefined => undefined,
   } as Omit<FakeQdrant, "close" | keyof AsyncDisposable> & { url: string };
-  const seat: Seat = { fake, options, breaches };
+  const context: Seat = { fake, options, breaches };
   const server = createServer((request, response) => {
-    serve(request, response, seat).catch((thrown: unknown) => {
+    serve(request, response, context).catch((thrown: unknown) => {
       breaches.push(String(thrown));
       response.destroy();
     });
@@ -87,8 +87,8 @@ interface Seat {
   readonly breaches: string[];
 }
 
-async function serve(request: IncomingMessage, response: ServerResponse, seat: Seat): Promise<void> {
-  const { fake, options, breaches } = seat;
+async function serve(request: IncomingMessage, response: ServerResponse, context: Seat): Promise<void> {
+  const { fake, options, breaches } = context;
   const bytes = await bytesOf(request);
   if (bytes === null) return;
   const url = new URL(request.url ?? "/", "http://server");
@@ -105,7 +105,7 @@ async function serve(request: IncomingMessage, response: ServerResponse, seat: S
   const denial = denialOf(options, match.operation, request);
   if (denial !== undefined)
     return void response.writeHead(denial.status, { "content-type": denial.type }).end(denial.body);
-  const answer = checkedAnswer(match, url, { body, bytes: bytes.length }, seat);
+  const answer = checkedAnswer(match, url, { body, bytes: bytes.length }, context);
   if (fault === "reset after") return void response.destroy();
   response.writeHead(answer.status, { "content-type": "application/json" }).end(JSON.stringify(answer.body));
 }
@@ -121,16 +121,16 @@ async function bytesOf(request: IncomingMessage): Promise<Buffer | null> {
   return Buffer.concat(pieces);
 }
 
-function checkedAnswer(match: Match, url: URL, sent: Sent, seat: Seat): Answer {
-  const { largest = LARGEST, version } = seat.options;
+function checkedAnswer(match: Match, url: URL, sent: Sent, context: Seat): Answer {
+  const { largest = MAX_BYTES, version } = context.options;
   const breach =
     sent.bytes > largest
       ? undefined
       : (API.breachOfRequest(match, url.searchParams, sent.body) ?? newerThan(version, sent.body));
-  if (breach !== undefined) seat.breaches.push(`${match.operation}: ${breach}`);
-  const answer = breach === undefined ? answerTo(match, url, sent, seat) : refused(400, breach);
+  if (breach !== undefined) context.breaches.push(`${match.operation}: ${breach}`);
+  const answer = breach === undefined ? answerTo(match, url, sent, context) : refused(400, breach);
   const wrong = API.breachOfAnswer(match, answer.status, answer.body);
-  if (wrong !== undefined) seat.breaches.push(`answer to ${match.operation}: ${wrong}`);
+  if (wrong !== undefined) context.breaches.push(`answer to ${match.operation}: ${wrong}`);
   return answer;
 }
 
@@ -162,7 +162,7 @@ function answerTo(match: Match, url: URL, { body, bytes }: Sent, { fake, options
     const { title = "qdrant - vector search engine", version = "1.19.0" } = options;
     return { status: 200, body: { title, version, commit: "0000000000000000000000000000000000000000" } };
   }
-  const { largest = LARGEST } = options;
+  const { largest = MAX_BYTES } = options;
   if (bytes > largest)
     return refused(400, `JSON payload (${bytes} bytes) is larger than allowed (limit: ${largest} bytes).`);
   try {

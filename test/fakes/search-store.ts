@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { understand } from "../../src/search/rank/ranked-query.ts";
+import { parseQuery } from "../../src/search/rank/ranked-query.ts";
 import { Tokenizer } from "../../src/search/rank/tokens.ts";
 import { WEIGHTS } from "../../src/search/rank/weights.ts";
 import type {
@@ -107,7 +107,7 @@ interface Among {
 function found({ text, vector }: StoreQuery, { chunks, vectors, limit }: Among): readonly Candidate[] {
   const lexical = best(
     byWords(
-      understand(text, WORDS, WEIGHTS).words.map(({ word }) => word),
+      parseQuery(text, WORDS, WEIGHTS).words.map(({ word }) => word),
       chunks,
     ),
     limit,

@@ -16,7 +16,7 @@ interface Node {
   readonly modified: number;
 }
 
-const MOST = 64 * 2 ** 20;
+const MAX_COUNT = 64 * 2 ** 20;
 const NOTHING = new Uint8Array();
 /** At the top of the workspace: what was there is protected, what is made later is taken out. */
 const GUARDED = new Set([".git", ".harness", ".vscode"]);
@@ -34,7 +34,7 @@ export class FakeTree {
     this.#first = new Map(this.#nodes);
   }
 
-  read(file: string, { offset = 0, limit = MOST } = {}): FileResult<FileContent> {
+  read(file: string, { offset = 0, limit = MAX_COUNT } = {}): FileResult<FileContent> {
     const code = this.#unreadable(file);
     if (code !== undefined) return refused(code, file, "read");
     const { content } = this.#nodes.get(file) as Node;
@@ -44,7 +44,7 @@ export class FakeTree {
   write(file: string, content: Uint8Array): FileResult<null> {
     const missing = this.#unreadable(file);
     const code = missing === "ENOENT" ? undefined : missing;
-    if (content.length > MOST) return refused("EFBIG", file, "write");
+    if (content.length > MAX_COUNT) return refused("EFBIG", file, "write");
     if (code !== undefined) return refused(code, file, "write");
     if (this.isProtected(file)) return refused("EROFS", file, "write");
     this.#put(file, Uint8Array.from(content));

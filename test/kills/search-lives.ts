@@ -167,12 +167,12 @@ async function lookAfter(
 }
 
 const FEW = 8;
-const MOST_STEPS = 60;
+const MAX_STEPS = 60;
 
 /** The same update over and over, killed before its first change, its second, … until one comes to its end. */
 export async function killedBeforeEach(): Promise<readonly string[]> {
   const saw: string[] = [];
-  for (let at = 1; at < MOST_STEPS && saw.at(-1) !== "ended"; at += 1) {
+  for (let at = 1; at < MAX_STEPS && saw.at(-1) !== "ended"; at += 1) {
     await using place = await scratch();
     for (let folder = 0; folder < FOLDERS; folder += 1)
       mkdirSync(place.at("work", `d${folder}`), { recursive: true });

@@ -3,14 +3,14 @@ import test, { after, before } from "node:test";
 import type { Box } from "../../src/core/ports.ts";
 import type { ToolResult } from "../../src/core/tool.ts";
 import { bashTool } from "../../src/tools/bash.ts";
-import type { Desk } from "../../src/tools/tool-context.ts";
+import type { ToolContext } from "../../src/tools/tool-context.ts";
 import { fakeDesk } from "../fakes/desk.ts";
 import { called } from "../fixtures/call.ts";
 import { skip } from "../fixtures/engine.ts";
 import { realBox } from "../fixtures/real-box.ts";
 
 interface Shell {
-  readonly desk: Desk;
+  readonly desk: ToolContext;
   readonly box: Box;
   readonly ask: (args: object, signal?: AbortSignal) => Promise<ToolResult>;
   readonly run: (command: string) => Promise<string>;
@@ -25,7 +25,7 @@ before(async () => {
 });
 after(() => shared.real?.[Symbol.asyncDispose]());
 
-function shell(over: Partial<Desk> = {}, box: Box | undefined = shared.real?.box): Shell {
+function shell(over: Partial<ToolContext> = {}, box: Box | undefined = shared.real?.box): Shell {
   assert.ok(box !== undefined);
   const desk = fakeDesk({ workspace: box.workspace, ...over });
   const tool = bashTool(desk);

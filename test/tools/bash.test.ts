@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Desk } from "../../src/tools/tool-context.ts";
+import type { ToolContext } from "../../src/tools/tool-context.ts";
 import { bashTool } from "../../src/tools/bash.ts";
 import { type FakeBox, fakeBox } from "../fakes/box.ts";
 import type { FakeCommand } from "../fakes/commands.ts";
@@ -29,8 +29,11 @@ const env: FakeCommand = ({ out }) => out("HOME=/home/box\0CI=1\0").then(() => 0
 
 const boxWith = (bash: FakeCommand): FakeBox => fakeBox({ commands: { bash, env } });
 
-const run = (bash: FakeCommand, args: object = {}, desk: Desk = fakeDesk()): ReturnType<typeof called> =>
-  called(bashTool(desk), { command: "x", ...args }, boxWith(bash));
+const run = (
+  bash: FakeCommand,
+  args: object = {},
+  desk: ToolContext = fakeDesk(),
+): ReturnType<typeof called> => called(bashTool(desk), { command: "x", ...args }, boxWith(bash));
 
 test("stdout and stderr are parted only when both are there, and nothing is said as nothing", async () => {
   const ok = { kind: "ok", exitCode: 0 } as const;

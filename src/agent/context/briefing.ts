@@ -4,7 +4,7 @@ import { clipped, oneLine } from "./untrusted-text.ts";
 
 const TIME_LIMIT = 5000;
 /** Bytes of output that are read. */
-const MOST = 2 ** 18;
+const MAX_COUNT = 2 ** 18;
 const NAMES = 50;
 const STATUS_LINES = 20;
 
@@ -82,7 +82,7 @@ done
 export async function gather(box: Box, signal: AbortSignal): Promise<Gathered> {
   try {
     const words = ["bash", "--noprofile", "--norc", "-c", SCRIPT];
-    const request = { words, timeoutMs: TIME_LIMIT, keep: { head: MOST, tail: 0 } };
+    const request = { words, timeoutMs: TIME_LIMIT, keep: { head: MAX_COUNT, tail: 0 } };
     const { stdout } = await box.exec(request, signal);
     return read(new TextDecoder().decode(stdout.head));
   } catch {

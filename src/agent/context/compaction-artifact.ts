@@ -100,7 +100,7 @@ function schemaOf(of: z.ZodType): JsonSchema {
   return schema;
 }
 
-const MOST = 9000;
+const MAX_COUNT = 9000;
 
 /** What goes on in place of older messages. */
 interface Artifact extends Readonly<Record<Section, readonly string[]>> {
@@ -128,7 +128,7 @@ export function renderArtifact({ prose, goal, ...sections }: Artifact): string {
   const whole = [prose, goal === "" ? "" : `Goal: ${goal}`, ...parts]
     .filter((part) => part !== "")
     .join("\n");
-  return clipped(untagged(whole), MOST);
+  return clipped(untagged(whole), MAX_COUNT);
 }
 
 /** A text that was rendered, or prose. */
@@ -189,12 +189,12 @@ const WORD = /[\p{L}\p{N}][\p{L}\p{N}_./-]+[\p{L}\p{N}]|\p{N}+/gu;
 const wordsOf = (line: string): readonly string[] => line.toLowerCase().match(WORD) ?? [line];
 
 /** A reply with more openings than this is no answer in JSON. */
-const MOST_TRIES = 50;
+const MAX_TRIES = 50;
 
 /** The JSON objects of a text that stand in nothing else, in their order; fences and prose around them do not matter. */
 function* jsonObjects(text: string): Generator<object> {
   let start = text.indexOf("{");
-  for (let tries = 0; start !== -1 && tries < MOST_TRIES; tries += 1) {
+  for (let tries = 0; start !== -1 && tries < MAX_TRIES; tries += 1) {
     const end = closing(text, start);
     const found = end === undefined ? undefined : objectIn(text.slice(start, end));
     if (found !== undefined) yield found;

@@ -14,7 +14,7 @@ const GOAL = 0.6;
 const BACK_OFF = 0.05;
 /** A server that refuses a prompt counts more than we do. */
 const REFUSED = 0.8;
-const MOST_PASSES = 8;
+const MAX_PASSES = 8;
 
 export interface Means {
   /** Tokens that a prompt may have. */
@@ -89,7 +89,7 @@ export class Compactor {
   /** How the last pass ended. */
   async #shorten(aim: Aim, signal: AbortSignal): Promise<Pass> {
     let last: Pass = "shorter";
-    for (let pass = 0; pass < MOST_PASSES && this.#tokens() > TRIGGER * aim.window; pass += 1) {
+    for (let pass = 0; pass < MAX_PASSES && this.#tokens() > TRIGGER * aim.window; pass += 1) {
       if (this.#tryPrune(pruneSteps(this.#history, this.#means, "old"), aim, GOAL)) return "shorter";
       last = await this.#summarise(aim, signal);
       if (last !== "shorter") break;

@@ -3,7 +3,7 @@ import { bytesOf, firstBytes, quoted, untagged } from "./untrusted-text.ts";
 /** Bytes of all that is rendered. */
 export const INSTRUCTIONS = 16_000;
 /** Names of what was left out. */
-const MOST_NAMES = 12;
+const MAX_NAMES = 12;
 /** A smaller piece of a file says nothing. */
 const WORTH = 200;
 /** Kept for the mark of what was left out. */
@@ -61,7 +61,7 @@ const element = (path: string, text: string): string =>
   `<project_instructions path=${quoted(path)}>\n${text}\n</project_instructions>`;
 
 function markOf(left: readonly string[]): string {
-  const names = left.slice(0, MOST_NAMES).map((path) => firstBytes(quoted(path), 100));
+  const names = left.slice(0, MAX_NAMES).map((path) => firstBytes(quoted(path), 100));
   const more = left.length > names.length ? ` and ${left.length - names.length} more` : "";
   return `[Cut or left out for their length: ${names.join(", ")}${more}. Read them before you work in their folders.]`;
 }

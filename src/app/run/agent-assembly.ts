@@ -1,4 +1,4 @@
-import type { Seat } from "../../agent/agent-context.ts";
+import type { AgentContext } from "../../agent/agent-context.ts";
 import { ARTIFACT_SCHEMA } from "../../agent/context/compaction-artifact.ts";
 import { Compactor } from "../../agent/context/compaction.ts";
 import type { History } from "../../agent/context/history.ts";
@@ -37,7 +37,7 @@ export interface AgentParts {
   readonly sink: Sink;
   readonly box: LazyBox;
   readonly checkpoints: Checkpoints;
-  readonly briefing: Seat["briefing"];
+  readonly briefing: AgentContext["briefing"];
   readonly limits: Limits;
   readonly approver: Approver;
   readonly answer: AnswerGate;
@@ -48,14 +48,14 @@ export interface AgentParts {
 }
 
 /** What one request is worked on with; what is heavy is loaded when it is first used. */
-export async function agentContext(parts: AgentParts): Promise<Seat> {
+export async function agentContext(parts: AgentParts): Promise<AgentContext> {
   const { settings, workspace, state, box, sink, parked, signal } = parts;
   const judge = lazyJudge(parts.host, settings, workspace);
   const { memory, tools } = state;
   const { history } = memory;
   const capabilities = await parts.capabilities;
   const local = isLocalModel(parts.host, settings);
-  const context: Seat = {
+  const context: AgentContext = {
     model: settings.chat_model,
     provider: local ? parts.provider : withoutSecrets(parts.provider),
     mode: settings.mode,
@@ -138,7 +138,11 @@ const MAX_REPLY_TOKENS = 8192;
 const CUT = { kind: "cut", reason: "the summary was cut at its length limit", remedy: "" } as const;
 
 /** Keeps an agent's history within its model's window. */
-function compactorFor(agent: () => Seat, history: History, { context, origin }: Capabilities): Compactor {
+function compactorFor(
+  agent: () => AgentContext,
+  history: History,
+  { context, origin }: Capabilities,
+): Compactor {
   return new Compactor(history, {
     window: context - Math.min(MAX_REPLY_TOKENS, Math.floor(context / 4)),
     known: origin.context !== "guess",

@@ -1,4 +1,4 @@
-import type { Seat } from "../../agent/agent-context.ts";
+import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Finished, runRequest } from "../../agent/agent-run.ts";
 import { remembering } from "../../agent/approvers.ts";
 import { PromptSize } from "../../agent/context/prompt-size.ts";
@@ -85,7 +85,7 @@ const REMEDY = "send the message again; a new box will start";
 interface OpenBox {
   readonly box: LazyBox;
   readonly conversation: Conversation;
-  readonly briefing: Seat["briefing"];
+  readonly briefing: AgentContext["briefing"];
 }
 
 type BoxStart = (signal: AbortSignal, session: string) => Promise<OwnedBox>;
@@ -199,7 +199,7 @@ export async function compactNow(input: TurnInput): Promise<boolean> {
 const sinkOfTurn = ({ settings, origins, conversation: { session }, show }: TurnInput): Sink =>
   runSink({ settings, origins, session }, show);
 
-async function turnContext(input: TurnInput, sink: Sink, checkpoints: Checkpoints): Promise<Seat> {
+async function turnContext(input: TurnInput, sink: Sink, checkpoints: Checkpoints): Promise<AgentContext> {
   const { settings, conversation, signal } = input;
   const { box, briefing } = await input.box.for(conversation);
   input.box.onReady = (ms, box) => sink.emit(readyEvent(ms, box));

@@ -17,7 +17,7 @@ import { reportOf } from "../../render/report/build-report.ts";
 import { callsOf } from "../../render/report/report-form.ts";
 import type { ChangedVerdict } from "../../render/tty/replay-lines.ts";
 import { bashTool } from "../../tools/bash.ts";
-import type { Desk } from "../../tools/tool-context.ts";
+import type { ToolContext } from "../../tools/tool-context.ts";
 import type { Host } from "../host.ts";
 import { openBoxFor } from "../box-access.ts";
 import { ignoreRulesOf, lazyJudge } from "../policy-context.ts";
@@ -97,7 +97,7 @@ interface RerunParts {
   readonly box: Box;
   readonly judge: Judge;
   readonly mode: Mode;
-  readonly context: Pick<Desk, "workspace" | "outputs" | "notes" | "timeoutMs">;
+  readonly context: Pick<ToolContext, "workspace" | "outputs" | "notes" | "timeoutMs">;
 }
 
 interface ReplayInput {

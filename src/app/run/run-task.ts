@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import type { Seat } from "../../agent/agent-context.ts";
+import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Finished, goOn, runRequest } from "../../agent/agent-run.ts";
 import { remembering, unattended } from "../../agent/approvers.ts";
 import { PromptSize } from "../../agent/context/prompt-size.ts";
@@ -115,7 +115,7 @@ async function contextFor(
   { host, settings, flags, store, session, workspace, prompt, limits, signal, parkedRun }: RunInput,
   parts: Pick<AgentParts, "sink" | "box" | "checkpoints" | "answer" | "boxNote"> & { readonly index: Index },
   said: boolean | undefined,
-): Promise<Seat> {
+): Promise<AgentContext> {
   const { box, index, ...others } = parts;
   const model = modelClient(host, settings);
   const capabilities = model.capabilities(settings.chat_model, signal);
@@ -249,7 +249,7 @@ type Approval = Extract<EventBody, { readonly type: "approval" }>;
 /** How far a run has come. */
 export interface RunProgress {
   readonly sink: WaitingSink;
-  agent?: Seat;
+  agent?: AgentContext;
   finished?: Finished;
 }
 

@@ -7,7 +7,7 @@ import type { Index } from "../../core/ports.ts";
 import { parkedIn, type Session, type SessionRecord, type SessionStore } from "../../core/session.ts";
 import type { AnyTool } from "../../core/tool.ts";
 import { toolsFor } from "../../tools/index.ts";
-import type { Desk, Spawn } from "../../tools/tool-context.ts";
+import type { ToolContext, Spawn } from "../../tools/tool-context.ts";
 
 /** What goes on from request to request of one session: what the model knows, and the tools it knows it with. */
 export interface SessionState {
@@ -94,7 +94,7 @@ function giveUp(session: Session): void {
 
 interface LateTools {
   spawn: Spawn;
-  refused: NonNullable<Desk["refused"]>;
+  refused: NonNullable<ToolContext["refused"]>;
 }
 
 const NOBODY = { kind: "failed", cause: "program", text: "No subagent can be started now." } as const;

@@ -7,7 +7,7 @@ import { readKey } from "../../models/api-keys.ts";
 import { askServer, keyedServer } from "../../models/model-server.ts";
 import { isLoopback, ollamaAddress } from "../../models/ollama/ollama-address.ts";
 import { ollamaEmbedder, openAiEmbedder } from "../../models/embeddings.ts";
-import { fullName, OLDEST_OLLAMA, ollamaLine, ollamaListing } from "../../models/ollama/ollama-server.ts";
+import { fullName, MIN_OLLAMA, ollamaLine, ollamaListing } from "../../models/ollama/ollama-server.ts";
 import type { EmbeddingModel } from "../../search/embed-model.ts";
 import { dimensionOf } from "../../search/embed-outcome.ts";
 import { openVectorCache, type VectorCache } from "../../search/embedding-cache.ts";
@@ -123,7 +123,7 @@ async function onOllama(
   const listing = await ollamaListing({ baseUrl: server, signal, timeoutMs: local ? LOCAL_MS : REMOTE_MS });
   if (listing.kind === "too-old")
     return none(
-      `Ollama ${listing.version} at ${server} is too old; ${OLDEST_OLLAMA} is the oldest that serves`,
+      `Ollama ${listing.version} at ${server} is too old; ${MIN_OLLAMA} is the oldest that serves`,
       "update Ollama: https://ollama.com/download",
     );
   if (listing.kind !== "listed")

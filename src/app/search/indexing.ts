@@ -8,7 +8,7 @@ import type { EmbedOutcome } from "../../search/embed-outcome.ts";
 import { claimIndex, findIndex } from "../../search/embedded/catalog-workspace.ts";
 import type { Skip } from "../../search/index-words.ts";
 import { mending } from "../../search/index/mending.ts";
-import { HeldIndex } from "../../search/index/open-index.ts";
+import { OpenedIndex } from "../../search/index/open-index.ts";
 import type { Updated } from "../../search/index/update-index.ts";
 import type { Host } from "../host.ts";
 import { indexAccess, indexRoot } from "./search-access.ts";
@@ -49,7 +49,7 @@ export async function indexFolder(indexing: Indexing, signal: AbortSignal): Prom
   const identity = identityOf(vectors);
   const opening = { patienceMs: PATIENCE_MS, signal, ...(identity === null ? {} : { vectors: identity }) };
   const made = await mending(access, place, async () => {
-    await using index = await HeldIndex.write(access, place, opening);
+    await using index = await OpenedIndex.write(access, place, opening);
     const updated = await brought(index, indexing, signal);
     index.warnOfHidden();
     await tidied(index, note, signal);
@@ -61,7 +61,7 @@ export async function indexFolder(indexing: Indexing, signal: AbortSignal): Prom
 }
 
 async function brought(
-  index: HeldIndex,
+  index: OpenedIndex,
   { host, settings, workspace, quiet, note }: Indexing,
   signal: AbortSignal,
 ): Promise<Updated> {
@@ -76,7 +76,7 @@ async function brought(
 }
 
 /** What a server does not let go of costs its room there and nothing else. */
-async function tidied(index: HeldIndex, note: (text: string) => void, signal: AbortSignal): Promise<void> {
+async function tidied(index: OpenedIndex, note: (text: string) => void, signal: AbortSignal): Promise<void> {
   try {
     await index.store.tidy(signal);
   } catch (thrown) {
@@ -87,7 +87,7 @@ async function tidied(index: HeldIndex, note: (text: string) => void, signal: Ab
 }
 
 async function embedded(
-  index: HeldIndex,
+  index: OpenedIndex,
   vectors: Vectors,
   { quiet }: Indexing,
   signal: AbortSignal,
@@ -140,7 +140,9 @@ export async function watch(
 async function isFresh({ host, settings, workspace, note }: Indexing, signal: AbortSignal): Promise<boolean> {
   const place = findIndex(indexRoot(host), workspace);
   const found =
-    place === undefined ? undefined : await HeldIndex.read(indexAccess(host, settings, note), place, signal);
+    place === undefined
+      ? undefined
+      : await OpenedIndex.read(indexAccess(host, settings, note), place, signal);
   if (found === undefined) return false;
   await using index = found;
   return await index.isFresh(signal);
@@ -184,7 +186,9 @@ export async function indexStatus(
 ): Promise<IndexStatus> {
   const place = findIndex(indexRoot(host), workspace);
   const found =
-    place === undefined ? undefined : await HeldIndex.read(indexAccess(host, settings, note), place, signal);
+    place === undefined
+      ? undefined
+      : await OpenedIndex.read(indexAccess(host, settings, note), place, signal);
   if (place === undefined || found === undefined) return { workspace, ...NONE };
   await using index = found;
   index.warnOfHidden();

@@ -3,9 +3,9 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Settings } from "../../config/settings-schema.ts";
 import { foldPath, protectedName } from "../../core/protected-names.ts";
-import { LONGEST_RULES, NestedIgnore } from "../../policy/paths/ignore-rules.ts";
+import { MAX_RULES_LENGTH, NestedIgnore } from "../../policy/paths/ignore-rules.ts";
 import { secretAt } from "../../policy/paths/secret-paths.ts";
-import type { IndexMeans } from "../../search/index/index-means.ts";
+import type { IndexOptions } from "../../search/index/index-means.ts";
 import type { Pruned } from "../../search/index/prune-indexes.ts";
 import type { PathRules } from "../../search/read/found-file.ts";
 import { type Host, packageRoot } from "../host.ts";
@@ -16,7 +16,7 @@ export const indexRoot = ({ places }: Host): string => path.join(places.state, "
 
 const RULES: PathRules = {
   ignored: NestedIgnore.none(),
-  mostOfList: LONGEST_RULES,
+  mostOfList: MAX_RULES_LENGTH,
   secret: (file) => secretAt(`/${foldPath(file)}`) !== null,
   guarded: (name, atTop) => protectedName(name, atTop) !== undefined,
 };
@@ -25,7 +25,7 @@ export const indexAccess = (
   { env }: Host,
   { search }: Settings,
   warn: (text: string) => void,
-): IndexMeans => ({
+): IndexOptions => ({
   rules: RULES,
   // Until a person can say that a repository's text may be believed.
   trust: "untrusted",
@@ -47,7 +47,7 @@ export const indexAccess = (
 });
 
 /** For an index that is thrown away with its folder. */
-export const embeddedOnly = (given: IndexMeans): IndexMeans => ({
+export const embeddedOnly = (given: IndexOptions): IndexOptions => ({
   ...given,
   named: null,
   openServer: () => Promise.resolve(null),

@@ -5,9 +5,9 @@ import { claimIndex, type IndexPlace } from "../../search/embedded/catalog-works
 import { type Cutting, CuttingHere } from "../../search/index/cutting.ts";
 import { answersIn } from "../../search/index/index-answer.ts";
 import { claimLayer, type Layer } from "../../search/index/index-layer.ts";
-import type { IndexMeans, Stamps } from "../../search/index/index-means.ts";
+import type { IndexOptions, Stamps } from "../../search/index/index-means.ts";
 import { mending } from "../../search/index/mending.ts";
-import { HeldIndex } from "../../search/index/open-index.ts";
+import { OpenedIndex } from "../../search/index/open-index.ts";
 import { isDamaged } from "../../search/index/opened-store.ts";
 import type { Host } from "../host.ts";
 import type { RunIndex, RunIndexParts } from "./run-index.ts";
@@ -21,7 +21,7 @@ const ANSWER_MS = 5000;
 
 interface RunSearch {
   readonly place: IndexPlace;
-  readonly access: IndexMeans;
+  readonly access: IndexOptions;
   /** What the files are read through. */
   readonly box: (signal: AbortSignal) => Promise<Box>;
   /** With copies of the files only their times are the same. */
@@ -85,7 +85,7 @@ async function asked(
   signal: AbortSignal,
 ): Promise<IndexAnswer> {
   const { vectors } = search;
-  const answer = async (index: HeldIndex, caveat: string): Promise<IndexAnswer> => {
+  const answer = async (index: OpenedIndex, caveat: string): Promise<IndexAnswer> => {
     const vector = await vectors.of(index, query, signal);
     return { hits: await answersIn(index.store, { text: query, vector, limit }, signal), caveat };
   };
@@ -103,11 +103,11 @@ async function asked(
 async function freshIndex(
   { access, place, knownBy }: RunSearch,
   signal: AbortSignal,
-): Promise<HeldIndex | undefined> {
+): Promise<OpenedIndex | undefined> {
   if (knownBy === "times") return undefined;
   await using stack = new AsyncDisposableStack();
   try {
-    const index = await HeldIndex.read(access, place, signal);
+    const index = await OpenedIndex.read(access, place, signal);
     if (index === undefined) return undefined;
     stack.use(index);
     if (!index.isWhereWanted || !(await index.isFresh(signal))) return undefined;
@@ -125,12 +125,12 @@ async function freshIndex(
 async function opened(
   { access, place }: RunSearch,
   signal: AbortSignal,
-): Promise<{ readonly index: HeldIndex; readonly caveat: string }> {
+): Promise<{ readonly index: OpenedIndex; readonly caveat: string }> {
   try {
-    return { index: await HeldIndex.write(access, place, { patienceMs: PATIENCE_MS, signal }), caveat: "" };
+    return { index: await OpenedIndex.write(access, place, { patienceMs: PATIENCE_MS, signal }), caveat: "" };
   } catch (thrown) {
     signal.throwIfAborted();
-    const index = await HeldIndex.read(access, place, signal);
+    const index = await OpenedIndex.read(access, place, signal);
     if (index === undefined || !(thrown instanceof HarnessError)) throw thrown;
     if (!index.isWhereWanted) {
       await index[Symbol.asyncDispose]();
@@ -146,7 +146,7 @@ interface Renewing extends Pick<RunSearch, "box" | "knownBy" | "kept"> {
 
 /** Why the answer is not of all files; empty when it is. Only damage goes further. */
 async function renewed(
-  index: HeldIndex,
+  index: OpenedIndex,
   { box, knownBy, kept, late }: Renewing,
   signal: AbortSignal,
 ): Promise<string> {

@@ -5,9 +5,9 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { claimIndex, findIndex, type IndexPlace } from "../../search/embedded/catalog-workspace.ts";
 import { answersIn } from "../../search/index/index-answer.ts";
-import type { IndexMeans } from "../../search/index/index-means.ts";
+import type { IndexOptions } from "../../search/index/index-means.ts";
 import { mending } from "../../search/index/mending.ts";
-import { HeldIndex } from "../../search/index/open-index.ts";
+import { OpenedIndex } from "../../search/index/open-index.ts";
 import { isDamaged } from "../../search/index/opened-store.ts";
 import type { SearchHit } from "../../search/rank/rank-hits.ts";
 import type { Host } from "../host.ts";
@@ -49,7 +49,7 @@ export async function ask(asking: Asking, signal: AbortSignal): Promise<Answered
 }
 
 interface AskedIndex {
-  readonly access: IndexMeans;
+  readonly access: IndexOptions;
   readonly place: IndexPlace | undefined;
   readonly vectors: SearchVectors;
 }
@@ -78,13 +78,13 @@ async function asked(opened: AskedIndex, asking: Asking, signal: AbortSignal): P
 
 /** A store that does not answer is no reason to give up: the index may be made again in another one. */
 async function readable(
-  access: IndexMeans,
+  access: IndexOptions,
   place: IndexPlace | undefined,
   signal: AbortSignal,
-): Promise<HeldIndex | undefined> {
+): Promise<OpenedIndex | undefined> {
   if (place === undefined) return undefined;
   try {
-    return await HeldIndex.read(access, place, signal);
+    return await OpenedIndex.read(access, place, signal);
   } catch (thrown) {
     signal.throwIfAborted();
     if (thrown instanceof HarnessError) return undefined;
@@ -93,7 +93,7 @@ async function readable(
 }
 
 /** A store that cannot say it is looked at again, and mended, by who opens it to be written. */
-async function isFresh(index: HeldIndex, signal: AbortSignal): Promise<boolean> {
+async function isFresh(index: OpenedIndex, signal: AbortSignal): Promise<boolean> {
   try {
     return await index.isFresh(signal);
   } catch (thrown) {
@@ -104,7 +104,7 @@ async function isFresh(index: HeldIndex, signal: AbortSignal): Promise<boolean> 
 }
 
 interface Opened {
-  readonly index: HeldIndex;
+  readonly index: OpenedIndex;
   readonly vectors: SearchVectors;
   readonly stale: boolean;
 }
@@ -127,13 +127,13 @@ async function renew(
   asking: Asking,
   isOldThere: boolean,
   signal: AbortSignal,
-): Promise<HeldIndex | undefined> {
+): Promise<OpenedIndex | undefined> {
   const { host, settings, workspace, quiet, note } = asking;
   const stack = new AsyncDisposableStack();
   const progress = new IndexProgress(stderr, quiet, "indexing", "files");
   try {
     const index = stack.use(
-      await HeldIndex.write(access, claimIndex(indexRoot(host), workspace), {
+      await OpenedIndex.write(access, claimIndex(indexRoot(host), workspace), {
         patienceMs: PATIENCE_MS,
         signal,
       }),

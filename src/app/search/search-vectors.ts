@@ -1,6 +1,6 @@
 import type { Settings } from "../../config/settings-schema.ts";
 import type { EmbedOutcome, EmbedProgress } from "../../search/embed-outcome.ts";
-import type { HeldIndex } from "../../search/index/open-index.ts";
+import type { OpenedIndex } from "../../search/index/open-index.ts";
 import type { Host } from "../host.ts";
 import type { FoundEmbedder } from "./embedder-access.ts";
 
@@ -10,7 +10,7 @@ const SOME_MS = 3000;
 const REST_MS = 60_000;
 
 /** What of an index is needed to ask it with vectors. */
-type Embedded = Pick<HeldIndex, "facts" | "store">;
+type Embedded = Pick<OpenedIndex, "facts" | "store">;
 
 /** The vectors of searches: what makes them is looked for once, and left alone for a while after it has failed. */
 export class SearchVectors implements Disposable {
@@ -132,7 +132,7 @@ export const identityOf = (vectors: Vectors): { readonly model: string; readonly
 
 /** Gives the chunks of an index their vectors, as far as it comes in the time. */
 export async function embedIn(
-  index: Pick<HeldIndex, "store">,
+  index: Pick<OpenedIndex, "store">,
   vectors: Vectors,
   onProgress: (progress: EmbedProgress) => void,
   signal: AbortSignal,

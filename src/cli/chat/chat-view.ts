@@ -152,7 +152,7 @@ const MAX_RECALLED = 6;
 
 /** The last things that were said, each in a line, so that a person knows where they are. */
 export function recalled(messages: readonly Message[], stream: Output): string {
-  const said = messages.flatMap((message) => saidIn(message) ?? []);
+  const said = messages.flatMap((message) => messageIn(message) ?? []);
   const width = widthOfStream(stream) - 2;
   const earlier = said.length - MAX_RECALLED;
   return [
@@ -168,7 +168,7 @@ interface Said {
   readonly text: string;
 }
 
-function saidIn(message: Message): Said | undefined {
+function messageIn(message: Message): Said | undefined {
   if (isTyped(message)) return { mark: "› ", text: withoutMode(message.text) };
   const text = message.role === "assistant" ? message.text.trim() : "";
   return text === "" ? undefined : { mark: "  ", text };

@@ -156,7 +156,7 @@ function shellIn(passwd: string): string {
   return /^\/[\w./-]+$/.test(shell) && !/\/(?:nologin|false)$/.test(shell) ? shell : "/bin/sh";
 }
 
-const MOST = 2 ** 20;
+const MAX_COUNT = 2 ** 20;
 
 /** Read without running anything of the image; undefined for what is no file there. */
 async function listsOf({ engine, labels }: AccountWanted, image: string): Promise<Lists | undefined> {
@@ -182,7 +182,7 @@ async function textIn(container: Container, name: string): Promise<string | unde
       continue;
     }
     size += each.length;
-    if (size > MOST) return undefined;
+    if (size > MAX_COUNT) return undefined;
     parts.push(each);
   }
   return Buffer.concat(parts).toString("utf8");

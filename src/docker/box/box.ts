@@ -25,15 +25,15 @@ import { blockedPaths } from "../protect/refusal.ts";
 import { type HostFile, isMoved, replacedAmong, replacedNote, workspaceMoved } from "../protect/replaced.ts";
 import type { Protection } from "../protect/scan.ts";
 import type { Tracked } from "../protect/tracked.ts";
-import type { HeldRunner, RunnerClient } from "../runner/runner-client.ts";
+import type { PausedRunner, RunnerClient } from "../runner/runner-client.ts";
 import { FileRefused, listIn, readFileIn, refusedFile, statIn, writeFileIn } from "../runner/runner-files.ts";
 import { KEY_BYTES } from "../runner/runner-frames.ts";
 import { type Ended, notBegun, type Past, startCommand, type Started } from "./box-command.ts";
 import { type DiskBudget, watchDisk } from "./disk-watch.ts";
-import { type Begun, JobShelf, pastOf } from "./jobs.ts";
+import { type Begun, FinishedJobs, pastOf } from "./jobs.ts";
 
 /** What a verified container is, once nothing more has to be asked about its walls. */
-export interface Walls {
+export interface BoxParts {
   readonly workspace: string;
   readonly client: RunnerClient;
   readonly protection: Protection;
@@ -51,7 +51,7 @@ export interface Walls {
   /** Of a box that was parked and goes on. */
   readonly kept?: readonly KeptJob[];
   /** Has what it takes to go on written down, once the runner is held. */
-  readonly parking?: (runner: HeldRunner, jobs: readonly KeptJob[]) => Promise<ParkedHandle>;
+  readonly parking?: (runner: PausedRunner, jobs: readonly KeptJob[]) => Promise<ParkedHandle>;
   /** Of its commands, where they do not say otherwise. */
   readonly env: Readonly<Record<string, string>>;
   /** What is done here beside its commands. */
@@ -68,7 +68,7 @@ export interface Walls {
   readonly moved: Quarantined[];
 }
 
-export async function openBox(given: Omit<Walls, "moved">): Promise<OwnedBox> {
+export async function openBox(given: Omit<BoxParts, "moved">): Promise<OwnedBox> {
   const walls = { ...given, moved: [] };
   const { workspace, client } = walls;
   const running = new Set<Started>();
@@ -90,7 +90,7 @@ export async function openBox(given: Omit<Walls, "moved">): Promise<OwnedBox> {
       .then((ended) => judged(walls, request, { ended, errors: started.errors() }));
     return { folder, started, result };
   };
-  const shelf = new JobShelf();
+  const shelf = new FinishedJobs();
   const old = walls.kept?.map((job) => [job.name, oldJob(shelf, job, start)] as const);
   return {
     ...(old === undefined ? {} : { kept: new Map(old) }),
@@ -139,7 +139,7 @@ export async function openBox(given: Omit<Walls, "moved">): Promise<OwnedBox> {
 }
 
 /** Whoever does not ask is told all the same; a failure once. */
-async function disposed(walls: Walls, watch: Disposable, ending: Ending["ending"]): Promise<void> {
+async function disposed(walls: BoxParts, watch: Disposable, ending: Ending["ending"]): Promise<void> {
   try {
     await (ending.done ??= end(walls, watch));
   } catch (thrown) {
@@ -150,7 +150,11 @@ async function disposed(walls: Walls, watch: Disposable, ending: Ending["ending"
 }
 
 /** As it was asked for, as far as that still matters. */
-function oldJob(shelf: JobShelf, job: KeptJob, start: (request: ExecRequest, past: Past) => Begun): OldJob {
+function oldJob(
+  shelf: FinishedJobs,
+  job: KeptJob,
+  start: (request: ExecRequest, past: Past) => Begun,
+): OldJob {
   if (job.result !== null) return shelf.restore(job);
   const request = { words: [], folder: job.folder, timeoutMs: 0, keep: { head: 0, tail: 0 } };
   const going = shelf.put(job.name, start(request, pastOf(job)), job.noted);
@@ -163,7 +167,11 @@ interface Ending {
   readonly ending: { done?: Promise<void>; heard?: true };
 }
 
-async function park(walls: Walls, shelf: JobShelf, { watch, ending }: Ending): Promise<ParkedHandle | null> {
+async function park(
+  walls: BoxParts,
+  shelf: FinishedJobs,
+  { watch, ending }: Ending,
+): Promise<ParkedHandle | null> {
   if (walls.parking === undefined) return null;
   const key = randomBytes(KEY_BYTES);
   const { going, ...held } = await walls.client.hold(key, shelf.lasting);
@@ -182,7 +190,7 @@ async function park(walls: Walls, shelf: JobShelf, { watch, ending }: Ending): P
   return { until: parked.until, freeze: () => (ending.done ??= freeze()) };
 }
 
-async function end(walls: Walls, watch: Disposable): Promise<void> {
+async function end(walls: BoxParts, watch: Disposable): Promise<void> {
   watch[Symbol.dispose]();
   await walls.settle();
   await walls.remove();
@@ -191,7 +199,7 @@ async function end(walls: Walls, watch: Disposable): Promise<void> {
 }
 
 /** Whoever comes next finds the workspace searched: what was planted would pass for the user's there. */
-async function letGo(walls: Walls): Promise<void> {
+async function letGo(walls: BoxParts): Promise<void> {
   try {
     await leaveNothingPlanted(walls);
     await walls.searched();
@@ -201,7 +209,7 @@ async function letGo(walls: Walls): Promise<void> {
 }
 
 /** By the host's word and the box's: each sees what the other cannot. */
-const replacedIn = async ({ files, client }: Walls): Promise<readonly string[]> =>
+const replacedIn = async ({ files, client }: BoxParts): Promise<readonly string[]> =>
   outermost([...(await replacedAmong(files)), ...client.unguarded]);
 
 const within = (workspace: string, file: string): string =>
@@ -211,7 +219,7 @@ const folderOf = (workspace: string, { folder }: ExecRequest): string => within(
 
 /** The command's end together with what it met and left behind in the workspace. */
 async function judged(
-  walls: Walls,
+  walls: BoxParts,
   request: ExecRequest,
   { ended, errors }: { readonly ended: Ended; readonly errors: string },
 ): Promise<ExecResult> {
@@ -224,12 +232,12 @@ async function judged(
   return { ...ended, cause: "filesystem", reason, blocked, quarantined };
 }
 
-const planted = async (walls: Walls): Promise<readonly string[]> =>
+const planted = async (walls: BoxParts): Promise<readonly string[]> =>
   walls.exposed && !(await isMoved(walls.workspace, walls.files))
     ? findPlanted(walls.workspace, walls.protection)
     : [];
 
-async function takeOut(walls: Walls, found: readonly string[]): Promise<ExecResult["quarantined"]> {
+async function takeOut(walls: BoxParts, found: readonly string[]): Promise<ExecResult["quarantined"]> {
   const moved = await quarantine(walls.workspace, found, path.join(walls.stateDir, "quarantine"));
   walls.log.move(moved.map(({ from, to, takeBack }) => ({ from, to, takeBack })));
   walls.moved.push(...moved);
@@ -237,7 +245,7 @@ async function takeOut(walls: Walls, found: readonly string[]): Promise<ExecResu
 }
 
 /** The whole tree, nested repositories too; it is searched to its end, or this throws. */
-async function leaveNothingPlanted(walls: Walls): Promise<void> {
+async function leaveNothingPlanted(walls: BoxParts): Promise<void> {
   if (!walls.exposed) return;
   if (await isMoved(walls.workspace, walls.files)) throw workspaceMoved(walls.workspace);
   const { planted: found, warnings, unseen } = await findAllPlanted(walls.workspace, walls.protection);

@@ -42,17 +42,17 @@ const LIST = { head: 4 * 2 ** 20, tail: 0 };
 const COMMIT_MS = 120_000;
 
 /** Of one box: commands that are done for it, how long they may take in all, and how many may wait at a time. */
-const MOST_DONE = 1000;
-const MOST_MS = 600_000;
-const MOST_WAITING = 8;
+const MAX_DONE = 1000;
+const MAX_MS = 600_000;
+const MAX_WAITING = 8;
 /** As the runner takes it (sandbox/runner/ask.c). */
-const MOST_BYTES = 128 * 1024;
+const MAX_BYTES = 128 * 1024;
 /** Paths of commits that are kept in all, for one box. */
-const MOST_ENTRIES = 50_000;
-const MOST_LINKS = 500;
+const MAX_ENTRIES = 50_000;
+const MAX_LINKS = 500;
 /** For what is under way when the box ends. */
 const GRACE_MS = 3000;
-const LONGEST_SUBJECT = 200;
+const MAX_SUBJECT_LENGTH = 200;
 
 /**
  * Makes `git add` and `git commit` for the commands of a box, one after the other, in a container of their own; what was
@@ -76,8 +76,8 @@ export class CommitDoor {
   }
 
   readonly ask: Door = (asked) => {
-    if (this.#waiting >= MOST_WAITING)
-      return Promise.resolve(told(refused(tooMuch(`${MOST_WAITING} commands wait already`))));
+    if (this.#waiting >= MAX_WAITING)
+      return Promise.resolve(told(refused(tooMuch(`${MAX_WAITING} commands wait already`))));
     this.#waiting += 1;
     const answer = this.#last
       .then(() => this.#made(asked))
@@ -103,7 +103,7 @@ export class CommitDoor {
 
   async #made(payload: Buffer): Promise<Answer> {
     this.#refuseShut();
-    if (payload.length > MOST_BYTES) throw tooMuch("it is too long");
+    if (payload.length > MAX_BYTES) throw tooMuch("it is too long");
     const { engine, plan, home } = this.#request;
     const { folder, words, config } = readAsked(payload);
     const workspace = plan.workspace?.path ?? "";
@@ -111,8 +111,8 @@ export class CommitDoor {
     if (found === undefined || !isProtected(plan, found)) return DO_IT_YOURSELF;
     const identity = await commitIdentity(home, config);
     const commit = commitPlan({ workspace, ...found, identity }, words);
-    if (this.#done >= MOST_DONE) throw tooMuch(`${MOST_DONE} were carried out for this box`);
-    if (this.#spent >= MOST_MS) throw tooMuch(`they took ${MOST_MS / 60_000} minutes for this box`);
+    if (this.#done >= MAX_DONE) throw tooMuch(`${MAX_DONE} were carried out for this box`);
+    if (this.#spent >= MAX_MS) throw tooMuch(`they took ${MAX_MS / 60_000} minutes for this box`);
     const over = await present(commit.mounts);
     this.#done += 1;
     const began = performance.now();
@@ -141,7 +141,7 @@ export class CommitDoor {
     if (!this.#before.has(found.gitDir))
       this.#before.set(found.gitDir, new Set((await staged()).map(contentKey)));
     const head = await headOf(work);
-    const left = Math.max(1000, MOST_MS - this.#spent);
+    const left = Math.max(1000, MAX_MS - this.#spent);
     const command = { words: commit.argv, folder, timeoutMs: Math.min(COMMIT_MS, left), keep: KEEP };
     try {
       const { exit_code, stdout, stderr } = await run(work, command);
@@ -168,19 +168,19 @@ export class CommitDoor {
     const [hash = "", subject = ""] = said.split("\n");
     const { bytes, whole } = await looked(work, COMMITTED);
     const entries = rawEntries(bytes, below);
-    const room = Math.max(0, MOST_ENTRIES - this.#entries);
+    const room = Math.max(0, MAX_ENTRIES - this.#entries);
     const kept = await withTargets(work, entries.slice(0, room));
     this.#entries += kept.length;
     const complete = whole && kept.length === entries.length;
-    const cut = subject.slice(0, LONGEST_SUBJECT).toWellFormed();
+    const cut = subject.slice(0, MAX_SUBJECT_LENGTH).toWellFormed();
     this.#request.log.commit({ hash, subject: cut, files: entries.length, entries: kept, whole: complete });
   }
 
   async #logStaged(work: Work, entries: readonly RawEntry[]): Promise<void> {
     const before = this.#before.get(work.found.gitDir);
-    const fresh = entries.filter((entry) => before?.has(contentKey(entry)) !== true).slice(0, MOST_ENTRIES);
+    const fresh = entries.filter((entry) => before?.has(contentKey(entry)) !== true).slice(0, MAX_ENTRIES);
     this.#staged.set(work.found.gitDir, fresh);
-    const all = [...this.#staged.values()].flat().slice(0, MOST_ENTRIES);
+    const all = [...this.#staged.values()].flat().slice(0, MAX_ENTRIES);
     this.#request.log.stage(await withTargets(work, all));
   }
 }
@@ -233,9 +233,7 @@ const headOf = async (work: Work): Promise<string> =>
   (await looked(work, ["rev-parse", "-q", "--verify", "HEAD"])).bytes.toString("latin1").trim();
 
 async function withTargets(work: Work, entries: readonly RawEntry[]): Promise<readonly GitEntry[]> {
-  const links = entries
-    .filter(({ kind, what }) => kind === "link" && what !== "deleted")
-    .slice(0, MOST_LINKS);
+  const links = entries.filter(({ kind, what }) => kind === "link" && what !== "deleted").slice(0, MAX_LINKS);
   const ids = [...new Set(links.map(({ id }) => id))];
   const input = [Buffer.from(ids.map((id) => `${id}\n`).join(""))];
   const targets =

@@ -10,7 +10,7 @@ import { engineFailure, hasStatus, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { mountsOutside, removeUnthawed } from "../life/frozen-container.ts";
 import { type HostFile, hostFile, MAY_HOLD, replacedAmong } from "../protect/replaced.ts";
-import { type HeldRunner, RunnerClient } from "../runner/runner-client.ts";
+import { type PausedRunner, RunnerClient } from "../runner/runner-client.ts";
 import { decodeFields, KEY_BYTES, REQUEST, textIn } from "../runner/runner-frames.ts";
 import { type BoxReport, reportDifferences, type SeenFile } from "./box-report.ts";
 import { differences, type Inspected } from "./inspected.ts";
@@ -30,7 +30,7 @@ interface Extras {
 }
 
 interface Frozen {
-  readonly runner: HeldRunner;
+  readonly runner: PausedRunner;
   /** What its mounts lay over when it was verified. */
   readonly files: readonly HostFile[];
 }

@@ -18,7 +18,7 @@ export interface Begun {
 }
 
 /** The named jobs of a box, those that have ended too: what becomes of them when it is parked. */
-export class JobShelf {
+export class FinishedJobs {
   readonly #jobs = new Map<string, Shelved>();
 
   put(name: string | undefined, { folder, started, result }: Begun, noted = ""): Job {

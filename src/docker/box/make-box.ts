@@ -12,12 +12,12 @@ import { NOT_THERE, takeUp } from "../isolation/take-up.ts";
 import type { Protection } from "../protect/scan.ts";
 import { snapshotIn } from "../runner/runner-files.ts";
 import type { Workspace } from "./box-workspace.ts";
-import type { Walls } from "./box.ts";
+import type { BoxParts } from "./box.ts";
 import { CommitDoor } from "./commit-door.ts";
 import { type VerifiedContainer, verifiedContainer } from "./container.ts";
 import type { BoxMaker, BoxRequest, Prepared } from "./prepare-box.ts";
 
-export interface Making {
+export interface NewBoxOptions {
   readonly maker: BoxMaker;
   readonly request: BoxRequest;
   readonly prepared: Prepared;
@@ -57,7 +57,7 @@ export async function madeAnew({
   door,
   signal,
   things,
-}: Making): Promise<Made> {
+}: NewBoxOptions): Promise<Made> {
   const { plan, workspace, protection } = prepared;
   const { isolation } = request;
   const place = await placeOf(isolation, volumeRequest({ maker, prepared, layer }));
@@ -76,7 +76,10 @@ export async function madeAnew({
 }
 
 /** In the box that waits frozen for the session, where that is wanted; else it is given up. */
-export async function goneOn(making: Making, waiting: Standing | undefined): Promise<Made | undefined> {
+export async function goneOn(
+  making: NewBoxOptions,
+  waiting: Standing | undefined,
+): Promise<Made | undefined> {
   const { maker, request, prepared, layer, door, things } = making;
   const { engine, uid, stateDir } = maker;
   const { keep: session, takesUp: until } = request;
@@ -119,9 +122,9 @@ const reasonNone = (until: number): string =>
 
 /** Writes down what it takes to go on with the box; frozen, it is let go of as it is. */
 export function parkingOf(
-  { maker, request, prepared, things }: Making,
+  { maker, request, prepared, things }: NewBoxOptions,
   { container, plan }: Made,
-): NonNullable<Walls["parking"]> {
+): NonNullable<BoxParts["parking"]> {
   const { keep: session, parks } = request;
   return async (runner, jobs): Promise<ParkedHandle> => {
     if (session === null || parks === undefined) throw new TypeError("a box that cannot be parked");
@@ -146,7 +149,7 @@ const volumeRequest = ({
   maker,
   prepared,
   layer,
-}: Pick<Making, "maker" | "prepared" | "layer">): VolumeRequest => ({
+}: Pick<NewBoxOptions, "maker" | "prepared" | "layer">): VolumeRequest => ({
   ...maker,
   ...prepared.place,
   layer,

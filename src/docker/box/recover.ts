@@ -45,8 +45,8 @@ async function refuseUnknown(
   { workspace, mode, onWarning }: Pick<BoxRequest, "workspace" | "mode"> & { readonly onWarning: Warn },
 ): Promise<void> {
   const { found } = await walk(path.resolve(workspace));
-  const more = found.length > MOST_NAMED ? ` and ${found.length - MOST_NAMED} more` : "";
-  const there = found.length === 0 ? "nothing" : `${found.slice(0, MOST_NAMED).join(", ")}${more}`;
+  const more = found.length > MAX_NAMED ? ` and ${found.length - MAX_NAMED} more` : "";
+  const there = found.length === 0 ? "nothing" : `${found.slice(0, MAX_NAMED).join(", ")}${more}`;
   const message = `a run in ${workspace} was killed, and what the host would obey there before it is not known: ${file} is damaged. There is now: ${there}`;
   if (mode === "read-only") return onWarning(message);
   throw new HarnessError(
@@ -56,16 +56,16 @@ async function refuseUnknown(
   );
 }
 
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 
 const WHY = (since: string): string =>
   `was not there when a run began here at ${since} that was killed, and may be its work`;
 
 async function tellPlanted({ workspace, since, protection }: RecordedProtection, warn: Warn): Promise<void> {
   const { planted } = await findAllPlanted(workspace, protection, false).catch(() => ({ planted: [] }));
-  for (const file of planted.slice(0, MOST_NAMED))
+  for (const file of planted.slice(0, MAX_NAMED))
     warn(`${file} ${WHY(since)}: look at it; the next start that can write moves it out of the workspace`);
-  if (planted.length > MOST_NAMED) warn(`${planted.length - MOST_NAMED} more in ${workspace}`);
+  if (planted.length > MAX_NAMED) warn(`${planted.length - MAX_NAMED} more in ${workspace}`);
 }
 
 const sweeping =
@@ -86,14 +86,14 @@ const sweeping =
     const { planted, warnings, unseen } = await findAllPlanted(workspace, protection);
     const moved = await quarantine(workspace, planted, path.join(stateDir, "quarantine"));
     for (const warning of warnings) onWarning(warning);
-    for (const { from, to, takeBack } of moved.slice(0, MOST_NAMED))
+    for (const { from, to, takeBack } of moved.slice(0, MAX_NAMED))
       onWarning(
         to === null
           ? `${from} ${WHY(since)}: removed, being neither file, folder nor link`
           : `${from} ${WHY(since)}: moved out of the workspace; if it is yours, take it back: ${takeBack}`,
       );
-    if (moved.length > MOST_NAMED)
-      onWarning(`${moved.length - MOST_NAMED} more were moved out of ${workspace}`);
+    if (moved.length > MAX_NAMED)
+      onWarning(`${moved.length - MAX_NAMED} more were moved out of ${workspace}`);
     if (unseen.length === 0 && alone) await rm(file, { force: true });
     return moved.map(({ from, to, takeBack }) => ({ from, to, takeBack, earlier: true }));
   };

@@ -12,8 +12,8 @@ import { commitIdentity } from "../protect/repository.ts";
 import { NOTHING_TRACKED, trackedIn } from "../protect/tracked.ts";
 import { writeFileIn } from "../runner/runner-files.ts";
 import type { Workspace } from "./box-workspace.ts";
-import { openBox, type Walls } from "./box.ts";
-import { doorFor, goneOn, type Made, madeAnew, type Making, parkingOf } from "./make-box.ts";
+import { openBox, type BoxParts } from "./box.ts";
+import { doorFor, goneOn, type Made, madeAnew, type NewBoxOptions, parkingOf } from "./make-box.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare-box.ts";
 import { recoverPlanted } from "./recover.ts";
 
@@ -67,7 +67,7 @@ interface Ends {
   readonly log: LogKeeper;
 }
 
-async function opened(making: Making, waiting: Standing | undefined, ends: Ends): Promise<OwnedBox> {
+async function opened(making: NewBoxOptions, waiting: Standing | undefined, ends: Ends): Promise<OwnedBox> {
   const { maker, request, prepared, door } = making;
   const { workspace, protection, owner } = prepared;
   if (door === undefined) return openedIn(making, waiting, { ...ends, searched: () => Promise.resolve() });
@@ -86,9 +86,9 @@ async function opened(making: Making, waiting: Standing | undefined, ends: Ends)
 }
 
 async function openedIn(
-  making: Making,
+  making: NewBoxOptions,
   waiting: Standing | undefined,
-  { locks, things, log, searched }: Ends & Pick<Walls, "searched">,
+  { locks, things, log, searched }: Ends & Pick<BoxParts, "searched">,
 ): Promise<OwnedBox> {
   const { maker, request, prepared, signal, door } = making;
   const { plan, workspace, protection } = prepared;
@@ -133,7 +133,7 @@ const OWN_CONFIG = "/home/box/.gitconfig";
 
 /** Where git itself commits, in a layer, a copy or with full access, it is as whom the door commits, too. */
 async function identityIn(
-  { maker, request, door }: Making,
+  { maker, request, door }: NewBoxOptions,
   { container, jobs }: Made,
 ): Promise<Readonly<Record<string, string>>> {
   if (door !== undefined || request.mode === "read-only") return {};

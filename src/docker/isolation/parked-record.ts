@@ -4,7 +4,7 @@ import { CAUSES } from "../../core/errors.ts";
 import { boxFilter, boxOf } from "../box-labels.ts";
 import type { Engine } from "../engine.ts";
 import type { HostFile } from "../protect/replaced.ts";
-import type { HeldRunner } from "../runner/runner-client.ts";
+import type { PausedRunner } from "../runner/runner-client.ts";
 import { KEY_BYTES } from "../runner/runner-frames.ts";
 import type { OfSession } from "./parked-files.ts";
 
@@ -71,7 +71,7 @@ export interface ParkedBox {
   readonly named: boolean;
   /** What its mounts lay over when it was verified. */
   readonly files: readonly HostFile[];
-  readonly runner: HeldRunner;
+  readonly runner: PausedRunner;
   readonly jobs: readonly KeptJob[];
 }
 

@@ -97,7 +97,7 @@ async function compare(look: Look, pair: Pair, entry: Entry): Promise<void> {
   else if (theirs.mode !== mine.mode || !(isFolder || (await sameThing(look, pair, entry))))
     note(look, "modified", found);
   if (!isFolder) return;
-  if (pair.depth >= DEEPEST) return void (look.incomplete = true);
+  if (pair.depth >= MAX_DEPTH) return void (look.incomplete = true);
   await within(look, undefined, async () => {
     using above = hold(upper.at(name));
     using under = lower !== undefined && wasFolder ? hold(lower.at(name)) : undefined;
@@ -183,7 +183,7 @@ export interface Seen {
   readonly closed?: string;
 }
 
-const DEEPEST = 512;
+const MAX_DEPTH = 512;
 
 /** Everything below a folder. No link is followed, and nothing of another file system is entered. */
 export function* treeOf(root: Held, path: Buffer = Buffer.alloc(0), depth = 0): Generator<Seen, void> {
@@ -211,7 +211,7 @@ function* folderIn(parent: Held, seen: Seen, depth: number): Generator<Seen, voi
 /** The folder, or why it is not entered. */
 function opened(parent: Held, { stats, at }: Seen, depth: number): Held | string {
   if (stats.dev !== parent.stats.dev) return "is another file system";
-  if (depth >= DEEPEST) return "is too deep";
+  if (depth >= MAX_DEPTH) return "is too deep";
   try {
     return hold(at);
   } catch (thrown) {

@@ -37,7 +37,7 @@ const form = z.strictObject({
   absent: z.array(z.string()),
 });
 
-const LARGEST = 16 * 2 ** 20;
+const MAX_BYTES = 16 * 2 ** 20;
 
 const folderIn = (stateDir: string): string => path.join(stateDir, "protected");
 
@@ -61,7 +61,7 @@ export async function recordProtected(
     absent,
   });
   try {
-    if (text.length > LARGEST) throw new Error("it would be too long");
+    if (text.length > MAX_BYTES) throw new Error("it would be too long");
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await replaceFile(file, text, { aside: `${file}.new`, lasts: "name" });
   } catch (thrown) {
@@ -111,7 +111,7 @@ async function deadIn(folder: string, name: string, workspace: string): Promise<
 async function readRecord(file: string): Promise<RecordedProtection | undefined | "gone"> {
   try {
     await using handle = await open(file, "r");
-    if ((await handle.stat()).size > LARGEST) return undefined;
+    if ((await handle.stat()).size > MAX_BYTES) return undefined;
     const { data } = form.safeParse(JSON.parse(await handle.readFile("utf8")));
     if (data === undefined) return undefined;
     const { workspace, since, read_only: readOnly, absent } = data;

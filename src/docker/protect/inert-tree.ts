@@ -36,7 +36,7 @@ interface Done {
 }
 
 /** A path from a part is never longer, nor deeper, than every program can take. */
-const MOST = { levels: 48, characters: 1500 } as const;
+const MAX_COUNT = { levels: 48, characters: 1500 } as const;
 
 /**
  * Makes a tree inert, in place: nothing in it can be executed, and no program obeys it, whoever enters it. Names that
@@ -73,7 +73,7 @@ export class Inert implements Done {
       const stats = seen(at(name));
       if (stats?.isFile() === true) await this.#allowFile(at, name, spot, stats);
       if (stats?.isDirectory() !== true || !unlessGone(() => this.#allow(at(name), spot, true))) continue;
-      if (levels < MOST.levels && spot.rel.length < MOST.characters)
+      if (levels < MAX_COUNT.levels && spot.rel.length < MAX_COUNT.characters)
         await entered(at(name), (inner) => this.#straightenIn(inner, top, spot, levels + 1));
       else if (unlessGone(() => renamed(at(name), top(this.partName(this.cuts.length + 1)))))
         this.cuts.push(spot);
@@ -122,7 +122,7 @@ export class Inert implements Done {
   #heldName(at: At, name: string): string {
     // Neither its beginning nor its end is what a program looks for.
     const plain = `_${name}.held`;
-    const free = bytesOfText(plain).length <= LONGEST_NAME && seen(at(plain)) === undefined;
+    const free = bytesOfText(plain).length <= MAX_NAME_LENGTH && seen(at(plain)) === undefined;
     return free ? plain : `held-${this.#token}-${this.renames.length}`;
   }
 
@@ -150,7 +150,7 @@ export class Inert implements Done {
   }
 }
 
-const LONGEST_NAME = 255;
+const MAX_NAME_LENGTH = 255;
 
 /** What makes a folder a git directory, and its settings. */
 const GIT: ReadonlySet<string> = new Set([
@@ -277,14 +277,14 @@ const below = (rel: string, name: string): string => (rel === "" ? name : `${rel
 
 const word = (text: string): string => quote([text]);
 
-const LONGEST = 2000;
+const MAX_LENGTH = 2000;
 
 /** Steps to a folder, none too long for one call; the first is absolute. */
 function pieces(folder: string): readonly string[] {
   const found: string[] = [];
   let piece = "";
   for (const part of folder.split("/").filter((name) => name !== "")) {
-    if (piece.length + part.length > LONGEST) {
+    if (piece.length + part.length > MAX_LENGTH) {
       found.push(piece);
       piece = ".";
     }

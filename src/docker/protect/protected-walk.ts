@@ -44,7 +44,7 @@ export interface WalkOptions {
 const BOUNDS: Bounds = { entries: 4_000_000, ms: 120_000 };
 
 /** What is kept in memory at most: folders to be searched, files with other names, characters of paths that were found. */
-const MOST = { waiting: 1_000_000, linked: 400_000, found: 2 ** 26, unseen: 20 } as const;
+const MAX_COUNT = { waiting: 1_000_000, linked: 400_000, found: 2 ** 26, unseen: 20 } as const;
 
 /** Reads at one time; the file system calls of Node run on four threads. */
 const LANES = 4;
@@ -144,7 +144,7 @@ class Search {
   }
 
   #miss(line: string): void {
-    if (this.#unseen.length < MOST.unseen) this.#unseen.push(line);
+    if (this.#unseen.length < MAX_COUNT.unseen) this.#unseen.push(line);
     else this.#more += 1;
   }
 
@@ -241,10 +241,12 @@ class Search {
   }
 
   #mostOf(): string | undefined {
-    if (this.#weight > MOST.found || this.#reached.length > MOST.linked)
+    if (this.#weight > MAX_COUNT.found || this.#reached.length > MAX_COUNT.linked)
       return "too much that is to be protected";
-    if (this.#linked.size > MOST.linked) return `more than ${MOST.linked} files with several names`;
-    return this.#waiting.length > MOST.waiting ? `more than ${MOST.waiting} folders side by side` : undefined;
+    if (this.#linked.size > MAX_COUNT.linked) return `more than ${MAX_COUNT.linked} files with several names`;
+    return this.#waiting.length > MAX_COUNT.waiting
+      ? `more than ${MAX_COUNT.waiting} folders side by side`
+      : undefined;
   }
 
   #keepLinked(file: string, key: string, names: number): void {
@@ -265,8 +267,8 @@ class Search {
   /** The folder itself becomes an anchor where paths from the last one get too long. */
   #anchorFor(folder: Folder): Lower | undefined {
     const { anchor, rest } = folder;
-    if (rest.length < LONGEST) return { anchor, rest: (file) => file, [Symbol.dispose]: () => undefined };
-    const own = process.platform === "linux" && anchor.depth < DEEPEST ? anchor.below(rest) : undefined;
+    if (rest.length < MAX_LENGTH) return { anchor, rest: (file) => file, [Symbol.dispose]: () => undefined };
+    const own = process.platform === "linux" && anchor.depth < MAX_DEPTH ? anchor.below(rest) : undefined;
     if (own === undefined) {
       this.#miss(`${shown(folder)}: its path is too long`);
       return undefined;
@@ -278,10 +280,10 @@ class Search {
 const PIECE = 2048;
 
 /** Characters of a path from its anchor, well below what one call takes with a name of 255 bytes. */
-const LONGEST = 3000;
+const MAX_LENGTH = 3000;
 
 /** Anchors above one another: 48,000 characters, tens of thousands of folders. */
-const DEEPEST = 16;
+const MAX_DEPTH = 16;
 
 /** A path that is longer than any call takes costs more than its characters: whoever handles it looks at each part. */
 const weightOf = (length: number): number => length * Math.max(1, length / 4096);

@@ -110,7 +110,7 @@ async function takeOut(root: string, from: string, to: string): Promise<Omit<Qua
 }
 
 /** Well below what one call takes for a path. */
-const LONGEST = 4000;
+const MAX_LENGTH = 4000;
 
 const UNTOUCHED = { cuts: [], modes: [], renames: [], partName: String };
 
@@ -149,7 +149,7 @@ async function takeFolder(
 async function wayBack(taken: Taken): Promise<string> {
   const { from, to, done } = taken;
   const untouched = done.cuts.length + done.modes.length + done.renames.length === 0;
-  if (untouched && Buffer.byteLength(from) < LONGEST) return `mv -nT -- ${quoted(to)} ${quoted(from)}`;
+  if (untouched && Buffer.byteLength(from) < MAX_LENGTH) return `mv -nT -- ${quoted(to)} ${quoted(from)}`;
   const file = `${to}.take-back.sh`;
   await writeFile(file, takeBackScript(taken), { mode: 0o600 });
   return `sh ${quoted(file)}`;

@@ -163,11 +163,11 @@ const listed = (files: readonly string[]): string => {
 const PIECE = 64;
 
 /** What the kernel takes for one path, with the byte behind its end. */
-const LONGEST = 4096;
+const MAX_LENGTH = 4096;
 
 /** The engine takes paths as text: one that is not UTF-8, or too long, cannot be mounted, so it cannot be protected. */
 function refuseUnnamable(file: string): void {
-  if (file.isWellFormed() && (file.length < LONGEST / 4 || Buffer.byteLength(file) < LONGEST)) return;
+  if (file.isWellFormed() && (file.length < MAX_LENGTH / 4 || Buffer.byteLength(file) < MAX_LENGTH)) return;
   const why = file.isWellFormed() ? "its path is too long" : "its name is not valid UTF-8";
   throw new HarnessError(
     EXIT.sandbox,
@@ -316,7 +316,7 @@ async function links(gitDir: string, finding: Finding): Promise<void> {
       if (["ENOENT", "ENOTDIR"].includes(errorCode(thrown) ?? "")) return [];
       throw refuse(folder, `cannot be read: ${reasonOf(thrown)}`);
     });
-    if (names.length > MOST) throw refuse(folder, `holds more than ${MOST} files`);
+    if (names.length > MAX_COUNT) throw refuse(folder, `holds more than ${MAX_COUNT} files`);
     return names.map((file) => path.join(name, file));
   };
   for (const name of [...LINKABLE, ...(await below("hooks")), ...(await below("info"))]) {
@@ -329,7 +329,7 @@ async function links(gitDir: string, finding: Finding): Promise<void> {
 }
 
 /** Far more than any repository has hooks, included files or words in its commands. */
-const MOST = 10_000;
+const MAX_COUNT = 10_000;
 
 function add(file: string, { root, paths, repository }: Finding): void {
   if (!within(root, file)) return;
@@ -342,7 +342,7 @@ function add(file: string, { root, paths, repository }: Finding): void {
 async function readConfig(file: string, finding: Finding): Promise<void> {
   if (finding.read.has(file)) return;
   finding.read.add(file);
-  if (finding.read.size > MOST) throw refuse(file, `is one of more than ${MOST} included files`);
+  if (finding.read.size > MAX_COUNT) throw refuse(file, `is one of more than ${MAX_COUNT} included files`);
   const real = await realpath(file).catch(() => undefined);
   if (real === undefined) return;
   if (real !== file && within(finding.root, real)) throw refuse(file, `is reached through a link, ${real}`);
@@ -372,7 +372,7 @@ const RUNS =
 async function addScripts({ key, value }: ConfigEntry, finding: Finding): Promise<void> {
   const words = new Set(value.split(/[\s"'!;&|()<>=]+/));
   const { worktree, gitDir } = finding.repository;
-  if (words.size > MOST) throw refuse(gitDir, `holds a setting of more than ${MOST} words, ${key}`);
+  if (words.size > MAX_COUNT) throw refuse(gitDir, `holds a setting of more than ${MAX_COUNT} words, ${key}`);
   for (const word of words) {
     if (word === "" || word.startsWith("-")) continue;
     const file = expand(worktree, word);

@@ -71,11 +71,11 @@ export const refuse = (file: string, why: string): HarnessError =>
 /** Without what moves a terminal. */
 export const printed = (text: string): string => JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"');
 
-const LARGEST = 2 ** 20;
+const MAX_BYTES = 2 ** 20;
 
 /** The text of a small regular file, opened without following a link or waiting for a FIFO; else undefined. */
 export async function readSmall(file: string): Promise<string | undefined> {
   await using opened = await openRegular(file, "refuse").catch(() => undefined);
-  if (opened === undefined || opened.stats.size > LARGEST) return undefined;
+  if (opened === undefined || opened.stats.size > MAX_BYTES) return undefined;
   return await opened.handle.readFile("utf8");
 }

@@ -15,7 +15,7 @@ export interface Tracked {
 export const NOTHING_TRACKED: Tracked = { drop: () => Promise.resolve() };
 
 /** Bytes of an index: about half a million files. */
-const LARGEST = 2 ** 26;
+const MAX_BYTES = 2 ** 26;
 
 interface Repository {
   readonly worktree: string;
@@ -79,7 +79,7 @@ async function indexesOf(gitDir: string): Promise<readonly GitIndex[] | undefine
 /** Undefined where there is none. */
 async function contentOf(file: string): Promise<Buffer | undefined> {
   try {
-    return await readRegular(bytesOfText(file), { links: "refuse", max: LARGEST });
+    return await readRegular(bytesOfText(file), { links: "refuse", max: MAX_BYTES });
   } catch (thrown) {
     if (errorCode(thrown) === "ENOENT") return undefined;
     throw thrown;

@@ -383,7 +383,7 @@ class OpenCalls {
 }
 
 /** A runner that was held by another process, and goes on with this one. */
-export interface HeldRunner {
+export interface PausedRunner {
   /** Of the one frame that takes it up. */
   readonly key: Buffer;
   /** The first number of a call that was not given yet. */
@@ -391,7 +391,7 @@ export interface HeldRunner {
   readonly asks: readonly Asked[];
 }
 
-interface Held extends Omit<HeldRunner, "key"> {
+interface Held extends Omit<PausedRunner, "key"> {
   /** Calls that had not ended. */
   readonly going: ReadonlySet<number>;
 }
@@ -399,5 +399,5 @@ interface Held extends Omit<HeldRunner, "key"> {
 interface ClientParts {
   /** Gets what a command asks of the harness, if it may (sandbox/runner/ask.h), and gives the answer. */
   readonly onAsk?: ((asked: Buffer) => Promise<Buffer>) | undefined;
-  readonly held?: HeldRunner | undefined;
+  readonly held?: PausedRunner | undefined;
 }

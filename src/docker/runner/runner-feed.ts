@@ -59,7 +59,7 @@ type Send = (call: number, answer: Buffer) => void;
 const EMPTY = Buffer.alloc(0);
 const POLL_MS = 20;
 /** That come while the runner is held: more than can wait for an answer. */
-const MOST_LATE = 64;
+const MAX_LATE = 64;
 
 /** Answers what commands ask (sandbox/runner/ask.h), until the runner is held. */
 export class Asks {
@@ -79,7 +79,7 @@ export class Asks {
 
   take({ call, payload }: Asked): void {
     if (this.#late === undefined) void this.#answer(call, payload);
-    else if (this.#late.length < MOST_LATE) this.#late.push({ call, payload });
+    else if (this.#late.length < MAX_LATE) this.#late.push({ call, payload });
   }
 
   /** Once what is open is answered. */

@@ -3,8 +3,8 @@ import { z } from "zod";
 import type { Message } from "../../core/messages.ts";
 import type { Stop } from "../../core/model-provider.ts";
 import {
-  LONGEST_LINE,
-  LONGEST_STREAM,
+  MAX_LINE_LENGTH,
+  MAX_STREAM_LENGTH,
   type Wire,
   type WireEvent,
   WireFailure,
@@ -58,8 +58,8 @@ export class OllamaWire implements Wire {
         connectMs: request.connectMs,
         // Its types know neither `truncate` nor `shift`, and no ids of calls.
         ask: (client) => client.chat({ ...body } as unknown as ChatRequest & { stream: true }),
-        longestLine: LONGEST_LINE,
-        longest: LONGEST_STREAM,
+        longestLine: MAX_LINE_LENGTH,
+        longest: MAX_STREAM_LENGTH,
         strange: OTHER_LINES,
         unfinished: UNFINISHED,
       });

@@ -11,7 +11,7 @@ import {
   textWithin,
 } from "../http-request.ts";
 import { asFields, parsedJson } from "../json-text.ts";
-import { LONGEST_BODY } from "../model-api.ts";
+import { MAX_BODY_LENGTH } from "../model-api.ts";
 
 /**
  * The official client, over the transport that all servers share. One client is made for one request, and its fetch is
@@ -169,7 +169,7 @@ async function refusalOf(response: IncomingMessage): Promise<Refused> {
     response.destroy();
     return new Refused(status, "", { redirect: redirectOrigin(response) });
   }
-  const { text, whole, broken } = await textWithin(response, LONGEST_BODY);
+  const { text, whole, broken } = await textWithin(response, MAX_BODY_LENGTH);
   if (broken !== undefined) throw broken;
   const words = whole ? errorWords(parsedJson(text)) : undefined;
   return new Refused(status, words ?? "", { retryAfter: response.headers["retry-after"] });

@@ -32,7 +32,7 @@ const none = (): string => "";
 const otherModel = (): string => "harness config set chat_model NAME";
 const update = (): string => "update Ollama: https://ollama.com/download";
 const ANY = /(?:)/;
-const LONGEST_REASON = 500;
+const MAX_REASON_LENGTH = 500;
 
 /** What Ollama's words mean; the first row that fits counts. A stream's error line counts as 500. */
 const ROWS: readonly Row[] = [
@@ -110,7 +110,7 @@ export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
   const { kind, remedy, passing, refusesTools } = rowFor(refusal.status, words);
   const raw = unreadIn(words);
   const shown = (raw === null || raw === "" ? words : "the server could not read the model's reply").trim();
-  const said = shown === "" ? `HTTP ${refusal.status}` : shown.slice(0, LONGEST_REASON);
+  const said = shown === "" ? `HTTP ${refusal.status}` : shown.slice(0, MAX_REASON_LENGTH);
   return new WireFailure(kind, `Ollama at ${asked.baseUrl}: ${said}`, {
     remedy: remedy(asked),
     passing: passing === true,

@@ -3,7 +3,7 @@ import { ailing, broken, type Health, healthy } from "../../core/health.ts";
 import { isLoopback } from "./ollama-address.ts";
 import { findOllama } from "./ollama-setup.ts";
 import {
-  OLDEST_OLLAMA,
+  MIN_OLLAMA,
   ollamaLine,
   type OllamaStatus,
   ollamaStatus,
@@ -46,7 +46,7 @@ async function serverHealth(status: OllamaStatus, request: OllamaHealthRequest):
       );
     case "too-old":
       return fail(
-        `Ollama ${status.version} at ${baseUrl} cuts long prompts without saying so; ${OLDEST_OLLAMA} or newer is needed`,
+        `Ollama ${status.version} at ${baseUrl} cuts long prompts without saying so; ${MIN_OLLAMA} or newer is needed`,
         `update Ollama: ${DOWNLOAD}`,
       );
     case "failing":

@@ -50,7 +50,7 @@ export interface StatusRequest {
 }
 
 /** The first with `truncate: false` and `shift: false`; before it a long prompt is cut without a word. */
-export const OLDEST_OLLAMA = "0.12.6";
+export const MIN_OLLAMA = "0.12.6";
 
 const text = z.string().max(1000);
 const tokens = z.number().int().positive();
@@ -160,7 +160,7 @@ function read<T>(schema: z.ZodType<T>, answer: Answer): T | undefined {
 function isOlder(version: string): boolean {
   const own = numbersIn(version);
   if (own.every((part) => part === 0)) return false;
-  const differing = numbersIn(OLDEST_OLLAMA).map((oldest, index) => (own[index] ?? 0) - oldest);
+  const differing = numbersIn(MIN_OLLAMA).map((oldest, index) => (own[index] ?? 0) - oldest);
   return (differing.find((difference) => difference !== 0) ?? 0) < 0;
 }
 

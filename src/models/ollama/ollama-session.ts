@@ -2,7 +2,7 @@ import { totalmem } from "node:os";
 import { NO_ANSWER } from "../http-request.ts";
 import { WireFailure } from "../model-api.ts";
 import { isLoopback } from "./ollama-address.ts";
-import { OLDEST_OLLAMA, ollamaLine, type OllamaStatus, ollamaStatus } from "./ollama-server.ts";
+import { MIN_OLLAMA, ollamaLine, type OllamaStatus, ollamaStatus } from "./ollama-server.ts";
 
 /** What every request for a model carries alike: another value would load the model again. */
 export interface ModelInForce {
@@ -69,7 +69,7 @@ export class OllamaSession {
       case "too-old":
         throw new WireFailure(
           "refused",
-          `Ollama ${status.version} at ${baseUrl} cuts long prompts without saying so; ${OLDEST_OLLAMA} or newer is needed`,
+          `Ollama ${status.version} at ${baseUrl} cuts long prompts without saying so; ${MIN_OLLAMA} or newer is needed`,
           { remedy: "update Ollama: https://ollama.com/download" },
         );
       case "failing":

@@ -82,7 +82,7 @@ type ReplyOf = (text: string, calls: readonly ToolCall[]) => readonly Fields[] |
 
 /** The API has no limit of its own; what the model cannot do is said in the refusal, and asked again with less. */
 const MAX_TOKENS = 32_000;
-const LEAST_THOUGHT = 1024;
+const MIN_THOUGHT = 1024;
 /** They take a budget for thinking, and no choice of their own. */
 const BUDGETED = /claude-(?:3-7|sonnet-4(?:-5)?(?:-2\d{7})?$|opus-4(?:-[015])?(?:-2\d{7})?$|haiku-4-5)/;
 const BREAKPOINT = { cache_control: { type: "ephemeral" } } as const;
@@ -129,7 +129,7 @@ function thinkingOf({ think, model }: WireRequest, maxTokens: number, known: boo
   if (!think) return { type: "disabled" };
   if (!BUDGETED.test(model)) return { type: "adaptive", display: "summarized" };
   const budget = Math.min(16_000, Math.floor(maxTokens / 2));
-  return known && budget >= LEAST_THOUGHT ? { type: "enabled", budget_tokens: budget } : undefined;
+  return known && budget >= MIN_THOUGHT ? { type: "enabled", budget_tokens: budget } : undefined;
 }
 
 function isKnown(turns: readonly Turn[], replyOf: ReplyOf): boolean {
@@ -278,7 +278,7 @@ function unmarked(body: Fields): Fields | undefined {
   };
 }
 
-const MOST = 500;
+const MAX_COUNT = 500;
 
 /**
  * Replies with signed thoughts, block for block as they came. A transcript has no room for signatures, and the API
@@ -298,7 +298,7 @@ class Replies {
     this.#kept.delete(key);
     this.#kept.set(key, content);
     for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= MOST) break;
+      if (this.#kept.size <= MAX_COUNT) break;
       this.#kept.delete(oldest);
     }
   }

@@ -1,9 +1,9 @@
 import type { Stop } from "../../core/model-provider.ts";
 import { asCount, asFields, asList, asText, type Fields, parsedJson } from "../json-text.ts";
-import { endless, LONGEST_LINE, type WireEvent } from "../model-api.ts";
+import { endless, MAX_LINE_LENGTH, type WireEvent } from "../model-api.ts";
 
 /** A whole text may come in the beginning of its block. */
-const LONGEST_KEPT = LONGEST_LINE;
+const MAX_KEPT_LENGTH = MAX_LINE_LENGTH;
 
 const STOPS: Readonly<Record<string, Stop>> = {
   end_turn: "end",
@@ -83,7 +83,8 @@ export class MessageReader {
   /** What is kept and is told in no event has a bound of its own. */
   #keeps(characters: number): void {
     this.#kept += characters;
-    if (this.#kept > LONGEST_KEPT) throw endless("the server's reply has no end: it was ended at its bound");
+    if (this.#kept > MAX_KEPT_LENGTH)
+      throw endless("the server's reply has no end: it was ended at its bound");
   }
 
   #begin(index: unknown, block: Fields, events: WireEvent[]): void {

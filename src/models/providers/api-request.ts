@@ -3,7 +3,7 @@ import { formatDuration } from "../../core/bounds.ts";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { NoConnection, redirectOrigin, send, textWithin } from "../http-request.ts";
 import { type Fields, parsedJson } from "../json-text.ts";
-import { endless, LONGEST_BODY, WireFailure } from "../model-api.ts";
+import { endless, MAX_BODY_LENGTH, WireFailure } from "../model-api.ts";
 import {
   type Asked,
   brokenOff,
@@ -74,12 +74,12 @@ async function unlessCancelled<T>(pending: Promise<T>, signal: AbortSignal): Pro
 }
 
 /** Bytes that are read of a refusal; what it says stands at its beginning. */
-const LONGEST_REFUSAL = 2 ** 20;
+const MAX_REFUSAL_LENGTH = 2 ** 20;
 const MAX_WAIT_MS = 24 * 3_600_000;
 
 /** The body, and what came of one that broke off; one that is longer than any answer throws. */
 export async function wholeText(response: IncomingMessage): Promise<string> {
-  const { text, whole, broken } = await textWithin(response, LONGEST_BODY);
+  const { text, whole, broken } = await textWithin(response, MAX_BODY_LENGTH);
   if (broken !== undefined && text === "") throw brokenOff(reasonOf(broken));
   if (!whole) throw endless("the server's answer has no end: it was ended at its bound");
   return text;
@@ -93,7 +93,7 @@ async function refusalTo(response: IncomingMessage, asked: Asked): Promise<Refus
     response.destroy();
     throw stranger(asked, `it redirects to ${redirectOrigin(response, asked.url)}`);
   }
-  const { text, broken } = await textWithin(response, LONGEST_REFUSAL);
+  const { text, broken } = await textWithin(response, MAX_REFUSAL_LENGTH);
   if (broken !== undefined && text === "") throw brokenOff(reasonOf(broken));
   const said = refusalIn(parsedJson(text), status, retryAfter(response));
   if (said !== undefined) return said;

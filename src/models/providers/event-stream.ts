@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { reasonOf } from "../../core/errors.ts";
 import { chunksOf, letGo } from "../http-request.ts";
 import { asFields, parsedJson } from "../json-text.ts";
-import { endless, LONGEST_LINE, LONGEST_STREAM, WireFailure } from "../model-api.ts";
+import { endless, MAX_LINE_LENGTH, MAX_STREAM_LENGTH, WireFailure } from "../model-api.ts";
 import { type Asked, brokenOff, failureOf, notA, refusalIn, shown, stranger } from "./api-refusals.ts";
 import { wholeText } from "./api-request.ts";
 
@@ -47,7 +47,7 @@ async function* streamed({ response, asked, done }: Reply): AsyncGenerator<reado
     any
       ? notA("event", reader.stray)
       : stranger(asked, `it answers with text of another kind: ${shown(reader.stray)}`);
-  for await (const chunk of chunksOf(response, LONGEST_STREAM)) {
+  for await (const chunk of chunksOf(response, MAX_STREAM_LENGTH)) {
     const events = reader.push(chunk);
     any ||= events.length > 0;
     if (events.length > 0) yield events;
@@ -131,7 +131,7 @@ export class SseReader {
     }
     // Searching only what is new keeps a long line linear: the rope is joined once, at its end.
     this.#line += text.slice(start);
-    if (this.#line.length + this.#size > LONGEST_LINE)
+    if (this.#line.length + this.#size > MAX_LINE_LENGTH)
       throw endless("the server sends an event without an end");
     return found;
   }

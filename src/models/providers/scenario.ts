@@ -39,7 +39,7 @@ const expectationSchema = z.strictObject({
 type Expectation = z.output<typeof expectationSchema>;
 type Demand = z.output<typeof demand>;
 
-const LONGEST_SHOWN = 300;
+const MAX_SHOWN_LENGTH = 300;
 
 /** How the request differs from what is expected of it; undefined when it does not. */
 export function mismatch(expected: Expectation, request: WireRequest): string | undefined {
@@ -98,18 +98,18 @@ function told(demand: Demand): string {
 }
 
 const shown = (text: string): string =>
-  JSON.stringify(text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text);
+  JSON.stringify(text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text);
 
 /** What a reply is made of, in the order in which it comes. A part is named by one key; a bare text is a text. */
 
-const MOST_TIMES = 1_000_000;
+const MAX_TIMES = 1_000_000;
 
 const text = z.string("expected text");
 const name = z.string("expected a tool's name").min(1, "expected a tool's name");
 const times = z
-  .int(`expected a whole number from 1 to ${MOST_TIMES}`)
+  .int(`expected a whole number from 1 to ${MAX_TIMES}`)
   .min(1, "expected 1 or more")
-  .max(MOST_TIMES, `expected ${MOST_TIMES} or less`)
+  .max(MAX_TIMES, `expected ${MAX_TIMES} or less`)
   .default(1);
 const count = z.int("expected a number of tokens").min(0, "expected 0 or more").optional();
 const yes = z.literal(true, "expected true");
@@ -191,7 +191,7 @@ const partSchema = z.unknown().transform((value, context): Part => {
   return z.NEVER;
 });
 
-const LARGEST = 16 * 2 ** 20;
+const MAX_BYTES = 16 * 2 ** 20;
 const REMEDY = "docs/scripted-models.md explains the form; examples/ has scenarios.";
 
 export function readScenario(file: string): Scenario {
@@ -242,7 +242,7 @@ const fault = (file: string, line: number, reason: string): HarnessError =>
 function textOf(file: string): string {
   try {
     const { size } = statSync(file);
-    if (size > LARGEST) throw new Error(`it has ${size} bytes, more than any scenario`);
+    if (size > MAX_BYTES) throw new Error(`it has ${size} bytes, more than any scenario`);
     return readFileSync(file, "utf8");
   } catch (thrown) {
     throw new HarnessError(EXIT.usage, `cannot read the scenario ${file}: ${reasonOf(thrown)}`, REMEDY);

@@ -11,7 +11,7 @@ export type Literal =
     }
   | { readonly ok: false; readonly at: number; readonly cut: boolean; readonly twice: boolean };
 
-const DEEPEST = 64;
+const MAX_DEPTH = 64;
 const NUMBER = /-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])/y;
 const WORD = /(?:true|false|null|True|False|None)(?!\w)/y;
 const KEY = /[A-Za-z_]\w*(?=\s*:)/y;
@@ -145,7 +145,7 @@ class LiteralReader {
 
   #open(): void {
     this.#depth += 1;
-    if (this.#depth > DEEPEST) throw new Unreadable(this.at, false);
+    if (this.#depth > MAX_DEPTH) throw new Unreadable(this.at, false);
     this.at += 1;
   }
 

@@ -303,8 +303,8 @@ const TURN = /assistant(?=commentary|final|analysis)/g;
 /** A turn that only speaks. */
 const SPOKEN = /assistant(?:final|commentary(?! {0,4}(?:to=|t?o?$)))/y;
 const CUT_HEADER = /^\s*(?:<\|channel\|>\w*\s*)?(?:<\|[a-z]*(?:\|>?)?)?\s?[a-z]{0,4}\s?(?:<\|[a-z]*\|?)?$/;
-const LONGEST_HEADER = 260;
-const LONGEST_TURN = "assistantcommentary    to=".length;
+const MAX_HEADER_LENGTH = 260;
+const MAX_TURN_LENGTH = "assistantcommentary    to=".length;
 
 /** A segment of the harmony format: calls, or a body that is shown or thought. */
 export type Segment =
@@ -341,8 +341,8 @@ function readStripped(text: string, start: number, final: boolean): Segment {
   const name = STRIPPED.exec(text)?.[1];
   const at = STRIPPED.lastIndex;
   if (name !== undefined && text[at] === "{") return readArguments(text, at, name);
-  const rest = text.slice(start, start + LONGEST_HEADER);
-  if (rest.length === LONGEST_HEADER) return { kind: "text", end: start + 1 };
+  const rest = text.slice(start, start + MAX_HEADER_LENGTH);
+  if (rest.length === MAX_HEADER_LENGTH) return { kind: "text", end: start + 1 };
   if (!final) return { kind: "more" };
   const to = cutRecipient(rest, at >= start + rest.length - 40);
   if (to === undefined) return { kind: "text", end: start + 1 };
@@ -372,7 +372,7 @@ export function strippedThought(text: string, final: boolean): Segment | undefin
 }
 
 function afterThought(text: string, turn: number, final: boolean): Segment {
-  if (!final && text.length < turn + LONGEST_TURN) return { kind: "more" };
+  if (!final && text.length < turn + MAX_TURN_LENGTH) return { kind: "more" };
   SPOKEN.lastIndex = turn;
   const end = SPOKEN.test(text) ? SPOKEN.lastIndex : turn;
   return { kind: "body", from: turn, to: turn, end, shown: false };

@@ -127,7 +127,7 @@ const HEAD = /call:([A-Za-z_][\w.-]{0,79})\s*([{(])/y;
 const KEY = /\s*["']?([A-Za-z_]\w*)["']?\s*:\s*/y;
 const QUOTES = ['<|"|>', "<escape>"] as const;
 const PLAIN = /(?:-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?=\s*[,}\]])/y;
-const DEEPEST = 16;
+const MAX_DEPTH = 16;
 
 /** `call:N{key:<|"|>text<|"|>,other:true}` of Gemma, with its own quotes; or `call:N(key="text")`. */
 function readGemmaCall(text: string, start: number): Outcome {
@@ -196,7 +196,7 @@ class GemmaReader {
     if (quote !== undefined) return this.#quoted(quote);
     const char = text[this.at];
     if (char === '"' || char === "'") return this.#plainString();
-    if ((char === "{" || char === "[") && depth < DEEPEST) {
+    if ((char === "{" || char === "[") && depth < MAX_DEPTH) {
       this.at += 1;
       const inner = char === "{" ? this.members(depth + 1) : this.#list(depth + 1);
       return inner === undefined ? undefined : { value: inner };

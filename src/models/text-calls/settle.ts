@@ -183,7 +183,7 @@ function membersFrom(text: string, types: ReadonlySet<string>): unknown {
 
 const PREFIX = /^(?:functions?|tools?|default_api)[.:]/;
 const SUFFIX = /(?::\d+|\.call)$/;
-const LONGEST = 80;
+const MAX_LENGTH = 80;
 
 /** The names and schemas of one request. */
 export class OfferedTools {
@@ -204,7 +204,7 @@ export class OfferedTools {
 
   /** The offered name that is meant; undefined when none is, or when two could be. */
   resolve(written: string): string | undefined {
-    if (written.length > LONGEST) return undefined;
+    if (written.length > MAX_LENGTH) return undefined;
     if (this.#schemas.has(written)) return written;
     const bare = written.trim().replace(PREFIX, "").replace(SUFFIX, "");
     if (this.#schemas.has(bare)) return bare;
@@ -217,7 +217,7 @@ export class OfferedTools {
 
   /** An offered name that this one is a slip of. */
   near(written: string): string | undefined {
-    if (written.length > LONGEST || written.length < 3) return undefined;
+    if (written.length > MAX_LENGTH || written.length < 3) return undefined;
     const bare = fold(written.replace(PREFIX, "").replace(SUFFIX, ""));
     return this.names.find((name) => within(bare, fold(name), name.length > 5 ? 2 : 1));
   }

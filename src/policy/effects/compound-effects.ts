@@ -64,7 +64,7 @@ function settled(before: Scope, after: Scope, again: (from: Scope) => Scope): Sc
     : again({ ...left, folders: [null] });
 }
 
-const MOST_ROUNDS = 16;
+const MAX_ROUNDS = 16;
 
 function loop(node: Compound, { walk, scope, input }: At): Scope {
   const { name, words, bodies } = node;
@@ -73,7 +73,7 @@ function loop(node: Compound, { walk, scope, input }: At): Scope {
   else if (!isPrivate(name)) walk.doubt(variableDoubt(name), name, node.span);
   const values: readonly Arg[] = words === null ? [] : walk.args(words, scope);
   const known =
-    values.length > 0 && values.length <= MOST_ROUNDS && values.every(({ kind }) => kind !== "dynamic");
+    values.length > 0 && values.length <= MAX_ROUNDS && values.every(({ kind }) => kind !== "dynamic");
   const before = withoutVariables(scope);
   let now = before;
   const round = (from: Scope, value: Arg | null): Scope => {

@@ -21,13 +21,13 @@ import { either, type Scope, withVariable } from "./scope.ts";
 import { isBoxed } from "./tools.ts";
 import type { Called, Walk, World } from "./walk.ts";
 
-const MOST_COMMANDS = 100;
-const DEEPEST = 10;
+const MAX_COMMANDS = 100;
+const MAX_DEPTH = 10;
 /** Up to these, dangers are still looked for; no text of the length that is read holds more without repeating itself. */
-const MOST_SEEN = 10_000;
-const DEEPEST_SEEN = 200;
+const MAX_SEEN = 10_000;
+const MAX_DEPTH_SEEN = 200;
 /** Of all commands together: wrappers in wrappers pass the same words on. */
-const MOST_WORDS = 50_000;
+const MAX_WORDS = 50_000;
 
 /** Turns a tree of commands into what they do. One walk judges one text, with all texts inside it. */
 export class EffectWalk implements Walk {
@@ -65,7 +65,7 @@ export class EffectWalk implements Walk {
 
   /** Nothing more is looked at several times. */
   get crowded(): boolean {
-    return this.calls.length >= MOST_COMMANDS;
+    return this.calls.length >= MAX_COMMANDS;
   }
 
   /** What `work` finds belongs to this command. */
@@ -103,9 +103,9 @@ export class EffectWalk implements Walk {
   }
 
   deeper<T>(span: Span, otherwise: T, work: () => T): T {
-    if (this.depth >= DEEPEST_SEEN || this.calls.length > MOST_SEEN || this.passed > MOST_WORDS)
+    if (this.depth >= MAX_DEPTH_SEEN || this.calls.length > MAX_SEEN || this.passed > MAX_WORDS)
       return this.unseen(span, otherwise);
-    if (this.depth === DEEPEST) this.doubt("shell.limit", `more than ${DEEPEST} levels`, span);
+    if (this.depth === MAX_DEPTH) this.doubt("shell.limit", `more than ${MAX_DEPTH} levels`, span);
     this.depth += 1;
     try {
       return work();
@@ -165,9 +165,9 @@ export class EffectWalk implements Walk {
   private simple(node: Simple, scope: Scope, input: Use["input"]): Scope {
     if (this.crowded && !this.full) {
       this.full = true;
-      this.doubt("shell.limit", `more than ${MOST_COMMANDS} commands`, node.span);
+      this.doubt("shell.limit", `more than ${MAX_COMMANDS} commands`, node.span);
     }
-    if (this.calls.length > MOST_SEEN) return this.unseen(node.span, scope);
+    if (this.calls.length > MAX_SEEN) return this.unseen(node.span, scope);
     const words = this.args(node.words, scope);
     return this.within(calledFrom(node, words), () => this.command(node, words, { scope, input }));
   }

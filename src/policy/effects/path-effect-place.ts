@@ -3,12 +3,12 @@ import { type Arg, UNKNOWN } from "../programs/program-model.ts";
 import type { Place } from "./effect.ts";
 
 /** No system takes a longer path. */
-const LONGEST = 4096;
+const MAX_LENGTH = 4096;
 
 /** Where an argument leads from a folder. A pattern keeps its special characters. */
 export function placeOf({ kind, value }: Arg, folder: Place): Place {
   if (kind === "dynamic" && (value.includes(UNKNOWN) || value === "")) return null;
-  if (value.length > LONGEST) return null;
+  if (value.length > MAX_LENGTH) return null;
   if (value.startsWith("/")) return resolvePath("/", value);
   return folder === null ? null : resolvePath(folder, value);
 }

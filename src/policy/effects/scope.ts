@@ -10,7 +10,7 @@ export interface Scope {
   readonly functions: ReadonlySet<string>;
 }
 
-const MOST_FOLDERS = 4;
+const MAX_FOLDERS = 4;
 
 /** Of two ways the script may have gone. */
 export function either(a: Scope, b: Scope): Scope {
@@ -25,7 +25,7 @@ export function either(a: Scope, b: Scope): Scope {
 function joined(a: readonly Place[], b: readonly Place[]): readonly Place[] {
   if (a === b) return a;
   const all = [...new Set([...a, ...b])];
-  return all.length > MOST_FOLDERS || all.includes(null) ? [null] : all;
+  return all.length > MAX_FOLDERS || all.includes(null) ? [null] : all;
 }
 
 /** What only one of them says, or each otherwise, is a guess: good for finding dangers, never for an allow. */

@@ -110,14 +110,14 @@ function findingsOf(place: PlaceOf, op: Op, mode: Mode): readonly Finding[] {
   return found;
 }
 
-const LONGEST = 4096;
+const MAX_LENGTH = 4096;
 
 /** Why a text is no path that could be judged. */
 function whyUnreadable(path: string): Finding | undefined {
   const verdict = "deny";
   if (path === "") return { id: "path.empty", reason: "the path is empty", verdict };
-  if (path.length > LONGEST)
-    return { id: "path.too-long", reason: `the path is longer than ${LONGEST} characters`, verdict };
+  if (path.length > MAX_LENGTH)
+    return { id: "path.too-long", reason: `the path is longer than ${MAX_LENGTH} characters`, verdict };
   if (CONTROL.test(path))
     return { id: "path.control", reason: "the path holds a control character", verdict };
   return path.isWellFormed()

@@ -21,13 +21,13 @@ interface IgnoreRule {
 }
 
 /** Characters that are read of a rule file. */
-export const LONGEST_RULES = 64 * 1024;
+export const MAX_RULES_LENGTH = 64 * 1024;
 
 /** A line ends there for git. */
 const NUL_AND_REST = /\0.*$/s;
 
 export function readIgnore(text: string): IgnoreRules {
-  if (text.length > LONGEST_RULES) return { rules: [], tooLong: true };
+  if (text.length > MAX_RULES_LENGTH) return { rules: [], tooLong: true };
   const lines = text.replace(/^\ufeff/, "").split(/\r?\n/);
   const rules = lines.map((line) => readRule(line.replace(NUL_AND_REST, "")));
   return { rules: rules.filter((rule) => rule !== undefined), tooLong: false };
@@ -153,7 +153,7 @@ export class NestedIgnore {
   readonly #hidesAll: boolean;
 
   private constructor(above: readonly NestedIgnore[], { folder, text, strict }: IgnoreList) {
-    const isLong = text.length > LONGEST_RULES;
+    const isLong = text.length > MAX_RULES_LENGTH;
     this.#above = above;
     this.#start = folder === "" ? "" : `${folder}/`;
     this.#depth = namesOf(folder).length;
@@ -199,4 +199,4 @@ interface Marked {
 const namesOf = (path: string): readonly string[] => path.split("/").filter((name) => name !== "");
 
 const wholeLines = (text: string): string =>
-  text.slice(0, Math.max(text.lastIndexOf("\n", LONGEST_RULES - 1), 0));
+  text.slice(0, Math.max(text.lastIndexOf("\n", MAX_RULES_LENGTH - 1), 0));

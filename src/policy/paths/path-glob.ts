@@ -48,7 +48,7 @@ function readClass(text: string, at: number): { readonly token: Token; readonly 
   const tests: ((code: number) => boolean)[] = [];
   let next = negated ? at + 1 : at;
   for (let first = true; first || text[next] !== "]"; first = false) {
-    const named = NAMED.exec(text.slice(next, next + LONGEST_NAMED));
+    const named = NAMED.exec(text.slice(next, next + MAX_NAMED_LENGTH));
     if (named !== null) {
       const test = CLASSES[named[1] ?? ""];
       if (test === undefined) return undefined;
@@ -88,7 +88,7 @@ function readMember(text: string, at: number): { readonly code: number; readonly
 }
 
 const NAMED = /^\[:([a-z]*):\]/;
-const LONGEST_NAMED = 12;
+const MAX_NAMED_LENGTH = 12;
 
 const CLASSES: Readonly<Record<string, RegExp>> = {
   alnum: /^[a-z0-9]$/i,

@@ -188,7 +188,7 @@ const ENDS: ReadonlyMap<string, string> = new Map(
   ALL.filter(({ path }) => path.startsWith("*")).map(({ path, why }) => [path.slice(1), why]),
 );
 
-const LONGEST = Math.max(...[...ENDS.keys()].map((end) => end.length));
+const MAX_LENGTH = Math.max(...[...ENDS.keys()].map((end) => end.length));
 
 /** Why a read there may show a password or a key. The path is absolute, resolved and folded. */
 export function secretAt(folded: string): string | null {
@@ -206,7 +206,7 @@ const isHarmless = (name: string): boolean =>
   name.endsWith(".pub") || (name.startsWith(".env.") && EXAMPLES.some((end) => name.endsWith(end)));
 
 function bySpelling(name: string): string | null {
-  for (let dot = name.indexOf(".", name.length - LONGEST); dot !== -1; dot = name.indexOf(".", dot + 1)) {
+  for (let dot = name.indexOf(".", name.length - MAX_LENGTH); dot !== -1; dot = name.indexOf(".", dot + 1)) {
     const why = ENDS.get(name.slice(dot));
     if (why !== undefined) return why;
   }

@@ -76,14 +76,14 @@ export function prefixTable(rows: Rows): PrefixTable {
 }
 
 /** No row has more names; a test holds the tables to it. */
-export const DEEPEST = 5;
+export const MAX_DEPTH = 5;
 
 /** The reason of the row that the path is, or lies below. Both have no leading slash. */
 export function findPrefix(table: PrefixTable, path: string): string | null {
   let end = endOfName(path, 0);
   const under = table.get(path.slice(0, end));
   if (under === undefined) return null;
-  for (let names = 0; names < DEEPEST; names += 1) {
+  for (let names = 0; names < MAX_DEPTH; names += 1) {
     const why = under.get(path.slice(0, end));
     if (why !== undefined) return why;
     if (end === path.length) return null;

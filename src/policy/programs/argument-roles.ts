@@ -131,11 +131,11 @@ function authorityOf(value: string): string | null {
 function cut(rest: string): string | null {
   const end = rest.search(ENDS);
   const authority = end === -1 ? rest : rest.slice(0, end);
-  return authority.length > LONGEST || UNSURE.test(authority) ? null : authority;
+  return authority.length > MAX_LENGTH || UNSURE.test(authority) ? null : authority;
 }
 
 /** Longer than any user, host and port. */
-const LONGEST = 500;
+const MAX_LENGTH = 500;
 
 const BRACKETS = /^(\[[0-9a-f:.]+\])(?::|$)/i;
 const BARE_SIX = /^[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*$/i;

@@ -90,7 +90,7 @@ function commandEffects(command: readonly Arg[], found: readonly Arg[], use: Use
 
 const MARK: Arg = { kind: "literal", value: "{}", span: [0, 0] };
 
-const MOST_FINDS = 64;
+const MAX_FINDS = 64;
 const XARGS_MARKS: ReadonlySet<string> = new Set(["-I", "-i", "--replace"]);
 const FILES: ReadonlySet<string> = new Set(["-a", "--arg-file"]);
 const SPLITS: ReadonlySet<string> = new Set(["-0", "--null", "-d", "--delimiter"]);
@@ -104,7 +104,7 @@ const PARTS: ReadonlySet<string> = new Set([
   "-s",
   "--max-chars",
 ]);
-const MOST_KNOWN = 64;
+const MAX_KNOWN = 64;
 
 /** The command that it runs, with the words of stdin behind it or in place of a mark. */
 function xargsEffects(use: Use): readonly Found[] {
@@ -145,7 +145,7 @@ function givenWords(use: Use): readonly Arg[] {
     .split(byLine ? "\n" : /\s+/)
     .map((value) => value.trim())
     .filter((value) => value !== "");
-  if (known.length === 0 || known.length > MOST_KNOWN) return [unknownWord(use)];
+  if (known.length === 0 || known.length > MAX_KNOWN) return [unknownWord(use)];
   return known.map((value): Arg => ({ kind: "literal", value, span: input.span }));
 }
 
@@ -198,9 +198,9 @@ function replaced(word: Arg, mark: string, by: Arg): Arg {
 
 /** As many finds as are looked at, and a doubt where there are more. */
 export function mostOf(found: readonly Arg[], { span }: Use): readonly [readonly Arg[], readonly Found[]] {
-  if (found.length <= MOST_FINDS) return [found, []];
-  const what = `more than ${MOST_FINDS} places to search`;
-  return [found.slice(0, MOST_FINDS), [{ kind: "unknown", doubt: "shell.limit", what, span }]];
+  if (found.length <= MAX_FINDS) return [found, []];
+  const what = `more than ${MAX_FINDS} places to search`;
+  return [found.slice(0, MAX_FINDS), [{ kind: "unknown", doubt: "shell.limit", what, span }]];
 }
 /** What rows ask of this file, by name. */
 export const FD_XARGS_READERS: Readonly<Record<string, Reader>> = {

@@ -259,7 +259,7 @@ class Narrowing {
 
 /** Some files, by no name that is known. */
 const SOME: Left = ["*found*"];
-const MOST_NAMES = 8;
+const MAX_NAMES = 8;
 
 /** The name that a pattern is about, in the letters of names that are judged: of one for paths, all but what stands for any folder. */
 function byName(name: string, value: Arg | undefined): Left {
@@ -275,7 +275,7 @@ function byName(name: string, value: Arg | undefined): Left {
 function joined(one: Left | undefined, other: Left): Left {
   if (one === undefined || one === other) return other;
   if (one === null || other === null) return null;
-  return one.length + other.length > MOST_NAMES ? SOME : [...one, ...other];
+  return one.length + other.length > MAX_NAMES ? SOME : [...one, ...other];
 }
 
 /** The words of find's expressions. */

@@ -164,7 +164,7 @@ class FilterReader {
   }
 
   private interpolation(): boolean {
-    if (this.depth >= DEEPEST) return false;
+    if (this.depth >= MAX_DEPTH) return false;
     this.depth += 1;
     const closed = this.code(")");
     this.depth -= 1;
@@ -198,7 +198,7 @@ class FilterReader {
 const isLetter = (char: string): boolean =>
   (char >= "a" && char <= "z") || (char >= "A" && char <= "Z") || char === "_";
 
-const DEEPEST = 16;
+const MAX_DEPTH = 16;
 
 const isDigit = (char: string): boolean => char >= "0" && char <= "9";
 

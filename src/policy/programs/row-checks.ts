@@ -26,7 +26,7 @@ function statement(text: Arg, use: Use): readonly Found[] {
 }
 
 /** Statements on the command line, and those that come in by stdin. */
-export const statements =
+const statements =
   (...options: readonly string[]) =>
   (use: Use): readonly Found[] => [
     ...valuesOf(use, ...options).flatMap((text) => statement(text, use)),

@@ -1,10 +1,10 @@
 import { addPart, addText, BRACE, BRACE_CLOSE, COMMA, type Cursor, DOT, type Part } from "./cursor.ts";
 
 /** Words that one word may become, and all words of a text; words that are longer are not expanded. */
-const MOST = 64;
-const MOST_OF_ALL = 1024;
-const LONGEST = 300;
-const DEEPEST = 8;
+const MAX_COUNT = 64;
+const MAX_OF_ALL = 1024;
+const MAX_LENGTH = 300;
+const MAX_DEPTH = 8;
 
 /** A word with what may not be expanded put aside: code units, and -1 - n for the piece n. */
 type Codes = readonly number[];
@@ -21,7 +21,7 @@ export function expandBraces(c: Cursor, pieces: readonly Part[]): Part[][] | nul
   }
   if (words.length === 1 && words[0]?.length === codes.length) return null;
   c.braces += words.length;
-  if (c.braces > MOST_OF_ALL) c.fail("not read: too many words made by braces");
+  if (c.braces > MAX_OF_ALL) c.fail("not read: too many words made by braces");
   return words.map((word) => toPieces(word, pieces));
 }
 
@@ -55,8 +55,8 @@ function separated(codes: Codes): boolean {
 function limits(codes: Codes): string | null {
   const depth = balance(codes);
   if (depth === null) return "braces without a partner";
-  if (codes.length > LONGEST) return "braces in a long word";
-  return depth > DEEPEST ? "too deeply nested braces" : null;
+  if (codes.length > MAX_LENGTH) return "braces in a long word";
+  return depth > MAX_DEPTH ? "too deeply nested braces" : null;
 }
 
 /** All words, or why they are not made. Braces are balanced. */
@@ -68,7 +68,7 @@ function expand(codes: Codes): Codes[] | string {
     const { commas, close } = group(codes, at);
     const made = alternatives(codes.slice(at + 1, close), commas, at + 1);
     if (typeof made === "string") return made;
-    if (words.length * made.length > MOST) return "too many words made by braces";
+    if (words.length * made.length > MAX_COUNT) return "too many words made by braces";
     words = cross(cross(words, [codes.slice(run, at)]), made);
     at = close;
     run = close + 1;
@@ -98,7 +98,7 @@ function alternatives(inner: Codes, commas: readonly number[], offset: number): 
     const part = expand(inner.slice(run, comma - offset));
     if (typeof part === "string") return part;
     all.push(...part);
-    if (all.length > MOST) return "too many words made by braces";
+    if (all.length > MAX_COUNT) return "too many words made by braces";
     run = comma - offset + 1;
   }
   return all;
@@ -109,7 +109,7 @@ function single(inner: Codes): Codes[] | string {
   const dots = inner.some((code, at) => code === DOT && inner[at + 1] === DOT);
   if (dots) {
     if (inner.length > 40 || inner.some((code) => code < 0)) return "this sequence";
-    const items = sequence(String.fromCharCode(...inner), MOST);
+    const items = sequence(String.fromCharCode(...inner), MAX_COUNT);
     return typeof items === "string"
       ? items
       : items.map((item) => Array.from(item, (one) => one.charCodeAt(0)));

@@ -1,7 +1,7 @@
 import type { List, Node, Piece, Reading, Redirect, Span } from "./shell-syntax.ts";
 
 /** Nested constructs beyond this are an error, so that no text can use up the stack. */
-const DEEPEST = 100;
+const MAX_DEPTH = 100;
 
 /** A here-document whose body is still to come. */
 export interface Awaited {
@@ -74,7 +74,7 @@ export class Cursor {
   /** True when one more level may be entered; `leave` must follow. */
   enter(): boolean {
     this.depth++;
-    if (this.depth <= DEEPEST) return true;
+    if (this.depth <= MAX_DEPTH) return true;
     this.fail("not read: too deeply nested");
     return false;
   }
@@ -234,16 +234,16 @@ const WORDS: ReadonlySet<string> = new Set([
   "while",
 ]);
 
-const LONGEST = 8;
+const MAX_LENGTH = 8;
 
 /** The reserved word at the cursor, unread; empty when there is none. Counts only where a command may begin. */
 export function reserved(c: Cursor): string {
   const { text, pos } = c;
   if (!begins(c.peek())) return "";
-  const most = Math.min(c.end, pos + LONGEST + 1);
+  const most = Math.min(c.end, pos + MAX_LENGTH + 1);
   let at = pos + 1;
   while (at < most && continues(text.charCodeAt(at))) at++;
-  if (at === pos + LONGEST + 1 || (at < c.end && (classOf(text.charCodeAt(at)) & BREAK) === 0)) return "";
+  if (at === pos + MAX_LENGTH + 1 || (at < c.end && (classOf(text.charCodeAt(at)) & BREAK) === 0)) return "";
   const word = text.slice(pos, at);
   return WORDS.has(word) ? word : "";
 }

@@ -175,7 +175,7 @@ function skipSingle(c: Cursor): void {
 }
 
 const CARET = 94;
-const LONGEST_CLASS = 20;
+const MAX_CLASS_LENGTH = 20;
 
 /** Makes pieces of the unquoted patterns. */
 export function findPatterns(c: Cursor, pieces: Part[]): Part[] {
@@ -246,7 +246,7 @@ function bracketEnd(c: Cursor, text: string, from: number, lastClose: number): n
 function classEnd(text: string, from: number): number {
   const kind = text.charCodeAt(from + 1);
   if (kind !== COLON && kind !== DOT && kind !== EQUALS) return from;
-  const length = text.slice(from + 2, from + 2 + LONGEST_CLASS).indexOf(`${String.fromCharCode(kind)}]`);
+  const length = text.slice(from + 2, from + 2 + MAX_CLASS_LENGTH).indexOf(`${String.fromCharCode(kind)}]`);
   return length === -1 ? from : from + length + 3;
 }
 

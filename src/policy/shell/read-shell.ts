@@ -76,7 +76,7 @@ interface Flaw {
 }
 
 /** Longer ones are looked through for dangers, and never allowed. */
-const MOST_CHARACTERS = 10_000;
+const MAX_CHARACTERS = 10_000;
 
 const PLAIN = /^[\t\n -~]*$/;
 const CONTROL = /[\0-\x08\x0B-\x1F\x7F-\x9F]/u;
@@ -91,8 +91,8 @@ const INVALID = /[\uD800-\uDFFF\uFFFD]/u;
 function flawsOf(text: string): readonly Flaw[] {
   const flaws: Flaw[] = [];
   if (!/[^\s]/.test(text)) flaws.push({ id: "text.empty", what: "", span: [0, text.length] });
-  if (text.length > MOST_CHARACTERS)
-    flaws.push({ id: "text.limit", what: `${text.length} characters`, span: [MOST_CHARACTERS, text.length] });
+  if (text.length > MAX_CHARACTERS)
+    flaws.push({ id: "text.limit", what: `${text.length} characters`, span: [MAX_CHARACTERS, text.length] });
   if (PLAIN.test(text)) return flaws;
   for (const [id, pattern] of KINDS) {
     const match = pattern.exec(text);

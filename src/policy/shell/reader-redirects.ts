@@ -21,7 +21,7 @@ import {
 import type { Redirect, RedirectOperator, Word } from "./shell-syntax.ts";
 import { oneWord } from "./words.ts";
 
-const LONGEST_DESCRIPTOR = 9;
+const MAX_DESCRIPTOR_LENGTH = 9;
 
 /** Reads a redirect, if one begins at the cursor. */
 export function readRedirect(c: Cursor, out: Redirect[]): boolean {
@@ -49,7 +49,7 @@ function numbered(c: Cursor, out: Redirect[]): boolean {
   let length = 1;
   while (isDigit(c.peek(length))) length++;
   if (!opens(c, length)) return false;
-  if (length > LONGEST_DESCRIPTOR) c.fail("not read: this descriptor");
+  if (length > MAX_DESCRIPTOR_LENGTH) c.fail("not read: this descriptor");
   redirect(c, c.text.slice(c.pos, c.pos + length), out);
   return true;
 }

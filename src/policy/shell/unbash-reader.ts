@@ -77,7 +77,7 @@ class Converter {
   }
 
   private deeper<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
-    if (this.depth >= DEEPEST_TREE) {
+    if (this.depth >= MAX_TREE) {
       this.tooDeep(at);
       return otherwise;
     }
@@ -244,20 +244,20 @@ function withErrors(node: Node): Node {
 /** How much of a text is looked at. Beyond it there is an error, so that nothing unseen is ever taken for harmless. */
 
 /** Expansions in each other: each level is read again when it is looked into. */
-const DEEPEST = 10;
+const MAX_DEPTH = 10;
 /** Each level of a long text costs more. */
 const LONG = 10_000;
-const DEEPEST_OF_LONG = 3;
+const MAX_OF_LONG = 3;
 /** Openings of expansions in a long text; with more of them none is looked into. */
 const MANY = 1000;
 
 function deepestFor(text: string): number {
-  if (text.length <= LONG) return DEEPEST;
-  return text.split("$").length > MANY ? 0 : DEEPEST_OF_LONG;
+  if (text.length <= LONG) return MAX_DEPTH;
+  return text.split("$").length > MANY ? 0 : MAX_OF_LONG;
 }
 
 /** Of anything in anything, such as sums of sums. */
-const DEEPEST_TREE = 200;
+const MAX_TREE = 200;
 
 /** About what things cost to judge, and how much may be spent on one text. */
 const COST = { command: 5, word: 2, redirect: 10, substitution: 20 };

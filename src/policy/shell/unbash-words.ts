@@ -210,7 +210,7 @@ export function merged(pieces: readonly Piece[]): readonly Piece[] {
 /** Static braces: names, numbers and patterns in them, no quotes and no expansions. */
 const isStatic = (text: string): boolean => /^[\w.,/{}:@%+=*?-]*$/.test(text);
 
-const MOST = 64;
+const MAX_COUNT = 64;
 
 /** What bash makes of `{a,b{1..3}}`. Null for more than `MOST` results, or deeper than anybody writes. */
 const expandBraces = (text: string): readonly string[] | null => expand(text, 0);
@@ -224,7 +224,7 @@ function expand(text: string, depth: number): readonly string[] | null {
   const middles =
     commas.length > 0 ? alternatives(text, found, depth) : sequence(text.slice(open + 1, close));
   const rest = expand(text.slice(close + 1), depth + 1);
-  if (middles === null || rest === null || middles.length * rest.length > MOST) return null;
+  if (middles === null || rest === null || middles.length * rest.length > MAX_COUNT) return null;
   return middles.flatMap((middle) => rest.map((after) => before + middle + after));
 }
 
@@ -273,7 +273,7 @@ function sequence(text: string): readonly string[] | null {
   const [from, to] = letters ? [first.charCodeAt(0), last.charCodeAt(0)] : [Number(low), Number(high)];
   const by = Math.max(1, Math.abs(Number(step ?? 1)));
   const count = Math.floor(Math.abs(to - from) / by) + 1;
-  if (count > MOST) return null;
+  if (count > MAX_COUNT) return null;
   const width = letters ? 0 : padding(low ?? "", high ?? "");
   return Array.from({ length: count }, (_, index) => {
     const value = from + (to < from ? -1 : 1) * index * by;

@@ -25,7 +25,7 @@ const MARKS = {
 } as const;
 
 /** Of a target, however little room there is. */
-const LEAST = 12;
+const MIN_COUNT = 12;
 /** A model may call for a tool of any name. */
 const MAX_TOOL_NAME = 32;
 
@@ -62,9 +62,9 @@ function parted(
   room: number,
 ): { readonly target: string; readonly below: boolean } {
   const needed = ending === "" ? 0 : columns(ending) + 2;
-  const least = Math.min(columns(fitted(whole, Math.max(LEAST, room))), Math.max(LEAST, room >> 1));
+  const least = Math.min(columns(fitted(whole, Math.max(MIN_COUNT, room))), Math.max(MIN_COUNT, room >> 1));
   const below = needed > room - least;
-  return { target: fitted(whole, Math.max(LEAST, below ? room : room - needed)), below };
+  return { target: fitted(whole, Math.max(MIN_COUNT, below ? room : room - needed)), below };
 }
 
 /** Who let it run where the policy asks, and how long it took where it ran. */

@@ -2,7 +2,7 @@
 export const HUGE = 1 << 20;
 
 /** UTF-16 units that no piece is longer than. A declaration of this size stays whole. */
-export const MOST = 2500;
+export const MAX_COUNT = 2500;
 
 /** What parts are joined up to. About 500 tokens. */
 export const TARGET = 1800;

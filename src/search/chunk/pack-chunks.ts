@@ -1,5 +1,5 @@
 import type { Piece } from "../index-words.ts";
-import { MOST, SMALL, TARGET, TINY } from "./chunk-limits.ts";
+import { MAX_COUNT, SMALL, TARGET, TINY } from "./chunk-limits.ts";
 import { jointKind, jointNames, type Mark, type Part, partsOf } from "./marks.ts";
 
 /** The pieces of a text: what is small joined with its neighbours, what is big split. An empty text has none. */
@@ -53,15 +53,15 @@ class Group {
 }
 
 function split(text: string, part: Part): readonly Part[] {
-  if (part.end - part.start <= MOST) return part.end > part.start ? [part] : [];
-  const cuts = lineCuts(text, part, { target: TARGET, most: MOST });
+  if (part.end - part.start <= MAX_COUNT) return part.end > part.start ? [part] : [];
+  const cuts = lineCuts(text, part, { target: TARGET, most: MAX_COUNT });
   return [part.start, ...cuts].map((start, index) => ({ ...part, start, end: cuts[index] ?? part.end }));
 }
 
 /** Adds a part to the last group, or begins another. A tiny part never becomes a group of its own. */
 function place(text: string, groups: Group[], part: Part): void {
   const last = groups.at(-1);
-  if (last === undefined || part.end - last.start > MOST) groups.push(new Group(part));
+  if (last === undefined || part.end - last.start > MAX_COUNT) groups.push(new Group(part));
   else if (nothing(text, part) && part.kind !== "imports") last.end = part.end;
   else if (last.parts.length === 1 && part.kind === "imports" && nothing(text, last.first))
     groups.splice(-1, 1, new Group(part, last.start));
@@ -94,7 +94,7 @@ function tidied(groups: readonly Group[]): readonly Group[] {
   const kept: Group[] = [];
   for (const group of groups) {
     const last = kept.at(-1);
-    const rest = last !== undefined && group.size < SMALL && group.end - last.start <= MOST;
+    const rest = last !== undefined && group.size < SMALL && group.end - last.start <= MAX_COUNT;
     if (rest && group.parts.every((part) => !part.own && near(last, part) && part.kind !== "imports"))
       last.take(group);
     else kept.push(group);

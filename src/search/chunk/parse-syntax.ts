@@ -104,7 +104,7 @@ const budgetFor = (length: number): Budget => ({
 const MEMORY = 384 * 2 ** 20;
 
 /** For an overloaded machine: a parse that takes longer is given up, whatever the counts. */
-const LONGEST_MS = 3000;
+const MAX_MS = 3000;
 
 /** Of which the parsers of all languages are made. */
 interface Engine {
@@ -116,7 +116,7 @@ interface Engine {
 /** The tree of a text, or null when it would cost more than code does. To be deleted. Throws when the parser cannot be used again. */
 function parse({ parser, memory }: Engine, text: string): Tree | null {
   const left = budgetFor(text.length);
-  const until = performance.now() + LONGEST_MS;
+  const until = performance.now() + MAX_MS;
   const read = (index: number): string => ((left.reads -= 1) < 0 ? "" : text.slice(index, index + READ));
   const stops = (): boolean => {
     left.steps -= 1;

@@ -8,7 +8,7 @@ const SETEXT = /^ {0,3}(=+|-+)[ \t]*$/;
 const NO_PARAGRAPH = /^(?: {4}|\t| {0,3}(?:[-*+>|#]|\d+[.)]\s|<))/;
 
 /** A longer line is no title: its letters could be such that the forms above, and what is plain of it, take hours. */
-const LONGEST_TITLE = 1000;
+const MAX_TITLE_LENGTH = 1000;
 
 interface Line {
   readonly at: number;
@@ -47,7 +47,7 @@ export function sectionMarks(text: string): readonly Mark[] {
   return outline.marks;
 }
 
-const isLong = ({ text }: Line): boolean => text.length > LONGEST_TITLE;
+const isLong = ({ text }: Line): boolean => text.length > MAX_TITLE_LENGTH;
 
 interface Title {
   readonly at: number;

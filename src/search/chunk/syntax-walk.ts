@@ -1,6 +1,6 @@
 import type { Node, Tree, TreeCursor } from "web-tree-sitter";
 import type { ChunkKind } from "../index-words.ts";
-import { DEPTH, MOST, VISITS } from "./chunk-limits.ts";
+import { DEPTH, MAX_COUNT, VISITS } from "./chunk-limits.ts";
 import { type Rule, ruleAt, type Rules } from "./chunk-rule.ts";
 import { apart, jointKind, jointNames, type Mark, opensLine } from "./marks.ts";
 
@@ -90,7 +90,7 @@ export class Walk {
     switch (rule?.role) {
       case undefined:
         this.mark(start, place);
-        if (end - start > MOST) this.children(cursor, { ...inner, members: false, deep: true });
+        if (end - start > MAX_COUNT) this.children(cursor, { ...inner, members: false, deep: true });
         return;
       case "imports":
         this.mark(start, { ...place, kind: "imports", names: [] });
@@ -114,8 +114,8 @@ export class Walk {
     }
     const from = this.marks.length;
     this.mark(start, place);
-    if (!place.deep || end - start > MOST) this.children(cursor, place);
-    if (end - start <= MOST) this.collapse(from);
+    if (!place.deep || end - start > MAX_COUNT) this.children(cursor, place);
+    if (end - start <= MAX_COUNT) this.collapse(from);
   }
 
   /** What is said about a declaration and the declaration are one. */
@@ -127,7 +127,7 @@ export class Walk {
     for (let level = 0; level < levels; level += 1) cursor.gotoParent();
     if (levels > 0) return;
     this.mark(start, place);
-    if (end - start > MOST)
+    if (end - start > MAX_COUNT)
       this.children(cursor, { ...place, members: false, deep: true, depth: place.depth + 1 });
   }
 
@@ -145,7 +145,7 @@ export class Walk {
 
   private declared(cursor: TreeCursor, found: Found & { readonly rule: Rule }, place: Place): void {
     const { start, end, rule } = found;
-    const big = end - start > MOST;
+    const big = end - start > MAX_COUNT;
     const { kind, shown, declared } = declaredBy(cursor.currentNode, rule, place);
     const own = declared.length > 0;
     const names = own ? declared : place.names;

@@ -62,7 +62,7 @@ export async function takeWriter(
 
 /** For locks that are kept for milliseconds: waits synchronously. The folder may be gone afterwards. */
 export function waitForWriter(folderOf: () => string): Disposable {
-  for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
     const lock = tryWriter(folderOf());
     if (lock !== undefined) return lock;
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
@@ -70,7 +70,7 @@ export function waitForWriter(folderOf: () => string): Disposable {
   throw taken(folderOf());
 }
 
-const MOST_ATTEMPTS = 200;
+const MAX_ATTEMPTS = 200;
 const PAUSE_MS = 10;
 
 /** Undefined when another process has it. */

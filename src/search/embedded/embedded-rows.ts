@@ -131,7 +131,7 @@ function expanded({ texts }: Row, failure: (thrown: unknown) => unknown): () => 
  * What the store needs of the vectors that are kept in its database. Chunks are known by their numbers. Called within
  * the store's own transactions; synchronous, as SQLite is.
  */
-export interface VectorSeat {
+export interface VectorColumn {
   /** Vectors that are there already are replaced. */
   put(vectors: ReadonlyMap<number, Float32Array>): void;
   remove(chunks: readonly number[]): void;

@@ -2,30 +2,30 @@ import type { Connection } from "../../platform/sqlite-connection.ts";
 import { indexFailure } from "../index-failure.ts";
 import type { Chunk } from "../index-words.ts";
 import { namedBy } from "../rank/name-lookup.ts";
-import { understand } from "../rank/ranked-query.ts";
+import { parseQuery } from "../rank/ranked-query.ts";
 import { Tokenizer } from "../rank/tokens.ts";
 import { WEIGHTS, type Weights } from "../rank/weights.ts";
 import type { Candidate, SearchStore, StoreCounts, StoredFile, StoreQuery } from "../search-store.ts";
-import { idBytes, readChunks, type VectorSeat, writeFile, type WrittenFile } from "./embedded-rows.ts";
+import { idBytes, readChunks, type VectorColumn, writeFile, type WrittenFile } from "./embedded-rows.ts";
 import { Lexical } from "./lexical-search.ts";
 import { readLayout } from "./segment-layout.ts";
 import { dueForMerge, merge } from "./segment-merge.ts";
 import { type FileWords, IN_FOLDER, IN_NAME, SegmentWriter } from "./segment.ts";
 
-/** Chunks, postings and, where it has a seat for them, vectors in one SQLite file. */
+/** Chunks, postings and, where it has a context for them, vectors in one SQLite file. */
 export class EmbeddedStore implements SearchStore {
   readonly name = "embedded";
   readonly #database: Connection;
   /** What was thrown, in a person's words. */
   readonly #failure: (thrown: unknown) => unknown;
-  readonly #vectors: VectorSeat | null;
+  readonly #vectors: VectorColumn | null;
   readonly #writer: FileWriter;
   readonly #weights: Weights;
   readonly #tokenizer = new Tokenizer();
   /** As of the last change that is known. */
   #lexical: { readonly version: string; readonly by: Lexical } | undefined;
 
-  constructor(database: Connection, folder: string, vectors: VectorSeat | null, weights = WEIGHTS) {
+  constructor(database: Connection, folder: string, vectors: VectorColumn | null, weights = WEIGHTS) {
     this.#database = database;
     this.#failure = (thrown) => indexFailure(thrown, folder);
     this.#vectors = vectors;
@@ -109,7 +109,7 @@ export class EmbeddedStore implements SearchStore {
 
   #found({ text, vector }: StoreQuery, limit: number): readonly Candidate[] {
     const scores = new Map<number, { lexical: number | null; dense: number | null }>();
-    const query = understand(text, this.#tokenizer, this.#weights);
+    const query = parseQuery(text, this.#tokenizer, this.#weights);
     for (const { chunk, score } of this.#current().best(query, limit))
       scores.set(chunk, { lexical: score, dense: null });
     for (const { chunk, cosine } of vector === null ? [] : (this.#vectors?.nearest(vector, limit) ?? []))
@@ -168,10 +168,10 @@ function* batchesOf(files: readonly StoredFile[]): Generator<readonly StoredFile
 /** Changes which files are held. Each call within a transaction of the store's. */
 class FileWriter {
   readonly #database: Connection;
-  readonly #vectors: VectorSeat | null;
+  readonly #vectors: VectorColumn | null;
   readonly #tokenizer: Tokenizer;
 
-  constructor(database: Connection, vectors: VectorSeat | null, tokenizer: Tokenizer) {
+  constructor(database: Connection, vectors: VectorColumn | null, tokenizer: Tokenizer) {
     this.#database = database;
     this.#vectors = vectors;
     this.#tokenizer = tokenizer;

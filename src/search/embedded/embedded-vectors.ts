@@ -3,13 +3,13 @@ import type { Connection } from "../../platform/sqlite-connection.ts";
 import { DamagedIndex } from "../index-failure.ts";
 import { dot, packed, unit, unpacked } from "../unit-vectors.ts";
 import { codeScores, type CodeSet, CodeSets, signSums } from "./code-sets.ts";
-import type { VectorSeat } from "./embedded-rows.ts";
+import type { VectorColumn } from "./embedded-rows.ts";
 
 /**
  * How many vectors are looked at exactly, at least and for each one that is wanted: of 100,000 their codes let 98 of the
  * hundred that are nearest through, and more of the ten. Up to so many vectors nothing is passed over.
  */
-const LEAST_EXACT = 512;
+const MIN_EXACT = 512;
 const EXACT_EACH = 8;
 
 type Near = { readonly chunk: number; readonly cosine: number };
@@ -18,7 +18,7 @@ type Near = { readonly chunk: number; readonly cosine: number };
  * The vectors of the store's chunks, in its database. What another model made is neither found nor counted; the first
  * vector that is put takes its place. Without a model of its own it only forgets what is removed.
  */
-export class VectorTable implements VectorSeat {
+export class VectorTable implements VectorColumn {
   readonly #database: Connection;
   readonly #identity: VectorIdentity | null;
   /** Below it no chunk is without a vector, as long as only this process gives them: numbers only grow. */
@@ -116,7 +116,7 @@ export class VectorTable implements VectorSeat {
   }
 
   #likely(query: Float32Array, limit: number): readonly number[] {
-    const best = new Greatest(Math.max(LEAST_EXACT, limit * EXACT_EACH));
+    const best = new Greatest(Math.max(MIN_EXACT, limit * EXACT_EACH));
     const { chunks, codes } = this.#codes(query.length);
     const scores = codeScores(codes, signSums(query));
     for (let place = 0; place < scores.length; place += 1)

@@ -4,7 +4,7 @@ import { ListWriter, NumberReader, NumberWriter } from "./segment.ts";
 
 /** Segments of one size are merged when there are so many of them; each is then read and written log₄ n times. */
 const FAN = 4;
-const SMALLEST = 64;
+const MIN_SIZE = 64;
 
 /** Which segments are to become one: as many small ones as there are, or one that is half dead. */
 export function dueForMerge(layout: Layout): readonly Segment[] {
@@ -19,7 +19,7 @@ export function dueForMerge(layout: Layout): readonly Segment[] {
 }
 
 const sizeOf = ({ chunks, deadChunks }: Segment): number =>
-  Math.floor(Math.log(Math.max(chunks - deadChunks, SMALLEST) / SMALLEST) / Math.log(FAN));
+  Math.floor(Math.log(Math.max(chunks - deadChunks, MIN_SIZE) / MIN_SIZE) / Math.log(FAN));
 
 /** Within a transaction. What is dead is left out, and forgotten. */
 export function merge(database: Connection, layout: Layout, segments: readonly Segment[]): void {

@@ -5,8 +5,8 @@ import type { Role } from "../index-words.ts";
 export const ROLES: readonly Role[] = ["source", "test", "example", "docs", "vendored", "config"];
 
 /** How often a word counts at most: beyond it scores hardly change, and it fits one byte with the symbol's count. */
-const MOST_IN_TEXT = 31;
-const MOST_IN_SYMBOL = 3;
+const MAX_IN_TEXT = 31;
+const MAX_IN_SYMBOL = 3;
 
 /** Where in a path it is; both may be. */
 export const IN_FOLDER = 1;
@@ -114,7 +114,7 @@ export class SegmentWriter {
 }
 
 const packed = (inText: number, inSymbol: number): number =>
-  Math.min(inText, MOST_IN_TEXT) | (Math.min(inSymbol, MOST_IN_SYMBOL) << 5);
+  Math.min(inText, MAX_IN_TEXT) | (Math.min(inSymbol, MAX_IN_SYMBOL) << 5);
 export const textCount = (count: number): number => count & 31;
 export const symbolCount = (count: number): number => count >> 5;
 

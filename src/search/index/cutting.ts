@@ -21,12 +21,12 @@ export interface CutAnswer {
 
 /** For fewer, threads are not worth their start. */
 const MANY = 48;
-const MOST_THREADS = 4;
+const MAX_THREADS = 4;
 
 /** Threads for so many files; `program` is the worker file, `kept` are threads reused by the next update. */
 export function cuttingFor(files: number, program: URL, kept?: Cutting): Cutting {
   if (files < MANY) return kept === undefined ? new CuttingHere() : lent(kept);
-  return new CuttingThreads(Math.min(Math.max(availableParallelism() - 1, 1), MOST_THREADS), program);
+  return new CuttingThreads(Math.min(Math.max(availableParallelism() - 1, 1), MAX_THREADS), program);
 }
 
 const lent = (kept: Cutting): Cutting => ({

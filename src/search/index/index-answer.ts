@@ -4,11 +4,11 @@ import type { SearchStore } from "../search-store.ts";
 
 /** Candidates for so many hits: several may be of one file. */
 const PER_HIT = 10;
-const LEAST = 100;
+const MIN_COUNT = 100;
 /** Where one definition is meant, it may be among many that use it. */
-const LEAST_BY_NAME = 1000;
+const MIN_BY_NAME = 1000;
 /** Looked through for those that lie below a folder: stores order all of an index. */
-const MOST_BELOW = 5000;
+const MAX_BELOW = 5000;
 
 export interface Asked {
   readonly text: string;
@@ -25,8 +25,8 @@ export async function answersIn(
   { text, vector, limit, below = null }: Asked,
   signal: AbortSignal,
 ): Promise<readonly SearchHit[]> {
-  const least = lookupIn(text) === null ? LEAST : LEAST_BY_NAME;
-  const most = below === null ? Math.max(least, limit * PER_HIT) : MOST_BELOW;
+  const least = lookupIn(text) === null ? MIN_COUNT : MIN_BY_NAME;
+  const most = below === null ? Math.max(least, limit * PER_HIT) : MAX_BELOW;
   const [found, { rank }] = await Promise.all([
     store.candidates({ text, vector }, most, signal),
     import("../rank/rank-hits.ts"),

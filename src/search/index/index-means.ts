@@ -3,7 +3,7 @@ import type { PathRules } from "../read/found-file.ts";
 import type { SearchStore, StoreIdentity } from "../search-store.ts";
 
 /** What all indexes of one user share; injected by the composition. */
-export interface IndexMeans {
+export interface IndexOptions {
   readonly rules: PathRules;
   readonly trust: Trust;
   /** The program of a thread that cuts files. */

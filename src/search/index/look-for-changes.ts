@@ -35,7 +35,7 @@ type Look = ({ readonly kind: "told" } & ChangedFolders) | { readonly kind: "oth
 const OTHER = { kind: "other" } as const;
 const SLICE_MS = 20;
 /** More than any index has: who changes folders into links meanwhile does not lead it on for ever. */
-const MOST_ENTRIES = 2_000_000;
+const MAX_ENTRIES = 2_000_000;
 
 /**
  * Where the workspace is not as the catalog has it, by names and metadata alone: no file is opened, no link followed.
@@ -78,7 +78,7 @@ class Looking {
   }
 
   get goesOn(): boolean {
-    if (this.#folders.size > this.#request.most || this.#entries > MOST_ENTRIES) this.#other = true;
+    if (this.#folders.size > this.#request.most || this.#entries > MAX_ENTRIES) this.#other = true;
     return !this.#other && this.#waiting.length > 0;
   }
 

@@ -2,7 +2,7 @@ import path from "node:path";
 import { CATALOG, tryWriter } from "../embedded/catalog-file.ts";
 import type { IndexPlace } from "../embedded/catalog-workspace.ts";
 import { setAside } from "../index-failure.ts";
-import type { IndexMeans } from "./index-means.ts";
+import type { IndexOptions } from "./index-means.ts";
 import { isDamaged, storeFolder } from "./opened-store.ts";
 
 /**
@@ -10,7 +10,7 @@ import { isDamaged, storeFolder } from "./opened-store.ts";
  * from files. When another process writes it just now, that process mends it.
  */
 export async function mending<T>(
-  { warn }: Pick<IndexMeans, "warn">,
+  { warn }: Pick<IndexOptions, "warn">,
   place: IndexPlace | undefined,
   work: () => Promise<T>,
 ): Promise<T> {

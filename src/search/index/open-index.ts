@@ -6,7 +6,7 @@ import { HUGE } from "../chunk/chunk-limits.ts";
 import { OWN_IGNORE } from "../read/sieve.ts";
 import type { SearchStore, StoreIdentity } from "../search-store.ts";
 import type { Cutting } from "./cutting.ts";
-import type { IndexMeans, Stamps } from "./index-means.ts";
+import type { IndexOptions, Stamps } from "./index-means.ts";
 import type { Progress } from "./index-plan.ts";
 import { lookAt } from "./look-for-changes.ts";
 import { isAnother, isDamaged, openedStore, storeFolder, vectorsOf } from "./opened-store.ts";
@@ -34,18 +34,18 @@ export interface Writing {
 }
 
 /** One index, open. With a writer's lock it can be updated; without one it only answers. */
-export class HeldIndex implements AsyncDisposable {
+export class OpenedIndex implements AsyncDisposable {
   readonly place: IndexPlace;
   readonly catalog: Catalog;
   readonly store: SearchStore;
-  readonly #means: IndexMeans;
+  readonly #means: IndexOptions;
   readonly #writer: Disposable | null;
 
   private constructor(given: {
     readonly place: IndexPlace;
     readonly catalog: Catalog;
     readonly store: SearchStore;
-    readonly means: IndexMeans;
+    readonly means: IndexOptions;
     readonly writer: Disposable | null;
   }) {
     this.place = given.place;
@@ -56,7 +56,7 @@ export class HeldIndex implements AsyncDisposable {
   }
 
   /** To be updated; waits so long for another that writes. */
-  static async write(means: IndexMeans, place: IndexPlace, opening: Writing): Promise<HeldIndex> {
+  static async write(means: IndexOptions, place: IndexPlace, opening: Writing): Promise<OpenedIndex> {
     await using stack = new AsyncDisposableStack();
     const writer = stack.use(await takeWriter(place.folder, opening));
     const setAside = (aside: string): void =>
@@ -70,15 +70,15 @@ export class HeldIndex implements AsyncDisposable {
     const { model, dimension } = vectors ?? { model: null, dimension: null };
     if (other) catalog.note({ whole: false, store: store.name, model, dimension });
     stack.move();
-    return new HeldIndex({ place, catalog, store, means, writer });
+    return new OpenedIndex({ place, catalog, store, means, writer });
   }
 
   /** To be asked; undefined where there is nothing yet that could answer. */
   static async read(
-    means: IndexMeans,
+    means: IndexOptions,
     place: IndexPlace,
     signal: AbortSignal,
-  ): Promise<HeldIndex | undefined> {
+  ): Promise<OpenedIndex | undefined> {
     using stack = new DisposableStack();
     const catalog = Catalog.read(place.folder);
     if (catalog === undefined) return undefined;
@@ -90,7 +90,7 @@ export class HeldIndex implements AsyncDisposable {
       const kept = { folder: storeFolder(place), earlier: facts.store, only: true };
       const store = await means.openStore({ identity, ...kept, access: "read", signal });
       stack.move();
-      return new HeldIndex({ place, catalog, store, means, writer: null });
+      return new OpenedIndex({ place, catalog, store, means, writer: null });
     } catch (thrown) {
       if (isDamaged(thrown) || isAnother(thrown)) return undefined;
       throw thrown;

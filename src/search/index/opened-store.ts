@@ -3,7 +3,7 @@ import type { CatalogFacts } from "../embedded/catalog.ts";
 import type { IndexPlace } from "../embedded/catalog-workspace.ts";
 import { troubleOf, setAside } from "../index-failure.ts";
 import type { SearchStore, StoreIdentity } from "../search-store.ts";
-import type { IndexMeans, StoreOpening } from "./index-means.ts";
+import type { IndexOptions, StoreOpening } from "./index-means.ts";
 
 export const storeFolder = ({ folder }: Pick<IndexPlace, "folder">): string => path.join(folder, "store");
 
@@ -17,7 +17,7 @@ interface Opening extends Pick<StoreOpening, "only" | "signal"> {
 
 /** A store of its own that is damaged is set aside like the catalog; what it held is read again. */
 export async function openedStore(
-  { openStore, warn }: IndexMeans,
+  { openStore, warn }: IndexOptions,
   place: IndexPlace,
   { before, vectors, only, signal }: Opening,
 ): Promise<SearchStore> {

@@ -7,8 +7,8 @@ import { indexesIn, type IndexPlace, isOrphan, namesIn } from "../embedded/catal
 import { Catalog, type CatalogFacts } from "../embedded/catalog.ts";
 import { indexFailure, PATIENCE_MS } from "../index-failure.ts";
 import { heldBy, layersOf } from "./index-layer.ts";
-import type { IndexMeans } from "./index-means.ts";
-import { HeldIndex } from "./open-index.ts";
+import type { IndexOptions } from "./index-means.ts";
+import { OpenedIndex } from "./open-index.ts";
 import { storeFolder } from "./opened-store.ts";
 
 export interface Pruned {
@@ -24,7 +24,7 @@ export interface Pruned {
 }
 
 /** Removes what no workspace and no run has any use for, and gives back the room in the rest. */
-export async function prune(root: string, means: IndexMeans, signal: AbortSignal): Promise<Pruned> {
+export async function prune(root: string, means: IndexOptions, signal: AbortSignal): Promise<Pruned> {
   const before = bytesIn(root);
   const removed: { workspace: string; index: string }[] = [];
   const left: { workspace: string; reason: string }[] = [];
@@ -52,18 +52,18 @@ export async function prune(root: string, means: IndexMeans, signal: AbortSignal
 }
 
 /** What a server keeps of it, too. */
-async function removeIndex(means: IndexMeans, place: IndexPlace, signal: AbortSignal): Promise<void> {
-  await using index = await HeldIndex.write(means, place, { patienceMs: 0, only: true, signal });
+async function removeIndex(means: IndexOptions, place: IndexPlace, signal: AbortSignal): Promise<void> {
+  await using index = await OpenedIndex.write(means, place, { patienceMs: 0, only: true, signal });
   await index.store.clear(signal);
   // Under the lock, so that no other process opens what is about to be removed.
   rmSync(place.folder, { recursive: true, force: true });
 }
 
 /** What a server has of it in the place of another model; all of it where it is in a file by now. */
-async function tidy(means: IndexMeans, place: IndexPlace, signal: AbortSignal): Promise<void> {
+async function tidy(means: IndexOptions, place: IndexPlace, signal: AbortSignal): Promise<void> {
   const facts = factsOf(place);
   if (facts?.store === "qdrant") {
-    await using index = await HeldIndex.write(means, place, { patienceMs: 0, only: true, signal });
+    await using index = await OpenedIndex.write(means, place, { patienceMs: 0, only: true, signal });
     await index.store.tidy(signal);
   } else if (facts?.store === "embedded") {
     using lock = tryWriter(place.folder);

@@ -171,7 +171,7 @@ interface Seen {
 }
 
 /** With more of them the whole is listed: it takes hardly longer then. */
-const MOST_FOLDERS = 40;
+const MAX_FOLDERS = 40;
 
 /**
  * The folders in which a look from outside has found changes, as the box lists them, and nothing of the others: those
@@ -189,7 +189,7 @@ async function seenInPart(
   if (!whole || nameless > 0 || knownBy !== "stamps") return undefined;
   if (!ruleFiles.every(({ stamp }) => isSettled(stamp, at))) return undefined;
   const files = catalog.stamps(version);
-  const request = { workspace, files, ruleFiles, rules, largest, most: MOST_FOLDERS, signal };
+  const request = { workspace, files, ruleFiles, rules, largest, most: MAX_FOLDERS, signal };
   // A server counts while this side looks.
   const [look, stored] = await Promise.all([lookAt(request), store.fileCount(signal)]);
   if (look.kind === "other" || look.nameless || stored !== catalog.stored()) return undefined;

@@ -22,7 +22,7 @@ export const PATIENCE: Patience = { readMs: 15_000, writeMs: 120_000 };
 
 type Calls = ReturnType<QdrantClient["api"]>;
 
-interface Wish<T> {
+interface ApiCall<T> {
   /** To be read after "to". */
   readonly what: string;
   readonly form: z.ZodType<T>;
@@ -59,7 +59,7 @@ export class QdrantApi {
   /** The body of the answer, as far as its form names it. Aborting rejects with the signal's reason. */
   async ask<T>(
     call: (calls: Calls, init: RequestInit) => Promise<{ readonly data: unknown }>,
-    { what, form, signal, write = false }: Wish<T>,
+    { what, form, signal, write = false }: ApiCall<T>,
   ): Promise<T> {
     signal.throwIfAborted();
     const timeoutMs = write ? this.#patience.writeMs : this.#patience.readMs;
@@ -107,7 +107,7 @@ function addressOf(text: string) {
 function failureOf(thrown: unknown, asked: Asked): HarnessError {
   if (thrown instanceof HarnessError) return thrown;
   const status = statusOf(thrown);
-  if (status !== null) return refusalOf({ status, ...saidIn(thrown) }, asked);
+  if (status !== null) return refusalOf({ status, ...messageIn(thrown) }, asked);
   const { url, what } = asked;
   if (thrown instanceof Error && thrown.name === "TimeoutError") {
     const within = formatDuration(asked.timeoutMs);
@@ -143,7 +143,7 @@ function statusOf(thrown: unknown): number | null {
 }
 
 /** Qdrant's own words, or of something else the first of its body. */
-function saidIn(thrown: unknown): { readonly said: string; readonly byQdrant: boolean } {
+function messageIn(thrown: unknown): { readonly said: string; readonly byQdrant: boolean } {
   const data: unknown = typeof thrown === "object" && thrown !== null && "data" in thrown ? thrown.data : "";
   if (typeof data === "string") return { said: visibleLine(data.trim()), byQdrant: false };
   const status: unknown = typeof data === "object" && data !== null && "status" in data ? data.status : null;

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { type QdrantApi, resultOf, written } from "./qdrant-api.ts";
 import { orWithout } from "./qdrant-collections.ts";
-import type { Seat } from "./qdrant-context.ts";
-import { isOurs, SHELVES, withoutShelf } from "./qdrant-points.ts";
+import type { QdrantContext } from "./qdrant-context.ts";
+import { isOurs, COLLECTION_KINDS, withoutCollection } from "./qdrant-points.ts";
 import { type Filter, ofIndex } from "./qdrant-query.ts";
 
 const listed = resultOf(z.object({ collections: z.array(z.object({ name: z.string() })) }));
@@ -11,16 +11,22 @@ const listed = resultOf(z.object({ collections: z.array(z.object({ name: z.strin
  * From all collections of ours, those of models that the index had before too. A pair in which nothing is left goes with
  * it; another index that is just being begun makes it again.
  */
-export async function clearIndex({ api, identity, collections }: Seat, signal: AbortSignal): Promise<void> {
+export async function clearIndex(
+  { api, identity, collections }: QdrantContext,
+  signal: AbortSignal,
+): Promise<void> {
   collections.forget();
   for (const pair of pairsOf(await ours(api, signal)))
     await leave(api, { pair, index: identity.index }, signal);
 }
 
 /** Collections of other models in which there is nothing of this index are not touched, empty ones neither. */
-export async function tidyIndex({ api, identity, collections }: Seat, signal: AbortSignal): Promise<void> {
+export async function tidyIndex(
+  { api, identity, collections }: QdrantContext,
+  signal: AbortSignal,
+): Promise<void> {
   const { index } = identity;
-  const own = new Set(SHELVES.map((shelf) => collections.name(shelf)));
+  const own = new Set(COLLECTION_KINDS.map((shelf) => collections.name(shelf)));
   for (const pair of pairsOf(await ours(api, signal))) {
     if (pair.some((name) => own.has(name))) continue;
     const held = await Promise.all(
@@ -32,7 +38,7 @@ export async function tidyIndex({ api, identity, collections }: Seat, signal: Ab
 
 /** Of code and of documentation, of the same model. */
 const pairsOf = (names: readonly string[]): readonly (readonly string[])[] => [
-  ...Map.groupBy(names, withoutShelf).values(),
+  ...Map.groupBy(names, withoutCollection).values(),
 ];
 
 async function ours(api: QdrantApi, signal: AbortSignal): Promise<readonly string[]> {

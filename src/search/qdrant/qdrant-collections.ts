@@ -2,7 +2,7 @@ import { z } from "zod";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { StoreIdentity } from "../search-store.ts";
 import { type QdrantApi, QdrantFailure, resultOf, type Trouble, written } from "./qdrant-api.ts";
-import { collectionName, DENSE, type Shelf, WORDS } from "./qdrant-points.ts";
+import { collectionName, DENSE, type CollectionKind, WORDS } from "./qdrant-points.ts";
 
 const KEYWORD = { type: "keyword" } as const;
 
@@ -38,19 +38,19 @@ export type Info = z.infer<typeof collectionInfo>;
 export class Collections {
   readonly #api: QdrantApi;
   readonly #identity: StoreIdentity;
-  readonly #seen = new Set<Shelf>();
+  readonly #seen = new Set<CollectionKind>();
 
   constructor(api: QdrantApi, identity: StoreIdentity) {
     this.#api = api;
     this.#identity = identity;
   }
 
-  name(shelf: Shelf): string {
+  name(shelf: CollectionKind): string {
     return collectionName(shelf, this.#identity);
   }
 
   /** It was there when it was looked at last, and not only begun: who finds that it is not has lost what was in it. */
-  wasThere(shelf: Shelf): boolean {
+  wasThere(shelf: CollectionKind): boolean {
     return this.#seen.has(shelf);
   }
 
@@ -60,25 +60,25 @@ export class Collections {
   }
 
   /** One that has gone needs no index. */
-  async mend(shelf: Shelf, info: Info | null, signal: AbortSignal): Promise<void> {
+  async mend(shelf: CollectionKind, info: Info | null, signal: AbortSignal): Promise<void> {
     if (info !== null) await orWithout(this.#index(shelf, info, signal), undefined);
   }
 
   /** There is one afterwards, with all of its indexes. */
-  async ready(shelf: Shelf, signal: AbortSignal): Promise<void> {
+  async ready(shelf: CollectionKind, signal: AbortSignal): Promise<void> {
     const info = (await this.look(shelf, signal)) ?? (await this.#make(shelf, signal));
     await this.#index(shelf, info, signal);
     this.#seen.add(shelf);
   }
 
   /** Whether it is there; if so with all of its indexes: who made it may have been killed before it had them. */
-  async whole(shelf: Shelf, signal: AbortSignal): Promise<boolean> {
+  async whole(shelf: CollectionKind, signal: AbortSignal): Promise<boolean> {
     const info = await this.look(shelf, signal);
     if (info !== null) await this.#index(shelf, info, signal);
     return info !== null;
   }
 
-  async #index(shelf: Shelf, info: Info | null, signal: AbortSignal): Promise<void> {
+  async #index(shelf: CollectionKind, info: Info | null, signal: AbortSignal): Promise<void> {
     for (const [field, schema] of Object.entries(INDEXES)) {
       if (info?.payload_schema[field]?.data_type === schema.type) continue;
       const body = { collection_name: this.name(shelf), wait: true, field_name: field, field_schema: schema };
@@ -92,7 +92,7 @@ export class Collections {
   }
 
   /** Null: it is not there. One that is there and is not as it must be is refused: it is never filled all the same. */
-  async look(shelf: Shelf, signal: AbortSignal): Promise<Info | null> {
+  async look(shelf: CollectionKind, signal: AbortSignal): Promise<Info | null> {
     const name = this.name(shelf);
     const ask = this.#api.ask((calls, init) => calls.getCollection({ collection_name: name }, init), {
       what: `look at ${name}`,
@@ -136,7 +136,7 @@ export class Collections {
   }
 
   /** Null: it was made, and has no index yet. Two may come here at once; the second finds what it wanted. */
-  async #make(shelf: Shelf, signal: AbortSignal): Promise<Info | null> {
+  async #make(shelf: CollectionKind, signal: AbortSignal): Promise<Info | null> {
     const { vectors } = this.#identity;
     const shape = {
       vectors: vectors === null ? {} : { [DENSE]: { size: vectors.dimension, distance: "Cosine" as const } },

@@ -6,7 +6,7 @@ import type { Collections } from "./qdrant-collections.ts";
 import type { ServerVersion } from "./qdrant-version.ts";
 
 /** What reading and writing stand on. */
-export interface Seat {
+export interface QdrantContext {
   readonly api: QdrantApi;
   readonly collections: Collections;
   readonly identity: StoreIdentity;

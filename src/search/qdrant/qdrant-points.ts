@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Chunk } from "../index-words.ts";
-import { understand } from "../rank/ranked-query.ts";
+import { parseQuery } from "../rank/ranked-query.ts";
 import type { Tokenizer } from "../rank/tokens.ts";
 import { WEIGHTS } from "../rank/weights.ts";
 import type { StoredFile, StoreIdentity } from "../search-store.ts";
@@ -128,7 +128,7 @@ export function sparseOf(chunk: Chunk, tokenizer: Tokenizer): Sparse | null {
 
 /** Null where the query has no word to look for. */
 export const sparseQuery = (text: string, tokenizer: Tokenizer): Sparse | null =>
-  gathered(understand(text, tokenizer, WEIGHTS).words.map(({ word, weight }) => [word, weight]));
+  gathered(parseQuery(text, tokenizer, WEIGHTS).words.map(({ word, weight }) => [word, weight]));
 
 function gathered(weights: readonly (readonly [string, number])[]): Sparse | null {
   if (weights.length === 0) return null;
@@ -147,23 +147,24 @@ export function termOf(word: string): number {
 }
 
 /** Code and documentation are kept apart: words are rare in other ways in each. */
-export const SHELVES = ["code", "docs"] as const;
-export type Shelf = (typeof SHELVES)[number];
+export const COLLECTION_KINDS = ["code", "docs"] as const;
+export type CollectionKind = (typeof COLLECTION_KINDS)[number];
 
-export const collectionName = (shelf: Shelf, identity: StoreIdentity): string =>
+export const collectionName = (shelf: CollectionKind, identity: StoreIdentity): string =>
   `harness-${shelf}-${modelName(identity)}`;
 
 /** By its name a collection is ours, whichever model it was made for. */
 export const isOurs = (collection: string): boolean => /^harness-(?:code|docs)-/.test(collection);
 
 /** What the two collections of one identity have in common. */
-export const withoutShelf = (collection: string): string => collection.replace(/^harness-(?:code|docs)-/, "");
+export const withoutCollection = (collection: string): string =>
+  collection.replace(/^harness-(?:code|docs)-/, "");
 
 /** All chunks of a file are on one shelf. */
-export const shelfOf = ({ chunks }: StoredFile): Shelf =>
+export const collectionOf = ({ chunks }: StoredFile): CollectionKind =>
   chunks[0]?.role === "docs" || chunks[0]?.kind === "section" ? "docs" : "code";
 
-const LONGEST = 80;
+const MAX_LENGTH = 80;
 
 /** With a digest where the model's name is not all there: two models never share a collection. */
 function modelName({ vectors }: StoreIdentity): string {
@@ -171,7 +172,7 @@ function modelName({ vectors }: StoreIdentity): string {
   const plain = vectors.model
     .toLowerCase()
     .replaceAll(/[^a-z0-9._-]+/g, "-")
-    .slice(0, LONGEST);
+    .slice(0, MAX_LENGTH);
   const digest = plain === vectors.model ? "" : `-${hexOf(vectors.model).slice(0, 6)}`;
   return `${plain}${digest}-${vectors.dimension}`;
 }

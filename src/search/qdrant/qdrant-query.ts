@@ -3,8 +3,16 @@ import type { Chunk } from "../index-words.ts";
 import type { Candidate, StoreQuery } from "../search-store.ts";
 import { resultOf } from "./qdrant-api.ts";
 import { orBegun } from "./qdrant-collections.ts";
-import { numbersOf, type Seat } from "./qdrant-context.ts";
-import { chunkOf, chunkPayload, DENSE, type Shelf, SHELVES, sparseQuery, WORDS } from "./qdrant-points.ts";
+import { numbersOf, type QdrantContext } from "./qdrant-context.ts";
+import {
+  chunkOf,
+  chunkPayload,
+  DENSE,
+  type CollectionKind,
+  COLLECTION_KINDS,
+  sparseQuery,
+  WORDS,
+} from "./qdrant-points.ts";
 
 /** Where a list is asked for its scores alone, no payload comes. */
 const hit = z.object({ id: z.string(), score: z.number(), payload: chunkPayload.nullish() });
@@ -33,14 +41,16 @@ const NOTHING: Found = { lexical: [], dense: [], order: [], chunks: new Map() };
  * the order, and each chunk's text once. The halves' own scores are kept for the ranking.
  */
 export async function candidatesFor(
-  seat: Seat,
+  context: QdrantContext,
   query: StoreQuery,
   limit: number,
   signal: AbortSignal,
 ): Promise<readonly Candidate[]> {
-  const halves = halvesOf(seat, query);
+  const halves = halvesOf(context, query);
   if (limit <= 0 || halves.length === 0) return [];
-  const found = await Promise.all(SHELVES.map((shelf) => ask(seat, { shelf, halves, limit }, signal)));
+  const found = await Promise.all(
+    COLLECTION_KINDS.map((shelf) => ask(context, { shelf, halves, limit }, signal)),
+  );
   const chunks = new Map(found.flatMap((on) => [...on.chunks]));
   const of = (half: "lexical" | "dense"): ReadonlyMap<string, number> =>
     best(
@@ -63,7 +73,10 @@ interface Half {
   readonly params?: { readonly idf: { readonly corpus: Filter } };
 }
 
-function halvesOf({ identity, version, tokenizer }: Seat, { text, vector }: StoreQuery): readonly Half[] {
+function halvesOf(
+  { identity, version, tokenizer }: QdrantContext,
+  { text, vector }: StoreQuery,
+): readonly Half[] {
   const filter = chunksOf(identity.index);
   const dense = vector === null ? null : numbersOf(vector, identity);
   const sparse = sparseQuery(text, tokenizer);
@@ -75,15 +88,19 @@ function halvesOf({ identity, version, tokenizer }: Seat, { text, vector }: Stor
 }
 
 interface Question {
-  readonly shelf: Shelf;
+  readonly shelf: CollectionKind;
   readonly halves: readonly Half[];
   readonly limit: number;
 }
 
-async function ask(seat: Seat, { shelf, halves, limit }: Question, signal: AbortSignal): Promise<Found> {
+async function ask(
+  context: QdrantContext,
+  { shelf, halves, limit }: Question,
+  signal: AbortSignal,
+): Promise<Found> {
   const searches = searchesFor(halves, limit);
-  const body = { collection_name: seat.collections.name(shelf), searches: [...searches] };
-  const answer = seat.api.ask((calls, init) => calls.queryBatchPoints(body, init), {
+  const body = { collection_name: context.collections.name(shelf), searches: [...searches] };
+  const answer = context.api.ask((calls, init) => calls.queryBatchPoints(body, init), {
     what: "search",
     form: answers
       .refine((lists) => lists.length === searches.length, "not one list for each question")
@@ -91,7 +108,7 @@ async function ask(seat: Seat, { shelf, halves, limit }: Question, signal: Abort
     signal,
   });
   // An answer from what is left would look like one from all of it.
-  const lists = seat.collections.wasThere(shelf) ? await answer : await orBegun(answer, null);
+  const lists = context.collections.wasThere(shelf) ? await answer : await orBegun(answer, null);
   if (lists === null) return NOTHING;
   const listOf = (using: Half["using"]): readonly Hit[] =>
     lists[halves.findIndex((half) => half.using === using)]?.points ?? [];

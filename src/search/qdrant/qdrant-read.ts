@@ -3,14 +3,14 @@ import type { Chunk } from "../index-words.ts";
 import type { StoreCounts } from "../search-store.ts";
 import { resultOf } from "./qdrant-api.ts";
 import { orWithout } from "./qdrant-collections.ts";
-import type { Seat } from "./qdrant-context.ts";
-import { chunkRecord, type Shelf, SHELVES } from "./qdrant-points.ts";
+import type { QdrantContext } from "./qdrant-context.ts";
+import { chunkRecord, type CollectionKind, COLLECTION_KINDS } from "./qdrant-points.ts";
 import { chunksOf, embeddedOf, filesOf, type Filter, unembeddedOf } from "./qdrant-query.ts";
 
 const PAGE = 1000;
 
 export interface Scroll<T> {
-  readonly shelf: Shelf;
+  readonly shelf: CollectionKind;
   readonly filter: Filter;
   readonly form: z.ZodType<T>;
   readonly fields: true | string[];
@@ -24,11 +24,15 @@ interface Page<T> {
 }
 
 /** Points in the order of their ids, page after page; none where the collection is not there. */
-export async function scrolled<T>(seat: Seat, asked: Scroll<T>, signal: AbortSignal): Promise<readonly T[]> {
+export async function scrolled<T>(
+  context: QdrantContext,
+  asked: Scroll<T>,
+  signal: AbortSignal,
+): Promise<readonly T[]> {
   const found: T[] = [];
   let offset: string | number | null = null;
   while (found.length < asked.limit) {
-    const { points, next_page_offset }: Page<T> = await page(seat, asked, {
+    const { points, next_page_offset }: Page<T> = await page(context, asked, {
       offset,
       had: found.length,
       signal,
@@ -46,19 +50,19 @@ interface Place {
   readonly signal: AbortSignal;
 }
 
-function page<T>(seat: Seat, asked: Scroll<T>, { offset, had, signal }: Place): Promise<Page<T>> {
+function page<T>(context: QdrantContext, asked: Scroll<T>, { offset, had, signal }: Place): Promise<Page<T>> {
   const form: z.ZodType<Page<T>> = resultOf(
     z.object({ points: z.array(asked.form), next_page_offset: z.union([z.string(), z.number()]).nullish() }),
   );
   const body = {
-    collection_name: seat.collections.name(asked.shelf),
+    collection_name: context.collections.name(asked.shelf),
     filter: asked.filter,
     limit: Math.min(PAGE, asked.limit - had),
     with_payload: asked.fields,
     with_vector: false,
     ...(offset === null ? {} : { offset }),
   };
-  const answer = seat.api.ask((calls, init) => calls.scrollPoints(body, init), {
+  const answer = context.api.ask((calls, init) => calls.scrollPoints(body, init), {
     what: "list what is stored",
     form,
     signal,
@@ -68,41 +72,41 @@ function page<T>(seat: Seat, asked: Scroll<T>, { offset, had, signal }: Place): 
 
 /** By id, first of the code, then of the documentation: what has got its vector leaves the others in their order. */
 export async function unembeddedChunks(
-  seat: Seat,
+  context: QdrantContext,
   limit: number,
   signal: AbortSignal,
 ): Promise<readonly Chunk[]> {
   const found: Chunk[] = [];
-  if (seat.identity.vectors === null) return found;
-  const filter = unembeddedOf(seat.identity.index);
-  for (const shelf of SHELVES) {
+  if (context.identity.vectors === null) return found;
+  const filter = unembeddedOf(context.identity.index);
+  for (const shelf of COLLECTION_KINDS) {
     const asked = { shelf, filter, form: chunkRecord, fields: true as const, limit: limit - found.length };
-    found.push(...(await scrolled(seat, asked, signal)));
+    found.push(...(await scrolled(context, asked, signal)));
   }
   return found;
 }
 
 /** One request to each collection. Of a file that was begun and not ended there is no point that would be counted. */
-export async function countFiles(seat: Seat, signal: AbortSignal): Promise<number> {
-  const filter = filesOf(seat.identity.index);
+export async function countFiles(context: QdrantContext, signal: AbortSignal): Promise<number> {
+  const filter = filesOf(context.identity.index);
   const counts = await Promise.all(
-    SHELVES.map((shelf) => count(seat, { shelf, what: "files", filter }, signal)),
+    COLLECTION_KINDS.map((shelf) => count(context, { shelf, what: "files", filter }, signal)),
   );
   return counts.reduce((sum, each) => sum + each, 0);
 }
 
-export async function countAll(seat: Seat, signal: AbortSignal): Promise<StoreCounts> {
-  const { index, vectors } = seat.identity;
+export async function countAll(context: QdrantContext, signal: AbortSignal): Promise<StoreCounts> {
+  const { index, vectors } = context.identity;
   const counts = { files: 0, chunks: 0, embedded: 0 };
   const wanted: readonly (readonly [keyof StoreCounts, Filter])[] = [
     ["files", filesOf(index)],
     ["chunks", chunksOf(index)],
     ...(vectors === null ? [] : [["embedded", embeddedOf(index)] as const]),
   ];
-  const all = SHELVES.flatMap((shelf) => wanted.map(([what, filter]) => ({ shelf, what, filter })));
+  const all = COLLECTION_KINDS.flatMap((shelf) => wanted.map(([what, filter]) => ({ shelf, what, filter })));
   await Promise.all(
     all.map(async (asked) => {
-      const found = await count(seat, asked, signal);
+      const found = await count(context, asked, signal);
       counts[asked.what] += found;
     }),
   );
@@ -110,13 +114,13 @@ export async function countAll(seat: Seat, signal: AbortSignal): Promise<StoreCo
 }
 
 interface Counted {
-  readonly shelf: Shelf;
+  readonly shelf: CollectionKind;
   readonly what: keyof StoreCounts;
   readonly filter: Filter;
 }
 
 async function count(
-  { api, collections }: Seat,
+  { api, collections }: QdrantContext,
   { shelf, what, filter }: Counted,
   signal: AbortSignal,
 ): Promise<number> {

@@ -12,8 +12,8 @@ import {
 } from "./qdrant-api.ts";
 import { clearIndex, tidyIndex } from "./qdrant-clear.ts";
 import { Collections, orWithout } from "./qdrant-collections.ts";
-import { numbersOf, type Seat } from "./qdrant-context.ts";
-import { DENSE, fileRecord, FORM, type Shelf, SHELVES } from "./qdrant-points.ts";
+import { numbersOf, type QdrantContext } from "./qdrant-context.ts";
+import { DENSE, fileRecord, FORM, type CollectionKind, COLLECTION_KINDS } from "./qdrant-points.ts";
 import { candidatesFor, chunksOf, filesOf, ofVersions } from "./qdrant-query.ts";
 import { countAll, countFiles, scrolled, unembeddedChunks } from "./qdrant-read.ts";
 import { checkedVersion } from "./qdrant-version.ts";
@@ -41,30 +41,31 @@ export async function openQdrantStore(
   const api = new QdrantApi(server, patience);
   const collections = new Collections(api, identity);
   // Side by side; that it is no Qdrant, or another one, is said before anything that such a one makes of the rest.
-  const asked = SHELVES.map((shelf) => collections.look(shelf, signal));
+  const asked = COLLECTION_KINDS.map((shelf) => collections.look(shelf, signal));
   for (const each of asked) each.catch(() => undefined);
   const version = await checkedVersion(api, signal);
   const found = await Promise.all(asked);
   if (access === "write")
-    for (const [at, shelf] of SHELVES.entries()) await collections.mend(shelf, found[at] ?? null, signal);
+    for (const [at, shelf] of COLLECTION_KINDS.entries())
+      await collections.mend(shelf, found[at] ?? null, signal);
   return storeOn({ api, collections, identity, version, tokenizer: new Tokenizer(), now });
 }
 
-function storeOn(seat: Seat): SearchStore {
+function storeOn(context: QdrantContext): SearchStore {
   return {
     name: "qdrant",
-    put: (files, signal) => unless(signal, () => putFiles(seat, files, signal)),
-    remove: (paths, signal) => unless(signal, () => removeFiles(seat, paths, signal)),
+    put: (files, signal) => unless(signal, () => putFiles(context, files, signal)),
+    remove: (paths, signal) => unless(signal, () => removeFiles(context, paths, signal)),
     // Each change waits until the server has it in its own journal.
     flush: (signal) => unless(signal, () => Promise.resolve()),
-    held: (signal) => unless(signal, () => heldFiles(seat, signal)),
-    unembedded: (limit, signal) => unless(signal, () => unembeddedChunks(seat, limit, signal)),
-    embed: (vectors, signal) => unless(signal, () => embedChunks(seat, vectors, signal)),
-    candidates: (query, limit, signal) => unless(signal, () => candidatesFor(seat, query, limit, signal)),
-    counts: (signal) => unless(signal, () => countAll(seat, signal)),
-    fileCount: (signal) => unless(signal, () => countFiles(seat, signal)),
-    clear: (signal) => unless(signal, () => clearIndex(seat, signal)),
-    tidy: (signal) => unless(signal, () => tidyIndex(seat, signal)),
+    held: (signal) => unless(signal, () => indexedFiles(context, signal)),
+    unembedded: (limit, signal) => unless(signal, () => unembeddedChunks(context, limit, signal)),
+    embed: (vectors, signal) => unless(signal, () => embedChunks(context, vectors, signal)),
+    candidates: (query, limit, signal) => unless(signal, () => candidatesFor(context, query, limit, signal)),
+    counts: (signal) => unless(signal, () => countAll(context, signal)),
+    fileCount: (signal) => unless(signal, () => countFiles(context, signal)),
+    clear: (signal) => unless(signal, () => clearIndex(context, signal)),
+    tidy: (signal) => unless(signal, () => tidyIndex(context, signal)),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
@@ -77,7 +78,7 @@ async function unless<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T>
 
 /** Longer than any request: a version that is unclaimed for so long was left by a killed process. */
 const ABANDONED_MS = 15 * 60_000;
-const MOST_VERSIONS = 500;
+const MAX_VERSIONS = 500;
 /** Versions that may be there beside those of files. What is more is counted another time. */
 const SPARE = 1000;
 
@@ -87,19 +88,22 @@ const facets = resultOf(z.object({ hits: z.array(z.object({ value: z.string(), c
  * Files whose chunks the server has counted and found to be all there. What is there beside them and is old enough is
  * removed: if the file is gone by now, no later update would remove it by its path.
  */
-async function heldFiles(seat: Seat, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+async function indexedFiles(
+  context: QdrantContext,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
   const held = new Map<string, string>();
   const debris: string[] = [];
-  for (const shelf of SHELVES) {
-    if (!(await seat.collections.whole(shelf, signal))) continue;
-    const found = await versionsOn(seat, shelf, signal);
+  for (const shelf of COLLECTION_KINDS) {
+    if (!(await context.collections.whole(shelf, signal))) continue;
+    const found = await versionsOn(context, shelf, signal);
     for (const [path, hash] of found.held) held.set(path, hash);
     debris.push(...found.others);
   }
-  const before = seat.now() - ABANDONED_MS;
-  for (let at = 0; at < debris.length; at += MOST_VERSIONS) {
-    const versions = debris.slice(at, at + MOST_VERSIONS);
-    await removeWhere(seat, ofVersions(seat.identity.index, versions, before), signal);
+  const before = context.now() - ABANDONED_MS;
+  for (let at = 0; at < debris.length; at += MAX_VERSIONS) {
+    const versions = debris.slice(at, at + MAX_VERSIONS);
+    await removeWhere(context, ofVersions(context.identity.index, versions, before), signal);
   }
   return held;
 }
@@ -110,10 +114,14 @@ interface Versions {
   readonly others: readonly string[];
 }
 
-async function versionsOn(seat: Seat, shelf: Shelf, signal: AbortSignal): Promise<Versions> {
-  const { index } = seat.identity;
+async function versionsOn(
+  context: QdrantContext,
+  shelf: CollectionKind,
+  signal: AbortSignal,
+): Promise<Versions> {
+  const { index } = context.identity;
   const files = await scrolled(
-    seat,
+    context,
     {
       shelf,
       filter: filesOf(index),
@@ -123,7 +131,7 @@ async function versionsOn(seat: Seat, shelf: Shelf, signal: AbortSignal): Promis
     },
     signal,
   );
-  const counts = await countedVersions(seat, shelf, { limit: files.length + SPARE, signal });
+  const counts = await countedVersions(context, shelf, { limit: files.length + SPARE, signal });
   const whole = files.filter(
     ({ form, version, chunks }) => form === FORM && (counts.get(version) ?? 0) === chunks,
   );
@@ -136,8 +144,8 @@ async function versionsOn(seat: Seat, shelf: Shelf, signal: AbortSignal): Promis
 }
 
 async function countedVersions(
-  { api, collections, identity }: Seat,
-  shelf: Shelf,
+  { api, collections, identity }: QdrantContext,
+  shelf: CollectionKind,
   { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
 ): Promise<ReadonlyMap<string, number>> {
   const body = {
@@ -163,7 +171,7 @@ interface Vector {
 
 const BYTES_OF_NUMBER = 22;
 /** A chunk that goes between looking and writing makes the write fail as a whole. */
-const MOST_TRIES = 4;
+const MAX_TRIES = 4;
 
 const owners = resultOf(
   z.array(z.object({ id: z.string(), payload: z.object({ index: z.string(), what: z.string() }) })),
@@ -171,33 +179,33 @@ const owners = resultOf(
 
 /** All of them are looked at before the first is sent. */
 async function embedChunks(
-  seat: Seat,
+  context: QdrantContext,
   vectors: ReadonlyMap<string, Float32Array>,
   signal: AbortSignal,
 ): Promise<void> {
-  const all = Array.from(vectors, ([id, vector]) => ({ id, dense: numbersOf(vector, seat.identity) }));
+  const all = Array.from(vectors, ([id, vector]) => ({ id, dense: numbersOf(vector, context.identity) }));
   const parts = batches(all, ({ dense }) => dense.length * BYTES_OF_NUMBER + 80);
   await sideBySide(
-    parts.flatMap((part) => SHELVES.map((shelf) => ({ shelf, part }))),
-    ({ shelf, part }) => embedPart(seat, shelf, part, signal),
+    parts.flatMap((part) => COLLECTION_KINDS.map((shelf) => ({ shelf, part }))),
+    ({ shelf, part }) => embedPart(context, shelf, part, signal),
   );
 }
 
 async function embedPart(
-  seat: Seat,
-  shelf: Shelf,
+  context: QdrantContext,
+  shelf: CollectionKind,
   part: readonly Vector[],
   signal: AbortSignal,
 ): Promise<void> {
   for (let tried = 1; ; tried += 1) {
-    const there = await ownIds(seat, shelf, part, signal);
+    const there = await ownIds(context, shelf, part, signal);
     const points = part
       .filter(({ id }) => there.has(id))
       .map(({ id, dense }) => ({ id, vector: { [DENSE]: dense } }));
     if (points.length === 0) return;
-    const body = { collection_name: seat.collections.name(shelf), wait: true, points };
+    const body = { collection_name: context.collections.name(shelf), wait: true, points };
     try {
-      await seat.api.ask((calls, init) => calls.updateVectors(body, init), {
+      await context.api.ask((calls, init) => calls.updateVectors(body, init), {
         what: `store ${points.length} vectors`,
         form: written,
         signal,
@@ -206,15 +214,15 @@ async function embedPart(
       return;
     } catch (thrown) {
       const gone = thrown instanceof QdrantFailure && thrown.trouble.startsWith("no-");
-      if (!gone || tried === MOST_TRIES) throw thrown;
+      if (!gone || tried === MAX_TRIES) throw thrown;
     }
   }
 }
 
 /** Those that are chunks of this index: the server would refuse one that is gone. */
 async function ownIds(
-  { api, collections, identity }: Seat,
-  shelf: Shelf,
+  { api, collections, identity }: QdrantContext,
+  shelf: CollectionKind,
   part: readonly Vector[],
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {

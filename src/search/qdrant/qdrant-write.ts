@@ -5,22 +5,22 @@ import type { StoredFile } from "../search-store.ts";
 import { QdrantFailure, resultOf, written } from "./qdrant-api.ts";
 import { removePoints } from "./qdrant-clear.ts";
 import { orWithout } from "./qdrant-collections.ts";
-import type { Seat } from "./qdrant-context.ts";
+import type { QdrantContext } from "./qdrant-context.ts";
 import {
   chunkPoints,
   DENSE,
   filePoint,
   type Point,
-  type Shelf,
-  shelfOf,
-  SHELVES,
+  type CollectionKind,
+  collectionOf,
+  COLLECTION_KINDS,
   type Stamp,
 } from "./qdrant-points.ts";
 import { type Filter, ofPaths } from "./qdrant-query.ts";
 
 /** What a server takes in one request, with room for what is around it. */
-const LARGEST = 30 * 2 ** 20;
-const MOST_PATHS = 500;
+const MAX_BYTES = 30 * 2 ** 20;
+const MAX_PATHS = 500;
 
 const withVectors = resultOf(
   z.array(
@@ -32,14 +32,18 @@ const withVectors = resultOf(
  * New chunks first, then what is there of the paths beside them is removed, the file's own point with it, and that is
  * written again as the last. Whatever is broken off between two requests, the file is not held until it is put again.
  */
-export async function putFiles(seat: Seat, files: readonly StoredFile[], signal: AbortSignal): Promise<void> {
+export async function putFiles(
+  context: QdrantContext,
+  files: readonly StoredFile[],
+  signal: AbortSignal,
+): Promise<void> {
   const last = [...new Map(files.map((file) => [file.path, file])).values()];
   if (last.length === 0) return;
-  for (const shelf of SHELVES) await seat.collections.ready(shelf, signal);
-  const groups = SHELVES.flatMap((shelf) =>
-    groupsOf(last.filter((file) => shelfOf(file) === shelf)).map((group) => ({ shelf, group })),
+  for (const shelf of COLLECTION_KINDS) await context.collections.ready(shelf, signal);
+  const groups = COLLECTION_KINDS.flatMap((shelf) =>
+    groupsOf(last.filter((file) => collectionOf(file) === shelf)).map((group) => ({ shelf, group })),
   );
-  await sideBySide(groups, ({ shelf, group }) => putGroup(seat, shelf, group, signal));
+  await sideBySide(groups, ({ shelf, group }) => putGroup(context, shelf, group, signal));
 }
 
 /** Files that go together, by their chunks; a file is never in two groups. */
@@ -48,7 +52,7 @@ const groupsOf = (files: readonly StoredFile[]): readonly (readonly StoredFile[]
   let points = Number.POSITIVE_INFINITY;
   for (const file of files) {
     const size = file.chunks.length + 1;
-    if (points + size > MOST_POINTS) {
+    if (points + size > MAX_POINTS) {
       all.push([]);
       points = 0;
     }
@@ -59,22 +63,22 @@ const groupsOf = (files: readonly StoredFile[]): readonly (readonly StoredFile[]
 };
 
 async function putGroup(
-  seat: Seat,
-  shelf: Shelf,
+  context: QdrantContext,
+  shelf: CollectionKind,
   files: readonly StoredFile[],
   signal: AbortSignal,
 ): Promise<void> {
-  const stamp: Stamp = { index: seat.identity.index, written: seat.now() };
-  const all = files.flatMap((file) => chunkPoints(file, stamp, seat.tokenizer));
+  const stamp: Stamp = { index: context.identity.index, written: context.now() };
+  const all = files.flatMap((file) => chunkPoints(file, stamp, context.tokenizer));
   const points = [...new Map(all.map((point) => [point.id, point])).values()];
-  for (const batch of batches(points, (point) => sizeOf(point, seat)))
-    await upsert(seat, shelf, await withKept(seat, shelf, batch, signal), signal);
+  for (const batch of batches(points, (point) => sizeOf(point, context)))
+    await upsert(context, shelf, await withKept(context, shelf, batch, signal), signal);
   const paths = files.map(({ path }) => path);
   const ids = points.map(({ id }) => id);
-  for (const other of SHELVES)
-    await removeBy(seat, other, ofPaths(stamp.index, paths, other === shelf ? ids : []), signal);
+  for (const other of COLLECTION_KINDS)
+    await removeBy(context, other, ofPaths(stamp.index, paths, other === shelf ? ids : []), signal);
   await upsert(
-    seat,
+    context,
     shelf,
     files.map((file) => filePoint(file, stamp)),
     signal,
@@ -82,9 +86,9 @@ async function putGroup(
 }
 
 /** With the vector that it will have; a refusal in words comes before the server's. */
-function sizeOf(point: Point, { identity }: Seat): number {
+function sizeOf(point: Point, { identity }: QdrantContext): number {
   const bytes = jsonBytes(point) + 22 * (identity.vectors?.dimension ?? 0);
-  if (bytes <= LARGEST) return bytes;
+  if (bytes <= MAX_BYTES) return bytes;
   const { path, start } = point.payload as { path: string; start: number };
   throw new HarnessError(
     EXIT.failed,
@@ -95,8 +99,8 @@ function sizeOf(point: Point, { identity }: Seat): number {
 
 /** An upsert replaces a point as a whole: chunks that are there already take their vector along. */
 async function withKept(
-  { api, collections, identity }: Seat,
-  shelf: Shelf,
+  { api, collections, identity }: QdrantContext,
+  shelf: CollectionKind,
   points: readonly Point[],
   signal: AbortSignal,
 ): Promise<readonly Point[]> {
@@ -119,25 +123,25 @@ async function withKept(
 
 /** A server, or a proxy before it, may take less in one request than is usual. */
 async function upsert(
-  seat: Seat,
-  shelf: Shelf,
+  context: QdrantContext,
+  shelf: CollectionKind,
   points: readonly Point[],
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    await upsertAtOnce(seat, shelf, points, signal);
+    await upsertAtOnce(context, shelf, points, signal);
   } catch (thrown) {
     const isTooLarge = thrown instanceof QdrantFailure && thrown.trouble === "too-large";
     if (!isTooLarge || points.length < 2) throw thrown;
     const middle = Math.ceil(points.length / 2);
     for (const half of [points.slice(0, middle), points.slice(middle)])
-      await upsert(seat, shelf, half, signal);
+      await upsert(context, shelf, half, signal);
   }
 }
 
 async function upsertAtOnce(
-  { api, collections }: Seat,
-  shelf: Shelf,
+  { api, collections }: QdrantContext,
+  shelf: CollectionKind,
   points: readonly Point[],
   signal: AbortSignal,
 ): Promise<void> {
@@ -150,26 +154,39 @@ async function upsertAtOnce(
   });
 }
 
-async function removeBy(seat: Seat, shelf: Shelf, filter: Filter, signal: AbortSignal): Promise<void> {
-  await removePoints(seat.api, seat.collections.name(shelf), filter, signal);
+async function removeBy(
+  context: QdrantContext,
+  shelf: CollectionKind,
+  filter: Filter,
+  signal: AbortSignal,
+): Promise<void> {
+  await removePoints(context.api, context.collections.name(shelf), filter, signal);
 }
 
-export async function removeFiles(seat: Seat, paths: readonly string[], signal: AbortSignal): Promise<void> {
+export async function removeFiles(
+  context: QdrantContext,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
   const all = [...new Set(paths)];
-  const parts = Array.from({ length: Math.ceil(all.length / MOST_PATHS) }, (_, part) =>
-    all.slice(part * MOST_PATHS, (part + 1) * MOST_PATHS),
+  const parts = Array.from({ length: Math.ceil(all.length / MAX_PATHS) }, (_, part) =>
+    all.slice(part * MAX_PATHS, (part + 1) * MAX_PATHS),
   );
-  for (const part of parts) await removeWhere(seat, ofPaths(seat.identity.index, part), signal);
+  for (const part of parts) await removeWhere(context, ofPaths(context.identity.index, part), signal);
 }
 
 /** From both collections, as far as they are there. */
-export async function removeWhere(seat: Seat, filter: Filter, signal: AbortSignal): Promise<void> {
-  for (const shelf of SHELVES) await orWithout(removeBy(seat, shelf, filter, signal), undefined);
+export async function removeWhere(
+  context: QdrantContext,
+  filter: Filter,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const shelf of COLLECTION_KINDS) await orWithout(removeBy(context, shelf, filter, signal), undefined);
 }
 
 /** Qdrant accepts 32 MB per request by default, and keeps the whole request in memory. */
-const MOST_POINTS = 256;
-const MOST_BYTES = 8 * 2 ** 20;
+const MAX_POINTS = 256;
+const MAX_REQUEST_BYTES = 8 * 2 ** 20;
 /** Requests of one call that are under way at a time. */
 const SIDE_BY_SIDE = 2;
 
@@ -180,7 +197,7 @@ export function batches<T>(items: readonly T[], bytesOf: (item: T) => number): r
   let bytes = 0;
   for (const item of items) {
     const size = bytesOf(item);
-    if (batch.length > 0 && (batch.length >= MOST_POINTS || bytes + size > MOST_BYTES)) {
+    if (batch.length > 0 && (batch.length >= MAX_POINTS || bytes + size > MAX_REQUEST_BYTES)) {
       all.push(batch);
       [batch, bytes] = [[], 0];
     }

@@ -9,7 +9,7 @@ export interface Lookup {
   readonly names: readonly string[];
 }
 
-const MOST_LETTERS = 200;
+const MAX_LETTERS = 200;
 const QUOTES = /^[`'"]+|[`'";,]+$/g;
 const KEYWORD =
   /^(?:class|def|defn?|enum|fn|func|function|impl|interface|method|module|struct|sub|trait|type) +(?=\S+$)/;
@@ -18,7 +18,7 @@ const BETWEEN = /\.|::|->|#|\\/;
 const NAME = /^[\p{L}_$][\p{L}\p{N}_$]*[?!]?$/u;
 
 export function lookupIn(text: string): Lookup | null {
-  if (text.length > MOST_LETTERS) return null;
+  if (text.length > MAX_LETTERS) return null;
   const said = text.trim().replaceAll(QUOTES, "").replace(KEYWORD, "");
   if (said === "" || /\s/.test(said)) return null;
   const [, path = said, line] = PLACE.exec(said) ?? [];

@@ -2,7 +2,7 @@ import type { IndexHit } from "../../core/ports.ts";
 import type { Chunk } from "../index-words.ts";
 import type { Candidate } from "../search-store.ts";
 import { bestRegions, foundByName, lookupIn, namedBy, type Placed } from "./name-lookup.ts";
-import { type Pair, type Query, saidBeyond, type SaidWords, understand } from "./ranked-query.ts";
+import { type Pair, type Query, restOfRequest, type RequestWords, parseQuery } from "./ranked-query.ts";
 import { Tokenizer } from "./tokens.ts";
 import { WEIGHTS, type Weights } from "./weights.ts";
 
@@ -19,7 +19,7 @@ export function rank(
   weights = WEIGHTS,
 ): readonly SearchHit[] {
   const tokenizer = new Tokenizer();
-  const query = understand(text, tokenizer, weights);
+  const query = parseQuery(text, tokenizer, weights);
   const worth = worthOf(candidates, { text, query, tokenizer, weights });
   const ordered = apart(bestRegions(fused(candidates, worth, weights), text), weights.sameFile);
   const lookup = lookupIn(text);
@@ -131,7 +131,7 @@ function endingOf(path: string): string {
   return SHELL.has(ending) ? "sh" : ending;
 }
 
-const MOST_NAMED = 8;
+const MAX_NAMED = 8;
 
 /** Where the query's words are: each is named once, at the most telling place. */
 export function why(chunk: Chunk, query: Query, tokenizer: Tokenizer): string {
@@ -156,12 +156,12 @@ export function why(chunk: Chunk, query: Query, tokenizer: Tokenizer): string {
 }
 
 const listed = (words: readonly string[]): string =>
-  words.length <= MOST_NAMED
+  words.length <= MAX_NAMED
     ? words.join(", ")
-    : `${words.slice(0, MOST_NAMED).join(", ")} and ${words.length - MOST_NAMED} more`;
+    : `${words.slice(0, MAX_NAMED).join(", ")} and ${words.length - MAX_NAMED} more`;
 
 const LINES = 10;
-const LONGEST_LINE = 240;
+const MAX_LINE_LENGTH = 240;
 
 /** Lines that are shown above the first that has a word, where there is room. */
 const LEAD = 2;
@@ -173,7 +173,7 @@ export function preview(text: string, query: Query, tokenizer: Tokenizer): strin
   const from = lines.findIndex((line, at) => at >= best && line.trim() !== "");
   return lines
     .slice(Math.max(from, 0), Math.max(from, 0) + LINES)
-    .map((line) => (line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line))
+    .map((line) => (line.length > MAX_LINE_LENGTH ? `${line.slice(0, MAX_LINE_LENGTH)}…` : line))
     .join("\n");
 }
 
@@ -201,7 +201,7 @@ interface Asked {
 /** What each file is worth beyond its words, by path. Chunks come best first: the texts of the first files are read. */
 function worthByPath(chunks: readonly Chunk[], asked: Asked): ReadonlyMap<string, number> {
   const { text, tokenizer, weights } = asked;
-  const said = saidBeyond(text, tokenizer);
+  const said = restOfRequest(text, tokenizer);
   const byName = nameWorth(said, asked);
   const worth = new Map<string, number>();
   for (const [path, ofFile] of Map.groupBy(chunks, (chunk) => chunk.path)) {
@@ -211,7 +211,7 @@ function worthByPath(chunks: readonly Chunk[], asked: Asked): ReadonlyMap<string
   return worth;
 }
 
-function nameWorth({ scope }: SaidWords, { query, tokenizer, weights }: Asked): (path: string) => number {
+function nameWorth({ scope }: RequestWords, { query, tokenizer, weights }: Asked): (path: string) => number {
   const { inScope, atScope, name: named } = weights.signs;
   const asked = new Set(query.words.map(({ word }) => word));
   return (path) => {
@@ -227,7 +227,7 @@ function nameWorth({ scope }: SaidWords, { query, tokenizer, weights }: Asked): 
 const share = (words: readonly string[], among: ReadonlySet<string>): number =>
   words.length === 0 ? 0 : words.filter((word) => among.has(word)).length / words.length;
 
-function textWorth(chunks: readonly Chunk[], { pairs, spelled }: SaidWords, { signs }: Weights): number {
+function textWorth(chunks: readonly Chunk[], { pairs, spelled }: RequestWords, { signs }: Weights): number {
   const left = { pairs, spelled };
   const words = [...new Set(pairs.flat())];
   const enough = pairs.length - signs.pairsMost;
@@ -249,8 +249,8 @@ const namesOf = (chunks: readonly Chunk[]): ReadonlySet<string> =>
   new Set(chunks.flatMap(({ symbol }) => symbol?.split(/, |\.|::|#/) ?? []));
 
 /** What a word's form may add to its stem, and what may stand between two words: `caching_the`, `cache: store`. */
-const LONGEST_ENDING = 8;
-const WIDEST_GAP = 3;
+const MAX_ENDING_LENGTH = 8;
+const MAX_GAP = 3;
 /** Of that so much where they are one name: `cachedirectory`, of which the stem is `cach`. */
 const JOINED_ENDING = 3;
 
@@ -258,10 +258,10 @@ const JOINED_ENDING = 3;
 export function beside(text: string, [one, other]: Pair): boolean {
   for (let from = text.indexOf(one); from !== -1; from = text.indexOf(one, from + 1)) {
     const end = from + one.length;
-    const word = skip(text, end, LONGEST_ENDING, isLetter);
+    const word = skip(text, end, MAX_ENDING_LENGTH, isLetter);
     for (let at = end; at <= Math.min(word, end + JOINED_ENDING); at += 1)
       if (text.startsWith(other, at)) return true;
-    const next = skip(text, word, WIDEST_GAP, isGap);
+    const next = skip(text, word, MAX_GAP, isGap);
     if (next > word && text.startsWith(other, next)) return true;
   }
   return false;

@@ -21,8 +21,8 @@ export interface Query {
 }
 
 /** Of a query only so much is read: what is longer is a text, not a question. */
-const MOST_LETTERS = 4000;
-const MOST_WORDS = 128;
+const MAX_LETTERS = 4000;
+const MAX_WORDS = 128;
 const SENTENCE_END = /[.!?](?=\s)|\n/;
 const NONE: ReadonlySet<string> = new Set();
 const RUN = /[\p{L}\p{N}_$]+/gu;
@@ -51,8 +51,8 @@ const ASKS: readonly (readonly [Role, asked: RegExp, mentioned: RegExp])[] = [
   ],
 ];
 
-export function understand(text: string, tokenizer: Tokenizer, weights: Weights): Query {
-  const read = text.slice(0, MOST_LETTERS);
+export function parseQuery(text: string, tokenizer: Tokenizer, weights: Weights): Query {
+  const read = text.slice(0, MAX_LETTERS);
   const end = SENTENCE_END.exec(read)?.index ?? read.length;
   const said = new Said(tokenizer, weights);
   const lookup = lookupIn(text);
@@ -61,7 +61,7 @@ export function understand(text: string, tokenizer: Tokenizer, weights: Weights)
   said.take(read.slice(end), 1);
   // What comes after the first sentence explains; a question there asks again.
   const asking = read.includes("?") ? read : read.slice(0, end);
-  return { words: said.words.slice(0, MOST_WORDS), prior: priorOf(read, asking, lookup, weights) };
+  return { words: said.words.slice(0, MAX_WORDS), prior: priorOf(read, asking, lookup, weights) };
 }
 
 function priorOf(
@@ -148,7 +148,7 @@ export const CHANGE_WORDS = stems(EMPTY);
 export const OPENING_WORDS = stems(`${EMPTY} ${VERBS}`);
 
 /** What a query says beyond its single words. */
-export interface SaidWords {
+export interface RequestWords {
   /** Of `trie-router: count every slash` what is before the colon, in words. */
   readonly scope: readonly string[];
   /** Words side by side, each as what its forms begin with. */
@@ -160,14 +160,14 @@ export interface SaidWords {
 export type Pair = readonly [one: string, other: string];
 
 const MAX_SAID_LETTERS = 4000;
-const MOST_PAIRS = 64;
-const MOST_SPELLED = 32;
+const MAX_PAIRS = 64;
+const MAX_SPELLED = 32;
 const SCOPE = /^([^:\n]{2,40}?):\s/;
-const SAID_RUN = /[\p{L}\p{N}_$]+/gu;
+const WORD_RUN = /[\p{L}\p{N}_$]+/gu;
 const QUOTED = /`([^`\n]+)`/g;
 const SEVERAL_WORDS = /[\p{Ll}\p{N}]\p{Lu}|[\p{L}\p{N}]_[\p{L}\p{N}]/u;
 
-export function saidBeyond(text: string, tokenizer: Tokenizer): SaidWords {
+export function restOfRequest(text: string, tokenizer: Tokenizer): RequestWords {
   const read = text.slice(0, MAX_SAID_LETTERS);
   const scope = tokenizer.count(SCOPE.exec(read)?.[1] ?? "");
   return {
@@ -180,7 +180,7 @@ export function saidBeyond(text: string, tokenizer: Tokenizer): SaidWords {
 function pairsOf(text: string, tokenizer: Tokenizer): readonly Pair[] {
   const pairs: Pair[] = [];
   let before: string | undefined;
-  for (const [run] of text.matchAll(SAID_RUN)) {
+  for (const [run] of text.matchAll(WORD_RUN)) {
     const words = STOP_WORDS.has(run.toLowerCase()) ? [] : tokenizer.of(run);
     const [first] = words;
     if (first !== undefined && before !== undefined) pairs.push([before, beginning(first)]);
@@ -188,7 +188,7 @@ function pairsOf(text: string, tokenizer: Tokenizer): readonly Pair[] {
     const last = words.length > 1 ? words.at(-2) : first;
     before = last === undefined ? undefined : beginning(last);
   }
-  return pairs.slice(0, MOST_PAIRS);
+  return pairs.slice(0, MAX_PAIRS);
 }
 
 /** A stem may end in a letter that its word does not have: `directori`. */
@@ -197,9 +197,9 @@ const beginning = (stem: string): string => (stem.length > 3 ? stem.replace(/[iy
 function spelledOut(text: string): readonly string[] {
   const found = new Set<string>();
   for (const [, quoted = ""] of text.matchAll(QUOTED))
-    for (const [run] of quoted.matchAll(SAID_RUN)) if (run.length > 2) found.add(run);
-  for (const match of text.matchAll(SAID_RUN))
+    for (const [run] of quoted.matchAll(WORD_RUN)) if (run.length > 2) found.add(run);
+  for (const match of text.matchAll(WORD_RUN))
     if (SEVERAL_WORDS.test(match[0]) || text.startsWith("(", match.index + match[0].length))
       found.add(match[0]);
-  return [...found].slice(0, MOST_SPELLED);
+  return [...found].slice(0, MAX_SPELLED);
 }

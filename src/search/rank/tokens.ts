@@ -1,7 +1,7 @@
 import { stem } from "./stem.ts";
 
 /** Beyond this a run of letters is data, not a word. */
-const LONGEST = 64;
+const MAX_LENGTH = 64;
 /** Of characters of 16 bits alone: words are then ordered alike everywhere. */
 const RUN = /[\p{L}\p{N}_$]+/gu;
 const BEYOND_16_BITS = /[\u{10000}-\u{10ffff}]/u;
@@ -40,7 +40,8 @@ export class Tokenizer {
   of(identifier: string): readonly string[] {
     const known = this.#known.get(identifier);
     if (known !== undefined) return known;
-    const words = identifier.length > LONGEST || BEYOND_16_BITS.test(identifier) ? [] : wordsOf(identifier);
+    const words =
+      identifier.length > MAX_LENGTH || BEYOND_16_BITS.test(identifier) ? [] : wordsOf(identifier);
     if (this.#known.size >= this.#most) this.#known.clear();
     this.#known.set(identifier, words);
     return words;

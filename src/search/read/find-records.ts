@@ -4,9 +4,9 @@ import type { Box, ExecRequest, ExecResult } from "../../core/ports.ts";
 import type { Found } from "./found-file.ts";
 
 /** Bytes of a path that a program can open. */
-const LONGEST_PATH = 4095;
+const MAX_PATH_LENGTH = 4095;
 /** Of one record; longer ones no `find` writes for paths of that depth. */
-const LONGEST_RECORD = 2 ** 20;
+const MAX_RECORD_LENGTH = 2 ** 20;
 
 /** What a box may have found: kind, size, times, number, path. */
 const FIELDS = 6;
@@ -29,7 +29,7 @@ export async function* recordsOf(output: AsyncIterable<Buffer>, start = ""): Asy
     const take = (fields: readonly string[]): void => void names.push(foundIn(fields, start));
     rest = inOneText(all, take) ?? oneByOne(all, take);
     yield names;
-    if (rest.length > LONGEST_RECORD) throw unreadableListing();
+    if (rest.length > MAX_RECORD_LENGTH) throw unreadableListing();
   }
 }
 
@@ -82,7 +82,8 @@ function foundIn(fields: readonly string[], start: string): Found | undefined {
   return canBeOpened(path) ? { path, kind: KINDS[kind] ?? "odd", stamp } : undefined;
 }
 
-const canBeOpened = (path: string): boolean => path.isWellFormed() && Buffer.byteLength(path) <= LONGEST_PATH;
+const canBeOpened = (path: string): boolean =>
+  path.isWellFormed() && Buffer.byteLength(path) <= MAX_PATH_LENGTH;
 
 /** As Node counts the same time, to the last bit: whole seconds and nanoseconds apart. */
 function millis(text: string): number {

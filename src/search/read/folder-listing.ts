@@ -1,12 +1,12 @@
 import type { Box } from "../../core/ports.ts";
 import { FORMAT, recordsOf, running } from "./find-records.ts";
 import type { Found } from "./found-file.ts";
-import { allAs, TO_DEEPEST } from "./host-names.ts";
+import { allAs, TO_MAX_DEPTH } from "./host-names.ts";
 
 /** Bytes of the names of folders that one listing is asked for: they are words of a command. */
-const MOST_LETTERS = 2 ** 15;
+const MAX_LETTERS = 2 ** 15;
 /** Of one listing. Who has more to tell is listed whole. */
-const MOST_ENTRIES = 100_000;
+const MAX_ENTRIES = 100_000;
 
 const START = "./";
 /** With the starting point that it was found below. */
@@ -24,14 +24,14 @@ export async function entriesOfFolders(
 ): Promise<readonly Found[] | undefined> {
   if (folders.length === 0) return [];
   const starts = folders.map((folder) => (folder === "" ? "." : `${START}${folder}`));
-  if (starts.reduce((sum, start) => sum + Buffer.byteLength(start), 0) > MOST_LETTERS) return undefined;
-  const depth = deep ? TO_DEEPEST : ["-maxdepth", "1"];
+  if (starts.reduce((sum, start) => sum + Buffer.byteLength(start), 0) > MAX_LETTERS) return undefined;
+  const depth = deep ? TO_MAX_DEPTH : ["-maxdepth", "1"];
   const words = ["find", ...starts, "-mindepth", "1", ...depth, ...allAs(WITH_START)];
   const find = running(box, { words, folder: box.workspace }, signal);
   const entries: Found[] = [];
   for await (const names of recordsOf(find.output, START))
     for (const found of names) {
-      if (found === undefined || found.kind === "closed" || entries.length >= MOST_ENTRIES) return undefined;
+      if (found === undefined || found.kind === "closed" || entries.length >= MAX_ENTRIES) return undefined;
       entries.push(found);
     }
   const { result } = await find.ended;

@@ -15,14 +15,14 @@ import type { Found, Stamp } from "./found-file.ts";
 import { NEVER_ENTERED } from "./sieve.ts";
 
 /** Entries of one workspace. Names and numbers of so many take some hundred megabytes. */
-const MOST_ENTRIES = 1_000_000;
+const MAX_ENTRIES = 1_000_000;
 
 /** Characters of all their paths. */
-const MOST_LETTERS = 2 ** 28;
+const MAX_LETTERS = 2 ** 28;
 /** Folders of a path that a program can open are no deeper than half of its bytes. */
-const DEEPEST = 2048;
+const MAX_DEPTH = 2048;
 
-export const TO_DEEPEST: readonly string[] = ["-maxdepth", String(DEEPEST)];
+export const TO_MAX_DEPTH: readonly string[] = ["-maxdepth", String(MAX_DEPTH)];
 
 /** All but the folders that are never looked into, as records of this form. */
 export const allAs = (format: string): readonly string[] => [
@@ -43,7 +43,7 @@ export const allAs = (format: string): readonly string[] => [
   format,
 ];
 
-const FIND = ["find", ".", "-mindepth", "1", ...TO_DEEPEST, ...allAs(FORMAT)];
+const FIND = ["find", ".", "-mindepth", "1", ...TO_MAX_DEPTH, ...allAs(FORMAT)];
 
 /**
  * Everything below the workspace, folders before what is in them; a path that is no text, or too long to be opened, is
@@ -55,7 +55,7 @@ export async function* entriesIn(box: Box, signal: AbortSignal): AsyncGenerator<
   const find = running(box, { words: FIND, folder: box.workspace }, signal);
   for await (const names of recordsOf(find.output)) {
     letters = names.reduce((sum, found) => sum + (found?.path.length ?? 0), letters);
-    if ((count += names.length) > MOST_ENTRIES || letters > MOST_LETTERS) throw tooMany();
+    if ((count += names.length) > MAX_ENTRIES || letters > MAX_LETTERS) throw tooMany();
     yield names;
   }
   const end = await find.ended;
@@ -80,7 +80,7 @@ async function* listed(box: Box, signal: AbortSignal): AsyncGenerator<Names> {
     }
     const names: (Found | undefined)[] = [];
     for (const entry of result.value) {
-      if ((count += 1) > MOST_ENTRIES) throw tooMany();
+      if ((count += 1) > MAX_ENTRIES) throw tooMany();
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
       if (!isBelow(path)) throw unreadableListing();
       if (!path.isWellFormed()) names.push(undefined);
@@ -106,6 +106,6 @@ const stampOf = ({ size, modified }: Entry): Stamp => ({
 const tooMany = (): HarnessError =>
   new HarnessError(
     EXIT.failed,
-    `there are more than ${MOST_ENTRIES} files and folders, or as much of names: too many for one index`,
+    `there are more than ${MAX_ENTRIES} files and folders, or as much of names: too many for one index`,
     "index one folder of them: harness index DIR   (or leave folders out in .gitignore)",
   );

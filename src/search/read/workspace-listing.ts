@@ -71,10 +71,10 @@ export async function sifted(
 }
 
 /** Bytes of a rule file that are read. What is longer says nothing that would be obeyed. */
-const LONGEST_FILE = 2 ** 19;
+const MAX_FILE_LENGTH = 2 ** 19;
 /** Of all rule files together, which are held in memory as rules. */
-const MOST_LETTERS = 2 ** 22;
-const MOST_FILES = 10_000;
+const MAX_LETTERS = 2 ** 22;
+const MAX_FILES = 10_000;
 
 interface Reading {
   readonly box: Box;
@@ -93,12 +93,12 @@ async function ruleFilesOf(found: readonly Found[], reading: Reading): Promise<r
   const own = there.find(({ path }) => path === OWN_IGNORE);
   if (own !== undefined && own.kind !== "file") throw noFile();
   const files = there.filter(({ kind }) => kind === "file");
-  if (files.length > MOST_FILES) throw tooMuch();
+  if (files.length > MAX_FILES) throw tooMuch();
   const texts = keptTexts(files, reading);
   let letters = [...texts.values()].reduce((sum, text) => sum + text.length, 0);
   const unread = files.map(({ path }) => path).filter((path) => !texts.has(path));
   for await (const { path, text } of readTexts(unread, reading)) {
-    if ((letters += text.length) > MOST_LETTERS) throw tooMuch();
+    if ((letters += text.length) > MAX_LETTERS) throw tooMuch();
     texts.set(path, text);
   }
   if (own !== undefined && !texts.has(OWN_IGNORE)) throw noFile();
@@ -124,7 +124,7 @@ async function* readTexts(
 ): AsyncGenerator<{ readonly path: string; readonly text: string }> {
   // As any text of this length is taken: `.harnessignore` hides everything, the others nothing.
   const tooLong = " ".repeat(most + 1);
-  for await (const { path, bytes } of contentsOf(box, paths, { most: LONGEST_FILE, signal }))
+  for await (const { path, bytes } of contentsOf(box, paths, { most: MAX_FILE_LENGTH, signal }))
     yield { path, text: bytes === null ? tooLong : bytes.toString("utf8").slice(0, most + 1) };
 }
 
@@ -139,5 +139,5 @@ const tooMuch = (): HarnessError =>
   new HarnessError(
     EXIT.failed,
     "there is too much of ignore rules in .gitignore files: nobody can tell what is to be left out",
-    `remove some, or index one folder: harness index DIR   (at most ${MOST_FILES} files and ${MOST_LETTERS / 2 ** 20} MiB of rules)`,
+    `remove some, or index one folder: harness index DIR   (at most ${MAX_FILES} files and ${MAX_LETTERS / 2 ** 20} MiB of rules)`,
   );

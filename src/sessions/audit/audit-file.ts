@@ -138,7 +138,7 @@ export function dropAudit(stateDir: string, session: string): void {
 }
 
 /** Readers of the file take lines of up to a million characters. */
-const LONGEST_TEXT = 200_000;
+const MAX_TEXT_LENGTH = 200_000;
 
 /** Every text of it, however deep, without what looks like a secret; a longer one is cut and told by its hash. */
 function maskedEntry(entry: Readonly<Record<string, unknown>>): Record<string, unknown> {
@@ -153,9 +153,9 @@ function masked(value: unknown): unknown {
 }
 
 function cut(text: string): string {
-  if (text.length <= LONGEST_TEXT) return text;
-  const head = text.slice(0, LONGEST_TEXT).toWellFormed();
-  return `${head}… [${text.length - LONGEST_TEXT} more characters; sha256 of all: ${sha256(text)}]`;
+  if (text.length <= MAX_TEXT_LENGTH) return text;
+  const head = text.slice(0, MAX_TEXT_LENGTH).toWellFormed();
+  return `${head}… [${text.length - MAX_TEXT_LENGTH} more characters; sha256 of all: ${sha256(text)}]`;
 }
 
 /** Where a file goes on, and what has to be said first. */

@@ -117,10 +117,11 @@ export function hostPath(root: string, path: string): string | Buffer {
 }
 
 /** Longer ones the system does not take. */
-const LONGEST = 4000;
+const MAX_LENGTH = 4000;
 
 export const tooLong = (root: string, path: string): boolean =>
-  (root.length + path.length) * 3 > LONGEST && bytesOfText(root).length + bytesOfText(path).length > LONGEST;
+  (root.length + path.length) * 3 > MAX_LENGTH &&
+  bytesOfText(root).length + bytesOfText(path).length > MAX_LENGTH;
 
 /**
  * Whether what was opened lies where it was looked for, with no link on the way there: a folder may have been put in

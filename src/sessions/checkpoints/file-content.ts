@@ -9,7 +9,7 @@ import type { Packs } from "./packs.ts";
 const PIECE = 4 * 2 ** 20;
 const TRIES = 3;
 /** Of one file; what is larger is not kept. */
-export const LARGEST = 2 ** 30;
+export const MAX_BYTES = 2 ** 30;
 
 interface Read {
   readonly stats: Stats;
@@ -56,7 +56,7 @@ export class ContentReader {
       at += length;
       if (length < PIECE) return pieces;
       // One that grows as it is read has no end.
-      if (at > LARGEST) return undefined;
+      if (at > MAX_BYTES) return undefined;
     }
   }
 
@@ -96,7 +96,7 @@ export const sameTimes = (a: Times, b: Times): boolean =>
   a.dev === b.dev;
 
 /** Larger texts are neither merged nor shown line by line. */
-const MOST_TEXT = 4 * 2 ** 20;
+const MAX_TEXT = 4 * 2 ** 20;
 
 /** undefined where a piece is gone or damaged. */
 export function contentOf(packs: Packs, { pieces }: FileEntry): Buffer | undefined {
@@ -111,7 +111,7 @@ export function contentOf(packs: Packs, { pieces }: FileEntry): Buffer | undefin
 
 /** As a byte text; undefined for what is no text, is too large to be read as one, or is gone. */
 export function textOf(packs: Packs, entry: FileEntry): string | undefined {
-  if (entry.size > MOST_TEXT) return undefined;
+  if (entry.size > MAX_TEXT) return undefined;
   const content = contentOf(packs, entry);
   return content === undefined || content.includes(0) ? undefined : textOfBytes(content);
 }

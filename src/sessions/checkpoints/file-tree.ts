@@ -15,7 +15,7 @@ interface Stored {
 }
 
 /** So many in a row need each other at most. */
-const LONGEST_CHAIN = 40;
+const MAX_CHAIN_LENGTH = 40;
 
 /** `<session>.<number>`: written aside and renamed, so that a tree under its name is whole. */
 export class TreeFiles {
@@ -169,7 +169,7 @@ function storedOf(tree: EntryList, last: SavedTree | undefined): Stored {
   if (last === undefined) return { base: null, records: tree };
   const writer = new EntryWriter();
   for (const { key, to } of changedIn(last.tree, tree)) {
-    if (last.chain >= LONGEST_CHAIN || (writer.size + 1) * 2 > tree.size)
+    if (last.chain >= MAX_CHAIN_LENGTH || (writer.size + 1) * 2 > tree.size)
       return { base: null, records: tree };
     writer.add(key, to);
   }

@@ -4,7 +4,7 @@ import { textOfBytes } from "../../core/bytes.ts";
 import { replaceFileSync } from "../../platform/safe-files.ts";
 import { type Entry, hostPath, isLeftOut, keyOf, parentOf, type Tree, type UnkeptEntry } from "./entry.ts";
 import { EntryList, EntryWriter, type Seen } from "./entry-list.ts";
-import { type ContentReader, LARGEST, sameTimes } from "./file-content.ts";
+import { type ContentReader, MAX_BYTES, sameTimes } from "./file-content.ts";
 import { readList, writeList } from "./file-tree.ts";
 import { overlaid } from "./tree-merge.ts";
 
@@ -71,9 +71,9 @@ export function entryAt(path: string, stats: Stats, { root, reader, owner }: Ent
   if (stats.isDirectory()) return { kind: "folder", ...common };
   if (stats.isSymbolicLink()) return { kind: "link", target: linkAt(whole), ...ownerOf(stats, owner) };
   if (!stats.isFile()) return { kind: "odd", what: oddOf(stats), ...common };
-  const read = stats.size > LARGEST ? undefined : reader.read(whole);
+  const read = stats.size > MAX_BYTES ? undefined : reader.read(whole);
   if (read === undefined) {
-    const why: UnkeptEntry["why"] = stats.size > LARGEST ? "large" : "unreadable";
+    const why: UnkeptEntry["why"] = stats.size > MAX_BYTES ? "large" : "unreadable";
     const stamp = [stats.dev, stats.ino, stats.size, stats.mtimeMs].join(" ");
     return { kind: "unkept", why, folder: false, size: stats.size, stamp, ...common };
   }

@@ -9,13 +9,13 @@ export interface Place {
   readonly spacing: boolean;
 }
 
-const MOST_WANTED = 200;
-const MOST_SHOWN = 12;
+const MAX_WANTED = 200;
+const MAX_SHOWN = 12;
 const ALIKE = 0.5;
-const MOST_COMPARED = 50_000;
+const MAX_COMPARED = 50_000;
 
 export function nearestPlace(wanted: readonly string[], lines: readonly string[]): Place | undefined {
-  const [bare, all] = [wanted.slice(0, MOST_WANTED).map(squeezed), lines.map(squeezed)];
+  const [bare, all] = [wanted.slice(0, MAX_WANTED).map(squeezed), lines.map(squeezed)];
   const text = bare.findIndex((line) => line !== "");
   if (text < 0) return undefined;
   const voted = bestStart(bare, all);
@@ -23,22 +23,24 @@ export function nearestPlace(wanted: readonly string[], lines: readonly string[]
   if (best === undefined) return undefined;
   const start = Math.max(0, best);
   const spacing =
-    wanted.length <= MOST_WANTED &&
+    wanted.length <= MAX_WANTED &&
     bare.every((line, index) => fitsSpacing(bare, index, line, all[start + index]));
   return { first: start + 1, last: Math.min(lines.length, start + wanted.length), spacing };
 }
 
 /** The lines of a place as they are, with numbers. */
 export function placeShown({ first, last }: Place, lines: readonly string[]): string {
-  const end = Math.min(last, first + MOST_SHOWN - 1);
+  const end = Math.min(last, first + MAX_SHOWN - 1);
   const more = last > end ? `\n[${last - end} more lines]` : "";
   const page = lines.slice(first - 1, end).map((line) => cut(line.toWellFormed()));
   return numbered(page, first) + more;
 }
 
-const LONGEST = 300;
+const MAX_LENGTH = 300;
 const cut = (line: string): string =>
-  line.length > LONGEST ? `${line.slice(0, LONGEST).toWellFormed()}[… ${line.length - LONGEST} more]` : line;
+  line.length > MAX_LENGTH
+    ? `${line.slice(0, MAX_LENGTH).toWellFormed()}[… ${line.length - MAX_LENGTH} more]`
+    : line;
 
 const squeezed = (line: string): string => line.replace(/[ \t\r]+/g, " ").trim();
 
@@ -50,7 +52,7 @@ function fitsSpacing(bare: readonly string[], index: number, line: string, found
 
 /** Lines with fewer letters in all, a brace say, are everywhere. */
 const TELLING = 4;
-const MOST_PLACES = 50;
+const MAX_PLACES = 50;
 
 /** Each wanted line that is there votes for where its text would begin, by its length. */
 function bestStart(
@@ -61,7 +63,7 @@ function bestStart(
   for (const [index, line] of lines.entries()) {
     const known = places.get(line);
     if (known === undefined) places.set(line, [index]);
-    else if (known.length < MOST_PLACES) known.push(index);
+    else if (known.length < MAX_PLACES) known.push(index);
   }
   const votes = new Map<number, number>();
   for (const [index, line] of wanted.entries())
@@ -73,7 +75,7 @@ function bestStart(
 
 /** By the pairs of letters that the longest wanted line shares with others. */
 function mostAlike(wanted: readonly string[], lines: readonly string[]): number | undefined {
-  if (lines.length > MOST_COMPARED) return undefined;
+  if (lines.length > MAX_COMPARED) return undefined;
   const [index, longest] = [...wanted.entries()].toSorted(([, a], [, b]) => b.length - a.length)[0] ?? [
     0,
     "",

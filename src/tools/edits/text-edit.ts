@@ -95,8 +95,8 @@ function miss(text: string, { old, new: young }: Edit): string {
 }
 
 const AROUND = 2;
-const MOST_LINES = 60;
-const LONGEST = 300;
+const MAX_LINES = 60;
+const MAX_LENGTH = 300;
 
 interface CompactDiff {
   readonly added: number;
@@ -126,7 +126,7 @@ export function compactDiff(from: string, to: string): CompactDiff {
 }
 
 /** What is shown of a diff; the rest is counted. */
-export function boundedDiff(lines: readonly string[], most = MOST_LINES): string {
+export function boundedDiff(lines: readonly string[], most = MAX_LINES): string {
   const rest = lines.length - most;
   const kept = rest > 0 ? [...lines.slice(0, most), `[and ${rest} more lines of this diff]`] : lines;
   return kept.join("\n");
@@ -136,6 +136,6 @@ const range = ([first, count]: readonly [number, number]): string =>
   count === 1 ? `${first}` : `${first},${count}`;
 
 const shortened = (line: string): string =>
-  line.length > LONGEST
-    ? `${line.slice(0, LONGEST).toWellFormed()}[… ${line.length - LONGEST} more]`
+  line.length > MAX_LENGTH
+    ? `${line.slice(0, MAX_LENGTH).toWellFormed()}[… ${line.length - MAX_LENGTH} more]`
     : line.toWellFormed();

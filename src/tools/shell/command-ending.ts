@@ -31,7 +31,7 @@ const ADVICE: Readonly<Record<Advice, string>> = {
   leftovers: 'to keep a process running, start it with "background": true and without &',
 };
 
-const MOST_PATHS = 5;
+const MAX_PATHS = 5;
 
 /** `output` is the end of what it said, where its own words show a wall that the box cannot see it meet. */
 export function endingOf(result: ExecResult, output: string): Ending {
@@ -101,8 +101,8 @@ function sideLines({ leftovers, blocked, quarantined }: ExecResult, cause: Cause
 }
 
 const listed = (paths: readonly string[]): string => {
-  const more = paths.length - MOST_PATHS;
-  return paths.slice(0, MOST_PATHS).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  const more = paths.length - MAX_PATHS;
+  return paths.slice(0, MAX_PATHS).join(", ") + (more > 0 ? ` and ${more} more` : "");
 };
 
 /** The lines of what was not advised before. */

@@ -7,7 +7,7 @@ import { both } from "./command-words.ts";
 
 /** Bytes of one stream that are kept of a job; what comes later is shown only when it ends, and only its last. */
 const KEEP = { head: 2 * 2 ** 20, tail: 2 ** 18 };
-const MOST_RUNNING = 8;
+const MAX_RUNNING = 8;
 /** So that what fails at once is told at once. */
 const FIRST_LOOK_MS = 300;
 
@@ -34,7 +34,7 @@ export function jobBook(agent: string, advise: Advise): Jobs {
     start: async (box, request, signal) => {
       find(box);
       const running = [...known.values()].filter(({ ended }) => ended === undefined);
-      if (running.length >= MOST_RUNNING) return tooMany(known);
+      if (running.length >= MAX_RUNNING) return tooMany(known);
       const id = `j${known.size + 1}`;
       const job = knownJob(id, box.start({ ...request, keep: KEEP, name: `${agent}/${id}` }));
       known.set(id, job);
@@ -182,7 +182,7 @@ function unknown(id: string, known: ReadonlyMap<string, Known>): ToolResult {
 const tooMany = (known: ReadonlyMap<string, Known>): ToolResult => ({
   kind: "failed",
   cause: "pids",
-  text: `${MOST_RUNNING} jobs are running; end one first: ${[...known.values()]
+  text: `${MAX_RUNNING} jobs are running; end one first: ${[...known.values()]
     .filter(({ ended }) => ended === undefined)
     .map(stateOf)
     .join(", ")}`,

@@ -1,5 +1,5 @@
 import type { Box, ExecRequest, ExecResult } from "../../core/ports.ts";
-import type { Desk, Exported, ShellState } from "../tool-context.ts";
+import type { ToolContext, Exported, ShellState } from "../tool-context.ts";
 
 /** One call of a shell whose folder and exported variables persist. */
 interface KeptCall {
@@ -24,7 +24,7 @@ interface Place {
 
 export type Keeper = (box: Box) => KeptCall;
 
-export function keeperOf(desk: Pick<Desk, "shell" | "refused">): Keeper {
+export function keeperOf(context: Pick<ToolContext, "shell" | "refused">): Keeper {
   const places = new WeakMap<Box, Place>();
   const told = new Set<string>();
   return (box) => {
@@ -34,12 +34,12 @@ export function keeperOf(desk: Pick<Desk, "shell" | "refused">): Keeper {
     return {
       request: {
         input: lineOf(`${place.file} ${token}\n`),
-        keepFile: { path: place.file, limit: MOST },
+        keepFile: { path: place.file, limit: MAX_COUNT },
       },
       take: async ({ keptFile, killed }) => {
         // One that was killed may be torn.
         if (killed || keptFile === undefined) return [];
-        const refused = await take(desk, { box, place, token, keptFile });
+        const refused = await take(context, { box, place, token, keptFile });
         if (typeof refused === "string")
           return [`[folder and exported variables stay as before the call: ${refused}]`];
         const fresh = refused.filter((name) => !told.has(name));
@@ -65,7 +65,7 @@ interface Taken {
 
 /** The names that were not kept, or why nothing was. */
 async function take(
-  desk: Pick<Desk, "shell" | "refused">,
+  context: Pick<ToolContext, "shell" | "refused">,
   { box, place, token, keptFile }: Taken,
 ): Promise<readonly string[] | string> {
   if (keptFile.kind !== "ok") return unread(keptFile);
@@ -74,8 +74,8 @@ async function take(
   if (typeof left === "string") return left;
   place.own ??= await ownOf(box);
   if (place.own === undefined) return "the box does not say what its own are";
-  const { env, refused } = await envOver(place.own, left.exported, desk);
-  desk.shell.move(left.folder, env);
+  const { env, refused } = await envOver(place.own, left.exported, context);
+  context.shell.move(left.folder, env);
   return refused;
 }
 
@@ -86,14 +86,19 @@ function unread({ code, reason }: { readonly code: string; readonly reason: stri
 }
 
 async function ownOf(box: Box): Promise<Exported | undefined> {
-  const request = { words: ["env", "-0"], folder: "/", timeoutMs: 10_000, keep: { head: MOST, tail: 0 } };
+  const request = {
+    words: ["env", "-0"],
+    folder: "/",
+    timeoutMs: 10_000,
+    keep: { head: MAX_COUNT, tail: 0 },
+  };
   const { exit_code, stdout } = await box.exec(request, new AbortController().signal);
   const text = exit_code === 0 && stdout.lost === 0 ? decoded(stdout.head) : undefined;
   return text === undefined ? undefined : exportedIn(text.split("\0"));
 }
 
 /** Bytes that a shell may leave, the box's own variables among them. */
-const MOST = 64 * 1024;
+const MAX_COUNT = 64 * 1024;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** What bash sets by itself, or reads before the first command and so before anything was judged. */
 const OWN = /^(?:PWD|OLDPWD|SHLVL|_|SHELLOPTS|BASHOPTS|BASH|BASH_.*|__h_.*)$/;
@@ -130,7 +135,7 @@ export function exportedIn(variables: readonly string[]): Exported {
 export async function envOver(
   own: Exported,
   exported: Exported,
-  { shell, refused }: Pick<Desk, "shell" | "refused">,
+  { shell, refused }: Pick<ToolContext, "shell" | "refused">,
 ): Promise<{ readonly env: State["env"]; readonly refused: readonly string[] }> {
   const over = [...exported].filter(([name, value]) => own.get(name) !== value);
   const changed = over.filter(([name, value]) => shell.env[name] !== value);

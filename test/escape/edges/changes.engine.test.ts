@@ -19,8 +19,8 @@ import type { Scratch } from "../../fixtures/scratch.ts";
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
 
 const skip = noEngine || noGit;
-const MOST_MIB = 300;
-const MOST_JSON = 2 ** 20 + 1000;
+const MAX_MIB = 300;
+const MAX_JSON = 2 ** 20 + 1000;
 
 interface Finished {
   readonly changes: RunChanges;
@@ -152,14 +152,14 @@ for (const [what, files, deep] of [
     const ran = await measured(place, words, place.at("work"));
     assert.equal(ran.code, 0, ran.stderr);
     const { changes } = JSON.parse(ran.stdout) as { changes: RunChanges };
-    assert.ok(Buffer.byteLength(JSON.stringify(changes)) < MOST_JSON);
+    assert.ok(Buffer.byteLength(JSON.stringify(changes)) < MAX_JSON);
     const { added, deleted, left_out: left } = changes;
     assert.ok(added.length + deleted.length > 100);
     assert.deepEqual(
       [added.length + (left?.added ?? 0), deleted.length + (left?.deleted ?? 0)],
       [files, files],
     );
-    assert.ok(ran.peak > 0 && ran.peak < MOST_MIB, `${ran.peak} MiB`);
+    assert.ok(ran.peak > 0 && ran.peak < MAX_MIB, `${ran.peak} MiB`);
   });
 
 test("what the host would obey is found among all changes, and told first", { skip }, async () => {
@@ -171,7 +171,7 @@ test("what the host would obey is found among all changes, and told first", { sk
   const command =
     "mv a b; mkdir -p z/last; echo x > z/last/.envrc; ln -s /etc/passwd z/last/link; echo x > Makefile";
   const { changes, handoff, handoff_left_out: left } = await ranOn(place, command, "--isolation", "overlay");
-  assert.ok(Buffer.byteLength(JSON.stringify({ changes, handoff })) < 2 * MOST_JSON);
+  assert.ok(Buffer.byteLength(JSON.stringify({ changes, handoff })) < 2 * MAX_JSON);
   assert.ok(!changes.added.some((each) => each.startsWith("z/")), "cut before them");
   assert.deepEqual(
     handoff.slice(0, 2).map(({ path: at, tier }) => [at, tier]),

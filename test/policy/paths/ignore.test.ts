@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fc } from "../../fixtures/property.ts";
-import { isIgnored, LONGEST_RULES, readIgnore } from "../../../src/policy/paths/ignore-rules.ts";
+import { isIgnored, MAX_RULES_LENGTH, readIgnore } from "../../../src/policy/paths/ignore-rules.ts";
 
 /** Rules, what they hide, what they do not. A slash at a path's end: it is a folder; without, a file. */
 const CASES: readonly (readonly [rules: string, hidden: string, shown: string])[] = [
@@ -75,9 +75,9 @@ test("the workspace itself is never hidden", () => {
 });
 
 test("rules that are too long to be read hide everything", () => {
-  const rules = readIgnore(`# ${"x".repeat(LONGEST_RULES)}`);
+  const rules = readIgnore(`# ${"x".repeat(MAX_RULES_LENGTH)}`);
   assert.equal(isIgnored(rules, "a"), true);
-  assert.equal(isIgnored(readIgnore(`# ${"x".repeat(LONGEST_RULES - 2)}`), "a"), false);
+  assert.equal(isIgnored(readIgnore(`# ${"x".repeat(MAX_RULES_LENGTH - 2)}`), "a"), false);
 });
 
 test("any rules and any path give an answer", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { LONGEST_RULES, type IgnoreList, NestedIgnore } from "../../../src/policy/paths/ignore-rules.ts";
+import { MAX_RULES_LENGTH, type IgnoreList, NestedIgnore } from "../../../src/policy/paths/ignore-rules.ts";
 const list = (folder: string, ...rows: readonly string[]) => ({
   folder,
   text: rows.join("\n"),
@@ -94,8 +94,8 @@ test("a list is of its folder, and of none whose name only begins as its own", (
 });
 
 test("of a list that is too long the row that it was cut in is not obeyed", () => {
-  const rows = "*.log\n".padEnd(LONGEST_RULES - 4, "#") + "\nlib";
+  const rows = "*.log\n".padEnd(MAX_RULES_LENGTH - 4, "#") + "\nlib";
   const ignored = nested([{ folder: "", text: `${rows}-of-others\n`, strict: false }]);
-  assert.equal(rows.length, LONGEST_RULES);
+  assert.equal(rows.length, MAX_RULES_LENGTH);
   assert.deepEqual([ignored("x.log", false), ignored("lib", true)], [true, false]);
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { foldPath } from "../../../src/core/protected-names.ts";
-import { DEEPEST } from "../../../src/policy/paths/system-paths.ts";
+import { MAX_DEPTH } from "../../../src/policy/paths/system-paths.ts";
 import { secretAt, SECRETS } from "../../../src/policy/paths/secret-paths.ts";
 import { startupInHome, startupOfSystem, SYSTEM_STARTUP } from "../../../src/policy/paths/path-place.ts";
 import { HOME_STARTUP } from "../../../src/policy/paths/startup-home.ts";
@@ -15,7 +15,7 @@ for (const [name, table, found] of [
     const paths = rows.map(([path]) => path);
     assert.deepEqual(paths.map(foldPath), paths);
     assert.equal(new Set(paths).size, paths.length);
-    assert.ok(paths.every((path) => path.split("/").length <= DEEPEST));
+    assert.ok(paths.every((path) => path.split("/").length <= MAX_DEPTH));
     assert.deepEqual(
       rows.map(([path]) => [path, found(path), found(`${path}/x/y/z/1/2/3`), found(`${path}x`)?.length ?? 0]),
       rows.map(([path, why]) => [path, why, why, 0]),

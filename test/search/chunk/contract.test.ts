@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Cutter, LANGUAGES, languageOf, decoded } from "../../../src/search/chunk/cut-file.ts";
-import { HUGE, MOST } from "../../../src/search/chunk/chunk-limits.ts";
+import { HUGE, MAX_COUNT } from "../../../src/search/chunk/chunk-limits.ts";
 import { fc } from "../../fixtures/property.ts";
 import { SOURCES } from "./sources.ts";
 
@@ -14,7 +14,7 @@ async function holds(cutter: Cutter, path: string, bytes: Uint8Array): Promise<v
   assert.equal(file.pieces.map((piece) => piece.text).join(""), text);
   let line = 1;
   for (const piece of file.pieces) {
-    assert.ok(piece.text.length > 0 && piece.text.length <= MOST, `${piece.text.length} units`);
+    assert.ok(piece.text.length > 0 && piece.text.length <= MAX_COUNT, `${piece.text.length} units`);
     const ends = piece.text.split("\n").length - 1;
     assert.deepEqual([piece.start, piece.end], [line, line + ends - (piece.text.endsWith("\n") ? 1 : 0)]);
     line += ends;

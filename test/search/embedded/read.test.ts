@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { HarnessError } from "../../../src/core/errors.ts";
 import { openEmbeddedStore, readEmbeddedStore } from "../../../src/search/embedded/open-embedded.ts";
 import { NO_FACTS, Catalog } from "../../../src/search/embedded/catalog.ts";
-import { HeldIndex } from "../../../src/search/index/open-index.ts";
+import { OpenedIndex } from "../../../src/search/index/open-index.ts";
 import { storeFolder } from "../../../src/search/index/opened-store.ts";
 import { openStoreFor } from "../../../src/search/open-store.ts";
 import { meansOver } from "../../fixtures/index.ts";
@@ -62,15 +62,15 @@ test("an index whose store is of another form, or gone, counts as none", async (
     openStore: (opening: Parameters<ReturnType<typeof meansOver>["openStore"]>[0]) =>
       openStoreFor({ ...opening, store: "embedded", url: "", warn: assert.fail }),
   };
-  assert.equal(await HeldIndex.read(means, at, NEVER), undefined);
+  assert.equal(await OpenedIndex.read(means, at, NEVER), undefined);
   assert.equal(existsSync(storeFolder(at)), false);
   {
     await using _ = openEmbeddedStore(storeFolder(at), { ...IDENTITY, index: "c3" });
   }
-  assert.equal(await HeldIndex.read(means, at, NEVER), undefined);
+  assert.equal(await OpenedIndex.read(means, at, NEVER), undefined);
   {
     await using _ = openEmbeddedStore(storeFolder(at), IDENTITY);
   }
-  await using there = await HeldIndex.read(means, at, NEVER);
+  await using there = await OpenedIndex.read(means, at, NEVER);
   assert.ok(there);
 });

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import type { TestContext } from "node:test";
 import type { CatalogFile } from "../../../src/search/embedded/catalog.ts";
 import { claimIndex } from "../../../src/search/embedded/catalog-workspace.ts";
-import { HeldIndex } from "../../../src/search/index/open-index.ts";
+import { OpenedIndex } from "../../../src/search/index/open-index.ts";
 import type { Updated } from "../../../src/search/index/update-index.ts";
 import { hostBox } from "../../fakes/host-box.ts";
 import type { SearchMemory } from "../../fakes/search-store.ts";
@@ -54,7 +54,7 @@ export async function updated(
     return box.exec(request, signal);
   };
   const at = claimIndex(place.at(state), place.at("work"));
-  await using index = await HeldIndex.write(meansOver(memory), at, { patienceMs: 0, signal: never });
+  await using index = await OpenedIndex.write(meansOver(memory), at, { patienceMs: 0, signal: never });
   const done = await index.update({ ...box, exec }, {}, never);
   return { ...done, listed, catalog: [...index.catalog.files()].toSorted(([a], [b]) => (a < b ? -1 : 1)) };
 }

@@ -5,8 +5,8 @@ import test from "node:test";
 import { reasonOf } from "../../../src/core/errors.ts";
 import { claimIndex, type IndexPlace } from "../../../src/search/embedded/catalog-workspace.ts";
 import { answersIn } from "../../../src/search/index/index-answer.ts";
-import { HeldIndex } from "../../../src/search/index/open-index.ts";
-import type { IndexMeans } from "../../../src/search/index/index-means.ts";
+import { OpenedIndex } from "../../../src/search/index/open-index.ts";
+import type { IndexOptions } from "../../../src/search/index/index-means.ts";
 import { prune } from "../../../src/search/index/prune-indexes.ts";
 import { openServerOf, openStoreFor } from "../../../src/search/open-store.ts";
 import type { StoreIdentity } from "../../../src/search/search-store.ts";
@@ -28,7 +28,7 @@ const warn = (): void => undefined;
 function meansIn(
   { url }: Pick<FakeQdrant, "url">,
   store: "auto" | "qdrant" | "embedded" = "qdrant",
-): IndexMeans {
+): IndexOptions {
   return {
     ...meansOver(new Map()),
     named: store === "auto" ? null : store,
@@ -44,18 +44,18 @@ const placeOf = (place: Scratch, workspace = "work"): IndexPlace =>
 
 async function updated(
   place: Scratch,
-  means: IndexMeans,
+  means: IndexOptions,
   { vectors, workspace = "work" }: { vectors?: StoreIdentity["vectors"]; workspace?: string } = {},
 ): Promise<void> {
   const opening = { patienceMs: 0, signal, ...(vectors === undefined ? {} : { vectors }) };
-  await using index = await HeldIndex.write(means, placeOf(place, workspace), opening);
+  await using index = await OpenedIndex.write(means, placeOf(place, workspace), opening);
   await index.update(hostBox(place.at(workspace)), {}, signal);
 }
 
 /** Nothing is known by its stamp that is younger than the clock of the files is fine. */
 const settle = (): Promise<void> => sleep(150);
 
-async function isFresh(place: Scratch, means: IndexMeans): Promise<boolean> {
+async function isFresh(place: Scratch, means: IndexOptions): Promise<boolean> {
   await using index = await read(place, means);
   return await index.isFresh(signal);
 }
@@ -70,8 +70,8 @@ async function overQdrant() {
   return { place, server, means: meansIn(server), [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-async function read(place: Scratch, means: IndexMeans): Promise<HeldIndex> {
-  return (await HeldIndex.read(means, placeOf(place), signal)) ?? assert.fail("no index");
+async function read(place: Scratch, means: IndexOptions): Promise<OpenedIndex> {
+  return (await OpenedIndex.read(means, placeOf(place), signal)) ?? assert.fail("no index");
 }
 
 const operations = ({ calls }: FakeQdrant): readonly string[] =>
@@ -181,7 +181,7 @@ test(
     await updated(place, means, { vectors: A, workspace: "other" });
     assert.equal(pointsOf(server, mine).length, 6, "nothing is taken away before the new one is whole");
     {
-      await using index = await HeldIndex.write(means, placeOf(place), { patienceMs: 0, signal });
+      await using index = await OpenedIndex.write(means, placeOf(place), { patienceMs: 0, signal });
       await index.store.tidy(signal);
     }
     assert.deepEqual(pointsOf(server, mine), ["harness-code-two-8", "harness-docs-two-8"]);

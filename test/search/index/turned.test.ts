@@ -3,7 +3,7 @@ import { rm, truncate } from "node:fs/promises";
 import test from "node:test";
 import { Catalog } from "../../../src/search/embedded/catalog.ts";
 import { claimIndex } from "../../../src/search/embedded/catalog-workspace.ts";
-import { HeldIndex } from "../../../src/search/index/open-index.ts";
+import { OpenedIndex } from "../../../src/search/index/open-index.ts";
 import { hostBox } from "../../fakes/host-box.ts";
 import type { SearchMemory } from "../../fakes/search-store.ts";
 import { chunksIn, gnu as skip, isFresh, meansOver, never } from "../../fixtures/index.ts";
@@ -43,7 +43,7 @@ test(
     later(t);
     {
       const at = claimIndex(place.at("state"), place.at("work"));
-      await using index = await HeldIndex.write(meansOver(memory), at, { patienceMs: 0, signal: never });
+      await using index = await OpenedIndex.write(meansOver(memory), at, { patienceMs: 0, signal: never });
       const { files, skipped } = await index.update({ ...box, exec }, {}, never);
       assert.deepEqual([files, skipped], [4, { unreadable: 1 }]);
     }

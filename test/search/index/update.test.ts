@@ -5,7 +5,7 @@ import test from "node:test";
 import { claimIndex } from "../../../src/search/embedded/catalog-workspace.ts";
 import type { Cutting } from "../../../src/search/index/cutting.ts";
 import type { Progress } from "../../../src/search/index/index-plan.ts";
-import { HeldIndex } from "../../../src/search/index/open-index.ts";
+import { OpenedIndex } from "../../../src/search/index/open-index.ts";
 import type { SearchStore } from "../../../src/search/search-store.ts";
 import { hostBox } from "../../fakes/host-box.ts";
 import type { SearchMemory } from "../../fakes/search-store.ts";
@@ -283,7 +283,7 @@ test("an update is given up though what cuts a file never ends", { skip, timeout
   };
   const means = meansOver(new Map());
   const at = claimIndex(place.at("state"), place.at("work"));
-  await using index = await HeldIndex.write(means, at, { patienceMs: 0, signal: stop.signal });
+  await using index = await OpenedIndex.write(means, at, { patienceMs: 0, signal: stop.signal });
   // When all is read, and only the cutting is waited for.
   const onProgress = ({ done, total }: Progress): void =>
     void (done === total && setTimeout(() => stop.abort(new Error("stop")), 100));

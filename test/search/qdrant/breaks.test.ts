@@ -9,7 +9,7 @@ import { Collection } from "../../fakes/qdrant/collection.ts";
 import { type Fault, startQdrant } from "../../fakes/qdrant-server.ts";
 
 /** Requests that may go wrong one by one; enough for all of one put. */
-const MOST = 60;
+const MAX_COUNT = 60;
 const { signal } = new AbortController();
 
 /** The long one is put in two requests. */
@@ -78,7 +78,7 @@ for (const [what, kind] of Object.entries(kinds))
     let k = 0;
     while (await brokenAt(k, kind)) {
       k += 1;
-      assert.ok(k < MOST, "a put never ends");
+      assert.ok(k < MAX_COUNT, "a put never ends");
     }
     assert.ok(k > 8, `only ${k} requests were tried`);
   });

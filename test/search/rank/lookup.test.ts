@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { lookupIn } from "../../../src/search/rank/name-lookup.ts";
-import { understand } from "../../../src/search/rank/ranked-query.ts";
+import { parseQuery } from "../../../src/search/rank/ranked-query.ts";
 import { rank } from "../../../src/search/rank/rank-hits.ts";
 import { Tokenizer } from "../../../src/search/rank/tokens.ts";
 import { WEIGHTS } from "../../../src/search/rank/weights.ts";
@@ -18,7 +18,7 @@ const found = (path: string, lexical: number, more: Partial<Chunk> = {}): Candid
 const placesFor = (query: string, candidates: readonly Candidate[]): readonly string[] =>
   rank(candidates, query, 10).map(({ path, start }) => `${path}:${start}`);
 
-const asked = (text: string) => understand(text, new Tokenizer(), WEIGHTS);
+const asked = (text: string) => parseQuery(text, new Tokenizer(), WEIGHTS);
 const said = (text: string): readonly string[] => asked(text).words.map((each) => each.said);
 
 const READER = [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CHANGE_WORDS, OPENING_WORDS, understand } from "../../../src/search/rank/ranked-query.ts";
+import { CHANGE_WORDS, OPENING_WORDS, parseQuery } from "../../../src/search/rank/ranked-query.ts";
 import { STOP_WORDS } from "../../../src/search/rank/stem.ts";
 import { Tokenizer } from "../../../src/search/rank/tokens.ts";
 import { WEIGHTS } from "../../../src/search/rank/weights.ts";
@@ -10,7 +10,7 @@ const WORTH = { ...WEIGHTS, firstSentence: 1, again: 0, joined: 0.1, change: 0.5
 
 const weigh = (text: string): Readonly<Record<string, number>> =>
   Object.fromEntries(
-    understand(text, new Tokenizer(), WORTH).words.map(({ word, weight }) => [word, weight]),
+    parseQuery(text, new Tokenizer(), WORTH).words.map(({ word, weight }) => [word, weight]),
   );
 
 test("words of changes weigh less than what is changed, in all their forms", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { preview, rank, why } from "../../../src/search/rank/rank-hits.ts";
-import { understand } from "../../../src/search/rank/ranked-query.ts";
+import { parseQuery } from "../../../src/search/rank/ranked-query.ts";
 import { bestRegions } from "../../../src/search/rank/name-lookup.ts";
 import { Tokenizer } from "../../../src/search/rank/tokens.ts";
 import { WEIGHTS } from "../../../src/search/rank/weights.ts";
@@ -10,7 +10,7 @@ import type { Chunk } from "../../../src/search/index-words.ts";
 import { chunk } from "../embedded/words.ts";
 
 const tokenizer = new Tokenizer();
-const asked = (text: string) => understand(text, tokenizer, WEIGHTS);
+const asked = (text: string) => parseQuery(text, tokenizer, WEIGHTS);
 const shown = (text: string, query: string): readonly string[] =>
   preview(text, asked(query), tokenizer).split("\n");
 const found = (lexical: number, more: Partial<Chunk>, text: string): Candidate => ({

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { beside, shareByEnding, rank } from "../../../src/search/rank/rank-hits.ts";
-import { saidBeyond } from "../../../src/search/rank/ranked-query.ts";
+import { restOfRequest } from "../../../src/search/rank/ranked-query.ts";
 import { Tokenizer } from "../../../src/search/rank/tokens.ts";
 import { WEIGHTS } from "../../../src/search/rank/weights.ts";
 import type { Candidate } from "../../../src/search/search-store.ts";
 import type { Role } from "../../../src/search/index-words.ts";
 import { chunk } from "../embedded/words.ts";
 
-const said = (text: string) => saidBeyond(text, new Tokenizer());
+const said = (text: string) => restOfRequest(text, new Tokenizer());
 const found = (path: string, lexical: number, text = "nothing of it"): Candidate => ({
   chunk: chunk(path, text, { symbol: null }),
   lexical,

@@ -16,7 +16,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import test from "node:test";
-import { LARGEST } from "../../../src/sessions/checkpoints/file-content.ts";
+import { MAX_BYTES } from "../../../src/sessions/checkpoints/file-content.ts";
 import { writeJournal } from "../../../src/sessions/checkpoints/undo-changes.ts";
 import { forgetSession, keepWithin } from "../../../src/sessions/checkpoints/checkpoint-quota.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
@@ -36,11 +36,11 @@ test("a FIFO is named and never opened, and git's own folder is left out", async
 test("what is too large is not kept, which is said; where the run made it, it goes all the same", async () => {
   await using kept = await keptRun({ "big.bin": "", "a.txt": "a" });
   const big = kept.place.at("work/big.bin");
-  truncateSync(big, LARGEST + 1);
+  truncateSync(big, MAX_BYTES + 1);
   await kept.run(() => {
-    truncateSync(big, LARGEST + 2);
+    truncateSync(big, MAX_BYTES + 2);
     writeFileSync(kept.place.at("work/new.bin"), "");
-    truncateSync(kept.place.at("work/new.bin"), LARGEST + 1);
+    truncateSync(kept.place.at("work/new.bin"), MAX_BYTES + 1);
   });
   const { refused } = await kept.undo();
   assert.deepEqual(refused, [{ path: "big.bin", reason: "what it held was not kept: it was too large" }]);

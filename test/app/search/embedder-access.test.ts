@@ -4,14 +4,14 @@ import {
   embedderAccess,
   type EmbedderAccess,
   type FoundEmbedder,
-} from "../../src/app/search/embedder-access.ts";
-import { hostFrom } from "../../src/app/host.ts";
-import { openVectorCache } from "../../src/search/embedding-cache.ts";
-import { DEFAULTS, type Settings } from "../../src/config/settings-schema.ts";
-import { startEmbeddingOllama } from "../fakes/embedding-ollama.ts";
-import { startLoopback } from "../fakes/loopback.ts";
-import { startFakeOllama } from "../fakes/ollama-server.ts";
-import { scratch } from "../fixtures/scratch.ts";
+} from "../../../src/app/search/embedder-access.ts";
+import { hostFrom } from "../../../src/app/host.ts";
+import { openVectorCache } from "../../../src/search/embedding-cache.ts";
+import { DEFAULTS, type Settings } from "../../../src/config/settings-schema.ts";
+import { startEmbeddingOllama } from "../../fakes/embedding-ollama.ts";
+import { startLoopback } from "../../fakes/loopback.ts";
+import { startFakeOllama } from "../../fakes/ollama-server.ts";
+import { scratch } from "../../fixtures/scratch.ts";
 
 const NEVER = new AbortController().signal;
 const CHOSEN = { embed_model: "HARNESS_EMBED_MODEL" };
@@ -64,8 +64,8 @@ async function find(
   settings: Partial<Settings>,
   origins: Readonly<Record<string, string>> = {},
 ): Promise<FoundEmbedder> {
-  using seat = seatOf(settings, origins);
-  return await seat.find(NEVER);
+  using access = seatOf(settings, origins);
+  return await access.find(NEVER);
 }
 
 function reasonIn(found: FoundEmbedder): string {
@@ -76,10 +76,10 @@ function reasonIn(found: FoundEmbedder): string {
 test("Ollama's model embeds, and is looked for once", async (t) => {
   await using ollama = await startEmbeddingOllama();
   await machine(t, { OLLAMA_HOST: ollama.server.url });
-  using seat = seatOf();
-  const found = await seat.find(NEVER);
+  using access = seatOf();
+  const found = await access.find(NEVER);
   const asked = ollama.server.requests.length;
-  assert.equal(await seat.find(NEVER), found);
+  assert.equal(await access.find(NEVER), found);
   assert.equal(ollama.server.requests.length, asked);
   assert.ok(found.kind === "found");
   assert.deepEqual(
@@ -110,9 +110,9 @@ test("no server, no model, another server: none, with the reason and what brings
 test("a search that was given up is not remembered as one without an embedder", async (t) => {
   await using ollama = await startEmbeddingOllama();
   await machine(t, { OLLAMA_HOST: ollama.server.url });
-  using seat = seatOf();
-  assert.equal((await seat.find(AbortSignal.abort())).kind, "none");
-  assert.equal((await seat.find(NEVER)).kind, "found");
+  using access = seatOf();
+  assert.equal((await access.find(AbortSignal.abort())).kind, "none");
+  assert.equal((await access.find(NEVER)).kind, "found");
 });
 
 test("nothing goes to another machine's Ollama before an embed_model is named, then without secrets", async (t) => {

@@ -7,7 +7,7 @@ import { judgeIn } from "../../src/agent/action-judge.ts";
 import { RunIntent } from "../../src/agent/intent.ts";
 import { Limits, Spent } from "../../src/agent/limits.ts";
 import { Memory } from "../../src/agent/memory.ts";
-import type { Seat } from "../../src/agent/agent-context.ts";
+import type { AgentContext } from "../../src/agent/agent-context.ts";
 import { NO_CHECKPOINTS } from "../../src/core/checkpoint-port.ts";
 import type { EventBody } from "../../src/core/events.ts";
 import type { ToolCall } from "../../src/core/messages.ts";
@@ -76,7 +76,7 @@ function linesProvider(lines: readonly Line[]): Provider & { readonly asked: rea
   return { asked, stream, capabilities: () => Promise.resolve(CAPABILITIES) };
 }
 
-export interface FakeSeat extends Seat {
+export interface FakeAgent extends AgentContext {
   readonly events: readonly EventBody[];
   readonly records: readonly SessionRecord[];
   readonly asked: readonly ModelRequest[];
@@ -86,13 +86,13 @@ export interface FakeSeat extends Seat {
 interface SeatOptions {
   readonly lines: readonly Line[];
   readonly tools: readonly AnyTool[];
-  readonly over?: Partial<Seat>;
+  readonly over?: Partial<AgentContext>;
   readonly box?: Box;
   readonly window?: Partial<Means>;
 }
 
-/** A seat over a box in memory, with all its tools. */
-export function fakeSeat({ lines, tools, over = {}, box = fakeBox(), window = {} }: SeatOptions): FakeSeat {
+/** A agent over a box in memory, with all its tools. */
+export function fakeAgent({ lines, tools, over = {}, box = fakeBox(), window = {} }: SeatOptions): FakeAgent {
   const events: EventBody[] = [];
   const records: SessionRecord[] = [];
   const provider = linesProvider(lines);
