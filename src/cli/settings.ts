@@ -199,7 +199,7 @@ export async function judgingFor(
   host: Host,
   flags: Readonly<Record<string, unknown>>,
 ): Promise<CommandContext & { readonly rules: NonNullable<CommandContext["rules"]> }> {
-  const { settings } = await configFor(flags);
+  const { mode, allow_domains: granted } = (await configFor(flags)).settings;
   const { userPolicy } = await import("../app/policy-context.ts");
-  return { ...(await userPolicy(host, workspaceOf(flags))), mode: settings.mode };
+  return { ...(await userPolicy(host, workspaceOf(flags))), mode, granted };
 }

@@ -174,8 +174,13 @@ export function withObjections(
 const useOf = (effect: Effect): Use =>
   effect.kind === "code" || (effect.kind === "unknown" && effect.doubt.startsWith("env.")) ? "read" : "write";
 
+/** `"$DIR/"*`: without a value it is everything that there is. */
+const EVERYTHING_IF_EMPTY = /^["']?\$(?:\w+|\{\w+\}|\([^()]*\))["']?\/["']?\*?["']?$/;
+
 /** What stands in the text, and in no word of a command: a variable before it, or what changes the commands behind it. */
 function textSpeaks(effect: Effect, text: string, around: Around): boolean {
+  if (effect.kind === "delete" && effect.path === null && effect.recursive)
+    return EVERYTHING_IF_EMPTY.test(text.slice(...effect.span));
   if (effect.kind !== "unknown") return false;
   if (effect.doubt.startsWith("env.")) return textObjection(text.slice(...effect.span), around, "read");
   return effect.doubt.startsWith("shell.") && textObjection(text, around);

@@ -128,13 +128,18 @@ const unknownPath = ({ kind, by }: PathEffect): Rule =>
     ? { id: "read.unknown", reason: `only the shell will know what ${by} reads`, ...CONTAINED }
     : { id: `${kind}.unknown`, reason: `only the shell will know what ${by} changes`, ...UNKNOWN_DEED };
 
+const OWN_ENVIRONMENT = "/proc/self/environ";
+
 function readRuling(path: string, by: string, places: Places): Rule {
   const { kind, secret, ignored } = places.facts(path, "read");
   const what = shown(path, places);
   if (ignored)
     return { id: "read.ignored", reason: `.harnessignore keeps ${what} from being read`, ...DENIED };
-  if (secret !== null)
-    return { id: "read.secret", reason: `${what} is likely to hold a secret: ${secret}`, ...ASKED };
+  if (secret !== null) {
+    // Nothing of the user's environment comes into a box.
+    const worth = path === OWN_ENVIRONMENT ? CONTAINED : ASKED;
+    return { id: "read.secret", reason: `${what} is likely to hold a secret: ${secret}`, ...worth };
+  }
   if (kind === "device") return { id: "read.device", reason: `${what} is a device`, ...ASKED };
   if (kind === "outside")
     return { id: "read.outside", reason: `${what} lies outside the workspace`, ...CONTAINED };

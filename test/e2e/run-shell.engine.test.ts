@@ -12,7 +12,7 @@ assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested
 const COMMANDS: readonly (readonly [command: string, runs: boolean])[] = [
   ["source ./env.sh", true],
   ["export FOO=1; mkdir sub; cd sub", true],
-  ["export PATH=/x:$PATH", false],
+  ["export http_proxy=http://proxy.example.org", false],
   ['echo "$FOO" >out.txt', true],
   ["ls", true],
 ];

@@ -65,7 +65,7 @@ test("a key in the user's file is as good as one in the environment, and a file 
   assert.equal(fake.requests[0]?.headers["authorization"], `Bearer ${KEY}`);
   await chmod(keysFile, 0o644);
   const [open] = await ask();
-  assert.deepEqual([open?.state, open?.remedy], ["fail", `chmod 600 '${keysFile}'`]);
+  assert.deepEqual([open?.state, open?.remedy], ["fail", `chmod 600 ${keysFile}`]);
 });
 
 const listing = (...data: readonly object[]): FakeOllamaOptions["routes"] & object => ({

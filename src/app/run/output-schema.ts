@@ -1,17 +1,21 @@
-import { readFile } from "node:fs/promises";
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import type { CheckAnswer } from "../../agent/final-answer.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { JsonSchema } from "../../core/model-provider.ts";
+import { readRegular } from "../../platform/safe-files.ts";
+
+/** In bytes; no schema that a person wrote is as long. */
+const MAX_SCHEMA = 4 * 2 ** 20;
 
 /** A user's JSON Schema and what it says of an answer. */
 export async function readOutputSchema(
   file: string,
 ): Promise<{ readonly schema: JsonSchema; readonly check: CheckAnswer }> {
-  const text = await readFile(file, "utf8").catch((thrown: unknown) => {
+  // Read once before the session and once for the run, so that a pipe will not do.
+  const bytes = await readRegular(file, { links: "follow", max: MAX_SCHEMA }).catch((thrown: unknown) => {
     throw unusable(file, `cannot be read: ${reasonOf(thrown)}`);
   });
-  const schema = schemaIn(file, text);
+  const schema = schemaIn(file, bytes.toString("utf8"));
   const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
   const validate = compiled(file, () => ajv.compile(schema));
   return { schema, check: (answer) => checked(answer, validate) };

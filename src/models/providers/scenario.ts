@@ -1,9 +1,10 @@
-import { readFileSync, statSync } from "node:fs";
+import { closeSync, readFileSync } from "node:fs";
 import * as z from "zod";
 import { DURATION_FORM, parseDuration } from "../../core/bounds.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
 import type { FailureKind, Stop } from "../../core/model-provider.ts";
+import { openRegularSync } from "../../platform/safe-files.ts";
 import { JsonEnds } from "../json-text.ts";
 import type { WireRequest } from "../model-api.ts";
 
@@ -241,9 +242,13 @@ const fault = (file: string, line: number, reason: string): HarnessError =>
 
 function textOf(file: string): string {
   try {
-    const { size } = statSync(file);
-    if (size > MAX_BYTES) throw new Error(`it has ${size} bytes, more than any scenario`);
-    return readFileSync(file, "utf8");
+    const { descriptor, stats } = openRegularSync(file, "follow");
+    try {
+      if (stats.size > MAX_BYTES) throw new Error(`it has ${stats.size} bytes, more than any scenario`);
+      return readFileSync(descriptor, "utf8");
+    } finally {
+      closeSync(descriptor);
+    }
   } catch (thrown) {
     throw new HarnessError(EXIT.usage, `cannot read the scenario ${file}: ${reasonOf(thrown)}`, REMEDY);
   }

@@ -142,8 +142,8 @@ test("a reply that is cut is gone on with, and one that is cut each time is no a
     [[stream([chunk({ content: "one " })], "done")], /broke off/],
   ] as const) {
     await using place = await scratch();
-    // The first request asks for the list of models, which is none here.
-    await using server = await startLoopback([replies[0], ...replies]);
+    // The first two requests ask for the list of models, which is none here.
+    await using server = await startLoopback([replies[0], replies[0], ...replies]);
     const ran = await measured(place, asked("openai", `${server.url}/v1`));
     if (broken === undefined) assert.match(ran.stdout, /"answer":"one-two"/);
     else isBroken(ran, broken);
