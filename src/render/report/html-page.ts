@@ -83,7 +83,8 @@ summary .soft { margin-left: .5rem; white-space: nowrap; }
 @media print { pre { max-height: none; } .card { break-inside: avoid; } }
 `;
 
-const HEAD = `<!doctype html>
+/** Of all our pages. */
+export const PAGE_HEAD = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -107,7 +108,7 @@ export function reportPage(report: Report): string {
       </main>
     </body>
     </html> `;
-  return HEAD + body.toString();
+  return PAGE_HEAD + body.toString();
 }
 
 function titleCard({ session, runs }: Report): Html {

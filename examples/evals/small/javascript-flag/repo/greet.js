@@ -1,0 +1,2 @@
+const [name = "world"] = process.argv.slice(2);
+console.log(`Hello, ${name}!`);

@@ -1,0 +1,5 @@
+from money import calc
+
+
+def lines(things):
+    return [f"{name} {calc(price)}" for name, price in things]

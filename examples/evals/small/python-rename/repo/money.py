@@ -1,0 +1,5 @@
+TAX = 0.2
+
+
+def calc(amount):
+    return round(amount * (1 + TAX), 2)

@@ -1,0 +1,2 @@
+def retry(call, times):
+    raise NotImplementedError

@@ -1,0 +1,3 @@
+SELECT name, COUNT(*)
+FROM customers
+GROUP BY name;

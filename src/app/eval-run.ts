@@ -1,0 +1,282 @@
+import { spawn } from "node:child_process";
+import { cp, mkdir, open, readFile, rm } from "node:fs/promises";
+import path from "node:path";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { type EvalTask, hasFolder } from "./eval-suite.ts";
+import { type EvalResult, keyOf, resultForm } from "../render/report/eval-results.ts";
+import { packageRoot } from "./host.ts";
+
+export interface EvalRequest {
+  readonly tasks: readonly EvalTask[];
+  /** How often each task is run. */
+  readonly times: number;
+  /** How many are run side by side. */
+  readonly jobs: number;
+  /** Holds `results.jsonl`, and the state of the runs. */
+  readonly folder: string;
+  /** For the workspaces, while they are needed; never below a folder of state, which no box may see. */
+  readonly workspaces: string;
+  /** Words for `harness run`: the model and whatever else is tried. */
+  readonly flags: readonly string[];
+  /** A file of each task that is played as its model, instead of a model of `flags`. */
+  readonly scripted?: string;
+  /** Keep the workspaces of runs that were not solved. */
+  readonly keep: boolean;
+  readonly onResult: (result: EvalResult, done: number, all: number) => void;
+}
+
+/** Nothing that runs next would end otherwise: the whole is given up. */
+const HOPELESS = [EXIT.usage, EXIT.model, EXIT.sandbox] as const;
+
+/**
+ * Runs what has no result in the folder yet, and returns all results there. Each run is a process of its own, as a user
+ * would start it. A first result that says that no run can work (no model, no engine, wrong flags) is thrown.
+ */
+export async function runEval(request: EvalRequest, signal: AbortSignal): Promise<readonly EvalResult[]> {
+  await mkdir(request.folder, { recursive: true });
+  const file = path.join(request.folder, "results.jsonl");
+  const earlier = new Set((await readResults(file)).map(keyOf));
+  const all = request.tasks.flatMap((task) =>
+    Array.from({ length: request.times }, (_, at) => ({ task, nth: at + 1 })),
+  );
+  const left = all.filter(({ task, nth }) => !earlier.has(keyOf({ task: task.name, nth })));
+  const stopped = new AbortController();
+  const ended = AbortSignal.any([signal, stopped.signal]);
+  let done = all.length - left.length;
+  await using results = await openResults(file);
+  const worker = async (): Promise<void> => {
+    for (let next = left.shift(); next !== undefined && !ended.aborted; next = left.shift()) {
+      const result = await runTask(next.task, next.nth, request, ended);
+      if (ended.aborted) return;
+      done += 1;
+      await results.add(result);
+      request.onResult(result, done, all.length);
+    }
+  };
+  const workers = await Promise.allSettled(
+    Array.from({ length: Math.max(1, request.jobs) }, () =>
+      worker().catch((thrown: unknown) => {
+        stopped.abort();
+        throw thrown;
+      }),
+    ),
+  );
+  signal.throwIfAborted();
+  const failed = workers.find((each) => each.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  const wanted = new Set(all.map(({ task, nth }) => keyOf({ task: task.name, nth })));
+  return (await readResults(file)).filter((result) => wanted.has(keyOf(result)));
+}
+
+async function runTask(
+  task: EvalTask,
+  nth: number,
+  request: EvalRequest,
+  signal: AbortSignal,
+): Promise<EvalResult> {
+  const workspace = path.join(request.workspaces, `${task.name}.${nth}`);
+  const env = { ...process.env, XDG_STATE_HOME: path.join(request.folder, "state") };
+  const inBox = (command: string, timeout: string): Promise<Ended> => {
+    const words = ["sandbox", "exec", "--cwd", workspace, "--timeout", timeout, "--", "sh", "-c", command];
+    return harness(words, env, signal);
+  };
+  await rm(workspace, { recursive: true, force: true });
+  await mkdir(workspace, { recursive: true });
+  if (await hasFolder(task, "repo")) await cp(path.join(task.folder, "repo"), workspace, { recursive: true });
+  const set = task.setup === undefined ? undefined : await inBox(task.setup, "10m");
+  if (set !== undefined && set.code !== 0 && !signal.aborted) throw notSetUp(task, set);
+  const started = performance.now();
+  const ran = await harness([...runWords(task, request), "--cwd", workspace, "--", task.prompt], env, signal);
+  const duration_ms = Math.round(performance.now() - started);
+  const finished = finishedIn(ran.stdout);
+  if (!signal.aborted) refuseHopeless(task, ran, finished);
+  if (await hasFolder(task, "check"))
+    await cp(path.join(task.folder, "check"), workspace, { recursive: true, force: true });
+  const check = await inBox(task.check, task.check_timeout);
+  const solved = check.code === 0 && ran.code === task.exit;
+  if (solved || !request.keep) await rm(workspace, { recursive: true, force: true });
+  return {
+    task: task.name,
+    language: task.language,
+    nth,
+    exit_code: ran.code,
+    ...toldOf(finished, ran),
+    check_exit_code: check.code,
+    check_output: solved ? "" : lastLines(check.stdout + check.stderr),
+    solved,
+    false_done: ran.code === EXIT.done && check.code !== 0,
+    duration_ms,
+  };
+}
+
+/** A run that got no word of a model, for a reason that all others would meet, ends the whole. */
+function refuseHopeless({ name }: EvalTask, { code, stderr }: Ended, finished: Finished | undefined): void {
+  const exit = HOPELESS.find((each) => each === code);
+  const worked = (finished?.tool_calls ?? 0) > 0 || (finished?.usage?.completion_tokens ?? 0) > 0;
+  if (exit === undefined || worked || (finished?.turns ?? 0) > 1) return;
+  throw new HarnessError(
+    exit,
+    `${name} could not be run: ${lastLines(stderr)}`,
+    "once that is mended, the same command goes on where this one stopped",
+  );
+}
+
+const NOTHING: Finished = {};
+
+function toldOf(finished: Finished | undefined, { stderr }: Ended) {
+  const {
+    status = "none",
+    reason = lastLines(stderr),
+    turns,
+    tool_calls,
+    denials,
+    usage,
+  } = finished ?? NOTHING;
+  return {
+    status,
+    reason,
+    turns: turns ?? null,
+    tool_calls: tool_calls ?? null,
+    refusals: denials?.length ?? 0,
+    prompt_tokens: usage?.prompt_tokens ?? null,
+    completion_tokens: usage?.completion_tokens ?? null,
+  };
+}
+
+function runWords(task: EvalTask, { flags, scripted }: EvalRequest): readonly string[] {
+  const { max_turns, max_time, max_tokens } = task.limits;
+  return [
+    "run",
+    "--json",
+    ...flags,
+    ...(scripted === undefined
+      ? []
+      : ["--provider", "scripted", "--model", path.join(task.folder, scripted)]),
+    ...(max_turns === undefined ? [] : ["--max-turns", String(max_turns)]),
+    ...(max_time === undefined ? [] : ["--max-time", max_time]),
+    ...(max_tokens === undefined ? [] : ["--max-tokens", String(max_tokens)]),
+  ];
+}
+
+/** What is read of `run.finished`. */
+interface Finished {
+  readonly status?: string;
+  readonly reason?: string;
+  readonly turns?: number;
+  readonly tool_calls?: number;
+  readonly denials?: readonly unknown[];
+  readonly usage?: { readonly prompt_tokens: number | null; readonly completion_tokens: number | null };
+}
+
+function finishedIn(stdout: string): Finished | undefined {
+  const line = stdout.trimEnd().split("\n").at(-1) ?? "";
+  if (!line.includes('"run.finished"')) return undefined;
+  try {
+    return JSON.parse(line) as Finished;
+  } catch {
+    return undefined;
+  }
+}
+
+interface Ended {
+  /** Null where it was killed. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The end of an output: a run may write without end. */
+const KEPT_BYTES = 1_000_000;
+
+function harness(words: readonly string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(path.join(packageRoot, "bin/harness"), [...words], {
+      env,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const kept = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const)
+      child[name].setEncoding("utf8").on("data", (text: string) => {
+        kept[name] = (kept[name] + text).slice(-KEPT_BYTES);
+      });
+    const stop = (): void => void child.kill("SIGTERM");
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    child.once("error", reject);
+    child.once("close", (code) => {
+      signal.removeEventListener("abort", stop);
+      resolve({ code, ...kept });
+    });
+  });
+}
+
+const SHOWN_LINES = 12;
+
+const lastLines = (text: string): string => text.trimEnd().split("\n").slice(-SHOWN_LINES).join("\n");
+
+const notSetUp = (task: EvalTask, { code, stderr }: Ended): HarnessError =>
+  new HarnessError(
+    EXIT.failed,
+    `${task.name}: its setup ended with ${code}: ${lastLines(stderr)}`,
+    `mend "setup" in ${path.join(task.folder, "task.json")}`,
+  );
+
+/** The results of a file, one JSON value a line. A last line that was cut by a kill does not count. */
+export async function readResults(file: string): Promise<readonly EvalResult[]> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT") return [];
+    throw new HarnessError(
+      EXIT.usage,
+      `${file} cannot be read: ${reasonOf(thrown)}`,
+      `ls -l ${file}`,
+      thrown,
+    );
+  }
+  const lines = text.split("\n");
+  return lines.slice(0, -1).map((line, at) => {
+    const read = resultForm.safeParse(parsed(line));
+    if (read.success) return read.data;
+    throw new HarnessError(
+      EXIT.usage,
+      `${file}, line ${at + 1} is no result of an eval`,
+      "name a results.jsonl that harness eval has written",
+    );
+  });
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Appends results; the cut line that a kill may have left is ended first, so that it costs no other one. */
+export async function openResults(
+  file: string,
+): Promise<AsyncDisposable & { add(result: EvalResult): Promise<void> }> {
+  const handle = await open(file, "a+");
+  const { size } = await handle.stat();
+  const last = Buffer.alloc(1);
+  if (size > 0) {
+    await handle.read(last, 0, 1, size - 1);
+    if (last[0] !== 0x0a) await handle.truncate(await lastLineEnd(handle, size));
+  }
+  return {
+    add: async (result) => {
+      await handle.appendFile(`${JSON.stringify(result)}\n`);
+      await handle.datasync();
+    },
+    [Symbol.asyncDispose]: () => handle.close(),
+  };
+}
+
+async function lastLineEnd(handle: Awaited<ReturnType<typeof open>>, size: number): Promise<number> {
+  const bytes = Buffer.alloc(size);
+  await handle.read(bytes, 0, size, 0);
+  return bytes.lastIndexOf(0x0a) + 1;
+}

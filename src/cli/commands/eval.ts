@@ -1,0 +1,98 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { Args, Flags } from "@oclif/core";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { answer, answerJson, HarnessCommand } from "../command.ts";
+import { untilInterrupted } from "../../app/interruption.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import { stdout } from "../../render/tty/output.ts";
+
+export class Eval extends HarnessCommand {
+  static override summary = "Run a suite of tasks against a model and count what was solved.";
+  static override description =
+    "A suite is a folder of tasks: a repository, a prompt, and a check that is run in a box afterwards (docs/evals.md). Each task is a `harness run` of its own in a copy of its repository. A task is solved when the run ends as the task says and the check passes; a run that ends with 0 while the check fails is a false done. Results are kept in --out as they come: the same command goes on where it was stopped. Everything after `--` is given to `harness run`.";
+  static override args = {
+    suite: Args.string({ description: "a folder of tasks", required: true }),
+  };
+  static override strict = false;
+  static override flags = {
+    out: Flags.string({
+      description: "folder for results and the page (in the state folder, by the name of the suite)",
+      helpValue: "DIR",
+    }),
+    times: Flags.integer({ description: "how often each task is run", min: 1, max: 1000, default: 1 }),
+    jobs: Flags.integer({ description: "how many are run side by side", min: 1, max: 64, default: 1 }),
+    only: Flags.string({
+      description: "only this task (may be repeated)",
+      helpValue: "NAME",
+      multiple: true,
+    }),
+    scripted: Flags.option({
+      options: ["solution", "wrong"] as const,
+      description: "play the tasks' own replies instead of a model: all are solved, or none",
+    })(),
+    compare: Flags.string({
+      description: "set beside the results of another model, in its --out folder; runs nothing",
+      helpValue: "DIR",
+    }),
+    keep: Flags.boolean({ description: "keep the workspaces of what was not solved" }),
+  };
+  static override examples = [
+    "harness eval examples/evals/small -- --model qwen2.5-coder:1.5b",
+    "harness eval examples/evals/small --times 3 --jobs 2 --out /tmp/seven -- --model qwen3:8b",
+    "harness eval examples/evals/small --out /tmp/seven --compare /tmp/one",
+    "harness eval examples/evals/small --scripted solution",
+  ];
+
+  async run(): Promise<void> {
+    const { args, argv, flags } = await this.parse(Eval);
+    const { readSuite } = await import("../../app/eval-suite.ts");
+    const { readResults, runEval } = await import("../../app/eval-run.ts");
+    const { evalTable, comparedTable, resultLine } = await import("../../render/tty/eval-lines.ts");
+    const out = path.resolve(
+      flags.out ?? path.join(this.host.places.state, "evals", path.basename(path.resolve(args.suite))),
+    );
+    if (flags.compare !== undefined) {
+      const [one, other] = await Promise.all(
+        [flags.compare, out].map((folder) => readResults(path.join(path.resolve(folder), "results.jsonl"))),
+      );
+      if (one === undefined || other === undefined || one.length === 0 || other.length === 0)
+        throw new HarnessError(
+          EXIT.usage,
+          `no results in ${one?.length === 0 ? flags.compare : out}`,
+          `harness eval ${args.suite} --out ${flags.compare} -- --model …`,
+        );
+      return answer(`A: ${flags.compare}\nB: ${out}\n${comparedTable(one, other)}`);
+    }
+    const tasks = await readSuite(args.suite, flags.only ?? []);
+    const say = noteTo(flags.quiet);
+    const workspaces = await mkdtemp(path.join(tmpdir(), "harness-eval-"));
+    const results = await untilInterrupted((signal) =>
+      runEval(
+        {
+          tasks,
+          times: flags.times,
+          jobs: flags.jobs,
+          folder: out,
+          workspaces,
+          flags: (argv as string[]).slice(1),
+          keep: flags.keep,
+          ...(flags.scripted === undefined ? {} : { scripted: `${flags.scripted}.jsonl` }),
+          onResult: (result, done, all) => {
+            if (flags.json) answerJson(result);
+            say(`${done}/${all} ${resultLine(result)}`);
+          },
+        },
+        signal,
+      ),
+    );
+    if (flags.keep) say(`workspaces: ${workspaces}`);
+    else await rm(workspaces, { recursive: true, force: true });
+    const { evalPage } = await import("../../render/report/eval-page.ts");
+    const page = path.join(out, "report.html");
+    await writeFile(page, evalPage(path.basename(args.suite), results));
+    if (!flags.json) answer(evalTable(results, stdout));
+    say(`results: ${path.join(out, "results.jsonl")}, page: ${page}`);
+  }
+}
