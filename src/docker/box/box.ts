@@ -66,10 +66,12 @@ export interface BoxParts {
   readonly release: () => Promise<void>;
   /** What was moved out of the workspace so far. */
   readonly moved: Quarantined[];
+  /** The last search of the workspace that has begun; the next one waits for it. */
+  readonly searches: { last: Promise<unknown> };
 }
 
-export async function openBox(given: Omit<BoxParts, "moved">): Promise<OwnedBox> {
-  const walls = { ...given, moved: [] };
+export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Promise<OwnedBox> {
+  const walls = { ...given, moved: [], searches: { last: Promise.resolve() } };
   const { workspace, client } = walls;
   const running = new Set<Started>();
   const ending: Ending["ending"] = {};
@@ -224,12 +226,19 @@ async function judged(
   { ended, errors }: { readonly ended: Ended; readonly errors: string },
 ): Promise<ExecResult> {
   const { protection, workspace } = walls;
-  const quarantined = await takeOut(walls, await planted(walls));
+  const quarantined = await inTurn(walls, async () => takeOut(walls, await planted(walls)));
   const blocked = blockedPaths(errors, folderOf(workspace, request), protection);
   const refused = blocked.length > 0 && (ended.cause === "program" || ended.cause === null);
   if (!refused || ended.exit_code === 0) return { ...ended, blocked, quarantined };
   const reason = `blocked: ${blocked.join(", ")} cannot be written here`;
   return { ...ended, cause: "filesystem", reason, blocked, quarantined };
+}
+
+/** Of commands that end together each sees what the one before has left, so that no path is moved twice. */
+function inTurn<T>({ searches }: BoxParts, search: () => Promise<T>): Promise<T> {
+  const turn = searches.last.then(search);
+  searches.last = turn.catch(() => undefined);
+  return turn;
 }
 
 const planted = async (walls: BoxParts): Promise<readonly string[]> =>
@@ -245,7 +254,9 @@ async function takeOut(walls: BoxParts, found: readonly string[]): Promise<ExecR
 }
 
 /** The whole tree, nested repositories too; it is searched to its end, or this throws. */
-async function leaveNothingPlanted(walls: BoxParts): Promise<void> {
+const leaveNothingPlanted = (walls: BoxParts): Promise<void> => inTurn(walls, () => leaveNothing(walls));
+
+async function leaveNothing(walls: BoxParts): Promise<void> {
   if (!walls.exposed) return;
   if (await isMoved(walls.workspace, walls.files)) throw workspaceMoved(walls.workspace);
   const { planted: found, warnings, unseen } = await findAllPlanted(walls.workspace, walls.protection);

@@ -53,7 +53,7 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
   const { failed, going } = removal;
   const [boxes, volumes, allVolumes] = await list(engine, uid);
   const isDead = judge();
-  const doomed = await notWaiting(await where(boxes, isDead));
+  const doomed = await notWaiting(engine, uid, await where(boxes, isDead));
   const containers = await removal.each(
     "container",
     doomed.map(({ id }) => ({
@@ -95,8 +95,12 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
 }
 
 /** Without the boxes that wait frozen for a person, and those that another process than their maker has taken up. */
-async function notWaiting(dead: readonly Found[]): Promise<readonly Found[]> {
-  const held = await Promise.all(dead.map(({ record, frozen }) => holderOf(record, frozen === true)));
+async function notWaiting(engine: Engine, uid: number, dead: readonly Found[]): Promise<readonly Found[]> {
+  if (!dead.some(({ record }) => record.parks !== undefined)) return dead;
+  // Seen again: one that ran when it was listed may have been frozen since, by an owner who is gone now.
+  const [boxes] = await list(engine, uid);
+  const frozen = new Set(boxes.flatMap((box) => (box.frozen === true ? [box.id] : [])));
+  const held = await Promise.all(dead.map(({ id, record }) => holderOf(record, frozen.has(id))));
   return dead.filter((_, index) => held[index] === undefined);
 }
 

@@ -65,7 +65,7 @@ test("a run tells of it at its end, on the screen, in its report and in its audi
   const finished = finishedOf(ran);
   const work = place.at("work");
   const names = finished.quarantined?.map(({ from }) => from.slice(work.length + 1)).toSorted();
-  assert.deepEqual([names, finished.quarantined_total], [NAMES, NAMES.length]);
+  assert.deepEqual([names, finished.quarantined_total], [NAMES, NAMES.length], ran.stdout + ran.stderr);
   assert.deepEqual(finished.changes?.added, ["kept.txt"]);
   for (const name of NAMES)
     assert.ok(
