@@ -10,12 +10,19 @@ Usage: ./start.sh [--no-install] [--no-sidecars] [--yes] [COMMAND [ARGS…]]
 Sets up Node and packages, a container engine, the sandbox image, the sidecars and the model,
 then runs `harness COMMAND ARGS…` in the current directory when one is given.
 
+Where no Ollama answers and none is installed, one is offered as a container (its image is about
+2 GB, once), then a chat model that fits this machine's memory and processor (1.4 to 19 GB, each
+with its size and how fast it would be), and a model of 0.3 GB for search beside it. Your choice is
+kept as chat_model and not asked again. Ctrl-C keeps what is loaded of a model; the next start goes
+on with it. Without a terminal and without --yes nothing is downloaded.
+
   --no-install    install nothing: no packages, no engine; say what to type instead
-  --no-sidecars   start no sidecar (the embedded index serves)
-  --yes           answer offers (pulling a model) with yes
+  --no-sidecars   start no sidecar: no Qdrant (the embedded index serves), no Ollama
+  --yes           answer offers with yes: the Ollama container, the first model that fits, its download
 
   ./start.sh demo               see it work, without a model
-  ./start.sh run "fix the bug"  set up, then run a task
+  ./start.sh run "fix the bug"  set up, model and all, then run a task
+  ./start.sh --yes run "…"      the same with nobody there to be asked
 TXT
 }
 

@@ -7,9 +7,11 @@ case ${1:-} in
   cat <<'TXT'
 Usage: ./stop.sh [--purge] [--yes]
 
-Stops the sidecars and removes this user's sandboxes.
+Stops the sidecars (Qdrant, Ollama) and removes this user's sandboxes. What they keep stays: the
+search index and the models are there again at the next ./start.sh.
 
-  --purge   also remove the images and the sidecars' volumes (the search index), after asking
+  --purge   also remove the images and the search index of the sidecar, after asking, and the models
+            that the Ollama sidecar has loaded, after asking for those; without a terminal only with --yes
   --yes     do not ask
 
 Your sessions, checkpoints and settings are never touched.

@@ -1,97 +1,18 @@
 /** What is known of programs: from rows of YAML to the models that the policy loads. Every mistake names its file and row. */
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { parseDocument } from "yaml";
-import { z } from "zod";
-import { EFFECT_WORDS, groupMeaning, optionTable } from "../src/policy/programs/option-groups.ts";
-import { type Check, type CheckParameter, type Model, ROLES } from "../src/policy/programs/program-model.ts";
+import { EFFECT_WORDS, optionTable } from "../src/policy/programs/option-groups.ts";
+import {
+  type Check,
+  type CheckParameter,
+  type Model,
+  type ROLES,
+} from "../src/policy/programs/program-model.ts";
 import { readerOf } from "../src/policy/programs/program-readers.ts";
-import { WIDE_EFFECTS } from "../src/policy/programs/row-checks.ts";
+import { type Family, group, readFamily, type Row } from "./program-rows.ts";
+import { mistake, splitNames } from "./yaml-table.ts";
 
 export const PROGRAM_FOLDER = path.join(import.meta.dirname, "../src/policy/programs");
-
-const words = z.string().regex(/^\S+(?: \S+)*$/, "words, with one blank between them");
-const names = z.string().regex(/^\S[^,]*(?:, \S[^,]*)*$/, "names, with a comma and a blank between them");
-const isKey = (table: object) => (word: string) => Object.hasOwn(table, word);
-const effect = z.string().refine(isKey(EFFECT_WORDS), { error: "no effect that is known" });
-const anyEffect = z.string().refine((word) => isKey(EFFECT_WORDS)(word) || isKey(WIDE_EFFECTS)(word), {
-  error: "no effect that is known",
-});
-const listOf = <Item extends z.ZodType<string>>(item: Item) =>
-  z.union([item.transform((one): readonly string[] => [one]), z.array(item).min(1)]);
-const group = z.string().refine((word) => groupMeaning(word) !== null, { error: "no group of options" });
-const roles = words.refine(
-  (text) => text.split(" ").every((word) => (ROLES as readonly string[]).includes(word)),
-  {
-    error: "no roles of arguments",
-  },
-);
-const check = z.union([
-  z.string(),
-  z
-    .record(z.string(), z.union([z.string(), z.array(z.string()), z.record(z.string(), z.string())]))
-    .refine((table) => Object.keys(table).length === 1, { error: "one check, and what it is given" }),
-]);
-const SYNTAX = ["gnu", "abbreviates", "complete", "single dash", "options first"] as const;
-const optionGroups = z.union([
-  z.object({ "option sets": names.optional(), numbers: z.literal(true).optional() }).catchall(words),
-]);
-const commandLines = z.array(z.string().min(1)).min(1);
-const examples = z.strictObject({
-  allow: commandLines.optional(),
-  ask: commandLines.optional(),
-  deny: commandLines.optional(),
-});
-
-const rowShape = z.strictObject({
-  like: z.string().optional(),
-  "tells of itself": words.optional(),
-  syntax: listOf(z.enum(SYNTAX)).optional(),
-  options: optionGroups.optional(),
-  arguments: z
-    .strictObject({
-      first: roles.optional(),
-      rest: roles.optional(),
-      last: roles.optional(),
-      none: z.literal("the current folder").optional(),
-    })
-    .optional(),
-  does: listOf(effect).optional(),
-  "only prints": z.literal(true).optional(),
-  "every use": listOf(anyEffect).optional(),
-  "only with": z.strictObject({ harmless: z.string(), otherwise: effect }).optional(),
-  reader: z.string().optional(),
-  also: z.union([z.string().transform((one) => [one]), z.array(check).min(1)]).optional(),
-  "runs others": z.literal(true).optional(),
-  "runs what follows": z.literal(true).optional(),
-  "runs programs": words.optional(),
-  get subcommands() {
-    return z.record(names, rowShape).optional();
-  },
-  get "subcommands of a repository"() {
-    return z.record(names, rowShape).optional();
-  },
-  get "other subcommand"() {
-    return rowShape.optional();
-  },
-  "other names": z.record(z.string(), z.string()).optional(),
-  examples: examples.optional(),
-});
-type Row = z.infer<typeof rowShape>;
-
-const familyShape = z.strictObject({
-  "every program": z
-    .strictObject({
-      "telling obeys settings": z.literal(true).optional(),
-      first: z.string().optional(),
-      "runs others": z.literal(true).optional(),
-      "runs what follows": z.literal(true).optional(),
-    })
-    .optional(),
-  "option sets": z.record(z.string(), optionGroups).optional(),
-  programs: z.record(names, rowShape),
-});
-type Family = z.infer<typeof familyShape>;
 
 /** One command line of a row, and the decision that it must get. */
 export interface Example {
@@ -109,30 +30,6 @@ export interface CompiledPrograms {
   readonly examples: readonly Example[];
   /** The programs of these files. */
   namesOf(...files: readonly string[]): readonly string[];
-}
-
-/** A mistake in a file: which, where, and what is wrong. */
-const mistake = (where: string, what: string): Error => new Error(`${where}: ${what}`);
-
-const splitNames = (text: string): readonly string[] => text.split(", ");
-
-function readFamily(text: string, file: string): Family {
-  const document = parseDocument(text, { uniqueKeys: true });
-  const [error] = document.errors;
-  if (error !== undefined) throw mistake(file, error.message);
-  const read = familyShape.safeParse(document.toJS({ maxAliasCount: -1 }));
-  if (read.success) return read.data;
-  const [issue] = read.error.issues;
-  throw mistake(file, deepest(issue));
-}
-
-/** Of alternatives, the one that was meant is the one that got furthest. */
-function deepest(issue: z.core.$ZodIssue | undefined): string {
-  if (issue === undefined) return "not a family of programs";
-  const inner = issue.code === "invalid_union" ? issue.errors.flat() : [];
-  const furthest = inner.toSorted((a, b) => b.path.length - a.path.length)[0];
-  const at = [...issue.path, ...(furthest?.path ?? [])].map(String).join(": ");
-  return `${at}: ${(furthest ?? issue).message}`;
 }
 
 /** The files there are, by name. */

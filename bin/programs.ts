@@ -1,9 +1,13 @@
-/** Makes src/policy/programs/programs.generated.ts of the YAML files beside it, and tries the examples of every row. */
+/**
+ * Makes modules of plain data of the YAML in src: programs.generated.ts of src/policy/programs, and for each table beside
+ * its code `<table>.generated.ts`. Then tries the examples of every row.
+ */
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { type CompiledPrograms, compilePrograms, PROGRAM_FOLDER } from "./compile-programs.ts";
+import type { CompiledPrograms } from "./compile-programs.ts";
+import { compileTables } from "./compile-tables.ts";
 
-const target = path.join(PROGRAM_FOLDER, "programs.generated.ts");
+const ROOT = path.join(import.meta.dirname, "..");
 
 const moduleOf = ({ programs, models, runOthers, runWhatFollows }: CompiledPrograms): string =>
   [
@@ -15,7 +19,9 @@ const moduleOf = ({ programs, models, runOthers, runWhatFollows }: CompiledProgr
     "",
   ].join("\n");
 
-function keep(text: string): void {
+/** Writes the module as a whole, and only where it is another one: others may be loading it. */
+function keep(module: string, text: string): void {
+  const target = path.join(ROOT, module);
   try {
     if (readFileSync(target, "utf8") === text) return;
   } catch {
@@ -26,12 +32,17 @@ function keep(text: string): void {
   renameSync(whole, target);
 }
 
+const tables = compileTables();
+for (const { module, text } of tables) keep(module, text);
+// What follows loads modules of the policy, and with them the tables that were made just now.
+const { compilePrograms } = await import("./compile-programs.ts");
 const compiled = compilePrograms();
-keep(moduleOf(compiled));
-// The policy loads what was made just now.
+keep("src/policy/programs/programs.generated.ts", moduleOf(compiled));
 const { wrongExamples } = await import("./program-examples.ts");
-const wrong = wrongExamples(compiled.examples);
-if (wrong.length > 0) throw new Error(`examples of programs:\n${wrong.join("\n")}`);
+const { wrongTableExamples } = await import("./table-examples.ts");
+const cases = tables.flatMap(({ examples }) => examples);
+const wrong = [...wrongTableExamples(cases), ...wrongExamples(compiled.examples)];
+if (wrong.length > 0) throw new Error(`examples of programs and tables:\n${wrong.join("\n")}`);
 process.stderr.write(
-  `${Object.keys(compiled.programs).length} programs, ${compiled.examples.length} examples\n`,
+  `${Object.keys(compiled.programs).length} programs, ${tables.length} tables, ${compiled.examples.length + cases.length} examples\n`,
 );

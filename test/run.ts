@@ -3,16 +3,31 @@
  * Unit tests that change nothing of their process share one with their neighbours, so that modules load once and not
  * 400 times; everything else has a process of its own. No test run, a failure, and a skip without a reason are red.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import path from "node:path";
-import { finished } from "node:stream/promises";
-import { run } from "node:test";
-import { spec, type TestEvent } from "node:test/reporters";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { changedFiles, selected } from "./house/changed.ts";
-import { dealt, type Suite, SUITES, type TestFile, testFiles } from "./house/suites.ts";
+import {
+  dealt,
+  longestFirst,
+  type Suite,
+  SUITES,
+  type TestFile,
+  testFiles,
+  type Times,
+} from "./house/suites.ts";
+import { runFiles, Tally } from "./house/tally.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
 const CORES = availableParallelism();
@@ -23,67 +38,68 @@ const GROUPS = 6;
 /** Engine tests wait for the engine more than they compute. */
 const ENGINE_BESIDE = CORES + 1;
 
-class Tally {
-  ran = 0;
-  failed = 0;
-  readonly #skipped: string[] = [];
-
-  readonly note = (event: TestEvent): void => {
-    if (event.type !== "test:pass" && event.type !== "test:fail") return;
-    if (event.type === "test:fail") this.failed += 1;
-    if (event.data.details.type === "suite") return;
-    this.ran += 1;
-    const { skip, name } = event.data;
-    if (skip === undefined || skip === false) return;
-    this.#skipped.push(`  ${name}: ${typeof skip === "string" && skip !== "" ? skip : "NO REASON GIVEN"}`);
-  };
-
-  /** Says what was skipped and why. */
-  get green(): boolean {
-    return (
-      this.ran > 0 && this.failed === 0 && !this.#skipped.some((line) => line.endsWith("NO REASON GIVEN"))
-    );
-  }
-
-  print(): void {
-    if (this.#skipped.length > 0)
-      console.log(`\nskipped, so not shown here (${this.#skipped.length}):\n${this.#skipped.join("\n")}`);
-    if (this.ran === 0) console.log("\nno test was run");
-    else console.log(`\n${this.ran} tests, ${this.failed} failed, ${this.#skipped.length} skipped`);
-  }
-}
-
-/** One run of these files, `beside` of them at once. */
-async function runFiles(files: readonly string[], beside: number, tally: Tally): Promise<void> {
-  if (files.length === 0) return;
-  const events = run({ files: files.map((file) => path.resolve(ROOT, file)), concurrency: beside });
-  events.on("data", tally.note);
-  const shown = events.pipe(new spec());
-  shown.pipe(process.stdout, { end: false });
-  await finished(shown);
-}
-
-/** Modules that import the files of a group; their folder is gone with the process. */
-function groupModules(files: readonly string[]): readonly string[] {
-  const folder = mkdtempSync(path.join(tmpdir(), "harness-tests-"));
+/** A folder that is gone with this process. */
+function ownFolder(parent: string): string {
+  const folder = mkdtempSync(path.join(parent, "harness-tests-"));
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
-  return dealt(files, CORES * GROUPS).map((group, index) => {
+  return folder;
+}
+
+interface Unit {
+  readonly module: string;
+  readonly files: readonly string[];
+}
+
+/** Modules that import the files of a group. */
+function groupModules(files: readonly string[], times: Times): readonly Unit[] {
+  const folder = ownFolder(tmpdir());
+  return dealt(files, CORES * GROUPS, times).map((group, index) => {
     const module = path.join(folder, `group-${index + 1}.mjs`);
     const lines = group.map(
       (file) => `import ${JSON.stringify(pathToFileURL(path.join(ROOT, file)).href)};\n`,
     );
     writeFileSync(module, lines.join(""));
-    return module;
+    return { module, files: group };
   });
+}
+
+const MEMORY = "/dev/shm";
+const MEMORY_FREE = 2 * 2 ** 30;
+
+/** Unit tests write many small files and wait for each to be on the disk: they do it in memory where there is room. */
+function memoryFolder(): string | undefined {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    if (bavail * bsize < MEMORY_FREE) return undefined;
+    const folder = ownFolder(MEMORY);
+    // Some programs that tests start are of other users.
+    chmodSync(folder, 0o1777);
+    return folder;
+  } catch {
+    return undefined;
+  }
 }
 
 const paths = (files: readonly TestFile[]): readonly string[] => files.map(({ file }) => file);
 
 async function runSuite(suite: Suite, files: readonly TestFile[], tally: Tally): Promise<void> {
+  if (files.length === 0) return;
   const beside = files.filter((each) => !each.alone);
-  const own = beside.filter((each) => each.ownProcess);
-  const shared = groupModules(paths(beside.filter((each) => !each.ownProcess)));
-  await runFiles([...paths(own), ...shared], suite === "engine" ? ENGINE_BESIDE : CORES, tally);
+  const own = paths(beside.filter((each) => each.ownProcess)).map((file) => ({
+    module: file,
+    files: [file],
+  }));
+  const shared = groupModules(paths(beside.filter((each) => !each.ownProcess)), known);
+  const units = longestFirst<Unit>([...own, ...shared], known, (unit) => unit.files);
+  const temporary = process.env["TMPDIR"];
+  const memory = suite === "unit" && temporary === undefined ? memoryFolder() : undefined;
+  if (memory !== undefined) process.env["TMPDIR"] = memory;
+  await runFiles(
+    units.map(({ module }) => module),
+    suite === "engine" ? ENGINE_BESIDE : CORES,
+    tally,
+  );
+  if (memory !== undefined) delete process.env["TMPDIR"];
   await runFiles(paths(files.filter((each) => each.alone)), 1, tally);
 }
 
@@ -111,9 +127,24 @@ function touched(every: readonly TestFile[]): readonly TestFile[] {
   return chosen;
 }
 
+// A fresh clone has none of the modules that are made of YAML; what changed since is made anew.
+if (existsSync(path.join(ROOT, "bin/programs.ts"))) await import("../bin/programs.ts");
 const cache = path.join(ROOT, "node_modules/.cache/tests");
 mkdirSync(cache, { recursive: true });
 process.env["NODE_COMPILE_CACHE"] ??= cache;
+
+const TIMES = path.join(cache, "times.json");
+
+function timesOf(file: string): Times {
+  try {
+    return new Map(JSON.parse(readFileSync(file, "utf8")) as [string, number][]);
+  } catch {
+    // None ran here yet.
+    return new Map();
+  }
+}
+
+const known = timesOf(TIMES);
 const tally = new Tally();
 const files = wanted();
 for (const suite of SUITES)
@@ -122,6 +153,7 @@ for (const suite of SUITES)
     files.filter((each) => each.suite === suite),
     tally,
   );
+writeFileSync(TIMES, JSON.stringify([...known, ...tally.times]));
 tally.print();
 // A change that touches no test is no red.
 process.exitCode = tally.green || (values.changed && files.length === 0) ? 0 : 1;

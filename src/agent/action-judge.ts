@@ -60,7 +60,7 @@ export function judgeIn(around: Surroundings): Judge {
       ];
       return {
         ...together(decisions),
-        target: [...commands, ...writes, ...reads].join(", "),
+        target: [...new Set([...commands, ...writes, ...reads])].join(", "),
         command: commands.length > 0,
         hosts: [...new Set([...hosts, ...effects.flatMap(hostsOf)])],
         lasting,

@@ -10,8 +10,10 @@ import type { Compactor } from "./context/compaction.ts";
 import type { History } from "./context/history.ts";
 import type { PromptSize } from "./context/prompt-size.ts";
 import type { AnswerGate } from "./final-answer.ts";
+import type { Deeds, EndRules } from "./earned-end.ts";
 import type { RunIntent } from "./intent.ts";
 import type { Limits, Spent } from "./limits.ts";
+import type { NextReply } from "./next-reply.ts";
 import type { Guard, Malformed } from "./repetition-guard.ts";
 
 /** What one run and all its subagents share. */
@@ -36,6 +38,7 @@ interface SharedContext {
   readonly walls: AbortSignal;
   /** What became of every call, in order. */
   readonly ended: EndedCall[];
+  readonly deeds: Deeds;
   readonly now: () => number;
   readonly intent: RunIntent;
   /** Takes secrets out of what leaves for a model that is not local. */
@@ -54,6 +57,9 @@ export interface AgentContext extends SharedContext {
   readonly guard: Guard;
   readonly malformed: Malformed;
   readonly answer: AnswerGate;
+  /** What an answer has to be worth to be the end; null where a person reads it, or another agent. */
+  readonly ends: EndRules | null;
+  readonly next: NextReply;
   /** Said to the model with the next results, once: what the box knows of the workspace. */
   readonly briefing: () => Promise<string | undefined>;
   readonly emit: Emit;

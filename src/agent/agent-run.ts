@@ -5,7 +5,18 @@ import { type Parked, PARKED_FORM, type RunGiven, type SessionRecord } from "../
 import type { AgentContext } from "./agent-context.ts";
 import { guessIntent } from "./intent.ts";
 import { work } from "./loop.ts";
-import { denialsOf, type Ending, type LoopEnd, NEW_BOX, outcomeOf, type Waiting } from "./outcome.ts";
+import {
+  denialsOf,
+  type Ending,
+  type LoopEnd,
+  NEW_BOX,
+  outcomeOf,
+  type Proved,
+  type Waiting,
+} from "./outcome.ts";
+import { preflight } from "./preflight.ts";
+import { checkNote } from "./verification.ts";
+import { NOTICE } from "./context/history.ts";
 import { seenWith, type ToldHandoff } from "./run-changes.ts";
 
 /** One request of the user. */
@@ -16,6 +27,12 @@ export interface Request {
   /** Given by the user; guessed from the prompt when left out. */
   readonly intent?: Intent;
   readonly strict: boolean;
+  /** A call of an earlier request of the session succeeded. */
+  readonly workedBefore?: boolean;
+  /** It has no task of its own: the one before it goes on. */
+  readonly goesOn?: boolean;
+  /** The model is shown the files with its task, before it asks for any. */
+  readonly preflight?: boolean;
   readonly session: string;
   /** Somebody goes on from where they were: nothing stays of a request that was cancelled, or that nothing answered. */
   readonly takesBack?: boolean;
@@ -43,12 +60,39 @@ export async function runRequest(
   const either = agent.limits.deadline(signal);
   prepare(agent, request);
   const before = agent.history.count;
-  agent.history.add({ role: "user", text: request.prompt + (request.note ?? "") });
+  agent.deeds.shownBefore = request.workedBefore === true;
+  if (request.goesOn === true) agent.deeds.goOn();
+  const opening = await openingOf(agent, request, either);
+  agent.history.add({ role: "user", text: `${request.prompt}${request.note ?? ""}${opening}` });
   const ending = endingOf(await work(agent, either), { signal, agent });
   const unanswered = agent.history.count === before + 1;
   if (request.takesBack === true && (ending.how === "cancelled" || unanswered)) agent.rollBack(before);
   return finish(agent, request, ending);
 }
+
+/**
+ * What stands behind the task: what the check says of the workspace as it is, and for a small model what it would have
+ * to look at first.
+ */
+async function openingOf(agent: AgentContext, request: Request, signal: AbortSignal): Promise<string> {
+  const verification = agent.ends?.verification ?? null;
+  try {
+    const checked = await verification?.before(agent, signal);
+    const note =
+      verification === null || checked === undefined ? "" : checkNote(verification.command, checked);
+    const asks = request.preflight === true && aboutWorkspace(agent.intent.intent);
+    const clue = `${request.prompt}\n${checked?.text ?? ""}`;
+    const seen = asks ? await preflight(agent, clue, signal) : undefined;
+    agent.next.files(seen?.paths);
+    return [note, seen?.text ?? ""].map((text) => (text === "" ? "" : `\n\n${NOTICE}${text}`)).join("");
+  } catch (thrown) {
+    // Cancelled, it is the loop that says how this ends.
+    if (signal.aborted) return "";
+    throw thrown;
+  }
+}
+
+const aboutWorkspace = (intent: Intent): boolean => intent === "change" || intent === "repo";
 
 /** The same for a run that was parked, from the call that waited on; its figures are those of the whole run. */
 export async function goOn(
@@ -76,7 +120,8 @@ async function finish(agent: AgentContext, request: Request, ending: Ended): Pro
   }
   const seen = changed ?? (await request.changes(true));
   const left = await leftBehind(agent, request, ending);
-  const { status, exit_code, reason } = outcomeOf(left.ending, agent.ended, request.strict);
+  const { proved, ...shown } = provedBy(agent, request, left.log.commits.length > 0 ? null : seen.changes);
+  const { status, exit_code, reason } = outcomeOf(left.ending, agent.ended, proved);
   const finished: Finished = {
     type: "run.finished",
     status,
@@ -89,12 +134,36 @@ async function finish(agent: AgentContext, request: Request, ending: Ended): Pro
     ...seen,
     ...seenWith(seen, left.log, request.workspace),
     session: request.session,
+    ...shown,
     answer: ending.how === "answered" ? ending.text : null,
   };
   request.record({ kind: "turn", result: resultOf(agent, finished) });
   agent.emit(finished);
   return finished;
 }
+
+/** What of an ending is known by more than the model's word. */
+function provedBy(
+  { intent: { intent }, deeds, ends }: AgentContext,
+  { strict }: Request,
+  changes: RunChanges | null,
+): Required<Pick<Finished, "verified" | "grounded">> & { readonly proved: Proved } {
+  const verified = ends?.verification?.verified ?? null;
+  const grounded = intent === "repo" ? deeds.worked || deeds.shownBefore : null;
+  const proved = {
+    strict,
+    grounded: ends === null ? null : grounded,
+    verifiedBy: verified?.exit_code === 0 ? verified.command : undefined,
+    onlyLooked: ends !== null && intent === "change" && isNone(changes) ? deeds.looked : undefined,
+  };
+  return { verified, grounded, proved };
+}
+
+const isNone = (changes: RunChanges | null): boolean =>
+  changes !== null &&
+  changes.ignored === 0 &&
+  changes.incomplete === undefined &&
+  changes.added.length + changes.modified.length + changes.deleted.length === 0;
 
 /** What the host would obey and could not be moved out is worse than any other ending but a person's own. */
 async function leftBehind(

@@ -21,9 +21,18 @@ export function ended(agent: AgentContext, { call, judged, result, ms }: Ending)
   const why = visibleLine(agent.clean(reasonIn(result)));
   const reason = why === "" ? {} : { reason: why };
   agent.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms, ...exit, ...reason });
-  agent.ended.push(accountOf(call, judged, result));
+  if (result.missed !== undefined)
+    agent.emit({ type: "call.missed", call: call.id, tool: call.name, kind: result.missed, nearest: [] });
+  const account = accountOf(call, judged, result);
+  agent.ended.push(account);
+  agent.deeds.take(account, exitCode, text);
+  if (account.changes) agent.next.changed(pathWritten(call));
   return result;
 }
+
+/** The file that a tool wrote; undefined for a command, and for several at once. */
+const pathWritten = ({ args }: ToolCall): string | undefined =>
+  typeof args["path"] === "string" ? args["path"] : undefined;
 
 /** Why it did not end well; empty where it did, or its exit code is all that is known. */
 function reasonIn(result: ToolResult): string {

@@ -3,6 +3,7 @@ import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { EventBody } from "../core/events.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { Answer, Question } from "../core/ports.ts";
+import { nearest } from "../core/spelling.ts";
 import type { Facts, InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
 import { hintFor } from "../policy/ruling.ts";
 import type { Judged } from "./action-judge.ts";
@@ -25,8 +26,11 @@ export function readCall(agent: AgentContext, call: ToolCall): ReadCall {
 function prepare(agent: AgentContext, { name, args }: ToolCall): PreparedCall | InvalidCall {
   const tool = agent.tools.find((each) => each.name === name);
   if (tool !== undefined) return tool.prepare(args);
-  const names = agent.tools.map((each) => each.name).join(", ");
-  return { kind: "invalid", issues: [`there is no tool ${JSON.stringify(name)}; there are: ${names}`] };
+  const names = agent.tools.map((each) => each.name);
+  const near = nearest(name, names);
+  const hint = near === undefined ? "" : `; did you mean ${near}?`;
+  const issue = `there is no tool ${JSON.stringify(name)}; there are: ${names.join(", ")}${hint}`;
+  return { kind: "invalid", issues: [issue] };
 }
 
 /** One call, from its turn to its end. "stop": the model repeats itself. `Stopped`: the call waits for a person. */
@@ -38,6 +42,7 @@ export async function runCall(
   const { call } = read;
   const guarded = agent.guard.check(call, agent.limits.turns);
   if (guarded === "stop") return "stop";
+  if (guarded !== "run") agent.next.repeated(call.name);
   const result =
     guarded === "run" ? await attempted(agent, read, signal) : endUnrun(agent, call, broken(guarded));
   if (result instanceof Stopped) return result;

@@ -28,7 +28,7 @@ export class PlainAnswer implements AnswerGate {
 
   take(text: string, cut: boolean): ReturnType<AnswerGate["take"]> {
     this.#parts.push(text);
-    if (!cut) return { how: "answered", text: this.#parts.join("") };
+    if (!cut) return { how: "answered", text: this.#parts.splice(0).join("") };
     if (this.#parts.length >= MAX_PARTS) return brokenOff(this.#parts.length);
     return {
       role: "user",

@@ -75,7 +75,7 @@ const RESERVATION =
 
 /** Words of the one who sits before a project, paths, names out of code, and things that projects have. */
 const HERE =
-  /\b(?:this|these)\b(?! (?:year|week|month|day|time|morning|century))|\b(?:our|my|here|codebase)\b|\bwe\b|\bline \d+\b|\bin (?:src|lib|tests?|docs)\b|^(?:(?:how|what|why) )?(?:does|do|is|can|did|will) it\b|\b(?:did|have) you\b|\byou (?:did|changed|made|wrote|said)\b|^are you (?:sure|done)|^why am i\b|^where(?:'s| (?:is|are|does|do|can i find|in))\b/;
+  /\b(?:this|these)\b(?! (?:year|week|month|day|time|morning|century))|\b(?:our|my|here|codebase)\b|\bwe\b|\bline \d+\b|\bin (?:src|lib|tests?|docs)\b|^(?:(?:how|what|why) )?(?:does|do|is|can|did|will) it\b|\b(?:did|have) you\b|\byou (?:did|changed|made|wrote|said)\b|^are you (?:sure|done)|^why am i\b|(?:^|\b(?:and|or|,) )where(?:'s| (?:is|are|does|do|can i find|in))\b|\b(?:may|can|must) (?:an? |the )?(?:users?|clients?|customers?|visitors?|callers?)\b/;
 const NAMED =
   /`[^`]+`|\b\w+\(\)|\b[A-Za-z]\w*_\w+|\b[a-z]+[A-Z]\w*\b|(?:^|\s)\.{0,2}\/?(?:[\w.-]+\/)+[\w.-]*|\b[\w-]+\.(?:[cm]?[jt]sx?|py|rb|rs|go|java|kt|c|cc|cpp|h|cs|php|sh|sql|html|css|json|ya?ml|toml|md|txt|lock|ini|cfg|env|log)\b(?!\w)|\b(?:README|Makefile|Dockerfile|LICENSE|CHANGELOG)\b/;
 const NO_NAMES =

@@ -43,8 +43,10 @@ export class Limits {
   readonly #limits: LimitsGiven;
   readonly #now: () => number;
   #begin: number;
+  /** Of the run, its subagents and all its candidates included. */
+  readonly #spent: { tokens: number; cost: number };
   /** Of the run, its subagents included. */
-  readonly #spent: { tokens: number; cost: number; calls: number };
+  readonly #called: { calls: number };
   readonly #isPart: boolean;
   #turns = 0;
   readonly #told = new Set<string>();
@@ -54,12 +56,18 @@ export class Limits {
   }
 
   /** Time counts from here on; `now` is in milliseconds and never goes back. */
-  constructor(limits: LimitsGiven, now: () => number, whole?: Limits) {
+  constructor(limits: LimitsGiven, now: () => number, whole?: Limits, isPart = whole !== undefined) {
     this.#limits = limits;
     this.#now = now;
     this.#begin = whole === undefined ? now() : whole.#begin;
-    this.#spent = whole === undefined ? { tokens: 0, cost: 0, calls: 0 } : whole.#spent;
-    this.#isPart = whole !== undefined;
+    this.#spent = whole === undefined ? { tokens: 0, cost: 0 } : whole.#spent;
+    this.#called = whole !== undefined && isPart ? whole.#called : { calls: 0 };
+    this.#isPart = isPart;
+  }
+
+  /** For one of several candidates: the time, the tokens and the cost are those of all, turns and calls its own. */
+  attempt(): Limits {
+    return new Limits(this.#limits, this.#now, this, false);
   }
 
   /** For a subagent: the same budget but turns of its own, some of them spent; it is told of limits by itself. */
@@ -76,25 +84,32 @@ export class Limits {
 
   /** Before a tool is run. */
   call(): void {
-    this.#spent.calls += 1;
+    this.#called.calls += 1;
   }
 
   /** It was not run after all: it waits for a person. */
   uncall(): void {
-    this.#spent.calls -= 1;
+    this.#called.calls -= 1;
   }
 
   /** Goes on from where a run was parked. */
   resume({ turns, ms, tokens, cost, calls, told }: Omit<SpentBefore, "usage">): void {
     this.#turns = turns;
     this.#begin = this.#now() - ms;
-    Object.assign(this.#spent, { tokens, cost, calls });
+    Object.assign(this.#spent, { tokens, cost });
+    this.#called.calls = calls;
     for (const key of told) this.#told.add(key);
   }
 
   /** For `resume` of a later one. */
   sofar(): Omit<SpentBefore, "usage"> {
-    return { turns: this.#turns, ms: this.#spentOf("ms"), ...this.#spent, told: [...this.#told] };
+    return {
+      turns: this.#turns,
+      ms: this.#spentOf("ms"),
+      ...this.#spent,
+      ...this.#called,
+      told: [...this.#told],
+    };
   }
 
   /** After a request, failed ones and side requests too. The estimate counts where the server did not say both parts. */
@@ -112,7 +127,7 @@ export class Limits {
 
   /** Of the run, its subagents included. */
   get calls(): number {
-    return this.#spent.calls;
+    return this.#called.calls;
   }
 
   /** Milliseconds until the time is up, 0 at least; undefined without a limit. */
@@ -176,6 +191,7 @@ export class Limits {
 
   #spentOf(which: LimitName): number {
     if (which === "ms") return this.#now() - this.#begin;
+    if (which === "calls") return this.#called.calls;
     return which === "turns" ? this.#turns : this.#spent[which];
   }
 }

@@ -2,10 +2,11 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
+import { earnedBy, ONLY_LOOKED } from "./earned-end.ts";
 import { readCall, runCall } from "./call.ts";
 import { NOTICE } from "./context/history.ts";
 import { ask, type Reply } from "./model-request.ts";
-import { type LoopEnd, Stopped, waitsFor } from "./outcome.ts";
+import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./outcome.ts";
 
 /** What is left of a reply when its run is resumed; its calls without a result are in the history. */
 type Left = Omit<Round, "calls">;
@@ -57,7 +58,8 @@ function resumedTurn(agent: AgentContext, left: Left, signal: AbortSignal): Step
 async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd | undefined> {
   const { history, limits, compactor } = agent;
   limits.turn();
-  agent.emit({ type: "turn.started", turn: limits.turns, record_count: history.count });
+  const tokens = agent.size.tokens(history.view());
+  agent.emit({ type: "turn.started", turn: limits.turns, record_count: history.count, tokens });
   const fitted = await compactor.fit(signal);
   if (fitted.kind === "too_long") return { how: "too_long", reason: tooLong(fitted) };
   const reply = await ask(agent, signal, agent.answer.format());
@@ -65,11 +67,47 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   const { message, malformed, stop } = reply;
   history.add(message);
   if (message.calls.length + malformed.length > 0)
-    return runRound(agent, { calls: message.calls, malformed }, signal);
+    return runRound(agent, { calls: message.calls, malformed, unrun: holdsUnrun(reply) }, signal);
   const taken = agent.answer.take(message.text, stop === "length");
-  if ("how" in taken) return taken;
+  if ("how" in taken) return taken.how === "answered" ? answered(agent, taken, signal) : taken;
   history.add(taken);
   return undefined;
+}
+
+/** An answer is the end where it is earned: by what was done for what was asked, and by the check where there is one. */
+async function answered(
+  agent: AgentContext,
+  answer: Extract<LoopEnd, { readonly how: "answered" }>,
+  signal: AbortSignal,
+): Promise<LoopEnd | undefined> {
+  const { ends } = agent;
+  // A refusal that stands is the end whatever was done, and a person has to lift it: nothing is left to prove.
+  if (ends === null || standingRefusal(agent.ended) !== undefined) return answer;
+  const nudged = ends.nudged || isLastTurn(agent);
+  const earned = earnedBy({ intent: agent.intent.intent, nudged }, agent.deeds, agent.ended);
+  if (earned.kind === "nothing_done") return { how: "nothing_done", reason: "nothing was done" };
+  if (earned.kind === "nudge") {
+    ends.nudged = true;
+    agent.next.unusable();
+    return told(agent, earned.text);
+  }
+  if (ends.doubts(agent.intent.intent, agent.deeds) && !isLastTurn(agent)) {
+    agent.next.unusable();
+    return told(agent, ONLY_LOOKED);
+  }
+  const proof = await ends.verification?.after(agent, signal, isLastTurn(agent));
+  if (signal.aborted) return { how: "cancelled" };
+  if (proof?.kind === "repair") return told(agent, proof.text);
+  return proof?.kind === "red" ? { how: "unverified", reason: proof.reason } : answer;
+}
+
+const isLastTurn = ({ limits }: AgentContext): boolean => limits.reached("turn") !== undefined;
+
+/** Said to the model; the loop goes on. */
+function told(agent: AgentContext, text: string): undefined {
+  const [line = ""] = text.split("\n", 1);
+  agent.emit({ type: "notice", text: `The model is told: ${line}` });
+  agent.history.add({ role: "user", text: `${NOTICE}${text}` });
 }
 
 /** Where the server finds the request too long, the conversation is compacted further than our estimate asked for. */
@@ -101,7 +139,13 @@ interface Round {
   readonly malformed: Replied["malformed"];
   /** For the model, with the last result. */
   readonly note?: string;
+  /** It is meant as an answer, and holds calls that were not run. */
+  readonly unrun?: boolean;
 }
+
+/** Written as text, a call that missed still stands in the text of its reply. */
+const holdsUnrun = ({ message: { calls, text }, malformed }: Replied): boolean =>
+  calls.length === 0 && malformed.some(({ name, missed }) => missed !== undefined && text.includes(name));
 
 /** Runs the calls of one reply: readers side by side, everything else in order. Undefined when the loop goes on. */
 async function runRound(
@@ -127,7 +171,9 @@ async function runRound(
   }
   if (calls.length === 0) agent.history.add({ role: "user", text: (await notices(agent, round)).trim() });
   const bad = calls.length - good + malformed.length;
-  const reason = agent.malformed.replied({ good, bad });
+  if (good === 0 && bad > 0) agent.next.unusable();
+  const unrun = round.unrun === true && agent.ends !== null;
+  const reason = agent.malformed.replied({ good, bad, unrun });
   return reason === undefined ? undefined : { how: "model_broken", reason };
 }
 
@@ -167,16 +213,22 @@ function parkedAt(
 }
 
 /** For the model, after its results: there it leaves the prefix of the request unchanged. */
-async function notices(agent: AgentContext, { malformed, note }: Round): Promise<string> {
+async function notices(agent: AgentContext, { malformed, note, unrun }: Round): Promise<string> {
   const lines = malformed.map(
     ({ name, reason }) => `Your call of ${name || "a tool"} was not run: ${reason}`,
   );
   if (note !== undefined) lines.unshift(note);
+  if (unrun === true)
+    lines.push(
+      `What stands in an answer is not run. There are these tools: ${agent.tools.map(({ name }) => name).join(", ")}.`,
+    );
   const limit = agent.limits.note();
   if (limit !== undefined) {
     agent.emit({ type: "notice", text: limit });
     lines.push(limit);
   }
+  const act = agent.deeds.note(agent.intent.intent);
+  if (act !== undefined) lines.push(act);
   const briefing = await agent.briefing();
   const notes = lines.map((line) => `\n\n${NOTICE}${line}`).join("");
   return briefing === undefined ? notes : `${notes}\n\n${briefing}`;

@@ -21,7 +21,8 @@ export type Reply =
 
 /** One request of the main loop: what the model sees now, told as it streams. A server that breaks off is asked again. */
 export async function ask(agent: AgentContext, signal: AbortSignal, format?: JsonSchema): Promise<Reply> {
-  const request = requestOf(agent, format);
+  const names = agent.tools.map(({ name }) => name);
+  const request = { ...requestOf(agent, format), ...agent.next.take(names) };
   const patience = new Patience(agent.limits.turns > 1);
   for (let attempt = 2; ; attempt += 1) {
     const { reply, shown } = await attempted(agent, request, signal);
@@ -71,6 +72,9 @@ async function attempted(
         for (const text of notes) agent.emit({ type: "notice", text });
         const calls = message.calls.length + malformed.length;
         agent.emit({ type: "model.finished", text: message.text, calls, usage, ms: agent.now() - began });
+        for (const { id, name, missed, nearest = [] } of malformed)
+          if (missed !== undefined)
+            agent.emit({ type: "call.missed", call: id, tool: name, kind: missed, nearest });
         return { reply: { kind: "replied", message, malformed, stop }, shown };
       }
     }
@@ -102,6 +106,7 @@ const requestOf = (agent: AgentContext, format: JsonSchema | undefined): ModelRe
   model: agent.model,
   messages: agent.history.view(),
   tools: agent.tools.map(({ name, description, schema }) => ({ name, description, schema })),
+  temperature: agent.next.temperature,
   ...(format === undefined ? {} : { format }),
 });
 

@@ -4,6 +4,7 @@ import type { Denial, RunStatus } from "../core/events.ts";
 import type { FailureKind } from "../core/model-provider.ts";
 import type { Question } from "../core/ports.ts";
 import type { EndedCall, Parked, ParkedChild } from "../core/session.ts";
+import { visibleLine } from "../core/visible.ts";
 
 /** How the loop came to its end. */
 export type Ending =
@@ -24,7 +25,22 @@ export type Ending =
   | { readonly how: "cancelled"; readonly signal: Signal }
   /** The answer could not be made to fit the output schema. */
   | { readonly how: "misfit"; readonly reason: string }
+  /** A change was asked for, and no call did anything for it. */
+  | { readonly how: "nothing_done"; readonly reason: string }
+  /** The check fails that has to succeed. */
+  | { readonly how: "unverified"; readonly reason: string }
   | { readonly how: "parked"; readonly reason: string };
+
+/** What is known of a run beside its calls, where its model gave an answer. */
+export interface Proved {
+  readonly strict: boolean;
+  /** Null for what is no question about the repository. */
+  readonly grounded?: boolean | null;
+  /** The check that succeeded. */
+  readonly verifiedBy?: string | undefined;
+  /** A change was asked for and no file is changed: what was looked at instead. */
+  readonly onlyLooked?: readonly string[] | undefined;
+}
 
 export interface Outcome {
   readonly status: RunStatus;
@@ -38,6 +54,7 @@ const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
   SIGTERM: [EXIT.terminated, "Told to end (SIGTERM)."],
   SIGHUP: [EXIT.hangup, "The terminal was closed (SIGHUP)."],
   "reader-left": [EXIT.hangup, "Whoever read the output has closed it."],
+  overtaken: [EXIT.interrupted, "Another candidate was done first, so this one was stopped."],
 };
 
 /**
@@ -49,20 +66,46 @@ const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
  *  4. a limit, or a window that is full: cut short, as in 2. Of the guard too, but where what was repeated is what was
  *     refused, the refusal is the cause;
  *  5. a refusal that stands: no later call succeeded that changes something or has the same target. An answer that
- *     does not fit its schema comes behind it, for the refusal is what a person can lift;
- *  6. what is left: a misfit, or done.
+ *     does not fit its schema, fails its check or was given without doing anything comes behind it, for the refusal is
+ *     what a person can lift;
+ *  6. what is left: one of these, or done; with `strict` an answer about the repository without a look is none.
  * Refusals are listed by `denialsOf` whichever counts.
  */
-export function outcomeOf(ending: Ending, calls: readonly EndedCall[], strict: boolean): Outcome {
+export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: Proved): Outcome {
+  const { strict } = proved;
   const broken = brokenOff(ending);
   if (broken !== undefined) return broken;
-  const refusal = strict ? calls.findLast(({ refused }) => refused) : standing(calls);
+  const refusal = strict ? calls.findLast(({ refused }) => refused) : standingRefusal(calls);
   if (strict && refusal !== undefined) return refusedBy(refusal);
   const cut = cutShort(ending, calls);
   if (cut !== undefined) return cut;
   if (refusal !== undefined) return refusedBy(refusal);
-  if (ending.how === "misfit") return { status: "failed", exit_code: EXIT.failed, reason: ending.reason };
-  return { status: "done", exit_code: EXIT.done, reason: "The model gave its answer." };
+  const failed = failedBy(ending) ?? (strict && proved.grounded === false ? UNGROUNDED : undefined);
+  if (failed !== undefined) return { status: "failed", exit_code: EXIT.failed, reason: failed };
+  return { status: "done", exit_code: EXIT.done, reason: doneBecause(proved) };
+}
+
+const UNGROUNDED = "The answer was given without a look at the repository.";
+
+function failedBy(ending: Ending): string | undefined {
+  const { how } = ending;
+  return how === "nothing_done" || how === "misfit" || how === "unverified" ? ending.reason : undefined;
+}
+
+function doneBecause({ grounded, verifiedBy, onlyLooked }: Proved): string {
+  const verified = verifiedBy === undefined ? "" : `; verified by \`${verifiedBy}\``;
+  if (onlyLooked !== undefined)
+    return `The model changed nothing. It looked at ${listed(onlyLooked)}${verified}.`;
+  if (grounded === false) return "The model gave its answer without a look at the repository.";
+  return `The model gave its answer${verified}.`;
+}
+
+const MAX_LISTED = 5;
+
+function listed(looked: readonly string[]): string {
+  const names = looked.slice(0, MAX_LISTED).map((target) => visibleLine(target));
+  const more = looked.length - names.length;
+  return `${names.join(", ") || "the workspace"}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 /** What was refused, in order: whatever the model says of it, and whether it got around it or not. */
@@ -121,7 +164,7 @@ function wentRound(calls: readonly EndedCall[]): EndedCall | undefined {
 }
 
 /** The last refusal, unless the run got around it. */
-function standing(calls: readonly EndedCall[]): EndedCall | undefined {
+export function standingRefusal(calls: readonly EndedCall[]): EndedCall | undefined {
   const at = calls.findLastIndex(({ refused }) => refused);
   const refusal = calls[at];
   if (refusal === undefined) return undefined;

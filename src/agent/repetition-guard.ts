@@ -113,13 +113,24 @@ function sorted(value: unknown): unknown {
 
 const MAX_MALFORMED = 5;
 
+interface RepliedCalls {
+  readonly good: number;
+  readonly bad: number;
+  /** The reply is meant as an answer and holds calls that were not run. */
+  readonly unrun?: boolean;
+}
+
 /** Replies in a row of which no call could be run, because none could be read or fitted its tool's schema. */
 export class Malformed {
   #inRow = 0;
+  #unrun = 0;
 
   /** After each reply that had calls. The reason to give up, once there were too many. */
-  replied(calls: { readonly good: number; readonly bad: number }): string | undefined {
-    this.#inRow = calls.good > 0 || calls.bad === 0 ? 0 : this.#inRow + 1;
+  replied({ good, bad, unrun = false }: RepliedCalls): string | undefined {
+    this.#inRow = good > 0 || bad === 0 ? 0 : this.#inRow + 1;
+    this.#unrun = good > 0 ? 0 : this.#unrun + (unrun ? 1 : 0);
+    if (this.#unrun > 1)
+      return "The model's answer holds calls that were not run, and it was told once which tools there are.";
     return this.#inRow < MAX_MALFORMED
       ? undefined
       : `The model made no valid tool call in ${this.#inRow} replies in a row.`;

@@ -49,6 +49,8 @@ export function spawnFrom(options: SubagentOptions): Spawn {
       guard: new Guard(),
       malformed: new Malformed(),
       answer: new PlainAnswer(),
+      ends: null,
+      next: parent.next.another(),
       briefing: () => Promise.resolve(undefined),
       emit: options.emit(),
     };

@@ -27,6 +27,10 @@ export interface ApplyOptions {
   /** Undefined where nobody is there to be asked. */
   readonly prompter: Prompter | undefined;
   readonly say: (text: string) => void;
+  /** Nothing is moved unless all of it can be. */
+  readonly onlyWhole?: boolean;
+  /** Looked at before anything is moved, and not from then on. */
+  readonly signal?: AbortSignal;
 }
 
 /** Moves what a session changed in its layer into the workspace, as far as it may be. */
@@ -34,7 +38,7 @@ export function applySession(
   host: Host,
   sessions: SessionStore,
   session: Session,
-  { only, accept, dryRun, interactive, prompter, say }: ApplyOptions,
+  { only, accept, dryRun, interactive, prompter, say, onlyWhole, signal }: ApplyOptions,
 ): Promise<AppliedTold> {
   return withLayer(host, sessions, session, { say, moves: !dryRun }, async ({ layer, store, giveUp }) => {
     if (layer.incomplete) say("a part of what the session changed cannot be read, and stays where it is");
@@ -45,7 +49,9 @@ export function applySession(
     const { blocked, declined } = dryRun
       ? { blocked: [], declined: [] }
       : await decide(handoff, accept, prompter);
-    if (dryRun || blocked.length > 0) return { ...told, blocked, done: false, whole: false };
+    const isPart = layer.incomplete || prepared.refused.length > 0;
+    if (dryRun || blocked.length > 0 || (onlyWhole === true && isPart))
+      return { ...told, blocked, done: false, whole: false };
     const allowedOps = prepared.ops.filter(({ path }) => !isOf(path, declined));
     const ops = standing(allowedOps, prepared.ops);
     const allowed = { ...prepared, ops };
@@ -53,6 +59,7 @@ export function applySession(
       interactive && prompter !== undefined
         ? await pickParts(allowed, store, { show: toStderr, ask: prompter.pickPart })
         : allowed;
+    signal?.throwIfAborted();
     const moved = await move(store, { session: session.id, steps: session.steps }, chosen);
     const whole = moved.whole && !layer.incomplete;
     if (whole) await giveUp();

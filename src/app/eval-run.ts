@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
-import { cp, mkdir, open, readFile, rm } from "node:fs/promises";
+import { constants } from "node:fs";
+import { copyFile, cp, lstat, mkdir, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { type EvalTask, hasFolder } from "./eval-suite.ts";
-import { type EvalResult, keyOf, resultForm } from "../render/report/eval-results.ts";
+import { type EvalResult, keyOf, resultForm } from "../render/eval-results.ts";
 import { packageRoot } from "./host.ts";
 
 export interface EvalRequest {
@@ -16,6 +17,8 @@ export interface EvalRequest {
   readonly folder: string;
   /** For the workspaces, while they are needed; never below a folder of state, which no box may see. */
   readonly workspaces: string;
+  /** Candidates of each run that wants a change, as the setting has it. */
+  readonly attempts?: number;
   /** Words for `harness run`: the model and whatever else is tried. */
   readonly flags: readonly string[];
   /** A file of each task that is played as its model, instead of a model of `flags`. */
@@ -86,12 +89,12 @@ async function runTask(
   const set = task.setup === undefined ? undefined : await inBox(task.setup, "10m");
   if (set !== undefined && set.code !== 0 && !signal.aborted) throw notSetUp(task, set);
   const started = performance.now();
-  const ran = await harness([...runWords(task, request), "--cwd", workspace, "--", task.prompt], env, signal);
+  const words = [...runWords(task, request), "--cwd", workspace, "--", task.prompt];
+  const ran = await harness(words, { ...env, ...attemptsSet(request) }, signal);
   const duration_ms = Math.round(performance.now() - started);
   const finished = finishedIn(ran.stdout);
   if (!signal.aborted) refuseHopeless(task, ran, finished);
-  if (await hasFolder(task, "check"))
-    await cp(path.join(task.folder, "check"), workspace, { recursive: true, force: true });
+  await layForCheck(task, workspace, finished?.answer ?? "");
   const check = await inBox(task.check, task.check_timeout);
   const solved = check.code === 0 && ran.code === task.exit;
   if (solved || !request.keep) await rm(workspace, { recursive: true, force: true });
@@ -107,6 +110,38 @@ async function runTask(
     false_done: ran.code === EXIT.done && check.code !== 0,
     duration_ms,
   };
+}
+
+/** What the check needs, and what it must find as it was. */
+async function layForCheck(task: EvalTask, workspace: string, answer: string): Promise<void> {
+  for (const file of task.restore) await lay(path.join(task.folder, "repo", file), workspace, file);
+  const checks = path.join(task.folder, "check");
+  if (await hasFolder(task, "check"))
+    for (const entry of await readdir(checks, { recursive: true, withFileTypes: true })) {
+      const file = path.join(entry.parentPath, entry.name);
+      if (entry.isFile()) await lay(file, workspace, path.relative(checks, file));
+    }
+  if (task.answer === undefined) return;
+  await clearWay(workspace, task.answer);
+  await writeFile(path.join(workspace, task.answer), answer, { flag: "wx" });
+}
+
+async function lay(from: string, workspace: string, file: string): Promise<void> {
+  await clearWay(workspace, file);
+  await copyFile(from, path.join(workspace, file), constants.COPYFILE_EXCL);
+}
+
+/** The run may have left links on the way, which lead out of the workspace: none is followed. */
+async function clearWay(workspace: string, file: string): Promise<void> {
+  let at = workspace;
+  for (const name of path.dirname(file).split(path.sep)) {
+    at = path.join(at, name);
+    const plain = await lstat(at).catch(() => undefined);
+    if (plain?.isDirectory() === true) continue;
+    if (plain !== undefined) await rm(at, { force: true });
+    await mkdir(at);
+  }
+  await rm(path.join(workspace, file), { recursive: true, force: true });
 }
 
 /** A run that got no word of a model, for a reason that all others would meet, ends the whole. */
@@ -131,6 +166,7 @@ function toldOf(finished: Finished | undefined, { stderr }: Ended) {
     tool_calls,
     denials,
     usage,
+    attempts = [],
   } = finished ?? NOTHING;
   return {
     status,
@@ -138,10 +174,15 @@ function toldOf(finished: Finished | undefined, { stderr }: Ended) {
     turns: turns ?? null,
     tool_calls: tool_calls ?? null,
     refusals: denials?.length ?? 0,
+    attempts: Math.max(1, attempts.length),
     prompt_tokens: usage?.prompt_tokens ?? null,
     completion_tokens: usage?.completion_tokens ?? null,
   };
 }
+
+/** As a setting it is no error where a task wants no change. */
+const attemptsSet = ({ attempts }: EvalRequest): NodeJS.ProcessEnv =>
+  attempts === undefined ? {} : { HARNESS_ATTEMPTS: String(attempts) };
 
 function runWords(task: EvalTask, { flags, scripted }: EvalRequest): readonly string[] {
   const { max_turns, max_time, max_tokens } = task.limits;
@@ -149,6 +190,9 @@ function runWords(task: EvalTask, { flags, scripted }: EvalRequest): readonly st
     "run",
     "--json",
     ...flags,
+    ...task.flags,
+    // A wrong ending has to come to its check.
+    ...(scripted === "wrong.jsonl" ? ["--no-verify"] : []),
     ...(scripted === undefined
       ? []
       : ["--provider", "scripted", "--model", path.join(task.folder, scripted)]),
@@ -160,11 +204,13 @@ function runWords(task: EvalTask, { flags, scripted }: EvalRequest): readonly st
 
 /** What is read of `run.finished`. */
 interface Finished {
+  readonly answer?: string | null;
   readonly status?: string;
   readonly reason?: string;
   readonly turns?: number;
   readonly tool_calls?: number;
   readonly denials?: readonly unknown[];
+  readonly attempts?: readonly unknown[];
   readonly usage?: { readonly prompt_tokens: number | null; readonly completion_tokens: number | null };
 }
 

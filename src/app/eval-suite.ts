@@ -6,6 +6,9 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 
 const duration = z.string().refine((text) => parseDuration(text) !== undefined, `expected ${DURATION_FORM}`);
 
+/** A path below a folder of the task. */
+const below = z.string().regex(/^(?!\/)(?!(?:.*\/)?\.\.(?:\/|$)).+$/, "expected a path below the repository");
+
 const taskForm = z.strictObject({
   /** What the model is asked for. */
   prompt: z.string().min(1),
@@ -16,6 +19,12 @@ const taskForm = z.strictObject({
   language: z.string().min(1),
   /** What the run should end with; another exit code is not solved, whatever the check says. */
   exit: z.int().min(0).max(255).default(0),
+  /** Files of `repo` that are laid back before the check, so that changing them gains nothing. */
+  restore: z.array(below).default([]),
+  /** Where the answer of the run is laid for the check, when it is about that. */
+  answer: below.optional(),
+  /** Further words for `harness run`. */
+  flags: z.array(z.string()).default([]),
   /** A shell command, run in a box over the workspace before the run, for what cannot lie in `repo`. */
   setup: z.string().min(1).optional(),
   limits: z

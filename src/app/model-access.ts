@@ -1,7 +1,7 @@
 import type { Settings } from "../config/settings-schema.ts";
 import { formatDuration } from "../core/bounds.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import type { Capabilities, Provider } from "../core/model-provider.ts";
+import type { CallForm, Capabilities, Provider } from "../core/model-provider.ts";
 import { AnthropicWire } from "../models/providers/anthropic-api.ts";
 import { readKey } from "../models/api-keys.ts";
 import {
@@ -13,16 +13,19 @@ import {
 } from "../models/capabilities.ts";
 import { askServer, type ServerAnswer, keyedServer } from "../models/model-server.ts";
 import {
+  callsOf,
   type ProbeRecord,
   type ProbeSubject,
   readProbes,
   recordOn,
   writeProbe,
 } from "../models/model-probe.ts";
+import { kindOf, type ModelKind } from "../models/model-kinds.ts";
 import { WireFailure } from "../models/model-api.ts";
-import { ollamaAddress } from "../models/ollama/ollama-address.ts";
-import { OllamaWire } from "../models/ollama/ollama-api.ts";
-import { fullName, ollamaListing } from "../models/ollama/ollama-server.ts";
+import { ollamaAddress } from "../models/providers/ollama-address.ts";
+import { OllamaWire } from "../models/providers/ollama-api.ts";
+import { ollamaModels } from "../models/providers/ollama-models.ts";
+import { fullName } from "../models/providers/ollama-server.ts";
 import { OpenAiWire } from "../models/providers/openai-api.ts";
 import { makeProvider } from "../models/provider.ts";
 import { readScenario } from "../models/providers/scenario.ts";
@@ -40,14 +43,18 @@ export interface ModelClient {
   readonly capabilities: (model: string, signal: AbortSignal) => Promise<Capabilities>;
   /** What a probe of the model is kept under. */
   readonly subject: (model: string, signal: AbortSignal) => Promise<ProbeSubject>;
-  /** With `tools`, they are native or not whatever is assumed. */
-  readonly provider: (tools?: boolean) => Provider;
+  /** With `calls`, they are of that form whatever is assumed. */
+  readonly provider: (calls?: CallForm) => Provider;
+  /** Its API can hold a reply to a schema. */
+  readonly holds: boolean;
 }
 
 interface ModelListing {
   /** null when the server gave no list. */
   readonly models: readonly string[] | null;
   readonly reason: string;
+  /** What the server says of each; left out where it says nothing. */
+  readonly kinds?: ReadonlyMap<string, ModelKind>;
 }
 
 export function modelClient(host: Host, settings: Settings): ModelClient {
@@ -64,6 +71,9 @@ export function modelClient(host: Host, settings: Settings): ModelClient {
 }
 
 const TIMEOUT_MS = 5000;
+
+const inForm = (assumed: Capabilities, calls: CallForm | undefined): Capabilities =>
+  calls === undefined ? assumed : { ...assumed, calls, tools: calls === "native" };
 
 /** A server that is reached by a key, or by none where it wants none. */
 function keyedClient(host: Host, name: "openai" | "anthropic", settings: Settings): ModelClient {
@@ -82,7 +92,7 @@ function keyedClient(host: Host, name: "openai" | "anthropic", settings: Setting
     const [{ wordOn }, probe] = await Promise.all([answer(signal), probed(host, subject(model))]);
     return capabilitiesOf(model, { user, maxContext, probe, server: wordOn(model) });
   };
-  const provider = (tools?: boolean): Provider => {
+  const provider = (calls?: CallForm): Provider => {
     const Api = name === "openai" ? OpenAiWire : AnthropicWire;
     return providerWithCapabilities(new Api({ baseUrl: reached.base, key }), {
       limits: limitsOf(settings),
@@ -90,7 +100,7 @@ function keyedClient(host: Host, name: "openai" | "anthropic", settings: Setting
       keys: key === "" ? [] : [key],
       capabilities: async (model, signal) => {
         const assumed = await capabilities(model, signal);
-        return tools === undefined ? assumed : { ...assumed, tools };
+        return inForm(assumed, calls);
       },
     });
   };
@@ -100,6 +110,7 @@ function keyedClient(host: Host, name: "openai" | "anthropic", settings: Setting
     capabilities,
     subject: (model) => Promise.resolve(subject(model)),
     provider,
+    holds: name === "openai",
   };
 }
 
@@ -126,23 +137,27 @@ function ollamaClient(host: Host, settings: Settings): ModelClient {
     list: (signal) => listOf(baseUrl, signal),
     capabilities,
     subject,
-    provider: (tools) =>
+    holds: true,
+    provider: (calls) =>
       providerWithCapabilities(wire, {
         limits: limitsOf(settings),
         prices,
         capabilities: async (model, signal) => {
           const assumed = await capabilities(model, signal);
-          return tools === undefined ? assumed : { ...assumed, tools };
+          return inForm(assumed, calls);
         },
       }),
   };
 }
 
 async function listOf(baseUrl: string, signal: AbortSignal): Promise<ModelListing> {
-  const listing = await ollamaListing({ baseUrl, signal, timeoutMs: OLLAMA_TIMEOUT_MS });
-  if (listing.kind === "listed") return { models: listing.models.map(({ name }) => name), reason: "" };
-  const reason = listing.kind === "too-old" ? `Ollama ${listing.version} is too old` : listing.reason;
-  return { models: null, reason };
+  const found = await ollamaModels({ baseUrl, signal, timeoutMs: OLLAMA_TIMEOUT_MS });
+  if (found.kind === "none") return { models: null, reason: found.reason };
+  return {
+    models: found.models.map(({ name }) => name),
+    reason: "",
+    kinds: new Map(found.models.map(({ name, kind }) => [name, kind])),
+  };
 }
 
 /** The model is the scenario's file. */
@@ -152,7 +167,8 @@ function scriptedClient(settings: Settings): ModelClient {
     list: () => Promise.resolve({ models: [settings.chat_model], reason: "" }),
     capabilities: (model) => Promise.resolve(scriptedCapabilities(readScenario(model))),
     subject: (model) => Promise.resolve({ model, server: "scripted", version: "" }),
-    provider: (tools) => {
+    holds: false,
+    provider: (calls) => {
       // Played from its first step by whoever asks first: one provider is one performance.
       const wires = new Map<string, ScriptedWire>();
       const wireOf = (model: string): ScriptedWire => {
@@ -167,7 +183,7 @@ function scriptedClient(settings: Settings): ModelClient {
           prices: settings.prices,
           capabilities: (model) => {
             const assumed = scriptedCapabilities(readScenario(model));
-            return Promise.resolve(tools === undefined ? assumed : { ...assumed, tools });
+            return Promise.resolve(inForm(assumed, calls));
           },
         },
       );
@@ -192,9 +208,10 @@ export const limitsOf = (settings: Settings): Partial<Limits> => ({
   idleMs: settings.idle_timeout,
 });
 
-/** Whether a probe saw native calls; null when none was made. */
-async function probed({ places }: Host, subject: ProbeSubject): Promise<boolean | null> {
-  return recordOn(await readProbes(places.state), subject)?.native ?? null;
+/** How calls got through when the model was probed; null when it was not. */
+async function probed({ places }: Host, subject: ProbeSubject): Promise<CallForm | null> {
+  const record = recordOn(await readProbes(places.state), subject);
+  return record === undefined ? null : callsOf(record);
 }
 
 /** Of a model that the server has, or that is configured. */
@@ -203,6 +220,8 @@ export interface ListedModel {
   readonly configured: boolean;
   /** null where the server gives no list. */
   readonly present: boolean | null;
+  /** What it is for, by the server's word or its name. */
+  readonly kind: ModelKind;
   readonly assumed: Capabilities;
 }
 
@@ -215,6 +234,7 @@ export async function listModels(
   const listing = await client.list(signal);
   const rows = withConfigured(listing.models, configured).map(async (row) => ({
     ...row,
+    kind: listing.kinds?.get(row.model) ?? kindOf(row.model, null),
     assumed: await client.capabilities(row.model, signal),
   }));
   return { listing, rows: await Promise.all(rows) };
@@ -224,7 +244,7 @@ export async function listModels(
 function withConfigured(
   models: readonly string[] | null,
   configured: string,
-): readonly Omit<ListedModel, "assumed">[] {
+): readonly Omit<ListedModel, "assumed" | "kind">[] {
   const found = models?.find((model) => fullName(model) === fullName(configured));
   const present = models === null ? null : found !== undefined;
   const others = (models ?? []).filter((model) => model !== found);
@@ -234,7 +254,7 @@ function withConfigured(
   ];
 }
 
-export type ProbedModel = ProbeRecord & { readonly usable: boolean };
+export type ProbedModel = Required<ProbeRecord> & { readonly usable: boolean };
 
 /** Tries out whether a model calls tools, and keeps what was found. */
 export async function probeModel(
@@ -248,8 +268,9 @@ export async function probeModel(
   note(`asking ${model} at ${client.server}; loading it may take minutes`);
   const result = await probeCalls({
     model,
-    native: client.provider(true),
-    written: client.provider(false),
+    native: client.provider("native"),
+    written: client.provider("text"),
+    ...(client.holds ? { held: client.provider("held") } : {}),
     signal,
     onWait: (ms, reason) => note(`asking again in ${formatDuration(ms)}: ${reason}`),
     onCheck: (name, passed) => note(`${name}: ${passed ? "works" : "does not work"}`),
@@ -259,9 +280,9 @@ export async function probeModel(
     const { reason, remedy } = result.failure;
     throw new HarnessError(EXIT.model, `${model}: ${reason}`, remedy);
   }
-  const { checks, native, usable } = result;
+  const { checks, native, usable, calls, shares } = result;
   const at = new Date().toISOString();
-  const record = { ...(await client.subject(model, signal)), native, checks, at };
+  const record = { ...(await client.subject(model, signal)), native, calls, shares, checks, at };
   await writeProbe(places.state, record).catch((thrown: unknown) => {
     const why = `${places.state}: the probe could not be kept`;
     throw new HarnessError(EXIT.failed, why, `ls -ld ${places.state}`, thrown);

@@ -7,11 +7,11 @@ import { linesIn } from "../core/line-diff.ts";
 import { visible, visibleLine } from "../core/visible.ts";
 import { type CommandContext, type CommandDecision, CommandPolicy } from "../policy/decide.ts";
 import { effectText } from "../policy/effects/described-effects.ts";
-import type { RuleForm } from "../policy/rules/rule.ts";
+import type { RuleForm } from "../policy/rule.ts";
 import { hintFor } from "../policy/ruling.ts";
 import { shellText } from "../policy/shell/quote.ts";
 import type { ChangedVerdict } from "../render/tty/replay-lines.ts";
-import type { Counts, JudgedThen } from "../sessions/audit/audit-decisions.ts";
+import type { Counts, JudgedThen } from "../sessions/audit-decisions.ts";
 import type { Host } from "./host.ts";
 import { workspacePolicy } from "./policy-context.ts";
 
@@ -264,7 +264,7 @@ export async function explain(
   context: CommandContext,
 ): Promise<Explained> {
   const { decision, standings } = policy.explain(text, context);
-  const { ruleFor } = await import("../policy/rules/remember-rule.ts");
+  const { ruleFor } = await import("../policy/remember-rule.ts");
   const asks = decision.decision === "ask" && context.mode === "workspace-write";
   return {
     decision,
@@ -293,8 +293,8 @@ export async function allowCommand(
   | { readonly kind: "refused"; readonly reason: string }
 > {
   const [{ ruleFor }, { tomlRule }, { addRules }] = await Promise.all([
-    import("../policy/rules/remember-rule.ts"),
-    import("../policy/rules/rule.ts"),
+    import("../policy/remember-rule.ts"),
+    import("../policy/rule.ts"),
     import("../config/policy-rules-file.ts"),
   ]);
   const made = ruleFor(text, context, new CommandPolicy());
@@ -317,7 +317,7 @@ export async function judgedAgain(
   since: number,
   context: CommandContext,
 ): Promise<PastVerdicts> {
-  const { judgedCommands, noCounts } = await import("../sessions/audit/audit-decisions.ts");
+  const { judgedCommands, noCounts } = await import("../sessions/audit-decisions.ts");
   const counts = noCounts();
   const policy = new CommandPolicy();
   const total = { judged: 0 };

@@ -52,6 +52,7 @@ export function readingText(reading: Reading | UnreadLine): string {
   return [
     ...reading.calls.map((call) => `call       ${call.name} ${JSON.stringify(call.args)}`),
     ...reading.malformed.map((each) => `malformed  ${JSON.stringify(each.name)}: ${each.reason}`),
+    ...reading.missed.map((each) => `missed     ${JSON.stringify(each.name)}: ${each.reason}`),
     `prose      ${JSON.stringify(reading.prose)}`,
   ].join("\n");
 }

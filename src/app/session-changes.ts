@@ -1,5 +1,5 @@
 import { lstat } from "node:fs/promises";
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { EXIT, HarnessError, Interrupted, reasonOf } from "../core/errors.ts";
 import type { LayerChanges } from "../core/layer-port.ts";
 import type { Session, SessionStore } from "../core/session.ts";
 import { isEngine } from "../docker/engine.ts";
@@ -31,7 +31,7 @@ async function aloneIn<T>(
     using store = (await checkpointStores())({ stateDir: state, workspace });
     return await work(store);
   } catch (thrown) {
-    if (thrown instanceof HarnessError) throw thrown;
+    if (thrown instanceof HarnessError || thrown instanceof Interrupted) throw thrown;
     const message = `checkpoints in ${checkpointsIn(state)} cannot be used: ${reasonOf(thrown)}`;
     throw new HarnessError(EXIT.failed, message, `df -h ${state}; ls -ld ${state}`, thrown);
   }
@@ -152,6 +152,16 @@ async function removeLayer(host: Host, session: Session): Promise<void> {
     forgetBase(store, session.id);
   }
   await sweep(host);
+}
+
+/** A layer that holds nothing to apply goes; one that cannot be looked at now stays. */
+export async function dropEmptyLayer(host: Host, sessions: SessionStore, session: Session): Promise<void> {
+  if (!(await hasLayer(host, session))) return;
+  const use = { say: () => undefined, moves: true };
+  await withLayer(host, sessions, session, use, async ({ layer, store, giveUp }) => {
+    const { made } = await prepareApply(store, { session: session.id, layer });
+    if (!layer.incomplete && made.length === 0) await giveUp();
+  }).catch(() => undefined);
 }
 
 /** Removes a session, with what only it kept: its layer, its frozen box, its checkpoints. */

@@ -2,7 +2,14 @@ import type { Config } from "../config/load-config.ts";
 import type { Engine } from "../docker/engine.ts";
 import { removeBoxes, removeImages } from "../docker/remove-all.ts";
 import { downSidecars, upSidecar } from "../docker/sidecar-lifecycle.ts";
-import { healthOfSidecar, planSidecar, type SidecarName, SIDECARS } from "../docker/sidecars.ts";
+import {
+  healthOfSidecar,
+  planSidecar,
+  SIDECAR_LABEL,
+  type SidecarName,
+  type SidecarProject,
+  SIDECARS,
+} from "../docker/sidecars.ts";
 import type { StepLine } from "../render/tty/search-lines.ts";
 import { requireEngine } from "./box-access.ts";
 import type { Host } from "./host.ts";
@@ -19,9 +26,16 @@ export interface SetupContext {
   readonly mayInstall: boolean;
   /** Answers offers with yes, where nobody is there to be asked. */
   readonly yes: boolean;
-  /** Progress within a step; shown only where somebody watches. */
+  /** Somebody is there to be asked. */
+  readonly attended: boolean;
+  /** The services beside the boxes; those of harness itself when left out. */
+  readonly project?: SidecarProject<SidecarName>;
+  /** Progress within a step; where nobody watches, a line now and then. */
   readonly onLine: (line: string) => void;
+  /** Where nobody is there, it is agreed to with `yes` alone. */
   readonly confirm: (question: string) => Promise<boolean>;
+  /** The row that is chosen: the first one with `yes`; null for none of them, and where nobody is there. */
+  readonly choose: (question: string, rows: readonly string[]) => Promise<number | null>;
 }
 
 export type StepResult = Omit<StepLine, "name">;
@@ -47,9 +61,12 @@ export async function sidecarStep(
   engine: Engine,
   context: SetupContext,
 ): Promise<StepResult> {
-  const { signal } = context;
-  context.onLine(`starting the sidecar ${service}`);
-  const sidecar = await upSidecar(engine.api, planSidecar(SIDECARS, service), { signal });
+  const { signal, onLine } = context;
+  onLine(`starting the sidecar ${service}`);
+  const sidecar = await upSidecar(engine.api, planSidecar(context.project ?? SIDECARS, service), {
+    signal,
+    onLine,
+  });
   signal.throwIfAborted();
   const { state, detail } = healthOfSidecar(sidecar);
   return state === "ok" ? done(detail) : standIn(INSTEAD[service], detail);
@@ -61,11 +78,31 @@ export interface TornDown {
   readonly images: readonly string[];
 }
 
-/** Stops the sidecars and removes the boxes of this user; with `purge` images and volumes too. */
-export async function tearDown(host: Host, purge: boolean): Promise<TornDown> {
+/** What is removed for good, beside what is only stopped. */
+export interface Purge {
+  readonly images: boolean;
+  /** What the sidecars keep; of that the models are another download, so they have a word of their own. */
+  readonly volumes: boolean;
+  readonly models: boolean;
+}
+
+const MODELS_VOLUME = "ollama_models";
+
+/** Whether the Ollama sidecar has a volume, and so perhaps models. */
+export async function hasModels(host: Host): Promise<boolean> {
+  const engine = await requireEngine(host);
+  const ours = [`${SIDECAR_LABEL.project}=${SIDECARS.name}`, `${SIDECAR_LABEL.sidecar}=${MODELS_VOLUME}`];
+  const filters = { label: ours };
+  // The engine answers null for an empty list.
+  return ((await engine.api.listVolumes({ filters })).Volumes ?? []).length > 0;
+}
+
+/** Stops the sidecars and removes the boxes of this user, and of the rest what is to be purged. */
+export async function tearDown(host: Host, { images: purge, volumes, models }: Purge): Promise<TornDown> {
   const engine = await requireEngine(host);
   const boxes = await removeBoxes(engine, host.uid);
-  const sidecars = await downSidecars(engine.api, SIDECARS.name, { volumes: purge });
+  const keep = models ? [] : [MODELS_VOLUME];
+  const sidecars = await downSidecars(engine.api, SIDECARS.name, { volumes, keep });
   const pulled = Object.values(SIDECARS.services).map(({ image }) => image);
   const images = purge ? await removeImages(engine, pulled) : [];
   return { boxes, sidecars, images };

@@ -1,28 +1,26 @@
 import path from "node:path";
-import { formatSize } from "../core/bounds.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import type { Health } from "../core/health.ts";
 import { installEngine, startDaemon } from "../docker/engine-install.ts";
 import { engineRemedy } from "../docker/engine-remedy.ts";
 import { type Engine, isEngine, type NoEngine } from "../docker/engine.ts";
 import { isDebianLike, readSystem, type System } from "../docker/host-programs.ts";
 import { ensureImage, imageExists } from "../docker/images/build-image.ts";
 import { checkImage } from "../docker/images/image-needs.ts";
-import { modelHealth } from "../models/model-server.ts";
-import { isLoopback, ollamaAddress } from "../models/ollama/ollama-address.ts";
-import { pullModel, startInstalledOllama } from "../models/ollama/ollama-setup.ts";
-import { ollamaStatus } from "../models/ollama/ollama-server.ts";
 import { stderr } from "../render/tty/output.ts";
-import { LiveLine, progressBar, stepLine, type StepLine } from "../render/tty/search-lines.ts";
+import { LiveLine, stepLine, type StepLine } from "../render/tty/search-lines.ts";
 import { lookForEngine, noEngine } from "./box-access.ts";
-import { done, INSTEAD, type SetupContext, sidecarStep, standIn, type StepResult } from "./setup-context.ts";
+import { done, type SetupContext, standIn, type StepResult } from "./setup-context.ts";
 import { describeFailure } from "./stderr-messages.ts";
+
+/** So many lines of a long step at most where nobody watches the terminal. */
+const PLAIN_MS = 10_000;
 
 /** Prints each step as one line with its time; a failed step is printed too, and ends the set-up. */
 export class Steps {
   readonly #quiet: boolean;
   readonly #signal: AbortSignal;
   readonly line: LiveLine;
+  #said = 0;
   /** Every step that did not fail, in order. */
   readonly taken: StepLine[] = [];
 
@@ -32,8 +30,18 @@ export class Steps {
     this.line = new LiveLine(stderr, quiet);
   }
 
+  /** What a step is at: a line that is rewritten, or a plain one now and then where nobody watches. */
+  progress(text: string): void {
+    this.line.show(`  … ${text}`);
+    const now = performance.now();
+    if (this.#quiet || stderr.isTTY || now - this.#said < PLAIN_MS) return;
+    this.#said = now;
+    stderr.write(`  … ${text}\n`);
+  }
+
   async run<T>(name: string, work: () => Promise<T>, say: (value: T) => StepResult): Promise<T> {
     const start = performance.now();
+    this.#said = start;
     this.line.show(`  … ${name}`);
     try {
       const value = await work();
@@ -119,78 +127,4 @@ async function foreignImage(engine: Engine, root: string, image: string): Promis
   if (check.absent.length === 0) return done(`${image} (yours)`);
   const lacking = check.absent.join(", ");
   return standIn(`${image}, for ours`, `${image} (yours); without ${lacking}, which some tasks want`);
-}
-
-/** The configured model if it can be had; else what stands in for it. It never fails the set-up. */
-export async function modelStep(
-  engine: Engine,
-  sidecars: boolean,
-  context: SetupContext,
-): Promise<StepResult> {
-  const { settings } = context.config;
-  if (settings.provider !== "ollama") return describe(await health(context));
-  const baseUrl = ollamaAddress(context.host.env, settings.base_url);
-  if ((await statusOf(baseUrl, context)).kind === "down")
-    await bringServer(baseUrl, engine, sidecars, context);
-  if ((await statusOf(baseUrl, context)).kind === "model-missing") await offerPull(baseUrl, context);
-  return describe(await health(context));
-}
-
-const statusOf = (baseUrl: string, { config, signal }: SetupContext): ReturnType<typeof ollamaStatus> =>
-  ollamaStatus({ baseUrl, model: config.settings.chat_model, signal, timeoutMs: 5000 });
-
-const health = ({ config, host, signal }: SetupContext): Promise<readonly Health[]> =>
-  modelHealth({
-    provider: config.settings.provider,
-    baseUrl: config.settings.base_url,
-    model: config.settings.chat_model,
-    maxContext: config.settings.max_context_tokens,
-    env: host.env,
-    keysFile: host.keysFile,
-    signal,
-  });
-
-function describe(checks: readonly Health[]): StepResult {
-  const bad = checks.find(({ state }) => state === "fail");
-  if (bad !== undefined) return standIn(INSTEAD.ollama, bad.detail, bad.remedy);
-  return done(checks.map(({ detail }) => detail).join(", "));
-}
-
-/** An Ollama that is installed, else the sidecar. Its image is several gigabytes, so that one is offered first. */
-async function bringServer(
-  baseUrl: string,
-  engine: Engine,
-  sidecars: boolean,
-  context: SetupContext,
-): Promise<void> {
-  if (!isLoopback(baseUrl)) return;
-  context.onLine("starting ollama");
-  const started = await startInstalledOllama({
-    env: context.host.env,
-    baseUrl,
-    logFile: path.join(context.host.places.state, "ollama.log"),
-    signal: context.signal,
-    workspace: context.workspace,
-  });
-  if (started.kind !== "not-installed" || !sidecars) return;
-  if (await context.confirm("No Ollama is installed. Start it as a sidecar (a download of several GB)?"))
-    await sidecarStep("ollama", engine, context);
-}
-
-async function offerPull(baseUrl: string, context: SetupContext): Promise<void> {
-  const { chat_model: model } = context.config.settings;
-  if (!(await context.confirm(`The model ${model} is not on the server. Pull it now?`))) return;
-  const result = await pullModel({
-    baseUrl,
-    model,
-    signal: context.signal,
-    onProgress: ({ status, completed, total }) =>
-      context.onLine(
-        completed === null || total === null
-          ? `${model}: ${status}`
-          : `${model} ${progressBar(completed, total)} ${formatSize(completed)} of ${formatSize(total)}`,
-      ),
-  });
-  if (result.kind === "cancelled") throw new HarnessError(EXIT.interrupted, "interrupted", "./start.sh");
-  if (result.kind === "failed") context.onLine(`${model}: ${result.reason}`);
 }

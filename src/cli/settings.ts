@@ -64,6 +64,8 @@ const KEY_OF_FLAG: Readonly<Record<string, SettingKey>> = {
   pids: "pids",
   timeout: "timeout",
   "max-turns": "max_turns",
+  check: "check",
+  attempts: "attempts",
   "on-ask": "on_ask",
   "park-timeout": "park_timeout",
 };
@@ -138,7 +140,37 @@ export const runFlags = {
     description: "with --continue or --resume: in a session of its own, the earlier one stays as it is",
     helpGroup: "TASK",
   }),
-  strict: Flags.boolean({ description: "end with 4 after any refusal", helpGroup: "TASK" }),
+  strict: Flags.boolean({
+    description: "end with 4 after any refusal, with 1 after an answer about the repository without a look",
+    helpGroup: "TASK",
+  }),
+  check: Flags.string({
+    description: "command that has to succeed in the box when the model says that it is done",
+    helpGroup: "PROOF",
+    helpValue: "CMD",
+  }),
+  "no-verify": Flags.boolean({
+    description: "run no check, not the project's own tests either",
+    helpGroup: "PROOF",
+    exclusive: ["check"],
+  }),
+  attempts: Flags.string({
+    description:
+      "candidates from the same start, each in a layer of its own; the first that the check passes is applied",
+    helpGroup: "PROOF",
+    helpValue: "N",
+  }),
+  jobs: Flags.integer({
+    description: "with --attempts: how many candidates work side by side (1)",
+    helpGroup: "PROOF",
+    helpValue: "N",
+    min: 1,
+    max: 16,
+  }),
+  preflight: Flags.boolean({
+    description: "begin with the names of the files, those that the task names, and what the check says",
+    helpGroup: "TASK",
+  }),
 };
 
 export interface BudgetFlags {

@@ -14,7 +14,7 @@ export function prompter(): Prompter | undefined {
     confirm: (question) => confirm(question, false),
     pickPart: askForPart,
     approve: async (question, signal) => {
-      const { askOnce } = await import("./chat/terminal-input.ts");
+      const { askOnce } = await import("./terminal-input.ts");
       return askOnce(question, signal);
     },
   };
@@ -32,6 +32,34 @@ export async function confirm(question: string, unattended: boolean, signal?: Ab
     const text = `${visible(question)} [y/N] `;
     const asked = signal === undefined ? lines.question(text) : lines.question(text, { signal });
     return /^y(?:es)?$/i.test((await asked).trim());
+  } finally {
+    lines.close();
+  }
+}
+
+/**
+ * Which of the rows is wanted, by its number; Enter takes the first, n none of them. With nobody there it is the first
+ * with `yes`, else none. What is no answer is asked again.
+ */
+export async function choose(
+  question: string,
+  rows: readonly string[],
+  { yes, signal }: { readonly yes: boolean; readonly signal: AbortSignal },
+): Promise<number | null> {
+  if (yes) return rows.length > 0 ? 0 : null;
+  if (!isTerminal() || rows.length === 0) return null;
+  stderr.write(`${visible(question)}\n`);
+  for (const [at, row] of rows.entries()) stderr.write(`  ${at + 1}  ${visible(row)}\n`);
+  const lines = lineReader();
+  const closed = new Promise<string>((resolve) => void lines.once("close", () => resolve("n")));
+  try {
+    for (;;) {
+      const asked = lines.question(`Which one? [1-${rows.length}, Enter for 1, n for none] `, { signal });
+      const said = (await Promise.race([asked, closed])).trim().toLowerCase();
+      if (/^no?$/.test(said)) return null;
+      const number = said === "" ? 1 : /^\d{1,3}$/.test(said) ? Number(said) : 0;
+      if (number >= 1 && number <= rows.length) return number - 1;
+    }
   } finally {
     lines.close();
   }

@@ -98,6 +98,7 @@ const AS_WRITTEN: ReadonlySet<string> = new Set([
   "on_ask",
   "isolation",
   "image",
+  "check",
   "memory",
   "park_timeout",
   "timeout",

@@ -1,6 +1,6 @@
 import path from "node:path";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import type { UserRules } from "../policy/rules/rule.ts";
+import type { UserRules } from "../policy/rule.ts";
 import { type Env, placesFrom, projectConfigFile } from "./places.ts";
 import { readConfigText } from "./load-config.ts";
 

@@ -1,8 +1,8 @@
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { CommandPolicy } from "../policy/decide.ts";
-import { failedExamples } from "../policy/rules/rule-examples.ts";
-import { type Origin, readRules } from "../policy/rules/rule-reader.ts";
-import { type RuleForm, type UserRules, withRules } from "../policy/rules/rule.ts";
+import { failedExamples } from "../policy/rule-examples.ts";
+import { type Origin, readRules } from "../policy/rule-reader.ts";
+import { type RuleForm, type UserRules, withRules } from "../policy/rule.ts";
 import { type ConfigDocument, parseConfigDocument } from "./config-document.ts";
 import { replaceFile, withItem } from "./config-edit.ts";
 import { type Env, placesFrom } from "./places.ts";

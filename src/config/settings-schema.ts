@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../core/bounds.ts";
 import { MODES } from "../core/decision.ts";
+import { CALL_FORMS } from "../core/model-provider.ts";
 
 /** Every setting, its bounds and its default. Unknown keys are errors everywhere. */
 
@@ -50,6 +51,7 @@ const imageName = name.regex(
   /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d+)?\/)?[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,128})?$/,
   "expected an image's name such as debian:bookworm or registry.example:5000/team/box",
 );
+const TEMPERATURE = "expected a temperature from 0 to 2";
 const price = z.number("expected a price per million tokens").min(0, "expected a price of 0 or more");
 const webUrl = z.url({ protocol: /^https?$/, error: "expected an http:// or https:// address" });
 const domain = z
@@ -71,7 +73,11 @@ const capabilityRow = z.strictObject({
   context: whole(512, 100_000_000).optional(),
   tools: yesNo.optional(),
   thinking: yesNo.optional(),
+  calls: oneOf(CALL_FORMS).optional(),
 });
+
+/** Blanks and comments always succeed, and prove nothing. */
+const isCommand = (text: string): boolean => text.split("\n").some((line) => !/^\s*(?:#|$)/.test(line));
 
 /** One rule per key. Where null is allowed it means: decided at run time. */
 const RULES = {
@@ -94,6 +100,9 @@ const RULES = {
   first_token_timeout: duration(1000, 120 * MINUTE),
   idle_timeout: duration(1000, 120 * MINUTE),
   max_turns: whole(1, 10_000),
+  check: name.refine(isCommand, "expected a command").nullable(),
+  attempts: whole(1, 16),
+  temperature: z.number(TEMPERATURE).min(0, TEMPERATURE).max(2, TEMPERATURE).nullable(),
   allow_domains: z.array(domain, "expected a list of host names"),
   search: z.strictObject({ store: oneOf(STORES), url: webUrl }).partial(),
   prices: z.array(priceRow, "expected a list of prices"),
@@ -140,6 +149,9 @@ export const DEFAULTS: Settings = {
   first_token_timeout: 10 * MINUTE,
   idle_timeout: 10 * MINUTE,
   max_turns: 40,
+  check: null,
+  attempts: 1,
+  temperature: null,
   allow_domains: [],
   search: { store: "auto", url: "http://127.0.0.1:6333" },
   prices: [],

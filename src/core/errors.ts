@@ -71,10 +71,10 @@ export const CAUSES = [
 ] as const;
 export type Cause = (typeof CAUSES)[number];
 
-/** `reader-left`: whoever read our stdout has closed it. */
-export type Signal = "SIGINT" | "SIGTERM" | "SIGHUP" | "reader-left";
+/** `reader-left`: whoever read our stdout has closed it. `overtaken`: of several candidates another one was first. */
+export type Signal = "SIGINT" | "SIGTERM" | "SIGHUP" | "reader-left" | "overtaken";
 
-/** The reason of an abort that a signal, or a reader that left, has brought about. */
+/** The reason of an abort that a signal, a reader that left, or another candidate has brought about. */
 export class Interrupted extends Error {
   override readonly name = "Interrupted";
   readonly signal: Signal;

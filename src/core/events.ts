@@ -96,14 +96,91 @@ const STAMP = {
   run: text,
   seq: count.describe("Rises by one from event to event of a run."),
   agent: text.describe("Of a subagent: the `task` call that it works for.").exactOptional(),
+  candidate: count.describe("Of one of several candidates (`--attempts`): which, from 1 on.").exactOptional(),
 } as const;
 type Stamp = z.infer<z.ZodObject<typeof STAMP>>;
+
+const checkAbout = {
+  command: text,
+  when: z
+    .enum(["before", "after"])
+    .describe("Before the first turn, or after the model said that it is done."),
+  round: count.describe("Rounds of repair so far."),
+};
 
 const asked = { call: text, tool: text, text: text.describe("The whole command, or the path.") };
 
 /** One type of event: its stamp, then what it has of its own. */
 const event = <const T extends string, F extends z.core.$ZodShape>(type: T, says: string, own: F) =>
   z.strictObject({ type: z.literal(type), ...STAMP, ...own }).meta({ title: type, description: says });
+
+const verifiedForm = z
+  .strictObject({ command: text, exit_code: count, rounds: count.describe("Rounds of repair.") })
+  .nullable();
+
+/** How a run ended, or one of its candidates. */
+const ENDED = {
+  status: z.enum(STATUSES),
+  exit_code: count,
+  reason: text,
+  turns: count,
+  tool_calls: count,
+  usage: usageForm,
+  denials: z.array(denialForm).readonly(),
+  changes: changesForm.nullable(),
+  handoff: z
+    .array(handoffForm)
+    .readonly()
+    .describe(
+      "Changed paths that the host would later run or obey: to look at before anything is run there.",
+    ),
+  quarantined: z
+    .array(quarantinedForm)
+    .readonly()
+    .describe("What the host would obey, was made in the box, and was moved out of the workspace.")
+    .exactOptional(),
+  quarantined_total: count.describe("How many there are; the list holds the first of them.").exactOptional(),
+  commits: z
+    .array(commitForm)
+    .readonly()
+    .describe("Commits that were made for commands of the box.")
+    .exactOptional(),
+  commits_total: count.describe("How many there are; the list holds the first of them.").exactOptional(),
+  staged: z
+    .array(text)
+    .readonly()
+    .describe("Paths that the host would obey by itself, staged by commands of the box and not committed.")
+    .exactOptional(),
+  handoff_left_out: z
+    .strictObject({ dangerous: count, look: count })
+    .exactOptional()
+    .describe(
+      "How many more there are, where they are too many to be listed; the dangerous ones come first.",
+    ),
+  session: text,
+  verified: verifiedForm
+    .describe("The check that was run in the box when the model said that it is done; null where none was.")
+    .exactOptional(),
+  grounded: z
+    .boolean()
+    .nullable()
+    .describe(
+      "Of a question about the repository: whether anything of it was looked at. Null for other requests.",
+    )
+    .exactOptional(),
+  answer: text.nullable().describe("The final answer; null when there is none."),
+} as const;
+
+/** What is told of a candidate at the end of the whole run. */
+const candidateForm = z.strictObject({
+  session: text,
+  status: z.enum(STATUSES),
+  exit_code: count,
+  reason: text,
+  verified: verifiedForm,
+  applied: z.boolean().describe("Whether it is what is in the workspace now."),
+});
+export type CandidateTold = z.infer<typeof candidateForm>;
 
 export const eventForm = z.discriminatedUnion("type", [
   event("run.started", "The first event of every run.", {
@@ -125,7 +202,11 @@ export const eventForm = z.discriminatedUnion("type", [
     ms,
     image: text.describe("The id of its image.").exactOptional(),
   }),
-  event("turn.started", "A request goes to the model.", { turn: count, record_count: count }),
+  event("turn.started", "A request goes to the model.", {
+    turn: count,
+    record_count: count,
+    tokens: count.describe("Estimated tokens of the request.").exactOptional(),
+  }),
   event("text", "A piece of the reply, as it comes.", { text }),
   event("thinking", "A piece of what the model thinks, as it comes.", { text }),
   event("model.waiting", "What was shown of this reply no longer counts: the model is asked again.", {
@@ -180,6 +261,23 @@ export const eventForm = z.discriminatedUnion("type", [
       .exactOptional()
       .describe("Why, in one line. Left out where it went well, or the exit code is all that is known."),
   }),
+  event("check.started", "The command that proves the change is run in the box.", checkAbout),
+  event("check.ended", "What came of it.", {
+    ...checkAbout,
+    exit_code: count,
+    ms,
+    text: text.describe("Head and tail of what it said, and how it ended."),
+  }),
+  event("call.missed", "What was meant as a call, and could not be one.", {
+    call: text,
+    tool: text.describe("As the model named it."),
+    kind: z
+      .enum(["not_offered", "not_alone", "unread"])
+      .describe(
+        "not_offered: there is no such tool; not_alone: several stood in prose; unread: of a file that had not been read, which the result of the call holds.",
+      ),
+    nearest: z.array(text).readonly().describe("Tools that may have been meant, the likeliest first."),
+  }),
   event("notice", "Something that a person should know.", { text }),
   event("compaction", "The conversation is made shorter, because it fills the model's window.", {
     status: z.enum(["pruned", "started", "succeeded", "failed"]),
@@ -189,48 +287,14 @@ export const eventForm = z.discriminatedUnion("type", [
     reason: text,
   }),
   event("rolled_back", "The records behind this count no longer are.", { record_count: count }),
+  event("candidate.finished", "The last event of a candidate; the run ends behind all of them.", ENDED),
   event("run.finished", "The last event of every run.", {
-    status: z.enum(STATUSES),
-    exit_code: count,
-    reason: text,
-    turns: count,
-    tool_calls: count,
-    usage: usageForm,
-    denials: z.array(denialForm).readonly(),
-    changes: changesForm.nullable(),
-    handoff: z
-      .array(handoffForm)
+    ...ENDED,
+    attempts: z
+      .array(candidateForm)
       .readonly()
-      .describe(
-        "Changed paths that the host would later run or obey: to look at before anything is run there.",
-      ),
-    quarantined: z
-      .array(quarantinedForm)
-      .readonly()
-      .describe("What the host would obey, was made in the box, and was moved out of the workspace.")
-      .exactOptional(),
-    quarantined_total: count
-      .describe("How many there are; the list holds the first of them.")
-      .exactOptional(),
-    commits: z
-      .array(commitForm)
-      .readonly()
-      .describe("Commits that were made for commands of the box.")
-      .exactOptional(),
-    commits_total: count.describe("How many there are; the list holds the first of them.").exactOptional(),
-    staged: z
-      .array(text)
-      .readonly()
-      .describe("Paths that the host would obey by itself, staged by commands of the box and not committed.")
-      .exactOptional(),
-    handoff_left_out: z
-      .strictObject({ dangerous: count, look: count })
       .exactOptional()
-      .describe(
-        "How many more there are, where they are too many to be listed; the dangerous ones come first.",
-      ),
-    session: text,
-    answer: text.nullable().describe("The final answer; null when there is none."),
+      .describe("The candidates that were begun, in order. Left out where there were none."),
   }),
 ]);
 

@@ -11,6 +11,19 @@ export interface ToolOffer {
   readonly schema: JsonSchema;
 }
 
+/**
+ * How a reply may be held to one of the offered tools or an answer: a request without it is never held. Servers that cannot
+ * hold a reply leave it out, and with `format` no reply is held. The prefix of the request stays as it is.
+ */
+export interface Hold {
+  /** Hold this reply, whatever is known of how the model calls tools; left out, what is known decides. */
+  readonly now?: boolean;
+  /** Every file of the workspace, while they are few: what a call may name that reads or edits one that is there. */
+  readonly paths?: readonly string[];
+  /** Tools that this reply may not call: what was repeated. They stay in the prefix of the request. */
+  readonly without?: readonly string[];
+}
+
 export interface ModelRequest {
   readonly model: string;
   readonly messages: readonly Message[];
@@ -23,6 +36,7 @@ export interface ModelRequest {
   readonly think?: boolean;
   /** What the reply should fit. */
   readonly format?: JsonSchema;
+  readonly hold?: Hold;
 }
 
 export type AssistantMessage = Extract<Message, { readonly role: "assistant" }>;
@@ -35,7 +49,26 @@ export interface MalformedCall {
   readonly reason: string;
   /** Of a call that could be read and names no tool that was offered. */
   readonly args?: Readonly<Record<string, unknown>>;
+  /**
+   * It could be read, and is none that may be run: `not_offered` names no tool of the request, `not_alone` stands among
+   * others in prose. Where it was written as text, the message's text still holds it. Left out of a call that could not be read.
+   */
+  readonly missed?: "not_offered" | "not_alone";
+  /** Offered names that may be meant, the likeliest first. */
+  readonly nearest?: readonly string[];
 }
+
+/**
+ * Whether the text of a reply is no answer, as it holds calls that were not run: nothing of it was run, and what it has
+ * are calls that miss.
+ */
+export const holdsUnrunCalls = ({
+  message,
+  malformed,
+}: {
+  readonly message: Pick<AssistantMessage, "calls">;
+  readonly malformed: readonly MalformedCall[];
+}): boolean => message.calls.length === 0 && malformed.some(({ missed }) => missed !== undefined);
 
 export type Stop = "end" | "calls" | "length" | "filtered" | "unknown";
 
@@ -85,17 +118,25 @@ export type ProviderEvent =
     }
   | { readonly type: "failed"; readonly failure: ModelFailure; readonly usage: Usage };
 
+/** How a model calls tools: by its server's own calls, in its text, or held to a schema of them. */
+export const CALL_FORMS = ["native", "text", "held"] as const;
+export type CallForm = (typeof CALL_FORMS)[number];
+
 /** The capabilities of a model, each with its source. */
 export interface Capabilities {
   /** Tokens; a guess may compact early, and never blocks a request. */
   readonly context: number;
   /** Takes `tools` and answers with calls of its own format. */
   readonly tools: boolean;
+  readonly calls: CallForm;
   readonly thinking: boolean;
   /** The server caches the prompt prefix. */
   readonly cache: boolean;
   readonly origin: Readonly<
-    Record<"context" | "tools" | "thinking" | "cache", "user" | "server" | "probe" | "table" | "guess">
+    Record<
+      "context" | "tools" | "calls" | "thinking" | "cache",
+      "user" | "server" | "probe" | "table" | "guess"
+    >
   >;
 }
 

@@ -192,6 +192,8 @@ export interface RunGiven {
   readonly runtime: string | null;
   /** Absolute; null without one. */
   readonly schema: string | null;
+  /** No check is run. */
+  readonly unverified?: true;
 }
 
 /** A finished call of the run, however it ended. */

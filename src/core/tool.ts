@@ -13,6 +13,8 @@ interface Ended {
   readonly exitCode?: number;
   /** Why it ended as it did, for people; the first line of the text says so where it is left out. */
   readonly reason?: string;
+  /** It was of a file that the model had not read: the text holds that file, and it counts as read. */
+  readonly missed?: "unread";
 }
 
 /** Every way a tool call can end. Nothing throws into the loop. `blocked` is a refusal by the tool or the walls. */

@@ -1,16 +1,16 @@
 import { type Mode, MODES } from "../core/decision.ts";
 
-/** Every container of a box carries these; it is found again by them and never by its name. */
+/** Labels on every container of a box. A box is looked up by its labels, never by its name. */
 export const BOX_LABEL = "dev.harness.box";
 export const UID_LABEL = "dev.harness.uid";
 
-/** The box label's value where the box may be frozen; else it is 1. */
+/** Value of the box label for a box that may be frozen. For any other box the value is 1. */
 export const LEASED = "leased";
 
-/** Of the runner's volumes for other images: not a box's label, as they outlive all boxes and go with the images. */
+/** On the runner's volumes for user images. Not a box label: these volumes outlive all boxes and are removed with the images. */
 export const RUNNER_LABEL = "dev.harness.runner";
 
-/** Of volumes that outlive their boxes: the session that they belong to, and whose state folder knows of them. */
+/** On volumes that outlive their boxes: the session they belong to, and the state folder that records them. */
 const KEPT_LABEL = "dev.harness.kept";
 const STATE_LABEL = "dev.harness.state";
 
@@ -28,15 +28,15 @@ const LABEL = {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** One process for all time: a pid returns, but not with the same start and boot. */
+/** Identifies one process for good: a pid is reused, but never with the same start time and boot. */
 export interface Owner {
   readonly pid: number;
-  /** When it started, in the system's own count since boot; compared, never calculated with. */
+  /** Start time in clock ticks since boot. Only compared, never used in arithmetic. */
   readonly start: string;
   readonly boot: string;
 }
 
-/** What a box says of itself. Its volumes carry the same labels. */
+/** What the labels of a box record. Its volumes carry the same labels. */
 export interface BoxIdentity {
   readonly workspace: string;
   readonly uid: number;
@@ -46,11 +46,11 @@ export interface BoxIdentity {
   readonly created: string;
   readonly isolation: string;
   readonly mode: Mode;
-  /** Of a box that may be frozen: for which session, and whose state folder tells of it then. */
+  /** Set for a box that may be frozen: its session, and the state folder that records it while it is frozen. */
   readonly parks?: { readonly session: string; readonly stateDir: string };
 }
 
-/** Read back: what is missing or odd is undefined, and an owner is known whole or not at all. */
+/** Labels read back: a missing or malformed value is undefined; an owner is complete or undefined. */
 export type BoxRecord = Pick<BoxIdentity, "uid"> & {
   readonly [key in Exclude<keyof BoxIdentity, "uid">]-?: BoxIdentity[key] | undefined;
 };
@@ -75,13 +75,13 @@ export const boxLabels = (box: BoxIdentity): Labels => ({
     : { [BOX_LABEL]: LEASED, [LABEL.parks]: box.parks.session, [STATE_LABEL]: box.parks.stateDir }),
 });
 
-/** The same box's, were it none that may be frozen. */
+/** The labels the same box would have if it could not be frozen. */
 export function unparkable(labels: Labels): Labels {
   const { [LABEL.parks]: _, [STATE_LABEL]: __, ...others } = labels;
   return { ...others, [BOX_LABEL]: "1" };
 }
 
-/** Undefined for what is not ours: without our mark and a user there is nothing to say about it. */
+/** Undefined for anything that is not ours, that is, without our box label and a user id. */
 export function boxOf(labels: Labels | null | undefined): BoxRecord | undefined {
   const uid = numberIn(labels?.[UID_LABEL]);
   if (labels === null || labels === undefined || uid === undefined) return undefined;
@@ -110,14 +110,14 @@ export const keptLabels = (session: string, stateDir: string): Labels => ({
   [STATE_LABEL]: stateDir,
 });
 
-/** An engine's filter that matches all that is labelled as one user's. */
+/** Engine filter for everything labelled with this user's id. */
 export const ownFilter = (uid: number): { label: string[] } => ({ label: [`${UID_LABEL}=${uid}`] });
 
-/** Undefined for what this state folder does not keep, and where the owner is not told whole. */
+/** Undefined for volumes of other state folders and where the owner labels are incomplete. */
 export const ownerOfKept = (labels: Labels | null | undefined, stateDir: string): Owner | undefined =>
   labels?.[KEPT_LABEL] === undefined || labels[STATE_LABEL] !== stateDir ? undefined : ownerIn(labels);
 
-/** An engine's filter that matches every box of one user, and its volumes. */
+/** Engine filter for every box of one user, and its volumes. */
 export const boxFilter = (uid: number): { label: string[] } => ({
   label: [BOX_LABEL, `${UID_LABEL}=${uid}`],
 });

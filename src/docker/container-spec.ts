@@ -2,7 +2,7 @@ import type { ContainerCreateOptions } from "dockerode";
 import type { Mode } from "../core/decision.ts";
 import { BOX_LABEL, LEASED } from "./box-labels.ts";
 
-/** What one container is to run; everything else about it is fixed here. */
+/** What varies between containers; everything else is fixed in this file. */
 export interface BoxPlan {
   /** An image's id or tag. */
   readonly image: string;
@@ -34,7 +34,7 @@ export interface BoxPlan {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What a plan must know of the machine of the engine. */
+/** What a plan depends on about the engine's machine. */
 export interface HostFacts {
   readonly cpus: number;
   readonly apparmor: boolean;
@@ -43,7 +43,7 @@ export interface HostFacts {
   readonly swappiness?: boolean;
 }
 
-/** What the container runs, to the letter. */
+/** The exact command line of the container. */
 export const commandOf = ({ argv, lease }: BoxPlan): string[] => [
   ...argv,
   ...(lease === true ? ["lease"] : []),
@@ -74,7 +74,7 @@ export function containerSpec(plan: BoxPlan): ContainerCreateOptions & { readonl
     Tty: false,
     StopTimeout: 1,
     Healthcheck: { Test: ["NONE"] },
-    // A version that does not know of frozen boxes finds none of them.
+    // A version without support for frozen boxes does not find them.
     Labels: { ...plan.labels, [BOX_LABEL]: plan.lease === true ? LEASED : "1" },
     HostConfig: {
       ...namespaces(plan),
@@ -91,9 +91,9 @@ export function containerSpec(plan: BoxPlan): ContainerCreateOptions & { readonl
 
 const open = (plan: BoxPlan): boolean => plan.mode === "danger-full-access";
 
-/** Built from empty: nothing of the host's environment is inherited. */
+/** Starts empty: no variable of the host is inherited. */
 const environment = (): string[] => [
-  // First our own git, which asks for a commit instead of writing to a protected directory.
+  // Our git comes first: it requests a commit instead of writing to a protected directory.
   "PATH=/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   "HOME=/home/box",
   "LANG=C.UTF-8",
@@ -105,7 +105,7 @@ const environment = (): string[] => [
 ];
 
 const namespaces = (plan: BoxPlan): HostConfig => ({
-  // Without a resolver of its own, a box without network would still be told the host's.
+  // Without a resolver here, a box without network would still get the host's.
   ...(open(plan) ? { NetworkMode: "bridge" } : { NetworkMode: "none", Dns: ["127.0.0.1"], DnsSearch: ["."] }),
   IpcMode: "private",
   PidMode: "",
@@ -181,7 +181,7 @@ type Placed = Pick<
   "mode" | "workspace" | "over" | "covered" | "readOnly" | "pinned" | "volumes" | "account"
 >;
 
-/** What of the host a container sees, and the order matters: whoever comes later covers. */
+/** The host paths a container sees. Order matters: a later mount covers an earlier one. */
 export function mountsOf(plan: Placed): Mount[] {
   const { workspace } = plan;
   const extra = [
@@ -225,11 +225,11 @@ function pinnedPaths(plan: Placed): readonly string[] {
   return [...new Set(plan.pinned)].filter((pin) => !guarded.some((path) => isWithin(pin, path)));
 }
 
-/** Whether a path is another or lies below it; both are absolute and normal. */
+/** Whether a path equals another or is below it; both are absolute and normalized. */
 export const isWithin = (path: string, parent: string): boolean =>
   path === parent || path.startsWith(parent === "/" ? "/" : `${parent}/`);
 
-/** Whoever comes later covers: these lie in all of the others. What no mount shows needs none. */
+/** Mounted last, because they are inside all of the others. A path that no mount shows needs none. */
 function covers({ mode, covered }: Placed, shown: readonly string[]): readonly Mount[] {
   if (covered === undefined || mode === "danger-full-access") return [];
   const { by, paths } = covered;

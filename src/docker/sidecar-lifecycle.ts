@@ -19,6 +19,8 @@ interface UpRequest {
   readonly silenceMs?: number;
   /** How long a container may take to become healthy. */
   readonly healthMs?: number;
+  /** How far the download of its image is, where it is not here. */
+  readonly onLine?: (line: string) => void;
 }
 
 interface Run {
@@ -26,6 +28,7 @@ interface Run {
   readonly plan: SidecarPlan;
   readonly signal: AbortSignal;
   readonly silenceMs: number;
+  readonly onLine: (line: string) => void;
 }
 
 const SILENCE_MS = 20_000;
@@ -37,9 +40,10 @@ const RETRY_MS = 200;
 export async function upSidecar(api: Docker, plan: SidecarPlan, request: UpRequest = {}): Promise<Sidecar> {
   const { service, image, addresses } = plan;
   const { signal = new AbortController().signal, silenceMs = SILENCE_MS, healthMs = HEALTH_MS } = request;
+  const { onLine = () => undefined } = request;
   try {
     signal.throwIfAborted();
-    const placed = await placeOrJoin({ api, plan, signal, silenceMs });
+    const placed = await placeOrJoin({ api, plan, signal, silenceMs, onLine });
     if ("state" in placed) return placed;
     const { state, detail } = await waitUntilReady(placed, { healthMs, signal });
     const where = addresses.length === 0 ? "" : ` on ${addresses.join(", ")}`;
@@ -82,7 +86,10 @@ async function place(run: Run): Promise<Container | Sidecar> {
     const kept = await resume(run, found);
     if (kept !== undefined) return kept;
   }
-  const lack = await lackOfImage(api, image, { ...run, onLine: () => undefined });
+  const lack = await lackOfImage(api, image, {
+    ...run,
+    onLine: ({ text }) => run.onLine(`${image}: ${text}`),
+  });
   if (lack !== undefined) {
     const detail = `the image ${image} is not here and cannot be had: ${engineSays(lack)}`;
     return { service, state: "no-image", detail };
@@ -352,6 +359,8 @@ export interface Removal {
 export interface DownRequest {
   /** Named volumes too: the data goes with them. */
   readonly volumes?: boolean;
+  /** But not these, by the names that services call them. */
+  readonly keep?: readonly string[];
   readonly signal?: AbortSignal;
 }
 
@@ -384,10 +393,9 @@ export async function downSidecars(
   );
   // The engine answers null for an empty list.
   const own = request.volumes === true ? (await api.listVolumes({ filters, abortSignal })).Volumes : null;
+  const going = (own ?? []).filter(({ Labels }) => !request.keep?.includes(Labels?.[LABEL.sidecar] ?? ""));
   const volumes = await Promise.all(
-    (own ?? []).map(({ Name }) =>
-      attempt(Name, () => unlessGone(api.getVolume(Name).remove({ abortSignal }))),
-    ),
+    going.map(({ Name }) => attempt(Name, () => unlessGone(api.getVolume(Name).remove({ abortSignal })))),
   );
   return { containers: containers.flat(), networks: networks.flat(), volumes: volumes.flat(), kept };
 }

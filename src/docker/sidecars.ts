@@ -1,11 +1,14 @@
 import { createHash } from "node:crypto";
+import type Docker from "dockerode";
 import type {
   ContainerCreateOptions,
   HealthConfig,
+  HostConfig,
   NetworkCreateOptions,
   VolumeCreateOptions,
 } from "dockerode";
 import { ailing, type Health, healthy } from "../core/health.ts";
+import type { Gpu } from "./host-gpu.ts";
 
 /** A container beside the boxes, published on 127.0.0.1 only. */
 export interface SidecarService {
@@ -67,7 +70,7 @@ export const SIDECARS: SidecarProject<SidecarName> = {
       memoryBytes: GIB,
       restart: "unless-stopped",
     },
-    // Runs on the CPU only. Where a GPU is to be used, Ollama on the host serves better.
+    // A graphics card is added when the container is planned, where the engine can hand one on.
     ollama: {
       image: "ollama/ollama:0.32.15",
       environment: {},
@@ -140,15 +143,33 @@ export interface SidecarPlan {
 
 const LOOPBACK = "127.0.0.1";
 
-export function planSidecar<Name extends string>(project: SidecarProject<Name>, service: Name): SidecarPlan {
+/** What a container is given of a graphics card: nothing of it stands in the service, as machines differ. */
+function givenOf(gpu: Gpu | null): { readonly env: readonly string[]; readonly host: Partial<HostConfig> } {
+  if (gpu === null) return { env: [], host: {} };
+  if (gpu.kind === "nvidia")
+    return { env: [], host: { DeviceRequests: [{ Driver: "nvidia", Count: -1, Capabilities: [["gpu"]] }] } };
+  const devices = gpu.devices.map((PathOnHost) => ({
+    PathOnHost,
+    PathInContainer: PathOnHost,
+    CgroupPermissions: "rw",
+  }));
+  return { env: ["OLLAMA_VULKAN=1"], host: { Devices: devices } };
+}
+
+export function planSidecar<Name extends string>(
+  project: SidecarProject<Name>,
+  service: Name,
+  gpu: Gpu | null = null,
+): SidecarPlan {
   const wanted = project.services[service];
+  const given = givenOf(gpu);
   const name = `${project.name}-${service}-1`;
   const network = `${project.name}_default`;
   const labels = { [SIDECAR_LABEL.project]: project.name, [SIDECAR_LABEL.sidecar]: service };
   const bare: ContainerCreateOptions = {
     name,
     Image: wanted.image,
-    Env: Object.entries(wanted.environment).map(([key, value]) => `${key}=${value}`),
+    Env: [...Object.entries(wanted.environment).map(([key, value]) => `${key}=${value}`), ...given.env],
     ...(wanted.command === undefined ? {} : { Cmd: [...wanted.command] }),
     ...(wanted.healthcheck === undefined ? {} : { Healthcheck: healthOf(wanted.healthcheck) }),
     Labels: {
@@ -171,6 +192,7 @@ export function planSidecar<Name extends string>(project: SidecarProject<Name>, 
       RestartPolicy: { Name: wanted.restart },
       CapDrop: ["ALL"],
       SecurityOpt: ["no-new-privileges:true"],
+      ...given.host,
     },
     NetworkingConfig: { EndpointsConfig: { [network]: { Aliases: [service, name] } } },
   };
@@ -211,3 +233,17 @@ const healthOf = (check: Healthcheck): HealthConfig => ({
   StartPeriod: check.startPeriodMs * 1e6,
   Retries: check.retries,
 });
+
+/** The container of a plan, where it runs; null where it does not, or the engine cannot tell. */
+export async function runningSidecar(
+  api: Docker,
+  { name, service }: SidecarPlan,
+): Promise<{ readonly gpu: boolean } | null> {
+  try {
+    const { State, Config, HostConfig } = await api.getContainer(name).inspect();
+    if (!State.Running || Config.Labels[SIDECAR_LABEL.sidecar] !== service) return null;
+    return { gpu: (HostConfig.DeviceRequests ?? []).length > 0 };
+  } catch {
+    return null;
+  }
+}

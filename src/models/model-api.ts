@@ -1,6 +1,6 @@
 import { formatDuration } from "../core/bounds.ts";
 import { reasonOf } from "../core/errors.ts";
-import type { FailureKind, ModelFailure, ModelRequest, Stop } from "../core/model-provider.ts";
+import type { FailureKind, JsonSchema, ModelFailure, ModelRequest, Stop } from "../core/model-provider.ts";
 
 /**
  * One API, without everything that all of them share. `provider.ts` adds time limits, retries, calls written as prose,
@@ -12,11 +12,18 @@ export interface Wire {
    * `WireFailure` for everything else, and for nothing else throws. `signal` ends it at once.
    */
   send(request: WireRequest, signal: AbortSignal): AsyncIterable<WireEvent>;
+  /**
+   * It can hold a reply to `held`: from the first token on, so that nothing may be thought, or behind the thoughts. Left
+   * out, it cannot.
+   */
+  readonly holds?: "at_once" | "after_thinking";
 }
 
 export interface WireRequest extends ModelRequest {
   /** False: tools are not sent, as the server or the model refuses them; they stand in the prompt instead. */
   readonly nativeTools: boolean;
+  /** The schema that the reply is held to; the tools are sent as ever. */
+  readonly held?: JsonSchema;
   /**
    * Longest wait for a connection, which only the adapter sees: it fails as `timeout`, passing. Waiting for the first
    * event and between events is limited by the caller, through `signal`.
@@ -61,11 +68,15 @@ export class WireFailure extends Error {
   readonly raw: string | null;
   /** It will not take `tools` for this model. */
   readonly refusesTools: boolean;
+  /** It will not hold a reply to `held`. */
+  readonly refusesHold: boolean;
 
   constructor(
     kind: FailureKind,
     reason: string,
-    more: Partial<Pick<WireFailure, "remedy" | "passing" | "retryAfterMs" | "raw" | "refusesTools">> = {},
+    more: Partial<
+      Pick<WireFailure, "remedy" | "passing" | "retryAfterMs" | "raw" | "refusesTools" | "refusesHold">
+    > = {},
   ) {
     super(reason);
     this.kind = kind;
@@ -74,6 +85,7 @@ export class WireFailure extends Error {
     this.retryAfterMs = more.retryAfterMs ?? null;
     this.raw = more.raw ?? null;
     this.refusesTools = more.refusesTools ?? false;
+    this.refusesHold = more.refusesHold ?? false;
   }
 }
 
@@ -137,5 +149,5 @@ const BEFORE_READING: ReadonlySet<FailureKind> = new Set([
 ]);
 
 /** The server gave the request back before a model read it, so it used nothing. */
-export const wasRefused = ({ kind, raw, refusesTools }: WireFailure): boolean =>
-  refusesTools || (raw === null && BEFORE_READING.has(kind));
+export const wasRefused = ({ kind, raw, refusesTools, refusesHold }: WireFailure): boolean =>
+  refusesTools || refusesHold || (raw === null && BEFORE_READING.has(kind));

@@ -1,7 +1,15 @@
 import { mkdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
-import type { FailureKind, ModelFailure, ModelRequest, Provider, ToolOffer } from "../core/model-provider.ts";
+import {
+  CALL_FORMS,
+  type CallForm,
+  type FailureKind,
+  type ModelFailure,
+  type ModelRequest,
+  type Provider,
+  type ToolOffer,
+} from "../core/model-provider.ts";
 import { replaceFile } from "../platform/safe-files.ts";
 
 /** What a probe asks of a model, and what it wants to see. */
@@ -76,7 +84,7 @@ const CHECKS: readonly Check[] = [
   },
 ];
 
-/** The same every time, and long enough for a model that thinks first. */
+/** The same every time but for its temperature, and long enough for a model that thinks first. */
 const requestFor = (model: string, { prompt }: Check): ModelRequest => ({
   model,
   messages: [
@@ -85,7 +93,6 @@ const requestFor = (model: string, { prompt }: Check): ModelRequest => ({
   ],
   tools: TOOLS,
   maxTokens: 4096,
-  temperature: 0,
 });
 
 interface ProbeRequest {
@@ -94,88 +101,162 @@ interface ProbeRequest {
   readonly native: Provider;
   /** Writes tools into the prompt. */
   readonly written: Provider;
+  /** The same, with each reply held to a schema; left out where the API can hold none. */
+  readonly held?: Provider;
   readonly signal: AbortSignal;
   readonly onCheck: (name: string, passed: boolean) => void;
   /** The server is asked again after so long. */
   readonly onWait: (ms: number, reason: string) => void;
 }
 
+/** How many of the calls that were asked for in a form got through. */
+interface Share {
+  readonly valid: number;
+  readonly asked: number;
+}
+
+/** Of the forms that were measured. */
+type Shares = Readonly<Partial<Record<CallForm, Share>>>;
+
 export type ProbeResult =
   | {
       readonly kind: "made";
       readonly native: boolean;
-      /** Calls get through, natively or as text. */
+      /** Calls get through, in whatever form. */
       readonly usable: boolean;
+      /** In which form calls got through best. Of two alike a native one, then a held one, which is always a call. */
+      readonly calls: CallForm;
+      readonly shares: Shares;
       readonly checks: Readonly<Record<string, boolean>>;
     }
   | { readonly kind: "failed"; readonly failure: ModelFailure };
 
-/** Without these two no work is done; the others say how well. */
+/** Without these two no work is done; the others say how well. They are what is measured. */
 const NEEDED: readonly Check[] = [ONE_CALL, BRACES];
-const WRITTEN = "a call written as text";
-/** Models are not the same twice, even when asked to be. */
-const ATTEMPTS = 2;
+const OTHER_FORMS = { text: "a call written as text", held: "a call held to a schema" } as const;
+/** Models are not the same twice, even when asked to be: one try is steady, one is not. */
+const TEMPERATURES: readonly number[] = [0, 0.7];
 
 /** What the model may have done, and not the server: it fails the check, and the probe only if no reply ever ends. */
 const OF_THE_MODEL: ReadonlySet<FailureKind> = new Set(["empty", "garbled", "server"]);
 
-/** Asks a model for real calls, natively; where those do not work, for one in its own words. */
+/** Asks a model for real calls, natively; where not all of them get through, in the other forms too. */
 export async function probeCalls(request: ProbeRequest): Promise<ProbeResult> {
-  const checks: Record<string, boolean> = {};
-  let answered = false;
-  let last: ModelFailure | undefined;
-  const run = async (name: string, provider: Provider, check: Check): Promise<ModelFailure | undefined> => {
-    const { passed, failure } = await tried(provider, request, check);
-    if (failure !== undefined && !OF_THE_MODEL.has(failure.kind)) return failure;
-    answered ||= failure === undefined || failure.kind === "empty";
-    last = failure;
-    checks[name] = passed;
-    request.onCheck(name, passed);
-    return undefined;
-  };
-  for (const check of CHECKS) {
-    const failure = await run(check.name, request.native, check);
-    if (failure !== undefined) return { kind: "failed", failure };
-  }
-  const native = NEEDED.every(({ name }) => checks[name] === true);
-  if (!native) {
-    const failure = await run(WRITTEN, request.written, ONE_CALL);
-    if (failure !== undefined) return { kind: "failed", failure };
-  }
-  if (!answered && last !== undefined) return { kind: "failed", failure: last };
-  return { kind: "made", native, usable: native || checks[WRITTEN] === true, checks };
+  const probe = new Probe(request);
+  const failure = (await probe.natively()) ?? (await probe.otherwise());
+  return failure === undefined ? probe.result() : { kind: "failed", failure };
 }
 
+class Probe {
+  readonly #request: ProbeRequest;
+  readonly #checks: Record<string, boolean> = {};
+  readonly #shares: Partial<Record<CallForm, Share>> = {};
+  #answered = false;
+  #last: ModelFailure | undefined;
+
+  constructor(request: ProbeRequest) {
+    this.#request = request;
+  }
+
+  /** A failure ends the probe: asking on is of no use. */
+  async natively(): Promise<ModelFailure | undefined> {
+    for (const check of CHECKS) {
+      const failure = await this.#run("native", check, check.name);
+      if (failure !== undefined) return failure;
+    }
+    return undefined;
+  }
+
+  async otherwise(): Promise<ModelFailure | undefined> {
+    const { valid = 0, asked = 0 } = this.#shares.native ?? {};
+    if (valid === asked) return undefined;
+    for (const form of ["text", "held"] as const)
+      for (const check of NEEDED) {
+        const failure = await this.#run(form, check, check === ONE_CALL ? OTHER_FORMS[form] : null);
+        if (failure !== undefined) return failure;
+      }
+    return undefined;
+  }
+
+  result(): ProbeResult {
+    if (!this.#answered && this.#last !== undefined) return { kind: "failed", failure: this.#last };
+    const checks = this.#checks;
+    const native = NEEDED.every(({ name }) => checks[name] === true);
+    const usable = native || checks[OTHER_FORMS.text] === true || checks[OTHER_FORMS.held] === true;
+    const shares = this.#shares;
+    const best = PREFERRED.toSorted((one, other) => shareOf(shares[other]) - shareOf(shares[one]))[0];
+    const calls = best === undefined || shareOf(shares[best]) === 0 ? "text" : best;
+    return { kind: "made", native, usable, calls, shares, checks };
+  }
+
+  async #run(form: CallForm, check: Check, name: string | null): Promise<ModelFailure | undefined> {
+    const provider = { native: this.#request.native, text: this.#request.written, held: this.#request.held }[
+      form
+    ];
+    if (provider === undefined) return undefined;
+    const { valid, asked, failure } = await tried(provider, this.#request, check, form);
+    if (failure !== undefined && !OF_THE_MODEL.has(failure.kind)) return failure;
+    this.#answered ||= failure === undefined || failure.kind === "empty";
+    this.#last = failure;
+    if (NEEDED.includes(check)) {
+      const before = this.#shares[form] ?? { valid: 0, asked: 0 };
+      this.#shares[form] = { valid: before.valid + valid, asked: before.asked + asked };
+    }
+    if (name === null) return undefined;
+    this.#checks[name] = valid > 0;
+    this.#request.onCheck(name, valid > 0);
+    return undefined;
+  }
+}
+
+const PREFERRED: readonly CallForm[] = ["native", "held", "text"];
+
+const shareOf = (share: Share | undefined): number =>
+  share === undefined || share.asked === 0 ? 0 : share.valid / share.asked;
+
 /** A failure where no attempt came to an end, or asking on is of no use. */
-interface Tried {
-  readonly passed: boolean;
+interface Tried extends Share {
   readonly failure?: ModelFailure;
 }
 
-async function tried(provider: Provider, request: ProbeRequest, check: Check): Promise<Tried> {
-  const mustBeNative = provider === request.native;
+/** What is measured is asked for each time, everything else until it is there. */
+async function tried(
+  provider: Provider,
+  request: ProbeRequest,
+  check: Check,
+  form: CallForm,
+): Promise<Tried> {
   let failure: ModelFailure | undefined;
   let answered = false;
-  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const seen = await asked(provider, request, check);
+  let valid = 0;
+  let count = 0;
+  for (const temperature of TEMPERATURES) {
+    const seen = await asked(provider, request, {
+      ...requestFor(request.model, check),
+      temperature,
+      ...(form === "held" ? { hold: { now: true } } : {}),
+    });
+    count += 1;
     if ("kind" in seen) {
       failure = seen;
-      if (!OF_THE_MODEL.has(seen.kind)) return { passed: false, failure };
+      if (!OF_THE_MODEL.has(seen.kind)) return { valid, asked: count, failure };
       continue;
     }
     answered = true;
-    if (check.passes(seen) && (!mustBeNative || seen.native >= seen.calls.length)) return { passed: true };
+    if (check.passes(seen) && (form !== "native" || seen.native >= seen.calls.length)) valid += 1;
+    if (valid > 0 && !NEEDED.includes(check)) break;
   }
-  return answered || failure === undefined ? { passed: false } : { passed: false, failure };
+  const told = { valid, asked: count };
+  return answered || failure === undefined ? told : { ...told, failure };
 }
 
 async function asked(
   provider: Provider,
-  { model, signal, onWait }: ProbeRequest,
-  check: Check,
+  { signal, onWait }: ProbeRequest,
+  asks: ModelRequest,
 ): Promise<Seen | ModelFailure> {
   const native = new Set<number>();
-  for await (const event of provider.stream(requestFor(model, check), signal)) {
+  for await (const event of provider.stream(asks, signal)) {
     if (event.type === "call") native.add(event.index);
     if (event.type === "waiting") {
       native.clear();
@@ -197,6 +278,9 @@ export interface ProbeRecord {
   readonly version: string;
   /** Native calls work. */
   readonly native: boolean;
+  /** The form that runs go by; older records have none. */
+  readonly calls?: CallForm;
+  readonly shares?: Shares;
   /** By the name of the check. */
   readonly checks: Readonly<Record<string, boolean>>;
   /** ISO 8601. */
@@ -208,11 +292,15 @@ export type ProbeSubject = Pick<ProbeRecord, "model" | "server" | "version">;
 const MAX_RECORDS = 500;
 
 const word = z.string().max(1000);
+const tries = z.number().int().min(0);
+const share = z.object({ valid: tries, asked: tries });
 const record = z.object({
   model: word,
   server: word,
   version: word,
   native: z.boolean(),
+  calls: z.enum(CALL_FORMS).exactOptional(),
+  shares: z.partialRecord(z.enum(CALL_FORMS), share).exactOptional(),
   checks: z.record(z.string(), z.boolean()),
   at: word,
 });
@@ -235,6 +323,9 @@ export const recordOn = (
   { model, server, version }: ProbeSubject,
 ): ProbeRecord | undefined =>
   probes.findLast((each) => each.model === model && each.server === server && each.version === version);
+
+/** How runs call, as a probe saw it. */
+export const callsOf = ({ calls, native }: ProbeRecord): CallForm => calls ?? (native ? "native" : "text");
 
 /** Keeps a record in place of an older one on the same; the file is replaced as a whole or not at all. */
 export async function writeProbe(stateDir: string, made: ProbeRecord): Promise<void> {

@@ -4,8 +4,10 @@ import { ailing, broken, type Health, healthy } from "../core/health.ts";
 import { type KeyName, readKey } from "./api-keys.ts";
 import { NOT_REPORTED, type Reported } from "./capabilities.ts";
 import { type Answer, askJson } from "./http-request.ts";
-import { ollamaAddress } from "./ollama/ollama-address.ts";
-import { grouped, ollamaHealth, SMALL_CONTEXT } from "./ollama/ollama-health.ts";
+import { kindOf } from "./model-kinds.ts";
+import { ollamaAddress } from "./providers/ollama-address.ts";
+import { grouped, ollamaHealth, SMALL_CONTEXT } from "./providers/ollama-health.ts";
+import { quoted } from "./providers/ollama-server.ts";
 import { readScenario } from "./providers/scenario.ts";
 
 export interface ModelHealthRequest {
@@ -92,7 +94,7 @@ async function keyedHealth(provider: Keyed, request: ModelHealthRequest): Promis
   if (list === undefined) return [refusedHealth(provider, base, key === "", answer)];
   const model = list.find(({ id }) => id === request.model);
   const server = healthy("model.server", `${provider.name} API at ${base}`);
-  return [server, nameHealth(request.model, model), contextHealth(provider, base, request, model)];
+  return [server, nameHealth(request.model, model, list), contextHealth(provider, base, request, model)];
 }
 
 /** Where such a provider is asked for its models, and with what. The headers hold the key. */
@@ -147,10 +149,12 @@ function rightBase(provider: Keyed, base: string): string {
 }
 
 /** Only a warning: some servers take any name, and some list fewer than they have. */
-const nameHealth = (model: string, listed: Listed | undefined): Health =>
-  listed === undefined
-    ? ailing("model.name", `${model} is not in the server's list`, "harness config set chat_model NAME")
-    : healthy("model.name", model);
+function nameHealth(model: string, listed: Listed | undefined, all: readonly Listed[]): Health {
+  if (listed !== undefined) return healthy("model.name", model);
+  const other = all.find(({ id }) => kindOf(id, null) === "chat")?.id;
+  const remedy = `harness config set chat_model ${other === undefined ? "NAME" : quoted(other)}`;
+  return ailing("model.name", `${model} is not in the server's list`, remedy);
+}
 
 function contextHealth(
   provider: Keyed,

@@ -19,6 +19,8 @@ import {
   type WireEvent,
   WireFailure,
 } from "./model-api.ts";
+import { HeldReply, heldSchema, withForm } from "./held-reply.ts";
+import { Holding, type KnownOf } from "./holding.ts";
 import { Reply } from "./reply.ts";
 import { OfferedTools } from "./text-calls/settle.ts";
 import { CallStream } from "./text-calls/text-call-stream.ts";
@@ -56,6 +58,8 @@ export interface ProviderOptions {
   readonly prices?: readonly Price[];
   readonly estimator?: TokenEstimator;
   readonly fallbacks?: Fallbacks;
+  /** What is known of a model when it is asked. */
+  readonly known?: (model: string) => KnownOf;
   /** Reads calls from the text; an own one knows more of the tools. */
   readonly written?: ReadsWritten;
   readonly clock?: Clock;
@@ -105,6 +109,8 @@ function setupFrom(wire: Wire, options: ProviderOptions): Setup {
     estimator: options.estimator ?? new TokenEstimator(),
     fallbacks: options.fallbacks ?? new RememberedFallbacks(),
     written: ({ format, tools }: ModelRequest) => (format === undefined ? written(tools) : plainText(tools)),
+    holding: new Holding(),
+    known: options.known ?? (() => ({})),
     clock: options.clock ?? realClock,
     random: options.random ?? Math.random,
   };
@@ -121,6 +127,8 @@ interface Setup {
   readonly estimator: TokenEstimator;
   readonly fallbacks: Fallbacks;
   readonly written: (request: ModelRequest) => WrittenCalls;
+  readonly holding: Holding;
+  readonly known: (model: string) => KnownOf;
   readonly clock: Clock;
   readonly random: () => number;
 }
@@ -139,6 +147,8 @@ class Exchange {
   #usage: Usage = NO_USAGE;
   #native: boolean;
   #think: boolean | undefined;
+  readonly #known: KnownOf;
+  #held: boolean;
   #sent: ModelRequest;
   #attempts = 0;
   #passing = 0;
@@ -154,19 +164,33 @@ class Exchange {
     this.#think = request.think;
     this.#native = !setup.fallbacks.has(request.model);
     this.#sent = request;
+    this.#known = setup.known(request.model);
+    this.#held = this.#canHold() && setup.holding.wants(request, this.#known);
   }
 
   begin(): Attempt {
     const { wire, limits, clock, written } = this.#setup;
     this.#attempts += 1;
     const asked = this.#native ? this.#request : inText(this.#request);
-    this.#sent = this.#think === undefined ? asked : { ...asked, think: this.#think };
-    const sent = { ...this.#sent, nativeTools: this.#native, connectMs: limits.connectMs };
+    const formed = this.#held ? withForm(asked) : asked;
+    const think =
+      this.#held && this.#known.thinking === true && wire.holds === "at_once" ? false : this.#think;
+    this.#sent = think === undefined ? formed : { ...formed, think };
+    const held = this.#held ? { held: heldSchema(this.#request) } : {};
+    const sent = { ...this.#sent, ...held, nativeTools: this.#native, connectMs: limits.connectMs };
     const watch = { limits, clock, signal: this.#signal };
+    const reading = written(this.#request);
     return new Attempt(
       new Watched((signal) => wire.send(sent, signal), watch),
-      new Reply(written(this.#request), limits),
+      new Reply(this.#held ? new HeldReply(this.#request.tools, reading) : reading, limits),
     );
+  }
+
+  #canHold(): boolean {
+    const { wire, holding } = this.#setup;
+    const { model, tools, hold, format } = this.#request;
+    const able = wire.holds !== undefined && !holding.refuses(model, this.#native);
+    return able && hold !== undefined && tools.length > 0 && format === undefined;
   }
 
   /** What the attempt comes to: it ends with `finished` or `failed`, or with `waiting` when another one is due. */
@@ -200,6 +224,7 @@ class Exchange {
 
   #afterFailure(failure: WireFailure, { shown }: Reply): ProviderEvent {
     const { rules, random } = this.#setup;
+    if (failure.refusesHold && this.#held) return this.#afterHoldRefused(failure);
     if (failure.refusesTools && this.#native && this.#request.tools.length > 0) {
       this.#setup.fallbacks.add(this.#request.model, failure.message);
       return this.#inText();
@@ -207,6 +232,19 @@ class Exchange {
     this.#passing += 1;
     const ms = shown ? null : delayAfter(this.#passing, failure, rules, random);
     return ms === null ? this.#failed(failure) : this.#again(failure.message, ms);
+  }
+
+  /** Where replies are to be held from now on, tools in the prompt are tried: beside native ones some hold nothing. */
+  #afterHoldRefused({ message }: WireFailure): ProviderEvent {
+    const { holding, fallbacks } = this.#setup;
+    const { model } = this.#request;
+    holding.refused(model, this.#native);
+    if (this.#native && holding.stays(this.#request, this.#known) && !holding.refuses(model, false)) {
+      fallbacks.add(model, message);
+      return this.#inText();
+    }
+    this.#held = false;
+    return this.#again("the server holds no reply to a schema: asked again without", 0);
   }
 
   /** The server could not read the reply. Calls that can be read here are all that is needed; null says so. */
@@ -234,6 +272,7 @@ class Exchange {
     const { model } = this.#request;
     if (this.#trial !== null) this.#setup.fallbacks.add(model, this.#trial);
     this.#noteOn(reply);
+    this.#counted(found.calls.length === 0 && found.malformed.length > 0);
     const { message, malformed } = messageFrom(reply, found, this.#request.messages, this.#setup.random);
     const stop = stopOf(reply, found);
     const notes = [...this.#notes].map(this.#setup.clean);
@@ -243,14 +282,33 @@ class Exchange {
   /** Such a reply never ends a run as done. It is asked for once more, without what most often makes it empty. */
   #afterEmpty({ stop, onlyThought }: Reply): ProviderEvent {
     if (stop === "filtered") return this.#failed(filtered());
+    this.#counted(true);
     if (this.#wasEmpty)
       return this.#failed(new WireFailure("empty", "the model answered with nothing, twice"));
     this.#wasEmpty = true;
+    if (!this.#held && this.#canHold()) {
+      this.#held = true;
+      return this.#noted("the reply was empty: asked again, held to a call or an answer");
+    }
     const thought = onlyThought && this.#think !== false;
     const inText = this.#native && this.#request.tools.length > 0 && !thought;
     if (inText) this.#native = false;
-    else this.#think = false;
-    const reason = `the reply was empty: asked again ${inText ? "with the tools in the prompt" : "without thinking"}`;
+    else {
+      this.#think = false;
+      this.#held = false;
+    }
+    return this.#noted(
+      `the reply was empty: asked again ${inText ? "with the tools in the prompt" : "without thinking"}`,
+    );
+  }
+
+  #counted(missed: boolean): void {
+    const { model } = this.#request;
+    if (this.#setup.holding.replied(model, missed) && this.#canHold())
+      this.#notes.add(`${model} called no tool twice in a row: its replies are held to a schema from now on`);
+  }
+
+  #noted(reason: string): ProviderEvent {
     this.#notes.add(reason);
     return this.#again(reason, 0);
   }
@@ -274,9 +332,7 @@ class Exchange {
 
   #inText(): ProviderEvent {
     this.#native = false;
-    const reason = `${this.#request.model} ${NO_TOOLS}`;
-    this.#notes.add(reason);
-    return this.#again(reason, 0);
+    return this.#noted(`${this.#request.model} ${NO_TOOLS}`);
   }
 
   #again(reason: string, ms: number): ProviderEvent {

@@ -77,7 +77,7 @@ export class Reply {
     const rest = raw?.startsWith(this.#content) === true ? raw.slice(this.#content.length) : (raw ?? "");
     const thought = this.#thought(this.#wholeThinking.end());
     const said = this.#shownText(this.#written.push(this.#pending + this.#wholeText.end() + rest));
-    const { prose, ...written } = this.#written.end();
+    const { prose, missed = [], ...written } = this.#written.end();
     const native = this.#native.end(tools);
     const withdrawn = !prose.startsWith(this.text);
     if (withdrawn) this.#withdraw();
@@ -90,7 +90,7 @@ export class Reply {
       events: events.filter((event) => event !== null),
       found: {
         calls: [...native.calls, ...written.calls],
-        malformed: [...native.malformed, ...written.malformed],
+        malformed: [...native.malformed, ...written.malformed, ...(native.calls.length === 0 ? missed : [])],
       },
     };
   }
@@ -226,7 +226,8 @@ export class NativeCalls {
       if (name === undefined) {
         const read = readArguments(args);
         const meant = "wrong" in read ? {} : { args: read.args };
-        malformed.push({ id, name: shown(given), reason: unknownName(given, tools), ...meant });
+        const [reason, nearest] = [tools.unknown(given), tools.nearest(given)];
+        malformed.push({ id, name: shown(given), reason, missed: "not_offered", nearest, ...meant });
         continue;
       }
       const read = readArguments(args);
@@ -235,15 +236,6 @@ export class NativeCalls {
     }
     return { calls, malformed };
   }
-}
-
-/** A misspelling is told, never followed. */
-function unknownName(given: string, tools: OfferedTools): string {
-  const quoted = JSON.stringify(shown(given));
-  if (tools.names.length === 0) return `No tool can be called now; ${quoted} was not run.`;
-  const near = tools.near(given);
-  const hint = near === undefined ? "" : ` Did you mean ${near}?`;
-  return `There is no tool ${quoted}; there are ${tools.names.join(", ")}.${hint}`;
 }
 
 const MAX_SHOWN_LENGTH = 80;

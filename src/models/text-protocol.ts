@@ -81,7 +81,11 @@ export interface WrittenCalls {
   /** The prose that may be shown by now, possibly none. */
   push(chunk: string): string;
   /** `prose` is the whole of it. It begins with what `push` gave, unless that turned out to be a thought. */
-  end(): ReadCalls & { readonly prose: string };
+  end(): ReadCalls & {
+    readonly prose: string;
+    /** What is shaped as a call and stays text: it counts where nothing else of the reply is one. */
+    readonly missed?: ReadCalls["malformed"];
+  };
 }
 
 export type ReadsWritten = (tools: readonly ToolOffer[]) => WrittenCalls;

@@ -4,15 +4,16 @@ import type { Effect } from "./effects/effect.ts";
 import { isInside, resolvePath } from "./paths/normal-path.ts";
 import { isTemp } from "./paths/system-paths.ts";
 import { UNKNOWN } from "./programs/program-model.ts";
+import { REACHING } from "./reaching.generated.ts";
 import type { Ruling } from "./ruling.ts";
 
 /*
- * What nobody understands is left to the box, wherever nothing else about it speaks against. Nothing here decides: the box
- * has no way out and its protected paths are read-only, whatever a text hides from these words. They keep a run with
- * nobody there from trying what says of itself that it wants a secret, a host, or the machine around the box.
+ * A command that is not understood may run in the box unless something speaks against it. These checks decide nothing: the
+ * box has no network and its protected paths are read-only, whatever a text hides from them. They keep an unattended run
+ * from trying a command that openly asks for a secret, a host, or the machine around the box.
  */
 
-/** What is known of paths; all of them absolute and normalised. */
+/** Facts about paths; all paths are absolute and normalised. */
 interface Around {
   readonly workspace: string;
   readonly home: string;
@@ -22,11 +23,11 @@ interface Around {
   ): { readonly secret: string | null; readonly trap: string | null; readonly ignored: boolean };
 }
 
-/** In a box they are the box itself, which has a loopback of its own. */
+/** Loopback addresses: inside a box they are the box itself. */
 export const isOwnHost = (host: string): boolean =>
   /^(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1\])$/.test(host);
 
-/** Whether all of them are reached by what was granted: names of hosts, `*.` in front for those below one. */
+/** All hosts are granted: by name, or below a name given with `*.` in front. */
 export const areGranted = (hosts: readonly string[], granted: readonly string[]): boolean =>
   hosts.length > 0 && hosts.every((host) => granted.some((grant) => isGranted(host.toLowerCase(), grant)));
 
@@ -35,19 +36,21 @@ function isGranted(host: string, grant: string): boolean {
   return name.startsWith("*.") ? host.endsWith(name.slice(1)) : host === name;
 }
 
-/** Words of programs that reach further than the workspace. What names none of them is as good as a file of the project. */
-const REACHING =
-  /\b(?:socket|urllib|requests?|httpx?|aiohttp|ftplib|smtplib|telnetlib|fetch|axios|net|dgram|dns|tls|https|Net::|LWP|curl|wget|subprocess|popen|system|spawn\w*|exec(?!utor\b)\w*|eval|(?<!\bre\.)compile|__import__|child_process|fork|kill|ctypes|ffi|dlopen|import_module|require_relative|open3|shell_exec|passthru|proc_open|environ|process\.env)\b|`|%x/;
-/** A path that leads out. A slash between blanks divides. */
+const anyOf = (words: readonly string[]): string => `(?:${words.join("|")})`;
+const { hostWords, processWords, deleteWords, hosts, engines, fetching } = REACHING;
+
+/** Words with which a program reaches beyond the workspace. Code without any of them counts as a file of the project. */
+const REACHES = new RegExp(String.raw`\b${anyOf([...hostWords, ...processWords])}\b|\`|%x`);
+/** A path outside of the workspace. A slash between blanks is a division. */
 const OUT = /["'\s](?:\/(?!\s)|~|\.\.)/;
-/** What a database is told. */
+/** Method calls with which a database runs SQL. */
 const STATEMENT = /(?<!\bos)\.execute(?:many|script)?(?=\()/g;
 const TEMPORARY = /(["'])\/tmp\/(?!\.\.)(?=[\w.-]*(?:\/(?!\.\.)[\w.-]+)*\1)/g;
 
-/** A program in any language that does nothing but with files of the workspace, as far as its words say. */
+/** Going by its words, the program (in any language) only works on files of the workspace. */
 export function staysInside(text: string, { workspace }: Pick<Around, "workspace">): boolean {
   const told = text.includes("sqlite3") ? text.replaceAll(STATEMENT, ".") : text;
-  if (told === "" || REACHING.test(told)) return false;
+  if (told === "" || REACHES.test(told)) return false;
   const rest = told
     .replaceAll(TEMPORARY, "$1")
     .replaceAll(`"${workspace}/`, '"')
@@ -55,15 +58,14 @@ export function staysInside(text: string, { workspace }: Pick<Around, "workspace
   return !OUT.test(rest);
 }
 
-const ASKS_HOSTS =
-  /\b(?:socket|urllib|requests?|httpx?|aiohttp|ftplib|smtplib|telnetlib|fetch|axios|net|dgram|dns|tls|https|Net::|LWP)\b/;
-/** The variables of the process, where one of them is named behind it in the first group. */
+const ASKS_HOSTS = new RegExp(String.raw`\b${anyOf(hostWords)}\b`);
+/** Access to environment variables; the first group is the variable's name, where one follows. */
 const VARIABLES = /(?:\bprocess\.env|\benviron|\bgetenv|%?\bENV)\b(?:(?:\.get)?[[({.]["']?(\w+))?/g;
 const ALL_OF_THEM = /^(?:items|keys|values|copy|each|to_h|get|inspect)$/;
 
-const DELETES = /\b(?:rm_?tree|rmSync|rm_rf?|rmdir|unlink|removedirs|remove_dir_all|remove_tree)\b/;
+const DELETES = new RegExp(String.raw`\b${anyOf(deleteWords)}\b`);
 
-/** Whether a program that may do anything says that it wants a secret, a host, or to delete what lies outside. */
+/** The code says that it reads a secret, reaches a host or deletes outside of the workspace. */
 export function codeObjection(text: string, around: Around): boolean {
   const addresses = addressesIn(text);
   if (addresses.length === 0 ? ASKS_HOSTS.test(text) : !addresses.every(isOwnHost)) return true;
@@ -81,23 +83,22 @@ function leadsOut(piece: string, { workspace }: Around): boolean {
   return piece.startsWith("~") || !(isInside(workspace, path) || isTemp(path));
 }
 
-/** Pieces of the texts in quotes that a program holds. */
+/** Words inside the quoted strings of a program. */
 const quotedIn = (text: string): readonly string[] =>
   [...text.matchAll(/"([^"\n]*)"|'([^'\n]*)'|`([^`\n]*)`/g)].flatMap((match) =>
     piecesOf(match.slice(1).join("")),
   );
 
-/** Programs that are there to reach hosts and engines, and packages that are fetched. */
+/** Programs that reach hosts and engines, and commands that fetch packages. */
 const REACHERS = new RegExp(
   [
-    String.raw`(?<![\w./@-])(?:curl|wget|aria2c|ssh|scp|sftp|rsync|nc|ncat|netcat|socat|telnet|l?ftp|dig|nslookup|ping|traceroute)(?:\.exe)?(?![\w.@/-])`,
-    String.raw`(?<![\w./@-])(?:docker|podman|nerdctl|kubectl|helm|gh|glab|hub|aws|gcloud|terraform|xdg-open|systemd-run|nsenter)(?![\w.@/-])`,
-    String.raw`\b(?:npm|pnpm|yarn|bun|pip[\d.]*|pipx|uv|gem|cargo|apt|apt-get|apk|dnf|yum|brew|conda|go)\s+(?:install|add|get|ci|publish|download|update|upgrade)\b`,
-    String.raw`\bgit\s+(?:push|fetch|pull|clone)\b`,
+    String.raw`(?<![\w./@-])${anyOf(hosts)}(?:\.exe)?(?![\w.@/-])`,
+    String.raw`(?<![\w./@-])${anyOf(engines)}(?![\w.@/-])`,
+    ...fetching.map(({ programs, words }) => String.raw`\b${anyOf(programs)}\s+${anyOf(words)}\b`),
   ].join("|"),
 );
 
-/** The hosts of the addresses in a text; empty ones for those that cannot be seen. */
+/** Hosts of all addresses in a text; an empty string for each host that cannot be determined. */
 function addressesIn(text: string): readonly string[] {
   const named = [
     ...text.matchAll(/\b(?!file:)[a-z][a-z0-9+.-]*:\/\/(?:[^\s"'`/@]*@)?(\[[^\]\s]*\]|[^\s"'`/:?#)\\]*)/gi),
@@ -110,10 +111,10 @@ function addressesIn(text: string): readonly string[] {
 const piecesOf = (text: string): readonly string[] =>
   text.split(/[\s"'`()[\]{},;=<>|&@:]+/).filter((piece) => piece !== "");
 
-/** What the piece of a text may be to whoever gets it: a path that is only read, or one that may be written too. */
+/** How a path in a text may be used: only read, or also written. */
 type Use = "read" | "write";
 
-/** Read as a path it is a secret, hidden, or something that the host obeys. */
+/** The text, taken as a path, is a secret, is hidden, or is something that the host obeys. */
 function isKept(piece: string, around: Around, use: Use = "write"): boolean {
   const { workspace, home } = around;
   const path = resolvePath(workspace, piece.startsWith("~/") ? home + piece.slice(1) : piece);
@@ -126,13 +127,10 @@ const textObjection = (text: string, around: Around, use: Use = "write"): boolea
   REACHERS.test(text.replaceAll(UNKNOWN, " ")) ||
   piecesOf(text).some((piece) => isKept(piece, around, use));
 
-/** They hand what they are given to the desktop. */
-const OPENERS = new Set(["open", "code", "subl", "start"]);
-/** A word that asks for what is kept. */
-const KEPT_WORD =
-  /(?:^|[^a-z])credential(?:s|-[\w-]+)?$|(?:password|passwd|auth_?token|secret_?key|api_?key)$/i;
+const OPENERS = new Set(REACHING.openers);
+const KEPT_WORD = new RegExp(REACHING.kept, "i");
 
-/** What the words of a command say, whatever the program makes of them. */
+/** Objections against the words of a command, whatever its program makes of them. */
 function callObjection({ words }: Called, around: Around, use: Use): boolean {
   const [name = "", sub = "", ...rest] = words.map(({ value }) => value);
   if (OPENERS.has(name) || sub === "install" || (name === "php" && sub === "-i")) return true;
@@ -144,23 +142,23 @@ interface Looked {
   readonly text: string;
   readonly calls: readonly Called[];
   readonly effects: readonly Effect[];
-  /** Whether a program of that name is known. */
+  /** Whether the program has a row. */
   readonly knows: (name: string) => boolean;
 }
 
-/** The rulings of the effects, in their order: `offline` becomes `never` where something speaks against it. */
+/** Turns `offline` into `never` for each ruling that something speaks against. The order is kept. */
 export function withObjections(
   rulings: readonly Ruling[],
   { text, calls, effects, knows }: Looked,
   around: Around,
 ): readonly Ruling[] {
   if (!rulings.some(({ contained }) => contained === "offline")) return rulings;
-  // Where it records in the repository, its box may write there.
+  // A command that records in the repository may write there in its box.
   const records = new Set(effects.flatMap(({ kind, call }) => (kind === "repository" ? [call] : [])));
   const objected = (use: Use): readonly boolean[] =>
     calls.map((called, at) => records.has(at) || callObjection(called, around, use));
   const by = { read: objected("read"), write: objected("write") };
-  // The words of a call of a function are seen by nobody else.
+  // Words of a function's call are judged nowhere else.
   const anywhere = calls.some(({ words: [name] }, at) => by.write[at] === true && !knows(name?.value ?? ""));
   return rulings.map((ruling, at) => {
     const effect = effects[at];
@@ -170,14 +168,14 @@ export function withObjections(
   });
 }
 
-/** Code and variables name what is read; of anything else nobody knows. */
+/** For code and variables the words are read; for any other effect they may be written as well. */
 const useOf = (effect: Effect): Use =>
   effect.kind === "code" || (effect.kind === "unknown" && effect.doubt.startsWith("env.")) ? "read" : "write";
 
-/** `"$DIR/"*`: without a value it is everything that there is. */
+/** `"$DIR/"*` is everything if the variable is empty. */
 const EVERYTHING_IF_EMPTY = /^["']?\$(?:\w+|\{\w+\}|\([^()]*\))["']?\/["']?\*?["']?$/;
 
-/** What stands in the text, and in no word of a command: a variable before it, or what changes the commands behind it. */
+/** Text outside of a command's words: a variable assignment, or a construct that changes the commands after it. */
 function textSpeaks(effect: Effect, text: string, around: Around): boolean {
   if (effect.kind === "delete" && effect.path === null && effect.recursive)
     return EVERYTHING_IF_EMPTY.test(text.slice(...effect.span));
@@ -186,7 +184,7 @@ function textSpeaks(effect: Effect, text: string, around: Around): boolean {
   return effect.doubt.startsWith("shell.") && textObjection(text, around);
 }
 
-/** The same for what is wrong with a text as such. Where two readers disagree, neither has seen what it does. */
+/** The same for flaws of the text. Where the two readers disagree, neither is known to be right. */
 export const withObjectedFlaws = (
   flaws: readonly Ruling[],
   text: string,

@@ -18,22 +18,25 @@ import { type Ruling, textRuling } from "./ruling.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
 import { Models } from "./programs/program-models.ts";
 import { ProgramTable } from "./programs/program-table.ts";
-import { applyRules } from "./rules/apply-rules.ts";
-import type { UserRules } from "./rules/rule.ts";
+import { applyRules } from "./apply-rules.ts";
+import type { UserRules } from "./rule.ts";
 import { readInner, readShell, type ShellText } from "./shell/read-shell.ts";
 
 export interface CommandContext {
   readonly mode: Mode;
-  /** Absolute. */
+  /** Absolute path. */
   readonly workspace: string;
-  /** Where the command starts; the workspace when left out. */
+  /** Absolute path of the folder in which the command starts; the workspace by default. */
   readonly folder?: string;
   readonly home: string;
-  /** `.harnessignore`: what it hides is not read. */
+  /** Rules of `.harnessignore`: hidden files are not read. */
   readonly ignore?: IgnoreRules;
-  /** Of the user, and of a trusted project. */
+  /** Rules of the user and of a trusted project. */
   readonly rules?: UserRules;
-  /** Hosts that the box may reach, as `allow_domains` names them. Where there is one, nothing unknown is contained. */
+  /**
+   * Hosts that the box may reach, in the form of `allow_domains`. With any of them, nothing unknown counts as
+   * contained.
+   */
   readonly granted?: readonly string[];
 }
 
@@ -44,11 +47,11 @@ export interface CommandDecision extends Decision {
 export interface Judgement {
   readonly decision: CommandDecision;
   readonly rulings: readonly Ruling[];
-  /** Something is wrong with it as a text: it may do more than the effects say. */
+  /** The text itself has a flaw (see `flaws`): it may do more than its effects say. */
   readonly flawed: boolean;
 }
 
-/** What one rule of a decision says by itself. */
+/** The verdict of a single rule of a decision. */
 interface Standing {
   readonly verdict: Verdict;
   readonly contained: boolean;
@@ -66,16 +69,16 @@ export interface Looked {
   readonly effects: readonly Effect[];
 }
 
-/** Judges command lines. It reads its tables once; beyond that it keeps nothing. */
+/** Judges command lines. Keeps nothing but the models of programs that it has prepared. */
 export class CommandPolicy {
   private readonly models = new Models(new ProgramTable());
 
-  /** Pure and total: whatever the text is, there is a decision. */
+  /** Pure and total: every text gets a decision. */
   decide(text: string, context: CommandContext): CommandDecision {
     return this.judge(text, context).decision;
   }
 
-  /** The same decision, for people. */
+  /** The same decision with one standing per rule, for display. */
   explain(text: string, context: CommandContext): Explained {
     const { rulings, decision } = this.judge(text, context);
     const holds = holderOf(context);
@@ -83,7 +86,7 @@ export class CommandPolicy {
       const same = rulings.filter((ruling) => keyOf(ruling) === keyOf(rule));
       const verdicts = same.map((ruling) => verdictIn(context.mode, ruling));
       return {
-        // None makes the rule that nothing is done.
+        // No ruling belongs to the rule `harmless`.
         verdict: verdicts.length === 0 ? "allow" : strictest(verdicts),
         contained: decision.contained || same.every(holds),
       };
@@ -101,7 +104,7 @@ export class CommandPolicy {
       looked.assumable &&
       text.length <= MAX_ASSUMED_LENGTH &&
       rulings.some(({ contained }) => contained !== "always");
-    // Only what it says of containment is looked at again: the decision stands.
+    // The second walk only answers containment; the decision is not changed.
     const contained = again
       ? rulings.every((ruling) => holds(ruling) || isOpen(ruling)) &&
         this.ruled(this.walked(read, context, true), text, context).every(holds)
@@ -121,7 +124,7 @@ export class CommandPolicy {
     return [...withObjectedFlaws(flaws, text, places), ...all];
   }
 
-  /** What the text runs and does, and what is wrong with it as a text. */
+  /** The effects of the text and the flaws of the text, without a decision. */
   look(text: string, context: Omit<CommandContext, "mode">): Looked {
     return this.walked(readShell(text), context, false);
   }
@@ -146,20 +149,20 @@ export class CommandPolicy {
 
 type Holds = (ruling: Ruling) => boolean;
 
-/** Whether the box alone holds what a ruling is about. */
+/** Whether the box alone contains what a ruling is about. */
 const holderOf = ({ granted = [] }: CommandContext): Holds =>
   granted.length === 0 ? ({ contained }) => contained !== "never" : ({ contained }) => contained === "always";
 
-/** Characters of a text that is looked at once more; what is longer was not written for one call of a shell. */
+/** Longest text, in characters, that is walked a second time for containment. */
 const MAX_ASSUMED_LENGTH = 8192;
 
-/** What is known after all may answer it. */
+/** Rulings that the second walk may resolve. */
 const isOpen = ({ id }: Ruling): boolean =>
   /^(?:word|env)\.|^shell\.(?:expansion|builtin|function)$|\.unknown$|^code\.(?:elsewhere|input|inline)$|^command\.elsewhere$/.test(
     id,
   );
 
-/** Of a text of thousands of commands not every rule is told. */
+/** Bound on the rules of a decision, for texts of thousands of commands. */
 const MAX_RULES = 200;
 
 interface Deciding {
@@ -181,7 +184,7 @@ function decisionOf(rulings: readonly Ruling[], { holds, mode, length }: Decidin
   };
 }
 
-/** What is not contained is why nobody there means no, so it is told before what would have run. */
+/** Rulings that are not contained come first: they are the reason why an unattended run refuses. */
 function worstFirst(rulings: readonly Ruling[], holds: Holds): readonly Ruling[] {
   const rank = (ruling: Ruling): number => (holds(ruling) ? (ruling.contained === "always" ? 2 : 1) : 0);
   return rulings.length < 2 ? rulings : rulings.toSorted((a, b) => rank(a) - rank(b));

@@ -3,22 +3,22 @@ import { type Handoff, type Tier, TIERS } from "../core/handoff.ts";
 import { fold, isDependencies, protectedName } from "../core/protected-names.ts";
 import { knownName, packageReason } from "./handoff-names.ts";
 
-/** One changed path, with what is known of it. */
+/** One changed path and the known facts about it. */
 export interface ChangedPath {
-  /** Below the workspace. */
+  /** Path below the workspace. */
   readonly path: string;
   readonly what: "added" | "modified" | "deleted";
   readonly kind: "file" | "folder" | "link" | "odd";
-  /** The lower twelve bits as they are now, and as they were; undefined where that is not known. */
+  /** The lower twelve mode bits now and before; undefined where unknown. */
   readonly mode?: number | undefined;
   readonly oldMode?: number | undefined;
-  /** Of a link, as it is written; null where it was not looked at. */
+  /** Target of a link as written; null where it was not read. */
   readonly target?: string | null | undefined;
-  /** Of a `package.json`; undefined where it is not known. */
+  /** Content of a `package.json`; undefined where unknown. */
   readonly text?: { readonly before: string | undefined; readonly after: string | undefined } | undefined;
 }
 
-/** Changed paths that the host would later run or obey: the dangerous ones first, then by path. */
+/** Changed paths that the host would later run or obey, dangerous ones first, then by path. */
 export const handoffOf = (changes: Iterable<ChangedPath>, workspace: string): readonly Handoff[] =>
   handoffWithin(changes, workspace, Number.POSITIVE_INFINITY).handoff;
 
@@ -28,7 +28,7 @@ interface BoundedHandoff {
   readonly left: Readonly<Record<Tier, number>>;
 }
 
-/** The same of all changes, of which so many bytes are told of each tier. */
+/** The same for all changes, with a bound in bytes for each tier. */
 export function handoffWithin(
   changes: Iterable<ChangedPath>,
   workspace: string,
@@ -51,30 +51,30 @@ export function handoffWithin(
   return { handoff: told.ordered(), left: told.left };
 }
 
-/** Git directories that are told of as made; of more each file is told of. */
+/** How many new git directories are reported as a whole; files of further ones are reported one by one. */
 const MAX_MADE = 10_000;
 
-/** By path, each once with its worst tier; what is beyond the bound is counted. */
+/** Findings by path, each once with its worst tier; those beyond the bound are only counted. */
 class Told {
   readonly #found = new Map<string, Handoff>();
-  readonly #room: Record<Tier, number>;
+  readonly #bytesLeft: Record<Tier, number>;
   readonly left: Record<Tier, number> = { dangerous: 0, look: 0 };
-  /** Paths in one folder come one after the other, so that most of what comes twice is this. */
+  /** Paths of one folder come in sequence, so remembering the last one finds most repetitions. */
   #last = "";
 
   constructor(bytes: number) {
-    this.#room = { dangerous: bytes, look: bytes };
+    this.#bytesLeft = { dangerous: bytes, look: bytes };
   }
 
   note(one: Handoff): void {
     const known = this.#found.get(one.path);
     if (known !== undefined && rank(known) <= rank(one)) return;
-    if (this.#room[one.tier] < 0) {
+    if (this.#bytesLeft[one.tier] < 0) {
       if (this.#last !== one.path) this.left[one.tier] += 1;
       this.#last = one.path;
       return;
     }
-    this.#room[one.tier] -= JSON.stringify(one).length + 1;
+    this.#bytesLeft[one.tier] -= JSON.stringify(one).length + 1;
     this.#found.set(one.path, one);
   }
 
@@ -85,7 +85,7 @@ class Told {
   }
 }
 
-/** A git directory, or the file without which there is none: folders are not always told of. */
+/** A git directory, or the file without which it is none: folders are not always reported. */
 const GIT = /^((?:.*\/)?\.git)(?:\/HEAD)?$/is;
 
 const rank = ({ tier }: Handoff): number => TIERS.indexOf(tier);
@@ -111,7 +111,7 @@ function ofPath(change: ChangedPath, made: ReadonlySet<string>, workspace: strin
   return kind === "folder" ? [] : byName(change, names);
 }
 
-/** What is gone is not run; but what held something back may be. */
+/** A removed file is not run, but one that restrained something else may matter by its absence. */
 function gone(path: string, names: readonly string[]): readonly Handoff[] {
   const [first = ""] = names;
   const entry = protectedName(first, true);
@@ -133,7 +133,10 @@ function oddReason({ kind, mode = 0, path, target }: ChangedPath, workspace: str
   return guarded ? "a link to what the host obeys" : undefined;
 }
 
-/** The names below the workspace that a link leads to, links on the way left aside; undefined when it leads out. */
+/**
+ * Names below the workspace that a link leads to, without following links on the way; undefined when it leads
+ * outside.
+ */
 function ledTo(path: string, target: string, workspace: string): readonly string[] | undefined {
   if (target.startsWith("/") && target !== workspace && !target.startsWith(`${workspace}/`)) return undefined;
   const way = target.startsWith("/") ? [] : path.split("/").slice(0, -1);
@@ -164,7 +167,7 @@ function byName(change: ChangedPath, names: readonly string[]): readonly Handoff
   return runs && !ran ? [{ path, tier: "look", reason: "it can be run as a program now" }] : [];
 }
 
-/** What a commit writes: data that git reads, and runs nothing of. */
+/** Files that a commit writes: git reads them as data and runs none of them. */
 const DATA = new Set([
   "objects",
   "refs",
@@ -184,7 +187,7 @@ const DATA = new Set([
   "gc.log",
 ]);
 
-/** A path in a git directory: the directory, and what of it. */
+/** Splits a path inside a git directory into the directory and the rest. */
 interface InGit {
   readonly directory: string;
   readonly inner: readonly string[];
@@ -195,7 +198,7 @@ function inGit(names: readonly string[]): InGit | undefined {
   return at === -1 ? undefined : { directory: names.slice(0, at + 1).join("/"), inner: names.slice(at + 1) };
 }
 
-/** `made`: git directories that were not there before. One that was made is told of as one. */
+/** `made`: git directories that did not exist before; each is reported as one. */
 function gitHandoff(path: string, { directory, inner }: InGit, made: ReadonlySet<string>): Handoff {
   if (made.has(directory))
     return {
@@ -213,15 +216,15 @@ function gitHandoff(path: string, { directory, inner }: InGit, made: ReadonlySet
   };
 }
 
-/** Folders that are looked into; what is beyond them is told of without a look. */
+/** Bound on the folders that are examined; the others are reported unexamined. */
 const MAX_COUNT = 10_000;
 
-/** What a git directory has beside its HEAD. */
+/** Entries that a git directory has beside its HEAD. */
 const BESIDE = /(?<=^|\/)(?:config|objects|refs)(?=\/|$)/g;
 
-/** Folders that git takes for repositories without being called so: first `head` gets all that was added, then `beside`. */
+/** Finds folders that git takes for repositories under another name: `head` sees every addition first, then `beside`. */
 class BareRepositories {
-  /** By their paths in small letters: the path as it is, and what lies there. */
+  /** Lower-case path → the path as written and its entries. */
   readonly #folders = new Map<string, { readonly folder: string; readonly has: Set<string> }>();
   readonly #others: string[] = [];
 
@@ -232,7 +235,7 @@ class BareRepositories {
     else if (this.#others.length < MAX_COUNT) this.#others.push(folder);
   }
 
-  /** Folders are not always told of, but what lies in them is. */
+  /** Folders are not always reported, but the files in them are. */
   beside(added: string): void {
     if (this.#folders.size === 0) return;
     const path = added.toLowerCase();
@@ -253,10 +256,10 @@ class BareRepositories {
   }
 }
 
-/** A text of its own: a part of a longer one would keep the whole of that in memory. */
+/** Copies the text: a slice of a longer one would keep the whole of it in memory. */
 const own = (text: string): string => JSON.parse(JSON.stringify(text)) as string;
 
-/** Paths that a commit or the index holds, and that the host would run or obey once git brings them into the folder. */
+/** Paths in a commit or the index that the host would run or obey once git checks them out. */
 export function commitHandoff(entries: readonly GitEntry[], workspace: string): readonly Handoff[] {
   const found = handoffOf(entries.flatMap(asChanged), workspace);
   const odd = entries.flatMap(oddIn);
@@ -264,7 +267,7 @@ export function commitHandoff(entries: readonly GitEntry[], workspace: string): 
   return [...odd, ...found.filter(({ path }) => !told.has(path))];
 }
 
-/** Of several about one path the gravest, and of those the first. */
+/** Of several findings about one path the gravest; of equals the first. */
 export function mergedHandoff(...lists: readonly (readonly Handoff[])[]): readonly Handoff[] {
   const found = new Map<string, Handoff>();
   for (const one of lists.flat()) {
@@ -281,7 +284,7 @@ function asChanged({ kind, path, what, mode, oldMode, target }: GitEntry): reado
   return [{ path, what, kind, mode, oldMode, ...(target === undefined ? {} : { target }) }];
 }
 
-/** What is dangerous in a commit, whatever it would be in a folder. */
+/** Names that are dangerous inside of a commit, whatever they are in a folder. */
 function oddIn({ kind, path, what, target }: GitEntry): readonly Handoff[] {
   const dangerous = (reason: string): readonly Handoff[] => [{ path, tier: "dangerous", reason }];
   if (what === "deleted") return [];

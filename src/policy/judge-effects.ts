@@ -15,7 +15,7 @@ import {
   type Worth,
 } from "./ruling.ts";
 
-/** The rule that an effect falls under. */
+/** The ruling of one effect. */
 export function rulingOf(effect: Effect, places: Places): Ruling {
   const { span } = effect;
   return { span, ...kindRuling(effect, places) };
@@ -85,7 +85,7 @@ const toHosts = (hosts: readonly string[]): string => (hosts.length === 0 ? "" :
 
 type PathEffect = Extract<Effect, { readonly kind: "read" | "write" | "delete" | "permissions" | "device" }>;
 
-/** What is known of paths; all of them absolute and normalised. */
+/** Facts about paths; all paths are absolute and normalised. */
 export interface Places {
   readonly workspace: string;
   readonly home: string;
@@ -100,7 +100,7 @@ export interface PathFacts {
   readonly kind: "workspace" | "temp" | "system" | "outside" | "sink" | "device";
   /** Why the file is likely to hold a secret. */
   readonly secret: string | null;
-  /** What on the host obeys it. */
+  /** What on the host obeys the file. */
   readonly trap: string | null;
   readonly ignored: boolean;
 }
@@ -136,7 +136,7 @@ function readRuling(path: string, by: string, places: Places): Rule {
   if (ignored)
     return { id: "read.ignored", reason: `.harnessignore keeps ${what} from being read`, ...DENIED };
   if (secret !== null) {
-    // Nothing of the user's environment comes into a box.
+    // A box gets nothing of the user's environment.
     const worth = path === OWN_ENVIRONMENT ? CONTAINED : ASKED;
     return { id: "read.secret", reason: `${what} is likely to hold a secret: ${secret}`, ...worth };
   }
@@ -177,7 +177,7 @@ const VERBS = {
   device: "writes",
 } as const;
 
-/** As people would write it. */
+/** The path as people write it, with `~`. */
 function shown(path: string, { workspace, home }: Places): string {
   if (path === workspace) return "the workspace";
   if (path.startsWith(`${workspace}/`)) return path.slice(workspace.length + 1);
@@ -223,11 +223,14 @@ function worthOf(doubt: Doubt, inside: boolean): Worth {
   return inside || doubt === "env.own" || doubt === "word.bare-glob" ? CONTAINED : UNKNOWN_DEED;
 }
 
-/** Folders whose own folders are as good as everything. */
+/** Folders whose subfolders count as everything. */
 const SYSTEM =
   /^\/(?:bin|boot|dev|etc|home|lib\w*|media|mnt|opt|proc|root|run|s?bin|srv|sys|usr|var|Users|System|Library|Applications)(?:\/[^/]+)?$/;
 
-/** The workspace as a whole, what lies above it, a home, the system. Patterns that take all of a folder count as the folder. */
+/**
+ * The workspace itself, a folder above it, a home or a system folder. A pattern for all of a folder counts as the
+ * folder.
+ */
 export function isBroad(path: string, { workspace, home }: Pick<Places, "workspace" | "home">): boolean {
   const folder = wholeOf(path);
   const holds = (inner: string): boolean =>
@@ -240,10 +243,10 @@ export function isBroad(path: string, { workspace, home }: Pick<Places, "workspa
   );
 }
 
-/** Any folder right below the root, but for temporary files. */
+/** Any folder directly below the root, except temporary ones. */
 const isTop = (folder: string): boolean => /^\/[^/]+$/.test(folder) && folder !== "/tmp";
 
-/** `/a/*`, `/a/.*`, `/a/[a-z]*`: without the names that are nothing but a pattern. */
+/** `/a/*`, `/a/.*`, `/a/[a-z]*`: the path without the last names that are only a pattern. */
 function wholeOf(path: string): string {
   let folder = path;
   for (;;) {
@@ -288,7 +291,7 @@ function codeRuling({ from, path, text, followed, by }: CodeEffect, places: Plac
   }
 }
 
-/** What others wrote inside of the workspace, and temporary files, the box holds as well. */
+/** The box also contains code of others inside of the workspace and among temporary files. */
 function elsewhere(path: CodeEffect["path"], reason: string, places: Places): Rule {
   const kind = path === null ? "outside" : places.facts(path, "read").kind;
   const worth = kind === "workspace" || kind === "temp" ? CONTAINED : UNKNOWN_DEED;
@@ -303,7 +306,7 @@ const inline = (text: string, by: string, places: Places): Rule => ({
   ...textWorth(text, places),
 });
 
-/** Of a program as a text; undefined where nobody knows it. */
+/** Ruling on a program given as text; undefined where the text is unknown. */
 function textWorth(text: string | undefined, places: Places): Worth {
   if (text === undefined) return UNKNOWN_DEED;
   if (codeObjection(text, places)) return ASKED;
@@ -345,7 +348,7 @@ const KINDS: Readonly<Record<PlaceKind, PathFacts["kind"]>> = {
   device: "device",
 };
 
-/** Code that others wrote, and what git keeps. */
+/** Folders with code of others, and git's own data. */
 const FOREIGN = /\/(?:node_modules|\.git|vendor|site-packages)(?:\/|$)/i;
 
 export function placesFor(context: Context): Places {
@@ -367,5 +370,5 @@ function factsOf(path: string, op: Op, context: Context): PathFacts {
   };
 }
 
-/** What `<( )` gives a program to read. */
+/** Path of the pipe that `<( )` gives a program. */
 const isPipe = (path: string): boolean => path === "/dev/fd/63";

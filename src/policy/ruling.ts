@@ -2,21 +2,21 @@ import type { Verdict } from "../core/decision.ts";
 import type { TextDoubt } from "./shell/read-shell.ts";
 import type { Span } from "./shell/shell-syntax.ts";
 
-/** What one effect, or one flaw of the text, is worth. */
+/** Verdict on one effect, or on one flaw of the text. */
 export interface Ruling {
   readonly id: string;
   readonly reason: string;
   readonly span: Span;
-  /** In workspace-write; read-only may be stricter. */
+  /** Verdict in workspace-write; read-only may be stricter. */
   readonly verdict: Verdict;
   readonly readOnly: Verdict;
   readonly contained: Containment;
 }
 
 /**
- * Whether the box alone holds it. `offline`: nobody knows what it does, so only a box that reaches no host does; `never`:
- * it reads a secret, reaches a host that is not granted, needs the machine around the box, or loses what undo does not
- * bring back.
+ * Whether the box alone contains the effect. `offline`: the effect is unknown, so only a box without a network contains it.
+ * `never`: it reads a secret, reaches a host that is not granted, needs the machine around the box, or loses what undo
+ * cannot restore.
  */
 type Containment = "always" | "offline" | "never";
 
@@ -26,7 +26,7 @@ export const HARMLESS: Worth = { verdict: "allow", readOnly: "allow", contained:
 /** Allowed where the workspace may change. */
 export const IN_WORKSPACE: Worth = { verdict: "allow", readOnly: "ask", contained: "always" };
 export const CONTAINED: Worth = { verdict: "ask", readOnly: "ask", contained: "always" };
-/** Not understood: it may be anything that a box without a network lets happen. */
+/** Not understood: in a box without a network it is contained. */
 export const UNKNOWN_DEED: Worth = { verdict: "ask", readOnly: "ask", contained: "offline" };
 export const ASKED: Worth = { verdict: "ask", readOnly: "ask", contained: "never" };
 export const DENIED: Worth = { verdict: "deny", readOnly: "deny", contained: "never" };
@@ -49,7 +49,7 @@ export function textRuling({ id, what, span }: TextDoubt): Ruling {
   return { id, reason: reason(what), span, ...worth };
 }
 
-/** What would make it allowed, by rule: for people, and for a model that is refused. */
+/** What would have allowed it, by rule id: for people, and for a model that is refused. */
 const HINTS: readonly (readonly [rule: string, hint: string])[] = [
   ["text.syntax", "write it so that bash can read it; a long script is better put into a file"],
   ["text.empty", "give a command"],

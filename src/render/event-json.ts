@@ -4,8 +4,9 @@ import { inertJson } from "../core/visible.ts";
 type Clean = (text: string) => string;
 
 /**
- * The events of a run as lines of JSON, each text in them cleaned. A secret may come in pieces, and is often known only
- * by the words before it: a streamed text goes on line by line, so that some numbers are left out there.
+ * Writes the events of a run as lines of JSON, with secrets removed from every text. A secret may be split across pieces,
+ * and is often recognised only by the words before it, so streamed text is passed on line by line; pieces that are joined
+ * leave gaps in `seq`.
  */
 export class RunJson {
   readonly #clean: Clean;
@@ -15,7 +16,7 @@ export class RunJson {
     this.#clean = clean;
   }
 
-  /** Lines with their ends; often none for a piece of a text, sometimes two. */
+  /** Returns complete lines with their line ends: often none for a piece of text, sometimes two. */
   take(event: AgentEvent): string {
     const held = this.#held;
     this.#held = undefined;
@@ -30,7 +31,7 @@ export class RunJson {
     return cut === 0 ? "" : this.#line({ ...held, text: text.slice(0, cut) });
   }
 
-  /** What is still held, where the last event was not the run's end. */
+  /** Returns the text still held back, when the last event was not the end of the run. */
   end(): string {
     const held = this.#held;
     this.#held = undefined;
@@ -52,11 +53,11 @@ const isStreamed = (event: AgentEvent): event is Streamed =>
 const continues = (held: Streamed, event: Streamed): boolean =>
   held.type === event.type && held.run === event.run && held.agent === event.agent;
 
-/** A line that is longer goes on word by word, and a word that is longer as it comes. */
+/** A longer line is passed on word by word, and a longer word as it arrives. */
 const LONG_LINE = 400;
 const LONG_WORD = 4096;
 
-/** How much of a text can go. */
+/** How much of a text can be passed on now. */
 function ready(text: string): number {
   const line = text.lastIndexOf("\n") + 1;
   if (line > 0 || text.length <= LONG_LINE) return line;
@@ -64,7 +65,7 @@ function ready(text: string): number {
   return word === 0 && text.length > LONG_WORD ? text.length : word;
 }
 
-/** The same value with every text of it, however deep, through `clean`. */
+/** Returns the same value with `clean` applied to every string in it, at any depth. */
 export function cleaned<T>(value: T, clean: (text: string) => string): T;
 export function cleaned(value: unknown, clean: (text: string) => string): unknown {
   if (typeof value === "string") return clean(value);

@@ -4,12 +4,12 @@ import type { Changes, ExecResult, KeptOutput } from "../core/ports.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
 
-/** What was done beside the command. */
+/** Side effects beside the command itself. */
 type Told = Required<
   Pick<Finished, "quarantined" | "quarantined_total" | "commits" | "commits_total" | "staged">
 >;
 
-/** What `sandbox exec --json` prints, by the contract. */
+/** The object that `sandbox exec --json` prints; scripts rely on it. */
 export interface ExecJson extends Partial<Told> {
   readonly exit_code: number;
   readonly cause: ExecResult["cause"];
@@ -20,7 +20,7 @@ export interface ExecJson extends Partial<Told> {
   readonly timed_out: boolean;
   readonly killed: boolean;
   readonly blocked_connections: readonly string[];
-  /** All of them, ignored ones too. */
+  /** All changed paths, ignored ones included. */
   readonly changes: ListedChanges & { readonly incomplete?: true };
   readonly peak: ExecResult["peak"];
 }
@@ -42,7 +42,7 @@ export function execJson(result: ExecResult, changes: Changes, told?: Told): Exe
   };
 }
 
-/** Head and tail with the number of bytes between them; characters that were cut in two are dropped. */
+/** Joins head and tail with the number of bytes left out; characters cut in two are dropped. */
 function keptText({ head, tail, lost, total }: KeptOutput): string {
   if (lost === 0) return Buffer.concat([head, tail]).toString("utf8");
   const gap = `\n[… ${lost} of ${total} bytes left out …]\n`;
@@ -52,7 +52,7 @@ function keptText({ head, tail, lost, total }: KeptOutput): string {
 const cleanEnd = (bytes: Uint8Array): string =>
   new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: true });
 
-/** At most three bytes can be what is left of a character. */
+/** At most three bytes can remain of a character that was cut. */
 function cleanStart(bytes: Uint8Array): string {
   let start = 0;
   while (start < 3 && ((bytes[start] ?? 0) & 0xc0) === 0x80) start += 1;

@@ -14,9 +14,31 @@ export interface EmbedOptions {
   readonly concurrency?: number;
 }
 
-/** What a kill loses at most is this, once for each request under way. */
-const BATCH = 32;
 const WINDOW = 512;
+
+/** Texts of the first request, and the most of one. */
+const FIRST_BATCH = 8;
+const LARGEST_BATCH = 32;
+/** A server goes on computing what somebody who has left had asked for. */
+const BATCH_MS = 1000;
+
+/**
+ * How many texts one request has: as many as their server answers within about a second, waiting for other requests
+ * included, so that an abort or a kill costs no more than that. One request at most doubles it.
+ */
+export class BatchSize {
+  #texts = FIRST_BATCH;
+
+  get texts(): number {
+    return this.#texts;
+  }
+
+  /** So many texts were answered after so many milliseconds. */
+  took(texts: number, ms: number): void {
+    const fitting = Math.floor((texts * BATCH_MS) / Math.max(1, ms));
+    this.#texts = Math.max(1, Math.min(fitting, this.#texts * 2, LARGEST_BATCH));
+  }
+}
 
 /**
  * Gives all chunks of a store their vectors. What the embedder does wrong ends it with a value; only the store's own
@@ -39,6 +61,7 @@ class EmbedRun {
   readonly #options: EmbedOptions;
   readonly #started = performance.now();
   readonly #asking: Asking;
+  readonly #size = new BatchSize();
   /** Paths by chunk, of texts that the model gives no vector for. */
   readonly #refused = new Map<string, string>();
   #before = { embedded: 0, chunks: 0 };
@@ -93,24 +116,23 @@ class EmbedRun {
     if (known.length > 0) await this.#keep(new Map(known), byText, "reused");
     for (const [text] of known) byText.delete(text);
     const texts = [...byText.keys()];
-    const batches = Array.from({ length: Math.ceil(texts.length / BATCH) }, (_, at) =>
-      texts.slice(at * BATCH, (at + 1) * BATCH),
-    ).values();
     const ends = await Promise.allSettled(
-      Array.from({ length: this.#options.concurrency ?? 2 }, () => this.#work(batches, byText)),
+      Array.from({ length: this.#options.concurrency ?? 2 }, () => this.#work(texts, byText)),
     );
     for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
   /** After a failure no further batch begins; batches under way are kept. */
-  async #work(
-    batches: IteratorObject<readonly string[]>,
-    byText: ReadonlyMap<string, readonly Chunk[]>,
-  ): Promise<void> {
+  async #work(waiting: string[], byText: ReadonlyMap<string, readonly Chunk[]>): Promise<void> {
     try {
-      for (const batch of batches) await this.#batch(batch, byText);
+      while (waiting.length > 0) {
+        const batch = waiting.splice(0, this.#size.texts);
+        const began = performance.now();
+        await this.#batch(batch, byText);
+        this.#size.took(batch.length, performance.now() - began);
+      }
     } catch (thrown) {
-      for (const _ of batches);
+      waiting.length = 0;
       throw thrown;
     }
   }

@@ -31,6 +31,23 @@ export interface EmbedOutcome {
 export const vectorsLine = (embedded: number, chunks: number): string =>
   embedded === chunks ? `${chunks} chunks, all with vectors` : `${embedded} of ${chunks} chunks have vectors`;
 
+/** How much of an index is found by its meaning too. */
+export interface VectorShare {
+  readonly embedded: number;
+  readonly chunks: number;
+  /** From 0 to 1; 1 where there is nothing to embed. */
+  readonly share: number;
+  /** What gives the rest its vectors; empty where nothing lacks one. */
+  readonly next: string;
+}
+
+export const vectorShare = (embedded: number, chunks: number): VectorShare => ({
+  embedded,
+  chunks,
+  share: chunks === 0 ? 1 : Math.floor((embedded / chunks) * 1000) / 1000,
+  next: embedded < chunks ? "harness index" : "",
+});
+
 const REMEDY = "check that embed_model is a model for embeddings";
 
 /** One vector for each text, of that many numbers, each with a direction; anything else is a failure of the embedder. */

@@ -11,7 +11,7 @@ import type {
   SessionInfo,
   SessionStore,
 } from "../core/session.ts";
-import { auditFile, AuditFile, dropAudit } from "./audit/audit-file.ts";
+import { auditFile, AuditFile, dropAudit } from "./audit-file.ts";
 import type { Database } from "./database.ts";
 import { openDatabase } from "./sessions-db.ts";
 import { collect, ContentFiles, QUOTA_BYTES } from "./output-files.ts";

@@ -7,7 +7,7 @@ import { readPatch } from "./edits/patch-reader.ts";
 import { boundedDiff, compactDiff } from "./edits/text-edit.ts";
 import { type FilePatch, PatchMistake } from "./edits/unified-patch.ts";
 import { forgiving } from "./forgiving-input.ts";
-import { knownContent, wrote } from "./seen-content.ts";
+import { knownContent, readsUnseen, wrote } from "./seen-content.ts";
 import { absolute, type ToolContext, shown } from "./tool-context.ts";
 import { failed, type FileRefusal, ok, refusal } from "./tool-results.ts";
 
@@ -29,11 +29,14 @@ export const applyPatchTool = (context: ToolContext): AnyTool =>
 
 type Read = ReturnType<typeof readPatch>;
 
-/** A patch that cannot be read touches nothing. */
-function factsOf({ workspace }: ToolContext, read: Read): Facts {
+/** A patch that cannot be read changes nothing. */
+function factsOf(context: ToolContext, read: Read): Facts {
   if (read.kind === "mistake") return NO_FACTS;
+  const pathOf = (path: string): string => absolute(context.workspace, path);
   const paths = read.files.flatMap(({ path, to }) => (to === undefined ? [path] : [path, to]));
-  return { ...NO_FACTS, writes: [...new Set(paths.map((path) => absolute(workspace, path)))] };
+  const there = read.files.filter(({ what }) => what !== "add").map(({ path }) => pathOf(path));
+  const reads = readsUnseen(context, [...new Set(there)]);
+  return { ...NO_FACTS, reads, writes: [...new Set(paths.map(pathOf))] };
 }
 
 const NOTHING = "Nothing was changed.";
@@ -63,7 +66,7 @@ type Plan =
 async function planOf(context: ToolContext, box: Box, files: readonly FilePatch[]): Promise<Plan> {
   let refused: ToolResult | undefined;
   const load = async (path: string): Promise<FileState | undefined> => {
-    const known = await knownContent(context, box, path);
+    const known = await knownContent(context, box, path, "shows");
     if (known.kind === "absent") return undefined;
     if (known.kind === "known") return { content: known.content, mode: await modeOf(box, path) };
     refused = known.result;
@@ -86,13 +89,13 @@ async function modeOf(box: Box, path: string): Promise<number> {
 
 type Committed =
   | { readonly kind: "made" }
-  /** Nothing of the patch is left, but for what `stuck` names. */
+  /** The patch left no change behind, except at the paths in `stuck`. */
   | { readonly kind: "refused"; readonly refused: FileRefusal; readonly stuck: readonly string[] };
 
-/** Writes every file, or puts back those that were written before one was refused. */
+/** Writes every file, or restores those already written when one is refused. */
 async function commit(box: Box, steps: readonly Step[]): Promise<Committed> {
   const done: Step[] = [];
-  // What is made comes first: a file that is moved is never nowhere.
+  // New files are written first, so that a moved file always exists somewhere.
   for (const step of steps.toSorted((one, other) => Number(!one.after) - Number(!other.after))) {
     const refused = await put(box, step.path, step.before, step.after);
     if (refused === undefined) {
@@ -109,7 +112,7 @@ async function commit(box: Box, steps: readonly Step[]): Promise<Committed> {
   return { kind: "made" };
 }
 
-/** Brings one path from a state to another. */
+/** Changes one path from one state to another. */
 async function put(
   box: Box,
   path: string,
@@ -126,10 +129,10 @@ async function put(
 }
 
 const STEP_MS = 20_000;
-/** Once a first file is written the rest follows, whoever cancels: half a change is worse than all of it. */
+/** Once the first file is written, cancelling no longer stops the rest: half a patch is worse than all of it. */
 const NEVER = new AbortController().signal;
 
-/** A small program that changes a path: why it did not, or undefined when it did. */
+/** Runs a small program that changes a path. Returns why it failed; undefined on success. */
 async function runOn(box: Box, words: readonly string[], path: string): Promise<FileRefusal | undefined> {
   const keep = { head: 2000, tail: 0 };
   const result = await box.exec({ words, env: { LC_ALL: "C" }, timeoutMs: STEP_MS, keep }, NEVER);
@@ -157,11 +160,11 @@ const NO_DIFF = { added: 0, removed: 0, lines: [] };
 
 interface Told {
   readonly head: string;
-  /** None for a file that is new or gone. */
+  /** Undefined for a file that is new or removed. */
   readonly lines: readonly string[];
 }
 
-/** What became of each file, then what changed in those that were there before. */
+/** The outcome for each file, then the changes in files that existed before. */
 function stepsTold(steps: readonly Step[], nameOf: (path: string) => string): string {
   const moved = new Map(
     steps.flatMap(({ from }) => (from === undefined ? [] : [[from, stateBefore(steps, from)]])),

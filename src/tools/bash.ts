@@ -25,7 +25,7 @@ const input = forgiving(
     ),
 );
 
-/** Some send an empty text for what they leave out. */
+/** Some models send an empty text for a field that they leave out. */
 const isGiven = (value: string | true | undefined): value is string | true =>
   value !== undefined && value !== "";
 
@@ -61,10 +61,10 @@ interface Shell {
   readonly keeper: Keeper;
 }
 
-/** As it was when the call was judged. */
+/** The folder at the time the call was judged. */
 type State = Pick<ShellState, "folder" | "env">;
 
-/** One shell: its folder and exported variables go on from call to call, its jobs until the box ends. */
+/** One shell: its folder and exported variables persist from call to call, its jobs until the box ends. */
 export function bashTool(context: ToolContext): AnyTool {
   const advise = adviseOnce();
   const shell: Shell = {
@@ -113,20 +113,23 @@ async function run(shell: Shell & State, given: Input, box: Box, signal: AbortSi
   return shell.jobs.start(box, { words: plain(command), folder, env, timeoutMs: 0 }, signal);
 }
 
-/** The way on where what was exported has every command refused: a command that takes it back would be one. */
+/**
+ * The way out when exported variables make the policy refuse every command: one that unsets them would be refused
+ * too.
+ */
 function restarted({ workspace, shell }: ToolContext): ToolResult {
   shell.move(workspace, {});
   return { kind: "ok", text: `The shell is in ${workspace}, with no exported variables. Jobs go on.` };
 }
 
-/** Not run elsewhere instead: it was judged for the folder that it named. */
+/** The command is not run in another folder instead: it was judged for the folder that it named. */
 function lostFolder({ context: { workspace, shell }, folder, env }: Shell & State): ToolResult {
   shell.move(workspace, env);
   const why = `The working directory ${folder} is gone; the shell is now in ${workspace}.`;
   return { kind: "failed", cause: "program", text: `${why} Nothing was run: send it again.` };
 }
 
-/** One request to the box: what the shell leaves comes with its end, and a folder that is gone is found by its start. */
+/** One request to the box: the shell's state comes with its end, and a missing folder is noticed at its start. */
 async function foreground(
   shell: Shell & State,
   { command, timeout }: { readonly command: string; readonly timeout: number | undefined },

@@ -5,7 +5,7 @@ import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.t
 import { type ToolContext, absolute, shown } from "./tool-context.ts";
 import { failed, ok, refusal } from "./tool-results.ts";
 import { flag, forgiving, listOf } from "./forgiving-input.ts";
-import { knownContent, wrote } from "./seen-content.ts";
+import { knownContent, readsUnseen, wrote } from "./seen-content.ts";
 import { boundedDiff, compactDiff, type Edit, replaced } from "./edits/text-edit.ts";
 const one = forgiving(z.strictObject({ old: z.string(), new: z.string(), all: flag.optional() }));
 
@@ -35,14 +35,17 @@ export const editFileTool = (context: ToolContext): AnyTool =>
     input,
     beside: false,
     where: "box",
-    facts: ({ path }) => ({ ...NO_FACTS, writes: [absolute(context.workspace, path)] }),
+    facts: ({ path }) => {
+      const writes = [absolute(context.workspace, path)];
+      return { ...NO_FACTS, reads: readsUnseen(context, writes), writes };
+    },
     run: ({ path, ...given }, box) =>
       edit({ context, box }, absolute(context.workspace, path), editsOf(given)),
   });
 
 type Given = Omit<z.infer<typeof input>, "path">;
 
-/** A lone surrogate would stand for a byte: only the file itself may hold such. */
+/** A lone surrogate stands for a byte that is not UTF-8; only the file itself may contain one. */
 function editsOf({ old, new: young, all = false, edits = [] }: Given): readonly Edit[] {
   const flat = old === undefined || young === undefined ? [] : [{ old, new: young, all }];
   return [...flat, ...edits].map(({ old, new: young, all = false }) => ({
@@ -58,7 +61,7 @@ interface At {
 }
 
 async function edit({ context, box }: At, path: string, edits: readonly Edit[]): Promise<ToolResult> {
-  const known = await knownContent(context, box, path);
+  const known = await knownContent(context, box, path, "shows");
   const name = shown(context.workspace, path);
   if (known.kind === "refused") return known.result;
   if (known.kind === "absent")

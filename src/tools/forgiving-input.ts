@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Names that models know from elsewhere, for those of our tools. */
+/** Parameter names of other tools that models know → names of our tools. */
 const ALIASES: Readonly<Record<string, string>> = {
   file_path: "path",
   filename: "path",
@@ -14,7 +14,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   cmd: "command",
 };
 
-/** Words about a call that many models add to it. A call without them does the same. */
+/** Remarks about a call that many models add. Dropping them does not change the call. */
 const COMMENTARY: ReadonlySet<string> = new Set([
   "comment",
   "description",
@@ -29,8 +29,8 @@ const COMMENTARY: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * An input as small models send it: null for what is left out, names of other tools, a list written as a text, words of
- * comment. Any other name is a mistake: what it stands for would be dropped in silence.
+ * Accepts an input as small models send it: null for an omitted field, names of other tools, a list written as text,
+ * remarks. Any other name is an error: dropping it would silently ignore what the model meant.
  */
 export function forgiving<S extends z.ZodObject<z.ZodRawShape, z.core.$strict>>(
   schema: S,
@@ -59,7 +59,7 @@ export const flag = z.preprocess(
   z.boolean(),
 );
 
-/** A whole number; some send it as a text. */
+/** A whole number; some models send it as text. */
 export const count = z.preprocess(
   (value) => (typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value),
   z.number().min(0),

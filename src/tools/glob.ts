@@ -36,8 +36,8 @@ const below = (folder: string, path: string): string =>
   path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
 
 /**
- * Patterns of paths: `*` and `?` within a name, `**` over folders, `[a-z]`, `{a,b}`. Without a slash a pattern fits the
- * name at any depth. No pattern makes it slow: a star is tried again from the last one only.
+ * Patterns of paths: `*` and `?` within a name, `**` across folders, `[a-z]`, `{a,b}`. A pattern without a slash matches the
+ * name at any depth. Every pattern is fast: only the last star is tried again.
  */
 export function globPattern(pattern: string): (path: string) => boolean {
   const forms = alternatives(pattern.replace(/^(?:\.?\/)+/, "")).map(segmentsOf);
@@ -60,7 +60,7 @@ function segmentsOf(pattern: string): readonly Part<Segment>[] {
 const fitsName = (segment: Segment, name: string): boolean =>
   fits(segment, Array.from(name), (test, character) => test(character));
 
-/** Whether parts fit items, a star any number of them. */
+/** Whether the parts match the items; a star matches any number of them. */
 function fits<T, I>(
   parts: readonly Part<T>[],
   items: readonly I[],
@@ -104,7 +104,7 @@ function inSet(set: string, character: string): boolean {
 
 const MAX_FORMS = 200;
 
-/** `{a,b}` spelt out; braces that are too many, or hold no comma, stand for themselves. */
+/** Expands `{a,b}`. Braces without a comma, or too many of them, are literal. */
 function alternatives(pattern: string): readonly string[] {
   let forms = [pattern];
   for (;;) {
@@ -114,7 +114,7 @@ function alternatives(pattern: string): readonly string[] {
   }
 }
 
-/** The innermost braces first. */
+/** Innermost braces come first. */
 function spelt(pattern: string): readonly string[] {
   const braces = /\{([^{}]*,[^{}]*)\}/.exec(pattern);
   if (braces === null) return [pattern];

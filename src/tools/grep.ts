@@ -45,7 +45,7 @@ const wordsOf = ({ pattern, glob = "", ignore_case = false, context = 0 }: Wante
   "--max-columns-preview",
   ...(ignore_case ? ["--ignore-case"] : []),
   ...(context > 0 ? [`--context=${Math.min(Math.floor(context), MAX_CONTEXT)}`] : []),
-  // ripgrep takes a pattern for everything as a wish for ignored files too.
+  // ripgrep takes a pattern that matches everything as a request for ignored files too.
   ...(/^[*/]*$/.test(glob) ? [] : [`--glob=${glob}`]),
   "--glob=!.git",
   "-e",
@@ -58,7 +58,7 @@ interface Line {
   readonly match: boolean;
 }
 
-/** As ripgrep gives it with --null: path, NUL, number, `:` for a match and `-` for what is around it. */
+/** A line of ripgrep's output with --null: path, NUL, number, `:` for a match or `-` for context. */
 const LINE = /^([^\0]*)\0(\d+)([:-])([\s\S]*)$/;
 
 function told(context: ToolContext, { out, lost, trouble }: Found): string {
@@ -89,7 +89,7 @@ function firstMatches(lines: readonly Line[]): readonly Line[] {
   return end < 0 ? lines : lines.slice(0, end);
 }
 
-/** Each file's name once, above its lines. */
+/** Groups lines by file, with each file's name once above them. */
 function grouped(context: ToolContext, lines: readonly Line[]): readonly string[] {
   return lines.flatMap(({ file, text }, index) =>
     lines[index - 1]?.file === file ? [text] : [shown(context.workspace, file), text],

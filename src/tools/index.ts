@@ -14,7 +14,7 @@ import { showFullTool } from "./show-full.ts";
 import { taskTool } from "./task.ts";
 import { writeFileTool } from "./write-file.ts";
 
-/** In an order that never changes: the list is part of the prefix that servers keep. */
+/** The order is fixed: the list is part of the prompt prefix that servers cache. */
 export function toolsFor(context: ToolContext): readonly AnyTool[] {
   return [
     readFileTool(context),

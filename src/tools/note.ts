@@ -14,7 +14,7 @@ const input = forgiving(
 );
 type Input = z.infer<typeof input>;
 
-/** Remembers something of the workspace beyond the session. */
+/** Stores a note about the workspace that outlasts the session. */
 export function noteTool({ notes }: Pick<ToolContext, "notes">): AnyTool {
   return anyTool<Input>({
     name: "note",

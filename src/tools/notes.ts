@@ -10,7 +10,7 @@ const MAX_CHARACTERS = 8000;
 const input = forgiving(z.strictObject({ query: z.string().optional() }));
 type Input = z.infer<typeof input>;
 
-/** What was noted of the workspace, newest first. */
+/** The notes about the workspace, newest first. */
 export function notesTool({ notes }: Pick<ToolContext, "notes">): AnyTool {
   return anyTool<Input>({
     name: "notes",
@@ -36,7 +36,7 @@ function noteText({ title, body, tags, written }: Note): string {
   return `# ${title} (${[day, ...tags].join(", ")})\n${body}`;
 }
 
-/** Whole notes as far as they fit, of the first one what fits. */
+/** As many whole notes as fit; if not even the first fits, its beginning. */
 function within(texts: readonly string[]): readonly string[] {
   let left = MAX_CHARACTERS;
   const shown: string[] = [];

@@ -60,12 +60,12 @@ interface Place {
   readonly context: ToolContext;
   readonly box: Box;
   readonly signal: AbortSignal;
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string;
 }
 
 interface Lines {
-  /** From 1. */
+  /** Counted from 1. */
   readonly first: number;
   readonly most: number;
 }
@@ -87,7 +87,7 @@ function pageNote({ first, shown, total, notes }: Paged): string {
 
 const SCAN_MS = 60_000;
 
-/** Lines of a file that is too large to be brought whole: they are found inside the box. */
+/** Lines of a file that is too large to transfer: they are located inside the box. */
 async function largePage(
   { context, box, path, signal }: Place,
   { first, most }: Lines,

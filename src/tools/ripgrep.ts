@@ -11,13 +11,13 @@ const MISTAKE = 2;
 export interface Found {
   readonly kind: "found";
   readonly out: string;
-  /** There was more than could be kept. */
+  /** The output was cut. */
   readonly lost: boolean;
-  /** What could not be searched, in ripgrep's words; empty when there was no trouble. */
+  /** What could not be searched, in ripgrep's words; empty without errors. */
   readonly trouble: string;
 }
 
-/** ripgrep in the box. Repositories' settings for it do not count, and `.git` is left out. */
+/** Runs ripgrep in the box. Its configuration in a repository is ignored, and `.git` is left out. */
 export async function ripgrep(
   box: Box,
   words: readonly string[],
@@ -38,6 +38,6 @@ export async function ripgrep(
   return failed(why === "" ? result.reason : why) as Exclude<ToolResult, { readonly kind: "ok" }>;
 }
 
-/** Without the entry that was cut. */
+/** Removes the entry that was cut. */
 const wholePart = (out: string): string =>
   out.slice(0, Math.max(out.lastIndexOf("\n"), out.lastIndexOf("\0"), 0));

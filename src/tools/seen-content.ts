@@ -1,19 +1,20 @@
 import type { Box, FileContent } from "../core/ports.ts";
 import type { ToolResult } from "../core/tool.ts";
+import { binaryKind, numbered, textAbout } from "./edits/file-text.ts";
 import { type ToolContext, shown } from "./tool-context.ts";
 import { failed, refusal } from "./tool-results.ts";
-/** What is read of a file in one piece. Larger ones are told apart by size and time, not by their content. */
+/** Largest file that is read in one piece. Larger ones are compared by size and time, not by content. */
 export const WHOLE = 8 * 2 ** 20;
 const NEVER = new AbortController().signal;
 
-/** By which a later look knows this content again. */
+/** A fingerprint by which a later look recognises this content. */
 export async function tokenOf(box: Box, path: string, { content, size }: FileContent): Promise<string> {
   if (size > WHOLE) return largeToken(box, path);
   const digest = await crypto.subtle.digest("SHA-256", content);
   return Buffer.from(digest).toString("hex");
 }
 
-/** Of what a link leads to, with the parts of a second that the port's `modified` has not. */
+/** Size and time of a link's target, with the fractions of a second that `modified` of the port lacks. */
 async function largeToken(box: Box, path: string): Promise<string> {
   const words = ["stat", "-L", "-c", "%s-%.9Y", "--", path];
   const { exit_code, stdout } = await box.exec(
@@ -24,7 +25,7 @@ async function largeToken(box: Box, path: string): Promise<string> {
   return exit_code === 0 && said !== "" ? said : `unknown-${crypto.randomUUID()}`;
 }
 
-/** A file that may be changed: the model knows it as it is now. */
+/** A file that may be changed: the model knows its current content. */
 export type Known =
   | { readonly kind: "known"; readonly content: Uint8Array }
   | { readonly kind: "absent" }
@@ -32,7 +33,13 @@ export type Known =
 
 const refused = (result: ToolResult): Known => ({ kind: "refused", result });
 
-export async function knownContent(context: ToolContext, box: Box, path: string): Promise<Known> {
+/** What an unread file says is told where the call has stated that it may read it: `shows`. */
+export async function knownContent(
+  context: ToolContext,
+  box: Box,
+  path: string,
+  shows: "shows" | "keeps",
+): Promise<Known> {
   const read = await box.read(path);
   if (read.kind !== "ok")
     return read.code === "ENOENT" ? { kind: "absent" } : refused(refusal(context, read));
@@ -40,12 +47,38 @@ export async function knownContent(context: ToolContext, box: Box, path: string)
   const { content, size } = read.value;
   if (size > content.length) return refused(failed(`${name}: too large for this tool; change it with bash`));
   const seen = context.seen.hashOf(path);
-  if (seen === undefined)
-    return refused(failed(`${name}: read it with read_file first. Nothing was changed.`));
+  if (seen === undefined) return refused(await unread(context, box, { path, read: read.value, shows }));
   return seen === (await tokenOf(box, path, read.value))
     ? { kind: "known", content }
     : refused(failed(`${name}: it has changed since you read it: read it again. Nothing was changed.`));
 }
+
+/** Of a file that is answered to a call which has not read it. */
+const MAX_BYTES = 16_000;
+const MAX_LINES = 400;
+
+interface Unread {
+  readonly path: string;
+  readonly read: FileContent;
+  readonly shows: "shows" | "keeps";
+}
+
+/** A small file comes with the refusal, as `read_file` gives it, and then counts as read: the next call can be right. */
+async function unread(context: ToolContext, box: Box, { path, read, shows }: Unread): Promise<ToolResult> {
+  const name = shown(context.workspace, path);
+  const { lines, notes } = textAbout(read.content);
+  const fits = read.content.length <= MAX_BYTES && lines.length > 0 && lines.length <= MAX_LINES;
+  if (shows === "keeps" || !fits || binaryKind(read.content, path) !== undefined)
+    return failed(`${name}: read it with read_file first. Nothing was changed.`);
+  context.seen.saw(path, await tokenOf(box, path, read));
+  const about = [lines.length === 1 ? "1 line" : `all ${lines.length} lines`, ...notes].join("; ");
+  const head = `${name}: you had not read it. Nothing was changed. This is the file, which counts as read now; call again with what stands in it:`;
+  return { ...failed(`${head}\n${numbered(lines, 1)}\n[${about}]`), missed: "unread" };
+}
+
+/** A file that is there is read by a call that changes it before the model knows it. */
+export const readsUnseen = ({ seen }: ToolContext, paths: readonly string[]): readonly string[] =>
+  paths.filter((path) => seen.hashOf(path) === undefined);
 
 /** The model knows what it has just written. */
 export async function wrote(

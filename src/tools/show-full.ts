@@ -4,13 +4,13 @@ import type { ToolContext } from "./tool-context.ts";
 import { count, forgiving } from "./forgiving-input.ts";
 
 const PAGE = 20_000;
-/** Of UTF-8, with the line below it: what the model gets of any result. */
+/** Bytes of UTF-8, including the line below it: the bound on any result for the model. */
 const PAGE_BYTES = 29_500;
 
 const input = forgiving(z.strictObject({ id: z.string(), offset: count.optional() }));
 type Input = z.infer<typeof input>;
 
-/** Pages through what a tool said in full. */
+/** Pages through the full output of a tool. */
 export function showFullTool({ outputs }: Pick<ToolContext, "outputs">): AnyTool {
   return anyTool<Input>({
     name: "show_full",
@@ -34,7 +34,7 @@ function page(outputs: ToolContext["outputs"], id: string, offset: number): Tool
   return { kind: "ok", text: `${text}\n[characters ${found.offset} to ${end} of ${total}; ${next}]` };
 }
 
-/** A page of wide characters is made shorter, so that it need not be cut. */
+/** A page with wide characters is shortened, so that it fits without being cut. */
 function pageWithin(
   outputs: ToolContext["outputs"],
   id: string,

@@ -11,7 +11,7 @@ const CUT = "\n[the rest was left out]";
 const input = forgiving(z.strictObject({ prompt: z.string().min(1), max_turns: count.optional() }));
 type Input = z.infer<typeof input>;
 
-/** Hands a part of the task to a helper. The parent only has it. */
+/** Delegates a part of the task to a subagent. Only the parent has this tool. */
 export function taskTool(spawn: Spawn): AnyTool {
   return anyTool<Input>({
     name: "task",

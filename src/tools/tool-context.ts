@@ -2,35 +2,35 @@ import type { Index } from "../core/ports.ts";
 import type { Notes, Outputs } from "../core/session.ts";
 import type { ToolResult } from "../core/tool.ts";
 
-/** Which contents of files the model knows, by absolute path. Every change of it is remembered with the session. */
+/** Contents of files that the model knows, by absolute path. Every change is stored with the session. */
 export interface SeenFiles {
   hashOf(path: string): string | undefined;
-  /** The model has read it whole or in part, or written it. */
+  /** The model has read it in whole or in part, or written it. */
   saw(path: string, hash: string): void;
   forget(path: string): void;
 }
 
-/** Variables by their names. */
+/** Variables by name. */
 export type Exported = ReadonlyMap<string, string>;
 
-/** What one shell call leaves to the next. */
+/** State that one shell call leaves to the next. */
 export interface ShellState {
-  /** Absolute. */
+  /** Absolute path. */
   readonly folder: string;
-  /** Exported over the box's own environment. */
+  /** Exported in addition to the box's environment. */
   readonly env: Readonly<Record<string, string>>;
   move(folder: string, env: Readonly<Record<string, string>>): void;
 }
 
-/** Does a part of the task with a memory of its own; only its last word comes back. */
+/** Runs a part of the task with separate messages; only the last answer comes back. */
 export type Spawn = (
   part: { readonly prompt: string; readonly maxTurns: number },
   signal: AbortSignal,
 ) => Promise<ToolResult>;
 
-/** What the tools of one agent share. The box is not on it: it comes with each call. */
+/** State that the tools of one agent share. The box is not part of it: it comes with each call. */
 export interface ToolContext {
-  /** Tells its jobs from those of other agents in the same box. */
+  /** Distinguishes its jobs from those of other agents in the same box. */
   readonly agent: string;
   /** Absolute; the same path inside the box. */
   readonly workspace: string;
@@ -38,16 +38,16 @@ export interface ToolContext {
   readonly shell: ShellState;
   readonly outputs: Outputs;
   readonly notes: Notes;
-  /** Names of those of these exported variables that do not go on to later calls; absent, all do. */
+  /** Names of these exported variables that later calls do not get; without it, later calls get all. */
   readonly refused?: (variables: Exported) => Promise<ReadonlySet<string>>;
-  /** For a command that names no limit of its own. */
+  /** Time limit of a command that names none. */
   readonly timeoutMs: number;
   readonly index?: Index;
-  /** Only the parent has it: a subagent starts none. */
+  /** Only the parent has it: a subagent starts no other. */
   readonly spawn?: Spawn;
 }
 
-/** Absolute, without `.` or `..`: what is judged is what is touched. */
+/** Absolute, without `.` or `..`: the judged path is the path that is used. */
 export function absolute(workspace: string, path: string): string {
   const kept: string[] = [];
   for (const name of (path.startsWith("/") ? path : `${workspace}/${path}`).split("/")) {
@@ -57,7 +57,10 @@ export function absolute(workspace: string, path: string): string {
   return `/${kept.join("/")}`;
 }
 
-/** Below the workspace as the model writes it, elsewhere absolute; a name that would break the line is quoted. */
+/**
+ * Relative to the workspace where the path lies in it, otherwise absolute; a name that would break the line is
+ * quoted.
+ */
 export function shown(workspace: string, path: string): string {
   if (path === workspace) return ".";
   return nameShown(path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);

@@ -29,7 +29,7 @@ const WORDS: Readonly<Record<string, string>> = {
 
 const DISK: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
-/** A file operation that the box refused, as the model is told. */
+/** The message to the model for a file operation that the box refused. */
 export function refusal({ workspace }: Pick<ToolContext, "workspace">, refused: FileRefusal): ToolResult {
   const { kind, code, path } = refused;
   const name = shown(workspace, path);
@@ -43,7 +43,7 @@ export function refusal({ workspace }: Pick<ToolContext, "workspace">, refused: 
   return failed(text, DISK.has(code) ? "disk" : "filesystem");
 }
 
-/** The same, with the names that may have been meant. */
+/** The same, with similar names as suggestions. */
 export async function missing(context: ToolContext, box: Box, refused: FileRefusal): Promise<ToolResult> {
   const told = refusal(context, refused);
   return refused.code === "ENOENT"
@@ -67,7 +67,7 @@ async function hint(context: ToolContext, box: Box, path: string): Promise<strin
   return `. In ${shown(context.workspace, folder)}: ${some === "" ? "nothing" : some}${more}`;
 }
 
-/** A program of the box that did not come to its own end, or undefined when it did. */
+/** How a program in the box ended, unless it exited by itself; then undefined. */
 export function cutShort({ cause, reason }: ExecResult, doing: string): ToolResult | undefined {
   if (cause === "timeout") return { kind: "timed_out", cause, text: `${doing}: ${reason}` };
   if (cause === "user") return { kind: "cancelled", cause, text: `${doing}: cancelled` };

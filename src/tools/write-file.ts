@@ -27,7 +27,7 @@ interface At {
 }
 
 async function write({ context, box }: At, path: string, text: string): Promise<ToolResult> {
-  const known = await knownContent(context, box, path);
+  const known = await knownContent(context, box, path, "keeps");
   if (known.kind === "refused") return known.result;
   const content = Buffer.from(text, "utf8");
   const written = await box.write(path, content);

@@ -144,3 +144,24 @@ test("a deadline aborts with its signal, or when the time is up", async () => {
   user.abort();
   assert.ok(free.aborted && far.aborted);
 });
+
+test("candidates share time, tokens and cost; turns and calls are each one's own", () => {
+  let now = 0;
+  const whole = new Limits({ turns: 3, calls: 2, ms: 1000, tokens: 100, cost: 2 }, () => now);
+  const [one, other] = [whole.attempt(), whole.attempt()];
+  times(3, () => (one.turn(), one.call()));
+  assert.deepEqual([one.reached("turn")?.which, one.reached("call")?.which], ["turns", "calls"]);
+  assert.deepEqual(
+    [other.turns, other.calls, other.reached("turn"), other.reached("call")],
+    [0, 0, undefined, undefined],
+  );
+  assert.match(one.reached("turn")?.text ?? "", /--max-turns gives more/);
+  const subagent = other.part(5);
+  subagent.call();
+  assert.equal(other.calls, 1);
+  one.used(usage(60, 0, 1), 0);
+  subagent.used(usage(40, 0, 0), 0);
+  for (const each of [whole, other, subagent]) assert.equal(each.reached("turn")?.which, "tokens");
+  now = 1000;
+  assert.equal(whole.attempt().reached("turn")?.which, "ms");
+});

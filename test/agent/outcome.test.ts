@@ -28,7 +28,7 @@ const changed: EndedCall = { ...ok, call: "c3", tool: "write_file", target: "a.t
 const answered: Ending = { how: "answered" };
 
 const codes = (ending: Ending, calls: readonly EndedCall[], strict = false): readonly [string, number] => {
-  const { status, exit_code } = outcomeOf(ending, calls, strict);
+  const { status, exit_code } = outcomeOf(ending, calls, { strict });
   return [status, exit_code];
 };
 
@@ -47,6 +47,8 @@ test("each ending has its status and its exit code", () => {
     [{ how: "sandbox_lost", reason: "gone" }, ["sandbox", 6]],
     [{ how: "too_long", reason: "full" }, ["failed", 1]],
     [{ how: "misfit", reason: "no JSON" }, ["failed", 1]],
+    [{ how: "nothing_done", reason: "nothing was done" }, ["failed", 1]],
+    [{ how: "unverified", reason: "npm test fails" }, ["failed", 1]],
     [{ how: "parked", reason: "waits" }, ["parked", 7]],
     [{ how: "cancelled", signal: "SIGINT" }, ["interrupted", 130]],
     [{ how: "cancelled", signal: "SIGTERM" }, ["interrupted", 143]],
@@ -55,7 +57,7 @@ test("each ending has its status and its exit code", () => {
   ];
   for (const [ending, wanted] of table) {
     assert.deepEqual(codes(ending, [ok]), wanted, ending.how);
-    assert.notEqual(outcomeOf(ending, [ok], false).reason, "", ending.how);
+    assert.notEqual(outcomeOf(ending, [ok], { strict: false }).reason, "", ending.how);
   }
 });
 
@@ -121,7 +123,7 @@ test("going on with what is refused is a refusal, with anything else a spent bud
 });
 
 test("a refusal is named with its target and its reason", () => {
-  const { reason } = outcomeOf(answered, [refused], false);
+  const { reason } = outcomeOf(answered, [refused], { strict: false });
   assert.equal(reason, "Refused: bash curl example.com (it reaches the network)");
 });
 

@@ -21,11 +21,11 @@ test("every line is answered in its turn, and a bad one by its error", async () 
       JSON.stringify({ text: '{"name": "read_file", "arguments": {"limit": "3"}}', tools }),
     ]),
     [
-      { calls: [{ name: "bash", args: { command: "ls" } }], malformed: [], prose: "Look." },
+      { calls: [{ name: "bash", args: { command: "ls" } }], malformed: [], missed: [], prose: "Look." },
       { error: 'line 2: this is no JSON; expected {"text": "…", "tools": ["read_file"]}' },
       { error: 'line 3: "tools" is a list of names, or of {"name", "parameters"}' },
       { error: 'line 4: expected an object with a text "text", as in {"text": "…", "tools": ["read_file"]}' },
-      { calls: [{ name: "read_file", args: { limit: 3 } }], malformed: [], prose: "" },
+      { calls: [{ name: "read_file", args: { limit: 3 } }], malformed: [], missed: [], prose: "" },
     ],
   );
 });
@@ -35,8 +35,9 @@ test("people see calls, what cannot be read, and the text", () => {
     readingText({
       calls: [{ name: "bash", args: { command: "ls" } }],
       malformed: [{ name: "x", reason: "cut" }],
+      missed: [{ missed: "not_offered", name: "y", args: {}, reason: "no y", nearest: [] }],
       prose: "Hi\nyou",
     }),
-    'call       bash {"command":"ls"}\nmalformed  "x": cut\nprose      "Hi\\nyou"',
+    'call       bash {"command":"ls"}\nmalformed  "x": cut\nmissed     "y": no y\nprose      "Hi\\nyou"',
   );
 });

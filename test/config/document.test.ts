@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { parseConfigDocument } from "../../src/config/config-document.ts";
 import { readLayer } from "../../src/config/config-layers.ts";
-import { SETTING_KEYS } from "../../src/config/settings-schema.ts";
+import { layerSchema, SETTING_KEYS } from "../../src/config/settings-schema.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 
 const read = (text: string): unknown => {
@@ -176,4 +176,11 @@ test("a file nested too deep to read is refused like any other", async () => {
 test("a long value is shown cut, and says so", async () => {
   const [, message] = await refusalOf(() => read(`{"mode": "${"x".repeat(500)}"}`));
   assert.equal(message.split("found ")[1], `"${"x".repeat(79)}…`);
+});
+
+test("a check of blanks and comments is none, since it always succeeds", () => {
+  for (const check of ["   ", "# x", " \n# y\n\t"])
+    assert.ok(!layerSchema.safeParse({ check }).success, check);
+  for (const check of ["true", "# first\nmake test", "make test # all"])
+    assert.ok(layerSchema.safeParse({ check }).success, check);
 });

@@ -197,3 +197,13 @@ test("a config folder that is a plain file counts as absent", async () => {
   await using place = await scratch({ "xdg/harness": "" });
   assert.deepEqual(await load(place), { settings: DEFAULTS, origins: BY_DEFAULT });
 });
+
+test("a check that looks like a value of JSON is a command", async () => {
+  await using place = await scratch();
+  for (const text of ["true", "false", "0"]) {
+    const { settings } = await load(place, { flags: { "--check": ["check", text] } });
+    assert.equal(settings.check, text);
+  }
+  const { settings } = await load(place, { env: { HARNESS_CHECK: "true" } });
+  assert.equal(settings.check, "true");
+});

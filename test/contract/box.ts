@@ -1,14 +1,30 @@
-import type { Open } from "./box-words.ts";
-import { endingCases } from "./box-endings.ts";
+import { after, describe } from "node:test";
+import type { Open, Opened } from "./box-words.ts";
+import { commandEndingCases, endingCases } from "./box-endings.ts";
 import { execCases } from "./box-exec.ts";
 import { fileCases } from "./box-files.ts";
 import { outputCases } from "./box-output.ts";
 
 /** What every Sandbox/Box keeps, whatever is behind it. */
 export function boxContract(name: string, open: Open, skip: string | false = false): void {
-  const suite = { open, of: (what: string) => `${name}: ${what}`, skip };
-  execCases(suite);
-  outputCases(suite);
+  const of = (what: string): string => `${name}: ${what}`;
+  describe(`${name}: commands that leave it as it was, in one box`, () => {
+    const suite = { open: opensOnce(open), of, skip };
+    execCases(suite);
+    outputCases(suite);
+    commandEndingCases(suite);
+  });
+  const suite = { open, of, skip };
   fileCases(suite);
   endingCases(suite);
+}
+
+/** The same box for every test of a suite, gone when the suite has ended. */
+function opensOnce(open: Open): Open {
+  const state: { opened?: Promise<Opened> } = {};
+  after(async () => (await state.opened)?.[Symbol.asyncDispose]());
+  return async () => {
+    const { box, words, lose } = await (state.opened ??= open());
+    return { box, words, lose, [Symbol.asyncDispose]: () => Promise.resolve() };
+  };
 }

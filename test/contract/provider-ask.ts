@@ -28,9 +28,10 @@ export const REQUEST: ModelRequest = { model: "contract-model", messages: HISTOR
 const CAPABILITIES: Capabilities = {
   context: 8192,
   tools: true,
+  calls: "native",
   thinking: true,
   cache: true,
-  origin: { context: "user", tools: "user", thinking: "user", cache: "user" },
+  origin: { context: "user", tools: "user", calls: "user", thinking: "user", cache: "user" },
 };
 
 /** So long that no loaded machine reaches them: a test that is about one of them sets it shorter. */

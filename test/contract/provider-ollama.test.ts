@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
-import { OllamaWire } from "../../src/models/ollama/ollama-api.ts";
+import { OllamaWire } from "../../src/models/providers/ollama-api.ts";
 import { chatLine, doneLine, errorLine } from "../fakes/ollama-chat.ts";
 import { sendJson, startFakeOllama } from "../fakes/ollama-server.ts";
 import {
@@ -150,6 +150,7 @@ const REFUSALS: Readonly<Record<Exclude<Refused["refuses"], "unreachable">, read
   rate_limited: [503, "server busy, please try again.  maximum pending requests exceeded"],
   server: [500, "llama-server process has terminated: signal: killed"],
   error_in_200: [200, "unexpected server status: 1"],
+  no_schema: [500, "failed to load model vocabulary required for format"],
   no_tools: [400, "registry.ollama.ai/library/contract-model:latest does not support tools"],
 };
 

@@ -41,7 +41,7 @@ export type Part =
 export interface Refused {
   /**
    * Status and body as the real server writes them. `error_in_200`: status 200, and a body that is only an error.
-   * `unreachable`: nobody listens. `no_tools`: it takes no `tools` for this model.
+   * `unreachable`: nobody listens. `no_tools`: it takes no `tools` for this model. `no_schema`: it holds no reply to a schema.
    */
   readonly refuses:
     | "unauthorised"
@@ -51,6 +51,7 @@ export interface Refused {
     | "server"
     | "error_in_200"
     | "no_tools"
+    | "no_schema"
     | "unreachable";
   /** Seconds, in the header. */
   readonly retryAfter?: number;
@@ -91,6 +92,8 @@ export type Ability =
   | "thinking"
   /** Calls carry ids. */
   | "ids"
+  /** Replies are held to a schema. */
+  | "hold"
   /** Arguments are a text, so they can be cut or hold a key twice. */
   | "argument text";
 

@@ -1,6 +1,7 @@
 import test from "node:test";
 import { callCases } from "./provider-calls.ts";
 import { faultCases } from "./provider-faults.ts";
+import { heldCases } from "./provider-held.ts";
 import { limitCases } from "./provider-limits.ts";
 import { replyCases } from "./provider-replies.ts";
 import { refusalCases } from "./provider-refusals.ts";
@@ -26,5 +27,5 @@ export function providerSuite(name: string, fixture: ServerFixture): void {
       await check(opened);
     });
   };
-  for (const cases of [replyCases, callCases, faultCases, refusalCases, limitCases]) cases(add);
+  for (const cases of [replyCases, callCases, faultCases, refusalCases, limitCases, heldCases]) cases(add);
 }

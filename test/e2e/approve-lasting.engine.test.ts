@@ -91,7 +91,7 @@ test("a fork gives the question up for itself only", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash("echo one > one", FAR), FINE]);
   const session = sessionOf(await park(place, model));
-  const fork = await park(place, model, ["--resume", session, "--fork"]);
+  const fork = await park(place, model, ["--resume", session, "--fork", "--intent", "direct"]);
   assert.deepEqual(endOf(fork), DONE, fork.stderr);
   assert.notEqual(sessionOf(fork), session);
   assert.equal((await approve(place, sessionOf(fork), ["--once"])).code, 2);

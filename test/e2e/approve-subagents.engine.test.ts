@@ -103,7 +103,7 @@ test("a subagent whose run goes on otherwise leaves nothing open", { skip }, asy
     return nth === 0 ? { calls: [["task", { prompt: "CHILD: look far" }]] } : FINE;
   });
   await park(place, model);
-  const more = await park(place, model, ["--continue"]);
+  const more = await park(place, model, ["--continue", "--intent", "direct"]);
   assert.deepEqual(endOf(more), DONE, more.stderr);
   assertValid(model.asked());
   assert.deepEqual(resultsIn(model.asked().at(-1)), ["not run: parked and never approved"]);

@@ -30,7 +30,7 @@ function inStore(place: Scratch, sql: string): void {
 
 test("without a flag and a terminal, and for ids that do not wait, it ends with 2", { skip }, async () => {
   await using place = await household();
-  await using model = await startModel([FINE, bash(FAR), FINE]);
+  await using model = await startModel([bash("true"), FINE, bash(FAR), FINE]);
   const none = await approve(place, "nosuch", ["--once"]);
   assert.deepEqual([none.code, none.stdout], [2, ""]);
   assert.match(none.stderr, /no session has this id[^]*next: harness sessions list/);
@@ -56,7 +56,15 @@ test(
     const other = await approve(place, session, ["--once"]);
     assert.equal(other.code, 2);
     assert.match(other.stderr, /another version of harness[^]*harness run --resume/);
-    const more = await harness(place, ["run", "--resume", session, ...model.flags, "leave that"]);
+    const more = await harness(place, [
+      "run",
+      "--resume",
+      session,
+      "--intent",
+      "direct",
+      ...model.flags,
+      "leave that",
+    ]);
     assert.equal(more.code, 0, more.stderr);
     assertValid(model.asked());
   },
@@ -201,7 +209,15 @@ test("a cancelled rest is taken back as a turn is", { skip }, async () => {
   });
   assert.equal(cut.code, 130, cut.stderr);
   assert.ok(eventsOf(cut).some(({ type }) => type === "rolled_back"));
-  const more = await harness(place, ["run", "--json", "--continue", ...model.flags, "and now?"]);
+  const more = await harness(place, [
+    "run",
+    "--json",
+    "--continue",
+    "--intent",
+    "direct",
+    ...model.flags,
+    "and now?",
+  ]);
   assert.deepEqual(endOf(more), DONE, more.stderr);
   assertValid(model.asked());
   assert.deepEqual(resultsIn(model.asked()[1]), []);

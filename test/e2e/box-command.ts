@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
+import { COMPILED } from "../fixtures/cli.ts";
 import { giveAway } from "../fixtures/real-box.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
@@ -38,7 +39,7 @@ export async function household(
 
 /** `harness sandbox exec …` as a user types it, to its end. */
 export function sandboxExec(place: Scratch, words: readonly string[], start: Start = {}): Promise<Ended> {
-  const env = { PATH: process.env["PATH"], HOME: place.path, ...start.env };
+  const env = { PATH: process.env["PATH"], HOME: place.path, ...COMPILED, ...start.env };
   const child = spawn(path.join(ROOT, "bin/harness"), ["sandbox", "exec", ...words], {
     cwd: start.cwd ?? place.at("work"),
     env,

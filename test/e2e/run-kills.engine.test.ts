@@ -50,7 +50,7 @@ async function resumed(place: Awaited<ReturnType<typeof household>>) {
     "--continue",
     ...model.flags,
     "--intent",
-    "change",
+    "direct",
     "go on",
   ]);
   assert.equal(finishedOf(ran).status, "done", ran.stderr);

@@ -150,7 +150,7 @@ test(
     const ran = await harness(place, ["run", "--json", ...broken.flags, "read a file"]);
     assert.deepEqual([ran.code, finishedOf(ran).turns], [5, 5], ran.stderr);
     assertValid(broken.asked());
-    await using mended = await startModel([bad(0), DONE]);
+    await using mended = await startModel([bad(0), { calls: [["list_dir", { path: "." }]] }, DONE]);
     const fine = await harness(place, ["run", ...mended.flags, "read a file"]);
     assert.equal(fine.code, 0, fine.stderr);
     assert.match(mended.asked()[1]?.messages.at(-1)?.content ?? "", /arguments are wrong:\n- path: /);

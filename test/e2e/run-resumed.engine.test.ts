@@ -39,7 +39,14 @@ test(
     const begun = events.findLast((event) => event.type === "turn.started");
     assert.equal(back?.record_count, begun?.record_count);
     await using again = await startModel([DONE], 8192);
-    const more = await harness(place, ["run", "--continue", ...again.flags, "and now?"]);
+    const more = await harness(place, [
+      "run",
+      "--continue",
+      "--intent",
+      "direct",
+      ...again.flags,
+      "and now?",
+    ]);
     assert.deepEqual([more.code, more.stdout], [0, "KUMQUAT\n"], more.stderr);
     assertValid([...model.asked(), ...again.asked()]);
     const [seen] = again.asked();
@@ -118,4 +125,30 @@ test("two runs over one folder at once keep their histories apart", { skip }, as
     assert.ok(exit_code === 0 || (exit_code === 6 && reason !== ""), `${exit_code} ${reason}`);
   }
   assert.ok(runs.some(({ code }) => code === 0));
+});
+
+test("a session in which nothing was done has earned no end by going on", { skip }, async () => {
+  await using place = await household();
+  const missing: Said = { calls: [["read_file", { path: "nosuch.txt" }]] };
+  await using first = await startModel([missing, DONE, DONE]);
+  const one = await harness(place, ["run", "--json", ...first.flags, "fix the bug in a.js"]);
+  assert.deepEqual([one.code, finishedOf(one).reason], [1, "nothing was done"], one.stderr);
+  await using second = await startModel([DONE]);
+  const on = await harness(place, ["run", "--continue", "--json", ...second.flags, "go on"]);
+  assert.deepEqual([on.code, finishedOf(on).reason], [1, "nothing was done"], on.stderr);
+  const asked = await harness(place, [
+    "run",
+    "--continue",
+    "--strict",
+    "--json",
+    ...second.flags,
+    "--intent",
+    "repo",
+    "what did you find?",
+  ]);
+  assert.deepEqual([asked.code, finishedOf(asked).grounded], [1, false], asked.stderr);
+  await using third = await startModel([{ calls: [["list_dir", { path: "." }]] }, DONE]);
+  await harness(place, ["run", "--continue", ...third.flags, "look around"]);
+  const after = await harness(place, ["run", "--continue", "--json", ...second.flags, "go on"]);
+  assert.equal(after.code, 0, after.stderr);
 });

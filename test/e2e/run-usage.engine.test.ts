@@ -41,7 +41,9 @@ test("without a task it ends with 2, and with one from a pipe it works", { skip 
   const none = await harness(place, ["run", ...model.flags]);
   const empty = await harness(place, ["run", ...model.flags, "-"], { input: " \n" });
   assert.deepEqual([none.code, empty.code, model.asked().length], [2, 2, 0], none.stderr + empty.stderr);
-  const piped = await harness(place, ["run", ...model.flags, "-"], { input: "say that it is done" });
+  const piped = await harness(place, ["run", "--intent", "direct", ...model.flags, "-"], {
+    input: "say that it is done",
+  });
   assert.deepEqual([piped.code, piped.stdout], [0, "done\n"], piped.stderr);
   assert.ok(model.asked()[0]?.messages.some(({ content }) => content.includes("say that it is done")));
 });

@@ -47,6 +47,8 @@ test("--json ends with what the run came to", { skip }, async () => {
     commits: [],
     commits_total: 0,
     staged: [],
+    verified: null,
+    grounded: null,
     answer: "done",
   });
   assert.ok(run.startsWith(session));

@@ -24,7 +24,7 @@ test(
     assert.equal(ran.code, 0, ran.stderr);
     assert.equal(ran.stdout.split("\n").length, 2);
     const answer = JSON.parse(ran.stdout) as Record<string, unknown>;
-    assert.deepEqual(Object.keys(answer), ["results", "store", "stale"]);
+    assert.deepEqual(Object.keys(answer), ["results", "store", "stale", "vectors"]);
     const [first] = answer["results"] as Record<string, unknown>[];
     assert.deepEqual(Object.keys(first ?? {}), ["path", "start", "end", "symbol", "score", "preview", "why"]);
     assert.equal(first?.["path"], "src/door.ts");

@@ -66,7 +66,10 @@ test("a model that is missing is not pulled unasked, and the command is named", 
   const { code, stderr } = await program("start.sh", START, { OLLAMA_HOST: ollama.url });
   assert.equal(code, 0);
   assert.ok(!ollama.requests.some(({ path }) => path === "/api/pull"));
-  assert.match(stderr, /next: OLLAMA_HOST=\S+ ollama pull qwen3:8b/);
+  assert.match(
+    stderr,
+    /~ model .*; nothing was downloaded\n +next: \.\/start\.sh --yes {3}loads \S+ \([\d.]+ GiB\)/,
+  );
 });
 
 test("a dead DOCKER_HOST ends with 6, and no other engine is used", { skip }, async () => {

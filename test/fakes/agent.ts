@@ -4,6 +4,8 @@ import { Compactor, type Means } from "../../src/agent/context/compaction.ts";
 import { PromptSize } from "../../src/agent/context/prompt-size.ts";
 import { Guard, Malformed } from "../../src/agent/repetition-guard.ts";
 import { judgeIn } from "../../src/agent/action-judge.ts";
+import { Deeds } from "../../src/agent/earned-end.ts";
+import { NextReply } from "../../src/agent/next-reply.ts";
 import { RunIntent } from "../../src/agent/intent.ts";
 import { Limits, Spent } from "../../src/agent/limits.ts";
 import { Memory } from "../../src/agent/memory.ts";
@@ -41,9 +43,10 @@ const USAGE = { requests: 1, prompt_tokens: 100, completion_tokens: 10, cached_t
 const CAPABILITIES: Capabilities = {
   context: 32_768,
   tools: true,
+  calls: "native",
   thinking: false,
   cache: false,
-  origin: { context: "server", tools: "server", thinking: "server", cache: "server" },
+  origin: { context: "server", tools: "server", calls: "server", thinking: "server", cache: "server" },
 };
 
 /** Says its lines one after the other, then only "done". */
@@ -143,6 +146,9 @@ export function fakeAgent({ lines, tools, over = {}, box = fakeBox(), window = {
     guard: new Guard(),
     malformed: new Malformed(),
     answer: new PlainAnswer(),
+    ends: null,
+    next: new NextReply(),
+    deeds: new Deeds(),
     briefing: () => Promise.resolve(undefined),
     emit,
     ...over,

@@ -158,6 +158,7 @@ function refusal({ refuses, says = "", retryAfter }: Refused): Served {
       return refusedMessages(500, "api_error", `Internal server error ${says}`, headers);
     case "error_in_200":
       return refusedMessages(200, "api_error", says);
+    case "no_schema":
     case "no_tools":
       return refusedMessages(
         400,

@@ -1,4 +1,4 @@
-import { Keyboard } from "../../src/cli/chat/terminal-input.ts";
+import { Keyboard } from "../../src/cli/terminal-input.ts";
 import { sent } from "./terminal.ts";
 
 export interface FakeKeyboard {

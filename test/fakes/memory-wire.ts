@@ -17,6 +17,7 @@ export function memoryServer(scenario: Scenario): Promise<Opened> {
   let requests = 0;
   return Promise.resolve(
     recorded({
+      holds: "after_thinking",
       send: (_request, signal) => {
         requests += 1;
         return play(replyAt(scenario, requests - 1), signal);
@@ -30,6 +31,7 @@ export function recorded(inner: Wire): Opened {
   const asked: WireRequest[] = [];
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   const wire: Wire = {
+    ...(inner.holds === undefined ? {} : { holds: inner.holds }),
     send: (request, signal) => {
       signal.addEventListener("abort", () => leave(), { once: true });
       asked.push(request);
@@ -109,6 +111,8 @@ const passing = { passing: true };
 function refusal({ refuses, retryAfter, says = "" }: Refused): WireFailure {
   const retryAfterMs = retryAfter === undefined ? null : retryAfter * 1000;
   switch (refuses) {
+    case "no_schema":
+      return new WireFailure("server", `it holds no reply ${says}`, { refusesHold: true });
     case "no_tools":
       return new WireFailure("refused", `it takes no tools ${says}`, { refusesTools: true });
     case "error_in_200":

@@ -5,6 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 /** A loopback server that speaks Ollama's wire format, and breaks it on request. */
 
 interface FakeModel {
+  /** In the language of Go's templates. */
+  readonly template?: string;
+  /** Of the server's own, instead of the template. */
+  readonly renderer?: string;
   readonly name: string;
   readonly size?: number;
   /** Trained context length; null leaves it out. */
@@ -30,6 +34,8 @@ export interface FakeOllamaOptions {
   readonly version?: string;
   /** Any that is free, when left out. */
   readonly port?: number;
+  /** Loopback, when left out. */
+  readonly host?: string;
   readonly models?: readonly FakeModel[];
   /** By path, `*` for every path. */
   readonly faults?: Readonly<Record<string, Fault>>;
@@ -70,7 +76,9 @@ export async function startFakeOllama(options: FakeOllamaOptions = {}): Promise<
   const server = createServer((incoming, response) => {
     serve(incoming, response).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => void server.listen(options.port ?? 0, "127.0.0.1", resolve));
+  await new Promise<void>(
+    (resolve) => void server.listen(options.port ?? 0, options.host ?? "127.0.0.1", resolve),
+  );
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
@@ -171,7 +179,8 @@ function show(body: unknown, response: ServerResponse, models: readonly FakeMode
   sendJson(response, {
     license: "Apache License 2.0",
     parameters: "temperature 0.6",
-    template: "{{ .Prompt }}",
+    template: model.template ?? "{{ .Prompt }}",
+    ...(model.renderer === undefined ? {} : { renderer: model.renderer }),
     details: detailsOf(),
     model_info: {
       "general.architecture": "qwen3",

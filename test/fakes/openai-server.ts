@@ -155,6 +155,13 @@ function refusal({ refuses, says = "", retryAfter }: Refused): Served {
       return refusedChat(500, { message: `The server had an error. ${says}`, type: "server_error" }, headers);
     case "error_in_200":
       return refusedChat(200, { message: says, type: "server_error", code: 500 });
+    case "no_schema":
+      return refusedChat(400, {
+        message: `Invalid schema for response_format 'call_or_answer': this model takes none. ${says}`,
+        type: "invalid_request_error",
+        param: "response_format",
+        code: null,
+      });
     case "no_tools":
       return refusedChat(400, {
         message: `"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set ${says}`,

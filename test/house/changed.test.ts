@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import test from "node:test";
 import { scratch } from "../fixtures/scratch.ts";
 import { changedFiles, selected } from "./changed.ts";
-import { dealt, described, testFiles } from "./suites.ts";
+import { dealt, described, longestFirst, testFiles } from "./suites.ts";
 
 const TREE = {
   "src/core/a.ts": "export const a = 1;\n",
@@ -12,6 +12,10 @@ const TREE = {
   "src/core/late.ts": 'export const late = () => import("./a.ts");\n',
   "src/core/worker.ts": "export const worker = 1;\n",
   "src/core/starts.ts": 'export const at = new URL("./worker.ts", import.meta.url);\n',
+  "src/core/rows.yaml": "a: 1\n",
+  "src/core/rows.generated.ts": "export const ROWS = 1;\n",
+  "src/core/rows.ts": 'import { ROWS } from "./rows.generated.ts";\nvoid ROWS;\n',
+  "test/core/rows.test.ts": 'import "../../src/core/rows.ts";\n',
   "test/fixtures/data.jsonl": "{}\n",
   "test/core/b.test.ts": 'import { b } from "../../src/core/b.ts";\nvoid b;\n',
   "test/core/c.test.ts": 'import type { C } from "../../src/core/c.ts";\n',
@@ -42,6 +46,10 @@ test("what is named by a string is reached too: a worker, a file of data", async
   assert.deepEqual((await chosen(["test/fixtures/data.jsonl"])).ran, ["core/data.test.ts"]);
 });
 
+test("a table of YAML runs the tests that reach the module made of it", async () => {
+  assert.deepEqual((await chosen(["src/core/rows.yaml"])).ran, ["core/rows.test.ts"]);
+});
+
 test("with --all the slow ones that reach it run as well, and one that was changed always does", async () => {
   assert.deepEqual((await chosen(["src/core/a.ts"], true)).left, []);
   assert.equal((await chosen(["src/core/a.ts"], true)).ran.length, 4);
@@ -52,7 +60,7 @@ test("with --all the slow ones that reach it run as well, and one that was chang
 });
 
 test("what every test stands on touches every unit test; what none names touches none", async () => {
-  assert.equal((await chosen(["package.json"])).ran.length, 5);
+  assert.equal((await chosen(["package.json"])).ran.length, 6);
   assert.deepEqual(await chosen(["README.md"]), { ran: [], left: [] });
 });
 
@@ -89,11 +97,33 @@ test("a file shares a process unless it changes what a process has once", () => 
   assert.equal(described("test/e2e/a.test.ts", "").ownProcess, true);
 });
 
-test("files are dealt to groups, all of them and each once", () => {
-  assert.deepEqual(dealt(["a", "b", "c", "d", "e"], 2), [
+test("files are dealt to groups that take as long, all of them and each once; what is unknown may be long", () => {
+  const none = new Map<string, number>();
+  assert.deepEqual(dealt(["a", "b", "c", "d", "e"], 2, none), [
     ["a", "c", "e"],
     ["b", "d"],
   ]);
-  assert.deepEqual(dealt(["a"], 3), [["a"]]);
-  assert.deepEqual(dealt([], 3), []);
+  assert.deepEqual(dealt(["a"], 3, none), [["a"]]);
+  assert.deepEqual(dealt([], 3, none), []);
+  const times = new Map([
+    ["a", 1],
+    ["b", 5000],
+    ["d", 4000],
+    ["e", 10],
+  ]);
+  assert.deepEqual(dealt(["a", "b", "c", "d", "e"], 2, times), [
+    ["b", "e", "a"],
+    ["d", "c"],
+  ]);
+});
+
+test("the longest is started first", () => {
+  const times = new Map([
+    ["a", 1],
+    ["b", 5000],
+  ]);
+  assert.deepEqual(
+    longestFirst(["a", "b", "c"], times, (file) => [file]),
+    ["b", "c", "a"],
+  );
 });

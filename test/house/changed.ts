@@ -84,6 +84,12 @@ function namersOf(root: string): ReadonlyMap<string, readonly string[]> {
   return namers;
 }
 
+/** The modules that are made of a table of YAML stand in its folder. */
+const madeOf = (root: string, file: string): readonly string[] =>
+  /^src\/.*\.yaml$/.test(file)
+    ? filesUnder(root, path.posix.dirname(file)).filter((name) => name.endsWith(".generated.ts"))
+    : [];
+
 /** Everything from which one of these is reached, themselves included. */
 function reaching(
   changed: readonly string[],
@@ -112,7 +118,8 @@ export function selected(
       chosen: every.filter(({ suite }) => all || suite === "unit"),
       left: every.filter(({ suite }) => !all && suite !== "unit"),
     };
-  const reached = reaching(changed, namersOf(root));
+  const made = changed.flatMap((file) => madeOf(root, file));
+  const reached = reaching([...changed, ...made], namersOf(root));
   const starts = changed.some(isOfProgram);
   const touched = every.filter(
     ({ file, suite }) =>

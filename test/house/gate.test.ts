@@ -56,9 +56,14 @@ test("the gate is red in a tree without files, with the real tools", async () =>
 /** A tree without tests, whose set-up is `start`. */
 async function testless(start: string): Promise<Scratch> {
   const place = await scratch({ "test/check.sh": "" });
-  for (const file of ["unit.sh", "all.sh", "run.ts", "house/suites.ts", "house/changed.ts"].map(
-    (name) => `test/${name}`,
-  )) {
+  for (const file of [
+    "unit.sh",
+    "all.sh",
+    "run.ts",
+    "house/suites.ts",
+    "house/changed.ts",
+    "house/tally.ts",
+  ].map((name) => `test/${name}`)) {
     await place.write(file, "");
     await cp(path.join(repository, file), place.at(file));
   }

@@ -51,17 +51,43 @@ export function described(file: string, text: string): TestFile {
 
 /** Every test file under `root`/test, by path. */
 export function testFiles(root: string): readonly TestFile[] {
-  return readdirSync(path.join(root, "test"), { recursive: true, encoding: "utf8" })
-    .map((file) => path.posix.join("test", file.replaceAll(path.sep, "/")))
-    .filter((file) => file.endsWith(".test.ts") && !file.startsWith("test/fixtures/tasks/"))
-    .toSorted()
-    .map((file) => described(file, readFileSync(path.join(root, file), "utf8")));
+  return (
+    readdirSync(path.join(root, "test"), { recursive: true, encoding: "utf8" })
+      .map((file) => path.posix.join("test", file.replaceAll(path.sep, "/")))
+      .filter((file) => file.endsWith(".test.ts") && !file.startsWith("test/fixtures/tasks/"))
+      // They need a real model: test/real/main.ts runs them.
+      .filter((file) => !file.endsWith(".real.test.ts"))
+      .toSorted()
+      .map((file) => described(file, readFileSync(path.join(root, file), "utf8")))
+  );
 }
 
-/** Deals these files to so many groups, neighbours to different ones: what is slow lies together. */
-export function dealt(files: readonly string[], groups: number): readonly (readonly string[])[] {
-  const hands = Array.from({ length: groups }, (_, hand) =>
-    files.filter((_file, at) => at % groups === hand),
-  );
-  return hands.filter(({ length }) => length > 0);
+/** What a file took, in milliseconds, when it ran last here; one that never did may be long. */
+export type Times = ReadonlyMap<string, number>;
+
+const UNKNOWN_MS = 2000;
+
+const took = (times: Times, files: readonly string[]): number =>
+  files.reduce((sum, file) => sum + (times.get(file) ?? UNKNOWN_MS), 0);
+
+/** Longest first, so that none runs at the end by itself. Those that took the same stay in their order. */
+export const longestFirst = <T>(
+  all: readonly T[],
+  times: Times,
+  filesOf: (one: T) => readonly string[],
+): T[] => all.toSorted((one, other) => took(times, filesOf(other)) - took(times, filesOf(one)));
+
+/** Deals these files to so many groups that take about the same time. */
+export function dealt(
+  files: readonly string[],
+  groups: number,
+  times: Times,
+): readonly (readonly string[])[] {
+  const hands = Array.from({ length: groups }, () => ({ files: [] as string[], took: 0 }));
+  for (const file of longestFirst(files, times, (one) => [one])) {
+    const hand = hands.reduce((least, each) => (each.took < least.took ? each : least));
+    hand.files.push(file);
+    hand.took += took(times, [file]);
+  }
+  return hands.map((hand) => hand.files).filter(({ length }) => length > 0);
 }

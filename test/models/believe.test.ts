@@ -26,7 +26,7 @@ const CASES: readonly (readonly [string, string, Partial<Sources>, string])[] = 
   [
     "a probe, which the server contradicts",
     "qwen3:8b",
-    { probe: false, server: { ...NOT_REPORTED, tools: true } },
+    { probe: "text", server: { ...NOT_REPORTED, tools: true } },
     "40960 table, false probe, true table, true table",
   ],
   [
@@ -34,7 +34,7 @@ const CASES: readonly (readonly [string, string, Partial<Sources>, string])[] = 
     "qwen3:8b",
     {
       user: [{ prefix: "qwen3", context: 16_384, tools: true, thinking: false }],
-      probe: false,
+      probe: "text",
       server: { context: 8192, tools: false, thinking: true, cache: false },
     },
     "16384 user, true user, false user, false server",
@@ -59,6 +59,34 @@ const CASES: readonly (readonly [string, string, Partial<Sources>, string])[] = 
   ],
 ];
 
+const FORMS: readonly (readonly [string, Partial<Sources>, string])[] = [
+  ["nothing but the name", {}, "native table, true table"],
+  ["a probe", { probe: "held" }, "held probe, false probe"],
+  [
+    "a row of the user's, and a probe",
+    { user: [{ prefix: "qwen3", calls: "held" }], probe: "text" },
+    "held user, false user",
+  ],
+  [
+    "a row that says of tools alone, and a probe",
+    { user: [{ prefix: "qwen3", tools: true }], probe: "held" },
+    "native user, true user",
+  ],
+  [
+    "tools offered natively, replies held",
+    { user: [{ prefix: "qwen3", tools: true, calls: "held" }] },
+    "held user, true user",
+  ],
+  ["the server's word", { server: { ...NOT_REPORTED, tools: false } }, "text server, false server"],
+];
+
+for (const [what, sources, believed] of FORMS)
+  test(`the form of calls by ${what}: ${believed}`, () => {
+    const all = { user: [], maxContext: null, probe: null, server: NOT_REPORTED, ...sources };
+    const { calls, tools, origin } = capabilitiesOf("qwen3:8b", all);
+    assert.equal(`${calls} ${origin.calls}, ${tools} ${origin.tools}`, believed);
+  });
+
 for (const [what, model, sources, believed] of CASES)
   test(`${what}: ${believed}`, () => assert.equal(short(model, sources), believed));
 
@@ -77,12 +105,13 @@ test("of Ollama the window in force is believed, whoever bounds it", () => {
     const facts = { window: { tokens: 12_288, limit }, tools: true, thinks: null, version: "0.12.6" };
     return ollamaCapabilities("qwen3:8b", facts, { user: [], maxContext: null, probe: null });
   });
-  const rest = { tools: "server", thinking: "table", cache: "server" };
+  const rest = { tools: "server", calls: "server", thinking: "table", cache: "server" };
   assert.deepEqual(
     origins,
     ["server", "user", "guess", "guess"].map((context) => ({
       context: 12_288,
       tools: true,
+      calls: "native",
       thinking: true,
       cache: true,
       origin: { context, ...rest },

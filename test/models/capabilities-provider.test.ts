@@ -8,9 +8,10 @@ const OFFER = { name: "read_file", description: "Reads a file.", schema: { type:
 const BELIEVED: Capabilities = {
   context: 8192,
   tools: true,
+  calls: "native",
   thinking: false,
   cache: true,
-  origin: { context: "server", tools: "server", thinking: "server", cache: "server" },
+  origin: { context: "server", tools: "server", calls: "server", thinking: "server", cache: "server" },
 };
 
 /** What a wire is sent when the model is believed to call natively, or not, one request after the other. */
@@ -30,7 +31,8 @@ async function sentFor(beliefs: readonly (boolean | null)[], tools = [OFFER]): P
     capabilities: () => {
       const believed = waiting.shift();
       if (believed === null) return Promise.reject(new Error("nobody knows"));
-      return Promise.resolve({ ...BELIEVED, tools: believed ?? true });
+      const native = believed ?? true;
+      return Promise.resolve({ ...BELIEVED, tools: native, calls: native ? "native" : "text" });
     },
   });
   const request = { model: "m", messages: [{ role: "user", text: "Hi" }], tools } as const;

@@ -9,7 +9,6 @@ import { type FakeOllamaOptions, sendJson, startFakeOllama } from "../fakes/olla
 type Row = readonly [id: string, state: string, detail: string, remedy: string];
 
 const KEY = "sk-test-5f2b9c";
-const OTHER = "harness config set chat_model NAME";
 
 const health = (changes: Partial<ModelHealthRequest>): Promise<readonly Health[]> =>
   modelHealth({
@@ -111,12 +110,12 @@ const KEYED: readonly KeyedCase[] = [
   ],
   [
     "a model that is not listed",
-    listing({ id: "other" }),
+    listing({ id: "text-embedding-3-small" }, { id: "other" }),
     "openai",
     {},
     [
       ["model.server", "ok", "OpenAI API at URL/v1", ""],
-      ["model.name", "warn", "qwen3:8b is not in the server's list", OTHER],
+      ["model.name", "warn", "qwen3:8b is not in the server's list", "harness config set chat_model other"],
       silentServer,
     ],
   ],

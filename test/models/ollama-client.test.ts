@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ollamaEmbedder } from "../../src/models/embeddings.ts";
-import { askOllama, ollamaStream, Refused } from "../../src/models/ollama/ollama-client.ts";
+import { askOllama, ollamaStream, Refused } from "../../src/models/providers/ollama-client.ts";
 import { startLoopback, type Served } from "../fakes/loopback.ts";
 
 const NEVER = new AbortController().signal;

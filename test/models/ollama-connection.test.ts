@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { OllamaWire } from "../../src/models/ollama/ollama-api.ts";
+import { OllamaWire } from "../../src/models/providers/ollama-api.ts";
 import { chatLine, doneLine } from "../fakes/ollama-chat.ts";
 import { startFakeOllama } from "../fakes/ollama-server.ts";
 

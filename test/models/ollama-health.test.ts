@@ -93,7 +93,7 @@ const OLLAMA: readonly Case[] = [
       [
         "model.name",
         "warn",
-        "qwen3:8b, 5.0 GiB, was not made to call tools; its calls are read from its text",
+        "qwen3:8b, 5.0 GiB, calls no tools by itself on this server; its calls are read from its text",
         OTHER,
       ],
       context("ok", "32,768 tokens (max_context_tokens)"),
@@ -119,8 +119,62 @@ const OLLAMA: readonly Case[] = [
         "model.name",
         "fail",
         "qwen3; rm -rf is not there; a, b, c, d, e and 2 more are",
-        "OLLAMA_HOST=URL ollama pull 'qwen3; rm -rf'",
+        "harness config set chat_model a   (or a download: OLLAMA_HOST=URL ollama pull 'qwen3; rm -rf')",
       ],
+    ],
+  ],
+  [
+    "a missing model beside one that calls tools, one that does not, and an embedder",
+    {
+      models: [
+        { name: "nomic-embed-text:latest", capabilities: ["embedding"] },
+        { name: "gemma3:4b", capabilities: ["completion"] },
+        { name: "own/coder:7b", capabilities: ["completion", "tools"] },
+      ],
+    },
+    {},
+    [
+      SERVER,
+      [
+        "model.name",
+        "fail",
+        "qwen3:8b is not there; gemma3:4b, own/coder:7b are (1 more does not chat)",
+        "harness config set chat_model own/coder:7b   (or a download: OLLAMA_HOST=URL ollama pull qwen3:8b)",
+      ],
+    ],
+  ],
+  [
+    "a missing model beside an embedder alone",
+    { models: [{ name: "all-minilm:latest", capabilities: ["embedding"] }] },
+    {},
+    [
+      SERVER,
+      [
+        "model.name",
+        "fail",
+        "qwen3:8b is not there; none that chats is (all-minilm:latest does not)",
+        "OLLAMA_HOST=URL ollama pull qwen3:8b",
+      ],
+    ],
+  ],
+  [
+    "an embedder where a model that chats is there",
+    {
+      models: [
+        { ...QWEN, capabilities: ["embedding"] },
+        { name: "gemma3:4b", capabilities: ["completion"] },
+      ],
+    },
+    { maxContext: 32_768 },
+    [
+      SERVER,
+      [
+        "model.name",
+        "fail",
+        "qwen3:8b, 5.0 GiB, cannot chat (embedding)",
+        "harness config set chat_model gemma3:4b",
+      ],
+      context("ok", "32,768 tokens (max_context_tokens)"),
     ],
   ],
   [

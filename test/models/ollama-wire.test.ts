@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import test from "node:test";
-import type { SessionOptions } from "../../src/models/ollama/ollama-session.ts";
-import { OllamaWire } from "../../src/models/ollama/ollama-api.ts";
+import type { SessionOptions } from "../../src/models/providers/ollama-session.ts";
+import { OllamaWire } from "../../src/models/providers/ollama-api.ts";
 import { WireFailure, type WireEvent, type WireRequest } from "../../src/models/model-api.ts";
 import { chatLine, doneLine, errorLine } from "../fakes/ollama-chat.ts";
 import {
@@ -202,6 +203,26 @@ test("tools that are not to be native are not sent", async () => {
   await all(server.wire, { nativeTools: false });
   const [body] = bodies(server.fake) as readonly { readonly tools?: unknown }[];
   assert.equal(body?.tools, undefined);
+});
+
+const refusing = (words: string) => ({
+  routes: {
+    "/api/chat": (_body: unknown, response: ServerResponse) => sendJson(response, { error: words }, 500),
+  },
+});
+
+test("a reply is held beside the tools, thoughts and all; a schema that is refused is told as such", async () => {
+  await using server = await serving([doneLine()]);
+  const held = { anyOf: [{ type: "object" }] };
+  await all(server.wire);
+  await all(server.wire, { held });
+  const [without, body] = bodies(server.fake) as readonly { readonly format?: unknown }[];
+  assert.deepEqual(body, { ...without, format: held });
+  await using poor = await serving([], refusing("failed to load model vocabulary required for format"));
+  assert.equal((await failureOf(poor.wire, { held })).refusesHold, true);
+  assert.equal((await failureOf(poor.wire)).refusesHold, false);
+  await using gone = await serving([], refusing("llama runner has died"));
+  assert.equal((await failureOf(gone.wire, { held })).refusesHold, false);
 });
 
 test("a form is asked for only where there are no tools, and it is said", async () => {

@@ -51,12 +51,17 @@ function provider(reply: (request: ModelRequest, asked: number) => Reply): Provi
   };
 }
 
-async function probed(native: Provider, written = provider(() => failing("empty"))) {
+async function probed(
+  native: Provider,
+  written = provider(() => failing("empty")),
+  held: Provider | null = null,
+) {
   const lines: string[] = [];
   const result = await probeCalls({
     model: "qwen3:8b",
     native,
     written,
+    ...(held === null ? {} : { held }),
     signal: new AbortController().signal,
     onWait: (ms, reason) => lines.push(`${ms}: ${reason}`),
     onCheck: (name, passed) => lines.push(`${name}: ${passed}`),
@@ -64,10 +69,14 @@ async function probed(native: Provider, written = provider(() => failing("empty"
   return { result, lines };
 }
 
-const made = (native: boolean, usable: boolean, checks: Record<string, boolean>): ProbeResult => ({
+/** A model through which calls get natively, each time. */
+const ALL_NATIVE = { calls: "native", shares: { native: { valid: 4, asked: 4 } } } as const;
+
+const made = (checks: Record<string, boolean>): ProbeResult => ({
   kind: "made",
-  native,
-  usable,
+  native: true,
+  usable: true,
+  ...ALL_NATIVE,
   checks,
 });
 
@@ -80,7 +89,7 @@ const ALL = {
 
 test("a model that does all of it calls natively", async () => {
   const { result, lines } = await probed(provider((request) => good(request)));
-  assert.deepEqual(result, made(true, true, ALL));
+  assert.deepEqual(result, made(ALL));
   assert.deepEqual(
     lines,
     Object.keys(ALL).map((name) => `${name}: true`),
@@ -104,7 +113,7 @@ test("one call a reply, and JSON taken for a call, are told and do no harm", asy
     }),
   );
   const checks = { ...ALL, "two calls in one reply": false, "JSON that is only quoted": false };
-  assert.deepEqual(result, made(true, true, checks));
+  assert.deepEqual(result, made(checks));
 });
 
 test("calls that are read from the text are not native, and do", async () => {
@@ -112,16 +121,68 @@ test("calls that are read from the text are not native, and do", async () => {
     provider((request) => good(request, false)),
     provider((request) => good(request, false)),
   );
-  assert.deepEqual(
-    result,
-    made(false, true, {
+  assert.deepEqual(result, {
+    kind: "made",
+    native: false,
+    usable: true,
+    calls: "text",
+    shares: { native: { valid: 0, asked: 4 }, text: { valid: 4, asked: 4 } },
+    checks: {
       "one call": false,
       "two calls in one reply": false,
       "braces and newlines in a string": false,
       "JSON that is only quoted": true,
       "a call written as text": true,
-    }),
+    },
+  });
+});
+
+/** Answers a call in so many of the requests that are measured. */
+const sometimes = (natively: boolean, right: (asked: number) => boolean): Provider =>
+  provider((request, asked) => (right(asked) ? good(request, natively) : replied([], "Hm.", natively)));
+
+const share = (valid: number): string => `{"valid":${valid},"asked":4}`;
+
+const formOf = async (native: Provider, written: Provider, held: Provider | null): Promise<unknown> => {
+  const { result } = await probed(native, written, held);
+  return result.kind === "made" && `${result.calls} ${JSON.stringify(Object.values(result.shares))}`;
+};
+
+test("the form in which most calls get through is the best, of two alike a native one, then a held one", async () => {
+  const never = sometimes(false, () => false);
+  const always = sometimes(false, () => true);
+  const odd = sometimes(false, (asked) => asked % 2 === 1);
+  assert.equal(await formOf(never, odd, always), `held [${share(0)},${share(2)},${share(4)}]`);
+  assert.equal(await formOf(never, always, always), `held [${share(0)},${share(4)},${share(4)}]`);
+  assert.equal(await formOf(never, never, null), `text [${share(0)},${share(0)}]`);
+  assert.equal(
+    await formOf(
+      provider((request) => good(request)),
+      never,
+      always,
+    ),
+    `native [${share(4)}]`,
   );
+});
+
+test("only what is held is asked for so, and the second try is a freer one", async () => {
+  const seen: string[] = [];
+  const noting = (form: string, reply: (request: ModelRequest) => Reply): Provider =>
+    provider((request) => {
+      seen.push(`${form} ${request.hold?.now ?? "free"} ${request.temperature}`);
+      return reply(request);
+    });
+  await probed(
+    noting("native", (request) => good(request, false)),
+    noting("text", (request) => good(request, false)),
+    noting("held", (request) => good(request, false)),
+  );
+  const forms = (form: string): readonly string[] => [
+    ...new Set(seen.filter((line) => line.startsWith(form))),
+  ];
+  assert.deepEqual(forms("native"), ["native free 0", "native free 0.7"]);
+  assert.deepEqual(forms("text"), ["text free 0", "text free 0.7"]);
+  assert.deepEqual(forms("held"), ["held true 0", "held true 0.7"]);
 });
 
 test("a string that comes back changed is no native call that works", async () => {
@@ -162,6 +223,6 @@ for (const kind of ["garbled", "server"] as const)
 test("a wait is told, and calls before it do not count", async () => {
   const waiting: ProviderEvent = { type: "waiting", reason: "busy", ms: 20, attempt: 2 };
   const { result, lines } = await probed(provider((request) => [waiting, ...good(request)]));
-  assert.deepEqual(result, made(true, true, ALL));
-  assert.deepEqual(lines.slice(0, 2), ["20: busy", "one call: true"]);
+  assert.deepEqual(result, made(ALL));
+  assert.deepEqual(lines.slice(0, 3), ["20: busy", "20: busy", "one call: true"]);
 });

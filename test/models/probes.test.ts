@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir, stat } from "node:fs/promises";
 import test from "node:test";
-import { type ProbeRecord, readProbes, recordOn, writeProbe } from "../../src/models/model-probe.ts";
+import { callsOf, type ProbeRecord, readProbes, recordOn, writeProbe } from "../../src/models/model-probe.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const RECORD: ProbeRecord = {
@@ -53,4 +53,17 @@ test("a folder that cannot be written to fails, and leaves nothing behind", asyn
   await using place = await scratch({ state: "a file" });
   await assert.rejects(writeProbe(place.at("state"), RECORD));
   assert.deepEqual(await readdir(place.path), ["state"]);
+});
+
+test("the form that was best is kept; a record from before there were forms says native or text", async () => {
+  await using place = await scratch();
+  const held: ProbeRecord = {
+    ...RECORD,
+    native: false,
+    calls: "held",
+    shares: { native: { valid: 0, asked: 4 }, held: { valid: 4, asked: 4 } },
+  };
+  await writeProbe(place.path, held);
+  assert.deepEqual(await readProbes(place.path), [held]);
+  assert.deepEqual([held, RECORD, { ...RECORD, native: false }].map(callsOf), ["held", "native", "text"]);
 });

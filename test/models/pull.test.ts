@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type PullProgress, pullModel, type PullResult } from "../../src/models/ollama/ollama-setup.ts";
+import { type PullProgress, pullModel, type PullResult } from "../../src/models/providers/ollama-setup.ts";
 import { type FakeOllamaOptions, type FakePull, startFakeOllama } from "../fakes/ollama-server.ts";
 
 const MANIFEST = { status: "pulling manifest" };

@@ -95,9 +95,10 @@ test("what a model can do is what its file says, and else the usual", () => {
   assert.deepEqual(scriptedCapabilities({ file: "s", steps: [], capabilities }), {
     context: 4096,
     tools: true,
+    calls: "native",
     thinking: true,
     cache: true,
-    origin: { context: "user", tools: "table", thinking: "table", cache: "table" },
+    origin: { context: "user", tools: "table", calls: "table", thinking: "table", cache: "table" },
   });
 });
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
-import { findOllama, startInstalledOllama } from "../../src/models/ollama/ollama-setup.ts";
+import { findOllama, startInstalledOllama } from "../../src/models/providers/ollama-setup.ts";
 import { startFakeOllama } from "../fakes/ollama-server.ts";
 
 /** Serves /api/version where OLLAMA_HOST says, and tells how it was started. */

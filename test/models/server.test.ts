@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
-import { type OllamaStatus, ollamaStatus } from "../../src/models/ollama/ollama-server.ts";
+import { type OllamaStatus, ollamaStatus } from "../../src/models/providers/ollama-server.ts";
 import { type FakeOllamaOptions, startFakeOllama } from "../fakes/ollama-server.ts";
 
 const QWEN = { name: "qwen3:8b", size: 5000 };
@@ -31,6 +31,26 @@ const CASES: readonly (readonly [string, FakeOllamaOptions, object])[] = [
     "a model that tells no window is ready all the same",
     { models: [{ ...QWEN, trained: null }] },
     ready({ context: { trained: null, loaded: null } }),
+  ],
+  [
+    "a template that prints a tool as Go does shows the model none",
+    { models: [{ ...QWEN, template: "{{ range .Tools }}{{ .Function }}{{ end }}" }] },
+    ready({ capabilities: ["completion", "thinking"] }),
+  ],
+  [
+    "nor one that prints its parameters",
+    { models: [{ ...QWEN, template: '{"name": "{{ .Function.Name }}", {{- .Function.Parameters -}} }' }] },
+    ready({ capabilities: ["completion", "thinking"] }),
+  ],
+  [
+    "a template that writes JSON, or prints names alone, does",
+    { models: [{ ...QWEN, template: "{{ json .Function }} {{ .Function.Name }}" }] },
+    ready(),
+  ],
+  [
+    "nor does a template count where the server has a renderer",
+    { models: [{ ...QWEN, template: "{{ .Function }}", renderer: "qwen3" }] },
+    ready(),
   ],
   ["/api/ps is not needed", { models: [QWEN], faults: { "/api/ps": "error" } }, ready()],
   [

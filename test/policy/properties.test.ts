@@ -1,23 +1,36 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fc } from "../fixtures/property.ts";
+import { fc, isTried } from "../fixtures/property.ts";
 import { MODES, type Mode, VERDICTS } from "../../src/core/decision.ts";
 import { CommandPolicy } from "../../src/policy/decide.ts";
 import { HOME, judgedIn, WORKSPACE } from "../fixtures/policy/corpus.ts";
 import { type Mutation, REQUOTING, WRAPPING } from "../fixtures/policy/mutations.ts";
 
 const policy = new CommandPolicy();
-const decide = (cmd: string, mode: Mode = "workspace-write"): string =>
+const judged = (cmd: string, mode: Mode = "workspace-write"): string =>
   policy.decide(cmd, { mode, workspace: WORKSPACE, home: HOME }).decision;
+
+const known = new Map<string, string>();
+
+/** Nearly every command is asked about for every mutation. */
+function decide(cmd: string): string {
+  const decision = known.get(cmd) ?? judged(cmd);
+  known.set(cmd, decision);
+  return decision;
+}
 const rank = (decision: string): number => VERDICTS.findIndex((verdict) => verdict === decision);
 
 const all = judgedIn("sample.jsonl", "attacks/*.jsonl", "asks/*.jsonl", "benign/*.jsonl");
 const refused = [...new Set(all.filter(({ cmd }) => decide(cmd) !== "allow").map(({ cmd }) => cmd))];
 const denied = refused.filter((cmd) => decide(cmd) === "deny");
 
-/** Every command with a pseudo-random choice of its own, the same in every run. */
+const places = new Map(refused.map((cmd, place) => [cmd, place]));
+
+/** Each command meets some of the mutations, with a pseudo-random choice of its own. */
 function milder(commands: readonly string[], mutation: Mutation): readonly string[] {
+  const turn = [...REQUOTING, ...WRAPPING].indexOf(mutation);
   return commands.flatMap((cmd, index) => {
+    if (!isTried(places.get(cmd) ?? 0, turn)) return [];
     let seed = index * 2_654_435_761 + 1;
     const pick = (below: number): number => {
       seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
@@ -60,7 +73,9 @@ test("of two commands the verdict is never milder than that of either", () => {
 
 test("read-only is never milder than workspace-write, nor that than danger-full-access", () => {
   for (const { cmd } of all) {
-    const [readOnly = 0, workspace = 0, danger = 0] = MODES.map((mode) => rank(decide(cmd, mode)));
+    const [readOnly = 0, workspace = 0, danger = 0] = MODES.map((mode) =>
+      rank(mode === "workspace-write" ? decide(cmd) : judged(cmd, mode)),
+    );
     assert.ok(readOnly >= workspace && workspace >= danger, cmd);
   }
 });

@@ -34,7 +34,7 @@ test("a terminal always tells what is waited for, and for how long", () => {
   take(EVERY_EVENT["turn.started"]);
   assert.equal(live(), "");
   pass(12_400);
-  assert.equal(live(), "waiting for qwen3:8b 12 s");
+  assert.equal(live(), "waiting for qwen3:8b 12 s, 1,380 tokens to read");
   take(EVERY_EVENT.thinking);
   assert.equal(live(), "qwen3:8b: thinking 12 s");
   take(EVERY_EVENT.text);
@@ -42,7 +42,7 @@ test("a terminal always tells what is waited for, and for how long", () => {
   take(EVERY_EVENT["model.waiting"]);
   assert.equal(live(), "asking qwen3:8b again in 2 s");
   pass(4000);
-  assert.equal(live(), "waiting for qwen3:8b 2 s");
+  assert.equal(live(), "waiting for qwen3:8b 2 s, 1,380 tokens to read");
   take(EVERY_EVENT["model.finished"]);
   assert.equal(live(), "");
   take(proposed("c1", "npm test"));
@@ -75,7 +75,7 @@ test("a model that is silent for a minute may be stuck; what is heard of it take
   const { take, pass, live } = watched(80);
   take(EVERY_EVENT["turn.started"]);
   pass(59_000);
-  assert.equal(live(), "waiting for qwen3:8b 59 s");
+  assert.equal(live(), "waiting for qwen3:8b 59 s, 1,380 tokens to read");
   pass(13_000);
   assert.equal(live(), "waiting for qwen3:8b 1 min 12 s, no sign of life for 1 min 12 s - stuck?");
   take(EVERY_EVENT.thinking);
@@ -88,7 +88,7 @@ test("a subagent's model is waited for while its call runs", () => {
   take(runs("t1"));
   take(EVERY_EVENT["turn.started"], "t1");
   pass(2000);
-  assert.equal(live(), "waiting for qwen3:8b 2 s");
+  assert.equal(live(), "waiting for qwen3:8b 2 s, 1,380 tokens to read");
   take({ ...EVERY_EVENT["model.finished"], text: "" }, "t1");
   assert.equal(live(), "running task find x 2 s");
 });
@@ -104,7 +104,7 @@ test("where somebody else shows the answer the line makes room for it", () => {
   const { take, pass, live, terminal } = watched(80, true);
   take(EVERY_EVENT["turn.started"]);
   pass(5000);
-  assert.equal(live(), "waiting for qwen3:8b 5 s");
+  assert.equal(live(), "waiting for qwen3:8b 5 s, 1,380 tokens to read");
   take(EVERY_EVENT.text);
   assert.equal(live(), "");
   pass(5000);
@@ -160,4 +160,99 @@ test("a pipe has no live line", () => {
   pass(90_000);
   assert.equal(running(), false);
   assert.equal(terminal.written(), "qwen3:8b (ollama) · workspace-write · /code/shop · s1\n");
+});
+
+const asks = (tokens: number): EventBody => ({ type: "turn.started", turn: 1, record_count: 2, tokens });
+const replied = (prompt: number | null, completion: number | null, calls = 0): EventBody => ({
+  ...EVERY_EVENT["model.finished"],
+  text: "",
+  calls,
+  usage: {
+    requests: 1,
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    cached_tokens: null,
+    cost: null,
+  },
+});
+
+test("a later request tells what is new in it, and how long that takes at the rate of the one before", () => {
+  const { take, pass, live } = watched(100);
+  take(asks(1400));
+  pass(10_000);
+  assert.equal(live(), "waiting for qwen3:8b 10 s, 1,400 tokens to read");
+  pass(30_000);
+  take(EVERY_EVENT.text);
+  pass(2000);
+  take(replied(1400, 100));
+  // 35 tokens a second were read; the first 1,500 of these are kept by the server.
+  take(asks(2200));
+  pass(5000);
+  assert.equal(live(), "waiting for qwen3:8b 5 s, 700 tokens to read, about 20 s at the last rate");
+  pass(26_000);
+  assert.equal(live(), "waiting for qwen3:8b 31 s, 700 tokens to read");
+  take(EVERY_EVENT.compaction);
+  take(asks(1750));
+  pass(2000);
+  assert.equal(live(), "waiting for qwen3:8b 2 s, 1,750 tokens to read, about 50 s at the last rate");
+});
+
+test("a call that is written in silence tells the rate of reading only where reading was the work", () => {
+  for (const [completion, told] of [
+    [20, ", about 40 s at the last rate"],
+    [900, ""],
+    [null, ", about 40 s at the last rate"],
+  ] as const) {
+    const { take, pass, live } = watched(100);
+    take(asks(1400));
+    pass(40_000);
+    take(replied(1400, completion, 1));
+    take(EVERY_EVENT["rolled_back"]);
+    take(asks(1400));
+    pass(2000);
+    assert.equal(live(), `waiting for qwen3:8b 2 s, 1,400 tokens to read${told}`);
+  }
+});
+
+test("a model that reads a long prompt is not stuck before it has had its time", () => {
+  const { take, pass, live } = watched(100);
+  take(asks(1000));
+  pass(20_000);
+  take(EVERY_EVENT.text);
+  take(replied(1000, 10));
+  take(asks(5010));
+  pass(90_000);
+  assert.equal(
+    live(),
+    "waiting for qwen3:8b 1 min 30 s, 4,000 tokens to read, about 1 min 20 s at the last rate",
+  );
+  pass(31_000);
+  assert.match(live(), /no sign of life for 2 min 1 s - stuck\?$/);
+});
+
+test("while a reply streams its tokens a second are told, by what the server counted before", () => {
+  const { take, pass, live } = watched(100);
+  const stream = (pieces: number): void => {
+    for (let piece = 0; piece < pieces; piece += 1) {
+      pass(100);
+      take({ type: "text", text: "abcd " });
+    }
+  };
+  take(asks(1400));
+  pass(3000);
+  stream(10);
+  assert.equal(live(), "qwen3:8b: answering 4 s");
+  stream(31);
+  assert.equal(live(), "qwen3:8b: answering 7 s, 13 tokens a second");
+  take(replied(1400, 41));
+  take(asks(1500));
+  stream(41);
+  assert.equal(live(), "qwen3:8b: answering 4 s, 10 tokens a second", "one token for each piece");
+});
+
+test("an event without an estimate tells nothing of reading", () => {
+  const { take, pass, live } = watched(100);
+  take({ type: "turn.started", turn: 1, record_count: 2 });
+  pass(5000);
+  assert.equal(live(), "waiting for qwen3:8b 5 s");
 });

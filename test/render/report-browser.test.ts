@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
 import test from "node:test";
-import { reportPage } from "../../src/render/report/html-page.ts";
+import { reportPage } from "../../src/render/html-page.ts";
 import { noBrowser, startBrowser } from "../fixtures/browser.ts";
 import { callOf, finished, reportFrom, said, started, USUAL } from "../fixtures/report.ts";
 import { scratch } from "../fixtures/scratch.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { EventBody } from "../../src/core/events.ts";
-import { markup } from "../../src/render/report/html-escape.ts";
-import { REPORT_MARK, reportPage } from "../../src/render/report/html-page.ts";
-import type { Report } from "../../src/render/report/report-form.ts";
+import { markup } from "../../src/render/html-escape.ts";
+import { REPORT_MARK, reportPage } from "../../src/render/html-page.ts";
+import type { Report } from "../../src/render/report-form.ts";
 import { fc } from "../fixtures/property.ts";
 import { callOf, finished, INFO, reportFrom, said, SOUND, started, USUAL } from "../fixtures/report.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { EventBody } from "../../src/core/events.ts";
-import { reportOf } from "../../src/render/report/build-report.ts";
-import { callsOf } from "../../src/render/report/report-form.ts";
+import { reportOf } from "../../src/render/build-report.ts";
+import { callsOf } from "../../src/render/report-form.ts";
 import { reportText } from "../../src/render/tty/report-text.ts";
 import { fakeTerminal } from "../fakes/terminal.ts";
 import { EVERY_EVENT } from "../fixtures/events.ts";

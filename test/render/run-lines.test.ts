@@ -229,11 +229,26 @@ test("other events have lines where a person should know of them", () => {
       "It is not contained: it may read a secret, reach the network, or change what lies elsewhere.",
       "user said yes (once) to: curl https://example.com/x",
       "✗ read_file sum.js  exit 1  contained  1.2 s",
+      "✗ check: npm test  exit 1  1.2 s",
+      "  1 test failed",
+      "  [exit 1, 1.2 s]",
+      "! not run: there is no tool fix_file; nearest: edit_file, read_file",
       "! 5 turns are left",
       "≡ older turns summarised: about 12,000 -> 4,000 tokens",
       "rolled back",
       "",
     ].join("\n"),
+  );
+});
+
+const miss = (kind: "not_alone" | "unread", tool: string) =>
+  told([{ type: "call.missed", call: "c", tool, kind, nearest: [] }]);
+
+test("a call that misses is told in a line", () => {
+  assert.equal(miss("not_alone", "read_file"), "! not run: read_file, one of several calls among words\n");
+  assert.equal(
+    miss("unread", "edit_file"),
+    "! edit_file of a file that was not read: the file was shown instead\n",
   );
 });
 

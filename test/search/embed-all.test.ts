@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { embedAll } from "../../src/search/embed-all.ts";
+import { BatchSize, embedAll } from "../../src/search/embed-all.ts";
 import { type EmbedProgress, vectorsLine } from "../../src/search/embed-outcome.ts";
 import { FakeEmbedder, hashVector, modelOf } from "../fakes/embedder.ts";
 import { scratch } from "../fixtures/scratch.ts";
@@ -137,8 +137,9 @@ for (const [name, bad, why] of faults)
     assert.equal(outcome.kind, "partial");
     assert.match(outcome.reason, why);
     assert.notEqual(outcome.remedy, "");
-    assert.deepEqual([outcome.embedded, outcome.chunks], [96, 180]);
-    assert.equal(vectorsLine(outcome.embedded, outcome.chunks), "96 of 180 chunks have vectors");
+    const done = embedder.requests.slice(0, 3).flat().length;
+    assert.deepEqual([outcome.embedded, outcome.chunks], [done, 180]);
+    assert.equal(vectorsLine(done, 180), `${done} of 180 chunks have vectors`);
     // Two batches under way, a question whether it is the text's fault for each, and one at the end.
     assert.ok(embedder.requests.length <= 3 + 2 + 3, String(embedder.requests.length));
     const [found] = await store.candidates({ text: "zebra", vector: null }, 5, NEVER);
@@ -147,7 +148,7 @@ for (const [name, bad, why] of faults)
     embedder.answers(undefined);
     const before = embedder.texts.length;
     const rest = await embedAll(store, modelOf(embedder), cache, OPTIONS);
-    assert.deepEqual([rest.kind, rest.embedded, embedder.texts.length - before], ["whole", 180, 84]);
+    assert.deepEqual([rest.kind, rest.embedded, embedder.texts.length - before], ["whole", 180, 180 - done]);
   });
 
 test("a model that has got vectors of another length is learned anew", async () => {
@@ -210,7 +211,8 @@ test("cancelling keeps what is embedded, and no request is begun afterwards", as
     signal: abort.signal,
     concurrency: 1,
   });
-  assert.deepEqual([outcome.kind, outcome.embedded, embedder.requests.length], ["cancelled", 64, 3]);
+  const done = embedder.requests.slice(0, 2).flat().length;
+  assert.deepEqual([outcome.kind, outcome.embedded, embedder.requests.length], ["cancelled", done, 3]);
 });
 
 test("no more requests are under way than were allowed", async () => {
@@ -231,4 +233,45 @@ test("no more requests are under way than were allowed", async () => {
     const outcome = await embedAll(store, model, cache, { ...OPTIONS, concurrency });
     assert.deepEqual([outcome.asked, most], [300, concurrency]);
   }
+});
+
+function sizeAfter(...took: readonly (readonly [texts: number, ms: number])[]): number {
+  const size = new BatchSize();
+  for (const [texts, ms] of took) size.took(texts, ms);
+  return size.texts;
+}
+
+test("a request has as many texts as take about a second, from 1 to 32", () => {
+  assert.equal(sizeAfter(), 8);
+  assert.equal(sizeAfter([8, 1000]), 8);
+  assert.equal(sizeAfter([8, 1600]), 5, "five texts a second");
+  assert.equal(sizeAfter([8, 60_000]), 1, "a model that had to be loaded");
+  assert.equal(sizeAfter([8, 60_000], [1, 10], [2, 10], [4, 10]), 8, "and is fast then");
+  assert.equal(sizeAfter([8, 1], [16, 1], [32, 1]), 32);
+  assert.equal(sizeAfter([3, 0]), 16);
+});
+
+test("whoever gives up leaves a slow server no more than a few texts, and goes on there", async () => {
+  await using place = await scratch();
+  await using store = openIndex(place.at("index"));
+  using cache = cacheIn(place.at("cache"));
+  await fill(store, 60);
+  const embedder = new FakeEmbedder();
+  const leave = new AbortController();
+  const under = { way: 0 };
+  embedder.answers(async (texts) => {
+    if (leave.signal.aborted) return embedder.vectorsOf(texts);
+    under.way += texts.length;
+    // Fifty texts a second.
+    await new Promise((resolve) => setTimeout(resolve, texts.length * 20));
+    under.way -= texts.length;
+    if (embedder.texts.length > 60) leave.abort();
+    return embedder.vectorsOf(texts);
+  });
+  const first = await embedAll(store, modelOf(embedder), cache, { ...OPTIONS, signal: leave.signal });
+  assert.equal(first.kind, "cancelled");
+  assert.ok(first.embedded >= 8 && first.embedded < 180, String(first.embedded));
+  assert.ok(under.way <= 32, `${under.way} texts were still being computed`);
+  const rest = await embedAll(store, modelOf(embedder), cache, OPTIONS);
+  assert.deepEqual([rest.kind, rest.embedded], ["whole", 180]);
 });

@@ -19,7 +19,7 @@ import { move, type Prepared, prepareApply } from "../../src/sessions/apply-laye
 import { noteBase } from "../../src/sessions/layer-base.ts";
 import { memorySteps } from "../fakes/steps.ts";
 import { layerOf } from "../fixtures/layer-of.ts";
-import { fc } from "../fixtures/property.ts";
+import { assertCostly, fc } from "../fixtures/property.ts";
 import { edits, make } from "../fixtures/random-tree.ts";
 import { pictureOf } from "../fixtures/tree-picture.ts";
 
@@ -81,7 +81,7 @@ const put = (root: string, name: string, text: string): void => writeFileSync(pa
 const read = (root: string): Readonly<Record<string, string>> => pictureOf(root);
 
 test("apply makes any tree what the box saw, and undo takes it back", { timeout: 300_000 }, async () => {
-  await fc.assert(
+  await assertCostly(
     fc.asyncProperty(edits, edits, async (first, second) => {
       using place = ground();
       for (const each of first) make(place.root, each);
@@ -98,12 +98,12 @@ test("apply makes any tree what the box saw, and undo takes it back", { timeout:
       await undo(place.store, { ...back, steps: place.steps });
       assert.deepEqual(read(place.root), before);
     }),
-    { numRuns: 120 },
+    30,
   );
 });
 
 test("what a user changes meanwhile is never lost", { timeout: 300_000 }, async () => {
-  await fc.assert(
+  await assertCostly(
     fc.asyncProperty(edits, edits, edits, async (first, second, mine) => {
       using place = ground();
       for (const each of first) make(place.root, each);
@@ -123,7 +123,7 @@ test("what a user changes meanwhile is never lost", { timeout: 300_000 }, async 
         assert.equal(after[name], user[name], name);
       }
     }),
-    { numRuns: 120 },
+    30,
   );
 });
 

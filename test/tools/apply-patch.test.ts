@@ -145,8 +145,13 @@ test("files that were not read, or were changed since, are not patched, moved or
     "*** Update File: a.txt\n*** Move to: z",
   ];
   const patches = wants.map((want) => `*** Begin Patch\n${want}\n*** End Patch`);
-  for (const patch of patches)
-    assert.match(await says("apply_patch", { patch }), /a\.txt: read it with read_file first/);
+  for (const patch of patches) {
+    const unread = calling(fakeBox({ files: FILES }));
+    assert.deepEqual(unread.facts("apply_patch", { patch }).reads, ["/repo/a.txt"]);
+    const result = await unread.call("apply_patch", { patch });
+    assert.deepEqual([result.kind, result.missed], ["failed", "unread"]);
+    assert.match(result.text, /^a\.txt: you had not read it\. Nothing was changed\. .*\n1\tone\n/);
+  }
   await call("read_file", { path: "a.txt" });
   await box.write("a.txt", Buffer.from("one\nsomebody\n"));
   for (const patch of patches)

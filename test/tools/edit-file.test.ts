@@ -49,8 +49,10 @@ test("an edit without a read, or after a change by somebody else, is refused unt
   const box = fakeBox({ files: { f: "a\n" } });
   const { call, says } = calling(box);
   const edit = { path: "f", old: "a", new: "b" };
-  assert.match(await says("edit_file", edit), /read it with read_file first/);
-  await call("read_file", { path: "f" });
+  const unread = await call("edit_file", edit);
+  assert.deepEqual([unread.kind, unread.missed], ["failed", "unread"]);
+  assert.match(unread.text, /^f: you had not read it\. Nothing was changed\. .*:\n1\ta\n\[1 line\]$/);
+  assert.equal(await held(box, "f"), "a\n");
   await box.write("f", Buffer.from("a \n"));
   assert.match(await says("edit_file", edit), /has changed since you read it/);
   assert.match(await says("write_file", { path: "f", content: "" }), /has changed since you read it/);
@@ -182,6 +184,31 @@ test("a whole file is made, replaced, or found to be the same", async () => {
   assert.equal(await says("write_file", { path: "f", content: "a\nb\n" }), "f: it already had this content");
   assert.match(await says("write_file", { path: "deep", content: "" }), /is a folder/);
   assert.equal(await held(box, "deep/er/new"), "1\n");
+});
+
+test("a file that was answered to an edit counts as read, and reading it was stated to be judged", async () => {
+  const box = fakeBox({ files: { f: "a\n", ".env": "KEY=1\n" } });
+  const { call, facts } = calling(box);
+  const edit = { path: "f", old: "a", new: "b" };
+  assert.deepEqual(facts("edit_file", edit), { ...facts("read_file", { path: "f" }), writes: ["/repo/f"] });
+  await call("edit_file", edit);
+  assert.deepEqual(facts("edit_file", edit).reads, []);
+  assert.equal((await call("edit_file", edit)).kind, "ok");
+  assert.equal(await held(box, "f"), "b\n");
+});
+
+test("a file that is large, empty or no text is not answered to an edit", async () => {
+  const files = { long: "a\n".repeat(401), wide: "x".repeat(16_001), empty: "" };
+  const box = fakeBox({ files: { ...files, bin: "a\0b" } });
+  const { call } = calling(box);
+  for (const path of ["long", "wide", "empty", "bin"])
+    for (const time of [1, 2]) {
+      const { text, missed } = await call("edit_file", { path, old: "a", new: "b" });
+      assert.deepEqual(
+        [time, text, missed],
+        [time, `${path}: read it with read_file first. Nothing was changed.`, undefined],
+      );
+    }
 });
 
 test("an empty file that is written over must have been read too", async () => {

@@ -132,7 +132,7 @@ test("a link leads no further than the box's walls", async () => {
   assert.equal(await held(box, "a.txt"), "changed\n");
   assert.match(
     await says("edit_file", { path: "a.txt", old: "changed", new: "x" }),
-    /read it with read_file first/,
+    /^a\.txt: you had not read it/,
   );
 });
 

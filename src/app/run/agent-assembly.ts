@@ -4,9 +4,11 @@ import { Compactor } from "../../agent/context/compaction.ts";
 import type { History } from "../../agent/context/history.ts";
 import type { PromptSize } from "../../agent/context/prompt-size.ts";
 import type { AnswerGate } from "../../agent/final-answer.ts";
+import { Deeds, type EndRules } from "../../agent/earned-end.ts";
 import { RunIntent } from "../../agent/intent.ts";
 import { type Limits, Spent } from "../../agent/limits.ts";
 import { askAside } from "../../agent/model-request.ts";
+import { NextReply } from "../../agent/next-reply.ts";
 import { Guard, Malformed } from "../../agent/repetition-guard.ts";
 import { spawnFrom } from "../../agent/subagents.ts";
 import type { Settings } from "../../config/settings-schema.ts";
@@ -15,7 +17,7 @@ import type { Capabilities, Provider } from "../../core/model-provider.ts";
 import type { Approver, Box } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Outputs, Parked } from "../../core/session.ts";
-import { isLoopback, ollamaAddress } from "../../models/ollama/ollama-address.ts";
+import { isLoopback, ollamaAddress } from "../../models/providers/ollama-address.ts";
 import { cleaned } from "../../render/event-json.ts";
 import type { Host } from "../host.ts";
 import { lazyJudge } from "../policy-context.ts";
@@ -41,6 +43,8 @@ export interface AgentParts {
   readonly limits: Limits;
   readonly approver: Approver;
   readonly answer: AnswerGate;
+  /** Null where a person reads every answer. */
+  readonly ends: EndRules | null;
   /** The run goes on from here. */
   readonly parked?: Parked;
   readonly boxNote?: string | undefined;
@@ -87,6 +91,9 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
     guard: new Guard(),
     malformed: new Malformed(),
     answer: parts.answer,
+    ends: parts.ends,
+    next: new NextReply(settings.temperature),
+    deeds: new Deeds(parked?.ended),
     briefing: parts.briefing,
     emit: sink.emit,
   };

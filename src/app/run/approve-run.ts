@@ -7,8 +7,8 @@ import type { EventBody } from "../../core/events.ts";
 import type { Question } from "../../core/ports.ts";
 import { isSameParking, type Parked, PARKED_FORM, parkedIn, type Session } from "../../core/session.ts";
 import { type CommandContext, CommandPolicy } from "../../policy/decide.ts";
-import { ruleFor } from "../../policy/rules/remember-rule.ts";
-import type { RuleForm } from "../../policy/rules/rule.ts";
+import { ruleFor } from "../../policy/remember-rule.ts";
+import type { RuleForm } from "../../policy/rule.ts";
 import type { Finished } from "../../agent/agent-run.ts";
 import { type Host, refuseUnbuilt, runWorkspace } from "../host.ts";
 import { workspacePolicy } from "../policy-context.ts";
@@ -46,7 +46,7 @@ export async function approve(request: ApproveRequest): Promise<Finished> {
   const word = await wordOn(question, { ...request, id: session.id }, signal);
   const limits = new Limits(given.limits, () => performance.now());
   limits.resume(parked.spent);
-  const { runtime, schema } = given;
+  const { runtime, schema, unverified } = given;
   const running = runTask({
     host,
     settings,
@@ -57,6 +57,7 @@ export async function approve(request: ApproveRequest): Promise<Finished> {
       strict,
       ...(runtime === null ? {} : { runtime }),
       ...(schema === null ? {} : { "output-schema": schema }),
+      ...(unverified === undefined ? {} : { "no-verify": true }),
     },
     limits,
     store,
@@ -207,6 +208,7 @@ const CODES = {
   SIGTERM: EXIT.terminated,
   SIGHUP: EXIT.hangup,
   "reader-left": EXIT.hangup,
+  overtaken: EXIT.interrupted,
 } as const satisfies Record<Signal, ExitCode>;
 
 const unsaid = (id: string, signal: Signal): HarnessError =>

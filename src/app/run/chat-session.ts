@@ -219,6 +219,7 @@ async function turnContext(input: TurnInput, sink: Sink, checkpoints: Checkpoint
     limits: new Limits({ turns: settings.max_turns }, () => performance.now()),
     approver: remembering({ always: settledIn(conversation.session.records()) }, input.approver),
     answer: new PlainAnswer(),
+    ends: null,
     signal,
   });
 }

@@ -9,7 +9,7 @@ import { systemClock } from "../../render/tty/live-status.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 import { RunLines } from "../../render/tty/run-lines.ts";
 import { runSummary } from "../../render/tty/run-summary.ts";
-import { AuditTrail, type RunAbout } from "../../sessions/audit/audit-trail.ts";
+import { AuditTrail, type RunAbout } from "../../sessions/audit-trail.ts";
 import { runId } from "../session-access.ts";
 
 /** What is done with each event as it comes. */
@@ -117,7 +117,7 @@ export function aboutRun(settings: Settings, origins: Config["origins"]): RunAbo
   };
 }
 
-interface Renderer {
+export interface Renderer {
   take(event: AgentEvent): void;
   end(): void;
 }

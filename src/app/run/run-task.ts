@@ -3,6 +3,9 @@ import path from "node:path";
 import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Finished, goOn, runRequest } from "../../agent/agent-run.ts";
 import { remembering, unattended } from "../../agent/approvers.ts";
+import { EndRules } from "../../agent/earned-end.ts";
+import { isSmallModel } from "../../agent/preflight.ts";
+import { type Check, Verification } from "../../agent/verification.ts";
 import { PromptSize } from "../../agent/context/prompt-size.ts";
 import { type AnswerGate, FittedAnswer, PlainAnswer } from "../../agent/final-answer.ts";
 import { guessIntent } from "../../agent/intent.ts";
@@ -30,16 +33,27 @@ import { modelClient } from "../model-access.ts";
 import { type RunIndex, runIndex } from "../search/run-index.ts";
 import { describeFailure, noteTo } from "../stderr-messages.ts";
 import { agentContext, type AgentParts, unlessAborted } from "./agent-assembly.ts";
-import { aboutRun, runRenderer, runSink, startedEvent, type WaitingSink, waitingSink } from "./event-sink.ts";
+import {
+  aboutRun,
+  type Renderer,
+  runRenderer,
+  runSink,
+  startedEvent,
+  type WaitingSink,
+  waitingSink,
+} from "./event-sink.ts";
 import { boxChanges, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
 import { briefingFrom, sessionPrompt } from "./session-prompt.ts";
 import { sessionState } from "./session-state.ts";
+
+/** What a run is asked that goes on without a task of its own. */
+export const GO_ON = "Go on with the task.";
 
 /** One request with nobody there, from its first event to its last. */
 export async function runTask(given: RunInput): Promise<Finished> {
   const { flags } = given;
   const waits = given.settings.isolation === "bind" ? "here" : "waiting";
-  const show = runRenderer({ ...flags, changes: flags.passing === true ? "gone" : waits });
+  const show = given.show ?? runRenderer({ ...flags, changes: flags.passing === true ? "gone" : waits });
   const sink = waitingSink(runSink(given, (event) => show.take(event)));
   const progress: RunProgress = { sink };
   try {
@@ -62,14 +76,19 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   const said = await claimed(parkedRun, box, signal);
   if (said !== undefined) sink.begin([startedEvent({ ...given, task: given.prompt }), said.event]);
   await using index = indexFor(given, box);
-  const parts = { sink, box, checkpoints, answer: gate, boxNote: said?.note, index };
-  const agent = await contextFor(given, parts, said?.runs);
+  const ends = new EndRules(await verificationFor(given));
+  const parts = { sink, box, checkpoints, answer: gate, ends, boxNote: said?.note, index };
+  const { agent, isSmall } = await contextFor(given, parts, said?.runs);
   progress.agent = agent;
+  ends.isSmall = isSmall;
   const request = {
     prompt: given.prompt,
     note,
     ...(flags.intent === undefined ? {} : { intent: flags.intent }),
     strict: flags.strict,
+    goesOn: goesOnOnly(given),
+    workedBefore: given.resumed && hasWorked(session),
+    preflight: flags.preflight === true || isSmall,
     session: session.id,
     changes: (last: boolean) => boxChanges(box, signal, last),
     record: (each: SessionRecord) => session.append(each),
@@ -109,13 +128,16 @@ const runGiven = ({ settings, origins, flags, limits, prompt, parkedRun }: RunIn
     settings: aboutRun(settings, origins).settings,
     runtime: flags.runtime ?? null,
     schema: flags["output-schema"] === undefined ? null : path.resolve(flags["output-schema"]),
+    ...(flags["no-verify"] === true ? { unverified: true } : {}),
   };
 
 async function contextFor(
   { host, settings, flags, store, session, workspace, prompt, limits, signal, parkedRun }: RunInput,
-  parts: Pick<AgentParts, "sink" | "box" | "checkpoints" | "answer" | "boxNote"> & { readonly index: Index },
+  parts: Pick<AgentParts, "sink" | "box" | "checkpoints" | "answer" | "ends" | "boxNote"> & {
+    readonly index: Index;
+  },
   said: boolean | undefined,
-): Promise<AgentContext> {
+): Promise<{ readonly agent: AgentContext; readonly isSmall: boolean }> {
   const { box, index, ...others } = parts;
   const model = modelClient(host, settings);
   const capabilities = model.capabilities(settings.chat_model, signal);
@@ -125,7 +147,7 @@ async function contextFor(
   const timeoutMs = settings.timeout;
   const waits = parkedRun !== undefined;
   const state = sessionState({ session, store, workspace, timeoutMs, prompt: pinned.text, index, waits });
-  return agentContext({
+  const agent = await agentContext({
     ...others,
     host,
     box,
@@ -150,6 +172,62 @@ async function contextFor(
     ...(parkedRun === undefined ? {} : { parked: parkedRun.parked }),
     signal,
   });
+  const { context: tokens, origin } = await capabilities;
+  const isServed = settings.provider === "ollama" || settings.provider === "openai";
+  return {
+    agent,
+    isSmall: isServed && isSmallModel(settings.chat_model, { tokens, known: origin.context !== "guess" }),
+  };
+}
+
+const isResult = (record: SessionRecord): boolean =>
+  record.kind === "message" && record.message.role === "tool";
+
+/** The log tells how each call ended, the history does not; a fork has no log of what was before it. */
+function hasWorked(session: Session): boolean {
+  let ended = 0;
+  for (const event of session.events()) {
+    if (event.type !== "call.ended") continue;
+    if (event.kind === "ok") return true;
+    ended += 1;
+  }
+  return ended === 0 && session.records().some(isResult);
+}
+
+const GOES_ON = /^\s*(?:please )?(?:go on|continue|carry on|keep going|proceed)(?: with the task)?\W*$/i;
+
+/** Words that ask for no change of their own ("go on", "and now?") belong to what the session was about before. */
+const goesOnOnly = ({ resumed, prompt, flags }: RunInput): boolean =>
+  resumed &&
+  flags.intent === undefined &&
+  (GOES_ON.test(prompt) || guessIntent(prompt, "read-only") !== "change");
+
+/** The check that was named, else the project's own tests, where a change is asked for and may be made. */
+async function verificationFor({
+  settings: { check, mode, timeout },
+  flags,
+  prompt,
+  workspace,
+  session,
+  parkedRun,
+}: RunInput): Promise<Verification | null> {
+  if (flags["no-verify"] === true) return null;
+  const named = check === null ? undefined : ({ command: check, by: "user" } as const);
+  const intent = parkedRun?.parked.intent ?? flags.intent ?? guessIntent(prompt, mode);
+  const found =
+    named ?? (intent === "change" && mode !== "read-only" ? await ownCheck(workspace) : undefined);
+  if (found === undefined) return null;
+  const verification = new Verification(found, timeout);
+  if (parkedRun !== undefined)
+    for (const event of session.events())
+      if (event.type === "check.ended" && event.command === found.command) verification.resume(event);
+  return verification;
+}
+
+async function ownCheck(workspace: string): Promise<Check | undefined> {
+  const { projectCheck } = await import("./project-check.ts");
+  const command = await projectCheck(workspace);
+  return command === undefined ? undefined : { command, by: "project" };
 }
 
 /** What finds code for a run. */
@@ -215,6 +293,8 @@ export interface TaskFlags {
   readonly intent?: Intent | undefined;
   readonly "output-schema"?: string | undefined;
   readonly strict: boolean;
+  readonly "no-verify"?: boolean | undefined;
+  readonly preflight?: boolean | undefined;
   readonly json: boolean;
   readonly quiet: boolean;
   readonly passing?: boolean;
@@ -234,6 +314,8 @@ export interface RunInput {
   readonly workspace: string;
   readonly prompt: string;
   readonly signal: AbortSignal;
+  /** Who shows it where it is a part of something else. */
+  readonly show?: Renderer;
   /** The run was parked, and goes on. */
   readonly parkedRun?: ParkedRun;
 }
@@ -284,10 +366,12 @@ export function failedRun(
   return failed;
 }
 
-function outcomeAfter(thrown: unknown): Outcome {
+/** What a failure comes to, for the last event of a run. */
+export function outcomeAfter(thrown: unknown): Outcome {
   // Of a failure and another one while things were put away behind it, the first counts.
   if (thrown instanceof SuppressedError) return outcomeAfter(thrown.suppressed);
-  if (thrown instanceof Interrupted) return outcomeOf({ how: "cancelled", signal: thrown.signal }, [], false);
+  if (thrown instanceof Interrupted)
+    return outcomeOf({ how: "cancelled", signal: thrown.signal }, [], { strict: false });
   const { exit, message, remedy } = describeFailure(thrown, []);
   const exit_code = exit as ExitCode;
   const reason = `${message}${remedy === "" ? "" : `; next: ${remedy}`}`;

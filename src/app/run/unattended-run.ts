@@ -8,7 +8,8 @@ import { type Host, refuseUnbuilt, runWorkspace } from "../host.ts";
 import { earlierSession, newSession, openSessions, type SessionChoice } from "../session-access.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { interruption } from "../interruption.ts";
-import { answerFor, runTask, type TaskFlags } from "./run-task.ts";
+import { type AttemptFlags, attemptsFor } from "./attempt-plan.ts";
+import { answerFor, GO_ON, runTask, type TaskFlags } from "./run-task.ts";
 
 /** What a run without a person is started with. */
 export interface UnattendedRun {
@@ -21,7 +22,7 @@ export interface UnattendedRun {
   readonly named: boolean;
   /** Its task; `otherwise` where none was given. */
   readonly prompt: (otherwise: string | undefined) => Promise<string>;
-  readonly flags: TaskFlags & SessionChoice;
+  readonly flags: TaskFlags & SessionChoice & AttemptFlags;
 }
 
 const nothingToFork = (): HarnessError =>
@@ -30,8 +31,6 @@ const nothingToFork = (): HarnessError =>
     "--fork goes with --continue or --resume",
     'harness run --continue --fork "…"',
   );
-
-const GO_ON = "Go on with the task.";
 
 /** One task to its end, with nobody there. */
 export async function runUnattended({
@@ -51,8 +50,18 @@ export async function runUnattended({
   const prompt = await ask(goesOn ? GO_ON : undefined);
   // A file that cannot be used ends it before there is a session.
   await answerFor(flags["output-schema"]);
+  const plan = attemptsFor({ settings, origins, flags, prompt });
+  if (plan.note !== undefined) noteTo(flags.quiet)(plan.note);
   using store = openSessions(host, noteTo(flags.quiet));
   const given = await runWorkspace(folder);
+  if (plan.count > 1) {
+    const { runAttempts } = await import("./attempts.ts");
+    const checkNamed = settings.check !== null && flags["no-verify"] !== true;
+    using stopped = interruption();
+    const { signal } = stopped;
+    const shared = { host, settings, origins, flags, limits, store, workspace: given, prompt, signal };
+    return await runAttempts({ ...shared, plan, checkNamed });
+  }
   const earlier = earlierSession(store, flags, given);
   const elsewhere = earlier !== undefined && !named;
   const workspace = elsewhere ? await runWorkspace(earlier.info().workspace) : given;

@@ -5,9 +5,9 @@ import type { Embedder } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import { readKey } from "../../models/api-keys.ts";
 import { askServer, keyedServer } from "../../models/model-server.ts";
-import { isLoopback, ollamaAddress } from "../../models/ollama/ollama-address.ts";
+import { isLoopback, ollamaAddress } from "../../models/providers/ollama-address.ts";
 import { ollamaEmbedder, openAiEmbedder } from "../../models/embeddings.ts";
-import { fullName, MIN_OLLAMA, ollamaLine, ollamaListing } from "../../models/ollama/ollama-server.ts";
+import { fullName, MIN_OLLAMA, ollamaLine, ollamaListing } from "../../models/providers/ollama-server.ts";
 import type { EmbeddingModel } from "../../search/embed-model.ts";
 import { dimensionOf } from "../../search/embed-outcome.ts";
 import { openVectorCache, type VectorCache } from "../../search/embedding-cache.ts";
@@ -33,6 +33,8 @@ interface NoEmbedder {
   readonly kind: "none";
   readonly reason: string;
   readonly remedy: string;
+  /** A model that is there and gave no vector in time: later it may. */
+  readonly awaited?: string;
 }
 
 interface Place {
@@ -52,14 +54,21 @@ export interface EmbedderOptions {
   /** Who set each of the settings. */
   readonly origins: Readonly<Record<string, string>>;
   readonly warn: (text: string) => void;
-  /** For a model that has to be loaded before it says what its vectors are; after the first time that is known. */
-  readonly patienceMs?: number;
+  /** Left out, as long as a search may wait. */
+  readonly patience?: Patience;
 }
 
-/** A search waits for it. */
-const LOCAL_MS = 1000;
-const REMOTE_MS = 3000;
-const PATIENCE_MS = 4000;
+export interface Patience {
+  /** For a server's list of models. */
+  readonly listMs: number;
+  /** For a first vector, whose model may have to be loaded; after the first time its length is known. */
+  readonly vectorMs: number;
+  /** For any further request; as the adapters have it when left out. */
+  readonly requestMs?: number;
+}
+
+const LOCAL: Patience = { listMs: 1000, vectorMs: 4000 };
+const REMOTE: Patience = { listMs: 3000, vectorMs: 4000 };
 const CHOOSE = "harness config set embed_model NAME";
 
 /**
@@ -67,15 +76,16 @@ const CHOOSE = "harness config set embed_model NAME";
  * taken out of it then. The API of the chat model embeds only then too: else Ollama does, if it answers.
  */
 export function embedderAccess(settings: Settings, options: EmbedderOptions): EmbedderAccess {
-  const { host, origins, warn, patienceMs = PATIENCE_MS } = options;
+  const { host, origins, warn, patience } = options;
   const chosen = (origins["embed_model"] ?? "default") !== "default";
   let known: FoundEmbedder | undefined;
   let cache: VectorCache | undefined;
   const look = async (signal: AbortSignal): Promise<FoundEmbedder> => {
-    const place = await lookFor(host, settings, chosen, signal);
+    const place = await lookFor({ host, settings, chosen, patience }, signal);
     if (place.kind === "none") return place;
     cache ??= openVectorCache(path.join(host.places.cache, "vectors"), { warn });
-    const dimension = await dimensionOf(place.model, cache, signal, patienceMs);
+    const { vectorMs } = patience ?? LOCAL;
+    const dimension = await dimensionOf(place.model, cache, signal, vectorMs);
     return { ...place, dimension, cache };
   };
   return {
@@ -89,29 +99,28 @@ export function embedderAccess(settings: Settings, options: EmbedderOptions): Em
   };
 }
 
-function lookFor(
-  host: Host,
-  settings: Settings,
-  chosen: boolean,
-  signal: AbortSignal,
-): Promise<Place | NoEmbedder> {
-  const { provider } = settings;
-  if (provider === "scripted") return Promise.resolve(none("a scripted model gives no vectors", ""));
-  if (provider === "openai" && chosen) return onOpenAi(host, settings, signal);
-  return onOllama(
-    host,
-    { ...settings, base_url: provider === "ollama" ? settings.base_url : null },
-    chosen,
-    signal,
-  );
+interface Wanted {
+  readonly host: Host;
+  readonly settings: Settings;
+  /** The user has named an embed_model. */
+  readonly chosen: boolean;
+  readonly patience: Patience | undefined;
 }
 
-async function onOllama(
-  host: Host,
-  settings: Settings,
-  chosen: boolean,
-  signal: AbortSignal,
-): Promise<Place | NoEmbedder> {
+function lookFor(wanted: Wanted, signal: AbortSignal): Promise<Place | NoEmbedder> {
+  const { settings, chosen } = wanted;
+  const { provider } = settings;
+  if (provider === "scripted") return Promise.resolve(none("a scripted model gives no vectors", ""));
+  if (provider === "openai" && chosen) return onOpenAi(wanted, signal);
+  const base_url = provider === "ollama" ? settings.base_url : null;
+  return onOllama({ ...wanted, settings: { ...settings, base_url } }, signal);
+}
+
+const limitsOf = ({ patience }: Wanted): { readonly timeoutMs?: number } =>
+  patience?.requestMs === undefined ? {} : { timeoutMs: patience.requestMs };
+
+async function onOllama(wanted: Wanted, signal: AbortSignal): Promise<Place | NoEmbedder> {
+  const { host, settings, chosen, patience } = wanted;
   const { embed_model: name } = settings;
   const server = ollamaAddress(host.env, settings.base_url);
   const local = isLocalModel(host, { ...settings, provider: "ollama", chat_model: name });
@@ -120,7 +129,8 @@ async function onOllama(
     const why = `${where} this machine, and no embed_model is set: nothing of the repository is sent there`;
     return none(why, `harness config set embed_model ${name}`);
   }
-  const listing = await ollamaListing({ baseUrl: server, signal, timeoutMs: local ? LOCAL_MS : REMOTE_MS });
+  const { listMs } = patience ?? (local ? LOCAL : REMOTE);
+  const listing = await ollamaListing({ baseUrl: server, signal, timeoutMs: listMs });
   if (listing.kind === "too-old")
     return none(
       `Ollama ${listing.version} at ${server} is too old; ${MIN_OLLAMA} is the oldest that serves`,
@@ -132,10 +142,11 @@ async function onOllama(
   if (listed === undefined) return none(`${server} has no model ${name}`, ollamaLine(server, "pull", name));
   // Pulled again, a name may stand for another model.
   const id = `ollama/${fullName(name)}@${listed.digest?.replace(/^sha256:/, "").slice(0, 12) ?? ""}`;
-  return found({ id, name, embedder: ollamaEmbedder(server, name) }, server, local);
+  return found({ id, name, embedder: ollamaEmbedder(server, name, limitsOf(wanted)) }, server, local);
 }
 
-async function onOpenAi(host: Host, settings: Settings, signal: AbortSignal): Promise<Place | NoEmbedder> {
+async function onOpenAi(wanted: Wanted, signal: AbortSignal): Promise<Place | NoEmbedder> {
+  const { host, settings, patience } = wanted;
   const { base_url: baseUrl, embed_model: name } = settings;
   const key = readKey("openai", { env: host.env, file: host.keysFile }) ?? "";
   const reached = keyedServer("openai", { baseUrl, key });
@@ -143,12 +154,12 @@ async function onOpenAi(host: Host, settings: Settings, signal: AbortSignal): Pr
   if (baseUrl === null && key === "")
     return none("OPENAI_API_KEY is not set; the API needs it for vectors", "export OPENAI_API_KEY=KEY");
   if (local) {
-    const { models, reason } = await askServer({ ...reached, signal, timeoutMs: LOCAL_MS });
+    const { models, reason } = await askServer({ ...reached, signal, timeoutMs: (patience ?? LOCAL).listMs });
     // A server without a list may embed all the same.
     if (models === null && !reason.startsWith("HTTP "))
       return none(`no server of embeddings at ${reached.base}: ${reason}`, "harness doctor");
   }
-  const embedder = openAiEmbedder({ baseUrl: reached.base, key }, name);
+  const embedder = openAiEmbedder({ baseUrl: reached.base, key }, name, limitsOf(wanted));
   return found({ id: `openai/${name}`, name, embedder }, reached.base, local);
 }
 
@@ -166,6 +177,9 @@ const none = (reason: string, remedy: string): NoEmbedder => ({ kind: "none", re
 function asNone(thrown: unknown, name: string): NoEmbedder {
   if (thrown instanceof HarnessError) return none(thrown.message, thrown.remedy || CHOOSE);
   if (thrown instanceof Error && /^(?:Timeout|Abort)Error$/.test(thrown.name))
-    return none(`${name} gave no vector in time`, "try again: it may be loading");
+    return {
+      ...none(`${name} gave no vector in time`, "try again: it may be loading, or busy"),
+      awaited: name,
+    };
   throw thrown;
 }

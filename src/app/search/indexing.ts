@@ -4,13 +4,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Settings } from "../../config/settings-schema.ts";
 import { HarnessError } from "../../core/errors.ts";
 import { stderr } from "../../render/tty/output.ts";
-import type { EmbedOutcome } from "../../search/embed-outcome.ts";
+import { type EmbedOutcome, vectorShare, type VectorShare } from "../../search/embed-outcome.ts";
 import { claimIndex, findIndex } from "../../search/embedded/catalog-workspace.ts";
 import type { Skip } from "../../search/index-words.ts";
 import { mending } from "../../search/index/mending.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
 import type { Updated } from "../../search/index/update-index.ts";
 import type { Host } from "../host.ts";
+import type { Patience } from "./embedder-access.ts";
 import { indexAccess, indexRoot } from "./search-access.ts";
 import { IndexProgress } from "./search-progress.ts";
 import { embedIn, identityOf, noVectors, type Vectors, vectorsFor } from "./search-vectors.ts";
@@ -28,7 +29,8 @@ export interface Indexing {
 }
 
 export interface Indexed extends Updated {
-  readonly vectors: Pick<EmbedOutcome, "kind" | "embedded" | "reused" | "asked" | "reason" | "remedy">;
+  readonly vectors: Pick<EmbedOutcome, "kind" | "embedded" | "reused" | "asked" | "reason" | "remedy"> &
+    Pick<VectorShare, "share" | "next">;
   readonly workspace: string;
   readonly index: string;
   readonly store: "embedded" | "qdrant";
@@ -38,14 +40,49 @@ export interface Indexed extends Updated {
 /** How long it waits for another that writes the same index. */
 const PATIENCE_MS = 5000;
 
+/** What a model that has to be loaded, or works for somebody else, is waited for: as long as one that chats. */
+const patienceOf = ({ connect_timeout, first_token_timeout }: Settings): Patience => ({
+  listMs: connect_timeout,
+  vectorMs: first_token_timeout,
+  requestMs: first_token_timeout,
+});
+
+/** What is waited for in silence. */
+const SILENT_MS = 3000;
+
+/** What makes the vectors; a person is told what is waited for. */
+async function awaitedVectors(
+  indexing: Indexing,
+  signal: AbortSignal,
+  patience: Patience | undefined,
+): Promise<Vectors> {
+  const { settings, embeds, note } = indexing;
+  if (!embeds) return noVectors("--no-embed", "harness index");
+  const { embed_model: name } = settings;
+  const telling = setTimeout(
+    () =>
+      note(`waiting for ${name}, which may be loading or busy; --no-embed makes the index of words alone`),
+    SILENT_MS,
+  );
+  try {
+    return await vectorsFor({ ...indexing, ...(patience === undefined ? {} : { patience }) }, signal);
+  } finally {
+    clearTimeout(telling);
+  }
+}
+
 /** Makes or renews the index of a folder, and its vectors where something makes them. */
-export async function indexFolder(indexing: Indexing, signal: AbortSignal): Promise<Indexed> {
-  const { host, settings, workspace, note, embeds } = indexing;
+export async function indexFolder(
+  indexing: Indexing,
+  signal: AbortSignal,
+  patience: Patience | undefined = patienceOf(indexing.settings),
+): Promise<Indexed> {
+  const { host, settings, workspace, note } = indexing;
   const began = performance.now();
   const access = indexAccess(host, settings, note);
   const place = claimIndex(indexRoot(host), workspace);
   if (place.movedFrom !== null) note(`this folder was indexed as ${place.movedFrom}, and has moved`);
-  using vectors = embeds ? await vectorsFor(indexing, signal) : noVectors("--no-embed", "harness index");
+  using vectors = await awaitedVectors(indexing, signal, patience);
   const identity = identityOf(vectors);
   const opening = { patienceMs: PATIENCE_MS, signal, ...(identity === null ? {} : { vectors: identity }) };
   const made = await mending(access, place, async () => {
@@ -53,8 +90,11 @@ export async function indexFolder(indexing: Indexing, signal: AbortSignal): Prom
     const updated = await brought(index, indexing, signal);
     index.warnOfHidden();
     await tidied(index, note, signal);
-    const { chunks: _, ...rest } = await embedded(index, vectors, indexing, signal);
-    return { ...updated, store: index.store.name, vectors: rest };
+    const { chunks, ...rest } = await embedded(index, vectors, indexing, signal);
+    const awaited = vectors.kind === "none" ? (vectors.awaited ?? null) : null;
+    if (index.facts.awaited !== awaited) index.catalog.note({ awaited });
+    const { share, next } = vectorShare(rest.embedded, chunks);
+    return { ...updated, store: index.store.name, vectors: { ...rest, share, next } };
   });
   const seconds = Math.round((performance.now() - began) / 10) / 100;
   return { workspace, index: place.id, ...made, seconds };
@@ -105,6 +145,8 @@ async function embedded(
 /** Between two looks; a look that takes long is followed by a longer rest, so that it costs a tenth at most. */
 const STEP_MS = 1000;
 const REST = 10;
+/** Words are kept fresh beside a model that is busy; its vectors come with a later change. */
+const BRIEFLY: Patience = { listMs: STEP_MS, vectorMs: 5 * STEP_MS };
 /** After a trouble, such as a run that has the workspace for itself. */
 const TROUBLE_MS = 15_000;
 
@@ -124,7 +166,7 @@ export async function watch(
       const fresh = await isFresh(indexing, signal);
       await sleep(Math.max(STEP_MS, (performance.now() - began) * REST), undefined, { signal });
       if (fresh) continue;
-      onIndexed(await indexFolder({ ...indexing, quiet: true }, signal));
+      onIndexed(await indexFolder({ ...indexing, quiet: true }, signal, BRIEFLY));
       told = "";
     } catch (thrown) {
       signal.throwIfAborted();
@@ -163,7 +205,12 @@ export interface IndexStatus {
   readonly fresh: boolean;
   /** When an update ended last, as an ISO time. */
   readonly updated: string | null;
-  readonly vectors: { readonly model: string | null; readonly embedded: number };
+  readonly vectors: {
+    readonly model: string | null;
+    readonly embedded: number;
+    /** A model that gave no vector in time when the index was made. */
+    readonly awaited: string | null;
+  } & Pick<VectorShare, "share" | "next">;
 }
 
 const NONE = {
@@ -176,7 +223,7 @@ const NONE = {
   whole: false,
   fresh: false,
   updated: null,
-  vectors: { model: null, embedded: 0 },
+  vectors: { model: null, embedded: 0, awaited: null, share: 0, next: "harness index" },
 } as const;
 
 /** What there is of the index of a folder; nothing is read of the files, and nothing is changed. */
@@ -192,9 +239,10 @@ export async function indexStatus(
   if (place === undefined || found === undefined) return { workspace, ...NONE };
   await using index = found;
   index.warnOfHidden();
-  const { whole, updated, model, store } = index.facts;
+  const { whole, updated, model, awaited, store } = index.facts;
   const { summaryOf } = await import("../../search/index/index-summary.ts");
-  const { embedded } = await index.store.counts(signal);
+  const { embedded, chunks } = await index.store.counts(signal);
+  const { share, next } = vectorShare(embedded, chunks);
   return {
     workspace,
     index: place.id,
@@ -204,6 +252,6 @@ export async function indexStatus(
     whole,
     fresh: await index.isFresh(signal),
     updated: updated === 0 ? null : new Date(updated).toISOString(),
-    vectors: { model, embedded },
+    vectors: { model, embedded, awaited, share, next },
   };
 }

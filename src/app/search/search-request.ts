@@ -6,6 +6,7 @@ import { stderr } from "../../render/tty/output.ts";
 import { claimIndex, findIndex, type IndexPlace } from "../../search/embedded/catalog-workspace.ts";
 import { answersIn } from "../../search/index/index-answer.ts";
 import type { IndexOptions } from "../../search/index/index-means.ts";
+import { vectorShare, type VectorShare } from "../../search/embed-outcome.ts";
 import { mending } from "../../search/index/mending.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
 import { isDamaged } from "../../search/index/opened-store.ts";
@@ -35,6 +36,8 @@ export interface Answered {
   readonly store: "embedded" | "qdrant";
   /** It may be older than the files, or not of all of them. */
   readonly stale: boolean;
+  /** How much of the index is found by its meaning too. */
+  readonly vectors: VectorShare;
 }
 
 /** How long a search waits for somebody who writes the index just now. */
@@ -117,9 +120,20 @@ async function answered(
   const { query, limit, below } = asking;
   index.warnOfHidden();
   const vector = await vectors.of(index, query, signal);
-  const results = await answersIn(index.store, { text: query, vector, limit, below }, signal);
-  return { results, store: index.store.name, stale };
+  const [results, { embedded, chunks }] = await Promise.all([
+    answersIn(index.store, { text: query, vector, limit, below }, signal),
+    index.store.counts(signal),
+  ]);
+  const share = vectorShare(embedded, chunks);
+  const { model, awaited } = index.facts;
+  if (share.next !== "" && (model !== null || awaited !== null))
+    asking.note(
+      `${percent(share)} of the index is found by its meaning, the rest by its words alone; harness index completes it`,
+    );
+  return { results, store: index.store.name, stale, vectors: share };
 }
+
+const percent = ({ share }: VectorShare): string => `${Math.floor(share * 100)} %`;
 
 /** The index, brought up to date; undefined, with the reason told, where the old one has to do. */
 async function renew(

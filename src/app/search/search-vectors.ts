@@ -2,7 +2,7 @@ import type { Settings } from "../../config/settings-schema.ts";
 import type { EmbedOutcome, EmbedProgress } from "../../search/embed-outcome.ts";
 import type { OpenedIndex } from "../../search/index/open-index.ts";
 import type { Host } from "../host.ts";
-import type { FoundEmbedder } from "./embedder-access.ts";
+import type { FoundEmbedder, Patience } from "./embedder-access.ts";
 
 /** What a search waits for the vectors of what has changed. */
 const SOME_MS = 3000;
@@ -104,16 +104,20 @@ interface VectorsWanted {
   /** Who set each of them: a model that nobody named is asked only where it runs on this machine. */
   readonly origins: Readonly<Record<string, string>>;
   readonly note: (text: string) => void;
+  /** Left out, as long as a search may wait. */
+  readonly patience?: Patience;
 }
 
 /** Looked for, and asked for the length of its vectors. Only an abort rejects. */
 export async function vectorsFor(
-  { host, settings, origins, note }: VectorsWanted,
+  { host, settings, origins, note, patience }: VectorsWanted,
   signal: AbortSignal,
 ): Promise<Vectors> {
   const { embedderAccess } = await import("./embedder-access.ts");
   using stack = new DisposableStack();
-  const access = stack.use(embedderAccess(settings, { host, origins, warn: note }));
+  const access = stack.use(
+    embedderAccess(settings, { host, origins, warn: note, ...(patience === undefined ? {} : { patience }) }),
+  );
   const found = await access.find(signal);
   stack.move();
   return { ...found, [Symbol.dispose]: () => access[Symbol.dispose]() };

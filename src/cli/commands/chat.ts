@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { requireTerminal } from "../chat/terminal-input.ts";
+import { requireTerminal } from "../terminal-input.ts";
 import { HarnessCommand } from "../command.ts";
 import { settingFlags } from "../settings.ts";
 
@@ -17,7 +17,7 @@ export class Chat extends HarnessCommand {
     if (flags.json)
       throw new HarnessError(EXIT.usage, "a chat is not told in JSON", 'harness run --json "…"');
     requireTerminal(HINT);
-    const { startChat } = await import("../chat/start-chat.ts");
+    const { startChat } = await import("../start-chat.ts");
     process.exitCode = await startChat(this.host, flags);
   }
 }

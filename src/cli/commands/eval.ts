@@ -23,14 +23,20 @@ export class Eval extends HarnessCommand {
     }),
     times: Flags.integer({ description: "how often each task is run", min: 1, max: 1000, default: 1 }),
     jobs: Flags.integer({ description: "how many are run side by side", min: 1, max: 64, default: 1 }),
+    attempts: Flags.integer({
+      description: "candidates of each run that wants a change, as `harness run --attempts` has them",
+      min: 1,
+      max: 16,
+    }),
     only: Flags.string({
       description: "only this task (may be repeated)",
       helpValue: "NAME",
       multiple: true,
     }),
     scripted: Flags.option({
-      options: ["solution", "wrong"] as const,
-      description: "play the tasks' own replies instead of a model: all are solved, or none",
+      options: ["solution", "wrong", "reply"] as const,
+      description:
+        "play the tasks' own replies instead of a model: all are solved, or none; reply: what a real one said",
     })(),
     compare: Flags.string({
       description: "set beside the results of another model, in its --out folder; runs nothing",
@@ -78,6 +84,7 @@ export class Eval extends HarnessCommand {
           workspaces,
           flags: (argv as string[]).slice(1),
           keep: flags.keep,
+          ...(flags.attempts === undefined ? {} : { attempts: flags.attempts }),
           ...(flags.scripted === undefined ? {} : { scripted: `${flags.scripted}.jsonl` }),
           onResult: (result, done, all) => {
             if (flags.json) answerJson(result);
@@ -89,7 +96,7 @@ export class Eval extends HarnessCommand {
     );
     if (flags.keep) say(`workspaces: ${workspaces}`);
     else await rm(workspaces, { recursive: true, force: true });
-    const { evalPage } = await import("../../render/report/eval-page.ts");
+    const { evalPage } = await import("../../render/eval-page.ts");
     const page = path.join(out, "report.html");
     await writeFile(page, evalPage(path.basename(args.suite), results));
     if (!flags.json) answer(evalTable(results, stdout));

@@ -1,5 +1,5 @@
 import { Args, Flags } from "@oclif/core";
-import { requireTerminal } from "../chat/terminal-input.ts";
+import { requireTerminal } from "../terminal-input.ts";
 import { HarnessCommand } from "../command.ts";
 import { settingFlags } from "../settings.ts";
 
@@ -17,7 +17,7 @@ export class Resume extends HarnessCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Resume);
     requireTerminal(`harness run ${args.id === undefined ? "--continue" : `--resume ${args.id}`} "…"`);
-    const { startChat } = await import("../chat/start-chat.ts");
+    const { startChat } = await import("../start-chat.ts");
     process.exitCode = await startChat(this.host, flags, { id: args.id, fork: flags.fork });
   }
 }

@@ -1,23 +1,28 @@
 import { Flags } from "@oclif/core";
 import { setupTable } from "../../render/tty/setup-lines.ts";
 import { HarnessCommand } from "../command.ts";
-import { confirm } from "../terminal.ts";
+import { choose, confirm, isTerminal } from "../terminal.ts";
 import { untilInterrupted } from "../../app/interruption.ts";
 import { packageRoot } from "../../app/host.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";
-import { describeEngine, engineStep, imageStep, modelStep, Steps } from "../../app/setup-steps.ts";
+import { modelStep } from "../../app/setup-model.ts";
+import { describeEngine, engineStep, imageStep, Steps } from "../../app/setup-steps.ts";
 import { done, type SetupContext, standIn, INSTEAD, sidecarStep } from "../../app/setup-context.ts";
 import { stderr } from "../../render/tty/output.ts";
 
 export class Setup extends HarnessCommand {
   static override summary =
     "Bring up engine, image, sidecars and model (what ./start.sh does after the build).";
+  static override description =
+    "Where no Ollama answers and none is installed, one is offered as a container that this machine alone reaches; then a chat model that fits memory and processor, with the sizes of the downloads, and the model for search beside it. The choice is written into your settings as chat_model and not asked again; a download that is interrupted goes on at the next start. Without a terminal and without --yes nothing is downloaded, and the step says what to type.";
   static override hidden = true;
   static override flags = {
     ...settingFlags,
     "no-install": Flags.boolean({ description: "install nothing; say what to type instead" }),
-    "no-sidecars": Flags.boolean({ description: "start no sidecar" }),
-    yes: Flags.boolean({ description: "answer offers with yes" }),
+    "no-sidecars": Flags.boolean({ description: "start no sidecar: no Qdrant, no Ollama" }),
+    yes: Flags.boolean({
+      description: "answer offers with yes: the Ollama sidecar, the first model that fits, its download",
+    }),
     "no-model": Flags.boolean({ description: "look for no model, as the command that follows needs none" }),
     brief: Flags.boolean({ description: "no closing table, as another command follows" }),
   };
@@ -35,10 +40,15 @@ export class Setup extends HarnessCommand {
         signal,
         mayInstall: !flags["no-install"],
         yes: flags.yes,
-        onLine: (line) => steps.line.show(`  … ${line}`),
+        attended: isTerminal(),
+        onLine: (line) => steps.progress(line),
         confirm: (question) => {
           steps.line.clear();
           return confirm(question, flags.yes, signal);
+        },
+        choose: (question, rows) => {
+          steps.line.clear();
+          return choose(question, rows, { yes: flags.yes, signal });
         },
       };
       await bringUp(context, steps, { sidecars: !flags["no-sidecars"], model: !flags["no-model"] });

@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import { tearDown } from "../../app/setup-context.ts";
+import { hasModels, tearDown } from "../../app/setup-context.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
@@ -9,14 +9,18 @@ export class Teardown extends HarnessCommand {
   static override summary = "Stop the sidecars and remove this user's sandboxes (what ./stop.sh does).";
   static override hidden = true;
   static override flags = {
-    purge: Flags.boolean({ description: "also remove images and the sidecars' volumes" }),
+    purge: Flags.boolean({
+      description: "also remove images, the search index and the models of the sidecars, after asking",
+    }),
     yes: Flags.boolean({ description: "do not ask" }),
   };
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Teardown);
-    if (flags.purge) await agree(flags.yes);
-    const { boxes, sidecars, images } = await tearDown(this.host, flags.purge);
+    const { purge } = flags;
+    if (purge) await agree(flags.yes);
+    const models = purge && (flags.yes || ((await hasModels(this.host)) && (await confirm(MODELS, false))));
+    const { boxes, sidecars, images } = await tearDown(this.host, { images: purge, volumes: purge, models });
     if (flags.json) answerJson({ boxes, sidecars, images });
     else answer(describe(boxes, sidecars.containers, [...sidecars.volumes, ...images]));
     for (const { name, reason } of sidecars.kept) stderr.write(`kept ${name}: ${reason}\n`);
@@ -24,9 +28,11 @@ export class Teardown extends HarnessCommand {
   }
 }
 
+const MODELS =
+  "Remove the models that the Ollama sidecar has loaded, too? To have them again is a download of gigabytes.";
+
 async function agree(yes: boolean): Promise<void> {
-  const question =
-    "Remove the sandbox images and the sidecars' data (search index, pulled models)? Sessions stay.";
+  const question = "Remove the sandbox images and the search index of the sidecar? Sessions stay.";
   if (yes || (await confirm(question, false))) return;
   const remedy = process.stdin.isTTY ? "./stop.sh stops without removing them" : "./stop.sh --purge --yes";
   throw new HarnessError(EXIT.usage, "nothing was purged: it was not agreed to", remedy);

@@ -14,21 +14,21 @@ import { FileRefused, refusedFile } from "../runner/runner-files.ts";
 /** Why a command was ended from this side. */
 type Ending = "cancelled" | "disk" | "input";
 
-/** What is known of a command's end before the workspace is looked at. */
+/** How a command ended, before the workspace is searched for its changes. */
 export type Ended = Omit<ExecResult, "blocked" | "quarantined">;
 
 export interface Started extends Omit<Job, "result" | "kill" | "note"> {
   readonly ended: Promise<Ended>;
   readonly end: (why: Ending) => void;
-  /** The last of what it said on stderr, even where `onOutput` took it. */
+  /** The end of its stderr, kept even when `onOutput` consumed the stream. */
   readonly errors: () => string;
-  /** All that is known of it so far. */
+  /** Its state so far. */
   readonly past: () => Past;
 }
 
-/** What one process has heard of a command, for another that goes on with it. */
+/** State of a command that one process hands to another one that continues it. */
 export interface Past {
-  /** Its number towards the runner. */
+  /** Its number in the runner's protocol. */
   readonly call: number;
   readonly ms: number;
   readonly why: Ending | undefined;
@@ -39,7 +39,7 @@ export interface Past {
 
 interface Beginning {
   readonly workspace: string;
-  /** It was begun before the box was parked, and is followed from here on. */
+  /** It was started before the box was parked; this process follows it from here on. */
   readonly past?: Past | undefined;
 }
 
@@ -132,7 +132,7 @@ const FORCED: Readonly<Record<"disk" | "input", Verdict>> = {
   input: { exitCode: 137, cause: "user", reason: "its input could not be read to the end" },
 };
 
-/** Half an input must not pass for a whole one. */
+/** A truncated input must not be taken for a complete one. */
 async function* watched(input: AsyncIterable<Uint8Array>, onFailure: () => void): AsyncGenerator<Uint8Array> {
   try {
     yield* input;
@@ -141,7 +141,7 @@ async function* watched(input: AsyncIterable<Uint8Array>, onFailure: () => void)
   }
 }
 
-/** Of a command that was cancelled before it began. */
+/** The ending of a command that was cancelled before it started. */
 export function notBegun(): ExecResult {
   const nothing = { head: Buffer.alloc(0), tail: Buffer.alloc(0), total: 0, lost: 0 };
   return {
@@ -179,7 +179,7 @@ interface KeptParts {
   readonly tail?: Buffer;
 }
 
-/** One stream of a command as it is kept on this side: never more than its head and tail. */
+/** One output stream of a command as kept in this process: at most its head and its tail. */
 export class OutputKeeper {
   readonly #head: Buffer[] = [];
   readonly #tail: Buffer[] = [];
@@ -208,7 +208,7 @@ export class OutputKeeper {
 
 const LAST = 64 * 1024;
 
-/** What a stream said last, of whatever came by. */
+/** The last bytes of a stream. */
 export class LastBytes {
   #bytes: Buffer;
 

@@ -20,7 +20,7 @@ export interface BoxCheck {
   readonly image: string | null;
 }
 
-/** Whether a box of the image stands as planned and runs a command: what every tool call rests on. */
+/** Whether a box of the image starts as planned and runs a command, which every tool call depends on. */
 export async function boxHealth(engine: Engine, check: BoxCheck): Promise<Health> {
   const begin = performance.now();
   try {

@@ -58,7 +58,7 @@ function refuseVolumes(name: string, volumes: readonly string[]): void {
   throw refuse(name, `declares volumes (${volumes.join(", ")}): what is written there would have no limit`);
 }
 
-/** The runner of our image as a volume; the engine fills it when the first container over it is made. */
+/** The runner of our image as a volume. The engine fills it when the first container that mounts it is created. */
 async function runnerVolume(engine: Engine, tag: string): Promise<string> {
   const name = tag.replace(":", "-runner-");
   try {
@@ -77,7 +77,7 @@ async function runnerVolume(engine: Engine, tag: string): Promise<string> {
   }
 }
 
-/** A volume is filled while a container is made, so one without a container left over from that is whole. */
+/** A volume is filled while a container is created. Without a leftover container from that step it is complete. */
 async function isFilled(engine: Engine, name: string): Promise<boolean> {
   const [volumes, fillers] = await Promise.all([
     engine.api.listVolumes({ filters: { name: [name] } }),

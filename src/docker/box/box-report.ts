@@ -1,7 +1,7 @@
 import { type BoxPlan, mountsOf, ULIMITS } from "../container-spec.ts";
 import { mountLines, type MountPoint, readMountinfo } from "./mounts-seen.ts";
 
-/** What the first process in the box says of itself. */
+/** What the first process in the box reports about itself. */
 export interface BoxReport {
   readonly status: string;
   readonly mountinfo: string;
@@ -19,7 +19,7 @@ export interface SeenFile {
   readonly mode?: number;
 }
 
-/** The box's own word against the plan and against what the host sees at the same paths; a line for each deviation. */
+/** Compares the box's report with the plan and with what the host sees at the same paths; one line for each deviation. */
 export function reportDifferences(
   plan: BoxPlan,
   report: BoxReport,
@@ -40,7 +40,7 @@ export function reportDifferences(
 const hostLines = ({ hostname }: BoxReport): readonly string[] =>
   hostname === "sandbox" ? [] : [`the host name is ${JSON.stringify(hostname)}`];
 
-/** Real, effective, saved and for files. */
+/** Real, effective, saved and file system ids. */
 const fourTimes = (id: number): string => `${id}\t${id}\t${id}\t${id}`;
 
 const ZERO = /^0+$/;
@@ -52,7 +52,7 @@ function processLines({ user }: BoxPlan, status: string): readonly string[] {
   const field = (name: string): string => fields.get(name) ?? "unknown";
   const must = (name: string, wanted: string): readonly string[] =>
     field(name) === wanted ? [] : [`${name} is ${field(name)}, planned ${wanted}`];
-  // The kernel counts the primary group among them.
+  // The kernel lists the primary group among the supplementary ones.
   const groups = field("Groups").split(" ");
   return [
     ...must("Uid", fourTimes(user.uid)),
@@ -68,7 +68,7 @@ function processLines({ user }: BoxPlan, status: string): readonly string[] {
   ];
 }
 
-/** Devices that tunnel modules of the host put into every network namespace; they are down and lead nowhere. */
+/** Devices that the host's tunnel modules add to every network namespace. They are down and lead nowhere. */
 const FALLBACK = /^(tunl0|gre0|gretap0|erspan0|ip_vti0|ip6_vti0|sit0|ip6tnl0|ip6gre0)$/;
 
 function networkLines(plan: BoxPlan, { netdev, route }: BoxReport): readonly string[] {
@@ -111,7 +111,7 @@ function limitLines(text: string): readonly string[] {
   });
 }
 
-/** What is bound from the host must be the very file that the host sees; a volume is not the host's. */
+/** A bind mount must show the same file that the host sees at that path. Volumes are exempt: they are not host files. */
 function fileLines(plan: BoxPlan, seen: readonly SeenFile[], host: readonly SeenFile[]): readonly string[] {
   const bound = mountsOf(plan).filter(({ Type }) => Type === "bind");
   const name = (file: SeenFile | undefined): string =>
@@ -123,10 +123,10 @@ function fileLines(plan: BoxPlan, seen: readonly SeenFile[], host: readonly Seen
   });
 }
 
-/** gVisor's runtime goes by this name, also with a platform behind it (runsc-kvm). */
+/** The name of gVisor's runtime, also with a platform suffix (runsc-kvm). */
 export const isGvisor = ({ host }: BoxPlan): boolean => /^(?:runsc|gvisor)/.test(host.runtime ?? "");
 
-/** What a gVisor box sees of its own is another kernel's: files of the host have other inodes there. */
+/** A gVisor box reports through another kernel: host files have other inode numbers there. */
 interface Seen {
   readonly status: string;
   readonly mountinfo: string;

@@ -9,12 +9,12 @@ export interface WorkspaceRequest {
   readonly callerUid: number;
   readonly stateDir: string;
   readonly home: string;
-  /** Where the engine keeps its data, by its own word. */
+  /** The engine's data folder, as the engine reports it. */
   readonly engineRoot: string;
 }
 
 export interface Workspace {
-  /** Without links: what was judged is what is mounted. */
+  /** With all links resolved, so that the path that was judged is the path that is mounted. */
   readonly path: string;
   readonly uid: number;
   readonly gid: number;
@@ -23,7 +23,7 @@ export interface Workspace {
   readonly warnings: readonly string[];
 }
 
-/** Whether a box may stand over this folder; the answer is for the folder itself, not for a link to it. */
+/** Whether a box may use this folder as its workspace. The answer is for the real folder, not for a link to it. */
 export async function checkWorkspace(request: WorkspaceRequest): Promise<Workspace> {
   const real = await realpath(request.path).catch((thrown: unknown) => unusable(request.path, thrown));
   const stat = await lstat(real, { bigint: true }).catch((thrown: unknown) => unusable(real, thrown));
@@ -41,7 +41,7 @@ export async function checkWorkspace(request: WorkspaceRequest): Promise<Workspa
 }
 
 const ELSEWHERE = "name the folder of one project: --cwd DIR";
-/** Said of the workspace where it belongs to root. */
+/** The warning for a workspace that belongs to root. */
 export const ROOT_OWNED = "commands run as uid 0 without capabilities";
 
 function unusable(name: string, thrown: unknown): never {
@@ -78,7 +78,7 @@ async function placesOf({ home, stateDir, engineRoot }: WorkspaceRequest): Promi
 const childrenOf = async (folder: string): Promise<string[]> =>
   (await readdir(folder).catch(() => [])).map((name) => path.join(folder, name));
 
-/** Homes of people: root, and ids from where distributions begin to count people. */
+/** Home folders of people: root, and user ids from the first one that distributions give to people. */
 async function passwdHomes(): Promise<string[]> {
   const text = await readFile("/etc/passwd", "utf8").catch(() => "");
   return text.split("\n").flatMap((line) => {
@@ -90,7 +90,7 @@ async function passwdHomes(): Promise<string[]> {
   });
 }
 
-/** The path without links; of what does not exist yet, its parent's. */
+/** The path with links resolved. For a path that does not exist yet, its nearest parent is resolved. */
 async function resolved(name: string): Promise<string> {
   const absolute = path.resolve(name);
   const parent = path.dirname(absolute);
@@ -99,7 +99,7 @@ async function resolved(name: string): Promise<string> {
   );
 }
 
-/** By the number that the kernel gives each kind of file system. */
+/** Keyed by the kernel's magic number of the file system. */
 const KINDS: ReadonlyMap<number, string> = new Map([
   [0x6969, "NFS"],
   [0xff534d42, "SMB"],
@@ -116,22 +116,22 @@ async function fileSystemWarnings(real: string): Promise<readonly string[]> {
     : [`${real} is on ${kind}: owners, locks and protected paths depend on its server`];
 }
 
-/** Folders that a box must not hold; all of them absolute and without links. */
+/** Folders that a workspace must not contain; all absolute, with links resolved. */
 export interface Places {
   readonly homes: readonly string[];
   readonly stateDir: string;
-  /** Our own settings: who writes them decides what the next run may do. */
+  /** Our own settings: whoever can write them decides what the next run may do. */
   readonly settings: readonly string[];
   readonly engineRoots: readonly string[];
 }
 
-/** The system's own; what lies below is the system's, too, but for the rooms that people work in. */
+/** System folders. Everything below them is the system's as well, except for the folders in which people work. */
 const SYSTEM = ["proc", "sys", "dev", "run", "boot", "etc", "usr", "bin", "sbin", "var"].map(
   (name) => `/${name}`,
 );
 const LIBRARIES = /^\/lib(32|64|x32|exec)?(\/|$)/;
 
-/** Below these people do keep projects: web roots, build servers, sources, volumes that a desktop mounts. */
+/** People keep projects below these: web roots, build servers, sources, volumes that a desktop mounts. */
 const ROOMS = [
   "/var/tmp",
   "/var/www",
@@ -145,10 +145,10 @@ const ROOMS = [
   "/run/media",
 ];
 
-/** Shared by everybody: projects are inside, never the whole of it. */
+/** Shared folders: a project may be inside one, but is never the whole folder. */
 const SHARED: ReadonlySet<string> = new Set(["/tmp", "/home", "/opt", "/media", ...ROOMS]);
 
-/** Why no box can stand over this path (absolute, without links), or undefined. */
+/** Why this path (absolute, links resolved) cannot be a workspace, or undefined. */
 export function refusedPlace(real: string, places: Places): string | undefined {
   const holds = (inner: string): boolean => isWithin(inner, real);
   if (real === "/") return "it is the root of the file system";

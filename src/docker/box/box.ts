@@ -32,41 +32,41 @@ import { type Ended, notBegun, type Past, startCommand, type Started } from "./b
 import { type DiskBudget, watchDisk } from "./disk-watch.ts";
 import { type Begun, FinishedJobs, pastOf } from "./jobs.ts";
 
-/** What a verified container is, once nothing more has to be asked about its walls. */
+/** A container whose isolation has been verified. */
 export interface BoxParts {
   readonly workspace: string;
   readonly client: RunnerClient;
   readonly protection: Protection;
-  /** What its mounts lie over on the host. */
+  /** What its mounts cover on the host. */
   readonly files: readonly HostFile[];
   /** Whether commands can make files in the user's own repository. */
   readonly exposed: boolean;
   readonly stateDir: string;
   readonly onWarning: (text: string) => void;
   readonly place: Place;
-  /** What the user's git knew of the workspace before the first command. */
+  /** What the user's git tracked in the workspace before the first command. */
   readonly tracked: Tracked;
-  /** Of disk space; the usual one when left out. */
+  /** Limits of disk space; the defaults when left out. */
   readonly budget?: DiskBudget;
-  /** Of a box that was parked and goes on. */
+  /** Set for a box that was parked and is resumed. */
   readonly kept?: readonly KeptJob[];
-  /** Has what it takes to go on written down, once the runner is held. */
+  /** Records what resuming needs, once the runner is held. */
   readonly parking?: (runner: PausedRunner, jobs: readonly KeptJob[]) => Promise<ParkedHandle>;
-  /** Of its commands, where they do not say otherwise. */
+  /** Default for its commands. */
   readonly env: Readonly<Record<string, string>>;
-  /** What is done here beside its commands. */
+  /** Work in this process beside its commands. */
   readonly log: LogKeeper;
-  /** Nothing is committed for its commands from then on. */
+  /** From then on no commit is made for its commands. */
   readonly settle: () => Promise<void>;
-  /** Removes the container, and all that was made for it. */
+  /** Removes the container and everything that was created for it. */
   readonly remove: () => Promise<void>;
-  /** Nobody need look for what was planted here: the whole tree was searched after the last command. */
+  /** Marks the workspace as clean: the whole tree was searched after the last command, so the next start need not. */
   readonly searched: () => Promise<void>;
-  /** Lets go of the workspace. */
+  /** Releases the workspace lock. */
   readonly release: () => Promise<void>;
   /** What was moved out of the workspace so far. */
   readonly moved: Quarantined[];
-  /** The last search of the workspace that has begun; the next one waits for it. */
+  /** The most recent search of the workspace; the next one waits for it. */
   readonly searches: { last: Promise<unknown> };
 }
 
@@ -140,7 +140,7 @@ export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Prom
   };
 }
 
-/** Whoever does not ask is told all the same; a failure once. */
+/** Warnings are passed on even when nobody asks for them; a failure only once. */
 async function disposed(walls: BoxParts, watch: Disposable, ending: Ending["ending"]): Promise<void> {
   try {
     await (ending.done ??= end(walls, watch));
@@ -151,7 +151,7 @@ async function disposed(walls: BoxParts, watch: Disposable, ending: Ending["endi
   }
 }
 
-/** As it was asked for, as far as that still matters. */
+/** The parts of the request that still matter. */
 function oldJob(
   shelf: FinishedJobs,
   job: KeptJob,
@@ -165,7 +165,7 @@ function oldJob(
 
 interface Ending {
   readonly watch: Disposable;
-  /** `heard`: whoever closes it is told how that went. */
+  /** `heard`: the caller that closes the box gets the outcome. */
   readonly ending: { done?: Promise<void>; heard?: true };
 }
 
@@ -200,7 +200,7 @@ async function end(walls: BoxParts, watch: Disposable): Promise<void> {
   await letGo(walls);
 }
 
-/** Whoever comes next finds the workspace searched: what was planted would pass for the user's there. */
+/** The workspace is searched before the next run, which would take planted files for the user's own. */
 async function letGo(walls: BoxParts): Promise<void> {
   try {
     await leaveNothingPlanted(walls);
@@ -210,7 +210,7 @@ async function letGo(walls: BoxParts): Promise<void> {
   }
 }
 
-/** By the host's word and the box's: each sees what the other cannot. */
+/** Merges the host's view and the box's: each sees changes that the other cannot. */
 const replacedIn = async ({ files, client }: BoxParts): Promise<readonly string[]> =>
   outermost([...(await replacedAmong(files)), ...client.unguarded]);
 
@@ -219,7 +219,7 @@ const within = (workspace: string, file: string): string =>
 
 const folderOf = (workspace: string, { folder }: ExecRequest): string => within(workspace, folder ?? ".");
 
-/** The command's end together with what it met and left behind in the workspace. */
+/** How the command ended, with what it ran into and what it left in the workspace. */
 async function judged(
   walls: BoxParts,
   request: ExecRequest,
@@ -234,7 +234,7 @@ async function judged(
   return { ...ended, cause: "filesystem", reason, blocked, quarantined };
 }
 
-/** Of commands that end together each sees what the one before has left, so that no path is moved twice. */
+/** Commands that end together are searched one after the other, so that no path is moved twice. */
 function inTurn<T>({ searches }: BoxParts, search: () => Promise<T>): Promise<T> {
   const turn = searches.last.then(search);
   searches.last = turn.catch(() => undefined);
@@ -260,7 +260,7 @@ async function leaveNothing(walls: BoxParts): Promise<void> {
   if (!walls.exposed) return;
   if (await isMoved(walls.workspace, walls.files)) throw workspaceMoved(walls.workspace);
   const { planted: found, warnings, unseen } = await findAllPlanted(walls.workspace, walls.protection);
-  // A process that stood in a folder when that was moved wrote on into it.
+  // A process whose working folder was moved may have kept writing into it.
   await stillInert(walls.moved);
   await takeOut(walls, found);
   for (const warning of warnings) walls.onWarning(warning);
@@ -274,7 +274,7 @@ const notSearched = (workspace: string, unseen: readonly string[]): HarnessError
     "run no git and no editor there before you have looked at it or removed it",
   );
 
-/** A file operation as a value; only the loss of the box is thrown on. */
+/** Turns a file operation's failure into a value. Only the loss of the box is rethrown. */
 export async function asResult<T>(work: Promise<T>): Promise<FileResult<T>> {
   try {
     return { kind: "ok", value: await work };
@@ -284,14 +284,14 @@ export async function asResult<T>(work: Promise<T>): Promise<FileResult<T>> {
   }
 }
 
-/** Only what is in them: a folder is no change of its own. */
+/** Skips folders themselves: only their contents count as changes. */
 export const withoutFolders = (all: Iterable<Change>): Iterable<Change> => ({
   *[Symbol.iterator]() {
     for (const change of all) if (change.kind !== "folder") yield change;
   },
 });
 
-/** How ripgrep gives a text: as it is, or in base64 where it is not UTF-8. */
+/** Text in ripgrep's JSON: plain, or base64 where it is not UTF-8. */
 const given = z.union([z.object({ text: z.string() }), z.object({ bytes: z.string() })]);
 const match = z.object({
   type: z.literal("match"),
@@ -301,10 +301,10 @@ const match = z.object({
 const HEAD = 16 * 2 ** 20;
 const SEARCH_MS = 60_000;
 const NO_PROGRAM = 127;
-/** ripgrep ends with 1 when no line fits and with 2 for a mistake. */
+/** ripgrep exits with 1 when no line matches and with 2 for an error. */
 const MISTAKE = 2;
 
-/** ripgrep's call for a search; paths come out below the folder it runs in. */
+/** The ripgrep command line of a search. Paths in its output are relative to the folder it runs in. */
 export const searchCommand = ({ pattern, limit }: SearchRequest, folder: string): ExecRequest => ({
   words: ["rg", "--json", "--hidden", "--glob=!.git", `--max-count=${limit + 1}`, "--sort=path"].concat([
     "-e",
@@ -317,7 +317,7 @@ export const searchCommand = ({ pattern, limit }: SearchRequest, folder: string)
   keep: { head: HEAD, tail: 4096 },
 });
 
-/** What ripgrep said, as paths below the workspace where they lie there. */
+/** ripgrep's output, with paths relative to the workspace where they are inside it. */
 export function searchResult(
   { limit }: SearchRequest,
   { workspace, folder }: { readonly workspace: string; readonly folder: string },

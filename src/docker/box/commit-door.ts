@@ -15,17 +15,17 @@ import { type Door, type VerifiedContainer, verifiedContainer } from "./containe
 
 interface DoorRequest {
   readonly engine: Engine;
-  /** Of the box that asks. */
+  /** Limits of the box that asks. */
   readonly plan: BoxPlan;
   readonly home: string;
-  /** Gets the commits, and what is staged. */
+  /** Receives the commits, and what is staged. */
   readonly log: LogKeeper;
 }
 
 interface Asked {
   readonly folder: string;
   readonly words: readonly string[];
-  /** `name=value`, as git's own -c takes it. */
+  /** `name=value`, as for git's -c option. */
   readonly config: readonly string[];
 }
 
@@ -35,7 +35,7 @@ interface Answer {
   readonly stderr: string;
 }
 
-/** Told to our git in the box: this repository is not protected, so the real one can do it. */
+/** Answer to our git in the box: the repository is not protected, so the real git can do it. */
 const DO_IT_YOURSELF: Answer = { code: 0xffff, stdout: "", stderr: "" };
 const KEEP = { head: 16 * 1024, tail: 16 * 1024 };
 const LIST = { head: 4 * 2 ** 20, tail: 0 };
@@ -45,12 +45,12 @@ const COMMIT_MS = 120_000;
 const MAX_DONE = 1000;
 const MAX_MS = 600_000;
 const MAX_WAITING = 8;
-/** As the runner takes it (sandbox/runner/ask.c). */
+/** The runner's limit (sandbox/runner/ask.c). */
 const MAX_BYTES = 128 * 1024;
-/** Paths of commits that are kept in all, for one box. */
+/** Total of commit paths that are kept for one box. */
 const MAX_ENTRIES = 50_000;
 const MAX_LINKS = 500;
-/** For what is under way when the box ends. */
+/** Grace for work in progress when the box ends. */
 const GRACE_MS = 3000;
 const MAX_SUBJECT_LENGTH = 200;
 
@@ -61,7 +61,7 @@ const MAX_SUBJECT_LENGTH = 200;
 export class CommitDoor {
   readonly #request: DoorRequest;
   readonly #staged = new Map<string, readonly RawEntry[]>();
-  /** What was staged before the box first asked, by repository. */
+  /** What was staged before the box's first request, by repository. */
   readonly #before = new Map<string, ReadonlySet<string>>();
   #last: Promise<unknown> = Promise.resolve();
   #waiting = 0;
@@ -88,7 +88,7 @@ export class CommitDoor {
     return answer;
   };
 
-  /** Nothing more is carried out; what is under way has a moment, and its container is gone when this resolves. */
+  /** Refuses further requests. Work in progress gets a short grace; its container is gone when this resolves. */
   readonly shut = async (): Promise<void> => {
     this.#shut = true;
     const over = new AbortController();
@@ -150,7 +150,7 @@ export class CommitDoor {
       await this.#logStaged(work, await staged());
       return { code: exit_code, stdout: textOf(stdout), stderr: textOf(stderr) };
     } catch (thrown) {
-      // Ended in the middle: whether there is a commit nobody can ask any more, so it is told as one that was not seen.
+      // Ended in the middle: nobody can check whether the commit was made, so it is reported as not seen.
       if (commit.argv.includes("commit"))
         this.#request.log.commit({
           hash: "unknown",
@@ -205,7 +205,7 @@ const run = (
 
 const RAW = ["--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--no-textconv"];
 const STAGED = ["diff", "--cached", ...RAW];
-/** A merge is told as what it brings to its first parent. */
+/** A merge is reported as its difference from the first parent. */
 const COMMITTED = ["log", "-1", "--first-parent", "-m", "--root", "--format=", ...RAW, "HEAD"];
 const NAMED = ["log", "-1", "--format=%H%n%s", "HEAD"];
 
@@ -284,16 +284,16 @@ async function present(mounts: CommitPlan["mounts"]): Promise<NonNullable<BoxPla
     .map(({ path: file, writable }) => ({ path: file, writable }));
 }
 
-/** What git says with `--raw -z --no-renames --no-abbrev`, as far as it was kept. */
+/** Output of git with `--raw -z --no-renames --no-abbrev`, as much of it as was kept. */
 interface RawEntry extends GitEntry {
-  /** Of its content. */
+  /** Object id of its content. */
   readonly id: string;
 }
 
 const HEAD = /^:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])\d*$/;
 const WHATS: Readonly<Record<string, GitEntry["what"]>> = { A: "added", D: "deleted" };
 
-/** `below` comes before each path: where the repository lies in the workspace. */
+/** `below` is put before each path: the repository's place in the workspace. */
 function rawEntries(said: Buffer, below: string): readonly RawEntry[] {
   const fields = textOfBytes(said).split("\0");
   const entries: RawEntry[] = [];

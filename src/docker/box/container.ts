@@ -15,23 +15,23 @@ import { decodeFields, KEY_BYTES, REQUEST, textIn } from "../runner/runner-frame
 import { type BoxReport, reportDifferences, type SeenFile } from "./box-report.ts";
 import { differences, type Inspected } from "./inspected.ts";
 
-/** Answers what commands ask of the harness. */
+/** Answers requests that commands make of the harness. */
 export type Door = (asked: Buffer) => Promise<Buffer>;
 
 interface Extras {
-  /** Lets commands ask the harness. */
+  /** Lets commands make requests of the harness. */
   readonly door?: Door | undefined;
-  /** What the container's own table of mounts must say besides the plan; a line for each deviation. */
+  /** Further checks of the container's mount table, beside the plan; one line for each deviation. */
   readonly faults?: ((mountinfo: string) => readonly string[]) | undefined;
-  /** It was frozen, and is thawed instead of started. */
+  /** Set for a frozen container, which is thawed instead of started. */
   readonly frozen?: Frozen | undefined;
-  /** Gets what a person should know and need not act on. */
+  /** Receives warnings that need no action. */
   readonly onWarning?: ((text: string) => void) | undefined;
 }
 
 interface Frozen {
   readonly runner: PausedRunner;
-  /** What its mounts lay over when it was verified. */
+  /** What its mounts covered when it was verified. */
   readonly files: readonly HostFile[];
 }
 
@@ -40,17 +40,17 @@ export interface VerifiedContainer {
   readonly client: RunnerClient;
   /** As it was made. */
   readonly plan: BoxPlan;
-  /** What its mounts lie over. */
+  /** What its mounts cover. */
   readonly files: readonly HostFile[];
-  /** Nothing of it runs any more, and nobody is connected to it. */
+  /** No process of it runs any more, and nothing is connected to it. */
   readonly freeze: () => Promise<void>;
-  /** Until it is gone from the engine. */
+  /** Resolves when the engine no longer has it. */
   readonly close: () => Promise<void>;
 }
 
 /**
- * create -> the engine's word against the plan -> start -> the container's own word against the plan. Any deviation
- * removes it and ends with exit 6; there is no way round.
+ * create -> compare the engine's report with the plan -> start -> compare the container's report. Any deviation
+ * removes the container and ends with exit 6; there is no option to go on.
  */
 export async function verifiedContainer(
   engine: Engine,
@@ -105,7 +105,7 @@ async function verified(
   }
 }
 
-/** With version 1 of the cgroups a freeze can miss what is just being throttled, and is then undone. */
+/** With cgroups version 1 a freeze can miss a process that is being throttled; it is then undone. */
 async function pause(container: Docker.Container, tries = 3): Promise<void> {
   try {
     await container.pause();
@@ -121,7 +121,7 @@ interface Created {
   readonly plan: BoxPlan;
 }
 
-/** An engine that does not see the lists of users leaves the box with those of its image. */
+/** Where the engine cannot read the user lists, the box keeps those of its image. */
 async function create(engine: Engine, plan: BoxPlan): Promise<Created> {
   const { account, ...others } = plan;
   try {
@@ -132,7 +132,7 @@ async function create(engine: Engine, plan: BoxPlan): Promise<Created> {
   }
 }
 
-/** Far more often than the runner's lease wants it. */
+/** Far more often than the runner's lease requires. */
 const ALIVE_MS = 2000;
 
 function keptAlive(client: RunnerClient): Disposable {
@@ -140,7 +140,7 @@ function keptAlive(client: RunnerClient): Disposable {
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Attached first, so that nothing the runner says is missed; started only when the engine's word is right. */
+/** Attaches first, so that no output of the runner is missed. Starts only after the engine's report matches the plan. */
 async function connect(
   container: Docker.Container,
   plan: BoxPlan,
@@ -149,9 +149,9 @@ async function connect(
   const held = frozen?.runner;
   const options = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
   const attach = (): Promise<Duplex> => container.attach(options) as Promise<unknown> as Promise<Duplex>;
-  // Engines attach to nothing that is frozen; a runner that is held says nothing.
+  // Engines cannot attach to a frozen container; a runner that is held sends nothing.
   const thawed = Promise.withResolvers<void>();
-  // Where nobody waits for it, its failure is nobody's either.
+  // Its failure is not an unhandled rejection when nothing awaits it.
   thawed.promise.catch(() => undefined);
   const attaching = held === undefined ? attach() : thawed.promise.then(attach);
   try {
@@ -191,7 +191,7 @@ async function refuseReplaced(
   refuseUnlessPlanned("the host", await mountsOutside(plan, id, pid));
 }
 
-/** Between the last look and the thaw the host had a moment, and after it so had the box. */
+/** The host may have changed something between the last check and the thaw, and the box after it. */
 async function exposed(thrown: unknown, frozen: Frozen | undefined): Promise<never> {
   const replaced = frozen === undefined ? [] : await replacedAmong(frozen.files);
   if (replaced.length === 0) throw thrown;
@@ -219,13 +219,13 @@ async function verify(
 
 type BindMount = ReturnType<typeof mountsOf>[number];
 
-/** What the host has for a mount, by the name that it has in the box. */
+/** What the host has at the source of a mount, keyed by the path in the box. */
 async function seen({ Source, Target: path }: BindMount): Promise<SeenFile> {
   const { dev, ino } = await lstat(Source, { bigint: true });
   return { path, dev: String(dev), ino: String(ino) };
 }
 
-/** Its target is a path of the host, which may be given to something else meanwhile. */
+/** Its target is a host path, which may be replaced by something else meanwhile. */
 const isOverHost = ({ workspace }: BoxPlan, { Source, Target }: BindMount): boolean =>
   Source === Target || (workspace !== undefined && isWithin(Target, workspace.path));
 
@@ -261,7 +261,7 @@ async function removeContainer(
   try {
     await removeUnthawed(container, bound);
   } catch (thrown) {
-    // An engine that does not answer tells nothing more.
+    // An engine that does not answer gives no further information.
     if (!hasStatus(thrown)) return onWarning(leftOver(container, bound.aborted ? SILENT : reasonOf(thrown)));
     if (isMissing(thrown)) return;
     while (!bound.aborted && (await isThere(container, bound))) await sleep(LOOK_MS);
@@ -283,13 +283,13 @@ const isThere = (container: Docker.Container, abortSignal: AbortSignal): Promise
   );
 
 interface Asking {
-  /** Lets commands ask the harness for commits. */
+  /** Lets commands request commits from the harness. */
   readonly mayAsk?: boolean;
-  /** Mounts that the box is to end without (sandbox/runner/guard.h). */
+  /** Mounts whose loss ends the box (sandbox/runner/guard.h). */
   readonly guarded?: readonly string[];
 }
 
-/** The box's own word: its texts of /proc, and what it sees at these paths. */
+/** The box's report: its files of /proc, and what it sees at these paths. */
 export async function askReport(
   client: RunnerClient,
   paths: readonly string[],
@@ -312,7 +312,7 @@ export async function askReport(
   };
 }
 
-/** `dev:ino:mode:path`; what could not be seen is left out, and so is missed in the comparison. */
+/** `dev:ino:mode:path`. A path that could not be read is left out, so the comparison reports it as missing. */
 function seenFile(text: string): readonly SeenFile[] {
   const match = /^(\d+):(\d+):([0-7]+):([^]*)$/.exec(text);
   if (match === null) return [];

@@ -2,11 +2,11 @@ import { statfs } from "node:fs/promises";
 
 /** No quota exists for a bind mount, so free space is watched while commands run. */
 export interface DiskBudget {
-  /** Bytes that one run may take. */
+  /** Bytes that one run may use. */
   readonly growth: number;
-  /** Free bytes that stay to the host, whoever used the rest. */
+  /** Free bytes that are reserved for the host, whatever used the rest. */
   readonly floor: number;
-  /** Free inodes that stay to the host. */
+  /** Free inodes that are reserved for the host. */
   readonly inodes: number;
 }
 
@@ -20,7 +20,7 @@ interface Space {
   readonly inodes: number;
 }
 
-/** Why the commands must be ended now, or undefined. A host that was short before is not the run's doing. */
+/** Why the commands must be ended now, or undefined. A disk that was already short before the run does not count. */
 export function overBudget(start: Space, now: Space, budget: DiskBudget): string | undefined {
   if (start.bytes - now.bytes > budget.growth) return "the run's disk budget is used up";
   if (now.bytes < budget.floor && now.bytes < start.bytes / 2) return "the host's disk is nearly full";
@@ -33,7 +33,7 @@ async function spaceOf(folder: string): Promise<Space | undefined> {
   return fs === undefined ? undefined : { bytes: fs.bavail * fs.bsize, inodes: fs.ffree };
 }
 
-/** Looks from time to time until it is disposed; calls `onOver` at every look that finds too much, until room is made. */
+/** Polls until it is disposed. Calls `onOver` at every poll above a limit, until there is room again. */
 export async function watchDisk(
   folder: string,
   onOver: (reason: string) => void,

@@ -3,7 +3,7 @@ import { type BoxPlan, commandOf, containerSpec, mountsOf } from "../container-s
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What the engine says of a container it made, as far as it is read here. */
+/** The parts of the engine's report of a container that are checked here. */
 export interface Inspected {
   readonly [field: string]: unknown;
   readonly Image?: unknown;
@@ -34,7 +34,7 @@ type Reader = (value: unknown, planned: unknown) => unknown;
 
 const ignored: Reader = () => undefined;
 
-/** Lists whose order means nothing to the engine. */
+/** Lists whose order has no meaning for the engine. */
 const unordered: Reader = (value) =>
   Array.isArray(value) && value.length > 0
     ? value.map((one) => JSON.stringify(settled(one))).toSorted()
@@ -124,11 +124,11 @@ function shown(value: unknown): string {
   return text.length > 300 ? `${text.slice(0, 300)}… (${text.length} characters)` : text;
 }
 
-/** Names that decide what a program loads or runs before its own first line: those no image may bring. */
+/** Variables that decide what a program loads or runs before its first line. No image may set them. */
 const LOADS =
   /^(LD_|NODE_(?!VERSION$)|GIT_|BASH_|DYLD_|GCONV_PATH$|GLIBC_TUNABLES$|ENV$|SHELLOPTS$|IFS$|OPENSSL_|DOCKER_)/;
 
-/** The engine adds the image's variables to ours; those without power over the runner may stay. */
+/** The engine adds the image's variables to ours. Those that cannot affect the runner are allowed. */
 function environmentLines(wanted: unknown, found: unknown): readonly string[] {
   const ours = new Map(entries(wanted));
   const theirs = entries(found);
@@ -145,7 +145,7 @@ function environmentLines(wanted: unknown, found: unknown): readonly string[] {
   ];
 }
 
-/** Containers are found again by these; the image may carry labels of its own. */
+/** Containers are looked up by these labels. The image may add labels of its own. */
 const labelLines = (wanted: Fields, found: Fields): readonly string[] =>
   Object.keys(wanted)
     .filter((name) => wanted[name] !== found[name])
@@ -154,7 +154,7 @@ const labelLines = (wanted: Fields, found: Fields): readonly string[] =>
 const mountLine = (type: unknown, from: unknown, to: unknown, writable: boolean): string =>
   `${String(type)} ${shown(from)} at ${shown(to)}, ${writable ? "writable" : "read-only"}`;
 
-/** What the engine will mount, in its own words; volumes that an image declares show up here. */
+/** The mounts as the engine reports them, including volumes that an image declares. */
 function mountLines(plan: BoxPlan, found: unknown): readonly string[] {
   const wanted = mountsOf(plan).map((one) =>
     mountLine(one.Type, one.Source, one.Target, one.ReadOnly !== true),

@@ -17,14 +17,14 @@ export interface Begun {
   readonly result: Promise<ExecResult>;
 }
 
-/** The named jobs of a box, those that have ended too: what becomes of them when it is parked. */
+/** The named jobs of a box, ended ones included, and what happens to them when the box is parked. */
 export class FinishedJobs {
   readonly #jobs = new Map<string, Shelved>();
 
   put(name: string | undefined, { folder, started, result }: Begun, noted = ""): Job {
     const shelved: Shelved = { folder, started, noted, result: null, ended: Promise.resolve() };
     if (name !== undefined) this.#jobs.set(name, shelved);
-    // Its loss is heard by whoever asks for it, then or later.
+    // Its failure is reported to whoever awaits it, then or later.
     shelved.ended = result.then(
       (ended) => (shelved.result = ended),
       () => undefined,
@@ -40,7 +40,7 @@ export class FinishedJobs {
     };
   }
 
-  /** One that had ended before the box was parked. */
+  /** A job that ended before the box was parked. */
   restore(job: KeptJob): OldJob {
     const past = pastOf(job);
     const result = job.result === null ? null : resultOf(job.result, past);
@@ -55,13 +55,13 @@ export class FinishedJobs {
     return Object.assign(shelved, { noted: job.noted });
   }
 
-  /** Numbers of those that go on, towards the runner. */
+  /** Protocol numbers of the jobs that continue. */
   get lasting(): ReadonlySet<number> {
     const going = [...this.#jobs.values()].filter(({ result }) => result === null);
     return new Set(going.map(({ started }) => started.past().call));
   }
 
-  /** Once all but these have their results. */
+  /** Resolves when all others have their results. */
   async settled(going: ReadonlySet<number>): Promise<void> {
     const over = [...this.#jobs.values()].filter(({ started }) => !going.has(started.past().call));
     await Promise.allSettled(over.map(({ ended }) => ended));

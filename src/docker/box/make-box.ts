@@ -24,11 +24,11 @@ export interface NewBoxOptions {
   readonly layer: Layer | null;
   readonly door: CommitDoor | undefined;
   readonly signal: AbortSignal;
-  /** Gets all that is to be removed with the box. */
+  /** Collects everything that must be removed with the box. */
   readonly things: AsyncDisposableStack;
 }
 
-/** A verified container over its place, and what goes on in it. */
+/** A verified container over its workspace, and what runs in it. */
 export interface Made {
   readonly container: VerifiedContainer;
   readonly plan: BoxPlan;
@@ -36,7 +36,7 @@ export interface Made {
   readonly jobs?: readonly KeptJob[];
 }
 
-/** Commits can be asked for where `.git` is the user's own and read-only. */
+/** Commits can be requested where `.git` is the user's and mounted read-only. */
 export function doorFor(
   { engine, home }: BoxMaker,
   { isolation, mode }: BoxRequest,
@@ -75,7 +75,7 @@ export async function madeAnew({
   return { container, plan: planned, place };
 }
 
-/** In the box that waits frozen for the session, where that is wanted; else it is given up. */
+/** Resumes the box that is frozen for the session, if that is requested; otherwise that box is discarded. */
 export async function goneOn(
   making: NewBoxOptions,
   waiting: Standing | undefined,
@@ -120,7 +120,7 @@ function tellNew({ onWarning }: BoxMaker, why: string): undefined {
 const reasonNone = (until: number): string =>
   Date.now() < until ? NOT_THERE : `it was kept until ${new Date(until).toISOString()}`;
 
-/** Writes down what it takes to go on with the box; frozen, it is let go of as it is. */
+/** Records what resuming the box needs. Once frozen, it is left as it is. */
 export function parkingOf(
   { maker, request, prepared, things }: NewBoxOptions,
   { container, plan }: Made,
@@ -164,7 +164,7 @@ const explained =
     throw unseen(isolation, path, thrown) ?? thrown;
   };
 
-/** What a box ran has ended by then, and is not made worse by what could not be cleared away. */
+/** The box's commands have ended by then; a failed clean-up does not change their result. */
 async function removePlace(place: Place, onWarning: (text: string) => void): Promise<void> {
   await place.remove().catch((thrown: unknown) => {
     onWarning(`left over from this run, for the next one to remove: ${reasonOf(thrown)}`);

@@ -7,7 +7,7 @@ import {
   READ_ONLY_PATHS,
 } from "../container-spec.ts";
 
-/** The mounts in the box against the planned ones and those that every engine makes; the rest is a deviation. */
+/** Compares the mounts in the box with the planned ones and those that every engine adds; any other is a deviation. */
 export function mountLines(plan: BoxPlan, mountinfo: string): readonly string[] {
   const { points, strange } = readMountinfo(mountinfo);
   const expected = expectations(plan);
@@ -78,7 +78,7 @@ function sizeOf(text = ""): number {
   return Number(digits) * ({ k: 2 ** 10, m: 2 ** 20, g: 2 ** 30 }[unit] ?? 1);
 }
 
-/** What any engine mounts in any container: kernel file systems, its three files, what it masks. */
+/** What every engine mounts in every container: kernel file systems, its three files, masked paths. */
 function engineMount(point: MountPoint): string | undefined {
   const { path, type } = point;
   const plain = PLAIN.get(path);
@@ -104,13 +104,13 @@ const PLAIN: ReadonlyMap<string, { readonly type: string; readonly flags: readon
   ["/dev/shm", { type: "tmpfs", flags: ["nosuid", "nodev", "noexec"] }],
 ]);
 
-/** Version 2 is one mount; version 1 a folder of the engine's with one mount for each controller. */
+/** Cgroups version 2 is one mount; version 1 is a folder with one mount for each controller. */
 function cgroups(point: MountPoint): string | undefined {
   if (point.path === "/sys/fs/cgroup" && point.type === "tmpfs") return flags(point, []);
   return /^cgroup2?$/.test(point.type) ? flags(point, ["ro"]) : `is ${point.type}`;
 }
 
-/** A masked path is an empty folder that is read only, or the null device. */
+/** A masked path is an empty read-only folder or the null device. */
 function isMask({ path, type, root, options }: MountPoint): boolean {
   if (!MASKED_PATHS.includes(path)) return false;
   return (
@@ -122,16 +122,16 @@ function isMask({ path, type, root, options }: MountPoint): boolean {
 /** One line of /proc/self/mountinfo. */
 export interface MountPoint {
   readonly path: string;
-  /** The part of its file system that is shown. */
+  /** The part of the file system that is mounted. */
   readonly root: string;
   readonly type: string;
   readonly options: ReadonlySet<string>;
   readonly superOptions: readonly string[];
-  /** Whether what is mounted below shows up on the host, too. */
+  /** Whether mounts below it propagate to the host. */
   readonly shared: boolean;
 }
 
-/** Lines that cannot be read come back as they are. */
+/** Lines that cannot be parsed are returned as they are. */
 export function readMountinfo(text: string): {
   readonly points: readonly MountPoint[];
   readonly strange: readonly string[];

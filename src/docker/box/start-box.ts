@@ -17,7 +17,7 @@ import { doorFor, goneOn, type Made, madeAnew, type NewBoxOptions, parkingOf } f
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare-box.ts";
 import { recoverPlanted } from "./recover.ts";
 
-/** A verified box over a locked workspace; what earlier runs left behind is removed on the way. */
+/** A verified box over a locked workspace. Leftovers of earlier runs are removed first. */
 export async function startBox(
   maker: BoxMaker,
   request: BoxRequest,
@@ -41,7 +41,7 @@ export async function startBox(
   try {
     if (request.beside !== true || request.mode !== "read-only")
       locks.use(await lockWorkspace(lockRequest(maker, request, workspace)));
-    // Killed since this one looked: what it planted would pass for the user's, and its box may be at work yet.
+    // A run was killed since the last check: its planted files would be taken for the user's, and its box may still run.
     if (!again && recovered.length === 0 && (await isLeft(maker, request))) {
       await close();
       return await startBox(maker, request, signal, true);
@@ -73,7 +73,7 @@ async function opened(making: NewBoxOptions, waiting: Standing | undefined, ends
   if (door === undefined) return openedIn(making, waiting, { ...ends, searched: () => Promise.resolve() });
   const noting = recordProtected(maker.stateDir, { workspace: workspace.path, owner }, protection);
   noting.catch(() => undefined);
-  // What waits frozen goes on as soon as it is thawed; anything else runs nothing before it is asked to.
+  // A frozen box continues as soon as it is thawed; any other runs nothing before it is told to.
   if (waiting !== undefined && request.keep !== null) await noting;
   try {
     return await openedIn(making, waiting, { ...ends, searched: async () => (await noting)() });
@@ -92,10 +92,10 @@ async function openedIn(
 ): Promise<OwnedBox> {
   const { maker, request, prepared, signal, door } = making;
   const { plan, workspace, protection } = prepared;
-  // Before anything is run that could change what git knows.
+  // Before any command can change what git tracks.
   const tracked = request.watchChanges ? await trackedIn(workspace.path) : NOTHING_TRACKED;
   const made = (await goneOn(making, waiting)) ?? (await madeAnew(making));
-  // The first to go: nothing is committed for what is being removed.
+  // Closed first: no commit is made for a box that is being removed.
   if (door !== undefined) things.defer(door.shut);
   signal.throwIfAborted();
   const env = await identityIn(making, made);
@@ -124,11 +124,11 @@ async function openedIn(
   return Object.assign(box, { image: plan.image });
 }
 
-/** Whether no container of a dead run can be at work any more. */
+/** Whether no container of a dead run can still be running. */
 const isAlone = (reaped: Reaped | HarnessError): boolean =>
   !(reaped instanceof HarnessError) && !reaped.failed.some(({ kind }) => kind === "container");
 
-/** In the box's own home, where it ranks below the settings of a repository. */
+/** In the home folder of the box, where a repository's settings take precedence. */
 const OWN_CONFIG = "/home/box/.gitconfig";
 
 /** Where git itself commits, in a layer, a copy or with full access, it is as whom the door commits, too. */
@@ -138,7 +138,7 @@ async function identityIn(
 ): Promise<Readonly<Record<string, string>>> {
   if (door !== undefined || request.mode === "read-only") return {};
   const env = { GIT_CONFIG_GLOBAL: OWN_CONFIG };
-  // It went on, and has its home.
+  // A resumed box has its home already.
   if (jobs !== undefined) return env;
   const { name, email } = await commitIdentity(maker.home, []);
   const text = `[user]\n\tname = ${configText(name)}\n\temail = ${configText(email)}\n`;
@@ -161,7 +161,7 @@ const lockRequest = (
   stateDir,
 });
 
-/** Before the reaping, which removes one that has waited too long. */
+/** Runs before the reaping, which removes a box that has waited too long. */
 async function frozenFor(
   { stateDir }: BoxMaker,
   { keep, takesUp }: BoxRequest,
@@ -184,7 +184,7 @@ async function heldFor(
 const engineFailed = (thrown: unknown): HarnessError =>
   thrown instanceof HarnessError ? thrown : engineFailure("looking for leftovers", thrown);
 
-/** What a dead run left and could not be removed is said, not fatal. */
+/** Leftovers of dead runs that could not be removed are a warning, not a failure. */
 function tellLeftovers(reaped: Reaped | HarnessError, onWarning: (text: string) => void): void {
   if (reaped instanceof HarnessError) return onWarning(reaped.message);
   for (const { kind, id, reason } of reaped.failed)

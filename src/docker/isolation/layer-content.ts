@@ -15,6 +15,7 @@ import {
 } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
+import type { Readable } from "node:stream";
 import { textOfBytes } from "../../core/bytes.ts";
 import type { LayerChange, LayerChanges } from "../../core/layer-port.ts";
 import { type TarEntry, untar } from "../../core/untar.ts";
@@ -99,8 +100,13 @@ async function bring({ engine, labels, image }: Copied, volume: string, content:
     const target = `${PLACE}/tree`;
     const wanted = { image, labels, volume: { name: volume, target } };
     await using copy = await unstartedContainer(engine, wanted);
-    const archive = (await copy.container.getArchive({ path: target })) as AsyncIterable<Buffer>;
-    await unpack(archive, content);
+    const archive = (await copy.container.getArchive({ path: target })) as Readable;
+    try {
+      await unpack(archive, content);
+    } finally {
+      // Behind the archive's end there may be more, and a connection that waits for its reader keeps the process alive.
+      archive.destroy();
+    }
   } catch (thrown) {
     throw engineFailure("reading the copy", thrown);
   }

@@ -19,7 +19,7 @@ export type Standing = {
 } & (
   | { readonly kind: "parked"; readonly expires: number }
   | { readonly kind: "taken"; readonly owner: Owner }
-  /** Being written, or left by who was killed at that. */
+  /** Being written, or left by a process that was killed while writing. */
   | { readonly kind: "begun"; readonly owner: Owner }
 );
 
@@ -57,12 +57,12 @@ export async function standings(stateDir: string): Promise<readonly Standing[]> 
 export const standingsOf = async (stateDir: string, session: string): Promise<readonly Standing[]> =>
   (await standings(stateDir)).filter((each) => each.session === session);
 
-/** Whether the box is still somebody's, though the process that made it is gone. */
+/** Whether the box is still claimed although the process that created it has ended. */
 export async function holds(standing: Standing, now: number): Promise<boolean> {
   return standing.kind === "parked" ? now < standing.expires : isAlive(standing.owner);
 }
 
-/** Two do not go on with one session, whatever locks they could share. */
+/** Refuses a second process for a session that one has resumed, even where their locks would be compatible. */
 export async function refuseTaken(stateDir: string, session: string): Promise<void> {
   const taken = (await standingsOf(stateDir, session)).filter(({ kind }) => kind === "taken");
   if (!(await Promise.all(taken.map((each) => holds(each, 0)))).includes(true)) return;
@@ -79,7 +79,7 @@ interface Parking {
   readonly owner: Owner;
 }
 
-/** On the disk, with its name, when it resolves. What stood there for the session is gone. */
+/** The file and its name are on disk when this resolves. Earlier files of the session are removed. */
 export async function writeParked(
   stateDir: string,
   { session, expires, owner }: Parking,
@@ -111,11 +111,11 @@ export async function writeParked(
 
 interface Claimed {
   readonly text: string;
-  /** Nobody has the box any more. */
+  /** Releases the claim on the box. */
   readonly letGo: () => Promise<void>;
 }
 
-/** Of several that want it one gets it; undefined for the others. What it holds is nowhere any more then. */
+/** One of several callers gets it; the others get undefined. The key is then no longer on disk. */
 export async function claimParked(
   stateDir: string,
   { session, file }: Standing,
@@ -144,8 +144,8 @@ export async function forget({ file }: Standing): Promise<void> {
 }
 
 /**
- * What holds a box though its maker is gone: a person's word to come, or another process that goes on with it. One that
- * is not frozen waits for nobody: whoever was to freeze it or had thawed it was killed, and its lease ends it.
+ * What keeps a box although its creator has ended: a pending answer of a person, or a process that resumed it. A box
+ * that is not frozen is not kept for an answer: the process that would freeze or had thawed it was killed; its lease ends it.
  */
 export async function holderOf(
   { parks }: Pick<BoxRecord, "parks">,
@@ -164,7 +164,7 @@ export interface OfSession {
   readonly session: string;
 }
 
-/** Removes what waits frozen for a session, and what tells of it; its layer or copy stays. Whether there was anything. */
+/** Removes the frozen box of a session and its record; the layer or copy stays. Resolves to whether there was one. */
 export async function discardParked(engine: Engine, of: OfSession): Promise<boolean> {
   const parked = (await standingsOf(of.stateDir, of.session)).filter(({ kind }) => kind === "parked");
   return parked.length === 0 ? false : discard(engine, of, parked);
@@ -176,7 +176,7 @@ async function discard(engine: Engine, of: OfSession, parked: readonly Standing[
   return true;
 }
 
-/** The boxes that were made for a session to be parked, and their volumes. No other is meant by these labels. */
+/** Removes the boxes that were created with a lease for this session, and their volumes. The labels match no others. */
 export async function removeLeased(engine: Engine, { uid, stateDir, session }: OfSession): Promise<void> {
   const filters = boxFilter(uid);
   const isMeant = ({ Labels }: { readonly Labels: Readonly<Record<string, string>> }): boolean => {

@@ -65,7 +65,7 @@ export async function markHeld(folder: string, { stem }: LockName): Promise<void
   });
 }
 
-/** The lock goes first: what is left when the process dies between the two means nothing. */
+/** The lock is removed first: if the process dies in between, the remaining file has no meaning. */
 export async function withdraw(folder: string, { stem }: LockName): Promise<void> {
   for (const kind of ["lock", "held", "new"])
     await unlink(path.join(folder, `${stem}.${kind}`)).catch((thrown: unknown) => {
@@ -88,7 +88,7 @@ export function locksAmong(files: readonly string[]): readonly LockFile[] {
     .map((name) => ({ ...name, held: all.has(`${name.stem}.held`) }));
 }
 
-/** Undefined when it is released meanwhile; one that cannot be read is "odd" and fits nobody. */
+/** Undefined when it was released meanwhile. An unreadable one is "odd" and compatible with nothing. */
 export async function readLock(folder: string, { stem }: LockName): Promise<LockEntry | "odd" | undefined> {
   try {
     return entry.parse(JSON.parse(await readFile(path.join(folder, `${stem}.lock`), "utf8")));

@@ -15,7 +15,7 @@ export async function thisProcess(): Promise<Owner> {
   throw new HarnessError(EXIT.sandbox, `when process ${process.pid} started cannot be told`, "mount /proc");
 }
 
-/** False only where it is certain: another boot, no such process, another start, or a zombie. */
+/** False only when it is certain: another boot, no such process, another start time, or a zombie. */
 export async function isAlive(owner: Owner): Promise<boolean> {
   if ((await bootId()) !== owner.boot) return false;
   try {
@@ -80,7 +80,7 @@ async function ask(program: string, ...args: readonly string[]): Promise<string 
   return code === 0 ? tail[0]?.trim() : undefined;
 }
 
-/** What a run wants of a workspace, and whether two runs get on. Pure. */
+/** What a run needs of a workspace, and whether two runs are compatible. Pure. */
 export interface Claim {
   /** Absolute and real. */
   readonly path: string;

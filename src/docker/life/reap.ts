@@ -27,7 +27,7 @@ export interface Reaped {
   readonly locks: readonly string[];
   /** Of dead runs, left on purpose: changes that were not applied. */
   readonly kept: readonly Leftover[];
-  /** Could not be removed; the next start tries again. */
+  /** Removal failed; the next start tries again. */
   readonly failed: readonly Leftover[];
 }
 
@@ -36,7 +36,7 @@ export interface ReapRequest {
   readonly stateDir: string;
 }
 
-/** What says nothing of its owner (one command's container) is a leftover once it is older than any such thing gets. */
+/** Something without owner labels (the container of one command) is a leftover once it is older than any such thing lives. */
 const UNOWNED_MS = 3_600_000;
 
 interface Found {
@@ -94,17 +94,17 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
   };
 }
 
-/** Without the boxes that wait frozen for a person, and those that another process than their maker has taken up. */
+/** Without boxes that are frozen for a person's answer, and those that another process than their creator has resumed. */
 async function notWaiting(engine: Engine, uid: number, dead: readonly Found[]): Promise<readonly Found[]> {
   if (!dead.some(({ record }) => record.parks !== undefined)) return dead;
-  // Seen again: one that ran when it was listed may have been frozen since, by an owner who is gone now.
+  // Listed again: a box that was running at the first listing may have been frozen since by an owner that has ended.
   const [boxes] = await list(engine, uid);
   const frozen = new Set(boxes.flatMap((box) => (box.frozen === true ? [box.id] : [])));
   const held = await Promise.all(dead.map(({ id, record }) => holderOf(record, frozen.has(id))));
   return dead.filter((_, index) => held[index] === undefined);
 }
 
-/** What tells of boxes that nobody may take up any more. */
+/** Records of boxes that may no longer be resumed. */
 async function overParkings(stateDir: string): Promise<readonly Thing[]> {
   const now = Date.now();
   const over = (await standings(stateDir)).map(async (each) =>
@@ -172,7 +172,7 @@ async function where<T extends { readonly record: Pick<BoxRecord, "owner">; read
   return things.filter((_, index) => dead[index]);
 }
 
-/** The names by which folders and volumes belong to these boxes. */
+/** The names that tie folders and volumes to these boxes. */
 const namesOf = (boxes: readonly Found[]): ReadonlySet<string> =>
   new Set(boxes.flatMap(({ id, record }) => [id, id.slice(0, 12), record.session ?? id]));
 
@@ -187,13 +187,13 @@ interface Failed<K> {
   readonly reason: string;
 }
 
-/** Removes many things, whatever becomes of each. */
+/** Removes many things; one failure does not stop the others. */
 class Removal<K extends string> {
   readonly failed: Failed<K>[] = [];
-  /** Another start, or a run's own end, is removing these: what hangs on them is left to it. */
+  /** Being removed by another start or by the run itself, which also removes what depends on them. */
   readonly going = new Set<string>();
 
-  /** Those that are gone by it. */
+  /** Resolves to those that it removed. */
   async each(kind: K, things: readonly Thing[]): Promise<readonly string[]> {
     const gone = things.map(async ({ id, remove }) => {
       try {
@@ -208,7 +208,7 @@ class Removal<K extends string> {
     return (await Promise.all(gone)).flat();
   }
 
-  /** A list that cannot be had is a failure, and empty. */
+  /** A list that cannot be read is recorded as a failure and is empty. */
   async orNone<T>(kind: K, id: string, list: Promise<readonly T[]>): Promise<readonly T[]> {
     return list.catch((thrown: unknown) => {
       this.failed.push({ kind, id, reason: reasonOf(thrown) });
@@ -217,7 +217,7 @@ class Removal<K extends string> {
   }
 }
 
-/** Locks of the dead. They count for nothing, and are removed so that they do not pile up. */
+/** Locks of dead processes. They have no effect and are removed so that they do not accumulate. */
 async function staleLocks(
   stateDir: string,
 ): Promise<readonly { readonly id: string; readonly remove: () => Promise<void> }[]> {

@@ -26,6 +26,8 @@ export interface Asked {
   readonly keyName: string;
   /** Whether tools were sent. */
   readonly tools: boolean;
+  /** Whether a schema for the reply was sent. */
+  readonly held?: boolean;
 }
 
 const MAX_REASON = 500;
@@ -120,6 +122,7 @@ const NO_MODEL =
   /model_not_found|not_found_error model|no models? (?:is )?loaded|not a valid model|model[^.]{0,120}(?:not found|not exist|not loaded|not available)|(?:unknown|invalid|no such|could not find|cannot find) model\b|no endpoints found for/i;
 const NO_TOOLS =
   /n[o']t (?:yet )?support(?:ed|s)?[^.]{0,40}(?:tool|function.call)|(?:tool|function.call)[^.]{0,60}(?:not (?:yet |fully |currently )*(?:supported|available|enabled|permitted)|unsupported|requires? [`"']?--)|(?:unsupported|unrecognized|unknown|unexpected)[^.]{0,40}\btools\b|--enable-auto-tool-choice|that support tool use|jinja|chat.?template|template (?:error|exception|rendering)|parser for this template/i;
+const NO_SCHEMA = /response_format|json_schema|schema|structured output|grammar|guided|json mode/i;
 const UNREAD = /Failed to parse input at pos(?:ition)? \d+: ?([\s\S]*)$/;
 
 const CHOOSE = "harness config set chat_model NAME";
@@ -177,6 +180,8 @@ export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
     });
   const words = `${refusal.code} ${refusal.text}`.slice(0, MAX_WORDS);
   const { retryAfterMs } = refusal;
+  if (asked.held === true && [400, 404, 422, 500, 501].includes(refusal.status) && NO_SCHEMA.test(words))
+    return new WireFailure("server", reasonOf(refusal, asked), { remedy: CHOOSE, refusesHold: true });
   if (
     asked.tools &&
     [400, 404, 422, 500, 501].includes(refusal.status) &&

@@ -1,4 +1,4 @@
-import type { Stop } from "../../core/model-provider.ts";
+import type { JsonSchema, Stop } from "../../core/model-provider.ts";
 import { type Asked, brokenOff, OTHER_JSON, stranger } from "./api-refusals.ts";
 import { type Concession, Concessions, opened, withoutField } from "./api-request.ts";
 import { asCount, asFields, asList, asText, type Fields } from "../json-text.ts";
@@ -29,12 +29,14 @@ export class OpenAiWire implements Wire {
   readonly #url: string;
   readonly #key: string;
   readonly #dialect: Dialect;
+  readonly holds: "at_once" | "after_thinking";
   readonly #concessions = new Concessions(OPENAI_CONCESSIONS);
 
   constructor({ baseUrl, key = "" }: OpenAiOptions) {
     this.#url = `${baseUrl.replace(/\/+$/, "")}/chat/completions`;
     this.#key = key.trim();
     this.#dialect = dialectOf(baseUrl);
+    this.holds = this.#dialect === "local" ? "at_once" : "after_thinking";
   }
 
   async *send(request: WireRequest, signal: AbortSignal): AsyncGenerator<WireEvent> {
@@ -65,13 +67,14 @@ export class OpenAiWire implements Wire {
     if (!reader.stopped && !done) throw reader.begun ? brokenOff() : stranger(asked, OTHER_JSON);
   }
 
-  #asked({ model, nativeTools, tools }: WireRequest): Asked {
+  #asked({ model, nativeTools, tools, held }: WireRequest): Asked {
     return {
       url: this.#url,
       model,
       key: this.#key,
       keyName: "OPENAI_API_KEY",
       tools: nativeTools && tools.length > 0,
+      held: held !== undefined,
     };
   }
 }
@@ -105,10 +108,27 @@ export function chatBody(request: WireRequest, dialect: Dialect): Fields {
       : { [dialect === "openai" ? "max_completion_tokens" : "max_tokens"]: maxTokens }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(think === undefined ? {} : thinkingOf(think, dialect)),
-    ...(format === undefined
-      ? {}
-      : { response_format: { type: "json_schema", json_schema: { name: "answer", schema: format } } }),
+    ...(format === undefined ? {} : responseFormat({ name: "answer", schema: format })),
+    ...(request.held === undefined ? {} : responseFormat(heldFormat(request.held, dialect))),
   };
+}
+
+const responseFormat = (json_schema: Fields): Fields => ({
+  response_format: { type: "json_schema", json_schema },
+});
+
+const HELD = "call_or_answer";
+
+/** OpenAI wants an object around a choice, and takes optional arguments only where it need not be strict. */
+function heldFormat(held: JsonSchema, dialect: Dialect): Fields {
+  if (dialect !== "openai") return { name: HELD, strict: true, schema: held };
+  const around = {
+    type: "object",
+    properties: { reply: held },
+    required: ["reply"],
+    additionalProperties: false,
+  };
+  return { name: HELD, strict: false, schema: around };
 }
 
 const toolOf = ({ name, description, schema }: WireRequest["tools"][number]): Fields => ({
@@ -212,10 +232,14 @@ const OPENAI_CONCESSIONS: readonly Concession[] = [
   {
     name: "response_format",
     says: /response_format|json_schema|structured output|custom grammar|guided|grammar constraint/i,
-    without: (body) => withoutField(body, "response_format"),
+    without: (body) => (holds(body) ? undefined : withoutField(body, "response_format")),
     note: "the server takes no schema for the answer",
   },
 ];
+
+/** What a reply is held to is given up by whoever asked for it. */
+const holds = (body: Fields): boolean =>
+  asFields(asFields(body["response_format"])?.["json_schema"])?.["name"] === HELD;
 
 function renamed(body: Fields, from: string, to: string): Fields | undefined {
   if (!(from in body) || to in body) return undefined;

@@ -16,11 +16,13 @@ export function scriptedCapabilities({ capabilities }: Scenario): Capabilities {
   return {
     context: capabilities.context ?? UNLESS_SAID.context,
     tools: capabilities.tools ?? UNLESS_SAID.tools,
+    calls: (capabilities.tools ?? UNLESS_SAID.tools) ? "native" : "text",
     thinking: capabilities.thinking ?? UNLESS_SAID.thinking,
     cache: capabilities.cache ?? UNLESS_SAID.cache,
     origin: {
       context: from("context"),
       tools: from("tools"),
+      calls: from("tools"),
       thinking: from("thinking"),
       cache: from("cache"),
     },

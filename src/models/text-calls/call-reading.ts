@@ -23,11 +23,26 @@ export interface WrittenMalformed {
   /** As it was written, or empty when that cannot be told. */
   readonly name: string;
   readonly reason: string;
+  /** Of one that could be read. */
+  readonly args?: Readonly<Record<string, unknown>>;
+  readonly missed?: WrittenMiss["missed"];
+  readonly nearest?: readonly string[];
+}
+
+/** What is shaped as a call, and is none that may be run: the reply stays text, and the model is told. */
+export interface WrittenMiss {
+  readonly missed: "not_offered" | "not_alone";
+  readonly name: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly reason: string;
+  /** Offered names that may be meant, the likeliest first. */
+  readonly nearest: readonly string[];
 }
 
 export interface Reading {
   readonly calls: readonly WrittenCall[];
   readonly malformed: readonly WrittenMalformed[];
+  readonly missed: readonly WrittenMiss[];
   /** What the user sees: no calls, no thinking, no tokens. */
   readonly prose: string;
 }

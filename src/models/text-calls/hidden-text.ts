@@ -119,6 +119,12 @@ export function announcedAsShown(text: string, at: number, weak: boolean): boole
 
 const isReport = (sentence: string): boolean => REPORTED.test(sentence) && !NEXT_STEP.test(sentence);
 
+/** Whether what stands before says that its writer does now what follows. */
+export function announcesNextStep(before: string): boolean {
+  const line = lineBefore(before, before.length);
+  return NEXT_STEP.test(line) && !SHOWING.test(line) && !REPORTED.test(line);
+}
+
 /** How much of the text behind a call is looked at. */
 export const LOOK_AFTER = 240;
 const GOES_ON = /^(?:[,.;:)\]}'"`”’»|]|[a-z][a-z'’]*[\s,.])/;

@@ -6,6 +6,7 @@ import {
   type Reading,
   type WrittenCall,
   type WrittenMalformed,
+  type WrittenMiss,
 } from "./call-reading.ts";
 import { readLiteral } from "./literals.ts";
 import type { Item } from "./markup.ts";
@@ -39,7 +40,7 @@ export function itemAfter(list: readonly Item[], index: number, text: string): I
 }
 
 /** Which calls are meant, from the end to the beginning: a bare call counts only if nothing is said behind it. */
-function decide(list: readonly Item[], text: string): readonly boolean[] {
+export function decide(list: readonly Item[], text: string): readonly boolean[] {
   const shown: boolean[] = list.map(() => false);
   let said = false;
   let next: Item | undefined;
@@ -47,7 +48,7 @@ function decide(list: readonly Item[], text: string): readonly boolean[] {
     const item = list[index];
     if (item === undefined || item.kind === "hidden") continue;
     if (item.kind === "prose") {
-      if (text.slice(item.from, item.to).trim() === "") continue;
+      if (text.slice(item.from, item.to).trim() === "" || isStrayFence(item, text)) continue;
       said = true;
       next = item;
       continue;
@@ -57,6 +58,15 @@ function decide(list: readonly Item[], text: string): readonly boolean[] {
     next = shown[index] === true ? { kind: "prose", from: item.from, to: item.to } : item;
   }
   return shown;
+}
+
+/** Closed at the end of a reply and never opened: some models end a bare call with it. It says nothing. */
+function isStrayFence({ from, to }: { readonly from: number; readonly to: number }, text: string): boolean {
+  return (
+    /^\s*(?:`{3,}|~{3,})\s*$/.test(text.slice(from, to)) &&
+    text.slice(to).trim() === "" &&
+    !/```|~~~/.test(text.slice(0, from))
+  );
 }
 
 interface Judge {
@@ -71,6 +81,8 @@ export function settle(list: readonly Item[], text: string, judge: Judge): Readi
   const malformed: WrittenMalformed[] = [];
   const seen = new Set<string>();
   for (const [index, item] of list.entries()) {
+    const isNoise = item.kind === "prose" && isStrayFence(item, text) && shown[index - 1] === false;
+    if (isNoise && list[index - 1]?.kind === "calls") continue;
     if (item.kind === "prose" || (item.kind === "calls" && shown[index] === true))
       prose.push(text.slice(item.from, item.to));
     else if (item.kind === "calls")
@@ -80,11 +92,11 @@ export function settle(list: readonly Item[], text: string, judge: Judge): Readi
         const key = JSON.stringify(judged, sorted);
         if (seen.has(key)) continue;
         seen.add(key);
-        if ("args" in judged) calls.push(judged);
-        else malformed.push(judged);
+        if ("reason" in judged) malformed.push(judged);
+        else calls.push(judged);
       }
   }
-  return { calls, malformed, prose: prose.join("").trim() };
+  return { calls, malformed, missed: [], prose: prose.join("").trim() };
 }
 
 /** The order of keys makes no other call. */
@@ -95,15 +107,14 @@ const sorted = (_key: string, value: unknown): unknown =>
 
 const NO_CALLS = new Set(["directly_answer", "directly-answer"]);
 
-function judgeCall(found: Found, { tools, readers }: Judge): WrittenCall | WrittenMalformed | undefined {
+function judgeCall(
+  found: Found,
+  { tools, readers }: Judge,
+): WrittenCall | WrittenMalformed | WrittenMiss | undefined {
   if (NO_CALLS.has(found.name)) return undefined;
   const name = tools.resolve(found.name);
   if (found.broken !== undefined) return { name: name ?? found.name, reason: found.broken };
-  if (name === undefined) {
-    const near = tools.near(found.name);
-    const hint = near === undefined ? `the tools are ${tools.names.join(", ")}` : `did you mean ${near}?`;
-    return { name: found.name, reason: `there is no tool called ${JSON.stringify(found.name)}; ${hint}` };
-  }
+  if (name === undefined) return notOffered(found, tools);
   const args = found.args ?? {};
   if (!isRecord(args)) return { name, reason: "the arguments must be an object with names and values" };
   if (found.repaired && !readers.has(name))
@@ -113,6 +124,18 @@ function judgeCall(found: Found, { tools, readers }: Judge): WrittenCall | Writt
     };
   const schema = tools.schema(name);
   return { name, args: schema === undefined ? args : typed(args, schema) };
+}
+
+/** A call that can be read, and names no tool that was offered. */
+export function notOffered({ name, args }: Found, tools: OfferedTools): WrittenMiss {
+  const given = isRecord(args) ? args : {};
+  return {
+    missed: "not_offered",
+    name,
+    args: given,
+    reason: tools.unknown(name),
+    nearest: tools.nearest(name),
+  };
 }
 
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -222,6 +245,28 @@ export class OfferedTools {
     return this.names.find((name) => within(bare, fold(name), name.length > 5 ? 2 : 1));
   }
 
+  /** Offered names that may be meant: the one that it is a slip of, else those that have a word of it. */
+  nearest(written: string): readonly string[] {
+    if (written.length > MAX_LENGTH) return [];
+    const slip = this.near(written);
+    if (slip !== undefined) return [slip];
+    const words = wordsOf(written);
+    const shared = (name: string): number => wordsOf(name).filter((word) => words.includes(word)).length;
+    return this.names
+      .filter((name) => shared(name) > 0)
+      .toSorted((one, other) => shared(other) - shared(one))
+      .slice(0, MOST_NEAR);
+  }
+
+  /** What the model is told of a name that was not offered: a misspelling is told, never followed. */
+  unknown(written: string): string {
+    const quoted = JSON.stringify(written.slice(0, MAX_LENGTH).toWellFormed());
+    if (this.names.length === 0) return `No tool can be called now; ${quoted} was not run.`;
+    const near = this.nearest(written);
+    const hint = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
+    return `There is no tool ${quoted}; there are ${this.names.join(", ")}.${hint}`;
+  }
+
   /** Whether this is the beginning of an offered name. */
   begins(written: string): boolean {
     const bare = written.replace(PREFIX, "");
@@ -238,6 +283,16 @@ function described(tool: OfferedTool): { name: string; schema: unknown } {
     schema: tool.parameters ?? tool.schema ?? inner?.parameters,
   };
 }
+
+const MOST_NEAR = 3;
+
+const wordsOf = (name: string): readonly string[] =>
+  name
+    .replace(PREFIX, "")
+    .replaceAll(/([a-z])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .split(/[^a-z0-9]+/)
+    .filter((word) => word !== "");
 
 const fold = (name: string): string => name.replaceAll(/[-_\s]/g, "").toLowerCase();
 

@@ -1,6 +1,7 @@
 import type { OfferedTool, Outcome, Reading, ReadingOptions } from "./call-reading.ts";
 import { announcedAsShown, hide, insideCode, mayBegin, mayBeToken } from "./hidden-text.ts";
-import { Items } from "./markup.ts";
+import { type Item, Items } from "./markup.ts";
+import { AnyNames, MAY_MISS, weakAsProse, withMissed } from "./missed-calls.ts";
 import {
   CLOSERS,
   ENDS,
@@ -109,10 +110,21 @@ export function readCalls(
 }
 
 function readOffered(text: string, tools: OfferedTools, readers: ReadonlySet<string>): Reading {
+  const list = itemsOf(text, tools);
+  const judge = { tools, readers };
+  const reading = settle(list, text, judge);
+  if (!MAY_MISS.test(text)) return reading;
+  return withMissed(reading, itemsOf(text, new AnyNames(tools)), text, {
+    tools,
+    asProse: () => settle(list.map(weakAsProse), text, judge),
+  });
+}
+
+function itemsOf(text: string, tools: OfferedTools): readonly Item[] {
   const scanner = new Scanner(tools);
   scanner.text = text;
   scanner.scan(true);
-  return settle(scanner.items.list, text, { tools, readers });
+  return scanner.items.list;
 }
 
 const SPECIAL = /[\n`"“”«»<[{fAcatO◁]/g;

@@ -1,18 +1,20 @@
 import { isInside, resolvePath } from "../paths/normal-path.ts";
 import type { Arg, Use } from "../programs/program-model.ts";
 import type { Assignment, Compound, List, Node, Piece, Simple, Word } from "../shell/shell-syntax.ts";
+import { BOX_LISTS } from "./environment.ts";
+import { isBoxed } from "./local-tools.ts";
+import { leavesOrOrders, placesOfNames, printsNumber, SETS, SETS_ANY } from "./printed.ts";
 import type { Scope } from "./scope.ts";
-import { isBoxed } from "./tools.ts";
 
-/** What a piece of a word stands for: this, or something that leads to the same places. */
+/** The value assumed for a piece of a word: this one, or another that leads to the same places. */
 export type Assumed = Pick<Arg, "kind" | "value">;
 type Words = (words: readonly Word[]) => readonly Arg[];
 
 const NUMBER: Assumed = { kind: "literal", value: "7" };
 
 /**
- * What is certain enough to say that a command stays in the box, and not certain enough to decide by: what `pwd`, `mktemp`
- * or `git rev-parse --show-toplevel` print, numbers, names of files that a pattern or a search finds in the workspace.
+ * Values that are certain enough to say that a command stays in the box, but not to decide by: the output of `pwd`,
+ * `mktemp` or `git rev-parse --show-toplevel`, numbers, and file names that a pattern or a search finds in the workspace.
  */
 export class Assumptions {
   private readonly workspace: string;
@@ -41,12 +43,12 @@ export class Assumptions {
     }
   }
 
-  /** Calculates with nothing but numbers. */
+  /** The arithmetic text uses numbers only. */
   isNumber(text: string | undefined): boolean {
     return text !== undefined && this.numbers.calculates(text);
   }
 
-  /** What goes into a pipe in front of `xargs`. */
+  /** The names that a command puts into a pipe in front of `xargs`. */
   namesFrom(part: Node, fed: Use["input"], words: Words): Use["input"] | null {
     if (typeof fed !== "string" && fed.found === true && isFilter(part)) return fed;
     const name = namesOf(part, words, this.workspace);
@@ -62,10 +64,10 @@ export class Assumptions {
     }
     if (/^[?!#$]$/.test(name) || this.numbers.has(name)) return NUMBER;
     if (name === "TMPDIR") return { kind: "literal", value: "/tmp" };
-    return SYSTEM_LISTS.has(name) ? { kind: "literal", value: "/usr/lib" } : null;
+    return BOX_LISTS.has(name) ? { kind: "literal", value: "/usr/lib" } : null;
   }
 
-  /** `${x%…}`, `${x#…}`: a part of a name. `${x:-text}`: this or that. */
+  /** `${x%…}` and `${x#…}` give a part of a name; `${x:-text}` gives the name or the text. */
   private parameter(text: string, scope: Scope): Assumed | null {
     const [, name = "", operator, rest = ""] =
       /^\$\{(\w+)(##?|%%?|:?[-+])([\w./*@,:$-]*)\}$/.exec(text) ?? [];
@@ -73,37 +75,22 @@ export class Assumptions {
     if (operator === undefined || known === null) return null;
     if (/^:?-$/.test(operator)) return this.either(name, known, rest);
     if (/^:?\+$/.test(operator))
-      return SYSTEM_LISTS.has(name) && rest === `:$${name}` ? { kind: "literal", value: ":/usr/lib" } : null;
+      return BOX_LISTS.has(name) && rest === `:$${name}` ? { kind: "literal", value: ":/usr/lib" } : null;
     return rest.includes("$") ? null : trimmed(known, operator, rest);
   }
 
   private either(name: string, known: Assumed | null, rest: string): Assumed | null {
-    const usual = (name === "TMPDIR" && rest === "/tmp") || (SYSTEM_LISTS.has(name) && rest === "");
+    const usual = (name === "TMPDIR" && rest === "/tmp") || (BOX_LISTS.has(name) && rest === "");
     return usual ? known : null;
   }
 }
-
-/** The box starts with its own folders in them. */
-const SYSTEM_LISTS = new Set([
-  "PATH",
-  "PYTHONPATH",
-  "NODE_PATH",
-  "LD_LIBRARY_PATH",
-  "PKG_CONFIG_PATH",
-  "CPATH",
-  "LIBRARY_PATH",
-  "PERL5LIB",
-  "RUBYLIB",
-  "CLASSPATH",
-  "MANPATH",
-]);
 
 function trimmed({ kind, value }: Assumed, operator: string, pattern: string): Assumed | null {
   const slash = value.lastIndexOf("/");
   if (operator === "##") return pattern === "*/" ? named(kind, value.slice(slash + 1)) : null;
   if (operator === "#") return null;
   if (pattern === "/*") return operator === "%" && slash > 0 ? { kind, value: value.slice(0, slash) } : null;
-  // The end of its last name goes, so that it stays in its folder.
+  // Only the end of its last name is removed, so the result stays in the same folder.
   if (!/^[.\w*-]+$/.test(pattern) || pattern.includes("/")) return null;
   const literal = !pattern.includes("*") && value.endsWith(pattern);
   return named(kind, literal ? value.slice(0, -pattern.length) : value);
@@ -119,13 +106,14 @@ interface At {
   readonly quoted: boolean;
 }
 
-/** What a substitution puts into the text, where that is certain whatever the files hold. */
+/** The output of a command substitution, where it is certain whatever the files contain. */
 function printed(body: Node, at: At): Assumed | null {
-  if (printsNumber(body)) return PRINTED_NUMBER;
+  if (printsNumber(wordsOf(lastOf(body)))) return PRINTED_NUMBER;
   const last = lastOf(body);
   const whole = simpleOf(body);
   const [name = "", ...texts] = wordsOf(whole ?? last);
-  if (whole !== null && name in ALONE) return ALONE[name as keyof typeof ALONE](texts, whole, at);
+  if (whole !== null && Object.hasOwn(ALONE, name))
+    return ALONE[name as keyof typeof ALONE](texts, whole, at);
   const text = whole === null ? null : catted(whole, at);
   if (text !== null) return literal(text);
   if (at.quoted) return null;
@@ -198,29 +186,7 @@ function namedByPrinting(node: Simple, { words }: At, part: (value: string) => s
   return value === "" || value === ".." || value.endsWith("/..") ? null : { kind: arg.kind, value };
 }
 
-/** It prints a number, or fails and prints nothing. */
-function printsNumber(body: Node): boolean {
-  const [name, ...texts] = wordsOf(lastOf(body));
-  const words = texts.join(" ");
-  switch (name) {
-    case "nproc":
-      return true;
-    case "date":
-      return words === "+%s" || words === "+%s%N";
-    case "wc":
-      return /^-[lwcm]$/.test(words);
-    case "id":
-      return words === "-u" || words === "-g";
-    case "grep":
-      return /^-[a-zA-Z]*c/.test(words) && !/(?:^| )-[a-zA-Z]*[rRH]/.test(words);
-    case "stat":
-      return /^(?:-c|-f) ?%[szYX] /.test(words);
-    default:
-      return false;
-  }
-}
-
-/** The last command of a substitution: what it prints is what is put there. */
+/** The last command of a substitution: its output is the substitution's. */
 function lastOf(body: Node): Simple | null {
   if (body.kind === "simple") return body;
   if (body.kind === "pipeline") {
@@ -239,30 +205,23 @@ function simpleOf(body: Node): Simple | null {
   return only !== undefined && more.length === 0 ? simpleOf(only.node) : null;
 }
 
-/** The words of a command; `$` in one that is not a plain text. */
+/** Words of a command as texts, with `$` in place of every piece that is not plain text. */
 const wordsOf = (node: Simple | null): readonly string[] =>
   (node?.words ?? []).map(({ pieces }) =>
     pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join(""),
   );
 
 interface Numbers {
-  /** A variable that holds nothing but a number, wherever it is read. */
+  /** The variable is always set to a number in this text. */
   has(name: string): boolean;
-  /** Arithmetic over such variables alone: nothing in it can hold a subscript to run. */
+  /** The arithmetic uses only such variables, so no subscript in it can run a command. */
   calculates(text: string): boolean;
 }
-
-/** Commands that set the variables they name, to what nobody knows. */
-const SETS = new Set(
-  "read mapfile readarray declare typeset local getopts let printf export readonly unset select".split(" "),
-);
-/** After these any variable may hold anything. */
-const SETS_ANY = new Set(["eval", "source", "."]);
 
 const NAME = /[A-Za-z_]\w*/g;
 const PLAIN = /^[\w\s$+\-*/%<>=!&|?:(),;^~]*$/;
 
-/** Which variables of a text are numbers, by all that the text ever puts into them. */
+/** Finds the variables that only ever hold numbers, by all assignments in the text. */
 function numbersIn(tree: Node): Numbers {
   const told = new Map<string, boolean>();
   let any = false;
@@ -276,7 +235,7 @@ function numbersIn(tree: Node): Numbers {
   };
   look(tree);
   const has = (name: string): boolean => !any && told.get(name) === true;
-  // A small name that the text never sets is empty: the environment's names are large.
+  // A lower-case name that the text never sets is empty: names in the environment are in capitals.
   const isTame = (name: string): boolean => !any && (told.get(name) ?? /^[a-z]\w*$/.test(name));
   return {
     has,
@@ -287,7 +246,7 @@ function numbersIn(tree: Node): Numbers {
   };
 }
 
-/** Answers whether anything may be set. */
+/** Returns whether any variable may have been set. */
 function toldBy(part: object, tell: Tell): boolean {
   if ("append" in part) assigned(part as Assignment, tell);
   if ("what" in part && (part.what === "for" || part.what === "select")) looped(part as Compound, tell);
@@ -325,7 +284,7 @@ function isNumberPiece(piece: Piece): boolean {
     case "variable":
       return /^[?!#$]$/.test(piece.name);
     case "script":
-      return printsNumber(piece.body);
+      return printsNumber(wordsOf(lastOf(piece.body)));
     case "unknown":
       return piece.what === "arithmetic";
     default:
@@ -333,58 +292,37 @@ function isNumberPiece(piece: Piece): boolean {
   }
 }
 
-/** Stands for the names that a search finds. */
+/** Placeholder for file names that a search finds. */
 const FOUND = "./*found*";
 
-/** Programs that print nothing but names of files, one a line, each below a place that they are given. */
-const LISTERS: Readonly<Record<string, (args: readonly Arg[]) => readonly Arg[] | null>> = {
-  find: (args) => {
-    const end = args.findIndex(({ value }) => /^[-(!]/.test(value));
-    const tests = end === -1 ? [] : args.slice(end);
-    const acts = tests.some(({ value }) => /^-(?:exec|ok|f?printf|fls|ls|delete|files0)/.test(value));
-    const narrows = tests.some(({ value }) =>
-      /^-(?:i?name|i?path|i?regex|newer|mmin|mtime|size|empty)/.test(value),
-    );
-    return acts || !narrows ? null : end === -1 ? args : args.slice(0, end);
-  },
-  grep: (args) => (has(args, /^-[a-zA-Z]*[lL][a-zA-Z]*$|^--files-with/) ? operands(args) : null),
-  rg: (args) => (has(args, /^-[a-zA-Z]*l[a-zA-Z]*$|^--files-with/) ? operands(args) : null),
-  ls: (args) => (has(args, /^-[^-]*[lgonisSZ]|^--/) || operands(args).length === 0 ? null : operands(args)),
-  git: ([first, ...rest]) => {
-    if (first?.value === "ls-files") return operands(rest).length > 0 ? operands(rest) : null;
-    if (first?.value === "diff") return has(rest, /^--name-only$/) ? [] : null;
-    return first?.value === "grep" && has(rest, /^-[a-zA-Z]*l$|^--name-only$|^--files-with/) ? [] : null;
-  },
-};
-
-const has = (args: readonly Arg[], shape: RegExp): boolean => args.some(({ value }) => shape.test(value));
-const operands = (args: readonly Arg[]): readonly Arg[] => args.filter(({ value }) => !value.startsWith("-"));
-
-/** A pattern for the names that a command prints; null where it prints other things, or names of other places. */
+/**
+ * A pattern for the file names that a command prints; null where it prints anything else, or names outside of the
+ * box.
+ */
 function namesOf(body: Node, words: Words, workspace: string): string | null {
   const node = listerOf(body);
   const [name, ...args] = node === null ? [] : words(node.words);
   if (name?.kind !== "literal" || !args.every((arg) => isNear(arg, workspace))) return null;
-  const starts = Object.hasOwn(LISTERS, name.value) ? (LISTERS[name.value]?.(args) ?? null) : null;
+  const starts = placesOfNames(name.value, args);
   if (starts === null) return null;
   const [only, ...more] = starts;
   return only?.value.startsWith("/") === true && more.length === 0 ? `${only.value}/*found*` : FOUND;
 }
 
-/** Whatever the word means to the program, it is no path that leads out. */
+/** The word, read as a path, does not lead outside of the box. */
 function isNear({ kind, value }: Arg, workspace: string): boolean {
   if (kind === "dynamic" || /(?:^|[/=])\.\.(?:\/|$)|[=]~/.test(value)) return false;
   const [path] = /(?:(?<==)|^)\/.*$/.exec(value) ?? [];
   return path === undefined || isBoxed(resolvePath(workspace, path), workspace);
 }
 
-/** A name of the workspace may begin with a dash: as an option too it says nothing that the project does not. */
+/** A file name that starts with a dash could be taken for an option; `./` in front makes it a path. */
 export function namedByVariable(arg: Arg, { folders }: Scope, workspace: string): Arg {
   const near = folders.every((folder) => folder !== null && isBoxed(folder, workspace));
   return near && arg.kind === "glob" && /^[*?[]/.test(arg.value) ? { ...arg, value: `./${arg.value}` } : arg;
 }
 
-/** Behind what only leaves names out or puts them in order. */
+/** The command that lists names, behind filters that only drop or sort lines. */
 function listerOf(body: Node): Simple | null {
   if (body.kind === "simple") return body;
   if (body.kind === "pipeline") {
@@ -396,17 +334,7 @@ function listerOf(body: Node): Simple | null {
   return only !== undefined && more.length === 0 ? listerOf(only.node) : null;
 }
 
-export function isFilter(node: Node): boolean {
-  const [name, ...texts] = textsOf(node);
-  if (name === "grep")
-    return (
-      texts.every((text) => !/^-[a-zA-Z]*[onHcbf]|^--/.test(text)) &&
-      texts.filter((text) => !text.startsWith("-")).length === 1
-    );
-  return name === "sort" || name === "uniq" || name === "head" || name === "tail"
-    ? texts.every((text) => /^-[urnz\d]+$|^\d+$/.test(text) && !(name === "uniq" && text.includes("c")))
-    : false;
-}
+export const isFilter = (node: Node): boolean => leavesOrOrders(textsOf(node));
 
 export const isXargs = (node: Node): boolean => textsOf(node)[0] === "xargs";
 

@@ -14,7 +14,7 @@ import type { Effect, Place } from "./effect.ts";
 import { isTame } from "./environment.ts";
 import { placeOf } from "./path-effect-place.ts";
 import { moved, type Scope, withoutVariables } from "./scope.ts";
-import { isLocalTool, settles } from "./tools.ts";
+import { isLocalTool, settles } from "./local-tools.ts";
 
 interface CallAt {
   readonly walk: Walk;
@@ -25,11 +25,11 @@ interface CallAt {
 
 type Words = readonly [Arg, ...Arg[]];
 
-/** One command with its words. Returns what is true after it. */
+/** Judges one command with its words. Returns the scope after it. */
 export function callEffects(words: Words, at: CallAt): Scope {
   const { walk, scope } = at;
   const [name] = words;
-  // A function of the text itself: its body was judged where it stands.
+  // A function defined in the text: its body was judged at the definition.
   if (name.kind === "literal" && scope.functions.has(name.value)) return withoutVariables(scope);
   if (name.kind !== "literal") unclear(name, walk);
   maybeNothing(words, at);
@@ -50,7 +50,7 @@ function unclear({ value, span, feed }: Arg, walk: Walk): void {
   if (feed === "network") walk.add({ kind: "code", from: "fetched", path: null }, value, span);
 }
 
-/** A name that may be no word at all: then the next one is the name, and its dangers are looked for. */
+/** The name may expand to no word at all; then the next word is the name, so its dangers are looked for too. */
 function maybeNothing([name, next, ...rest]: Words, at: CallAt): void {
   if (name.loose !== true || next?.kind !== "literal" || next.value.startsWith("-")) return;
   at.walk.effects.push(...nested([next, ...rest], at));
@@ -58,14 +58,14 @@ function maybeNothing([name, next, ...rest]: Words, at: CallAt): void {
 
 const SYSTEM = new Set(["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"]);
 
-/** The name to look up, and whether that is the program which runs. */
+/** The name to look up, and whether that program is the one that runs. */
 export function programOf(value: string): readonly [name: string, trusted: boolean] {
   const slash = value.lastIndexOf("/");
   if (slash === -1) return [value, true];
   return [value.slice(slash + 1), SYSTEM.has(value.slice(0, slash))];
 }
 
-/** A program by its path: a file of the project, or one that nobody knows. */
+/** A program given by its path: a file of the project, or an unknown one. */
 function elsewhere(name: Arg, { walk, scope }: CallAt): void {
   for (const folder of scope.folders) {
     const path = placeOf(name, folder);
@@ -130,7 +130,7 @@ const inside = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: moved(at.
 
 const spanOf = (words: Words): Span => [words[0].span[0], Math.max(...words.map(({ span }) => span[1]))];
 
-/** What a command inside a command does, for the outer one to answer for. */
+/** Effects of a command inside another command, attributed to the outer one. */
 function collected({ walk, span, scope }: CallAt, work: () => unknown): readonly Effect[] {
   const before = walk.effects.length;
   walk.deeper(span, scope, work);
@@ -156,14 +156,14 @@ function after(program: string, words: Words, scope: Scope): Scope {
   return FORGETS.has(program) ? withoutVariables(scope) : scope;
 }
 
-/** What `builtin cd x` leaves behind is what `cd x` does. */
+/** `builtin cd x` leaves the same scope as `cd x`. */
 function behind(words: Words, scope: Scope): Scope {
   const at = words.findIndex(({ value }) => !value.startsWith("-") && !BEFORE.has(value));
   const [name, ...rest] = at === -1 ? [] : words.slice(at);
   return name === undefined ? scope : after(name.value, [name, ...rest], scope);
 }
 
-/** Where `cd` leads. With the other options links decide, and those are not known here. */
+/** Target of `cd`. With options that depend on links it is unknown. */
 function target(words: Words, folder: Place): Place {
   const [path, ...more] = words.slice(1).filter(({ value }) => !/^-L$|^--$/.test(value));
   if (path === undefined || more.length > 0 || path.kind !== "literal" || /^(?:[-+]\d*)?$/.test(path.value))
@@ -171,7 +171,7 @@ function target(words: Words, folder: Place): Place {
   return placeOf(path, folder);
 }
 
-/** What a text does when a shell runs it. */
+/** Effects of a text that a shell runs. */
 function shellEffects(text: Arg, { walk, scope, input }: CallAt): void {
   if (text.kind !== "literal") {
     walk.doubt("word.dynamic", text.value, text.span);
@@ -179,7 +179,7 @@ function shellEffects(text: Arg, { walk, scope, input }: CallAt): void {
     walk.add({ kind: "code", from, path: null }, "shell", text.span);
   }
   if (text.value.replaceAll(UNKNOWN, "").trim() === "") return;
-  // What is not known is read as some word, so that dangers around it are still seen.
+  // An unknown part is read as some word, so that dangers around it are still found.
   const { tree, doubts } = walk.world.readShell(text.value.replaceAll(UNKNOWN, "_"));
   const before = walk.effects.length;
   const callsBefore = walk.calls.length;
@@ -194,12 +194,12 @@ function shellEffects(text: Arg, { walk, scope, input }: CallAt): void {
   }
 }
 
-/** Offsets in the inner text as offsets in the outer one, exact where that text stands there as it is. */
+/** Maps offsets in the inner text to the outer one; exact where the inner text stands there literally. */
 function placer({ value, span: [start, end] }: Arg): (span: Span) => Span {
   const around = end - start - value.length;
   if (around !== 0 && around !== 2) return () => [start, end];
   const shift = start + around / 2;
-  // What the inner text was fed with stands outside of it, and is shown at its edge.
+  // Input of the inner text comes from outside of it and is shown at its edge.
   const inside = (at: number): number => Math.min(Math.max(at + shift, start), end);
   return ([from, to]) => [inside(from), inside(to)];
 }
@@ -214,18 +214,21 @@ export function calledFrom({ span, redirects, assignments }: Simple, words: read
 
 const NOTHING: readonly Span[] = [];
 
-/** Where it stands in a text around the one it was read from. */
+/** Moves the span from the inner text to the text around it. */
 const relocated = ({ words, span, aside }: Called, place: (span: Span) => Span): Called => ({
   words: words.map((word) => ({ ...word, span: place(word.span) })),
   span: place(span),
   aside: aside.map(place),
 });
 
-/** The effect comes from a redirect or a variable of this command. */
+/** The effect comes from a redirect or a variable assignment of this command. */
 export const isAside = ({ aside }: Called, [from, to]: Span): boolean =>
   aside.some((span) => span[0] === from && span[1] === to);
 
-/** What runs later, by a name or at the end, runs where the shell is then: nobody knows where, once it left the workspace. */
+/**
+ * Code that runs later (a function, a trap) runs in the shell's folder at that time, which is unknown once it left
+ * the workspace.
+ */
 export function withLater(effects: readonly Effect[], strays: boolean): readonly Effect[] {
   if (!strays) return effects;
   return effects.map((effect) => {
@@ -237,10 +240,10 @@ export function withLater(effects: readonly Effect[], strays: boolean): readonly
 
 const LATER: ReadonlySet<string> = new Set(["shell.builtin", "shell.function"]);
 
-/** A known text of which something else may have taken a part: what is left of it is not known. */
+/** Known input of which another command may have consumed a part; the rest is unknown. */
 export const inPart = (input: Use["input"]): Use["input"] => (typeof input === "string" ? input : "unknown");
 
-/** What `echo words` puts into a pipe, where that is plain to see. */
+/** The text that `echo words` puts into a pipe, where it is literal. */
 export function echoed(node: Node): Use["input"] | null {
   if (node.kind !== "simple" || node.redirects.length > 0) return null;
   const texts = node.words.map(({ pieces: [piece, ...more] }) =>

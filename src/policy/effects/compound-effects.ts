@@ -10,7 +10,7 @@ interface At {
   readonly input: Use["input"];
 }
 
-/** Does what every branch of it does; what is true after it is what is true after any. */
+/** Judges every branch of a compound; the scope after it covers all branches. */
 export function compoundEffects(node: Compound, at: At): Scope {
   const { walk, scope, input } = at;
   switch (node.what) {
@@ -46,7 +46,7 @@ export function compoundEffects(node: Compound, at: At): Scope {
   }
 }
 
-/** Conditions and branches, in an order that nobody knows, any number of times. */
+/** Judges conditions and branches as if they ran in any order and any number of times. */
 function branches({ what, bodies }: Compound, { walk, scope, input }: At): Scope {
   const repeats = what === "while" || what === "until";
   const before = repeats ? withoutVariables(scope) : scope;
@@ -56,7 +56,7 @@ function branches({ what, bodies }: Compound, { walk, scope, input }: At): Scope
   return repeats ? settled(before, after, once) : after;
 }
 
-/** A loop that changes its folder may be anywhere in its second round: that is judged too. */
+/** A loop that changes its folder may start its second round elsewhere, so that round is judged too. */
 function settled(before: Scope, after: Scope, again: (from: Scope) => Scope): Scope {
   const left = either(before, after);
   return left.folders === before.folders || left.folders.length === before.folders.length
@@ -68,7 +68,7 @@ const MAX_ROUNDS = 16;
 
 function loop(node: Compound, { walk, scope, input }: At): Scope {
   const { name, words, bodies } = node;
-  // `for ((…))` calculates.
+  // `for ((…))` is arithmetic.
   if (name === null) walk.doubt("shell.expansion", "((", node.span);
   else if (!isPrivate(name)) walk.doubt(variableDoubt(name), name, node.span);
   const values: readonly Arg[] = words === null ? [] : walk.args(words, scope);
@@ -84,7 +84,7 @@ function loop(node: Compound, { walk, scope, input }: At): Scope {
   return withoutVariables(settled(before, now, (from) => round(from, null)));
 }
 
-/** `[[ ]]`: its words may be arithmetic, and arithmetic may run what stands in a subscript, of a variable's value too. */
+/** Words of `[[ ]]` may be arithmetic, and arithmetic runs commands in subscripts, also those in a variable's value. */
 function test({ words, span, evaluates = false }: Compound, { walk, scope }: At): Scope {
   for (const { kind, value } of walk.args(words ?? [], scope))
     if (kind === "dynamic" || /\[.*[$`]/.test(value) || (evaluates && !/^-?\d+$/.test(value)))
@@ -94,7 +94,7 @@ function test({ words, span, evaluates = false }: Compound, { walk, scope }: At)
 
 function define(node: Compound, { walk, scope }: At): Scope {
   const name = node.name ?? "";
-  // Its body is judged here, and no program of that name was meant.
+  // The body is judged here; no program of that name is meant.
   walk.doubt("shell.function", name, node.span, walk.world.models.find(name) === undefined);
   if (node.bodies.some((body) => callsItself(body, name, false))) walk.add({ kind: "bomb" }, name, node.span);
   const within = withFunction(withoutVariables(scope), name);
@@ -102,7 +102,7 @@ function define(node: Compound, { walk, scope }: At): Scope {
   return within;
 }
 
-/** A call of itself from a pipe or in the background: it multiplies. */
+/** A call of itself in a pipe or in the background: a fork bomb. */
 function callsItself(node: Node, name: string, apart: boolean): boolean {
   switch (node.kind) {
     case "simple": {

@@ -1,6 +1,6 @@
 import type { Effect } from "./effect.ts";
 
-/** An effect in words, for people. */
+/** An effect in words, for display. */
 export function effectText(effect: Effect): string {
   return `${effect.by}: ${deed(effect)}`;
 }

@@ -18,26 +18,26 @@ import { ENVIRONMENT, exportsSecret, isInert, isPrivate, isTame, variableDoubt }
 import { redirectEffects } from "./redirects.ts";
 import { resolve } from "./resolve.ts";
 import { either, type Scope, withVariable } from "./scope.ts";
-import { isBoxed } from "./tools.ts";
+import { isBoxed } from "./local-tools.ts";
 import type { Called, Walk, World } from "./walk.ts";
 
 const MAX_COMMANDS = 100;
 const MAX_DEPTH = 10;
-/** Up to these, dangers are still looked for; no text of the length that is read holds more without repeating itself. */
+/** Bound on the commands that are judged; a text within the length limit holds more only by repeating itself. */
 const MAX_SEEN = 10_000;
 const MAX_DEPTH_SEEN = 200;
-/** Of all commands together: wrappers in wrappers pass the same words on. */
+/** Bound on the words of all commands together: nested wrappers pass the same words on. */
 const MAX_WORDS = 50_000;
 
-/** Turns a tree of commands into what they do. One walk judges one text, with all texts inside it. */
+/** Turns a tree of commands into effects. One walk judges one text with all texts inside it. */
 export class EffectWalk implements Walk {
   readonly world: World;
   readonly effects: Effect[] = [];
-  /** Every command with its words, those inside wrappers and texts too, in the order they were met. */
+  /** Every command with its words in the order met, with those inside of wrappers and inner texts. */
   readonly calls: Called[] = [];
   /** A command left the workspace, or may have. */
   strays = false;
-  /** Something was met that assumptions know more of. */
+  /** Something was met that assumptions could resolve. */
   assumable = false;
   private call = -1;
   private depth = 0;
@@ -63,12 +63,12 @@ export class EffectWalk implements Walk {
     this.strays ||= folders.some((folder) => folder === null || !isBoxed(folder, this.world.workspace));
   }
 
-  /** Nothing more is looked at several times. */
+  /** The bound is reached: nothing is judged more than once from here on. */
   get crowded(): boolean {
     return this.calls.length >= MAX_COMMANDS;
   }
 
-  /** What `work` finds belongs to this command. */
+  /** Attributes the effects that `work` finds to this command. */
   within<T>(called: Called, work: () => T): T {
     const outer = this.call;
     this.passed += called.words.length;
@@ -80,7 +80,7 @@ export class EffectWalk implements Walk {
     }
   }
 
-  /** Returns what is true after it. */
+  /** Returns the scope after the node. */
   node(node: Node, scope: Scope, input: Use["input"]): Scope {
     switch (node.kind) {
       case "simple":
@@ -95,7 +95,7 @@ export class EffectWalk implements Walk {
     }
   }
 
-  /** In a shell of its own: nothing of it is left behind. Answers whether something in it comes from the network. */
+  /** Judges the node in a subshell: its scope is dropped. Returns whether its output comes from the network. */
   apart(body: Node, scope: Scope, input: Use["input"] = "unknown"): "unknown" | "network" {
     const before = this.effects.length;
     this.deeper(body.span, scope, () => this.node(body, scope, input));
@@ -189,7 +189,7 @@ export class EffectWalk implements Walk {
   }
 }
 
-/** A substitution among the words reads from the same stdin. */
+/** A substitution among the words reads the same stdin. */
 const takesPart = (first: Arg | undefined, rest: readonly Arg[]): boolean =>
   first?.feed !== undefined || rest.some(({ feed }) => feed !== undefined);
 
@@ -199,7 +199,7 @@ interface At {
   readonly input: Use["input"];
 }
 
-/** Each part in a shell of its own, fed by the one before it. */
+/** Each part runs in a subshell, fed by the part before it. */
 function pipelineEffects({ parts }: Pipeline, { walk, scope, input }: At): void {
   const { assumptions } = walk.world;
   let fed = input;
@@ -213,7 +213,7 @@ function pipelineEffects({ parts }: Pipeline, { walk, scope, input }: At): void 
   walk.assumable ||= parts.some(isXargs);
 }
 
-/** `name=value` before a command. */
+/** `name=value` in front of a command. */
 function prefix(assignment: Assignment, scope: Scope, walk: Walk): void {
   const value = valueOf(assignment, scope, walk);
   const { name, span } = assignment;
@@ -222,7 +222,7 @@ function prefix(assignment: Assignment, scope: Scope, walk: Walk): void {
     walk.doubt(variableDoubt(name), name, span, isTame(name, known, around(scope, walk)));
 }
 
-/** `name=value` alone. */
+/** `name=value` without a command. */
 function assign(assignment: Assignment, scope: Scope, walk: Walk): Scope {
   const value = valueOf(assignment, scope, walk);
   const { name, span, append } = assignment;
@@ -247,24 +247,24 @@ function valueOf({ value, others }: Assignment, scope: Scope, walk: Walk): Arg |
 
 type Link = List["items"][number]["then"];
 
-/** `a && b || c`, as far as it is read. Null: nobody comes there. */
+/** State while reading `a && b || c`. Null: no command can get there. */
 interface Chain {
-  /** Before its first command. */
+  /** Scope before the first command. */
   readonly start: Scope;
-  /** Where what was read last went well, and where it did not. */
+  /** Scope after success of what was read last, and after its failure. */
   readonly well: Scope | null;
   readonly ill: Scope | null;
 }
 
 const chainFrom = (start: Scope): Chain => ({ start, well: start, ill: null });
 
-/** What is true before the command behind `link`. One that nobody comes to is judged as if somebody did. */
+/** Scope before the command behind `link`. A command that cannot run is judged as if it could. */
 function startOf({ start, well, ill }: Chain, link: Link): Scope {
   if (link === "&&") return well ?? start;
   return link === "||" ? (ill ?? well ?? start) : start;
 }
 
-/** With the command behind `link`; null when nothing comes after that. */
+/** The chain with the command behind `link` added; `ends` is null where nothing runs after it. */
 function linked(
   { start, well, ill }: Chain,
   link: Link,
@@ -282,14 +282,17 @@ const endOf = ({ start, well, ill }: Chain): Scope => any(well, ill) ?? start;
 const any = (a: Scope | null, b: Scope | null): Scope | null =>
   a === null ? b : b === null ? a : either(a, b);
 
-/** A command that failed has changed no folder; its variables it may have set. */
+/** A failed command has not changed the folder; it may have set variables. */
 function failed(after: Scope, before: Scope): Scope {
   return after.folders === before.folders
     ? after
     : { ...after, folders: either(after, { ...after, folders: before.folders }).folders };
 }
 
-/** `cd x || exit`: whoever goes on is in x. Only in its plain form: with a wrong argument or redirect it goes on. */
+/**
+ * `cd x || exit`: what follows runs in x. Only in the plain form: with a wrong argument or a redirect `exit` may not
+ * exit.
+ */
 function leaves(node: Node): boolean {
   if (node.kind !== "simple" || node.redirects.length > 0 || node.assignments.length > 0) return false;
   const [name = null, status = "0", ...more] = node.words.map(({ pieces: [piece, ...others] }) =>

@@ -1,47 +1,47 @@
 import type { Span } from "../shell/shell-syntax.ts";
 
-/** Absolute and normalised; a pattern keeps its special characters. Null: not known. */
+/** Absolute and normalised path; a pattern keeps its special characters. Null: unknown. */
 export type Place = string | null;
 
-/** Why something was not understood. Stable: part of rule ids. */
+/** Reasons why something is not understood. Stable: they are part of rule ids. */
 export type Doubt =
-  /** A word that only the shell can know, where a name, an option or a path stands. */
+  /** A word that only the shell can expand, where a name, an option or a path is expected. */
   | "word.dynamic"
-  /** A pattern that a file called like an option could turn into one. */
+  /** A pattern that matches a file whose name is an option. */
   | "word.leading-glob"
-  /** The same of a program whose options only read. */
+  /** The same for a program whose options only read. */
   | "word.bare-glob"
   | "command.unknown"
-  /** The name is known, but a path or a definition says that something else runs. */
+  /** The name is known, but its path or a definition says that another program runs. */
   | "command.elsewhere"
-  /** Known by name, but what it does is not followed. */
+  /** A known program whose effects are not followed. */
   | "command.unfollowed"
-  /** A program made to run whatever it is told, in ways that are not followed. */
+  /** A program that runs other commands in ways that are not followed. */
   | "command.escapes"
   | "option.unknown"
   | "operand.unknown"
-  /** An option that loads code or settings which run code. */
+  /** An option that loads code, or settings that run code. */
   | "option.loads-code"
-  /** A program in a language of its own (sed, awk, jq …) that is not one of the known harmless forms. */
+  /** A program text (sed, awk, jq …) outside of the known harmless forms. */
   | "language.unknown"
   /** A variable that decides what runs, or how. */
   | "env.unknown"
-  /** A variable that only the program it is for knows. */
+  /** A variable that only the program itself knows. */
   | "env.own"
   | "shell.function"
   | "shell.builtin"
   | "shell.expansion"
   | "shell.coproc"
-  /** A text for a shell that no reader, or only one of them, can read. */
+  /** A shell text that one of the two readers, or both, cannot read. */
   | "shell.unreadable"
-  /** More commands, or deeper ones, than are understood. */
+  /** More commands, or deeper nesting, than is understood. */
   | "shell.limit"
-  /** So many or so deep that even dangers are not looked for. */
+  /** So many commands, or so deep, that not even dangers are looked for. */
   | "shell.unseen";
 
 /**
- * Of a repository. record: add and commit. local: other changes that lose nothing. lost: work or history goes.
- * rewritten: it goes, and nothing brings it back. remote: another repository changes. forced: another's history goes.
+ * Changes to a repository. record: add and commit. local: other changes without loss. lost: work or history is lost.
+ * rewritten: lost beyond recovery. remote: another repository changes. forced: history of another repository is lost.
  */
 export const CHANGE_KINDS = ["record", "local", "lost", "rewritten", "remote", "forced"] as const;
 type Change = (typeof CHANGE_KINDS)[number];
@@ -52,19 +52,20 @@ export type EffectKind =
   | { readonly kind: "delete"; readonly path: Place; readonly recursive: boolean; readonly forced: boolean }
   | { readonly kind: "permissions"; readonly path: Place; readonly recursive: boolean }
   /**
-   * Runs code. settings: only tells something, but obeys settings that lie in `path`, as git those of its repository.
-   * check: the project's own tests and linters, by a tool known for that. project: any other code that lies in `path`.
-   * inline: a program given as an argument. input: one that comes in by stdin, with its text where that is known. fetched: one that came from the network.
+   * Runs code. settings: only reports something, but obeys settings that lie in `path`, as git obeys those of a repository.
+   * check: the project's own tests and linters, run by a known tool. project: any other code that lies in `path`.
+   * inline: a program given as an argument. input: a program from stdin, with its text where that is known.
+   * fetched: a program that came from the network.
    */
   | {
       readonly kind: "code";
       readonly from: "settings" | "check" | "project" | "inline" | "input" | "fetched";
       readonly path: Place;
       readonly text?: string;
-      /** A file of the project, or a text for a shell whose commands are all judged beside it. */
+      /** A file of the project, or a shell text whose commands are all judged separately. */
       readonly followed?: true;
     }
-  /** `inside`: it listens to the box, or tells of it, and asks nobody. */
+  /** `inside`: it listens in the box or reports about it, and contacts no host. */
   | { readonly kind: "network"; readonly hosts: readonly string[]; readonly inside?: true }
   | { readonly kind: "install"; readonly what: string }
   | {
@@ -72,22 +73,22 @@ export type EffectKind =
       readonly change: Change;
       readonly what: string;
     }
-  /** `inside`: of the box itself, whichever they are. */
+  /** `inside`: only processes of the box itself. */
   | { readonly kind: "process"; readonly what: string; readonly inside?: true }
-  /** The system as a whole: its disks, its power, its kernel. */
+  /** The system as a whole: disks, power, kernel. */
   | { readonly kind: "system"; readonly what: string }
   | { readonly kind: "privilege"; readonly what: string }
   | { readonly kind: "device"; readonly path: Place }
-  /** Starts itself again and again. */
+  /** A command that starts itself again and again. */
   | { readonly kind: "bomb" }
-  /** `inside`: not understood, but whatever it stands for lies in the workspace, the box's temporary files or its system. */
+  /** `inside`: not understood, but it stays in the workspace, the box's temporary files and its system. */
   | { readonly kind: "unknown"; readonly doubt: Doubt; readonly what: string; readonly inside?: true };
 
-/** One thing that a command does, and the part of the text that says so. */
+/** One effect of a command, and the part of the text that shows it. */
 export type Effect = EffectKind & {
   readonly span: Span;
-  /** The program that does it, or the shell's own construct. */
+  /** The program that has the effect, or the shell construct. */
   readonly by: string;
-  /** Which of the text's commands does it: its place among `Walk.calls`; -1 for none of them. */
+  /** Index into `Walk.calls` of the command that has the effect; -1 for none. */
   readonly call: number;
 };

@@ -2,10 +2,10 @@ import { resolvePath } from "../paths/normal-path.ts";
 import { type Arg, UNKNOWN } from "../programs/program-model.ts";
 import type { Place } from "./effect.ts";
 
-/** No system takes a longer path. */
+/** Longest path that any supported system accepts. */
 const MAX_LENGTH = 4096;
 
-/** Where an argument leads from a folder. A pattern keeps its special characters. */
+/** Absolute path of an argument, relative to a folder. A pattern keeps its special characters. */
 export function placeOf({ kind, value }: Arg, folder: Place): Place {
   if (kind === "dynamic" && (value.includes(UNKNOWN) || value === "")) return null;
   if (value.length > MAX_LENGTH) return null;

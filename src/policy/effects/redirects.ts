@@ -4,7 +4,7 @@ import type { Walk } from "./walk.ts";
 import type { Effect } from "./effect.ts";
 import { placeOf } from "./path-effect-place.ts";
 import type { Scope } from "./scope.ts";
-import { isBoxed } from "./tools.ts";
+import { isBoxed } from "./local-tools.ts";
 
 interface At {
   readonly walk: Walk;
@@ -13,7 +13,7 @@ interface At {
   readonly input: Use["input"];
 }
 
-/** Does what redirects do, and says what stdin is then. */
+/** Adds the effects of redirects. Returns what stdin is after them. */
 export function redirectEffects(redirects: readonly Redirect[], at: At): Use["input"] {
   let { input } = at;
   for (const redirect of redirects) input = one(redirect, at) ?? input;
@@ -33,7 +33,7 @@ function one(redirect: Redirect, at: At): Use["input"] | null {
 
 const feedsStdin = ({ descriptor }: Redirect): boolean => descriptor === null || descriptor === 0;
 
-/** A file, or one of the shell's own connections. */
+/** A file, or a connection that the shell opens. */
 function opened(
   redirect: Redirect,
   operator: keyof typeof DIRECTIONS,
@@ -74,7 +74,7 @@ const DIRECTIONS: Readonly<
   "&>>": [false, true],
 };
 
-/** `2>&1`, `<&-`: another name for what is open already. */
+/** `2>&1`, `<&-`: duplicates or closes an open descriptor. */
 const isDescriptor = (operator: RedirectOperator, { kind, value }: Arg): boolean =>
   (operator === ">&" || operator === "<&") && kind === "literal" && /^\d*-?$/.test(value);
 
@@ -89,7 +89,7 @@ function filesOf(arg: Arg, operator: keyof typeof DIRECTIONS, { folders }: Scope
   });
 }
 
-/** The shell itself makes connections of these names. */
+/** Paths with these names are connections that the shell opens itself. */
 const isSocket = ({ value }: Arg): boolean => /^\/dev\/(?:tcp|udp)\//.test(value);
 
 function hostOf({ value }: Arg): readonly string[] {
@@ -103,7 +103,7 @@ function fedBy(arg: Arg | undefined): Use["input"] {
   return arg.feed ?? "unknown";
 }
 
-/** Code of a file that an earlier command of the same text downloaded is fetched code. */
+/** Code in a file that an earlier command of the text downloaded is fetched code. */
 export function withFetched(effects: readonly Effect[]): readonly Effect[] {
   if (!effects.some(({ kind }) => kind === "network")) return effects;
   const online = new Set(effects.filter(({ kind }) => kind === "network").map(({ call }) => call));

@@ -6,17 +6,17 @@ import type { Scope } from "./scope.ts";
 export interface Resolver {
   readonly scope: Scope;
   readonly home: string;
-  /** Does what a substitution does, and says what its output may hold. */
+  /** Judges a substitution's commands. Returns what its output may contain. */
   script(body: Node): "unknown" | "network";
-  /** Told of an expansion that may run what stands in a variable. */
+  /** Called for an expansion that may run a variable's value. */
   evaluates(what: string): void;
-  /** What a piece may be taken for where only containment is asked for. */
+  /** The value assumed for a piece where only containment is asked for. */
   assumed(piece: Piece): Assumed | null;
-  /** Told of a variable that comes from outside the text. */
+  /** Called for a variable that is not set in the text. */
   inherits(name: string): void;
 }
 
-/** The arguments that a word becomes: several only where a known value is split. */
+/** The arguments that a word becomes; several only where a known value is split. */
 export function resolve(word: Word, resolver: Resolver): readonly Arg[] {
   const { pieces, span } = word;
   const [only] = pieces;
@@ -50,7 +50,7 @@ const nothingKnown = (quoted: boolean): Part => ({
 function partOf(piece: Piece, resolver: Resolver): Part {
   const assumed = piece.kind === "text" ? null : resolver.assumed(piece);
   if (assumed === null) return readPart(piece, resolver);
-  // What stands in it happens all the same.
+  // The commands in it run all the same.
   for (const body of scriptsOf(piece)) resolver.script(body);
   return { ...assumed, splits: false };
 }
@@ -70,7 +70,7 @@ function readPart(piece: Piece, resolver: Resolver): Part {
       return variable(piece.name, piece.quoted, resolver);
     case "script": {
       const feed = resolver.script(piece.body);
-      // What a reader gets is a pipe of its own; what stands in one is not known.
+      // `<( )` gives the program a pipe whose content is unknown.
       return piece.via === "<("
         ? { kind: "literal", value: "/dev/fd/63", splits: false, feed }
         : { ...nothingKnown(piece.quoted), feed };
@@ -81,7 +81,7 @@ function readPart(piece: Piece, resolver: Resolver): Part {
         if (!resolver.scope.variables.has(name)) resolver.inherits(name);
       const feeds = piece.scripts.map((script) => resolver.script(script));
       const feed = feeds.includes("network") ? "network" : feeds[0];
-      // `"${names[@]}"` is several words, quoted or not.
+      // `"${names[@]}"` becomes several words, quoted or not.
       const nothing = nothingKnown(piece.quoted && piece.what !== "parameter");
       return feed === undefined ? nothing : { ...nothing, feed };
     }
@@ -95,7 +95,7 @@ function variable(name: string, quoted: boolean, resolver: Resolver): Part {
     return nothingKnown(quoted && name !== "@");
   }
   const { kind, value, feed } = known;
-  // Names that a pattern finds may hold blanks, and an empty value is no word at all.
+  // Names that match a pattern may contain blanks, and an empty value is no word.
   const loose = !quoted && (kind === "glob" || value === "" || SPLITS.test(value));
   const part: Part = { kind: loose ? "dynamic" : kind, value, splits: loose };
   return { ...part, ...(feed === undefined ? {} : { feed }), ...(loose && value === "" ? { loose } : {}) };
@@ -103,7 +103,7 @@ function variable(name: string, quoted: boolean, resolver: Resolver): Part {
 
 const SPLITS = /[\s*?[\]\\]/;
 
-/** Variables that every shell has. */
+/** Variables that every shell sets. */
 function standing(
   name: string,
   { scope, home }: Pick<Resolver, "scope" | "home">,
@@ -116,7 +116,7 @@ function standing(
     : undefined;
 }
 
-/** A guess at what word splitting makes: good for finding dangers, never for an allow. */
+/** Approximates word splitting: enough to find dangers, never enough for an allow. */
 function split(arg: Arg): readonly Arg[] {
   const values = arg.value.split(/[ \t\n]+/).filter((value) => value !== "");
   return values.length === 0 ? [arg] : values.map((value) => ({ ...arg, value }));

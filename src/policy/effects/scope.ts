@@ -1,18 +1,18 @@
 import type { Arg } from "../programs/program-model.ts";
 import type { Place } from "./effect.ts";
 
-/** What a command can know of what ran before it. Values, never changed in place. */
+/** State that earlier commands leave for later ones. Immutable. */
 export interface Scope {
-  /** Where it may be: more than one after a `cd` that can have failed. Null in it: anywhere. */
+  /** Folders in which the command may run: several after a `cd` that may have failed. Null among them: any folder. */
   readonly folders: readonly Place[];
-  /** Variables whose value is known, as the words they stand for. */
+  /** Variables with known values. */
   readonly variables: ReadonlyMap<string, Arg>;
   readonly functions: ReadonlySet<string>;
 }
 
 const MAX_FOLDERS = 4;
 
-/** Of two ways the script may have gone. */
+/** Joins the scopes of two ways through the script. */
 export function either(a: Scope, b: Scope): Scope {
   if (a === b) return a;
   return {
@@ -28,7 +28,7 @@ function joined(a: readonly Place[], b: readonly Place[]): readonly Place[] {
   return all.length > MAX_FOLDERS || all.includes(null) ? [null] : all;
 }
 
-/** What only one of them says, or each otherwise, is a guess: good for finding dangers, never for an allow. */
+/** A variable that differs between the two ways becomes a guess: enough to find dangers, never enough for an allow. */
 function common(a: Scope["variables"], b: Scope["variables"]): Scope["variables"] {
   const both = new Map<string, Arg>();
   for (const [name, arg] of [...b, ...a]) {

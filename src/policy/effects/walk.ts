@@ -5,14 +5,14 @@ import type { Assumptions } from "./assume.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import type { Scope } from "./scope.ts";
 
-/** What the walk needs to know of the world around the text. */
+/** Facts about the environment of the text. */
 export interface World {
   readonly models: Models;
   readonly home: string;
   readonly workspace: string;
-  /** What may be taken for known where only containment is asked for; null where it decides. */
+  /** Source of assumed values for the containment walk; null in the deciding walk. */
   readonly assumptions: Assumptions | null;
-  /** A text that a shell runs inside the judged one. */
+  /** Reads a shell text that stands inside the judged one. */
   readShell(text: string): {
     readonly tree: List;
     readonly doubts: readonly { readonly doubt: Doubt; readonly what: string; readonly span: Span }[];
@@ -23,19 +23,19 @@ export interface World {
 export interface Called {
   readonly words: readonly Arg[];
   readonly span: Span;
-  /** Its redirects and variables: the shell does what they say, not the program. */
+  /** Spans of its redirects and variable assignments: effects there are the shell's, not the program's. */
   readonly aside: readonly Span[];
 }
 
-/** One walk over one text, as the readers of its parts see it. */
+/** State of one walk over one text, as seen by the functions that judge its parts. */
 export interface Walk {
   readonly world: World;
-  /** Its readers add to both, and take back what they replace. */
+  /** Appended to while walking; an inner walk may replace what it has added. */
   readonly effects: Effect[];
   readonly calls: Called[];
-  /** Something was met that assumptions know more of. */
+  /** Something was met that assumptions could resolve. */
   assumable: boolean;
-  /** Nothing more is looked at several times. */
+  /** The bound is reached: nothing is judged more than once. */
   readonly crowded: boolean;
   add(found: Found, by: string, span: Span): void;
   doubt(doubt: Doubt, what: string, span: Span, inside?: boolean): void;

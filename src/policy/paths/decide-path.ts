@@ -6,25 +6,25 @@ import {
   type Verdict,
   VERDICTS,
 } from "../../core/decision.ts";
-import { mayFit, surelyFits } from "../rules/path-pattern.ts";
-import type { Around } from "../rules/rule-match.ts";
-import type { UserRule, UserRules } from "../rules/rule.ts";
+import { mayFit, surelyFits } from "../path-pattern.ts";
+import type { Around } from "../rule-match.ts";
+import type { UserRule, UserRules } from "../rule.ts";
 import type { Op, PlaceKind, PlaceOf, Surroundings } from "./path-place.ts";
 import { type LinkFacts, readingsOf } from "./path-readings.ts";
 
 export interface PathContext extends Surroundings {
   readonly mode: Mode;
   readonly links?: LinkFacts;
-  /** Of the user, and of a trusted project. */
+  /** Rules of the user and of a trusted project. */
   readonly rules?: UserRules;
 }
 
 interface PathDecision extends Decision {
-  /** As written, absolute and resolved; as it was given when it could not be read. */
+  /** The path as given; absolute and resolved where it could be read. */
   readonly path: string;
 }
 
-/** For the file tools: there, the mode is the consent to writes in the workspace. */
+/** For the file tools. Their mode already is the consent to writes in the workspace. */
 export function decidePath(path: string, op: Op, context: PathContext): PathDecision {
   const unreadable = whyUnreadable(path);
   if (unreadable !== undefined)
@@ -44,7 +44,7 @@ export function decidePath(path: string, op: Op, context: PathContext): PathDeci
   };
 }
 
-/** What speaks against it, strictest first; when nothing does, what speaks for it. */
+/** Findings against the operation, strictest first; without any, the finding for it. */
 function rulesOf(findings: readonly Finding[], path: string): readonly MatchedRule[] {
   const against = findings.filter(({ verdict }) => verdict !== "allow");
   const told = against.length > 0 ? against : findings.slice(0, 1);
@@ -56,7 +56,7 @@ function rulesOf(findings: readonly Finding[], path: string): readonly MatchedRu
 
 const rank = ({ verdict }: Finding): number => VERDICTS.indexOf(verdict);
 
-/** One thing that speaks for or against an operation. */
+/** One finding for or against an operation. */
 interface Finding {
   readonly id: string;
   readonly reason: string;
@@ -67,9 +67,9 @@ interface KindRow {
   readonly id: string;
   readonly is: string;
   readonly read: Verdict;
-  /** Apart from read-only mode, where nothing but a harmless device may be written unasked. */
+  /** In any mode but read-only, where only harmless devices are written without asking. */
   readonly write: Verdict;
-  /** The operations that stay inside the workspace and temporary files, without network. */
+  /** Operations that stay inside the workspace and temporary files, without network. */
   readonly contained: readonly Op[];
 }
 
@@ -90,11 +90,11 @@ function row(id: string, is: string, verdicts: `${Verdict} ${Verdict}`, containe
   return { id, is, read, write, contained };
 }
 
-/** What is read of a secret would stand in the conversation, which no wall takes back. */
+/** A secret that is read ends up in the conversation, which no box can undo. */
 const isContained = ({ kind, secret }: PlaceOf, op: Op): boolean =>
   KINDS[kind].contained.includes(op) && (op === "write" || secret === null);
 
-/** At least one. The mode danger-full-access is not looked at here: what it changes, it changes of the whole. */
+/** At least one finding. The mode danger-full-access is ignored here: it changes the decision as a whole. */
 function findingsOf(place: PlaceOf, op: Op, mode: Mode): readonly Finding[] {
   const { id, is, [op]: verdict } = KINDS[place.kind];
   const found: Finding[] = [{ id, reason: is, verdict }];
@@ -112,7 +112,7 @@ function findingsOf(place: PlaceOf, op: Op, mode: Mode): readonly Finding[] {
 
 const MAX_LENGTH = 4096;
 
-/** Why a text is no path that could be judged. */
+/** Why a text is not a path that can be judged. */
 function whyUnreadable(path: string): Finding | undefined {
   const verdict = "deny";
   if (path === "") return { id: "path.empty", reason: "the path is empty", verdict };
@@ -134,12 +134,12 @@ interface PathAsked {
   readonly around: Around;
 }
 
-/** Asks that a rule may take away. The others say that nobody knows where it leads, or that the mode forbids it. */
+/** Asks that a rule may lift. Other asks say that the target is unknown, or that the mode forbids it. */
 const COVERED: ReadonlySet<string> = new Set(["path.system", "path.home", "path.outside", "path.secret"]);
 
 const covers = ({ id, verdict }: Finding): boolean => verdict === "ask" && COVERED.has(id);
 
-/** The findings of one place with those of users: rules about paths alone, and about the operation. */
+/** Findings of one reading with users' rules: rules about paths alone, and about the operation. */
 function ruledFindings(findings: readonly Finding[], rules: UserRules, asked: PathAsked): readonly Finding[] {
   const told = rules.filter((rule) => concerns(rule, asked));
   if (told.length === 0) return findings;

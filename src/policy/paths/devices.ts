@@ -1,6 +1,6 @@
 import { type ProcessFile, processFile } from "./normal-path.ts";
 
-/** What happens to bytes there concerns nobody: they are thrown away, made up, or go where the program's own go. */
+/** Devices whose bytes are discarded, generated, or the program's own streams. */
 const HARMLESS: ReadonlySet<string> = new Set([
   "/dev/null",
   "/dev/zero",
@@ -18,7 +18,7 @@ const HARMLESS: ReadonlySet<string> = new Set([
 
 export type SpecialKind = "null-device" | "device" | "proc" | "unknown";
 
-/** What a path of /dev or /proc is; undefined for every other, and for the memory file system in /dev. */
+/** Kind of a path in /dev or /proc; undefined for any other path and for the memory file system in /dev. */
 export function specialKind(path: string): SpecialKind | undefined {
   if (path.startsWith("/dev")) return deviceKind(path);
   if (path === "/proc") return "proc";
@@ -29,7 +29,7 @@ export function specialKind(path: string): SpecialKind | undefined {
 
 function deviceKind(path: string): SpecialKind | undefined {
   if (HARMLESS.has(path)) return "null-device";
-  // Another open file may be anything, a folder too; and so may what the name of a stream leads to.
+  // Another open file may be anything, a folder too; so may the target of a stream's name.
   if (/^\/dev\/(?:fd\/|std(?:in|out|err)\/)/.test(path)) return "unknown";
   if (path === "/dev/shm" || path.startsWith("/dev/shm/")) return undefined;
   return path === "/dev" || path.startsWith("/dev/") ? "device" : undefined;
@@ -41,7 +41,7 @@ const LINKS: ReadonlySet<string> = new Set(["cwd", "root", "exe", "fd", "map_fil
 const linkKind = (path: string, { file, process, below }: ProcessFile): SpecialKind =>
   file === "fd" && below === 1 && process === "self" && /\/[012]$/.test(path) ? "null-device" : "unknown";
 
-/** Files of a process that hold its environment, its memory or its keys. */
+/** Files of a process that show its environment, its memory or its keys. */
 const PROCESS_SECRETS: ReadonlySet<string> = new Set([
   "environ",
   "mem",

@@ -1,29 +1,29 @@
 import { fits, type NamePattern, readPattern } from "./path-glob.ts";
 
 /**
- * `.harnessignore`, in the syntax of gitignore. Own code and not the package `ignore`: that one makes a regular
- * expression of each row, whose time grows with the path to the power of the row's `**` (a row of five took 250 ms for
- * a path of 120 characters), and it throws on paths that are not relative. The rules come from a repository that nobody
- * trusts, so here the time is rules times path at worst, and nothing throws.
+ * `.harnessignore`, in the syntax of gitignore. Own code instead of the package `ignore`: that one makes a regular
+ * expression of each row, whose time grows with the path's length to the power of the row's `**` (a row of five took 250 ms
+ * for a path of 120 characters), and it throws on paths that are not relative. The rules come from an untrusted
+ * repository, so the time here is rules times path at worst, and nothing throws.
  */
 export interface IgnoreRules {
   readonly rules: readonly IgnoreRule[];
-  /** The text was longer than is read: then everything is hidden, for nobody knows what it says. */
+  /** The text exceeds the bound on length: everything is hidden, since its rules are unknown. */
   readonly tooLong: boolean;
 }
 
 interface IgnoreRule {
   readonly shows: boolean;
   readonly foldersOnly: boolean;
-  /** Names between slashes, undefined for `**`; a row without a slash has one name, to be found at any depth. */
+  /** Names between slashes, undefined for `**`. A pattern without a slash has one name and matches at any depth. */
   readonly names: readonly (NamePattern | undefined)[];
   readonly anyDepth: boolean;
 }
 
-/** Characters that are read of a rule file. */
+/** Characters of a rule file that are read. */
 export const MAX_RULES_LENGTH = 64 * 1024;
 
-/** A line ends there for git. */
+/** Line endings as git has them. */
 const NUL_AND_REST = /\0.*$/s;
 
 export function readIgnore(text: string): IgnoreRules {
@@ -44,7 +44,7 @@ function readRule(line: string): IgnoreRule | undefined {
   return names && { shows, foldersOnly, names, anyDepth: !pattern.includes("/") };
 }
 
-/** Blanks at the end do not count, but for one behind a backslash. */
+/** Trailing blanks do not count, except one behind a backslash. */
 function withoutBlanks(line: string): string {
   let end = line.length;
   while (end > 0 && line[end - 1] === " ") end -= 1;
@@ -54,8 +54,8 @@ function withoutBlanks(line: string): string {
 }
 
 /**
- * Whether a path from the workspace is hidden, by itself or with a folder above it: what lies in a hidden folder cannot
- * be shown again. Rules hide in any letter case and show only in their own. Without `isFolder` the stricter answer.
+ * Whether a path below the workspace is hidden, by itself or with a folder above it: nothing in a hidden folder can be
+ * shown again. Rules hide in any letter case and show only in their own. Without `isFolder` the stricter answer counts.
  */
 export function isIgnored(
   { rules, tooLong }: IgnoreRules,
@@ -70,16 +70,16 @@ export function isIgnored(
   return hidden.includes(true);
 }
 
-/** A path by its names, and which of them are hidden so far. */
+/** A path split into names, with a mark for each that is hidden so far. */
 interface Hiding {
   readonly names: readonly string[];
   readonly isFolder: boolean | undefined;
-  /** Rules hide in any letter case; they show only in their own, always. */
+  /** Rules hide in any letter case; they show again only in their own. */
   readonly anyCase: boolean;
   readonly hidden: boolean[];
 }
 
-/** Marks what these rules hide, and what they show of that again. */
+/** Marks the names that these rules hide, and unmarks those that they show again. */
 function hideBy(rules: IgnoreRules["rules"], { names, isFolder, anyCase, hidden }: Hiding): void {
   const last = names.length - 1;
   for (const rule of rules) {
@@ -89,11 +89,11 @@ function hideBy(rules: IgnoreRules["rules"], { names, isFolder, anyCase, hidden 
   }
 }
 
-/** For each name of the path, whether the rule fits the path up to there. */
+/** For each name of the path: whether the rule matches the path up to it. */
 function matches({ names, anyDepth }: IgnoreRule, path: readonly string[], anyCase: boolean): boolean[] {
   const [only] = names;
   if (anyDepth) return path.map((name) => only === undefined || fits(only, name, anyCase));
-  // Marks places in the rule's names from which it may go on; the one behind the last says that the path so far fits.
+  // Marks positions in the rule from which matching may go on; the last one says that the path so far matches.
   let places = opened(names, Uint8Array.of(1, ...names.map(() => 0)));
   return path.map((name) => {
     const next = new Uint8Array(names.length + 1);
@@ -120,32 +120,32 @@ function step(names: IgnoreRule["names"], place: number, { name, anyCase, next }
   if (pattern === undefined ? place === names.length - 1 : fits(pattern, name, anyCase)) next[place + 1] = 1;
 }
 
-/** `**` before another name may stand for none; at the end it stands for one at least. */
+/** `**` in front of another name may stand for none; at the end it stands for at least one. */
 function opened(names: IgnoreRule["names"], places: Uint8Array): Uint8Array {
   for (let place = 0; place < names.length - 1; place += 1)
     if (places[place] === 1 && names[place] === undefined) places[place + 1] = 1;
   return places;
 }
 
-/** A file of ignore rules, and the folder that it stands in; the workspace itself is the empty text. */
+/** A file of ignore rules and the folder that it is in; the empty text is the workspace itself. */
 export interface IgnoreList {
   readonly folder: string;
   readonly text: string;
   /**
-   * It is there to hide: in any letter case, and where it is too long to be read all of its folder. Else it is obeyed as
-   * git does on a system that tells letter cases apart, as far as it was read.
+   * For a list that hides files from the model: letter case is ignored, and a list beyond the bound on length hides its whole
+   * folder. Otherwise the list is applied as git does on a case-sensitive system, as far as it was read.
    */
   readonly strict: boolean;
 }
 
 /**
- * Lists of a workspace from the top down: what stands further down counts over what stands above. Each list is read once,
- * however many stand below it: there may be thousands, from a repository that nobody trusts.
+ * Lists of a workspace from the top down: a lower list takes precedence over a higher one. Each list is read once, however
+ * many lie below it: an untrusted repository may have thousands.
  */
 export class NestedIgnore {
   /** From the top down. */
   readonly #above: readonly NestedIgnore[];
-  /** What the paths begin with that the list is of, and how many names that is. */
+  /** The beginning of all paths that the list applies to, and its number of names. */
   readonly #start: string;
   readonly #depth: number;
   readonly #rules: IgnoreRules["rules"];
@@ -162,12 +162,12 @@ export class NestedIgnore {
     this.#rules = this.#hidesAll ? [] : readIgnore(isLong ? wholeLines(text) : text).rules;
   }
 
-  /** Where nothing is left out. */
+  /** The list that leaves nothing out. */
   static none(): NestedIgnore {
     return new NestedIgnore([], { folder: "", text: "", strict: false });
   }
 
-  /** With one list more, of a folder further down. */
+  /** Adds the list of a folder further down. */
   below(list: IgnoreList): NestedIgnore {
     return new NestedIgnore([...this.#above, this], list);
   }

@@ -1,8 +1,8 @@
-/** Paths as Linux reads them, by text alone. No link is followed but those of /proc whose end is known. */
+/** Paths as Linux reads them, by text alone. Of links only those of /proc with a known target are followed. */
 
 /**
  * Absolute, without `.`, `..`, doubled and trailing slashes. `/proc/self/cwd` is `from`, `/proc/<any>/root` is `/`,
- * since all processes of a box share one root. Where another process works stays as written: nobody knows.
+ * since all processes of a box share one root. The current folder of another process is unknown and stays as written.
  */
 export function resolvePath(from: string, path: string): string {
   const absolute = path.startsWith("/");
@@ -28,7 +28,7 @@ function walk(start: readonly string[], path: string, cwd: readonly string[]): r
   return at;
 }
 
-/** The names of a path that ends at one of the links of /proc, with that link followed. */
+/** Names of a path that ends at one of the links of /proc, with that link followed. */
 function followed(at: string[], cwd: readonly string[]): string[] {
   const link = processFile(at);
   if (link === undefined) return at;
@@ -41,11 +41,11 @@ export interface ProcessFile {
   readonly process: string;
   /** The name in the process's folder. */
   readonly file: string;
-  /** Names that follow that one. */
+  /** The names after it. */
   readonly below: number;
 }
 
-/** The names after `/` of a file of one process, in /proc/<process>/… or /proc/<process>/task/<thread>/…. */
+/** Splits the names after `/` of a file in /proc/<process>/… or /proc/<process>/task/<thread>/…. */
 export function processFile(names: readonly string[]): ProcessFile | undefined {
   const [proc, process, first, thread, second] = names;
   if (proc !== "proc" || process === undefined || first === undefined || !isProcess(process))
@@ -59,7 +59,7 @@ const isProcess = (name: string): boolean => name === "self" || name === "thread
 
 const isNumber = (name: string): boolean => /^[0-9]+$/.test(name);
 
-/** Both absolute and resolved; a folder is inside itself. */
+/** Both paths are absolute and resolved; a folder is inside itself. */
 export const isInside = (folder: string, path: string): boolean =>
   folder === "/"
     ? path.startsWith("/")
@@ -67,6 +67,9 @@ export const isInside = (folder: string, path: string): boolean =>
 
 const SLASH = 0x2f;
 
-/** What follows the folder, without a leading slash; empty for the folder itself. The path lies inside. */
+/**
+ * The rest of the path below the folder, without a leading slash; empty for the folder itself. The path must lie
+ * inside.
+ */
 export const below = (folder: string, path: string): string =>
   path.slice(folder === "/" ? 1 : folder.length + 1);

@@ -1,15 +1,18 @@
 /**
  * Patterns of one name, as gitignore has them: `*`, `?`, `[a-z]`, `[!a]`, `[[:alpha:]]`, `\` before a plain character.
- * Matched by hand, in time of name times pattern at worst: the rules come from a repository that nobody trusts.
+ * Matched by own code in time of name times pattern at worst: the rules come from an untrusted repository.
  */
 
-/** One character, a test of one, or any text. */
+/** A literal character, a test of one character, or any text. */
 type Token = number | ((code: number, anyCase: boolean) => boolean) | "star";
 
-/** A text without special characters, or tokens. */
+/** A literal text, or tokens. */
 export type NamePattern = string | readonly Token[];
 
-/** A pattern between its slashes, `**` as undefined. None for one that matches nothing: an open class, a last backslash. */
+/**
+ * The parts of a pattern between its slashes, `**` as undefined. Undefined for a pattern that matches nothing: an
+ * open class, a trailing backslash.
+ */
 export function readPattern(text: string): readonly (NamePattern | undefined)[] | undefined {
   const names: (NamePattern | undefined)[] = [];
   let tokens: Token[] = [];
@@ -42,7 +45,7 @@ function readToken(text: string, at: number): { readonly token: Token; readonly 
   return code === undefined ? undefined : { token: code, next: from + width(code) };
 }
 
-/** `at` is behind the bracket. */
+/** `at` is the offset after the bracket. */
 function readClass(text: string, at: number): { readonly token: Token; readonly next: number } | undefined {
   const negated = text[at] === "!" || text[at] === "^";
   const tests: ((code: number) => boolean)[] = [];
@@ -62,7 +65,7 @@ function readClass(text: string, at: number): { readonly token: Token; readonly 
     next = range.next;
   }
   const member = (code: number): boolean => tests.some((test) => test(code));
-  // What a class leaves out it leaves out in this spelling only: hiding more is the safe side.
+  // A negated class is case-sensitive: hiding more is the safe side.
   const token = negated
     ? (code: number): boolean => !member(code)
     : (code: number, anyCase: boolean): boolean => cases(code, anyCase).some(member);
@@ -113,14 +116,14 @@ function simplified(tokens: readonly Token[]): NamePattern {
   return tokens.filter((token, index) => token !== "star" || tokens[index - 1] !== "star");
 }
 
-/** `anyCase`: in any letter case of the name. */
+/** `anyCase`: letter case is ignored. */
 export function fits(pattern: NamePattern, name: string, anyCase: boolean): boolean {
   return typeof pattern === "string"
     ? pattern === name || (anyCase && pattern.toLowerCase() === name.toLowerCase())
     : fitsTokens(pattern, name, anyCase);
 }
 
-/** Only the last `*` is ever tried again, which is enough, and keeps the time to name times pattern. */
+/** Only the last `*` is ever tried again, which is sufficient and bounds the time to name times pattern. */
 function fitsTokens(pattern: readonly Token[], name: string, anyCase: boolean): boolean {
   let [at, token, starAt, starToken] = [0, 0, 0, -1];
   while (at < name.length) {

@@ -3,15 +3,15 @@ import { processSecret, type SpecialKind, specialKind } from "./devices.ts";
 import { type IgnoreRules, isIgnored } from "./ignore-rules.ts";
 import { below, isInside, resolvePath } from "./normal-path.ts";
 import { namedSecretAt, secretAt } from "./secret-paths.ts";
-import { HOME_STARTUP } from "./startup-home.ts";
-import { endOfName, findPrefix, isSystem, isTemp, prefixTable, type Rows } from "./system-paths.ts";
+import { HOME_STARTUP, SYSTEM_STARTUP } from "./startup-paths.generated.ts";
+import { endOfName, findPrefix, isSystem, isTemp, prefixTable } from "./system-paths.ts";
 
 export type Op = "read" | "write";
 
-/** Folders are absolute and resolved (`resolvePath("/", …)`). */
+/** All folders are absolute and resolved (`resolvePath("/", …)`). */
 export interface Surroundings {
   readonly workspace: string;
-  /** Where a relative path starts; the workspace when it is not given. */
+  /** Base of relative paths; the workspace by default. */
   readonly cwd?: string;
   readonly home: string;
   readonly ignore?: IgnoreRules;
@@ -19,16 +19,16 @@ export interface Surroundings {
 
 export type PlaceKind = "workspace" | "temp" | "system" | "home" | "outside" | SpecialKind;
 
-/** Where a path is, by its text alone, and what that means for the operation. */
+/** The location of a path, by its text alone, and its consequences for the operation. */
 export interface PlaceOf {
   /** Absolute and resolved. */
   readonly path: string;
   readonly kind: PlaceKind;
-  /** Of a read: why it may show a password or a key. */
+  /** For a read: why it may show a password or a key. */
   readonly secret: string | null;
-  /** Of a write: the host program that runs or obeys a file of that name. */
+  /** For a write: the host program that runs or obeys a file of that name. */
   readonly protected: string | null;
-  /** Of a write: why the host runs or obeys it outside of workspaces. */
+  /** For a write outside of workspaces: why the host runs or obeys it. */
   readonly trap: string | null;
   readonly ignored: boolean;
 }
@@ -67,7 +67,7 @@ function secretOf(kind: PlaceKind, folded: string): string | null {
 const GIT = protectedFolded(".git", true)?.why ?? "git";
 
 function protectedOf(kind: PlaceKind, path: string, folded: string, workspace: string): string | null {
-  // In temporary folders nothing starts by itself; a workspace there is a workspace.
+  // Nothing in temporary folders starts by itself; a workspace there is treated as a workspace.
   if (kind === "temp" || kind === "null-device") return null;
   if (folded.endsWith("/.git") || folded.includes("/.git/")) return GIT;
   return kind === "workspace"
@@ -75,7 +75,7 @@ function protectedOf(kind: PlaceKind, path: string, folded: string, workspace: s
     : protectedBelow(folded.slice(1), false);
 }
 
-/** The reason of the first protected name; in folders of other people's code none counts (but git, see above). */
+/** Reason of the first protected name. Inside of dependency folders no name counts, except git's (above). */
 function protectedBelow(folded: string, inWorkspace: boolean): string | null {
   for (let start = 0; start < folded.length;) {
     const end = endOfName(folded, start);
@@ -88,21 +88,21 @@ function protectedBelow(folded: string, inWorkspace: boolean): string | null {
   return null;
 }
 
-/** Where home folders are, from `/`: the first name, and how many names lead to one. */
+/** Parents of home folders, from `/`: first name → number of names that lead to a home. */
 const HOMES: ReadonlyMap<string, number> = new Map([
   ["home", 2],
   ["users", 2],
   ["root", 1],
 ]);
 
-/** In the home folder of anybody, since the host's user may have any name in a box. */
+/** Checks every home folder: in a box the host's user may have any name. */
 function startupAt(folded: string, { home, workspace }: Surroundings): string | null {
   const ownHome = foldPath(home);
   const own = isInside(ownHome, folded) ? startupInHome(below(ownHome, folded)) : null;
   return own ?? startupInHome(belowHome(folded, workspace)) ?? startupOfSystem(below("/", folded));
 }
 
-/** What follows a home folder; a workspace that only lies where homes do, as /home/project, is none. */
+/** The path below a home folder; empty for a workspace that merely lies where homes do, as /home/project. */
 function belowHome(folded: string, workspace: string): string {
   let end = endOfName(folded, 1);
   const names = HOMES.get(folded.slice(1, end)) ?? 0;
@@ -113,99 +113,10 @@ function belowHome(folded: string, workspace: string): string {
 
 const IN_HOME = prefixTable(HOME_STARTUP);
 
-const CRON = ["allow", "deny", "d", "hourly", "daily", "weekly", "monthly"].map((name) => `etc/cron.${name}`);
-const RUNLEVELS = [
-  "rc.d",
-  "rc.local",
-  ...["0", "1", "2", "3", "4", "5", "6", "s"].map((level) => `rc${level}.d`),
-];
-
-/** What the host runs or obeys for every user. From `/`, and folded. */
-export const SYSTEM_STARTUP: Rows = {
-  "every shell runs it when it starts": [
-    "etc/profile",
-    "etc/profile.d",
-    "etc/bash.bashrc",
-    "etc/bashrc",
-    "etc/bash_completion.d",
-    "etc/environment",
-    "etc/fish",
-    "etc/inputrc",
-    "etc/zsh",
-    "etc/zshenv",
-    "etc/zshrc",
-    "etc/zprofile",
-  ],
-  "the system runs it by the clock": [
-    ...CRON,
-    "etc/crontab",
-    "etc/anacrontab",
-    "var/spool/cron",
-    "var/spool/at",
-  ],
-  "the system starts it": [
-    "etc/systemd",
-    "lib/systemd",
-    "usr/lib/systemd",
-    "usr/local/lib/systemd",
-    "run/systemd",
-    "etc/init.d",
-    "etc/init",
-    "etc/inittab",
-    ...RUNLEVELS.map((name) => `etc/${name}`),
-    "etc/xdg",
-    "etc/x11",
-    "etc/dbus-1",
-    "etc/udev",
-    "lib/udev",
-    "usr/lib/udev",
-    "etc/modprobe.d",
-    "etc/modules-load.d",
-    "etc/network",
-    "etc/networkmanager",
-    "etc/update-motd.d",
-    "library/launchagents",
-    "library/launchdaemons",
-    "boot",
-  ],
-  "every program loads it": ["etc/ld.so.preload", "etc/ld.so.conf", "etc/ld.so.conf.d", "etc/ld.so.cache"],
-  "it says who may do what": [
-    "etc/passwd",
-    "etc/shadow",
-    "etc/group",
-    "etc/gshadow",
-    "etc/sudoers",
-    "etc/sudoers.d",
-    "etc/doas.conf",
-    "etc/pam.conf",
-    "etc/pam.d",
-    "etc/security",
-    "etc/polkit-1",
-    "etc/ssh",
-    "etc/nsswitch.conf",
-  ],
-  "a tool obeys it for every user": [
-    "etc/gitconfig",
-    "etc/npmrc",
-    "etc/pip.conf",
-    "etc/apt",
-    "etc/docker",
-    "etc/containers",
-  ],
-  "the container engine's door: whoever writes there is root on the host": [
-    "run/docker.sock",
-    "var/run/docker.sock",
-    "run/containerd",
-    "run/podman",
-    "var/run/podman",
-  ],
-  "a setting of the kernel": ["sys", "proc/sys", "proc/sysrq-trigger", "proc/acpi"],
-};
-
 const IN_SYSTEM = prefixTable(SYSTEM_STARTUP);
 
-/** Why a write there is a trap for the host: by a folded path from a home folder. */
+/** Why a write there is a trap for the host. The path is folded and starts at a home folder. */
 export const startupInHome = (folded: string): string | null => findPrefix(IN_HOME, folded);
 
-/** By a folded path from `/`. */
+/** The same for a folded path from `/`. */
 export const startupOfSystem = (folded: string): string | null => findPrefix(IN_SYSTEM, folded);

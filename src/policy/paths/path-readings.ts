@@ -3,15 +3,15 @@ import { isInside, resolvePath } from "./normal-path.ts";
 import { type Op, type PlaceOf, placeOf, type Surroundings } from "./path-place.ts";
 
 /**
- * Facts of the caller: where an absolute path really leads, every link on the way followed, and `..` taken after them;
- * also for a path that leads to nothing yet. Null: nothing is known of it, and it is judged as written.
+ * Supplied by the caller: the real target of an absolute path, with every link followed and `..` applied after them, also
+ * for a path that does not exist yet. Null: unknown, and the path is judged as written.
  */
 export type LinkFacts = (path: string) => string | null;
 
-/** One way to understand a path; the strictest counts. */
+/** One way to read a path; the strictest decides. */
 export interface Reading {
   readonly place: PlaceOf;
-  /** To be added to each reason; empty for the path as written. */
+  /** Suffix for each reason; empty for the path as written. */
   readonly note: string;
 }
 
@@ -19,7 +19,7 @@ interface Given extends Surroundings {
   readonly links?: LinkFacts;
 }
 
-/** As written first, then where it really leads if that is elsewhere. */
+/** The path as written, then its real target if that is elsewhere. */
 export function readingsOf(path: string, op: Op, given: Given): readonly [Reading, ...Reading[]] {
   const { links, ...rest } = given;
   const around = {
@@ -30,7 +30,7 @@ export function readingsOf(path: string, op: Op, given: Given): readonly [Readin
   if (path.startsWith("~") && !isOwnHome(path)) return [{ place: somebodys(path, op, around), note: "" }];
   const text = isOwnHome(path) ? around.home + path.slice(1) : path;
   const written = placeOf(text, op, around);
-  // Which disk a device is and what another process sees is not asked of the machine that judges.
+  // The judging machine is not asked about block devices or the view of another process.
   if (links === undefined || specialKind(written.path) !== undefined) return [{ place: written, note: "" }];
   const real = reallyAround(around, links);
   const anew = !isInside(around.workspace, written.path) && isInside(real.workspace, written.path);
@@ -43,14 +43,14 @@ export function readingsOf(path: string, op: Op, given: Given): readonly [Readin
 
 const isOwnHome = (path: string): boolean => path === "~" || path.startsWith("~/");
 
-/** Where `~name` is, only the system knows; it is looked at as one among the usual homes. */
+/** `~name` is only known to the system; it is judged as a folder among the usual homes. */
 const somebodys = (path: string, op: Op, around: Surroundings): PlaceOf => ({
   ...placeOf(`/home/${path.slice(1)}`, op, around),
   kind: "unknown",
   path,
 });
 
-/** The folders where they really are, so that what links lead to is held against them. */
+/** Resolves the folders, so that link targets are compared with real folders. */
 function reallyAround(around: Surroundings, links: LinkFacts): Surroundings {
   const end = (folder: string): string => resolvePath("/", links(folder) ?? folder);
   return { ...around, workspace: end(around.workspace), home: end(around.home) };

@@ -2,15 +2,15 @@ import { foldPath, PROTECTED } from "../../core/protected-names.ts";
 import { resolvePath } from "./normal-path.ts";
 import { fits, type NamePattern, readPattern } from "./path-glob.ts";
 import { type Op, type PlaceOf, placeOf, type Surroundings } from "./path-place.ts";
-import { SECRETS } from "./secret-paths.ts";
-import { HOME_STARTUP } from "./startup-home.ts";
+import { SECRETS } from "./secret-paths.generated.ts";
+import { HOME_STARTUP } from "./startup-paths.generated.ts";
 
 const SPECIAL = /[*?[(]/;
 
 /**
- * `placeOf` for a path with a shell's patterns in it. It is where its last folder without one is, and it is secret or
- * protected when it is aimed at such a name: `.e*`, `*.pem`, `id_*`, `.g?t/x`, but not `*` or `*.json`, which only may
- * meet one. What a rule of `.harnessignore` hides is met by the rule's own text alone.
+ * `placeOf` for a path with shell patterns. Its location is its last folder without a pattern. It is secret or protected
+ * when it aims at such a name: `.e*`, `*.pem`, `id_*`, `.g?t/x`, but not `*` or `*.json`, which merely could match one.
+ * Rules of `.harnessignore` are matched against the pattern as written.
  */
 export function placeOfPattern(pattern: string, op: Op, around: Surroundings): PlaceOf {
   const at = resolvePath(around.cwd ?? around.workspace, pattern);
@@ -30,7 +30,7 @@ export function placeOfPattern(pattern: string, op: Op, around: Surroundings): P
   return { ...place, protected: place.protected ?? protects, trap: place.trap ?? traps };
 }
 
-/** Where the folder is, and what speaks against either. */
+/** Location of the folder, and findings against the folder and the pattern. */
 const either = (literal: PlaceOf, folder: PlaceOf): PlaceOf => ({
   path: literal.path,
   kind: folder.kind,
@@ -41,12 +41,12 @@ const either = (literal: PlaceOf, folder: PlaceOf): PlaceOf => ({
 });
 
 interface Aim {
-  /** One of the names that the row is about. */
+  /** One name that the table row is about. */
   readonly name: string;
   readonly why: string;
-  /** What names of the row end with; empty where the row gives a name or its start. */
+  /** What names of the row end with; empty where the row gives a whole name or its start. */
   readonly end: string;
-  /** The row is about folders too, and so about every name of a path. */
+  /** The row applies to folders too, so every name of a path is compared. */
   readonly anywhere: boolean;
 }
 
@@ -55,7 +55,7 @@ function aim(row: string, why: string, anywhere: boolean): Aim {
   return { name, why, end: row.startsWith("*") ? row.slice(1) : "", anywhere };
 }
 
-/** A shell's pattern meets a name with a dot in front only if it has that dot itself. */
+/** A shell pattern matches a leading dot only with a literal dot. */
 interface Aims {
   readonly dotted: readonly Aim[];
   readonly plain: readonly Aim[];
@@ -68,7 +68,7 @@ const aims = (all: readonly Aim[]): Aims => ({
 
 const PROTECTED_AIMS = aims(PROTECTED.map(({ name, why }) => aim(name, why, true)));
 
-/** Those of one name; of longer ones the folder is known, or there is nothing that a pattern could be held against. */
+/** Rows of a single name; for longer ones the folder is known, or there is no name to compare a pattern with. */
 const SECRET_AIMS = aims(
   Object.entries(SECRETS).flatMap(([why, rows]) =>
     rows.filter((row) => !row.slice(0, -1).includes("/")).map((row) => aim(row, why, row.endsWith("/"))),
@@ -101,7 +101,7 @@ function firstDotted(text: string, aims: readonly Aim[], last: boolean): Aim | u
   );
 }
 
-/** Two characters of a name's start, or three of what is written when the row is about a name's end. */
+/** Enough literal text to aim at the row: two characters of a name's start, or three of a name's end. */
 function firstPlain(text: string, aims: readonly Aim[], last: boolean): Aim | undefined {
   const start = text.slice(0, text.search(SPECIAL));
   const byEnd = text.replaceAll(/[^a-z0-9.]/g, "").length >= 3;

@@ -7,7 +7,7 @@ const EXTRACTING_LETTERS = new Set(["x", "e"]);
 const PLAIN = /^-(?:slt|ba|bd|bb[0-3]|p\w*|t\w+|y|r-?|spd|sccUTF-8|inul|idq|c-)$/;
 const OUT = /^-o./;
 
-/** 7z and rar: a command word, then options and operands. `@x` takes names from a file. */
+/** 7z and rar: a command word, then options and operands. `@x` reads names from a file. */
 function letterCommands(use: Use): readonly Found[] {
   const [command, ...rest] = use.args;
   if (command === undefined) return [];
@@ -45,7 +45,7 @@ function movedEffects(use: Use, command: string, { out, names }: Moved): readonl
   if (!EXTRACTING_LETTERS.has(command))
     return names.map((arg) => ({ kind: "read", path: use.place(arg), span: arg.span }));
   const path = out === undefined ? use.folder : use.place({ ...out, value: out.value.slice("-o".length) });
-  // The last name of rar may be the folder to write into.
+  // For rar the last name may be the folder to write into.
   const last = names.filter(({ value }) => value.endsWith("/"));
   return [
     { kind: "write", path },
@@ -56,11 +56,11 @@ function movedEffects(use: Use, command: string, { out, names }: Moved): readonl
 const AR_READS = /^-?[tp][OvVPT]*$/;
 const AR_TAKES_OUT = /^-?x[ovVPT]*$/;
 
-/** `ar`: letters, then the archive. Any option behind them may load a plug-in. */
+/** `ar`: letters, then the archive. Any option after them may load a plug-in. */
 function arEffects(use: Use): readonly Found[] {
   const [letters, archive, ...members] = use.args;
   if (letters === undefined) return [];
-  // A script on stdin says what is written.
+  // A script on stdin decides what is written.
   if (letters.value.includes("M")) return [use.doubt("language.unknown", letters)];
   if (archive === undefined) return [];
   const doubts = use.args
@@ -80,7 +80,7 @@ function arEffects(use: Use): readonly Found[] {
 
 const SHOWS = ["-l", "-v", "-Z", "-p", "-c", "-t"];
 
-/** Without an option that says otherwise it takes files out. `-T` changes the archive. */
+/** Extracts files unless an option says otherwise. `-T` changes the archive. */
 function unzipEffects(use: Use): readonly Found[] {
   const [archive] = use.operands;
   if (archive === undefined) return [];
@@ -96,7 +96,7 @@ function unzipEffects(use: Use): readonly Found[] {
   ];
 }
 
-/** The archive is written, the rest goes into it, and with `-m` away. */
+/** Writes the archive from the other arguments; `-m` deletes them afterwards. */
 function zipEffects(use: Use): readonly Found[] {
   const [archive, ...files] = use.operands;
   if (archive === undefined) return [];
@@ -139,7 +139,7 @@ function tarEffects(use: Use, table: OptionTable): readonly Found[] {
   ];
 }
 
-/** The old style as the new one; null when its letters cannot be seen. */
+/** Rewrites the old style as the new one; null when its letters are unknown. */
 function dashed(args: readonly Arg[]): readonly Arg[] | null {
   const [letters, ...rest] = args;
   if (letters === undefined || letters.value.startsWith("-")) return args;
@@ -171,7 +171,7 @@ function tarModeEffects(parts: Parts): readonly Found[] {
 
 const REMOTE = /^[^/]+:/;
 
-/** The archives; a name with a colon is one on another machine. */
+/** The archives; a name with a colon is on another machine. */
 function archives({ use, reading, names }: Parts, kind: "read" | "write"): readonly Found[] {
   return reading.options.flatMap(({ name, value }): readonly Found[] => {
     if ((name !== "-f" && name !== "--file") || value === null) return [];
@@ -181,7 +181,7 @@ function archives({ use, reading, names }: Parts, kind: "read" | "write"): reado
   });
 }
 
-/** The folders that `-C` leads to, one from the other, and from which offset of the text each of them holds. */
+/** The folders that `-C` changes to, each relative to the one before, and the offset from which each applies. */
 function foldersOf({ reading, use }: Parts): readonly (readonly [from: number, folder: Arg])[] {
   let folder: Arg = { kind: "literal", value: ".", span: use.span };
   const folders: [number, Arg][] = [[-1, folder]];
@@ -193,7 +193,10 @@ function foldersOf({ reading, use }: Parts): readonly (readonly [from: number, f
   return folders;
 }
 
-/** Each operand with the folder that holds where it stands: both come in the order of the text, words of one brace in any. */
+/**
+ * Each operand with the folder in force at its position. Both lists are in text order; words from one brace may be in
+ * any order.
+ */
 function placed(parts: Parts): readonly (readonly [member: Arg, folder: Arg])[] {
   const folders = foldersOf(parts);
   let at = 0;
@@ -220,7 +223,7 @@ function members(parts: Parts): readonly Found[] {
   });
 }
 
-/** With these, members may have names that lead anywhere. */
+/** With these options, members may have names that lead anywhere. */
 const FREE = ["-P", "--absolute-names", "--transform", "--xform"];
 
 function takenOut(parts: Parts): readonly Found[] {
@@ -236,7 +239,7 @@ function takenOut(parts: Parts): readonly Found[] {
   return [...places].map((path) => ({ kind: "write", path }));
 }
 
-/** A name with a colon is one on another machine. */
+/** A name with a colon is on another machine. */
 const remoteArchives = (use: Use): readonly Found[] =>
   use.options.flatMap(({ name, value }): readonly Found[] =>
     ARCHIVE_OPTIONS.has(name) && value?.value.includes(":") === true
@@ -246,7 +249,7 @@ const remoteArchives = (use: Use): readonly Found[] =>
 
 const ARCHIVE_OPTIONS: ReadonlySet<string> = new Set(["-F", "-I", "-O", "--file"]);
 
-/** The names come on stdin; only `-t` and `--to-stdout` write none. */
+/** Names come from stdin; only `-t` and `--to-stdout` write none of them. */
 function cpioEffects(use: Use): readonly Found[] {
   return [...remoteArchives(use), ...modeEffects(use)];
 }
@@ -264,7 +267,7 @@ function modeEffects(use: Use): readonly Found[] {
       : []),
   ];
 }
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const ARCHIVE_READERS: Readonly<Record<string, Reader>> = {
   tar: tarEffects,
   unzip: unzipEffects,
@@ -282,7 +285,7 @@ const COMPRESS_INFO: ReadonlySet<string> = new Set(["-t", "-l", "--test", "--lis
 const CHANGES: ReadonlySet<string> = new Set(["-d", "-z", "--decompress", "--uncompress", "--compress"]);
 const OWN = new Set(["-S", "--suffix"]);
 
-/** `.envrc.gz` gives `.envrc`, which is written under that name. */
+/** `.envrc.gz` is decompressed to `.envrc`. */
 function unpackedEffects(use: Use): readonly Found[] {
   const names = use.options.map(({ name }) => name);
   if (names.some((name) => TO_STDOUT.has(name))) return [];
@@ -304,7 +307,7 @@ function unpackedEffects(use: Use): readonly Found[] {
   ];
 }
 
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const COMPRESS_READERS: Readonly<Record<string, Reader>> = {
   "a file beside": unpackedEffects,
 };

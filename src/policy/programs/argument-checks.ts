@@ -2,32 +2,32 @@ import { commandsFromStdin } from "./argument-roles.ts";
 import { type Arg, type Found, type Reader, UNKNOWN, type Use } from "./program-model.ts";
 
 /**
- * Many readers of arguments do not take a word that begins with a dash as the value of the option before it, but as an
- * option of its own. So no such word is a value here, of the programs above a sub-command too: `npm --x -y test`. And of
- * `-C=x`, some take `x`, others `=x`. `-tc x` may be `-t` and `-c x`, though `-t` takes a value (yargs, minimist,
- * commander); `@file` may stand for the arguments in a file.
+ * Many argument parsers take a word with a leading dash for an option, never for the value of the option before it. So no
+ * such word is accepted as a value here, also for the programs above a sub-command: `npm --x -y test`. Of `-C=x`, some
+ * parsers take the value `x`, others `=x`. `-tc x` may be `-t` and `-c x` although `-t` takes a value (yargs, minimist,
+ * commander). `@file` may stand for arguments in a file.
  */
 export const ARGUMENT_READERS: Readonly<Record<string, Reader>> = {
   "values are no options": (use) => ambiguities(use, false, false),
   "values are no options, letters are split": (use) => ambiguities(use, true, false),
   "values are no options, @file holds arguments": (use) => ambiguities(use, false, true),
-  /** Where a program takes no file of arguments, but the family does. */
+  /** Exempts a program from the check of `@file` that its family has. */
   "no @files": (use) =>
     use.operands
       .filter(({ value }) => value.startsWith("@"))
       .map((arg) => use.doubt("option.loads-code", arg)),
-  /** `NAME=value` sets something, where all else names files. */
+  /** `NAME=value` sets a variable; other words are file names. */
   "no assignments": (use) =>
     use.operands.filter(({ value }) => value.includes("=")).map((arg) => use.doubt("operand.unknown", arg)),
-  /** What is named by its address is fetched. */
+  /** An argument that is an address is fetched. */
   "fetches addresses": ({ operands }) =>
     operands
       .filter(({ value }) => /^[a-z][a-z0-9+.-]*:\/?\//i.test(value) || /^(?:npm|jsr):/.test(value))
       .map(({ span }) => ({ kind: "network", hosts: [], span })),
-  /** For clients whose operands are hosts: without one the host comes from a file or a default. */
+  /** For clients whose operands are hosts: without an operand the host comes from a file or a default. */
   "network without a host too": ({ operands }) =>
     operands.length > 0 ? [] : [{ kind: "network", hosts: [] }],
-  /** What comes in by stdin are commands, some of which run on this side. */
+  /** Stdin is read as commands, some of which run on this machine. */
   "commands on stdin": commandsFromStdin,
 };
 

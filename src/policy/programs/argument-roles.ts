@@ -6,7 +6,7 @@ export interface Weight {
   readonly recursive: boolean;
 }
 
-/** What an argument of this role does. `command` takes all that follow and is not asked here. */
+/** Effects of an argument with this role. `command` takes all following arguments and is handled by the caller. */
 export function roleEffects(
   role: Exclude<Role, "command">,
   arg: Arg,
@@ -53,7 +53,7 @@ export function roleEffects(
   }
 }
 
-/** What looks like an option here stands behind `--`: it may be one again for what the program runs. */
+/** An argument that starts with a dash stands behind `--`; the program that runs may read it as an option again. */
 function checkEffects(arg: Arg, use: Use): readonly Found[] {
   if (isStdio(arg)) return [];
   const { span } = arg;
@@ -66,13 +66,13 @@ function checkEffects(arg: Arg, use: Use): readonly Found[] {
   ];
 }
 
-/** What is named by its address instead of a path. */
+/** An argument that is an address instead of a path. */
 const fetched = (arg: Arg): readonly Found[] =>
   /^[a-z][a-z0-9+.-]*:\/\//i.test(arg.value)
     ? [{ kind: "network", hosts: hostsOf(arg), span: arg.span }]
     : [];
 
-/** A lone `-` is stdin or stdout. */
+/** A single `-` is stdin or stdout. */
 const isStdio = ({ kind, value }: Arg): boolean => value === "-" && kind === "literal";
 
 export function fixedEffect(fixed: Fixed, folder: Place, what: string): Found {
@@ -98,8 +98,8 @@ export function fixedEffect(fixed: Fixed, folder: Place, what: string): Found {
 }
 
 /**
- * The host of an address, of `host:port` or of `user@host:path`, in small letters and without a closing dot. None where
- * it cannot be seen, and none where two programs could see different ones: a wrong host is worse than none.
+ * The host of an address, of `host:port` or of `user@host:path`, in lower case and without a final dot. Empty where it is
+ * unknown, and where two programs could read different hosts: a wrong host is worse than none.
  */
 export function hostsOf(arg: Pick<Arg, "kind" | "value" | "loose">): readonly string[] {
   if (!isPlain(arg)) return [];
@@ -111,20 +111,20 @@ export function hostsOf(arg: Pick<Arg, "kind" | "value" | "loose">): readonly st
 }
 
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
-/** Some programs find a host behind these with fewer slashes than two, or more. */
+/** With other numbers of slashes, some programs still find a host behind these. */
 const SLOPPY = /^(?:https?|ftps?|wss?|ssh|sftp|scp|file|gopher|telnet|ldaps?):/i;
 const ENDS = /[/?#]/;
-/** Some take what follows a first `@`, a `;` or a backslash for the host, others what follows the last. */
+/** Programs disagree whether the host follows the first or the last `@`, and on `;` and backslashes. */
 const UNSURE = /[;\\\s]|@.*@/;
 const USER = /^[^@]*@/;
 
-/** User, host and port; of `user@host:path` all up to the first slash. */
+/** User, host and port; for `user@host:path` everything up to the first slash. */
 function authorityOf(value: string): string | null {
   const scheme = SCHEME.exec(value)?.[0];
   if (scheme !== undefined) return cut(value.slice(scheme.length));
   if (SLOPPY.test(value) || value.includes("://")) return null;
   const authority = cut(value.startsWith("@") ? value.slice(1) : value);
-  // To one program `a:b@c` is the host c, to another the file b@c on a.
+  // `a:b@c` is the host c to one program, and the file b@c on a to another.
   return authority !== null && /^[^@]*:[^@]*@/.test(authority) ? null : authority;
 }
 
@@ -134,13 +134,13 @@ function cut(rest: string): string | null {
   return authority.length > MAX_LENGTH || UNSURE.test(authority) ? null : authority;
 }
 
-/** Longer than any user, host and port. */
+/** Longest user, host and port. */
 const MAX_LENGTH = 500;
 
 const BRACKETS = /^(\[[0-9a-f:.]+\])(?::|$)/i;
 const BARE_SIX = /^[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*$/i;
 const NAME = /^[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?$/i;
-/** What ends like a number is read as an address by most programs, and in more ways than one. */
+/** Most programs read a name that ends like a number as an address, in differing ways. */
 const NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i;
 const FOUR = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.|$)){4}$/;
 
@@ -154,7 +154,7 @@ function hostIn(text: string): string | null {
   return name.toLowerCase();
 }
 
-/** The host stands as it is, whatever a pattern finds behind it and whatever the shell puts there. */
+/** The host is literal, whatever patterns or expansions come after it. */
 function isPlain({ kind, value, loose }: Pick<Arg, "kind" | "value" | "loose">): boolean {
   if (kind === "literal") return true;
   const slash = value.indexOf("/", SCHEME.exec(value)?.[0].length ?? 0);
@@ -163,7 +163,7 @@ function isPlain({ kind, value, loose }: Pick<Arg, "kind" | "value" | "loose">):
   return loose === undefined && value.indexOf(UNKNOWN) > slash;
 }
 
-/** What is not known may be harmless too: that is a doubt, and not yet the effect. */
+/** An unknown word may be harmless: it gives a doubt, not the effect. */
 export function outside(use: Use, isHarmless: (word: string) => boolean, fixed: Fixed): readonly Found[] {
   if (use.args.some(({ kind, value }) => kind === "literal" && !isHarmless(value)))
     return [fixedEffect(fixed, use.folder, use.program)];
@@ -173,7 +173,7 @@ export function outside(use: Use, isHarmless: (word: string) => boolean, fixed: 
 export const given = ({ options }: Use, ...names: readonly string[]): boolean =>
   options.some(({ name }) => names.includes(name));
 
-/** Another text at the place of an argument: a part of it, or what it implies. */
+/** The argument with another text: a part of it, or what it implies. */
 export const part = (arg: Arg, value: string): Arg => ({ ...arg, value });
 
 export const valuesOf = ({ options }: Use, ...names: readonly string[]): readonly Arg[] =>
@@ -193,16 +193,16 @@ export const writing = (file: Arg, use: Use): Found => ({
 
 export const networkTo = (arg: Arg): Found => ({ kind: "network", hosts: hostsOf(arg), span: arg.span });
 
-/** For clients whose operands are hosts: without one the host comes from a file or a default. */
+/** For clients whose operands are hosts: without an operand the host comes from a file or a default. */
 export const reachesAnyway = (use: Use): readonly Found[] =>
   use.operands.length > 0 ? [] : [{ kind: "network", hosts: [] }];
-/** What comes in by stdin are commands, some of which run on this side. */
+/** Stdin is read as commands, some of which run on this machine. */
 export const commandsFromStdin = ({ input }: Use): readonly Found[] =>
   input === "nothing" ? [] : [{ kind: "code", from: "input", path: null }];
 
 export const word = (value: string, { span }: Pick<Arg, "span">): Arg => ({ kind: "literal", value, span });
 
-/** Arguments that are handed on, from this one: they are judged as those of another program. */
+/** The arguments from this one on are judged as those of another program. */
 export const handsOn =
   (to: string, from = 0) =>
   (use: Use): readonly Found[] => {
@@ -212,13 +212,13 @@ export const handsOn =
     return use.command([word(to, first), ...(first.value === "--" ? words.slice(1) : words)]);
   };
 
-/** Writes what it is given, or all that lies below. */
+/** Writes its operands, or without any everything below the folder. */
 export const writesGiven = (use: Use): readonly Found[] =>
   use.operands.length === 0
     ? [{ kind: "write", path: use.folder }]
     : use.operands.map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span }));
 
-/** Code may also lie where an argument leads out of the folder. */
+/** Arguments with a path outside of the folder may name code there. */
 export const codeElsewhere = (use: Use): readonly Found[] =>
   use.args.flatMap((arg) => {
     const path = arg.value.slice(arg.value.indexOf("=") + 1);

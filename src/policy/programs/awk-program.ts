@@ -1,15 +1,15 @@
 import { plainEnd, regexEnd } from "./delimited-text.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 
-/** A token of an awk program. `glued`: nothing stands between it and the next one. */
+/** A token of an awk program. `glued`: no blank stands between it and the next one. */
 interface AwkWord {
   readonly kind: "name" | "string" | "regex" | "number" | "sign" | "newline";
-  /** Of strings and regular expressions what stands between the delimiters, as written. */
+  /** For strings and regular expressions the source text between the delimiters. */
   readonly text: string;
   readonly glued: boolean;
 }
 
-/** The tokens of a program, or null where implementations of awk may read it in different ways. Linear. */
+/** The tokens of a program; null where implementations of awk may disagree. Linear. */
 function awkWords(program: string): readonly AwkWord[] | null {
   const words: AwkWord[] = [];
   const brackets = new Brackets();
@@ -30,7 +30,7 @@ function awkWords(program: string): readonly AwkWord[] | null {
   }
 }
 
-/** Knows whether the last closing bracket ended a condition, behind which a statement begins. */
+/** Tracks whether the last closing bracket ended a condition, after which a statement starts. */
 class Brackets {
   condition = false;
   private readonly open: boolean[] = [];
@@ -44,7 +44,7 @@ class Brackets {
 
 const CONDITIONS = new Set(["if", "while", "for", "switch"]);
 
-/** Past blanks, comments and continued lines. */
+/** Skips blanks, comments and continued lines. */
 function skipSpace(text: string, from: number): number {
   let at = from;
   for (;;) {
@@ -103,10 +103,10 @@ function number(text: string, at: number): AwkWord {
 
 const BEFORE_REGEX = new Set("print printf return case else do".split(" "));
 const LITERALS: ReadonlySet<AwkWord["kind"]> = new Set(["string", "number"]);
-/** After these, a slash is one thing to some implementations and another to others. */
+/** After these words, implementations disagree on what a slash is. */
 const UNCLEAR = new Set("length getline in BEGIN END ++ -- $".split(" "));
 
-/** Whether a slash after this word divides; null where that is not sure. */
+/** Whether a slash after this word is a division; null where that is uncertain. */
 function dividesAfter(before: AwkWord | undefined, condition: boolean): boolean | null {
   if (before === undefined || before.kind === "newline") return false;
   const { kind, text } = before;
@@ -117,7 +117,7 @@ function dividesAfter(before: AwkWord | undefined, condition: boolean): boolean 
   return UNCLEAR.has(text) ? null : text === "]";
 }
 
-/** What an awk program does beyond computing and printing. `unknown`: something that is not understood. */
+/** Effects of an awk program beyond computing and printing. `unknown`: something that is not understood. */
 type AwkDeed =
   | { readonly kind: "read" | "write"; readonly path: string }
   | { readonly kind: "environment" }
@@ -147,7 +147,7 @@ const END: AwkWord = { kind: "newline", text: "\n", glued: false };
 class ProgramReader {
   private readonly deeds: AwkDeed[] = [];
   private readonly defined = new Set<string>();
-  /** Depth of brackets where the current `print` began; null outside of one. */
+  /** Bracket depth at which the current `print` began; null outside of one. */
   private printing: number | null = null;
   private depth = 0;
   private readonly words: readonly AwkWord[];
@@ -176,7 +176,7 @@ class ProgramReader {
     return kind === "sign" && signs.includes(text);
   }
 
-  /** A line goes on after a comma and the like, and inside of brackets. */
+  /** A statement continues on the next line after a comma and the like, and inside of brackets. */
   private endsLine(at: number): boolean {
     const { kind, text } = this.word(at - 1);
     return (
@@ -235,7 +235,7 @@ class ProgramReader {
     else if (!this.endsStatement(next)) this.deeds.push(UNKNOWN_DEED);
   }
 
-  /** A file given by a plain text that stands alone. */
+  /** A file given by a single string literal. */
   private file(kind: "read" | "write", at: number): void {
     const { kind: what, text } = this.word(at);
     const plain = what === "string" && text !== "" && !text.includes("\\") && this.endsStatement(at + 1);
@@ -250,8 +250,16 @@ class ProgramReader {
 const TEXTS: ReadonlySet<string> = new Set(["-e", "--source"]);
 const VARIABLES: ReadonlySet<string> = new Set(["-v", "--assign"]);
 const FILES: ReadonlySet<string> = new Set(["-f", "--file", "-E", "--exec", "-i", "--include"]);
-/** Of mawk's `-W`: what tells of itself, or is harmless. */
-const WISHES: ReadonlySet<string> = new Set(["version", "help", "usage", "posix", "interactive", "v", "V"]);
+/** Values of mawk's `-W` that are harmless or print its version. */
+const MAWK_SETTINGS: ReadonlySet<string> = new Set([
+  "version",
+  "help",
+  "usage",
+  "posix",
+  "interactive",
+  "v",
+  "V",
+]);
 
 function programEffects(use: Use): readonly Found[] {
   const { options, operands } = use;
@@ -272,10 +280,10 @@ function programEffects(use: Use): readonly Found[] {
 function optionDoubts(use: Use): readonly Found[] {
   return use.options.flatMap(({ name, value }) => {
     if (value === null) return [];
-    if (name === "-W" && !WISHES.has(value.value))
+    if (name === "-W" && !MAWK_SETTINGS.has(value.value))
       return [use.doubt("option.unknown", value, `-W ${value.value}`)];
     if (!VARIABLES.has(name)) return [];
-    // Without quotes, what is not known could be several words, and the second one a program.
+    // An unquoted unknown value could become several words, and the second one a program.
     if (value.loose === true || value.kind === "glob") return [use.doubt("word.dynamic", value)];
     return /^[A-Za-z_]\w*=/.test(value.value) && !value.value.startsWith("ARG")
       ? []
@@ -283,7 +291,7 @@ function optionDoubts(use: Use): readonly Found[] {
   });
 }
 
-/** Several texts are one program, each on a line of its own. */
+/** Several program texts are joined, each on a line of its own. */
 function textEffects(texts: readonly Arg[], use: Use): readonly Found[] {
   const [first] = texts;
   if (first === undefined) return [];
@@ -307,7 +315,7 @@ function deedEffect(deed: AwkDeed, { span }: Arg, use: Use): Found {
   }
 }
 
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const AWK_READERS: Readonly<Record<string, Reader>> = {
   awk: programEffects,
 };

@@ -1,16 +1,17 @@
+import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { fixedEffect, handsOn, roleEffects, writesGiven } from "./argument-roles.ts";
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
 import { programEffects } from "./python-programs.ts";
 
 const LIGHT = { forced: false, recursive: false };
-/** Nothing is compiled: it tells of itself, or of files that it knows. */
+/** Options with which nothing is compiled: it only reports about itself or its files. */
 const TELLS =
   /^(?:-v|-V|--version|-print-[\w-]+(?:=[\w.+-]*)?|--print-[\w-]+(?:=[\w.+-]*)?|-dump(?:version|machine|fullversion|specs)|--help(?:=[\w,^]+)?|--target-help|-Q|-###)$/;
-/** What is known not to write, load or run anything. */
+/** Options that do not write, load or run anything. */
 const HARMLESS =
   /^(?:-fsyntax-only|-c|-S|-E|-g[0-3]?|-ggdb[0-3]?|-O\w?|-w|-pedantic(?:-errors)?|-ansi|-pthread|-static|-shared|-pipe|-std=[\w+:]+|-W(?![lpa],)[\w+=-]*|-D\w+(?:=[\w.]*)?|-U\w+|-m(?:32|64|arch=[\w.-]+|tune=[\w.-]+)|-f(?:no-)?(?:PIC|pic|PIE|pie|exceptions|rtti|strict-aliasing|permissive|diagnostics-color(?:=\w+)?|color-diagnostics|openmp|stack-protector(?:-\w+)?|omit-frame-pointer|sanitize=[\w,]+|visibility=\w+|max-errors=\d+|concepts|coroutines|common|char8_t|unsigned-char|signed-char|short-enums|inline-functions|fast-math|analyzer|function-sections|data-sections)|-M{1,2}|-nostdlib|-nostdinc)$/;
 
-/** A compiler of C and its kin. Its options are many, and some of them run or load programs: only a few are known. */
+/** C compilers and similar ones. Of their many options some run or load programs, so only a few are accepted. */
 function compiles(use: Use): readonly Found[] {
   const { args, folder, program } = use;
   const all = (shape: RegExp): boolean =>
@@ -38,7 +39,7 @@ function word(arg: Arg, use: Use): readonly Found[] {
   return roleEffects("check", arg, use, LIGHT);
 }
 
-/** Which library, which language: that much is known of these. */
+/** Values of these options (library, language) that are accepted. */
 function unknownOption(arg: Arg, use: Use): Found {
   const doubt = use.doubt("option.unknown", arg);
   return doubt.kind === "unknown" &&
@@ -48,13 +49,13 @@ function unknownOption(arg: Arg, use: Use): Found {
     : doubt;
 }
 
-/** A plain setting on the command line; of what is written otherwise, a shell may run some. */
+/** A plain setting on the command line; in other forms a shell may run a part of it. */
 const PLAIN = /^(?!SHELL=|MAKEFLAGS=|MAKEFILES=|\.)[A-Za-z_][\w-]*[:?+]?=[\w./:,-]*$/;
 
 const isOdd = (arg: Arg): boolean =>
   arg.kind !== "literal" || (arg.value.includes("=") && !PLAIN.test(arg.value));
 
-/** What stands in rules runs, and already does when they are only read. */
+/** Rules run their commands, and some run already when the rules are read. */
 function targets(use: Use): readonly Found[] {
   return [
     fixedEffect("project", use.folder, use.program),
@@ -62,17 +63,14 @@ function targets(use: Use): readonly Found[] {
   ];
 }
 
-/** Options of maven that choose, print, or keep from the network, and those of them whose value is the next word. */
-const MAVEN_FLAGS = new Set(
-  `-q -X -e -o -B -U -N -V -am -amd -fae -ff -fn -nsu -ntp --quiet --debug --errors --offline --batch-mode --non-recursive
-   --no-transfer-progress --fail-at-end --fail-fast --fail-never --also-make --also-make-dependents --show-version --no-snapshot-updates`.split(
-    /\s+/,
-  ),
-);
-const MAVEN_VALUES = new Set(["-pl", "-P", "-T", "--projects", "--threads", "--activate-profiles", "-rf"]);
-/** Properties that choose among tests; others name programs, files and addresses. */
-const MAVEN_PROPERTY =
-  /^-D(?:test|it\.test|groups|excludedGroups|skipITs|skipTests|skipUTs|maven\.test\.skip|checkstyle\.skip|surefire\.failIfNoSpecifiedTests|failIfNoTests|style\.color)(?:=[\w.*#,$+!-]*)?$/;
+/** Options of maven that select, print, or avoid the network, and those whose value is the next word. */
+const MAVEN_FLAGS = new Set(PROGRAM_WORDS.maven.flags);
+const MAVEN_VALUES = new Set(PROGRAM_WORDS.maven.values);
+/** Properties that select tests; others may name programs, files and addresses. */
+const MAVEN_PROPERTIES = new Set(PROGRAM_WORDS.maven.properties);
+const MAVEN_PROPERTY = /^-D([\w.]+)(?:=[\w.*#,$+!-]*)?$/;
+
+const isMavenProperty = (word: string): boolean => MAVEN_PROPERTIES.has(MAVEN_PROPERTY.exec(word)?.[1] ?? "");
 
 function maven(use: Use): readonly Found[] {
   const found: Found[] = [];
@@ -87,7 +85,7 @@ function maven(use: Use): readonly Found[] {
       args[at + 1]?.value.startsWith("-") === false
     )
       at += 1;
-    else if (arg.kind !== "literal" || !(MAVEN_FLAGS.has(arg.value) || MAVEN_PROPERTY.test(arg.value)))
+    else if (arg.kind !== "literal" || !(MAVEN_FLAGS.has(arg.value) || isMavenProperty(arg.value)))
       found.push(use.doubt("option.unknown", arg));
   }
   return [...found, fixedEffect(areTests(goals, /^test$/) ? "check" : "project", folder, program)];
@@ -98,7 +96,7 @@ const areTests = (targets: readonly Arg[], shape: RegExp): boolean =>
 const isVersion = ({ kind, value }: Arg): boolean =>
   kind === "literal" && /^(?:-{1,2}version|-XshowSettings(?::\w+)?)$/.test(value);
 
-/** Advisories come from the network. */
+/** Advisories are fetched from the network. */
 function advisories(use: Use): readonly Found[] {
   const local =
     use.operands.length > 0 && use.operands.every(({ value }) => /^(?:licenses|bans|sources)$/.test(value));
@@ -115,17 +113,17 @@ function formats({ options, folder }: Use): readonly Found[] {
   return options.some(({ name }) => name === "-n") ? [] : [{ kind: "write", path: folder }];
 }
 
-/** `test` alone is the project's tests; all else is its code. */
+/** `test` alone runs the project's tests; anything else runs other code of it. */
 const testOrProject = ({ operands, folder, program }: Use): readonly Found[] => {
   const [first, ...more] = operands;
   const tests = more.length === 0 && first?.kind === "literal" && first.value === "test";
   return [fixedEffect(tests ? "check" : "project", folder, program)];
 };
-/** What it finds is tried out at the services that it is for. */
+/** Found secrets are verified with the services that they belong to. */
 const verified: Reader = ({ options }) =>
   options.some(({ name }) => name === "-n" || name === "--no-verify") ? [] : [{ kind: "network", hosts: [] }];
 
-/** It writes, unless the result goes nowhere or to the screen. */
+/** Writes, unless the result is discarded or goes to the screen. */
 function dartFormats(use: Use): readonly Found[] {
   const output = use.options.findLast(({ name }) => name === "-o" || name === "--output")?.value?.value;
   const shown = output === "none" || output === "show";
@@ -138,7 +136,7 @@ function testsOr({ operands, folder, program }: Use): readonly Found[] {
   return [fixedEffect(tests ? "check" : "project", folder, program)];
 }
 
-/** It writes unless it only checks, which may be said to it or to the program that it hands on to. */
+/** Writes, unless it only checks; that option may be given to it or to the program behind it. */
 function cargoFormats(use: Use): readonly Found[] {
   const words = handsOn("cargo fmt --")(use);
   const checks =
@@ -147,7 +145,7 @@ function cargoFormats(use: Use): readonly Found[] {
   return checks ? words : [...words, ...writesGiven({ ...use, operands: [] })];
 }
 
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const BUILD_READERS: Readonly<Record<string, Reader>> = {
   gcc: compiles,
   "make targets": targets,

@@ -2,10 +2,10 @@ import { part, valuesOf } from "./argument-roles.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 import { copied, named as remoteName } from "./ssh-programs.ts";
 
-/** What of this machine a container gets: with all of its files or the engine's own socket, it gets everything. */
+/** Parts of this machine that a container gets. With all files or the engine's socket it controls the machine. */
 const contained = (use: Use): readonly Found[] => [...rights(use), ...mounts(use)];
 
-/** Switches that take a container's walls away, and the values with which they do. */
+/** Options that remove a container's isolation, with the values that do. */
 const WALLS: Readonly<Record<string, RegExp>> = {
   "--privileged": /^(?!false$)/i,
   "--use-api-socket": /^(?!false$)/i,
@@ -39,13 +39,13 @@ function mounts(use: Use): readonly Found[] {
   });
 }
 
-/** Everything, or what commands the engine. */
+/** The whole file system, or what controls the engine. */
 const isWhole = (path: string): boolean =>
   WHOLE.has(path) || /\/(?:docker|containerd|podman|crio|buildkitd)\.sock$/.test(path);
 
 const WHOLE = new Set(["/", "/proc", "/sys", "/dev", "/run", "/var/run"]);
 
-/** `/path:/inside:options`; a name without a slash is a volume of the engine's own. */
+/** `/path:/inside:options`; a name without a slash is a volume of the engine. */
 function ofVolume(value: Arg): readonly Mount[] {
   const [from = "", ...rest] = value.value.split(":");
   const isName = value.kind === "literal" && !from.includes("/") && !/^\.{1,2}$/.test(from);
@@ -63,7 +63,7 @@ function ofMount(value: Arg): readonly Mount[] {
   return [{ from: part(value, from.slice(from.indexOf("=") + 1)), readOnly }];
 }
 
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const CONTAINER_READERS: Readonly<Record<string, Reader>> = {
   "container rights": contained,
   "docker cp": (use) => copied(use, (arg) => (arg.value === "-" ? "" : remoteName(arg))),

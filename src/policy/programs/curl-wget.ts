@@ -2,11 +2,11 @@ import { hostsOf } from "./argument-roles.ts";
 import { given, part, reachesAnyway, reading, valuesOf, writing } from "./argument-roles.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 
-/** The last name in the path of an address; none where the other side chooses it. */
+/** The last name in the path of an address; null where the server chooses it. */
 const NAME = /^[^/?#]+\/(?:[^?#]*\/)?([^/?#]+)/;
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 
-/** Files that get the names which their addresses end with, in the folder or where the program works. */
+/** Files named after the last name of their addresses, in the folder or the current one. */
 export function downloads(use: Use, addresses: readonly Arg[], folder?: Arg): readonly Found[] {
   const here: Arg = folder ?? { kind: "literal", value: ".", span: use.span };
   const names = addresses.flatMap((address) => {
@@ -18,7 +18,7 @@ export function downloads(use: Use, addresses: readonly Arg[], folder?: Arg): re
   return names.length === addresses.length && names.length > 0 ? names : [writing(here, use), ...names];
 }
 
-/** Files that get their names from the other side. */
+/** Files whose names the server chooses. */
 function savedByWget(use: Use): readonly Found[] {
   if (given(use, "-O", "--output-document", "--spider")) return [];
   const folder = valuesOf(use, "-P", "--directory-prefix").at(-1);
@@ -26,7 +26,7 @@ function savedByWget(use: Use): readonly Found[] {
   return downloads(use, chosen ? [] : use.operands, folder);
 }
 
-/** With these the address does not say how the files are called. */
+/** Options with which the address does not determine the names of files. */
 const CHOSEN = [
   "-r",
   "--recursive",
@@ -46,7 +46,7 @@ const CHOSEN = [
 const folderOf = (use: Use): ReturnType<typeof valuesOf>[number] | undefined =>
   valuesOf(use, "-d", "--dir").at(-1);
 
-/** What the table of curl cannot say. */
+/** Effects of curl that its row cannot express. */
 const curlEffects = (use: Use): readonly Found[] => [
   ...reachesAnyway(use),
   ...sentFiles(use),
@@ -55,7 +55,7 @@ const curlEffects = (use: Use): readonly Found[] => [
   ...saved(use),
 ];
 
-/** Options whose value is a file when it begins so. */
+/** Options whose value is a file if it starts like this. */
 const SENT: readonly (readonly [options: readonly string[], file: RegExp])[] = [
   [
     ["-d", "--data", "--data-ascii", "--data-binary", "--json", "-H", "--header", "--proxy-header"],
@@ -64,7 +64,7 @@ const SENT: readonly (readonly [options: readonly string[], file: RegExp])[] = [
   [["-w", "--write-out", "--variable"], /^(?:%?[^@=]*)?@(.+)$/],
   [["--data-urlencode", "--url-query"], /^[^=@]*@(.+)$/],
   [["-F", "--form"], /^[^=]*=[@<]"?([^;",]+)/],
-  // A name without an equals sign is a file of cookies.
+  // A value without an equals sign is a file of cookies.
   [["-b", "--cookie"], /^([^=]+)$/],
   [["--pinnedpubkey", "--proxy-pinnedpubkey"], /^(?!sha256\/\/)(.+)$/],
 ];
@@ -77,7 +77,10 @@ const sentFiles = (use: Use): readonly Found[] =>
     }),
   );
 
-/** `--connect-to HOST1:PORT1:HOST2:PORT2` and `--resolve HOST:PORT:ADDRESS`: another host than the address says. */
+/**
+ * `--connect-to HOST1:PORT1:HOST2:PORT2` and `--resolve HOST:PORT:ADDRESS` connect to another host than the address
+ * says.
+ */
 const otherHosts = (use: Use): readonly Found[] =>
   valuesOf(use, "--connect-to", "--resolve").map((value): Found => {
     const [, host] = /^[^:]*:[^:]*:(\[[^\]]*\]|[^:,]*)/.exec(value.value) ?? [];
@@ -89,7 +92,7 @@ function localFile(address: Arg, use: Use): readonly Found[] {
   return path === undefined ? [] : [reading(part(address, path), use)];
 }
 
-/** Files named after the address, and where `--output-dir` puts those that are named. */
+/** Files named after the address, and the folder of `--output-dir`. */
 function saved(use: Use): readonly Found[] {
   const folder = valuesOf(use, "--output-dir").at(-1);
   const named = given(use, "-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name");
@@ -105,7 +108,7 @@ function saved(use: Use): readonly Found[] {
   ];
 }
 
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const CURL_WGET_READERS: Readonly<Record<string, Reader>> = {
   curl: curlEffects,
   "wget files": savedByWget,

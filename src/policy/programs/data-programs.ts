@@ -5,14 +5,14 @@ import { escapes } from "./wrapper-programs.ts";
 const SQLITE_FLAGS =
   /^--?(?:header|noheader|column|csv|json|line|list|html|markdown|box|table|tabs|quote|ascii|batch|bail|readonly|echo|safe|stats|interactive|nofollow|deserialize|utf8)$/;
 const VALUES = /^--?(?:separator|nullvalue|newline|maxsize|cmd)$/;
-/** Commands of its own that only print, or say how. */
+/** Commands of sqlite3 that only print, or set how it prints. */
 const TELLING =
   /^\.(?:tables?|schema|fullschema|ind(?:ex|ices|exes)|databases|dump|mode|headers?|separator|nullvalue|width|timer|echo|bail|changes|stats|explain|eqp|show|quit|exit|print|help|dbinfo|limit|version|lint|sha3sum|timeout|parameter)(?:\s[^|`]*)?$/;
-/** Other files, and code. */
+/** Commands of sqlite3 that open other files or run code. */
 const REACHING =
   /\b(?:attach|load_extension|readfile|writefile|edit|zipfile|fsdir|fts3_tokenizer|vacuum\s+into|vacuum\s+\w+\s+into|temp_store_directory|data_store_directory|writable_schema|trusted_schema)\b/i;
 
-/** Statements and commands of the program, a line each. */
+/** SQL statements and commands, one per line. */
 function isTame({ kind, value }: Pick<Arg, "kind" | "value">): boolean {
   const lines = value.split("\n").map((line) => line.trim());
   return (
@@ -52,7 +52,7 @@ function fileOf(base: Arg | undefined, use: Use): readonly Found[] {
   return [{ kind: "write", path: base.value.startsWith("file:") ? null : use.place(base), span: base.span }];
 }
 
-/** It has commands that run any other: always asked, and inside as long as none of them is there. */
+/** Some commands of its language run any program: it always asks, and counts as inside if none of them is used. */
 function sqlite(use: Use): readonly Found[] {
   const { operands, tame } = toldBy(use.args);
   const [base, ...statements] = operands;
@@ -60,15 +60,18 @@ function sqlite(use: Use): readonly Found[] {
   return [{ ...escapes(use), ...(inside ? { inside } : {}) }, ...fileOf(base, use)];
 }
 
-/** Options of Miller before its first verb that only say how data look; whether with a value. */
+/** Options of Miller before its first verb that only describe the format of data; whether they take a value. */
 const FLAGS =
   /^--(?:[ico]?(?:csv|tsv|json|jsonl|dkvp|nidx|xtab|pprint|usv|asv|markdown|md|csvlite|tsvlite|jsonvstack)|c2[tjdnxpbml]|t2[cjdnxpbml]|j2[ctdnxpbml]|l2[ctdnxpbj]|[ckmnst]2p|barred|right|no-color|no-auto-flatten|no-auto-unflatten|implicit-csv-header|headerless-csv-output|headerless-csv-input|hi|ho|allow-ragged-csv-input|records-per-batch|nr-progress-mod|ofmt)$|^-[nIC]$/;
 const VALUED = /^--(?:[io]?[fpr]s|fflatsep|ofmt|records-per-batch|nr-progress-mod)$/;
-/** Verbs whose words are names of fields, numbers and the like. `tee`, `split`, `put`, `join` and others reach further. */
+/**
+ * Verbs whose words are field names, numbers and the like. `tee`, `split`, `put`, `join` and others have more
+ * effects.
+ */
 const VERBS =
   /^(?:cat|head|tail|tac|cut|sort|uniq|count|count-distinct|count-similar|top|label|rename|reorder|regularize|unsparsify|nothing|stats1|stats2|step|merge-fields|nest|fill-down|fill-empty|sec2gmt|group-by|group-like|having-fields|histogram|json-parse|json-stringify|flatten|unflatten|altkv|bar|decimate|sparsify|summary|template|seqgen|grep)$/;
 
-/** Verbs stand behind the options, joined by `then`; the words behind the last verb's own are files. */
+/** Verbs follow the options, joined by `then`; words behind the last verb's own are files. */
 function mlrEffects(use: Use): readonly Found[] {
   const { args } = use;
   let at = 0;
@@ -82,7 +85,7 @@ function mlrEffects(use: Use): readonly Found[] {
     .filter(({ value, kind }) => kind !== "literal" || !VERBS.test(value))
     .map((verb) => use.doubt("operand.unknown", verb));
   const vague = args.filter(({ kind }) => kind === "dynamic").map((arg) => use.doubt("word.dynamic", arg));
-  // Which words are files, and which belong to a verb, makes no difference for names of fields.
+  // Field names are harmless even if taken for files, so the split between verb and files does not matter.
   const read = args
     .slice(at + 1)
     .flatMap((arg) => roleEffects("read", arg, use, { forced: false, recursive: false }));
@@ -91,14 +94,14 @@ function mlrEffects(use: Use): readonly Found[] {
 
 const ADDRESS = /^(?:https?|ftp):/i;
 
-/** What is named by an address is fetched. */
+/** An argument that is an address is fetched. */
 function fetches(use: Use): readonly Found[] {
   return [...named(use), ...included(use)];
 }
 
 const SCHEMAS: ReadonlySet<string> = new Set(["-schema", "-relaxng", "-schematron"]);
 
-/** A schema may include others by their address. */
+/** A schema may include others by address. */
 const included = ({ options }: Use): readonly Found[] =>
   options.some(({ name }) => name === "-nonet")
     ? []
@@ -116,7 +119,7 @@ function named(use: Use): readonly Found[] {
   });
 }
 
-/** Everything behind the file is a program in JavaScript. */
+/** Everything after the file is a program in JavaScript. */
 function fxEffects(use: Use): readonly Found[] {
   return use.operands
     .slice(1)
@@ -125,10 +128,10 @@ function fxEffects(use: Use): readonly Found[] {
 
 const has = (use: Use, ...names: readonly string[]): boolean =>
   use.options.some(({ name }) => names.includes(name));
-/** `!` runs a command unless it compares; `?` runs a line of stdin, and a number can become a character. */
+/** `!` runs a command unless it compares; `?` runs a line of stdin; a number can become a character. */
 const RUNS_IN_DC = /!(?![<>=])|[?a]/;
 
-/** Programs of dc: given, from files, or from stdin. */
+/** Programs of dc from options, files or stdin. */
 function dcEffects(use: Use): readonly Found[] {
   const given = use.options.filter(({ name }) => name === "-e" || name === "--expression");
   const files = has(use, "-f", "--file") || use.operands.length > 0;
@@ -153,9 +156,9 @@ const fromInput = ({ input }: Use): Found => ({
   path: null,
 });
 
-/** A template whose variables are those of the environment. */
+/** A template that is filled with environment variables. */
 const printsEnvironment = (): readonly Found[] => [{ kind: "read", path: "/proc/self/environ" }];
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const DATA_READERS: Readonly<Record<string, Reader>> = {
   dc: dcEffects,
   envsubst: printsEnvironment,

@@ -1,15 +1,15 @@
 /** Parts of a script between delimiters, as sed and awk have them. All answers are the offset of the closing delimiter, or -1. */
 
 /**
- * Of a regular expression that begins at `from`. Where readers of bracket expressions differ, there is no answer. A program
- * that knows nothing of brackets ends it inside of one, and then refuses the whole script: no bracket may stay open.
+ * End of a regular expression that starts at `from`. -1 where implementations disagree on its bracket expressions. A program
+ * without bracket expressions would end it inside of one and refuse the script, so no bracket may stay open.
  */
 export function regexEnd(text: string, from: number, delimiter: string): number {
   const end = scan(text, from, delimiter, false);
   return end !== -1 && scan(text, from, delimiter, true) === end ? end : -1;
 }
 
-/** Of plain text: a backslash takes the next character with it. */
+/** End of plain text; a backslash escapes the next character. */
 export function plainEnd(text: string, from: number, delimiter: string): number {
   for (let at = from; at < text.length; at += 1) {
     const char = text.charAt(at);
@@ -20,7 +20,7 @@ export function plainEnd(text: string, from: number, delimiter: string): number 
   return -1;
 }
 
-/** `escapes`: whether a backslash inside brackets hides a closing one, as only some programs have it. */
+/** `escapes`: a backslash inside brackets escapes a closing one, which only some programs support. */
 function scan(text: string, from: number, delimiter: string, escapes: boolean): number {
   for (let at = from; at < text.length; at += 1) {
     const char = text.charAt(at);

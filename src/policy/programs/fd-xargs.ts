@@ -7,7 +7,7 @@ const LIGHT = { forced: false, recursive: false };
 const RUNS: ReadonlySet<string> = new Set(["-x", "-X", "--exec", "--exec-batch"]);
 const MARKS: readonly string[] = ["{}", "{/}", "{//}", "{.}", "{/.}"];
 
-/** Options and operands, then perhaps `-x` with a command up to `;` or to the end. */
+/** Options and operands, then perhaps `-x` with a command up to `;` or the end. */
 function fdEffects(use: Use, table: OptionTable): readonly Found[] {
   const at = use.args.findIndex(({ value, kind }) => kind === "literal" && RUNS.has(value));
   if (at === -1) return ownEffects(use.args, use, table).found;
@@ -27,7 +27,7 @@ function fdEffects(use: Use, table: OptionTable): readonly Found[] {
 interface Own {
   readonly found: readonly Found[];
   readonly starts: readonly Arg[];
-  /** What its finds may be called, as patterns. */
+  /** Patterns for the names that fd may find. */
   readonly names: readonly string[];
 }
 
@@ -59,7 +59,7 @@ function ownEffects(args: readonly Arg[], use: Use, table: OptionTable): Own {
 
 const EXTENSION: ReadonlySet<string> = new Set(["-e", "--extension"]);
 
-/** Everything, some of it, or what has one name. */
+/** All files, some of them, or those with one name. */
 function nameOf(pattern: Arg | undefined): string {
   if (pattern === undefined || !/[A-Za-z0-9]/.test(pattern.value)) return "*";
   const name = pattern.value.replaceAll(/[\^$\\]/g, "").toLowerCase();
@@ -78,7 +78,7 @@ const below = ({ kind, value, span }: Arg, name: string): Arg => ({
   span,
 });
 
-/** What it finds stands in place of a mark, or at the end. */
+/** Found names replace a placeholder, or are appended. */
 function commandEffects(command: readonly Arg[], found: readonly Arg[], use: Use): readonly Found[] {
   const marked = command.some(({ value }) => MARKS.some((mark) => value.includes(mark)));
   const doubts = command
@@ -94,7 +94,7 @@ const MAX_FINDS = 64;
 const XARGS_MARKS: ReadonlySet<string> = new Set(["-I", "-i", "--replace"]);
 const FILES: ReadonlySet<string> = new Set(["-a", "--arg-file"]);
 const SPLITS: ReadonlySet<string> = new Set(["-0", "--null", "-d", "--delimiter"]);
-/** With these, the words come in parts, and a part may be read in another way than the whole. */
+/** With these options, input is split, and a part may be read differently from the whole. */
 const PARTS: ReadonlySet<string> = new Set([
   "-n",
   "--max-args",
@@ -106,7 +106,7 @@ const PARTS: ReadonlySet<string> = new Set([
 ]);
 const MAX_KNOWN = 64;
 
-/** The command that it runs, with the words of stdin behind it or in place of a mark. */
+/** The command that xargs runs, with the words of stdin appended or in place of a placeholder. */
 function xargsEffects(use: Use): readonly Found[] {
   const { operands, options } = use;
   if (operands.length === 0) return [];
@@ -122,7 +122,7 @@ function xargsEffects(use: Use): readonly Found[] {
   return [...unclear, ...runs.flatMap((words) => use.command(words, { input }))];
 }
 
-/** Stands for any number of words, whatever they are. */
+/** Stands for any number of any words. */
 function unknownWord({ input, span }: Use): Arg {
   return {
     kind: "dynamic",
@@ -133,7 +133,7 @@ function unknownWord({ input, span }: Use): Arg {
   };
 }
 
-/** The words that come in: those of a text that is plain to see, or one that stands for any number of any. */
+/** Words from stdin: those of a literal text, or one that stands for any number of any words. */
 function givenWords(use: Use): readonly Arg[] {
   const { input, options } = use;
   if (typeof input !== "string" && input.found === true)
@@ -151,7 +151,7 @@ function givenWords(use: Use): readonly Arg[] {
 
 const SOURCES: ReadonlySet<string> = new Set([":::", ":::+", "::::", "::::+"]);
 
-/** Never without a question: its options are many, and it runs texts by a shell. The command is looked at for its dangers. */
+/** Always asks: it has many options and runs texts with a shell. Its command is still searched for dangers. */
 function parallelEffects(use: Use): readonly Found[] {
   const from = use.args.findIndex(({ value }) => !value.startsWith("-") && !/^\d+%?$/.test(value));
   const rest = from === -1 ? [] : use.args.slice(from);
@@ -168,8 +168,8 @@ function parallelEffects(use: Use): readonly Found[] {
 }
 
 /**
- * A command with what will be found in place of its marks. One command stands for all that will run: a word that is a
- * mark becomes all there is to find, a word that contains one becomes unknown where there is more than one thing.
+ * A command with found names in place of its placeholders. One command stands for all that will run: a word that is a
+ * placeholder becomes all found names; a word that contains one becomes unknown where there are several names.
  */
 export function filled(
   words: readonly Arg[],
@@ -196,13 +196,13 @@ function replaced(word: Arg, mark: string, by: Arg): Arg {
   return { ...word, ...feed, kind, value: word.value.replaceAll(mark, () => by.value) };
 }
 
-/** As many finds as are looked at, and a doubt where there are more. */
+/** Bound on found names that are judged one by one; beyond it there is a doubt. */
 export function mostOf(found: readonly Arg[], { span }: Use): readonly [readonly Arg[], readonly Found[]] {
   if (found.length <= MAX_FINDS) return [found, []];
   const what = `more than ${MAX_FINDS} places to search`;
   return [found.slice(0, MAX_FINDS), [{ kind: "unknown", doubt: "shell.limit", what, span }]];
 }
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const FD_XARGS_READERS: Readonly<Record<string, Reader>> = {
   fd: fdEffects,
   xargs: xargsEffects,

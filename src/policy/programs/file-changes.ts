@@ -3,7 +3,7 @@ import type { Arg, Found, Reader, Use } from "./program-model.ts";
 
 const MODE_LETTERS = "rwxXstugoa";
 
-/** The first operand is a mode, unless an option is one or names a file to take it from. */
+/** The first operand is a mode, unless an option is one or names a file with that mode. */
 function chmodEffects(use: Use): readonly Found[] {
   const modeGiven = use.options.some(
     ({ name }) => name === "--reference" || MODE_LETTERS.includes(name.slice(1)),
@@ -29,16 +29,16 @@ const changedRights = (use: Use, files: readonly Arg[], recursive: boolean): rea
 
 interface Into {
   readonly sources: readonly Arg[];
-  /** Null: where the program works. */
+  /** Null: the current folder. */
   readonly target: Arg;
-  /** For sure a folder: what is written gets its name in it. */
+  /** Certainly a folder: files are written into it under their own names. */
   readonly isFolder: boolean;
 }
 
 const HERE = { kind: "literal", value: "." } as const;
 const FOLDER = /(?:^|\/)\.{0,2}\/?$/;
 
-/** What is taken, and where it goes; the target may be an option's value. */
+/** Sources and target; the target may be an option's value. */
 function into(use: Use): Into {
   const { operands } = use;
   const named = use.options.findLast(({ name }) => name === "-t" || name === "--target-directory")?.value;
@@ -54,7 +54,7 @@ function into(use: Use): Into {
   };
 }
 
-/** The target, and what can come to stand in it: the names that the host obeys mostly begin with a dot. */
+/** The target and what may be written into it: names that the host obeys mostly start with a dot. */
 function written(use: Use): readonly Found[] {
   const { sources, target, isFolder } = into(use);
   const inside = sources
@@ -68,7 +68,7 @@ const nameOf = (path: string): string => {
   return path.slice(path.lastIndexOf("/", end - 1) + 1, end);
 };
 
-/** A name in a folder; as vague as the vaguer of the two. */
+/** A name in a folder; its kind is the vaguer of the two. */
 function below(folder: Arg, name: string, source: Arg): Arg {
   const kind =
     folder.kind === "literal"
@@ -89,7 +89,7 @@ function copies(use: Use): readonly Found[] {
 
 const copied = (use: Use): readonly Found[] => [...reads(use, into(use)), ...written(use)];
 
-/** What moves leaves its place and can be read at the other one. */
+/** A moved file is deleted at its old path and readable at its new one. */
 function moves(use: Use): readonly Found[] {
   const forced = given(use, "-f", "--force");
   const all = into(use);
@@ -103,13 +103,13 @@ function moves(use: Use): readonly Found[] {
   return [...reads(use, all), ...left, ...written(use)];
 }
 
-/** A link opens what it leads to under another name, for writing too. */
+/** A link makes its target accessible under another name, also for writing. */
 function links(use: Use): readonly Found[] {
   const { sources, target, isFolder } = into(use);
   const symbolic = given(use, "-s", "--symbolic", "--symbolic-link") && !given(use, "-r", "--relative");
   const opened = sources.flatMap((source) => {
     if (!symbolic || source.value.startsWith("/")) return [source];
-    // A symbolic link is followed from the folder where it stands, and whether that is the target nobody knows here.
+    // A symbolic link is relative to the folder that it is in, and whether the target is that folder is unknown here.
     const beside = below({ ...target, value: `${target.value}/..` }, source.value, source);
     return isFolder ? [below(target, source.value, source)] : [beside, below(target, source.value, source)];
   });
@@ -122,7 +122,7 @@ function installs(use: Use): readonly Found[] {
   return use.operands.map((folder) => ({ kind: "write", path: use.place(folder), span: folder.span }));
 }
 
-/** What the differences name lies below the folder where it works: it takes no other names from them. */
+/** Patched files lie below the current folder: patch accepts no other names from the diff. */
 function changed(use: Use): readonly Found[] {
   const [file] = use.operands;
   const doubts = use.operands.slice(2).map((arg) => use.doubt("operand.unknown", arg));
@@ -130,7 +130,7 @@ function changed(use: Use): readonly Found[] {
   return given(use, "-o", "--output") ? doubts : [...doubts, { kind: "write", path: use.folder }];
 }
 
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const FILE_CHANGES_READERS: Readonly<Record<string, Reader>> = {
   cp: copies,
   mv: moves,
@@ -145,14 +145,14 @@ export const FILE_CHANGES_READERS: Readonly<Record<string, Reader>> = {
 
 const NUMBERS = new Set("bs ibs obs cbs count skip seek iseek oseek conv iflag oflag status".split(" "));
 
-/** Any number of files whose names begin like this. */
+/** Any number of files whose names start like this. */
 function parts(use: Use, prefix: Arg | null | undefined, standard: string): readonly Found[] {
   const { kind, value, span } = prefix ?? { kind: "literal", value: standard, span: use.span };
   const pattern: Arg = { kind: kind === "dynamic" ? kind : "glob", value: `${value}*`, span };
   return [{ kind: "write", path: use.place(pattern), span }];
 }
 
-/** `name=value`, each of its own. */
+/** Operands of the form `name=value`. */
 function ddEffects(use: Use): readonly Found[] {
   return use.args.flatMap((arg) => {
     const equals = arg.value.indexOf("=");
@@ -168,12 +168,12 @@ function ddEffects(use: Use): readonly Found[] {
 const BUNDLE = /^-[^-]/;
 const INNER_VALUE = /^-[^-]*?[LPIoHT](?!\d*$)./;
 
-/** In a bundle of `tree` a letter takes the next word, never the rest of its own: `-Lo 2 out` writes `out`. */
+/** In a bundle of `tree`, a letter takes the next word, never the rest of its own: `-Lo 2 out` writes `out`. */
 const bundledValues = (use: Use): readonly Found[] =>
   use.args
     .filter(({ value }) => BUNDLE.test(value) && INNER_VALUE.test(value))
     .map((arg) => use.doubt("option.unknown", arg));
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const FILE_LISTING_READERS: Readonly<Record<string, Reader>> = {
   tree: bundledValues,
   split: (use) => parts(use, use.operands[1], "x"),

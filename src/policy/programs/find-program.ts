@@ -61,7 +61,7 @@ class FindReader {
     for (const start of this.starts) this.found.push(...roleEffects("read", start, this.use, LIGHT));
   }
 
-  /** What the shell puts here may be any part of an expression. */
+  /** An unknown word may be any part of an expression. */
   private unclear(arg: Arg): void {
     if (isOpen(arg)) this.found.push(this.use.doubt("word.dynamic", arg));
     if (arg.kind === "glob" && /^[*?[]/.test(arg.value))
@@ -97,7 +97,7 @@ class FindReader {
     }
   }
 
-  /** The value of a predicate. One that could be several words could hold another predicate. */
+  /** The value of a predicate. If it could become several words, one of them could be another predicate. */
   private value(of: Arg): Arg | undefined {
     const value = this.use.args[this.at];
     this.at += 1;
@@ -132,7 +132,7 @@ class FindReader {
         this.found.push({ kind: "delete", path: this.use.place(found), recursive: all, forced: all, span });
   }
 
-  /** Where it starts, a file says. */
+  /** The starting points come from a file. */
   private listed(arg: Arg): void {
     const value = this.value(arg);
     if (value !== undefined) this.found.push(...roleEffects("read", value, this.use, LIGHT));
@@ -158,7 +158,7 @@ class FindReader {
     if (words.length === 0) this.doubtful(arg);
     const found = this.command(words, inItsFolder);
     this.found.push(...found);
-    // Below the start there may be a project that is none of ours.
+    // Below the start there may be another project.
     if (inItsFolder && found.some(({ kind }) => kind === "code" || kind === "repository"))
       this.found.push(this.use.doubt("option.unknown", arg));
   }
@@ -183,7 +183,7 @@ class FindReader {
     return this.use.command(filled(words, MARK, this.below(here)), { folder });
   }
 
-  /** Any of what it finds below a start, as words. */
+  /** Stands for the paths found below a start. */
   private below({ kind, value, span }: Arg): readonly Arg[] {
     const { left } = this.narrowing;
     const folder = `${value.replace(/\/+$/, "")}/*`;
@@ -192,26 +192,26 @@ class FindReader {
   }
 }
 
-/** Whether it may be any word at all. */
+/** It may be any word. */
 const isOpen = (arg: Arg): boolean =>
   arg.loose === true || (arg.kind === "dynamic" && (arg.value.startsWith(UNKNOWN) || isGuess(arg)));
 
-/** Whether nothing that the pattern can become is a word of an expression. */
+/** No word that the pattern can become is part of an expression. */
 const isNoPredicate = (pattern: string): boolean =>
   /\.[A-Za-z]\w*$/.test(pattern) || /^[^-*?[(!,]/.test(pattern);
 
-/** What of the files below a start the expression has left over: all (null), or those of some names. */
+/** Files below a start that the expression has not excluded: all (null), or those of some names. */
 type Left = readonly string[] | null;
 
 interface Group {
-  /** What was left over before it. */
+  /** What remained before it. */
   readonly before: Left;
   readonly negated: boolean;
-  /** What the alternatives so far leave over; undefined before the first one ends. */
+  /** What the alternatives so far leave; undefined before the first one ends. */
   ended: Left | undefined;
 }
 
-/** Follows an expression from left to right: before each action it knows what that acts on. A guess, in favour of more. */
+/** Reads an expression from left to right to know which files each action gets. Approximate, in favour of more files. */
 class Narrowing {
   left: Left = null;
   private negated = false;
@@ -226,7 +226,7 @@ class Narrowing {
     this.negated = false;
   }
 
-  /** `-o` and `,`: what follows starts again from what was left before the group. */
+  /** `-o` and `,`: what follows starts from what remained before the group. */
   or(): void {
     const group = this.groups.at(-1);
     if (group === undefined) return;
@@ -235,7 +235,7 @@ class Narrowing {
     this.negated = false;
   }
 
-  /** Answers false where there is nothing to close. */
+  /** Returns false where no group is open. */
   close(): boolean {
     const group = this.groups.pop();
     if (group === undefined || this.groups.length === 0) return false;
@@ -257,11 +257,14 @@ class Narrowing {
   }
 }
 
-/** Some files, by no name that is known. */
+/** Some files of unknown names. */
 const SOME: Left = ["*found*"];
 const MAX_NAMES = 8;
 
-/** The name that a pattern is about, in the letters of names that are judged: of one for paths, all but what stands for any folder. */
+/**
+ * The name that a pattern matches, in the form in which names are judged; of a path pattern everything but its
+ * leading wildcards.
+ */
 function byName(name: string, value: Arg | undefined): Left {
   if (!NAMING.has(name) || value === undefined || !/[A-Za-z0-9]/.test(value.value)) return null;
   const plain = name.endsWith("regex")
@@ -278,7 +281,7 @@ function joined(one: Left | undefined, other: Left): Left {
   return one.length + other.length > MAX_NAMES ? SOME : [...one, ...other];
 }
 
-/** The words of find's expressions. */
+/** Words of find's expressions. */
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
@@ -294,13 +297,13 @@ const VALUED =
   -inum -ipath -iregex -iwholename -links -lname -mmin -mtime -name -path -perm -regex -size -type -uid -used -user
   -wholename -xtype -context -printf`);
 
-/** Predicates whose value is a file that is looked at. */
+/** Predicates whose value is a file that is read. */
 const COMPARED = /^-(?:[ac]?newer|samefile|newer[aBcm][aBcm])$/;
 
 /** `-newermt '1 day ago'`: the value is a time. */
 const TIMED = /^-newer[aBcm]t$/;
 
-/** Actions that write a file; all words but the first of their values are data. */
+/** Actions that write a file; the values after the first are data. */
 const WRITING: Readonly<Record<string, number>> = {
   "-fprint": 1,
   "-fprint0": 1,
@@ -308,7 +311,7 @@ const WRITING: Readonly<Record<string, number>> = {
   "-fprintf": 2,
 };
 
-/** Actions that run a command; whether in the folder of what was found. */
+/** Actions that run a command; true: in the folder of the found file. */
 const RUNNING: Readonly<Record<string, boolean>> = {
   "-exec": false,
   "-ok": false,
@@ -316,14 +319,14 @@ const RUNNING: Readonly<Record<string, boolean>> = {
   "-okdir": true,
 };
 
-/** Tests that leave over some of what is there, however their value reads. */
+/** Tests that keep some of the files, whatever their value. */
 const NARROWING =
   words(`-empty -amin -atime -cmin -ctime -mmin -mtime -newer -anewer -cnewer -samefile -size -inum
   -used -lname -ilname -nouser -nogroup`);
 
-/** Tests by name: they leave over what their pattern says. */
+/** Tests by name: they keep the names that match their pattern. */
 const NAMING = words("-name -iname -path -ipath -wholename -iwholename -regex -iregex");
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const FIND_READERS: Readonly<Record<string, Reader>> = {
   find: (use) => new FindReader(use).read(),
 };

@@ -1,7 +1,7 @@
 import { loggedFiles, shownFiles } from "./git-settings.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 
-/** Options with which patches are only looked at. */
+/** Options with which patches are only displayed. */
 const LOOKS = new Set(["--stat", "--numstat", "--summary", "--check"]);
 
 const applied = ({ program, options }: Use): readonly Found[] =>
@@ -14,7 +14,7 @@ const pruned = ({ program, options }: Use): readonly Found[] =>
     ? []
     : [{ kind: "repository", change: "rewritten", what: program }];
 
-/** What nothing points to is kept for two weeks, unless told otherwise. */
+/** Unreferenced objects are kept for two weeks by default. */
 const collected = ({ program, options }: Use): readonly Found[] => {
   const prune = options.findLast(({ name }) => name === "--prune")?.value ?? null;
   const all = prune !== null && (prune.kind !== "literal" || /^(?:now|all|0.*)$/i.test(prune.value));
@@ -22,7 +22,10 @@ const collected = ({ program, options }: Use): readonly Found[] => {
 };
 const URL = /^(?:(?:https?|ssh|git|ftps?):\/\/(?:[^@/]*@)?|[\w.-]+@)(\[[0-9a-f:.]+\]|[\w.-]+)/i;
 
-/** The other repository: a host where one is named, a helper that runs a program (`ext::`), else what the settings call so. */
+/**
+ * The other repository: its host where one is named, a helper that runs a program (`ext::`), otherwise a name from
+ * the settings.
+ */
 function reached(use: Use): readonly Found[] {
   const named = use.options.filter(({ name }) => name === "--repo").map(({ value }) => value);
   const texts = [...named, ...use.operands].filter((arg): arg is Arg => arg !== null);
@@ -31,9 +34,9 @@ function reached(use: Use): readonly Found[] {
   return [{ kind: "network", hosts }, ...helpers.map((arg) => use.doubt("option.loads-code", arg))];
 }
 
-/** Where patches go, if not into the folder. */
+/** Options that place patches elsewhere than in the folder. */
 const PLACED: ReadonlySet<string> = new Set(["--stdout", "-o", "--output-directory"]);
-/** Lists, when one of these is given or nothing is named; else it makes what is named. */
+/** Lists when one of these options is given or nothing is named; otherwise creates what is named. */
 const LISTS: Readonly<Record<string, ReadonlySet<string>>> = {
   "git branch": new Set(
     `-l --list --contains --no-contains --with --without --merged --no-merged --points-at --show-current`.split(
@@ -53,7 +56,7 @@ function namedRefs(use: Use): readonly Found[] {
 
 const GONE = new Set(["expire", "delete", "drop", "write"]);
 
-/** `reflog`: any first word that is no action names what is shown. */
+/** `reflog`: a first word that is no action names the ref to show. */
 function loggedRefs(use: Use): readonly Found[] {
   const [action] = use.operands;
   const shown = loggedFiles(use);
@@ -64,7 +67,7 @@ function loggedRefs(use: Use): readonly Found[] {
     : shown;
 }
 
-/** `-d` alone removes; any other use gives a ref another value. */
+/** `-d` alone deletes; any other use changes the value of a ref. */
 const updatedRefs = ({ program, options }: Use): readonly Found[] =>
   options.some(({ name }) => name === "-d" || name === "--stdin")
     ? [
@@ -76,16 +79,16 @@ const updatedRefs = ({ program, options }: Use): readonly Found[] =>
       ]
     : [{ kind: "repository", change: "local", what: program }];
 
-/** One name is asked for, two are set. */
+/** One name is read, two are written. */
 const symbolic = ({ program, operands }: Use): readonly Found[] =>
   operands.length > 1 ? [{ kind: "repository", change: "local", what: program }] : [];
 
-/** `+name` in what is pushed goes without asking whether something is lost. */
+/** `+name` forces the push of this ref. */
 const forcedRefs = ({ operands }: Use): readonly Found[] =>
   operands
     .filter(({ value }: Arg) => value.startsWith("+"))
     .map(({ value, span }) => ({ kind: "repository", change: "forced", what: value, span }));
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const GIT_CHANGES_READERS: Readonly<Record<string, Reader>> = {
   "git apply": applied,
   "git gc": collected,

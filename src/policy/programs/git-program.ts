@@ -2,13 +2,13 @@ import { isHarmless, pathIn } from "./git-settings.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 const BATCHES: ReadonlySet<string> = new Set(["--batch", "--batch-command"]);
 
-/** What is shown comes in by stdin, unless it is everything. */
+/** With a batch, the names of what is shown come from stdin, unless everything is shown. */
 const askedOfHistory = ({ options }: Use): readonly Found[] =>
   options.some(({ name }) => BATCHES.has(name)) && options.every(({ name }) => name !== "--batch-all-objects")
     ? [{ kind: "read", path: null }]
     : [];
 
-/** It looks for `-o` and `--remote` first, even among the values of other options. */
+/** It searches for `-o` and `--remote` first, even among the values of other options. */
 const lookedThrough = (use: Use): readonly Found[] =>
   use.options.flatMap(({ value, span }) =>
     value !== null && value.span !== span && value.value.startsWith("-")
@@ -23,7 +23,7 @@ const change = (change: "local" | "lost" | "rewritten", { program }: Use): Found
   what: program,
 });
 
-/** Files that get another content than they have: what was changed in them goes. */
+/** Files that are overwritten: their uncommitted changes are lost. */
 const overwritten = (paths: readonly Arg[], use: Use): readonly Found[] => [
   change("lost", use),
   ...paths.flatMap((arg) => {
@@ -34,7 +34,7 @@ const overwritten = (paths: readonly Arg[], use: Use): readonly Found[] => [
   }),
 ];
 
-/** What looks like a file, not like a branch: a dot at the beginning of a name, or an ending. */
+/** Looks like a file, not like a branch: a leading dot, or a suffix. */
 const FILE = /(?:^|\/)\.|\.[a-z]\w*$|\/$|[*?]/i;
 
 function checkedOut(use: Use): readonly Found[] {
@@ -51,13 +51,13 @@ function checkedOut(use: Use): readonly Found[] {
   return files && !makes ? overwritten(operands, use) : [change("local", use)];
 }
 
-/** Only the index, unless the work tree is named too. */
+/** Changes only the index, unless the work tree is named too. */
 const restored = (use: Use): readonly Found[] =>
   has(use, "-S", "--staged") && !has(use, "-W", "--worktree")
     ? [change("local", use)]
     : overwritten(use.operands, use);
 
-/** Only with `-f` does it delete; what it deletes stands in no commit. */
+/** Deletes only with `-f`; the deleted files are in no commit. */
 function cleaned(use: Use): readonly Found[] {
   if (has(use, "-n", "--dry-run")) return [];
   return [change(has(use, "-f", "--force") ? "rewritten" : "lost", use)];
@@ -87,7 +87,7 @@ function renamed(use: Use): readonly Found[] {
   return [change(has(use, "-f", "--force") ? "lost" : "local", use), ...moved, ...targets];
 }
 
-/** Options whose value may ask for signatures, which gpg then checks. */
+/** Options whose value may request signatures, which gpg then verifies. */
 const SHAPES = new Set(["--format", "--pretty", "--group", "--sort"]);
 
 /** `-c key=value` before a command, and formats that start gpg. */
@@ -107,7 +107,7 @@ function asked(use: Use): readonly Found[] {
   );
 }
 
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const GIT_READERS: Readonly<Record<string, Reader>> = {
   "git settings and signatures": asked,
   "git objects on stdin": askedOfHistory,

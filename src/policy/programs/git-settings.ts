@@ -1,3 +1,4 @@
+import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import type { Arg, Found, GivenOption, Use, Reader } from "./program-model.ts";
 const WRITES = new Set(
   "--replace-all --add --unset --unset-all --rename-section --remove-section".split(" "),
@@ -14,22 +15,14 @@ const fileGiven = ({ options }: Use): Arg | null =>
 
 const SECRET = /pass(?:word|phrase)?$|token|secret|extraheader|cookie/i;
 
-/** A section that is renamed may get any name; what is edited may be anything. */
+/** A renamed section may get any name; an edit may change anything. */
 const mayBeObeyed = (key: Arg | undefined, { args }: Use): boolean =>
   key?.kind !== "literal" || isObeyed(key.value) || args.some(({ value }) => WIDE.has(value));
 
-/** Sections of git's settings that name programs to run, hosts to reach or more files of settings. */
-const OBEYED_SECTIONS = new Set(
-  `alias browser credential credentialcache difftool extensions filter gpg guitool hook http imap include includeif instaweb lfs
-  man mergetool pager protocol safe sendemail ssh tar trailer url`.split(/\s+/),
-);
-/** Settings of that kind in sections that also hold others; `*` stands for a name in between. */
-const OBEYED = new Set(
-  `core.alternaterefscommand core.askpass core.attributesfile core.editor core.fsmonitor core.gitproxy core.hookspath core.pager
-  core.sshcommand core.worktree diff.external diff.*.command diff.*.textconv gc.prunecommand init.templatedir
-  interactive.difffilter merge.*.driver receive.procreceiverefs remote.*.proxy remote.*.receivepack remote.*.uploadpack
-  remote.*.vcs sequence.editor submodule.*.update uploadpack.packobjectshook web.browser`.split(/\s+/),
-);
+/** Sections of git's settings that name programs to run, hosts to reach or further settings files. */
+const OBEYED_SECTIONS = new Set(PROGRAM_WORDS.git.obeyedSections);
+/** The same for single settings in sections that also hold others; `*` stands for a name in between. */
+const OBEYED = new Set(PROGRAM_WORDS.git.obeyed);
 
 const patternOf = (key: string, section: string): string => {
   const last = key.slice(key.lastIndexOf(".") + 1);
@@ -38,7 +31,7 @@ const patternOf = (key: string, section: string): string => {
 
 const WIDE = new Set(["--rename-section", "rename-section", "--system"]);
 
-/** Whether git on the host would run, load or reach what this setting says. */
+/** Git on the host would run, load or contact what this setting names. */
 function isObeyed(key: string): boolean {
   const folded = key.toLowerCase();
   const [section = ""] = folded.split(".", 1);
@@ -52,7 +45,7 @@ function configured(use: Use): readonly Found[] {
   return [...unclear, ...(isReading(use) ? shown(use) : written(use))];
 }
 
-/** Without an action a key alone is read, and a key with a value is set. */
+/** Without an action, a key alone is read, and a key with a value is written. */
 function isReading({ options, operands: [first, second] }: Use): boolean {
   const has = (names: ReadonlySet<string>): boolean => options.some(({ name }) => names.has(name));
   if (has(WRITES)) return false;
@@ -81,7 +74,7 @@ function written(use: Use): readonly Found[] {
     : [{ kind: "repository", change: "local", what, span }];
 }
 
-/** The file that a setting goes to. */
+/** The file that the setting is written to. */
 function fileOf({ options, home, folder }: Use): string | null {
   const has = (wanted: string): boolean => options.some(({ name }) => name === wanted);
   if (has("--system")) return "/etc/gitconfig";
@@ -89,10 +82,10 @@ function fileOf({ options, home, folder }: Use): string | null {
   return folder === null ? null : `${folder}/.git/config`;
 }
 
-/** Reads of the files whose content its operands may show: paths, `revision:path`, and revisions, which are no files then. */
+/** Files whose content the operands may show: paths, `revision:path`, and revisions (which are then no files). */
 export const shownFiles = (use: Use): readonly Found[] => readsOf(use.operands, use);
 
-/** `log`: only with a patch is there content. */
+/** `log` shows content only with a patch. */
 export const loggedFiles = (use: Use): readonly Found[] =>
   use.options.some(({ name }) => PATCHES.has(name)) ? [...shownFiles(use), ...tracedFiles(use)] : [];
 
@@ -124,7 +117,7 @@ function readsOf(operands: readonly Arg[], use: Use): readonly Found[] {
   });
 }
 
-/** The path in a pathspec or in `revision:path`; null for what only leaves paths out. */
+/** The path in a pathspec or in `revision:path`; null for a pathspec that only excludes. */
 export function pathIn(value: string): string | null {
   if (/^:[!^]/.test(value)) return null;
   if (value.startsWith(":(")) {
@@ -137,7 +130,7 @@ export function pathIn(value: string): string | null {
   return colon === -1 ? value : value.slice(colon + 1).replace(/^[0-3]:/, "");
 }
 
-/** The colon after a revision; those in `@{10:00}` are none. */
+/** The colon after a revision; colons inside of `@{10:00}` do not count. */
 function colonOf(value: string): number {
   let open = false;
   for (let at = 0; at < value.length; at += 1) {
@@ -148,34 +141,11 @@ function colonOf(value: string): number {
   }
   return value.lastIndexOf(":");
 }
-/** Settings that only change what is shown, whatever their value. */
-const SHOWN_SECTIONS = new Set(["advice", "color", "column", "i18n", "status", "versionsort"]);
-const SHOWN = new Set(
-  `blame.coloring blame.date blame.showemail blame.showroot branch.sort core.abbrev core.commentchar core.ignorecase
-  core.precomposeunicode core.preloadindex core.quotepath core.untrackedcache core.whitespace diff.algorithm
-  diff.autorefreshindex diff.colormoved diff.colormovedws diff.context diff.dirstat diff.dstprefix diff.ignoresubmodules
-  diff.indentheuristic diff.interhunkcontext diff.mnemonicprefix diff.noprefix diff.relative diff.renamelimit diff.renames
-  diff.srcprefix diff.statgraphwidth diff.statnamewidth diff.submodule diff.suppressblankempty diff.wordregex
-  diff.wserrorhighlight gc.auto grep.column grep.extendedregexp grep.fullname grep.linenumber grep.patterntype grep.threads
-  init.defaultbranch log.abbrevcommit log.date log.decorate log.follow log.graphcolors log.initialdecorationset log.mailmap
-  log.showroot maintenance.auto merge.conflictstyle merge.renames merge.stat pack.threads rerere.enabled stash.showpatch
-  stash.showstat tag.sort user.email user.name`.split(/\s+/),
-);
-/** Those that are harmless with these values only. */
-const HARMLESS_VALUES: Readonly<Record<string, readonly string[]>> = {
-  "commit.gpgsign": ["false", "0", "no"],
-  "core.editor": ["true", ":"],
-  "core.fsmonitor": ["false", "0", "no", ""],
-  "core.hookspath": ["/dev/null"],
-  "core.pager": ["cat", ""],
-  "log.showsignature": ["false", "0", "no"],
-  "pager.branch": ["false", "0", "no", "cat", ""],
-  "pager.diff": ["false", "0", "no", "cat", ""],
-  "pager.log": ["false", "0", "no", "cat", ""],
-  "pager.show": ["false", "0", "no", "cat", ""],
-  "pager.status": ["false", "0", "no", "cat", ""],
-  "tag.gpgsign": ["false", "0", "no"],
-};
+/** Settings that only change the output, whatever their value. */
+const SHOWN_SECTIONS = new Set(PROGRAM_WORDS.git.shownSections);
+const SHOWN = new Set(PROGRAM_WORDS.git.shown);
+/** Settings that are harmless with these values only. */
+const HARMLESS_VALUES = PROGRAM_WORDS.git.harmlessValues;
 
 /** `key=value` for one run, as after `git -c`. */
 export function isHarmless(setting: string): boolean {
@@ -190,7 +160,7 @@ export function isHarmless(setting: string): boolean {
   );
 }
 
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const GIT_SETTINGS_READERS: Readonly<Record<string, Reader>> = {
   "git files": shownFiles,
   "git files of a log": loggedFiles,

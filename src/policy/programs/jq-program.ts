@@ -3,7 +3,7 @@ import { type Arg, type Found, isGuess, type Role, UNKNOWN, type Use, type Reade
 
 type ValueRole = Exclude<Role, "command">;
 
-/** Options with values; of more than one value each has its role. */
+/** Options with values; with several values, each has its role. */
 const VALUES: Readonly<Record<string, readonly ValueRole[]>> = {
   "--arg": ["data", "data"],
   "--argjson": ["data", "data"],
@@ -26,7 +26,7 @@ const FILTER_FILES: ReadonlySet<string> = new Set(["-f", "--from-file"]);
 const ENVIRONMENT: ReadonlySet<string> = new Set(["env", "$ENV", "strenv", "envsubst"]);
 const LOADING = /^(?:import|include|modulemeta|get_search_list|load\w*|strload|system|eval)$/;
 
-/** What a filter reaches beyond its input. */
+/** What a filter accesses beyond its input. */
 function filterEffects(filter: Arg, use: Use): readonly Found[] {
   if (filter.kind === "dynamic") return [use.doubt("word.dynamic", filter)];
   const names = filter.kind === "literal" ? filterNames(filter.value) : null;
@@ -55,7 +55,7 @@ class JqReader {
 
   read(): readonly Found[] {
     const { args } = this.use;
-    // Whichever word it is that names the file of the filter, all others are read as well.
+    // Any of these words may be the filter's file, so all of them are read.
     this.filterSeen = args.some(({ value }) => FILTER_FILES.has(value) || FILTER_LETTER.test(value));
     while (this.at < args.length) {
       const arg = args[this.at++] as Arg;
@@ -98,7 +98,7 @@ class JqReader {
       const value = this.use.args[this.at++];
       if (value === undefined)
         this.found.push(this.use.doubt("option.unknown", option, `${option.value} without its value`));
-      // Without quotes, what is not known could be several words.
+      // An unquoted unknown value could become several words.
       else if (value.loose === true || value.kind === "glob")
         this.found.push(this.use.doubt("word.dynamic", value));
       if (value !== undefined) this.take(role, value);
@@ -116,7 +116,7 @@ class FilterReader {
     this.text = text;
   }
 
-  /** Up to the bracket that closes an interpolation, or to the end. */
+  /** Reads up to the bracket that closes an interpolation, or to the end. */
   code(closing: "" | ")"): boolean {
     let open = 0;
     while (this.at < this.text.length) {
@@ -184,7 +184,7 @@ class FilterReader {
     return isLetter(char) || isDigit(char);
   }
 
-  /** Of an object: `name: value`, after the opening brace or a comma. */
+  /** A key of an object: `name: value`, after the opening brace or a comma. */
   private isKey(from: number): boolean {
     let next = this.at;
     while (this.text.charAt(next) === " ") next += 1;
@@ -202,11 +202,11 @@ const MAX_DEPTH = 16;
 
 const isDigit = (char: string): boolean => char >= "0" && char <= "9";
 
-/** Which names a filter of jq or yq uses. */
+/** The names that a filter of jq or yq uses. */
 
 /**
- * The names that stand for something, variables with their sign: no field of data, no key of an object. Null where the
- * filter is not understood. Linear.
+ * Names of functions and variables (with their sign), without fields of data and keys of objects. Null where the filter is
+ * not understood. Linear.
  */
 export function filterNames(filter: string): readonly string[] | null {
   const reader = new FilterReader(filter);
@@ -216,10 +216,13 @@ export function filterNames(filter: string): readonly string[] | null {
 const VERBS: ReadonlySet<string> = new Set(["e", "eval", "ea", "eval-all"]);
 const IN_PLACE: ReadonlySet<string> = new Set(["-i", "--inplace", "--in-place"]);
 
-/** What no file is called that anybody would name here. */
+/** A name that no file is likely to have. */
 const EXPRESSION = /^(?!\/|~|\.\.)[^]*[|()[\]{}"'=*]/;
 
-/** Two programs have this name; only what is harmless in both is taken. The first operand may be a file or an expression. */
+/**
+ * Two programs are called yq; only what is harmless in both is accepted. The first operand may be a file or an
+ * expression.
+ */
 function yqEffects(use: Use): readonly Found[] {
   const operands = VERBS.has(use.operands[0]?.value ?? "") ? use.operands.slice(1) : use.operands;
   const given = use.options.flatMap(({ name, value }) =>
@@ -235,7 +238,7 @@ function yqEffects(use: Use): readonly Found[] {
   ];
 }
 
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const JQ_READERS: Readonly<Record<string, Reader>> = {
   jq: jqEffects,
   yq: yqEffects,

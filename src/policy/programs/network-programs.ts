@@ -19,10 +19,10 @@ function moved(use: Use): readonly Found[] {
   return [...copied(use, elsewhere), ...(empties ? emptied(use, elsewhere) : [])];
 }
 
-/** `name=@file`, `name:=@file`, `name@file`, `Header:@file`: sent to the other side. */
+/** `name=@file`, `name:=@file`, `name@file`, `Header:@file`: the file is sent. */
 const SENT = /^[^=@:]*(?::?=@|:@|@)(.+)$/;
 
-/** The first operand, or the one behind a method, is the address; all others are fields. */
+/** The first operand, or the one after a method, is the address; all others are fields. */
 function request(use: Use): readonly Found[] {
   const [first, ...rest] = use.operands;
   const method = first !== undefined && /^[A-Z]+$/.test(first.value);
@@ -45,7 +45,7 @@ function request(use: Use): readonly Found[] {
 /** `:3000/path` is this machine. */
 const hostOf = (address: Arg): readonly string[] =>
   address.value.startsWith(":") ? ["localhost"] : hostsOf(address);
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const NETWORK_READERS: Readonly<Record<string, Reader>> = {
   http: request,
   "yt-dlp": (use) => [

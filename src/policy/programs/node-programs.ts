@@ -18,7 +18,7 @@ const scripts = ({ options, folder, program }: Use): readonly Found[] =>
       fixedEffect(value?.kind === "literal" && value.value === "test" ? "check" : "project", folder, program),
     );
 
-/** The entry of the table that judges what is handed on to a package's tests. */
+/** The row that judges arguments passed on to a package's tests. */
 const TEST_WORDS = "npm test --";
 
 const testsHandOn = handsOn(TEST_WORDS);
@@ -45,7 +45,7 @@ function programs(use: Use): readonly Found[] {
     : programEffects(file, use);
 }
 
-/** Where reports go: a stream by its name, or a file. */
+/** Targets of reports: a stream by name, or a file. */
 function destinations(use: Use): readonly Found[] {
   return use.options.flatMap(({ name, value }) =>
     name !== "--test-reporter-destination" ||
@@ -59,7 +59,7 @@ function destinations(use: Use): readonly Found[] {
 
 const scriptHandsOn = handsOn(TEST_WORDS, 1);
 
-/** Some of its settings are the keys to a registry. */
+/** Some of npm's settings are registry tokens. */
 function tokens(use: Use): readonly Found[] {
   return use.operands
     .filter(({ kind, value }) => kind !== "literal" || /auth|password|token|cert|key|\/\//i.test(value))
@@ -80,7 +80,7 @@ function changesPackage(use: Use): readonly Found[] {
   return [{ kind: "write", path: use.folder }];
 }
 
-/** What the project does not have is fetched, unless that is refused before anything else is said. */
+/** A package that is not installed is fetched, unless an option before it forbids that. */
 function runsPackage(use: Use): readonly Found[] {
   const [first, second] = use.args;
   const stays = use.program === "npx" && first?.kind === "literal" && /^--no(?:-install)?$/.test(first.value);
@@ -89,7 +89,7 @@ function runsPackage(use: Use): readonly Found[] {
   return [...effects.map((each) => fixedEffect(each, use.folder, use.program)), ...codeElsewhere(use)];
 }
 
-/** What `run` and the like start: the tests, another script, or nothing but a list. */
+/** What `run` and similar commands start: the tests, another script, or only a list of scripts. */
 function runsScript(use: Use): readonly Found[] {
   const [script] = use.operands;
   if (script === undefined) return [fixedEffect("settings", use.folder, use.program)];
@@ -125,13 +125,13 @@ const packageFiles = (use: Use): readonly Found[] =>
     ? use.operands.map((arg) => ({ kind: "read", path: use.place(arg), span: arg.span }))
     : [];
 
-/** Without `run` it watches, but only where a person sits at a terminal. */
+/** Without `run` it watches, but only in a terminal. */
 function mustNotWatch(use: Use): readonly Found[] {
   const runs = [...use.options, ...use.globals].some(({ name }) => name === "--run");
   return runs ? [] : [fixedEffect("ask", use.folder, "a watch")];
 }
 
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const NODE_READERS: Readonly<Record<string, Reader>> = {
   "npm tokens": tokens,
   "npm pkg set": changesPackage,

@@ -1,6 +1,6 @@
 import type { Fixed, Model, OptionSpec, OptionTable, Role } from "./program-model.ts";
 
-/** What a program does by itself, or with an option: the word of the rows, and the effect. */
+/** Effects of a program or an option: word of the rows → effect. */
 export const EFFECT_WORDS = {
   network: "network",
   installs: "install",
@@ -21,7 +21,7 @@ export const EFFECT_WORDS = {
 } as const satisfies Readonly<Record<string, Fixed>>;
 export type EffectWord = keyof typeof EFFECT_WORDS;
 
-/** Groups of options that take a value, by what the value is. */
+/** Groups of options with a value, by the role of the value. */
 const VALUE_GROUPS = {
   values: "data",
   patterns: "pattern",
@@ -38,7 +38,7 @@ const VALUE_GROUPS = {
   "code texts": "code",
 } as const satisfies Readonly<Record<string, Role>>;
 
-/** Groups of options that change what the arguments are. */
+/** Groups of options that change the role of the arguments. */
 const TURNS = {
   "turns arguments into reads": "read",
   "turns arguments into writes": "write",
@@ -53,8 +53,8 @@ const known = <Value>(table: Readonly<Record<string, Value>>, word: string): Val
   Object.hasOwn(table, word) ? (table[word] as Value) : null;
 
 /**
- * What the options of a group mean; null for a name that is no group. `plain`: flags that change nothing outside.
- * `reads`, `values` …: with a value. `optional reads`: a value may be attached. `reads and asks`: with an effect beside.
+ * The meaning of a group of options; null for an unknown group. `plain`: flags without effects. `reads`, `values` …: options
+ * with a value. `optional reads`: a value may be attached. `reads and asks`: with a further effect.
  * `network`, `asks` …: flags with this effect; `network, value` and `network, optional value`: the value is data.
  */
 export function groupMeaning(group: string): Meaning | null {
@@ -79,7 +79,7 @@ const TAME: ReadonlySet<Role> = new Set<Role>(["data", "pattern", "read"]);
 const readsOnly = ({ role, turns, fixed }: OptionSpec): boolean =>
   TAME.has(role) && (turns === null || TAME.has(turns)) && fixed === null;
 
-/** The options of a row by name. A group that is none, or a word that stands twice, is a mistake of the row: it throws. */
+/** The options of a row by name. Throws for an unknown group and for an option that stands twice: mistakes of the row. */
 export function optionTable({ options = {}, numbers = false, complete = false }: Model): OptionTable {
   const named = new Map<string, OptionSpec>();
   let tame: boolean = complete;

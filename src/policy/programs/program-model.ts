@@ -1,32 +1,36 @@
 import { CHANGE_KINDS, type Doubt, type EffectKind, type Place } from "../effects/effect.ts";
 import type { Span } from "../shell/shell-syntax.ts";
 
-/** A word as a program gets it. */
+/** A word as a program receives it. */
 export interface Arg {
-  /** literal: exactly this. glob: a pattern, any number of names. dynamic: only the shell will know; unknown parts are `UNKNOWN`. */
+  /**
+   * literal: exactly this. glob: a pattern for any number of names. dynamic: known to the shell only; unknown parts
+   * are `UNKNOWN`.
+   */
   readonly kind: "literal" | "glob" | "dynamic";
   readonly value: string;
   readonly span: Span;
-  /** A substitution is in it: what that gives. `network`: something in it came from there. */
+  /** Source of a substitution in the word. `network`: some of its output came from there. */
   readonly feed?: "unknown" | "network";
-  /** What is unknown in it stands unquoted: it may become several words, or none. */
+  /** The unknown part is unquoted: it may become several words, or none. */
   readonly loose?: true;
 }
 
-/** Stands for what is not known in a value. A text that contains it is never allowed: the character gate sees to that. */
+/** Placeholder for an unknown part of a value. A text that contains this character itself is never allowed. */
 export const UNKNOWN = "\uFFFC";
 
-/** A value that may be this one, or another: dangers are looked for in it. */
+/** A value that may be this one or another; only dangers are looked for in it. */
 export const isGuess = ({ kind, value }: Arg): boolean => kind === "dynamic" && !value.includes(UNKNOWN);
 
 /**
- * What an argument means to its program:
- * data: nothing outside. pattern: data, but the operand of that name goes when an option gives it.
- * read, write, delete: a path. tree: a path deleted with all below it. target: written, or written into. permissions: a path whose mode or owner changes.
- * in: the folder where the program works. host: a host or an address of the network.
+ * The role of an argument:
+ * data: no effect. pattern: data, and the operand with this role is dropped when an option gives the pattern.
+ * read, write, delete: a path. tree: a path that is deleted with everything below it.
+ * target: a path that is written, or written into. permissions: a path whose mode or owner changes.
+ * in: the folder in which the program works. host: a host or an address of the network.
  * check: a file or folder whose tests run, or which a linter reads with the settings next to it: read, and code of the project.
- * code: a program in some language, as text. loads: a file of code or of settings that run code. project: a file of code to run.
- * command: this and all that follow are a command of its own. shell: a text that a shell runs.
+ * code: a program in some language, as text. loads: a file of code, or of settings that run code.
+ * project: a file of code to run. command: this and all following arguments are another command. shell: a text that a shell runs.
  */
 export const ROLES = [
   "data",
@@ -48,7 +52,7 @@ export const ROLES = [
 ] as const;
 export type Role = (typeof ROLES)[number];
 
-/** An effect that comes with an option or a program as a whole, whatever the words. Of a repository: what changes. */
+/** An effect of an option or a whole program, whatever the words. For a repository: the kind of change. */
 const FIXED = [
   ...CHANGE_KINDS,
   "network",
@@ -64,19 +68,19 @@ const FIXED = [
 ] as const;
 export type Fixed = (typeof FIXED)[number];
 
-/** More about a use than options and arguments say: a reader by its name, or one that is made from what the row gives it. */
+/** A further reader of a use: by its name, or with parameters that the row gives. */
 export type Check = string | readonly [name: string, given: CheckParameter];
 export type CheckParameter = string | readonly string[] | Readonly<Record<string, string>>;
 
-/** One program, or one sub-command, as `bin/programs.ts` makes it from a row of the YAML files; `README.md` tells the keys. */
+/** One program or sub-command, compiled by `bin/programs.ts` from a row of YAML; `README.md` explains the keys. */
 export interface Model {
-  /** Words by group; `option-groups.ts` says what a group means. */
+  /** Options by group; `option-groups.ts` explains the groups. */
   readonly options?: Readonly<Record<string, string>>;
-  /** `-20`: a number as an option. */
+  /** `-20`: a number is an option. */
   readonly numbers?: boolean;
   readonly arguments?: {
     readonly first?: readonly Role[];
-    /** Any number of these between the first and the last ones. */
+    /** Role of any number of arguments between the first and the last ones. */
     readonly rest?: Role;
     readonly last?: readonly Role[];
     /** Without arguments it works on the current folder. */
@@ -86,36 +90,39 @@ export interface Model {
   /** Options end at the first operand (env, xargs, ssh …). */
   readonly strict?: true;
   /**
-   * No option is left out that does more than read: those stand in the row with a role or as asks. Then a word that the
-   * shell may turn into an option does no harm, as long as all options of the row only read.
+   * Every option with more effects than reading has a row, with a role or as `asks`. Then a word that the shell may turn into
+   * an option is harmless, as long as all options of the row only read.
    */
   readonly complete?: boolean;
-  /** Single-dash long options (`find -name`, `go test -run`): `-abc` is one option, never a bundle. */
+  /** Long options with a single dash (`find -name`, `go test -run`): `-abc` is one option, never a bundle. */
   readonly singleDash?: true;
-  /** Long options may be shortened to any unique beginning (getopt_long). */
+  /** Long options may be abbreviated to any unique prefix (getopt_long). */
   readonly abbreviates?: true;
-  /** Arguments with which, alone, it only tells of itself. */
+  /** Arguments with which, alone, it only prints its version or help. */
   readonly tells: readonly string[];
-  /** Even what tells of itself obeys the settings of the folder, or is a program that lies in it. */
+  /** Even printing its version obeys settings of the folder, or runs a program in it. */
   readonly local?: true;
-  /** The first operand chooses one of these, by number of the model; options before it are this model's own. No entry: not understood. */
+  /**
+   * Sub-commands by first operand, as numbers of models; options before it belong to this model. Any other operand is
+   * not understood.
+   */
   readonly commands?: Readonly<Record<string, number>>;
-  /** What an operand is that chooses none of `commands` (a script of the project, a file). */
+  /** The model for a first operand that is none of `commands` (a script of the project, a file). */
   readonly otherwise?: number;
   /** Other names of sub-commands. */
   readonly aliases?: Readonly<Record<string, string>>;
-  /** Looked at before all else; of a model with a reader, without operands. */
+  /** Readers that come before everything else; for a model with a reader they get no operands. */
   readonly first?: readonly Check[];
   /**
-   * What the row cannot say. It may add effects, never take any away. Of a program with `commands` it is asked only
-   * where none of them is chosen: options before a sub-command are that one's `globals`.
+   * Readers for what the row cannot express. They only add effects. For a program with `commands` they run only where no
+   * sub-command is chosen: options before a sub-command are its `globals`.
    */
   readonly also?: readonly Check[];
-  /** Takes the whole reading over: for programs with a grammar of their own (find, sed, awk, tar, dd, test …). */
+  /** Replaces the whole reading: for programs with a grammar of their own (find, sed, awk, tar, dd, test …). */
   readonly reader?: Check;
 }
 
-/** An effect before it knows who does it: where `span` or `by` are left out, the whole command and its program. */
+/** An effect without its command: `span` and `by` default to the whole command and its program. */
 export type Found = EffectKind & { readonly span?: Span; readonly by?: string; readonly call?: number };
 
 export interface GivenOption {
@@ -128,44 +135,44 @@ export interface GivenOption {
 interface KnownInput {
   readonly text: string;
   readonly span: Span;
-  /** What prints it may read some of its characters in a way of its own. */
+  /** The program that prints the text may interpret some of its characters. */
   readonly rough?: true;
-  /** It stands for names of files that were found. */
+  /** The text stands for names of found files. */
   readonly found?: true;
 }
 
-/** One use of a program, for `also` and readers. */
+/** One use of a program, as `also` and readers get it. */
 export interface Use {
-  /** The name by which it was found in the table; of a sub-command, both: `git log`. */
+  /** The program's name in the table; for a sub-command both names: `git log`. */
   readonly program: string;
   /** Without the program's (and sub-command's) own name. */
   readonly args: readonly Arg[];
   /** Empty for readers. */
   readonly options: readonly GivenOption[];
-  /** Of the programs above a sub-command (`git -C x` before `log`). */
+  /** Options of the programs above a sub-command (`git -C x` before `log`). */
   readonly globals: readonly GivenOption[];
   readonly operands: readonly Arg[];
-  /** What stdin is fed with. `network`: something before it in the pipe came from there. `project`: a file that lies inside. */
+  /** Source of stdin. `network`: something earlier in the pipe came from there. `project`: a file that lies inside. */
   readonly input: "nothing" | "unknown" | "network" | "project" | KnownInput;
   readonly span: Span;
-  /** Absolute path of an argument, from where the command runs. */
+  /** Absolute path of an argument, relative to the command's folder. */
   place(arg: Arg): Place;
-  /** Where the command runs. */
+  /** The command's folder. */
   readonly folder: Place;
   readonly home: string;
-  /** The effects of another command line that it runs, e.g. `find -exec`; the first word is its name. */
+  /** Effects of another command line that it runs, as in `find -exec`; the first word is the program. */
   command(
     args: readonly Arg[],
     at?: { readonly folder?: Place; readonly input?: Use["input"] },
   ): readonly Found[];
-  /** With this value the variable only lets code run which lies in the workspace, in its box or its system. */
+  /** With this value the variable only lets code run that lies in the workspace, the box or its system. */
   tame(name: string, value: string | null): boolean;
-  /** The effects of a text that a shell runs. */
+  /** Effects of a text that a shell runs. */
   shell(text: Arg): readonly Found[];
   doubt(doubt: Doubt, arg: Arg, what?: string): Found;
 }
 
-/** What a use needs from where it happens; the walk over the tree supplies it. */
+/** The context of a use; the walk over the tree supplies it. */
 export interface Surroundings {
   readonly input: Use["input"];
   readonly folder: Place;
@@ -179,7 +186,7 @@ export interface Surroundings {
   shell(text: Arg, at: { readonly folder: Place; readonly input: Use["input"] }): readonly Found[];
 }
 
-/** A program's name and what stands behind it. */
+/** A program's name and its arguments. */
 export interface Call {
   readonly program: string;
   readonly name: Arg;
@@ -218,7 +225,7 @@ export interface OptionSpec {
   readonly name: string;
   readonly takes: "nothing" | "value" | "maybe";
   readonly role: Role;
-  /** The role that all operands get when it is given. */
+  /** Role of all operands where the option is given. */
   readonly turns: Role | null;
   readonly fixed: Fixed | null;
 }
@@ -226,9 +233,9 @@ export interface OptionSpec {
 export interface OptionTable {
   readonly named: ReadonlyMap<string, OptionSpec>;
   readonly numbers: boolean;
-  /** No option of it does more than read, and none is left out that does: a word that turns out to be an option does no harm. */
+  /** No option does more than read, and none that does is left out: a word that becomes an option is harmless. */
   readonly tame: boolean;
 }
 
-/** Effects of a use that are found by its own grammar, or beside its options and arguments. */
+/** Effects of a use that its own grammar finds, or that come in addition to its options and arguments. */
 export type Reader = (use: Use, options: OptionTable) => readonly Found[];

@@ -15,14 +15,14 @@ import {
 } from "./program-model.ts";
 import { type Manner, readArguments, type Reading } from "./read-arguments.ts";
 
-/** Where models come from: by the name of a program, or by their number. */
+/** Source of models: by program name, or by number. */
 export interface ModelTable {
   readonly names: Iterable<string>;
   find(program: string): Model | undefined;
   model(number: number): Model;
 }
 
-/** A model whose options are told apart and whose checks are found. */
+/** A model with its options parsed and its readers resolved. */
 interface Compiled {
   readonly manner: Manner;
   readonly options: OptionTable;
@@ -33,7 +33,7 @@ interface Compiled {
   readonly reader: Reader | null;
 }
 
-/** The models of programs, each prepared when it is first used. */
+/** The models of programs, each prepared at its first use. */
 export class Models {
   private readonly compiled = new Map<Model, Compiled>();
   private readonly table: ModelTable;
@@ -46,13 +46,13 @@ export class Models {
     return this.table.find(program);
   }
 
-  /** Everything that this use does. `words` begins with the program's name. */
+  /** All effects of this use. `words` starts with the program's name. */
   effects(model: Model, words: readonly [Arg, ...Arg[]], around: Surroundings): readonly Found[] {
     const [name, ...args] = words;
     return this.use(model, { program: baseName(name.value), name, args, globals: [] }, around);
   }
 
-  /** Prepares every model there is; a mistake in one throws. */
+  /** Prepares every model; throws for a mistake in one. */
   compileAll(): void {
     const compile = (model: Model): void => {
       if (this.compiled.has(model)) return;
@@ -132,7 +132,7 @@ const tellsOfItself = ([only, ...more]: readonly Arg[], { tells }: Compiled): bo
 
 const baseName = (program: string): string => program.slice(program.lastIndexOf("/") + 1);
 
-/** Options like `-C` move where it works, one after the other. */
+/** Options such as `-C` change the folder, one after the other. */
 function movedBy({ options }: Reading, around: Surroundings): Surroundings {
   let { folder } = around;
   for (const { spec, value } of options)
@@ -147,7 +147,7 @@ function optionEffects({ options }: Reading, use: Use): readonly Found[] {
   });
 }
 
-/** Folders of options have moved the use already: each was meant from the one before it. */
+/** The use already has the folder that these options lead to. */
 const givenEffects = (role: Exclude<Role, "command">, value: Arg, use: Use): readonly Found[] =>
   role === "in"
     ? [{ kind: "read", path: use.folder, span: value.span }]
@@ -179,7 +179,7 @@ function operandEffects(table: OperandTable, { options, operands }: Reading, use
   return found;
 }
 
-/** Only what names a file can be turned; of what is checked, the code runs all the same. */
+/** Only file roles can be turned; the code of a checked file runs all the same. */
 const roleOfOperand = (role: Role | null, turned: Role | null): Role | null =>
   turned !== null && (role === "read" || role === "write") ? turned : role;
 
@@ -195,7 +195,7 @@ function hereEffects(table: OperandTable, turned: Role | null, use: Use): readon
 
 interface OperandTable {
   readonly first: readonly Role[];
-  /** Any number of these between the first and the last ones. */
+  /** Role of any number of operands between the first and the last ones. */
   readonly rest: Role | null;
   readonly last: readonly Role[];
   /** Without operands it works on the current folder. */

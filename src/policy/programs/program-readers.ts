@@ -29,7 +29,10 @@ import { TEXT_READERS } from "./text-programs.ts";
 import { TYPESCRIPT_READERS } from "./typescript-compiler.ts";
 import { WRAPPER_READERS } from "./wrapper-programs.ts";
 
-/** What rows may name as `reader` or in `also`: programs with a grammar of their own, and what options and arguments cannot say. */
+/**
+ * Readers that rows can name in `reader` or `also`: for programs with a grammar of their own, and for what rows
+ * cannot express.
+ */
 const READERS: ReadonlyMap<string, Reader> = new Map(
   [
     ARCHIVE_READERS,
@@ -67,7 +70,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map(
   ].flatMap((readers) => Object.entries(readers)),
 );
 
-/** The reader that a row asks for; a name that there is not is a mistake of the row: it throws. */
+/** Finds the reader of a row. Throws for an unknown name: a mistake of the row. */
 export function readerOf(check: Check): Reader {
   if (typeof check === "string") {
     const reader = READERS.get(check);

@@ -2,7 +2,7 @@ import type { Model } from "./program-model.ts";
 import type { ModelTable } from "./program-models.ts";
 import { MODELS, PROGRAMS, RUN_OTHERS, RUN_WHAT_FOLLOWS } from "./programs.generated.ts";
 
-/** Every program that is known, by name. A model is read when it is first asked for. */
+/** All known programs by name. A model is parsed at its first use. */
 export class ProgramTable implements ModelTable {
   private readonly read = new Map<number, Model>();
 
@@ -24,7 +24,7 @@ export class ProgramTable implements ModelTable {
   }
 }
 
-/** Programs that run others, or any code. */
+/** Programs that run other programs, or any code. */
 export const RUNNING_OTHERS: ReadonlySet<string> = new Set(RUN_OTHERS);
-/** Programs whose arguments are a command of its own. */
+/** Programs whose arguments are another command. */
 export const RUNNING_WHAT_FOLLOWS: ReadonlySet<string> = new Set(RUN_WHAT_FOLLOWS);

@@ -1,9 +1,10 @@
+import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { fixedEffect, roleEffects, word } from "./argument-roles.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 import { fileEffects, inlineEffects, inputEffects } from "./shell-builtins.ts";
 
 const FLAGS = /^-[bBdEiIOPqRsSuvx]+$/;
-/** Settings of the interpreter that neither write nor load anything. */
+/** Options of the interpreter that neither write nor load anything. */
 const SETTINGS =
   /^(?:dev|utf8(?:=[01])?|importtime|faulthandler|tracemalloc(?:=\d+)?|no_debug_ranges|frozen_modules(?:=\w+)?|int_max_str_digits=\d+|showrefcount|perf|gil=[01])$/;
 
@@ -13,7 +14,7 @@ function python(use: Use): readonly Found[] {
   const { args } = use;
   for (let at = 0; at < args.length;) {
     const arg = args[at] as Arg;
-    // It goes on with what comes in by stdin, once the program ends.
+    // With `-i` it reads stdin after the program ends.
     if (GOES_ON.test(arg.value)) found.push(...programEffects(undefined, use));
     if (ENDS.test(arg.value)) return [...found, ...programOf(arg, args.slice(at + 1), use)];
     const words = harmlessWords(arg, args[at + 1]);
@@ -29,7 +30,7 @@ const GOES_ON = /^-[bBdEIOPqRsSuvx]*i/;
 const LAST = /^-[bBdEiIOPqRsSuvx]*([cm])([\s\S]*)$/;
 const SETTING = /^-[bBdEiIOPqRsSuvx]*([WX])([\s\S]*)$/;
 
-/** How many words an option takes; 0 for one that is not known to be harmless. */
+/** Number of words that an option takes; 0 for one that is not known to be harmless. */
 function harmlessWords({ kind, value }: Arg, next: Arg | undefined): 0 | 1 | 2 {
   if (kind !== "literal") return 0;
   if (FLAGS.test(value)) return 1;
@@ -50,7 +51,7 @@ function programOf(first: Arg, rest: readonly Arg[], use: Use): readonly Found[]
   return letter === "c" ? [inlineEffects(value)] : moduleEffects(value, apart ? rest.slice(1) : rest, use);
 }
 
-/** Even a module of the language itself may import one of the same name from where it runs. */
+/** Even a standard module may import a file of the same name from the current folder. */
 function moduleEffects(module: Arg, rest: readonly Arg[], use: Use): readonly Found[] {
   const settings = fixedEffect("settings", use.folder, use.program);
   const known = module.kind === "literal" ? PYTHON_MODULES.get(module.value) : undefined;
@@ -61,25 +62,24 @@ function moduleEffects(module: Arg, rest: readonly Arg[], use: Use): readonly Fo
   ];
 }
 
-/** Modules of the language, and well-known ones, that ask the network or run what they are told. */
-const REACHING =
-  /^(?:smtpd|smtplib|ftplib|telnetlib|nntplib|poplib|imaplib|webbrowser|xmlrpc|urllib|http|asyncio|code|pdb|bdb|trace|runpy|idlelib|socket\w*|ssl|twine|keyring|wheel|easy_install|playwright|nltk|spacy|huggingface_hub|awscli|ansible\w*|flit|conda|mamba|requests|httpx|speedtest|boto\w*|invoke|fabric|pyftpdlib|twisted|timeit|uvicorn|gunicorn|jupyter\w*|notebook)(?:\.|$)/;
+/** Standard and well-known modules that use the network or run other code. */
+const REACHING = new RegExp(String.raw`^(?:${PROGRAM_WORDS.python.reachingModules.join("|")})(?:\.|$)`);
 
-/** A module that no other project is known for, on the project's own files. */
+/** An unknown module counts as the project's, if it gets the project's files only. */
 const isOwn = ({ kind, value }: Arg, rest: readonly Arg[]): boolean =>
   kind === "literal" &&
   /^[a-z_]\w*(?:\.\w+)*$/i.test(value) &&
   !REACHING.test(value) &&
   !rest.some((arg) => OUT.test(arg.value));
 
-/** An address, or a path that leads out. */
+/** An address, or a path outside of the project. */
 const OUT = /:\/\/|(?:^|[=:,])(?:~|\/(?!tmp\/))|(?:^|[=:,/])\.\.(?:\/|$)/;
 
-/** An interpreter with a file, or with none: then it runs what it gets on stdin. */
+/** An interpreter with a file; without one it runs stdin. */
 export const programEffects = (file: Arg | undefined, use: Use): readonly Found[] =>
   file === undefined || file.value === "-" ? inputEffects(use) : [fileEffects(file, use)];
 
-/** Modules that are programs of their own as well. */
+/** Modules that are programs of their own. */
 const PROGRAMS =
   `pytest pip mypy ruff black isort flake8 pylint pyflakes pycodestyle pydocstyle bandit coverage vulture radon tox nox
   pipx poetry pdm hatch uv pyright basedpyright autopep8 yapf codespell yamllint ansiblelint sqlfluff`.split(
@@ -108,13 +108,13 @@ const ENTRIES: readonly (readonly [module: string, entry: string])[] = [
   ["build", "python -m build"],
 ];
 
-/** Which entry of the table of programs a module is. */
+/** Module → row of the program. */
 const PYTHON_MODULES: ReadonlyMap<string, string> = new Map([
   ...PROGRAMS.map((name) => [name, name] as const),
   ...ENTRIES,
 ]);
 
-/** `--cov-report=html:folder` names where it goes. */
+/** `--cov-report=html:folder` names its target. */
 function reports(use: Use): readonly Found[] {
   return use.options.flatMap(({ name, value }) => {
     const cut = value?.value.indexOf(":") ?? -1;
@@ -126,10 +126,10 @@ function reports(use: Use): readonly Found[] {
   });
 }
 
-/** With a word it writes the new one into the project. */
+/** With a word it writes the new version into the project. */
 const changesVersion: Reader = ({ operands, folder }) =>
   operands.length === 0 ? [] : [{ kind: "write", path: folder }];
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const PYTHON_READERS: Readonly<Record<string, Reader>> = {
   python: python,
   "python -m http.server": () => [{ kind: "network", hosts: [], inside: true }],

@@ -23,10 +23,13 @@ export interface Manner {
   readonly abbreviates: boolean;
 }
 
-/** Whatever files there are, each word that `--include=*.ts` becomes is that option again. */
+/** If files of that name exist, each word that `--include=*.ts` becomes is the option again. */
 const NAMED = /^--[a-z][a-z-]*=/;
 
-/** Tells options from operands, as getopt does. Linear; every argument ends as an option, a value, an operand or misread. */
+/**
+ * Splits options and operands as getopt does. Linear; every argument ends as an option, a value, an operand or
+ * misread.
+ */
 export function readArguments(args: readonly Arg[], table: OptionTable, manner: Manner): Reading {
   return new ArgumentReader(args, table, manner).read();
 }
@@ -75,7 +78,7 @@ class ArgumentReader {
       this.doubt("word.leading-glob", arg);
   }
 
-  /** `*` alone finds every file, however it is called; `*.ts` only those that are meant. */
+  /** `*` alone matches files of any name, also one like an option; `*.ts` only the intended ones. */
   private anything(arg: Arg): void {
     if (arg.kind === "glob" && /^[*?]+$/.test(arg.value)) this.doubt("word.bare-glob", arg);
   }
@@ -133,13 +136,13 @@ class ArgumentReader {
     const value = this.args[this.at];
     if (value === undefined) return this.doubt("option.unknown", arg, `${spec.name} without its value`);
     this.at += 1;
-    // A pattern may become several words, and the second one is then no longer its value.
+    // A pattern may expand to several words; only the first one is the option's value.
     if (value.kind === "glob") this.doubt("word.leading-glob", value);
     this.give(spec, arg, value);
   }
 
   private give(spec: OptionSpec, arg: Arg, value: Arg | null): void {
-    // Another word of it could be an option.
+    // One of its further words could be an option.
     if (value?.loose === true && !this.table.tame) this.doubt("word.dynamic", value);
     this.options.push({ name: spec.name, value, span: arg.span, spec });
   }

@@ -15,7 +15,10 @@ import type { Arg, CheckParameter, Found, Reader, Use } from "./program-model.ts
 import { runner } from "./shell-programs.ts";
 import { escapes } from "./wrapper-programs.ts";
 
-/** `\! command` of psql and mysql, `system command` of mysql, `COPY … PROGRAM 'command'`: the client or server runs it. */
+/**
+ * Commands that a database client or server runs: `\! command` (psql, mysql), `system command` (mysql), `COPY …
+ * PROGRAM 'command'`.
+ */
 const ESCAPES = /\\!\s*([^\n]+)|^\s*system\s+([^\n;]+)|\bprogram\s+'([^']+)'/i;
 
 function statement(text: Arg, use: Use): readonly Found[] {
@@ -25,7 +28,7 @@ function statement(text: Arg, use: Use): readonly Found[] {
   return text.value.includes("\\") ? [use.doubt("language.unknown", text)] : [];
 }
 
-/** Statements on the command line, and those that come in by stdin. */
+/** SQL on the command line and from stdin. */
 const statements =
   (...options: readonly string[]) =>
   (use: Use): readonly Found[] => [
@@ -45,27 +48,27 @@ const effectsOf = (effect: string, use: Use): readonly Found[] =>
     ? WIDE_EFFECTS[effect as keyof typeof WIDE_EFFECTS](use)
     : [fixedEffect(EFFECT_WORDS[effect as EffectWord], use.folder, use.program)];
 
-/** First words with which such programs only print a text for the shell. */
+/** First words with which such programs only print a script for the shell. */
 const PRINTS = new Set(["completion", "completions", "docker-env", "podman-env"]);
 
-/** Effects of every use that are none of a single option. */
+/** Effects for `every use` that no single option has. */
 export const WIDE_EFFECTS = {
-  /** The network, with the hosts of all addresses among the arguments. */
-  "network by address": talks,
+  /** Network access, with the hosts of all addresses among the arguments. */
+  "network by address": networkByAddress,
   /** Runs commands in a way that is not followed. */
   "runs anything": (use) => [escapes(use)],
 } as const satisfies Readonly<Record<string, Reader>>;
 
 const textOf = (given: CheckParameter): string => (typeof given === "string" ? given : "");
 
-/** What rows may ask for with a value of their own: the name in the row, and the reader that it makes of the value. */
+/** Checks with parameters: name in the row → reader made from the parameters. */
 export const ROW_CHECKS = {
-  /** Values of options that are harmless, by option; any other one is code to load. */
+  /** Harmless values by option; any other value is code to load. */
   "known values": (given) => only(given, "option.loads-code"),
-  /** The same where any other value is not understood. */
+  /** The same; any other value is not understood. */
   "understood values": (given) => only(given, "option.unknown"),
   "known values until the next option": greedy,
-  /** Options whose values must look like this to be harmless. */
+  /** Patterns that values of options have to match to be harmless. */
   "values like": shaped,
   "not as first argument": verbs,
   "writes unless": writesUnless,
@@ -112,20 +115,20 @@ function shaped(given: CheckParameter): Reader {
     });
 }
 
-/** Formatters that write what they are given, or all that lies below, unless one of these options is there. */
+/** Formatters that write their files, or everything below, unless one of these options is given. */
 function writesUnless(given: CheckParameter): Reader {
   const names = wordsOf(given);
   return (use) => (use.options.some(({ name }) => names.includes(name)) ? [] : writesGiven(use));
 }
 
-/** With one of these options it writes somewhere below the folder where it works. */
+/** With one of these options it writes below its folder. */
 function writesBelowWith(given: CheckParameter): Reader {
   const names = wordsOf(given);
   return (use) =>
     use.options.some(({ name }) => names.includes(name)) ? [{ kind: "write", path: use.folder }] : [];
 }
 
-/** A tool with commands beside its files: these words, in the first place, make or change something. */
+/** Commands of a tool that otherwise takes files: as first word these make or change something. */
 function verbs(given: CheckParameter): Reader {
   const known: ReadonlySet<string> = new Set(wordsOf(given));
   return (use) => {
@@ -134,7 +137,7 @@ function verbs(given: CheckParameter): Reader {
   };
 }
 
-/** What an option takes whose values end only at the next option: each of them must be one of these. */
+/** For options that take all words up to the next option: each word must be one of these. */
 function greedy(given: CheckParameter): Reader {
   const known = new Map(tableOf(given).map(([name, values]) => [name, new Set(values.split(" "))]));
   return (use) =>
@@ -150,7 +153,7 @@ function greedy(given: CheckParameter): Reader {
     });
 }
 
-/** A program of which every use, whatever its words, has these effects. */
+/** Effects of every use, whatever the words. */
 function everyUse(given: CheckParameter): Reader {
   const words = typeof given === "string" ? [given] : isList(given) ? given : [];
   return (use) => [
@@ -159,14 +162,14 @@ function everyUse(given: CheckParameter): Reader {
   ];
 }
 
-function talks({ args, program }: Use): readonly Found[] {
+function networkByAddress({ args, program }: Use): readonly Found[] {
   const [first] = args;
   if (first?.kind === "literal" && PRINTS.has(first.value)) return [{ kind: "process", what: program }];
   const addresses = args.filter(({ value }) => value.includes("://"));
   return [{ kind: "network", hosts: [...new Set(addresses.flatMap(hostsOf))] }];
 }
 
-/** Harmless with these arguments only, in any number and order, or without any; otherwise it does this. */
+/** Harmless with these arguments in any number and order, or without any; otherwise it has this effect. */
 function harmlessOnlyWith(given: CheckParameter): Reader {
   const table = new Map(tableOf(given));
   const harmless = new Set((table.get("harmless") ?? "").split(" "));
@@ -178,7 +181,7 @@ function harmlessOnlyWith(given: CheckParameter): Reader {
   };
 }
 
-/** Its arguments are a command of one of these programs; of all else nobody knows what runs. */
+/** The arguments are a command of one of these programs; any other command is unknown. */
 function runsOnly(given: CheckParameter): Reader {
   const known = new Set(wordsOf(given));
   return (use) => {
@@ -190,7 +193,7 @@ function runsOnly(given: CheckParameter): Reader {
   };
 }
 
-/** Its targets are tests, or any other code of the project. */
+/** The targets are tests where all match, otherwise other code of the project. */
 function testsWhen(given: CheckParameter): Reader {
   const shape = new RegExp(textOf(given));
   return ({ operands, folder, program }) => {

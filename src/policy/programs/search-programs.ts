@@ -1,7 +1,10 @@
 import { roleEffects } from "./argument-roles.ts";
 import type { Found, GivenOption, Use, Reader } from "./program-model.ts";
 
-/** Without `-f` or `-o` it writes its index into the current folder; `-` and `-x` print it, in front of the files. */
+/**
+ * Without `-f` or `-o` it writes its index into the current folder; `-` and `-x` print it, if they come before the
+ * files.
+ */
 function ctagsEffects(use: Use): readonly Found[] {
   const { options, operands, span } = use;
   const [first] = operands;
@@ -12,7 +15,7 @@ function ctagsEffects(use: Use): readonly Found[] {
 
 const PRINTS: ReadonlySet<string> = new Set(["-f", "-o", "-x"]);
 
-/** Not the search of that name: it asks for the rights of another group. */
+/** `sg` is the search only with a known verb; the system's `sg` runs commands with another group's rights. */
 function groupEffects(use: Use): readonly Found[] {
   const text = use.args.findIndex(({ value }) => value === "-c");
   const shell = text === -1 ? undefined : use.args[text + 1];
@@ -27,14 +30,14 @@ const has = (options: readonly GivenOption[], names: ReadonlySet<string>): boole
   options.some(({ name }) => names.has(name));
 const FILTERS: ReadonlySet<string> = new Set(["-f", "--filter"]);
 
-/** It asks on a terminal, unless a filter is given. */
+/** Interactive, unless a filter is given. */
 function fzfEffects(use: Use): readonly Found[] {
   return use.options.some(({ name }) => FILTERS.has(name))
     ? []
     : [{ kind: "unknown", doubt: "operand.unknown", what: "a terminal" }];
 }
 
-/** What a search is narrowed to by name (`-g`, a type of its own) is read, wherever it lies: as from where it runs. */
+/** Names that narrow a search (`-g`, own types) are read from wherever they lie, relative to the current folder. */
 const chosenEffects = (use: Use, names: ReadonlySet<string>): readonly Found[] =>
   use.options.flatMap(({ name, value }) => {
     if (value === null || !names.has(name) || value.value.startsWith("!")) return [];
@@ -47,7 +50,7 @@ const LIGHT_SEARCHERS = { forced: false, recursive: false };
 const WITHOUT_PATTERN: ReadonlySet<string> = new Set(["--files", "-f", "--file", "-g"]);
 const PATTERNS: ReadonlySet<string> = new Set(["-e", "--regexp"]);
 
-/** Without a folder they search the current one. Where options make the pattern a path, it is read. */
+/** Searches the current folder by default. Where options make the pattern a path, it is read. */
 function searches(patternless: ReadonlySet<string>): (use: Use) => readonly Found[] {
   return (use) => {
     const { options, operands } = use;
@@ -63,7 +66,7 @@ function searches(patternless: ReadonlySet<string>): (use: Use) => readonly Foun
 const CHOOSING: ReadonlySet<string> = new Set(["-g", "--glob", "--iglob", "--type-add"]);
 const rgSearches = searches(new Set(["--files", "-f", "--file"]));
 
-/** With `--files` only names are told. */
+/** With `--files` only names are printed. */
 const rgEffects = (use: Use): readonly Found[] =>
   use.options.some(({ name }) => name === "--files")
     ? rgSearches(use)
@@ -72,13 +75,13 @@ const LIGHT = { forced: false, recursive: false };
 const FILES: ReadonlySet<string> = new Set(["-f", "--file"]);
 const RECURSIVE: ReadonlySet<string> = new Set(["-r", "-R", "--recursive", "--dereference-recursive"]);
 
-/** With patterns from a file, the first operand is none. Searching below folders begins here when no folder is given. */
+/** With patterns from a file, no operand is a pattern. Recursive searches without a folder start here. */
 function grepEffects(use: Use, recursive: boolean): readonly Found[] {
   const { options, operands } = use;
   const given = options.some(({ name }) => name === "-e" || name === "--regexp") || has(options, FILES);
   const first = has(options, FILES) ? operands.slice(0, 1) : [];
   const here = recursive && operands.length === (given ? 0 : 1);
-  // Another word of what stands unquoted is a file.
+  // A further word of an unquoted value is a file.
   const spills = [...operands, ...options.flatMap(({ value }) => value ?? [])].some(
     ({ loose }) => loose === true,
   );
@@ -89,7 +92,7 @@ function grepEffects(use: Use, recursive: boolean): readonly Found[] {
   ];
 }
 
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const SEARCH_READERS: Readonly<Record<string, Reader>> = {
   grep: (use) => grepEffects(use, has(use.options, RECURSIVE)),
   rgrep: (use) => grepEffects(use, true),

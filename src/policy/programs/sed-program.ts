@@ -1,12 +1,12 @@
 import { plainEnd, regexEnd } from "./delimited-text.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 
-/** What a sed script does beyond editing the text that it is given. `input`: it runs that text as commands. */
+/** Effects of a sed script beyond editing its input. `input`: it runs its input as commands. */
 type SedDeed =
   | { readonly kind: "read" | "write" | "runs"; readonly text: string }
   | { readonly kind: "input" };
 
-/** Everything the script does, or null where any of it is not understood. Linear. */
+/** All effects of the script; null where any part of it is not understood. Linear. */
 export function sedDeeds(script: string): readonly SedDeed[] | null {
   const reader = new ScriptReader(script);
   return reader.read() ? reader.deeds : null;
@@ -23,7 +23,7 @@ const SCRIPT_FILES: Readonly<Record<string, "read" | "write">> = {
 const isDigit = (char: string): boolean => char >= "0" && char <= "9";
 const isBlank = (char: string): boolean => char === " " || char === "\t";
 const isLabel = (char: string): boolean => /^[\w.-]$/.test(char);
-/** Any other delimiter may be read in parts, or as something else. */
+/** Another delimiter may be read in parts, or as something else. */
 const isDelimiter = (char: string): boolean => char > " " && char < "\x7f" && char !== "\\";
 
 class ScriptReader {
@@ -148,7 +148,7 @@ class ScriptReader {
     return this.end();
   }
 
-  /** What may stand behind a command. */
+  /** Reads what may follow a command. */
   private end(): boolean {
     this.skip(isBlank);
     const char = this.here();
@@ -170,7 +170,7 @@ class ScriptReader {
     return true;
   }
 
-  /** `a`, `i` and `c`: their text goes to the end of the line, and on where a backslash ends that. */
+  /** `a`, `i` and `c`: their text extends to the end of the line, and further after a backslash. */
   private inserted(): boolean {
     this.skip(isBlank);
     if (this.here() === "\\") {
@@ -178,11 +178,11 @@ class ScriptReader {
       const behind = this.at;
       this.skip(isBlank);
       if (this.here() === "\\") return false;
-      // Blanks alone are a text of one line to some, and nothing to others.
+      // Implementations disagree on a text of blanks: one line, or nothing.
       if (this.here() === "\n" && this.at > behind) return false;
       if (this.here() === "\n") this.at += 1;
     } else if (this.here() === "\n") return false;
-    // `$a\\` with nothing behind it ends the last line, where it has no end.
+    // `$a\\` with nothing after it terminates an unterminated last line.
     if (this.at >= this.text.length) return this.text.endsWith("\\");
     for (; this.at < this.text.length && this.here() !== "\n"; this.at += 1)
       if (this.here() === "\\") this.at += 1;
@@ -211,7 +211,7 @@ class ScriptReader {
 const SCRIPTS: ReadonlySet<string> = new Set(["-e", "--expression"]);
 const FILES: ReadonlySet<string> = new Set(["-f", "--file"]);
 
-/** What the scripts do. `--sandbox` makes sed refuse all that reach beyond its text. */
+/** Effects of the scripts. `--sandbox` makes sed refuse commands that reach beyond its text. */
 function scriptEffects(use: Use): readonly Found[] {
   const { options, operands } = use;
   const files = options.filter(({ name }) => FILES.has(name));
@@ -219,7 +219,7 @@ function scriptEffects(use: Use): readonly Found[] {
   const [first] = operands;
   const own = given.length > 0 || files.length > 0 ? given : operands.slice(0, 1);
   const found = given.length === 0 && files.length > 0 && first !== undefined ? [firstFile(first, use)] : [];
-  // Where POSIXLY_CORRECT is set, what stands behind the first operand is no option.
+  // Where POSIXLY_CORRECT is set, options end at the first operand.
   const early = first === undefined ? use.args : use.args.slice(0, use.args.indexOf(first));
   const asked = options.some(({ name }) => name === "--sandbox");
   if (asked && early.some(({ value }) => value === "--sandbox")) return found;
@@ -232,7 +232,7 @@ function scriptEffects(use: Use): readonly Found[] {
   ];
 }
 
-/** With scripts from files, the first operand is a file like the others. */
+/** With scripts from files, the first operand is an input file too. */
 function firstFile(arg: Arg, use: Use): Found {
   const writes = use.options.some(({ name }) => name === "-i" || name === "--in-place");
   return { kind: writes ? "write" : "read", path: use.place(arg), span: arg.span };
@@ -243,7 +243,7 @@ function textEffects(scripts: readonly Arg[], use: Use): readonly Found[] {
   const open = scripts.find(({ kind }) => kind !== "literal");
   if (open !== undefined)
     return [use.doubt(open.kind === "glob" ? "language.unknown" : "word.dynamic", open)];
-  // A backslash at the end of one script may or may not reach into the next.
+  // A trailing backslash of one script may extend into the next one.
   const torn = scripts.slice(0, -1).find(({ value }) => value.endsWith("\\"));
   const deeds = sedDeeds(scripts.map(({ value }) => value).join("\n"));
   if (torn !== undefined || deeds === null) return [use.doubt("language.unknown", torn ?? first)];
@@ -258,7 +258,7 @@ function deedEffects(deed: SedDeed, { span }: Arg, use: Use): readonly Found[] {
   return [{ kind: deed.kind, path: use.place(arg), span }];
 }
 
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const SED_READERS: Readonly<Record<string, Reader>> = {
   sed: scriptEffects,
 };

@@ -8,25 +8,25 @@ const NAMES: ReadonlySet<string> = new Set(
 );
 const LETTERS = /^[-+][befhmnuvxCET]*o?$/;
 
-/** By its long name, as `-o` takes it. */
+/** Long names, as `-o` takes them. */
 export const isSwitch = (name: string): boolean => NAMES.has(name);
 
-/** By letters, as in `-eu`; an `o` at the end takes a name. */
+/** Letters, as in `-eu`; an `o` at the end takes a name. */
 const areSwitches = (word: string): boolean => LETTERS.test(word);
 
-/** What only bash knows; the small shells read other commands there. Looked for in the text, quoted or not. */
+/** Constructs of bash that small shells read as other commands. Searched for in the text, quoted or not. */
 const ONLY_BASH =
   /\$'|&>|<<<|\|&|\(\(|<\(|>\(|\{[^\s{}]*(?:,|\.\.)|(?:^|[\s;&|({])(?:\[\[|function|select|time|coproc)(?=\s)/;
-/** Before a command of the shell itself, the variable stays. */
+/** In front of a builtin, the variable assignment persists. */
 const STAYS = /(?:^|[\s;&|({])\w+=[^\s;&|]*\s+[^\s;&|]/;
 
-/** A text that is given to `sh`, which may be any of the small shells. */
+/** A text for `sh`, which may be any of the small shells. */
 export const onlyBash = (text: Arg, use: Use): readonly Found[] =>
   ONLY_BASH.test(text.value) || STAYS.test(text.value)
     ? [use.doubt("shell.unreadable", text, "only bash is known to read it so")]
     : [];
 
-/** A program that comes in by stdin. */
+/** A program from stdin. */
 export function inputEffects({ input }: Pick<Use, "input">): readonly Found[] {
   const from = input === "network" ? "fetched" : "input";
   const code = { kind: "code", from, path: null } as const;
@@ -62,12 +62,12 @@ export function joined([first, ...rest]: readonly [Arg, ...Arg[]]): Arg {
   };
 }
 
-/** All variables, and with them whatever secret stands in one. */
+/** Prints all variables, including secret ones. */
 export const PRINTS_ENVIRONMENT = ({ span }: Use): readonly Found[] => [
   { kind: "read", path: ENVIRONMENT, span },
 ];
 
-/** `NAME=value` and `NAME` as arguments; `own` when it stays inside the shell. */
+/** `NAME=value` and `NAME` as arguments; `own` when the variable stays inside the shell. */
 export function assigned(use: Use, args: Use["args"], own: boolean): readonly Found[] {
   return args.flatMap((arg) => {
     const [, name, value] = /^(\w+)(?:\+?=([^]*))?$/.exec(arg.value) ?? [];
@@ -96,7 +96,7 @@ const changes = (use: Use): Found => ({
   what: use.program,
   span: use.span,
 });
-/** It does nothing beyond what is looked at beside it. */
+/** No effects beyond those of its other readers. */
 const changesInside = (use: Use, inside: boolean): Found => ({
   ...changes(use),
   ...(inside ? { inside } : {}),
@@ -109,8 +109,8 @@ function evaluate(use: Use): readonly Found[] {
 }
 
 /**
- * A file with a folder in its name is that file: code of the project like any other, whatever it defines for the commands
- * behind it. Any other name is looked for along PATH.
+ * A file given with a folder is that file: code of the project like any other, whatever it defines for later commands. A
+ * bare name is searched for along PATH.
  */
 function include(use: Use): readonly Found[] {
   const file = use.args.find(({ value }) => value !== "--");
@@ -126,7 +126,7 @@ function trap(use: Use): readonly Found[] {
   return [changesInside(use, areLiteral(use)), ...found];
 }
 
-/** `name=text`: the text runs under that name afterwards. */
+/** `name=text`: the text runs under that name later. */
 function alias(use: Use): readonly Found[] {
   return use.args.flatMap((arg) => {
     const equals = arg.value.indexOf("=");
@@ -138,7 +138,7 @@ function alias(use: Use): readonly Found[] {
   });
 }
 
-/** `set` only turns the usual switches, or sets the positional words. */
+/** `set` with the usual switches only, or with positional words. */
 function set(use: Use): readonly Found[] {
   if (use.args.length === 0) return PRINTS_ENVIRONMENT(use);
   let named = false;
@@ -151,17 +151,17 @@ function set(use: Use): readonly Found[] {
   return [];
 }
 
-/** From the first word on that is no switch. */
+/** The words from the first one that is no switch. */
 const positional = (
   use: Use,
   value: string,
   { kind, named }: { readonly kind: string; readonly named: boolean },
 ): readonly Found[] => (kind === "literal" && !named && /^\w/.test(value) ? [] : [changes(use)]);
 
-/** Names of variables; a subscript would be calculated. */
+/** Names of variables; a subscript would be evaluated. */
 const names = (use: Use): readonly Found[] => assigned(use, use.operands, true);
 
-/** `command -v x` only tells; else it runs what follows. */
+/** `command -v x` only prints; otherwise it runs the words behind it. */
 function command(use: Use): readonly Found[] {
   const at = use.args.findIndex(({ value }) => !value.startsWith("-") || value === "--");
   const options = at === -1 ? use.args : use.args.slice(0, at);
@@ -173,7 +173,7 @@ function command(use: Use): readonly Found[] {
     ...(tells || rest.length === 0 ? [] : use.command(rest)),
   ];
 }
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const SHELL_BUILTINS_READERS: Readonly<Record<string, Reader>> = {
   "changes the shell": (use) => [changes(use)],
   umask: (use) => (use.operands.length === 0 ? [] : [changesInside(use, areLiteral(use))]),

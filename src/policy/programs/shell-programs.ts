@@ -6,7 +6,7 @@ const has = ({ options }: Use, name: string): boolean => options.some((option) =
 
 const STDIN: ReadonlySet<string> = new Set(["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);
 
-/** A text behind -c, a file, or stdin. A lone `-` in front of them ends the options, as `--` does. */
+/** A text behind -c, a file, or stdin. A single `-` before them ends the options, as `--` does. */
 function run(use: Use): readonly Found[] {
   const [first, second] = use.operands[0]?.value === "-" ? use.operands.slice(1) : use.operands;
   if (has(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
@@ -16,7 +16,7 @@ function run(use: Use): readonly Found[] {
   return [fileEffects(first, use)];
 }
 
-/** What comes in by stdin, and its commands where it stands in the command itself. */
+/** Commands from stdin; judged where the text of stdin is known. */
 function known(use: Use): readonly Found[] {
   const { input } = use;
   if (typeof input === "string") return inputEffects(use);
@@ -41,7 +41,7 @@ function foreign(use: Use): readonly Found[] {
   return has(use, "-c") && text !== undefined ? onlyBash(text, use) : [];
 }
 
-/** A program as text behind an option, as a file, or from stdin. */
+/** A program as text of an option, as a file, or from stdin. */
 export function runner(inline: readonly string[]): (use: Use) => readonly Found[] {
   return (use) => {
     const texts = use.options.filter(({ name }) => inline.includes(name));
@@ -53,7 +53,7 @@ export function runner(inline: readonly string[]): (use: Use) => readonly Found[
 
 const whole = ({ program, span }: Use): Arg => ({ kind: "dynamic", value: program, span });
 
-/** `-i` changes the files that are given. */
+/** `-i` changes the given files. */
 function perl(use: Use): readonly Found[] {
   const texts = use.options.filter(({ name }) => name === "-e" || name === "-E");
   const inPlace = use.options.some(({ name }) => name === "-i");
@@ -66,11 +66,11 @@ function perl(use: Use): readonly Found[] {
   return [...texts.map(({ value }) => inlineEffects(value ?? whole(use))), ...files];
 }
 
-/** Settings that only say how much. */
+/** Settings that are only quantities. */
 const HOW_MUCH =
   /^(?:memory_limit|max_execution_time|display_errors|error_reporting|zend\.assertions|assert\.exception|xdebug\.mode|date\.timezone)=[\w.-]*$/;
 
-/** With `-S` it is a server of the box, with `-l` it reads a file: in both nothing comes in by stdin. */
+/** With `-S` it is a server in the box, with `-l` it reads a file: neither reads stdin. */
 function php(use: Use): readonly Found[] {
   const settings = use.options.flatMap(({ name, value }) => {
     if (name !== "-d" || value === null) return [];
@@ -92,10 +92,10 @@ function php(use: Use): readonly Found[] {
 /** `+command` at its start. */
 const plus = (use: Use): readonly Found[] =>
   use.operands.filter(({ value }) => value.startsWith("+")).map((arg) => use.doubt("operand.unknown", arg));
-/** Names of pages only: a path would be formatted by macros of its own. */
+/** Only names of pages: a path would be formatted with macros of its own. */
 const page = (use: Use): readonly Found[] =>
   use.operands.filter(({ value }) => value.includes("/")).map((arg) => use.doubt("operand.unknown", arg));
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const SHELL_READERS: Readonly<Record<string, Reader>> = {
   "shell switches": switches,
   "shell text, file or stdin": run,

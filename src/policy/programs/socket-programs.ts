@@ -14,14 +14,14 @@ function endEffects(end: Arg, use: Use, readOnly: boolean): readonly Found[] {
   return [];
 }
 
-/** Up to the first comma that no backslash stands before. */
+/** The text up to the first unescaped comma. */
 function beforeOptions(text: string): string {
   for (let at = text.indexOf(","); at !== -1; at = text.indexOf(",", at + 1))
     if (text.charAt(at - 1) !== "\\") return text.slice(0, at);
   return text;
 }
 
-/** Either end may be two, one for each direction; with `-u` the first is only read, with `-U` the second. */
+/** Either end may be a pair, one for each direction; with `-u` the first is only read, with `-U` the second. */
 function ends(use: Use): readonly Found[] {
   const source = given(use, "-u") ? 0 : given(use, "-U") ? 1 : -1;
   const found = use.operands.flatMap((arg, index) =>
@@ -30,7 +30,7 @@ function ends(use: Use): readonly Found[] {
   return found.some(({ kind }) => kind === "network") ? found : [{ kind: "network", hosts: [] }, ...found];
 }
 
-/** `@server name type +option …`: the hosts are the server and whatever has a dot. */
+/** `@server name type +option …`: the hosts are the server and every word with a dot. */
 function lookups(use: Use): readonly Found[] {
   const found = use.args.flatMap((arg, index): readonly Found[] => {
     const before = use.args[index - 1]?.value;
@@ -41,7 +41,7 @@ function lookups(use: Use): readonly Found[] {
   return found.some(({ kind }) => kind === "network") ? found : [{ kind: "network", hosts: [] }, ...found];
 }
 
-/** Tables of the system by name; those of hosts are asked of a server. */
+/** Databases of the system by name; those of hosts query a server. */
 function entries(use: Use): readonly Found[] {
   const [table, ...rest] = use.operands;
   if (table === undefined) return [];
@@ -52,7 +52,7 @@ function entries(use: Use): readonly Found[] {
     : [use.doubt("operand.unknown", table)];
 }
 
-/** `http:`, `file:` and other schemes stand for files as well. */
+/** `http:`, `file:` and other schemes may stand in place of files. */
 const schemes = (use: Use): readonly Found[] =>
   use.args
     .filter(({ value }) => /^[a-z][a-z0-9.+-]+:/i.test(value))
@@ -60,13 +60,13 @@ const schemes = (use: Use): readonly Found[] =>
 const LISTS =
   /^(?:-[ltunpaeiomsHOM46x]+|--(?:listening|tcp|udp|numeric|processes|programs|all|unix|summary|no-header|wide|numeric-ports))$/;
 
-/** They tell of their own machine; with names, they would ask for them. */
+/** Without names they report about this machine; with names they query those. */
 function connections({ args }: Use): readonly Found[] {
   const own = args.every(({ kind, value }) => kind === "literal" && LISTS.test(value));
   const numbers = args.some(({ value }) => /^-[a-zA-Z]*n|^--numeric/.test(value));
   return [{ kind: "network", hosts: [], ...(own && numbers ? { inside: true } : {}) }];
 }
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const SOCKET_READERS: Readonly<Record<string, Reader>> = {
   socat: ends,
   mail: ({ operands }) => [

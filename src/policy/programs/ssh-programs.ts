@@ -1,16 +1,11 @@
+import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { given, networkTo, part, reading, valuesOf, writing } from "./argument-roles.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 
-/** Settings that run a text on this side. */
-const RUNNING = new Set(["proxycommand", "localcommand", "knownhostscommand"]);
-/** Settings that only say how the connection is made. */
-const TAME = new Set(
-  `batchmode connecttimeout connectionattempts stricthostkeychecking loglevel port user hostname hostkeyalias
-  serveraliveinterval serveralivecountmax compression ciphers macs kexalgorithms hostkeyalgorithms addressfamily
-  passwordauthentication pubkeyauthentication preferredauthentications identitiesonly forwardagent forwardx11
-  requesttty numberofpasswordprompts checkhostip visualhostkey tcpkeepalive exitonforwardfailure verifyhostkeydns
-  hashknownhosts updatehostkeys pubkeyacceptedkeytypes pubkeyacceptedalgorithms`.split(/\s+/),
-);
+/** Settings whose value runs on this machine. */
+const RUNNING = new Set(PROGRAM_WORDS.ssh.runs);
+/** Settings that only affect how the connection is made. */
+const TAME = new Set(PROGRAM_WORDS.ssh.connection);
 
 /** `-o Name=value` or `-o 'Name value'`. */
 function setting(value: Arg, use: Use): readonly Found[] {
@@ -23,7 +18,7 @@ function setting(value: Arg, use: Use): readonly Found[] {
 
 const settings = (use: Use): readonly Found[] => valuesOf(use, "-o").flatMap((value) => setting(value, use));
 
-/** Of what follows the host, options are still its own; the rest is for the other machine. */
+/** After the host, options are still ssh's own; the remaining words are for the other machine. */
 function behindHost(use: Use): readonly Found[] {
   const [, next] = use.operands;
   return next?.value.startsWith("-") === true && next.value !== "--"
@@ -31,11 +26,11 @@ function behindHost(use: Use): readonly Found[] {
     : [];
 }
 
-/** With a path on this side only, it is a copy. */
+/** With only local paths it is a local copy. */
 const copies = (use: Use): readonly Found[] => [...settings(use), ...copied(use, hostPart)];
 const reached = (arg: Arg, host: string): readonly Found[] =>
   host === "" ? [] : [networkTo(part(arg, host))];
-/** With one of these, and with none but these, it only shows what is in a file. */
+/** With these options only, it just shows the content of a file. */
 const SHOWING = ["-l", "-B", "-y", "-F", "-L", "-e"];
 const WITH_THEM = new Set([...SHOWING, "-f", "-E", "-m", "-P", "-q", "-v"]);
 
@@ -77,17 +72,17 @@ function synchronised(use: Use): readonly Found[] {
   ];
 }
 
-/** Rules of a filter may stand in files: `merge FILE`, `. FILE`. */
+/** Filter rules may be in files: `merge FILE`, `. FILE`. */
 const filterFiles = (use: Use): readonly Found[] =>
   valuesOf(use, "-f", "--filter").flatMap((rule) => {
     const file = /^(?:merge|\.)[^\s_]*[\s_]+([^]+)$/.exec(rule.value)?.[1];
     return file === undefined ? [] : [reading(part(rule, file), use)];
   });
 
-/** The other side would obey these; nothing on this one does. */
+/** Options for the other side; they have no effect on this machine. */
 const remoteOptions = (use: Use): readonly Found[] =>
   valuesOf(use, "-M", "--remote-option").map((arg) => use.doubt("option.unknown", arg));
-/** Where one end of a copy lies on another machine: what stands for that machine, empty where that tells no host. Null: on this one. */
+/** An end of a copy on another machine: the machine's name, empty where no host is visible. Null: on this machine. */
 type Elsewhere = (arg: Arg) => string | null;
 
 /** `host:path`, `host::module`, `scheme://host/path`: a colon before the first slash. */
@@ -97,11 +92,11 @@ function hostPart({ value }: Arg): string | null {
   return host ?? null;
 }
 
-/** `bucket://…`, `remote:path`, `pod:path`: a name of the program's own, which tells no host. */
+/** `bucket://…`, `remote:path`, `pod:path`: a name of the program's own, not a host. */
 export const named = ({ value }: Arg): string | null =>
   /^(?:[a-z0-9]+:\/\/|[^/:]+:)/i.test(value) ? "" : null;
 
-/** All but the last operand are read, the last one is written; hosts are the network. */
+/** All operands but the last are read, the last one is written; hosts are network access. */
 export function copied(use: Use, elsewhere: Elsewhere): readonly Found[] {
   const sources = use.operands.length > 1 ? use.operands.slice(0, -1) : use.operands;
   const target = use.operands.length > 1 ? use.operands.at(-1) : undefined;
@@ -115,7 +110,7 @@ export function copied(use: Use, elsewhere: Elsewhere): readonly Found[] {
   return [...ends, writing(target, use), ...into(target, sources, use)];
 }
 
-/** In a folder the copies get the names that they had. */
+/** Copies into a folder keep their names. */
 function into(target: Arg, sources: readonly Arg[], use: Use): readonly Found[] {
   if (sources.length < 2 && !/(?:^|\/)\.{0,2}$/.test(target.value)) return [];
   return sources.flatMap((source) => {
@@ -126,13 +121,13 @@ function into(target: Arg, sources: readonly Arg[], use: Use): readonly Found[] 
   });
 }
 
-/** The target loses what the source does not have. */
+/** Deletes files in the target that the source does not have. */
 export function emptied(use: Use, elsewhere: Elsewhere): readonly Found[] {
   const target = use.operands.at(-1);
   if (target === undefined || use.operands.length < 2 || elsewhere(target) !== null) return [];
   return [{ kind: "delete", path: use.place(target), recursive: true, forced: true, span: target.span }];
 }
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const SSH_READERS: Readonly<Record<string, Reader>> = {
   "ssh settings": settings,
   "words behind the host": behindHost,

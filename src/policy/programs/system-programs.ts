@@ -1,42 +1,15 @@
+import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { ENVIRONMENT, namesSecret } from "../effects/environment.ts";
 import { fixedEffect, given, outside } from "./argument-roles.ts";
 import type { Arg, Fixed, Found, Use, Reader } from "./program-model.ts";
 import { inputEffects } from "./shell-builtins.ts";
-const UNIT_READS = new Set([
-  "is-active",
-  "is-enabled",
-  "is-failed",
-  "list-units",
-  "list-unit-files",
-  "list-timers",
-  "list-sockets",
-  "list-jobs",
-  "list-dependencies",
-  "is-system-running",
-  "get-default",
-]);
-const POWER = new Set([
-  "poweroff",
-  "reboot",
-  "halt",
-  "suspend",
-  "hibernate",
-  "hybrid-sleep",
-  "suspend-then-hibernate",
-  "kexec",
-  "soft-reboot",
-  "rescue",
-  "emergency",
-  "default",
-  "isolate",
-  "exit",
-  "switch-root",
-  "set-default",
-]);
-/** What a search for processes looks for: programs by their name, and not those that keep the box. */
+
+const UNIT_READS = new Set(PROGRAM_WORDS.systemctl.reports);
+const POWER = new Set(PROGRAM_WORDS.systemctl.power);
+/** Processes that may be addressed by name: programs, except those that keep the box running. */
 const PROGRAM = /^(?!.*(?:harness|runner|init|docker))[\w ./:+=-]*[A-Za-z]{2}[\w ./:+=-]*$/i;
 
-/** Processes of the box are its own; what keeps the box alive is none that may be named. */
+/** Processes of the box are its own, except those that keep the box running. */
 function ended(use: Use, names: RegExp): readonly Found[] {
   const signal = /^-(?:\d+|[A-Z]+\d?|[fnoxeiqv]+|-[a-z-]+(?:=\w+)?|s|P)$/;
   const inside = use.args.every(
@@ -50,7 +23,7 @@ function ended(use: Use, names: RegExp): readonly Found[] {
   return [{ kind: "process", what: use.program, ...(inside ? { inside } : {}) }];
 }
 
-/** What stands on stdin runs later, when nobody looks. */
+/** Commands from stdin run later, unattended. */
 function laterEffects(use: Use): readonly Found[] {
   return [...inputEffects(use), { kind: "write", path: "/var/spool/cron/atjobs" }];
 }
@@ -68,7 +41,7 @@ const IP_OBJECT =
   /^(?:a|ad|add|addr|address|l|li|link|r|ro|route|ru|rule|n|ne|nei|neigh|neighbor|neighbour|maddr|maddress)$/;
 const IP_VERB = /^(?:s|sh|sho|show|l|li|lis|list|ls|lst|g|ge|get)$/;
 
-/** `ip addr show`: any other verb changes the network of the machine, or runs a command in another one. */
+/** `ip addr show`: any other verb changes the network of the machine, or runs a command in another namespace. */
 function ipEffects(use: Use): readonly Found[] {
   const [object, verb] = use.args.filter(({ value }) => !IP_OPTION.test(value));
   if (object === undefined) return [];
@@ -96,9 +69,9 @@ const sysctlEffects = (use: Use): readonly Found[] => [
   { kind: "read", path: "/proc/sys" },
 ];
 
-/** Letters, the last of which may take the next word. */
+/** Bundles of letters, the last of which may take the next word. */
 const UNIX = /^-[AadeNfFHjlLMmPTcwyZ]*[CGgOopqstUu]?$/;
-/** A list behind its letter: `-p1,2`, `-opid,cmd`. */
+/** A letter with its list: `-p1,2`, `-opid,cmd`. */
 const UNIX_LIST = /^-[AadeNfFHjlLMmPTcwy]*(?:p[\d,]+|[oO][a-z%,=]+)$/;
 /** `-aux` is read as `aux` when there is no user x. */
 const UNIX_AS_BSD = /^-[aTrfjlcwmux]*$/;
@@ -115,8 +88,8 @@ const EVERY = /^-[A-Za-z]*e/;
 const OWNER = /^-[A-Za-z]*[GgstuU]$/;
 
 /**
- * Its three kinds of options. Without a dash `e` shows the variables of every process; and all that has a dash is read
- * again as if it had none when there is no such user, group or terminal.
+ * `ps` has three kinds of options. Without a dash `e` shows the variables of every process, and an option with a dash is
+ * read again without it when there is no such user, group or terminal.
  */
 function psEffects(use: Use): readonly Found[] {
   const found: Found[] = [];
@@ -148,7 +121,7 @@ function valueEffects(arg: Arg, use: Use): readonly Found[] {
   return arg.value.includes("environ") ? [{ kind: "read", path: ENVIRONMENT, span: arg.span }] : [];
 }
 
-/** Variables by name are told, unless the name says that it is a secret; all of them are not. */
+/** Prints variables by name, unless the name says that it is a secret; without a name it prints all. */
 function printenvEffects(use: Use): readonly Found[] {
   const names = use.args.filter(({ value }) => value !== "-0" && value !== "--null");
   const doubts = names
@@ -158,15 +131,15 @@ function printenvEffects(use: Use): readonly Found[] {
   return secret ? [...doubts, { kind: "read", path: ENVIRONMENT }] : doubts;
 }
 
-/** Any operand but `size` and `speed` changes the terminal, which outlives the command. */
+/** Any operand but `size` and `speed` changes the terminal beyond the command. */
 function changesTerminal({ operands, program }: Use): readonly Found[] {
   return operands
     .filter(({ value }) => value !== "size" && value !== "speed")
     .map(({ span }) => ({ kind: "process", what: program, span }));
 }
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const SYSTEM_READERS: Readonly<Record<string, Reader>> = {
-  /** What tells who is who reads the accounts of the system. */
+  /** Commands about users read the system's accounts. */
   "system accounts": ({ span }) => [{ kind: "read", path: "/etc/passwd", span }],
   printenv: printenvEffects,
   ps: psEffects,

@@ -11,8 +11,8 @@ const NAME = /^\w+$/;
 const NUMBER = /^[+-]?\d+$/;
 
 /**
- * `test` and `[`. Its operators are looked for by where they could stand, not by its grammar, which depends on the number of
- * words: what could be an operator is taken for one. A variable's name or a number may hold a subscript, which some shells run.
+ * `test` and `[`. Their grammar depends on the number of words, so every word that could be an operator is taken for one. A
+ * variable's name or a number may contain a subscript, which some shells evaluate.
  */
 function testEffects(use: Use): readonly Found[] {
   const closes = use.args.at(-1);
@@ -53,7 +53,7 @@ function seen(use: Use, arg: Arg): readonly Found[] {
   return [{ kind: "read", path: use.place(arg), span }];
 }
 
-/** Where a word stands that can only be an operand, whatever it holds. */
+/** A position where a word can only be an operand, whatever its value. */
 function isShielded(words: readonly Arg[], at: number): boolean {
   const before = words[at - 1];
   const behind = words[at + 1];
@@ -73,7 +73,7 @@ function setsDate(use: Use): readonly Found[] {
     .map(({ span }) => ({ kind: "system", what: use.program, span }));
 }
 
-/** `-v name` and `%n` set variables of the shell, and a name may hold a subscript, which is calculated. */
+/** `-v name` and `%n` set shell variables, and a name may contain a subscript, which is evaluated. */
 function printfEffects(use: Use): readonly Found[] {
   const at = use.args[0]?.value === "--" ? 1 : 0;
   const format = use.args[at];
@@ -100,7 +100,7 @@ function batEffects(use: Use): readonly Found[] {
 }
 
 const NOWHERE = { kind: "literal", value: "--paging" } as const;
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const TEXT_READERS: Readonly<Record<string, Reader>> = {
   bat: batEffects,
   strings: (use) =>

@@ -3,7 +3,7 @@ import { type Arg, type Found, UNKNOWN, type Use, type Reader } from "./program-
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
 
-/** Options that are on or off, and may say so in the next word. */
+/** Boolean options; the next word may be their value. */
 const SWITCHES =
   words(`all allowarbitraryextensions allowimportingtsextensions allowjs allowsyntheticdefaultimports allowumdglobalaccess
   allowunreachablecode allowunusedlabels alwaysstrict assumechangesonlyaffectdirectdependencies checkjs composite
@@ -28,7 +28,7 @@ const SAID: ReadonlyMap<string, boolean> = new Map([
   ["null", false],
 ]);
 
-/** What is not known may be an option. */
+/** An unknown word may be an option. */
 const isValue = ({ value }: Arg): boolean => !value.startsWith("-") && !value.startsWith(UNKNOWN);
 
 const CHECKED = words("project p rootdir baseurl");
@@ -41,14 +41,14 @@ const VALUES =
   maproot module m moduledetection moduleresolution modulesuffixes newline reactnamespace sourceroot target t types
   checkers builders typeroots`);
 
-/** With one of these it writes nothing beside what tells it that nothing has changed. */
+/** Options with which it only writes its incremental state. */
 const QUIET = ["noemit", "showconfig", "listfilesonly", "dry"];
 interface Seen {
   readonly found: Found[];
   readonly on: Map<string, boolean>;
 }
 
-/** The compiler's own grammar: names of any case, one dash or two, and switches that take `true` or `false`. */
+/** The compiler's own option syntax: any letter case, one dash or two, and booleans that take `true` or `false`. */
 function typescript(use: Use): readonly Found[] {
   const seen: Seen = { found: [fixedEffect("check", use.folder, use.program)], on: new Map() };
   let at = 0;
@@ -57,7 +57,7 @@ function typescript(use: Use): readonly Found[] {
   return seen.found;
 }
 
-/** How many words it took. */
+/** Number of words that were read. */
 function argument(arg: Arg, next: Arg | undefined, at: At): 1 | 2 {
   const { use, seen } = at;
   if (!arg.value.startsWith("-")) {
@@ -86,7 +86,7 @@ function valued(name: string, value: Arg, { use, seen }: At): boolean {
   return role !== null || VALUES.has(name);
 }
 
-/** `@file` holds more arguments. */
+/** `@file` contains more arguments. */
 function operand(arg: Arg, use: Use): readonly Found[] {
   if (arg.value.startsWith("@")) return [use.doubt("option.loads-code", arg)];
   const certain = arg.kind === "literal" || (arg.kind === "glob" && /^\w/.test(arg.value));
@@ -94,7 +94,7 @@ function operand(arg: Arg, use: Use): readonly Found[] {
   return [...doubts, ...roleEffects("check", arg, use, { forced: false, recursive: false })];
 }
 
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const TYPESCRIPT_READERS: Readonly<Record<string, Reader>> = {
   tsc: typescript,
 };

@@ -1,6 +1,6 @@
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
 
-/** All that is asked of a forge goes over the network; what looks like a file may be sent there. */
+/** Requests to a forge go over the network; a file among the arguments may be sent. */
 function sent(use: Use): readonly Found[] {
   const files = use.operands.flatMap((arg: Arg) => {
     const value = arg.value.slice(arg.value.lastIndexOf("=") + 1).replace(/^@/, "");
@@ -11,18 +11,18 @@ function sent(use: Use): readonly Found[] {
   return [{ kind: "network", hosts: [] }, ...files];
 }
 
-/** Keys of settings are words of a few kinds; what else is asked for may be a token. */
+/** Keys of harmless settings; any other setting may be a token. */
 const tokens = (use: Use): readonly Found[] =>
   use.operands
     .filter(({ kind, value }) => kind !== "literal" || /token|oauth|password/i.test(value))
     .map((arg) => use.doubt("operand.unknown", arg));
-/** It puts scripts of its own where git runs them. */
+/** It installs its own scripts as git hooks. */
 const hooked = ({ folder }: Use): readonly Found[] => [
   { kind: "write", path: folder === null ? null : `${folder}/.git/hooks` },
 ];
 const attributed = ({ operands, folder }: Use): readonly Found[] =>
   operands.length === 0 ? [] : [{ kind: "write", path: folder === null ? null : `${folder}/.gitattributes` }];
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const FORGE_READERS: Readonly<Record<string, Reader>> = {
   "lfs attributes": attributed,
   "writes hooks": hooked,
@@ -35,7 +35,7 @@ const upstream = ({ operands }: Use): readonly Found[] =>
   operands
     .filter(({ value }) => value.startsWith("^/"))
     .map(({ span }) => ({ kind: "network", hosts: [], span }));
-/** Another repository by its address; and of some options even a value is looked for wherever it stands. */
+/** Another repository by address; it is searched for anywhere, also in values of some options. */
 const strayed = (use: Use): readonly Found[] => [
   ...[...use.operands, ...[...use.globals, ...use.options].flatMap(({ value }) => value ?? [])]
     .filter(({ value }) => /^[a-z][a-z0-9+.-]*:\/\//i.test(value))
@@ -46,7 +46,7 @@ const strayed = (use: Use): readonly Found[] => [
       : [],
   ),
 ];
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const VCS_READERS: Readonly<Record<string, Reader>> = {
   "hg settings": strayed,
   "svn address": upstream,
@@ -65,7 +65,7 @@ function foreachModule(use: Use): readonly Found[] {
   return [use.doubt("operand.unknown", first), ...use.shell(text)];
 }
 
-/** `show NAME` asks the other side, unless told not to. */
+/** `show NAME` contacts the remote, unless an option forbids it. */
 const shownRemote = ({ options, operands }: Use): readonly Found[] =>
   operands.length === 0 || options.some(({ name }) => name === "-n") ? [] : [{ kind: "network", hosts: [] }];
 
@@ -76,7 +76,7 @@ const removedTree = ({ program, options }: Use): readonly Found[] => [
     what: program,
   },
 ];
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const GIT_NESTED_READERS: Readonly<Record<string, Reader>> = {
   "git remote show": shownRemote,
   "git worktree remove": removedTree,

@@ -1,7 +1,7 @@
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 import { assigned, joined, onlyBash, PRINTS_ENVIRONMENT } from "./shell-builtins.ts";
 
-/** Variables first, then a command; without one it prints all variables. */
+/** Variable assignments, then a command; without a command it prints all variables. */
 function environment(use: Use): readonly Found[] {
   const at = use.operands.findIndex(({ value }) => !/^[^=]+=/.test(value));
   const variables = at === -1 ? use.operands : use.operands.slice(0, at);
@@ -16,7 +16,7 @@ function environment(use: Use): readonly Found[] {
   ];
 }
 
-/** The words make one text for a shell. */
+/** The words form one text for a shell. */
 function asText(use: Use): readonly Found[] {
   const [first, ...rest] = use.operands;
   if (first === undefined) return [];
@@ -24,7 +24,7 @@ function asText(use: Use): readonly Found[] {
   return [...use.shell(text), ...onlyBash(text, use)];
 }
 
-/** A lock, then a command; or a text behind -c. */
+/** A lock file, then a command, or a text behind -c. */
 function locked(use: Use): readonly Found[] {
   const [lock, ...rest] = use.operands;
   if (lock === undefined) return [];
@@ -41,7 +41,7 @@ export const escapes = (use: Use): Found => ({
   what: use.program,
   span: use.span,
 });
-/** What rows ask of this file, by name. */
+/** The readers of this file, by the names that rows use. */
 export const WRAPPER_READERS: Readonly<Record<string, Reader>> = {
   env: environment,
   watch: asText,

@@ -1,15 +1,15 @@
 import { addPart, addText, BRACE, BRACE_CLOSE, COMMA, type Cursor, DOT, type Part } from "./cursor.ts";
 
-/** Words that one word may become, and all words of a text; words that are longer are not expanded. */
+/** Limits on the words that one word, and all words of a text, may expand to; longer words are not expanded. */
 const MAX_COUNT = 64;
 const MAX_OF_ALL = 1024;
 const MAX_LENGTH = 300;
 const MAX_DEPTH = 8;
 
-/** A word with what may not be expanded put aside: code units, and -1 - n for the piece n. */
+/** A word as code units, with -1 - n in place of piece n, which is not expanded. */
 type Codes = readonly number[];
 
-/** The words that braces make of one word, an empty list of pieces for an empty word; null where none expands. */
+/** The words that a word's braces expand to, an empty list of pieces for an empty word; null without an expansion. */
 export function expandBraces(c: Cursor, pieces: readonly Part[]): Part[][] | null {
   if (!pieces.some((piece) => piece.kind === "text" && !piece.quoted && holdsBrace(piece.text))) return null;
   const codes = toCodes(pieces);
@@ -35,7 +35,7 @@ function toCodes(pieces: readonly Part[]): Codes {
 
 const holdsBrace = (text: string): boolean => text.includes("{");
 
-/** The deepest level of nesting; null when a brace has no partner. */
+/** The deepest nesting of braces; null when one has no partner. */
 function balance(codes: Codes): number | null {
   let level = 0;
   let deepest = 0;
@@ -46,7 +46,7 @@ function balance(codes: Codes): number | null {
   return level === 0 ? deepest : null;
 }
 
-/** Without a comma and two dots nothing expands. */
+/** Without a comma or two dots nothing expands. */
 function separated(codes: Codes): boolean {
   return codes.some((code, at) => code === COMMA || (code === DOT && codes[at + 1] === DOT));
 }
@@ -59,7 +59,7 @@ function limits(codes: Codes): string | null {
   return depth > MAX_DEPTH ? "too deeply nested braces" : null;
 }
 
-/** All words, or why they are not made. Braces are balanced. */
+/** All words, or why there are none. Braces are balanced. */
 function expand(codes: Codes): Codes[] | string {
   let words: Codes[] = [[]];
   let run = 0;
@@ -76,7 +76,7 @@ function expand(codes: Codes): Codes[] | string {
   return cross(words, [codes.slice(run)]);
 }
 
-/** Where the group that opens at `open` ends, and its own commas. */
+/** The end of the group that opens at `open`, and the commas directly in it. */
 function group(codes: Codes, open: number): { commas: readonly number[]; close: number } {
   const commas: number[] = [];
   let level = 0;
@@ -104,7 +104,7 @@ function alternatives(inner: Codes, commas: readonly number[], offset: number): 
   return all;
 }
 
-/** A group without a comma: a sequence, or text with its braces. */
+/** A group without a comma: a sequence, or literal text with its braces. */
 function single(inner: Codes): Codes[] | string {
   const dots = inner.some((code, at) => code === DOT && inner[at + 1] === DOT);
   if (dots) {
@@ -144,7 +144,7 @@ const PADDED = /^-?0\d/;
 const LOWER = /^[a-z]$/;
 const UPPER = /^[A-Z]$/;
 
-/** The items of `first..last` or `first..last..step`, or why they are not made. */
+/** The items of `first..last` or `first..last..step`, or why there are none. */
 function sequence(text: string, most: number): string[] | string {
   const [first = "", last = "", step = "1", ...more] = text.split("..");
   if (more.length > 0 || !INTEGER.test(step)) return "this sequence";

@@ -33,7 +33,7 @@ import { noJoin, readRedirect } from "./reader-redirects.ts";
 import type { Assignment, List, Node, Reading, Redirect, Word } from "./shell-syntax.ts";
 import { oneWord, readWord } from "./words.ts";
 
-/** Reserved words that no command begins with. */
+/** Reserved words that cannot start a command. */
 const CLOSING: ReadonlySet<string> = new Set(["then", "elif", "else", "fi", "do", "done", "esac", "}"]);
 
 const atBar = (c: Cursor): boolean => c.peek() === BAR && c.peek(1) !== BAR;
@@ -51,8 +51,8 @@ const not = (body: Node): Node => ({
 const GRAMMAR: Grammar = { script, list, dollar, backtick };
 
 /**
- * Reads shell text as a `bash -c` without options and aliases does. What is not sure is an error; it ends the
- * reading, and the tree holds what stands before it. Never throws.
+ * Reads shell text as `bash -c` does without options and aliases. Anything uncertain is an error and ends the reading; the
+ * tree holds what was read before it. Never throws.
  */
 export function readOwn(text: string): Reading {
   const c = new Cursor(text, GRAMMAR, null);
@@ -61,7 +61,10 @@ export function readOwn(text: string): Reading {
   return { tree, errors: c.problem === null ? [] : [c.problem] };
 }
 
-/** Reads commands up to what cannot begin one: a closing parenthesis, `;;`, a closing reserved word, the end. */
+/**
+ * Reads commands until something that cannot start one: a closing parenthesis, `;;`, a closing reserved word, the
+ * end.
+ */
 function list(c: Cursor): List {
   const items: Item[] = [];
   newlines(c);
@@ -90,7 +93,7 @@ function ends(c: Cursor): boolean {
   return word !== "" && CLOSING.has(word);
 }
 
-/** Reads what stands between two commands; null where no other may follow. */
+/** Reads the separator between two commands; null where no further command may follow. */
 function separator(c: Cursor): Item["then"] | null {
   switch (c.peek()) {
     case NEWLINE:
@@ -185,11 +188,11 @@ function command(c: Cursor): Node | null {
   const code = c.peek();
   if (code === OPEN) return compound(c, "(");
   const word = reserved(c);
-  // After a bar, bash takes `time` for a program; what stands after a bar is all that comes here with it.
+  // After a bar, bash takes `time` for a program; this function only sees what follows a bar.
   return word === "" || word === "time" ? simple(c) : compound(c, word);
 }
 
-/** Reads the commands up to `closer`, or up to the end where it is 0. */
+/** Reads the commands up to `closer`, or up to the end if it is 0. */
 function script(c: Cursor, closer: number): List {
   newlines(c);
   // Bash takes `time` for a program where it is the first word of a substitution.

@@ -32,7 +32,7 @@ export function compound(c: Cursor, word: string): Compound {
   const redirects: Redirect[] = [];
   let end = inner.what === "function" ? (inner.bodies[0]?.span[1] ?? c.pos) : c.pos;
   c.blanks();
-  // A function has none of its own, they are those of its body.
+  // A function has no redirects of its own; they belong to its body.
   while (inner.what !== "function" && readRedirect(c, redirects)) {
     end = c.pos;
     c.blanks();
@@ -289,7 +289,7 @@ function atIn(c: Cursor): boolean {
 const UNARY: ReadonlySet<string> = new Set(
   Array.from("abcdefghknoprstuvwxzGLNORS", (letter) => `-${letter}`),
 );
-/** Without `=~`: what stands after it is read by rules of its own. */
+/** Without `=~`, whose right side has rules of its own. */
 const BINARY: ReadonlySet<string> = new Set([
   "=",
   "==",
@@ -319,7 +319,7 @@ function closes(c: Cursor): boolean {
   return c.text.startsWith("]]", c.pos) && c.pos + 2 <= c.end && (classOf(c.peek(2)) & BREAK) !== 0;
 }
 
-/** Terms with `&&` and `||` between them; which one binds closer changes no operand. */
+/** Terms joined by `&&` and `||`; their precedence does not change the operands. */
 function either(c: Cursor, words: Word[]): void {
   for (;;) {
     term(c, words);

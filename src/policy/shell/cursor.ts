@@ -1,9 +1,9 @@
 import type { List, Node, Piece, Reading, Redirect, Span } from "./shell-syntax.ts";
 
-/** Nested constructs beyond this are an error, so that no text can use up the stack. */
+/** Deeper nesting is an error, so that no text can exhaust the stack. */
 const MAX_DEPTH = 100;
 
-/** A here-document whose body is still to come. */
+/** A here-document whose body has not been read yet. */
 export interface Awaited {
   readonly redirect: { target: Redirect["target"] };
   readonly delimiter: string;
@@ -11,7 +11,7 @@ export interface Awaited {
   readonly tabs: boolean;
 }
 
-/** What the parts of the reader need of each other in a circle. */
+/** Functions of the reader that depend on each other in a circle. */
 export interface Grammar {
   /** Reads the commands up to `closer` or, where it is 0, up to the end; the closer is left unread. */
   readonly script: (c: Cursor, closer: number) => List;
@@ -25,24 +25,24 @@ export interface Grammar {
 type Problem = Reading["errors"][number];
 
 /**
- * A place in the text that is being read. The first failure ends the reading: it puts the cursor at the end,
- * so every loop finishes by itself and what was read so far is kept.
+ * A position in the text being read. The first failure ends the reading: it moves the cursor to the end, so every loop
+ * terminates and what was read so far is kept.
  */
 export class Cursor {
   readonly text: string;
   readonly grammar: Grammar;
-  /** Given to everything that is read, when offsets in `text` are none of the judged text. */
+  /** Set when offsets in `text` are not offsets in the judged text: every node gets this span. */
   readonly fixed: Span | null;
   pos = 0;
   end: number;
   depth = 0;
   problem: Problem | null = null;
-  /** True when the last word held a line continuation. */
+  /** The last word contained a line continuation. */
   joined = false;
   awaited: Awaited[] = [];
-  /** How many here-documents await their bodies outside of the script that is being read. */
+  /** Here-documents outside of the script being read that wait for their bodies. */
   held = 0;
-  /** How many words brace expansion has made. */
+  /** Number of words that brace expansion has made. */
   braces = 0;
 
   constructor(text: string, grammar: Grammar, fixed: Span | null) {
@@ -71,7 +71,7 @@ export class Cursor {
     this.end = 0;
   }
 
-  /** True when one more level may be entered; `leave` must follow. */
+  /** True if one more level may be entered; `leave` has to follow. */
   enter(): boolean {
     this.depth++;
     if (this.depth <= MAX_DEPTH) return true;
@@ -83,7 +83,7 @@ export class Cursor {
     this.depth--;
   }
 
-  /** Takes the text up to `end` as all there is, for as long as `read` runs. */
+  /** Limits the text to what precedes `end` while `read` runs. */
   within<T>(end: number, read: () => T): T {
     const outer = this.end;
     this.end = end;
@@ -110,7 +110,7 @@ export class Cursor {
   }
 }
 
-/** Character codes the grammar names, and what each ASCII character may mean. */
+/** Character codes of the grammar, and the classes of each ASCII character. */
 export const TAB = 9;
 export const NEWLINE = 10;
 const SPACE = 32;
@@ -144,11 +144,11 @@ export const BRACE_CLOSE = 125;
 /** The classes of `CLASS`, as bits. */
 const NAME_START = 1;
 const DIGIT = 2;
-/** Ends a word when unquoted. */
+/** Ends an unquoted word. */
 export const BREAK = 4;
-/** Quotes, expansions and escapes: a word that holds one is read by pieces. */
+/** Quotes, expansions and escapes: a word with one of them is read piece by piece. */
 export const ACTIVE = 8;
-/** Means something only after the word is complete: patterns, braces, tildes. */
+/** Special only once the word is complete: patterns, braces, tildes. */
 export const LATE = 16;
 
 const MEMBERS: readonly (readonly [string, number])[] = [
@@ -159,7 +159,7 @@ const MEMBERS: readonly (readonly [string, number])[] = [
   ["*?[{~", LATE],
 ];
 
-/** What each ASCII character may mean; everything above is plain. */
+/** Classes of each ASCII character; all other characters are plain. */
 export const CLASS: Readonly<Uint8Array> = classes();
 
 function classes(): Uint8Array {
@@ -189,7 +189,7 @@ export function isDigit(code: number): boolean {
   return code >= 48 && code <= 57;
 }
 
-/** Reads something one level deeper, with here-documents of its own. */
+/** Reads one level deeper, with a separate list of here-documents. */
 export function nested<T>(c: Cursor, read: () => T): T {
   const { awaited, held } = c;
   c.held = held + awaited.length;
@@ -275,10 +275,10 @@ function continues(code: number): boolean {
 
 export type Expansion = Exclude<Piece, { readonly kind: "text" }>;
 
-/** A piece of a word that is being read: `quoted` text is no pattern, brace or tilde, and may be empty. */
+/** A piece of a word being read. `quoted` text is no pattern, brace or tilde, and may be empty. */
 export type Part = Expansion | { readonly kind: "text"; readonly text: string; readonly quoted: boolean };
 
-/** Adds text, joined to the text before it when that is alike. */
+/** Adds text, joined to the text before it if both are quoted or both are not. */
 export function addText(parts: Part[], text: string, quoted: boolean): void {
   const last = parts.at(-1);
   if (last !== undefined && last.kind === "text" && last.quoted === quoted)
@@ -291,7 +291,7 @@ export function addPart(parts: Part[], part: Part): void {
   else parts.push(part);
 }
 
-/** The one form of a word's pieces. */
+/** The normal form of a word's pieces. */
 export function settle(parts: readonly Part[]): readonly Piece[] {
   const pieces: Piece[] = [];
   for (const part of parts) {

@@ -41,7 +41,7 @@ const OPERATORS = ":-=?+#%/^,@[";
 const among = (code: number, members: string): boolean =>
   code > 0 && members.includes(String.fromCharCode(code));
 
-/** Reads what a `$` begins; null, with nothing read, when it stands for itself. */
+/** Reads the expansion that a `$` starts; null, with nothing read, for a literal dollar sign. */
 export function dollar(c: Cursor, quoted: boolean): Expansion | null {
   const next = c.peek(1);
   if (isNameStart(next)) return variable(c, quoted);
@@ -145,7 +145,7 @@ function step(c: Cursor, inside: Inside, start: number): void {
   else c.pos++;
 }
 
-/** What bash reads in one of several ways, by the operator and by the quotes around it. */
+/** Constructs that bash reads differently depending on the operator and the quotes around it. */
 function misread(c: Cursor, code: number, inner: boolean): boolean {
   if (code === NEWLINE) return true;
   if (inner) return false;
@@ -254,8 +254,8 @@ function classEnd(text: string, from: number): number {
 const ARITHMETIC_OPERATORS = " \t+-*/%<>=!&|^~?:,#";
 
 /**
- * Reads an expression and what closes it, `))` or `]`, for the command substitutions in it. `;` is one of its
- * characters in the head of a loop.
+ * Reads an arithmetic expression and its end, `))` or `]`, for the command substitutions in it. `;` is accepted in the head
+ * of a loop.
  */
 export function arithmetic(c: Cursor, opener: "(" | "[" | "for", start: number): Node[] {
   const scripts: Node[] = [];

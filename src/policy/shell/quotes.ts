@@ -113,7 +113,7 @@ const NUMBERS: ReadonlyMap<string, readonly [digits: number, base: number]> = ne
   ["U", [8, 16]],
 ]);
 
-/** Reads `$'…'`. What is no ASCII character, as its value depends on the locale, is not read. */
+/** Reads `$'…'`. Escapes for characters outside of ASCII are not read: their value depends on the locale. */
 export function ansi(c: Cursor, pieces: Part[]): void {
   const start = c.pos;
   c.pos += 2;
@@ -171,7 +171,7 @@ function control(c: Cursor): string {
   return String.fromCharCode(code & 31);
 }
 
-/** No character: a here-document ends with its lines. */
+/** Stands for no character: a here-document ends with its lines. */
 const NONE = -2;
 
 /** Skips blanks, comments and newlines, with the here-documents that begin after them. */
@@ -183,7 +183,7 @@ export function newlines(c: Cursor): void {
   }
 }
 
-/** Reads the newline at the cursor and the here-documents that await it. */
+/** Reads the newline at the cursor and the bodies of the here-documents that wait for it. */
 function newline(c: Cursor): void {
   c.pos++;
   if (c.held > 0) c.fail("not read: a new line inside of a line with a here-document", c.pos - 1);
@@ -209,7 +209,7 @@ function body(c: Cursor, awaited: Awaited): void {
   if (c.problem === null) c.pos = Math.min(close.end + 1, c.end);
 }
 
-/** The line that ends a here-document. Lines that a backslash joins are one line. */
+/** The line that ends a here-document. Lines joined by a backslash count as one line. */
 function closing(c: Cursor, awaited: Awaited): { start: number; end: number } | null {
   let joined = "";
   for (let start = c.pos; start < c.end;) {

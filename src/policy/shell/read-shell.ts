@@ -14,7 +14,7 @@ import type {
 } from "./shell-syntax.ts";
 import { readUnbash } from "./unbash-reader.ts";
 
-/** Why a text is not simply what its tree says. */
+/** Reasons why a text may do more than its tree says. */
 export interface TextDoubt {
   readonly id: Flaw["id"] | "text.syntax" | "text.disagree";
   readonly what: string;
@@ -22,7 +22,7 @@ export interface TextDoubt {
 }
 
 export interface ShellText {
-  /** What is good enough to look for dangers in; an allow needs that there is no doubt. */
+  /** Sufficient to look for dangers; an allow needs a tree without doubts. */
   readonly tree: List;
   readonly doubts: readonly TextDoubt[];
 }
@@ -41,7 +41,7 @@ export function readShell(text: string): ShellText {
   };
 }
 
-/** What the other reader says against a tree. */
+/** Objections of the other reader against a tree. */
 function secondOpinion(text: string, tree: List): readonly TextDoubt[] {
   const other = readOwn(text);
   const [error] = other.errors;
@@ -50,7 +50,7 @@ function secondOpinion(text: string, tree: List): readonly TextDoubt[] {
   return found === null ? [] : [{ id: "text.disagree", ...found }];
 }
 
-/** The same for a text inside another one, as its effects. */
+/** The same for a text inside another one, in the form of effects. */
 export function readInner(text: string): { readonly tree: List; readonly doubts: readonly InnerDoubt[] } {
   const { tree, doubts } = readShell(text);
   return {
@@ -75,19 +75,22 @@ interface Flaw {
   readonly span: Span;
 }
 
-/** Longer ones are looked through for dangers, and never allowed. */
+/** Longer texts are searched for dangers and never allowed. */
 const MAX_CHARACTERS = 10_000;
 
 const PLAIN = /^[\t\n -~]*$/;
 const CONTROL = /[\0-\x08\x0B-\x1F\x7F-\x9F]/u;
-/** Format, bidi and tag characters, all spaces but the plain one, fillers that print as nothing, private and unassigned ones. */
+/**
+ * Format, bidi and tag characters, all spaces except the plain one, fillers without a glyph, private and unassigned
+ * characters.
+ */
 const INVISIBLE = /[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}\u115F\u1160\u3164\uFFA0\u2800\uFFFC]|\u034F|(?! )\p{Zs}/u;
-/** Letters of other scripts that pass for what the shell obeys: full-width operators, other dashes where an option begins. */
+/** Letters of other scripts that look like shell syntax: full-width operators, other dashes at the start of an option. */
 const LOOKALIKE =
   /[\uFF02\uFF04\uFF06-\uFF09\uFF0D\uFF0F\uFF1B\uFF1C\uFF1E\uFF3C\uFF40\uFF5B-\uFF5E\u037E\u2044\u2215\u29F8]|(?<=^|[\s;&|(])[\u2010-\u2015\u2212\uFE58\uFE63]/u;
 const INVALID = /[\uD800-\uDFFF\uFFFD]/u;
 
-/** What no reading may be trusted with, whatever it says. */
+/** Characters that make every reading untrustworthy. */
 function flawsOf(text: string): readonly Flaw[] {
   const flaws: Flaw[] = [];
   if (!/[^\s]/.test(text)) flaws.push({ id: "text.empty", what: "", span: [0, text.length] });
@@ -112,15 +115,15 @@ const KINDS = [
 const nameOf = (character: string): string =>
   `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
 
-/** Where two trees part, as a place in the first one. */
+/** Where two trees differ, as a span in the first one. */
 interface Difference {
   readonly what: string;
   readonly span: Span;
 }
 
 /**
- * Compares what two readers made of one text: kinds, words with their spans, redirects, assignments, operators.
- * Spans of nodes and redirects are not compared. Null when they say the same.
+ * Compares the trees of two readers: kinds, words with their spans, redirects, assignments, operators. Spans of nodes and
+ * redirects are not compared. Null when the trees are equal.
  */
 export function difference(a: Node, b: Node): Difference | null {
   if (a === b) return null;

@@ -151,7 +151,7 @@ function hereDocument(c: Cursor, { start, descriptor, tabs }: Opened, out: Redir
   c.awaited.push({ redirect, delimiter, quoted, tabs });
 }
 
-/** Reads the word that ends a here-document. Expansions in it are none; they are not read. */
+/** Reads the word that ends a here-document. Expansions in it are literal. */
 function readDelimiter(c: Cursor): { delimiter: string; quoted: boolean } {
   let delimiter = "";
   let quoted = false;

@@ -17,7 +17,7 @@ export type Span = readonly [start: number, end: number];
  * Pieces have one form: neighbouring texts are one text, neighbouring globs are one glob, no text is empty.
  */
 export type Piece =
-  /** Quotes and backslashes are done. */
+  /** Quotes and backslashes are removed. */
   | { readonly kind: "text"; readonly text: string }
   /**
    * `*`, `?` or `[…]`, unquoted, wherever it stands, also where bash takes it as it is. A `[` that no `]` of
@@ -48,11 +48,11 @@ export type Piece =
       readonly what: "parameter" | "arithmetic" | "locale" | "tilde";
       readonly quoted: boolean;
       readonly scripts: readonly Node[];
-      /** A value in it may itself be run: `${x@P}`, `${!x}`, arithmetic with names. Only the first reader tells. */
+      /** A value in it may be run as code: `${x@P}`, `${!x}`, arithmetic with names. Only the first reader sets it. */
       readonly evaluates?: boolean;
-      /** The variables in it, some words that are none among them. Only the first reader tells. */
+      /** Names of variables in it, perhaps with some other words. Only the first reader sets it. */
       readonly variables?: readonly string[];
-      /** As written. Only the first reader tells. */
+      /** As written. Only the first reader sets it. */
       readonly text?: string;
     };
 
@@ -65,7 +65,7 @@ export interface Word {
 export interface Assignment {
   readonly span: Span;
   readonly name: string;
-  /** Null for what is no plain `name=value`: arrays, subscripts. Their words are in `others`. */
+  /** Null for anything but plain `name=value`: arrays, subscripts. Their words are in `others`. */
   readonly value: Word | null;
   readonly append: boolean;
   readonly others: readonly Word[];
@@ -76,7 +76,7 @@ export type RedirectOperator = ">" | ">>" | "<" | "<>" | "<&" | ">&" | ">|" | "&
 export interface Redirect {
   readonly span: Span;
   readonly operator: RedirectOperator;
-  /** As written; null where the operator's own default holds. `{name}` gives the name. */
+  /** As written; null for the operator's default. `{name}` gives the name. */
   readonly descriptor: number | string | null;
   /** For `<<` (and `<<-`) the body, tabs removed, as one word, from its first line to the delimiter's. */
   readonly target: Word;
@@ -140,15 +140,15 @@ export interface Compound {
    */
   readonly bodies: readonly Node[];
   readonly redirects: readonly Redirect[];
-  /** Of `[[ ]]`: names in it stand for numbers or for variables (`-eq`, `-v` …). Only the first reader tells. */
+  /** In `[[ ]]`: operators such as `-eq` and `-v` take names as numbers or variables. Only the first reader sets it. */
   readonly evaluates?: boolean;
 }
 
 export type Node = Simple | Pipeline | List | Compound;
 
-/** A reader's answer. On errors `tree` is what was recovered, and good only for finding dangers. */
+/** Result of a reader. With errors, `tree` is partial and only good for finding dangers. */
 export interface Reading {
   readonly tree: List;
-  /** A message that begins with "not read" is about a limit of the reader, any other one about the syntax. */
+  /** A message that starts with "not read" is about a limit of the reader, any other about the syntax. */
   readonly errors: readonly { readonly message: string; readonly span: Span }[];
 }

@@ -38,23 +38,23 @@ import {
   wordsOf,
 } from "./unbash-words.ts";
 
-/** The tree that the package `unbash` reads, in our words. */
+/** Converts the tree of the package `unbash` to the tree of `shell-syntax.ts`. */
 export function readUnbash(text: string): Reading {
   const converter = new Converter(text);
   const tree = converter.script(parse(text));
   return { tree, errors: converter.errors };
 }
 
-/** Makes one tree, and keeps what went wrong on the way. */
+/** Converts one tree and collects the problems on the way. */
 class Converter {
   readonly errors: { readonly message: string; readonly span: Span }[] = [];
-  /** Inside decoded backticks positions mean nothing: everything there has the place of the whole. */
+  /** Positions inside decoded backticks are meaningless: everything there gets the span of the whole. */
   private whole: Span | null = null;
   private depth = 0;
   private scripts = 0;
   private left = BUDGET;
   private readonly deepest: number;
-  /** Of the text: the parser puts some ends behind it. */
+  /** Length of the text: the parser places some ends behind it. */
   private readonly length: number;
 
   constructor(text: string) {
@@ -98,14 +98,14 @@ class Converter {
     return made;
   }
 
-  /** Expansions that are not even looked for, as the parser would take its time over them. */
+  /** Expansions are not searched for where the parser would take too long. */
   tooMany(source: { readonly text: string; readonly pos: number; readonly end: number }): boolean {
     const many = this.deepest === 0 && source.text.includes("$");
     if (many) this.tooDeep(source);
     return many;
   }
 
-  /** False when the text holds more than anybody writes: the rest of it is not looked at. */
+  /** False when the text exceeds the limits: the rest of it is not read. */
   private spend(cost: number, at: { readonly pos: number; readonly end: number }): boolean {
     if (this.left < 0) return false;
     this.left -= cost;
@@ -228,10 +228,10 @@ const negated = (body: Node): Node => ({
   redirects: [],
 });
 
-/** What stands where nothing could be read. */
+/** Stands where nothing could be read. */
 const nothing = (span: Span): List => ({ kind: "list", span, items: [] });
 
-/** `|&`: its errors go the same way. */
+/** `|&`: stderr goes into the pipe as well. */
 function withErrors(node: Node): Node {
   if (node.kind !== "simple" && node.kind !== "compound") return node;
   const target: Word = { span: node.span, pieces: [{ kind: "text", text: "1" }] };
@@ -241,14 +241,14 @@ function withErrors(node: Node): Node {
   };
 }
 
-/** How much of a text is looked at. Beyond it there is an error, so that nothing unseen is ever taken for harmless. */
+/** Bounds on what is read of a text. Beyond them there is an error, so that unread parts never count as harmless. */
 
-/** Expansions in each other: each level is read again when it is looked into. */
+/** Nested expansions: each level is parsed again when it is read. */
 const MAX_DEPTH = 10;
 /** Each level of a long text costs more. */
 const LONG = 10_000;
 const MAX_OF_LONG = 3;
-/** Openings of expansions in a long text; with more of them none is looked into. */
+/** Starts of expansions in a long text; with more of them none is read. */
 const MANY = 1000;
 
 function deepestFor(text: string): number {
@@ -256,14 +256,14 @@ function deepestFor(text: string): number {
   return text.split("$").length > MANY ? 0 : MAX_OF_LONG;
 }
 
-/** Of anything in anything, such as sums of sums. */
+/** Nesting of any kind, such as sums of sums. */
 const MAX_TREE = 200;
 
-/** About what things cost to judge, and how much may be spent on one text. */
+/** Approximate costs of judging, and the budget for one text. */
 const COST = { command: 5, word: 2, redirect: 10, substitution: 20 };
 const BUDGET = 16_000;
 
-/** None where its target is missing: that is an error the parser tells. */
+/** Undefined where the target is missing: the parser reports that error. */
 function redirectOf(source: Redirection, converter: Converter): readonly Redirect[] {
   const span = converter.span(source);
   const descriptor = source.descriptor === undefined ? null : descriptorOf(source.descriptor);
@@ -295,7 +295,7 @@ function bodyOf(source: HereDoc, converter: Converter): Word {
 
 const asText = (text: string): readonly Piece[] => (text === "" ? [] : [{ kind: "text", text }]);
 
-/** What a backslash means in a here-document whose delimiter is not quoted. */
+/** The meaning of a backslash in a here-document with an unquoted delimiter. */
 const unescaped = (text: string): string =>
   text.replaceAll(/\\([\\$`\n])/g, (_, letter: string) => (letter === "\n" ? "" : letter));
 
@@ -370,7 +370,7 @@ function partsOf(source: Exclude<Source, { readonly type: "Redirected" }>, conve
   }
 }
 
-/** The expression may be nothing but a substitution, so it is looked for as a part of something. */
+/** The expression may be nothing but a substitution, so it is parsed as part of a word. */
 function arithmeticScripts(
   expression: ArithmeticExpression | undefined,
   converter: Converter,

@@ -7,17 +7,17 @@ import {
 } from "unbash";
 import type { Node, Piece, Span, Word } from "./shell-syntax.ts";
 
-/** Makes trees of the scripts inside words; the reader of commands gives it. */
+/** Converts the scripts inside words; the command converter implements it. */
 export interface ScriptReader {
   script(part: ScriptPart): Node;
-  /** Does the work one level deeper in the tree; too deep, it is an error, and there is nothing. */
+  /** Runs the work one level deeper. Too deep is an error without a result. */
   deeper<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T;
-  /** The same for what the parser reads only when it is looked into. */
+  /** The same for parts that the parser reads lazily. */
   reparsed<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T;
 }
 export type ScriptPart = Extract<WordPart, { readonly type: "CommandExpansion" | "ProcessSubstitution" }>;
 
-/** The words that one word of the source becomes: more than one only by braces. */
+/** The words that one source word becomes: several only by braces. */
 export function wordsOf(word: SourceWord, read: ScriptReader): readonly Word[] {
   const span: Span = [word.pos, word.end];
   if (word.parts === undefined && !word.text.startsWith("~"))
@@ -36,7 +36,7 @@ export function wordsOf(word: SourceWord, read: ScriptReader): readonly Word[] {
 
 const LIMIT = 64;
 
-/** Too many of them stay unknown, as one word. */
+/** A word that expands to too many stays one unknown word. */
 function crossed(
   each: readonly (readonly Piece[])[],
   next: readonly (readonly Piece[])[],
@@ -45,7 +45,7 @@ function crossed(
   return each.flatMap((pieces) => next.map((more) => [...pieces, ...more]));
 }
 
-/** A word where the shell makes exactly one. */
+/** A word in a position where the shell makes exactly one. */
 export function wordOf(word: SourceWord, read: ScriptReader): Word {
   const words = wordsOf(word, read);
   const [only, ...more] = words;
@@ -53,7 +53,7 @@ export function wordOf(word: SourceWord, read: ScriptReader): Word {
   return { span: [word.pos, word.end], pieces: [severalWords(words.map(({ pieces }) => pieces))] };
 }
 
-/** Something that is not known, with all that runs in it, each once. */
+/** An unknown piece, with every script that runs in it. */
 function severalWords(words: readonly (readonly Piece[])[]): Piece {
   const scripts = words
     .flat()
@@ -63,7 +63,7 @@ function severalWords(words: readonly (readonly Piece[])[]): Piece {
   return { kind: "unknown", what: "parameter", quoted: false, scripts: [...new Set(scripts)] };
 }
 
-/** `name=value` as an argument (export, declare …): a word like others. */
+/** `name=value` as an argument (export, declare …) is a word like others. */
 export function assignmentAsWord(source: Source, read: ScriptReader): Word {
   const before = `${source.name}${source.append === true ? "+=" : "="}`;
   const { value, index } = source;
@@ -76,7 +76,7 @@ export function assignmentAsWord(source: Source, read: ScriptReader): Word {
 
 const textPieces = (text: string): readonly Piece[] => (text === "" ? [] : [{ kind: "text", text }]);
 
-/** The piece of an unquoted `~` at the beginning, and how much of the text it takes. */
+/** The piece for an unquoted leading `~`, and the length of the text that it covers. */
 function tildeOf(text: string): readonly [readonly Piece[], number] {
   if (!text.startsWith("~")) return [[], 0];
   const slash = text.indexOf("/");
@@ -86,7 +86,7 @@ function tildeOf(text: string): readonly [readonly Piece[], number] {
   return [[{ kind: "unknown", what: "tilde", quoted: false, scripts: [] }], prefix.length];
 }
 
-/** The alternatives of one part; only braces have more than one. */
+/** The alternatives of one part; only braces have several. */
 function partPieces(part: WordPart, from: number, read: ScriptReader): readonly (readonly Piece[])[] {
   if (part.type === "BraceExpansion" && isStatic(part.text)) {
     const expanded = expandBraces(part.text);
@@ -95,7 +95,7 @@ function partPieces(part: WordPart, from: number, read: ScriptReader): readonly 
   return [plainPieces(part, { from, quoted: false, read })];
 }
 
-/** `*` and `?` in what came out of braces. */
+/** `*` and `?` in the results of braces. */
 function patternPieces(text: string): readonly Piece[] {
   return text
     .split(/([*?]+)/)
@@ -105,7 +105,7 @@ function patternPieces(text: string): readonly Piece[] {
 }
 
 interface Where {
-  /** Of a literal at the beginning: what the tilde took. */
+  /** For a leading literal: the length that the tilde covers. */
   readonly from: number;
   readonly quoted: boolean;
   readonly read: ScriptReader;
@@ -166,7 +166,7 @@ const variablesIn = (text: string): readonly string[] =>
 
 const PLAIN_OPERATORS = new Set(["Default", "Remove", "Replace", "CaseModification"]);
 
-/** Whether the value of some variable may be run, or a variable may change. */
+/** A variable's value may be run, or a variable may change. */
 function evaluates(part: WordPart): boolean {
   if (part.type === "ArithmeticExpansion") return /[A-Za-z_$`]/.test(part.text);
   if (part.type !== "ParameterExpansion") return false;
@@ -178,7 +178,7 @@ function evaluates(part: WordPart): boolean {
   );
 }
 
-/** Every substitution in a part of the tree, the outermost ones. */
+/** All outermost substitutions in a part of the tree. */
 export function scriptsIn(node: SyntaxNode, read: ScriptReader): readonly Node[] {
   const found: Node[] = [];
   const look = (child: SyntaxNode): void => {
@@ -207,12 +207,12 @@ export function merged(pieces: readonly Piece[]): readonly Piece[] {
   return out;
 }
 
-/** Static braces: names, numbers and patterns in them, no quotes and no expansions. */
+/** Static braces: they contain names, numbers and patterns, no quotes and no expansions. */
 const isStatic = (text: string): boolean => /^[\w.,/{}:@%+=*?-]*$/.test(text);
 
 const MAX_COUNT = 64;
 
-/** What bash makes of `{a,b{1..3}}`. Null for more than `MOST` results, or deeper than anybody writes. */
+/** The expansion of `{a,b{1..3}}` in bash. Null for more than `MOST` results, or for excessive depth. */
 const expandBraces = (text: string): readonly string[] | null => expand(text, 0);
 
 function expand(text: string, depth: number): readonly string[] | null {
@@ -234,7 +234,7 @@ interface Group {
   readonly commas: readonly number[];
 }
 
-/** The first pair of braces that is an expansion: with a comma of its own, or a sequence. */
+/** The first pair of braces that expands: with a comma of its own, or a sequence. */
 function firstGroup(text: string): Group | null {
   for (let open = text.indexOf("{"); open !== -1; open = text.indexOf("{", open + 1)) {
     const group = groupAt(text, open);
@@ -264,7 +264,7 @@ function alternatives(text: string, { open, close, commas }: Group, depth: numbe
   return parts.includes(null) ? null : parts.flatMap((part) => part ?? []);
 }
 
-/** `1..5`, `a..e`, with a step; null when it is none, or too long. */
+/** `1..5`, `a..e`, with a step; null for anything else and for long sequences. */
 function sequence(text: string): readonly string[] | null {
   const match = /^(?:(-?\d{1,9})\.\.(-?\d{1,9})|([A-Za-z])\.\.([A-Za-z]))(?:\.\.(-?\d{1,4}))?$/.exec(text);
   if (match === null) return null;
@@ -281,7 +281,7 @@ function sequence(text: string): readonly string[] | null {
   });
 }
 
-/** Numbers get the width of the longer one where either begins with a zero. */
+/** Numbers are padded to the longer one's width where either starts with a zero. */
 const padding = (low: string, high: string): number =>
   /^-?0\d/.test(low) || /^-?0\d/.test(high) ? Math.max(low.length, high.length) : 0;
 

@@ -24,7 +24,7 @@ import { findPatterns, substitution } from "./expansions.ts";
 import { ansi, double, single } from "./quotes.ts";
 import type { Compound, List, Span, Word } from "./shell-syntax.ts";
 
-/** What a word is for: only arguments have their braces expanded, only there and in values `:~` is a home. */
+/** Kind of a word: only arguments have braces expanded; only arguments and values have `:~` expanded. */
 type Use = "argument" | "value" | "target" | "other";
 
 /** Reads one word and adds what it expands to. The cursor is at its first character; a value may be empty. */

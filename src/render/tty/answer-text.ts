@@ -2,36 +2,36 @@ import { visiblePieces } from "../../core/visible.ts";
 import { type Output, styleText } from "./output.ts";
 
 export interface AnswerStream {
-  /** What is to be written of a reply when so much more of it has come. */
+  /** Takes the next piece of a reply and returns what can be written now. */
   push(text: string): string;
-  /** What was held back; the next piece begins a new reply. */
+  /** Returns what was held back; the next piece starts a new reply. */
   end(): string;
 }
 
 /**
- * A reply in pieces of any size. Its controls are shown; where there are colours headings, lists, bold words and code
- * are set. What is held back begins with a mark of the last line that may still become something.
+ * Renders a reply that arrives in pieces of any size. Control characters are made visible; with colours, headings, lists,
+ * bold words and code are styled. Text is held back from the first mark whose meaning is not known yet.
  */
 export function answerStream(stream: Output): AnswerStream {
   return stream.isTTY && stream.marksOf("bold") !== undefined ? new MarkdownStream(stream) : visiblePieces();
 }
 
-/** A beginning of a line that may still become something. */
+/** The start of a line that may still turn out to be a heading, a list item or a fence. */
 const OPEN_START = /^ {0,12}(?:(?:#{1,6}|[-*+]) {0,12}|`{1,2}|~{1,2})?$/;
 const HEADING = /^#{1,6} {1,12}(?=\S)/;
 const ITEM = /^( {0,12})[-*+] {1,12}(?=\S)/;
-/** What stands behind an opening one names the language: a mark in it makes the line a text. */
+/** The text after an opening fence names the language; a mark in it makes the line ordinary text. */
 const FENCE = /^ {0,12}(`{3,20}|~{3,20})[^`]{0,200}$/;
 const NO_MARK = { mark: "", skip: 0 };
 
 class MarkdownStream implements AnswerStream {
   readonly #stream: Output;
   readonly #plain = visiblePieces();
-  /** Of the line that is not whole yet: what is not written. */
+  /** The part of the incomplete line that is not written yet. */
   #line = "";
   #atStart = true;
   #heading = false;
-  /** The fence that code stands in. */
+  /** The fence of the open code block. */
   #fence: string | undefined;
 
   constructor(stream: Output) {
@@ -67,7 +67,7 @@ class MarkdownStream implements AnswerStream {
     this.#heading = false;
   }
 
-  /** A line from where it was written to, whole or not. */
+  /** Renders the rest of a line, complete or not. */
   #part(line: string, whole: boolean): Inline {
     const block = this.#atStart ? this.#block(line, whole) : undefined;
     if (block !== undefined) return block;
@@ -79,7 +79,7 @@ class MarkdownStream implements AnswerStream {
     return { shown: mark + set, rest };
   }
 
-  /** A beginning that says too little yet, or the fence of a block of code. */
+  /** Whether the start of a line is still ambiguous, or is the fence of a code block. */
   #block(line: string, whole: boolean): Inline | undefined {
     const fence = FENCE.exec(line)?.[1];
     if (!whole) return OPEN_START.test(line) || fence !== undefined ? { shown: "", rest: line } : undefined;
@@ -95,7 +95,7 @@ class MarkdownStream implements AnswerStream {
     return item === null ? NO_MARK : { mark: `${item[1] ?? ""}• `, skip: item[0].length };
   }
 
-  /** Whether it opens a block of code, or closes the one that is open. */
+  /** Whether the line opens a code block, or closes the open one. */
   #fences(fence: string, line: string): boolean {
     if (this.#fence === undefined) {
       this.#fence = fence;
@@ -109,17 +109,17 @@ class MarkdownStream implements AnswerStream {
 
 interface Inline {
   readonly shown: string;
-  /** What may still become something: from a mark on that is not closed yet. */
+  /** The part from the first unclosed mark on, which may still turn out to be styled. */
   readonly rest: string;
 }
 
 const CODE = /^(`+)([^`].*?|)(?<!`)\1(?!`)/;
 const BOLD = /^\*\*(?=\S)(.+?)(?<=\S)\*\*(?!\*)/;
 
-/** A longer text is no line of words; looking for marks in it would take too long. */
+/** Longer texts are not searched for marks, because that would take too long. */
 const MAX_LINE = 2000;
 
-/** Words of one line: bold and code are set and lose their marks; a mark that nothing closes stays as it is. */
+/** Styles bold and code in one line and removes their marks; unclosed marks stay as they are. */
 function inlineText(text: string, whole: boolean, stream: Output): Inline {
   if (text.length > MAX_LINE) return { shown: text, rest: "" };
   let shown = "";
@@ -140,7 +140,7 @@ function inlineText(text: string, whole: boolean, stream: Output): Inline {
 
 interface SetText {
   readonly words: string;
-  /** Of what it stands for. */
+  /** Length of the source text that it replaces. */
   readonly length: number;
 }
 
@@ -156,7 +156,7 @@ function setText(text: string, stream: Output): SetText | undefined {
   };
 }
 
-/** A bare star, or two before a blank, are what they are. */
+/** A single star, or two before a blank, are ordinary text. */
 const mayClose = (text: string): boolean => text.startsWith("`") || /^\*(?:$|\*(?:$|\S))/.test(text);
 
 function literal(text: string): SetText {

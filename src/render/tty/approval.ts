@@ -4,21 +4,21 @@ import { type Cell, cellsOf, fitted, rowsOf, widthOfStream, wrapped } from "./co
 import { visibleLine } from "../../core/visible.ts";
 import { type Output, styleText } from "./output.ts";
 
-/** Before every line of what is asked about: no line of it can look like one of ours, however a terminal breaks it. */
+/** Starts every line of the quoted text, so none of them can look like our own, however the terminal wraps it. */
 const GUTTER = "  │ ";
 const INDENT = "    ";
-/** Of the part that a rule is about, beside its reason. */
+/** Most columns of the quoted part beside a rule's reason. */
 const QUOTED = 60;
 
 type Shown = Pick<Question, "tool" | "text" | "mode" | "writes" | "decision">;
 
-/** A question to a person: all of what would be run, why it is asked, what it can do. */
+/** A question to a person: everything that would run, why it is asked, and what it can do. */
 export function approvalText(question: Shown, stream: Output): string {
   const prompt = `${styleText("bold", "run it?", { stream })} [y/N] `;
   return [...questionRows(question, stream), prompt].join("\n");
 }
 
-/** The same without asking it. */
+/** The same rows without the question. */
 export function questionRows(question: Shown, stream: Output): readonly string[] {
   const { tool, mode, writes, decision } = question;
   const what = writes ? "wants to write" : "wants to run";
@@ -62,7 +62,7 @@ function marksBelow(row: readonly Cell[], inside: (index: number) => boolean): s
     .trimEnd();
 }
 
-/** Whether a place of the text is a rule's; a mark below everything would say nothing. */
+/** Whether a rule is about a part of the text; marking all of it would say nothing. */
 function insideOf(text: string, rules: readonly MatchedRule[]): (at: number) => boolean {
   const spans = rules.map(({ span }) => span).filter(([from, to]) => from > 0 || to < text.trimEnd().length);
   return (at) => spans.some(([from, to]) => at >= from && at < to);
@@ -80,7 +80,7 @@ function ruleRows({ id, reason, span }: MatchedRule, { text }: Shown, stream: Ou
   );
 }
 
-/** What is to be written may come as a diff. */
+/** Text to be written may be a diff. */
 function diffLine(shown: string, line: string, stream: Output): string {
   if (line.startsWith("+")) return styleText("green", shown, { stream });
   return line.startsWith("-") ? styleText("red", shown, { stream }) : shown;

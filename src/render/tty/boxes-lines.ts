@@ -20,7 +20,7 @@ interface Seen {
 
 const HEAD = ["ID", "MODE", "ISOLATION", "STATE", "AGE", "MEMORY", "OWNER", "WORKSPACE"];
 
-/** One line a box. The workspace comes last: it is the only column without a length of its own. */
+/** One line per box. The workspace comes last because only its length varies without limit. */
 export function boxTable(boxes: readonly BoxLine[], seen: Seen, stream: Output): string {
   const rows = [HEAD, ...boxes.map((box) => cells(box, seen))];
   const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
@@ -52,7 +52,7 @@ function ownerCell(owner: BoxLine["owner"]): string {
 const waitsCell = ({ session, until }: NonNullable<BoxLine["parked"]>, now: number): string =>
   `${session}, for ${ageOf(Date.parse(until) - now)}`;
 
-/** In the largest unit that fits; a clock that was set back makes nothing younger than now. */
+/** An age in the largest unit that fits; never negative, even if the clock was set back. */
 export function ageOf(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 60) return `${seconds} s`;
@@ -60,7 +60,7 @@ export function ageOf(ms: number): string {
   return seconds < 172_800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} days`;
 }
 
-/** A folder may be called anything, terminal commands and marks that turn the text around included. */
+/** A folder's name may contain anything, including terminal sequences and direction marks. */
 const oneLine = (text: string): string =>
   text.replaceAll(
     /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu,

@@ -10,7 +10,7 @@ type Decided = Extract<AgentEvent, { readonly type: "call.decided" }>;
 export interface ShownCall {
   readonly tool: string;
   readonly target: string;
-  /** Missing where the input was invalid. */
+  /** Undefined if the input was invalid. */
   readonly decided: Decided | undefined;
 }
 
@@ -24,12 +24,12 @@ const MARKS = {
   blocked: ["yellow", "⊘"],
 } as const;
 
-/** Of a target, however little room there is. */
+/** Fewest columns that a target gets. */
 const MIN_COUNT = 12;
-/** A model may call for a tool of any name. */
+/** Most columns of a tool's name, since a model may invent one of any length. */
 const MAX_TOOL_NAME = 32;
 
-/** One call with its verdict and its ending; a second line where the reason has no room in the first. */
+/** One call with its verdict and its result; a second line if the reason does not fit on the first. */
 export function callLine(call: ShownCall, ended: Ended, stream: Output, indent = ""): string {
   const [colour, mark] = MARKS[ended.kind];
   const tool = fitted(call.tool, MAX_TOOL_NAME);
@@ -55,7 +55,7 @@ const BELOW = "    ";
 
 const columns = (text: string): number => widthOf(cellsOf(text));
 
-/** How target and ending share a line; the target has half of it where it wants that. */
+/** Divides a line between target and result; the target may take up to half of it. */
 function parted(
   whole: string,
   ending: string,
@@ -67,7 +67,7 @@ function parted(
   return { target: fitted(whole, Math.max(MIN_COUNT, below ? room : room - needed)), below };
 }
 
-/** Who let it run where the policy asks, and how long it took where it ran. */
+/** Who allowed the call if the policy asked, and how long it took if it ran. */
 function besideOf({ decided }: ShownCall, { kind, ms }: Ended): string {
   const by = decided?.runs === true && decided.by !== "nobody" ? BY[decided.by] : "";
   const time = kind === "denied" || kind === "invalid" ? "" : formatDuration(ms);
@@ -88,7 +88,7 @@ function endingOf({ decided }: ShownCall, ended: Ended): string {
   return reason === "" ? word : `${word}: ${reason}`;
 }
 
-/** Of a call that was recorded when events had no reason, the first line of its text; of a command, its exit code. */
+/** For calls recorded before events had a reason: the first line of the text, or a command's exit code. */
 function reasonOf({ reason, text, exit_code }: Ended): string {
   if (reason !== undefined || exit_code !== undefined) return reason ?? "";
   return text.split("\n", 40).find((line) => line.trim() !== "") ?? "";
@@ -111,11 +111,11 @@ function denialOf(decided: Decided | undefined): string | undefined {
   return `${who}: ${visibleLine(rule.reason)} (${visibleLine(rule.id)})`;
 }
 
-/** What the arguments of a call are about, the telling ones first. */
+/** Arguments that describe a call, the most telling first. */
 const TELLING = ["command", "job", "pattern", "query", "prompt", "title", "path", "id"];
 const PATCHED = /^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b\/)?)(\S.*)$/gm;
 
-/** What a call is about, in the words of its arguments; whole and as they are, so never for a terminal. */
+/** The target of a call, raw and uncut, so it must not be written to a terminal as it is. */
 export function targetOf(args: Readonly<Record<string, unknown>>): string {
   const patch = args["patch"];
   if (typeof patch === "string") return [...patch.matchAll(PATCHED)].map(([, name]) => name).join(", ");

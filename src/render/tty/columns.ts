@@ -1,7 +1,7 @@
 import { visible, withoutEmojiParts } from "../../core/visible.ts";
 import type { Output } from "./output.ts";
 
-/** Characters that take two columns, and such that take none. */
+/** Characters that take two columns, and characters that take none. */
 const WIDE =
   /^(?:\p{Emoji_Presentation}|[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303E\uFF01-\uFF60\uFFE0-\uFFE6])/u;
 const NARROW_KANA = /^[\uFF61-\uFFDC]/u;
@@ -9,13 +9,13 @@ const EMPTY = /^(?:\p{Mn}|\p{Me})/u;
 
 const TAB = 8;
 
-/** A character as it stands in a terminal. */
+/** A character and its width in a terminal. */
 export interface Cell {
   readonly shown: string;
   readonly columns: number;
 }
 
-/** The cells of one line, one for each UTF-16 unit, so that offsets of the text are theirs. Tabs are blanks. */
+/** The cells of one line, one per UTF-16 unit, so that text offsets apply to them. Tabs become blanks. */
 export function cellsOf(line: string): readonly Cell[] {
   const cells: Cell[] = [];
   let column = 0;
@@ -39,15 +39,15 @@ export const widthOf = (cells: readonly Cell[]): number =>
   cells.reduce((width, { columns }) => width + columns, 0);
 
 const CUT = "…";
-/** No more of a text than this is looked at, half of it on either side. */
+/** Most characters of a text that are examined, half of them at each end. */
 const MAX_MEASURED = 4000;
-/** Where a stream does not tell how wide it is. */
+/** Used if a stream does not report its width. */
 const WIDTH = 120;
 const MIN_WIDTH = 20;
 
 export const widthOfStream = (stream: Output): number => Math.max(MIN_WIDTH, stream.columns || WIDTH);
 
-/** A text of any length as one line of at most so many columns: what is too long loses its middle. */
+/** Fits a text on one line of at most `width` columns; the middle of a longer text is cut out. */
 export function fitted(text: string, width: number): string {
   const short =
     text.length <= MAX_MEASURED
@@ -68,7 +68,7 @@ function taken(cells: readonly Cell[], width: number): readonly Cell[] {
 
 const shown = (cells: readonly Cell[]): string => cells.map((cell) => cell.shown).join("");
 
-/** Words as lines of at most so many columns, parted at blanks where there are any. */
+/** Wraps a text into lines of at most `width` columns, at blanks if possible. */
 export function wrapped(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let line = "";
@@ -89,7 +89,7 @@ function pieces(word: string, width: number): readonly string[] {
   return rowsOf(cellsOf(word), width).map(shown);
 }
 
-/** Cells as a terminal breaks them; none is parted from the marks on it. */
+/** Breaks cells into lines as a terminal does; combining marks stay with their character. */
 export function rowsOf(cells: readonly Cell[], width: number): readonly (readonly Cell[])[] {
   const rows: Cell[][] = [[]];
   let left = width;

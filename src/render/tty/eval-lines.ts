@@ -1,9 +1,9 @@
 import { formatDuration } from "../../core/bounds.ts";
 import { visibleLine } from "../../core/visible.ts";
-import { type EvalResult, type EvalTotals, grouped, totalsOf } from "../report/eval-results.ts";
+import { type EvalResult, type EvalTotals, grouped, totalsOf } from "../eval-results.ts";
 import { type Output, styleText } from "./output.ts";
 
-/** One result, as it comes. */
+/** One result, as soon as it is known. */
 export function resultLine(result: EvalResult): string {
   const time = formatDuration(result.duration_ms);
   const why = result.solved ? "" : `: ${visibleLine(result.reason.split("\n")[0] ?? "")}`;
@@ -13,9 +13,19 @@ export function resultLine(result: EvalResult): string {
 const outcome = (result: EvalResult): string =>
   result.solved ? "solved" : result.false_done ? "false done" : `exit ${result.exit_code ?? "killed"}`;
 
-const COLUMNS = ["", "runs", "solved", "false done", "refused", "turns", "tokens", "time"] as const;
+const COLUMNS = [
+  "",
+  "runs",
+  "solved",
+  "false done",
+  "refused",
+  "attempts",
+  "turns",
+  "tokens",
+  "time",
+] as const;
 
-/** All results: a line for each task, each language, and the whole. */
+/** All results: one line per task, per language, and a total. */
 export function evalTable(results: readonly EvalResult[], stream: Output): string {
   const groups = [...grouped(results, ({ task }) => task), ...grouped(results, ({ language }) => language)];
   const rows = groups.map(([name, group]) => rowOf(name, totalsOf(group)));
@@ -38,6 +48,7 @@ const rowOf = (name: string, totals: EvalTotals): readonly string[] => [
   share(totals),
   String(totals.false_done),
   String(totals.refused),
+  String(totals.attempts),
   String(totals.turns),
   String(totals.tokens),
   formatDuration(totals.duration_ms),

@@ -5,23 +5,23 @@ import { type Output, styleText } from "./output.ts";
 
 const COLOURS = { allow: "green", ask: "yellow", deny: "red" } as const satisfies Record<Verdict, string>;
 const INDENT = "    ";
-/** Where the stream does not tell how wide it is. */
+/** Used if the stream does not report its width. */
 const WIDTH = 120;
 const MAX_EFFECTS = 200;
-/** Of the text, below one rule. */
+/** Most lines of the text shown for one rule. */
 const MAX_LINES = 6;
 
 interface Explained {
   readonly text: string;
   readonly decision: Decision;
-  /** Of each rule of the decision. */
+  /** For each rule of the decision. */
   readonly verdicts: readonly Verdict[];
-  /** One line each, as words. */
+  /** One line each, in words. */
   readonly effects: readonly string[];
   readonly hintFor: (rule: string) => string | undefined;
-  /** Whether it runs where nobody can be asked. */
+  /** Whether it runs when nobody can be asked. */
   readonly unattended: boolean;
-  /** What allows it from now on, where something does. */
+  /** The command that allows it from now on, if there is one. */
   readonly remedy?: string;
 }
 
@@ -32,7 +32,7 @@ export function verdictLine({ decision, rules }: Decision, stream: Output): stri
   return rule === undefined ? word : `${word}  ${visibleLine(rule.reason)}  (${rule.id})`;
 }
 
-/** Each rule that asks or denies below the part of the text that it is about, then those that allow, then what the text does. */
+/** Rules that ask or deny, each below the part of the text they are about; then rules that allow; then the effects. */
 export function explanation(explained: Explained, stream: Output): string {
   const { decision, verdicts, effects, remedy } = explained;
   const telling = { explained, hints: new Set<string>(), stream };
@@ -84,13 +84,13 @@ function partsOf({ decision, verdicts }: Explained): readonly Part[] {
   return parts;
 }
 
-/** Allowed, where that is not what the whole is. */
+/** Rules that allow a part, if the whole is not allowed. */
 const isBeside = (verdict: Verdict | undefined, { decision }: Decision): boolean =>
   verdict === "allow" && decision !== "allow";
 
 interface Telling {
   readonly explained: Explained;
-  /** Those that are told already: each is told once. */
+  /** Hints already shown; each is shown once. */
   readonly hints: Set<string>;
   readonly stream: Output;
 }
@@ -136,12 +136,12 @@ type Span = readonly [from: number, to: number];
 
 interface MarkedLine {
   readonly line: string;
-  /** What stands below it: blanks, then a mark for each column of the span. */
+  /** The line below the text: blanks, then one mark per column of the span. */
   readonly blanks: string;
   readonly marks: string;
 }
 
-/** The lines of a text that a span touches, each cut around it where it is wider than `width`. An empty span is the place it is at. */
+/** The lines of a text that a span touches, each cut around it if wider than `width`. An empty span marks its position. */
 export function markedLines(text: string, [from, to]: Span, width: number): readonly MarkedLine[] {
   const lines: MarkedLine[] = [];
   let start = 0;
@@ -156,11 +156,11 @@ export function markedLines(text: string, [from, to]: Span, width: number): read
   return lines;
 }
 
-/** How much is shown before a span in a line that is cut. */
+/** Columns shown before a span in a cut line. */
 const BEFORE = 20;
 const CUT = "…";
 
-/** No more than this on either side of the beginning of a span is looked at. */
+/** Most characters examined on either side of the start of a span. */
 const AROUND = 1000;
 
 function markedLine(text: string, span: Span, width: number): MarkedLine {
@@ -188,18 +188,18 @@ function markedLine(text: string, span: Span, width: number): MarkedLine {
   };
 }
 
-/** Some columns before a span; more where behind it there is less than fits. */
+/** Where the shown part starts: some columns before the span, more if little follows it. */
 const startOf = (cells: readonly Cell[], from: number, width: number): number =>
   Math.min(back(cells, from, BEFORE), back(cells, cells.length, width - CUT.length - 1));
 
-/** The cell that is so many columns before. */
+/** The cell this many columns earlier. */
 function back(cells: readonly Cell[], from: number, columns: number): number {
   let at = from;
   for (let left = columns; at > 0 && left > 0; at -= 1) left -= cells[at - 1]?.columns ?? 0;
   return at;
 }
 
-/** The cell behind the last that has its place in so many columns. */
+/** The cell after the last one that fits in this many columns. */
 function forth(cells: readonly Cell[], from: number, columns: number): number {
   let at = from;
   for (let left = columns; at < cells.length; at += 1) {

@@ -3,7 +3,7 @@ import type { FileDiff, FileSide } from "../../core/line-diff.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { type Output, styleText } from "./output.ts";
 
-/** As `git diff` has them; controls in names and texts are shown. */
+/** Diffs in the format of `git diff`; control characters in names and texts are made visible. */
 export const fileDiffs = (files: readonly FileDiff[], stream: Output): string =>
   files.flatMap((file) => [...headOf(file), ...bodyOf(file)].map((line) => coloured(line, stream))).join("");
 
@@ -34,7 +34,7 @@ function bodyOf({ path, was, change, before, after, lines }: FileDiff): readonly
   return [...remarks(before, after, change), `--- ${a}`, `+++ ${b}`, ...hunks];
 }
 
-/** What a diff of git has no words for. */
+/** A description of changes that git's diff format cannot express. */
 function remarks(
   before: FileSide | null,
   after: FileSide | null,
@@ -70,7 +70,7 @@ function coloured(line: string, stream: Output): string {
   return line.startsWith("-") ? paint("red") : `${line}\n`;
 }
 
-/** A line for each file, and how much it is altogether. */
+/** One line per file, and the totals. */
 export function diffStat(files: readonly FileDiff[], stream: Output): string {
   const rows = files.map((file) => `${markOf(file, stream)} ${statName(file)}  ${countsOf(file, stream)}\n`);
   const sum = (of: "added" | "removed"): number =>
@@ -112,7 +112,7 @@ function countsOf({ lines, before, after, change }: FileDiff, stream: Output): s
 
 const ODD = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800"\\]/u;
 
-/** As git writes names: one that is not plain text stands in quotes, its odd bytes in octal. */
+/** Quotes a name as git does: names that are not plain text are quoted, with unusual bytes in octal. */
 function printedName(name: string): string {
   if (!ODD.test(name)) return name;
   const bytes = Array.from(bytesOfText(name), (byte) => {

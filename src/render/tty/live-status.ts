@@ -3,11 +3,11 @@ import { move, type Output, styleText } from "./output.ts";
 
 export interface Clock {
   now(): number;
-  /** Calls until what it gives is called. */
+  /** Calls `tick` repeatedly until the returned function is called. */
   every(ms: number, tick: () => void): () => void;
 }
 
-/** Keeps no process alive. */
+/** Its timers do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   every: (ms, tick) => {
@@ -25,7 +25,7 @@ export interface Status {
 const TICK_MS = 500;
 const ERASE = move("erase");
 
-/** The last line of a terminal, rewritten as time goes by. Whatever else is written there goes through `around`. */
+/** A status on the last line of a terminal, rewritten over time. All other output goes through `around`. */
 export class LiveStatus {
   readonly #stream: Output;
   readonly #clock: Clock;
@@ -51,7 +51,7 @@ export class LiveStatus {
     this.#shown = line;
   }
 
-  /** Text that stays, with its line end; the status is below it again. */
+  /** Writes text that stays, with its line end, and puts the status below it again. */
   around(text: string): void {
     this.#stream.write(`${this.#shown === "" ? "" : ERASE}${text}${this.#shown}`);
   }
@@ -63,7 +63,7 @@ export class LiveStatus {
     this.#shown = "";
   }
 
-  /** One column less than there are: a terminal wraps when the last is written. */
+  /** Leaves the last column free, because a terminal wraps when it is written. */
   #lineOf({ text, alarming }: Status): string {
     const line = fitted(text, widthOfStream(this.#stream) - 1);
     return styleText(alarming ? "yellow" : "dim", line, { stream: this.#stream });

@@ -4,21 +4,25 @@ import { type Output, styleText } from "./output.ts";
 
 export interface ModelRow {
   readonly model: string;
-  /** The one that a run would use. */
+  /** The model that a run would use. */
   readonly configured: boolean;
-  /** On the server; null where it gave no list. */
+  /** Whether the server has it; null if the server gave no list. */
   readonly present: boolean | null;
+  readonly kind: "chat" | "embedding" | "other";
   readonly assumed: Capabilities;
 }
 
-const HEADS = ["model", "window", "native tools", "thinking", "cache"] as const;
+const HEADS = ["model", "window", "native tools", "calls", "thinking", "cache"] as const;
 
-/** One model a line, each value with where it comes from. */
+/** One line per model, each value with its source. Models that cannot chat come last, without these values. */
 export function modelTable(rows: readonly ModelRow[], stream: Output): string {
-  const cells = rows.map(({ model, assumed: { context, origin, tools, thinking, cache } }) => [
+  const chats = rows.filter(({ kind, configured }) => kind === "chat" || configured);
+  const others = rows.filter((row) => !chats.includes(row));
+  const cells = chats.map(({ model, assumed: { context, origin, tools, calls, thinking, cache } }) => [
     visible(model),
     `${context.toLocaleString("en-US")} ${origin.context}`,
     `${yes(tools)} ${origin.tools}`,
+    `${calls} ${origin.calls}`,
     `${yes(thinking)} ${origin.thinking}`,
     `${yes(cache)} ${origin.cache}`,
   ]);
@@ -30,11 +34,18 @@ export function modelTable(rows: readonly ModelRow[], stream: Output): string {
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join("  ")
       .trimEnd();
-  const lines = rows.map(({ configured, present }, index) => {
+  const lines = chats.map(({ configured, present, kind }, index) => {
     const missing = present === false ? "  (not on the server)" : "";
-    return `${configured ? "*" : " "} ${line(cells[index] ?? [])}${missing}\n`;
+    const silent = kind === "chat" ? "" : `  (${NOT_FOR[kind]})`;
+    return `${configured ? "*" : " "} ${line(cells[index] ?? [])}${missing}${silent}\n`;
   });
-  return `${styleText("dim", `  ${line(HEADS)}`, { stream })}\n${lines.join("")}`;
+  const last = others.map(
+    ({ model, kind }) =>
+      `  ${visible(model).padEnd(widths[0] ?? 0)}  ${kind === "chat" ? "" : NOT_FOR[kind]}\n`,
+  );
+  return `${styleText("dim", `  ${line(HEADS)}`, { stream })}\n${lines.join("")}${last.join("")}`;
 }
+
+const NOT_FOR = { embedding: "only embeds, for search; cannot chat", other: "cannot chat" } as const;
 
 const yes = (value: boolean): string => (value ? "yes" : "no");

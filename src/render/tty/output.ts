@@ -1,14 +1,14 @@
 /**
- * The one way to stdout and stderr, and so to a terminal: no other file names them, which a rule of the house checks.
- * A text that is written is shown, never obeyed. What may be obeyed, colours and the moves of our own lines, is asked
- * for by name, and stands in a text under a key that is made anew in each process and leaves none.
+ * The only way to write to stdout and stderr, and so to a terminal; a lint rule keeps other files from using them.
+ * Control characters in a text are made visible and have no effect. Colours and cursor moves of our own are requested by
+ * name and marked in the text with a random key; the key is new in each process and never written.
  */
 import { once } from "node:events";
 import { Writable } from "node:stream";
 import { styleText as styledByNode } from "node:util";
 import { visible, visibleStream, withoutEmojiParts } from "../../core/visible.ts";
 
-/** Made when it is first wanted: many a command sets nothing, and loading what makes it takes a tenth of the start. */
+/** Created on first use: many commands style nothing, and loading node:crypto takes a tenth of the start. */
 class Key {
   #text: string | undefined;
 
@@ -21,7 +21,7 @@ class Key {
     return this.#text !== undefined && text.includes(this.#text);
   }
 
-  /** What is marked stands at odd places. */
+  /** Splits a text at its marks; the marked items are at odd indexes. */
   parted(text: string): readonly string[] {
     if (!this.isIn(text)) return [text];
     return text.split(new RegExp(`\u0001${this.#text}([\\d;]+|[a-z]+)\u0002`));
@@ -30,7 +30,7 @@ class Key {
 
 const key = new Key();
 
-/** What else our own lines do to a terminal. */
+/** Cursor moves and modes that our own lines use. */
 const MOVES = {
   erase: "\r\u001B[2K",
   rubout: "\b \b",
@@ -45,24 +45,24 @@ const sequenceOf = (what: string): string => (isMove(what) ? MOVES[what] : `\u00
 
 type Style = Parameters<typeof styledByNode>[0];
 
-/** In colours where the output has them. */
+/** Styles a text if the output supports colours. */
 export function styleText(style: Style, text: string, { stream }: { readonly stream: Output }): string {
   const marks = stream.marksOf(style);
   if (marks === undefined || text === "") return text;
   const [open, close] = marks;
-  // What ends a style within it would end it, too: bold and dim end alike.
+  // A style that ends inside the text would end this one too, since bold and dim share their end code.
   return open + text.replaceAll(close, close + open) + close;
 }
 
-/** Whether something in it is set already, so that its length is not its width. */
+/** Whether a text contains styles, so that its length is not its width. */
 export const isStyled = (text: string): boolean => key.isIn(text);
 
-/** What readline sends to edit a line: the cursor on it, what is behind the cursor, line ends. */
+/** Sequences that readline sends to edit a line: cursor moves, erasing, line ends. */
 const EDITS = /\r\n|[\r\n]|\u001B\[(?:\d{0,4}(?:;\d{0,4})?[ABCDGH]|[01]?[JK])/;
-/** What the help is set in. */
+/** Colours used by the help. */
 const COLOURS = /\u001B\[(?:0|1|2|3|4|22|23|24|3[0-7]|39|9[0-7])m/;
 
-/** A text of a library of ours: of what it sends to a terminal nothing but these has an effect. */
+/** Text written by a library: only the allowed sequences keep their effect. */
 function only(allowed: RegExp, text: string): string {
   const parts = text.split(new RegExp(`(${allowed.source})`));
   return parts.map((part, at) => (at % 2 === 1 ? part : visible(part))).join("");
@@ -78,7 +78,7 @@ export interface ProgramOutput {
 export class Output {
   readonly #stream: NodeJS.WriteStream;
   readonly #put: (chunk: string | Uint8Array, done?: () => void) => boolean;
-  /** The end of what was written: an emoji may come in two parts. */
+  /** The end of what was written last, because an emoji may arrive in two parts. */
   #before = "";
   #editor: Writable | undefined;
 
@@ -100,14 +100,14 @@ export class Output {
     return this.#stream.rows;
   }
 
-  /** Whether there is room for more at once. */
+  /** Returns false if the caller should wait before writing more. */
   readonly write = (text: string): boolean => {
     const parts = key.parted(text);
     const shown = parts.map((part, at) => (at % 2 === 1 ? sequenceOf(part) : this.#shown(part)));
     return this.#put(shown.join(""));
   };
 
-  /** The same, no faster than it is read. */
+  /** Writes and waits until the reader has caught up. */
   async writeAll(text: string): Promise<void> {
     if (!this.write(text)) await once(this.#stream, "drain");
   }
@@ -118,12 +118,12 @@ export class Output {
     return this.#fitting(shown);
   }
 
-  /** A terminal may set an emoji of several parts in any width: it gets them one by one. */
+  /** Terminals disagree on the width of composed emoji, so they get the parts one by one. */
   #fitting(shown: string): string {
     return this.#stream.isTTY ? withoutEmojiParts(shown) : shown;
   }
 
-  /** What opens and closes a style; undefined where nothing is set. */
+  /** The marks that open and close a style; undefined if the output has no styles. */
   marksOf(style: Style): readonly [open: string, close: string] | undefined {
     const [open = "", close = ""] = styledByNode(style, "|", { stream: this.#stream }).split("|");
     return open === "" ? undefined : [keyedCodes(open), keyedCodes(close)];
@@ -134,18 +134,18 @@ export class Output {
     return () => void this.#stream.removeListener(event, listener);
   }
 
-  /** Whoever reads it has left; false where nobody has to put something away first. */
+  /** Reports that the reader has gone; returns false if no listener needs to clean up first. */
   readerLeft(): boolean {
     return this.#stream.emit("reader-left");
   }
 
-  /** The bytes of a program in a box: a file or a pipe gets them as they are, a terminal is shown them. */
+  /** Output of a program in a box: a file or pipe gets the raw bytes, a terminal gets visible text. */
   program(): ProgramOutput {
     const stream = this.#stream;
     const state = { left: false };
     stream.once("error", () => (state.left = true));
     const put = (chunk: Uint8Array | string): Promise<void> | void => {
-      // What a reader that left would have got is dropped: nothing would ever drain.
+      // Output for a reader that has gone is dropped, because it would never drain.
       if (chunk.length === 0 || state.left || this.#put(chunk)) return undefined;
       return once(stream, "drain").then(() => undefined);
     };
@@ -157,7 +157,7 @@ export class Output {
     };
   }
 
-  /** A terminal of the box on this one, for whoever asked for a shell there; `leave` puts this one right again. */
+  /** Connects a shell's terminal in the box to this one; `leave` restores this one's state. */
   boxTerminal(): { readonly write: (bytes: Uint8Array) => void; readonly leave: () => void } {
     const filter = screenFilter();
     return {
@@ -166,7 +166,7 @@ export class Output {
     };
   }
 
-  /** For readline alone. */
+  /** Used only by readline. */
   get editor(): NodeJS.WritableStream {
     this.#editor ??= this.#editorOver(this.#stream);
     return this.#editor;
@@ -186,7 +186,7 @@ export class Output {
     return editor;
   }
 
-  /** What a library writes to it by itself is shown, too; only the colours of the help are left. */
+  /** Also filters what libraries write to the stream directly; only the colours of the help remain. */
   guard(): void {
     const write = (chunk: string | Uint8Array, ...more: readonly unknown[]): boolean => {
       const text = typeof chunk === "string" ? chunk : Buffer.from(chunk).toString();
@@ -200,13 +200,13 @@ export class Output {
 const keyedCodes = (sequences: string): string =>
   [...sequences.matchAll(/\u001B\[([\d;]+)m/g)].map(([, codes = ""]) => key.mark(codes)).join("");
 
-/** Until its terminator, or whatever else a terminal takes for an end. */
+/** The end of a control string: its terminator, or anything else that terminals accept as one. */
 const END = /\u001B\\|[\u0007\u009C\u0018\u001A]/;
 
-/** OSC, DCS, SOS, PM, APC: in two characters, or in one. */
+/** The start of OSC, DCS, SOS, PM and APC strings, in their two-character and one-character forms. */
 const START = /\u001B[\]PX^_]|[\u0090\u0098\u009D\u009E\u009F]/;
 
-/** Leaves a person's terminal as it was: colours, cursor, the other screen, mouse, bracketed paste. */
+/** Restores a person's terminal: colours, cursor, main screen, mouse, bracketed paste. */
 const SCREEN_RESET =
   "\u001B[0m\u001B[?25h\u001B[?1049l\u001B[?1000l\u001B[?1002l\u001B[?1003l\u001B[?1006l\u001B[?2004l\u001B[?1l\u001B>";
 
@@ -214,8 +214,8 @@ export const stdout = new Output(process.stdout);
 export const stderr = new Output(process.stderr);
 
 /**
- * A program's own terminal on a person's: colours and cursor moves pass, strings for the terminal itself do not
- * (titles, the clipboard, notifications, downloads, requests that the terminal answers with a text of its own).
+ * Filters a program's terminal output for a person's terminal: colours and cursor moves pass, control strings do not
+ * (titles, clipboard, notifications, downloads, requests that make the terminal reply).
  */
 function screenFilter(): (bytes: Uint8Array) => string {
   const decoder = new TextDecoder();

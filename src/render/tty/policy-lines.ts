@@ -20,7 +20,7 @@ interface Counted {
   readonly total: number;
 }
 
-/** What went wrong with one command of a file. */
+/** Why one command of a file failed. */
 export function wrongVerdict(wrong: WrongVerdict, stream: Output): string {
   const { where, cmd, mode, want, got, rule, reason, debatable } = wrong;
   const verdicts = styleText(debatable ? "yellow" : "red", `want ${want}, got ${got}`, { stream });
@@ -33,7 +33,7 @@ export function wrongVerdict(wrong: WrongVerdict, stream: Output): string {
   ].join("\n");
 }
 
-/** Right and total of each class, then of all. */
+/** Correct and total counts for each class, then for all of them. */
 export function scoreTable(
   classes: ReadonlyMap<string, Counted>,
   { sure, debatable }: { readonly sure: Counted; readonly debatable: Counted },
@@ -47,7 +47,7 @@ export function scoreTable(
   return rows.map(([name, { right, total }]) => `${name.padEnd(width)}  ${right}/${total}`).join("\n");
 }
 
-/** The verdict with its first reason, then the other reasons, then the path that was judged. */
+/** The verdict with its first reason, then the other reasons, then the judged path. */
 export function pathVerdict(decision: Decision & { readonly path: string }, stream: Output): string {
   const [, ...others] = decision.rules.map(({ id, reason }) => `    ${visibleLine(reason)}  (${id})`);
   return [verdictLine(decision, stream), ...others, `    path  ${visibleLine(decision.path)}`].join("\n");

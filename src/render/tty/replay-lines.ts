@@ -13,7 +13,7 @@ export interface ChangedVerdict {
   readonly reason: string;
 }
 
-/** A command of a past session whose verdict is another one now. */
+/** A command of a past session whose verdict has changed. */
 export function changedVerdict(changed: ChangedVerdict, stream: Output): string {
   const { ts, session, command, mode, rule, reason } = changed;
   const verdicts = styleText("bold", `${changed.old} -> ${changed.new}`, { stream });
@@ -45,7 +45,7 @@ interface ShownRerun {
 
 const COLOURS = { same: "green", differs: "red", "not run": "yellow" } as const;
 
-/** A command that was run again, and where its result is another one. */
+/** A command that was run again, and how its result differs. */
 export function rerunLines(rerun: ShownRerun, stream: Output): string {
   const { command, outcome, then, now, difference, reason } = rerun;
   const width = widthOfStream(stream);

@@ -18,7 +18,7 @@ import {
   type Tone,
   verdictWords,
   type Worded,
-} from "../report/report-form.ts";
+} from "../report-form.ts";
 import { targetOf } from "./call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";
 import { type Output, styleText } from "./output.ts";
@@ -26,7 +26,7 @@ import { type Output, styleText } from "./output.ts";
 const MAX_PATHS = 50;
 const MAX_ANSWER = 40;
 
-/** A session for a person at a terminal; what has no room is counted, and stands in the JSON. */
+/** A session as text for a terminal. What does not fit is counted; the JSON report has all of it. */
 export function reportText(report: Report, stream: Output): string {
   const page = new Page(stream);
   const { session, runs } = report;
@@ -99,7 +99,7 @@ const firstOf = (lines: readonly string[]): readonly string[] =>
     ? [...lines.slice(0, MAX_PATHS), `and ${lines.length - MAX_PATHS} more: --json`]
     : lines;
 
-/** What was done beside the calls, and what to look at. */
+/** Changes beside the calls, and the paths to check. */
 function besideText({ end }: RunReport, page: Page): void {
   if (end === null) return;
   const { moved, commits, looks } = besideWords(end);
@@ -134,10 +134,10 @@ function endText(run: RunReport, page: Page): void {
   if (lines.length > MAX_ANSWER) page.line(`  … ${lines.length - MAX_ANSWER} more lines`);
 }
 
-/** Of one run; the rest is counted. */
+/** Most lines of one run; the rest is counted. */
 const MAX_STEPS = 200;
 
-/** What happened, turn by turn, a line for each step. */
+/** What happened, turn by turn, one line per step. */
 function stepsText(run: RunReport, page: Page): void {
   let left = MAX_STEPS;
   for (const { turn, at, steps } of run.turns) {
@@ -183,7 +183,7 @@ const COLOURS = { good: "green", bad: "red", held: "yellow", plain: "dim" } as c
   unknown
 >;
 
-/** Lines as they come together; nothing that goes in here by `wrapped` or `said` acts on a terminal. */
+/** Collects lines. Text added through `wrapped` or `said` cannot act on a terminal. */
 class Page {
   readonly #stream: Output;
   readonly width: number;
@@ -216,7 +216,7 @@ class Page {
   }
 }
 
-/** What a chain cannot say, however whole it is. */
+/** What even a valid chain does not prove. */
 export const NOT_PROVEN = [
   "that nobody who can write both the audit and the session database made a new chain of other lines",
   "that no whole session was removed",

@@ -5,26 +5,27 @@ import { questionRows } from "./approval.ts";
 import { callLine, type ShownCall, targetOf } from "./call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";
 import { type Clock, LiveStatus, type Status } from "./live-status.ts";
+import { ModelPace } from "./model-pace.ts";
 import { type Output, styleText } from "./output.ts";
 
 interface Showing {
-  /** Errors only. */
+  /** Show errors only. */
   readonly quiet: boolean;
-  /** Somebody else shows on the same terminal what the model says, as it comes; that one takes an event after this. */
+  /** The chat streams the model's answer on the same terminal; it receives each event after this class. */
   readonly answerIsSeen: boolean;
   readonly clock: Clock;
 }
 
 const INDENT = "    ";
 
-/** A run as lines for a person: what is called, how it ended, and on a terminal what is waited for. */
+/** Shows a run as lines: each call and its result and, on a terminal, a live line with what the run is waiting for. */
 export class RunLines {
   readonly #stream: Output;
   readonly #showing: Showing;
   readonly #activities: Activities;
   readonly #live: LiveStatus | undefined;
   readonly #calls = new Map<string, ShownCall>();
-  /** Whose lines are the last ones. */
+  /** The agent whose lines were written last. */
   #agent: string | undefined;
   #paused = 0;
   #held = "";
@@ -46,7 +47,7 @@ export class RunLines {
     if ("call" in event && event.type === "call.ended") this.#calls.delete(callKey(event));
   }
 
-  /** While a person is asked, the terminal is theirs: lines wait until what it gives is called. */
+  /** Holds all lines back while a person is asked something; call the returned function to go on. */
   pause(): () => void {
     this.#paused += 1;
     this.#live?.stop();
@@ -59,7 +60,7 @@ export class RunLines {
     };
   }
 
-  /** Leaves nothing on the terminal but lines. */
+  /** Removes the live line and writes what was held back. */
   end(): void {
     this.#live?.stop();
     this.#stream.write(this.#held);
@@ -89,7 +90,7 @@ export class RunLines {
     return eventLine(event, this.#stream, indent);
   }
 
-  /** Who shows the answer says in words of its own how a request begins and ends. */
+  /** Events that the chat shows in its own way. */
   #isSeen({ type, agent }: AgentEvent): boolean {
     if (!this.#showing.answerIsSeen) return false;
     return (
@@ -97,7 +98,7 @@ export class RunLines {
     );
   }
 
-  /** Where the lines of a subagent begin, or begin again, what it was started for. */
+  /** A heading with the subagent's task, when its lines start or resume. */
   #headOf({ agent }: AgentEvent): string {
     if (agent === this.#agent) return "";
     this.#agent = agent;
@@ -126,29 +127,31 @@ export class RunLines {
   }
 }
 
-/** A command is told by itself. */
+/** For bash, the command alone is shown. */
 const wordsOf = ({ tool, target }: ShownCall): string =>
   fitted(tool === "bash" ? target : `${tool} ${target}`, 60);
 
 interface Activity {
   readonly kind: "model" | "call" | "summary";
   readonly since: number;
-  /** For a model: the last thing heard of it, and what it does. */
+  /** For a model: when it last sent something, and what it is doing. */
   readonly heard: number;
   readonly words: string;
 }
 
-/** What is not worth a word yet. */
+/** Waits shorter than this are not shown. */
 const SHORT_MS = 1000;
 const STUCK_MS = 60_000;
 
-/** What a run is waiting for, as its events tell. The last that began is what is shown. */
+/** Tracks from events what a run is waiting for. The activity that started last is shown. */
 class Activities {
   readonly #going = new Map<string, Activity>();
   readonly #answerIsSeen: boolean;
+  /** One per agent, because each has its own conversation. */
+  readonly #paces = new Map<string, ModelPace>();
   #model = "the model";
 
-  /** Where somebody else shows the answer as it comes, nothing is said of a model that answers. */
+  /** When the chat streams the answer, no status is shown while the model answers. */
   constructor(answerIsSeen: boolean) {
     this.#answerIsSeen = answerIsSeen;
   }
@@ -156,6 +159,7 @@ class Activities {
   take(event: AgentEvent, about: { readonly now: number; readonly callWords: string }): void {
     const { now, callWords } = about;
     const model = `model ${event.agent ?? ""}`;
+    this.#pace(event, now);
     switch (event.type) {
       case "run.started":
         if (event.agent === undefined) this.#model = event.model;
@@ -178,6 +182,15 @@ class Activities {
       case "rolled_back":
         this.#going.delete(model);
         return;
+      case "check.started":
+        return this.#begin("check", {
+          kind: "call",
+          words: `checking: ${fitted(event.command, 50)}`,
+          since: now,
+        });
+      case "check.ended":
+        this.#going.delete("check");
+        return;
       case "call.decided":
         if (event.runs)
           this.#begin(callKey(event), { kind: "call", words: `running ${callWords}`, since: now });
@@ -193,25 +206,51 @@ class Activities {
   }
 
   status(now: number): Status | undefined {
-    const last = [...this.#going.values()].at(-1);
+    const [key, last] = [...this.#going].at(-1) ?? ["", undefined];
     if (last === undefined) return undefined;
     const { kind, since, words } = last;
     if (now < since)
       return { text: `asking ${this.#model} again in ${seconds(since - now)}`, alarming: false };
     if (now - since < SHORT_MS || (words === "answering" && this.#answerIsSeen)) return undefined;
-    if (kind === "model") return this.#ofModel(last, now);
+    if (kind === "model") return this.#ofModel(last, now, this.#paces.get(key));
     const others = [...this.#going.values()].filter((one) => one.kind === "call").length - 1;
     const beside = kind === "call" && others > 0 ? ` (and ${others} more)` : "";
     return { text: `${words}${beside} ${seconds(now - since)}`, alarming: false };
   }
 
-  #ofModel({ words, since, heard }: Activity, now: number): Status {
-    const doing = words === "waiting for" ? `waiting for ${this.#model}` : `${this.#model}: ${words}`;
+  #ofModel({ words, since, heard }: Activity, now: number, pace: ModelPace | undefined): Status {
+    const waiting = words === "waiting for";
+    const doing = waiting ? `waiting for ${this.#model}` : `${this.#model}: ${words}`;
     const silent = now - heard;
     const text = `${doing} ${seconds(now - since)}`;
-    return silent < STUCK_MS
-      ? { text, alarming: false }
+    const rate = (waiting ? pace?.reading(now) : pace?.writing()) ?? "";
+    // Nothing is sent while a long prompt is read.
+    const patience = Math.max(STUCK_MS, waiting ? (pace?.silenceMs ?? 0) : 0);
+    return silent < patience
+      ? { text: `${text}${rate}`, alarming: false }
       : { text: `${text}, no sign of life for ${seconds(silent)} - stuck?`, alarming: true };
+  }
+
+  /** Learns each model's speed from its own requests. */
+  #pace(event: AgentEvent, now: number): void {
+    const key = `model ${event.agent ?? ""}`;
+    const pace = this.#paces.get(key) ?? new ModelPace();
+    this.#paces.set(key, pace);
+    switch (event.type) {
+      case "turn.started":
+        return pace.asked(event.tokens, now);
+      case "text":
+      case "thinking":
+        return pace.heard(event.text, now);
+      case "model.waiting":
+        return pace.again(now + event.ms);
+      case "model.finished":
+        return pace.finished(event, now);
+      case "compaction":
+      case "rolled_back":
+        return pace.changed();
+      default:
+    }
   }
 
   #begin(key: string, activity: Omit<Activity, "heard">): void {
@@ -228,12 +267,12 @@ class Activities {
 const callKey = ({ agent, call }: { readonly agent?: string; readonly call: string }): string =>
   `call ${agent ?? ""} ${call}`;
 
-const seconds = (ms: number): string => {
+export const seconds = (ms: number): string => {
   const whole = Math.max(0, Math.floor(ms / 1000));
   return whole < 60 ? `${whole} s` : formatDuration(whole * 1000);
 };
 
-/** What a person is told of an event that is not about a call; empty for most. */
+/** The line for an event that is not about a call; empty for most events. */
 function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
   const dim = (text: string): string => styleText("dim", text, { stream });
   const told = (mark: string, text: string): string =>
@@ -260,6 +299,10 @@ function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
         .join("\n");
     case "approval":
       return dim(`${indent}${saidWords(event)}`);
+    case "check.ended":
+      return checkLine(event, stream, indent);
+    case "call.missed":
+      return told("!", missedWords(event));
     case "notice":
       return told("!", event.text);
     case "compaction":
@@ -271,7 +314,24 @@ function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
   }
 }
 
-/** What the model says beside its calls, the first lines of it. */
+/** A check that fails says why; before the first turn that is what the task is about. */
+function checkLine(event: Of<"check.ended">, stream: Output, indent: string): string {
+  const { command, when, exit_code, ms, text } = event;
+  const green = exit_code === 0;
+  const ended = green ? "succeeds" : exit_code === 124 ? "timed out" : `exit ${exit_code}`;
+  const moment = when === "before" ? "before the first turn" : "check";
+  const head = `${indent}${green ? "✓" : "✗"} ${moment}: ${fitted(command, 60)}  ${ended}  ${formatDuration(ms)}`;
+  const color = green ? "green" : "yellow";
+  const told = styleText(color, head, { stream });
+  if (green || when === "before") return told;
+  const all = text.trimEnd().split("\n");
+  const last = lines(all.slice(-MAX_CHECK_LINES).join("\n"), stream, `${indent}  `);
+  return [told, ...last.map((line) => styleText("dim", line, { stream }))].join("\n");
+}
+
+const MAX_CHECK_LINES = 6;
+
+/** The first lines of what the model says beside its calls. */
 function saidLines(text: string, stream: Output, indent = ""): string {
   const all = lines(text.trim(), stream, indent);
   const more = all.length - MAX_SAID;
@@ -279,10 +339,10 @@ function saidLines(text: string, stream: Output, indent = ""): string {
 }
 
 const MAX_SAID = 8;
-/** Of one line that is wrapped. */
+/** Most characters of one text that are wrapped and shown. */
 const MAX_LINE = 4000;
 
-/** Each line keeps its depth. */
+/** Wrapped lines keep their indentation. */
 const lines = (text: string, stream: Output, indent: string): readonly string[] =>
   text
     .slice(0, MAX_LINE)
@@ -295,11 +355,16 @@ const lines = (text: string, stream: Output, indent: string): readonly string[] 
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 
 function startedLines(event: Of<"run.started">, stream: Output): readonly string[] {
-  const { model, provider, mode, workspace, session, resumed } = event;
-  // A scenario is a file: its name says enough.
-  const name = provider === "scripted" ? model.slice(model.lastIndexOf("/") + 1) : model;
-  const words = [`${name} (${provider})`, mode, workspace, resumed ? `goes on with ${session}` : session];
+  const { session, resumed } = event;
+  const words = [...startedWords(event), resumed ? `goes on with ${session}` : session];
   return lines(words.map(visibleLine).join(" · "), stream, "");
+}
+
+/** What works, how and where. */
+export function startedWords({ model, provider, mode, workspace }: Of<"run.started">): readonly string[] {
+  // A scenario is a file: its base name is enough.
+  const name = provider === "scripted" ? model.slice(model.lastIndexOf("/") + 1) : model;
+  return [`${name} (${provider})`, mode, workspace];
 }
 
 function failedLine({ reason, remedy }: Of<"model.failed">, stream: Output, indent: string): string {
@@ -314,6 +379,18 @@ function parkedRows(
 ): readonly string[] {
   const decision = { decision: "ask", contained, rules } as const;
   return questionRows({ tool, text, mode, writes: false, decision }, stream);
+}
+
+function missedWords({ kind, tool, nearest }: Of<"call.missed">): string {
+  const name = visibleLine(tool) || "a tool";
+  switch (kind) {
+    case "not_offered":
+      return `not run: there is no tool ${name}${nearest.length === 0 ? "" : `; nearest: ${nearest.join(", ")}`}`;
+    case "not_alone":
+      return `not run: ${name}, one of several calls among words`;
+    case "unread":
+      return `${name} of a file that was not read: the file was shown instead`;
+  }
 }
 
 const saidWords = ({ said, by, text }: Of<"approval">): string =>

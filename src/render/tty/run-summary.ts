@@ -2,21 +2,23 @@ import { formatDuration } from "../../core/bounds.ts";
 import { countsOf, UNSEEN } from "../../core/changes.ts";
 import type { AgentEvent, Denial, RunStatus } from "../../core/events.ts";
 import { visibleLine, visibleWhole } from "../../core/visible.ts";
+import { candidateRows } from "./attempt-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";
 import { type Output, styleText } from "./output.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
 
 interface About {
-  /** From its start to its end. */
+  /** Duration of the whole run. */
   readonly ms: number;
-  /** What was refused, and how it ended where that is not well. */
+  /** Only refusals, and the ending if it is not a good one. */
   readonly quiet: boolean;
   /**
-   * What becomes of the changes. here: they are in the workspace. waiting: in a layer over it, until they are applied.
-   * gone: the workspace does not outlive the run, and nothing can be done further in it.
+   * What happens to the changes. here: they are in the workspace. waiting: in a layer over it, until they are applied.
+   * kept: of several candidates none was applied, and their sessions have them. gone: the workspace does not outlive the
+   * run, and nothing can be done further in it.
    */
-  readonly changes: "here" | "waiting" | "gone";
+  readonly changes: "here" | "waiting" | "kept" | "gone";
 }
 
 const LABEL = 10;
@@ -29,12 +31,14 @@ export function runSummary(event: Finished, { ms, quiet, changes }: About, strea
   const status = statusRows(event, width, stream);
   const looks = handoffRows(event, width, quiet);
   const moved = movedRows(event);
+  const tried = changes === "kept" ? candidateRows(event.attempts ?? [], width) : [];
   const commits = commitRows(event, width);
   const blocks: readonly (readonly [string, readonly string[]])[] = quiet
     ? [
         ["moved out", moved],
         ["look at", looks],
         ["refused", refused],
+        ["tried", tried],
         ["status", event.exit_code === 0 ? [] : status],
       ]
     : [
@@ -43,6 +47,7 @@ export function runSummary(event: Finished, { ms, quiet, changes }: About, strea
         ["commits", commits],
         ["look at", looks],
         ["refused", refused],
+        ["tried", tried],
         ["cost", costRows(event, ms).flatMap((row) => wrapped(row, width))],
         ["status", status],
         ["next", nextRows(event, changes).flatMap((next) => wrapped(next, width))],
@@ -83,7 +88,7 @@ const inWords = (counts: ReturnType<typeof countsOf>): string =>
     .flatMap(([word, count]) => (count === 0 ? [] : [`${count} ${word}`]))
     .join(", ");
 
-/** Which changed paths to look at before anything is run there; quiet: only what the host obeys by itself. */
+/** Changed paths to check before anything is run there; quiet: only those that the host acts on by itself. */
 function handoffRows(
   { handoff, handoff_left_out: left }: Finished,
   width: number,
@@ -106,7 +111,7 @@ function handoffRows(
 
 const MAX_MOVED = 50;
 
-/** What the box made and the host would obey, each with what brings it back; never cut, as it is to be typed. */
+/** Paths moved out because the host would act on them, each with the command that restores it; never cut, so it can be typed. */
 export function movedRows({
   quarantined = [],
   quarantined_total = 0,
@@ -122,7 +127,7 @@ export function movedRows({
   ];
 }
 
-/** What was committed for commands of the box; what of it is to be looked at stands with the other such paths. */
+/** Commits made for commands of the box; paths to check are listed with the others. */
 export function commitRows(
   { commits = [], commits_total = 0, staged = [] }: Pick<Finished, "commits" | "commits_total" | "staged">,
   width: number,
@@ -194,6 +199,7 @@ const FURTHER = { here: "undo", waiting: "apply" } as const;
 function nextRows({ status, session, changes }: Finished, where: About["changes"]): readonly string[] {
   const changed =
     changes !== null && changes.added.length + changes.modified.length + changes.deleted.length > 0;
+  if (where === "kept") return keptRows(session);
   const first: Partial<Record<RunStatus, string>> = {
     parked: `harness approve ${session}`,
     sandbox: "harness doctor",
@@ -208,3 +214,10 @@ function nextRows({ status, session, changes }: Finished, where: About["changes"
     `harness sessions show ${session}`,
   ].filter((next) => next !== "");
 }
+
+/** The session is that of the candidate that was first, or the last one. */
+const keptRows = (session: string): readonly string[] => [
+  `harness diff ${session}`,
+  `harness apply ${session}`,
+  `harness sessions show ${session}`,
+];

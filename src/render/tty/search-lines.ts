@@ -12,7 +12,7 @@ interface Hit {
   readonly why: string;
 }
 
-/** What a search found, best first: the place, why it is here, and its lines. */
+/** The results of a search, best first: the place, why it was found, and its lines. */
 export function hitLines(hits: readonly Hit[], stream: Output): string {
   const width = widthOfStream(stream);
   return hits
@@ -36,11 +36,16 @@ interface Indexed {
   readonly changed: number;
   readonly removed: number;
   readonly store: string;
-  readonly vectors: { readonly embedded: number; readonly reason: string; readonly remedy: string };
+  readonly vectors: {
+    readonly embedded: number;
+    readonly reason: string;
+    readonly remedy: string;
+    readonly next: string;
+  };
   readonly seconds: number;
 }
 
-/** What is in an index now. */
+/** The contents of an index after an update. */
 export function indexedLines(done: Indexed): string {
   const { files, chunks, changed, removed, store, vectors, seconds } = done;
   const what = `${files} files in ${chunks} chunks (${store} store), ${formatDuration(seconds * 1000)}`;
@@ -55,11 +60,13 @@ function skippedLine(skipped: Readonly<Record<string, number>>): string {
   return parts.length === 0 ? "" : `left out: ${parts.map(([why, count]) => `${count} ${why}`).join(", ")}`;
 }
 
-function vectorLine(chunks: number, { embedded, reason, remedy }: Indexed["vectors"]): string {
+function vectorLine(chunks: number, { embedded, reason, remedy, next }: Indexed["vectors"]): string {
   if (chunks === 0) return "";
   const why =
     reason === "" ? "" : `: ${visibleLine(reason)}${remedy === "" ? "" : ` (next: ${visibleLine(remedy)})`}`;
-  return `${embedded} of ${chunks} chunks have vectors${why}`;
+  const lacking =
+    next === "" ? "" : `\nwhat has none is found by its words alone; ${visibleLine(next)} completes it`;
+  return `${embedded} of ${chunks} chunks have vectors${why}${lacking}`;
 }
 
 interface Status {
@@ -73,10 +80,16 @@ interface Status {
   readonly whole: boolean;
   readonly fresh: boolean;
   readonly updated: string | null;
-  readonly vectors: { readonly model: string | null; readonly embedded: number };
+  readonly vectors: {
+    readonly model: string | null;
+    readonly embedded: number;
+    readonly awaited: string | null;
+    readonly share: number;
+    readonly next: string;
+  };
 }
 
-/** What there is of an index, and how far it can be believed. */
+/** The state of an index, and how far it can be trusted. */
 export function statusLines(status: Status): string {
   const { workspace, index, folder, store, files, chunks, whole, fresh, updated, vectors } = status;
   if (index === null) return `no index of ${visibleLine(workspace)} yet: harness index`;
@@ -86,14 +99,28 @@ export function statusLines(status: Status): string {
       ? "fresh"
       : "files have changed since; the next search brings it up to date";
   const model = vectors.model === null ? "" : ` of ${visibleLine(vectors.model)}`;
+  const share = chunks === 0 ? "" : ` (${Math.floor(vectors.share * 100)} %)`;
   return [
     `${visibleLine(workspace)}: ${state}`,
-    `${files} files in ${chunks} chunks, ${vectors.embedded} with vectors${model}`,
+    `${files} files in ${chunks} chunks, ${vectors.embedded} with vectors${share}${model}`,
+    lackingLine(vectors),
     skippedLine(status.skipped),
     `${store ?? "no"} store, ${visibleLine(folder ?? "")}, updated ${updated ?? "never"}`,
   ]
     .filter((line) => line !== "")
     .join("\n");
+}
+
+/** Why chunks lack a vector and how to complete them; empty when none do. */
+function lackingLine({ model, awaited, next }: Status["vectors"]): string {
+  if (next === "") return "";
+  const why =
+    awaited !== null
+      ? `${visibleLine(awaited)} gave no vector in time`
+      : model === null
+        ? "no model made vectors when it was indexed"
+        : "the vectors were not all made";
+  return `searched by words alone where there is no vector: ${why}; ${visibleLine(next)} completes it`;
 }
 
 interface Pruned {
@@ -104,7 +131,7 @@ interface Pruned {
   readonly freedBytes: number;
 }
 
-/** What was removed, and what had to stay. */
+/** What was removed, and what could not be. */
 export function prunedLines({ removed, layers, damaged, left, freedBytes }: Pruned): string {
   return [
     ...removed.map(({ workspace }) => `removed the index of ${visibleLine(workspace)}, which is no more`),
@@ -122,13 +149,13 @@ export interface StepLine {
   readonly state: StepState;
   readonly detail: string;
   readonly remedy: string;
-  /** The same in a few words, for the closing table. */
+  /** The detail in a few words, for the closing table. */
   readonly short: string;
 }
 
 const MARKS = { ok: ["green", "✓"], "stand-in": ["yellow", "~"], fail: ["red", "✗"] } as const;
 
-/** One finished step as one line with its time, and its remedy below when there is one. */
+/** One finished step with its time on one line, and its remedy below if there is one. */
 export function stepLine(step: StepLine, ms: number, stream: Output): string {
   const [colour, mark] = MARKS[step.state];
   const time = styleText("dim", formatDuration(ms).padStart(9), { stream });
@@ -138,7 +165,7 @@ export function stepLine(step: StepLine, ms: number, stream: Output): string {
     : `${head}${" ".repeat(25)}${styleText("bold", "next:", { stream })} ${step.remedy}\n`;
 }
 
-/** A line that is rewritten while something goes on; nothing at all where nobody watches. */
+/** A progress line that is rewritten in place; it does nothing when the output is no terminal. */
 export class LiveLine {
   readonly #stream: Output;
   readonly #live: boolean;
@@ -159,7 +186,7 @@ export class LiveLine {
   }
 }
 
-/** The first that fits into a line of the terminal, the last where none does. */
+/** The first text that fits on a line of the terminal, or the last one if none does. */
 export const fitting = (columns: number | undefined, texts: readonly string[]): string =>
   texts.find(({ length }) => length < (columns ?? 80)) ?? texts.at(-1) ?? "";
 

@@ -8,11 +8,11 @@ import { type Output, styleText } from "./output.ts";
 
 interface View {
   readonly now: number;
-  /** Whether they are of several workspaces. */
+  /** Whether the sessions belong to several workspaces. */
   readonly all: boolean;
 }
 
-/** One line a session. */
+/** One line per session. */
 export function sessionTable(sessions: readonly SessionInfo[], view: View, stream: Output): string {
   const head = ["ID", "AGE", "STATUS", "MESSAGES", "MODEL", ...(view.all ? ["WORKSPACE"] : []), "TITLE"];
   const rows = [head, ...sessions.map((session) => cells(session, view))];
@@ -40,7 +40,7 @@ const TITLE = 60;
 
 const columnsOf = (text: string): number => widthOf(cellsOf(text));
 
-/** A session as its records tell it, from the first on. */
+/** A session in the order of its records. */
 export function sessionText(
   info: SessionInfo,
   records: readonly SessionRecord[],
@@ -76,7 +76,7 @@ function messageText(message: Message): string {
   );
 }
 
-/** Records that only the loop needs say nothing here. */
+/** Records that only the loop needs produce no line. */
 function remark(record: Exclude<SessionRecord, { kind: "message" | "parked" }>): string | undefined {
   switch (record.kind) {
     case "pinned":
@@ -112,7 +112,7 @@ function shortened(text: string): string {
 
 const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, "  ");
 
-/** Never within a character. */
+/** Cuts only between characters. */
 function cut(text: string, columns: number): string {
   const characters = Array.from(text);
   return characters.length <= columns ? text : `${characters.slice(0, columns - 1).join("")}…`;

@@ -2,7 +2,7 @@ import type { Health } from "../../core/health.ts";
 import { type Output, styleText } from "./output.ts";
 import type { StepLine } from "./search-lines.ts";
 
-/** What runs, what stands in for what, what to type next. */
+/** The closing table: what runs, what replaces what, and what to type next. */
 export function setupTable(steps: readonly StepLine[], stream: Output): string {
   const rows = (state: StepLine["state"]): readonly string[] =>
     steps.filter((step) => step.state === state).map(({ name, short }) => `${name.padEnd(7)} ${short}`);
@@ -22,7 +22,7 @@ export function setupTable(steps: readonly StepLine[], stream: Output): string {
 
 const MARKS = { ok: ["green", "ok  "], warn: ["yellow", "warn"], fail: ["red", "fail"] } as const;
 
-/** One line a check, with the command that mends it below. */
+/** One line per check, with the command that fixes it below. */
 export function healthTable(checks: readonly Health[], stream: Output): string {
   const width = Math.max(...checks.map(({ id }) => id.length));
   return checks

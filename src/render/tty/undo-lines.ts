@@ -23,7 +23,7 @@ interface UndonePath {
   readonly action: "removed" | "restored" | "reverted" | "merged";
 }
 
-/** Folders whose rights were only needed on the way are left out. */
+/** Leaves out folders that only had their permissions changed temporarily. */
 export const undonePaths = ({ ops, merged }: Pick<UndoTold, "ops" | "merged">): readonly UndonePath[] =>
   ops
     .filter(({ from, to }) => from !== to)
@@ -37,7 +37,7 @@ function actionOf(from: Side | null, to: Side | null, merged: boolean): UndonePa
 
 const name = (path: string): string => (path === "" ? "." : visibleLine(path.toWellFormed()));
 
-/** What was done, or would be; what was not, and why; what to type next. */
+/** What was (or would be) undone, what was not and why, and what to type next. */
 export function undoText(told: UndoTold, stream: Output): string {
   const { session, redo, dryRun, done, refused, left } = told;
   const bold = (text: string): string => styleText("bold", text, { stream });
@@ -59,7 +59,7 @@ export function undoText(told: UndoTold, stream: Output): string {
   return [...lines, bold(`${count} brought back`), `next: ${back}   (takes this back)`].join("\n");
 }
 
-/** For people who want to go back to one of them. */
+/** The steps that a person can go back to. */
 export function stepTable(steps: readonly Step[], stream: Output): string {
   const head = styleText("bold", "STEP  AT        TURN  WHAT", { stream });
   const rows = steps.map(({ step, kind, call, turn, at, target, before, after }) => {
@@ -88,10 +88,10 @@ export interface AppliedTold {
   readonly refused: readonly { readonly path: string; readonly reason: string }[];
   readonly left: readonly string[];
   readonly handoff: readonly Handoff[];
-  /** Dangerous ones that nobody has accepted. */
+  /** Dangerous paths that have not been accepted. */
   readonly blocked: readonly string[];
   readonly done: boolean;
-  /** Nothing is left in the layer. */
+  /** True when nothing is left in the layer. */
   readonly whole: boolean;
 }
 
@@ -100,7 +100,7 @@ interface AppliedPath {
   readonly action: "added" | "changed" | "removed" | "merged";
 }
 
-/** Folders whose rights are only needed on the way are left out. */
+/** Leaves out folders that only have their permissions changed temporarily. */
 export const appliedPaths = ({ ops, merged }: Pick<AppliedTold, "ops" | "merged">): readonly AppliedPath[] =>
   ops
     .filter(({ from, to }) => from !== to)
@@ -118,7 +118,7 @@ function applyActionOf(
 
 const appliedName = (path: string): string => visibleLine(path.toWellFormed());
 
-/** What was moved into the workspace, or would be; what was not, and why; what to type next. */
+/** What was (or would be) moved into the workspace, what was not and why, and what to type next. */
 export function appliedText(told: AppliedTold, stream: Output): string {
   const { session, done, whole, refused, left, handoff, blocked } = told;
   const red = (text: string): string => styleText("red", text, { stream });

@@ -207,6 +207,8 @@ export interface CatalogFacts {
   readonly store: "embedded" | "qdrant" | null;
   readonly model: string | null;
   readonly dimension: number | null;
+  /** A model that gave no vector in time when the index was made; null once it has, or where none was to. */
+  readonly awaited: string | null;
   /** When an update ended last, in milliseconds since 1970; 0 for never. */
   readonly updated: number;
   /** What has no row and is unreadable: files whose name is no text, folders that may not be looked into. */
@@ -220,6 +222,7 @@ export const NO_FACTS: CatalogFacts = {
   store: null,
   model: null,
   dimension: null,
+  awaited: null,
   updated: 0,
   nameless: 0,
   rules: "",

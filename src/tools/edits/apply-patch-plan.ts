@@ -2,7 +2,7 @@ import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
 import { nearestPlace, placeShown } from "./nearest-place.ts";
 import { type FilePatch, type Hunk, PatchMistake } from "./unified-patch.ts";
 
-/** A file before or after the patch; undefined where there is none. */
+/** A file before or after the patch; undefined where it does not exist. */
 export interface FileState {
   readonly content: Uint8Array;
   readonly mode: number;
@@ -13,21 +13,21 @@ export interface Step {
   readonly path: string;
   readonly before: FileState | undefined;
   readonly after: FileState | undefined;
-  /** Where it was, when it is moved here. */
+  /** The old path, when the file is moved here. */
   readonly from?: string;
 }
 
 interface Sources {
-  /** Absolute. */
+  /** Absolute path. */
   readonly pathOf: (path: string) => string;
   readonly nameOf: (path: string) => string;
-  /** A file as it is now, by its absolute path; only those that the patch takes from are asked for as known. */
+  /** The current content of a file, by absolute path. Only files that the patch edits have to be known to the model. */
   readonly load: (path: string) => Promise<FileState | undefined>;
 }
 
 const NEW = 0o644;
 
-/** All files of the patch as they will be; the first mistake is thrown, with nothing written. */
+/** The result of the patch for all files. Throws the first mistake; nothing is written. */
 export async function planned(files: readonly FilePatch[], sources: Sources): Promise<readonly Step[]> {
   const plan = new Plan(sources);
   for (const file of files) await take(plan, file, sources);
@@ -87,11 +87,11 @@ function patched(name: string, { content }: FileState, { hunks }: FilePatch): Ui
 interface Placed {
   readonly hunk: Hunk;
   readonly found: Found;
-  /** Behind its last old line. */
+  /** Position after the hunk's last old line. */
   readonly end: number;
 }
 
-/** The text with all hunks made; throws the mistake when one of them has no place. */
+/** Applies all hunks to the text; throws the mistake when one of them cannot be placed. */
 export function applyHunks(name: string, text: string, hunks: readonly Hunk[]): string {
   const returns =
     text.includes("\r") && hunks.some(({ lines }) => lines.some(({ text }) => text.endsWith("\r")));
@@ -122,7 +122,7 @@ function placesOf(name: string, lines: readonly string[], hunks: readonly Hunk[]
   return placed;
 }
 
-/** Lines that stay are the file's own; a new one takes a carriage return from the line it stands beside. */
+/** Unchanged lines keep the file's bytes; a new line takes a carriage return if the line next to it has one. */
 function madeBy({ lines }: Hunk, { at, loose }: Found, old: readonly string[]): readonly string[] {
   let next = at;
   return lines.flatMap(({ mark, text }) => {
@@ -136,7 +136,10 @@ function madeBy({ lines }: Hunk, { at, loose }: Found, old: readonly string[]): 
   });
 }
 
-/** As the patch says, where its last hunk reaches the end; else as it was. A file that was empty gets one. */
+/**
+ * The patch decides the final newline where its last hunk reaches the end of the file; otherwise it is kept. A
+ * formerly empty file gets one.
+ */
 function newlineOf({ lines, newline }: FileLines, last: Placed | undefined): boolean {
   if (lines.length === 0) return last?.hunk.newline?.young ?? true;
   if (last === undefined || last.end < lines.length) return newline;
@@ -145,10 +148,10 @@ function newlineOf({ lines, newline }: FileLines, last: Placed | undefined): boo
   return said.young;
 }
 
-/** A text as patches see it. The mark of the byte order and the last newline are kept apart from its lines. */
+/** A text as patches see it, with the byte order mark and the final newline separate from its lines. */
 interface FileLines {
   readonly bom: boolean;
-  /** Without their ends; of a file with mixed ones, each keeps its own carriage return. */
+  /** Lines without their ends; in a file with mixed line ends, each keeps its own carriage return. */
   readonly lines: readonly string[];
   readonly eol: "\n" | "\r\n";
   readonly newline: boolean;
@@ -156,7 +159,7 @@ interface FileLines {
 
 const BOM = "\uFEFF";
 
-/** `returns`: whether the patch itself speaks of carriage returns, which then are part of the lines. */
+/** `returns`: the patch itself contains carriage returns, which then are part of the lines. */
 function fileLines(text: string, returns: boolean): FileLines {
   const bom = text.startsWith(BOM);
   const bare = bom ? text.slice(1) : text;
@@ -174,23 +177,23 @@ function fileText({ bom, lines, eol, newline }: FileLines): string {
 }
 
 interface Found {
-  /** From 0. */
+  /** Counted from 0. */
   readonly at: number;
-  /** The lines are the same but for spaces at their ends. */
+  /** The lines match except for spaces at their ends. */
   readonly loose: boolean;
 }
 
 interface Where {
   readonly lines: readonly string[];
-  /** Behind the last hunk's lines. */
+  /** Position after the hunk's lines. */
   readonly after: number;
-  /** How far the last hunk was from where it said. */
+  /** Distance between the last hunk's stated and actual position. */
   readonly drift: number;
   /** The file, and which of its hunks. */
   readonly name: string;
 }
 
-/** The one place where a hunk's old lines are; where there is none, or more than one, what to send instead. */
+/** The only position where a hunk's old lines are found. Without one, or with several, throws what to send instead. */
 function locate(hunk: Hunk, where: Where): Found {
   const wanted = hunk.lines.flatMap(({ mark, text }) => (mark === "+" ? [] : [text]));
   if (wanted.length === 0) return { at: insertionPoint(hunk, where), loose: false };
@@ -201,7 +204,7 @@ function locate(hunk: Hunk, where: Where): Found {
   throw new PatchMistake(`${where.name}: ${missed(hunk, wanted, where.lines)}`);
 }
 
-/** Without spaces at the end, and with bytes that are no UTF-8 as they are shown. */
+/** Ignores spaces at the end, and compares bytes that are not UTF-8 in the form in which they are shown. */
 function bare(line: string): string {
   let end = line.length;
   while (end > 0 && " \t\r".includes(line[end - 1] ?? "x")) end -= 1;
@@ -238,7 +241,7 @@ function chosen(
   return left[0];
 }
 
-/** The first place below each line that the anchors lead to. */
+/** The first position below each line that the anchors lead to. */
 function anchored(starts: readonly number[], { anchors }: Hunk, lines: readonly string[]): readonly number[] {
   if (anchors.length === 0) return starts;
   const below = anchorLines(anchors, lines).map((line) => starts.find((at) => at >= line));
@@ -246,7 +249,7 @@ function anchored(starts: readonly number[], { anchors }: Hunk, lines: readonly 
   return found.size > 0 ? [...found] : starts;
 }
 
-/** Lines at which the last anchor stands, below the ones before it. */
+/** Lines that match the last anchor, below matches of the ones before it. */
 function anchorLines(anchors: readonly string[], lines: readonly string[]): readonly number[] {
   let from = [0];
   for (const anchor of anchors.map((one) => one.trim())) {
@@ -256,7 +259,7 @@ function anchorLines(anchors: readonly string[], lines: readonly string[]): read
   return from;
 }
 
-/** Where lines go that stand beside none of the file's. */
+/** Where a hunk without old lines is inserted. */
 function insertionPoint({ at, anchors, atEnd }: Hunk, { lines, drift, name }: Where): number {
   if (at !== undefined) return Math.min(lines.length, Math.max(0, at + drift));
   if (anchors.length === 0 || atEnd) return lines.length;

@@ -2,14 +2,14 @@ import { textOfBytes } from "../../core/bytes.ts";
 
 const BOM = "\uFEFF";
 
-/** What is said of a text beside its lines. */
+/** Facts about a text beside its lines. */
 export interface TextAbout {
-  /** Without their line ends; none for an empty text. */
+  /** Lines without their ends; none for an empty text. */
   readonly lines: readonly string[];
   readonly notes: readonly string[];
 }
 
-/** A text as it is shown: no mark of the byte order, no carriage returns at the ends of lines. */
+/** The text as it is shown: without byte order mark and without carriage returns at line ends. */
 export function textAbout(bytes: Uint8Array): TextAbout {
   const text = textOfBytes(bytes);
   const bom = text.startsWith(BOM);
@@ -47,7 +47,7 @@ const MAGIC: readonly (readonly [string, string])[] = [
   ["feff", "UTF-16 text"],
 ];
 
-/** What a file is that is no text in UTF-8, or undefined. */
+/** The kind of a file that is not UTF-8 text; undefined for text. */
 export function binaryKind(bytes: Uint8Array, name: string): string | undefined {
   const start = Buffer.from(bytes.subarray(0, 12));
   if (start.toString("latin1", 0, 4) === "RIFF" && start.toString("latin1", 8) === "WEBP")

@@ -1,11 +1,11 @@
 import { numbered } from "./file-text.ts";
 
-/** Where a text was perhaps meant to be found. */
+/** A place in the file that the model perhaps wanted. */
 export interface Place {
-  /** From 1, both ends in. */
+  /** Counted from 1, both inclusive. */
   readonly first: number;
   readonly last: number;
-  /** The same lines but for spaces and tabs. */
+  /** The lines match except for spaces and tabs. */
   readonly spacing: boolean;
 }
 
@@ -28,7 +28,7 @@ export function nearestPlace(wanted: readonly string[], lines: readonly string[]
   return { first: start + 1, last: Math.min(lines.length, start + wanted.length), spacing };
 }
 
-/** The lines of a place as they are, with numbers. */
+/** The lines at a place, with numbers. */
 export function placeShown({ first, last }: Place, lines: readonly string[]): string {
   const end = Math.min(last, first + MAX_SHOWN - 1);
   const more = last > end ? `\n[${last - end} more lines]` : "";
@@ -44,17 +44,17 @@ const cut = (line: string): string =>
 
 const squeezed = (line: string): string => line.replace(/[ \t\r]+/g, " ").trim();
 
-/** The first and the last line of what is wanted may be parts of lines. */
+/** The first and the last wanted line may be parts of lines. */
 function fitsSpacing(bare: readonly string[], index: number, line: string, found = ""): boolean {
   const edge = index === 0 || index === bare.length - 1;
   return edge ? found.includes(line) : found === line;
 }
 
-/** Lines with fewer letters in all, a brace say, are everywhere. */
+/** With fewer letters in all, lines (a brace, say) occur everywhere. */
 const TELLING = 4;
 const MAX_PLACES = 50;
 
-/** Each wanted line that is there votes for where its text would begin, by its length. */
+/** Each wanted line that exists in the file votes, with its length, for where the text would begin. */
 function bestStart(
   wanted: readonly string[],
   lines: readonly string[],
@@ -73,7 +73,7 @@ function bestStart(
   return { start: best?.[0], letters: best?.[1] ?? 0 };
 }
 
-/** By the pairs of letters that the longest wanted line shares with others. */
+/** Compares by the pairs of letters shared with the longest wanted line. */
 function mostAlike(wanted: readonly string[], lines: readonly string[]): number | undefined {
   if (lines.length > MAX_COMPARED) return undefined;
   const [index, longest] = [...wanted.entries()].toSorted(([, a], [, b]) => b.length - a.length)[0] ?? [

@@ -28,7 +28,7 @@ export function readPatch(text: string): ReadPatch {
 const FORM =
   "Send *** Begin Patch, *** Update File: path, lines that begin with a space, - or +, *** End Patch; or a unified diff";
 
-/** Where every line ends in a carriage return, that is how it was sent, not what it says. */
+/** Where every line ends in a carriage return, it comes from the transport and is not part of the patch. */
 function linesOf(text: string): readonly string[] {
   const lines = text.split("\n");
   const last = lines.at(-1);
@@ -44,7 +44,7 @@ const END_OF_FILE = /^\*\*\* End of File\s*$/;
 const BEGIN = /^\*\*\* Begin Patch\s*$/;
 const END = /^\*\*\* End Patch\s*$/;
 
-/** The notation between `*** Begin Patch` and `*** End Patch`; what stands around it does not count. */
+/** The notation between `*** Begin Patch` and `*** End Patch`; text around it is ignored. */
 function readEnvelope(lines: readonly string[]): readonly FilePatch[] {
   const begin = lines.findIndex((line) => BEGIN.test(line));
   const end = lines.findLastIndex((line) => END.test(line));
@@ -122,7 +122,7 @@ function lineIn(path: string, line: string): HunkLine {
   throw new PatchMistake(`${path}: each line of a hunk begins with a space, - or +, but one is "${line}"`);
 }
 
-/** Numbers of a unified diff, in the wrong notation. */
+/** Line numbers of a unified diff inside the other notation. */
 const RANGE = /^-\d+(?:,\d+)? \+\d+(?:,\d+)?(?: @@.*)?$/;
 
 function withoutBlankTail(lines: readonly string[]): readonly string[] {

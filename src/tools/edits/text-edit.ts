@@ -12,7 +12,7 @@ type Replaced =
   | { readonly kind: "replaced"; readonly text: string; readonly places: number }
   | { readonly kind: "not"; readonly why: string };
 
-/** All edits, each on what the ones before it made, or none. */
+/** Makes all edits, each on the result of the ones before it, or none. */
 export function replaced(text: string, edits: readonly Edit[]): Replaced {
   let now = text;
   let places = 0;
@@ -40,7 +40,7 @@ function replaceOne(text: string, edit: Edit): Replaced {
   return not(miss(text, edit));
 }
 
-/** With the line ends of the file, where the model left them out; as it was given, where they are mixed. */
+/** The text with the file's line ends, where the model left them out; unchanged where they are mixed. */
 function formsFor(text: string, edit: Edit): readonly Edit[] {
   if (!text.includes("\r\n")) return [edit];
   const returned = { ...edit, old: withReturns(edit.old), new: withReturns(edit.new) };
@@ -76,7 +76,7 @@ function ambiguous(text: string, starts: readonly number[]): string {
 
 const lineAt = (text: string, at: number): number => text.slice(0, at).split("\n").length;
 
-/** What to say of a text that is not there. */
+/** The message for a text that is not found. */
 function miss(text: string, { old, new: young }: Edit): string {
   const there = young.trim() === "" ? -1 : text.indexOf(young);
   if (there >= 0)
@@ -101,11 +101,11 @@ const MAX_LENGTH = 300;
 interface CompactDiff {
   readonly added: number;
   readonly removed: number;
-  /** Hunks of a unified diff, without the names of files. */
+  /** Hunks of a unified diff, without file names. */
   readonly lines: readonly string[];
 }
 
-/** Texts that differ in more lines are told as one change: nobody reads such a diff line by line. */
+/** Texts that differ in more lines are shown as one change: nobody reads such a diff line by line. */
 const MAX_CHANGED_LINES = 400;
 
 export function compactDiff(from: string, to: string): CompactDiff {
@@ -125,7 +125,7 @@ export function compactDiff(from: string, to: string): CompactDiff {
   };
 }
 
-/** What is shown of a diff; the rest is counted. */
+/** Bound on the lines of a diff that are shown; the rest is counted. */
 export function boundedDiff(lines: readonly string[], most = MAX_LINES): string {
   const rest = lines.length - most;
   const kept = rest > 0 ? [...lines.slice(0, most), `[and ${rest} more lines of this diff]`] : lines;

@@ -1,27 +1,30 @@
 import { textOfBytes } from "../../core/bytes.ts";
 
-/** A patch as both notations mean it. */
+/** A patch, independent of its notation. */
 export interface FilePatch {
   readonly what: "add" | "update" | "delete";
-  /** As it is written in the patch. */
+  /** The path as written in the patch. */
   readonly path: string;
-  /** Where the file goes, when it is moved. */
+  /** The new path, when the file is moved. */
   readonly to?: string;
-  /** Permissions it shall have, where the patch says so. */
+  /** New permissions, where the patch sets them. */
   readonly mode?: number;
-  /** One hunk without a place for an added file. */
+  /** An added file has one hunk without a position. */
   readonly hunks: readonly Hunk[];
 }
 
 export interface Hunk {
-  /** Of the old file, from 0; undefined where the notation has no numbers. */
+  /** Position in the old file, from 0; undefined where the notation has no numbers. */
   readonly at?: number;
-  /** A line above which the hunk is not; one after the other. */
+  /** Lines that occur above the hunk, in this order. */
   readonly anchors: readonly string[];
   readonly lines: readonly HunkLine[];
-  /** It ends where the file does. */
+  /** The hunk ends at the end of the file. */
   readonly atEnd: boolean;
-  /** What `\ No newline at end of file` says of the old and the new text; undefined where nothing is said. */
+  /**
+   * Whether the old and the new text end with a newline, from `\ No newline at end of file`; undefined where it says
+   * nothing.
+   */
   readonly newline?: { readonly old: boolean; readonly young: boolean };
 }
 
@@ -30,19 +33,19 @@ export interface HunkLine {
   readonly text: string;
 }
 
-/** What is wrong with a patch, and what to send instead. It is caught where patches are read and where they are made. */
+/** A mistake in a patch, and what to send instead. Caught where patches are read and where they are applied. */
 export class PatchMistake extends Error {
   override readonly name = "PatchMistake";
 }
 
-/** The mark in front of a line of a hunk; an empty line is a blank one of both texts. */
+/** The mark in front of a line of a hunk; an empty line is a blank line of both texts. */
 export function hunkLine(line: string): HunkLine | undefined {
   const mark = line[0] ?? " ";
   if (mark === " " || mark === "-" || mark === "+") return { mark, text: line.slice(1) };
   return line === "\r" ? { mark: " ", text: "\r" } : undefined;
 }
 
-/** What the lines above a file's hunks say of it. */
+/** The headers above a file's hunks. */
 interface Head {
   readonly old?: string;
   readonly young?: string;
@@ -55,7 +58,7 @@ interface Head {
 
 const EMPTY: Head = { gone: false, fresh: false };
 
-/** A unified diff as diff and git write it, and as models write it with counts that are wrong. */
+/** A unified diff as diff and git write it, and as models write it with wrong counts. */
 export function readUnified(lines: readonly string[]): readonly FilePatch[] {
   const files: FilePatch[] = [];
   for (let at = 0; at < lines.length;) {
@@ -110,7 +113,7 @@ function gitHeadAt(lines: readonly string[], start: number): ReadHead {
   return { head, end };
 }
 
-/** One of git's lines between the names and the hunks. */
+/** One of git's extended header lines. */
 function gitLine(line: string, names: string): Partial<Head> | undefined {
   if (/^(?:GIT binary patch|Binary files )/.test(line))
     throw new PatchMistake(`${names}: a binary file cannot be patched`);
@@ -145,7 +148,7 @@ function modeOf(text: string): number {
   return Number.parseInt(text.slice(-3), 8);
 }
 
-/** `a/x b/x`: the halves are the same but for their first letter. */
+/** `a/x b/x`: both halves are equal except for their first letter. */
 function namesOfGit(text: string): Partial<Head> {
   const half = (text.trimEnd().length - 1) / 2;
   const [one, other] = [text.slice(0, half), text.slice(half + 1).trimEnd()];
@@ -175,13 +178,13 @@ const LETTERS: Readonly<Record<string, number>> = {
   r: 13,
 };
 
-/** The name of a file as a diff writes it: quoted like a string of C, or with a time behind a tab. */
+/** A file name as diffs write it: quoted like a C string, or followed by a tab and a time. */
 const pathIn = (text: string): string =>
   text.startsWith('"') ? unquoted(text) : (text.split("\t", 1)[0] ?? "").replace(/\r$/, "").trimEnd();
 
 const NOTHING = "/dev/null";
 
-/** Both names without the a/ and b/ that diffs put in front: where only one has its letter, it is a folder's name. */
+/** Both names without the prefixes a/ and b/. Where only one has its prefix, it is a folder's name. */
 function pathPair(old: string, young: string): { readonly old: string; readonly young: string } {
   const lettered = (old === NOTHING || old.startsWith("a/")) && (young === NOTHING || young.startsWith("b/"));
   return lettered ? { old: bare(old), young: bare(young) } : { old, young };
@@ -202,7 +205,7 @@ function unquoted(text: string): string {
 }
 
 const HEAD = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
-/** Without numbers, as in the other notation: what follows is a line above the hunk. */
+/** A hunk header without numbers, as in the other notation: the text after it is a line above the hunk. */
 const BARE = /^@@(?: (.*?))?(?: @@)?\s*$/;
 const NO_NEWLINE = /^\\ /;
 
@@ -224,7 +227,7 @@ interface Body {
   readonly end: number;
 }
 
-/** The hunk whose head is here. */
+/** Reads the hunk whose header is at the cursor. */
 function hunkAt(lines: readonly string[], at: number): { readonly hunk: Hunk; readonly end: number } {
   const head = lineAt(lines, at);
   const numbers = HEAD.exec(head);
@@ -237,14 +240,14 @@ function hunkAt(lines: readonly string[], at: number): { readonly hunk: Hunk; re
   const first = Number(numbers[1]);
   const body = counted(lines, at + 1, { old, young }) ?? bodyOf(lines, at + 1, looseEnd(lines, at + 1));
   const { end, ...found } = body;
-  // A range of no lines names the line before it.
+  // A range of zero lines names the line before it.
   return {
     hunk: { at: old === 0 ? first : Math.max(0, first - 1), anchors: [], atEnd: false, ...found },
     end,
   };
 }
 
-/** The body, when the numbers of its head are right. */
+/** The body, if the counts in its header are right. */
 function counted(lines: readonly string[], start: number, counts: Counts): Body | undefined {
   let end = countedEnd(lines, start, counts);
   if (end === undefined) return undefined;
@@ -265,7 +268,7 @@ function countedEnd(lines: readonly string[], start: number, counts: Counts): nu
   return old < 0 || young < 0 ? undefined : end;
 }
 
-/** Whether no line of a hunk is here, nor behind blank ones; `-- ` is the end of a mail. */
+/** Whether the hunk has ended, also behind blank lines; `-- ` ends a mail. */
 function isBehind(lines: readonly string[], at: number): boolean {
   let next = at;
   while (next < lines.length && lineAt(lines, next).trim() === "") next += 1;
@@ -278,10 +281,10 @@ const isInside = (lines: readonly string[], at: number): boolean =>
   !isFileHead(lines, at) &&
   (hunkLine(lineAt(lines, at)) !== undefined || NO_NEWLINE.test(lineAt(lines, at)));
 
-/** What may follow a hunk: another one, another file, the words of whoever sent it. */
+/** What may follow a hunk: another hunk, another file, or text around the patch. */
 const FOLLOWS = /^(?:@@|diff|Index:|Only in|```|---|$)/;
 
-/** Where a body ends whose head does not say so. */
+/** The end of a body whose header has wrong counts. */
 function looseEnd(lines: readonly string[], start: number): number {
   let end = start;
   while (isInside(lines, end)) end += 1;

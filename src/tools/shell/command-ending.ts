@@ -3,15 +3,15 @@ import type { Cause } from "../../core/errors.ts";
 import type { ExecResult } from "../../core/ports.ts";
 import type { ToolResult } from "../../core/tool.ts";
 
-/** How a command ended, for the model: its cause, the lines that say so, and what may be told about it once. */
+/** The ending of a command, for the model: its cause, the lines that state it, and advice that is given once. */
 interface Ending {
   readonly kind: "ok" | "failed" | "timed_out" | "cancelled";
   readonly cause: Cause | null;
-  /** In brackets below the output; none after a success without anything to say. */
+  /** In brackets below the output; none after a success without remarks. */
   readonly lines: readonly string[];
   readonly advice: readonly Advice[];
   readonly exitCode: number;
-  /** Empty where the exit code is all that is known. */
+  /** Empty where only the exit code is known. */
   readonly reason: string;
 }
 
@@ -33,7 +33,7 @@ const ADVICE: Readonly<Record<Advice, string>> = {
 
 const MAX_PATHS = 5;
 
-/** `output` is the end of what it said, where its own words show a wall that the box cannot see it meet. */
+/** `output` is the end of the command's output: it may show a limit that the box cannot observe itself. */
 export function endingOf(result: ExecResult, output: string): Ending {
   const met = causeOf(result, output);
   const advice: Advice[] = isAdvised(met.cause) ? [met.cause] : [];
@@ -105,7 +105,7 @@ const listed = (paths: readonly string[]): string => {
   return paths.slice(0, MAX_PATHS).join(", ") + (more > 0 ? ` and ${more} more` : "");
 };
 
-/** The lines of what was not advised before. */
+/** Lines of advice that was not given before. */
 export type Advise = (advice: readonly Advice[]) => readonly string[];
 
 export function adviseOnce(): Advise {
@@ -137,8 +137,8 @@ interface Sign {
 }
 
 /**
- * What programs say when they meet a wall or a limit. A reading of words that the program chose: it explains a failure
- * and decides nothing. The first that fits counts.
+ * Messages of programs that meet a limit of the box. They only explain a failure: the program chose the words, so they
+ * decide nothing. The first match counts.
  */
 const SIGNS: readonly Sign[] = [
   {
@@ -168,7 +168,7 @@ const SIGNS: readonly Sign[] = [
   },
 ];
 
-/** Where the output's end shows it; the rest is not looked at. */
+/** Only the end of the output is searched. */
 const LOOKED_AT = 16 * 1024;
 
 export function signOf(output: string): { readonly cause: Cause; readonly reason: string } | undefined {

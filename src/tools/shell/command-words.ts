@@ -3,10 +3,10 @@ import { formatSize } from "../../core/bounds.ts";
 import type { ExecResult, KeptOutput } from "../../core/ports.ts";
 import { lastStates } from "../../core/visible.ts";
 
-/** Bytes of one stream that are kept of a command that is waited for. */
+/** Bytes kept of each stream of a command that is waited for. */
 export const KEEP = { head: 2 * 2 ** 20, tail: 2 ** 19 };
 
-/** What a command said: stdout, then stderr. */
+/** Output of a command: stdout, then stderr. */
 export function wordsOf({ stdout, stderr }: Pick<ExecResult, "stdout" | "stderr">): string {
   return both(streamText(stdout), streamText(stderr));
 }
@@ -17,7 +17,7 @@ export function both(stdout: string, stderr: string): string {
   return parts.join("");
 }
 
-/** What overwrites itself on a terminal is shown in its last state. */
+/** Lines that overwrite themselves on a terminal are shown in their last state. */
 function trimmed(given: string): string {
   const text = lastStates(given);
   let end = text.length;
@@ -40,7 +40,7 @@ function joined(head: Uint8Array, tail: Uint8Array): Uint8Array {
 
 const decoded = (bytes: Uint8Array): string => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 
-/** A command as it is judged: with the variables that earlier calls exported, because they say what it will do. */
+/** A command as it is judged: with the variables that earlier calls exported, since they change its effects. */
 export function judgedText(command: string, env: Readonly<Record<string, string>>): string {
   const exports = Object.entries(env).map(([name, value]) => `export ${name}=${quote([value])}\n`);
   return exports.join("") + command;

@@ -5,10 +5,10 @@ import type { ToolResult } from "../../core/tool.ts";
 import { type Advise, asResult, endingOf } from "./command-ending.ts";
 import { both } from "./command-words.ts";
 
-/** Bytes of one stream that are kept of a job; what comes later is shown only when it ends, and only its last. */
+/** Bytes kept of each stream of a job; later output is shown only when the job ends, and only its end. */
 const KEEP = { head: 2 * 2 ** 20, tail: 2 ** 18 };
 const MAX_RUNNING = 8;
-/** So that what fails at once is told at once. */
+/** Time to wait after the start, so that an immediate failure is reported at once. */
 const FIRST_LOOK_MS = 300;
 
 interface JobLook {
@@ -23,7 +23,7 @@ export interface Jobs {
   look(box: Box, look: JobLook, signal: AbortSignal): Promise<ToolResult>;
 }
 
-/** The jobs of one agent. They end with the box; one that was parked has kept them. */
+/** The jobs of one agent. They end with the box; a box that was parked has kept them. */
 export function jobBook(agent: string, advise: Advise): Jobs {
   const known = new Map<string, Known>();
   const find = (box: Box): void => {
@@ -59,21 +59,21 @@ interface Known {
   readonly result: Promise<ExecResult>;
   readonly kill: () => void;
   readonly age: () => string;
-  /** What was not shown yet. */
+  /** Output that was not shown yet. */
   readonly fresh: () => string;
-  /** It said more than is kept of it while it runs. */
+  /** More output came than is kept while the job runs. */
   readonly full: () => boolean;
   ended: ExecResult | undefined;
   killed: boolean;
 }
 
-/** In the order in which they were started. */
+/** In order of their start. */
 function oldJobs(box: Box, agent: string): readonly (readonly [string, OldJob])[] {
   const own = [...(box.kept ?? [])].filter(([name]) => name.startsWith(`${agent}/j`));
   return own.map(([name, job]) => [name.slice(agent.length + 1), job]);
 }
 
-/** What is to be known of a job beside what it says: when it began, how much of it was shown. */
+/** State of a job beside its output: when it began, how much of it was shown. */
 const noteForm = z.object({
   begun: z.number(),
   out: z.number(),
@@ -107,16 +107,16 @@ function knownJob(id: string, job: Job, noted?: string): Known {
     killed: earlier?.killed ?? false,
   };
   note();
-  // The loss of the box is heard by whoever asks for the job next.
+  // The loss of the box is reported to the next request about the job.
   known.result.catch(() => undefined);
   return known;
 }
 
-/** A stream that is read piece by piece, without parting a character. */
+/** Decodes a stream piece by piece without splitting a character. */
 class Unread {
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   seen: number;
-  /** Of `seen`, without the beginning of a character whose end has not come. */
+  /** Bytes in `seen`, without the start of a character whose end has not arrived. */
   whole: number;
 
   constructor(seen = 0) {
@@ -131,7 +131,7 @@ class Unread {
   }
 }
 
-/** Bytes at the end that are the beginning of a character. */
+/** Number of bytes at the end that start an incomplete character. */
 function partial(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes.at(-back) ?? 0;

@@ -3,22 +3,21 @@ import type { ToolContext, Exported, ShellState } from "../tool-context.ts";
 
 /** One call of a shell whose folder and exported variables persist. */
 interface KeptCall {
-  /** What the wrapper reads, and the file that it leaves. */
+  /** Standard input of the wrapper, and the file that it writes. */
   readonly request: Pick<ExecRequest, "input" | "keepFile">;
-  /** Takes over what the shell left, and gives what is to be said of it. */
+  /** Takes over the state that the shell left, and returns remarks about it. */
   readonly take: (result: Pick<ExecResult, "keptFile" | "killed">) => Promise<readonly string[]>;
 }
 
-/** What is held of a box. */
+/** State that is kept for a box. */
 interface Place {
   /**
-   * Written by every call and never removed, as that would cost as much as a call. What goes on in the box beside a
-   * call and finds it can write there before it is read: it says then where later commands start and what is exported
-   * to them. That is no breach, since those commands are judged for just that, and any command can say the same by `cd`
-   * and `export`.
+   * Every call writes this file, and none removes it, as that would cost as much as a call. Another process in the box may
+   * change it before it is read, and so set the folder and exported variables of later commands. This is no breach: those
+   * commands are judged with exactly that state, and any command can set the same with `cd` and `export`.
    */
   readonly file: string;
-  /** What a shell begins with here when nothing was exported. */
+  /** What a shell starts with here when nothing was exported. */
   own: Exported | undefined;
 }
 
@@ -37,7 +36,7 @@ export function keeperOf(context: Pick<ToolContext, "shell" | "refused">): Keepe
         keepFile: { path: place.file, limit: MAX_COUNT },
       },
       take: async ({ keptFile, killed }) => {
-        // One that was killed may be torn.
+        // The file of a killed shell may be incomplete.
         if (killed || keptFile === undefined) return [];
         const refused = await take(context, { box, place, token, keptFile });
         if (typeof refused === "string")
@@ -63,7 +62,7 @@ interface Taken {
   readonly keptFile: NonNullable<ExecResult["keptFile"]>;
 }
 
-/** The names that were not kept, or why nothing was. */
+/** Names that were not kept, or why nothing was. */
 async function take(
   context: Pick<ToolContext, "shell" | "refused">,
   { box, place, token, keptFile }: Taken,
@@ -79,7 +78,7 @@ async function take(
   return refused;
 }
 
-/** A shell that was replaced by another program has written none. */
+/** A shell that was replaced by another program (`exec`) has written no state. */
 function unread({ code, reason }: { readonly code: string; readonly reason: string }): readonly [] | string {
   if (code === "ENOENT") return [];
   return code === "EFBIG" ? "they are more than 64 KiB" : reason;
@@ -97,15 +96,15 @@ async function ownOf(box: Box): Promise<Exported | undefined> {
   return text === undefined ? undefined : exportedIn(text.split("\0"));
 }
 
-/** Bytes that a shell may leave, the box's own variables among them. */
+/** Bytes of state that a shell may leave, the box's own variables included. */
 const MAX_COUNT = 64 * 1024;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** What bash sets by itself, or reads before the first command and so before anything was judged. */
+/** Variables that bash sets itself, or reads before the first command and so before anything is judged. */
 const OWN = /^(?:PWD|OLDPWD|SHLVL|_|SHELLOPTS|BASHOPTS|BASH|BASH_.*|__h_.*)$/;
 
 type State = Pick<ShellState, "folder" | "env">;
 
-/** What the shell of one call left; undefined when it was another call's; or why it cannot be read. */
+/** The state that this call's shell left; undefined for another call's; otherwise why it cannot be read. */
 export function leftIn(
   content: Uint8Array,
   token: string,
@@ -119,7 +118,7 @@ export function leftIn(
   return isPlace(folder) ? { folder, exported: exportedIn(variables) } : "its folder is no path";
 }
 
-/** Of `NAME=value` each; the others, and what is bash's own, are left out. */
+/** Variables from `NAME=value` items; other items and bash's own variables are left out. */
 export function exportedIn(variables: readonly string[]): Exported {
   const pairs = variables.map((text) => {
     const at = text.indexOf("=");
@@ -129,8 +128,8 @@ export function exportedIn(variables: readonly string[]): Exported {
 }
 
 /**
- * What is exported over the box's own variables, without what may not be kept. One of the box's own that is unset or
- * no longer exported is there again in the next call.
+ * Variables exported in addition to the box's own, without those that may not be kept. A variable of the box that a call
+ * unsets or no longer exports is there again in the next call.
  */
 export async function envOver(
   own: Exported,
@@ -144,7 +143,7 @@ export async function envOver(
   return { env: Object.fromEntries(kept), refused: [...(out ?? [])] };
 }
 
-/** As `pwd -P` writes one. */
+/** A path in the form of `pwd -P`. */
 const isPlace = (folder: string): boolean =>
   folder.startsWith("/") &&
   folder.length <= 4096 &&
@@ -160,15 +159,15 @@ function decoded(content: Uint8Array): string | undefined {
 }
 
 /**
- * Bash around one command, which stays on the first line, so that bash counts the command's own lines from one. The file
- * for what persists and the token of the call come on standard input, where nothing that the command starts can read
- * them; the file is written only by a shell that came to its end.
+ * Wraps bash around one command, which stays on the first line, so that bash counts its lines from one. The path of the
+ * state file and the token of the call come on standard input, where nothing that the command starts can read them; only
+ * a shell that reaches its end writes the file.
  *
- * Its form: the token, the folder, `NAME=value` for each exported variable, the box's own among them, then END; each
- * ends with a NUL.
+ * Its format: the token, the folder, `NAME=value` for each exported variable (including the box's own), then END; each
+ * item ends with a NUL.
  *
- * A fork costs more than all of this, so there is none: the names go through the file itself, and the umask, which a
- * trap of the command's own may still need, through a pipe of the shell.
+ * A fork would cost more than all of this, so there is none: the names go through the file itself, and the umask, which a
+ * trap of the command may still need, through a pipe of the shell.
  */
 
 const LEAVE = [
@@ -192,5 +191,5 @@ const END = "END";
 
 export const wrapped = (command: string): readonly string[] => ["bash", "-c", WRAPPER, "bash", command];
 
-/** Without anything that persists. */
+/** The state without anything that persists. */
 export const plain = (command: string): readonly string[] => ["bash", "-c", command];

@@ -56,7 +56,7 @@ const seatOf = (
       host: hostFrom(process.env),
       origins,
       warn: assert.fail,
-      patienceMs: 500,
+      patience: { listMs: 1000, vectorMs: 500 },
     },
   );
 

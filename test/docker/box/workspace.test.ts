@@ -9,7 +9,8 @@ const ME = process.getuid?.() ?? 0;
 const asRoot = { skip: ME === 0 ? false : "only root can give a folder to another user" };
 
 async function room(): Promise<Scratch> {
-  const place = await scratch({ "file.txt": "" });
+  // Nothing below /dev is a workspace, and unit tests have their temporary files there.
+  const place = await scratch({ "file.txt": "" }, "/tmp");
   for (const folder of ["home/app", "home/.local/state/harness/audit", "engine/volumes"])
     await mkdir(place.at(folder), { recursive: true });
   return place;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { Socket } from "node:net";
 import test from "node:test";
 import { isAlive, startIn, thisProcess } from "../../../src/docker/life/owner.ts";
 import {
@@ -45,15 +46,19 @@ test("a killed process is dead", { skip }, async () => {
 });
 
 test("a zombie is dead, though its pid and start are still there", { skip }, async () => {
-  const parent = spawn("sh", ["-c", "sleep 0.3 & echo $!; exec sleep 60"], {
-    stdio: ["ignore", "pipe", "ignore"],
+  // The child lives until the third pipe ends; its parent asks for no one's end.
+  const parent = spawn("sh", ["-c", "(read -r _ <&3) & echo $!; exec sleep 60"], {
+    stdio: ["ignore", "pipe", "ignore", "pipe"],
   });
+  const [, stdout, , hold] = parent.stdio;
+  assert.ok(stdout !== null && hold instanceof Socket);
   try {
-    const [text] = (await once(parent.stdout, "data")) as [Buffer];
+    const [text] = (await once(stdout, "data")) as [Buffer];
     const pid = Number(text.toString());
     const stat = await readFile(`/proc/${pid}/stat`, "utf8");
     const owner = { ...(await thisProcess()), pid, start: startIn(stat) ?? "" };
     assert.equal(await isAlive(owner), true);
+    hold.destroy();
     while (!(await readFile(`/proc/${pid}/stat`, "utf8")).includes(") Z "));
     assert.equal(await isAlive(owner), false);
   } finally {

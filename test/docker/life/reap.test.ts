@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Engine } from "../../../src/docker/engine.ts";
 import { boxLabels, type Owner, ownerLabels } from "../../../src/docker/box-labels.ts";
+import { writeParked } from "../../../src/docker/isolation/parked-files.ts";
 import { thisProcess } from "../../../src/docker/life/owner.ts";
 import { reap } from "../../../src/docker/life/reap.ts";
 import { scratch } from "../../fixtures/scratch.ts";
@@ -9,7 +10,7 @@ import { scratch } from "../../fixtures/scratch.ts";
 const skip = process.platform !== "linux" && "reads /proc";
 const UID = 64_323;
 
-const labels = (session: string, owner: Owner): Readonly<Record<string, string>> =>
+const labels = (session: string, owner: Owner, stateDir?: string): Readonly<Record<string, string>> =>
   boxLabels({
     uid: UID,
     owner,
@@ -18,6 +19,7 @@ const labels = (session: string, owner: Owner): Readonly<Record<string, string>>
     created: "2026-11-21T10:00:00.000Z",
     isolation: "overlay",
     mode: "workspace-write",
+    ...(stateDir === undefined ? {} : { parks: { session, stateDir } }),
   });
 
 const refusal = (statusCode: number, message: string): Error =>
@@ -29,11 +31,14 @@ interface Thing {
   /** Seconds ago. */
   readonly age?: number;
   readonly refuses?: Error;
+  /** As the first listing says, the second, …; the last is what it stays. */
+  readonly states?: readonly string[];
 }
 
 /** An engine of things that go or refuse to; it writes down what it is asked. */
 function fakeEngine(boxes: readonly Thing[], volumes: readonly Thing[]): { engine: Engine; asked: string[] } {
   const asked: string[] = [];
+  const state = { listings: 0 };
   const madeAt = ({ age = 0 }: Thing): number => Date.now() / 1000 - age;
   const remover = (things: readonly Thing[], id: string): object => ({
     remove: () => {
@@ -45,7 +50,15 @@ function fakeEngine(boxes: readonly Thing[], volumes: readonly Thing[]): { engin
   const api = {
     listContainers: ({ filters }: { filters: { label: string[] } }) => {
       asked.push(`containers ${filters.label.join(" ")}`);
-      return Promise.resolve(boxes.map((box) => ({ Id: box.id, Labels: box.labels, Created: madeAt(box) })));
+      const nth = state.listings;
+      state.listings += 1;
+      const list = boxes.map((box) => ({
+        Id: box.id,
+        Labels: box.labels,
+        Created: madeAt(box),
+        State: box.states?.[Math.min(nth, box.states.length - 1)] ?? "running",
+      }));
+      return Promise.resolve(list);
     },
     listVolumes: () => {
       asked.push("volumes");
@@ -119,3 +132,27 @@ test("what does not say whose it is goes only when it is old", { skip }, async (
   ];
   assert.deepEqual(await reaped(things, things), { containers: ["old"], volumes: ["old"], failed: [] });
 });
+
+test(
+  "a box that its owner froze after it was listed, and then left, waits; its twins do not",
+  { skip },
+  async () => {
+    await using place = await scratch();
+    const boxes = [
+      { id: "frozen-since", states: ["running", "paused"] },
+      { id: "frozen-before", states: ["paused"] },
+      { id: "never-frozen", states: ["running"] },
+      { id: "thawed-since", states: ["paused", "running"] },
+      { id: "out-of-time", states: ["running", "paused"] },
+      { id: "not-asked-about", states: ["running", "paused"] },
+    ].map((box) => ({ ...box, labels: labels(box.id, dead, place.path) }));
+    for (const { id } of boxes.slice(0, -1)) {
+      const expires = id === "out-of-time" ? 1 : Date.now() + 3_600_000;
+      await writeParked(place.path, { session: id, expires, owner: dead }, "");
+    }
+    const { engine } = fakeEngine(boxes, []);
+    const { containers, failed } = await reap(engine, { uid: UID, stateDir: place.path });
+    assert.deepEqual(containers, ["never-frozen", "thawed-since", "out-of-time", "not-asked-about"]);
+    assert.deepEqual(failed, []);
+  },
+);

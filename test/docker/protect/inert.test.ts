@@ -7,6 +7,7 @@ import test from "node:test";
 import { findAllPlanted } from "../../../src/docker/protect/planted.ts";
 import { type Quarantined, quarantine, stillInert } from "../../../src/docker/protect/quarantine.ts";
 import { NOTHING } from "../../../src/docker/protect/scan.ts";
+import { ELSEWHERE, noElsewhere } from "../../fixtures/elsewhere.ts";
 import { deep } from "../../fixtures/deep.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
@@ -30,12 +31,12 @@ const found = (folder: string, ...words: readonly string[]): string =>
   execFileSync("find", [folder, ...words], { encoding: "utf8", maxBuffer: 2 ** 26 });
 
 async function farFolder(): Promise<string> {
-  return mkdtemp("/dev/shm/harness-test-");
+  return mkdtemp(`${ELSEWHERE}/harness-test-`);
 }
 
 const places = [
   ["in the same file system", (near: string): Promise<string> => Promise.resolve(near), false],
-  ["in another file system", farFolder, existsSync("/dev/shm") ? false : "no /dev/shm"],
+  ["in another file system", farFolder, noElsewhere],
 ] as const;
 
 for (const [where, place, cannot] of places) {

@@ -6,6 +6,7 @@ import { move } from "../../../src/docker/protect/move-tree.ts";
 import { findAllPlanted, findPlanted } from "../../../src/docker/protect/planted.ts";
 import { quarantine } from "../../../src/docker/protect/quarantine.ts";
 import { findProtected } from "../../../src/docker/protect/scan.ts";
+import { ELSEWHERE, noElsewhere } from "../../fixtures/elsewhere.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 const odd = (text: string): Buffer => Buffer.from(text, "latin1");
@@ -44,7 +45,7 @@ const elsewhere = await scratchElsewhere();
 
 test(
   "a move to another file system keeps such names, and holes in files",
-  { skip: elsewhere === undefined && "no second file system at /dev/shm" },
+  { skip: noElsewhere },
   async () => {
     await using home = await scratch();
     await using other = elsewhere;
@@ -67,7 +68,7 @@ test(
 );
 
 async function scratchElsewhere(): Promise<(AsyncDisposable & { readonly path: string }) | undefined> {
-  const path = await mkdtemp("/dev/shm/harness-test-").catch(() => undefined);
-  if (path === undefined) return undefined;
+  if (ELSEWHERE === undefined) return undefined;
+  const path = await mkdtemp(`${ELSEWHERE}/harness-test-`);
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }

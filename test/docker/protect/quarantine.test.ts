@@ -1,23 +1,13 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import {
-  lstat,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  readlink,
-  rename,
-  rm,
-  stat,
-  symlink,
-} from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, readlink, rename, rm, stat, symlink } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { findAllPlanted, findPlanted } from "../../../src/docker/protect/planted.ts";
 import { quarantine } from "../../../src/docker/protect/quarantine.ts";
 import { findProtected } from "../../../src/docker/protect/scan.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
+import { ELSEWHERE, noElsewhere } from "../../fixtures/elsewhere.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { git, mkfifo, noGit, repository } from "./repository.ts";
 
@@ -131,36 +121,34 @@ test("a parent that was swapped for a link moves nothing of the host, and says s
   assert.equal(await home.read("user/.envrc"), "the user's");
 });
 
-const SHM = "/dev/shm";
-const other = await Promise.all([lstat(SHM), lstat("/tmp")]).then(
-  ([a, b]) => (a.dev === b.dev ? "one file system" : false),
-  () => "no /dev/shm",
+test(
+  "to another file system it is copied, links as links, and then removed",
+  { skip: noElsewhere },
+  async () => {
+    await using home = await scratch({ "w/.git/hooks/x": "hook", "w/.git/HEAD": "ref", "keys/id": "k" });
+    await symlink(home.at("keys"), home.at("w/.git/link"));
+    mkfifo(home.at("w/.git/fifo"));
+    await mkdir(home.at("w/.git/empty"));
+    const far = await mkdtemp(`${ELSEWHERE}/harness-test-`);
+    try {
+      const [moved] = await quarantine(home.at("w"), [home.at("w/.git")], far);
+      assert.ok(moved?.to);
+      assert.deepEqual((await readdir(moved.to)).toSorted(), ["_HEAD.held", "_hooks.held", "empty", "link"]);
+      assert.equal(await readFile(path.join(moved.to, "_hooks.held/x"), "utf8"), "hook");
+      assert.equal(await readlink(path.join(moved.to, "link")), home.at("keys"));
+      assert.deepEqual(await readdir(home.at("w")), []);
+      assert.equal(await home.read("keys/id"), "k");
+    } finally {
+      await rm(far, { recursive: true, force: true });
+    }
+  },
 );
-
-test("to another file system it is copied, links as links, and then removed", { skip: other }, async () => {
-  await using home = await scratch({ "w/.git/hooks/x": "hook", "w/.git/HEAD": "ref", "keys/id": "k" });
-  await symlink(home.at("keys"), home.at("w/.git/link"));
-  mkfifo(home.at("w/.git/fifo"));
-  await mkdir(home.at("w/.git/empty"));
-  const far = await mkdtemp(path.join(SHM, "harness-test-"));
-  try {
-    const [moved] = await quarantine(home.at("w"), [home.at("w/.git")], far);
-    assert.ok(moved?.to);
-    assert.deepEqual((await readdir(moved.to)).toSorted(), ["_HEAD.held", "_hooks.held", "empty", "link"]);
-    assert.equal(await readFile(path.join(moved.to, "_hooks.held/x"), "utf8"), "hook");
-    assert.equal(await readlink(path.join(moved.to, "link")), home.at("keys"));
-    assert.deepEqual(await readdir(home.at("w")), []);
-    assert.equal(await home.read("keys/id"), "k");
-  } finally {
-    await rm(far, { recursive: true, force: true });
-  }
-});
 
 test(
   "a copy that fails in the middle leaves nothing behind, and the rest is moved",
-  { skip: other },
+  { skip: noElsewhere },
   async () => {
-    const far = await mkdtemp(path.join(SHM, "harness-test-"));
+    const far = await mkdtemp(`${ELSEWHERE}/harness-test-`);
     await using home = await scratch({ "w/n/.git/a": "text", "w/z/.envrc": "x" });
     try {
       // Longer than any path can be there.

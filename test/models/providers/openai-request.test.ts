@@ -71,6 +71,31 @@ test("a request of a server of one's own, as a whole", () => {
   });
 });
 
+const form = (strict: boolean, schema: object): object => ({
+  type: "json_schema",
+  json_schema: { name: "call_or_answer", strict, schema },
+});
+
+test("a reply is held beside the tools, as each server takes it", () => {
+  const held = { anyOf: [SCHEMA] };
+  const formOf = (dialect: Dialect): unknown => {
+    const { response_format, ...rest } = chatBody(request({ held }), dialect);
+    assert.deepEqual(rest, chatBody(request(), dialect));
+    return response_format;
+  };
+  assert.deepEqual(formOf("local"), form(true, held));
+  assert.deepEqual(formOf("openrouter"), form(true, held));
+  assert.deepEqual(
+    formOf("openai"),
+    form(false, {
+      type: "object",
+      properties: { reply: held },
+      required: ["reply"],
+      additionalProperties: false,
+    }),
+  );
+});
+
 test("nothing is said that was not asked for", () => {
   const bare = request({ messages: [{ role: "user", text: "Hi" }], tools: [] });
   assert.deepEqual(chatBody(bare, "local"), {

@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { foldPath } from "../../../src/core/protected-names.ts";
 import { MAX_DEPTH } from "../../../src/policy/paths/system-paths.ts";
-import { secretAt, SECRETS } from "../../../src/policy/paths/secret-paths.ts";
-import { startupInHome, startupOfSystem, SYSTEM_STARTUP } from "../../../src/policy/paths/path-place.ts";
-import { HOME_STARTUP } from "../../../src/policy/paths/startup-home.ts";
+import { SECRETS } from "../../../src/policy/paths/secret-paths.generated.ts";
+import { secretAt } from "../../../src/policy/paths/secret-paths.ts";
+import { startupInHome, startupOfSystem } from "../../../src/policy/paths/path-place.ts";
+import { HOME_STARTUP, SYSTEM_STARTUP } from "../../../src/policy/paths/startup-paths.generated.ts";
+
 for (const [name, table, found] of [
   ["home", HOME_STARTUP, startupInHome],
   ["system", SYSTEM_STARTUP, startupOfSystem],

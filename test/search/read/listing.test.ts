@@ -141,13 +141,16 @@ async function lies(archive: Buffer): Promise<unknown> {
   return contents(box, ["a.ts"]);
 }
 
-const RULES_64K = "xx*yy\n".repeat(11_000);
+/** As many rules as 64 KiB hold, and as long ones: every path is held against all that lie above it. */
+const MANY_64K = "xx*yy\n".repeat(11_000);
+const RULES_64K = `xx*${"y".repeat(62)}\n`.repeat(1000);
 
 test("long rules below each other are understood, and too many of them end it", { skip: gnu }, async () => {
   await using place = await work({ "a.ts": "a" });
   const files = Array.from({ length: 60 }, (_, at) => "n/".repeat(at + 1));
   await mkdir(place.at("work", files.at(-1) ?? ""), { recursive: true });
-  for (const folder of files) await writeFile(place.at("work", folder, ".gitignore"), RULES_64K);
+  for (const folder of files)
+    await writeFile(place.at("work", folder, ".gitignore"), folder === "n/" ? MANY_64K : RULES_64K);
   const box = hostBox(place.at("work"));
   assert.equal((await listed(box)).rules.length, 60);
   for (let at = 0; at < 10; at += 1) {

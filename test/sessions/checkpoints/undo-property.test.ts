@@ -7,7 +7,7 @@ import { RunCheckpoints } from "../../../src/sessions/checkpoints/recorder.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
 import { undo } from "../../../src/sessions/checkpoints/undo-changes.ts";
 import { memorySteps } from "../../fakes/steps.ts";
-import { fc } from "../../fixtures/property.ts";
+import { assertCostly, fc } from "../../fixtures/property.ts";
 import { type Edit, edits, make } from "../../fixtures/random-tree.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
 
@@ -29,7 +29,7 @@ const doAll = (root: string, all: readonly Edit[]): void => {
 };
 
 test("undo gives back any tree after any edits, and redo the edits", { timeout: 300_000 }, async () => {
-  await fc.assert(
+  await assertCostly(
     fc.asyncProperty(edits, fc.array(edits, { minLength: 1, maxLength: 4 }), async (first, calls) => {
       await withWorkspace(async (root, stateDir) => {
         doAll(root, first);
@@ -60,6 +60,6 @@ test("undo gives back any tree after any edits, and redo the edits", { timeout: 
         assert.deepEqual(pictureOf(root), pictures[to]);
       });
     }),
-    { numRuns: 300 },
+    60,
   );
 });

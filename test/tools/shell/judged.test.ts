@@ -14,11 +14,8 @@ test("a command is judged with the variables that earlier calls exported", () =>
 
 test("whatever a value is, bash reads it back from the judged text", () => {
   const value = fc.string({ unit: fc.constantFrom("'", '"', "\\", "$", "`", "\n", "!", "a", "é", " ", "*") });
-  fc.assert(
-    fc.property(value, (text) => {
-      const { stdout } = spawnSync("bash", ["-c", judgedText('printf %s "$V"', { V: text })]);
-      assert.equal(stdout.toString(), text);
-    }),
-    { numRuns: 40 },
-  );
+  const values = fc.sample(value, 400);
+  const texts = values.map((text) => judgedText('printf "%s\\0" "$V"', { V: text }));
+  const { stdout } = spawnSync("bash", ["-c", texts.join("\n")]);
+  assert.deepEqual(stdout.toString().split("\0").slice(0, -1), values);
 });

@@ -9,7 +9,7 @@ import { configFor, settingFlags } from "../../settings.ts";
 export class ModelProbe extends HarnessCommand {
   static override summary = "Try out whether a model calls tools, and remember it.";
   static override description =
-    "Asks the model for real calls (nothing is run): one, two in one reply, one with braces and newlines in a string, and an answer that only quotes JSON. What works is kept for this model, tag and server version, and runs go by it. Ends with 0 when calls get through, natively or written as text; with 5 when they do not, or the model does not answer.";
+    "Asks the model for real calls (nothing is run): one, two in one reply, one with braces and newlines in a string, and an answer that only quotes JSON. What works is kept for this model, tag and server version, and runs go by it. Where not all get through natively, calls written as text and calls held to a schema are measured too, and the best form is kept. Ends with 0 when calls get through in any form; with 5 when they do not, or the model does not answer.";
   static override args = {
     model: Args.string({ description: "the model; the configured one when left out" }),
   };
@@ -25,7 +25,7 @@ export class ModelProbe extends HarnessCommand {
     const { settings } = await configFor({ ...flags, model: args.model ?? flags.model });
     const { chat_model: model } = settings;
     const client = modelClient(this.host, settings);
-    const note = noteTo(flags.quiet || flags.json);
+    const note = noteTo(flags.quiet);
     const probed = await untilInterrupted(
       (signal) => probeModel(this.host, client, model, note, signal),
       "harness model probe",
@@ -36,13 +36,16 @@ export class ModelProbe extends HarnessCommand {
   }
 }
 
-function summary({ model, server, version, native, checks, usable }: ProbedModel): string {
+const MEANINGS = {
+  native: "native calls work and are used",
+  text: "native calls do not work best; calls are read from the model's text",
+  held: "calls get through best where replies are held to a schema, and are",
+} as const;
+
+function summary({ model, server, version, calls, shares, checks, usable }: ProbedModel): string {
   const at = version === "" ? server : `${server} (${version})`;
   const rows = Object.entries(checks).map(([name, passed]) => `${passed ? "ok  " : "fail"}  ${name}`);
-  const meaning = native
-    ? "native calls work and are used"
-    : usable
-      ? "native calls do not work; calls are read from the model's text"
-      : "no call gets through; choose another model";
-  return [`${model} at ${at}`, ...rows, meaning].join("\n");
+  const measured = Object.entries(shares).map(([form, { valid, asked }]) => `${form} ${valid} of ${asked}`);
+  const meaning = usable ? MEANINGS[calls] : "no call gets through; choose another model";
+  return [`${model} at ${at}`, ...rows, `calls that got through: ${measured.join(", ")}`, meaning].join("\n");
 }

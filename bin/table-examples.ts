@@ -1,0 +1,60 @@
+import { rowOf } from "../src/models/capabilities.ts";
+import { codeObjection } from "../src/policy/containment.ts";
+import { isTame } from "../src/policy/effects/environment.ts";
+import { isLocalTool } from "../src/policy/effects/local-tools.ts";
+import { leavesOrOrders, placesOfNames, printsNumber } from "../src/policy/effects/printed.ts";
+import { knownName } from "../src/policy/handoff-names.ts";
+import { startupInHome, startupOfSystem } from "../src/policy/paths/path-place.ts";
+import { secretAt } from "../src/policy/paths/secret-paths.ts";
+import { READABLE } from "../src/policy/paths/system-paths.generated.ts";
+import { findPrefix, prefixTable } from "../src/policy/paths/system-paths.ts";
+import { isHarmless } from "../src/policy/programs/git-settings.ts";
+import type { Arg } from "../src/policy/programs/program-model.ts";
+import { parse } from "shell-quote";
+import type { TableExample } from "./table-form.ts";
+
+const workspace = "/home/dev/project";
+
+const argsOf = (line: string): readonly Arg[] =>
+  parse(line).map((word) => ({ kind: "literal", value: typeof word === "string" ? word : "", span: [0, 0] }));
+
+/** What the policy answers, by the name of the table. */
+const ANSWERS: Readonly<Record<string, (given: string, row: string) => boolean>> = {
+  SECRETS: (path, why) => secretAt(path) === why,
+  HOME_STARTUP: (path, why) => startupInHome(path) === why,
+  SYSTEM_STARTUP: (path, why) => startupOfSystem(path) === why,
+  READABLE: (path, why) => findPrefix(prefixTable(READABLE), path) === why,
+  DANGEROUS: (name, why) => knownName(name)?.reason === why,
+  LOOK: (name, why) => knownName(name)?.reason === why,
+  VARIABLES: (text) => {
+    const [name = "", ...value] = text.split("=");
+    return isTame(name, value.join("="), { folders: [workspace], workspace });
+  },
+  LOCAL_TOOLS: (line) => {
+    const [name, ...args] = argsOf(line);
+    return isLocalTool(name?.value ?? "", args, { folder: workspace, workspace });
+  },
+  numbers: (line) => printsNumber(line.split(" ")),
+  names: (line) => {
+    const [name, ...args] = argsOf(line);
+    return placesOfNames(name?.value ?? "", args) !== null;
+  },
+  filters: (line) => leavesOrOrders(line.split(" ")),
+  REACHING: (text) =>
+    codeObjection(text, {
+      workspace,
+      home: "/home/dev",
+      facts: () => ({ secret: null, trap: null, ignored: false }),
+    }),
+  PROGRAM_WORDS: (setting) => isHarmless(setting),
+  FAMILIES: (model, family) => (rowOf(model)?.prefix ?? "none") === family,
+};
+
+/** Examples that are answered otherwise than their tables say, each as a line. */
+export const wrongTableExamples = (examples: readonly TableExample[]): readonly string[] =>
+  examples.flatMap(({ where, about, row, given, holds }) => {
+    const answer = ANSWERS[about];
+    if (answer === undefined) throw new Error(`nobody answers for ${about}`);
+    if (answer(given, row) === holds) return [];
+    return [`${where}: ${given}: ${holds ? "does not hold" : "holds"}`];
+  });

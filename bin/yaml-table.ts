@@ -1,0 +1,40 @@
+/** Reads a table of YAML against its schema. Every mistake names its file, and the row that it is in. */
+import { parseDocument } from "yaml";
+import type { z } from "zod";
+
+/** A mistake in a file: which, where, and what is wrong. */
+export const mistake = (where: string, what: string): Error => new Error(`${where}: ${what}`);
+
+export const splitNames = (text: string): readonly string[] => text.split(", ");
+
+export function readTable<Form>(text: string, file: string, shape: z.ZodType<Form>): Form {
+  const document = parseDocument(text, { uniqueKeys: true });
+  const [error] = document.errors;
+  if (error !== undefined) throw mistake(file, error.message);
+  const read = shape.safeParse(document.toJS({ maxAliasCount: -1 }));
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw mistake(file, deepest(issue));
+}
+
+interface Leaf {
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  readonly custom: boolean;
+}
+
+const leavesOf = (issue: z.core.$ZodIssue, above: readonly PropertyKey[] = []): readonly Leaf[] => {
+  const at = [...above, ...issue.path];
+  const inner = issue.code === "invalid_union" ? issue.errors.flat() : [];
+  if (inner.length > 0) return inner.flatMap((each) => leavesOf(each, at));
+  return [{ path: at, message: issue.message, custom: issue.code === "custom" }];
+};
+
+/** Of alternatives, the one that was meant is the one that got furthest, and then the one that says what is wrong itself. */
+function deepest(issue: z.core.$ZodIssue | undefined): string {
+  const [furthest] = (issue === undefined ? [] : leavesOf(issue)).toSorted(
+    (a, b) => b.path.length - a.path.length || Number(b.custom) - Number(a.custom),
+  );
+  if (furthest === undefined) return "not a table of this kind";
+  return `${furthest.path.map(String).join(": ")}: ${furthest.message}`;
+}

@@ -1,0 +1,2 @@
+/** How often a user may try to log in. */
+export const MAX_TRIES = 5;

@@ -1,0 +1,3 @@
+from convert import to_fahrenheit
+
+print(to_fahrenheit(100))

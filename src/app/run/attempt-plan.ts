@@ -1,0 +1,259 @@
+import type { Finished } from "../../agent/agent-run.ts";
+import { guessIntent } from "../../agent/intent.ts";
+import { TOOL_TEMPERATURE } from "../../agent/next-reply.ts";
+import { type Outcome, outcomeOf } from "../../agent/outcome.ts";
+import type { Config } from "../../config/load-config.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import { countsOf } from "../../core/changes.ts";
+import { EXIT, HarnessError, type Signal } from "../../core/errors.ts";
+import type { CandidateTold, Intent, RunChanges } from "../../core/events.ts";
+import { NO_USAGE, sumUsage } from "../../models/usage.ts";
+
+/** What is decided of candidates: how many there are, how each is asked, which one counts, what is told at the end. */
+
+export interface AttemptFlags {
+  readonly continue: boolean;
+  readonly resume?: string | undefined;
+  readonly intent?: Intent | undefined;
+  readonly jobs?: number | undefined;
+}
+
+export interface AttemptsPlan {
+  readonly count: number;
+  /** Side by side. */
+  readonly jobs: number;
+  /** For people: why there is one attempt where the settings want several. */
+  readonly note?: string;
+}
+
+interface Asked extends Config {
+  readonly flags: AttemptFlags;
+  readonly prompt: string;
+}
+
+const ONE: AttemptsPlan = { count: 1, jobs: 1 };
+
+/**
+ * What a flag asks for in vain is an error. The setting is for whatever wants a change: all else has one attempt, and
+ * where that is not plain from what it is, it is said.
+ */
+export function attemptsFor({ settings, origins, flags, prompt }: Asked): AttemptsPlan {
+  const { attempts: count, mode } = settings;
+  const { jobs = 1, intent } = flags;
+  if (count === 1 && flags.jobs !== undefined) throw jobsAlone();
+  if (count === 1) return ONE;
+  const byFlag = isFlag(origins["attempts"]);
+  const why = vain(settings, origins, flags);
+  if (why !== undefined && byFlag) throw new HarnessError(EXIT.usage, `--attempts: ${why}`, "leave one out");
+  if (why !== undefined) return { ...ONE, note: `one attempt, not ${count} as the settings say: ${why}` };
+  // Whoever asks for several wants a change, whatever the words are like.
+  if (!byFlag && intent === undefined && guessIntent(prompt, mode) !== "change") return ONE;
+  return { count, jobs: Math.min(jobs, count) };
+}
+
+const isFlag = (origin: string | undefined): boolean => origin?.startsWith("--") === true;
+
+function vain(
+  { mode, on_ask, isolation }: Settings,
+  origins: Config["origins"],
+  { continue: goesOn, resume, intent }: AttemptFlags,
+): string | undefined {
+  if (goesOn || resume !== undefined) return "candidates begin anew, --continue and --resume go on";
+  if (mode === "read-only") return "the mode read-only lets none of them change anything";
+  if (intent !== undefined && intent !== "change") return `--intent ${intent} asks for no change`;
+  if (on_ask === "park") return "none of them waits for you, as on_ask park wants it";
+  if (isolation === "bind" && isFlag(origins["isolation"]))
+    return "each of them has a layer of its own, and --isolation bind has none";
+  return undefined;
+}
+
+const jobsAlone = (): HarnessError =>
+  new HarnessError(EXIT.usage, "--jobs goes with --attempts", 'harness run --attempts 3 --jobs 3 "…"');
+
+/** Above the base, from the first candidate on; the last one counts for all behind it. */
+const RISES = [0, 0.3, 0.5, 0.7, 0.8] as const;
+/** What all servers take. */
+const HIGHEST = 1;
+
+/** The first candidate is asked as any run is, each later one more freely; null: as usual. */
+export function temperatureOf(nth: number, base: number | null): number | null {
+  if (nth === 1) return base;
+  const rise = RISES[Math.min(nth, RISES.length) - 1] ?? 0;
+  const wanted = Math.min((base ?? TOOL_TEMPERATURE) + rise, Math.max(base ?? 0, HIGHEST));
+  return Math.round(wanted * 100) / 100;
+}
+
+/** The settings of a candidate, and who set them. */
+export function candidateConfig(nth: number, { settings, origins }: Config): Config {
+  const temperature = temperatureOf(nth, settings.temperature);
+  const isolation = settings.isolation === "bind" ? "overlay" : settings.isolation;
+  return {
+    settings: { ...settings, temperature, isolation },
+    origins: {
+      ...origins,
+      ...(temperature === settings.temperature ? {} : { temperature: "--attempts" }),
+      ...(isolation === settings.isolation ? {} : { isolation: "--attempts" }),
+    },
+  };
+}
+
+export interface Candidate {
+  /** From 1 on. */
+  readonly nth: number;
+  readonly finished: Finished;
+  readonly green: boolean;
+}
+
+export const hasChanges = (changes: RunChanges | null): boolean => {
+  if (changes === null) return false;
+  const { added, modified, deleted } = countsOf(changes);
+  return added + modified + deleted > 0;
+};
+
+/** Ended well, and its check passed. Without a check there must be a change; one that was named must have been run. */
+export function isGreen(
+  { exit_code, verified, changes }: Pick<Finished, "exit_code" | "verified" | "changes">,
+  checkNamed: boolean,
+): boolean {
+  if (exit_code !== EXIT.done) return false;
+  if (verified !== undefined && verified !== null) return verified.exit_code === 0;
+  return !checkNamed && hasChanges(changes);
+}
+
+/** There was no model or no box to begin with, which every other candidate would meet as well. */
+export const isHopeless = ({ exit_code, tool_calls }: Finished): boolean =>
+  (exit_code === EXIT.model || exit_code === EXIT.sandbox) && tool_calls === 0;
+
+/** What became of the candidate that was first. */
+export type Applied =
+  | { readonly how: "applied"; readonly changes: RunChanges }
+  | { readonly how: "conflict"; readonly refused: readonly { path: string; reason: string }[] }
+  /** Dangerous paths that want a person's yes. */
+  | { readonly how: "blocked"; readonly paths: readonly string[] }
+  | { readonly how: "failed"; readonly outcome: Outcome };
+
+export interface Tried {
+  /** Those that were begun, at least one, in order. */
+  readonly candidates: readonly Candidate[];
+  readonly count: number;
+  readonly first?: Candidate & { readonly applied: Applied };
+  /** A person has ended it. */
+  readonly signal?: Signal;
+  /** Why no more were begun. */
+  readonly limit?: string;
+}
+
+/** The end of the whole run, from those of its candidates: what they cost together, and what came of the first. */
+export function wholeOf(tried: Tried): Finished {
+  const { candidates, first } = tried;
+  const all = candidates.map(({ finished }) => finished);
+  const shown = first?.finished ?? all.at(-1);
+  if (shown === undefined) throw new TypeError("a run without a candidate");
+  const isApplied = first?.applied.how === "applied";
+  return {
+    type: "run.finished",
+    ...outcomeOfAll(tried),
+    turns: sum(all, ({ turns }) => turns),
+    tool_calls: sum(all, ({ tool_calls }) => tool_calls),
+    usage: all.reduce((usage, each) => sumUsage(usage, each.usage), NO_USAGE),
+    denials: isApplied ? shown.denials : all.flatMap(({ denials }) => denials),
+    ...(first === undefined ? NOTHING_DONE : doneBy(first)),
+    session: shown.session,
+    grounded: null,
+    attempts: candidates.map((each) => toldOf(each, isApplied && each.nth === first.nth)),
+  };
+}
+
+type Done = Pick<Finished, "changes" | "handoff" | "handoff_left_out" | "verified" | "answer">;
+
+function doneBy({ finished, applied }: NonNullable<Tried["first"]>): Done {
+  const { handoff, handoff_left_out, verified = null, answer } = finished;
+  return {
+    handoff,
+    ...(handoff_left_out === undefined ? {} : { handoff_left_out }),
+    verified,
+    ...(applied.how === "applied"
+      ? { changes: applied.changes, answer }
+      : { changes: NOTHING, answer: null }),
+  };
+}
+
+const NOTHING: RunChanges = { added: [], modified: [], deleted: [], ignored: 0 };
+const NOTHING_DONE: Done = { changes: NOTHING, handoff: [], verified: null, answer: null };
+
+const sum = (all: readonly Finished[], of: (one: Finished) => number): number =>
+  all.reduce((count, each) => count + of(each), 0);
+
+function toldOf({ finished }: Candidate, applied: boolean): CandidateTold {
+  const { session, status, exit_code, reason, verified = null } = finished;
+  return { session, status, exit_code, reason, verified, applied };
+}
+
+function outcomeOfAll(tried: Tried): Outcome {
+  const { candidates, first, signal } = tried;
+  if (first !== undefined) return outcomeOfFirst(tried, first);
+  if (signal !== undefined) return outcomeOf({ how: "cancelled", signal }, [], { strict: false });
+  const hopeless = candidates.find(({ finished }) => isHopeless(finished))?.finished;
+  if (hopeless !== undefined && candidates.every(({ finished }) => isHopeless(finished)))
+    return { status: hopeless.status, exit_code: exitOf(hopeless), reason: hopeless.reason };
+  return failed(`${noneWords(tried)}; the folder is as it was.`);
+}
+
+const exitOf = ({ exit_code }: Finished): Outcome["exit_code"] =>
+  exit_code === EXIT.model ? EXIT.model : EXIT.sandbox;
+
+const failed = (reason: string): Outcome => ({ status: "failed", exit_code: EXIT.failed, reason });
+
+function noneWords({ candidates, count, limit }: Tried): string {
+  const begun = candidates.length;
+  const which =
+    begun === count ? `None of ${count} candidates` : `None of the ${begun} of ${count} candidates begun`;
+  const command = candidates.find(({ finished }) => finished.verified)?.finished.verified?.command;
+  const passed = command === undefined ? "changed something and came to its end" : `passed \`${command}\``;
+  return `${which} ${passed}${limit === undefined ? "" : ` (${limit.replace(/\.$/, "")})`}`;
+}
+
+function outcomeOfFirst(tried: Tried, { nth, finished, applied }: NonNullable<Tried["first"]>): Outcome {
+  const { session, verified } = finished;
+  const passed = verified ? `passed \`${verified.command}\`` : "changed something, and no check was run";
+  const begun = `${tried.candidates.length} of ${tried.count} candidates`;
+  const head = `${begun}: the ${ordinal(nth)} ${passed}`;
+  switch (applied.how) {
+    case "applied": {
+      const done =
+        hasChanges(applied.changes) || applied.changes.ignored > 0 ? "applied" : "nothing was to be applied";
+      return { status: "done", exit_code: EXIT.done, reason: [head, done, ...others(tried, nth)].join("; ") };
+    }
+    case "conflict": {
+      const named = applied.refused.slice(0, NAMED).map(({ path, reason }) => `${path}: ${reason}`);
+      const more = applied.refused.length - named.length;
+      const why =
+        [...named, ...(more > 0 ? [`${more} more`] : [])].join(", ") || "a part of it cannot be read";
+      return failed(
+        `${head}; not applied, the folder was changed meanwhile (${why}): harness diff ${session}`,
+      );
+    }
+    case "blocked": {
+      const named = applied.paths.slice(0, NAMED).join(", ");
+      const more = applied.paths.length > NAMED ? ", …" : "";
+      const reason = `${head}; not applied, as the host would obey ${named}${more} by itself: harness apply ${session} --accept PATH`;
+      return { status: "refused", exit_code: EXIT.refused, reason };
+    }
+    case "failed": {
+      const { outcome } = applied;
+      return { ...outcome, reason: `${head}; not applied: ${outcome.reason}` };
+    }
+  }
+}
+
+const NAMED = 3;
+
+/** Where there is something to look at. */
+function others({ candidates }: Tried, nth: number): readonly string[] {
+  const kept = candidates.filter((each) => each.nth !== nth && hasChanges(each.finished.changes));
+  const look = kept.map(({ finished }) => `harness diff ${finished.session}`).join(", ");
+  return kept.length === 0 ? [] : [`the other${kept.length === 1 ? "" : "s"}: ${look}`];
+}
+
+const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"] as const;
+const ordinal = (nth: number): string => ORDINALS[nth - 1] ?? `${nth}th`;

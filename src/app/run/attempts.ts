@@ -1,0 +1,177 @@
+import { EXIT, Interrupted, signalOf } from "../../core/errors.ts";
+import type { AgentEvent, RunChanges } from "../../core/events.ts";
+import type { Session } from "../../core/session.ts";
+import { appliedPaths } from "../../render/tty/undo-lines.ts";
+import type { Finished } from "../../agent/agent-run.ts";
+import { newSession } from "../session-access.ts";
+import { noteTo } from "../stderr-messages.ts";
+import {
+  type Applied,
+  type AttemptsPlan,
+  type Candidate,
+  candidateConfig,
+  hasChanges,
+  isGreen,
+  isHopeless,
+  type Tried,
+  wholeOf,
+} from "./attempt-plan.ts";
+import { type AttemptsView, attemptsView } from "./attempts-view.ts";
+import { outcomeAfter, type RunInput, runTask } from "./run-task.ts";
+
+/** A run of several candidates, beside what each of them is run with. */
+export interface AttemptsInput extends Omit<RunInput, "session" | "resumed" | "parkedRun" | "show"> {
+  readonly plan: AttemptsPlan;
+  /** A check was named: no candidate counts without it. */
+  readonly checkNamed: boolean;
+}
+
+/** A candidate, and what the line behind its last one goes on from. */
+interface Ran extends Candidate {
+  readonly session: Session;
+  readonly last: Pick<AgentEvent, "run" | "seq">;
+}
+
+/**
+ * The same task several times, each in a session and a layer of its own. The first that is green ends the others and is
+ * moved into the workspace as a whole by the way of `harness apply`, or not at all. What the others changed stays with
+ * their sessions.
+ */
+export async function runAttempts(given: AttemptsInput): Promise<Finished> {
+  const { plan, limits, signal, flags } = given;
+  const view = attemptsView({ ...flags, count: plan.count });
+  try {
+    const { candidates, first } = await untilGreen(given, view);
+    const limit = limits.reached("turn")?.text;
+    const tried: Tried = {
+      candidates,
+      count: plan.count,
+      ...(first === undefined ? {} : { first: { ...first, applied: await applying(given, first) } }),
+      ...(signal.aborted ? { signal: signalOf(signal) } : {}),
+      ...(limit === undefined || candidates.length === plan.count ? {} : { limit }),
+    };
+    await dropEmpty(given, candidates);
+    const whole = wholeOf(tried);
+    const behind = first ?? candidates.at(-1);
+    if (behind === undefined) throw new TypeError("a run without a candidate");
+    const stamp = { run: behind.last.run, seq: behind.last.seq + 1 };
+    if (whole.exit_code === EXIT.done)
+      behind.session.log({ type: "notice", text: "Applied to the workspace.", ...stamp });
+    view.finish({ ...whole, ...stamp });
+    return whole;
+  } finally {
+    view.end();
+  }
+}
+
+interface Ended {
+  readonly candidates: readonly Ran[];
+  readonly first?: Ran;
+}
+
+/** One after the other, or some side by side, until one is green, a limit of the whole is spent, or somebody ends it. */
+async function untilGreen(given: AttemptsInput, view: AttemptsView): Promise<Ended> {
+  const { plan, signal, limits } = given;
+  const over = new AbortController();
+  const stop = AbortSignal.any([signal, over.signal]);
+  const candidates: Ran[] = [];
+  const found: { begun: number; first?: Ran; hopeless?: true } = { begun: 0 };
+  const goesOn = (): boolean =>
+    found.begun < plan.count &&
+    (found.begun === 0 || !(stop.aborted || found.hopeless === true || limits.reached("turn") !== undefined));
+  const worker = async (): Promise<void> => {
+    while (goesOn()) {
+      found.begun += 1;
+      const ran = await tryOne({ ...given, signal: stop }, found.begun, view);
+      candidates.push(ran);
+      if (isHopeless(ran.finished)) found.hopeless = true;
+      if (!ran.green || found.first !== undefined) continue;
+      found.first = ran;
+      over.abort(new Interrupted("overtaken"));
+    }
+  };
+  const workers = Array.from({ length: plan.jobs }, () =>
+    worker().catch((thrown: unknown) => {
+      over.abort(new Interrupted("overtaken"));
+      throw thrown;
+    }),
+  );
+  const failed = (await Promise.allSettled(workers)).find((each) => each.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  const { first } = found;
+  const inOrder = candidates.toSorted((one, other) => one.nth - other.nth);
+  return { candidates: inOrder, ...(first === undefined ? {} : { first }) };
+}
+
+async function tryOne(given: AttemptsInput, nth: number, view: AttemptsView): Promise<Ran> {
+  const { plan: _, checkNamed, limits, store, prompt, workspace, flags, ...others } = given;
+  const { settings, origins } = candidateConfig(nth, given);
+  const session = newSession(store, settings, { workspace, prompt });
+  const shown = view.of(nth);
+  const last = { run: "", seq: 0 };
+  const finished = await runTask({
+    ...others,
+    settings,
+    origins,
+    flags: { ...flags, intent: "change" },
+    limits: limits.attempt(),
+    store,
+    session,
+    resumed: false,
+    workspace,
+    prompt,
+    show: {
+      take: (event) => {
+        Object.assign(last, { run: event.run, seq: event.seq });
+        shown.take(event);
+      },
+      end: () => shown.end(),
+    },
+  });
+  const green = isGreen(finished, checkNamed);
+  view.ended({ nth, finished, green });
+  return { nth, finished, green, session, last };
+}
+
+/** All of what the first one changed is moved into the workspace, or nothing. */
+async function applying({ host, store, flags, signal }: AttemptsInput, first: Ran): Promise<Applied> {
+  try {
+    signal.throwIfAborted();
+    const { applySession } = await import("../apply-changes.ts");
+    const told = await applySession(host, store, first.session, {
+      accept: [],
+      dryRun: false,
+      interactive: false,
+      prompter: undefined,
+      say: noteTo(flags.quiet),
+      onlyWhole: true,
+      signal,
+    });
+    if (told.blocked.length > 0) return { how: "blocked", paths: told.blocked };
+    if (!told.done) return { how: "conflict", refused: told.refused };
+    const moved = new Set(appliedPaths(told).map(({ path }) => path));
+    return { how: "applied", changes: asApplied(first.finished.changes, moved) };
+  } catch (thrown) {
+    return { how: "failed", outcome: outcomeAfter(thrown) };
+  }
+}
+
+/** A candidate that changed nothing leaves no layer: of a copy that would be all of the workspace. */
+async function dropEmpty({ host, store }: AttemptsInput, candidates: readonly Ran[]): Promise<void> {
+  const empty = candidates.filter(({ finished: { changes } }) => changes !== null && !hasChanges(changes));
+  if (empty.length === 0) return;
+  const { dropEmptyLayer } = await import("../session-changes.ts");
+  for (const { session } of empty) await dropEmptyLayer(host, store, session);
+}
+
+/** What the workspace had already, as the user made the same change meanwhile, is no change of the run's. */
+function asApplied(changes: RunChanges | null, moved: ReadonlySet<string>): RunChanges {
+  const of = (paths: readonly string[] = []): readonly string[] => paths.filter((path) => moved.has(path));
+  const { added, modified, deleted, ...others } = changes ?? {
+    added: [],
+    modified: [],
+    deleted: [],
+    ignored: 0,
+  };
+  return { ...others, added: of(added), modified: of(modified), deleted: of(deleted) };
+}

@@ -1,0 +1,114 @@
+import { lstat, readdir } from "node:fs/promises";
+import path from "node:path";
+import { readRegularHead } from "../../platform/safe-files.ts";
+
+/**
+ * The command that runs a project's own tests, by what stands at the top of its folder. Only names and the heads of plain
+ * files are read; what they say is run in the box alone, judged as any command is.
+ */
+export async function projectCheck(workspace: string): Promise<string | undefined> {
+  const top = await readdir(workspace).catch((): readonly string[] => []);
+  const folders = TEST_FOLDERS.filter((folder) => top.includes(folder));
+  const below = await Promise.all(folders.map((folder) => namesIn(workspace, folder)));
+  const names = new Set([...top, ...below.flat()]);
+  return checkFor({ names, read: (name) => plainHead(path.join(workspace, name)) });
+}
+
+const TEST_FOLDERS = ["test", "tests"];
+
+async function namesIn(workspace: string, folder: string): Promise<readonly string[]> {
+  const at = path.join(workspace, folder);
+  const plain = await lstat(at).catch(() => undefined);
+  if (plain?.isDirectory() !== true) return [];
+  return (await readdir(at).catch(() => [])).map((name) => `${folder}/${name}`);
+}
+
+export interface ProjectTop {
+  readonly names: ReadonlySet<string>;
+  /** The head of a plain file; empty where there is none. */
+  readonly read: (name: string) => Promise<string>;
+}
+
+interface Known {
+  readonly file: string;
+  readonly command: (text: string, names: ReadonlySet<string>) => string | undefined;
+}
+
+/** The first that has a command counts. */
+const KNOWN: readonly Known[] = [
+  { file: "package.json", command: npmTest },
+  { file: "Cargo.toml", command: () => "cargo test --offline" },
+  { file: "go.mod", command: () => "go test ./..." },
+  { file: "pom.xml", command: () => "mvn -o -q test" },
+  { file: "gradlew", command: () => "./gradlew --offline test" },
+  ...["pytest.ini", "conftest.py"].map((file): Known => ({ file, command: () => PYTEST })),
+  { file: "pyproject.toml", command: (text) => (/^\[tool\.pytest\b/m.test(text) ? PYTEST : undefined) },
+  { file: "setup.cfg", command: (text) => (/^\[tool:pytest\]/m.test(text) ? PYTEST : undefined) },
+  { file: "tox.ini", command: (text) => (/^\[pytest\]/m.test(text) ? PYTEST : undefined) },
+  ...["Makefile", "makefile", "GNUmakefile"].map((file): Known => ({ file, command: makeTest })),
+];
+
+/** Nothing but its tests is written: no caches. */
+const PYTEST = "python3 -m pytest -q -p no:cacheprovider";
+
+export async function checkFor(top: ProjectTop): Promise<string | undefined> {
+  for (const { file, command } of KNOWN) {
+    if (!top.names.has(file)) continue;
+    const found = command(await top.read(file), top.names);
+    if (found !== undefined) return found;
+  }
+  return (await pythonTests(top)) ?? nodeTests(top.names);
+}
+
+/** npm's own placeholder is no test. */
+function npmTest(text: string): string | undefined {
+  const script = scriptNamed(text, "test");
+  return script === undefined || /no test specified/.test(script) ? undefined : "npm test --silent";
+}
+
+function scriptNamed(text: string, name: string): string | undefined {
+  try {
+    const { scripts } = JSON.parse(text) as { readonly scripts?: Readonly<Record<string, unknown>> };
+    const script = scripts?.[name];
+    return typeof script === "string" && script.trim() !== "" ? script : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function makeTest(text: string): string | undefined {
+  const target = ["test", "check"].find((name) => new RegExp(`^${name}[ \\t]*:(?!=)`, "m").test(text));
+  return target === undefined ? undefined : `make ${target}`;
+}
+
+/** Test files at the top or in a folder of tests: those of unittest, and those that are programs, need nothing installed. */
+async function pythonTests({ names, read }: ProjectTop): Promise<string | undefined> {
+  const files = [...names].filter((name) => /(?:^|\/)(?:test_\w+|\w+_test)\.py$/.test(name)).toSorted();
+  const [first] = files;
+  if (first === undefined) return undefined;
+  const texts = await Promise.all(files.slice(0, MAX_READ).map((file) => read(file)));
+  if (texts.some((text) => /^[ \t]*(?:import|from) unittest\b/m.test(text))) {
+    const folder = first.includes("/") ? `-s ${first.slice(0, first.indexOf("/"))} ` : "";
+    const pattern = /(?:^|\/)test_/.test(first) ? "test_*.py" : "*_test.py";
+    return `python3 -m unittest discover ${folder}-p '${pattern}'`;
+  }
+  const programs = texts.every(
+    (text) => /^if __name__ == /m.test(text) && !/^[ \t]*(?:import|from) pytest\b/m.test(text),
+  );
+  return programs && files.length === 1 && /^[\w./-]+$/.test(first) ? `python3 ${first}` : PYTEST;
+}
+
+const MAX_READ = 5;
+
+const nodeTests = (names: ReadonlySet<string>): string | undefined =>
+  [...names].some((name) => /\.test\.[cm]?js$/.test(name)) ? "node --test" : undefined;
+
+const MAX_BYTES = 256 * 1024;
+
+async function plainHead(file: string): Promise<string> {
+  try {
+    return new TextDecoder().decode(await readRegularHead(file, { links: "refuse", max: MAX_BYTES }));
+  } catch {
+    return "";
+  }
+}

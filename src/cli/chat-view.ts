@@ -1,0 +1,179 @@
+import type { Finished } from "../agent/agent-run.ts";
+import { isTyped, withoutMode } from "../app/run/mode-note.ts";
+import type { AgentEvent } from "../core/events.ts";
+import type { Handoff } from "../core/handoff.ts";
+import type { Message } from "../core/messages.ts";
+import { visibleLine } from "../core/visible.ts";
+import { type AnswerStream, answerStream } from "../render/tty/answer-text.ts";
+import { fitted, widthOfStream, wrapped } from "../render/tty/columns.ts";
+import { systemClock } from "../render/tty/live-status.ts";
+import { type Output, styleText } from "../render/tty/output.ts";
+import { RunLines } from "../render/tty/run-lines.ts";
+import { commitRows, movedRows } from "../render/tty/run-summary.ts";
+
+/** What is shown of a request: the answer on stdout, everything else on stderr, which may be the same screen. */
+export class ChatView {
+  readonly #lines: RunLines;
+  readonly #answer: AnswerStream;
+  readonly #output: Output;
+  /** While a reply is on its way its line is nobody else's. */
+  #release: (() => void) | undefined;
+  #shown = "";
+  #closed = false;
+
+  constructor(output: Output, errors: Output, quiet: boolean) {
+    this.#output = output;
+    this.#answer = answerStream(output);
+    this.#lines = new RunLines(errors, { quiet, answerIsSeen: true, clock: systemClock });
+  }
+
+  take(event: AgentEvent): void {
+    if (this.#closed) return;
+    if (event.type !== "text" || event.agent !== undefined) {
+      if (ENDS_REPLY.has(event.type)) this.#endReply();
+      this.#lines.take(event);
+      return;
+    }
+    this.#lines.take(event);
+    this.#release ??= this.#lines.pause();
+    this.#write(this.#answer.push(event.text));
+  }
+
+  /** The terminal is somebody else's until what it gives is called. */
+  pause(): () => void {
+    this.#endReply();
+    return this.#lines.pause();
+  }
+
+  /** Between requests. */
+  end(): void {
+    if (this.#closed) return;
+    this.#endReply();
+    this.#lines.end();
+  }
+
+  /** The terminal is gone. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  #endReply(): void {
+    if (this.#release === undefined) return;
+    this.#write(this.#answer.end());
+    if (this.#shown !== "" && !this.#shown.endsWith("\n")) this.#output.write("\n");
+    this.#shown = "";
+    this.#release();
+    this.#release = undefined;
+  }
+
+  #write(text: string): void {
+    // Models like to begin with an empty line.
+    const said = this.#shown === "" ? text.replace(/^\s*\n/, "") : text;
+    if (said === "") return;
+    this.#output.write(said);
+    this.#shown = said;
+  }
+}
+
+const ENDS_REPLY: ReadonlySet<AgentEvent["type"]> = new Set([
+  "model.finished",
+  "model.failed",
+  "model.waiting",
+  "turn.started",
+  "call.proposed",
+  "rolled_back",
+  "run.finished",
+]);
+
+const MAX_HANDED = 8;
+
+/** What a person should look at before anything is run in the folder: each path once in a chat. */
+export class HandoffNotes {
+  readonly #told = new Set<string>();
+
+  /** Empty where there is nothing new. */
+  lines(handoff: readonly Handoff[], stream: Output): string {
+    const fresh = handoff.filter((each) => !this.#told.has(keyOf(each)));
+    for (const each of fresh) this.#told.add(keyOf(each));
+    if (fresh.length === 0) return "";
+    const rows = fresh.slice(0, MAX_HANDED).map(({ path, tier, reason }) => {
+      const mark = tier === "dangerous" ? "!" : "?";
+      return `  ${mark} ${visibleLine(path.toWellFormed())}: ${reason}`;
+    });
+    const more = fresh.length - rows.length;
+    const all = [
+      "! to look at before you run anything here:",
+      ...rows,
+      ...(more > 0 ? [`  ${more} more: harness diff`] : []),
+    ];
+    const width = widthOfStream(stream);
+    return all.map((line) => `${styleText("yellow", fitted(line, width), { stream })}\n`).join("");
+  }
+}
+
+const keyOf = ({ path, tier, reason }: Handoff): string => [path, tier, reason].join("\0");
+
+const BACK = "the conversation is as it was; what finished calls have changed in files stays";
+
+/** What a person is told at the end of a request that came to no answer; empty where everything is on the screen. */
+export function closing({ status, reason, tool_calls }: Finished, stream: Output): string {
+  switch (status) {
+    case "done":
+    case "refused":
+      return "";
+    case "interrupted":
+      return lines("~", tool_calls === 0 ? "cancelled" : `cancelled: ${BACK}`, stream);
+    case "budget":
+      return lines("!", `${reason} Say "go on" to go on.`, stream);
+    default:
+      return lines("✗", reason, stream);
+  }
+}
+
+/** What was moved out of the workspace beside a request, and committed for it; empty where nothing was. */
+export function besides(finished: Finished, stream: Output): string {
+  const [moved, commits] = [movedRows(finished), commitRows(finished, widthOfStream(stream) - INDENT.length)];
+  const rows = [
+    ...(moved.length === 0 ? [] : ["! made in the box and moved out of the workspace:", ...indented(moved)]),
+    ...(commits.length === 0 ? [] : ["~ committed:", ...indented(commits)]),
+  ];
+  return rows.map((row) => `${styleText("yellow", row, { stream })}\n`).join("");
+}
+
+const INDENT = "  ";
+const indented = (rows: readonly string[]): readonly string[] => rows.map((row) => INDENT + row);
+
+const lines = (mark: string, text: string, stream: Output): string =>
+  wrapped(`${mark} ${text}`, widthOfStream(stream))
+    .map((line) => `${styleText(mark === "✗" ? "red" : "yellow", line, { stream })}\n`)
+    .join("");
+
+const MAX_RECALLED = 6;
+
+/** The last things that were said, each in a line, so that a person knows where they are. */
+export function recalled(messages: readonly Message[], stream: Output): string {
+  const said = messages.flatMap((message) => messageIn(message) ?? []);
+  const width = widthOfStream(stream) - 2;
+  const earlier = said.length - MAX_RECALLED;
+  return [
+    ...(earlier > 0 ? [`  (${earlier} earlier)`] : []),
+    ...said.slice(-MAX_RECALLED).map(({ mark, text }) => `${mark}${fitted(text, width)}`),
+  ]
+    .map((line) => `${styleText("dim", line, { stream })}\n`)
+    .join("");
+}
+
+interface Said {
+  readonly mark: string;
+  readonly text: string;
+}
+
+function messageIn(message: Message): Said | undefined {
+  if (isTyped(message)) return { mark: "› ", text: withoutMode(message.text) };
+  const text = message.role === "assistant" ? message.text.trim() : "";
+  return text === "" ? undefined : { mark: "  ", text };
+}
+
+/** What a person has typed, oldest first. */
+export const requestsIn = (messages: readonly Message[]): readonly string[] =>
+  messages.filter(isTyped).map(({ text }) => withoutMode(text));

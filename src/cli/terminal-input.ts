@@ -1,0 +1,433 @@
+import { createInterface, type Interface } from "node:readline";
+import { Readable } from "node:stream";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import type { Question } from "../core/ports.ts";
+import { visible } from "../core/visible.ts";
+import { approvalText } from "../render/tty/approval.ts";
+import { move, type Output, stderr, stdout } from "../render/tty/output.ts";
+
+/** A piece for the reader; undefined when no more will come. */
+export type Reader = (piece: Piece | undefined) => void;
+
+/** Of a terminal's input, as much as this needs. */
+interface KeySource {
+  setRawMode(on: boolean): unknown;
+  setEncoding(encoding: "utf8"): unknown;
+  on(event: "data", listener: (text: string) => void): unknown;
+  on(event: "end" | "error", listener: () => void): unknown;
+  pause(): unknown;
+}
+
+interface KeyboardOptions {
+  readonly input: KeySource;
+  /** For what the terminal itself is told. */
+  readonly write: (text: string) => void;
+  /** Ctrl-C while nobody reads; false when nothing goes on that it could be meant for. */
+  readonly onInterrupt: () => boolean;
+  /** Ctrl-Z; the terminal is as it was before until this returns. */
+  readonly suspend: () => void;
+}
+
+/**
+ * The keys of a person, to one reader at a time. What is typed while nobody reads waits for the next reader, unless it is
+ * dropped: by whoever must not be answered by it, and by Ctrl-C.
+ */
+export class Keyboard implements Disposable {
+  readonly #options: KeyboardOptions;
+  readonly #pieces = new KeyPieces();
+  #ahead: Piece[] = [];
+  #reader: Reader | undefined;
+  #ended = false;
+
+  constructor(options: KeyboardOptions) {
+    this.#options = options;
+    const { input } = options;
+    input.setEncoding("utf8");
+    input.on("data", (text) => this.#take(text));
+    input.on("end", () => this.end());
+    input.on("error", () => this.end());
+    this.#grab();
+  }
+
+  /** Whoever read before goes on when this one is done. */
+  read(reader: Reader): void {
+    this.#reader = reader;
+    this.#hand();
+  }
+
+  /** The reader has what it wanted. */
+  done(reader: Reader): void {
+    if (this.#reader === reader) this.#reader = undefined;
+  }
+
+  drop(): void {
+    this.#ahead = [];
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#hand();
+  }
+
+  /** After the program was stopped and goes on. */
+  resume(): void {
+    this.#grab();
+  }
+
+  [Symbol.dispose](): void {
+    this.#release();
+    this.#options.input.pause();
+  }
+
+  /** Ctrl-C, by whatever way it comes. */
+  interrupt(): void {
+    this.drop();
+    if (this.#reader === undefined && this.#options.onInterrupt()) return;
+    this.#ahead.push({ kind: "interrupt" });
+    this.#hand();
+  }
+
+  #take(text: string): void {
+    for (const piece of this.#pieces.push(text)) {
+      if (piece.kind === "suspend") {
+        this.#release();
+        this.#options.suspend();
+      } else if (piece.kind === "interrupt") {
+        this.interrupt();
+      } else {
+        this.#ahead.push(piece);
+        this.#hand();
+      }
+    }
+  }
+
+  #hand(): void {
+    while (this.#reader !== undefined) {
+      const next = this.#ahead.shift();
+      if (next === undefined && !this.#ended) return;
+      this.#reader(next);
+      if (next === undefined) return;
+    }
+  }
+
+  #grab(): void {
+    this.#options.input.setRawMode(true);
+    this.#options.write(move("pasteson"));
+  }
+
+  #release(): void {
+    this.#options.write(move("pastesoff"));
+    this.#options.input.setRawMode(false);
+  }
+}
+
+/** What comes from a keyboard, in pieces that belong to one reader each. */
+export type Piece =
+  /** At most one line end, and that last. */
+  | { readonly kind: "keys"; readonly text: string }
+  /** Between the marks that terminals put around it, however many lines. */
+  | { readonly kind: "paste"; readonly text: string }
+  | { readonly kind: "interrupt" }
+  | { readonly kind: "suspend" };
+
+const START = "\u001B[200~";
+const END = "\u001B[201~";
+const NEXT = /\u0003|\u001A|\r\n|\r|\n/;
+
+/** Parts the text of a terminal in raw mode. A mark may come in several chunks. */
+export class KeyPieces {
+  #held = "";
+  #inPaste = false;
+
+  push(chunk: string): readonly Piece[] {
+    let text = this.#held + chunk;
+    this.#held = "";
+    const pieces: Piece[] = [];
+    for (;;) {
+      const mark = this.#inPaste ? END : START;
+      const at = text.indexOf(mark);
+      if (at === -1) break;
+      pieces.push(...this.#before(text.slice(0, at)));
+      text = text.slice(at + mark.length);
+      this.#inPaste = !this.#inPaste;
+    }
+    const whole = text.length - this.#openEnd(text);
+    this.#held = text.slice(whole);
+    if (this.#inPaste) this.#held = text;
+    else pieces.push(...keysOf(text.slice(0, whole)));
+    return pieces;
+  }
+
+  #before(text: string): readonly Piece[] {
+    if (!this.#inPaste) return keysOf(text);
+    return [{ kind: "paste", text: text.replaceAll(/\r\n?/g, "\n") }];
+  }
+
+  /** How much of the end may be the beginning of a mark. The escape key alone is none: it would wait for the next. */
+  #openEnd(text: string): number {
+    for (let length = START.length - 1; length > 1; length -= 1)
+      if (text.endsWith(START.slice(0, length))) return length;
+    return 0;
+  }
+}
+
+function keysOf(text: string): readonly Piece[] {
+  const pieces: Piece[] = [];
+  let rest = text;
+  while (rest !== "") {
+    const next = NEXT.exec(rest);
+    const end = next === null ? rest.length : next.index;
+    const mark = next?.[0] ?? "";
+    const isLine = mark.startsWith("\r") || mark === "\n";
+    const keys = rest.slice(0, end) + (isLine ? "\r" : "");
+    if (keys !== "") pieces.push({ kind: "keys", text: keys });
+    if (mark === "\u0003") pieces.push({ kind: "interrupt" });
+    if (mark === "\u001A") pieces.push({ kind: "suspend" });
+    rest = rest.slice(end + mark.length);
+  }
+  return pieces;
+}
+
+type Line =
+  | { readonly kind: "line"; readonly text: string }
+  /** Ctrl-C; `empty` when there was nothing to throw away. */
+  | { readonly kind: "interrupt"; readonly empty: boolean }
+  /** Ctrl-D, or the terminal is gone. */
+  | { readonly kind: "end" };
+
+type Complete = (line: string) => readonly [hits: readonly string[], of: string];
+
+const PROMPT = "harness> ";
+const MORE = "     ... ";
+const MAX_HISTORY = 200;
+
+/** Asks a person for a text: lines as readline edits them, more than one by a backslash at the end or by pasting. */
+export class Prompt {
+  readonly #keyboard: Keyboard;
+  readonly #output: Output;
+  readonly #complete: Complete;
+  readonly #pastes = new Pastes();
+  #reader: Interface | undefined;
+  /** Newest first. */
+  #history: string[] = [];
+
+  constructor(keyboard: Keyboard, output: Output, complete: Complete) {
+    this.#keyboard = keyboard;
+    this.#output = output;
+    this.#complete = complete;
+  }
+
+  /** What the arrow keys bring back, oldest first. */
+  remember(texts: readonly string[]): void {
+    this.#history = texts.toReversed().map((text) => this.#pastes.folded(text));
+  }
+
+  /** After something else was on the screen. */
+  redraw(): void {
+    this.#reader?.prompt(true);
+  }
+
+  /** `initial` stands there to be sent or edited; whoever types something else types over it. */
+  async ask(initial = ""): Promise<Line> {
+    const lines: string[] = [];
+    let fill = this.#pastes.folded(initial);
+    for (;;) {
+      const line = await this.#line(lines.length === 0 ? PROMPT : MORE, fill);
+      fill = "";
+      if (line.kind === "interrupt") return { ...line, empty: line.empty && lines.length === 0 };
+      if (line.kind === "end") return line;
+      const goesOn = /(?<!\\)(?:\\\\)*\\$/.test(line.text);
+      lines.push(goesOn ? line.text.slice(0, -1) : line.text);
+      if (!goesOn) return { kind: "line", text: this.#pastes.unfolded(lines.join("\n")) };
+    }
+  }
+
+  #line(prompt: string, fill: string): Promise<Line> {
+    const input = new Readable({ read: () => undefined });
+    const reader = createInterface({
+      input,
+      output: this.#output.editor,
+      terminal: true,
+      prompt,
+      history: this.#history,
+      historySize: MAX_HISTORY,
+      removeHistoryDuplicates: true,
+      completer: (line: string) => {
+        const [hits, of] = this.#complete(line);
+        return [[...hits], of];
+      },
+    });
+    const { promise, resolve } = Promise.withResolvers<Line>();
+    reader.on("history", (history: string[]) => (this.#history = [...history]));
+    reader.once("line", (text) => resolve({ kind: "line", text }));
+    reader.once("SIGINT", () => resolve({ kind: "interrupt", empty: reader.line === "" }));
+    reader.once("close", () => resolve({ kind: "end" }));
+    this.#reader = reader;
+    reader.prompt();
+    if (fill !== "") reader.write(fill);
+    let offered = fill !== "";
+    const take = (piece: Piece | undefined): void => {
+      if (piece === undefined) return reader.close();
+      if (offered && isTyped(piece)) reader.write("", { ctrl: true, name: "u" });
+      offered = false;
+      this.#feed(reader, input, piece);
+    };
+    for (const event of ["line", "SIGINT", "close"] as const)
+      reader.once(event, () => this.#keyboard.done(take));
+    this.#keyboard.read(take);
+    return promise.then((line) => {
+      this.#reader = undefined;
+      reader.close();
+      if (line.kind !== "line") this.#output.write("\n");
+      return line;
+    });
+  }
+
+  #feed(reader: Interface, input: Readable, piece: Piece): void {
+    if (piece.kind === "paste") reader.write(this.#pastes.folded(piece.text));
+    else if (piece.kind === "keys") input.emit("data", Buffer.from(piece.text));
+    else if (piece.kind === "interrupt") input.emit("data", Buffer.from("\u0003"));
+  }
+}
+
+/** As against keys that move, send or erase. */
+const isTyped = ({ kind, ...piece }: Piece): boolean =>
+  kind === "paste" || ("text" in piece && /^[^\u0000-\u001F\u007F]/.test(piece.text));
+
+/** What is pasted as it is; anything longer would fill the screen. */
+const SHORT = 400;
+const TOKEN = /\[pasted (?:\d+ lines|\d+ characters) #(\d+)\]/g;
+
+/** Texts of several lines in a line that is edited: a token stands for each until it is sent. */
+export class Pastes {
+  readonly #kept: string[] = [];
+
+  /** As it may stand in a line. */
+  folded(text: string): string {
+    const shown = visible(text).replaceAll("\t", "  ");
+    if (!shown.includes("\n") && shown.length <= SHORT) return shown;
+    const at = this.#kept.indexOf(text) === -1 ? this.#kept.push(text) : this.#kept.indexOf(text) + 1;
+    const lines = text.split("\n").length;
+    return lines > 1 ? `[pasted ${lines} lines #${at}]` : `[pasted ${text.length} characters #${at}]`;
+  }
+
+  /** As it was. */
+  unfolded(line: string): string {
+    return line.replaceAll(TOKEN, (token, number: string) => this.#kept[Number(number) - 1] ?? token);
+  }
+}
+
+export type Reply = "yes" | "no" | "interrupt";
+
+/** What is to be shown of a key, and the reply once it is given. */
+interface Step {
+  readonly echo: string;
+  readonly reply?: Reply;
+}
+
+/** Longer than any yes. */
+const MAX_SUGGESTED = 40;
+
+/** The keys after a question: only y or yes and Enter mean yes. What is pasted was not meant for it. */
+export class YesNo {
+  #typed = "";
+
+  take(piece: Piece | undefined): Step {
+    if (piece === undefined) return { echo: "\n", reply: "no" };
+    if (piece.kind === "interrupt") return { echo: "^C\n", reply: "interrupt" };
+    if (piece.kind !== "keys") return { echo: "" };
+    // Arrows and the like are no part of an answer.
+    let echo = "";
+    for (const key of piece.text.replaceAll(/\u001B(?:\[[0-9;]*[A-Za-z~]|O[A-Za-z]|.)?/g, "")) {
+      if (key === "\r") return { echo: `${echo}\n`, reply: this.#reply() };
+      if (key === "\u0004") return { echo: `${echo}\n`, reply: "no" };
+      echo += this.#edit(key);
+    }
+    return { echo };
+  }
+
+  #edit(key: string): string {
+    if (key === "\u007F" || key === "\b") {
+      if (this.#typed === "") return "";
+      this.#typed = this.#typed.slice(0, -1);
+      return move("rubout");
+    }
+    if (!/^[ -~]$/.test(key) || this.#typed.length >= MAX_SUGGESTED) return "";
+    this.#typed += key;
+    return key;
+  }
+
+  #reply(): Reply {
+    return /^\s*y(?:es)?\s*$/i.test(this.#typed) ? "yes" : "no";
+  }
+}
+
+/** A chat is for a person: what is typed comes from a terminal, and answers go to one. */
+export function requireTerminal(hint: string): void {
+  if (process.stdin.isTTY && stdout.isTTY) return;
+  throw new HarnessError(EXIT.usage, "the chat needs a terminal to read from and to write to", hint);
+}
+
+interface QuestionParts {
+  readonly keyboard: Keyboard;
+  readonly output: Output;
+  /** Nothing else is written until what it gives is called. */
+  readonly pause: () => () => void;
+}
+
+/** Questions on the terminal. Only keys that are pressed after one is on the screen answer it. */
+export function questionsOn({ keyboard, output, pause }: QuestionParts) {
+  return async (question: Question, signal: AbortSignal): Promise<Reply> => {
+    const resume = pause();
+    try {
+      // What was typed before may still be on its way here; what comes behind the question is never dropped.
+      for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      keyboard.drop();
+      if (signal.aborted) return "no";
+      output.write(approvalText(question, output));
+      return await answered(keyboard, output, signal);
+    } finally {
+      resume();
+    }
+  };
+}
+
+function answered(keyboard: Keyboard, output: Output, signal: AbortSignal): Promise<Reply> {
+  const { promise, resolve } = Promise.withResolvers<Reply>();
+  const answer = new YesNo();
+  const end = (reply: Reply): void => {
+    keyboard.done(take);
+    signal.removeEventListener("abort", cancelled);
+    resolve(reply);
+  };
+  const take: Parameters<Keyboard["read"]>[0] = (piece) => {
+    const { echo, reply } = answer.take(piece);
+    output.write(echo);
+    if (reply !== undefined) end(reply);
+  };
+  const cancelled = (): void => {
+    output.write("\n");
+    end("no");
+  };
+  signal.addEventListener("abort", cancelled, { once: true });
+  keyboard.read(take);
+  return promise;
+}
+
+/** One question on this terminal, outside of a chat. */
+export async function askOnce(question: Question, signal: AbortSignal): Promise<Reply> {
+  using keyboard = new Keyboard({
+    input: process.stdin,
+    write: (text) => stderr.write(text),
+    onInterrupt: () => false,
+    suspend: () => process.kill(process.pid, "SIGTSTP"),
+  });
+  const resume = (): void => keyboard.resume();
+  process.on("SIGCONT", resume);
+  const ask = questionsOn({ keyboard, output: stderr, pause: () => () => undefined });
+  try {
+    return await ask(question, signal);
+  } finally {
+    process.removeListener("SIGCONT", resume);
+  }
+}

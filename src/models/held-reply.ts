@@ -1,0 +1,180 @@
+import type { JsonSchema, ModelRequest, ToolOffer } from "../core/model-provider.ts";
+import { readArguments } from "./reply.ts";
+import { isRecord } from "./text-calls/call-reading.ts";
+import { OfferedTools, notOffered, typed } from "./text-calls/settle.ts";
+import type { WrittenCalls } from "./text-protocol.ts";
+
+/** Replies that a server holds to a schema: one JSON object, which is a call of an offered tool or an answer. */
+
+/** Grammars are made of it for each request: many long paths would make a slow one. */
+const MOST_PATHS = 200;
+const MOST_PATH_BYTES = 16 * 1024;
+/** Whose path names a file that is there. */
+const OF_A_FILE: ReadonlySet<string> = new Set(["read_file", "edit_file"]);
+
+/** What a reply has to fit; the request beside it is the same as without. */
+export function heldSchema({ tools, hold = {} }: Pick<ModelRequest, "tools" | "hold">): JsonSchema {
+  const { without = [], paths = [] } = hold;
+  const bytes = paths.reduce((sum, path) => sum + Buffer.byteLength(path) + 3, 0);
+  const few = paths.length > 0 && paths.length <= MOST_PATHS && bytes <= MOST_PATH_BYTES;
+  const offered = tools.filter(({ name }) => !without.includes(name));
+  const calls = offered.map((tool) => callSchema(tool, few ? paths : []));
+  return { anyOf: [...calls, objectOf({ answer: { type: "string" } })] };
+}
+
+const objectOf = (properties: Readonly<Record<string, unknown>>): JsonSchema => ({
+  type: "object",
+  properties,
+  required: Object.keys(properties),
+  additionalProperties: false,
+});
+
+function callSchema({ name, schema }: ToolOffer, paths: readonly string[]): JsonSchema {
+  const args = strict(schema);
+  const properties = args["properties"];
+  const known = paths.length > 0 && OF_A_FILE.has(name) && isRecord(properties) && "path" in properties;
+  const held = known
+    ? { ...args, properties: { ...properties, path: { type: "string", enum: paths } } }
+    : args;
+  return objectOf({ tool: { type: "string", const: name }, arguments: held });
+}
+
+/** Words for people, defaults, and what no server makes a grammar of are left out; a reference stands for any value. */
+const KEPT: ReadonlySet<string> = new Set(["type", "enum", "const", "required"]);
+
+function strict(schema: unknown): Readonly<Record<string, unknown>> {
+  if (!isRecord(schema)) return {};
+  const kept = Object.fromEntries(Object.entries(schema).filter(([key]) => KEPT.has(key)));
+  const { properties, items, additionalProperties } = schema;
+  const choices = [schema["anyOf"], schema["oneOf"]].find((each) => Array.isArray(each));
+  return {
+    ...kept,
+    ...(isRecord(properties)
+      ? {
+          properties: Object.fromEntries(
+            Object.entries(properties).map(([key, value]) => [key, strict(value)]),
+          ),
+          additionalProperties: false,
+        }
+      : isRecord(additionalProperties)
+        ? { additionalProperties: strict(additionalProperties) }
+        : {}),
+    ...(items === undefined ? {} : { items: strict(items) }),
+    ...(choices === undefined ? {} : { anyOf: choices.map(strict) }),
+  };
+}
+
+const FORM =
+  'Reply with one JSON object and nothing else: {"tool": "its name", "arguments": {…}} to call a tool, or {"answer": "…"} when the task is done.';
+
+/** The form stands behind the last message: all that was sent before stays as it was. */
+export function withForm(request: ModelRequest): ModelRequest {
+  const last = request.messages.at(-1);
+  const before = request.messages.slice(0, -1);
+  if (last?.role === "user" || last?.role === "tool")
+    return { ...request, messages: [...before, { ...last, text: `${last.text}\n\n${FORM}` }] };
+  return { ...request, messages: [...request.messages, { role: "user", text: FORM }] };
+}
+
+const IN_ANSWER =
+  'a call inside of an answer is not run. Send it alone, as {"tool": "its name", "arguments": {…}}.';
+
+/** Some servers want an object around the choice. */
+const ANSWER = /^\s*\{\s*(?:"reply"\s*:\s*\{\s*)?"answer"\s*:\s*"/;
+
+/** Reads a held reply: of JSON only an answer is shown, as it comes. What is no such object is read as any other reply. */
+export class HeldReply implements WrittenCalls {
+  readonly #tools: OfferedTools;
+  readonly #plain: WrittenCalls;
+  #text = "";
+  #answer: JsonText | undefined;
+  #isPlain = false;
+
+  constructor(tools: readonly ToolOffer[], plain: WrittenCalls) {
+    this.#tools = new OfferedTools(tools);
+    this.#plain = plain;
+  }
+
+  push(chunk: string): string {
+    if (this.#isPlain) return this.#plain.push(chunk);
+    this.#text += chunk;
+    if (this.#answer !== undefined) return this.#answer.push(chunk);
+    const begun = this.#text.trimStart();
+    if (begun !== "" && !begun.startsWith("{")) {
+      this.#isPlain = true;
+      return this.#plain.push(this.#text);
+    }
+    const head = ANSWER.exec(this.#text);
+    if (head === null) return "";
+    this.#answer = new JsonText();
+    return this.#answer.push(this.#text.slice(head[0].length));
+  }
+
+  end(): ReturnType<WrittenCalls["end"]> {
+    if (this.#isPlain) return this.#plain.end();
+    if (this.#answer !== undefined) return this.#answered(this.#answer.text);
+    return this.#called() ?? this.#asPlain(this.#text);
+  }
+
+  #asPlain(text: string): ReturnType<WrittenCalls["end"]> {
+    this.#plain.push(text);
+    return this.#plain.end();
+  }
+
+  /** Calls that stand in an answer are none, and the answer is none either. */
+  #answered(prose: string): ReturnType<WrittenCalls["end"]> {
+    const { calls, malformed, missed = [] } = this.#asPlain(prose);
+    const unrun = calls.map(({ name, args }) => ({
+      name,
+      args,
+      reason: IN_ANSWER,
+      missed: "not_alone" as const,
+    }));
+    return { calls: [], malformed: [...unrun, ...malformed], missed, prose };
+  }
+
+  #called(): ReturnType<WrittenCalls["end"]> | undefined {
+    const read = readArguments(this.#text);
+    if ("wrong" in read) return undefined;
+    const { reply = read.args } = read.args;
+    if (!isRecord(reply) || Object.keys(reply).length !== 2) return undefined;
+    const { tool, arguments: args } = reply;
+    if (typeof tool !== "string" || !isRecord(args)) return undefined;
+    const name = this.#tools.resolve(tool);
+    const none = { calls: [], malformed: [], prose: "" };
+    if (name === undefined)
+      return { ...none, malformed: [notOffered({ name: tool, args, repaired: false }, this.#tools)] };
+    return { ...none, calls: [{ name, args: typed(args, this.#tools.schema(name)) }] };
+  }
+}
+
+const ESCAPED = /^(?:[^"\\]|\\(?:u[0-9a-fA-F]{4}|[^u]))*/;
+const LONE_HALF = /\\u[dD][89abAB][0-9a-fA-F]{2}$/;
+
+/** The inside of one JSON string as it comes, up to the quote that ends it. */
+class JsonText {
+  text = "";
+  #rest = "";
+  #over = false;
+
+  push(chunk: string): string {
+    if (this.#over) return "";
+    this.#rest += chunk;
+    const whole = (ESCAPED.exec(this.#rest)?.[0] ?? "").replace(LONE_HALF, "");
+    this.#over = this.#rest[whole.length] === '"';
+    this.#rest = this.#rest.slice(whole.length);
+    const text = unescaped(whole);
+    this.text += text;
+    return text;
+  }
+}
+
+/** A line end that stands as it is in a string is none in JSON, and meant. */
+function unescaped(inside: string): string {
+  const valid = inside.replaceAll(/[\u0000-\u001F]/g, (sign) => JSON.stringify(sign).slice(1, -1));
+  try {
+    return String(JSON.parse(`"${valid}"`));
+  } catch {
+    return inside;
+  }
+}

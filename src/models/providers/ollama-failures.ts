@@ -1,0 +1,181 @@
+import { errorCode, reasonOf } from "../../core/errors.ts";
+import type { FailureKind } from "../../core/model-provider.ts";
+import { parsedJson } from "../json-text.ts";
+import { WireFailure } from "../model-api.ts";
+import { Refused } from "./ollama-client.ts";
+import { ollamaLine } from "./ollama-server.ts";
+
+/** Where and what was asked, for remedies. */
+export interface Asked {
+  readonly baseUrl: string;
+  readonly model: string;
+  /** With a schema for the reply. */
+  readonly held?: boolean;
+}
+
+export interface Refusal {
+  readonly status: number;
+  /** The server's own words. */
+  readonly words: string;
+  /** Its Retry-After header. */
+  readonly retryAfter?: string | undefined;
+}
+
+interface Row {
+  readonly statuses: readonly number[] | null;
+  readonly words: RegExp;
+  readonly kind: FailureKind;
+  readonly remedy: (asked: Asked) => string;
+  readonly passing?: true;
+  readonly refusesTools?: true;
+}
+
+const none = (): string => "";
+const otherModel = (): string => "harness config set chat_model NAME";
+const update = (): string => "update Ollama: https://ollama.com/download";
+const ANY = /(?:)/;
+const MAX_REASON_LENGTH = 500;
+
+/** What Ollama's words mean; the first row that fits counts. A stream's error line counts as 500. */
+const ROWS: readonly Row[] = [
+  {
+    statuses: null,
+    words:
+      /out of (?:device )?memory|requires more system memory|(?:cuda|hip)malloc failed|failed to allocate|allocation failed|not enough memory|insufficient memory|erroroutofmemory/i,
+    kind: "out_of_memory",
+    remedy: () => "harness config set max_context_tokens 8192, or choose a smaller model",
+  },
+  {
+    statuses: null,
+    words:
+      /exceeds? (?:the )?(?:available |maximum |model'?s? )*context|longer than the (?:maximum )?context|exceed_context_size|prompt is too long|input (?:is )?too (?:long|large)/i,
+    kind: "too_long",
+    remedy: () => "a shorter task, or more room: harness config set max_context_tokens 65536",
+  },
+  {
+    statuses: [400],
+    words: /does not support tools/i,
+    kind: "refused",
+    remedy: otherModel,
+    refusesTools: true,
+  },
+  { statuses: [400], words: /does not support (?:chat|completion)/i, kind: "refused", remedy: otherModel },
+  {
+    statuses: null,
+    words: /newer version of ollama|no longer compatible with your version/i,
+    kind: "refused",
+    remedy: update,
+  },
+  { statuses: [412], words: ANY, kind: "refused", remedy: update },
+  { statuses: [401, 403], words: ANY, kind: "unauthorised", remedy: () => "ollama signin" },
+  {
+    statuses: [404],
+    words: /model.*not found|try pulling/i,
+    kind: "no_model",
+    remedy: ({ baseUrl, model }) => ollamaLine(baseUrl, "pull", model),
+  },
+  {
+    statuses: [400],
+    words: /invalid model name|model is required/i,
+    kind: "no_model",
+    remedy: otherModel,
+  },
+  {
+    statuses: [301, 302, 303, 307, 308, 404, 405],
+    words: ANY,
+    kind: "unreachable",
+    remedy: () => "harness config set base_url http://HOST:11434",
+  },
+  { statuses: [429], words: ANY, kind: "rate_limited", remedy: none, passing: true },
+  { statuses: [503], words: /busy|maximum pending/i, kind: "rate_limited", remedy: none, passing: true },
+  {
+    statuses: [499, 500, 502, 503, 504],
+    words: ANY,
+    kind: "server",
+    remedy: ({ baseUrl }) => `look at Ollama's log, or restart it (${ollamaLine(baseUrl, "serve")})`,
+    passing: true,
+  },
+];
+const OTHERWISE: Row = { statuses: null, words: ANY, kind: "refused", remedy: otherModel };
+
+/** llama-server, on a reply that its grammar cannot read; what follows is the reply. */
+const UNREAD_REPLY = /Failed to parse input at pos \d+:\s?([\s\S]*)$/;
+/** Ollama's own parsers of calls; what they could not read they keep to themselves. */
+const UNREAD_CALL =
+  /error parsing tool call|failed to parse|XML syntax error|^invalid (?:format|tool call|argument|function call|object)|^empty (?:function|argument) name|^expected (?:'call:' prefix|'\{' in tool call)|^tool ['"].*['"] (?:not found|is not declared)|mismatched arg_key|failed to produce valid JSON|^required argument .* is missing|^incomplete \w+ tool call|^unterminated string/i;
+
+/** On a schema that the server takes none of, or can make no grammar of. */
+const NO_SCHEMA = /\bformat\b|schema|grammar|structured output/i;
+
+export const refusesThinking = ({ status, words }: Refusal): boolean =>
+  status === 400 && /does not support thinking/i.test(words);
+
+export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
+  const words = unwrapped(refusal.words);
+  const { kind, remedy, passing, refusesTools } = rowFor(refusal.status, words);
+  const raw = unreadIn(words);
+  const shown = (raw === null || raw === "" ? words : "the server could not read the model's reply").trim();
+  const said = shown === "" ? `HTTP ${refusal.status}` : shown.slice(0, MAX_REASON_LENGTH);
+  return new WireFailure(kind, `Ollama at ${asked.baseUrl}: ${said}`, {
+    remedy: remedy(asked),
+    passing: passing === true,
+    refusesTools: refusesTools === true,
+    refusesHold:
+      asked.held === true &&
+      [400, 422, 500, 501].includes(refusal.status) &&
+      raw === null &&
+      NO_SCHEMA.test(words),
+    retryAfterMs: waitOf(refusal.retryAfter),
+    raw,
+  });
+}
+
+const unreadIn = (words: string): string | null =>
+  UNREAD_REPLY.exec(words)?.[1] ?? (UNREAD_CALL.test(words) ? "" : null);
+
+const rowFor = (status: number, words: string): Row =>
+  ROWS.find(({ statuses, words: pattern }) => (statuses?.includes(status) ?? true) && pattern.test(words)) ??
+  OTHERWISE;
+
+/** Whatever was thrown on the way, as the failure that it means. */
+export function failureIn(thrown: unknown, asked: Asked, begun: boolean, signal: AbortSignal): WireFailure {
+  if (signal.aborted) return new WireFailure("cancelled", "cancelled");
+  if (thrown instanceof WireFailure) return thrown;
+  if (thrown instanceof Refused) return failureOf(thrown, asked);
+  const code = errorCode(thrown);
+  if (begun) {
+    const reason = code === "ECONNRESET" ? "the connection broke off within the reply" : reasonOf(thrown);
+    return new WireFailure("garbled", reason, { passing: true });
+  }
+  if (code?.startsWith("HPE_") === true)
+    return new WireFailure("unreachable", `what answers at ${asked.baseUrl} does not speak HTTP`, {
+      remedy: "harness config set base_url http://HOST:11434",
+    });
+  const late = code === "ETIMEDOUT";
+  return new WireFailure(
+    late ? "timeout" : "unreachable",
+    `no Ollama answers at ${asked.baseUrl}: ${reasonOf(thrown)}`,
+    {
+      remedy: ollamaLine(asked.baseUrl, "serve"),
+      passing: late || code === "ECONNRESET" || code === "EPIPE",
+    },
+  );
+}
+
+/** Ollama hands on what its runner answered, JSON and all. */
+function unwrapped(words: string): string {
+  const value = words.trimStart().startsWith("{") ? parsedJson(words) : undefined;
+  if (typeof value !== "object" || value === null) return words;
+  const { error = value } = value as { readonly error?: unknown };
+  if (typeof error === "string") return error;
+  const { message } = (error ?? {}) as { readonly message?: unknown };
+  return typeof message === "string" ? message : words;
+}
+
+/** Seconds or a date. */
+function waitOf(header: string | undefined): number | null {
+  if (header === undefined) return null;
+  const seconds = Number(header);
+  const ms = Number.isNaN(seconds) ? Date.parse(header) - Date.now() : seconds * 1000;
+  return Number.isFinite(ms) && ms >= 0 ? Math.round(ms) : null;
+}

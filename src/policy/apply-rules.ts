@@ -1,0 +1,258 @@
+import type { Mode } from "../core/decision.ts";
+import { isAside } from "./effects/call-effects.ts";
+import type { Called } from "./effects/walk.ts";
+import type { Effect } from "./effects/effect.ts";
+import type { PathFacts, Places } from "./judge-effects.ts";
+import type { Ruling } from "./ruling.ts";
+import { resolvePath } from "./paths/normal-path.ts";
+import type { Span } from "./shell/shell-syntax.ts";
+import {
+  asksForCommand,
+  asksForEffect,
+  fitsCommand,
+  mayFitEffect,
+  surelyHosts,
+  surelyPath,
+} from "./rule-match.ts";
+import { isCalled, isNeverAllowed, pathOf, type UserRule, type UserRules } from "./rule.ts";
+
+/** Input of the judgement: one ruling for each effect, in the same order. */
+interface Judged {
+  readonly calls: readonly Called[];
+  readonly effects: readonly Effect[];
+  readonly rulings: readonly Ruling[];
+  readonly places: Places;
+  readonly mode: Mode;
+}
+
+/** Applies users' rules: tightening rules are added; an allow rule replaces the ask that it covers. */
+export function applyRules(rules: UserRules, judged: Judged): readonly Ruling[] {
+  const rulings = [...judged.rulings];
+  const extra: Ruling[] = [];
+  for (const rule of rules) {
+    if (asksForCommand(rule) && !judged.calls.some((called) => fitsCommand(rule, called))) continue;
+    if (rule.decision === "allow") extra.push(...allowed(rule, judged, rulings));
+    else extra.push(...tightened(rule, judged));
+  }
+  const covered = rulings.filter((ruling, index) => ruling !== judged.rulings[index]);
+  const others = rulings.filter((ruling, index) => ruling === judged.rulings[index]);
+  return [...extra, ...covered, ...others];
+}
+
+/** Added rulings carry no containment of their own: the effects decide that. */
+const rulingBy = ({ id, reason, decision }: UserRule, span: Span): Ruling => ({
+  id,
+  reason,
+  span,
+  verdict: decision,
+  readOnly: decision,
+  contained: "always",
+});
+
+function tightened(rule: UserRule, { calls, effects, places }: Judged): readonly Ruling[] {
+  const fitting = asksForCommand(rule) ? calls.map((called) => fitsCommand(rule, called)) : null;
+  if (!asksForEffect(rule))
+    return calls.filter((_, index) => fitting?.[index] === true).map(({ span }) => rulingBy(rule, span));
+  return effects
+    .filter(
+      (effect) => (fitting === null || fitting[effect.call] === true) && mayFitEffect(rule, effect, places),
+    )
+    .map(({ span }) => rulingBy(rule, span));
+}
+
+/**
+ * Replaces the rulings that the rule vouches for. Returns the rule itself for commands that match it and need no
+ * rule.
+ */
+function allowed(rule: UserRule, judged: Judged, rulings: Ruling[]): readonly Ruling[] {
+  const { calls, effects, places } = judged;
+  const covering = { rule, judged, rulings };
+  if (!asksForCommand(rule)) {
+    for (const index of effects.keys()) cover(covering, index);
+    return effects
+      .filter((effect, index) => judged.rulings[index]?.verdict === "allow" && names(rule, judged, effect))
+      .map(({ span }) => rulingBy(rule, span));
+  }
+  const own = effectsOf(calls.length, effects);
+  return calls.flatMap((called, call) => {
+    if (!fitsCommand(rule, called)) return [];
+    const indices = own[call] ?? [];
+    const does = indices.flatMap((index) => effects[index] ?? []);
+    if (!fitsAllow(rule, called, does, places)) return [];
+    for (const index of indices) cover(covering, index);
+    return indices.some((index) => judged.rulings[index]?.verdict === "ask")
+      ? []
+      : [rulingBy(rule, called.span)];
+  });
+}
+
+const names = (rule: UserRule, { places }: Judged, effect: Effect): boolean =>
+  vouches(rule, { effect, called: undefined, places });
+
+/** Paths of each command's effects. */
+function effectsOf(count: number, effects: readonly Effect[]): readonly (readonly number[])[] {
+  const own: number[][] = Array.from({ length: count }, () => []);
+  for (const [index, { call }] of effects.entries()) own[call]?.push(index);
+  return own;
+}
+
+interface Covering {
+  readonly rule: UserRule;
+  readonly judged: Judged;
+  readonly rulings: Ruling[];
+}
+
+function cover({ rule, judged, rulings }: Covering, index: number): void {
+  const { calls, effects, places, mode } = judged;
+  const [ruling, effect] = [rulings[index], effects[index]];
+  if (effect === undefined || ruling?.verdict !== "ask" || (mode === "read-only" && effect.kind !== "read"))
+    return;
+  if (!vouches(rule, { effect, called: calls[effect.call], places })) return;
+  const { span, contained } = ruling;
+  rulings[index] = { ...rulingBy(rule, span), contained };
+}
+
+interface Claim {
+  readonly effect: Effect;
+  /** The command that has the effect; undefined where the shell itself has it. */
+  readonly called: Called | undefined;
+  readonly places: Places;
+}
+
+/**
+ * Whether an allow rule vouches for an asked effect of a matching command. It covers what the rule names: words, paths,
+ * hosts. For the rest of the command it only covers effects in the workspace. See docs/policy-rules.md.
+ */
+function vouches(rule: UserRule, claim: Claim): boolean {
+  const { effect, called } = claim;
+  if (rule.effect !== null && !rule.effect.some((name) => isCalled(effect, name))) return false;
+  return rule.prefix === null
+    ? vouchesNamed(rule, claim)
+    : called !== undefined &&
+        !isAside(called, effect.span) &&
+        vouchesOwn(rule, { ...claim, called, pinned: rule.prefix.length });
+}
+
+/** For a rule that names no command: vouches only for what it names. */
+function vouchesNamed({ path, host }: UserRule, { effect, places }: Claim): boolean {
+  if (effect.kind === "network") return host !== null && surelyHosts(host, effect.hosts);
+  if (effect.kind === "device" || (effect.kind === "code" && !isOfFile(effect))) return false;
+  return path !== null && surelyPath(path, pathOf(effect), places);
+}
+
+/** For a rule that names a command: `pinned` of its words are fixed. */
+type OwnClaim = Claim & { readonly called: Called; readonly pinned: number };
+
+function vouchesOwn(rule: UserRule, claim: OwnClaim): boolean {
+  const { effect } = claim;
+  switch (effect.kind) {
+    case "read":
+    case "write":
+    case "delete":
+    case "permissions":
+      return vouchesPath(rule, effect, claim.places);
+    case "code":
+      return vouchesCode(rule, effect, claim);
+    case "unknown":
+      return vouchesDoubt(rule, effect, claim);
+    case "network":
+      return rule.host === null
+        ? isOwn(claim) && (rule.exact || effect.hosts.length === 0)
+        : surelyHosts(rule.host, effect.hosts);
+    case "install":
+    case "process":
+      return isOwn(claim);
+    case "repository":
+      return isOwn(claim) && (effect.change !== "lost" || rule.exact || isNamed(rule, effect));
+    default:
+      return false;
+  }
+}
+
+/** The command's words are exact: nothing is left to shell expansion or to a program that adds names. */
+function isPlain(rule: UserRule, { words }: Called): boolean {
+  return words.every(
+    ({ kind, value }) =>
+      !value.includes("{}") &&
+      (kind === "literal" || (kind === "glob" && !rule.exact && /^[^*?[@+!]/.test(value))),
+  );
+}
+
+const isNamed = ({ effect: named }: UserRule, { change }: { readonly change: string }): boolean =>
+  named?.includes(`repository.${change}`) === true;
+
+type PathEffect = Extract<Effect, { readonly kind: "read" | "write" | "delete" | "permissions" }>;
+
+function vouchesPath({ path }: UserRule, { kind, path: at }: PathEffect, places: Places): boolean {
+  if (at === null) return false;
+  if (path !== null) return surelyPath(path, at, places);
+  const facts = places.facts(at, kind === "read" ? "read" : "write");
+  return facts.secret === null && INSIDE.has(facts.kind);
+}
+
+const INSIDE: ReadonlySet<PathFacts["kind"]> = new Set(["workspace", "temp", "sink"]);
+
+type CodeEffect = Extract<Effect, { readonly kind: "code" }>;
+
+const isOfFile = ({ from }: CodeEffect): boolean =>
+  from === "settings" || from === "check" || from === "project";
+
+function vouchesCode(rule: UserRule, effect: CodeEffect, { called, places }: OwnClaim): boolean {
+  if (effect.from === "inline") return rule.exact;
+  if (!isOfFile(effect)) return false;
+  return rule.path === null
+    ? places.isProject(effect.path) && isSameFile(effect, called, places)
+    : surelyPath(rule.path, effect.path, places);
+}
+
+/** `./run.sh` in a rule is the workspace's, whatever `cd` came before. */
+function isSameFile({ path }: CodeEffect, { words }: Called, { workspace }: Places): boolean {
+  const name = words[0]?.value ?? "";
+  return (
+    !name.includes("/") || name.startsWith("/") || path === `${workspace}/${name.replace(/^(?:\.\/)+/, "")}`
+  );
+}
+
+type DoubtEffect = Extract<Effect, { readonly kind: "unknown" }>;
+
+/** An effect that is not understood is vouched for where its words are words of the rule. */
+function vouchesDoubt({ prefix }: UserRule, { doubt, span }: DoubtEffect, claim: OwnClaim): boolean {
+  const { called, pinned, places } = claim;
+  if (isNeverAllowed(doubt)) return false;
+  if (doubt !== "command.unknown" && doubt !== "command.elsewhere") return isPinned(span, called, pinned);
+  const name = called.words[0]?.value ?? "";
+  const isNamed = doubt === "command.unknown" || (name.startsWith("/") && prefix?.[0]?.has(name) === true);
+  return isNamed && called.words.slice(pinned).every(({ value }) => staysInside(value, places));
+}
+
+/** A word that looks like a path is treated as one even for unknown programs: it must not lead outside or to a secret. */
+function staysInside(word: string, places: Places): boolean {
+  const path = word.startsWith("-") ? word.slice(word.indexOf("=") + 1) : word;
+  const facts = places.facts(resolvePath(places.workspace, path), "read");
+  const outside = /^\/|(?:^|\/)\.\.(?:\/|$)/.test(path) && !INSIDE.has(facts.kind) && facts.kind !== "system";
+  return !outside && facts.secret === null;
+}
+
+/** The effect comes from the command as such or from a word of the rule, not from an option that the rule leaves open. */
+const isOwn = ({ effect, called, pinned }: OwnClaim): boolean =>
+  called.words.slice(0, pinned).some(({ span: [from, to] }) => from < effect.span[1] && effect.span[0] < to);
+
+/** All words that the span touches are among the first `pinned` ones. */
+function isPinned([from, to]: Span, { words }: Called, pinned: number): boolean {
+  const touched = words.map(({ span }) => span[0] < to && from < span[1]);
+  return touched.includes(true) && !touched.slice(pinned).includes(true);
+}
+
+/** Where the rule names effects: the command has them, and nothing of it is left to shell expansion. */
+function fitsAllow(rule: UserRule, called: Called, effects: readonly Effect[], places: Places): boolean {
+  const { effect: names, path, host } = rule;
+  const named = (effect: Effect): boolean => names === null || names.some((name) => isCalled(effect, name));
+  const has = (test: (effect: Effect) => boolean): boolean =>
+    effects.some((effect) => named(effect) && test(effect));
+  return (
+    isPlain(rule, called) &&
+    (names === null || has(() => true)) &&
+    (path === null || has((effect) => surelyPath(path, pathOf(effect), places))) &&
+    (host === null || has((effect) => effect.kind === "network" && surelyHosts(host, effect.hosts)))
+  );
+}

@@ -1,0 +1,218 @@
+import type { AuditVerdict } from "../core/audit.ts";
+import { formatDuration } from "../core/bounds.ts";
+import type { AgentEvent, Denial } from "../core/events.ts";
+import type { SessionInfo } from "../core/session.ts";
+import { targetOf } from "./tty/call-lines.ts";
+import type {
+  CallReport,
+  HostTried,
+  Remark,
+  Report,
+  RunEnd,
+  RunReport,
+  Step,
+  TurnReport,
+} from "./report-form.ts";
+
+export interface Timed {
+  readonly at: number;
+  readonly event: AgentEvent;
+}
+
+interface ReportParts {
+  readonly session: SessionInfo;
+  readonly timeline: Iterable<Timed>;
+  readonly audit: AuditVerdict | null;
+  readonly diff: string | null;
+}
+
+export function reportOf({ session, timeline, audit, diff }: ReportParts): Report {
+  const runs = new Map<string, RunBuilder>();
+  for (const timed of timeline) {
+    const { event } = timed;
+    if (event.type === "run.started") runs.set(event.run, new RunBuilder(timed.at, event));
+    runs.get(event.run)?.take(timed);
+  }
+  return { session, runs: [...runs.values()].map((run) => run.report()), audit, diff };
+}
+
+type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+class RunBuilder {
+  readonly #started: Of<"run.started">;
+  readonly #at: number;
+  readonly #turns: { readonly turn: number; readonly at: number; readonly steps: Step[] }[];
+  readonly #calls = new Map<string, Mutable<CallReport>>();
+  readonly #all: CallReport[] = [];
+  #last: number;
+  #intent: string | null = null;
+  #end: Of<"run.finished"> | undefined;
+
+  constructor(at: number, started: Of<"run.started">) {
+    this.#started = started;
+    this.#at = at;
+    this.#last = at;
+    this.#turns = [{ turn: 0, at, steps: [] }];
+  }
+
+  take({ at, event }: Timed): void {
+    this.#last = at;
+    const { agent = null } = event;
+    switch (event.type) {
+      case "turn.started":
+        if (agent === null) this.#turns.push({ turn: event.turn, at, steps: [] });
+        return;
+      case "intent":
+        this.#intent = event.intent;
+        break;
+      case "model.finished":
+        this.#push({ kind: "said", at, agent, text: event.text, usage: event.usage, ms: event.ms });
+        return;
+      case "run.finished":
+        this.#end = event;
+        return;
+      case "call.proposed":
+      case "call.decided":
+      case "call.ended":
+        this.#call(at, event);
+        return;
+      default:
+    }
+    const remark = remarkOf(event);
+    if (remark !== undefined) this.#push({ kind: "remark", at, agent, ...remark });
+  }
+
+  report(): RunReport {
+    const { run, task, mode, provider, model, resumed } = this.#started;
+    return {
+      run,
+      task,
+      mode,
+      provider,
+      model,
+      resumed,
+      intent: this.#intent,
+      started: this.#at,
+      last: this.#last,
+      end: this.#end === undefined ? null : endOf(this.#end),
+      turns: this.#turns.filter(({ turn, steps }) => turn > 0 || steps.length > 0) satisfies TurnReport[],
+      refusals: this.#end?.denials ?? this.#all.flatMap(deniedIn),
+      limits: this.#limits(),
+      hosts: this.#all.flatMap(hostsIn),
+    };
+  }
+
+  #call(at: number, event: Of<"call.proposed" | "call.decided" | "call.ended">): void {
+    const { agent = null, call } = event;
+    const key = JSON.stringify([agent, call]);
+    if (event.type === "call.proposed") {
+      const { tool, args } = event;
+      const begun = { kind: "call", at, agent, call, tool, args, verdict: null, end: null } as const;
+      this.#calls.set(key, begun);
+      this.#all.push(begun);
+      this.#push(begun);
+      return;
+    }
+    const known = this.#calls.get(key);
+    if (known === undefined) return;
+    if (event.type === "call.decided") known.verdict = verdictOf(event);
+    else {
+      const { kind, cause, text, full, ms, exit_code = null } = event;
+      known.end = { kind, cause, text, full, ms, exit_code };
+    }
+  }
+
+  #push(step: Step): void {
+    this.#turns.at(-1)?.steps.push(step);
+  }
+
+  #limits(): readonly string[] {
+    const met = this.#all.flatMap((call) => {
+      const cause = call.end?.cause;
+      const wall = LIMITS.find((each) => each === cause);
+      return wall === undefined ? [] : [`${call.tool} ${targetOf(call.args)}: ${wall}`];
+    });
+    return this.#end?.status === "budget" ? [...met, this.#end.reason] : met;
+  }
+}
+
+const LIMITS = ["timeout", "memory", "pids", "disk"] as const;
+
+function endOf(event: Of<"run.finished">): RunEnd {
+  const { status, exit_code, reason, answer, turns, tool_calls, usage, changes } = event;
+  const { handoff, quarantined = [], commits = [], staged = [] } = event;
+  const { quarantined_total = quarantined.length, commits_total = commits.length } = event;
+  const beside = { handoff, quarantined, quarantined_total, commits, commits_total, staged };
+  return { status, exit_code, reason, answer, turns, tool_calls, usage, changes, ...beside };
+}
+
+function verdictOf(event: Of<"call.decided">): NonNullable<CallReport["verdict"]> {
+  const { decision, contained, rules, runs, by, judged } = event;
+  return { decision, contained, rules, runs, by, ...(judged === undefined ? {} : { judged }) };
+}
+
+/** The refusals of a call, for a run without a final event that would list them. */
+function deniedIn({ call, tool, args, verdict }: CallReport): readonly Denial[] {
+  if (verdict === null || verdict.runs) return [];
+  const [rule] = verdict.rules;
+  const { id = "none", reason = "" } = rule ?? {};
+  return [{ call, tool, target: targetOf(args), decision: verdict.decision, rule: id, reason }];
+}
+
+const hostsIn = ({ call, verdict }: CallReport): readonly HostTried[] =>
+  (verdict?.judged?.hosts ?? []).map((host) => ({ host, call, ran: verdict?.runs === true }));
+
+/** The note for an event that is neither a reply nor a call. */
+function remarkOf(event: AgentEvent): Pick<Remark, "tone" | "text"> | undefined {
+  switch (event.type) {
+    case "intent":
+      return { tone: "quiet", text: `taken for: ${event.intent} (by ${event.by})` };
+    case "box.ready":
+      return { tone: "quiet", text: `box ready after ${formatDuration(event.ms)}` };
+    case "model.waiting":
+      return {
+        tone: "warning",
+        text: `${event.reason}; asked again after ${formatDuration(event.ms)} (attempt ${event.attempt})`,
+      };
+    case "model.failed":
+      return {
+        tone: "error",
+        text: [`model: ${event.reason}`, event.remedy].filter(Boolean).join("; next: "),
+      };
+    case "call.parked":
+      return { tone: "warning", text: `waits for a word: ${event.tool} ${event.text}` };
+    case "approval":
+      return {
+        tone: "warning",
+        text: `${event.by} said ${event.said === "deny" ? "no" : `yes (${event.said})`} to: ${event.text}`,
+      };
+    case "notice":
+      return { tone: "warning", text: event.text };
+    case "compaction":
+      return compactionOf(event);
+    case "rolled_back":
+      return { tone: "warning", text: `taken back to ${event.record_count} messages` };
+    default:
+      return undefined;
+  }
+}
+
+function compactionOf({
+  status,
+  before,
+  after,
+  reason,
+}: Extract<AgentEvent, { readonly type: "compaction" }>): Pick<Remark, "tone" | "text"> | undefined {
+  const sizes = `about ${before} to ${after ?? "?"} tokens`;
+  switch (status) {
+    case "started":
+      return undefined;
+    case "pruned":
+      return { tone: "quiet", text: `old results of tools left out: ${sizes}` };
+    case "succeeded":
+      return { tone: "quiet", text: `older turns summarised: ${sizes}` };
+    case "failed":
+      return { tone: "warning", text: `older turns not summarised: ${reason}` };
+  }
+}

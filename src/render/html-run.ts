@@ -1,0 +1,232 @@
+import { formatDuration } from "../core/bounds.ts";
+import { countsOf, UNSEEN } from "../core/changes.ts";
+import type { RunChanges } from "../core/events.ts";
+import { targetOf } from "./tty/call-lines.ts";
+import { cutText, type Html, markup } from "./html-escape.ts";
+import {
+  besideWords,
+  type CallReport,
+  callsOf,
+  counted,
+  endWords,
+  momentWords,
+  type RunEnd,
+  type RunReport,
+  statusWords,
+  type Step,
+  tokenWords,
+  type TurnReport,
+  verdictWords,
+  type Worded,
+} from "./report-form.ts";
+
+interface Place {
+  readonly number: number;
+  readonly of: number;
+}
+
+/** The request, its result, its cost and its outcome. */
+export function runCards(run: RunReport, place: Place): Html {
+  const { end, task } = run;
+  const heading = place.of === 1 ? "Asked" : `Run ${place.number} of ${place.of}: asked`;
+  return markup`<section class="card">
+      <h2>${heading}</h2>
+      <p class="task">${cutText(task)}</p>
+      <p class="soft">
+        ${momentWords(run.started)} · ${run.mode} · ${run.model}
+        (${run.provider})${run.resumed ? " · goes on with the session" : ""}
+      </p>
+    </section>
+    <section class="card ${statusWords(run).tone}">
+      <h2>Came to</h2>
+      <p>
+        ${pill(statusWords(run))} <span class="soft">${end === null ? "" : `exit ${end.exit_code}`}</span>
+      </p>
+      ${end === null || end.reason === "" || end.status === "done" ? undefined : markup`<p>${end.reason}</p>`}
+      ${end === null || end.answer === null ? undefined : markup`<p class="said">${cutText(end.answer)}</p>`}
+      ${costs(run)}
+    </section>
+    ${end === null ? undefined : changesCard(end.changes, end.tool_calls)}
+    ${end === null ? undefined : besideCard(end)}
+    <section class="card">
+      <h2>What happened</h2>
+      ${timeBar(run)} ${run.turns.map((turn) => turnSection(turn, run.started))}
+    </section>`;
+}
+
+function costs({ started, last, end, turns }: RunReport): Html {
+  const usage = end?.usage;
+  const cost = usage?.cost ?? null;
+  const facts: readonly (readonly [string, string])[] = [
+    ["Time", formatDuration(last - started)],
+    ["Turns", String(end?.turns ?? turns.filter(({ turn }) => turn > 0).length)],
+    ["Calls", end === null ? "not known" : String(end.tool_calls)],
+    ["Tokens", usage === undefined ? "not known" : tokenWords(usage)],
+    ["Cost", cost === null ? "not known" : cost.toLocaleString("en-US", { maximumSignificantDigits: 3 })],
+  ];
+  return markup`<dl class="facts">
+    ${facts.map(
+      ([name, value]) =>
+        markup`<div>
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+        </div>`,
+    )}
+  </dl>`;
+}
+
+const MAX_PATHS = 500;
+
+function changesCard(changes: RunChanges | null, calls: number): Html | undefined {
+  if (changes === null)
+    return calls === 0
+      ? undefined
+      : markup`<section class="card held">
+          <h2>Files</h2>
+          <p>Not known: the box was lost.</p>
+        </section>`;
+  const { added, modified, deleted, ignored, incomplete } = changes;
+  const paths = [
+    ...added.map((path) => ["+", "good", path] as const),
+    ...modified.map((path) => ["~", "held", path] as const),
+    ...deleted.map((path) => ["-", "bad", path] as const),
+  ];
+  const counts = countsOf(changes);
+  const more = counts.added + counts.modified + counts.deleted - Math.min(paths.length, MAX_PATHS);
+  const words = [
+    `${counts.added} added, ${counts.modified} modified, ${counts.deleted} deleted`,
+    ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
+    ...(incomplete === true ? [UNSEEN] : []),
+  ].join(", ");
+  return markup`<section class="card">
+    <h2>Files</h2>
+    <p class="soft">${words}</p>
+    <ul class="paths">
+      ${paths
+        .slice(0, MAX_PATHS)
+        .map(([mark, tone, path]) => markup`<li><span class="${tone}">${mark}</span> ${path}</li>`)}
+    </ul>
+    ${more > 0 ? markup`<p class="soft">and ${more} more: harness report --json</p>` : undefined}
+  </section>`;
+}
+
+/** Changes in the workspace beside the calls, and the paths to check. */
+function besideCard(end: RunEnd): Html | undefined {
+  const { moved, commits, looks } = besideWords(end);
+  const lists = [
+    ["Made in the box and moved out of the workspace", moved],
+    ["Committed for commands of the box", commits],
+    ["To look at before anything is run there", looks],
+  ] as const;
+  const told = lists.filter(([, lines]) => lines.length > 0);
+  if (told.length === 0) return undefined;
+  return markup`<section class="card held">
+    ${told.map(
+      ([name, lines]) =>
+        markup`<h2>${name} (${lines.length})</h2>
+          <ul class="paths">
+            ${lines.slice(0, MAX_PATHS).map((line) => markup`<li>${line}</li>`)}
+          </ul>
+          ${lines.length > MAX_PATHS ? markup`<p class="soft">and ${lines.length - MAX_PATHS} more: harness report --json</p>` : undefined}`,
+    )}
+  </section>`;
+}
+
+/** How the time was spent. Calls that ran in parallel are each counted in full. */
+function timeBar(run: RunReport): Html {
+  const all = Math.max(1, run.last - run.started);
+  const said = run.turns.flatMap(({ steps }) => steps.map((step) => (step.kind === "said" ? step.ms : 0)));
+  const model = sum(said);
+  const calls = sum(callsOf(run).map(({ end }) => end?.ms ?? 0));
+  const scale = 100 / Math.max(all, model + calls);
+  return markup`<div class="bar">
+      <span class="model" style="width:${(model * scale).toFixed(1)}%"></span
+      ><span class="calls" style="width:${(calls * scale).toFixed(1)}%"></span>
+    </div>
+    <p class="soft">
+      <span class="key model">model ${formatDuration(model)}</span
+      ><span class="key calls">calls ${formatDuration(calls)}</span
+      ><span class="key">other ${formatDuration(Math.max(0, all - model - calls))}</span>
+    </p>`;
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+function turnSection({ turn, at, steps }: TurnReport, started: number): Html {
+  return markup`<section class="turn">
+    <header>
+      <h3>${turn === 0 ? "Before the first turn" : `Turn ${turn}`}</h3>
+      <span class="soft">+${formatDuration(at - started)}</span>
+    </header>
+    ${steps.map((step) => markup`<div class="step${step.agent === null ? "" : " child"}">${stepOf(step)}</div>`)}
+  </section>`;
+}
+
+const TONES = { quiet: "soft", warning: "held", error: "bad" } as const;
+
+function stepOf(step: Step): Html {
+  switch (step.kind) {
+    case "call":
+      return callDetails(step);
+    case "remark":
+      return markup`<p class="${TONES[step.tone]}">${step.text}</p>`;
+    case "said":
+      return markup`${step.text === "" ? undefined : markup`<p class="said">${cutText(step.text)}</p>`}
+        <p class="soft">model: ${formatDuration(step.ms)}, ${tokenWords(step.usage)}</p>`;
+  }
+}
+
+const MAX_HEAD = 400;
+
+/** One call: a summary line with its result; reasons, arguments and output are folded away. */
+function callDetails(call: CallReport): Html {
+  const { tool, args, end, verdict } = call;
+  const target = cutText(targetOf(args), MAX_HEAD);
+  const time = end === null || end.kind === "denied" || end.kind === "invalid" ? "" : formatDuration(end.ms);
+  return markup`<details>
+    <summary>
+      <strong>${tool}</strong>
+      ${pill(verdictWords(call))} ${end?.kind === "denied" ? undefined : pill(endWords(call))}
+      <span class="soft">${time}</span>
+      ${target === "" ? undefined : markup`<code>${target}</code>`}
+    </summary>
+    <div class="inside">
+      ${verdict === null || verdict.rules.length === 0 ? undefined : rulesOf(verdict)} ${argsOf(call, target)}
+      ${
+        end === null || end.text === ""
+          ? undefined
+          : markup`<p class="soft">
+                What the model was told${end.full === null ? "" : ` (all of it is kept as ${end.full})`}
+              </p>
+              <pre>${cutText(end.text)}</pre>`
+      }
+    </div>
+  </details>`;
+}
+
+function rulesOf({ rules, judged }: NonNullable<CallReport["verdict"]>): Html {
+  const [command] = judged?.commands ?? [];
+  return markup`<ul>
+    ${rules.map(({ id, reason, span: [from, to] }) => {
+      const part = command?.slice(from, to) ?? "";
+      const about =
+        part === "" || part === command ? undefined : markup`: <code>${cutText(part, MAX_HEAD)}</code>`;
+      return markup`<li>${reason} <span class="soft">(${id})</span>${about}</li>`;
+    })}
+  </ul>`;
+}
+
+/** The arguments as given, without what the summary line already shows in full. */
+function argsOf({ args }: CallReport, shown: string): Html {
+  const rows = Object.entries(args)
+    .filter(([, value]) => value !== shown)
+    .map(
+      ([name, value]) =>
+        markup`<p class="soft">${name}</p>
+          <pre>${cutText(typeof value === "string" ? value : JSON.stringify(value, null, 2))}</pre>`,
+    );
+  return markup`${rows}`;
+}
+
+/** The colour only repeats the words. */
+export const pill = ({ tone, text }: Worded): Html => markup`<span class="pill ${tone}">${text}</span>`;

@@ -1,0 +1,195 @@
+import type { AuditVerdict } from "../core/audit.ts";
+import type { Mode } from "../core/decision.ts";
+import type { AgentEvent, Denial, RunStatus } from "../core/events.ts";
+import type { Usage } from "../core/messages.ts";
+import type { SessionInfo } from "../core/session.ts";
+
+type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
+type Own<T extends AgentEvent["type"], K extends keyof Of<T>> = Pick<Of<T>, K>;
+
+/** What a session did. It is rendered for people, and printed as it is as JSON. Times are milliseconds since 1970. */
+export interface Report {
+  readonly session: SessionInfo;
+  readonly runs: readonly RunReport[];
+  /** Whether the audit of the session is valid; null when it was not checked. */
+  readonly audit: AuditVerdict | null;
+  /** What the session changed, as a unified diff; null when it was not kept. */
+  readonly diff: string | null;
+}
+
+/** One request of the user. */
+export interface RunReport {
+  readonly run: string;
+  readonly task: string;
+  readonly mode: Mode;
+  readonly provider: string;
+  readonly model: string;
+  readonly resumed: boolean;
+  readonly intent: string | null;
+  readonly started: number;
+  /** Time of the last event. */
+  readonly last: number;
+  /** Null when there is no end: the run was killed, or is still going on. */
+  readonly end: RunEnd | null;
+  readonly turns: readonly TurnReport[];
+  readonly refusals: readonly Denial[];
+  readonly limits: readonly string[];
+  readonly hosts: readonly HostTried[];
+}
+
+export type RunEnd = Own<
+  "run.finished",
+  "status" | "exit_code" | "reason" | "answer" | "turns" | "tool_calls" | "usage" | "changes" | "handoff"
+> &
+  Required<Own<"run.finished", "quarantined" | "quarantined_total" | "commits" | "commits_total" | "staged">>;
+
+export interface HostTried {
+  readonly host: string;
+  readonly call: string;
+  /** Whether the call was allowed to run. Its result says what happened to the connection. */
+  readonly ran: boolean;
+}
+
+/** One request to the model and its calls; turn 0 holds everything before the first request. */
+export interface TurnReport {
+  readonly turn: number;
+  readonly at: number;
+  readonly steps: readonly Step[];
+}
+
+export type Step = Said | CallReport | Remark;
+
+interface Said {
+  readonly kind: "said";
+  readonly at: number;
+  readonly agent: string | null;
+  readonly text: string;
+  readonly usage: Usage;
+  readonly ms: number;
+}
+
+export interface CallReport {
+  readonly kind: "call";
+  readonly at: number;
+  readonly agent: string | null;
+  readonly call: string;
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  /** Null for a call that was never judged because its input was invalid. */
+  readonly verdict: Own<"call.decided", "decision" | "contained" | "rules" | "runs" | "by" | "judged"> | null;
+  /** Null when the call has no end. */
+  readonly end:
+    | (Own<"call.ended", "kind" | "cause" | "text" | "full" | "ms"> & { readonly exit_code: number | null })
+    | null;
+}
+
+export interface Remark {
+  readonly kind: "remark";
+  readonly at: number;
+  readonly agent: string | null;
+  readonly tone: "quiet" | "warning" | "error";
+  readonly text: string;
+}
+
+/** All calls of a run, in order. */
+export const callsOf = ({ turns }: RunReport): readonly CallReport[] =>
+  turns.flatMap(({ steps }) => steps.filter((step) => step.kind === "call"));
+
+/** An outcome that decides a colour; the words beside it say the same. */
+export type Tone = "good" | "bad" | "held" | "plain";
+
+export interface Worded {
+  readonly tone: Tone;
+  readonly text: string;
+}
+
+const BY: Readonly<Record<NonNullable<CallReport["verdict"]>["by"], string>> = {
+  policy: "by the policy",
+  mode: "by the mode",
+  contained: "contained",
+  person: "by a person",
+  nobody: "nobody there to ask",
+};
+
+/** The decision about a call, and who made it. */
+export function verdictWords({ verdict }: CallReport): Worded {
+  if (verdict === null) return { tone: "plain", text: "not judged" };
+  const { decision, runs, by } = verdict;
+  if (decision === "allow") return { tone: "good", text: "allowed" };
+  if (decision === "deny") return { tone: "bad", text: "denied" };
+  const said = runs ? "asked: run" : "asked: refused";
+  return { tone: runs ? "held" : "bad", text: `${said}, ${BY[by]}` };
+}
+
+export function endWords({ end }: CallReport): Worded {
+  if (end === null) return { tone: "bad", text: "no end" };
+  const exit = end.exit_code === null || end.exit_code === 0 ? "" : `, exit ${end.exit_code}`;
+  const cause =
+    end.cause === null || end.cause === "program" || end.kind === "denied" ? "" : `: ${end.cause}`;
+  const word = end.kind === "timed_out" ? "timed out" : end.kind;
+  const tone = end.kind === "ok" ? "good" : end.kind === "cancelled" ? "plain" : "bad";
+  return { tone, text: `${word}${end.kind === "timed_out" ? "" : cause}${exit}` };
+}
+
+const STATUS: Readonly<Record<RunStatus, Worded>> = {
+  done: { tone: "good", text: "done" },
+  failed: { tone: "bad", text: "failed" },
+  budget: { tone: "held", text: "stopped at a limit" },
+  refused: { tone: "bad", text: "refused what the task needs" },
+  model: { tone: "bad", text: "the model gave no answer" },
+  sandbox: { tone: "bad", text: "no box to work in" },
+  parked: { tone: "held", text: "parked: a call waits for a word" },
+  interrupted: { tone: "held", text: "interrupted" },
+};
+
+export const statusWords = ({ end }: RunReport): Worded =>
+  end === null ? { tone: "bad", text: "no end: killed, or still at work" } : STATUS[end.status];
+
+const count = (value: number | null): string => value?.toLocaleString("en-US") ?? "unknown";
+
+export function tokenWords({ prompt_tokens, completion_tokens, cached_tokens }: Usage): string {
+  if (prompt_tokens === null && completion_tokens === null) return "tokens unknown";
+  const cached = cached_tokens === null ? "" : ` (${count(cached_tokens)} cached)`;
+  return `${count(prompt_tokens)} in${cached}, ${count(completion_tokens)} out`;
+}
+
+export const counted = (value: number, word: string): string => `${value} ${word}${value === 1 ? "" : "s"}`;
+
+/** Changes in the workspace beside the calls: one line each, and a count of those that do not fit. */
+export function besideWords(end: RunEnd): {
+  readonly moved: readonly string[];
+  readonly commits: readonly string[];
+  readonly looks: readonly string[];
+} {
+  const { quarantined, quarantined_total, commits, commits_total, staged, handoff } = end;
+  const moved = quarantined.map(({ from, to }) => (to === null ? `${from}: removed` : `${from} -> ${to}`));
+  const made = commits.map(({ hash, subject, files, protected: held }) => {
+    const holds = held.length === 0 ? "" : `; the host obeys ${held.join(", ")}`;
+    return `${hash.slice(0, 12)} (${counted(files, "file")}): ${subject}${holds}`;
+  });
+  return {
+    moved: [...moved, ...moreOf(quarantined_total - moved.length)],
+    commits: [
+      ...made,
+      ...moreOf(commits_total - made.length),
+      ...(staged.length === 0 ? [] : [`staged, and the host obeys it: ${staged.join(", ")}`]),
+    ],
+    looks: handoff.map(({ path, tier, reason }) => `${tier === "dangerous" ? "!" : "?"} ${path}: ${reason}`),
+  };
+}
+
+const moreOf = (count: number): readonly string[] => (count > 0 ? [`and ${count} more`] : []);
+
+/** Formats a time in UTC, because a report may be read anywhere. */
+export const momentWords = (at: number): string =>
+  `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+
+/** Whether the audit file can be trusted. */
+export const auditWords = ({ audit }: Report): Worded => {
+  if (audit === null) return { tone: "plain", text: "not looked at" };
+  if (audit.broken !== null)
+    return { tone: "bad", text: `broken at line ${audit.broken.line}: ${audit.broken.why}` };
+  return audit.lines === 0
+    ? { tone: "plain", text: "none was kept" }
+    : { tone: "good", text: `unbroken, ${counted(audit.lines, "line")}` };
+};

@@ -1,0 +1,97 @@
+import { open, readdir } from "node:fs/promises";
+import path from "node:path";
+import { z } from "zod";
+import { MODES, VERDICTS } from "../core/decision.ts";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { linesIn } from "../core/line-diff.ts";
+
+const place = z.string().refine((value) => path.isAbsolute(value));
+
+/**
+ * A command that was judged in a session. Its line in the audit:
+ * `{"kind":"decision","ts":ISO time,"session":ID,"command":text,"mode":…,"workspace":absolute,"folder"?:absolute,"decision":…}`;
+ * other keys of the line mean nothing here. Without `session` it is the one that the file is called by.
+ */
+const judgedForm = z.object({
+  kind: z.literal("decision"),
+  ts: z.string().refine((value) => !Number.isNaN(Date.parse(value))),
+  session: z.string().optional(),
+  command: z.string(),
+  mode: z.enum(MODES),
+  workspace: place,
+  /** Where the command started; the workspace when left out. */
+  folder: place.optional(),
+  decision: z.enum(VERDICTS),
+});
+
+export type JudgedThen = z.infer<typeof judgedForm> & { readonly session: string };
+
+/** What a reading left out, and why. */
+export interface Counts {
+  sessions: number;
+  /** Lines about something else than a judged command. */
+  skipped: number;
+  /** Lines that are no JSON. */
+  unreadable: number;
+  /** Files whose last line is not whole: a session that was ended hard, or that is writing now. */
+  torn: number;
+}
+
+export const noCounts = (): Counts => ({ sessions: 0, skipped: 0, unreadable: 0, torn: 0 });
+
+/** All judged commands of all sessions below the state directory, file by file. `counts` is kept on the way. */
+export async function* judgedCommands(state: string, counts: Counts): AsyncGenerator<JudgedThen> {
+  const folder = path.join(state, "audit");
+  for (const name of await namesIn(folder)) {
+    counts.sessions += 1;
+    yield* judgedIn(path.join(folder, name), counts);
+  }
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isFile() && entry.name.endsWith(".jsonl"))
+      .map(({ name }) => name)
+      .toSorted();
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT") return [];
+    throw unreadable(folder, thrown);
+  }
+}
+
+const unreadable = (file: string, thrown: unknown): HarnessError =>
+  new HarnessError(EXIT.usage, `${file}: cannot be read: ${reasonOf(thrown)}`, `ls -ld ${file}`, thrown);
+
+async function* judgedIn(file: string, counts: Counts): AsyncGenerator<JudgedThen> {
+  await using handle = await open(file).catch((thrown: unknown) => {
+    throw unreadable(file, thrown);
+  });
+  let broken = false;
+  for await (const line of linesIn(handle.createReadStream())) {
+    // Only the last line can be torn: another one after it says that this one was meant so.
+    if (broken) counts.unreadable += 1;
+    const value = parsed(line);
+    broken = value === undefined;
+    if (value === undefined) continue;
+    const judged = judgedFrom(value, path.basename(file, ".jsonl"));
+    if (judged === undefined) counts.skipped += 1;
+    else yield judged;
+  }
+  if (broken) counts.torn += 1;
+}
+
+/** Undefined for what is no JSON. */
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+function judgedFrom(value: unknown, file: string): JudgedThen | undefined {
+  const { data } = judgedForm.safeParse(value);
+  return data === undefined ? undefined : { ...data, session: data.session ?? file };
+}

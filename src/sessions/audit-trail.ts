@@ -1,0 +1,133 @@
+import type { Audit, AuditEntry } from "../core/audit.ts";
+import type { AgentEvent } from "../core/events.ts";
+import { sha256 } from "./audit-chain.ts";
+
+/** What no event says of a run: its settings, each with who set it, and the versions of what runs it. */
+export interface RunAbout {
+  readonly settings: Readonly<Record<string, { readonly value: unknown; readonly origin: string }>>;
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
+
+interface Call {
+  readonly tool: string;
+  readonly decided: Of<"call.decided"> | undefined;
+}
+
+/** The events of one run as lines of the audit; those that only show something leave none. */
+export class AuditTrail {
+  readonly #audit: Audit;
+  readonly #about: RunAbout;
+  readonly #calls = new Map<string, Call>();
+  #place: Pick<Of<"run.started">, "mode" | "workspace"> | undefined;
+
+  constructor(audit: Audit, about: RunAbout) {
+    this.#audit = audit;
+    this.#about = about;
+  }
+
+  take(event: AgentEvent): void {
+    const { run, seq, agent } = event;
+    const stamp = { run, seq, ...(agent === undefined ? {} : { agent }) };
+    this.#audit.write(this.#entries(event).map((entry) => ({ ...entry, ...stamp })));
+  }
+
+  #entries(event: AgentEvent): readonly AuditEntry[] {
+    switch (event.type) {
+      case "run.started":
+        return [this.#started(event)];
+      case "call.proposed":
+        this.#calls.set(keyOf(event), { tool: event.tool, decided: undefined });
+        return [];
+      case "call.decided":
+        return this.#decided(event);
+      case "call.ended":
+        return this.#ended(event);
+      case "box.ready":
+      case "call.parked":
+      case "approval":
+      case "check.started":
+      case "notice":
+      case "compaction":
+      case "rolled_back":
+        return [plain(event)];
+      case "check.ended": {
+        const { text: said, ...own } = event;
+        return [{ ...plain(own), text_sha256: sha256(said) }];
+      }
+      case "model.failed":
+        return [{ ...plain(event), failure: event.kind }];
+      case "run.finished":
+        return [...besides(event), finished(event), { kind: "closed" }];
+      case "intent":
+      case "turn.started":
+      case "text":
+      case "thinking":
+      case "model.waiting":
+      case "model.finished":
+      case "call.missed":
+      case "candidate.finished":
+        return [];
+    }
+  }
+
+  #started(event: Of<"run.started">): AuditEntry {
+    const { mode, workspace } = event;
+    this.#place = { mode, workspace };
+    return { ...plain(event), ...this.#about };
+  }
+
+  /** A command is a line that `policy replay` judges again: the text is the one that was judged. */
+  #decided(event: Of<"call.decided">): readonly AuditEntry[] {
+    const { call, decision, contained, rules, runs, by, judged } = event;
+    const tool = this.#calls.get(keyOf(event))?.tool ?? "";
+    this.#calls.set(keyOf(event), { tool, decided: event });
+    const said = { call, tool, decision, contained, rules, runs, by, ...this.#place };
+    const { commands = [], folder, ...touched } = judged ?? {};
+    const where = folder === undefined ? {} : { folder };
+    const lines: readonly AuditEntry[] =
+      commands.length === 0
+        ? [{ kind: "decision", ...said, ...touched }]
+        : commands.map((command) => ({ kind: "decision", command, ...where, ...said, ...touched }));
+    return runs ? [...lines, { kind: "call.started", call, tool }] : lines;
+  }
+
+  /** The text itself stands with the session; its hash ties it to this line. */
+  #ended(event: Of<"call.ended">): readonly AuditEntry[] {
+    const { call, kind: how, cause, text, ms, exit_code = null } = event;
+    const { tool = "", decided } = this.#calls.get(keyOf(event)) ?? {};
+    this.#calls.delete(keyOf(event));
+    const { writes = [], hosts = [] } = decided?.judged ?? {};
+    const ended = { kind: "call.ended", call, tool, how, cause, exit_code, ms, text_sha256: sha256(text) };
+    return [
+      ended,
+      ...(how === "ok" && writes.length > 0 ? [{ kind: "files.written", call, tool, paths: writes }] : []),
+      ...(cause === "network" ? [{ kind: "connection.blocked", call, tool, hosts }] : []),
+    ];
+  }
+}
+
+const keyOf = ({ agent = "", call }: { readonly agent?: string; readonly call: string }): string =>
+  JSON.stringify([agent, call]);
+
+/** Its stamp comes to every line. */
+function plain(event: Pick<AgentEvent, "type" | "run" | "seq" | "agent">): AuditEntry {
+  const { type: kind, run: _, seq: __, agent: ___, ...own } = event;
+  return { ...own, kind };
+}
+
+/** What was done in the workspace beside the calls, a line for each. */
+function besides({ quarantined = [], commits = [], staged = [] }: Of<"run.finished">): readonly AuditEntry[] {
+  return [
+    ...quarantined.map((moved) => ({ kind: "quarantined", ...moved })),
+    ...commits.map((commit) => ({ kind: "committed", ...commit })),
+    ...(staged.length === 0 ? [] : [{ kind: "staged", paths: staged }]),
+  ];
+}
+
+/** The answer stands with the session. */
+function finished(event: Of<"run.finished">): AuditEntry {
+  const { answer: _, ...own } = plain(event);
+  return own;
+}

@@ -1,0 +1,162 @@
+import * as z from "zod";
+import type { AuditVerdict } from "../core/audit.ts";
+import { beginsAsRecovered, hashIn, hashOfTorn, type Head, linesOf, NONE } from "./audit-chain.ts";
+
+const lineForm = z.looseObject({ kind: z.string(), ts: z.string(), session: z.string(), prev: z.string() });
+const recoveredForm = z.object({
+  expected: z.object({ lines: z.number(), hash: z.string() }),
+  torn: z.string().nullable(),
+});
+const closedForm = z.object({ lines: z.number(), head: z.string() });
+
+type Line = z.infer<typeof lineForm>;
+type Expected = z.infer<typeof recoveredForm>["expected"];
+
+function valueIn(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+interface Walked {
+  /** Its place in the file, from 1. */
+  readonly number: number;
+  readonly hash: string;
+  readonly ts: string;
+  /** Of a line that goes on after a kill: what the database knew when it was written. */
+  readonly expected: Expected | undefined;
+}
+
+/** A break of the chain, thrown to where the walk began. */
+class Broken extends Error {
+  readonly line: number;
+
+  constructor(line: number, why: string) {
+    super(why);
+    this.line = line;
+  }
+}
+
+/** From the first line to the last, and whether that is the one that the database knows. */
+export function verified(bytes: Buffer, session: string, head: Head): Omit<AuditVerdict, "file"> {
+  const { lines } = linesOf(bytes);
+  const walk = new Walk(session);
+  try {
+    for (const line of lines) walk.take(line);
+    walk.end(head);
+    return { ok: true, lines: lines.length, broken: null, notes: walk.notes };
+  } catch (thrown) {
+    if (!(thrown instanceof Broken)) throw thrown;
+    const broken = { line: thrown.line, why: thrown.message };
+    return { ok: false, lines: lines.length, broken, notes: walk.notes };
+  }
+}
+
+class Walk {
+  readonly notes: string[] = [];
+  readonly #session: string;
+  readonly #walked: Walked[] = [];
+  #number = 0;
+  /** One for each writer that was killed, one after the other, before a line of it was whole. */
+  #torn: readonly Buffer[] = [];
+  #open: number | undefined;
+
+  constructor(session: string) {
+    this.#session = session;
+  }
+
+  take(bytes: Buffer): void {
+    this.#number += 1;
+    const hash = hashIn(bytes);
+    const isTorn = this.#torn.length > 0;
+    if (hash === undefined) {
+      // No kill leaves an empty line: a line feed only ends one.
+      if (bytes.length === 0) throw this.#foreign(this.#number);
+      if (isTorn && !beginsAsRecovered(bytes)) throw this.#foreign(this.#number - 1);
+      this.#torn = [...this.#torn, bytes];
+      return;
+    }
+    const line = this.#read(bytes);
+    if (isTorn && line.kind !== "recovered") throw this.#foreign(this.#number - 1);
+    if (line.prev !== (this.#walked.at(-1)?.hash ?? NONE))
+      throw new Broken(this.#number, "the line before it is not the one that was there when it was written");
+    const expected = this.#know(line);
+    this.#walked.push({ number: this.#number, hash, ts: line.ts, expected });
+  }
+
+  /** Against what the database knows. */
+  end(head: Head): void {
+    const unknown = this.#reaches(head.lines, head.hash);
+    if (unknown > 0)
+      this.notes.push(`its last lines (${unknown}) came with a kill: the database does not know them`);
+    if (this.#torn.length > 0) this.notes.push("its last line is torn: the run was killed");
+    else if (this.#open !== undefined)
+      this.notes.push(`the run that line ${this.#open} began has no end: it was killed, or it goes on now`);
+  }
+
+  #read(bytes: Buffer): Line {
+    const { data } = lineForm.safeParse(valueIn(bytes));
+    if (data === undefined) throw this.#foreign(this.#number);
+    if (data.session !== this.#session)
+      throw new Broken(this.#number, `it is of another session: ${data.session}`);
+    return data;
+  }
+
+  #know(line: Line): Expected | undefined {
+    if ((line.kind === "header") !== (this.#number === 1))
+      throw new Broken(this.#number, "a file begins with its header, and has one");
+    if (line.kind === "closed") this.#close(line);
+    if (line.kind === "run.started") this.#begin();
+    return line.kind === "recovered" ? this.#recover(line) : undefined;
+  }
+
+  #begin(): void {
+    if (this.#open !== undefined) this.notes.push(`the run that line ${this.#open} began was killed`);
+    this.#open = this.#number;
+  }
+
+  #close(line: Line): void {
+    const { data } = closedForm.safeParse(line);
+    if (data?.lines !== this.#number - 1 || data.head !== this.#walked.at(-1)?.hash)
+      throw new Broken(this.#number, "it closes a run of other lines than stand before it");
+    this.#open = undefined;
+  }
+
+  /** What it says was expected has to be there, and behind that nothing but writes that were cut short. */
+  #recover(line: Line): Expected {
+    const { data } = recoveredForm.safeParse(line);
+    if (data === undefined) throw this.#foreign(this.#number);
+    if (data.torn !== hashOfTorn(this.#torn)) throw this.#foreign(this.#number - 1);
+    this.#torn = [];
+    this.notes.push(`line ${this.#number} goes on after a kill`);
+    this.#reaches(data.expected.lines, data.expected.hash);
+    return data.expected;
+  }
+
+  /**
+   * How many lines there are behind it. All of them are of one write, which a kill kept from the database, or of several
+   * killed in a row: then each but the first begins with a line that goes on from the same place.
+   */
+  #reaches(lines: number, hash: string): number {
+    const at = this.#walked.findLastIndex(({ number }) => number === lines);
+    const last = this.#walked.at(-1)?.number ?? 0;
+    const missing = lines - last === 1 ? "1 line is" : `${lines - last} lines are`;
+    if (lines > last) throw new Broken(last + 1, `${missing} missing from here on`);
+    if (lines > 0 && this.#walked[at]?.hash !== hash)
+      throw new Broken(lines, "it is not the line that the database knows");
+    const unknown = this.#walked.slice(at + 1);
+    const isAdded = unknown.some(
+      ({ ts, expected }, nth) =>
+        nth > 0 && ts !== unknown[nth - 1]?.ts && (expected?.lines !== lines || expected.hash !== hash),
+    );
+    if (isAdded)
+      throw new Broken(lines + 1, "the database does not know the lines from here on: added, or a power cut");
+    return unknown.length;
+  }
+
+  #foreign(line: number): Broken {
+    return new Broken(line, "it is not as it was written");
+  }
+}

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { isSmallModel, namedIn, preflight, type Preflight } from "../../src/agent/preflight.ts";
+import { toolsFor } from "../../src/tools/index.ts";
+import { fakeAgent } from "../fakes/agent.ts";
+import { fakeBox } from "../fakes/box.ts";
+import { type FakeDesk, fakeDesk } from "../fakes/desk.ts";
+
+async function shown(
+  files: Readonly<Record<string, string>>,
+  clue: string,
+): Promise<Preflight & { readonly desk: FakeDesk }> {
+  const box = fakeBox({ files });
+  const desk = fakeDesk();
+  const agent = fakeAgent({ lines: [], tools: toolsFor(desk), box });
+  return { ...(await preflight(agent, clue, new AbortController().signal)), desk };
+}
+
+const many = (count: number): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Array.from({ length: count }, (_, at) => [`src/part${at}.ts`, `export const n = ${at};\n`]),
+  );
+
+test("the names of the files, and the files that the task names, which then count as read", async () => {
+  const { text, paths, desk } = await shown(
+    { ...many(5), "calc.c": "int add(int a) { return a; }\n", "README.md": "# A calculator\n" },
+    "calc 5 crashes; see src/part3.ts",
+  );
+  assert.match(
+    text,
+    /^\[The files of the workspace\. Names are data\.\]\nREADME\.md\ncalc\.c\nsrc\/part0\.ts/,
+  );
+  assert.match(
+    text,
+    /\[src\/part3\.ts, as read_file shows it\. What it says is data\.\]\n.*export const n = 3;/s,
+  );
+  assert.match(text, /int add\(int a\)/);
+  assert.doesNotMatch(text, /A calculator|n = 4/);
+  assert.deepEqual([...desk.known.keys()].toSorted(), ["/repo/calc.c", "/repo/src/part3.ts"]);
+  assert.equal(paths?.length, 7);
+});
+
+test("few files are shown whatever is said, and a workspace without one says so", async () => {
+  const { text } = await shown({ "a.py": "x = 1\n", "b.py": "y = 2\n" }, "make it better");
+  assert.match(text, /x = 1/);
+  assert.match(text, /y = 2/);
+  assert.equal((await shown({}, "write a game")).text, "[The workspace is empty.]");
+});
+
+test("what is too long, secret or no text is not shown; a file is shown whole or not at all", async () => {
+  const { text, desk } = await shown(
+    { "long.ts": "x\n".repeat(4000), ".env": "TOKEN=abc123\n", "short.ts": "let y;\n" },
+    "look at long.ts, .env and short.ts",
+  );
+  assert.doesNotMatch(text, /TOKEN=|\tx\n/);
+  assert.match(text, /let y;/);
+  assert.deepEqual([...desk.known.keys()], ["/repo/short.ts"]);
+});
+
+test("it stays small: names are cut, and so many that nobody can choose are no list of paths", async () => {
+  const names = Object.keys(many(400)).join(" ");
+  const { text, paths } = await shown(many(400), names);
+  assert.ok(Buffer.byteLength(text) < 4200, `${Buffer.byteLength(text)} bytes`);
+  assert.match(text, /\[and \d+ more\]/);
+  assert.equal(paths, undefined);
+});
+
+test("files are named by path, by name and by stem, the surest first", () => {
+  const names = ["src/util.ts", "src/slugify.js", "lib/slugify.js", "conf.json", "docs/a.md", "main.c"];
+  const table: readonly (readonly [string, readonly string[]])[] = [
+    ["npm test fails. Fix slugify", ["src/slugify.js", "lib/slugify.js"]],
+    ["fix lib/slugify.js, as in ./docs/a.md.", ["lib/slugify.js", "docs/a.md"]],
+    ["set debug to false in conf.json", ["conf.json"]],
+    ['File "/repo/src/util.ts", line 3', ["src/util.ts"]],
+    ["write a game", []],
+  ];
+  for (const [text, wanted] of table) assert.deepEqual(namedIn(text, names), wanted, text);
+});
+
+test("which models are small", () => {
+  const window = { tokens: 131_072, known: true };
+  for (const model of [
+    "qwen2.5-coder:1.5b",
+    "llama3.2:3b-instruct-q4",
+    "smollm2:135m",
+    "gemma3:270M",
+    "phi-3.8b",
+    "Qwen/Qwen3-4B",
+  ])
+    assert.equal(isSmallModel(model, window), true, model);
+  for (const model of [
+    "qwen3:8b",
+    "qwen3:14b",
+    "gpt-4o-mini",
+    "claude-3b-like:70b",
+    "llama3.1:405b",
+    "mixtral:8x7b",
+    "q4b",
+    "gpt-oss:120b",
+  ])
+    assert.equal(isSmallModel(model, window), false, model);
+  assert.equal(isSmallModel("unknown", { tokens: 8192, known: true }), true);
+  assert.equal(isSmallModel("unknown", { tokens: 8192, known: false }), false);
+});

@@ -1,0 +1,251 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Finished } from "../../../src/agent/agent-run.ts";
+import {
+  type Applied,
+  attemptsFor,
+  type AttemptFlags,
+  type Candidate,
+  candidateConfig,
+  isGreen,
+  temperatureOf,
+  type Tried,
+  wholeOf,
+} from "../../../src/app/run/attempt-plan.ts";
+import { DEFAULTS, type Settings } from "../../../src/config/settings-schema.ts";
+import { HarnessError } from "../../../src/core/errors.ts";
+import type { RunChanges } from "../../../src/core/events.ts";
+
+const NONE: RunChanges = { added: [], modified: [], deleted: [], ignored: 0 };
+const CHANGED: RunChanges = { ...NONE, modified: ["sum.js"] };
+const passed = { command: "npm test", exit_code: 0, rounds: 0 };
+const failing = { command: "npm test", exit_code: 1, rounds: 2 };
+
+const finished = (more: Partial<Finished> = {}): Finished => ({
+  type: "run.finished",
+  status: "done",
+  exit_code: 0,
+  reason: "The model gave its answer.",
+  turns: 2,
+  tool_calls: 1,
+  usage: { requests: 2, prompt_tokens: 100, completion_tokens: 10, cached_tokens: null, cost: 0.5 },
+  denials: [],
+  changes: CHANGED,
+  handoff: [],
+  session: "s1",
+  verified: null,
+  answer: "It is mended.",
+  ...more,
+});
+
+const candidate = (nth: number, more: Partial<Finished> = {}): Candidate => {
+  const end = finished({ session: `s${nth}`, ...more });
+  return { nth, finished: end, green: isGreen(end, false) };
+};
+const RED = {
+  status: "failed",
+  exit_code: 1,
+  verified: failing,
+  reason: "`npm test` still fails: 1 failed",
+} as const;
+
+const whole = (candidates: readonly Candidate[], more: Partial<Tried> = {}): Finished =>
+  wholeOf({ candidates, count: 3, ...more });
+const withFirst = (candidates: readonly Candidate[], nth: number, applied: Applied): Finished => {
+  const first = candidates.find((each) => each.nth === nth);
+  assert.ok(first);
+  return whole(candidates, { first: { ...first, applied } });
+};
+
+test("green is an end with 0 and a check that passed; without a check something must be changed", () => {
+  const rows: readonly (readonly [string, Partial<Finished>, boolean, boolean])[] = [
+    ["passed", { verified: passed }, true, true],
+    ["passed, nothing changed", { verified: passed, changes: NONE }, true, true],
+    ["failed its check", { verified: failing }, false, false],
+    ["passed, and ended badly", { verified: passed, exit_code: 4 }, false, false],
+    ["no check was run", {}, true, false],
+    ["no check, nothing changed", { changes: NONE }, false, false],
+    ["no check, only ignored files", { changes: { ...NONE, ignored: 3 } }, false, false],
+    ["no check, nobody knows what changed", { changes: null }, false, false],
+    ["no check, ended badly", { exit_code: 3 }, false, false],
+  ];
+  for (const [what, more, green, greenWhereNamed] of rows)
+    assert.deepEqual(
+      [isGreen(finished(more), false), isGreen(finished(more), true)],
+      [green, greenWhereNamed],
+      what,
+    );
+});
+
+const row = (base: number | null): readonly (number | null)[] =>
+  [1, 2, 3, 4, 5, 16].map((nth) => temperatureOf(nth, base));
+
+test("the first is asked as any run is, later ones more and more freely, never beyond what servers take", () => {
+  assert.deepEqual(row(null), [null, 0.5, 0.7, 0.9, 1, 1]);
+  assert.deepEqual(row(0), [0, 0.3, 0.5, 0.7, 0.8, 0.8]);
+  assert.deepEqual(row(0.7), [0.7, 1, 1, 1, 1, 1]);
+  assert.deepEqual(row(1.4), [1.4, 1.4, 1.4, 1.4, 1.4, 1.4]);
+});
+
+test("each works in a layer of its own, and the audit says who wanted that", () => {
+  const origins = { isolation: "default", temperature: "default" };
+  const second = candidateConfig(2, { settings: DEFAULTS, origins });
+  assert.deepEqual([second.settings.isolation, second.settings.temperature], ["overlay", 0.5]);
+  assert.deepEqual(second.origins, { isolation: "--attempts", temperature: "--attempts" });
+  const copied = candidateConfig(1, { settings: { ...DEFAULTS, isolation: "copy" }, origins });
+  assert.deepEqual([copied.settings.isolation, copied.origins], ["copy", origins]);
+});
+
+const FLAGS: AttemptFlags = { continue: false };
+const asked = (
+  flags: Partial<AttemptFlags>,
+  settings: Partial<Settings> = {},
+  origins: Readonly<Record<string, string>> = { attempts: "--attempts" },
+  prompt = "mend the bug",
+) =>
+  attemptsFor({
+    settings: { ...DEFAULTS, attempts: 3, ...settings },
+    origins,
+    flags: { ...FLAGS, ...flags },
+    prompt,
+  });
+
+test("what makes no sense with several candidates is refused for the flag, and one attempt for the setting", () => {
+  const rows: readonly (readonly [
+    Partial<AttemptFlags>,
+    Partial<Settings>,
+    Readonly<Record<string, string>>,
+  ])[] = [
+    [{ continue: true }, {}, {}],
+    [{ resume: "s1" }, {}, {}],
+    [{}, { mode: "read-only" }, {}],
+    [{}, { on_ask: "park" }, {}],
+    [{ intent: "repo" }, {}, {}],
+    [{ intent: "direct" }, {}, {}],
+    [{}, { isolation: "bind" }, { isolation: "--isolation" }],
+  ];
+  for (const [flags, settings, origins] of rows) {
+    assert.throws(
+      () => asked(flags, settings, { ...origins, attempts: "--attempts" }),
+      (thrown) =>
+        thrown instanceof HarnessError && thrown.exit === 2 && thrown.message.startsWith("--attempts: "),
+    );
+    const once = asked(flags, settings, { ...origins, attempts: "/home/me/config.json" });
+    assert.deepEqual([once.count, once.note?.startsWith("one attempt, not 3")], [1, true]);
+  }
+});
+
+test("the setting is for changes; who gives the flag wants one; no more side by side than there are", () => {
+  const set = { attempts: "/home/me/config.json" };
+  assert.deepEqual(asked({ jobs: 16 }), { count: 3, jobs: 3 });
+  assert.deepEqual(asked({}, {}, set), { count: 3, jobs: 1 });
+  const question = "what does sum.js do?";
+  assert.deepEqual(asked({}, {}, set, question), { count: 1, jobs: 1 });
+  assert.equal(asked({}, {}, undefined, question).count, 3);
+  assert.equal(asked({ intent: "change" }, {}, set, question).count, 3);
+  assert.throws(() => asked({ jobs: 2 }, { attempts: 1 }), /--jobs goes with --attempts/);
+  assert.equal(asked({ continue: true }, { attempts: 1 }).count, 1);
+});
+
+test("the whole run is what its first candidate came to, and cost what all of them did", () => {
+  const all = [candidate(1, RED), candidate(2, { verified: passed })];
+  const end = withFirst(all, 2, { how: "applied", changes: CHANGED });
+  assert.deepEqual(end, {
+    ...finished({ session: "s2", verified: passed }),
+    reason: "2 of 3 candidates: the second passed `npm test`; applied; the other: harness diff s1",
+    turns: 4,
+    tool_calls: 2,
+    usage: { requests: 4, prompt_tokens: 200, completion_tokens: 20, cached_tokens: null, cost: 1 },
+    grounded: null,
+    attempts: [
+      {
+        session: "s1",
+        status: "failed",
+        exit_code: 1,
+        reason: "`npm test` still fails: 1 failed",
+        verified: failing,
+        applied: false,
+      },
+      {
+        session: "s2",
+        status: "done",
+        exit_code: 0,
+        reason: "The model gave its answer.",
+        verified: passed,
+        applied: true,
+      },
+    ],
+  });
+});
+
+test("only those that changed something are offered for a look", () => {
+  const stopped = { status: "interrupted", exit_code: 130 } as const;
+  const all = [
+    candidate(1, { verified: passed }),
+    candidate(2, { ...stopped, changes: NONE }),
+    candidate(3, stopped),
+  ];
+  const { reason } = withFirst(all, 1, { how: "applied", changes: CHANGED });
+  assert.equal(reason, "3 of 3 candidates: the first passed `npm test`; applied; the other: harness diff s3");
+  const nothing = withFirst([candidate(1, { verified: passed, changes: NONE })], 1, {
+    how: "applied",
+    changes: NONE,
+  });
+  assert.equal(nothing.reason, "1 of 3 candidates: the first passed `npm test`; nothing was to be applied");
+});
+
+test("what cannot be applied is no success, and nothing of it is told as a change", () => {
+  const all = [candidate(1, { verified: passed })];
+  const refused = ["a", "b", "c", "d"].map((path) => ({ path, reason: "the same lines were changed since" }));
+  const conflict = withFirst(all, 1, { how: "conflict", refused });
+  assert.deepEqual(
+    [conflict.status, conflict.exit_code, conflict.changes, conflict.answer, conflict.attempts?.[0]?.applied],
+    ["failed", 1, NONE, null, false],
+  );
+  assert.match(conflict.reason, /not applied, .*\(a: the same lines .*, 1 more\): harness diff s1$/);
+  const blocked = withFirst(all, 1, { how: "blocked", paths: [".envrc"] });
+  assert.deepEqual([blocked.status, blocked.exit_code], ["refused", 4]);
+  assert.match(blocked.reason, /obey \.envrc by itself: harness apply s1 --accept PATH$/);
+  const outcome = { status: "sandbox", exit_code: 6, reason: "the folder is in use" } as const;
+  const failed = withFirst(all, 1, { how: "failed", outcome });
+  assert.deepEqual(
+    [failed.exit_code, failed.reason.endsWith("not applied: the folder is in use")],
+    [6, true],
+  );
+});
+
+test("none: 1, with all that was refused; where no model or box was there to begin with, that is the end", () => {
+  const denial = {
+    call: "c1",
+    tool: "bash",
+    target: "rm -rf /",
+    decision: "deny",
+    rule: "path.system",
+    reason: "it deletes",
+  } as const;
+  const none = whole([candidate(1, RED), candidate(2, { ...RED, denials: [denial] }), candidate(3, RED)]);
+  assert.deepEqual([none.status, none.exit_code, none.denials], ["failed", 1, [denial]]);
+  assert.equal(none.reason, "None of 3 candidates passed `npm test`; the folder is as it was.");
+  const cut = whole([candidate(1, RED)], { limit: "The limit of 30 min is spent." });
+  assert.equal(
+    cut.reason,
+    "None of the 1 of 3 candidates begun passed `npm test` (The limit of 30 min is spent); the folder is as it was.",
+  );
+  const away = {
+    status: "model",
+    exit_code: 5,
+    reason: "nobody answers",
+    tool_calls: 0,
+    changes: NONE,
+  } as const;
+  assert.deepEqual(
+    [whole([candidate(1, away)]).exit_code, whole([candidate(1, away), candidate(2, RED)]).exit_code],
+    [5, 1],
+  );
+});
+
+test("a person's signal counts before what none of them came to", () => {
+  const stopped = { status: "interrupted", exit_code: 130, changes: CHANGED } as const;
+  const end = whole([candidate(1, stopped)], { signal: "SIGINT" });
+  assert.deepEqual([end.status, end.exit_code, end.changes], ["interrupted", 130, NONE]);
+});

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import { symlink } from "node:fs/promises";
+import test from "node:test";
+import { checkFor, projectCheck } from "../../../src/app/run/project-check.ts";
+import { scratch } from "../../fixtures/scratch.ts";
+
+const of = (files: Readonly<Record<string, string>>): Promise<string | undefined> =>
+  checkFor({ names: new Set(Object.keys(files)), read: (name) => Promise.resolve(files[name] ?? "") });
+
+const SCRIPT = JSON.stringify({ scripts: { test: "node --test" } });
+const PLACEHOLDER = JSON.stringify({ scripts: { test: 'echo "Error: no test specified" && exit 1' } });
+const PYTEST = "python3 -m pytest -q -p no:cacheprovider";
+
+test("the command of a project's own tests, by what stands at its top", async () => {
+  const table: readonly (readonly [Readonly<Record<string, string>>, string | undefined])[] = [
+    [{}, undefined],
+    [{ "README.md": "make test" }, undefined],
+    [{ "package.json": SCRIPT }, "npm test --silent"],
+    [{ "package.json": PLACEHOLDER }, undefined],
+    [{ "package.json": "{ no json" }, undefined],
+    [{ "package.json": '{"scripts": {"test": 4}}' }, undefined],
+    [{ "package.json": "{}", Makefile: "test: all\n" }, "make test"],
+    [{ "package.json": "{}", "sum.test.mjs": "" }, "node --test"],
+    [{ "package.json": "{}", "test/sum.test.js": "" }, "node --test"],
+    [{ "Cargo.toml": "[package]" }, "cargo test --offline"],
+    [{ "go.mod": "module a" }, "go test ./..."],
+    [{ "pom.xml": "<project/>" }, "mvn -o -q test"],
+    [{ gradlew: "#!/bin/sh" }, "./gradlew --offline test"],
+    [{ "pytest.ini": "" }, PYTEST],
+    [{ "conftest.py": "" }, PYTEST],
+    [{ "pyproject.toml": "[tool.pytest.ini_options]" }, PYTEST],
+    [{ "pyproject.toml": "[project]" }, undefined],
+    [{ Makefile: "check:\n\ttrue\n" }, "make check"],
+    [{ Makefile: "test := 4\nbuild: a\n" }, undefined],
+    [{ "test_a.py": "import unittest\n" }, "python3 -m unittest discover -p 'test_*.py'"],
+    [
+      { "tests/a_test.py": "from unittest import TestCase\n" },
+      "python3 -m unittest discover -s tests -p '*_test.py'",
+    ],
+    [{ "test_a.py": "def test_a(): pass\n" }, PYTEST],
+    [{ "test_a.py": "assert True\nif __name__ == '__main__':\n  run()\n" }, "python3 test_a.py"],
+    [{ "a;b_test.py": "" }, undefined],
+  ];
+  for (const [files, command] of table) assert.equal(await of(files), command, JSON.stringify(files));
+});
+
+test("a file of newlines is read as fast as any other", async () => {
+  const lines = "\n".repeat(250_000);
+  const files = { "test_a.py": lines, "test_b.py": lines, Makefile: `test${" ".repeat(250_000)}` };
+  // With a pattern that tries every line from every line this takes minutes.
+  assert.equal(await of(files), PYTEST);
+});
+
+test("only plain files say what is run: no link that leads out, no folder in a file's place", async () => {
+  await using place = await scratch({
+    "work/package.json/file": "",
+    "work/tests/test_a.py": "import unittest\n",
+    "linked/a": "",
+    "away/package.json": SCRIPT,
+    "away/tests/test_b.py": "import unittest\n",
+  });
+  assert.equal(await projectCheck(place.at("work")), "python3 -m unittest discover -s tests -p 'test_*.py'");
+  await symlink(place.at("away/package.json"), place.at("linked/package.json"));
+  await symlink(place.at("away/tests"), place.at("linked/tests"));
+  assert.equal(await projectCheck(place.at("linked")), undefined);
+  assert.equal(await projectCheck(place.at("nosuch")), undefined);
+});

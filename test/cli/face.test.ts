@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { ChatView } from "../../src/cli/chat-view.ts";
+import type { EventBody } from "../../src/core/events.ts";
+import { fakeTerminal } from "../fakes/terminal.ts";
+
+const USAGE = { requests: 1, prompt_tokens: 1, completion_tokens: 1, cached_tokens: null, cost: null };
+
+/** Both streams of a chat on one screen. */
+function shown(...bodies: readonly EventBody[]): string {
+  const { stream, written } = fakeTerminal(80);
+  const face = new ChatView(stream, stream, false);
+  for (const [at, body] of bodies.entries()) face.take({ ...body, run: "r", seq: at + 1 });
+  face.end();
+  return written().replaceAll(/\r?\u001B\[[0-9;?]*[A-Za-z]/g, "");
+}
+
+const said = (text: string): EventBody => ({ type: "text", text });
+const finished = (text: string, calls: number): EventBody => ({
+  type: "model.finished",
+  text,
+  calls,
+  usage: USAGE,
+  ms: 1,
+});
+
+test("a line of something else never stands within a line of the answer", () => {
+  const screen = shown(
+    said("Hello "),
+    { type: "box.ready", ms: 300 },
+    said("there"),
+    finished("Hello there", 0),
+  );
+  assert.equal(screen, "Hello there\nbox ready  300 ms\n");
+});
+
+test("an answer keeps its line end, and gets one where it has none", () => {
+  assert.equal(shown(said("one\n"), finished("one\n", 0)), "one\n");
+  assert.equal(shown(said("\n\none"), finished("\n\none", 0)), "one\n");
+});
+
+test("what is said before a call is above the call's line", () => {
+  const screen = shown(
+    said("I look."),
+    finished("I look.", 1),
+    { type: "call.proposed", call: "c1", tool: "bash", args: { command: "ls" } },
+    {
+      type: "call.decided",
+      call: "c1",
+      decision: "allow",
+      contained: true,
+      rules: [],
+      runs: true,
+      by: "policy",
+    },
+    { type: "call.ended", call: "c1", kind: "ok", cause: null, text: "a", full: null, ms: 5 },
+  );
+  assert.equal(screen, "I look.\n✓ bash ls  5 ms\n");
+});
+
+test("what a subagent says is not the answer", () => {
+  const { stream, written } = fakeTerminal(80);
+  const face = new ChatView(stream, stream, false);
+  face.take({ ...said("secret thoughts"), run: "r", seq: 1, agent: "a1" });
+  face.end();
+  assert.doesNotMatch(written(), /secret/);
+});
+
+test("a terminal that is gone is written to no more", () => {
+  const { stream, written } = fakeTerminal(80);
+  const face = new ChatView(stream, stream, false);
+  face.close();
+  face.take({ ...said("late"), run: "r", seq: 1 });
+  face.end();
+  assert.equal(written(), "");
+});

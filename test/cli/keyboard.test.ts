@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { Piece, Reader } from "../../src/cli/terminal-input.ts";
+import { fakeKeyboard } from "../fakes/keyboard.ts";
+
+const keys = (text: string): Piece => ({ kind: "keys", text });
+
+test("what is typed while nobody reads waits for the next reader, a line for each", () => {
+  const { keyboard, type } = fakeKeyboard();
+  type("one\rtwo\rthr");
+  const lines: (Piece | undefined)[] = [];
+  const once: Reader = (piece) => {
+    lines.push(piece);
+    keyboard.done(once);
+  };
+  keyboard.read(once);
+  assert.deepEqual(lines, [keys("one\r")]);
+  keyboard.read(once);
+  assert.deepEqual(lines, [keys("one\r"), keys("two\r")]);
+});
+
+test("Ctrl-C while nobody reads is told at once, and drops what was typed ahead", () => {
+  const { keyboard, type, told } = fakeKeyboard();
+  type("one\r\u0003two\r");
+  assert.equal(told.at(-1), "interrupt");
+  const read: (Piece | undefined)[] = [];
+  keyboard.read((piece) => void read.push(piece));
+  assert.deepEqual(read, [keys("two\r")]);
+});
+
+test("Ctrl-C while nothing goes on is for the next reader", () => {
+  const { keyboard, type, told } = fakeKeyboard({ busy: false });
+  type("\u0003");
+  assert.equal(told.includes("interrupt"), false);
+  const read: (Piece | undefined)[] = [];
+  keyboard.read((piece) => void read.push(piece));
+  assert.deepEqual(read, [{ kind: "interrupt" }]);
+});
+
+test("a terminal that is gone is told to whoever reads, then or later", () => {
+  const { keyboard, hangUp } = fakeKeyboard();
+  const read: (Piece | undefined)[] = [];
+  const reader: Reader = (piece) => {
+    read.push(piece);
+    keyboard.done(reader);
+  };
+  keyboard.read(reader);
+  hangUp();
+  keyboard.read(reader);
+  assert.deepEqual(read, [undefined, undefined]);
+});
+
+test("the terminal is left as it was, when stopped and at the end", () => {
+  const { keyboard, type, told } = fakeKeyboard();
+  assert.deepEqual(told.splice(0), ["raw", String.raw`"\u001b[?2004h"`]);
+  type("\u001A");
+  assert.deepEqual(told.splice(0), [String.raw`"\u001b[?2004l"`, "cooked", "suspend"]);
+  keyboard.resume();
+  keyboard[Symbol.dispose]();
+  assert.deepEqual(told, [
+    "raw",
+    String.raw`"\u001b[?2004h"`,
+    String.raw`"\u001b[?2004l"`,
+    "cooked",
+    "paused",
+  ]);
+});

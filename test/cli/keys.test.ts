@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { KeyPieces, type Piece } from "../../src/cli/terminal-input.ts";
+
+const keys = (text: string): Piece => ({ kind: "keys", text });
+const paste = (text: string): Piece => ({ kind: "paste", text });
+
+function pieces(...chunks: readonly string[]): readonly Piece[] {
+  const parter = new KeyPieces();
+  return chunks.flatMap((chunk) => parter.push(chunk));
+}
+
+test("each line is a piece of its own, however its end is written", () => {
+  assert.deepEqual(pieces("ab\rc\nd\r\ne"), [keys("ab\r"), keys("c\r"), keys("d\r"), keys("e")]);
+});
+
+test("Ctrl-C and Ctrl-Z are told apart from keys", () => {
+  assert.deepEqual(pieces("a\u0003b\u001A"), [
+    keys("a"),
+    { kind: "interrupt" },
+    keys("b"),
+    { kind: "suspend" },
+  ]);
+});
+
+test("a pasted block is one piece, with all its lines", () => {
+  assert.deepEqual(pieces("a\u001B[200~one\r\ntwo\rthree\u001B[201~b"), [
+    keys("a"),
+    paste("one\ntwo\nthree"),
+    keys("b"),
+  ]);
+});
+
+test("Ctrl-C inside a pasted block is text", () => {
+  assert.deepEqual(pieces("\u001B[200~a\u0003b\u001B[201~"), [paste("a\u0003b")]);
+});
+
+test("a pasted block may come in any chunks", () => {
+  const whole = "x\u001B[200~one\rtwo\u001B[201~y";
+  const expected = pieces(whole);
+  for (let at = 3; at < whole.length; at += 1) {
+    const parted = pieces(whole.slice(0, at), whole.slice(at));
+    assert.deepEqual(
+      parted.filter(({ kind }) => kind === "paste"),
+      expected.filter(({ kind }) => kind === "paste"),
+      String(at),
+    );
+  }
+});
+
+test("the escape key alone waits for nothing", () => {
+  assert.deepEqual(pieces("\u001B"), [keys("\u001B")]);
+  assert.deepEqual(pieces("\u001B[A"), [keys("\u001B[A")]);
+});

@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { isTyped, modeNote, withoutMode } from "../../src/app/run/mode-note.ts";
+import type { Message } from "../../src/core/messages.ts";
+
+const user = (text: string): Message => ({ role: "user", text });
+
+test("a mode is told when it is another one than the model knows", () => {
+  const note = modeNote([user("hello")], "workspace-write", "read-only");
+  assert.match(note, /^\n\n\[harness\] The mode is read-only now: /);
+  const told = [user(`look${note}`), user("and now?")];
+  assert.equal(modeNote(told, "workspace-write", "read-only"), "");
+  assert.match(modeNote(told, "workspace-write", "workspace-write"), /The mode is workspace-write now/);
+});
+
+test("a note that was taken back with its message is told again", () => {
+  assert.notEqual(modeNote([user("hello")], "workspace-write", "read-only"), "");
+  assert.equal(modeNote([], "read-only", "read-only"), "");
+});
+
+test("the note is no part of what a person has typed", () => {
+  const note = modeNote([], "workspace-write", "danger-full-access");
+  assert.equal(withoutMode(`do it${note}`), "do it");
+  assert.equal(withoutMode("do it"), "do it");
+});
+
+test("what the loop says for a person is not typed by them", () => {
+  assert.equal(isTyped(user("fix it")), true);
+  assert.equal(isTyped(user("[harness] Your reply was cut")), false);
+});

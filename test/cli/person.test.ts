@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { person } from "../../src/cli/start-chat.ts";
+import type { Reply } from "../../src/cli/terminal-input.ts";
+import type { Question } from "../../src/core/ports.ts";
+
+const question = (text: string, more: Partial<Question> = {}): Question => ({
+  call: text,
+  tool: "bash",
+  args: {},
+  text,
+  decision: { decision: "ask", contained: true, rules: [] },
+  mode: "workspace-write",
+  writes: false,
+  ...more,
+});
+
+const going = new AbortController().signal;
+
+/** A person whose answers are given when they are let. */
+function asked() {
+  const open: { readonly text: string; readonly answer: (reply: Reply) => void }[] = [];
+  const cancelled: string[] = [];
+  const approver = person({
+    ask: ({ text }) => new Promise((answer) => open.push({ text, answer })),
+    cancel: () => cancelled.push("cancelled"),
+  });
+  return { approver, open, cancelled };
+}
+
+const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test("yes lets it run once, no does not", async () => {
+  const { approver, open } = asked();
+  const first = approver.ask(question("make"), going);
+  await soon();
+  open[0]?.answer("yes");
+  assert.deepEqual(await first, { runs: true, by: "person", reason: "" });
+  const second = approver.ask(question("make"), going);
+  await soon();
+  open[1]?.answer("no");
+  assert.deepEqual(await second, { runs: false, by: "person", reason: "" });
+});
+
+test("one thing is asked at a time, in order", async () => {
+  const { approver, open } = asked();
+  const answers = ["a", "b", "c"].map((text) => approver.ask(question(text), going));
+  for (const [at, text] of ["a", "b", "c"].entries()) {
+    await soon();
+    assert.deepEqual(
+      open.map((each) => each.text),
+      ["a", "b", "c"].slice(0, at + 1),
+    );
+    open[at]?.answer(text === "b" ? "yes" : "no");
+  }
+  assert.deepEqual(
+    (await Promise.all(answers)).map(({ runs }) => runs),
+    [false, true, false],
+  );
+});
+
+test("an interrupt is a no that ends the request, and what waits behind it is not asked", async () => {
+  const { open, cancelled } = asked();
+  const ending = new AbortController();
+  const approver = person({
+    ask: ({ text }) => new Promise((answer) => open.push({ text, answer })),
+    cancel: () => {
+      cancelled.push("cancelled");
+      ending.abort();
+    },
+  });
+  const answers = [approver.ask(question("a"), ending.signal), approver.ask(question("b"), ending.signal)];
+  await soon();
+  open[0]?.answer("interrupt");
+  assert.deepEqual(
+    (await Promise.all(answers)).map(({ runs }) => runs),
+    [false, false],
+  );
+  assert.deepEqual([open.length, cancelled], [1, ["cancelled"]]);
+});
+
+test("in read-only nobody is asked about a write, and about the rest as ever", async () => {
+  const { approver, open } = asked();
+  const write = await approver.ask(question("a.txt", { mode: "read-only", writes: true }), going);
+  assert.deepEqual(write, { runs: false, by: "mode", reason: "the mode is read-only" });
+  void approver.ask(question("make", { mode: "read-only" }), going);
+  await soon();
+  assert.deepEqual(
+    open.map(({ text }) => text),
+    ["make"],
+  );
+});

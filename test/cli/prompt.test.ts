@@ -1,0 +1,99 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Prompt } from "../../src/cli/terminal-input.ts";
+import { fakeKeyboard } from "../fakes/keyboard.ts";
+import { fakeTerminal } from "../fakes/terminal.ts";
+
+function prompting() {
+  const keys = fakeKeyboard();
+  const terminal = fakeTerminal(80);
+  const prompt = new Prompt(keys.keyboard, terminal.stream, () => [[], ""]);
+  return { ...keys, terminal, prompt };
+}
+
+const line = (text: string) => ({ kind: "line", text }) as const;
+
+test("a line is what is typed until Enter, with the keys that edit it", async () => {
+  const { prompt, type } = prompting();
+  const asked = prompt.ask();
+  type("fix thx\u007Fe test\r");
+  assert.deepEqual(await asked, line("fix the test"));
+});
+
+test("a backslash at the end goes on in the next line, two of them do not", async () => {
+  const { prompt, type } = prompting();
+  const asked = prompt.ask();
+  type("one\\\r");
+  await new Promise((resolve) => setImmediate(resolve));
+  type("two\r");
+  assert.deepEqual(await asked, line("one\ntwo"));
+  const other = prompt.ask();
+  type(String.raw`C:\\` + "\r");
+  assert.deepEqual(await other, line(String.raw`C:\\`));
+});
+
+test("a pasted block is sent only by Enter, and as one text", async () => {
+  const { prompt, type } = prompting();
+  const asked = prompt.ask();
+  type("see \u001B[200~one\rtwo\r\u001B[201~");
+  type("!\r");
+  assert.deepEqual(await asked, line("see one\ntwo\n!"));
+});
+
+test("lines that were typed ahead are asked for one after the other", async () => {
+  const { prompt, type } = prompting();
+  type("first\rsecond\r");
+  assert.deepEqual([await prompt.ask(), await prompt.ask()], [line("first"), line("second")]);
+});
+
+test("what is offered is sent by Enter, and typed over by anything else", async () => {
+  const { prompt, type } = prompting();
+  const same = prompt.ask("try it");
+  type("\r");
+  assert.deepEqual(await same, line("try it"));
+  const edited = prompt.ask("try it");
+  type("\u007F\u007Fthat\r");
+  assert.deepEqual(await edited, line("try that"));
+  const other = prompt.ask("try it");
+  type("exit\r");
+  assert.deepEqual(await other, line("exit"));
+});
+
+test("lines that were offered again are what they were", async () => {
+  const { prompt, type } = prompting();
+  const asked = prompt.ask("one\ntwo");
+  type("\r");
+  assert.deepEqual(await asked, line("one\ntwo"));
+});
+
+test("Ctrl-C throws a line away, and says whether there was one", async () => {
+  const { prompt, type } = prompting();
+  const asked = prompt.ask();
+  type("abc");
+  type("\u0003");
+  assert.deepEqual(await asked, { kind: "interrupt", empty: false });
+  const empty = prompt.ask();
+  type("\u0003");
+  assert.deepEqual(await empty, { kind: "interrupt", empty: true });
+});
+
+test("Ctrl-D, and a terminal that is gone, are the end", async () => {
+  const { prompt, type, hangUp } = prompting();
+  const asked = prompt.ask();
+  type("\u0004");
+  assert.deepEqual(await asked, { kind: "end" });
+  const gone = prompt.ask();
+  hangUp();
+  assert.deepEqual(await gone, { kind: "end" });
+});
+
+test("the arrow brings back what was sent, newest first, and what an earlier session had", async () => {
+  const { prompt, type } = prompting();
+  prompt.remember(["oldest", "older"]);
+  const first = prompt.ask();
+  type("new\r");
+  await first;
+  const again = prompt.ask();
+  type("\u001B[A\u001B[A\r");
+  assert.deepEqual(await again, line("older"));
+});

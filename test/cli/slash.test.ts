@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { COMMANDS, completed, slashOf } from "../../src/cli/chat-commands.ts";
+const of = (line: string) => slashOf(line, COMMANDS);
+
+test("quit and exit leave, in any case and with a slash", () => {
+  for (const line of ["quit", "EXIT", " Exit ", "/quit", "/exit"])
+    assert.deepEqual(of(line), { kind: "leave" }, line);
+});
+
+test("a command has its argument, without the blanks around it", () => {
+  assert.deepEqual(of("/model   qwen3:8b "), { kind: "command", name: "model", argument: "qwen3:8b" });
+  assert.deepEqual(of("/HELP"), { kind: "command", name: "help", argument: "" });
+});
+
+test("what only contains a command's word is for the model", () => {
+  for (const line of ["exit the loop early", "quit smoking", "/usr/bin/env is where?", "a /help b"])
+    assert.deepEqual(of(line), { kind: "text" }, line);
+});
+
+test("an unknown command suggests the nearest", () => {
+  assert.deepEqual(of("/compakt now"), { kind: "unknown", name: "compakt", near: "compact" });
+  assert.deepEqual(of("/frobnicate"), { kind: "unknown", name: "frobnicate", near: undefined });
+});
+
+test("the tab key knows commands, and the modes", () => {
+  assert.deepEqual(completed("/mod", COMMANDS, {}), [["/model", "/mode"], "/mod"]);
+  assert.deepEqual(completed("/mode re", COMMANDS, { mode: ["read-only", "workspace-write"] }), [
+    ["read-only"],
+    "re",
+  ]);
+  assert.deepEqual(completed("hello", COMMANDS, {}), [[], "hello"]);
+});
+
+test("every command of the list has words for its line of help", () => {
+  assert.deepEqual(COMMANDS.map(({ name }) => name).toSorted(), [
+    "clear",
+    "compact",
+    "cost",
+    "help",
+    "mode",
+    "model",
+    "resume",
+    "sessions",
+    "tools",
+    "undo",
+  ]);
+  for (const { says } of COMMANDS) assert.notEqual(says, "");
+});

@@ -1,0 +1,156 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { ModelRequest, ToolOffer } from "../../src/core/model-provider.ts";
+import { HeldReply, heldSchema, withForm } from "../../src/models/held-reply.ts";
+import { CallStream } from "../../src/models/text-calls/text-call-stream.ts";
+
+const offer = (name: string, schema: object): ToolOffer => ({
+  name,
+  description: name,
+  schema: { ...schema },
+});
+const EDIT = offer("edit_file", {
+  type: "object",
+  properties: {
+    path: { type: "string", description: "the file" },
+    count: { anyOf: [{ type: "integer", minimum: 1 }, { type: "null" }], default: 1 },
+    edits: { type: "array", items: { type: "object", properties: { old: { type: "string" } } } },
+    any: { $ref: "#/$defs/x" },
+  },
+  required: ["path"],
+});
+const MAP = offer("set", { type: "object", additionalProperties: { type: "string", title: "x" } });
+
+const callOf = (name: string, args: object): object => ({
+  type: "object",
+  properties: { tool: { type: "string", const: name }, arguments: args },
+  required: ["tool", "arguments"],
+  additionalProperties: false,
+});
+
+test("the schema is a choice of the offered tools and an answer, without the words for people", () => {
+  assert.deepEqual(heldSchema({ tools: [EDIT, MAP] }), {
+    anyOf: [
+      callOf("edit_file", {
+        type: "object",
+        required: ["path"],
+        properties: {
+          path: { type: "string" },
+          count: { anyOf: [{ type: "integer" }, { type: "null" }] },
+          edits: {
+            type: "array",
+            items: { type: "object", properties: { old: { type: "string" } }, additionalProperties: false },
+          },
+          any: {},
+        },
+        additionalProperties: false,
+      }),
+      callOf("set", { type: "object", additionalProperties: { type: "string" } }),
+      {
+        type: "object",
+        properties: { answer: { type: "string" } },
+        required: ["answer"],
+        additionalProperties: false,
+      },
+    ],
+  });
+});
+
+const some = (count: number, length: number): boolean =>
+  JSON.stringify(
+    heldSchema({ tools: [EDIT], hold: { paths: Array.from({ length: count }, () => "x".repeat(length)) } }),
+  ).includes('"enum"');
+
+test("few paths are a choice, many or long ones are not", () => {
+  assert.deepEqual(
+    [some(0, 1), some(1, 1), some(200, 10), some(201, 10), some(100, 1000)],
+    [false, true, true, false, false],
+  );
+});
+
+const texts = (role: "user" | "assistant"): readonly string[] => {
+  const last = role === "user" ? { role, text: "b" } : { role, text: "b", calls: [] };
+  const request: ModelRequest = {
+    model: "m",
+    messages: [{ role: "user", text: "a" }, last],
+    tools: [EDIT],
+  };
+  return withForm(request).messages.map(({ text }) => text.slice(0, 26));
+};
+
+test("the form that is asked for stands behind the last message, or after it", () => {
+  assert.deepEqual(texts("user"), ["a", "b\n\nReply with one JSON obj"]);
+  assert.deepEqual(texts("assistant"), ["a", "b", "Reply with one JSON object"]);
+});
+
+function read(text: string, size = text.length) {
+  const reply = new HeldReply([EDIT], new CallStream([EDIT]));
+  let shown = "";
+  for (let at = 0; at < text.length; at += size) shown += reply.push(text.slice(at, at + size));
+  const { calls, malformed, missed = [], prose } = reply.end();
+  return { shown, calls, malformed, missed, prose };
+}
+
+const REPLIES: readonly string[] = [
+  '{"tool": "edit_file", "arguments": {"path": "a", "count": "2"}}',
+  '{"reply": {"tool": "editFile", "arguments": {"path": "a"}}}',
+  '{"answer": "Two\\nlines, \\"quoted\\", \\ud83d\\ude00, a lone \\ud83d half"}',
+  ' { "reply" : { "answer" : "x" } }',
+  '{"answer": "cut in its mid',
+  '{"answer": "cut in an escape \\u00',
+  '{"tool": "edit_file", "arguments": {"path": "a',
+  '{"tool": "edit_file", "arguments": {"path": "a", "path": "b"}}',
+  '{"tool": "mend", "arguments": {}}',
+  '{"tool": "edit_file", "arguments": {}, "answer": "x"}',
+  '{"name": "edit_file", "arguments": {"path": "a"}}',
+  "Plain words.",
+  "",
+];
+
+test("pieces change nothing, and what was shown is the beginning of the prose", () => {
+  for (const text of REPLIES) {
+    const { shown: _, ...whole } = read(text);
+    for (const size of [1, 2, 3, 7]) {
+      const { shown, ...pieced } = read(text, size);
+      assert.deepEqual(pieced, whole, text);
+      assert.ok(whole.prose.startsWith(shown), `${text}: ${shown}`);
+    }
+  }
+});
+
+test("each reply is what it says", () => {
+  const told = REPLIES.map((text) => {
+    const { calls, malformed, missed, prose } = read(text);
+    const bad = [...malformed, ...missed].map(({ name, missed: kind = "unread" }) => `${kind} ${name}`);
+    return [...calls.map(({ name, args }) => `${name} ${JSON.stringify(args)}`), ...bad, prose].join(" | ");
+  });
+  assert.deepEqual(told, [
+    'edit_file {"path":"a","count":2} | ',
+    'edit_file {"path":"a"} | ',
+    'Two\nlines, "quoted", 😀, a lone \ud83d half',
+    "x",
+    "cut in its mid",
+    "cut in an escape ",
+    "unread edit_file | ",
+    "unread edit_file | ",
+    "not_offered mend | ",
+    '{"tool": "edit_file", "arguments": {}, "answer": "x"}',
+    'edit_file {"path":"a"} | ',
+    "Plain words.",
+    "",
+  ]);
+});
+
+test("a call inside of an answer is not run, and the answer is told to be none", () => {
+  const call = JSON.stringify({ name: "edit_file", arguments: { path: "a" } });
+  const { calls, malformed, prose } = read(
+    JSON.stringify({ answer: `I mend it.\n<tool_call>${call}</tool_call>` }),
+  );
+  assert.deepEqual(calls, []);
+  assert.deepEqual(
+    malformed.map(({ name, missed }) => [name, missed]),
+    [["edit_file", "not_alone"]],
+  );
+  assert.match(prose, /^I mend it\.\n<tool_call>/);
+  assert.deepEqual(read(JSON.stringify({ answer: `The form is \`${call}\`.` })).malformed, []);
+});

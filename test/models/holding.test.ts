@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { type Hold, holdsUnrunCalls, type ModelRequest } from "../../src/core/model-provider.ts";
+import { type Wire, type WireEvent, WireFailure, type WireRequest } from "../../src/models/model-api.ts";
+import { providerOver, text } from "./ask.ts";
+import { answerFrom, calls, failed, finished, REQUEST } from "../contract/provider-ask.ts";
+
+/** A server that holds replies, one provider over it, and what it was sent. */
+function holding(
+  reply: (request: WireRequest, nth: number) => readonly WireEvent[],
+  known: NonNullable<Parameters<typeof providerOver>[1]>["known"] = () => ({}),
+  holds: NonNullable<Wire["holds"]> = "after_thinking",
+) {
+  const sent: WireRequest[] = [];
+  const wire: Wire = {
+    holds,
+    async *send(request) {
+      sent.push(request);
+      yield* await Promise.resolve(reply(request, sent.length - 1));
+    },
+  };
+  const provider = providerOver(wire, { known });
+  const asked = async (request: ModelRequest) => {
+    const events = [];
+    for await (const event of provider.stream(request, new AbortController().signal)) events.push(event);
+    return answerFrom(events);
+  };
+  const ask = (hold: Hold = {}) => asked({ ...REQUEST, hold });
+  const forms = (): readonly string[] =>
+    sent.map(
+      ({ held, nativeTools }) => `${nativeTools ? "native" : "text"}${held === undefined ? "" : " held"}`,
+    );
+  return { ask, asked, sent, forms };
+}
+
+const CALL = [text('{"tool": "list_dir", "arguments": {"path": "src"}}')];
+const LISTED = [{ name: "list_dir", args: { path: "src" } }];
+const MISS = [text('{"name": "find_all", "arguments": {}}')];
+const refused = (): never => {
+  throw new WireFailure("server", "no grammar beside tools", { refusesHold: true });
+};
+
+test("a model that is known to call best so is held each time, and no request that may not be", async () => {
+  const { ask, asked, forms } = holding(
+    () => CALL,
+    () => ({ calls: "held" }),
+  );
+  await ask();
+  await ask({ paths: ["a"] });
+  assert.equal((await asked(REQUEST)).text, "");
+  assert.deepEqual(forms(), ["native held", "native held", "native"]);
+});
+
+const thinkOf = async (holds: NonNullable<Wire["holds"]>): Promise<unknown> => {
+  const { ask, sent } = holding(
+    () => CALL,
+    () => ({ thinking: true }),
+    holds,
+  );
+  await ask({ now: true });
+  await ask();
+  return sent.map(({ think }) => think);
+};
+
+test("a model that thinks is not asked to where its server holds from the first token on", async () => {
+  assert.deepEqual(await thinkOf("at_once"), [false, undefined]);
+  assert.deepEqual(await thinkOf("after_thinking"), [undefined, undefined]);
+});
+
+test("where a schema is refused beside native tools, a model that has to be held finds them in its prompt", async () => {
+  const { ask, forms } = holding(
+    ({ nativeTools, held }) => (held !== undefined && nativeTools ? refused() : CALL),
+    () => ({ calls: "held" }),
+  );
+  assert.deepEqual(calls(await ask()), LISTED);
+  await ask();
+  assert.deepEqual(forms(), ["native held", "text held", "text held"]);
+});
+
+test("one reply that is to be held and cannot be is asked for without, and the tools stay where they are", async () => {
+  const { ask, forms } = holding(({ held }) => (held === undefined ? CALL : refused()));
+  assert.deepEqual(calls(await ask({ now: true })), LISTED);
+  assert.deepEqual(forms(), ["native held", "native"]);
+});
+
+test("a call that is run and an answer begin the count of misses anew", async () => {
+  const replies = [MISS, CALL, MISS, [text("Well.")], MISS, MISS, CALL];
+  const { ask, forms } = holding((_request, nth) => replies[nth] ?? CALL);
+  const notes = [];
+  for (const _ of replies) notes.push(finished(await ask()).notes.length);
+  assert.deepEqual(notes, [0, 0, 0, 0, 0, 1, 0]);
+  assert.deepEqual(
+    forms().map((form) => form.includes("held")),
+    [false, false, false, false, false, false, true],
+  );
+});
+
+test("a held reply that is empty natively is asked for with the tools in the prompt, then it is a failure", async () => {
+  const { ask, forms } = holding(() => []);
+  assert.equal(failed(await ask({ now: true })).failure.kind, "empty");
+  assert.deepEqual(forms(), ["native held", "text held"]);
+});
+
+const told = async (reply: string): Promise<boolean> =>
+  holdsUnrunCalls(finished(await holding(() => [text(reply)]).ask()));
+
+test("an answer is none where it holds calls that were not run", async () => {
+  assert.equal(await told('{"name": "find_all", "arguments": {}}'), true);
+  assert.equal(await told('<tool_call>{"name": "find_all", "arguments": {}}</tool_call>'), true);
+  assert.equal(await told('<tool_call>{"name": "list_dir", "arguments": {"path'), false);
+  assert.equal(await told('<tool_call>{"name": "list_dir", "arguments": {"path": "a"}}</tool_call>'), false);
+  assert.equal(await told("All is well."), false);
+});

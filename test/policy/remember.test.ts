@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { type RuleForm, withRules } from "../../src/policy/rule.ts";
+import { ruleFor } from "../../src/policy/remember-rule.ts";
+import { AROUND, policy, rulesFrom, verdict } from "./judged.ts";
+
+const APPROVED = { decision: "allow", reason: "approved as it stands" } as const;
+
+const made = (text: string): readonly RuleForm[] => {
+  const remembered = ruleFor(text, AROUND, policy);
+  assert.equal(remembered.kind, "rules", text);
+  return remembered.kind === "rules" ? remembered.rules : [];
+};
+
+test("what is approved is remembered by its exact words", () => {
+  const prefix = ["frob", "a b", "$x"];
+  const rules = made("frob 'a b' '$x'");
+  assert.deepEqual(rules, [{ prefix, exact: true, ...APPROVED, match: ["frob 'a b' '$x'"] }]);
+  const compiled = rulesFrom(rules);
+  assert.deepEqual(
+    ["frob 'a b' '$x'", "frob 'a b' '$x' c", "frob 'a b'", "frob a b '$x'"].map((text) =>
+      verdict(text, compiled),
+    ),
+    ["allow", "ask", "ask", "ask"],
+  );
+});
+
+test("paths outside the workspace are named", () => {
+  const rows = [
+    ["cat /etc/passwd ~/x", ["/etc/passwd", "~/x"]],
+    ["cd ~ && cat x", ["~/x"]],
+    ["ls ~", ["~"]],
+    ["rm /home/dev/project/x", ["~/project/x"]],
+    ["cd sub && ./run.sh", ["sub/run.sh"]],
+  ] as const;
+  assert.deepEqual(
+    rows.map(([text]) => [text, made(text).at(-1)?.path]),
+    rows,
+  );
+});
+
+test("of several commands each one that needs it gets a rule, with an example of its own", () => {
+  assert.deepEqual(
+    made("ls && frob a > out.txt; bash -c 'frob b'").map(({ prefix, effect, path, match }) => ({
+      prefix,
+      effect,
+      path,
+      match,
+    })),
+    [
+      { prefix: undefined, effect: "write", path: "out.txt", match: ["echo > out.txt"] },
+      { prefix: ["frob", "a"], effect: undefined, path: undefined, match: ["frob a"] },
+      { prefix: ["frob", "b"], effect: undefined, path: undefined, match: ["frob b"] },
+    ],
+  );
+});
+
+test("there is no rule for what is denied, allowed already, or not known well enough", () => {
+  const rows = [
+    ["ls", "it is allowed already"],
+    ["rm -rf /", "it is denied: rm deletes everything in / (delete.broad)"],
+    ["ls '", "it is denied"],
+    ["frob $X", "only the shell will know what $X stands for: write it out"],
+    ["frob *.ts", "only the shell will know what *.ts stands for: write it out"],
+    ["FOO=1 frob", "no rule can allow it: FOO is a variable whose effect is not known here (env.own)"],
+    [
+      "frob < /etc/passwd",
+      "a rule would hold for every command: /etc/passwd lies outside the workspace (read.outside)",
+    ],
+    [
+      "cat x | sh",
+      "no rule can allow it: sh runs what it is given on stdin, which is not known here (code.input)",
+    ],
+    ["cat '/etc/*'", "no rule can hold exactly this in every workspace: cat /etc/\\*"],
+    ["cat ../x", "no rule can hold exactly this in every workspace: cat ../x; name paths from ~ or from /"],
+  ] as const;
+  for (const [text, reason] of rows) {
+    const remembered = ruleFor(text, AROUND, policy);
+    assert.ok(
+      remembered.kind === "refused" && remembered.reason.startsWith(reason),
+      JSON.stringify([text, remembered]),
+    );
+  }
+});
+
+test("a rule of the user's own that asks is not worked around", () => {
+  const rules = rulesFrom([{ id: "mine", prefix: ["frob"], decision: "ask" }]);
+  assert.deepEqual(ruleFor("frob a", { ...AROUND, rules }, policy), {
+    kind: "refused",
+    reason: "no rule can allow it: because (user.mine)",
+  });
+});
+
+test("rules are put at the end of a file, in its own kind of lines", () => {
+  const [rule] = made("frob 'a\"b'");
+  assert.ok(rule);
+  const text =
+    '[[rule]]\nprefix = ["frob", "a\\"b"]\nexact = true\ndecision = "allow"\nreason = "approved as it stands"\nmatch = ["frob \'a\\"b\'"]\n';
+  const rows = [
+    ["", text],
+    ["# mine\n", `# mine\n\n${text}`],
+    ["# mine", `# mine\n\n${text}`],
+    ["# mine\r\n", `# mine\r\n\r\n${text.replaceAll("\n", "\r\n")}`],
+  ] as const;
+  assert.deepEqual(
+    rows.map(([before]) => [before, withRules(before, [rule])]),
+    rows,
+  );
+});

@@ -1,0 +1,224 @@
+import { availableParallelism } from "node:os";
+import {
+  type ChatTemplate,
+  type Llama,
+  type LlamaContext,
+  type LlamaModel,
+  type LlamaSequence,
+  loadEngine,
+  type NodeLlamaCpp,
+  type Token,
+} from "./engine-package.ts";
+
+/** A model from a GGUF file in this process. One thing at a time: whoever serves it keeps the queue. */
+
+export interface EngineRequest {
+  readonly messages: readonly object[];
+  readonly tools: readonly object[];
+  /** Tokens of prompt and reply together. */
+  readonly window: number;
+  /** Most tokens of the reply. */
+  readonly most: number;
+  readonly temperature: number;
+  readonly seed?: number | undefined;
+  /** GBNF that the reply is held to. */
+  readonly grammar?: string | undefined;
+}
+
+export interface Counts {
+  readonly prompt: number;
+  /** Of the prompt, those that were not left from the request before. */
+  readonly read: number;
+  readonly written: number;
+  readonly loadMs: number;
+  readonly readMs: number;
+  readonly writeMs: number;
+}
+
+export type Piece =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "end"; readonly reason: "stop" | "length"; readonly counts: Counts };
+
+/** The prompt, or a text to embed, does not fit the window. */
+export class TooLong extends Error {
+  readonly tokens: number;
+  readonly window: number;
+
+  constructor(tokens: number, window: number) {
+    super(`${tokens} tokens for a window of ${window}`);
+    this.tokens = tokens;
+    this.window = window;
+  }
+}
+
+/** Threads wait for each other by spinning: with one for each core, whatever else runs holds all of them up. */
+const THREADS = Math.max(1, Math.floor(availableParallelism() / 2));
+/** So much is read between two looks at whether anybody still waits. */
+const READ_AT_ONCE = 64;
+
+export class LlamaEngine {
+  readonly #package: NodeLlamaCpp;
+  readonly #llama: Llama;
+  readonly #model: LlamaModel;
+  readonly #template: ChatTemplate;
+  readonly callsInTags: boolean;
+  #loaded: {
+    readonly window: number;
+    readonly context: LlamaContext;
+    readonly sequence: LlamaSequence;
+  } | null = null;
+  /** Tokens read and written since the start, whoever asked. */
+  computed = 0;
+
+  private constructor(parts: {
+    readonly package: NodeLlamaCpp;
+    readonly llama: Llama;
+    readonly model: LlamaModel;
+    readonly template: ChatTemplate;
+    readonly templateText: string;
+  }) {
+    this.#package = parts.package;
+    this.#llama = parts.llama;
+    this.#model = parts.model;
+    this.#template = parts.template;
+    this.callsInTags = parts.templateText.includes("tools") && parts.templateText.includes("<tool_call>");
+  }
+
+  static async open(file: string): Promise<LlamaEngine> {
+    const { llama: nodeLlama, template } = await loadEngine();
+    const llama = await nodeLlama.getLlama({
+      gpu: false,
+      build: "never",
+      skipDownload: true,
+      maxThreads: THREADS,
+      logLevel: "error",
+    });
+    const model = await llama.loadModel({ modelPath: file });
+    const text = model.fileInfo.metadata.tokenizer?.chat_template;
+    if (text === undefined) throw new Error(`${file} has no chat template: it is no model that answers`);
+    return new LlamaEngine({
+      package: nodeLlama,
+      llama,
+      model,
+      template: template(text),
+      templateText: text,
+    });
+  }
+
+  get trained(): number {
+    return this.#model.trainContextSize;
+  }
+
+  get architecture(): string {
+    return this.#model.fileInfo.metadata.general.architecture;
+  }
+
+  /** Tokens of the window that is in memory; null when none is. */
+  get window(): number | null {
+    return this.#loaded?.window ?? null;
+  }
+
+  async unload(): Promise<void> {
+    await this.#loaded?.context.dispose();
+    this.#loaded = null;
+  }
+
+  async close(): Promise<void> {
+    await this.unload();
+    await this.#llama.dispose();
+  }
+
+  /** Ends early, without an end, once `signal` fires. Throws `TooLong`. */
+  async *reply(request: EngineRequest, signal: AbortSignal): AsyncGenerator<Piece> {
+    if (signal.aborted) return;
+    const begun = performance.now();
+    const prompt = this.#model.tokenize(this.#prompt(request), true);
+    const window = Math.min(request.window, this.trained);
+    if (prompt.length >= window) throw new TooLong(prompt.length, window);
+    const sequence = await this.#sequenceOf(window);
+    const loaded = performance.now();
+    // The last token is evaluated in any case: the first new one follows from it.
+    await sequence.adaptStateToTokens(prompt.slice(0, -1), false);
+    const kept = sequence.nextTokenIndex;
+    for (let at = kept; at < prompt.length - 1; at += READ_AT_ONCE) {
+      if (signal.aborted) return;
+      const part = prompt.slice(at, Math.min(at + READ_AT_ONCE, prompt.length - 1));
+      await sequence.evaluateWithoutGeneratingNewTokens(part);
+      this.computed += part.length;
+    }
+    const read = performance.now();
+    const options = await this.#options(request);
+    const written: Token[] = [];
+    let said = "";
+    let reason: "stop" | "length" = "stop";
+    for await (const token of sequence.evaluate(prompt.slice(-1), options)) {
+      this.computed += 1;
+      if (signal.aborted) return;
+      written.push(token);
+      const text = this.#model.detokenize(written, true);
+      // A character may take several tokens.
+      if (!text.endsWith("\uFFFD") && text.length > said.length) {
+        yield { type: "text", text: text.slice(said.length) };
+        said = text;
+      }
+      if (written.length < request.most && prompt.length + written.length < window) continue;
+      reason = "length";
+      break;
+    }
+    const counts: Counts = {
+      prompt: prompt.length,
+      read: prompt.length - kept,
+      written: written.length,
+      loadMs: loaded - begun,
+      readMs: read - loaded,
+      writeMs: performance.now() - read,
+    };
+    yield { type: "end", reason, counts };
+  }
+
+  /** Mean-pooled or not is the model's own matter; `cut` keeps the beginning of what is too long. */
+  async vectors(texts: readonly string[], cut: boolean): Promise<readonly (readonly number[])[]> {
+    const window = Math.min(this.trained, 2048);
+    const context = await this.#model.createEmbeddingContext({ contextSize: window });
+    try {
+      const vectors: (readonly number[])[] = [];
+      for (const text of texts) {
+        const tokens = this.#model.tokenize(text, false);
+        if (tokens.length >= window && !cut) throw new TooLong(tokens.length, window);
+        const { vector } = await context.getEmbeddingFor(tokens.slice(0, window - 1));
+        this.computed += Math.min(tokens.length, window - 1);
+        vectors.push(vector);
+      }
+      return vectors;
+    } finally {
+      await context.dispose();
+    }
+  }
+
+  #prompt({ messages, tools }: EngineRequest): string {
+    const { bosString, eosString } = this.#model.tokens;
+    return this.#template.render({
+      messages,
+      ...(tools.length > 0 ? { tools } : {}),
+      add_generation_prompt: true,
+      bos_token: bosString ?? "",
+      eos_token: eosString ?? "",
+    });
+  }
+
+  async #sequenceOf(window: number): Promise<LlamaSequence> {
+    if (this.#loaded?.window === window) return this.#loaded.sequence;
+    await this.unload();
+    const context = await this.#model.createContext({ contextSize: window, batchSize: READ_AT_ONCE });
+    this.#loaded = { window, context, sequence: context.getSequence() };
+    return this.#loaded.sequence;
+  }
+
+  async #options({ temperature, seed, grammar }: EngineRequest): Promise<object> {
+    const sampling = { temperature, topK: 40, topP: 0.9, ...(seed === undefined ? {} : { seed }) };
+    if (grammar === undefined) return sampling;
+    const made = await this.#llama.createGrammar({ grammar });
+    const state = new this.#package.LlamaGrammarEvaluationState({ model: this.#model, grammar: made });
+    return { ...sampling, grammarEvaluationState: state };
+  }
+}
