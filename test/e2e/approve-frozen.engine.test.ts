@@ -118,7 +118,8 @@ test("a run may wait more than once in the same box", { skip }, async () => {
   assert.equal((await parkingsOf(place)).length, 1);
   const more = await approve(place, session, ["--once"]);
   assert.equal(more.code, 0, more.stderr);
-  assert.match(resultsIn(model.asked().at(-1)).at(-1) ?? "", /^kept$/m);
+  const results = resultsIn(model.asked().at(-1));
+  assert.match(results.at(-1) ?? "", /^kept$/m, `${more.stderr}\n${results.join("\n---\n")}`);
 });
 
 for (const isolation of ["overlay", "copy"] as const)
