@@ -10,23 +10,27 @@ const ROOT = path.join(import.meta.dirname, "../..");
 export class Tally {
   ran = 0;
   failed = 0;
-  readonly #skipped: string[] = [];
+  /** Names of tests by the reason for which they were skipped. */
+  readonly #skipped = new Map<string, string[]>();
+  readonly #failures: string[] = [];
 
   readonly note = (event: TestEvent): void => {
     if (event.type !== "test:pass" && event.type !== "test:fail") return;
-    if (event.type === "test:fail") this.failed += 1;
+    if (event.type === "test:fail") {
+      this.failed += 1;
+      this.#failures.push(failureText(event.data));
+    }
     if (event.data.details.type === "suite") return;
     this.ran += 1;
     const { skip, name } = event.data;
     if (skip === undefined || skip === false) return;
-    this.#skipped.push(`  ${name}: ${typeof skip === "string" && skip !== "" ? skip : "NO REASON GIVEN"}`);
+    const reason = typeof skip === "string" && skip !== "" ? skip : NO_REASON;
+    this.#skipped.set(reason, [...(this.#skipped.get(reason) ?? []), name]);
   };
 
   /** Says what was skipped and why. */
   get green(): boolean {
-    return (
-      this.ran > 0 && this.failed === 0 && !this.#skipped.some((line) => line.endsWith("NO REASON GIVEN"))
-    );
+    return this.ran > 0 && this.failed === 0 && !this.#skipped.has(NO_REASON);
   }
 
   /** What each file of this run took, by its path from the root. */
@@ -40,12 +44,26 @@ export class Tally {
     this.times.set(name, (this.times.get(name) ?? 0) + details.duration_ms);
   };
 
+  /** What was skipped and why, then what failed: the end of a long output is what is read. */
   print(): void {
-    if (this.#skipped.length > 0)
-      console.log(`\nskipped, so not shown here (${this.#skipped.length}):\n${this.#skipped.join("\n")}`);
+    const skipped = [...this.#skipped.values()].flat().length;
+    if (skipped > 0) console.log(`\nskipped, so not shown here (${skipped}):`);
+    for (const [reason, names] of this.#skipped)
+      console.log(`  ${reason}:\n${names.map((name) => `    ${name}\n`).join("")}`.trimEnd());
+    for (const failure of this.#failures.slice(0, MOST_FAILURES)) console.log(`\n✖ ${failure}`);
     if (this.ran === 0) console.log("\nno test was run");
-    else console.log(`\n${this.ran} tests, ${this.failed} failed, ${this.#skipped.length} skipped`);
+    else console.log(`\n${this.ran} tests, ${this.failed} failed, ${skipped} skipped`);
   }
+}
+
+const NO_REASON = "NO REASON GIVEN";
+const MOST_FAILURES = 20;
+const MOST_OF_ONE = 1500;
+
+function failureText({ name, file, details }: Extract<TestEvent, { type: "test:fail" }>["data"]): string {
+  const { cause, message } = details.error;
+  const text = cause instanceof Error ? (cause.stack ?? cause.message) : message;
+  return `${name}\n  ${path.relative(ROOT, file ?? "")}\n${text.slice(0, MOST_OF_ONE)}`;
 }
 
 /** One run of these files, `beside` of them at once. */

@@ -6,7 +6,7 @@ import type { BoxPlan } from "../container-spec.ts";
 import { placeOf, unseen } from "../isolation/open-place.ts";
 import type { Isolation, Place, VolumeRequest } from "../isolation/workspace-place.ts";
 import type { Layer } from "../isolation/layer-record.ts";
-import { discardParked, forget, type Standing, writeParked } from "../isolation/parked-files.ts";
+import { discardParked, forget, letGoTaken, type Standing, writeParked } from "../isolation/parked-files.ts";
 import { type KeptJob, parkedText } from "../isolation/parked-record.ts";
 import { NOT_THERE, takeUp } from "../isolation/take-up.ts";
 import type { Protection } from "../protect/scan.ts";
@@ -136,7 +136,11 @@ export function parkingOf(
     const { owner } = prepared;
     const file = await writeParked(maker.stateDir, { session, expires, owner }, text).catch(unwritten);
     things.defer(() => forget({ session, file, kind: "parked", expires }));
-    return { until: expires, freeze: container.freeze };
+    const freeze = async (): Promise<void> => {
+      await container.freeze();
+      await letGoTaken(maker.stateDir, session, owner);
+    };
+    return { until: expires, freeze };
   };
 }
 

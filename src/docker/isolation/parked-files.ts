@@ -79,7 +79,10 @@ interface Parking {
   readonly owner: Owner;
 }
 
-/** The file and its name are on disk when this resolves. Earlier files of the session are removed. */
+/**
+ * The file and its name are on disk when this resolves. Earlier files of the session are removed, but for the one that
+ * says that this process has the box: until it is frozen nothing else does (`letGoTaken`).
+ */
 export async function writeParked(
   stateDir: string,
   { session, expires, owner }: Parking,
@@ -103,11 +106,20 @@ export async function writeParked(
     await rm(begun, { force: true });
     throw thrown;
   }
-  for (const each of earlier) if (each.file !== file) await rm(each.file, { force: true });
+  const own = takenFile(stateDir, session, owner);
+  for (const each of earlier)
+    if (each.file !== file && each.file !== own) await rm(each.file, { force: true });
   await syncFolder(folder);
   await syncFolder(path.dirname(folder));
   return file;
 }
+
+const takenFile = (stateDir: string, session: string, owner: Owner): string =>
+  path.join(parkedIn(stateDir), `${session}.${ownerText(owner)}.taken`);
+
+/** Says that this process has the box of the session no more. */
+export const letGoTaken = (stateDir: string, session: string, owner: Owner): Promise<void> =>
+  rm(takenFile(stateDir, session, owner), { force: true });
 
 interface Claimed {
   readonly text: string;
@@ -121,14 +133,14 @@ export async function claimParked(
   { session, file }: Standing,
   owner: Owner,
 ): Promise<Claimed | undefined> {
-  const taken = path.join(parkedIn(stateDir), `${session}.${ownerText(owner)}.taken`);
+  const taken = takenFile(stateDir, session, owner);
   try {
     await rename(file, taken);
   } catch (thrown) {
     if (errorCode(thrown) === "ENOENT") return undefined;
     throw thrown;
   }
-  const letGo = (): Promise<void> => rm(taken, { force: true });
+  const letGo = (): Promise<void> => letGoTaken(stateDir, session, owner);
   try {
     await using handle = await open(taken, "r");
     return { text: await handle.readFile("utf8"), letGo };
@@ -142,6 +154,15 @@ export async function forget({ file }: Standing): Promise<void> {
     if (errorCode(thrown) !== "ENOENT") throw thrown;
   });
 }
+
+/** Names what is said of a session's box: where it is the same before and after a look at the box, the look was of that. */
+export const sayingOf = async ({ parks }: Pick<BoxRecord, "parks">): Promise<string> =>
+  parks === undefined
+    ? ""
+    : (await standingsOf(parks.stateDir, parks.session).catch(() => []))
+        .map(({ file }) => file)
+        .toSorted()
+        .join("\n");
 
 /**
  * What keeps a box although its creator has ended: a pending answer of a person, or a process that resumed it. A box

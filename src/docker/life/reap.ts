@@ -8,7 +8,7 @@ import type { Engine } from "../engine.ts";
 import { emptyWork } from "../isolation/layer-volumes.ts";
 import { copiesToRemove, layersToRemove } from "../isolation/layer-quota.ts";
 import { layersIn } from "../isolation/layer-record.ts";
-import { forget, holderOf, holds, standings } from "../isolation/parked-files.ts";
+import { forget, holderOf, holds, sayingOf, standings } from "../isolation/parked-files.ts";
 import { removeUnthawed } from "./frozen-container.ts";
 import { filesIn, locksIn, ownerOf } from "./lock-files.ts";
 import { liveness } from "./owner.ts";
@@ -94,14 +94,23 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
   };
 }
 
-/** Without boxes that are frozen for a person's answer, and those that another process than their creator has resumed. */
+/**
+ * Without boxes that are frozen for a person's answer, and those that another process than their creator has resumed.
+ * They are frozen and resumed meanwhile: only where nobody says anything else of a box than before it was looked at
+ * again, what was seen counts.
+ */
 async function notWaiting(engine: Engine, uid: number, dead: readonly Found[]): Promise<readonly Found[]> {
   if (!dead.some(({ record }) => record.parks !== undefined)) return dead;
-  // Listed again: a box that was running at the first listing may have been frozen since by an owner that has ended.
+  const before = await Promise.all(dead.map(({ record }) => sayingOf(record)));
   const [boxes] = await list(engine, uid);
   const frozen = new Set(boxes.flatMap((box) => (box.frozen === true ? [box.id] : [])));
-  const held = await Promise.all(dead.map(({ id, record }) => holderOf(record, frozen.has(id))));
-  return dead.filter((_, index) => held[index] === undefined);
+  const held = await Promise.all(
+    dead.map(
+      async ({ id, record }, index) =>
+        (await holderOf(record, frozen.has(id))) !== undefined || (await sayingOf(record)) !== before[index],
+    ),
+  );
+  return dead.filter((_, index) => held[index] === false);
 }
 
 /** Records of boxes that may no longer be resumed. */

@@ -50,8 +50,14 @@ test("of many that want it one gets it, and the key is nowhere any more", { skip
   assert.ok(taken?.kind === "taken");
   assert.deepEqual([await readFile(taken.file, "utf8"), taken.owner], ["", owner]);
   assert.equal((await refusalOf(() => refuseTaken(place.path, "a")))[0], 2);
+  // Written down again, it is this process's until it lets go of it.
+  await writeParked(place.path, { session: "a", expires: 10, owner }, "the next key");
+  assert.equal((await refusalOf(() => refuseTaken(place.path, "a")))[0], 2);
   await got[0]?.letGo();
-  assert.deepEqual(await standings(place.path), []);
+  assert.deepEqual(
+    (await standings(place.path)).map(({ kind }) => kind),
+    ["parked"],
+  );
   await refuseTaken(place.path, "a");
 });
 

@@ -2,7 +2,12 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { Engine } from "../../../src/docker/engine.ts";
 import { boxLabels, type Owner, ownerLabels } from "../../../src/docker/box-labels.ts";
-import { writeParked } from "../../../src/docker/isolation/parked-files.ts";
+import {
+  claimParked,
+  letGoTaken,
+  standingsOf,
+  writeParked,
+} from "../../../src/docker/isolation/parked-files.ts";
 import { thisProcess } from "../../../src/docker/life/owner.ts";
 import { reap } from "../../../src/docker/life/reap.ts";
 import { scratch } from "../../fixtures/scratch.ts";
@@ -154,5 +159,36 @@ test(
     const { containers, failed } = await reap(engine, { uid: UID, stateDir: place.path });
     assert.deepEqual(containers, ["never-frozen", "thawed-since", "out-of-time", "not-asked-about"]);
     assert.deepEqual(failed, []);
+  },
+);
+
+test(
+  "a box that is parked once more while it is looked at waits; the twin of a process that was killed does not",
+  { skip },
+  async () => {
+    await using place = await scratch();
+    const owner = await thisProcess();
+    const expires = Date.now() + 3_600_000;
+    const boxes = ["again", "killed"].map((id) => ({ id, labels: labels(id, dead, place.path) }));
+    for (const { id } of boxes) {
+      await writeParked(place.path, { session: id, expires, owner: dead }, "");
+      const [standing] = await standingsOf(place.path, id);
+      assert.ok(standing?.kind === "parked");
+      await claimParked(place.path, standing, id === "again" ? owner : dead);
+    }
+    const { engine } = fakeEngine(boxes, []);
+    const { listContainers } = engine.api;
+    const parkOnSecond = { looks: 0 };
+    engine.api.listContainers = async (options) => {
+      const seen = await listContainers(options);
+      parkOnSecond.looks += 1;
+      if (parkOnSecond.looks !== 2) return seen;
+      // Seen running; frozen, written down and let go of before anybody asks who has it.
+      await writeParked(place.path, { session: "again", expires, owner }, "");
+      await letGoTaken(place.path, "again", owner);
+      return seen;
+    };
+    const { containers, failed } = await reap(engine, { uid: UID, stateDir: place.path });
+    assert.deepEqual([containers, failed], [["killed"], []]);
   },
 );

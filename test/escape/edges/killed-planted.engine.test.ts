@@ -40,7 +40,7 @@ async function assertMovedOut(place: Scratch, ended: Pick<Ended, "stderr">): Pro
   assert.match(ended.stderr, /if it is yours, take it back: mv /);
   assert.equal(await place.read("work/.vscode/tasks.json"), "mine\n");
   assert.equal(await place.read("work/own/.git/config"), "[core]\n");
-  assert.deepEqual(await recordsOf(place), []);
+  assert.deepEqual(await recordsOf(place), [], ended.stderr);
 }
 
 test("what a killed exec planted is moved out by the next start, and told", { skip }, async () => {
@@ -70,12 +70,12 @@ test(
     const killed = await runLines(place, ["bash test.sh"], [], {
       whenMade: [place.at("work/done"), (child) => child.kill("SIGKILL")],
     });
-    assert.equal(killed.code, null);
+    assert.equal(killed.code, null, killed.stderr);
     const inside = await sandboxExec(place, sh("true"), { cwd: place.at("work/own") });
     assert.equal(inside.code, 0, inside.stderr);
     await assertMovedOut(place, inside);
     const next = await runLines(place, ["cat test.sh"], ["--json"]);
-    assert.deepEqual([next.code, finishedOf(next).quarantined], [0, []]);
+    assert.deepEqual([next.code, finishedOf(next).quarantined], [0, []], next.stderr);
   },
 );
 
