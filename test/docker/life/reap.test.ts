@@ -41,7 +41,11 @@ interface Thing {
 }
 
 /** An engine of things that go or refuse to; it writes down what it is asked. */
-function fakeEngine(boxes: readonly Thing[], volumes: readonly Thing[]): { engine: Engine; asked: string[] } {
+function fakeEngine(
+  boxes: readonly Thing[],
+  volumes: readonly Thing[],
+  afterListing: (nth: number) => Promise<void> = () => Promise.resolve(),
+): { engine: Engine; asked: string[] } {
   const asked: string[] = [];
   const state = { listings: 0 };
   const madeAt = ({ age = 0 }: Thing): number => Date.now() / 1000 - age;
@@ -53,7 +57,7 @@ function fakeEngine(boxes: readonly Thing[], volumes: readonly Thing[]): { engin
     },
   });
   const api = {
-    listContainers: ({ filters }: { filters: { label: string[] } }) => {
+    listContainers: async ({ filters }: { filters: { label: string[] } }) => {
       asked.push(`containers ${filters.label.join(" ")}`);
       const nth = state.listings;
       state.listings += 1;
@@ -63,7 +67,8 @@ function fakeEngine(boxes: readonly Thing[], volumes: readonly Thing[]): { engin
         Created: madeAt(box),
         State: box.states?.[Math.min(nth, box.states.length - 1)] ?? "running",
       }));
-      return Promise.resolve(list);
+      await afterListing(nth);
+      return list;
     },
     listVolumes: () => {
       asked.push("volumes");
@@ -176,18 +181,12 @@ test(
       assert.ok(standing?.kind === "parked");
       await claimParked(place.path, standing, id === "again" ? owner : dead);
     }
-    const { engine } = fakeEngine(boxes, []);
-    const { listContainers } = engine.api;
-    const parkOnSecond = { looks: 0 };
-    engine.api.listContainers = async (options) => {
-      const seen = await listContainers(options);
-      parkOnSecond.looks += 1;
-      if (parkOnSecond.looks !== 2) return seen;
-      // Seen running; frozen, written down and let go of before anybody asks who has it.
+    // Seen running; frozen, written down and let go of before anybody asks who has it.
+    const { engine } = fakeEngine(boxes, [], async (nth) => {
+      if (nth !== 1) return;
       await writeParked(place.path, { session: "again", expires, owner }, "");
       await letGoTaken(place.path, "again", owner);
-      return seen;
-    };
+    });
     const { containers, failed } = await reap(engine, { uid: UID, stateDir: place.path });
     assert.deepEqual([containers, failed], [["killed"], []]);
   },
