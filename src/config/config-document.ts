@@ -8,6 +8,7 @@ import {
   visit,
 } from "jsonc-parser";
 import { EXIT, HarnessError } from "../core/errors.ts";
+import { splitGrants } from "../core/grant.ts";
 import type { SettingKey } from "./settings-schema.ts";
 
 /** A config file's text as a value, with a way to say where each key stands. JSON with comments. */
@@ -112,11 +113,7 @@ const AS_WRITTEN: ReadonlySet<string> = new Set([
 /** A setting's value from one word of text: a flag, an environment variable or `config set`. */
 export function valueFromText(key: SettingKey | `search.${string}`, text: string): unknown {
   if (AS_WRITTEN.has(key)) return text === "null" ? null : text;
-  if (key === "allow_domains" && !text.trim().startsWith("["))
-    return text
-      .split(",")
-      .map((entry) => entry.trim())
-      .filter((entry) => entry !== "");
+  if (key === "allow_domains" && !text.trim().startsWith("[")) return splitGrants(text);
   const errors: unknown[] = [];
   const value: unknown = parse(text, errors as never[]);
   return errors.length > 0 ? text : value;

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../core/bounds.ts";
 import { MODES } from "../core/decision.ts";
+import { grantText, isPreset, readGrant, splitGrants } from "../core/grant.ts";
 import { CALL_FORMS } from "../core/model-provider.ts";
 
 /** Every setting, its bounds and its default. Unknown keys are errors everywhere. */
@@ -54,12 +55,46 @@ const imageName = name.regex(
 const TEMPERATURE = "expected a temperature from 0 to 2";
 const price = z.number("expected a price per million tokens").min(0, "expected a price of 0 or more");
 const webUrl = z.url({ protocol: /^https?$/, error: "expected an http:// or https:// address" });
-const domain = z
-  .string("expected a host name")
-  .regex(
-    /^(?:\*\.)?(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/i,
-    "expected a host name such as example.org or *.example.org",
+const GRANT_LIST = "expected a list of host names";
+
+/** An entry as people write it: its own form of text, presets as their word. Each text may name several. */
+const grantEntry = z
+  .union([z.string(), z.looseObject({})], "expected a host name")
+  .transform((value, context) => {
+    const given = typeof value === "string" ? splitGrants(value) : [objectGrant(value, context)];
+    if (given.length === 0) context.addIssue({ code: "custom", message: `expected ${GRANT_FORM}` });
+    return given.flatMap((text) => {
+      if (text === undefined) return [];
+      if (isPreset(text)) return [text];
+      const read = readGrant(text);
+      if (read.kind === "grant") return [grantText(read.grant)];
+      context.addIssue({ code: "custom", message: `expected ${GRANT_FORM}: ${read.message}` });
+      return [];
+    });
+  });
+const GRANT_FORM = "a host name such as example.org or *.example.org";
+
+const grantObject = z.strictObject({
+  host: z.string("expected a host name"),
+  ports: z.array(z.int("expected a port"), "expected a list of ports").optional(),
+  methods: z.array(z.string("expected a method"), "expected a list of methods").optional(),
+  private: yesNo.optional(),
+});
+
+function objectGrant(value: unknown, context: z.RefinementCtx): string | undefined {
+  const read = grantObject.safeParse(value);
+  if (!read.success) {
+    context.addIssue({ code: "custom", message: read.error.issues[0]?.message ?? `expected ${GRANT_FORM}` });
+    return undefined;
+  }
+  const { host, ports = [], methods = [], private: own = false } = read.data;
+  const parts = [ports.join(","), methods.length === 0 ? "" : methods.join(","), own ? "private" : ""].filter(
+    (part) => part !== "",
   );
+  return [host, ...parts].join(":");
+}
+
+const grants = z.array(grantEntry, GRANT_LIST).transform((lists) => [...new Set(lists.flat())]);
 
 export const PROVIDERS = ["ollama", "openai", "anthropic", "scripted"] as const;
 export const ISOLATIONS = ["bind", "overlay", "copy"] as const;
@@ -103,7 +138,7 @@ const RULES = {
   check: name.refine(isCommand, "expected a command").nullable(),
   attempts: whole(1, 16),
   temperature: z.number(TEMPERATURE).min(0, TEMPERATURE).max(2, TEMPERATURE).nullable(),
-  allow_domains: z.array(domain, "expected a list of host names"),
+  allow_domains: grants,
   search: z.strictObject({ store: oneOf(STORES), url: webUrl }).partial(),
   prices: z.array(priceRow, "expected a list of prices"),
   capabilities: z.array(capabilityRow, "expected a list of capabilities"),

@@ -1,3 +1,5 @@
+import { coversHost } from "../core/grant.ts";
+import type { Grant } from "../core/network.ts";
 import { namesSecret } from "./effects/environment.ts";
 import type { Called } from "./effects/walk.ts";
 import type { Effect } from "./effects/effect.ts";
@@ -28,13 +30,10 @@ export const isOwnHost = (host: string): boolean =>
   /^(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1\])$/.test(host);
 
 /** All hosts are granted: by name, or below a name given with `*.` in front. */
-export const areGranted = (hosts: readonly string[], granted: readonly string[]): boolean =>
-  hosts.length > 0 && hosts.every((host) => granted.some((grant) => isGranted(host.toLowerCase(), grant)));
+export const areGranted = (hosts: readonly string[], granted: readonly Grant[]): boolean =>
+  hosts.length > 0 && hosts.every((host) => granted.some((grant) => coversHost(grant, plainHost(host))));
 
-function isGranted(host: string, grant: string): boolean {
-  const name = grant.toLowerCase();
-  return name.startsWith("*.") ? host.endsWith(name.slice(1)) : host === name;
-}
+const plainHost = (host: string): string => host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
 
 const anyOf = (words: readonly string[]): string => `(?:${words.join("|")})`;
 const { hostWords, processWords, deleteWords, hosts, engines, fetching } = REACHING;

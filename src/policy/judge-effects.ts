@@ -1,3 +1,5 @@
+import { readGrant } from "../core/grant.ts";
+import type { Grant } from "../core/network.ts";
 import type { Doubt, Effect, Place } from "./effects/effect.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
 import { isInside } from "./paths/normal-path.ts";
@@ -90,7 +92,7 @@ export interface Places {
   readonly workspace: string;
   readonly home: string;
   /** Hosts that the box may reach. */
-  readonly granted: readonly string[];
+  readonly granted: readonly Grant[];
   /** A folder or file whose code counts as the project's own. */
   isProject(path: Place): boolean;
   facts(path: string, op: "read" | "write"): PathFacts;
@@ -355,7 +357,13 @@ export function placesFor(context: Context): Places {
   const { workspace, home, granted = [] } = context;
   const isProject = (path: Place): boolean =>
     path !== null && isInside(workspace, path) && !FOREIGN.test(path.slice(workspace.length));
-  return { workspace, home, granted, isProject, facts: (path, op) => factsOf(path, op, context) };
+  return { workspace, home, granted: granted.flatMap(hostGrant), isProject, facts: (path, op) => factsOf(path, op, context) };
+}
+
+/** A preset names no host. */
+function hostGrant(text: string): readonly Grant[] {
+  const read = readGrant(text);
+  return read.kind === "grant" ? [read.grant] : [];
 }
 
 const PATTERN = /[*?[]/;

@@ -81,6 +81,23 @@ test("lists are replaced as a whole, never joined", async () => {
   assert.deepEqual(settings.allow_domains, ["c.org", "d.org"]);
 });
 
+test("grants are kept in one form, each once, however they were written", async () => {
+  const written = [
+    "npm",
+    "A.org:443,8443:get,head",
+    { host: "b.org", ports: [443], methods: ["GET", "HEAD", "OPTIONS"], private: true },
+    { host: "*.c.org" },
+    "a.org:443,8443:GET,HEAD",
+  ];
+  await using place = await scratch({ [USER]: JSON.stringify({ allow_domains: written }) });
+  const expected = ["npm", "a.org:443,8443:GET,HEAD", "b.org:443:read:private", "*.c.org"];
+  assert.deepEqual((await load(place)).settings.allow_domains, expected);
+  const flags = {
+    "--allow-domain": ["allow_domains", ["npm,A.org:443,8443:get,head", "b.org:443:read:private,*.c.org"]],
+  } as const;
+  assert.deepEqual((await load(place, { flags })).settings.allow_domains, expected);
+});
+
 test("null takes a value back to what is decided at run time", async () => {
   await using place = await scratch({ [USER]: '{"image": "mine", "cpus": 2}' });
   const { settings, origins } = await load(place, { env: { HARNESS_IMAGE: "null", HARNESS_CPUS: "null" } });
@@ -157,7 +174,7 @@ const REFUSED: Readonly<Record<string, readonly [Given, message: string]>> = {
   "a flag that is empty": [{ flags: { "--memory": ["memory", ""] } }, `--memory: memory: ${SIZE}, found ""`],
   "a flag given several times, once wrong": [
     { flags: { "--allow-domain": ["allow_domains", ["a.org", "b c"]] } },
-    '--allow-domain: allow_domains.1: expected a host name such as example.org or *.example.org, found "b c"',
+    '--allow-domain: allow_domains.1: expected a host name such as example.org or *.example.org: " " cannot stand in a grant, at character 2, found "b c"',
   ],
 };
 

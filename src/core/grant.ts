@@ -1,0 +1,220 @@
+import { EXIT, HarnessError } from "./errors.ts";
+import type { Grant } from "./network.ts";
+
+/*
+ * How a user writes what a box may reach: `NAME[:PORTS][:METHODS][:private]`, or a preset's word. Strict: what could be
+ * read in two ways is refused, with the place and a form that is right.
+ */
+
+/** Words that stand for the registries that the user's own tools are set to. */
+export const PRESETS = ["npm", "pip", "cargo", "go", "maven", "apt", "git"] as const;
+export type Preset = (typeof PRESETS)[number];
+
+export const isPreset = (text: string): text is Preset => PRESETS.some((preset) => preset === text);
+
+/** `read` in a grant. */
+export const READING: readonly string[] = ["GET", "HEAD", "OPTIONS"];
+const METHODS: ReadonlySet<string> = new Set([...READING, "POST", "PUT", "PATCH", "DELETE"]);
+
+export type GrantReading =
+  | { readonly kind: "grant"; readonly grant: Grant }
+  | { readonly kind: "wrong"; readonly message: string };
+
+/** A problem, and the offset in the text at which it stands. */
+class Wrong extends Error {
+  readonly at: number;
+  constructor(at: number, message: string) {
+    super(message);
+    this.at = at;
+  }
+}
+
+/** One grant, not a preset. `origin` is the preset that it stands for, where it stands for one. */
+export function readGrant(text: string, origin = text): GrantReading {
+  try {
+    return { kind: "grant", grant: { ...grantIn(text), origin } };
+  } catch (thrown) {
+    if (!(thrown instanceof Wrong)) throw thrown;
+    return { kind: "wrong", message: `${thrown.message}, at character ${thrown.at + 1}` };
+  }
+}
+
+export function parseGrant(text: string, origin = text): Grant {
+  const read = readGrant(text, origin);
+  if (read.kind === "grant") return read.grant;
+  throw new HarnessError(EXIT.usage, `${JSON.stringify(text)}: ${read.message}`, `--allow-domain ${EXAMPLE}`);
+}
+
+const EXAMPLE = "registry.example.org:443:read";
+
+/** The one way to write it. */
+export function grantText({ host, ports, methods, private: own }: Grant): string {
+  const reads = methods !== null && methods.length === READING.length && READING.every(isOf(methods));
+  return [
+    host.includes(":") ? `[${host}]` : host,
+    ...(ports.length === 0 ? [] : [ports.join(",")]),
+    ...(methods === null ? [] : [reads ? "read" : methods.join(",")]),
+    ...(own ? ["private"] : []),
+  ].join(":");
+}
+
+const isOf =
+  (methods: readonly string[]) =>
+  (method: string): boolean =>
+    methods.includes(method);
+
+/** Whether the name, in the form of `Grant.host`, is what was granted or lies below it. */
+export const coversHost = ({ host }: Pick<Grant, "host">, name: string): boolean =>
+  host.startsWith("*.") ? name.endsWith(host.slice(1)) : name === host;
+
+/** Several in one text: `a.org,b.org:443,8443:GET,HEAD` are two. */
+export function splitGrants(text: string): readonly string[] {
+  const pieces: string[] = [];
+  for (const piece of text.split(",").map((each) => each.trim())) {
+    const last = pieces.length - 1;
+    const [head = ""] = piece.split(":");
+    const goesOn = last >= 0 && pieces[last]?.includes(":") === true;
+    if (goesOn && (/^\d+$/.test(head) || METHODS.has(head.toUpperCase()))) pieces[last] += `,${piece}`;
+    else if (piece !== "") pieces.push(piece);
+  }
+  return pieces;
+}
+
+function grantIn(text: string): Omit<Grant, "origin"> {
+  if (text.length > MAX_LENGTH) throw new Wrong(MAX_LENGTH, `more than ${MAX_LENGTH} characters`);
+  const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0];
+  if (scheme !== undefined)
+    throw new Wrong(0, `an address, where only a host's name is wanted, such as ${nameIn(text, scheme)}`);
+  const bad = /[^\p{L}\p{M}\p{N}.*_,:[\]-]/u.exec(text);
+  if (bad !== null) throw new Wrong(bad.index, `${JSON.stringify(bad[0])} cannot stand in a grant`);
+  const end = hostEnd(text);
+  const host = hostOf(text.slice(0, end), end < text.length);
+  let at = end;
+  const found: Found = { ports: null, methods: null, private: false };
+  for (const part of text.slice(end).split(":").slice(1)) {
+    at += 1;
+    readPart(part, at, found);
+    at += part.length;
+  }
+  return { host, ports: found.ports ?? [], methods: found.methods, private: found.private };
+}
+
+/** The longest name there is, with room for ports and methods. */
+const MAX_LENGTH = 400;
+
+const nameIn = (text: string, scheme: string): string => {
+  const [name = ""] = text.slice(scheme.length).split(/[/?#]/);
+  const host = name.slice(name.lastIndexOf("@") + 1);
+  return host === "" ? EXAMPLE : host;
+};
+
+function hostEnd(text: string): number {
+  if (text.startsWith("[")) {
+    const close = text.indexOf("]");
+    if (close === -1) throw new Wrong(0, "[ has no ], as in [2001:db8::1]:443");
+    if (![undefined, ":"].includes(text[close + 1]))
+      throw new Wrong(close + 1, "only a port can follow ], as in [2001:db8::1]:443");
+    return close + 1;
+  }
+  const bracket = text.search(/[[\]]/);
+  if (bracket !== -1) throw new Wrong(bracket, "[ ] stand around an IPv6 address, as in [2001:db8::1]:443");
+  if (/^[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*$/i.test(text) && !/^\d+:\d+:\d+$/.test(text))
+    throw new Wrong(0, `an IPv6 address stands in brackets, as in [${text}]:443`);
+  const colon = text.indexOf(":");
+  return colon === -1 ? text.length : colon;
+}
+
+/** In the form of `Grant.host`. */
+function hostOf(text: string, more: boolean): string {
+  if (text.startsWith("[")) return addressOf(text);
+  const below = text.startsWith("*.");
+  const name = below ? text.slice(2) : text;
+  if (name === "") throw new Wrong(0, `a host's name is missing, as in ${EXAMPLE}`);
+  const offset = below ? 2 : 0;
+  const odd = name.search(/[*,]/);
+  if (odd !== -1)
+    throw new Wrong(odd + offset, `${name[odd]} cannot stand here; hosts below a name are *.example.org`);
+  const ascii = asciiOf(name, offset);
+  if (/^(?:\d+|0x[0-9a-f]*)$/i.test(name.split(".").at(-1) ?? "")) {
+    if (below || ascii !== name) throw new Wrong(0, `a number that is no plain address; is ${ascii} meant?`);
+    return ascii;
+  }
+  if (below && !ascii.includes("."))
+    throw new Wrong(0, `*.${ascii} is too much; name what lies below, as in *.example.${ascii}`);
+  if (!ascii.includes(".") && ascii !== "localhost" && !more)
+    throw new Wrong(
+      0,
+      `no preset (${PRESETS.join(", ")}) and no full name; a host of your own network is written with its port, as in ${ascii}:443`,
+    );
+  return `${below ? "*." : ""}${ascii}`;
+}
+
+function asciiOf(name: string, offset: number): string {
+  const ascii = hostnameOf(name);
+  if (ascii === undefined) throw new Wrong(offset, "no host's name, such as example.org or *.example.org");
+  const labels = ascii.split(".");
+  const wrong = labels.find((label) => !/^(?!-)[a-z0-9_-]{1,63}(?<!-)$/.test(label));
+  if (wrong === undefined && ascii.length <= 253) return ascii;
+  const at = wrong === undefined ? 0 : Math.max(0, name.toLowerCase().indexOf(wrong));
+  throw new Wrong(offset + at, "no host's name, such as example.org or *.example.org");
+}
+
+function addressOf(text: string): string {
+  const host = hostnameOf(text);
+  if (host === undefined) throw new Wrong(0, "no IPv6 address, as in [2001:db8::1]:443");
+  return host.slice(1, -1);
+}
+
+/** IDNA and the shortest form of an address, as browsers have them. */
+function hostnameOf(text: string): string | undefined {
+  const url = URL.parse(`https://${text.normalize("NFC")}`);
+  return url === null ? undefined : url.hostname;
+}
+
+interface Found {
+  ports: readonly number[] | null;
+  methods: readonly string[] | null;
+  private: boolean;
+}
+
+function readPart(part: string, at: number, found: Found): void {
+  if (part === "") throw new Wrong(at, "a port, a method or private is missing behind :");
+  if (/^\d/.test(part)) {
+    if (found.ports !== null) throw new Wrong(at, "ports stand here twice; several are 443,8443");
+    found.ports = unique(eachOf(part, at, portOf));
+    return;
+  }
+  if (part.toLowerCase() === "private") {
+    if (found.private) throw new Wrong(at, "private stands here twice");
+    found.private = true;
+    return;
+  }
+  if (found.methods !== null) throw new Wrong(at, "methods stand here twice; several are GET,POST");
+  found.methods = part.toLowerCase() === "read" ? READING : unique(eachOf(part, at, methodOf));
+}
+
+const unique = <T>(values: readonly T[]): readonly T[] => [...new Set(values)];
+
+function eachOf<T>(part: string, at: number, read: (text: string, at: number) => T): readonly T[] {
+  let offset = at;
+  return part.split(",").map((piece) => {
+    const value = read(piece, offset);
+    offset += piece.length + 1;
+    return value;
+  });
+}
+
+function portOf(text: string, at: number): number {
+  const port = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : 0;
+  if (port >= 1 && port <= 65_535) return port;
+  throw new Wrong(at, `${JSON.stringify(text)} is no port from 1 to 65535`);
+}
+
+function methodOf(text: string, at: number): string {
+  const method = text.toUpperCase();
+  if (METHODS.has(method)) return method;
+  throw new Wrong(
+    at,
+    `${JSON.stringify(text)} is no port, no method (${[...METHODS].join(", ")}), nor read or private`,
+  );
+}

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { coversHost, grantText, parseGrant, PRESETS, readGrant, splitGrants } from "../../src/core/grant.ts";
+
+const READ = ["GET", "HEAD", "OPTIONS"];
+
+const RIGHT: readonly (readonly [
+  text: string,
+  host: string,
+  ports: readonly number[],
+  methods: readonly string[] | null,
+  own: boolean,
+])[] = [
+  ["example.org", "example.org", [], null, false],
+  ["EXAMPLE.Org", "example.org", [], null, false],
+  ["*.example.org", "*.example.org", [], null, false],
+  ["example.org:443", "example.org", [443], null, false],
+  ["example.org:443,8443", "example.org", [443, 8443], null, false],
+  ["example.org:443,443", "example.org", [443], null, false],
+  ["example.org:read", "example.org", [], READ, false],
+  ["example.org:8443:get,post", "example.org", [8443], ["GET", "POST"], false],
+  ["example.org:POST:8443", "example.org", [8443], ["POST"], false],
+  ["example.org:private", "example.org", [], null, true],
+  ["example.org:443:read:private", "example.org", [443], READ, true],
+  ["bücher.example", "xn--bcher-kva.example", [], null, false],
+  ["*.bücher.example", "*.xn--bcher-kva.example", [], null, false],
+  ["xn--bcher-kva.example", "xn--bcher-kva.example", [], null, false],
+  ["my_host.example.org", "my_host.example.org", [], null, false],
+  ["192.0.2.7", "192.0.2.7", [], null, false],
+  ["192.0.2.7:8080:private", "192.0.2.7", [8080], null, true],
+  ["[2001:db8:0:0::1]", "2001:db8::1", [], null, false],
+  ["[2001:DB8::1]:443:read", "2001:db8::1", [443], READ, false],
+  ["localhost", "localhost", [], null, false],
+  ["localhost:4873:private", "localhost", [4873], null, true],
+  ["registry:443", "registry", [443], null, false],
+];
+
+for (const [text, host, ports, methods, own] of RIGHT)
+  test(`${text} is a grant, and its own text is the same one`, () => {
+    const grant = parseGrant(text);
+    assert.deepEqual(grant, { host, ports, methods, private: own, origin: text });
+    assert.deepEqual(parseGrant(grantText(grant), text), grant);
+  });
+
+const WRONG: readonly (readonly [text: string, message: RegExp, at: number])[] = [
+  ["", /missing/, 1],
+  ["*", /cannot stand here/, 1],
+  ["*.", /missing/, 1],
+  ["*.org", /too much; .*\*\.example\.org/, 1],
+  ["a.*.org", /cannot stand here/, 3],
+  ["*example.org", /cannot stand here/, 1],
+  ["https://example.org/x", /only a host's name.*such as example\.org/, 1],
+  ["https://me:word@example.org/x", /such as example\.org/, 1],
+  ["example.org/x", /"\/" cannot stand/, 12],
+  ["user@example.org", /"@" cannot stand/, 5],
+  ["example .org", /" " cannot stand/, 8],
+  ["exa\u0000mple.org", /cannot stand/, 4],
+  ["exa%6dple.org", /"%" cannot stand/, 4],
+  ["example.org:", /missing behind :/, 13],
+  ["example.org::443", /missing behind :/, 13],
+  ["example.org:0", /"0" is no port/, 13],
+  ["example.org:443,65536", /"65536" is no port/, 17],
+  ["example.org:0443", /is no port/, 13],
+  ["example.org:443:80", /twice/, 17],
+  ["example.org:GET:read", /twice/, 17],
+  ["example.org:private:private", /twice/, 21],
+  ["example.org:CONNECT", /"CONNECT" is no port, no method/, 13],
+  ["example.org:GET,FETCH", /"FETCH" is no port, no method/, 17],
+  ["example..org", /no host's name/, 1],
+  ["-example.org", /no host's name/, 1],
+  ["example.org.", /no host's name/, 1],
+  [`${"a".repeat(64)}.org`, /no host's name/, 1],
+  [`${"a.".repeat(130)}org`, /no host's name/, 1],
+  ["a".repeat(401), /more than 400/, 401],
+  ["2130706433", /no plain address; is 127\.0\.0\.1 meant/, 1],
+  ["0x7f.1", /no plain address; is 127\.0\.0\.1 meant/, 1],
+  ["127.1", /is 127\.0\.0\.1 meant/, 1],
+  ["0177.0.0.1", /is 127\.0\.0\.1 meant/, 1],
+  ["1.2.3.4.5", /no host's name/, 1],
+  ["2001:db8::1", /in brackets, as in \[2001:db8::1\]:443/, 1],
+  ["::1", /in brackets/, 1],
+  ["[2001:db8::1", /has no \]/, 1],
+  ["[2001:db8::1]443", /only a port/, 14],
+  ["[example.org]", /no IPv6 address/, 1],
+  ["example.org]", /\[ \] stand around/, 12],
+  ["nmp", /no preset \(npm, .*nmp:443/, 1],
+  ["npm", /no preset/, 1],
+];
+
+for (const [text, message, at] of WRONG)
+  test(`${JSON.stringify(text.slice(0, 40))} is refused with its place`, () => {
+    const read = readGrant(text);
+    assert.equal(read.kind, "wrong");
+    assert.match(read.kind === "wrong" ? read.message : "", message);
+    assert.match(read.kind === "wrong" ? read.message : "", new RegExp(`, at character ${at}$`));
+    assert.throws(() => parseGrant(text), { exit: 2, remedy: /^--allow-domain / });
+  });
+
+test("several grants in one text keep their lists of ports and methods", () => {
+  assert.deepEqual(splitGrants(" a.org , b.org:443,8443:GET,HEAD,npm,,c.org:read, d.org:1,post:private"), [
+    "a.org",
+    "b.org:443,8443:GET,HEAD",
+    "npm",
+    "c.org:read",
+    "d.org:1,post:private",
+  ]);
+  assert.deepEqual(splitGrants(""), []);
+  assert.deepEqual(splitGrants("a.org,443"), ["a.org", "443"]);
+});
+
+test("a name covers itself, a star what lies below it", () => {
+  const covers = (grant: string, name: string): boolean => coversHost(parseGrant(grant), name);
+  assert.equal(covers("example.org", "example.org"), true);
+  assert.equal(covers("example.org", "api.example.org"), false);
+  assert.equal(covers("*.example.org", "api.example.org"), true);
+  assert.equal(covers("*.example.org", "a.b.example.org"), true);
+  assert.equal(covers("*.example.org", "example.org"), false);
+  assert.equal(covers("*.example.org", "badexample.org"), false);
+});
+
+test("every preset is one word that splits off by itself", () => {
+  for (const preset of PRESETS) assert.deepEqual(splitGrants(`a.org:443,${preset}`), ["a.org:443", preset]);
+});
