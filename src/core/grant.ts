@@ -2,8 +2,9 @@ import { EXIT, HarnessError } from "./errors.ts";
 import type { Grant } from "./network.ts";
 
 /*
- * How a user writes what a box may reach: `NAME[:PORTS][:METHODS][:private]`, or a preset's word. Strict: what could be
- * read in two ways is refused, with the place and a form that is right.
+ * How a user writes what a box may reach: `NAME[:PORTS][:METHODS][:private]`, a preset's word, or `PRESET=` before the
+ * former, which says by hand where that preset's registry is. Strict: what could be read in two ways is refused, with the
+ * place and a form that is right.
  */
 
 /** Words that stand for the registries that the user's own tools are set to. */
@@ -29,13 +30,17 @@ class Wrong extends Error {
   }
 }
 
-/** One grant, not a preset. `origin` is the preset that it stands for, where it stands for one. */
+/** One grant, not a preset's word. `origin` is the preset that it stands for, where it stands for one. */
 export function readGrant(text: string, origin = text): GrantReading {
+  const word = /^[a-z]+(?==)/.exec(text)?.[0] ?? "";
+  const start = isPreset(word) ? word.length + 1 : 0;
   try {
-    return { kind: "grant", grant: { ...grantIn(text), origin } };
+    const grant = grantIn(text.slice(start));
+    if (start === 0) return { kind: "grant", grant: { ...grant, origin } };
+    return { kind: "grant", grant: { ...grant, methods: grant.methods ?? READING, origin: word } };
   } catch (thrown) {
     if (!(thrown instanceof Wrong)) throw thrown;
-    return { kind: "wrong", message: `${thrown.message}, at character ${thrown.at + 1}` };
+    return { kind: "wrong", message: `${thrown.message}, at character ${thrown.at + start + 1}` };
   }
 }
 
@@ -48,12 +53,14 @@ export function parseGrant(text: string, origin = text): Grant {
 const EXAMPLE = "registry.example.org:443:read";
 
 /** The one way to write it. */
-export function grantText({ host, ports, methods, private: own }: Grant): string {
+export function grantText({ host, ports, methods, private: own, origin }: Grant): string {
+  const preset = isPreset(origin);
   const reads = methods !== null && methods.length === READING.length && READING.every(isOf(methods));
+  const all = methods === null || (preset && reads);
   return [
-    host.includes(":") ? `[${host}]` : host,
+    `${preset ? `${origin}=` : ""}${host.includes(":") ? `[${host}]` : host}`,
     ...(ports.length === 0 ? [] : [ports.join(",")]),
-    ...(methods === null ? [] : [reads ? "read" : methods.join(",")]),
+    ...(all ? [] : [reads ? "read" : methods.join(",")]),
     ...(own ? ["private"] : []),
   ].join(":");
 }
@@ -135,18 +142,21 @@ function hostOf(text: string, more: boolean): string {
   if (odd !== -1)
     throw new Wrong(odd + offset, `${name[odd]} cannot stand here; hosts below a name are *.example.org`);
   const ascii = asciiOf(name, offset);
-  if (/^(?:\d+|0x[0-9a-f]*)$/i.test(name.split(".").at(-1) ?? "")) {
-    if (below || ascii !== name) throw new Wrong(0, `a number that is no plain address; is ${ascii} meant?`);
-    return ascii;
-  }
-  if (below && !ascii.includes("."))
-    throw new Wrong(0, `*.${ascii} is too much; name what lies below, as in *.example.${ascii}`);
-  if (!ascii.includes(".") && ascii !== "localhost" && !more)
-    throw new Wrong(
-      0,
-      `no preset (${PRESETS.join(", ")}) and no full name; a host of your own network is written with its port, as in ${ascii}:443`,
-    );
+  const isNumber = /^(?:\d+|0x[0-9a-f]*)$/i.test(name.split(".").at(-1) ?? "");
+  if (isNumber && (below || ascii !== name))
+    throw new Wrong(0, `a number that is no plain address; is ${ascii} meant?`);
+  if (!ascii.includes(".")) refuseShort(ascii, { below, more });
   return `${below ? "*." : ""}${ascii}`;
+}
+
+/** A misspelt preset is no host. */
+function refuseShort(name: string, { below, more }: Readonly<Record<"below" | "more", boolean>>): void {
+  if (below) throw new Wrong(0, `*.${name} is too much; name what lies below, as in *.example.${name}`);
+  if (name === "localhost" || more) return;
+  throw new Wrong(
+    0,
+    `no preset (${PRESETS.join(", ")}) and no full name; a host of your own network is written with its port, as in ${name}:443`,
+  );
 }
 
 function asciiOf(name: string, offset: number): string {

@@ -357,7 +357,13 @@ export function placesFor(context: Context): Places {
   const { workspace, home, granted = [] } = context;
   const isProject = (path: Place): boolean =>
     path !== null && isInside(workspace, path) && !FOREIGN.test(path.slice(workspace.length));
-  return { workspace, home, granted: granted.flatMap(hostGrant), isProject, facts: (path, op) => factsOf(path, op, context) };
+  return {
+    workspace,
+    home,
+    granted: granted.flatMap(hostGrant),
+    isProject,
+    facts: (path, op) => factsOf(path, op, context),
+  };
 }
 
 /** A preset names no host. */

@@ -42,6 +42,16 @@ for (const [text, host, ports, methods, own] of RIGHT)
     assert.deepEqual(parseGrant(grantText(grant), text), grant);
   });
 
+test("a preset's registry said by hand is only read, unless methods are named", () => {
+  const grant = { host: "registry.example.org", ports: [8443], private: true, origin: "npm" };
+  const text = "npm=registry.example.org:8443:private";
+  assert.deepEqual(parseGrant(text), { ...grant, methods: READ });
+  assert.equal(grantText(parseGrant(text)), text);
+  const more = "npm=registry.example.org:8443:GET,POST:private";
+  assert.deepEqual(parseGrant(more), { ...grant, methods: ["GET", "POST"] });
+  assert.equal(grantText(parseGrant(more)), more);
+});
+
 const WRONG: readonly (readonly [text: string, message: RegExp, at: number])[] = [
   ["", /missing/, 1],
   ["*", /cannot stand here/, 1],
@@ -85,6 +95,9 @@ const WRONG: readonly (readonly [text: string, message: RegExp, at: number])[] =
   ["example.org]", /\[ \] stand around/, 12],
   ["nmp", /no preset \(npm, .*nmp:443/, 1],
   ["npm", /no preset/, 1],
+  ["npm=", /missing/, 5],
+  ["npm=a.org:x", /"x" is no port/, 11],
+  ["nmp=a.org", /"=" cannot stand/, 4],
 ];
 
 for (const [text, message, at] of WRONG)
@@ -108,8 +121,9 @@ test("several grants in one text keep their lists of ports and methods", () => {
   assert.deepEqual(splitGrants("a.org,443"), ["a.org", "443"]);
 });
 
+const covers = (grant: string, name: string): boolean => coversHost(parseGrant(grant), name);
+
 test("a name covers itself, a star what lies below it", () => {
-  const covers = (grant: string, name: string): boolean => coversHost(parseGrant(grant), name);
   assert.equal(covers("example.org", "example.org"), true);
   assert.equal(covers("example.org", "api.example.org"), false);
   assert.equal(covers("*.example.org", "api.example.org"), true);
