@@ -6,7 +6,10 @@ export interface Grant {
   readonly host: string;
   /** Empty: 443 and 80. */
   readonly ports: readonly number[];
-  /** In upper case; null: any. Where some are named the proxy ends TLS itself, to see them. */
+  /**
+   * In upper case, for every path (`GET`), for one (`POST /graphql`) or for the end of one (`POST …/git-upload-pack`);
+   * null: any. Where some are named the proxy ends TLS itself, to see them.
+   */
   readonly methods: readonly string[] | null;
   /** Whether the name may resolve to private or reserved addresses; else those are refused. */
   readonly private: boolean;
@@ -42,3 +45,6 @@ export interface Connection {
   readonly up: number;
   readonly down: number;
 }
+
+/** The methods of a grant that only reads: git asks for what it fetches with a POST of its own. */
+export const READING: readonly string[] = ["GET", "HEAD", "OPTIONS", "POST …/git-upload-pack"];

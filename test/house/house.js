@@ -62,7 +62,7 @@ const BUILTINS = {
   http2: [],
   inspector: [],
   "inspector/promises": [],
-  "dns/promises": [],
+  "dns/promises": ["docker"],
   repl: [],
   vm: [],
   wasi: [],

@@ -1,0 +1,91 @@
+import { isIP, isIPv6 } from "node:net";
+import { URL } from "node:url";
+
+/** Who is asked for, in the one spelling that is compared, resolved and shown. */
+export interface Authority {
+  /** ASCII in lower case without a trailing dot; an address in its shortest form, IPv6 without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** Whether the host is an address. */
+  readonly literal: boolean;
+}
+
+/** Why a text names no host that could be judged. */
+export interface Unreadable {
+  readonly unreadable: string;
+}
+
+export const isUnreadable = (read: object): read is Unreadable => "unreadable" in read;
+
+const LONGEST = 253;
+const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
+
+/** What programs read differently: some skip it, some end at it, some decode it. */
+const FORBIDDEN = /[\u0000-\u0020\u007f-\u00a0%@/\\?#<>^|`{}"]/;
+
+/**
+ * `host`, `host:port`, `[v6]:port`. Whatever could be read in two ways is refused: NUL, control, space, percent, userinfo,
+ * empty labels. Without a default the port has to be there.
+ */
+export function parseAuthority(text: string, defaultPort: number | null): Authority | Unreadable {
+  if (text === "") return { unreadable: "no host is named" };
+  if (text.length > LONGEST + 6) return { unreadable: "the host's name is too long" };
+  const match = /^(\[[^\]]*\]|[^:[\]]*)(?::([^:]*))?$/.exec(text);
+  if (match === null) return { unreadable: "colons or brackets where none belong" };
+  const [, named = "", written] = match;
+  const port = written === undefined ? defaultPort : parsePort(written);
+  if (port === null) return { unreadable: "no port between 1 and 65535" };
+  const host = parseHost(named);
+  return isUnreadable(host) ? host : { ...host, port };
+}
+
+function parsePort(text: string): number | null {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  return port >= 1 && port <= 65_535 ? port : null;
+}
+
+type Host = Omit<Authority, "port">;
+
+/** A name or an address in any form that programs take: octal, hexadecimal, one number, fewer than four. */
+function parseHost(text: string): Host | Unreadable {
+  if (text === "") return { unreadable: "no host is named" };
+  if (FORBIDDEN.test(text)) return { unreadable: "a character that no host's name has" };
+  const isV6 = isIPv6(text.replace(/^\[(.*)\]$/, "$1"));
+  if (text.includes(":") && !isV6) return { unreadable: "neither a host's name nor an address" };
+  const parsed = URL.parse(`http://${isIPv6(text) ? `[${text}]` : text}/`)?.hostname;
+  if (parsed === undefined || parsed === "") return { unreadable: "neither a host's name nor an address" };
+  if (parsed.startsWith("[")) return { host: unmapped(parsed.slice(1, -1)), literal: true };
+  if (isIP(parsed) !== 0) return { host: parsed, literal: true };
+  const host = parsed.endsWith(".") ? parsed.slice(0, -1) : parsed;
+  if (host.length > LONGEST) return { unreadable: "the host's name is too long" };
+  if (!host.split(".").every((label) => LABEL.test(label)))
+    return { unreadable: "a part of the name that no host's name has" };
+  return { host, literal: false };
+}
+
+/** A v4 address in its v6 clothes is that address. */
+function unmapped(host: string): string {
+  const match = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(host);
+  if (match === null) return host;
+  const [high, low] = [Number.parseInt(match[1] ?? "", 16), Number.parseInt(match[2] ?? "", 16)];
+  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
+}
+
+/** The form of `Grant.host`: a host, or `*.name` for what is below a name of at least two parts. */
+export function parseHostPattern(text: string): string | Unreadable {
+  if (!text.startsWith("*.")) {
+    const host = parseHost(text);
+    return isUnreadable(host) ? host : host.host;
+  }
+  const below = parseHost(text.slice(2));
+  if (isUnreadable(below)) return below;
+  if (below.literal) return { unreadable: "an address has nothing below it" };
+  if (!below.host.includes(".")) return { unreadable: "everything below a name of one part" };
+  return `*.${below.host}`;
+}
+
+/** Exact, or at the edge of a label below the pattern's name. */
+export const matchesHost = (pattern: string, host: string): boolean =>
+  pattern.startsWith("*.")
+    ? host.length > pattern.length - 1 && host.endsWith(pattern.slice(1))
+    : host === pattern;

@@ -1,0 +1,131 @@
+import type { Denial } from "./judge-host.ts";
+
+/** The first message of a TLS connection, as far as it says where that goes. */
+export interface ClientHello {
+  readonly kind: "hello";
+  /** In lower case, without a trailing dot; null where it names none. */
+  readonly serverName: string | null;
+  /** There is an encrypted hello in it, with perhaps another name. */
+  readonly encrypted: boolean;
+}
+
+export type HelloRead =
+  | ClientHello
+  | { readonly kind: "more" }
+  | { readonly kind: "denied"; readonly denial: Denial };
+
+/** Bytes in which a hello has to be complete. */
+export const LONGEST_HELLO = 16 * 1024;
+
+const denied = (rule: string, reason: string): HelloRead => ({ kind: "denied", denial: { rule, reason } });
+
+const NOT_TLS = denied("not-tls", "what was sent into the tunnel is not the beginning of TLS");
+const MALFORMED = denied("not-tls", "what was sent into the tunnel is not a readable TLS client hello");
+const TWO_NAMES = denied("sni", "the TLS client hello names more than one server");
+const TOO_LONG = denied("sni", "the TLS client hello is longer than 16 KiB");
+
+/** Reads what has come so far; the hello may be cut into several records. */
+export function readClientHello(bytes: Buffer): HelloRead {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for (let at = 0; at < bytes.length;) {
+    if (bytes[at] !== 22 || (bytes[at + 1] ?? 3) !== 3 || (bytes[at + 2] ?? 0) > 4) return NOT_TLS;
+    if (bytes.length < at + 5) break;
+    const size = bytes.readUInt16BE(at + 3);
+    if (size === 0 || size > LONGEST_HELLO) return MALFORMED;
+    parts.push(bytes.subarray(at + 5, at + 5 + size));
+    length += parts.at(-1)?.length ?? 0;
+    at += 5 + size;
+    const whole = wholeMessage(parts, length);
+    if (whole !== undefined) return whole;
+  }
+  return bytes.length >= LONGEST_HELLO ? TOO_LONG : { kind: "more" };
+}
+
+function wholeMessage(parts: readonly Buffer[], length: number): HelloRead | undefined {
+  const message = Buffer.concat(parts, length);
+  if (message.length > 0 && message[0] !== 1) return NOT_TLS;
+  if (message.length < 4) return undefined;
+  const size = message.readUIntBE(1, 3);
+  if (size > LONGEST_HELLO) return TOO_LONG;
+  if (message.length < size + 4) return undefined;
+  return readHello(new Reader(message.subarray(4, size + 4)));
+}
+
+/** Reads forward; `sound` turns false for good where something is shorter than it says. */
+class Reader {
+  readonly #bytes: Buffer;
+  #at = 0;
+  sound = true;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  get left(): number {
+    return this.sound ? this.#bytes.length - this.#at : 0;
+  }
+
+  take(count: number): Buffer {
+    if (count > this.left) this.sound = false;
+    if (!this.sound) return Buffer.alloc(0);
+    this.#at += count;
+    return this.#bytes.subarray(this.#at - count, this.#at);
+  }
+
+  number(size: 1 | 2): number {
+    const bytes = this.take(size);
+    return this.sound ? bytes.readUIntBE(0, size) : 0;
+  }
+
+  vector(size: 1 | 2): Buffer {
+    return this.take(this.number(size));
+  }
+}
+
+const SERVER_NAME = 0;
+const ENCRYPTED_HELLO = 0xfe_0d;
+
+function readHello(reader: Reader): HelloRead {
+  reader.take(34);
+  reader.vector(1);
+  reader.vector(2);
+  reader.vector(1);
+  if (!reader.sound) return MALFORMED;
+  if (reader.left === 0) return { kind: "hello", serverName: null, encrypted: false };
+  const extensions = new Reader(reader.vector(2));
+  if (!reader.sound || reader.left > 0) return MALFORMED;
+  const seen = new Map<number, Buffer>();
+  while (extensions.left > 0) {
+    const type = extensions.number(2);
+    const body = extensions.vector(2);
+    if (!extensions.sound) return MALFORMED;
+    if (seen.has(type)) return type === SERVER_NAME ? TWO_NAMES : MALFORMED;
+    seen.set(type, body);
+  }
+  const names = seen.get(SERVER_NAME);
+  const encrypted = seen.has(ENCRYPTED_HELLO);
+  return names === undefined ? { kind: "hello", serverName: null, encrypted } : readNames(names, encrypted);
+}
+
+function readNames(bytes: Buffer, encrypted: boolean): HelloRead {
+  const outer = new Reader(bytes);
+  const list = new Reader(outer.vector(2));
+  if (!outer.sound || outer.left > 0) return MALFORMED;
+  const type = list.number(1);
+  const name = list.vector(2).toString("latin1");
+  if (!list.sound || type !== 0 || name === "") return MALFORMED;
+  if (list.left > 0) return TWO_NAMES;
+  return { kind: "hello", serverName: name.toLowerCase().replace(/\.$/, ""), encrypted };
+}
+
+/** Exactly the name that the tunnel was asked for; none where that is an address. */
+export function judgeHello(hello: ClientHello, host: string, literal: boolean): Denial | undefined {
+  const { serverName, encrypted } = hello;
+  if (serverName === (literal ? null : host)) return undefined;
+  if (serverName === null)
+    return { rule: "sni", reason: `the TLS client hello in the tunnel to ${host} names no server` };
+  const found = JSON.stringify(serverName.slice(0, 100));
+  const hidden = encrypted ? " and hides another name" : "";
+  return { rule: "sni", reason: `the TLS client hello in the tunnel to ${host} names ${found}${hidden}` };
+}

@@ -1,0 +1,122 @@
+import type { Connection } from "../../core/network.ts";
+import { visibleLine } from "../../core/visible.ts";
+
+/** What a box has asked for, bounded: the first and the last lines of each verdict stay. */
+export interface Ledger {
+  /** By their time; those that are still open with what has passed so far. */
+  readonly connections: readonly Connection[];
+  /** How many lines are left out. */
+  readonly dropped: number;
+}
+
+export interface Asked {
+  readonly host: string;
+  readonly port: number;
+  readonly method: string | null;
+}
+
+/** A connection that was let through and has not ended. */
+export interface OpenLine {
+  up: number;
+  down: number;
+  /** Writes the line; what is said then says how it ended, and only the first time counts. */
+  end: (rule?: string, reason?: string) => void;
+}
+
+/** As many stay of the first lines, and up to LAST and twice that of the last ones. */
+const FIRST = { allowed: 4000, denied: 500 } as const;
+const LAST = 500;
+
+class Ends {
+  readonly #first: Connection[] = [];
+  #last: Connection[] = [];
+  readonly #most: number;
+  dropped = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Whether it is one of the first. */
+  add(line: Connection): boolean {
+    if (this.#first.length < this.#most) return this.#first.push(line) > 0;
+    this.#last.push(line);
+    if (this.#last.length >= 2 * LAST) {
+      this.#last = this.#last.slice(LAST);
+      this.dropped += LAST;
+    }
+    return false;
+  }
+
+  get lines(): readonly Connection[] {
+    return [...this.#first, ...this.#last];
+  }
+}
+
+export class EgressLedger {
+  readonly #ended = { allowed: new Ends(FIRST.allowed), denied: new Ends(FIRST.denied) };
+  readonly #open = new Map<OpenLine, () => Connection>();
+  readonly #tell: (connection: Connection) => void;
+
+  /** `tell` gets each line as it is written, but of a flood only the first: those that `read` keeps for good. */
+  constructor(tell: (connection: Connection) => void) {
+    this.#tell = tell;
+  }
+
+  denied(asked: Asked, rule: string, reason: string): void {
+    this.#write({
+      at: Date.now(),
+      ...shownAsked(asked),
+      verdict: "denied",
+      rule,
+      reason: visibleLine(reason),
+      up: 0,
+      down: 0,
+    });
+  }
+
+  allowed(asked: Asked, rule = "granted", reason = ""): OpenLine {
+    const begun = { at: Date.now(), ...shownAsked(asked) };
+    const line: OpenLine = {
+      up: 0,
+      down: 0,
+      end: (endRule = rule, endReason = reason) => {
+        if (!this.#open.delete(line)) return;
+        const verdict = DENIED_LATE.has(endRule) ? "denied" : "allowed";
+        const ended = { rule: endRule, reason: visibleLine(endReason), up: line.up, down: line.down };
+        this.#write({ ...begun, verdict, ...ended });
+      },
+    };
+    this.#open.set(line, () => ({
+      ...begun,
+      verdict: "allowed",
+      rule,
+      reason,
+      up: line.up,
+      down: line.down,
+    }));
+    return line;
+  }
+
+  read(): Ledger {
+    const { allowed, denied } = this.#ended;
+    const open = Array.from(this.#open.values(), (line) => line());
+    return {
+      connections: [...allowed.lines, ...denied.lines, ...open].toSorted((one, other) => one.at - other.at),
+      dropped: allowed.dropped + denied.dropped,
+    };
+  }
+
+  #write(line: Connection): void {
+    if (this.#ended[line.verdict].add(line)) this.#tell(line);
+  }
+}
+
+/** Found out only in a tunnel that was opened: nothing of it reached the host. */
+const DENIED_LATE: ReadonlySet<string> = new Set(["sni", "not-tls", "hello-timeout", "budget"]);
+
+const shownAsked = ({ host, port, method }: Asked): Asked => ({
+  host: visibleLine(host.slice(0, 300)),
+  port,
+  method: method === null ? null : visibleLine(method.slice(0, 20)),
+});
