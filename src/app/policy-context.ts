@@ -7,15 +7,17 @@ import { readRegularHead } from "../platform/safe-files.ts";
 import type { CommandContext } from "../policy/decide.ts";
 import { type IgnoreRules, MAX_RULES_LENGTH, readIgnore } from "../policy/paths/ignore-rules.ts";
 import type { Host } from "./host.ts";
+import { projectText } from "./project-trust.ts";
 
-/** What commands are judged by beside the mode: the user's rules. No project can be trusted yet, so none of its rules count. */
+/** What commands are judged by beside the mode: the rules of the user, and of the project as far as they count. */
 export async function userPolicy(
-  { env, places }: Host,
+  host: Host,
   workspace: string,
 ): Promise<Omit<CommandContext, "mode"> & { readonly rules: NonNullable<CommandContext["rules"]> }> {
   const { loadRules } = await import("../config/policy-file.ts");
-  const rules = await loadRules({ env, workspace, trusted: false });
-  return { workspace: path.resolve(workspace), home: places.home, rules };
+  const project = await projectText(host, workspace, "rules");
+  const rules = await loadRules({ env: host.env, project });
+  return { workspace: path.resolve(workspace), home: host.places.home, rules };
 }
 
 /** The same with what the workspace itself hides from the model. */

@@ -1,6 +1,7 @@
 import { Flags } from "@oclif/core";
 import type { LimitsGiven } from "../agent/limits.ts";
-import type { Host } from "../app/host.ts";
+import { type Host, hostFrom } from "../app/host.ts";
+import { projectText } from "../app/project-trust.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
 import { ISOLATIONS, ON_ASK, PROVIDERS, type SettingKey, STORES } from "../config/settings-schema.ts";
 import { DURATION_FORM, parseDuration, writtenDuration, writtenSize } from "../core/bounds.ts";
@@ -71,18 +72,14 @@ const KEY_OF_FLAG: Readonly<Record<string, SettingKey>> = {
 };
 
 /** The settings in force for a command, each with its origin. */
-export function configFor(flags: Readonly<Record<string, unknown>>): Promise<Config> {
+export async function configFor(flags: Readonly<Record<string, unknown>>): Promise<Config> {
   const given = Object.entries(KEY_OF_FLAG)
     .filter(([flag]) => flags[flag] !== undefined)
     .map(([flag, key]) => [`--${flag}`, { key, value: flags[flag] }] as const);
   const store = flags["store"];
   const search = store === undefined ? [] : [["--store", { key: "search", value: { store } }] as const];
-  return loadConfig({
-    env: process.env,
-    workspace: workspaceOf(flags),
-    trusted: false,
-    flags: new Map([...given, ...search]),
-  });
+  const project = await projectText(hostFrom(process.env), workspaceOf(flags), "settings");
+  return loadConfig({ env: process.env, project, flags: new Map([...given, ...search]) });
 }
 
 export const workspaceOf = (flags: Readonly<Record<string, unknown>>): string =>

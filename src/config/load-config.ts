@@ -3,20 +3,47 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { NotRegularError, readRegular, TooLargeError } from "../platform/safe-files.ts";
 import { nested, parseConfigDocument, valueFromText } from "./config-document.ts";
 import { readLayer } from "./config-layers.ts";
-import { type Env, placesFrom, projectConfigFile } from "./places.ts";
+import { type Env, placesFrom } from "./places.ts";
+import { type Change, changeOf } from "./tightening.ts";
 import { DEFAULTS, type Layer, SETTING_KEYS, type SettingKey, type Settings } from "./settings-schema.ts";
+
+/** What a project brings of one kind, as `harness trust` answers it. */
+export interface ProjectText {
+  /** Absolute. */
+  readonly file: string;
+  readonly text: string;
+  /** Else only what tightens counts. */
+  readonly trusted: boolean;
+}
 
 export interface Config {
   readonly settings: Settings;
   /** Who set each value: `default`, a file, an environment variable or a flag; `search.url` is there once set. */
   readonly origins: Readonly<Record<string, string>>;
+  /** What the project's own file came to; left out where there is none. */
+  readonly project?: ProjectSettings;
+}
+
+/** A setting of the project that does not only tighten: what it would be, and what it is where the project says nothing. */
+interface IgnoredSetting {
+  readonly key: SettingKey;
+  readonly from: unknown;
+  readonly to: unknown;
+}
+
+interface ProjectSettings {
+  readonly file: string;
+  readonly trusted: boolean;
+  /** Of a trusted file nothing is. */
+  readonly ignored: readonly IgnoredSetting[];
+  /** Why nothing of a file that is not trusted counts. */
+  readonly problem?: string;
 }
 
 export interface ConfigRequest {
   readonly env: Env;
-  readonly workspace: string;
-  /** A project's own file counts only after `harness trust`. */
-  readonly trusted: boolean;
+  /** The project's own settings, which count as a whole only after `harness trust`; undefined where there are none. */
+  readonly project: ProjectText | undefined;
   /** Settings given as flags, by the flag that gave them. */
   readonly flags: ReadonlyMap<string, { readonly key: SettingKey; readonly value: unknown }>;
 }
@@ -26,19 +53,68 @@ interface Source {
   readonly layer: Layer;
 }
 
-/** defaults < user file < project file (trusted only) < environment < flags. */
+/** defaults < user file < project file (as a whole where it is trusted, else what tightens) < environment < flags. */
 export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const [file, olderFile] = placesFrom(request.env).configFiles;
-  const files = [olderFile, file, ...(request.trusted ? [projectConfigFile(request.workspace)] : [])];
-  const sources = [...(await Promise.all(files.map(fileSource))).flat(), ...envSources(request.env)];
-  return merge([...sources, ...flagSources(request.flags)]);
+  const own = (await Promise.all([olderFile, file].map(fileSource))).flat();
+  const later = [...envSources(request.env), ...flagSources(request.flags)];
+  if (request.project === undefined) return merge([...own, ...later]);
+  const { source, ...project } = projectSource(request.project, merge(own).settings);
+  return { ...merge([...own, ...source, ...later]), project };
+}
+
+interface ProjectSource extends ProjectSettings {
+  readonly source: readonly Source[];
+}
+
+/** `under`: what is in force without the project. */
+function projectSource({ file, text, trusted }: ProjectText, under: Settings): ProjectSource {
+  if (trusted) return { file, trusted, ignored: [], source: [{ origin: file, layer: layerOf(file, text) }] };
+  try {
+    const layer = layerOf(file, text);
+    const { counted, ignored } = countedOf(layer, under);
+    return { file, trusted, ignored, source: [{ origin: file, layer: counted }] };
+  } catch (thrown) {
+    // A text that was made to break its parser is one more that cannot be read.
+    return { file, trusted, ignored: [], problem: reasonOf(thrown), source: [] };
+  }
+}
+
+/** The settings of a layer that only tighten, and the others; what changes nothing is neither. */
+function countedOf(
+  layer: Layer,
+  under: Settings,
+): { readonly counted: Layer; readonly ignored: readonly IgnoredSetting[] } {
+  const changes = changesBy(layer, under);
+  const keys = new Set(changes.filter(({ change }) => change === "tightens").map(({ key }) => key));
+  const counted = Object.fromEntries(Object.entries(layer).filter(([key]) => keys.has(key as SettingKey)));
+  return { counted, ignored: changes.filter(({ change }) => change === "loosens").map(withoutChange) };
+}
+
+const withoutChange = ({ key, from, to }: SettingChange): IgnoredSetting => ({ key, from, to });
+
+interface SettingChange extends IgnoredSetting {
+  readonly change: Change;
+}
+
+/** What a layer would change, key by key, in the order of the schema. */
+function changesBy(layer: Layer, under: Settings): readonly SettingChange[] {
+  const after = mergeLayer(under, layer);
+  return SETTING_KEYS.filter((key) => layer[key] !== undefined).map((key) => {
+    const [from, to] = [under[key], after[key]];
+    return { key, from, to, change: changeOf(key, from, to) };
+  });
+}
+
+function layerOf(file: string, text: string): Layer {
+  const document = parseConfigDocument(file, text);
+  return readLayer(document.value, document.at);
 }
 
 async function fileSource(file: string): Promise<Source[]> {
   const text = await readConfigText(file);
   if (text === undefined) return [];
-  const document = parseConfigDocument(file, text);
-  return [{ origin: file, layer: readLayer(document.value, document.at) }];
+  return [{ origin: file, layer: layerOf(file, text) }];
 }
 
 /** HARNESS_<KEY>, e.g. HARNESS_CHAT_MODEL, HARNESS_SEARCH_STORE. */
@@ -68,11 +144,14 @@ function pathsIn(layer: Layer): readonly string[] {
   return [...plain, ...(halves.length > 0 ? ["search", ...halves] : [])];
 }
 
+const mergeLayer = (settings: Settings, layer: Layer): Settings =>
+  ({ ...settings, ...layer, search: { ...settings.search, ...layer.search } }) as Settings;
+
 function merge(sources: readonly Source[]): Config {
   let settings: Settings = DEFAULTS;
   const origins: Record<string, string> = Object.fromEntries(SETTING_KEYS.map((key) => [key, "default"]));
   for (const { origin, layer } of sources) {
-    settings = { ...settings, ...layer, search: { ...settings.search, ...layer.search } } as Settings;
+    settings = mergeLayer(settings, layer);
     for (const key of pathsIn(layer)) origins[key] = origin;
   }
   return { settings, origins };

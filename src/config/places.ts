@@ -43,9 +43,6 @@ function homeFrom(env: Env): string {
   }
 }
 
-export const projectConfigFile = (workspace: string): string =>
-  path.join(workspace, ".harness", "config.json");
-
 /** PATH without its empty and relative entries: those would start programs of the current folder. */
 export const hostPath = (given = ""): string =>
   given

@@ -1,31 +1,31 @@
 import path from "node:path";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { UserRules } from "../policy/rule.ts";
-import { type Env, placesFrom, projectConfigFile } from "./places.ts";
-import { readConfigText } from "./load-config.ts";
+import { type Env, placesFrom } from "./places.ts";
+import { type ProjectText, readConfigText } from "./load-config.ts";
 
 export interface RulesRequest {
   readonly env: Env;
-  /** Absolute. */
-  readonly workspace: string;
-  /** A project's own rules count only after `harness trust`. */
-  readonly trusted: boolean;
+  /** The rules of the project; undefined where it has none, or none that can be read. */
+  readonly project: ProjectText | undefined;
 }
 
-/** All rules in force, their examples run. A mistake in any of them ends the command: none is left out. */
-export async function loadRules({ env, workspace, trusted }: RulesRequest): Promise<UserRules> {
+/**
+ * All rules in force, their examples run. A mistake in the user's or a trusted project's ends the command: none is left
+ * out. Of a project that is not trusted what asks and denies counts; a file of it with a mistake does not.
+ */
+export async function loadRules({ env, project }: RulesRequest): Promise<UserRules> {
   const user = await presentFile(userPolicyFiles(env));
-  const project = trusted ? await presentFile(projectPolicyFiles(workspace)) : undefined;
-  const files = [
-    ...(user === undefined ? [] : [{ ...user, origin: "user" as const }]),
-    ...(project === undefined ? [] : [{ ...project, origin: "project" as const }]),
-  ];
-  if (files.length === 0) return [];
+  if (user === undefined && project === undefined) return [];
   // What rules mean, and how they are written, is loaded only for those who have some.
-  const { rulesOf } = await import("./policy-rules-file.ts");
+  const { rulesOf, tighteningRules } = await import("./policy-rules-file.ts");
   const { home } = placesFrom(env);
-  const lists = await Promise.all(files.map((file) => rulesOf(file, home)));
-  return lists.flat();
+  const own = user === undefined ? [] : await rulesOf({ ...user, origin: "user" }, home);
+  if (project === undefined) return own;
+  const theirs = project.trusted
+    ? await rulesOf({ ...project, origin: "project" }, home)
+    : (await tighteningRules(project, home)).rules;
+  return [...own, ...theirs];
 }
 
 const NAMES = ["policy.toml", "policy.json"] as const;
@@ -33,7 +33,6 @@ const beside = (file: string): readonly string[] => NAMES.map((name) => path.joi
 
 /** Where a user's rules may stand, the first being the place for new ones. */
 export const userPolicyFiles = (env: Env): readonly string[] => placesFrom(env).configFiles.flatMap(beside);
-const projectPolicyFiles = (workspace: string): readonly string[] => beside(projectConfigFile(workspace));
 
 export interface PolicyText {
   readonly file: string;

@@ -1,4 +1,5 @@
-import { EXIT, HarnessError } from "../core/errors.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { visibleLine } from "../core/visible.ts";
 import { CommandPolicy } from "../policy/decide.ts";
 import { failedExamples } from "../policy/rule-examples.ts";
 import { type Origin, readRules } from "../policy/rule-reader.ts";
@@ -20,6 +21,31 @@ export async function rulesOf(
   if (first === undefined) return examples.map(({ rule }) => rule);
   const others = more.length === 0 ? "" : ` (and ${more.length} more)`;
   throw ruleError(`${at([key, ...first.keys])}: ${first.message}${others}`);
+}
+
+export interface TighteningRules {
+  readonly rules: UserRules;
+  /** Those that allow something, and so do not count. */
+  readonly ignored: UserRules;
+  /** Why nothing of the file counts. */
+  readonly problem?: string;
+}
+
+/** What counts of rules that nobody has trusted. Their reasons are the project's words, and said to be. */
+export async function tighteningRules(file: PolicyText, home: string): Promise<TighteningRules> {
+  try {
+    const all = await rulesOf({ ...file, origin: "project" }, home);
+    const rules = all
+      .filter(({ decision }) => decision !== "allow")
+      .map((rule) => ({
+        ...rule,
+        reason: `the project, which is not trusted, says: ${visibleLine(rule.reason)}`,
+      }));
+    return { rules, ignored: all.filter(({ decision }) => decision === "allow") };
+  } catch (thrown) {
+    // A text that was made to break its parser is one more that cannot be read.
+    return { rules: [], ignored: [], problem: reasonOf(thrown) };
+  }
 }
 
 interface Written {

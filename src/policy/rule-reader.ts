@@ -16,7 +16,7 @@ import {
   type Wildcard,
 } from "./rule.ts";
 
-/** Origin of the rules. Rules of a project may only tighten. */
+/** Origin of the rules. Whether those of a project that allow something count is not decided here. */
 export type Origin = "user" | "project";
 
 interface RulesRead {
@@ -57,7 +57,7 @@ function readRule(written: unknown, index: number, origin: Origin): Examples | R
   const problem = ({ key, message }: { readonly key: string; readonly message: string }): RuleProblem[] => [
     { keys: key === "" ? [index] : [index, key], message: key === "" ? message : `${key}: ${message}` },
   ];
-  const mistake = mistakeIn(parsed.data, origin);
+  const mistake = mistakeIn(parsed.data);
   if (mistake !== undefined) return problem(mistake);
   const rule = ruleFrom(parsed.data, `${origin}.${parsed.data.id ?? index + 1}`);
   if (typeof rule === "string") return problem({ key: "path", message: rule });
@@ -91,12 +91,10 @@ interface Mistake {
   readonly message: string;
 }
 
-function mistakeIn(form: RuleForm, origin: Origin): Mistake | undefined {
+function mistakeIn(form: RuleForm): Mistake | undefined {
   const { prefix, arg, effect, path, host, decision, exact, match = [] } = form;
   if ([prefix, arg, effect, path, host].every((each) => each === undefined))
     return { key: "", message: "the rule has no condition: give a prefix, arg, effect, path or host" };
-  if (origin === "project" && decision === "allow")
-    return { key: "decision", message: "a project's rule may only tighten: ask or deny" };
   if (exact === true && prefix === undefined)
     return { key: "exact", message: "belongs to a prefix, and there is none" };
   if (decision === "allow" && match.length === 0)

@@ -72,8 +72,7 @@ async function home(image = IMAGE): Promise<Home> {
     const [asked, said]: [string[], string[]] = [[], []];
     const config = await loadConfig({
       env: host.env,
-      workspace: place.path,
-      trusted: false,
+      project: undefined,
       flags: new Map(),
     });
     const context: SetupContext = {
@@ -253,8 +252,7 @@ test("a person's own model is never replaced by another choice", { skip }, async
     host: hostFrom({ HOME: user.place.at("other"), PATH: "/usr/bin:/bin", OLLAMA_HOST: user.server }),
     config: await loadConfig({
       env: { HARNESS_CHAT_MODEL: "own/coder:7b" },
-      workspace: user.place.path,
-      trusted: false,
+      project: undefined,
       flags: new Map(),
     }),
   });

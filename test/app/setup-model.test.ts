@@ -44,7 +44,7 @@ async function step(ollama: FakeOllama, person: Person = {}, place?: Scratch): P
     host,
     root: home.path,
     workspace: home.path,
-    config: await loadConfig({ env, workspace: home.path, trusted: false, flags: new Map() }),
+    config: await loadConfig({ env, project: undefined, flags: new Map() }),
     signal: new AbortController().signal,
     mayInstall: false,
     yes: person.yes ?? false,

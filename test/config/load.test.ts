@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import test from "node:test";
-import { type Config, type ConfigRequest, envNameOf, loadConfig } from "../../src/config/load-config.ts";
+import { type Config, envNameOf, loadConfig } from "../../src/config/load-config.ts";
 import { DEFAULTS, SETTING_KEYS, type SettingKey } from "../../src/config/settings-schema.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
@@ -10,17 +10,21 @@ const OLDER = "home/.harness/config.json";
 const USER = "xdg/harness/config.json";
 const PROJECT = "work/.harness/config.json";
 
-type Given = Partial<Pick<ConfigRequest, "trusted">> & {
+type Given = {
+  /** Of the project's file; left out, it is not looked at. */
+  readonly trusted?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   readonly flags?: Readonly<Record<string, readonly [SettingKey, unknown]>>;
 };
 
-function load(place: Scratch, { trusted = false, env = {}, flags = {} }: Given = {}): Promise<Config> {
+async function load(place: Scratch, { trusted, env = {}, flags = {} }: Given = {}): Promise<Config> {
   const pairs = Object.entries(flags).map(([flag, [key, value]]) => [flag, { key, value }] as const);
   return loadConfig({
     env: { HOME: place.at("home"), XDG_CONFIG_HOME: place.at("xdg"), ...env },
-    workspace: place.at("work"),
-    trusted,
+    project:
+      trusted === undefined
+        ? undefined
+        : { file: place.at(PROJECT), text: await place.read(PROJECT), trusted },
     flags: new Map(pairs),
   });
 }
@@ -60,19 +64,54 @@ test("each source goes before the ones below it, and each value names its source
       memory: "HARNESS_MEMORY",
       pids: "--pids",
     },
+    project: { file: place.at(PROJECT), trusted: true, ignored: [] },
   });
 });
 
-test("a project's file counts for nothing until it is trusted, not even when it is broken", async () => {
-  await using place = await scratch({ [PROJECT]: '{"mode": "danger-full-access"}' });
-  assert.deepEqual(await load(place), { settings: DEFAULTS, origins: BY_DEFAULT });
+test("of a project that is not trusted what tightens counts, and the rest is named", async () => {
+  await using place = await scratch({
+    [USER]: '{"pids": 100, "memory": "1g"}',
+    [PROJECT]:
+      '{"mode": "danger-full-access", "pids": 50, "memory": "2g", "max_steps": 40, "image": "theirs"}',
+  });
+  const config = await load(place, { trusted: false });
+  assert.deepEqual(config, {
+    settings: { ...DEFAULTS, pids: 50, memory: 2 ** 30 },
+    origins: { ...BY_DEFAULT, memory: place.at(USER), pids: place.at(PROJECT) },
+    project: {
+      file: place.at(PROJECT),
+      trusted: false,
+      ignored: [
+        { key: "mode", from: "workspace-write", to: "danger-full-access" },
+        { key: "image", from: null, to: "theirs" },
+        { key: "memory", from: 2 ** 30, to: 2 ** 31 },
+      ],
+    },
+  });
   const trusted = await load(place, { trusted: true });
   assert.deepEqual(
-    [trusted.settings.mode, trusted.origins["mode"]],
-    ["danger-full-access", place.at(PROJECT)],
+    [trusted.settings.mode, trusted.origins["mode"], trusted.project?.ignored],
+    ["danger-full-access", place.at(PROJECT), []],
   );
-  await place.write(PROJECT, "not JSON");
-  assert.deepEqual(await load(place), { settings: DEFAULTS, origins: BY_DEFAULT });
+});
+
+test("what only tightens gives way to the environment and to flags", async () => {
+  await using place = await scratch({ [PROJECT]: '{"mode": "read-only", "pids": 50}' });
+  const { settings } = await load(place, {
+    trusted: false,
+    env: { HARNESS_PIDS: "60" },
+    flags: { "--mode": ["mode", "danger-full-access"] },
+  });
+  assert.deepEqual([settings.pids, settings.mode], [60, "danger-full-access"]);
+});
+
+test("a broken file of a project that is not trusted ends nothing, and why it does not count is told", async () => {
+  for (const text of ["not JSON", '{"mode": 3}', '{"pids": 20, "novel": 1}', `{"a":${"[".repeat(200_000)}`]) {
+    await using place = await scratch({ [PROJECT]: text });
+    const { project, ...config } = await load(place, { trusted: false });
+    assert.deepEqual(config, { settings: DEFAULTS, origins: BY_DEFAULT });
+    assert.match(project?.problem ?? "", /config\.json:1:\d+: /);
+  }
 });
 
 test("lists are replaced as a whole, never joined", async () => {
@@ -185,16 +224,16 @@ for (const [name, [given, message]] of Object.entries(REFUSED))
   });
 
 for (const [file, trusted] of [
-  [OLDER, false],
-  [USER, false],
+  [OLDER, undefined],
+  [USER, undefined],
   [PROJECT, true],
 ] as const)
   test(`a broken ${file} ends with exit 2 and its place, even when all else is set elsewhere`, async () => {
     await using place = await scratch({ [file]: '{\n  "mode": "read-only",,\n}' });
-    assert.deepEqual(await refusalOf(() => load(place, { trusted, env: { HARNESS_MODE: "read-only" } })), [
-      2,
-      `${place.at(file)}:2:23: property name expected; expected a JSON object`,
-    ]);
+    assert.deepEqual(
+      await refusalOf(() => load(place, { ...(trusted && { trusted }), env: { HARNESS_MODE: "read-only" } })),
+      [2, `${place.at(file)}:2:23: property name expected; expected a JSON object`],
+    );
   });
 
 test("a bad value in a weak source is refused though a stronger one is set", async () => {

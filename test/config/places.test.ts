@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import test from "node:test";
-import { placesFrom, projectConfigFile } from "../../src/config/places.ts";
+import { placesFrom } from "../../src/config/places.ts";
 
 const USUAL = {
   home: "/h",
@@ -42,7 +42,3 @@ for (const env of [{}, { HOME: "" }, { HOME: "." }, { HOME: "repo" }])
     const relative = [home, ...configFiles, state, cache].filter((place) => !path.isAbsolute(place));
     assert.deepEqual(relative, []);
   });
-
-test("a project's own file lies in its .harness folder", () => {
-  assert.equal(projectConfigFile("/w"), "/w/.harness/config.json");
-});

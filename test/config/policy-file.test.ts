@@ -8,8 +8,14 @@ const TOML = "home/.config/harness/policy.toml";
 const JSON_FILE = "home/.config/harness/policy.json";
 const PROJECT = "w/.harness/policy.toml";
 
-const load = (place: Scratch, trusted = false): Promise<readonly { readonly id: string }[]> =>
-  loadRules({ env: { HOME: place.at("home") }, workspace: place.at("w"), trusted });
+const load = async (place: Scratch, trusted?: boolean) =>
+  loadRules({
+    env: { HOME: place.at("home") },
+    project:
+      trusted === undefined
+        ? undefined
+        : { file: place.at(PROJECT), text: await place.read(PROJECT), trusted },
+  });
 
 const DENY = '[[rule]]\nprefix = ["ls"]\ndecision = "deny"\nreason = "because"\n';
 
@@ -36,24 +42,34 @@ test("without a file, or with an empty one, there are no rules", async () => {
   }
 });
 
-test("a project's rules count only in a trusted project, beside the user's", async () => {
-  await using place = await scratch({ [TOML]: DENY, [PROJECT]: DENY });
+test("a trusted project's rules count beside the user's; of another one's only what tightens, in its own words", async () => {
+  const rules = `${DENY}[[rule]]\n${ALLOW}match = ["frob"]\n`;
+  await using place = await scratch({ [TOML]: DENY, [PROJECT]: rules });
+  const counted = async (trusted?: boolean) => (await load(place, trusted)).map(({ id }) => id);
   assert.deepEqual(
-    [await load(place), await load(place, true)].map((rules) => rules.map(({ id }) => id)),
-    [["user.1"], ["user.1", "project.1"]],
+    [await counted(), await counted(false), await counted(true)],
+    [["user.1"], ["user.1", "project.1"], ["user.1", "project.1", "project.2"]],
   );
+  const reasons = (await load(place, false)).map(({ reason }) => reason);
+  assert.deepEqual(reasons, ["because", "the project, which is not trusted, says: because"]);
 });
 
-test("examples hold wherever one works", async () => {
+test("rules of a project that is not trusted end nothing: with a mistake in them they do not count", async () => {
+  const deep = `a = ${"[".repeat(100_000)}`;
+  for (const text of ["[[rule]]\n", "x", `${DENY}${DENY}id = "a"\nmatch = ["frob"]\n`, deep]) {
+    await using place = await scratch({ [TOML]: DENY, [PROJECT]: text });
+    assert.deepEqual(
+      (await load(place, false)).map(({ id }) => id),
+      ["user.1"],
+    );
+  }
+});
+
+test("examples hold wherever the rules are", async () => {
   const text =
     '[[rule]]\neffect = "read"\npath = "~/notes/**"\ndecision = "allow"\nreason = "x"\nmatch = ["cat ~/notes/a"]\n';
   await using place = await scratch({ [TOML]: text });
-  for (const workspace of [place.at("home/notes"), place.at("home"), "/", "/etc", place.at("home/.ssh")])
-    assert.equal(
-      (await loadRules({ env: { HOME: place.at("home") }, workspace, trusted: false })).length,
-      1,
-      workspace,
-    );
+  assert.equal((await load(place)).length, 1);
 });
 
 test("two files of rules are a mistake", async () => {
@@ -123,10 +139,10 @@ for (const [file, text, where, message] of MISTAKES)
     assert.deepEqual(await refusalOf(() => load(place)), [2, `${place.at(file)}${where}: ${message}`]);
   });
 
-test("a project that allows something is a mistake, with file and line", async () => {
-  await using place = await scratch({ [PROJECT]: `[[rule]]\n${ALLOW}match = ["frob"]\n` });
+test("a mistake in a trusted project's rules ends the command, with file and line", async () => {
+  await using place = await scratch({ [PROJECT]: `[[rule]]\n${ALLOW}` });
   assert.deepEqual(await refusalOf(() => load(place, true)), [
     2,
-    `${place.at(PROJECT)}:3: decision: a project's rule may only tighten: ask or deny`,
+    `${place.at(PROJECT)}:1: match: missing; a rule that allows shows at least one command that it is for`,
   ]);
 });

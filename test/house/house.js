@@ -31,7 +31,7 @@ const PACKAGES = {
   dockerode: ["docker"],
   diff: ["tools", "sessions"],
   "tar-fs": ["docker"],
-  "jsonc-parser": ["config"],
+  "jsonc-parser": ["config", "extensions"],
   "smol-toml": ["config"],
   unbash: ["policy"],
   ollama: ["models"],

@@ -1,0 +1,75 @@
+import { type SettingKey, type Settings } from "./settings-schema.ts";
+
+/**
+ * Which change of a setting only tightens, and so counts from a project that nobody has trusted. A setting that is not in
+ * the table does not compile; one that is in doubt is `never`.
+ */
+
+/** `values`: from the tightest on; those in one list are as tight as each other, and none of them tightens another. */
+type Direction =
+  | { readonly by: "less" }
+  | { readonly by: "fewer" }
+  | { readonly by: "values"; readonly order: readonly (readonly string[])[] }
+  | { readonly by: "never"; readonly why: string };
+
+const LESS: Direction = { by: "less" };
+const never = (why: string): Direction => ({ by: "never", why });
+const MODEL = "the project's text goes to whoever answers";
+const SPENDING = "costs and windows are reckoned by it";
+
+/** null is no bound: more than any number. */
+export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
+  provider: never(MODEL),
+  base_url: never(MODEL),
+  chat_model: never(MODEL),
+  embed_model: never(MODEL),
+  max_context_tokens: never(SPENDING),
+  stream: never("it bounds nothing"),
+  mode: { by: "values", order: [["read-only"], ["workspace-write"], ["danger-full-access"]] },
+  on_ask: { by: "values", order: [["refuse"], ["contained"], ["park"]] },
+  park_timeout: LESS,
+  isolation: { by: "values", order: [["overlay", "copy"], ["bind"]] },
+  image: never("everything in the box is run from it"),
+  memory: LESS,
+  cpus: LESS,
+  pids: LESS,
+  timeout: LESS,
+  connect_timeout: LESS,
+  first_token_timeout: LESS,
+  idle_timeout: LESS,
+  max_turns: LESS,
+  check: never("a command that always succeeds proves nothing"),
+  attempts: LESS,
+  temperature: never("it bounds nothing"),
+  allow_domains: { by: "fewer" },
+  search: never("the project's text goes to the store"),
+  prices: never(SPENDING),
+  capabilities: never(SPENDING),
+};
+
+export type Change = "same" | "tightens" | "loosens";
+
+/** What it means to set this key to `to` where `from` is in force. What does not surely tighten loosens. */
+export function changeOf<K extends SettingKey>(key: K, from: Settings[K], to: Settings[K]): Change {
+  if (JSON.stringify(from) === JSON.stringify(to)) return "same";
+  return isTighter(DIRECTIONS[key], from, to) ? "tightens" : "loosens";
+}
+
+function isTighter(direction: Direction, from: unknown, to: unknown): boolean {
+  switch (direction.by) {
+    case "less":
+      return bound(to) < bound(from);
+    case "fewer":
+      return Array.isArray(from) && Array.isArray(to) && to.every((each) => from.includes(each));
+    case "values": {
+      const rank = (value: unknown): number =>
+        direction.order.findIndex((each) => each.includes(String(value)));
+      return rank(to) !== -1 && rank(to) < rank(from);
+    }
+    case "never":
+      return false;
+  }
+}
+
+/** What is no number bounds nothing. */
+const bound = (value: unknown): number => (typeof value === "number" ? value : Number.POSITIVE_INFINITY);

@@ -1,0 +1,259 @@
+import { createHash } from "node:crypto";
+import { closeSync, mkdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import * as z from "zod";
+import { diskTroubleOf } from "../core/disk-trouble.ts";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { NotRegularError, openRegularSync, replaceFileSync, TooLargeError } from "../platform/safe-files.ts";
+import {
+  type Brought,
+  broughtBy,
+  type BroughtFile,
+  broughtOf,
+  type Kind,
+  projectOf,
+  type ProjectPlace,
+} from "./brought.ts";
+
+/**
+ * The records of what a person has seen of a project and trusts. One file for each project in the user's state, named
+ * by the real path of its top; it counts for that very folder (device and inode), and for the very bytes that were shown.
+ * What cannot be read, or is somebody else's, trusts nothing.
+ */
+
+/** Whose records: where they are, what is no project of theirs, and who they have to belong to. */
+export interface TrustOwner {
+  readonly stateDir: string;
+  readonly home: string;
+  readonly uid: number;
+}
+
+/** `changed`: it was trusted, with other bytes. */
+type Standing = "trusted" | "new" | "changed" | "unusable";
+
+/** One kind of thing that a project brings, and how it stands. */
+interface Item {
+  readonly brought: Brought;
+  readonly standing: Standing;
+  /** What was trusted of this kind before, with its text; empty where nothing was. */
+  readonly before: readonly BroughtFile[];
+  /** A person has seen these very bytes and said no. */
+  readonly declined: boolean;
+}
+
+export interface ProjectTrust {
+  /** Undefined where there is no project: nothing is brought then. */
+  readonly place: ProjectPlace | undefined;
+  readonly items: readonly Item[];
+  /** What is trusted but no longer there. */
+  readonly gone: readonly Kind[];
+  /** Of all that is there and can be trusted; `--yes` names it. Empty where there is nothing. */
+  readonly hash: string;
+  /** Why the record counts for nothing; undefined where it counts, or there is none. */
+  readonly damage: string | undefined;
+}
+
+/** Everything that the project of a workspace brings. */
+export async function trustOf(owner: TrustOwner, workspace: string): Promise<ProjectTrust> {
+  const place = await projectOf(workspace, owner.home);
+  const all = await broughtBy(place);
+  const { record, damage } = place === undefined ? NOTHING : readRecord(owner, place);
+  const items = all.map((brought) => itemOf(brought, record));
+  const there = new Set<string>(all.map(({ kind }) => kind));
+  const gone = (record?.trusted ?? []).flatMap(({ kind }) => (there.has(kind) ? [] : [kind as Kind]));
+  const usable = all.filter((brought) => brought.usable);
+  const hash = usable.length === 0 ? "" : sha256(usable.map(digestOf).join("\n"));
+  return { place, items, gone, hash, damage };
+}
+
+export type TrustedFile =
+  | {
+      readonly state: "trusted";
+      /** Absolute, for messages: what counts is `text`, and the file is not to be opened again. */
+      readonly file: string;
+      readonly text: string;
+      readonly sha256: string;
+      /** What it names, by its path from the project's top: nothing else of the project that it names is trusted. */
+      readonly named: ReadonlyMap<string, BroughtFile>;
+      readonly top: string;
+    }
+  | {
+      readonly state: "untrusted";
+      readonly file: string;
+      /** In one line, for a person. */
+      readonly why: string;
+      /** For what may count without trust, as it only tightens; null where it cannot be read. */
+      readonly text: string | null;
+    }
+  | { readonly state: "absent" };
+
+/** The one way to a file that a project brings. */
+export async function trustedFile(owner: TrustOwner, workspace: string, kind: Kind): Promise<TrustedFile> {
+  const place = await projectOf(workspace, owner.home);
+  const brought = place === undefined ? undefined : await broughtOf(place, kind);
+  if (place === undefined || brought === undefined) return { state: "absent" };
+  if (!brought.usable)
+    return { state: "untrusted", file: path.join(place.top, brought.path), why: brought.why, text: null };
+  const [{ path: main, text, sha256: hash }, ...named] = brought.files;
+  const file = path.join(place.top, main);
+  const { record, damage } = readRecord(owner, place);
+  const { standing } = itemOf(brought, record);
+  if (standing !== "trusted") return { state: "untrusted", file, why: damage ?? WHY[standing], text };
+  const byPath = new Map(named.map((each) => [each.path, each]));
+  return { state: "trusted", file, text, sha256: hash, named: byPath, top: place.top };
+}
+
+const WHY = {
+  new: "it is not trusted",
+  changed: "it has changed since it was trusted",
+  unusable: "it cannot be used",
+};
+
+function itemOf(brought: Brought, record: TrustRecord | undefined): Item {
+  const { kind } = brought;
+  const before = record?.trusted.find((each) => each.kind === kind)?.files ?? [];
+  if (!brought.usable) return { brought, standing: "unusable", before, declined: false };
+  const digest = digestOf(brought);
+  const standing =
+    before.length === 0 ? "new" : digestOf({ kind, files: before }) === digest ? "trusted" : "changed";
+  const declined = record?.declined.some((each) => each.kind === kind && each.digest === digest) ?? false;
+  return { brought, standing, before, declined };
+}
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+const digestOf = ({ kind, files }: { readonly kind: Kind; readonly files: readonly BroughtFile[] }): string =>
+  sha256(JSON.stringify([kind, ...files.map((file) => [file.path, file.sha256])]));
+
+const fileForm = z.strictObject({ path: z.string(), text: z.string(), sha256: z.string() });
+const recordForm = z.strictObject({
+  form: z.literal(1),
+  top: z.string(),
+  dev: z.string(),
+  ino: z.string(),
+  trusted: z.array(z.strictObject({ kind: z.string(), at: z.string(), files: z.array(fileForm).min(1) })),
+  declined: z.array(z.strictObject({ kind: z.string(), digest: z.string() })),
+});
+type TrustRecord = z.infer<typeof recordForm>;
+
+interface RecordRead {
+  readonly record: TrustRecord | undefined;
+  readonly damage: string | undefined;
+}
+
+const NOTHING: RecordRead = { record: undefined, damage: undefined };
+const MAX_RECORD = 64 * 2 ** 20;
+
+const folderOf = ({ stateDir }: TrustOwner): string => path.join(stateDir, "trust");
+const recordFile = (owner: TrustOwner, top: string): string =>
+  path.join(folderOf(owner), `${sha256(top).slice(0, 40)}.json`);
+
+/** The record of this very folder; one of another that had the same path is none. */
+function readRecord(owner: TrustOwner, place: ProjectPlace): RecordRead {
+  const file = recordFile(owner, place.top);
+  try {
+    const record = recordForm.parse(JSON.parse(ownText(file, owner.uid)));
+    const wrong = record.trusted
+      .flatMap(({ files }) => files)
+      .find((each) => sha256(each.text) !== each.sha256);
+    if (record.top !== place.top || wrong !== undefined) throw new Error("it is damaged");
+    return record.dev === place.dev && record.ino === place.ino ? { record, damage: undefined } : NOTHING;
+  } catch (thrown) {
+    const code = errorCode(thrown);
+    if (code === "ENOENT" || code === "ENOTDIR") return NOTHING;
+    return {
+      record: undefined,
+      damage: `the record of what is trusted does not count (${file}): ${damageOf(thrown)}`,
+    };
+  }
+}
+
+function damageOf(thrown: unknown): string {
+  if (thrown instanceof SyntaxError || thrown instanceof z.ZodError) return "it is damaged";
+  if (thrown instanceof NotRegularError) return "it is no file";
+  return reasonOf(thrown);
+}
+
+/** Somebody else's record, or one that others may write, says nothing of this user. */
+function ownText(file: string, uid: number): string {
+  const { descriptor, stats } = openRegularSync(file, "refuse");
+  try {
+    if (stats.uid !== uid) throw new Error(`it belongs to another user (uid ${stats.uid})`);
+    if ((stats.mode & 0o022) !== 0) throw new Error("others may write it");
+    if (stats.size > MAX_RECORD) throw new TooLargeError(stats.size);
+    return readFileSync(descriptor, "utf8");
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** What was shown and is trusted from now on: these bytes, whatever the files hold by now. */
+export function recordTrusted(
+  owner: TrustOwner,
+  place: ProjectPlace,
+  shown: readonly Brought[],
+): Promise<void> {
+  const at = new Date().toISOString();
+  const added = shown.flatMap((brought) =>
+    brought.usable ? [{ kind: brought.kind, at, files: [...brought.files] }] : [],
+  );
+  const kinds = new Set<string>(added.map(({ kind }) => kind));
+  return change(owner, place, (record) => ({
+    ...record,
+    trusted: [...record.trusted.filter(({ kind }) => !kinds.has(kind)), ...added],
+    declined: record.declined.filter(({ kind }) => !kinds.has(kind)),
+  }));
+}
+
+/** Nobody is asked again before these bytes are others. What was trusted with other bytes stays so. */
+export function recordDeclined(
+  owner: TrustOwner,
+  place: ProjectPlace,
+  shown: readonly Brought[],
+): Promise<void> {
+  const added = shown.flatMap((brought) =>
+    brought.usable ? [{ kind: brought.kind, digest: digestOf(brought) }] : [],
+  );
+  const kinds = new Set<string>(added.map(({ kind }) => kind));
+  return change(owner, place, (record) => ({
+    ...record,
+    declined: [...record.declined.filter(({ kind }) => !kinds.has(kind)), ...added],
+  }));
+}
+
+/** Nothing of the project is trusted or declined any more. */
+export const forgetTrust = (owner: TrustOwner, place: ProjectPlace): Promise<void> =>
+  change(owner, place, (record) => ({ ...record, trusted: [], declined: [] }));
+
+const PATIENCE_MS = 10_000;
+
+/** One writer at a time, and at once, as others of this process may wait; a kill leaves the record as it was or as it was to be. */
+async function change(
+  owner: TrustOwner,
+  place: ProjectPlace,
+  edit: (record: TrustRecord) => TrustRecord,
+): Promise<void> {
+  const folder = folderOf(owner);
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const [{ FileLock }, { privateFile }] = await Promise.all([
+      import("../platform/lock.ts"),
+      import("../platform/sqlite-connection.ts"),
+    ]);
+    using lock = new FileLock(privateFile(path.join(folder, "lock")), PATIENCE_MS);
+    lock.take("reserved");
+    const { record = { form: 1, ...place, trusted: [], declined: [] } } = readRecord(owner, place);
+    const file = recordFile(owner, place.top);
+    const text = `${JSON.stringify(edit(record), null, 1)}\n`;
+    replaceFileSync(file, text, { aside: `${file}.new`, lasts: "name" });
+  } catch (thrown) {
+    const busy = diskTroubleOf(thrown) === "busy";
+    const why = busy ? `another harness has kept it locked for ${PATIENCE_MS / 1000} s` : reasonOf(thrown);
+    throw new HarnessError(
+      EXIT.failed,
+      `nothing was recorded in ${folder}: ${why}`,
+      busy ? "type the same again when it is done" : `ls -ld ${folder}`,
+      thrown,
+    );
+  }
+}

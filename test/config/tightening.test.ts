@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { DEFAULTS, type SettingKey, SETTING_KEYS, type Settings } from "../../src/config/settings-schema.ts";
+import { type Change, changeOf, DIRECTIONS } from "../../src/config/tightening.ts";
+
+const change = (key: SettingKey, from: unknown, to: unknown): Change =>
+  changeOf(key, from as Settings[SettingKey], to as Settings[SettingKey]);
+
+/** Of every setting: changes that tighten, and changes that do not. */
+const CHANGES: Readonly<
+  Record<
+    SettingKey,
+    {
+      readonly tighten?: readonly (readonly [unknown, unknown])[];
+      readonly loosen: readonly (readonly [unknown, unknown])[];
+    }
+  >
+> = {
+  provider: {
+    loosen: [
+      ["ollama", "openai"],
+      ["openai", "ollama"],
+    ],
+  },
+  base_url: {
+    loosen: [
+      [null, "http://127.0.0.1:1"],
+      ["http://127.0.0.1:1", null],
+    ],
+  },
+  chat_model: { loosen: [["a", "b"]] },
+  embed_model: { loosen: [["a", "b"]] },
+  max_context_tokens: {
+    loosen: [
+      [8192, 4096],
+      [4096, null],
+      [null, 4096],
+    ],
+  },
+  stream: {
+    loosen: [
+      [true, false],
+      [false, true],
+    ],
+  },
+  mode: {
+    tighten: [
+      ["workspace-write", "read-only"],
+      ["danger-full-access", "workspace-write"],
+      ["danger-full-access", "read-only"],
+    ],
+    loosen: [
+      ["read-only", "workspace-write"],
+      ["workspace-write", "danger-full-access"],
+      ["workspace-write", "of a later version"],
+    ],
+  },
+  on_ask: {
+    tighten: [
+      ["contained", "refuse"],
+      ["park", "contained"],
+      ["park", "refuse"],
+    ],
+    loosen: [
+      ["refuse", "contained"],
+      ["contained", "park"],
+    ],
+  },
+  park_timeout: { tighten: [[10, 0]], loosen: [[0, 10]] },
+  isolation: {
+    tighten: [
+      ["bind", "overlay"],
+      ["bind", "copy"],
+    ],
+    loosen: [
+      ["overlay", "bind"],
+      ["overlay", "copy"],
+      ["copy", "overlay"],
+    ],
+  },
+  image: {
+    loosen: [
+      [null, "theirs"],
+      ["ours", null],
+    ],
+  },
+  memory: { tighten: [[2, 1]], loosen: [[1, 2]] },
+  cpus: {
+    tighten: [
+      [null, 4],
+      [2, 1],
+    ],
+    loosen: [
+      [4, null],
+      [1, 2],
+    ],
+  },
+  pids: { tighten: [[2, 1]], loosen: [[1, 2]] },
+  timeout: { tighten: [[2, 1]], loosen: [[1, 2]] },
+  connect_timeout: { tighten: [[2, 1]], loosen: [[1, 2]] },
+  first_token_timeout: { tighten: [[2, 1]], loosen: [[1, 2]] },
+  idle_timeout: { tighten: [[2, 1]], loosen: [[1, 2]] },
+  max_turns: { tighten: [[2, 1]], loosen: [[1, 2]] },
+  check: {
+    loosen: [
+      [null, "true"],
+      ["make test", "true"],
+      ["make test", null],
+    ],
+  },
+  attempts: { tighten: [[2, 1]], loosen: [[1, 2]] },
+  temperature: {
+    loosen: [
+      [null, 0],
+      [1, 0],
+      [0, 1],
+    ],
+  },
+  allow_domains: {
+    tighten: [
+      [["a.org", "b.org"], ["b.org"]],
+      [["a.org"], []],
+    ],
+    loosen: [
+      [[], ["a.org"]],
+      [["a.org"], ["b.org"]],
+      [["a.org"], ["*.a.org"]],
+      [["a.org"], ["a.org", "b.org"]],
+    ],
+  },
+  search: { loosen: [[DEFAULTS.search, { ...DEFAULTS.search, url: "http://127.0.0.1:1" }]] },
+  prices: { loosen: [[[], [{ model: "m", input: 0, output: 0 }]]] },
+  capabilities: { loosen: [[[], [{ prefix: "m", context: 512 }]]] },
+};
+
+test("every setting has a direction, and is tried here", () => {
+  assert.deepEqual(new Set<string>(Object.keys(DIRECTIONS)), new Set(SETTING_KEYS));
+  assert.deepEqual(new Set<string>(Object.keys(CHANGES)), new Set(SETTING_KEYS));
+});
+
+for (const key of SETTING_KEYS)
+  test(`${key}: what tightens, what loosens, and what is the same`, () => {
+    const { tighten = [], loosen } = CHANGES[key];
+    assert.equal(tighten.length > 0, DIRECTIONS[key].by !== "never");
+    for (const [from, to] of tighten)
+      assert.equal(change(key, from, to), "tightens", JSON.stringify([from, to]));
+    for (const [from, to] of loosen)
+      assert.equal(change(key, from, to), "loosens", JSON.stringify([from, to]));
+    for (const value of [...tighten, ...loosen].flat()) assert.equal(change(key, value, value), "same");
+  });
