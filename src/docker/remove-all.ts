@@ -2,7 +2,7 @@ import { boxFilter, RUNNER_LABEL } from "./box-labels.ts";
 import { engineFailure, isMissing } from "./engine-failure.ts";
 import { answered, type Engine } from "./engine.ts";
 import { BASE_REPOSITORY } from "./images/base-image.ts";
-import { SANDBOX_REPOSITORY } from "./images/image-inputs.ts";
+import { ACCOUNT_REPOSITORY, SANDBOX_REPOSITORY } from "./images/image-inputs.ts";
 import { removeBox } from "./life/box-list.ts";
 
 /** Removes every sandbox container of one user, and their volumes; answers how many containers there were. */
@@ -29,8 +29,9 @@ export async function removeImages(engine: Engine, others: readonly string[]): P
     .flatMap(({ RepoTags }) => RepoTags ?? [])
     .filter(
       (tag) =>
-        [SANDBOX_REPOSITORY, BASE_REPOSITORY].some((name) => tag.startsWith(`${name}:`)) ||
-        others.includes(tag),
+        [ACCOUNT_REPOSITORY, SANDBOX_REPOSITORY, BASE_REPOSITORY].some((name) =>
+          tag.startsWith(`${name}:`),
+        ) || others.includes(tag),
     );
   for (const tag of ours) await engine.api.getImage(tag).remove({ force: true }).catch(unlessGone);
   await removeRunners(engine);

@@ -19,6 +19,8 @@ interface Start {
   readonly silent?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Words of another program, which runs the command. */
+  readonly under?: readonly string[];
   /** Called when this file is there. */
   readonly whenMade?: readonly [file: string, then: (kill: (signal: NodeJS.Signals) => void) => void];
   /** Closes its stdout after the first bytes. */
@@ -40,7 +42,8 @@ export async function household(
 /** `harness sandbox exec …` as a user types it, to its end. */
 export function sandboxExec(place: Scratch, words: readonly string[], start: Start = {}): Promise<Ended> {
   const env = { PATH: process.env["PATH"], HOME: place.path, ...COMPILED, ...start.env };
-  const child = spawn(path.join(ROOT, "bin/harness"), ["sandbox", "exec", ...words], {
+  const line = [...(start.under ?? []), path.join(ROOT, "bin/harness"), "sandbox", "exec", ...words];
+  const child = spawn("env", line, {
     cwd: start.cwd ?? place.at("work"),
     env,
     timeout: 60_000,

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { chown } from "node:fs/promises";
+import { chown, mkdir, readdir } from "node:fs/promises";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { once } from "node:events";
 import test, { describe } from "node:test";
 import { noOverlay } from "../docker/isolation/open-box.ts";
-import { skip } from "../fixtures/engine.ts";
-import { ownImage } from "../fixtures/own-image.ts";
+import { engine, skip } from "../fixtures/engine.ts";
+import { imageAfter, ownImage } from "../fixtures/own-image.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household, sandboxExec } from "./box-command.ts";
 
@@ -19,8 +21,14 @@ const said = (user: string, group = user): string =>
   [user, user, group, `${user} /home/box /bin/bash`, `${user} /home/box /bin/bash ${group}`].join("\n") +
   "\n/home/box /home/box\nnobody root ";
 
-const asked = async (place: Scratch, flags: readonly string[], script = ASK): Promise<string> => {
-  const { code, stdout, stderr } = await sandboxExec(place, [...flags, "--", "bash", "-c", script]);
+const asked = async (
+  place: Scratch,
+  flags: readonly string[],
+  script = ASK,
+  start: Parameters<typeof sandboxExec>[2] = {},
+): Promise<string> => {
+  const words = [...flags, "--", "bash", "-c", script];
+  const { code, stdout, stderr } = await sandboxExec(place, words, start);
   assert.deepEqual(
     [code, stderr.replaceAll(/^(?:harness: nothing of it|note: commands run as uid 0).*\n/gm, "")],
     [0, ""],
@@ -75,4 +83,93 @@ describe("whatever its mode and isolation", { concurrency: 2 }, () => {
     assert.equal(first, "box\nbox:1000:/home/box\ngames:5:/usr/games\nbox:x:1000:\n");
     assert.equal(await asked(place, flags, script), first);
   });
+
+  test("an engine that is asked over a network reads no file of this machine", { skip }, async () => {
+    await using far = await overNetwork();
+    await using own = await ownImage("ENV OTHER=1");
+    await using place = await household();
+    const env = { DOCKER_HOST: far.host };
+    for (const flags of [[], ["--isolation", "copy"], ["--mode", "read-only"]])
+      assert.equal(await asked(place, flags, ASK, { env }), said("box"));
+    const script =
+      "id -un; getent passwd games | cut -d: -f1; grep -c /etc/passwd /proc/self/mountinfo || true";
+    for (const flags of [[], ["--isolation", "copy"]])
+      assert.equal(await asked(place, ["--image", own.name, ...flags], script, { env }), "box\ngames\n0\n");
+    assert.match(await asked(place, ["--image", own.name], script), /^box\ngames\n[1-9]/);
+  });
+
+  test(
+    "nor does one that stands here and has another view of its files",
+    { skip: skip || (process.getuid?.() !== 0 && "hides a folder") },
+    async () => {
+      await using place = await household({}, "/var/tmp");
+      await mkdir(place.at("run"), { mode: 0o700 });
+      const env = { XDG_RUNTIME_DIR: place.at("run") };
+      const under = [
+        "unshare",
+        "-m",
+        "sh",
+        "-c",
+        `mount -t tmpfs -o mode=700 none '${place.at("run")}' && exec "$0" "$@"`,
+      ];
+      for (const isolation of ["bind", "copy"])
+        assert.equal(await asked(place, ["--isolation", isolation], ASK, { env, under }), said("box"));
+      assert.deepEqual(await readdir(place.at("run")), []);
+    },
+  );
 });
+
+/** The lists of an image may be links, as where a store keeps all files. */
+test("an image whose lists are links, or that has none, has its user all the same", { skip }, async () => {
+  await using place = await household();
+  await using linked = await imageAfter(
+    "mkdir /store && mv /etc/passwd /etc/group /store/ && ln -s ../store/passwd /etc/passwd && ln -s /store/group /etc/group",
+  );
+  await using bare = await imageAfter("rm /etc/passwd /etc/group");
+  const script = "id -un; id -gn; echo ~; getent passwd games | cut -d: -f1";
+  for (const isolation of ["bind", "copy"]) {
+    const flags = ["--isolation", isolation, "--image"];
+    assert.equal(await asked(place, [...flags, linked.name], script), "box\nbox\n/home/box\ngames\n");
+    assert.equal(await asked(place, [...flags, bare.name], script), "box\nbox\n/home/box\n");
+  }
+});
+
+test("an image's own entry of that name or number gives way", { skip }, async () => {
+  await using place = await household();
+  await using own = await imageAfter(
+    "echo box:x:4321:4321::/other:/bin/x >>/etc/passwd; echo dev:x:1000:1000::/home/dev:/bin/bash >>/etc/passwd; echo box:x:4321: >>/etc/group; echo dev:x:1000: >>/etc/group",
+  );
+  const script =
+    'whoami; id -un; id -gn; python3 -c \'import getpass, os; print(getpass.getuser(), os.path.expanduser("~box"), os.path.expanduser("~dev"))\' 2>/dev/null || echo no python; getent passwd 4321 dev | cut -d: -f1,3';
+  for (const mode of ["workspace-write", "read-only"])
+    assert.match(
+      await asked(place, ["--image", own.name, "--mode", mode], script),
+      /^box\nbox\nbox\n(?:box \/home\/box \/home\/dev|no python)\ndev:1000\n$/,
+    );
+});
+
+/** The engine at an address of the loopback. */
+async function overNetwork(): Promise<AsyncDisposable & { readonly host: string }> {
+  const socket = engine.endpoint.host.replace(/^unix:\/\//, "");
+  const open = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (near) => {
+    const far = connect({ path: socket, allowHalfOpen: true });
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      open.add(one);
+      one.pipe(other);
+      one.on("error", () => other.destroy()).on("close", () => other.destroy());
+    }
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    host: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      for (const one of open) one.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}

@@ -12,6 +12,7 @@ import { mountsOutside, removeUnthawed } from "../life/frozen-container.ts";
 import { type HostFile, hostFile, MAY_HOLD, replacedAmong } from "../protect/replaced.ts";
 import { type PausedRunner, RunnerClient } from "../runner/runner-client.ts";
 import { decodeFields, KEY_BYTES, REQUEST, textIn } from "../runner/runner-frames.ts";
+import { imageWithAccount } from "./account-image.ts";
 import { type BoxReport, reportDifferences, type SeenFile } from "./box-report.ts";
 import { differences, type Inspected } from "./inspected.ts";
 
@@ -121,15 +122,22 @@ interface Created {
   readonly plan: BoxPlan;
 }
 
-/** Where the engine cannot read the user lists, the box keeps those of its image. */
+/** Where the engine cannot read the user lists, they are put into an image. */
 async function create(engine: Engine, plan: BoxPlan): Promise<Created> {
-  const { account, ...others } = plan;
+  const { account } = plan;
   try {
     return { container: await engine.api.createContainer(containerSpec(plan)), plan };
   } catch (thrown) {
-    if (account !== undefined && reasonOf(thrown).includes(account.passwd)) return create(engine, others);
+    if (account !== undefined && reasonOf(thrown).includes(account.passwd))
+      return create(engine, await withoutLists(engine, plan));
     throw engineFailure("making the box", thrown);
   }
+}
+
+/** The plan with an image that names the box's user, in place of files of the host that do. */
+export async function withoutLists(engine: Engine, plan: BoxPlan): Promise<BoxPlan> {
+  const { account: _, ...others } = plan;
+  return { ...others, image: await imageWithAccount(engine, plan) };
 }
 
 /** Far more often than the runner's lease requires. */

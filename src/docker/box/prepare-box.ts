@@ -84,7 +84,8 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
     accountFor({
       engine,
       folder: mounts,
-      image: request.image === null ? null : id,
+      image: id,
+      own: request.image === null,
       user: { uid: workspace.uid, gid: workspace.gid },
       labels: ownerLabels(uid, owner),
     }),
@@ -97,13 +98,14 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
   const volume = `harness-${session}`;
   const parks = parking(request, stateDir);
   const cover = protection.covered.length === 0 ? null : await emptyFile(mounts);
+  const named = await account;
   const given = {
-    account: await account,
     workspace,
     protection,
     cover,
     host,
-    id,
+    account: named.account,
+    id: named.image ?? id,
     volumes,
     seccomp,
     owner,

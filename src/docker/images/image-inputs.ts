@@ -19,6 +19,9 @@ export interface ImageInputs {
 
 export const SANDBOX_REPOSITORY = "harness-sandbox";
 
+/** Images with the lists of users of a box in them. */
+export const ACCOUNT_REPOSITORY = "harness-account";
+
 export function imageTag(inputs: ImageInputs): string {
   const fields = [inputs.dockerfile, inputs.configure, inputs.node, inputs.npm, inputs.sources, inputs.arch];
   return `${SANDBOX_REPOSITORY}:${shortHash(JSON.stringify(fields))}`;

@@ -1,6 +1,6 @@
 import { HarnessError } from "../../core/errors.ts";
 import { boxFilter, boxOf, type Owner } from "../box-labels.ts";
-import { type Door, thawedContainer, type VerifiedContainer } from "../box/container.ts";
+import { type Door, thawedContainer, type VerifiedContainer, withoutLists } from "../box/container.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";
 import { placeOf } from "./open-place.ts";
@@ -63,7 +63,7 @@ async function thawed(
   try {
     const place = await placeIn(parked, taking);
     if (place === undefined) return "it worked on another copy";
-    const plan = planOf(parked, taking);
+    const plan = await planOf(parked, taking);
     const extras = { id, frozen: { runner, files }, faults: place.faults, door, onWarning };
     return { container: await thawedContainer(engine, plan, extras), plan, place, jobs };
   } catch (thrown) {
@@ -84,14 +84,16 @@ async function isThere(
 }
 
 /** What would be made now, but for what names the box that was. */
-const planOf = ({ labels, volume, named }: ParkedBox, { plan: { account, ...plan } }: TakingUp): BoxPlan => ({
-  ...plan,
-  labels,
-  ...(named && account !== undefined ? { account } : {}),
-  ...(plan.workspace === undefined || volume === null
-    ? {}
-    : { workspace: { path: plan.workspace.path, volume } }),
-});
+async function planOf(
+  { labels, volume, named }: ParkedBox,
+  { engine, plan: fresh }: TakingUp,
+): Promise<BoxPlan> {
+  const plan = named || fresh.account === undefined ? fresh : await withoutLists(engine, fresh);
+  return { ...plan, labels, ...volumeOf(plan, volume) };
+}
+
+const volumeOf = (plan: BoxPlan, volume: string | null): Pick<BoxPlan, "workspace"> =>
+  plan.workspace === undefined || volume === null ? {} : { workspace: { path: plan.workspace.path, volume } };
 
 async function placeIn(
   { volume, labels }: ParkedBox,

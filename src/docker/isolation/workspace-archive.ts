@@ -130,6 +130,23 @@ function openFile(at: Buffer): number | string {
   }
 }
 
+/** A whole archive of root's files that anybody may read; a folder above them is taken for there. */
+export function tarOf(files: Readonly<Record<string, string>>): Buffer {
+  const parts = Object.entries(files).flatMap(([name, text]) => {
+    const content = Buffer.from(text);
+    const entry = {
+      path: Buffer.from(name),
+      type: "file",
+      mode: 0o644,
+      uid: 0,
+      gid: 0,
+      modified: 0,
+    } as const;
+    return [tarHeader({ ...entry, size: content.length }), content, padding(content.length)];
+  });
+  return Buffer.concat([...parts, TAR_END()]);
+}
+
 /** Headers of the GNU form: names are bytes of any kind and length, numbers of any size. */
 interface TarEntry {
   readonly path: Buffer;

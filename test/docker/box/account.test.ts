@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { accountFor, accountTexts } from "../../../src/docker/box/account.ts";
+import { accountFor } from "../../../src/docker/box/account.ts";
+import { accountTexts } from "../../../src/docker/box/account-lists.ts";
 import type { Engine } from "../../../src/docker/engine.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
@@ -38,7 +39,14 @@ test("a state folder that cannot hold them is a reason for no box, and named", a
   await using home = await scratch({ state: "no folder" });
   const engine = { endpoint: { host: "unix:///none" } } as unknown as Engine;
   const [exit, message] = await refusalOf(() =>
-    accountFor({ engine, folder: home.at("state"), image: null, user: { uid: 5, gid: 6 }, labels: {} }),
+    accountFor({
+      engine,
+      folder: home.at("state"),
+      image: "sha256:0",
+      own: true,
+      user: { uid: 5, gid: 6 },
+      labels: {},
+    }),
   );
   assert.equal(exit, 6);
   assert.ok(message.includes(home.at("state")), message);
