@@ -15,7 +15,7 @@ import { accountTexts, type FoundLists, type Lists, listsIn, OWN } from "./accou
  * a shell. They lie in `accounts` of a folder for mounts, one pair for each image, user and group; a pair is never changed, since boxes
  * that run are mounted over it.
  */
-export type Account = NonNullable<BoxPlan["account"]>;
+type Account = NonNullable<BoxPlan["account"]>;
 
 /** Another text, another number. */
 const FORM = 1;
