@@ -74,6 +74,12 @@ const isOf =
 export const coversHost = ({ host }: Pick<Grant, "host">, name: string): boolean =>
   host.startsWith("*.") ? name.endsWith(host.slice(1)) : name === host;
 
+/** Whether a request is one that was granted. Fetching by git asks with a POST, and pushing with one to another path. */
+export function coversRequest({ methods, origin }: Grant, method: string, path: string): boolean {
+  if (methods === null || methods.includes(method)) return true;
+  return origin === "git" && method === "POST" && /^[^?#]*\/git-upload-pack$/.test(path);
+}
+
 /** Several in one text: `a.org,b.org:443,8443:GET,HEAD` are two. */
 export function splitGrants(text: string): readonly string[] {
   const pieces: string[] = [];

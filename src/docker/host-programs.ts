@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { constants, existsSync } from "node:fs";
+import { access, readFile, realpath } from "node:fs/promises";
+import path from "node:path";
 import { createInterface } from "node:readline";
 
 interface Ran {
@@ -40,6 +41,75 @@ export async function runHost(
   };
   const [code] = await Promise.all([ended, read(child.stdout), read(child.stderr)]);
   return { code, tail };
+}
+
+/** Of a question to a tool: most that is read of its answer, and the longest it may take. */
+const MAX_ANSWER_BYTES = 4 * 2 ** 20;
+const ANSWER_MS = 120_000;
+
+export interface HostQuestion {
+  /** The user's own, but for the search path: of it only what is absolute and lies outside `apart` counts. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** Nothing that lies in this folder is run. */
+  readonly apart: string;
+  readonly signal: AbortSignal;
+  /** Tells of each line whether enough was said: then the tool is ended. */
+  readonly enough?: (line: string) => boolean;
+}
+
+/** What a tool of the host prints; null where there is no such tool. It is not told from one that fails by what it printed. */
+export async function askHost(
+  argv: readonly [string, ...string[]],
+  { env, cwd, apart, signal, enough }: HostQuestion,
+): Promise<{ readonly code: number | null; readonly stdout: string } | null> {
+  const [program, ...args] = argv;
+  const file = await hostProgram(program, env, apart);
+  if (file === null) return null;
+  const ended = new AbortController();
+  const stop = AbortSignal.any([signal, ended.signal, AbortSignal.timeout(ANSWER_MS)]);
+  const child = spawn(file, args, {
+    env: { ...env, PATH: safePath(env, apart).join(":") },
+    cwd,
+    signal: stop,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const closed = new Promise<number | null>((resolve) => {
+    child.once("error", () => resolve(null));
+    child.once("close", resolve);
+  });
+  let stdout = "";
+  for await (const line of createInterface({ input: child.stdout })) {
+    stdout += `${line}\n`;
+    if (stdout.length > MAX_ANSWER_BYTES || enough?.(line) === true) ended.abort();
+  }
+  const code = await closed;
+  signal.throwIfAborted();
+  return { code, stdout };
+}
+
+const safePath = ({ PATH = "" }: HostQuestion["env"], apart: string): readonly string[] =>
+  PATH.split(":").filter((folder) => path.isAbsolute(folder) && !isWithin(apart, folder));
+
+const isWithin = (folder: string, file: string): boolean => {
+  const way = path.relative(folder, file);
+  return way === "" || !(way === ".." || way.startsWith("../") || path.isAbsolute(way));
+};
+
+/** The file of the program, with no link on its way that leads into `apart`. */
+async function hostProgram(name: string, env: HostQuestion["env"], apart: string): Promise<string | null> {
+  const fenced = await realpath(apart).catch(() => apart);
+  for (const folder of safePath(env, apart)) {
+    const file = path.join(folder, name);
+    const real = await realpath(file).catch(() => undefined);
+    if (real === undefined || isWithin(fenced, real)) continue;
+    const runs = await access(file, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (runs) return file;
+  }
+  return null;
 }
 
 /** The facts about this machine that decide how an engine gets onto it. */

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { coversHost, grantText, parseGrant, PRESETS, readGrant, splitGrants } from "../../src/core/grant.ts";
+import {
+  coversHost,
+  coversRequest,
+  grantText,
+  parseGrant,
+  PRESETS,
+  readGrant,
+  splitGrants,
+} from "../../src/core/grant.ts";
 
 const READ = ["GET", "HEAD", "OPTIONS"];
 
@@ -130,6 +138,24 @@ test("a name covers itself, a star what lies below it", () => {
   assert.equal(covers("*.example.org", "a.b.example.org"), true);
   assert.equal(covers("*.example.org", "example.org"), false);
   assert.equal(covers("*.example.org", "badexample.org"), false);
+});
+
+const may = (grant: string, method: string, path = "/x"): boolean =>
+  coversRequest(parseGrant(grant), method, path);
+
+test("a request is granted by its method; git fetches with a POST, and pushes with another one", () => {
+  assert.deepEqual(
+    [may("a.org", "POST"), may("a.org:read", "HEAD"), may("a.org:read", "POST")],
+    [true, true, false],
+  );
+  assert.equal(may("git=a.org", "POST", "/team/x.git/git-upload-pack"), true);
+  assert.equal(may("git=a.org", "POST", "/team/x.git/git-receive-pack"), false);
+  assert.equal(
+    may("git=a.org", "POST", "/x?y=/git-upload-pack"),
+    false,
+    "a path, not what is asked behind it",
+  );
+  assert.equal(may("npm=a.org", "POST", "/team/x.git/git-upload-pack"), false);
 });
 
 test("every preset is one word that splits off by itself", () => {

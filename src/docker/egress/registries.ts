@@ -1,0 +1,152 @@
+import { createHash } from "node:crypto";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import path from "node:path";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { type Preset, READING, readGrant } from "../../core/grant.ts";
+import type { Grant } from "../../core/network.ts";
+import { readRegular, replaceFile } from "../../platform/safe-files.ts";
+import { askHost } from "../host-programs.ts";
+import { type Asking, REGISTRY_TOOLS } from "./registry-tools.ts";
+
+/*
+ * The hosts behind presets. What a registry says of where its files are is kept for a week, as long as the tools are set to
+ * the same registries; what the tools are set to is asked every time.
+ */
+
+export interface RegistryQuestion {
+  readonly presets: readonly Preset[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly workspace: string;
+  readonly uid: number;
+  /** The folder of the harness's own state. */
+  readonly state: string;
+  readonly signal: AbortSignal;
+  /** Asks a tool in the box, where the host has none; null where it is not there either, or fails. */
+  readonly askBox?: (argv: readonly [string, ...string[]]) => Promise<string | null>;
+}
+
+export interface PresetGrants {
+  readonly preset: Preset;
+  /** Reading methods only, each for one name with its port. */
+  readonly grants: readonly Grant[];
+  /** Whose tool was asked. */
+  readonly asked: "host" | "box";
+}
+
+/** Nothing is granted in part: a preset whose tools cannot be asked ends it with what to write by hand. */
+export async function askRegistries(question: RegistryQuestion): Promise<readonly PresetGrants[]> {
+  const folder = path.join(question.state, "registries");
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const scratch = await mkdtemp(path.join(folder, "asking-"));
+  try {
+    const presets = [...new Set(question.presets)];
+    return await Promise.all(
+      presets.map(async (preset) => {
+        const own = path.join(scratch, preset);
+        await mkdir(own);
+        return grantsOf(preset, { ...question, folder, scratch: own });
+      }),
+    );
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+type Place = RegistryQuestion & { readonly folder: string; readonly scratch: string };
+
+async function grantsOf(preset: Preset, place: Place): Promise<PresetGrants> {
+  const { askBox, folder } = place;
+  const ask = REGISTRY_TOOLS[preset];
+  const host = await ask(hostAsking(place));
+  if (host.urls === null) {
+    const box = askBox === undefined ? null : (await ask(boxAsking(place, askBox))).urls;
+    if (box === null || box.length === 0) throw unanswered(preset, "there is no tool here that knows");
+    return { preset, grants: grantsFor(preset, box), asked: "box" };
+  }
+  const { urls, files } = host;
+  const named = files === undefined ? [] : await kept(path.join(folder, `${preset}.json`), urls, files);
+  const grants = grantsFor(preset, [...urls, ...named]);
+  if (grants.length === 0) throw unanswered(preset, WHY_NONE[preset] ?? "its tool named no registry");
+  return { preset, grants, asked: "host" };
+}
+
+const WHY_NONE: Partial<Record<Preset, string>> = {
+  git: "this workspace has no remote with an https address",
+  cargo: "cargo could not reach its index",
+  maven: "mvn named no repository",
+};
+
+const unanswered = (preset: Preset, why: string): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    `${preset}: ${why}`,
+    `name it by hand: --allow-domain ${preset}=registry.example.org:443`,
+  );
+
+const hostAsking = ({ env, scratch, workspace, uid, signal }: Place): Asking => ({
+  env,
+  scratch,
+  workspace,
+  uid,
+  run: async (argv, { env: more = {}, cwd = scratch, enough } = {}) => {
+    const question = { env: { ...env, ...more }, cwd, apart: workspace, signal };
+    const said = await askHost(argv, enough === undefined ? question : { ...question, enough });
+    if (said === null) return null;
+    return said.code === 0 || (enough !== undefined && said.code === null) ? said.stdout : null;
+  },
+});
+
+/** Its tools have no network and none of the user's settings: they tell what they are set to from the start. */
+const boxAsking = (place: Place, run: NonNullable<RegistryQuestion["askBox"]>): Asking => ({
+  ...hostAsking(place),
+  run: (argv) => run(argv),
+});
+
+function grantsFor(preset: Preset, urls: readonly string[]): readonly Grant[] {
+  const grants = urls.flatMap((text) => {
+    const url = URL.parse(text);
+    if (url === null || !/^https?:$/.test(url.protocol)) return [];
+    const port = url.port === "" ? (url.protocol === "https:" ? "443" : "80") : url.port;
+    const read = readGrant(`${url.hostname.replace(/\.$/, "")}:${port}:read:private`, preset);
+    return read.kind === "grant" ? [{ ...read.grant, methods: READING }] : [];
+  });
+  const names = new Map(grants.map((grant) => [`${grant.host}:${grant.ports.join()}`, grant]));
+  return [...names.values()];
+}
+
+const WEEK = 7 * 24 * 60 * 60_000;
+/** An answer that names nothing may be for want of a network. */
+const EMPTY = 60_000;
+
+async function kept(
+  file: string,
+  urls: readonly string[],
+  ask: () => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  const key = createHash("sha256").update(JSON.stringify(urls)).digest("hex");
+  const known = await readKept(file);
+  if (known?.key === key && known.until > Date.now()) return known.urls;
+  const told = (await ask()).map(withoutUser).filter((url) => url !== undefined);
+  const until = Date.now() + (told.length === 0 ? EMPTY : WEEK);
+  await replaceFile(file, JSON.stringify({ key, until, urls: told }), { lasts: "content" });
+  return told;
+}
+
+/** Only where it is: what a registry's address may hold beside that is not kept. */
+const withoutUser = (text: string): string | undefined => URL.parse(text)?.origin;
+
+async function readKept(
+  file: string,
+): Promise<{ readonly key: string; readonly until: number; readonly urls: readonly string[] } | undefined> {
+  try {
+    const value: unknown = JSON.parse(
+      (await readRegular(file, { links: "refuse", max: 2 ** 20 })).toString(),
+    );
+    if (typeof value !== "object" || value === null) return undefined;
+    const { key, until, urls } = value as Readonly<Record<string, unknown>>;
+    if (typeof key !== "string" || typeof until !== "number" || !Array.isArray(urls)) return undefined;
+    return { key, until, urls: urls.filter((url) => typeof url === "string") };
+  } catch {
+    return undefined;
+  }
+}

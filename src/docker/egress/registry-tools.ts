@@ -1,0 +1,251 @@
+import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import path from "node:path";
+import type { Preset } from "../../core/grant.ts";
+import { readRegular } from "../../platform/safe-files.ts";
+import { findRepository } from "../protect/repository.ts";
+import { parseGitConfig } from "../protect/git-config.ts";
+
+/*
+ * Where the user's own tools fetch from, asked of the tools: what they are set to, and for the hosts that hold the files,
+ * which the registry itself names, what they are told there. No host's name stands here.
+ */
+
+/** What a preset's tools are asked through. All of it happens in an empty folder, never in the repository. */
+export interface Asking {
+  /** What it prints; null where there is no such tool, or it fails. */
+  readonly run: (
+    argv: readonly [string, ...string[]],
+    more?: {
+      readonly env?: Readonly<Record<string, string>>;
+      readonly cwd?: string;
+      readonly enough?: (line: string) => boolean;
+    },
+  ) => Promise<string | null>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Empty, and gone afterwards. */
+  readonly scratch: string;
+  readonly workspace: string;
+  readonly uid: number;
+}
+
+/** What one preset's tools are set to. */
+export interface Settings {
+  /** Addresses as the tools print them; null where there is no tool to be asked. */
+  readonly urls: readonly string[] | null;
+  /** Asks the registry through the tool for the hosts of its files; each address of an answer counts. */
+  readonly files?: () => Promise<readonly string[]>;
+}
+
+export const REGISTRY_TOOLS: Readonly<Record<Preset, (asking: Asking) => Promise<Settings>>> = {
+  npm,
+  pip,
+  cargo,
+  go,
+  maven,
+  apt,
+  git,
+};
+
+const NONE: Settings = { urls: null };
+
+async function npm({ run }: Asking): Promise<Settings> {
+  const text = await run(["npm", "config", "ls", "-l", "--json"]);
+  if (text === null) return NONE;
+  const urls = Object.entries(objectIn(text)).flatMap(([key, value]) =>
+    (key === "registry" || key.endsWith(":registry")) && typeof value === "string" ? [value] : [],
+  );
+  return {
+    urls,
+    files: async () => {
+      const answer = await run(["npm", "view", "npm", "dist.tarball", "--json"]);
+      return answer === null ? [] : urlsIn(answer);
+    },
+  };
+}
+
+async function pip(asking: Asking): Promise<Settings> {
+  for (const tool of [["pip"], ["pip3"], ["python3", "-m", "pip"]] as const) {
+    const { run } = asking;
+    const settings = await run([...tool, "config", "list"]);
+    if (settings === null) continue;
+    const set = (key: string): readonly string[] =>
+      settings.split("\n").flatMap((line) => {
+        const value = new RegExp(`^[\\w:.]*\\.${key}='(.*)'$`).exec(line)?.[1];
+        return value === undefined ? [] : value.split(/\\n|\s+/).filter((word) => word !== "");
+      });
+    const index = set("index-url").slice(-1);
+    const standard = index.length > 0 ? [] : await defaultIndex(tool, asking);
+    return {
+      urls: [...index, ...standard, ...set("extra-index-url")],
+      files: async () => {
+        const answer = await run([...tool, ...PIP_REPORT], { env: { PIP_FIND_LINKS: "" } });
+        const [first] = answer === null ? [] : listIn(objectIn(answer)["install"]);
+        const { url } = objectOf(objectOf(first)["download_info"]);
+        return typeof url === "string" ? [url] : [];
+      },
+    };
+  }
+  return NONE;
+}
+
+/** Says where it would take its own newest release from. */
+const PIP_REPORT = [
+  "install",
+  "--dry-run",
+  "--ignore-installed",
+  "--no-deps",
+  "--quiet",
+  "--report",
+  "-",
+  "pip",
+] as const;
+
+async function defaultIndex(
+  tool: readonly [string, ...string[]],
+  { run }: Asking,
+): Promise<readonly string[]> {
+  const help = await run([...tool, "help", "install"], { env: { COLUMNS: "400" } });
+  const told = /--index-url[^]*?\(default:?\s+(https?:\/\/[^\s)]+)\)/.exec(help ?? "")?.[1];
+  return told === undefined ? [] : [told];
+}
+
+/** A home of its own with the user's settings: what cargo notes down of an index it asks stands there. */
+async function cargo({ run, env, scratch }: Asking): Promise<Settings> {
+  if ((await run(["cargo", "--version"])) === null) return NONE;
+  const own = env["CARGO_HOME"] ?? path.join(env["HOME"] ?? homedir(), ".cargo");
+  const settings = await Promise.all(["config.toml", "config"].map((name) => textOf(path.join(own, name))));
+  const urls = [
+    ...settings.flatMap((text) => [...text.matchAll(CARGO_INDEX)].flatMap(([line]) => urlsIn(line))),
+    ...Object.entries(env).flatMap(([name, value]) =>
+      /^CARGO_(?:REGISTRIES_\w+|REGISTRY)_INDEX$/.test(name) ? urlsIn(value ?? "") : [],
+    ),
+  ];
+  return {
+    urls,
+    files: async () => {
+      const home = path.join(scratch, "cargo-home");
+      const project = path.join(scratch, "cargo-project");
+      await mkdir(path.join(project, "src"), { recursive: true });
+      await mkdir(home);
+      const names = (await readdir(own).catch(() => [])).filter((name) => CARGO_FILES.has(name));
+      await Promise.all(names.map((name) => symlink(path.join(own, name), path.join(home, name))));
+      await writeFile(path.join(project, "Cargo.toml"), CARGO_PROJECT);
+      await writeFile(path.join(project, "src/lib.rs"), "");
+      await run(["cargo", "generate-lockfile"], { env: { CARGO_HOME: home }, cwd: project });
+      return indexesBelow(path.join(home, "registry/index"));
+    },
+  };
+}
+
+const CARGO_FILES = new Set(["config.toml", "config", "credentials.toml", "credentials"]);
+const CARGO_INDEX = /\b(?:index|registry)\s*=\s*"[^"]+"/g;
+
+/** Any package that every registry has. */
+const CARGO_PROJECT =
+  '[package]\nname = "asks"\nversion = "0.0.0"\nedition = "2021"\n\n[dependencies]\ncfg-if = "*"\n';
+
+/** Folders of indexes are called HOST-HASH; `config.json` in them names where the files are. */
+async function indexesBelow(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder).catch(() => []);
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const host = /^(.+)-[0-9a-f]{16}$/.exec(name)?.[1];
+      const told = objectIn((await textOf(path.join(folder, name, "config.json"))) || "{}");
+      const { dl } = told;
+      return [
+        ...(host === undefined ? [] : [`https://${host}/`]),
+        ...(typeof dl === "string" ? urlsIn(dl) : []),
+      ];
+    }),
+  );
+  return found.flat();
+}
+
+async function go({ run }: Asking): Promise<Settings> {
+  const text = await run(["go", "env", "GOPROXY", "GOSUMDB"], {
+    env: { GOTOOLCHAIN: "local", GOWORK: "off" },
+  });
+  if (text === null) return NONE;
+  const [proxies = "", checksums = ""] = text.split("\n");
+  // `NAME`, `NAME+KEY`, and where it is asked at another address that follows.
+  const [name = "", ...rest] = checksums.split(" ");
+  const url = rest.find((word) => word.startsWith("http"));
+  const plain = name.replace(/\+.*$/, "");
+  return {
+    urls: [
+      ...proxies.split(/[,|]/).filter((each) => each.startsWith("http")),
+      ...(plain === "" || plain === "off" ? [] : [url ?? `https://${plain}/`]),
+    ],
+  };
+}
+
+/** With an empty repository of its own it says whom it asks first, mirrors and all; then it has said enough. */
+async function maven({ run, env, scratch }: Asking): Promise<Settings> {
+  const version = await run(["mvn", "--version"]);
+  if (version === null) return NONE;
+  const home = /^Maven home: (.+)$/m.exec(version)?.[1];
+  const places = [
+    path.join(env["HOME"] ?? homedir(), ".m2/settings.xml"),
+    ...(home === undefined ? [] : [path.join(home, "conf/settings.xml")]),
+  ];
+  const texts = await Promise.all(places.map((place) => textOf(place)));
+  const urls = texts.flatMap((text) =>
+    [...plainXml(text).matchAll(/<url>\s*(https?:\/\/[^<\s]+)\s*<\/url>/g)].map(([, url = ""]) => url),
+  );
+  return {
+    urls,
+    files: async () => {
+      const repository = path.join(scratch, "maven");
+      const argv = ["mvn", "-B", `-Dmaven.repo.local=${repository}`, "help:effective-settings"] as const;
+      const said = await run([...argv], { enough: (line) => line.includes("Downloaded from ") });
+      const from = /Downloading from [^:]+: (https?:\/\/\S+)/g;
+      return [...(said ?? "").matchAll(from)].map(([, url = ""]) => url);
+    },
+  };
+}
+
+/** Without comments, and without mirrors that are there to block what they stand for. */
+const plainXml = (text: string): string =>
+  text
+    .replaceAll(/<!--[^]*?-->/g, "")
+    .replaceAll(/<mirror>(?:(?!<\/mirror>)[^])*<blocked>\s*true\s*<\/blocked>[^]*?<\/mirror>/g, "");
+
+async function apt({ run }: Asking): Promise<Settings> {
+  const text = await run(["apt-get", "indextargets", "--format", "$(REPO_URI)"]);
+  return text === null ? NONE : { urls: urlsIn(text) };
+}
+
+/** The workspace's own remotes, as its repository has them; git is not run for it. */
+async function git({ workspace, uid }: Asking): Promise<Settings> {
+  const found = await findRepository(workspace, workspace, uid);
+  const entries = found?.config.flatMap((text) => parseGitConfig(text) ?? []) ?? [];
+  const urls = entries
+    .filter(({ key }) => /^remote\..+\.url$/i.test(key))
+    .flatMap(({ value }) => urlsIn(value ?? ""));
+  return { urls: urls.filter((url) => url.startsWith("https://")) };
+}
+
+const URLS = /(?:sparse\+|registry\+)?(https?:\/\/[^\s"'<>,|{}]+)/g;
+
+const urlsIn = (text: string): readonly string[] => [...text.matchAll(URLS)].map(([, url = ""]) => url);
+
+const MAX_FILE_BYTES = 2 ** 20;
+
+const textOf = async (file: string): Promise<string> =>
+  readRegular(file, { links: "follow", max: MAX_FILE_BYTES }).then(
+    (bytes) => bytes.toString("utf8"),
+    () => "",
+  );
+
+const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+const listIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
+
+function objectIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return objectOf(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}

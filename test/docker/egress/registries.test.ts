@@ -1,0 +1,208 @@
+import assert from "node:assert/strict";
+import { chmod, readdir, symlink } from "node:fs/promises";
+import test from "node:test";
+import type { Preset } from "../../../src/core/grant.ts";
+import {
+  askRegistries,
+  type PresetGrants,
+  type RegistryQuestion,
+} from "../../../src/docker/egress/registries.ts";
+import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+
+const scriptOf = (body: string): string => `#!/bin/sh\nPATH=/usr/bin:/bin\n${body}\n`;
+
+/** Tools of a user's, as scripts on a search path of their own. */
+async function withTools(
+  tools: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, string>> = {},
+): Promise<Scratch> {
+  const scripts: Readonly<Record<string, string>> = Object.fromEntries(
+    Object.entries(tools).map(([name, body]) => [`bin/${name}`, scriptOf(body)]),
+  );
+  const place = await scratch({ "work/x": "", "home/x": "", ...scripts, ...files });
+  await Promise.all(Object.keys(tools).map((name) => chmod(place.at(`bin/${name}`), 0o755)));
+  return place;
+}
+
+const ask = async (
+  place: Scratch,
+  preset: Preset,
+  more: Partial<RegistryQuestion> = {},
+): Promise<PresetGrants> => {
+  const [answer] = await askRegistries({
+    presets: [preset],
+    env: { PATH: place.at("bin"), HOME: place.at("home") },
+    workspace: place.at("work"),
+    uid: process.getuid?.() ?? 0,
+    state: place.at("state"),
+    signal: new AbortController().signal,
+    ...more,
+  });
+  assert.ok(answer !== undefined);
+  return answer;
+};
+
+const hostsOf = ({ grants }: PresetGrants): readonly string[] =>
+  grants.map(({ host, ports }) => `${host}:${ports.join()}`);
+
+const NPM = `echo asked >> "$HOME/asked"
+case "$1" in
+  config) echo '{"registry":"https://npm.example.org/team/","@own:registry":"https://own.example.org:8443/","proxy":"http://me:word@proxy.example.org"}';;
+  view) echo '"https://files.example.org/npm-1.0.0.tgz"';;
+esac`;
+
+test("npm is asked for its registries, those of scopes, and where their files are", async () => {
+  await using place = await withTools({ npm: NPM });
+  const answer = await ask(place, "npm");
+  assert.deepEqual(hostsOf(answer), ["npm.example.org:443", "own.example.org:8443", "files.example.org:443"]);
+  for (const grant of answer.grants) {
+    assert.deepEqual(grant.methods, ["GET", "HEAD", "OPTIONS"]);
+    assert.deepEqual([grant.private, grant.origin], [true, "npm"]);
+  }
+  assert.equal(answer.asked, "host");
+});
+
+test("where the files are is asked once, as long as the registries are the same", async () => {
+  await using place = await withTools({ npm: NPM });
+  const first = await ask(place, "npm");
+  assert.deepEqual(await ask(place, "npm"), first);
+  assert.equal((await place.read("home/asked")).split("\n").length - 1, 3);
+  await place.write("bin/npm", scriptOf(NPM.replace("npm.example.org", "npm2.example.org")));
+  assert.deepEqual(hostsOf(await ask(place, "npm"))[0], "npm2.example.org:443");
+  assert.equal((await place.read("home/asked")).split("\n").length - 1, 5);
+  assert.deepEqual(await readdir(place.at("state/registries")), ["npm.json"]);
+  assert.doesNotMatch(await place.read("state/registries/npm.json"), /word|tgz/);
+});
+
+test("pip is asked for its indexes, and what it would take its files from", async () => {
+  const pip = `case "$1" in
+  config) printf "global.index-url='https://user:word@pip.example.org/simple'\\nglobal.extra-index-url='https://a.example.org/simple https://b.example.org:8443/'\\nglobal.proxy='http://proxy.example.org'\\n";;
+  install) [ -z "$PIP_FIND_LINKS" ] && echo '{"install":[{"download_info":{"url":"https://files.example.org/x.whl"}}]}';;
+esac`;
+  await using place = await withTools({ pip });
+  assert.deepEqual(hostsOf(await ask(place, "pip")), [
+    "pip.example.org:443",
+    "a.example.org:443",
+    "b.example.org:8443",
+    "files.example.org:443",
+  ]);
+});
+
+test("pip without an index of its own tells the one it has from the start", async () => {
+  const pip = `case "$1" in
+  config) echo "global.cert='/etc/ssl/x.pem'";;
+  help) printf -- '  -i, --index-url <url>  Base URL (default https://standard.example.org/simple). This\\n';;
+  install) exit 1;;
+esac`;
+  await using place = await withTools({ pip3: pip });
+  assert.deepEqual(hostsOf(await ask(place, "pip")), ["standard.example.org:443"]);
+});
+
+test("cargo asks in a home of its own, with the user's settings, and its index names the files", async () => {
+  const cargo = `case "$1" in
+  generate-lockfile) grep -q own-index "$CARGO_HOME/config.toml" && mkdir -p "$CARGO_HOME/registry/index/index.example.org-0123456789abcdef" &&
+    echo '{"dl":"https://dl.example.org/{crate}/{version}/download","api":"https://api.example.org"}' > "$CARGO_HOME/registry/index/index.example.org-0123456789abcdef/config.json";;
+esac`;
+  const config =
+    '[registries.own-index]\nindex = "sparse+https://own.example.org:8443/"\n[http]\nproxy = "http://proxy.example.org"\n';
+  await using place = await withTools({ cargo }, { "home/.cargo/config.toml": config });
+  assert.deepEqual(hostsOf(await ask(place, "cargo")), [
+    "own.example.org:8443",
+    "index.example.org:443",
+    "dl.example.org:443",
+  ]);
+  assert.deepEqual(await readdir(place.at("home/.cargo")), ["config.toml"]);
+});
+
+test("go tells its proxies and whom it asks for checksums", async () => {
+  await using place = await withTools({
+    go: "printf 'https://one.example.org|https://two.example.org:8443/path,direct\\nsum.example.org+033de0ae+Ac4zctda https://mirror.example.org\\n'",
+  });
+  assert.deepEqual(hostsOf(await ask(place, "go")), [
+    "one.example.org:443",
+    "two.example.org:8443",
+    "mirror.example.org:443",
+  ]);
+  await place.write("bin/go", scriptOf("printf 'https://one.example.org\\noff\\n'"));
+  assert.deepEqual(hostsOf(await ask(place, "go")), ["one.example.org:443"]);
+});
+
+test("maven has said enough with its first download; mirrors that block are none", async () => {
+  const mvn = `case "$1" in
+  --version) echo "Maven home: $HOME/maven";;
+  *) echo '[INFO] Downloading from team: https://maven.example.org/repo/x.pom'; echo '[INFO] Downloaded from team: https://maven.example.org/repo/x.pom'
+     exec sleep 600;;
+esac`;
+  const settings =
+    "<mirror><url>http://0.0.0.0/</url><blocked>true</blocked></mirror><!-- <url>https://not.example.org</url> --><mirror><url>https://mirror.example.org:8443/m</url></mirror>";
+  await using place = await withTools({ mvn }, { "home/.m2/settings.xml": settings });
+  assert.deepEqual(hostsOf(await ask(place, "maven")), ["mirror.example.org:8443", "maven.example.org:443"]);
+});
+
+test("apt tells the addresses of its sources", async () => {
+  await using place = await withTools({
+    "apt-get": "printf 'http://deb.example.org/debian/\\nhttps://own.example.org/apt/\\nfile:///srv/\\n'",
+  });
+  assert.deepEqual(hostsOf(await ask(place, "apt")), ["deb.example.org:80", "own.example.org:443"]);
+});
+
+test("git's hosts are those of the workspace's own remotes over https, and git is not run", async () => {
+  await using place = await withTools(
+    { git: 'touch "$HOME/ran"' },
+    {
+      "work/.git/HEAD": "ref: refs/heads/main\n",
+      "work/.git/config":
+        '[remote "origin"]\n\turl = https://git.example.org/a/b.git\n[remote "ssh"]\n\turl = git@ssh.example.org:a/b\n[remote "old"]\n\turl = http://plain.example.org/a\n',
+    },
+  );
+  assert.deepEqual(hostsOf(await ask(place, "git")), ["git.example.org:443"]);
+  assert.deepEqual(await readdir(place.at("home")), ["x"]);
+});
+
+test("a program of the repository is never run, by whatever way the search path leads there", async () => {
+  const planted =
+    '#!/bin/sh\nPATH=/usr/bin:/bin\ntouch "$HOME/ran"\necho \'{"registry":"https://evil.example.org/"}\'\n';
+  await using place = await withTools({}, { "work/bin/npm": planted });
+  await chmod(place.at("work/bin/npm"), 0o755);
+  await symlink(place.at("work/bin"), place.at("linked"));
+  const around = { HOME: place.at("home") };
+  for (const folder of [place.at("work/bin"), place.at("linked"), "bin", "."]) {
+    const env = { ...around, PATH: folder };
+    await assert.rejects(ask(place, "npm", { env }), { exit: 2 });
+  }
+  assert.deepEqual(await readdir(place.at("home")), ["x"]);
+  const outside = { ...around, PATH: place.at("work/bin") };
+  const answer = await ask(place, "npm", { env: outside, workspace: place.at("home") });
+  assert.deepEqual(
+    hostsOf(answer),
+    ["evil.example.org:443"],
+    "the twin: the same program, of another folder",
+  );
+});
+
+test("tools run in an empty folder, whatever the repository holds", async () => {
+  await using place = await withTools({
+    npm: 'ls -A | wc -l >> "$HOME/seen"; echo \'{"registry":"https://npm.example.org/"}\'',
+  });
+  await ask(place, "npm");
+  assert.match(await place.read("home/seen"), /^\s*0\n\s*0\n$/);
+});
+
+test("where the host has no such tool the box's is asked, and else the way to name it by hand", async () => {
+  await using place = await withTools({});
+  const asked: string[] = [];
+  const askBox = (argv: readonly string[]): Promise<string | null> => {
+    asked.push(argv.join(" "));
+    return Promise.resolve('{"registry":"https://box.example.org/"}');
+  };
+  const env = { PATH: place.at("bin"), HOME: place.at("home") };
+  const answer = await ask(place, "npm", { env, askBox });
+  assert.deepEqual([hostsOf(answer), answer.asked], [["box.example.org:443"], "box"]);
+  assert.deepEqual(asked, ["npm config ls -l --json"]);
+  for (const preset of ["npm", "pip", "cargo", "go", "maven", "apt", "git"] as const) {
+    await assert.rejects(ask(place, preset, { env }), {
+      exit: 2,
+      remedy: new RegExp(`--allow-domain ${preset}=`),
+    });
+  }
+});
