@@ -331,10 +331,11 @@ const PROGRAM_WORDS = table(
     }),
     ssh: z.strictObject({ runs: words, connection: words }),
     systemctl: z.strictObject({ reports: words, power: words }),
+    packages: z.strictObject({ npm: words, pip: words, cargo: words, go: words, files: words }),
     maven: z.strictObject({ flags: words, values: words, properties: words }),
     python: z.strictObject({ "reaching modules": words }),
   }),
-  ({ git, ssh, systemctl, maven, python }, file) => {
+  ({ git, ssh, systemctl, packages, maven, python }, file) => {
     const list = "readonly string[]";
     const type = `{
   readonly git: {
@@ -343,6 +344,7 @@ const PROGRAM_WORDS = table(
   };
   readonly ssh: { readonly runs: ${list}; readonly connection: ${list} };
   readonly systemctl: { readonly reports: ${list}; readonly power: ${list} };
+  readonly packages: Readonly<Record<"npm" | "pip" | "cargo" | "go" | "files", ${list}>>;
   readonly maven: { readonly flags: ${list}; readonly values: ${list}; readonly properties: ${list} };
   readonly python: { readonly reachingModules: ${list} };
 }`;
@@ -357,6 +359,7 @@ const PROGRAM_WORDS = table(
       git: settings,
       ssh,
       systemctl,
+      packages,
       maven,
       python: { reachingModules: python["reaching modules"] },
     };

@@ -1,4 +1,4 @@
-import { readGrant } from "../core/grant.ts";
+import { isPreset, readGrant } from "../core/grant.ts";
 import type { Grant } from "../core/network.ts";
 import type { Doubt, Effect, Place } from "./effects/effect.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
@@ -45,7 +45,7 @@ function kindRuling(effect: Effect, places: Places): Rule {
       return rule(
         "install",
         `${effect.what} installs packages: it downloads them and may run their scripts`,
-        ASKED,
+        effect.from !== undefined && places.presets.has(effect.from) ? CONTAINED : ASKED,
       );
     case "process":
       return rule(
@@ -93,6 +93,8 @@ export interface Places {
   readonly home: string;
   /** Hosts that the box may reach. */
   readonly granted: readonly Grant[];
+  /** Presets whose registries it may reach. */
+  readonly presets: ReadonlySet<string>;
   /** A folder or file whose code counts as the project's own. */
   isProject(path: Place): boolean;
   facts(path: string, op: "read" | "write"): PathFacts;
@@ -361,10 +363,14 @@ export function placesFor(context: Context): Places {
     workspace,
     home,
     granted: granted.flatMap(hostGrant),
+    presets: new Set(granted.map(presetIn).filter(isPreset)),
     isProject,
     facts: (path, op) => factsOf(path, op, context),
   };
 }
+
+/** `npm`, and the same with its registry said by hand. */
+const presetIn = (text: string): string => text.split("=", 1)[0] ?? "";
 
 /** A preset names no host. */
 function hostGrant(text: string): readonly Grant[] {

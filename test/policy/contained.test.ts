@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import test from "node:test";
+import { isPreset, PRESETS } from "../../src/core/grant.ts";
 import { CommandPolicy } from "../../src/policy/decide.ts";
 import { HOME, WORKSPACE } from "../fixtures/policy/corpus.ts";
 
@@ -21,6 +22,10 @@ const ANSWERS: Readonly<Record<string, string>> = {
   yes: "contained, contained, contained",
   "no host granted": "contained, not contained, not contained",
   "that host granted": "not contained, contained, not contained",
+  "npm granted": "not contained, not contained, not contained",
+  "pip granted": "not contained, not contained, not contained",
+  "cargo granted": "not contained, not contained, not contained",
+  "go granted": "not contained, not contained, not contained",
   no: "not contained, not contained, not contained",
 };
 
@@ -44,6 +49,14 @@ for (const { cmd, answer } of rows ?? [])
     const grants = [[], [cmd.includes("example.com") ? "example.net" : "*.example.org"], ["example.net"]];
     const answers = grants.map((granted) => judged(cmd, granted).replace(/^ask, /, ""));
     assert.equal(answers.join(", "), ANSWERS[answer]);
+    const holding = PRESETS.filter((preset) => judged(cmd, [preset]) === "ask, contained");
+    const byHand = PRESETS.filter((preset) =>
+      judged(cmd, [`${preset}=registry.example.org`]).endsWith("k, contained"),
+    );
+    const [named] = answer.split(" granted");
+    const always = answer === "yes" ? PRESETS : [];
+    assert.deepEqual(holding, isPreset(named ?? "") ? [named] : always);
+    assert.deepEqual(byHand, cmd.includes("api.example.org") ? [] : holding);
   });
 
 const ASKS = {

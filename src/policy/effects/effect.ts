@@ -1,3 +1,4 @@
+import type { Preset } from "../../core/grant.ts";
 import type { Span } from "../shell/shell-syntax.ts";
 
 /** Absolute and normalised path; a pattern keeps its special characters. Null: unknown. */
@@ -67,7 +68,8 @@ export type EffectKind =
     }
   /** `inside`: it listens in the box or reports about it, and contacts no host. */
   | { readonly kind: "network"; readonly hosts: readonly string[]; readonly inside?: true }
-  | { readonly kind: "install"; readonly what: string }
+  /** `from`: nothing but packages by name, from where the tools of this preset fetch. */
+  | { readonly kind: "install"; readonly what: string; readonly from?: Preset }
   | {
       readonly kind: "repository";
       readonly change: Change;

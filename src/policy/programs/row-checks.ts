@@ -11,6 +11,7 @@ import {
 } from "./argument-roles.ts";
 import { runsProgramOf } from "./node-programs.ts";
 import { EFFECT_WORDS, type EffectWord } from "./option-groups.ts";
+import { PACKAGE_EFFECTS } from "./package-programs.ts";
 import type { Arg, CheckParameter, Found, Reader, Use } from "./program-model.ts";
 import { runner } from "./shell-programs.ts";
 import { escapes } from "./wrapper-programs.ts";
@@ -57,6 +58,7 @@ export const WIDE_EFFECTS = {
   "network by address": networkByAddress,
   /** Runs commands in a way that is not followed. */
   "runs anything": (use) => [escapes(use)],
+  ...PACKAGE_EFFECTS,
 } as const satisfies Readonly<Record<string, Reader>>;
 
 const textOf = (given: CheckParameter): string => (typeof given === "string" ? given : "");
