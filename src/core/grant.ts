@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "./errors.ts";
-import type { Grant } from "./network.ts";
+import { type Grant, READING } from "./network.ts";
 
 /*
  * How a user writes what a box may reach: `NAME[:PORTS][:METHODS][:private]`, a preset's word, or `PRESET=` before the
@@ -14,8 +14,8 @@ export type Preset = (typeof PRESETS)[number];
 export const isPreset = (text: string): text is Preset => PRESETS.some((preset) => preset === text);
 
 /** `read` in a grant. */
-export const READING: readonly string[] = ["GET", "HEAD", "OPTIONS"];
-const METHODS: ReadonlySet<string> = new Set([...READING, "POST", "PUT", "PATCH", "DELETE"]);
+const READS: readonly string[] = READING.filter((method) => !method.includes(" "));
+const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]);
 
 export type GrantReading =
   | { readonly kind: "grant"; readonly grant: Grant }
@@ -37,7 +37,7 @@ export function readGrant(text: string, origin = text): GrantReading {
   try {
     const grant = grantIn(text.slice(start));
     if (start === 0) return { kind: "grant", grant: { ...grant, origin } };
-    return { kind: "grant", grant: { ...grant, methods: grant.methods ?? READING, origin: word } };
+    return { kind: "grant", grant: { ...grant, methods: grant.methods ?? readsOf(word), origin: word } };
   } catch (thrown) {
     if (!(thrown instanceof Wrong)) throw thrown;
     return { kind: "wrong", message: `${thrown.message}, at character ${thrown.at + start + 1}` };
@@ -55,8 +55,8 @@ const EXAMPLE = "registry.example.org:443:read";
 /** The one way to write it. */
 export function grantText({ host, ports, methods, private: own, origin }: Grant): string {
   const preset = isPreset(origin);
-  const reads = methods !== null && methods.length === READING.length && READING.every(isOf(methods));
-  const all = methods === null || (preset && reads);
+  const reads = isSame(methods, READS);
+  const all = methods === null || (preset && isSame(methods, readsOf(origin)));
   return [
     `${preset ? `${origin}=` : ""}${host.includes(":") ? `[${host}]` : host}`,
     ...(ports.length === 0 ? [] : [ports.join(",")]),
@@ -65,20 +65,14 @@ export function grantText({ host, ports, methods, private: own, origin }: Grant)
   ].join(":");
 }
 
-const isOf =
-  (methods: readonly string[]) =>
-  (method: string): boolean =>
-    methods.includes(method);
+const readsOf = (preset: string): readonly string[] => (preset === "git" ? READING : READS);
+
+const isSame = (one: readonly string[] | null, other: readonly string[]): boolean =>
+  one?.length === other.length && other.every((method) => one.includes(method));
 
 /** Whether the name, in the form of `Grant.host`, is what was granted or lies below it. */
 export const coversHost = ({ host }: Pick<Grant, "host">, name: string): boolean =>
   host.startsWith("*.") ? name.endsWith(host.slice(1)) : name === host;
-
-/** Whether a request is one that was granted. Fetching by git asks with a POST, and pushing with one to another path. */
-export function coversRequest({ methods, origin }: Grant, method: string, path: string): boolean {
-  if (methods === null || methods.includes(method)) return true;
-  return origin === "git" && method === "POST" && /^[^?#]*\/git-upload-pack$/.test(path);
-}
 
 /** Several in one text: `a.org,b.org:443,8443:GET,HEAD` are two. */
 export function splitGrants(text: string): readonly string[] {
@@ -206,7 +200,7 @@ function readPart(part: string, at: number, found: Found): void {
     return;
   }
   if (found.methods !== null) throw new Wrong(at, "methods stand here twice; several are GET,POST");
-  found.methods = part.toLowerCase() === "read" ? READING : unique(eachOf(part, at, methodOf));
+  found.methods = part.toLowerCase() === "read" ? READS : unique(eachOf(part, at, methodOf));
 }
 
 const unique = <T>(values: readonly T[]): readonly T[] => [...new Set(values)];

@@ -1,14 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  coversHost,
-  coversRequest,
-  grantText,
-  parseGrant,
-  PRESETS,
-  readGrant,
-  splitGrants,
-} from "../../src/core/grant.ts";
+import { coversHost, grantText, parseGrant, PRESETS, readGrant, splitGrants } from "../../src/core/grant.ts";
+import { READING } from "../../src/core/network.ts";
 
 const READ = ["GET", "HEAD", "OPTIONS"];
 
@@ -55,6 +48,9 @@ test("a preset's registry said by hand is only read, unless methods are named", 
   const text = "npm=registry.example.org:8443:private";
   assert.deepEqual(parseGrant(text), { ...grant, methods: READ });
   assert.equal(grantText(parseGrant(text)), text);
+  assert.deepEqual(parseGrant("git=git.example.org").methods, READING);
+  assert.equal(grantText(parseGrant("git=git.example.org")), "git=git.example.org");
+  assert.equal(grantText(parseGrant("git=git.example.org:read")), "git=git.example.org:read");
   const more = "npm=registry.example.org:8443:GET,POST:private";
   assert.deepEqual(parseGrant(more), { ...grant, methods: ["GET", "POST"] });
   assert.equal(grantText(parseGrant(more)), more);
@@ -138,24 +134,6 @@ test("a name covers itself, a star what lies below it", () => {
   assert.equal(covers("*.example.org", "a.b.example.org"), true);
   assert.equal(covers("*.example.org", "example.org"), false);
   assert.equal(covers("*.example.org", "badexample.org"), false);
-});
-
-const may = (grant: string, method: string, path = "/x"): boolean =>
-  coversRequest(parseGrant(grant), method, path);
-
-test("a request is granted by its method; git fetches with a POST, and pushes with another one", () => {
-  assert.deepEqual(
-    [may("a.org", "POST"), may("a.org:read", "HEAD"), may("a.org:read", "POST")],
-    [true, true, false],
-  );
-  assert.equal(may("git=a.org", "POST", "/team/x.git/git-upload-pack"), true);
-  assert.equal(may("git=a.org", "POST", "/team/x.git/git-receive-pack"), false);
-  assert.equal(
-    may("git=a.org", "POST", "/x?y=/git-upload-pack"),
-    false,
-    "a path, not what is asked behind it",
-  );
-  assert.equal(may("npm=a.org", "POST", "/team/x.git/git-upload-pack"), false);
 });
 
 test("every preset is one word that splits off by itself", () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { chmod, readdir, symlink } from "node:fs/promises";
 import test from "node:test";
 import type { Preset } from "../../../src/core/grant.ts";
+import { READING } from "../../../src/core/network.ts";
 import {
   askRegistries,
   type PresetGrants,
@@ -155,7 +156,9 @@ test("git's hosts are those of the workspace's own remotes over https, and git i
         '[remote "origin"]\n\turl = https://git.example.org/a/b.git\n[remote "ssh"]\n\turl = git@ssh.example.org:a/b\n[remote "old"]\n\turl = http://plain.example.org/a\n',
     },
   );
-  assert.deepEqual(hostsOf(await ask(place, "git")), ["git.example.org:443"]);
+  const answer = await ask(place, "git");
+  assert.deepEqual(hostsOf(answer), ["git.example.org:443"]);
+  assert.deepEqual(answer.grants[0]?.methods, READING);
   assert.deepEqual(await readdir(place.at("home")), ["x"]);
 });
 
