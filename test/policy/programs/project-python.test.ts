@@ -69,7 +69,7 @@ describe("tests and linters of Python", () => {
     "pyright -p /tmp/evil": "ask; read /tmp/evil; code check",
     "pip show requests": "allow; code settings",
     "pip list --outdated": "ask; network; code settings",
-    "pip install -r requirements.txt": "ask; install",
+    "pip install -r requirements.txt": "ask; install; read requirements.txt",
     "poetry run pytest -q": "allow; code check",
     "poetry run python x.py": "ask; code project",
     "poetry run anything": "ask; command.unknown anything; code project",
