@@ -23,6 +23,11 @@ export const settingFlags = {
   }),
   isolation: Flags.option({ options: ISOLATIONS, description: "how the box sees it", helpGroup: "BOX" })(),
   image: Flags.string({ description: "another sandbox image", helpGroup: "BOX" }),
+  env: Flags.string({
+    description: "a recipe of yours, or none: without an environment",
+    helpGroup: "BOX",
+    helpValue: "NAME",
+  }),
   "allow-domain": Flags.string({ multiple: true, description: "a host the box may reach", helpGroup: "BOX" }),
   memory: Flags.string({ description: "memory of the box", helpGroup: "BOX", helpValue: "2g" }),
   cpus: Flags.string({ description: "processors of the box", helpGroup: "BOX", helpValue: "N" }),

@@ -1,0 +1,88 @@
+import { lstat } from "node:fs/promises";
+import path from "node:path";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { detectRecipe, type ProjectFile } from "../docker/environments/detect-recipe.ts";
+import { projectFiles } from "../docker/environments/project-files.ts";
+import { type FoundRecipe, readRecipe } from "../docker/environments/recipe.ts";
+import { readRegular } from "../platform/safe-files.ts";
+import type { Host } from "./host.ts";
+
+/** Which recipe counts for a workspace: the user's by name, a trusted file of the project, or what its files say. */
+export interface ChosenRecipe extends FoundRecipe {
+  readonly kind: "named" | "detected";
+  /** The file that it stands in; empty where it is detected. */
+  readonly file: string;
+  readonly files: readonly ProjectFile[];
+  /** Recipes that would come first but do not count, each with what would have it count. */
+  readonly ignored: readonly string[];
+}
+
+/** What a repository brings counts only once it is trusted. */
+const PROJECT_RECIPES = [".harness/env.json", ".devcontainer/devcontainer.json", ".devcontainer.json"];
+
+const namedRecipes = ({ places }: Host): string =>
+  path.join(path.dirname(places.configFiles[0]), "environments");
+
+export async function chooseRecipe(
+  host: Host,
+  workspace: string,
+  name: string | null,
+): Promise<ChosenRecipe> {
+  const { files, more } = await projectFiles(workspace);
+  const ignored: string[] = more
+    ? ["there are more folders than were looked at: write a recipe, .harness/env.json"]
+    : [];
+  if (name !== null) return { ...(await namedRecipe(host, name)), files, ignored };
+  for (const file of PROJECT_RECIPES)
+    if ((await lstat(path.join(workspace, file)).catch(() => undefined)) !== undefined)
+      ignored.push(`${file} is not trusted, so it does not count`);
+  return { ...detectRecipe(files), kind: "detected", file: "", files, ignored };
+}
+
+async function namedRecipe(
+  host: Host,
+  name: string,
+): Promise<FoundRecipe & Pick<ChosenRecipe, "kind" | "file">> {
+  if (!/^[a-z0-9][\w.-]{0,63}$/i.test(name))
+    throw new HarnessError(
+      EXIT.usage,
+      `${JSON.stringify(name)} is no name of an environment`,
+      "harness env show",
+    );
+  const file = path.join(namedRecipes(host), `${name}.json`);
+  const text = await readRegular(file, { links: "follow", max: MAX_BYTES }).catch((thrown: unknown) => {
+    const why = errorCode(thrown) === "ENOENT" ? "there is no such file" : reasonOf(thrown);
+    throw new HarnessError(
+      EXIT.usage,
+      `no environment ${name}: ${file}: ${why}`,
+      "docs/environments.md shows a recipe",
+      thrown,
+    );
+  });
+  return { ...written(file, text.toString("utf8")), kind: "named", file };
+}
+
+const MAX_BYTES = 2 ** 20;
+
+function written(file: string, text: string): FoundRecipe {
+  const recipe = readRecipe(parsed(file, text));
+  if (Array.isArray(recipe))
+    throw new HarnessError(
+      EXIT.usage,
+      `${file}: ${recipe.join("; ")}`,
+      "docs/environments.md tells every key",
+    );
+  return {
+    recipe: recipe as FoundRecipe["recipe"],
+    taken: [{ what: "the whole recipe", from: file }],
+    notTaken: [],
+  };
+}
+
+function parsed(file: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    throw new HarnessError(EXIT.usage, `${file}: ${reasonOf(thrown)}`, "mend it there", thrown);
+  }
+}

@@ -1,0 +1,193 @@
+import { ECOSYSTEMS, type Folder, type Needs, TOP } from "./ecosystems.ts";
+import { EMPTY_RECIPE, type FoundRecipe, type Recipe, type Taken, type Toolchain } from "./recipe.ts";
+import { objectIn, VERSION_FILES } from "./version-files.ts";
+
+/** A file of the workspace that says what it needs; its text is cut where it is long. */
+export interface ProjectFile {
+  readonly path: string;
+  readonly text: string;
+  /** Of its whole content. */
+  readonly hash: string;
+}
+
+/** Projects of a repository that are looked at, the top first; the rest is told of. */
+const MAX_PROJECTS = 16;
+const MAX_FOLDERS = 24;
+
+/** Pure. What the files of a workspace need, and which file said so. Nothing in them becomes a command but names that are checked. */
+export function detectRecipe(files: readonly ProjectFile[]): FoundRecipe {
+  const folders = foldersOf(files);
+  const found = new Finding(covers(folders));
+  for (const [folder, content] of folders) found.versions(folder, content);
+  for (const [folder, content] of folders)
+    for (const [name, read] of Object.entries(ECOSYSTEMS)) {
+      const needs = read(content);
+      if (needs !== undefined) found.project(name, folder, needs);
+    }
+  return found.result;
+}
+
+/** Of nested paths such as `gradle/wrapper/…` the project's folder is the one that they belong to. */
+const NESTED = [
+  "gradle/wrapper/gradle-wrapper.properties",
+  ".mvn/wrapper/maven-wrapper.properties",
+  "vendor/modules.txt",
+];
+
+const depth = (folder: string): number => (folder === "." ? 0 : folder.split("/").length);
+
+function foldersOf(files: readonly ProjectFile[]): ReadonlyMap<string, Folder> {
+  const folders = new Map<string, Map<string, string>>();
+  for (const { path, text } of files) {
+    const nested = NESTED.find((name) => path === name || path.endsWith(`/${name}`));
+    const name = nested ?? path.slice(path.lastIndexOf("/") + 1);
+    const folder = path.slice(0, -name.length).replace(/\/$/, "") || ".";
+    folders.set(folder, (folders.get(folder) ?? new Map<string, string>()).set(name, text));
+  }
+  folders.get(".")?.set(TOP, "");
+  return new Map([...folders].toSorted(([a], [b]) => depth(a) - depth(b) || (a < b ? -1 : 1)));
+}
+
+/** By ecosystem: folders whose projects install what those below them need. */
+type Covers = Readonly<Record<string, readonly string[]>>;
+
+function covers(folders: ReadonlyMap<string, Folder>): Covers {
+  const where = (test: (content: Folder) => boolean): readonly string[] =>
+    [...folders].filter(([, content]) => test(content)).map(([folder]) => folder);
+  return {
+    node: where(
+      (content) =>
+        content.has("pnpm-workspace.yaml") ||
+        objectIn(content.get("package.json") ?? "")["workspaces"] !== undefined,
+    ),
+    rust: where((content) => /^\s*\[workspace\]/m.test(content.get("Cargo.toml") ?? "")),
+    java: where(
+      (content) =>
+        /<modules>/.test(content.get("pom.xml") ?? "") ||
+        content.has("settings.gradle") ||
+        content.has("settings.gradle.kts"),
+    ),
+    cmake: where((content) => content.has("CMakeLists.txt")),
+    python: where((content) => content.has("uv.lock")),
+  };
+}
+
+const isBelow = (folder: string, parent: string): boolean =>
+  folder !== parent && (parent === "." || folder.startsWith(`${parent}/`));
+
+/** What the distribution's packages of a language are, where the image does not have it. */
+const PACKAGES: Readonly<Record<Toolchain, readonly string[]>> = {
+  node: [],
+  python: ["python3-venv", "python3-dev", "g++"],
+  go: [],
+  rust: [],
+  java: [],
+  php: ["php-cli", "php-curl", "php-mbstring", "php-xml", "php-zip"],
+  ruby: ["ruby-full", "g++"],
+};
+
+class Finding {
+  readonly #covers: Covers;
+  readonly #taken: Taken[] = [];
+  readonly #notTaken: Taken[] = [];
+  readonly #versions = new Map<Toolchain, { readonly version: string; readonly from: string }>();
+  readonly #toolchains: Partial<Record<Toolchain, string | null>> = {};
+  #recipe: Recipe = EMPTY_RECIPE;
+  #projects = 0;
+
+  constructor(covered: Covers) {
+    this.#covers = covered;
+  }
+
+  get result(): FoundRecipe {
+    return {
+      recipe: { ...this.#recipe, toolchains: this.#toolchains },
+      taken: this.#taken,
+      notTaken: this.#notTaken,
+    };
+  }
+
+  versions(folder: string, content: Folder): void {
+    for (const [name, read] of Object.entries(VERSION_FILES)) {
+      const text = content.get(name);
+      for (const { toolchain, version } of text === undefined ? [] : read(text)) {
+        const [from, first] = [at(folder, name), this.#versions.get(toolchain)];
+        if (first === undefined) this.#versions.set(toolchain, { version, from });
+        else if (folder === "." ? false : !`${first.version}.`.startsWith(`${version}.`))
+          this.#leave(
+            `${toolchain} ${version}: an environment has one version, ${first.version} of ${first.from}`,
+            from,
+          );
+      }
+    }
+  }
+
+  project(ecosystem: string, folder: string, needs: Needs): void {
+    const from = at(folder, needs.from);
+    if ((this.#covers[ecosystem] ?? []).some((parent) => isBelow(folder, parent))) {
+      // Members of a workspace may get a folder of their own beside the shared one.
+      if (ecosystem === "node") this.#folders(folder, ["node_modules"], from);
+      return;
+    }
+    if (this.#projects >= MAX_PROJECTS)
+      return this.#leave(`${folder}: an environment has at most ${MAX_PROJECTS} projects`, from);
+    this.#projects += 1;
+    this.#needs(folder, from, needs);
+  }
+
+  #needs(folder: string, from: string, needs: Needs): void {
+    if (needs.toolchain !== undefined) this.#toolchain(needs.toolchain, from);
+    for (const why of needs.notTaken ?? []) this.#leave(why, from);
+    this.#list("packages", needs.packages ?? [], from);
+    this.#list("registries", needs.registries ?? [], from);
+    this.#folders(folder, needs.folders ?? [], from);
+    for (const [name, version] of Object.entries(needs.managers ?? {})) this.#manager(name, version, from);
+    for (const run of needs.steps ?? []) {
+      this.#recipe = { ...this.#recipe, setup: [...this.#recipe.setup, { run, folder }] };
+      this.#take(`set-up: ${run}${folder === "." ? "" : ` (in ${folder})`}`, from);
+    }
+  }
+
+  #toolchain(name: Toolchain, from: string): void {
+    if (Object.hasOwn(this.#toolchains, name)) return;
+    const wish = this.#versions.get(name);
+    this.#toolchains[name] = wish?.version ?? null;
+    this.#take(`toolchain: ${name} ${wish?.version ?? "(any)"}`, wish?.from ?? from);
+    this.#list("packages", PACKAGES[name], from);
+  }
+
+  #manager(name: string, version: string | null, from: string): void {
+    if (Object.hasOwn(this.#recipe.managers, name)) return;
+    this.#recipe = { ...this.#recipe, managers: { ...this.#recipe.managers, [name]: version } };
+    this.#take(`package manager: ${name}${version === null ? "" : ` ${version}`}`, from);
+    this.#list("registries", [name === "uv" || name === "poetry" ? "pip" : "npm"], from);
+  }
+
+  #list(key: "packages" | "registries", names: readonly string[], from: string): void {
+    const fresh = names.filter((name) => !this.#recipe[key].includes(name));
+    if (fresh.length === 0) return;
+    this.#recipe = { ...this.#recipe, [key]: [...this.#recipe[key], ...fresh] };
+    this.#take(`${key}: ${fresh.join(" ")}`, from);
+  }
+
+  #folders(folder: string, names: readonly string[], from: string): void {
+    for (const name of names.map((each) => at(folder, each))) {
+      const { folders } = this.#recipe;
+      if (folders.includes(name)) continue;
+      if (folders.length >= MAX_FOLDERS)
+        return this.#leave(`${name}: an environment has at most ${MAX_FOLDERS} folders`, from);
+      this.#recipe = { ...this.#recipe, folders: [...folders, name] };
+      this.#take(`folder: ${name}`, from);
+    }
+  }
+
+  #take(what: string, from: string): void {
+    this.#taken.push({ what, from });
+  }
+
+  #leave(what: string, from: string): void {
+    this.#notTaken.push({ what, from });
+  }
+}
+
+const at = (folder: string, name: string): string => (folder === "." ? name : `${folder}/${name}`);

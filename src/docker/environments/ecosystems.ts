@@ -1,0 +1,263 @@
+import { parse as parseToml } from "smol-toml";
+import type { Recipe } from "./recipe.ts";
+import { objectIn, textIn } from "./version-files.ts";
+
+/** What one project of one ecosystem needs; folders and steps are below the project's own folder. */
+export interface Needs {
+  /** The file that says so. */
+  readonly from: string;
+  readonly toolchain?: keyof Recipe["toolchains"];
+  readonly managers?: Recipe["managers"];
+  readonly packages?: readonly string[];
+  readonly registries?: readonly string[];
+  readonly steps?: readonly string[];
+  readonly folders?: readonly string[];
+  readonly env?: Recipe["env"];
+  readonly notTaken?: readonly string[];
+}
+
+/** The files of one folder that say something, by their names. */
+export type Folder = ReadonlyMap<string, string>;
+
+type Reader = (folder: Folder) => Needs | undefined;
+
+/** Scripts of packages are not run: they are the usual way in for a bad release, and few packages need them. */
+const NPM_CI = "npm ci --ignore-scripts";
+const NPM_INSTALL = "npm install --no-package-lock --ignore-scripts";
+
+const node: Reader = (folder) => {
+  const text = folder.get("package.json");
+  if (text === undefined) return undefined;
+  const manifest = objectIn(text);
+  const lock = NODE_LOCKS.find((name) => folder.has(name));
+  const [, manager, version = null] = PINNED.exec(textIn(manifest["packageManager"])) ?? [];
+  const needs = INSTALLS[lock ?? manager ?? ""]?.(version, lock === undefined ? undefined : folder.get(lock));
+  const base = {
+    from: lock ?? "package.json",
+    toolchain: "node",
+    registries: ["npm"],
+    folders: ["node_modules"],
+  } as const;
+  if (needs !== undefined) return { ...base, ...needs };
+  if (hasDependencies(manifest)) return { ...base, steps: [NPM_INSTALL] };
+  return folder.has(TOP) ? { from: "package.json", toolchain: "node" } : undefined;
+};
+
+const PINNED = /^(pnpm|yarn)@(\d+\.\d+\.\d+)/;
+const NODE_LOCKS = [
+  "package-lock.json",
+  "npm-shrinkwrap.json",
+  "pnpm-lock.yaml",
+  "yarn.lock",
+  "bun.lock",
+  "bun.lockb",
+];
+
+type Install = (
+  version: string | null,
+  lock: string | undefined,
+) => Pick<Needs, "managers" | "steps" | "notTaken">;
+
+const bun: Install = () => ({
+  steps: [NPM_INSTALL],
+  notTaken: ["bun is not installed: npm installs without its lock file"],
+});
+
+const pnpm: Install = (version, lock) => ({
+  managers: { pnpm: version },
+  steps: [`pnpm install${lock === undefined ? "" : " --frozen-lockfile"} --ignore-scripts`],
+});
+
+const yarn: Install = (version, lock) => ({
+  managers: { yarn: version },
+  steps: [
+    lock?.includes("__metadata:") === true
+      ? "YARN_ENABLE_SCRIPTS=0 YARN_NODE_LINKER=node-modules yarn install --immutable"
+      : `yarn install${lock === undefined ? "" : " --frozen-lockfile"} --ignore-scripts --non-interactive`,
+  ],
+});
+
+/** By the lock file, or where there is none by the manager that is named. */
+const INSTALLS: Readonly<Record<string, Install>> = {
+  "package-lock.json": () => ({ steps: [NPM_CI] }),
+  "npm-shrinkwrap.json": () => ({ steps: [NPM_CI] }),
+  "pnpm-lock.yaml": pnpm,
+  pnpm,
+  "yarn.lock": yarn,
+  yarn,
+  "bun.lock": bun,
+  "bun.lockb": bun,
+};
+
+/** A mark that the folder is the workspace itself. */
+export const TOP = "/";
+
+const hasDependencies = (manifest: Readonly<Record<string, unknown>>): boolean =>
+  ["dependencies", "devDependencies", "optionalDependencies"].some(
+    (key) => Object.keys((manifest[key] as object | undefined) ?? {}).length > 0,
+  );
+
+const VENV = "python3 -m venv .venv";
+const PIP = ".venv/bin/python -m pip install --quiet";
+
+const python: Reader = (folder) => {
+  const base = { toolchain: "python", registries: ["pip"], folders: [".venv"] } as const;
+  if (folder.has("uv.lock"))
+    return {
+      ...base,
+      from: "uv.lock",
+      managers: { uv: null },
+      steps: ["uv sync --frozen --all-extras --all-groups"],
+    };
+  if (folder.has("poetry.lock"))
+    return {
+      ...base,
+      from: "poetry.lock",
+      managers: { poetry: null },
+      steps: ["poetry install --no-interaction"],
+    };
+  const lists = [...folder.keys()]
+    .filter((name) => /^(?:requirements|dev-requirements|test-requirements)[\w.-]*\.txt$/.test(name))
+    .toSorted();
+  const own = installOfProject(folder);
+  if (lists.length === 0 && own === undefined)
+    return folder.has("Pipfile")
+      ? {
+          from: "Pipfile",
+          toolchain: "python",
+          notTaken: ["pipenv is not known here: write a recipe, .harness/env.json"],
+        }
+      : undefined;
+  const files = lists.map((name) => `-r ${name}`).join(" ");
+  const from = lists[0] ?? (folder.has("pyproject.toml") ? "pyproject.toml" : "setup.py");
+  return {
+    ...base,
+    from,
+    steps: [
+      VENV,
+      `${PIP} --upgrade pip`,
+      ...(files === "" ? [] : [`${PIP} ${files}`]),
+      ...(own === undefined ? [] : [`${PIP} ${own}`]),
+    ],
+  };
+};
+
+const TEST_NAMES = ["test", "tests", "testing", "dev", "develop"];
+
+/** The project itself, where it can be installed, with what its tests need. */
+function installOfProject(folder: Folder): string | undefined {
+  const text = folder.get("pyproject.toml");
+  if (text === undefined) return folder.has("setup.py") ? "-e ." : undefined;
+  const { project, "build-system": build, "dependency-groups": groups } = tomlIn(text);
+  const extras = namesIn((project as Record<string, unknown> | undefined)?.["optional-dependencies"]);
+  const grouped = namesIn(groups)
+    .map((name) => ` --group ${name}`)
+    .join("");
+  if (project === undefined && build === undefined && !folder.has("setup.py"))
+    return grouped === "" ? undefined : grouped.trim();
+  return `-e ${extras.length === 0 ? "." : `'.[${extras.join(",")}]'`}${grouped}`;
+}
+
+const namesIn = (table: unknown): readonly string[] =>
+  typeof table === "object" && table !== null ? TEST_NAMES.filter((name) => Object.hasOwn(table, name)) : [];
+
+function tomlIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    return parseToml(text);
+  } catch {
+    return {};
+  }
+}
+
+const go: Reader = (folder) => {
+  if (!folder.has("go.mod")) return undefined;
+  const base = { from: "go.mod", toolchain: "go" } as const;
+  const compiled = "go list -e -export -deps -test ./... > /dev/null";
+  return folder.has("vendor/modules.txt")
+    ? { ...base, from: "vendor/modules.txt", steps: [compiled] }
+    : { ...base, registries: ["go"], steps: ["go mod download", compiled] };
+};
+
+const rust: Reader = (folder) => {
+  if (!folder.has("Cargo.toml")) return undefined;
+  const locked = folder.has("Cargo.lock") ? " --locked" : "";
+  return {
+    from: locked === "" ? "Cargo.toml" : "Cargo.lock",
+    toolchain: "rust",
+    registries: ["cargo"],
+    steps: [`cargo fetch${locked}`, `cargo test --no-run --workspace${locked}`],
+    folders: ["target"],
+  };
+};
+
+const java: Reader = (folder) => {
+  // The tests' own runner is found only when they are run.
+  if (folder.has("pom.xml"))
+    return {
+      from: "pom.xml",
+      toolchain: "java",
+      packages: ["maven"],
+      registries: ["maven"],
+      steps: [
+        `${folder.has("mvnw") && !folder.has(".mvn/wrapper/maven-wrapper.properties") ? "./mvnw" : "mvn"} -B -ntp -Dmaven.test.failure.ignore=true test`,
+      ],
+    };
+  const build = ["build.gradle", "build.gradle.kts"].find((name) => folder.has(name));
+  if (build === undefined) return undefined;
+  const wrapper = folder.get("gradle/wrapper/gradle-wrapper.properties");
+  const from = /^distributionUrl=https?\\?:\/\/([\w.-]+)/m.exec(wrapper ?? "")?.[1];
+  const base = { from: build, toolchain: "java", registries: ["maven"] } as const;
+  return wrapper === undefined
+    ? { ...base, packages: ["gradle"], steps: ["gradle --no-daemon testClasses"] }
+    : {
+        ...base,
+        steps: ["sh ./gradlew --no-daemon testClasses"],
+        ...(from === undefined
+          ? {}
+          : {
+              notTaken: [
+                `the wrapper fetches gradle from ${from}, which no preset grants: --allow-domain ${from}`,
+              ],
+            }),
+      };
+};
+
+const php: Reader = (folder) =>
+  folder.has("composer.json")
+    ? {
+        from: folder.has("composer.lock") ? "composer.lock" : "composer.json",
+        toolchain: "php",
+        packages: ["composer"],
+        steps: ["composer install --no-interaction --no-progress --no-scripts"],
+        folders: ["vendor"],
+        notTaken: ["composer's registry is in no preset: --allow-domain HOST"],
+      }
+    : undefined;
+
+const ruby: Reader = (folder) =>
+  folder.has("Gemfile")
+    ? {
+        from: folder.has("Gemfile.lock") ? "Gemfile.lock" : "Gemfile",
+        toolchain: "ruby",
+        packages: ["bundler"],
+        steps: ["bundle install"],
+        folders: ["vendor/bundle"],
+        notTaken: ["bundler's registry is in no preset: --allow-domain HOST"],
+      }
+    : undefined;
+
+const cmake: Reader = (folder) =>
+  folder.has("CMakeLists.txt")
+    ? { from: "CMakeLists.txt", packages: ["cmake", "g++", "pkg-config"] }
+    : undefined;
+
+export const ECOSYSTEMS: Readonly<Record<string, Reader>> = {
+  node,
+  python,
+  go,
+  rust,
+  java,
+  php,
+  ruby,
+  cmake,
+};

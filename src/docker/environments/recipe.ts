@@ -1,0 +1,155 @@
+import { createHash } from "node:crypto";
+import * as z from "zod";
+
+/** What an environment is made of: written by a user, a trusted file, or found in the files of a project. */
+
+export const TOOLCHAINS = ["node", "python", "go", "rust", "java", "php", "ruby"] as const;
+export type Toolchain = (typeof TOOLCHAINS)[number];
+
+/** Each stands for the registries that the user's own tools are set to, or is a host as `--allow-domain` takes it. */
+export const REGISTRY_PRESETS = ["npm", "pip", "cargo", "go", "maven", "apt", "git"] as const;
+
+const text = (most: number) =>
+  z
+    .string("expected text")
+    .min(1, "expected text that is not empty")
+    .max(most, `expected at most ${most} characters`)
+    .refine((value) => !value.includes("\0"), "expected text without a NUL");
+
+const packageName = z
+  .string("expected a package's name")
+  .regex(
+    /^[a-z0-9][a-z0-9+.-]{0,99}(?:=[\w.+:~-]{1,100})?$/,
+    "expected a name of the distribution's packages, such as libpq-dev",
+  );
+
+/** Digits and dots, as far as it is known: the highest of that line is taken. */
+const version = z
+  .string("expected a version")
+  .regex(/^\d{1,4}(?:\.\d{1,4}){0,2}$/, "expected a version such as 20 or 1.22.3")
+  .nullable();
+
+/** Below the workspace; the workspace itself is `.`. */
+const folder = text(400).refine(isInside, "expected a folder below the workspace, such as packages/app");
+
+const variable = z
+  .string()
+  .regex(/^[A-Za-z_]\w{0,99}$/, "expected the name of a variable")
+  .refine((name) => !FORBIDDEN.test(name), "this variable decides what programs load, so no recipe sets it");
+/** The same that no image may set, and what the box itself is found by. */
+const FORBIDDEN =
+  /^(?:LD_|DYLD_|GIT_|BASH_|GCONV_PATH$|GLIBC_TUNABLES$|ENV$|SHELLOPTS$|IFS$|DOCKER_|HOME$|PATH$)/;
+
+const host = z
+  .string("expected a registry")
+  .regex(
+    /^(?:\*\.)?[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?(?::\d{1,5})?$/i,
+    `expected ${REGISTRY_PRESETS.join(", ")} or a host's name`,
+  );
+
+const step = z.strictObject({ run: text(10_000), folder: folder.default(".") });
+
+const service = z.strictObject({
+  name: z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, "expected a short name such as postgres"),
+  packages: z.array(packageName).max(20).default([]),
+  /** A shell line that stays in the foreground. */
+  start: text(10_000),
+  /** A shell line that succeeds once it can be used. */
+  health: text(2000),
+  ports: z.array(z.number().int().min(1).max(65_535)).max(10).default([]),
+});
+
+export const recipeSchema = z.strictObject({
+  /** Null: the sandbox image. */
+  image: text(500).nullable().default(null),
+  packages: z.array(packageName).max(200).default([]),
+  toolchains: z.partialRecord(z.enum(TOOLCHAINS), version).default({}),
+  /** Package managers that come from npm or PyPI: `pnpm`, `yarn`, `uv`, `poetry`. */
+  managers: z.partialRecord(z.enum(["pnpm", "yarn", "uv", "poetry"]), version).default({}),
+  env: z.record(variable, z.string().max(10_000)).default({}),
+  registries: z.array(host).max(50).default([]),
+  setup: z.array(step).max(100).default([]),
+  /** Where tools put what they install: each is a volume of the environment. */
+  folders: z
+    .array(folder.refine((value) => value !== ".", "expected a folder of its own"))
+    .max(24)
+    .default([]),
+  services: z.array(service).max(8).default([]),
+});
+
+export type Recipe = z.output<typeof recipeSchema>;
+export type Service = Recipe["services"][number];
+export type SetupStep = Recipe["setup"][number];
+
+export const EMPTY_RECIPE: Recipe = recipeSchema.parse({});
+
+/** One thing of a recipe, and the file that it was taken from. */
+export interface Taken {
+  readonly what: string;
+  readonly from: string;
+}
+
+export interface FoundRecipe {
+  readonly recipe: Recipe;
+  readonly taken: readonly Taken[];
+  /** What the files ask for and this environment does not give, each with the reason. */
+  readonly notTaken: readonly Taken[];
+}
+
+function isInside(path: string): boolean {
+  if (path === ".") return true;
+  return (
+    !path.startsWith("/") && path.split("/").every((part) => part !== "" && part !== "." && part !== "..")
+  );
+}
+
+/** What is wrong with it, one line each; or the recipe. */
+export function readRecipe(value: unknown): Recipe | readonly string[] {
+  const read = recipeSchema.safeParse(value);
+  return read.success ? read.data : faultsOf(read.error);
+}
+
+export const faultsOf = ({ issues }: Pick<z.ZodError, "issues">): readonly string[] =>
+  issues.map((issue) => {
+    const inner = issue.code === "invalid_key" ? issue.issues[0]?.message : undefined;
+    return `${issue.path.length === 0 ? "the file" : issue.path.join(".")}: ${inner ?? issue.message}`;
+  });
+
+export interface KeyParts {
+  /** The id of the image that the system layer is made of. */
+  readonly base: string;
+  readonly recipe: Recipe;
+  /** Lock and version files: their paths and the hashes of their contents. */
+  readonly files: readonly { readonly path: string; readonly hash: string }[];
+}
+
+/** The part of a recipe that the system layer is made of: no byte of a workspace is in it, but names and versions. */
+export const systemPart = ({ packages, toolchains, managers, services }: Recipe): object => ({
+  packages: [...new Set([...packages, ...services.flatMap((each) => each.packages)])].toSorted(),
+  toolchains: sorted(toolchains),
+  managers: sorted(managers),
+});
+
+export const systemKey = (base: string, recipe: Recipe): string => hashOf([FORM, base, systemPart(recipe)]);
+
+export const environmentKey = ({ base, recipe, files }: KeyParts): string =>
+  hashOf([
+    FORM,
+    base,
+    {
+      ...recipe,
+      env: sorted(recipe.env),
+      toolchains: sorted(recipe.toolchains),
+      managers: sorted(recipe.managers),
+    },
+    files.map(({ path, hash }) => [path, hash]).toSorted(([a = ""], [b = ""]) => (a < b ? -1 : 1)),
+  ]);
+
+/** What is made of the same recipe in another way has another number. */
+const FORM = 1;
+
+const sorted = <T>(record: Readonly<Record<string, T>>): readonly (readonly [string, T])[] =>
+  Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1));
+
+const hashOf = (value: unknown): string =>
+  createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 16);

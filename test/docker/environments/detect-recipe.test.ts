@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { detectRecipe } from "../../../src/docker/environments/detect-recipe.ts";
+import { lineOfRange, numbersIn } from "../../../src/docker/environments/version-files.ts";
+import { readRecipe } from "../../../src/docker/environments/recipe.ts";
+import { SHAPES } from "./project-shapes.ts";
+
+const filesOf = (files: Readonly<Record<string, string>>) =>
+  Object.entries(files).map(([path, text]) => ({ path, text, hash: "" }));
+
+for (const { name, files, recipe, notTaken = [] } of SHAPES)
+  test(`a project is told from its files: ${name}`, () => {
+    const found = detectRecipe(filesOf(files));
+    const told = Object.keys(recipe).map((key) => [key, found.recipe[key as keyof typeof recipe]]);
+    assert.deepEqual(Object.fromEntries(told), recipe);
+    for (const text of notTaken)
+      assert.ok(
+        found.notTaken.some(({ what }) => what.includes(text)),
+        text,
+      );
+    if (notTaken.length === 0) assert.deepEqual(found.notTaken, []);
+    assert.deepEqual(
+      readRecipe(found.recipe),
+      found.recipe,
+      "what is found is a recipe as anybody may write it",
+    );
+    for (const { from } of found.taken) assert.ok(Object.hasOwn(files, from), `${from} is one of its files`);
+  });
+
+test("a repository cannot put words of its own into a command", () => {
+  const evil = "20; touch /tmp/x";
+  const found = detectRecipe(
+    filesOf({
+      "package.json": JSON.stringify({
+        packageManager: `pnpm@${evil}`,
+        engines: { node: evil },
+        dependencies: { a: "1" },
+      }),
+      ".nvmrc": evil,
+      "requirements-$(id).txt": "a",
+      "pyproject.toml": '[project]\n[project.optional-dependencies]\n"test; id"=[]\n',
+    }),
+  );
+  assert.doesNotMatch(JSON.stringify(found.recipe), /touch|\bid\b/);
+});
+
+test("a range says which line it wants only where it has an end", () => {
+  const cases = {
+    "^18": "18",
+    "18.x": "18",
+    "~20.1": "20",
+    "^18 || ^20": "20",
+    "^18 || >=20": null,
+    "<=22": "22",
+    "*": null,
+    "": null,
+  };
+  for (const [range, line] of Object.entries(cases)) assert.equal(lineOfRange(range), line, range);
+  assert.equal(numbersIn("system"), null);
+  assert.equal(numbersIn("go1.22.3"), "1.22.3");
+});

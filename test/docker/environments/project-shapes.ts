@@ -1,0 +1,298 @@
+import type { Recipe } from "../../../src/docker/environments/recipe.ts";
+
+/** A repository as its files tell it, and what has to be found in it. */
+export interface Shape {
+  readonly name: string;
+  readonly files: Readonly<Record<string, string>>;
+  readonly recipe: Partial<Recipe>;
+  /** Texts that have to stand among what is not taken. */
+  readonly notTaken?: readonly string[];
+}
+
+const step = (run: string, folder = "."): Recipe["setup"][number] => ({ run, folder });
+const CI = "npm ci --ignore-scripts";
+const INSTALL = "npm install --no-package-lock --ignore-scripts";
+const VENV = ["python3 -m venv .venv", ".venv/bin/python -m pip install --quiet --upgrade pip"];
+const venv = (last: string, folder = "."): Recipe["setup"] =>
+  [...VENV, `.venv/bin/python -m pip install --quiet ${last}`].map((run) => step(run, folder));
+const GO = ["go mod download", "go list -e -export -deps -test ./... > /dev/null"];
+const DEPS = JSON.stringify({ dependencies: { a: "1.0.0" } });
+
+export const SHAPES: readonly Shape[] = [
+  {
+    name: "nothing that says anything",
+    files: { "README.md": "hello" },
+    recipe: { setup: [], toolchains: {}, folders: [] },
+  },
+  {
+    name: "npm with a lock file",
+    files: { "package.json": DEPS, "package-lock.json": "{}" },
+    recipe: { toolchains: { node: null }, registries: ["npm"], setup: [step(CI)], folders: ["node_modules"] },
+  },
+  {
+    name: "npm with a shrinkwrap",
+    files: { "package.json": DEPS, "npm-shrinkwrap.json": "{}" },
+    recipe: { setup: [step(CI)] },
+  },
+  { name: "npm without a lock file", files: { "package.json": DEPS }, recipe: { setup: [step(INSTALL)] } },
+  {
+    name: "a package.json without dependencies",
+    files: { "package.json": '{"scripts":{"test":"node --test"}}' },
+    recipe: { setup: [], folders: [], toolchains: { node: null } },
+  },
+  {
+    name: "a package.json that is no JSON",
+    files: { "package.json": "{", "package-lock.json": "{}" },
+    recipe: { setup: [step(CI)] },
+  },
+  {
+    name: "pnpm, its version pinned",
+    files: { "package.json": '{"packageManager":"pnpm@9.15.0"}', "pnpm-lock.yaml": "lockfileVersion: 9" },
+    recipe: {
+      managers: { pnpm: "9.15.0" },
+      setup: [step("pnpm install --frozen-lockfile --ignore-scripts")],
+      registries: ["npm"],
+    },
+  },
+  {
+    name: "yarn of the first kind",
+    files: { "package.json": DEPS, "yarn.lock": "# yarn lockfile v1" },
+    recipe: {
+      managers: { yarn: null },
+      setup: [step("yarn install --frozen-lockfile --ignore-scripts --non-interactive")],
+    },
+  },
+  {
+    name: "yarn of today",
+    files: {
+      "package.json": '{"packageManager":"yarn@4.5.0+sha512.abc"}',
+      "yarn.lock": "__metadata:\n  version: 8",
+    },
+    recipe: {
+      managers: { yarn: "4.5.0" },
+      setup: [step("YARN_ENABLE_SCRIPTS=0 YARN_NODE_LINKER=node-modules yarn install --immutable")],
+    },
+  },
+  {
+    name: "bun",
+    files: { "package.json": DEPS, "bun.lock": "{}" },
+    recipe: { setup: [step(INSTALL)] },
+    notTaken: ["bun is not installed"],
+  },
+  {
+    name: "npm workspaces: one installation, a folder for each member",
+    files: {
+      "package.json": '{"workspaces":["packages/*"]}',
+      "package-lock.json": "{}",
+      "packages/a/package.json": DEPS,
+      "packages/b/package.json": DEPS,
+    },
+    recipe: {
+      setup: [step(CI)],
+      folders: ["node_modules", "packages/a/node_modules", "packages/b/node_modules"],
+    },
+  },
+  {
+    name: "two projects side by side, each with its own lock file",
+    files: { "web/package.json": DEPS, "web/package-lock.json": "{}", "api/go.mod": "module a\ngo 1.22" },
+    recipe: {
+      toolchains: { node: null, go: "1.22" },
+      setup: [...GO.map((run) => step(run, "api")), step(CI, "web")],
+      folders: ["web/node_modules"],
+    },
+  },
+  {
+    name: ".nvmrc",
+    files: { "package.json": DEPS, ".nvmrc": "v20.11.1\n" },
+    recipe: { toolchains: { node: "20.11.1" } },
+  },
+  {
+    name: ".nvmrc with a name",
+    files: { "package.json": DEPS, ".nvmrc": "lts/*" },
+    recipe: { toolchains: { node: null } },
+  },
+  {
+    name: ".node-version",
+    files: { "package.json": DEPS, ".node-version": "22" },
+    recipe: { toolchains: { node: "22" } },
+  },
+  {
+    name: "engines with an upper end",
+    files: { "package.json": '{"engines":{"node":">=18 <21"},"dependencies":{"a":"1"}}' },
+    recipe: { toolchains: { node: "20" } },
+  },
+  {
+    name: "engines without one bind nothing",
+    files: { "package.json": '{"engines":{"node":">=18"},"dependencies":{"a":"1"}}' },
+    recipe: { toolchains: { node: null } },
+  },
+  {
+    name: ".tool-versions of several languages",
+    files: {
+      ".tool-versions": "nodejs 20.1.0 18.0.0\npython 3.11.2 # ours\ngolang 1.22.3\nterraform 1.5",
+      "package.json": DEPS,
+      "requirements.txt": "flask",
+      "go.mod": "module a",
+    },
+    recipe: { toolchains: { node: "20.1.0", python: "3.11.2", go: "1.22.3" } },
+  },
+  {
+    name: "requirements files, those of the tests too",
+    files: { "requirements.txt": "a", "requirements-dev.txt": "b" },
+    recipe: {
+      toolchains: { python: null },
+      packages: ["python3-venv", "python3-dev", "g++"],
+      registries: ["pip"],
+      setup: venv("-r requirements-dev.txt -r requirements.txt"),
+      folders: [".venv"],
+    },
+  },
+  {
+    name: "pyproject.toml with extras for tests",
+    files: {
+      "pyproject.toml":
+        '[project]\nname="a"\n[project.optional-dependencies]\ntest=["pytest"]\ngpu=["torch"]\n[build-system]\nrequires=[]',
+      ".python-version": "3.11",
+    },
+    recipe: { toolchains: { python: "3.11" }, setup: venv("-e '.[test]'") },
+  },
+  {
+    name: "pyproject.toml with a group",
+    files: { "pyproject.toml": '[project]\nname="a"\n[dependency-groups]\ndev=["pytest"]' },
+    recipe: { setup: venv("-e . --group dev") },
+  },
+  {
+    name: "pyproject.toml that only sets up tools",
+    files: { "pyproject.toml": "[tool.ruff]\nline-length = 100" },
+    recipe: { setup: [], toolchains: {} },
+  },
+  {
+    name: "setup.py",
+    files: { "setup.py": "from setuptools import setup" },
+    recipe: { setup: venv("-e .") },
+  },
+  {
+    name: "uv",
+    files: { "pyproject.toml": '[project]\nname="a"', "uv.lock": "version = 1" },
+    recipe: {
+      managers: { uv: null },
+      setup: [step("uv sync --frozen --all-extras --all-groups")],
+      folders: [".venv"],
+    },
+  },
+  {
+    name: "poetry",
+    files: { "pyproject.toml": "[tool.poetry]", "poetry.lock": "" },
+    recipe: { managers: { poetry: null }, setup: [step("poetry install --no-interaction")] },
+  },
+  {
+    name: "pipenv",
+    files: { Pipfile: "", "Pipfile.lock": "{}" },
+    recipe: { setup: [] },
+    notTaken: ["pipenv"],
+  },
+  {
+    name: "go, its toolchain named",
+    files: { "go.mod": "module a\n\ngo 1.21\n\ntoolchain go1.22.3\n", "go.sum": "" },
+    recipe: {
+      toolchains: { go: "1.22.3" },
+      registries: ["go"],
+      setup: GO.map((run) => step(run)),
+      folders: [],
+    },
+  },
+  {
+    name: "go with its modules in the repository",
+    files: { "go.mod": "module a\ngo 1.22", "vendor/modules.txt": "# b" },
+    recipe: { registries: [], setup: [step(GO[1] ?? "")] },
+  },
+  {
+    name: "cargo with a lock file and a channel",
+    files: {
+      "Cargo.toml": "[package]",
+      "Cargo.lock": "",
+      "rust-toolchain.toml": '[toolchain]\nchannel = "1.75"\n',
+    },
+    recipe: {
+      toolchains: { rust: "1.75" },
+      registries: ["cargo"],
+      setup: [step("cargo fetch --locked"), step("cargo test --no-run --workspace --locked")],
+      folders: ["target"],
+    },
+  },
+  {
+    name: "a cargo workspace: members are part of it",
+    files: {
+      "Cargo.toml": "[workspace]\nmembers=['a']",
+      "a/Cargo.toml": "[package]",
+      "rust-toolchain": "stable",
+    },
+    recipe: {
+      toolchains: { rust: null },
+      setup: [step("cargo fetch"), step("cargo test --no-run --workspace")],
+      folders: ["target"],
+    },
+  },
+  {
+    name: "maven",
+    files: {
+      "pom.xml":
+        "<project><properties><maven.compiler.release>17</maven.compiler.release></properties></project>",
+    },
+    recipe: {
+      toolchains: { java: "17" },
+      packages: ["maven"],
+      registries: ["maven"],
+      setup: [step("mvn -B -ntp -Dmaven.test.failure.ignore=true test")],
+    },
+  },
+  {
+    name: "maven with modules",
+    files: {
+      "pom.xml": "<project><modules><module>a</module></modules></project>",
+      "a/pom.xml": "<project/>",
+    },
+    recipe: { setup: [step("mvn -B -ntp -Dmaven.test.failure.ignore=true test")] },
+  },
+  {
+    name: "gradle with its wrapper",
+    files: {
+      "build.gradle.kts": "",
+      "gradle/wrapper/gradle-wrapper.properties": String.raw`distributionUrl=https\://dist.example.org/gradle-8.5-bin.zip`,
+    },
+    recipe: { toolchains: { java: null }, setup: [step("sh ./gradlew --no-daemon testClasses")] },
+    notTaken: ["--allow-domain dist.example.org"],
+  },
+  {
+    name: "gradle without one",
+    files: { "build.gradle": "" },
+    recipe: { packages: ["gradle"], setup: [step("gradle --no-daemon testClasses")] },
+  },
+  {
+    name: "composer",
+    files: { "composer.json": "{}", "composer.lock": "{}" },
+    recipe: {
+      toolchains: { php: null },
+      setup: [step("composer install --no-interaction --no-progress --no-scripts")],
+      folders: ["vendor"],
+    },
+    notTaken: ["registry is in no preset"],
+  },
+  {
+    name: "bundler",
+    files: { Gemfile: "", "Gemfile.lock": "", ".ruby-version": "ruby-3.1.2" },
+    recipe: { toolchains: { ruby: "3.1.2" }, setup: [step("bundle install")], folders: ["vendor/bundle"] },
+    notTaken: ["registry is in no preset"],
+  },
+  {
+    name: "cmake",
+    files: { "CMakeLists.txt": "" },
+    recipe: { packages: ["cmake", "g++", "pkg-config"], setup: [] },
+  },
+  {
+    name: "two versions of one language",
+    files: { ".nvmrc": "20", "package.json": DEPS, "old/.nvmrc": "16", "old/package.json": DEPS },
+    recipe: { toolchains: { node: "20" }, setup: [step(INSTALL), step(INSTALL, "old")] },
+    notTaken: ["node 16: an environment has one version, 20 of .nvmrc"],
+  },
+];
