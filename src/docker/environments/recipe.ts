@@ -1,13 +1,11 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
+import { PRESETS } from "../../core/grant.ts";
 
 /** What an environment is made of: written by a user, a trusted file, or found in the files of a project. */
 
-export const TOOLCHAINS = ["node", "python", "go", "rust", "java", "php", "ruby"] as const;
+const TOOLCHAINS = ["node", "python", "go", "rust", "java", "php", "ruby"] as const;
 export type Toolchain = (typeof TOOLCHAINS)[number];
-
-/** Each stands for the registries that the user's own tools are set to, or is a host as `--allow-domain` takes it. */
-export const REGISTRY_PRESETS = ["npm", "pip", "cargo", "go", "maven", "apt", "git"] as const;
 
 const text = (most: number) =>
   z
@@ -44,7 +42,7 @@ const host = z
   .string("expected a registry")
   .regex(
     /^(?:\*\.)?[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?(?::\d{1,5})?$/i,
-    `expected ${REGISTRY_PRESETS.join(", ")} or a host's name`,
+    `expected ${PRESETS.join(", ")} or a host's name`,
   );
 
 const step = z.strictObject({ run: text(10_000), folder: folder.default(".") });
@@ -78,7 +76,6 @@ export const recipeSchema = z.strictObject({
 });
 
 export type Recipe = z.output<typeof recipeSchema>;
-export type Service = Recipe["services"][number];
 export type SetupStep = Recipe["setup"][number];
 
 export const EMPTY_RECIPE: Recipe = recipeSchema.parse({});
@@ -124,7 +121,7 @@ export interface KeyParts {
 }
 
 /** The part of a recipe that the system layer is made of: no byte of a workspace is in it, but names and versions. */
-export const systemPart = ({ packages, toolchains, managers, services }: Recipe): object => ({
+const systemPart = ({ packages, toolchains, managers, services }: Recipe): object => ({
   packages: [...new Set([...packages, ...services.flatMap((each) => each.packages)])].toSorted(),
   toolchains: sorted(toolchains),
   managers: sorted(managers),

@@ -2,7 +2,7 @@ import type { Toolchain } from "./recipe.ts";
 
 /** Which version of a language a project says that it wants. Digits only; null: it says nothing that binds. */
 
-export interface Wish {
+interface Wish {
   readonly toolchain: Toolchain;
   readonly version: string;
   readonly from: string;
