@@ -1,24 +1,22 @@
-import { lstat } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { detectRecipe, type ProjectFile } from "../docker/environments/detect-recipe.ts";
+import { readDevcontainer } from "../docker/environments/devcontainer.ts";
 import { projectFiles } from "../docker/environments/project-files.ts";
 import { type FoundRecipe, readRecipe } from "../docker/environments/recipe.ts";
 import { readRegular } from "../platform/safe-files.ts";
 import type { Host } from "./host.ts";
+import { trustedFile } from "./project-trust.ts";
 
 /** Which recipe counts for a workspace: the user's by name, a trusted file of the project, or what its files say. */
 export interface ChosenRecipe extends FoundRecipe {
-  readonly kind: "named" | "detected";
+  readonly kind: "named" | "project" | "devcontainer" | "detected";
   /** The file that it stands in; empty where it is detected. */
   readonly file: string;
   readonly files: readonly ProjectFile[];
   /** Recipes that would come first but do not count, each with what would have it count. */
   readonly ignored: readonly string[];
 }
-
-/** What a repository brings counts only once it is trusted. */
-const PROJECT_RECIPES = [".harness/env.json", ".devcontainer/devcontainer.json", ".devcontainer.json"];
 
 const namedRecipes = ({ places }: Host): string =>
   path.join(path.dirname(places.configFiles[0]), "environments");
@@ -33,9 +31,15 @@ export async function chooseRecipe(
     ? ["there are more folders than were looked at: write a recipe, .harness/env.json"]
     : [];
   if (name !== null) return { ...(await namedRecipe(host, name)), files, ignored };
-  for (const file of PROJECT_RECIPES)
-    if ((await lstat(path.join(workspace, file)).catch(() => undefined)) !== undefined)
-      ignored.push(`${file} is not trusted, so it does not count`);
+  for (const kind of ["environment", "devcontainer"] as const) {
+    const found = await trustedFile(host, workspace, kind);
+    if (found.state === "untrusted")
+      ignored.push(`${found.file} does not count: ${found.why}: harness trust`);
+    if (found.state !== "trusted") continue;
+    const read =
+      kind === "environment" ? written(found.file, found.text) : devcontainer(found.file, found.text);
+    return { ...read, kind: kind === "environment" ? "project" : kind, file: found.file, files, ignored };
+  }
   return { ...detectRecipe(files), kind: "detected", file: "", files, ignored };
 }
 
@@ -63,6 +67,12 @@ async function namedRecipe(
 }
 
 const MAX_BYTES = 2 ** 20;
+
+function devcontainer(file: string, text: string): FoundRecipe {
+  const read = readDevcontainer(text, path.basename(file));
+  if (typeof read !== "string") return read;
+  throw new HarnessError(EXIT.usage, read, "mend it there, then: harness trust");
+}
 
 function written(file: string, text: string): FoundRecipe {
   const recipe = readRecipe(parsed(file, text));
