@@ -144,7 +144,7 @@ const PACKAGE_RULES: readonly Rule[] = [
   ["agent", "@oclif/core", "@oclif/core may be imported only by cli"],
   ["agent", "@oclif/core/lib/index.js", "@oclif/core may be imported only by cli"],
   ["cli", "@oclif/core", undefined],
-  ["cli", "jsonc-parser", "jsonc-parser may be imported only by config, extensions"],
+  ["cli", "jsonc-parser", "jsonc-parser may be imported only by config, extensions, docker"],
   ["core", "zod", undefined],
   ["core", "zod/v4", undefined],
   ["cli", "left-pad", "left-pad is not in the table of packages in test/house/house.js"],
