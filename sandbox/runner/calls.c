@@ -2,6 +2,7 @@
 #include "calls.h"
 #include "call.h"
 #include "guard.h"
+#include "network.h"
 #include "protocol.h"
 #include "tree.h"
 #include <errno.h>
@@ -63,6 +64,8 @@ static int running(void) {
 }
 
 void observe(struct call *c, uint64_t memory, uint64_t pids) {
+  /* The bridge is no process of a call. */
+  if (pids > 0 && network_pid() > 0) pids--;
   if (memory > c->peak_memory) c->peak_memory = memory;
   if (pids > c->peak_pids) c->peak_pids = pids;
 }
@@ -180,10 +183,10 @@ void calls_step(void) {
 
 /* A supervisor that a command killed leaves its tree to the runner, which ends it as strays. */
 void calls_reap(void) {
-  pid_t kept[MAX_CALLS];
+  pid_t kept[MAX_CALLS + 1];
   int count = 0, strays = 0, status;
   for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-    int known = 0;
+    int known = network_ended(pid);
     for (int i = 0; i < MAX_CALLS; i++) {
       struct call *c = &calls[i];
       if (c->supervisor != pid) continue;
@@ -198,5 +201,6 @@ void calls_reap(void) {
   if (!strays) return;
   for (int i = 0; i < MAX_CALLS; i++)
     if (calls[i].supervisor > 0) kept[count++] = calls[i].supervisor;
+  if (network_pid() > 0) kept[count++] = network_pid();
   kill_strays(kept, count);
 }

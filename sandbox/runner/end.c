@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "call.h"
 #include "guard.h"
+#include "network.h"
 #include "protocol.h"
 #include "tree.h"
 #include <signal.h>
@@ -84,7 +85,7 @@ static void finish_command(struct call *c) {
 static void kill_tree(struct call *c, int64_t now, int alone) {
   int below = signal_below(c->supervisor, SIGKILL);
   if (below > c->killed) c->killed = below;
-  if (alone) kill(-1, SIGKILL);
+  if (alone) kill(-1, SIGKILL), network_struck(now);
   else if (now - c->kill_since >= GRACE_MS) kill(c->supervisor, SIGKILL);
 }
 

@@ -1,6 +1,7 @@
 /*
  * PID 1 of a box: one loop over the wire, the commands' streams and the clock. It ends when the harness does.
- * With LEASE_WORD that is told by its silence instead of by the end of the input (lease.h).
+ * With LEASE_WORD that is told by its silence instead of by the end of the input (lease.h); with NETWORK_WORD there is a
+ * way to granted networks (network.h).
  */
 #define _GNU_SOURCE
 #include "ask.h"
@@ -10,6 +11,7 @@
 #include "guard.h"
 #include "lease.h"
 #include "link.h"
+#include "network.h"
 #include "protocol.h"
 #include "spawn.h"
 #include "usage.h"
@@ -60,6 +62,7 @@ static int watch(struct pollfd *fds, int *due) {
   int count = guard_watch(fds);
   if (link_held()) return count;
   count += calls_watch(fds + count, due);
+  *due = network_due(*due, now_ms());
   return count + ask_watch(fds + count);
 }
 
@@ -95,7 +98,9 @@ int main(int argc, char **argv) {
   usage_open();
   guard_open();
   calls_open();
-  if (argc > 1 && strcmp(argv[1], LEASE_WORD) == 0) lease_open();
+  for (int i = 1; i < argc; i++)
+    if (strcmp(argv[i], LEASE_WORD) == 0) lease_open();
+    else if (strcmp(argv[i], NETWORK_WORD) == 0 && !network_open()) return 71;
   for (;;) {
     fds[0] = (struct pollfd){0, POLLIN, 0};
     fds[1] = (struct pollfd){children, POLLIN, 0};
@@ -113,6 +118,7 @@ int main(int argc, char **argv) {
     if (!link_held()) {
       calls_step();
       ask_step();
+      network_step(now_ms());
     }
     if (guard_was_lost()) return end_unguarded();
     if (!link_flush() || !there || lease_over(link_held())) return 0;

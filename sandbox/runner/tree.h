@@ -5,6 +5,6 @@
 
 /* Sends a signal to all that descend from `root`, except root itself; answers how many there were. */
 int signal_below(pid_t root, int signal);
-/* Kills what lost its supervisor and fell to the runner; `kept` are the supervisors. */
+/* Kills what lost its supervisor and fell to the runner; `kept` are the supervisors and the bridge. */
 int kill_strays(const pid_t *kept, int count);
 #endif
