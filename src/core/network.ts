@@ -48,3 +48,8 @@ export interface Connection {
 
 /** The methods of a grant that only reads: git asks for what it fetches with a POST of its own. */
 export const READING: readonly string[] = ["GET", "HEAD", "OPTIONS", "POST …/git-upload-pack"];
+
+/** What a command was refused on its way out. */
+export interface BlockedConnection extends Pick<Connection, "host" | "port" | "method" | "rule" | "reason"> {
+  readonly times: number;
+}

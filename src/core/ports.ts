@@ -2,6 +2,7 @@ import type { BoxLog, MovedAway } from "./box-log.ts";
 import type { Change } from "./changes.ts";
 import type { Decision, Mode } from "./decision.ts";
 import type { Cause } from "./errors.ts";
+import type { BlockedConnection, Connection, Grant } from "./network.ts";
 
 /** What the outside must offer. Each port has one contract suite in test/contract. */
 
@@ -23,9 +24,18 @@ export type OwnedBox = Box &
     readonly settle?: () => Promise<void>;
     /** What was done here beside its commands since this was last asked, after a search of the whole workspace. */
     readonly log?: () => Promise<BoxLog>;
+    /** What it may reach, and did; where it was granted anything. */
+    readonly network?: GrantedNetwork;
     /** Ends it as disposing of it does, and tells what nobody was told of yet; that is said as warnings otherwise. */
     readonly close?: () => Promise<BoxLog>;
   };
+
+export interface GrantedNetwork {
+  /** So far, by their time; of very many the first and the last. */
+  readonly connections: () => readonly Connection[];
+  /** From now on these count, too. */
+  readonly grant: (more: readonly Grant[]) => void;
+}
 
 export interface ParkedHandle {
   /** It is kept until then: milliseconds since 1970. */
@@ -114,6 +124,8 @@ export interface ExecResult {
   readonly leftovers: number;
   /** Protected paths that it was refused to write. */
   readonly blocked: readonly string[];
+  /** Connections that it was refused, or a command beside it; left out where the box was granted no network. */
+  readonly blocked_connections?: readonly BlockedConnection[];
   /** Protected paths that it made and that were moved out of the workspace. */
   readonly quarantined: readonly MovedAway[];
   readonly peak: { readonly memory_bytes: number; readonly pids: number };

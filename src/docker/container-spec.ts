@@ -21,6 +21,8 @@ export interface BoxPlan {
   readonly over?: readonly { readonly path: string; readonly writable: boolean }[];
   /** Volumes that are read only: the runner, for images of others. */
   readonly volumes: readonly { readonly volume: string; readonly target: string }[];
+  /** The host's folder with the socket of the filtering proxy, which is the only way out; none without granted networks. */
+  readonly network?: { readonly folder: string };
   /** Over the image's own lists of users and groups; files of the host. */
   readonly account?: { readonly passwd: string; readonly group: string };
   readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
@@ -44,10 +46,14 @@ export interface HostFacts {
 }
 
 /** The exact command line of the container. */
-export const commandOf = ({ argv, lease }: BoxPlan): string[] => [
+export const commandOf = ({ argv, lease, network }: BoxPlan): string[] => [
   ...argv,
   ...(lease === true ? ["lease"] : []),
+  ...(network === undefined ? [] : ["network"]),
 ];
+
+/** Where a box has the proxy's folder; sandbox/bridge names the socket in it. */
+export const NETWORK_FOLDER = "/run/harness";
 
 type HostConfig = NonNullable<ContainerCreateOptions["HostConfig"]> & { CgroupnsMode?: string };
 
@@ -178,7 +184,7 @@ export const ULIMITS = { nofile: 4096, core: 0, fsize: 4 * 2 ** 30, memlock: 64 
 type Mount = NonNullable<NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"]>[number];
 type Placed = Pick<
   BoxPlan,
-  "mode" | "workspace" | "over" | "covered" | "readOnly" | "pinned" | "volumes" | "account"
+  "mode" | "workspace" | "over" | "covered" | "readOnly" | "pinned" | "volumes" | "account" | "network"
 >;
 
 /** The host paths a container sees. Order matters: a later mount covers an earlier one. */
@@ -187,6 +193,7 @@ export function mountsOf(plan: Placed): Mount[] {
   const extra = [
     ...plan.volumes.map(({ volume, target }) => fromVolume(volume, target, true)),
     ...Object.entries(plan.account ?? {}).map(([name, file]) => bound(file, `/etc/${name}`, true)),
+    ...(plan.network === undefined ? [] : [bound(plan.network.folder, NETWORK_FOLDER, true)]),
   ];
   if (plan.over !== undefined) {
     const own = plan.over.map(({ path, writable }) => overItself(path, !writable));

@@ -16,6 +16,7 @@ import type {
   SearchResult,
 } from "../../core/ports.ts";
 import { isWithin } from "../container-spec.ts";
+import { type BoxNetwork, blockedSince } from "../network/box-network.ts";
 import type { Place } from "../isolation/workspace-place.ts";
 import type { KeptJob } from "../isolation/parked-record.ts";
 import { findAllPlanted, findPlanted } from "../protect/planted.ts";
@@ -52,6 +53,8 @@ export interface BoxParts {
   readonly kept?: readonly KeptJob[];
   /** Records what resuming needs, once the runner is held. */
   readonly parking?: (runner: PausedRunner, jobs: readonly KeptJob[]) => Promise<ParkedHandle>;
+  /** Its way to what was granted. */
+  readonly network?: Pick<BoxNetwork, "connections" | "grant">;
   /** Default for its commands. */
   readonly env: Readonly<Record<string, string>>;
   /** Work in this process beside its commands. */
@@ -85,11 +88,12 @@ export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Prom
   const start = (request: ExecRequest, past?: Past): Begun & { readonly started: Started } => {
     const folder = folderOf(workspace, request);
     const env = { ...walls.env, ...request.env };
+    const since = Date.now();
     const started = startCommand(client, { ...request, folder, env }, { workspace, past });
     running.add(started);
     const result = started.ended
       .finally(() => running.delete(started))
-      .then((ended) => judged(walls, request, { ended, errors: started.errors() }));
+      .then((ended) => judged(walls, request, { ended, errors: started.errors(), since }));
     return { folder, started, result };
   };
   const shelf = new FinishedJobs();
@@ -97,6 +101,7 @@ export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Prom
   return {
     ...(old === undefined ? {} : { kept: new Map(old) }),
     ...(walls.parking === undefined ? {} : { park: () => park(walls, shelf, { watch, ending }) }),
+    ...(walls.network === undefined ? {} : { network: walls.network }),
     workspace,
     gone: client.gone,
     exec: async (request, signal) => {
@@ -223,8 +228,11 @@ const folderOf = (workspace: string, { folder }: ExecRequest): string => within(
 async function judged(
   walls: BoxParts,
   request: ExecRequest,
-  { ended, errors }: { readonly ended: Ended; readonly errors: string },
+  { ended: how, errors, since }: { readonly ended: Ended; readonly errors: string; readonly since: number },
 ): Promise<ExecResult> {
+  const { network } = walls;
+  const ended: Ended =
+    network === undefined ? how : { ...how, blocked_connections: blockedSince(network, since) };
   const { protection, workspace } = walls;
   const quarantined = await inTurn(walls, async () => takeOut(walls, await planted(walls)));
   const blocked = blockedPaths(errors, folderOf(workspace, request), protection);

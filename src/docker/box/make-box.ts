@@ -8,8 +8,9 @@ import type { Isolation, Place, VolumeRequest } from "../isolation/workspace-pla
 import type { Layer } from "../isolation/layer-record.ts";
 import { discardParked, forget, letGoTaken, type Standing, writeParked } from "../isolation/parked-files.ts";
 import { type KeptJob, parkedText } from "../isolation/parked-record.ts";
-import { NOT_THERE, takeUp } from "../isolation/take-up.ts";
+import { NOT_THERE, takeUp, type TakingUp } from "../isolation/take-up.ts";
 import type { Protection } from "../protect/scan.ts";
+import { type BoxNetwork, openNetwork, reopenNetwork } from "../network/box-network.ts";
 import { snapshotIn } from "../runner/runner-files.ts";
 import type { Workspace } from "./box-workspace.ts";
 import type { BoxParts } from "./box.ts";
@@ -34,6 +35,7 @@ export interface Made {
   readonly plan: BoxPlan;
   readonly place: Place;
   readonly jobs?: readonly KeptJob[];
+  readonly network?: BoxNetwork | undefined;
 }
 
 /** Commits can be requested where `.git` is the user's and mounted read-only. */
@@ -44,8 +46,8 @@ export function doorFor(
   log: LogKeeper,
 ): CommitDoor | undefined {
   if (isolation !== "bind" || mode !== "workspace-write") return undefined;
-  // Made for one commit, and never frozen.
-  const { lease: _, ...own } = plan;
+  // Made for one commit, and never frozen; nothing that it does needs a network.
+  const { lease: _, network: __, ...own } = plan;
   return new CommitDoor({ engine, plan: { ...own, labels: unparkable(plan.labels) }, home, log });
 }
 
@@ -64,6 +66,9 @@ export async function madeAnew({
   things.defer(() => removePlace(place, maker.onWarning));
   signal.throwIfAborted();
   const planned = overVolume(plan, workspace, place);
+  const network = await networkOf(request, prepared);
+  // Behind the container: what that runs still has its way out until it is gone.
+  if (network !== undefined) things.defer(() => removeNetwork(network, maker.onWarning));
   const container = await verifiedContainer(maker.engine, planned, {
     door: door?.ask,
     faults: place.faults,
@@ -72,8 +77,22 @@ export async function madeAnew({
   things.defer(container.close);
   if (request.watchChanges && place.snapshot)
     await snapshotIn(container.client, workspace.path, belowWorkspace(workspace.path, protection));
-  return { container, plan: planned, place };
+  return { container, plan: planned, place, network };
 }
+
+const networkOf = async (
+  { network }: BoxRequest,
+  { plan, owner }: Prepared,
+): Promise<BoxNetwork | undefined> =>
+  network === undefined || plan.network === undefined
+    ? undefined
+    : openNetwork(network, { folder: plan.network.folder, owner });
+
+const removeNetwork = async (network: BoxNetwork, onWarning: (text: string) => void): Promise<void> => {
+  await network.remove().catch((thrown: unknown) => {
+    onWarning(`left over from this run, for the next one to remove: ${reasonOf(thrown)}`);
+  });
+};
 
 /** Resumes the box that is frozen for the session, if that is requested; otherwise that box is discarded. */
 export async function goneOn(
@@ -100,15 +119,23 @@ export async function goneOn(
     plan,
     place,
     door: door?.ask,
+    network: reopening(request),
     onWarning: maker.onWarning,
   };
   const taken = await takeUp(waiting, taking);
   if (typeof taken === "string") return tellNew(maker, taken);
+  const { network } = taken;
   things.defer(taken.letGo);
   things.defer(() => removePlace(taken.place, maker.onWarning));
+  if (network !== undefined) things.defer(() => removeNetwork(network, maker.onWarning));
   things.defer(taken.container.close);
   return taken;
 }
+
+const reopening = ({ network, mode }: BoxRequest): TakingUp["network"] =>
+  network === undefined || mode === "danger-full-access"
+    ? undefined
+    : (folder) => reopenNetwork(folder, network);
 
 function tellNew({ onWarning }: BoxMaker, why: string): undefined {
   onWarning(
@@ -123,7 +150,7 @@ const reasonNone = (until: number): string =>
 /** Records what resuming the box needs. Once frozen, it is left as it is. */
 export function parkingOf(
   { maker, request, prepared, things }: NewBoxOptions,
-  { container, plan }: Made,
+  { container, plan, network }: Made,
 ): NonNullable<BoxParts["parking"]> {
   const { keep: session, parks } = request;
   return async (runner, jobs): Promise<ParkedHandle> => {
@@ -131,7 +158,8 @@ export function parkingOf(
     const { id, files } = container;
     const { labels, workspace, account } = plan;
     const [volume, named] = [workspace?.volume ?? null, account !== undefined];
-    const text = parkedText({ container: id, labels, volume, named, files, runner, jobs });
+    const folder = network?.folder ?? null;
+    const text = parkedText({ container: id, labels, volume, named, network: folder, files, runner, jobs });
     const expires = Date.now() + parks;
     const { owner } = prepared;
     const file = await writeParked(maker.stateDir, { session, expires, owner }, text).catch(unwritten);

@@ -13,6 +13,7 @@ import { findProtected, findReached, NOTHING, type Protection, reachedIn } from 
 import { look } from "../protect/solid.ts";
 import { accountFor, folderForMounts } from "./account.ts";
 import { boxImage, RUNNER } from "./box-image.ts";
+import { networkFolder, type NetworkRequest, refuseRemote } from "../network/box-network.ts";
 import { checkWorkspace, type Workspace } from "./box-workspace.ts";
 import type { DiskBudget } from "./disk-watch.ts";
 
@@ -42,6 +43,8 @@ export interface BoxRequest {
    * until then: milliseconds since 1970.
    */
   readonly takesUp?: number;
+  /** What it may reach, of a box that has no network otherwise. */
+  readonly network?: NetworkRequest;
 }
 
 /** Who starts boxes, and with what. */
@@ -97,6 +100,8 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
   const session = randomBytes(8).toString("hex");
   const volume = `harness-${session}`;
   const parks = parking(request, stateDir);
+  const network = isGranted(request) ? { folder: networkFolder(mounts, session) } : undefined;
+  if (network !== undefined) refuseRemote(engine);
   const cover = protection.covered.length === 0 ? null : await emptyFile(mounts);
   const named = await account;
   const given = {
@@ -113,12 +118,17 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
     session,
     volume,
     parks,
+    network,
   };
   const plan = planOf(request, given);
   const { labels } = plan;
   const place = { workspace, session, owner, volume, labels, image: id, engineRoot: host.root };
   return { plan, workspace, protection, owner, place };
 }
+
+/** With full access there is a network that nothing filters. */
+const isGranted = ({ network, mode }: BoxRequest): boolean =>
+  network !== undefined && mode !== "danger-full-access";
 
 const parking = ({ parks, keep }: BoxRequest, stateDir: string): Given["parks"] =>
   parks === undefined || keep === null ? undefined : { session: keep, stateDir };
@@ -180,6 +190,7 @@ interface Given {
   readonly session: string;
   readonly volume: string;
   readonly parks: BoxIdentity["parks"];
+  readonly network: BoxPlan["network"];
 }
 
 const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
@@ -196,6 +207,7 @@ const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
   ...(given.cover === null ? {} : { covered: { by: given.cover, paths: given.protection.covered } }),
   volumes: given.volumes,
   ...(given.account === undefined ? {} : { account: given.account }),
+  ...(given.network === undefined ? {} : { network: given.network }),
   limits: request.limits,
   host: { ...given.host, runtime: request.runtime },
   seccomp: given.seccomp,

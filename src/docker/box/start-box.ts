@@ -107,7 +107,7 @@ async function openedIn(
     files: made.container.files,
     exposed: door !== undefined,
     log,
-    env,
+    env: { ...made.network?.env, ...env },
     searched,
     settle: door?.shut ?? (() => Promise.resolve()),
     remove: () => things.disposeAsync(),
@@ -118,6 +118,7 @@ async function openedIn(
     place: made.place,
     tracked,
     ...(made.jobs === undefined ? {} : { kept: made.jobs }),
+    ...(made.network === undefined ? {} : { network: made.network }),
     ...(plan.lease === true ? { parking: parkingOf(making, made) } : {}),
     ...(request.budget === undefined ? {} : { budget: request.budget }),
   });

@@ -27,6 +27,15 @@ const bytes = z.base64();
 const stream = z.strictObject({ head: bytes, tail: bytes });
 const counted = z.strictObject({ total: z.number(), lost: z.number() });
 
+const blockedConnection = z.strictObject({
+  host: z.string(),
+  port: z.number(),
+  method: z.string().nullable(),
+  rule: z.string(),
+  reason: z.string(),
+  times: z.number(),
+});
+
 const result = z.strictObject({
   exit_code: z.number(),
   cause: z.enum(CAUSES).nullable(),
@@ -36,6 +45,7 @@ const result = z.strictObject({
   killed: z.boolean(),
   leftovers: z.number(),
   blocked: z.array(z.string()),
+  blocked_connections: z.array(blockedConnection).readonly().exactOptional(),
   quarantined: z.array(z.strictObject({ from: z.string(), to: z.string().nullable(), takeBack: z.string() })),
   peak: z.strictObject({ memory_bytes: z.number(), pids: z.number() }),
   stdout: counted,
@@ -69,6 +79,8 @@ export interface ParkedBox {
   readonly volume: string | null;
   /** Whether it was made with lists of users of the host's. */
   readonly named: boolean;
+  /** The folder of its network on the host; null where it has none. */
+  readonly network: string | null;
   /** What its mounts lay over when it was verified. */
   readonly files: readonly HostFile[];
   readonly runner: PausedRunner;
@@ -78,11 +90,12 @@ export interface ParkedBox {
 const digits = z.string().regex(/^\d+$/);
 
 const form = z.strictObject({
-  form: z.literal(3),
+  form: z.literal(4),
   container: z.string().regex(/^[0-9a-f]{64}$/),
   labels: z.record(z.string(), z.string()),
   volume: z.string().nullable(),
   named: z.boolean(),
+  network: z.string().nullable(),
   files: z.array(z.strictObject({ path: z.string(), dev: digits, ino: digits, born: digits })),
   key: z.string().regex(new RegExp(`^[0-9a-f]{${KEY_BYTES * 2}}$`)),
   next: z.int().min(1).max(0xffff_ffff),
@@ -95,10 +108,12 @@ const whole = z.strictObject({ seal: z.string(), box: z.unknown() });
 /** A word that was changed by mistake shows; against somebody who can read the key there is no seal. */
 const sealOf = (key: string, box: string): string => createHmac("sha256", key).update(box).digest("hex");
 
-export function parkedText({ container, labels, volume, named, files, runner, jobs }: ParkedBox): string {
+export function parkedText(parked: ParkedBox): string {
+  const { container, labels, volume, named, network, files, runner, jobs } = parked;
   const key = runner.key.toString("hex");
   const asks = runner.asks.map(({ call, payload }) => ({ call, payload: payload.toString("base64") }));
-  const box = { form: 3, container, labels, volume, named, files, key, next: runner.next, asks, jobs };
+  const { next } = runner;
+  const box = { form: 4, container, labels, volume, named, network, files, key, next, asks, jobs };
   return JSON.stringify({ seal: sealOf(key, JSON.stringify(box)), box });
 }
 
@@ -107,7 +122,7 @@ export function readParked(text: string): ParkedBox | undefined {
   const outer = whole.safeParse(jsonOf(text));
   const inner = form.safeParse(outer.data?.box);
   if (!outer.success || !inner.success) return undefined;
-  const { container, labels, volume, named, files, key, next, asks, jobs } = inner.data;
+  const { container, labels, volume, named, network, files, key, next, asks, jobs } = inner.data;
   if (outer.data.seal !== sealOf(key, JSON.stringify(outer.data.box))) return undefined;
   const late = asks.map(({ call, payload }) => ({ call, payload: Buffer.from(payload, "base64") }));
   return {
@@ -115,6 +130,7 @@ export function readParked(text: string): ParkedBox | undefined {
     labels,
     volume,
     named,
+    network,
     files,
     runner: { key: Buffer.from(key, "hex"), next, asks: late },
     jobs,

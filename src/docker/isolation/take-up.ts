@@ -3,6 +3,7 @@ import { boxFilter, boxOf, type Owner } from "../box-labels.ts";
 import { type Door, thawedContainer, type VerifiedContainer, withoutLists } from "../box/container.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";
+import type { BoxNetwork } from "../network/box-network.ts";
 import { placeOf } from "./open-place.ts";
 import { overlayIn } from "./overlay-place.ts";
 import { claimParked, type OfSession, refuseTaken, removeLeased, type Standing } from "./parked-files.ts";
@@ -17,6 +18,8 @@ export interface TakingUp extends OfSession {
   readonly plan: BoxPlan;
   readonly place: VolumeRequest;
   readonly door: Door | undefined;
+  /** Opens the network of a box in its folder again; left out where nothing is granted now. */
+  readonly network: ((folder: string) => Promise<BoxNetwork | undefined>) | undefined;
   readonly onWarning: (text: string) => void;
 }
 
@@ -25,6 +28,7 @@ export interface TakenUp {
   readonly plan: BoxPlan;
   readonly place: Place;
   readonly jobs: ParkedBox["jobs"];
+  readonly network: BoxNetwork | undefined;
   /** Says that nobody has it any more. */
   readonly letGo: () => Promise<void>;
 }
@@ -60,16 +64,32 @@ async function thawed(
   if (!(await isThere(parked, taking))) return "the engine has it no more";
   const { engine, door, onWarning } = taking;
   const { container: id, runner, files, jobs } = parked;
+  // It runs on as soon as it is thawed, so that its way out is there before.
+  const network = await networkOf(parked, taking);
+  if (typeof network === "string") return network;
   try {
     const place = await placeIn(parked, taking);
-    if (place === undefined) return "it worked on another copy";
+    if (place === undefined) {
+      await network?.remove();
+      return "it worked on another copy";
+    }
     const plan = await planOf(parked, taking);
     const extras = { id, frozen: { runner, files }, faults: place.faults, door, onWarning };
-    return { container: await thawedContainer(engine, plan, extras), plan, place, jobs };
+    return { container: await thawedContainer(engine, plan, extras), plan, place, jobs, network };
   } catch (thrown) {
+    await network?.remove();
     if (!(thrown instanceof HarnessError)) throw thrown;
     return thrown.message;
   }
+}
+
+async function networkOf(
+  { network: folder }: ParkedBox,
+  { network: reopen }: TakingUp,
+): Promise<BoxNetwork | undefined | string> {
+  if (folder === null) return reopen === undefined ? undefined : "it has no network, and one is granted now";
+  if (reopen === undefined) return "it has a network, and none is granted now";
+  return (await reopen(folder)) ?? "what it reached its network by is gone";
 }
 
 /** By its labels, too: no word in a file has another container touched. */
@@ -85,11 +105,12 @@ async function isThere(
 
 /** What would be made now, but for what names the box that was. */
 async function planOf(
-  { labels, volume, named }: ParkedBox,
+  { labels, volume, named, network }: ParkedBox,
   { engine, plan: fresh }: TakingUp,
 ): Promise<BoxPlan> {
   const plan = named || fresh.account === undefined ? fresh : await withoutLists(engine, fresh);
-  return { ...plan, labels, ...volumeOf(plan, volume) };
+  const way = network === null ? {} : { network: { folder: network } };
+  return { ...plan, ...way, labels, ...volumeOf(plan, volume) };
 }
 
 const volumeOf = (plan: BoxPlan, volume: string | null): Pick<BoxPlan, "workspace"> =>

@@ -12,6 +12,8 @@ import { forget, holderOf, holds, sayingOf, standings } from "../isolation/parke
 import { removeUnthawed } from "./frozen-container.ts";
 import { filesIn, locksIn, ownerOf } from "./lock-files.ts";
 import { liveness } from "./owner.ts";
+import { folderForMounts } from "../box/account.ts";
+import { networksIn } from "../network/box-network.ts";
 import { type BoxFolder, boxFolders, removeBoxFolder } from "./workspace-folders.ts";
 
 interface Leftover {
@@ -71,6 +73,11 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
       isDead,
     )
   ).filter(({ folder }) => !living.has(folder.id));
+  const networks = networksIn(await folderForMounts(uid, stateDir));
+  const ways = await where(
+    (await removal.orNone("folder", networks, boxFolders(networks))).map(asFound),
+    isDead,
+  );
   return {
     containers,
     volumes: await removal.each("volume", [
@@ -82,6 +89,9 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
         folder.kept === undefined ? [{ id, remove: () => removeLayers(engine, uid, folder) }] : [],
       ),
       ...(await removal.orNone("folder", layersIn(stateDir), layersToRemove(engine, { uid, stateDir }))),
+      ...ways
+        .filter(({ folder }) => !living.has(folder.id))
+        .map(({ id, folder }) => ({ id, remove: () => removeBoxFolder(folder) })),
     ]),
     locks: await removal.each("lock", [
       ...(await removal.orNone("lock", locksIn(stateDir), staleLocks(stateDir))),

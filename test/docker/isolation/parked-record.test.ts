@@ -28,6 +28,7 @@ const BOX: ParkedBox = {
   labels: { "dev.harness.uid": "7" },
   volume: null,
   named: true,
+  network: null,
   files: [{ path: "/w/é", dev: "1", ino: "18446744073709551615", born: "0" }],
   runner: { key: Buffer.alloc(32, 5), next: 9, asks: [{ call: 2, payload: Buffer.from([0, 255]) }] },
   jobs: [

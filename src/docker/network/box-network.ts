@@ -1,0 +1,136 @@
+import { lstat, mkdir, rename, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { BlockedConnection, Connection, Grant, SecretBinding } from "../../core/network.ts";
+import type { Owner } from "../box-labels.ts";
+import type { Engine } from "../engine.ts";
+import { makeBoxFolder, removeBoxFolder } from "../life/workspace-folders.ts";
+import { NETWORK_FOLDER } from "../container-spec.ts";
+import { javaTrustStore } from "./java-trust-store.ts";
+import { aptSettings, NETWORK_FILES, networkVariables } from "./network-variables.ts";
+
+/** What a box may reach, and what its tools need for it. */
+export interface NetworkRequest {
+  readonly grants: readonly Grant[];
+  readonly secrets?: readonly SecretBinding[];
+  /** PEM of all whom the tools of the host trust; asked for once a box is made. */
+  readonly trust: () => Promise<string>;
+  /** Every line of the proxy's ledger as it is written. */
+  readonly onConnection?: (connection: Connection) => void;
+}
+
+/** The way out of one box, from this side of its wall. */
+export interface BoxNetwork {
+  /** Mounted into the box: the proxy's socket, certificates and settings. */
+  readonly folder: string;
+  /** For its commands. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly connections: () => readonly Connection[];
+  readonly grant: (more: readonly Grant[]) => void;
+  /** Closes the proxy; whoever goes on with the box opens another one in the same folder. */
+  readonly leave: () => Promise<void>;
+  /** Closes it and removes the folder. */
+  readonly remove: () => Promise<void>;
+}
+
+/** As folders of boxes are kept (life/workspace-folders.ts), below this one. */
+export const networksIn = (mounts: string): string => path.join(mounts, "net");
+
+export const networkFolder = (mounts: string, session: string): string =>
+  path.join(networksIn(mounts), "boxes", session, "box");
+
+/** The proxy's socket is a file of this machine: an engine elsewhere cannot mount it. */
+export function refuseRemote({ endpoint }: Engine): void {
+  if (endpoint.host.startsWith("unix:")) return;
+  throw new HarnessError(
+    EXIT.sandbox,
+    `what was granted is reached through a socket of this machine, and the engine at ${endpoint.host} may be on another one`,
+    "leave out what grants a network, or use an engine of this machine: unset DOCKER_HOST",
+  );
+}
+
+/** For a box that is made now. */
+export async function openNetwork(
+  request: NetworkRequest,
+  { folder, owner }: { readonly folder: string; readonly owner: Owner },
+): Promise<BoxNetwork> {
+  const above = path.dirname(folder);
+  const id = path.basename(above);
+  await makeBoxFolder(path.dirname(path.dirname(above)), id, owner);
+  try {
+    await mkdir(folder, { mode: 0o755 });
+    return await openIn(folder, request);
+  } catch (thrown) {
+    await removeBoxFolder({ path: above, id }).catch(() => undefined);
+    throw thrown;
+  }
+}
+
+/** For a box that was frozen with this folder; undefined where that is gone. */
+export async function reopenNetwork(folder: string, request: NetworkRequest): Promise<BoxNetwork | undefined> {
+  const stats = await lstat(folder).catch(() => undefined);
+  if (stats?.isDirectory() !== true || stats.uid !== process.getuid?.()) return undefined;
+  return openIn(folder, request);
+}
+
+async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwork> {
+  const { grants, secrets, onConnection } = request;
+  const [{ openEgress }, trust] = await Promise.all([import("../egress/egress-proxy.ts"), request.trust()]);
+  const egress = await openEgress({
+    folder,
+    grants,
+    ...(secrets === undefined ? {} : { secrets }),
+    ...(onConnection === undefined ? {} : { onConnection }),
+  });
+  const leave = async (): Promise<void> => {
+    await egress[Symbol.asyncDispose]();
+  };
+  const bundle = egress.authority === null ? trust : `${trust.trimEnd()}\n${egress.authority}`;
+  try {
+    await Promise.all([
+      put(folder, NETWORK_FILES.bundle, bundle),
+      put(folder, NETWORK_FILES.trustStore, javaTrustStore(bundle)),
+      put(folder, NETWORK_FILES.apt, aptSettings()),
+    ]);
+  } catch (thrown) {
+    await leave();
+    const message = `what a box needs for its network cannot be kept in ${folder}: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.sandbox, message, "make that folder writable, with room in it", thrown);
+  }
+  const above = path.dirname(folder);
+  return {
+    folder,
+    env: networkVariables(grants),
+    connections: () => egress.ledger().connections,
+    grant: egress.grant,
+    leave,
+    remove: async () => {
+      await leave();
+      await removeBoxFolder({ path: above, id: path.basename(above) });
+    },
+  };
+}
+
+/** Whole or not at all: commands of a box that is gone on with may be reading it. */
+async function put(folder: string, inBox: string, content: string | Buffer): Promise<void> {
+  const file = path.join(folder, path.relative(NETWORK_FOLDER, inBox));
+  await writeFile(`${file}.new`, content, { mode: 0o644 });
+  await rename(`${file}.new`, file);
+}
+
+const MOST_BLOCKED = 50;
+
+/** What was refused since then, each host once; of a command that ran beside others, it may have been theirs. */
+export function blockedSince(
+  { connections }: Pick<BoxNetwork, "connections">,
+  since: number,
+): readonly BlockedConnection[] {
+  const found = new Map<string, BlockedConnection>();
+  for (const { at, host, port, method, verdict, rule, reason } of connections()) {
+    if (verdict !== "denied" || at < since) continue;
+    const key = JSON.stringify([host, port, method, rule]);
+    const times = (found.get(key)?.times ?? 0) + 1;
+    if (times > 1 || found.size < MOST_BLOCKED) found.set(key, { host, port, method, rule, reason, times });
+  }
+  return [...found.values()];
+}

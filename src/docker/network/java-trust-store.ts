@@ -1,0 +1,57 @@
+import { createHash, X509Certificate } from "node:crypto";
+
+/** Sun's format, which every Java reads; its password guards nothing, as trust stores hold nothing secret. */
+const [MAGIC, VERSION, TRUSTED] = [0xfe_ed_fe_ed, 2, 2];
+const PASSWORD = "changeit";
+/** What Sun hashes into the trailer. */
+const WORDS = "Mighty Aphrodite";
+
+/** The certificates of a PEM text as a Java key store. What stands there and is no certificate is left out. */
+export function javaTrustStore(pem: string, created = Date.now()): Buffer {
+  const certificates = certificatesIn(pem);
+  const body = Buffer.concat([
+    ...[MAGIC, VERSION, certificates.length].map(word),
+    ...certificates.flatMap((der, index) => [
+      word(TRUSTED),
+      text(`authority-${index}`),
+      date(created),
+      text("X.509"),
+      word(der.length),
+      der,
+    ]),
+  ]);
+  const key = Buffer.from(PASSWORD, "utf16le").swap16();
+  const seal = createHash("sha1").update(key).update(WORDS).update(body).digest();
+  return Buffer.concat([body, seal]);
+}
+
+/** As DER, each once. */
+function certificatesIn(pem: string): readonly Buffer[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return [...new Set(blocks)].flatMap((block) => {
+    try {
+      return [new X509Certificate(block).raw];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function word(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+function date(value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(BigInt(value));
+  return bytes;
+}
+
+/** All of them ASCII here, so that Java's own form of UTF-8 is the same. */
+function text(value: string): Buffer {
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(value.length);
+  return Buffer.concat([length, Buffer.from(value, "latin1")]);
+}

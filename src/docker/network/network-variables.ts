@@ -1,0 +1,91 @@
+import type { Grant } from "../../core/network.ts";
+import { NETWORK_FOLDER } from "../container-spec.ts";
+
+/** The bridge in the box: sandbox/runner/network.c opens it. */
+const [HOST, PORT] = ["127.0.0.1", "3128"];
+export const PROXY_URL = `http://${HOST}:${PORT}`;
+
+/** In the folder of the proxy's socket, as a box sees it. */
+export const NETWORK_FILES = {
+  /** Whom the host trusts, with the proxy's own authority; PEM. */
+  bundle: `${NETWORK_FOLDER}/ca.pem`,
+  /** The same for Java. */
+  trustStore: `${NETWORK_FOLDER}/ca.jks`,
+  apt: `${NETWORK_FOLDER}/apt.conf`,
+} as const;
+
+const { bundle, trustStore, apt } = NETWORK_FILES;
+
+type Variables = Readonly<Record<string, string>>;
+
+/** What no proxy is asked for: servers of the box's own. */
+const NEAR = "localhost,127.0.0.1,::1";
+
+/** Apache's client in Maven, of version 3 and of version 4, looks at what Java is told only where it is told so. */
+const JAVA = [
+  `-Dhttp.proxyHost=${HOST} -Dhttp.proxyPort=${PORT} -Dhttps.proxyHost=${HOST} -Dhttps.proxyPort=${PORT}`,
+  `-Djavax.net.ssl.trustStore=${trustStore} -Djavax.net.ssl.trustStoreType=JKS`,
+  "-Daether.connector.http.useSystemProperties=true -Daether.transport.apache.useSystemProperties=true",
+].join(" ");
+
+/** By the tool that reads them first; most of the general ones are read by many more. */
+export const TOOL_VARIABLES = {
+  general: {
+    HTTP_PROXY: PROXY_URL,
+    HTTPS_PROXY: PROXY_URL,
+    ALL_PROXY: PROXY_URL,
+    NO_PROXY: NEAR,
+    http_proxy: PROXY_URL,
+    https_proxy: PROXY_URL,
+    all_proxy: PROXY_URL,
+    no_proxy: NEAR,
+    SSL_CERT_FILE: bundle,
+  },
+  curl: { CURL_CA_BUNDLE: bundle },
+  node: { NODE_USE_ENV_PROXY: "1", NODE_EXTRA_CA_CERTS: bundle },
+  npm: { npm_config_proxy: PROXY_URL, npm_config_https_proxy: PROXY_URL, npm_config_noproxy: NEAR },
+  yarn: { YARN_HTTP_PROXY: PROXY_URL, YARN_HTTPS_PROXY: PROXY_URL, YARN_HTTPS_CA_FILE_PATH: bundle },
+  pip: { PIP_PROXY: PROXY_URL, PIP_CERT: bundle, REQUESTS_CA_BUNDLE: bundle },
+  /** Its own list of authorities is left for that of SSL_CERT_FILE. */
+  uv: { UV_NATIVE_TLS: "true" },
+  cargo: { CARGO_HTTP_PROXY: PROXY_URL, CARGO_HTTP_CAINFO: bundle, CARGO_NET_GIT_FETCH_WITH_CLI: "true" },
+  git: { GIT_SSL_CAINFO: bundle },
+  java: { JAVA_TOOL_OPTIONS: JAVA },
+  composer: { COMPOSER_CAFILE: bundle },
+  bundler: { BUNDLE_SSL_CA_CERT: bundle },
+  deno: { DENO_CERT: bundle },
+  apt: { APT_CONFIG: apt },
+} as const satisfies Readonly<Record<string, Variables>>;
+
+/** Where commands of a box find what they were granted. They are defaults: a command may bring its own. */
+export const networkVariables = (grants: readonly Pick<Grant, "host">[]): Variables =>
+  Object.assign({}, ...Object.values(TOOL_VARIABLES), gitVariables(grants)) as Variables;
+
+/** Settings as git's environment carries them; a key may stand there more than once. */
+function gitVariables(grants: readonly Pick<Grant, "host">[]): Variables {
+  const settings = [["http.proxy", PROXY_URL] as const, ...insteadOf(grants)];
+  const pairs = settings.flatMap(([key, value], index) => [
+    [`GIT_CONFIG_KEY_${index}`, key],
+    [`GIT_CONFIG_VALUE_${index}`, value],
+  ]);
+  return { GIT_CONFIG_COUNT: String(settings.length), ...Object.fromEntries(pairs) };
+}
+
+/** No ssh leaves the box: its addresses are read as https. `git@host:path` can be told of a host only by its name. */
+const insteadOf = (grants: readonly Pick<Grant, "host">[]): readonly (readonly [string, string])[] => [
+  ["url.https://.insteadOf", "ssh://git@"],
+  ["url.https://.insteadOf", "git+ssh://git@"],
+  ["url.https://.insteadOf", "git://"],
+  ...[...new Set(grants.map(({ host }) => host))]
+    .filter((host) => !host.startsWith("*.") && !host.includes(":"))
+    .map((host) => [`url.https://${host}/.insteadOf`, `git@${host}:`] as const),
+];
+
+/** For apt, which takes no authority from the environment. */
+export const aptSettings = (): string =>
+  [
+    `Acquire::http::Proxy "${PROXY_URL}";`,
+    `Acquire::https::Proxy "${PROXY_URL}";`,
+    `Acquire::https::CAInfo "${bundle}";`,
+    "",
+  ].join("\n");
