@@ -11,7 +11,8 @@ import { readSystem } from "../docker/host-programs.ts";
 import { layersIn } from "../docker/isolation/layer-record.ts";
 import { discardParked, holds, standingsOf } from "../docker/isolation/parked-files.ts";
 import { checkpointStores } from "./checkpoint-access.ts";
-import { type Host, packageRoot, refuseUnbuilt } from "./host.ts";
+import { networkFor } from "./granted-network.ts";
+import { type Host, packageRoot } from "./host.ts";
 /** Finds the container engine and opens boxes on it. */
 
 export const lookForEngine = ({ env, uid }: Host, signal?: AbortSignal): Promise<Engine | NoEngine> =>
@@ -46,7 +47,7 @@ export interface BoxOpening {
 /** A verified box over a workspace, as the settings want it. */
 export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
   const { host, settings, workspace, runtime, watchChanges, keep, warn } = opening;
-  refuseUnbuilt(settings);
+  const network = networkFor(host, settings);
   const { home, state } = host.places;
   const engine = await requireEngine(host, signal);
   const maker = { engine, root: packageRoot, uid: host.uid, home, stateDir: state, onWarning: warn };
@@ -64,6 +65,7 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
     keep,
     beside: opening.beside === true,
     ownOnly: opening.ownOnly === true,
+    ...(network === undefined ? {} : { network }),
     ...(parks ? { parks: park_timeout } : {}),
     ...(opening.takesUp === undefined ? {} : { takesUp: opening.takesUp }),
   };

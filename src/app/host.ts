@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { type Env, type Places, placesFrom } from "../config/places.ts";
-import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 
 /** The user and the machine that a command works for: read once where it starts, and handed down. */
@@ -38,11 +37,3 @@ export async function runWorkspace(folder: string, next = NEXT): Promise<string>
 }
 
 const NEXT = 'harness run --cwd FOLDER "…"';
-
-/** Asked for and not there yet is refused: nothing runs behind weaker walls than it was told to. */
-export function refuseUnbuilt({ allow_domains }: Settings): void {
-  if (allow_domains.length > 0) throw unbuilt("granted domains");
-}
-
-const unbuilt = (what: string): HarnessError =>
-  new HarnessError(EXIT.usage, `${what}: not built yet in this version`, "leave it out: CHANGELOG says when");

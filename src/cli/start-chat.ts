@@ -1,4 +1,5 @@
-import { type Host, refuseUnbuilt } from "../app/host.ts";
+import { refuseUnbuilt } from "../app/granted-network.ts";
+import type { Host } from "../app/host.ts";
 import { describeFailure, renderFailure, noteTo } from "../app/stderr-messages.ts";
 import { sessionsWorkspace } from "../app/session-access.ts";
 import type { Config } from "../config/load-config.ts";

@@ -1,5 +1,6 @@
 import type { AgentEvent } from "../core/events.ts";
 import { listed, type ListedChanges } from "../core/changes.ts";
+import type { BlockedConnection } from "../core/network.ts";
 import type { Changes, ExecResult, KeptOutput } from "../core/ports.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
@@ -19,7 +20,7 @@ export interface ExecJson extends Partial<Told> {
   readonly duration_ms: number;
   readonly timed_out: boolean;
   readonly killed: boolean;
-  readonly blocked_connections: readonly string[];
+  readonly blocked_connections: readonly BlockedConnection[];
   /** All changed paths, ignored ones included. */
   readonly changes: ListedChanges & { readonly incomplete?: true };
   readonly peak: ExecResult["peak"];
@@ -35,7 +36,7 @@ export function execJson(result: ExecResult, changes: Changes, told?: Told): Exe
     duration_ms: result.duration_ms,
     timed_out: result.timed_out,
     killed: result.killed,
-    blocked_connections: [],
+    blocked_connections: result.blocked_connections ?? [],
     changes: { ...listed(changes.all), ...(changes.incomplete ? { incomplete: true } : {}) },
     peak: result.peak,
     ...told,

@@ -136,6 +136,18 @@ test("danger-full-access opens the workspace, the root and the network, and noth
   assert.deepEqual(spec, container([bind(REPO, false), RUNNER], host));
 });
 
+test("a granted network is one folder more, read-only, and a word for the runner; no interface comes with it", () => {
+  const without = containerSpec({ ...PLAN, lease: true });
+  const spec = containerSpec({ ...PLAN, lease: true, network: { folder: "/run/harness/net/boxes/0123/box" } });
+  const way = { ...bind("/run/harness", true), Source: "/run/harness/net/boxes/0123/box" };
+  assert.deepEqual(spec, {
+    ...without,
+    Entrypoint: ["node", "/runner.js", "lease", "network"],
+    HostConfig: { ...without.HostConfig, Mounts: [...(without.HostConfig.Mounts ?? []), way] },
+  });
+  assert.equal(spec.HostConfig.NetworkMode, "none");
+});
+
 const mountsOf = (plan: Partial<BoxPlan>): unknown =>
   containerSpec({ ...PLAN, volumes: [], ...plan }).HostConfig.Mounts;
 

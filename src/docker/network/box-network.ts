@@ -1,8 +1,9 @@
 import { lstat, mkdir, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { BlockedConnection, Connection, Grant, SecretBinding } from "../../core/network.ts";
+import type { BlockedConnection, Connection, Grant } from "../../core/network.ts";
 import type { Owner } from "../box-labels.ts";
+import type { EgressOptions } from "../egress/egress-proxy.ts";
 import type { Engine } from "../engine.ts";
 import { makeBoxFolder, removeBoxFolder } from "../life/workspace-folders.ts";
 import { NETWORK_FOLDER } from "../container-spec.ts";
@@ -10,13 +11,9 @@ import { javaTrustStore } from "./java-trust-store.ts";
 import { aptSettings, NETWORK_FILES, networkVariables } from "./network-variables.ts";
 
 /** What a box may reach, and what its tools need for it. */
-export interface NetworkRequest {
-  readonly grants: readonly Grant[];
-  readonly secrets?: readonly SecretBinding[];
+export interface NetworkRequest extends Omit<EgressOptions, "folder"> {
   /** PEM of all whom the tools of the host trust; asked for once a box is made. */
   readonly trust: () => Promise<string>;
-  /** Every line of the proxy's ledger as it is written. */
-  readonly onConnection?: (connection: Connection) => void;
 }
 
 /** The way out of one box, from this side of its wall. */
@@ -67,21 +64,19 @@ export async function openNetwork(
 }
 
 /** For a box that was frozen with this folder; undefined where that is gone. */
-export async function reopenNetwork(folder: string, request: NetworkRequest): Promise<BoxNetwork | undefined> {
+export async function reopenNetwork(
+  folder: string,
+  request: NetworkRequest,
+): Promise<BoxNetwork | undefined> {
   const stats = await lstat(folder).catch(() => undefined);
   if (stats?.isDirectory() !== true || stats.uid !== process.getuid?.()) return undefined;
   return openIn(folder, request);
 }
 
 async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwork> {
-  const { grants, secrets, onConnection } = request;
-  const [{ openEgress }, trust] = await Promise.all([import("../egress/egress-proxy.ts"), request.trust()]);
-  const egress = await openEgress({
-    folder,
-    grants,
-    ...(secrets === undefined ? {} : { secrets }),
-    ...(onConnection === undefined ? {} : { onConnection }),
-  });
+  const { trust: asked, ...options } = request;
+  const [{ openEgress }, trust] = await Promise.all([import("../egress/egress-proxy.ts"), asked()]);
+  const egress = await openEgress({ ...options, folder });
   const leave = async (): Promise<void> => {
     await egress[Symbol.asyncDispose]();
   };
@@ -100,7 +95,7 @@ async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwo
   const above = path.dirname(folder);
   return {
     folder,
-    env: networkVariables(grants),
+    env: networkVariables(options.grants),
     connections: () => egress.ledger().connections,
     grant: egress.grant,
     leave,

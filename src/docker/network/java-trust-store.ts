@@ -1,4 +1,4 @@
-import { createHash, X509Certificate } from "node:crypto";
+import { createHash } from "node:crypto";
 
 /** Sun's format, which every Java reads; its password guards nothing, as trust stores hold nothing secret. */
 const [MAGIC, VERSION, TRUSTED] = [0xfe_ed_fe_ed, 2, 2];
@@ -25,17 +25,13 @@ export function javaTrustStore(pem: string, created = Date.now()): Buffer {
   return Buffer.concat([body, seal]);
 }
 
-/** As DER, each once. */
-function certificatesIn(pem: string): readonly Buffer[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return [...new Set(blocks)].flatMap((block) => {
-    try {
-      return [new X509Certificate(block).raw];
-    } catch {
-      return [];
-    }
-  });
-}
+/** As DER, each once. One that is cut off would have Java refuse the whole store. */
+const certificatesIn = (pem: string): readonly Buffer[] =>
+  [...new Set(pem.match(CERTIFICATE) ?? [])]
+    .map((block) => Buffer.from(block.split("-----")[2] ?? "", "base64"))
+    .filter((der) => der[0] === 0x30 && der[1] === 0x82 && der.readUInt16BE(2) === der.length - 4);
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 function word(value: number): Buffer {
   const bytes = Buffer.alloc(4);

@@ -46,8 +46,6 @@ export const TOOL_VARIABLES = {
   npm: { npm_config_proxy: PROXY_URL, npm_config_https_proxy: PROXY_URL, npm_config_noproxy: NEAR },
   yarn: { YARN_HTTP_PROXY: PROXY_URL, YARN_HTTPS_PROXY: PROXY_URL, YARN_HTTPS_CA_FILE_PATH: bundle },
   pip: { PIP_PROXY: PROXY_URL, PIP_CERT: bundle, REQUESTS_CA_BUNDLE: bundle },
-  /** Its own list of authorities is left for that of SSL_CERT_FILE. */
-  uv: { UV_NATIVE_TLS: "true" },
   cargo: { CARGO_HTTP_PROXY: PROXY_URL, CARGO_HTTP_CAINFO: bundle, CARGO_NET_GIT_FETCH_WITH_CLI: "true" },
   git: { GIT_SSL_CAINFO: bundle },
   java: { JAVA_TOOL_OPTIONS: JAVA },
