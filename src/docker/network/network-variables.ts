@@ -62,11 +62,12 @@ export const networkVariables = (grants: readonly Pick<Grant, "host">[]): Variab
 /** Settings as git's environment carries them; a key may stand there more than once. */
 function gitVariables(grants: readonly Pick<Grant, "host">[]): Variables {
   const settings = [["http.proxy", PROXY_URL] as const, ...insteadOf(grants)];
-  const pairs = settings.flatMap(([key, value], index) => [
-    [`GIT_CONFIG_KEY_${index}`, key],
-    [`GIT_CONFIG_VALUE_${index}`, value],
-  ]);
-  return { GIT_CONFIG_COUNT: String(settings.length), ...Object.fromEntries(pairs) };
+  const variables: Record<string, string> = { GIT_CONFIG_COUNT: String(settings.length) };
+  for (const [index, [key, value]] of settings.entries()) {
+    variables[`GIT_CONFIG_KEY_${index}`] = key;
+    variables[`GIT_CONFIG_VALUE_${index}`] = value;
+  }
+  return variables;
 }
 
 /** No ssh leaves the box: its addresses are read as https. `git@host:path` can be told of a host only by its name. */
