@@ -3,7 +3,7 @@ import { NETWORK_FOLDER } from "../container-spec.ts";
 
 /** The bridge in the box: sandbox/runner/network.c opens it. */
 const [HOST, PORT] = ["127.0.0.1", "3128"];
-export const PROXY_URL = `http://${HOST}:${PORT}`;
+const PROXY_URL = `http://${HOST}:${PORT}`;
 
 /** In the folder of the proxy's socket, as a box sees it. */
 export const NETWORK_FILES = {
