@@ -11,10 +11,15 @@ import { listBoxes } from "../docker/life/box-list.ts";
 import { modelHealth } from "../models/model-server.ts";
 import { storeHealth } from "../search/search-health.ts";
 import { type Host, packageRoot } from "./host.ts";
+import { trustHealth } from "./project-trust.ts";
 import { lookForEngine, noEngine } from "./box-access.ts";
 
 /** Everything `run` depends on, looked at side by side. */
-export async function checkUp(host: Host, load: () => Promise<Config>): Promise<readonly Health[]> {
+export async function checkUp(
+  host: Host,
+  workspace: string,
+  load: () => Promise<Config>,
+): Promise<readonly Health[]> {
   const config = await load().catch(asFailure);
   const { settings } = config instanceof HarnessError ? { settings: DEFAULTS } : config;
   const configCheck =
@@ -35,7 +40,13 @@ export async function checkUp(host: Host, load: () => Promise<Config>): Promise<
     }),
     storeHealth({ ...settings.search, apiKey: host.env["QDRANT_API_KEY"] }),
   ]);
-  return [configCheck, healthy("node", `${process.version} at ${process.execPath}`), ...groups.flat()];
+  const project = await trustHealth(host, workspace);
+  return [
+    configCheck,
+    ...project,
+    healthy("node", `${process.version} at ${process.execPath}`),
+    ...groups.flat(),
+  ];
 }
 
 /** The code `run` would end with: config first, then the box, then the model. */

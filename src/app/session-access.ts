@@ -20,6 +20,12 @@ export async function withSessions<T>(host: Host, work: (store: SessionStore) =>
 export const sessionsWorkspace = (folder: string): Promise<string> =>
   realpath(folder).catch(() => path.resolve(folder));
 
+/** The folder that a session works in: it is that project's settings that count for who goes on with it. */
+export function folderOfSession({ places }: Host, id: string): string {
+  using store = openStore(places.state, { warn: () => undefined });
+  return store.open(id).info().workspace;
+}
+
 /** The session that was named, or the folder's last one; exit 2 when there is none. */
 export async function sessionGiven(
   store: SessionStore,

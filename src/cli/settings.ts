@@ -4,7 +4,7 @@ import { type Host, hostFrom } from "../app/host.ts";
 import { projectText } from "../app/project-trust.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
 import { ISOLATIONS, ON_ASK, PROVIDERS, type SettingKey, STORES } from "../config/settings-schema.ts";
-import { DURATION_FORM, parseDuration, writtenDuration, writtenSize } from "../core/bounds.ts";
+import { DURATION_FORM, parseDuration } from "../core/bounds.ts";
 import { MODES } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { INTENTS } from "../core/events.ts";
@@ -220,13 +220,6 @@ const wrong = (flag: string, given: string, expected: string, example: string): 
     `--${flag}: expected ${expected}, found ${JSON.stringify(given)}`,
     `harness run --${flag} ${example} "…"`,
   );
-
-/** A setting's value as `config set` takes it. */
-export function printable(key: string, value: unknown): string {
-  if (typeof value === "number" && key.endsWith("timeout")) return writtenDuration(value);
-  if (typeof value === "number" && key === "memory") return writtenSize(value);
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
 
 /** What the flags, the settings and the user's rules say of judging. */
 export async function judgingFor(

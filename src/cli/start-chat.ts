@@ -2,6 +2,7 @@ import { refuseUnbuilt } from "../app/granted-network.ts";
 import type { Host } from "../app/host.ts";
 import { describeFailure, renderFailure, noteTo } from "../app/stderr-messages.ts";
 import { sessionsWorkspace } from "../app/session-access.ts";
+import { askForTrust, seenTrust, untrustedOf } from "../app/project-trust.ts";
 import type { Config } from "../config/load-config.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import { MODES } from "../core/decision.ts";
@@ -11,10 +12,12 @@ import type { SessionStore } from "../core/session.ts";
 import { visible } from "../core/visible.ts";
 import { fitted, widthOfStream, wrapped } from "../render/tty/columns.ts";
 import { isStyled, type Output, stderr, stdout, styleText } from "../render/tty/output.ts";
+import { itemText } from "../render/tty/trust-lines.ts";
 import { configFor, workspaceOf } from "./settings.ts";
 import { COMMANDS, completed, slashOf } from "./chat-commands.ts";
 import { ChatController } from "../app/run/chat-controller.ts";
 import { besides, closing, ChatView, HandoffNotes, recalled, requestsIn } from "./chat-view.ts";
+import { confirm } from "./terminal.ts";
 import { Keyboard, Prompt, questionsOn, type Reply } from "./terminal-input.ts";
 
 export interface ChatFlags {
@@ -29,17 +32,33 @@ export type Earlier = { readonly id: string | undefined; readonly fork: boolean 
 
 /** A chat until a person leaves it; its exit code. */
 export async function startChat(host: Host, flags: ChatFlags, earlier?: Earlier): Promise<number> {
-  const { settings, origins } = await configFor({ ...flags });
-  refuseUnbuilt(settings);
   const stores = storeOnce(host, noteTo(flags.quiet));
   try {
     const found = earlier === undefined ? undefined : await earlierIn(await stores.open(), earlier, flags);
     const given = await sessionsWorkspace(workspaceOf({ cwd: flags.cwd }));
     const workspace = found === undefined || flags.cwd !== undefined ? given : found.info().workspace;
+    await askOfProject(host, workspace, flags.quiet);
+    const { settings, origins } = await configFor({ ...flags, cwd: workspace });
+    refuseUnbuilt(settings);
     return await converse({ host, settings, origins, flags, workspace, stores, found });
   } finally {
     await stores.close();
   }
+}
+
+/** What would count for more if it was trusted is asked once; said no to, it is only told of until it changes. */
+async function askOfProject(host: Host, workspace: string, quiet: boolean): Promise<void> {
+  const seen = await seenTrust(host, workspace);
+  const fresh = seen.told.items.filter(({ told, waits, declined }) => told && waits && !declined);
+  if (fresh.length > 0) {
+    await askForTrust(host, seen, fresh, {
+      show: (item) => stderr.write(itemText(item, stderr)),
+      confirm: (question) => confirm(question, false),
+    });
+    return;
+  }
+  const untrusted = untrustedOf(seen.told);
+  if (untrusted !== undefined) noteTo(quiet)(untrusted.text);
 }
 
 interface ChatStart {

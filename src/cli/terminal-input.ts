@@ -16,6 +16,7 @@ interface KeySource {
   on(event: "data", listener: (text: string) => void): unknown;
   on(event: "end" | "error", listener: () => void): unknown;
   pause(): unknown;
+  resume(): unknown;
 }
 
 interface KeyboardOptions {
@@ -47,6 +48,8 @@ export class Keyboard implements Disposable {
     input.on("end", () => this.end());
     input.on("error", () => this.end());
     this.#grab();
+    // A question that was asked before has left it paused.
+    input.resume();
   }
 
   /** Whoever read before goes on when this one is done. */

@@ -63,6 +63,17 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
   return { ...merge([...own, ...source, ...later]), project };
 }
 
+/** What a project's settings would change, if they were trusted; a mistake in them is thrown. */
+export async function projectChanges(
+  env: Env,
+  { file, text }: Pick<ProjectText, "file" | "text">,
+): Promise<readonly SettingChange[]> {
+  const layer = layerOf(file, text);
+  const [own, olderFile] = placesFrom(env).configFiles;
+  const sources = (await Promise.all([olderFile, own].map(fileSource))).flat();
+  return changesBy(layer, merge(sources).settings);
+}
+
 interface ProjectSource extends ProjectSettings {
   readonly source: readonly Source[];
 }
@@ -93,7 +104,7 @@ function countedOf(
 
 const withoutChange = ({ key, from, to }: SettingChange): IgnoredSetting => ({ key, from, to });
 
-interface SettingChange extends IgnoredSetting {
+export interface SettingChange extends IgnoredSetting {
   readonly change: Change;
 }
 

@@ -24,7 +24,7 @@ export async function loadRules({ env, project }: RulesRequest): Promise<UserRul
   if (project === undefined) return own;
   const theirs = project.trusted
     ? await rulesOf({ ...project, origin: "project" }, home)
-    : (await tighteningRules(project, home)).rules;
+    : await tighteningRules(project, home);
   return [...own, ...theirs];
 }
 

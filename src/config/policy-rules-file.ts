@@ -1,9 +1,9 @@
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
 import { visibleLine } from "../core/visible.ts";
 import { CommandPolicy } from "../policy/decide.ts";
 import { failedExamples } from "../policy/rule-examples.ts";
 import { type Origin, readRules } from "../policy/rule-reader.ts";
-import { type RuleForm, type UserRules, withRules } from "../policy/rule.ts";
+import { type RuleForm, ruleForm, type UserRules, withRules } from "../policy/rule.ts";
 import { type ConfigDocument, parseConfigDocument } from "./config-document.ts";
 import { replaceFile, withItem } from "./config-edit.ts";
 import { type Env, placesFrom } from "./places.ts";
@@ -23,29 +23,26 @@ export async function rulesOf(
   throw ruleError(`${at([key, ...first.keys])}: ${first.message}${others}`);
 }
 
-export interface TighteningRules {
-  readonly rules: UserRules;
-  /** Those that allow something, and so do not count. */
-  readonly ignored: UserRules;
-  /** Why nothing of the file counts. */
-  readonly problem?: string;
-}
-
 /** What counts of rules that nobody has trusted. Their reasons are the project's words, and said to be. */
-export async function tighteningRules(file: PolicyText, home: string): Promise<TighteningRules> {
+export async function tighteningRules(file: PolicyText, home: string): Promise<UserRules> {
   try {
     const all = await rulesOf({ ...file, origin: "project" }, home);
-    const rules = all
+    return all
       .filter(({ decision }) => decision !== "allow")
       .map((rule) => ({
         ...rule,
         reason: `the project, which is not trusted, says: ${visibleLine(rule.reason)}`,
       }));
-    return { rules, ignored: all.filter(({ decision }) => decision === "allow") };
-  } catch (thrown) {
-    // A text that was made to break its parser is one more that cannot be read.
-    return { rules: [], ignored: [], problem: reasonOf(thrown) };
+  } catch {
+    // A text that was made to break its parser is one more that cannot be read; `harness trust` says why.
+    return [];
   }
+}
+
+/** The rules of a project as they are written; a mistake in them is thrown. */
+export async function writtenRules(file: PolicyText, home: string): Promise<readonly RuleForm[]> {
+  await rulesOf({ ...file, origin: "project" }, home);
+  return (await written(file.file, file.text)).list.map((rule) => ruleForm.parse(rule));
 }
 
 interface Written {

@@ -1,5 +1,12 @@
 import * as z from "zod";
-import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../core/bounds.ts";
+import {
+  DURATION_FORM,
+  parseDuration,
+  parseSize,
+  SIZE_FORM,
+  writtenDuration,
+  writtenSize,
+} from "../core/bounds.ts";
 import { MODES } from "../core/decision.ts";
 import { grantText, isPreset, readGrant, splitGrants } from "../core/grant.ts";
 import { CALL_FORMS } from "../core/model-provider.ts";
@@ -195,3 +202,10 @@ export const DEFAULTS: Settings = {
 
 /** Other names of a setting. */
 export const ALIASES: Readonly<Record<string, SettingKey>> = { max_steps: "max_turns" };
+
+/** A setting's value as `config set` takes it. */
+export function printable(key: string, value: unknown): string {
+  if (typeof value === "number" && key.endsWith("timeout")) return writtenDuration(value);
+  if (typeof value === "number" && key === "memory") return writtenSize(value);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

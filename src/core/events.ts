@@ -278,7 +278,14 @@ export const eventForm = z.discriminatedUnion("type", [
       ),
     nearest: z.array(text).readonly().describe("Tools that may have been meant, the likeliest first."),
   }),
-  event("notice", "Something that a person should know.", { text }),
+  event("notice", "Something that a person should know.", {
+    text,
+    untrusted: z
+      .array(z.strictObject({ kind: text, file: text, why: text }))
+      .readonly()
+      .exactOptional()
+      .describe("What the project brings that is not trusted, and so counts only where it tightens."),
+  }),
   event("compaction", "The conversation is made shorter, because it fills the model's window.", {
     status: z.enum(["pruned", "started", "succeeded", "failed"]),
     trigger: z.enum(["pressure", "manual", "refused"]),

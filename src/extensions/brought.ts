@@ -40,7 +40,7 @@ const BROUGHT = [
 ] as const satisfies readonly BroughtKind[];
 
 export type Kind = (typeof BROUGHT)[number]["kind"];
-const rowOf = (kind: Kind): BroughtKind => BROUGHT.find((row) => row.kind === kind) ?? BROUGHT[0];
+export const rowOf = (kind: Kind): BroughtKind => BROUGHT.find((row) => row.kind === kind) ?? BROUGHT[0];
 
 export interface BroughtFile {
   /** From the project's top. */

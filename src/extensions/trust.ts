@@ -29,10 +29,10 @@ export interface TrustOwner {
 }
 
 /** `changed`: it was trusted, with other bytes. */
-type Standing = "trusted" | "new" | "changed" | "unusable";
+export type Standing = "trusted" | "new" | "changed" | "unusable";
 
 /** One kind of thing that a project brings, and how it stands. */
-interface Item {
+export interface Item {
   readonly brought: Brought;
   readonly standing: Standing;
   /** What was trusted of this kind before, with its text; empty where nothing was. */

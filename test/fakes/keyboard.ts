@@ -19,6 +19,7 @@ export function fakeKeyboard({ busy = true } = {}): FakeKeyboard {
       setEncoding: () => undefined,
       on: (event: string, listener: (text: string) => void) => listeners.set(event, listener),
       pause: () => told.push("paused"),
+      resume: () => undefined,
     },
     write: (text) => told.push(JSON.stringify(sent(text))),
     onInterrupt: () => {

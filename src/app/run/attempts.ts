@@ -120,6 +120,7 @@ async function tryOne(given: AttemptsInput, nth: number, view: AttemptsView): Pr
     resumed: false,
     workspace,
     prompt,
+    untrusted: nth === 1 ? given.untrusted : undefined,
     show: {
       take: (event) => {
         Object.assign(last, { run: event.run, seq: event.seq });

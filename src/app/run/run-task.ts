@@ -30,6 +30,7 @@ import { stderr } from "../../render/tty/output.ts";
 import { checkpointsFor } from "../checkpoint-access.ts";
 import type { Host } from "../host.ts";
 import { modelClient } from "../model-access.ts";
+import type { Untrusted } from "../project-trust.ts";
 import { type RunIndex, runIndex } from "../search/run-index.ts";
 import { describeFailure, noteTo } from "../stderr-messages.ts";
 import { agentContext, type AgentParts, unlessAborted } from "./agent-assembly.ts";
@@ -106,6 +107,9 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
 
 async function begin(given: RunInput, sink: WaitingSink): Promise<void> {
   sink.begin([startedEvent({ ...given, task: given.prompt })]);
+  const { untrusted } = given;
+  if (untrusted !== undefined)
+    sink.emit({ type: "notice", text: untrusted.text, untrusted: untrusted.items });
   if (given.resumed) await giveUpFrozen(given.host, given.session);
 }
 
@@ -316,6 +320,8 @@ export interface RunInput {
   readonly signal: AbortSignal;
   /** Who shows it where it is a part of something else. */
   readonly show?: Renderer;
+  /** What its project brings and does not count: told at its start. */
+  readonly untrusted?: Untrusted | undefined;
   /** The run was parked, and goes on. */
   readonly parkedRun?: ParkedRun;
 }

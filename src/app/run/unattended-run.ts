@@ -7,6 +7,7 @@ import { priceOf } from "../../models/usage.ts";
 import { refuseUnbuilt } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
 import { earlierSession, newSession, openSessions, type SessionChoice } from "../session-access.ts";
+import { untrustedIn } from "../project-trust.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { interruption } from "../interruption.ts";
 import { type AttemptFlags, attemptsFor } from "./attempt-plan.ts";
@@ -60,7 +61,19 @@ export async function runUnattended({
     const checkNamed = settings.check !== null && flags["no-verify"] !== true;
     using stopped = interruption();
     const { signal } = stopped;
-    const shared = { host, settings, origins, flags, limits, store, workspace: given, prompt, signal };
+    const untrusted = await untrustedIn(host, given);
+    const shared = {
+      host,
+      settings,
+      origins,
+      flags,
+      limits,
+      store,
+      workspace: given,
+      prompt,
+      signal,
+      untrusted,
+    };
     return await runAttempts({ ...shared, plan, checkNamed });
   }
   const earlier = earlierSession(store, flags, given);
@@ -79,6 +92,7 @@ export async function runUnattended({
     resumed: earlier !== undefined,
     workspace,
     prompt,
+    untrusted: await untrustedIn(host, workspace),
     signal: interrupted.signal,
   });
 }

@@ -1,7 +1,7 @@
 import { healthTable } from "../../render/tty/setup-lines.ts";
 import { checkUp, exitFor } from "../../app/checkup.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { configFor, settingFlags } from "../settings.ts";
+import { configFor, settingFlags, workspaceOf } from "../settings.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Doctor extends HarnessCommand {
@@ -16,7 +16,7 @@ export class Doctor extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Doctor);
-    const checks = await checkUp(this.host, () => configFor(flags));
+    const checks = await checkUp(this.host, workspaceOf(flags), () => configFor(flags));
     const exit = exitFor(checks);
     if (flags.json) answerJson({ ok: exit === 0, exit_code: exit, checks });
     else answer(healthTable(checks, stdout));

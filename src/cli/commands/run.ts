@@ -20,7 +20,7 @@ export class Run extends HarnessCommand {
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Run);
-    const config = await configFor(flags);
+    const config = await configFor({ ...flags, cwd: await this.#folder(flags) });
     const limits = limitsFrom(flags, config.settings.max_turns);
     const { runUnattended } = await import("../../app/run/unattended-run.ts");
     const finished = await runUnattended({
@@ -34,5 +34,12 @@ export class Run extends HarnessCommand {
     });
     if (!flags.json && finished.answer !== null) answer(finished.answer);
     process.exitCode = finished.exit_code;
+  }
+
+  /** Whose project's settings count. */
+  async #folder(flags: { readonly cwd?: string | undefined; readonly resume?: string | undefined }) {
+    if (flags.resume === undefined || flags.cwd !== undefined) return workspaceOf(flags);
+    const { folderOfSession } = await import("../../app/session-access.ts");
+    return folderOfSession(this.host, flags.resume);
   }
 }

@@ -1,7 +1,8 @@
+import { printable } from "../../../config/settings-schema.ts";
 import { Args } from "@oclif/core";
 import { settingPath } from "../../../config/config-edit.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { printable, configFor } from "../../settings.ts";
+import { configFor } from "../../settings.ts";
 
 export class ConfigGet extends HarnessCommand {
   static override summary = "Print the value of one setting.";

@@ -1,6 +1,7 @@
-import { SETTING_KEYS } from "../../../config/settings-schema.ts";
+import { printable, type SettingKey, SETTING_KEYS } from "../../../config/settings-schema.ts";
+import { visibleWhole } from "../../../core/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { configFor, printable } from "../../settings.ts";
+import { configFor } from "../../settings.ts";
 
 export class ConfigList extends HarnessCommand {
   static override summary = "Show every setting, its value and who set it.";
@@ -8,13 +9,24 @@ export class ConfigList extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(ConfigList);
-    const { settings, origins } = await configFor({});
+    const { settings, origins, project } = await configFor({});
+    const ignored = new Map(project?.ignored.map(({ key, to }) => [key, to]));
+    const ignoredOf = (key: SettingKey) =>
+      ignored.has(key) ? { ignored: { value: ignored.get(key), origin: project?.file } } : {};
     if (flags.json) {
-      const rows = SETTING_KEYS.map((key) => [key, { value: settings[key], origin: origins[key] }]);
+      const rows = SETTING_KEYS.map((key) => [
+        key,
+        { value: settings[key], origin: origins[key], ...ignoredOf(key) },
+      ]);
       answerJson(Object.fromEntries(rows));
       return;
     }
-    const rows = SETTING_KEYS.map((key) => [key, printable(key, settings[key]), origins[key] ?? ""] as const);
+    const rows = SETTING_KEYS.flatMap((key) => {
+      const counts = [key, printable(key, settings[key]), origins[key] ?? ""] as const;
+      if (!ignored.has(key)) return [counts];
+      const why = `does not count: ${project?.file} is not trusted (harness trust)`;
+      return [counts, ["", visibleWhole(printable(key, ignored.get(key))), visibleWhole(why)] as const];
+    });
     const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
     answer(
       rows

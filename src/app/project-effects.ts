@@ -1,0 +1,135 @@
+import path from "node:path";
+import { parseConfigDocument } from "../config/config-document.ts";
+import { projectChanges } from "../config/load-config.ts";
+import { writtenRules } from "../config/policy-rules-file.ts";
+import { printable } from "../config/settings-schema.ts";
+import { reasonOf } from "../core/errors.ts";
+import { splitLines } from "../core/line-diff.ts";
+import { inertJson } from "../core/visible.ts";
+import type { BroughtFile, Kind } from "../extensions/brought.ts";
+import type { RuleForm } from "../policy/rule.ts";
+import type { Host } from "./host.ts";
+
+/** What the things that a project brings would do, in words: nothing counts that was not shown like this. */
+
+export interface Doing {
+  /** As the project wrote it: whoever shows it escapes it. */
+  readonly text: string;
+  /** It counts only once it is trusted; else it counts at once. */
+  readonly loosens: boolean;
+}
+
+export interface Effects {
+  readonly does: readonly Doing[];
+  /** Why it can do nothing, and so cannot be trusted; null where it can. */
+  readonly problem: string | null;
+}
+
+/** A whole thing: its file, then those that it names. */
+interface Described {
+  readonly host: Host;
+  readonly top: string;
+  readonly files: readonly [BroughtFile, ...BroughtFile[]];
+}
+
+type Describe = (thing: Described) => Promise<readonly Doing[]>;
+
+const DESCRIBE: Readonly<Record<Kind, Describe>> = {
+  settings: settingsDo,
+  rules: rulesDo,
+  environment: recipeDoes,
+  devcontainer: recipeDoes,
+};
+
+export async function effectsOf(kind: Kind, thing: Described): Promise<Effects> {
+  try {
+    return { does: await DESCRIBE[kind](thing), problem: null };
+  } catch (thrown) {
+    // Also what was made to break its parser: nobody could say what it does.
+    return { does: [], problem: reasonOf(thrown) };
+  }
+}
+
+const loosening = (text: string): Doing => ({ text, loosens: true });
+const fileOf = ({ top, files }: Described): string => path.join(top, files[0].path);
+
+async function settingsDo(thing: Described): Promise<readonly Doing[]> {
+  const changes = await projectChanges(thing.host.env, { file: fileOf(thing), text: thing.files[0].text });
+  return changes.map(({ key, from, to, change }) => {
+    const [before, after] = [printable(key, from), printable(key, to)];
+    return change === "same"
+      ? { text: `${key} stays ${after}`, loosens: false }
+      : { text: `${key}: ${before} -> ${after}`, loosens: change === "loosens" };
+  });
+}
+
+const VERBS = { allow: "runs without asking", ask: "asks before", deny: "refuses" } as const;
+
+async function rulesDo(thing: Described): Promise<readonly Doing[]> {
+  const file = { file: fileOf(thing), text: thing.files[0].text };
+  const rules = await writtenRules(file, thing.host.places.home);
+  return rules.map((rule) => ({
+    text: `${VERBS[rule.decision]}: ${conditionOf(rule)} (${rule.reason})`,
+    loosens: rule.decision === "allow",
+  }));
+}
+
+const list = (name: string, given: string | readonly string[] | undefined): readonly string[] =>
+  given === undefined ? [] : [`${name} ${[given].flat().join(" or ")}`];
+
+/** All of what a rule asks for, in its own order. */
+function conditionOf({ prefix, exact, arg, effect, path: paths, host }: RuleForm): string {
+  const words = prefix?.map((word) => (typeof word === "string" ? word : `{${word.join(",")}}`)).join(" ");
+  return [
+    ...(words === undefined ? [] : [exact === true ? `${words} (exactly)` : `${words} …`]),
+    ...list("with the argument", arg),
+    ...list("whatever has the effect", effect),
+    ...list("on the path", paths),
+    ...list("with the host", host),
+  ].join(", ");
+}
+
+const SETS_UP = "runs while it is set up:";
+const REACHES = "reaches while it is set up:";
+const INSTALLS = "installs:";
+
+/** Of recipes and dev containers: what a key does; of all others key and value are shown. */
+const WORDS: Readonly<Record<string, string>> = {
+  image: "starts every box from the image:",
+  packages: INSTALLS,
+  toolchains: INSTALLS,
+  managers: INSTALLS,
+  env: "sets in every box:",
+  containerEnv: "sets in every box:",
+  remoteEnv: "sets in every box:",
+  registries: REACHES,
+  networks: REACHES,
+  allow_domains: REACHES,
+  setup: SETS_UP,
+  onCreateCommand: SETS_UP,
+  updateContentCommand: SETS_UP,
+  postCreateCommand: SETS_UP,
+  services: "starts beside every run:",
+  folders: "keeps in a volume of its own:",
+};
+
+function recipeDoes(thing: Described): Promise<readonly Doing[]> {
+  const [{ text }, ...named] = thing.files;
+  const { value } = parseConfigDocument(fileOf(thing), text);
+  const keys = Object.entries(value as Readonly<Record<string, unknown>>).flatMap(([key, given]) =>
+    valuesOf(given).map((each) => loosening(`${WORDS[key] ?? `${key}:`} ${each}`)),
+  );
+  const others = named.flatMap((file) =>
+    splitLines(file.text).map((line) => loosening(`${file.path}: ${line.replace(/\n$/, "")}`)),
+  );
+  return Promise.resolve([...keys, ...others]);
+}
+
+/** What stands in a list or under names, one by one. */
+function valuesOf(given: unknown): readonly string[] {
+  if (Array.isArray(given)) return given.map(oneOf);
+  if (typeof given !== "object" || given === null) return [oneOf(given)];
+  return Object.entries(given).map(([name, value]) => `${name} = ${oneOf(value)}`);
+}
+
+const oneOf = (value: unknown): string => (typeof value === "string" ? value : inertJson(value));

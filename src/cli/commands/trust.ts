@@ -1,0 +1,77 @@
+import { Flags } from "@oclif/core";
+import type { ToldTrust } from "../../app/project-trust.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { visible } from "../../core/visible.ts";
+import { stderr, stdout } from "../../render/tty/output.ts";
+import { itemText, trustText } from "../../render/tty/trust-lines.ts";
+import { answer, answerJson, HarnessCommand } from "../command.ts";
+import { settingFlags, workspaceOf } from "../settings.ts";
+import { confirm, isTerminal } from "../terminal.ts";
+
+export class Trust extends HarnessCommand {
+  static override summary = "Say what of a project's own settings, rules and recipes counts.";
+  static override description =
+    "Shows what the project of this folder brings and what it would do, and asks; from then on these very bytes count in this very folder, until they change. What only tightens counts without. Without a terminal --yes takes the hash that --show prints, and nothing else. Ends with 0 when all that is there counts, 4 when something does not, 2 when nobody could be asked or the hash is another.";
+  static override flags = {
+    show: Flags.boolean({ description: "ask nothing: what is trusted, what is not, what has changed" }),
+    revoke: Flags.boolean({ description: "trust nothing of it any more", exclusive: ["show", "yes"] }),
+    yes: Flags.string({
+      description: "trust all of it, if it has this hash still",
+      helpValue: "HASH",
+      exclusive: ["show"],
+    }),
+    cwd: settingFlags.cwd,
+  };
+  static override examples = ["harness trust", "harness trust --show", "harness trust --revoke"];
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(Trust);
+    const trust = await import("../../app/project-trust.ts");
+    const { runWorkspace } = await import("../../app/host.ts");
+    const folder = await runWorkspace(workspaceOf(flags), "harness trust --cwd FOLDER");
+    const seen = await trust.seenTrust(this.host, folder);
+    const waiting = seen.told.items.filter(({ waits }) => waits);
+    if (flags.revoke) await trust.revokeTrust(this.host, seen);
+    else if (flags.yes !== undefined) await trust.trustByHash(this.host, seen, flags.yes);
+    else if (!flags.show && waiting.length > 0) {
+      if (!isTerminal()) throw unasked();
+      await trust.askForTrust(this.host, seen, waiting, {
+        show: (item) => stderr.write(itemText(item, stderr)),
+        confirm: (question) => confirm(question, false),
+      });
+    }
+    const { told } = flags.show ? seen : await trust.seenTrust(this.host, folder);
+    if (flags.json) answerJson(told);
+    else answer(flags.show ? trustText(told, stdout) : visible(closing(told, flags.revoke)));
+    if (!flags.revoke && !allCounts(told)) process.exitCode = EXIT.refused;
+  }
+}
+
+/** The hash is only where what it stands for is shown, too. */
+const unasked = (): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    "this asks on a terminal, and there is none",
+    "harness trust --show, then: harness trust --yes HASH",
+  );
+
+const allCounts = ({ items, damage }: ToldTrust): boolean =>
+  damage === null &&
+  items.every(({ waits, problem, standing }) => !waits && (problem === null || standing === "trusted"));
+
+function closing({ items, project, damage }: ToldTrust, revoked: boolean): string {
+  if (revoked) return `nothing of ${project ?? "this folder"} is trusted any more`;
+  if (items.length === 0) return "there is nothing here that would count";
+  const rows = items.map(({ files, standing, waits, problem }) => {
+    const state =
+      standing === "trusted"
+        ? "trusted"
+        : problem !== null
+          ? `does not count: ${problem}`
+          : waits
+            ? "not trusted"
+            : "only tightens, and counts";
+    return `${files.join(" and ")}: ${state}`;
+  });
+  return [...rows, ...(damage === null ? [] : [damage])].join("\n");
+}
