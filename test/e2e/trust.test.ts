@@ -340,14 +340,15 @@ test("killed at any of its changes it leaves the earlier record or the new one, 
   assert.equal((await harness(place, ["trust", "--yes", hash])).code, 0);
 });
 
+const rule = (name: string, decision: string): string =>
+  `[[rule]]\nprefix = ["${name}"]\ndecision = "${decision}"\nreason = "ours"\nmatch = ["${name}"]\n`;
+
 test("a rule that the project allows something by counts once it is trusted, one that refuses at once", async () => {
-  const rule = (name: string, decision: string) =>
-    `[[rule]]\nprefix = ["${name}"]\ndecision = "${decision}"\nreason = "ours"\nmatch = ["${name}"]\n`;
   await using place = await household({ ".harness/policy.toml": rule("frob", "allow") + rule("ls", "deny") });
-  const verdicts = async (): Promise<readonly (number | null)[]> => {
-    const check = async (command: string) => (await harness(place, ["policy", "check", "--", command])).code;
-    return [await check("frob"), await check("ls")];
-  };
+  const verdicts = () =>
+    Promise.all(
+      ["frob", "ls"].map(async (command) => (await harness(place, ["policy", "check", "--", command])).code),
+    );
   assert.deepEqual(await verdicts(), [10, 20]);
   await harness(place, ["trust", "--yes", (await shown(place)).hash]);
   assert.deepEqual(await verdicts(), [0, 20]);
