@@ -7,6 +7,7 @@ import { readRegularHead } from "../platform/safe-files.ts";
 import type { CommandContext } from "../policy/decide.ts";
 import { type IgnoreRules, MAX_RULES_LENGTH, readIgnore } from "../policy/paths/ignore-rules.ts";
 import type { Host } from "./host.ts";
+import { repositoryAround } from "./repository-around.ts";
 import { projectText } from "./project-trust.ts";
 
 /** What commands are judged by beside the mode: the rules of the user, and of the project as far as they count. */
@@ -23,7 +24,7 @@ export async function userPolicy(
 /** The same with what the workspace itself hides from the model. */
 export async function workspacePolicy(host: Host, workspace: string): ReturnType<typeof userPolicy> {
   const policy = await userPolicy(host, workspace);
-  const ignore = await ignoreRulesOf(workspace);
+  const ignore = await ignoreRulesOf(host, workspace);
   return { ...policy, ...(ignore === undefined ? {} : { ignore }) };
 }
 
@@ -48,15 +49,35 @@ async function judgeFor(
 }
 
 /** A path of the workspace, as the file tools would be judged. */
-export async function judgedPath(file: string, op: "read" | "write", context: CommandContext) {
+export async function judgedPath(
+  host: Host,
+  file: string,
+  { op, ...context }: CommandContext & { readonly op: "read" | "write" },
+) {
   const { decidePath } = await import("../policy/paths/decide-path.ts");
-  const ignore = await ignoreRulesOf(context.workspace);
+  const ignore = await ignoreRulesOf(host, context.workspace);
   return decidePath(file, op, { ...context, links: linkFacts, ...(ignore === undefined ? {} : { ignore }) });
 }
 
-/** The workspace's own list of what the model may not see; undefined without one. One that cannot be read ends the run. */
-export async function ignoreRulesOf(workspace: string): Promise<IgnoreRules | undefined> {
-  const file = path.join(workspace, ".harnessignore");
+/**
+ * What the model may not see by the workspace's own list, and those of the folders above it in its repository; undefined
+ * without any. One that cannot be read ends the run.
+ */
+export async function ignoreRulesOf(
+  host: Pick<Host, "places">,
+  workspace: string,
+): Promise<IgnoreRules | undefined> {
+  const around = await repositoryAround(host, workspace);
+  const lists = (around?.folders ?? []).map(async (folder) => ({ folder, rules: await listIn(folder) }));
+  const above = (await Promise.all(lists)).flatMap(({ folder, rules }) =>
+    rules === undefined ? [] : [{ folder, rules }],
+  );
+  const own = await listIn(workspace);
+  return above.length === 0 ? own : { ...(own ?? readIgnore("")), above };
+}
+
+async function listIn(folder: string): Promise<IgnoreRules | undefined> {
+  const file = path.join(folder, ".harnessignore");
   try {
     // A character takes four bytes at most.
     const text = await readRegularHead(file, { links: "follow", max: 4 * MAX_RULES_LENGTH + 4 });

@@ -11,6 +11,8 @@ export interface BoxPlan {
   readonly user: { readonly uid: number; readonly gid: number };
   /** Bound at its own absolute path, or this volume there; none for a container that only looks at its image. */
   readonly workspace?: { readonly path: string; readonly volume?: string };
+  /** Around the workspace, or beside it: bound read-only over themselves in every mode, and below all other mounts. */
+  readonly above?: readonly string[];
   /** Protected paths in the workspace, git directories outside it; parents before children. Bound read-only over themselves. */
   readonly readOnly: readonly string[];
   /** Ancestors of protected paths, bound over themselves read-write so that they cannot be renamed away. */
@@ -184,7 +186,16 @@ export const ULIMITS = { nofile: 4096, core: 0, fsize: 4 * 2 ** 30, memlock: 64 
 type Mount = NonNullable<NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"]>[number];
 type Placed = Pick<
   BoxPlan,
-  "mode" | "workspace" | "over" | "covered" | "readOnly" | "pinned" | "volumes" | "account" | "network"
+  | "mode"
+  | "workspace"
+  | "above"
+  | "over"
+  | "covered"
+  | "readOnly"
+  | "pinned"
+  | "volumes"
+  | "account"
+  | "network"
 >;
 
 /** The host paths a container sees. Order matters: a later mount covers an earlier one. */
@@ -212,11 +223,13 @@ export function mountsOf(plan: Placed): Mount[] {
   const base = volume === undefined ? overItself(path, frozen) : fromVolume(volume, path, frozen);
   const over = protectedPaths(plan).filter((one) => one !== path);
   const pins = pinnedPaths(plan).filter((one) => one !== path);
+  const above = plan.above ?? [];
   return [
+    ...above.map((one) => overItself(one, true)),
     base,
     ...pins.map((one) => overItself(one, false)),
     ...over.map((one) => overItself(one, true)),
-    ...covers(plan, [path, ...over]),
+    ...covers(plan, [...above, path, ...over]),
     ...extra,
   ];
 }

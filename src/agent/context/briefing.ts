@@ -72,7 +72,9 @@ while read -rd '' depth size file; do
   put ''
   left=$((size < left ? left - size : 0))
 done
-{ git status --porcelain --ignore-submodules=all || echo failed; } | awk '
+below=$(git rev-parse --show-prefix)
+{ git status --porcelain --ignore-submodules=all -- . || echo failed; } | below=$below awk '
+  length(ENVIRON["below"]) && index(substr($0, 4), ENVIRON["below"]) == 1 { $0 = substr($0, 1, 3) substr($0, 4 + length(ENVIRON["below"])) }
   $0 == "failed" { failed = 1 }
   NR <= ${STATUS_LINES} && !failed { printf "status%c%s%c", 0, substr($0, 1, 200), 0 }
   END { if (!failed) printf "changed%c%d%c", 0, NR, 0 }'

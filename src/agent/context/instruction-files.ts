@@ -10,7 +10,7 @@ const WORTH = 200;
 const MARK = 1500;
 
 export interface InstructionFile {
-  /** Below the workspace. */
+  /** From the workspace. */
   readonly path: string;
   readonly text: string;
   /** Whether `text` is its head only. */
@@ -67,7 +67,9 @@ function markOf(left: readonly string[]): string {
 }
 
 const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);
-const depthOf = (path: string): number => path.split("/").length;
+/** `..` leads to folders above the workspace. */
+const depthOf = (path: string): number =>
+  path.split("/").reduce((depth, name) => depth + (name === ".." ? -1 : 1), 0);
 
 /** Folders above before those below; in one folder AGENTS.md before CLAUDE.md, as the alphabet has it. */
 function byDepth({ path: one }: InstructionFile, { path: other }: InstructionFile): number {

@@ -4,6 +4,8 @@ import { quoted } from "./untrusted-text.ts";
 /** What does not change while a session lasts: no clock, no counters. */
 export interface PromptFacts {
   readonly workspace: string;
+  /** The top of the repository that the workspace is a folder of, where the box has it. */
+  readonly top?: string | undefined;
   readonly mode: Mode;
   /** Granted ones; none is no network at all. */
   readonly domains: readonly string[];
@@ -19,10 +21,10 @@ const MODES: Readonly<Record<Mode, string>> = {
 };
 
 /** Pinned once for each session. Short, because small models read it, with every request. */
-export const systemPrompt = ({ workspace, mode, domains, instructions }: PromptFacts): string =>
+export const systemPrompt = ({ workspace, top, mode, domains, instructions }: PromptFacts): string =>
   `You are harness, a coding agent. You do what the user asks in one repository, with your tools. They all run in a locked container.
 
-Workspace: ${quoted(workspace)}
+Workspace: ${quoted(workspace)}${top === undefined ? "" : ` (a folder of the repository ${quoted(top)}, whose other folders can only be read)`}
 Mode: ${MODES[mode]}
 Network: ${networkOf(mode, domains)}
 

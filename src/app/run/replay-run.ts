@@ -227,7 +227,7 @@ export async function changedVerdicts(
   if (text === undefined)
     throw new HarnessError(EXIT.usage, `${file}: there is no such file`, `ls -l ${path.dirname(file)}`);
   const rules = await rulesOf({ file, text, origin: "user" }, home);
-  const ignore = await ignoreRulesOf(workspace);
+  const ignore = await ignoreRulesOf({ places }, workspace);
   const policy = new CommandPolicy();
   return commands.flatMap(({ judged, folder, mode, decision: old, at }) => {
     const place = { mode, workspace, home, rules, ...(folder === undefined ? {} : { folder }) };

@@ -10,6 +10,7 @@ import { systemPrompt } from "../../agent/context/system-prompt.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { readRegularHead } from "../../platform/safe-files.ts";
 import type { Host } from "../host.ts";
+import { type RepositoryAround, repositoryAround } from "../repository-around.ts";
 import type { LazyBox } from "./lazy-box.ts";
 
 export interface SessionPrompt {
@@ -23,15 +24,17 @@ export interface SessionPrompt {
 /** The prompt of a new session: what never changes, and the instructions that are there at its start. */
 export async function sessionPrompt(
   host: Host,
-  { mode, allow_domains }: Pick<Settings, "mode" | "allow_domains">,
+  { mode, allow_domains, isolation }: Pick<Settings, "mode" | "allow_domains" | "isolation">,
   workspace: string,
 ): Promise<SessionPrompt> {
-  const [own, project] = await Promise.all([ownInstructions(host), topInstructions(workspace)]);
+  const above = await repositoryAround(host, workspace);
+  const [own, project] = await Promise.all([ownInstructions(host), projectInstructions(workspace, above)]);
+  const top = isolation === "copy" ? undefined : above?.top;
   const yours = renderInstructions(own, { trusted: true });
   const theirs = renderInstructions(project, { trusted: false, room: bytesLeftBeside(yours) });
   const instructions = [yours, theirs].filter((text) => text !== "").join("\n\n");
   return {
-    text: systemPrompt({ workspace, mode, domains: allow_domains, instructions }),
+    text: systemPrompt({ workspace, top, mode, domains: allow_domains, instructions }),
     shown: new Set(project.map(({ path }) => path)),
     room: bytesLeftBeside(instructions),
   };
@@ -44,10 +47,19 @@ const NAMES = ["AGENTS.md", "CLAUDE.md"];
 const MAX_FILE_BYTES = 64 * 1024;
 
 /**
- * The instructions at the top of the workspace, which are part of the first prompt. Those further down are read in the
- * box. Nothing but a plain file counts: a link could lead anywhere, and nobody may write to a pipe.
+ * The instructions at the top of the workspace, and of the folders above it in its repository; they are part of the first
+ * prompt. Those further down are read in the box. Nothing but a plain file counts: a link could lead anywhere, and
+ * nobody may write to a pipe.
  */
-const topInstructions = (workspace: string): Promise<readonly InstructionFile[]> => filesIn(workspace, "");
+async function projectInstructions(
+  workspace: string,
+  above: RepositoryAround | undefined,
+): Promise<readonly InstructionFile[]> {
+  const folders = (above?.folders ?? []).map((folder, at, { length }) =>
+    filesIn(folder, "../".repeat(length - at)),
+  );
+  return (await Promise.all([...folders, filesIn(workspace, "")])).flat();
+}
 
 /** The user's own, for every workspace. */
 const ownInstructions = ({ places }: Host): Promise<readonly InstructionFile[]> => {

@@ -3,6 +3,7 @@ import path from "node:path";
 import { quote } from "shell-quote";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { isWithin } from "../container-spec.ts";
+import { type Enclosing, enclosingOf } from "../protect/enclosing.ts";
 
 export interface WorkspaceRequest {
   readonly path: string;
@@ -20,6 +21,7 @@ export interface Workspace {
   readonly gid: number;
   readonly dev: string;
   readonly ino: string;
+  readonly enclosing: Enclosing;
   readonly warnings: readonly string[];
 }
 
@@ -29,7 +31,8 @@ export async function checkWorkspace(request: WorkspaceRequest): Promise<Workspa
   const stat = await lstat(real, { bigint: true }).catch((thrown: unknown) => unusable(real, thrown));
   if (!stat.isDirectory())
     throw new HarnessError(EXIT.usage, `${request.path} is no directory`, "name a directory: --cwd DIR");
-  const reason = refusedPlace(real, await placesOf(request));
+  const places = await placesOf(request);
+  const reason = refusedPlace(real, places);
   if (reason !== undefined)
     throw new HarnessError(EXIT.sandbox, `no box can stand over ${real}: ${reason}`, ELSEWHERE);
   const [uid, gid] = [Number(stat.uid), Number(stat.gid)];
@@ -37,7 +40,21 @@ export async function checkWorkspace(request: WorkspaceRequest): Promise<Workspa
   if ((Number(stat.mode) & 0o500) !== 0o500)
     throw new HarnessError(EXIT.usage, `${real} cannot be read by its owner`, `chmod u+rx ${quote([real])}`);
   const warnings = [...(uid === 0 ? [ROOT_OWNED] : []), ...(await fileSystemWarnings(real))];
-  return { path: real, uid, gid, dev: String(stat.dev), ino: String(stat.ino), warnings };
+  const enclosing = await enclosingOf({ path: real, uid }, (top) => refusedPlace(top, places));
+  return { path: real, uid, gid, dev: String(stat.dev), ino: String(stat.ino), enclosing, warnings };
+}
+
+/** The top of the repository that a folder is part of and not the top of, where a box over the folder sees it. */
+export async function topAbove(
+  folder: string,
+  facts: Pick<WorkspaceRequest, "home" | "stateDir">,
+): Promise<string | undefined> {
+  const real = await realpath(folder).catch(() => undefined);
+  const uid = real === undefined ? undefined : (await lstat(real)).uid;
+  if (real === undefined || uid === undefined) return undefined;
+  const places = await placesOf({ ...facts, engineRoot: "/var/lib/docker" });
+  const enclosing = await enclosingOf({ path: real, uid }, (top) => refusedPlace(top, places));
+  return enclosing.kind === "found" ? enclosing.top : undefined;
 }
 
 const ELSEWHERE = "name the folder of one project: --cwd DIR";
@@ -64,7 +81,11 @@ function checkOwner(real: string, uid: number, callerUid: number): void {
   );
 }
 
-async function placesOf({ home, stateDir, engineRoot }: WorkspaceRequest): Promise<Places> {
+async function placesOf({
+  home,
+  stateDir,
+  engineRoot,
+}: Pick<WorkspaceRequest, "home" | "stateDir" | "engineRoot">): Promise<Places> {
   const real = (names: readonly string[]): Promise<string[]> => Promise.all(names.map(resolved));
   const homes = [home, "/root", ...(await childrenOf("/home")), ...(await passwdHomes())];
   return {

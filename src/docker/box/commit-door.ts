@@ -107,10 +107,11 @@ export class CommitDoor {
     const { engine, plan, home } = this.#request;
     const { folder, words, config } = readAsked(payload);
     const workspace = plan.workspace?.path ?? "";
-    const found = await findRepository(workspace, folder, plan.user.uid);
+    const [top = workspace] = plan.above ?? [];
+    const found = await findRepository({ workspace, top, uid: plan.user.uid }, folder);
     if (found === undefined || !isProtected(plan, found)) return DO_IT_YOURSELF;
     const identity = await commitIdentity(home, config);
-    const commit = commitPlan({ workspace, ...found, identity }, words);
+    const commit = commitPlan({ workspace: top, ...found, identity }, words);
     if (this.#done >= MAX_DONE) throw tooMuch(`${MAX_DONE} were carried out for this box`);
     if (this.#spent >= MAX_MS) throw tooMuch(`they took ${MAX_MS / 60_000} minutes for this box`);
     const over = await present(commit.mounts);
@@ -135,9 +136,8 @@ export class CommitDoor {
 
   async #carriedOut(work: Work): Promise<Answer> {
     const { commit, found, folder } = work;
-    const below = path.relative(work.workspace, found.worktree);
     const staged = async (): Promise<readonly RawEntry[]> =>
-      rawEntries((await looked(work, STAGED)).bytes, below);
+      inWorkspace(work, rawEntries((await looked(work, STAGED)).bytes));
     if (!this.#before.has(found.gitDir))
       this.#before.set(found.gitDir, new Set((await staged()).map(contentKey)));
     const head = await headOf(work);
@@ -146,7 +146,7 @@ export class CommitDoor {
     try {
       const { exit_code, stdout, stderr } = await run(work, command);
       const now = await headOf(work);
-      if (now !== head && now !== "") await this.#logCommit(work, below);
+      if (now !== head && now !== "") await this.#logCommit(work);
       await this.#logStaged(work, await staged());
       return { code: exit_code, stdout: textOf(stdout), stderr: textOf(stderr) };
     } catch (thrown) {
@@ -163,17 +163,18 @@ export class CommitDoor {
     }
   }
 
-  async #logCommit(work: Work, below: string): Promise<void> {
+  async #logCommit(work: Work): Promise<void> {
     const said = textOfBytes((await looked(work, NAMED)).bytes);
     const [hash = "", subject = ""] = said.split("\n");
     const { bytes, whole } = await looked(work, COMMITTED);
-    const entries = rawEntries(bytes, below);
+    const all = rawEntries(bytes);
+    const entries = inWorkspace(work, all);
     const room = Math.max(0, MAX_ENTRIES - this.#entries);
     const kept = await withTargets(work, entries.slice(0, room));
     this.#entries += kept.length;
     const complete = whole && kept.length === entries.length;
     const cut = subject.slice(0, MAX_SUBJECT_LENGTH).toWellFormed();
-    this.#request.log.commit({ hash, subject: cut, files: entries.length, entries: kept, whole: complete });
+    this.#request.log.commit({ hash, subject: cut, files: all.length, entries: kept, whole: complete });
   }
 
   async #logStaged(work: Work, entries: readonly RawEntry[]): Promise<void> {
@@ -271,8 +272,9 @@ function readAsked(payload: Buffer): Asked {
   return { folder: all("d")[0] ?? "", words: all("a"), config: all("k") };
 }
 
-const isProtected = ({ readOnly }: BoxPlan, { gitDir }: FoundRepository): boolean =>
-  readOnly.some((folder) => within(folder, gitDir));
+const isProtected = ({ readOnly, above = [], workspace }: BoxPlan, { gitDir }: FoundRepository): boolean =>
+  readOnly.some((folder) => within(folder, gitDir)) ||
+  (!within(workspace?.path ?? "", gitDir) && above.some((folder) => within(folder, gitDir)));
 
 const isThere = async ({ path: file, optional }: CommitPlan["mounts"][number]): Promise<boolean> =>
   !optional || (await look(file).catch(() => undefined)) !== undefined;
@@ -293,8 +295,21 @@ interface RawEntry extends GitEntry {
 const HEAD = /^:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])\d*$/;
 const WHATS: Readonly<Record<string, GitEntry["what"]>> = { A: "added", D: "deleted" };
 
-/** `below` is put before each path: the repository's place in the workspace. */
-function rawEntries(said: Buffer, below: string): readonly RawEntry[] {
+/**
+ * With paths below the workspace; those of a repository's other folders are left out: commands cannot have changed them.
+ */
+function inWorkspace(
+  { workspace, found: { worktree } }: Work,
+  entries: readonly RawEntry[],
+): readonly RawEntry[] {
+  return entries
+    .map((entry) => ({ ...entry, file: path.join(worktree, entry.path) }))
+    .filter(({ file }) => within(workspace, file))
+    .map(({ file, ...entry }) => ({ ...entry, path: path.relative(workspace, file) }));
+}
+
+/** Paths are below the repository's top. */
+function rawEntries(said: Buffer): readonly RawEntry[] {
   const fields = textOfBytes(said).split("\0");
   const entries: RawEntry[] = [];
   for (let at = 0; at + 1 < fields.length; at += 2) {
@@ -302,7 +317,7 @@ function rawEntries(said: Buffer, below: string): readonly RawEntry[] {
     if (found === null) break;
     const [, oldMode = "", mode = "", , id = "", letter = ""] = found;
     entries.push({
-      path: below === "" ? (fields[at + 1] ?? "") : `${below}/${fields[at + 1] ?? ""}`,
+      path: fields[at + 1] ?? "",
       what: WHATS[letter] ?? "modified",
       kind: KINDS[mode] ?? "file",
       mode: permissions(mode),

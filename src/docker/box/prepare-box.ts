@@ -9,6 +9,7 @@ import { type Engine, hostFacts, readSeccomp } from "../engine.ts";
 import type { Isolation, VolumeRequest } from "../isolation/workspace-place.ts";
 import { thisProcess } from "../life/owner.ts";
 import { followPointer } from "../protect/git-pointer.ts";
+import { surrounded } from "../protect/enclosing.ts";
 import { findProtected, findReached, NOTHING, type Protection, reachedIn } from "../protect/scan.ts";
 import { look } from "../protect/solid.ts";
 import { accountFor, folderForMounts } from "./account.ts";
@@ -145,11 +146,32 @@ function refuseUnknownRuntime(runtime: string | null, known: readonly string[]):
 
 /** With full access nothing is protected; where everything is read-only there is still what can be reached. */
 async function protectionOf(
-  { isolation, mode, ownOnly }: BoxRequest,
+  request: BoxRequest,
   workspace: Workspace,
-  signal?: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<Protection> {
+  const { isolation, mode, ownOnly } = request;
   if (ownOnly === true && mode === "read-only" && isolation === "bind") return NOTHING;
+  const { enclosing, path: root } = workspace;
+  const within = await protectionWithin(request, workspace, signal);
+  if (isolation === "copy" && enclosing.kind === "found")
+    return {
+      ...within,
+      ...broken(`the repository ${enclosing.top} lies above the workspace and is not copied`),
+    };
+  const around = await surrounded(enclosing, within, { root, user: workspace, signal });
+  if (isolation === "bind" || mode === "read-only" || around.above.length === 0) return around;
+  return { ...around, warnings: [...around.warnings, NO_COMMITS(around.above[0] ?? "")] };
+}
+
+const NO_COMMITS = (top: string): string =>
+  `git shows ${top} and makes no commit in this overlay, which is one over a folder of it: for that, start at the top`;
+
+async function protectionWithin(
+  { isolation, mode }: BoxRequest,
+  workspace: Workspace,
+  signal: AbortSignal | undefined,
+): Promise<Protection> {
   if (isolation !== "bind") return protectOutside(isolation, workspace, signal);
   if (mode === "danger-full-access") return NOTHING;
   return mode === "workspace-write"
@@ -202,6 +224,7 @@ const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
     path: given.workspace.path,
     ...(request.isolation === "bind" ? {} : { volume: given.volume }),
   },
+  ...(given.protection.above.length === 0 ? {} : { above: given.protection.above }),
   readOnly: [...given.protection.readOnly, ...given.protection.outside],
   pinned: given.protection.pinned,
   ...(given.cover === null ? {} : { covered: { by: given.cover, paths: given.protection.covered } }),

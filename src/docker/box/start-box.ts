@@ -98,7 +98,7 @@ async function openedIn(
   // Closed first: no commit is made for a box that is being removed.
   if (door !== undefined) things.defer(door.shut);
   signal.throwIfAborted();
-  const env = await identityIn(making, made);
+  const env = { ...(await identityIn(making, made)), ...lookingAbove(made) };
   const { path } = workspace;
   const guarded = request.mode === "read-only" ? { ...protection, readOnly: [path] } : protection;
   const box = await openBox({
@@ -146,6 +146,10 @@ async function identityIn(
   await writeFileIn(container.client, OWN_CONFIG, Buffer.from(text));
   return env;
 }
+
+/** Git does not look beyond a file system, and an overlay is one of its own. */
+const lookingAbove = ({ plan: { above = [], workspace } }: Made): Readonly<Record<string, string>> =>
+  above.length === 0 || workspace?.volume === undefined ? {} : { GIT_DISCOVERY_ACROSS_FILESYSTEM: "1" };
 
 const configText = (text: string): string =>
   `"${text.replaceAll(/["\\]/g, String.raw`\$&`).replaceAll("\n", String.raw`\n`)}"`;

@@ -80,7 +80,7 @@ export async function resolved(gitDir: string, name: string): Promise<string | u
   return line === undefined ? undefined : path.resolve(gitDir, line);
 }
 
-async function isGitDir(folder: string): Promise<boolean> {
+export async function isGitDir(folder: string): Promise<boolean> {
   const [head, objects, refs, common] = await Promise.all(
     ["HEAD", "objects", "refs", "commondir"].map((name) =>
       look(path.join(folder, name)).catch(() => undefined),

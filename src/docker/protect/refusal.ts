@@ -2,7 +2,7 @@ import path from "node:path";
 import { outermost, within } from "./protected-mounts.ts";
 import type { Protection } from "./scan.ts";
 
-type Protected = Pick<Protection, "readOnly" | "pinned" | "outside">;
+type Protected = Pick<Protection, "readOnly" | "pinned" | "outside" | "above">;
 
 const READ_ONLY = /read-only file system|\bEROFS\b/i;
 const BUSY = /device or resource busy|resource busy or locked|\bEBUSY\b/i;
@@ -23,7 +23,8 @@ export function blockedPaths(stderr: string, cwd: string, protection: Protected)
     if (!busy && !readOnly) continue;
     const guarded = outermost([...protection.readOnly, ...protection.outside]);
     const stops = (file: string): boolean =>
-      guarded.some((folder) => within(folder, file)) || (busy && protection.pinned.includes(file));
+      [...guarded, ...protection.above].some((folder) => within(folder, file)) ||
+      (busy && protection.pinned.includes(file));
     for (const file of namedIn(line, cwd, { guarded, stops })) found.add(file);
   }
   return [...found];

@@ -13,15 +13,22 @@ export interface FoundRepository {
   readonly config: readonly string[];
 }
 
-/** The repository that git would find from this folder upwards, never above the workspace; links are refused. */
+interface Bounds {
+  readonly workspace: string;
+  /** The top of the repository that the workspace is a folder of, or the workspace. */
+  readonly top: string;
+  readonly uid: number;
+}
+
+/** The repository that git would find from this folder upwards, never above the top; links are refused. */
 export async function findRepository(
-  root: string,
+  { workspace, top, uid }: Bounds,
   folder: string,
-  uid: number,
 ): Promise<FoundRepository | undefined> {
-  for (let worktree = path.resolve(folder); within(root, worktree); worktree = path.dirname(worktree)) {
+  for (let worktree = path.resolve(folder); within(top, worktree); worktree = path.dirname(worktree)) {
     if ((await look(worktree))?.isDirectory() !== true) throw refuse(worktree, "is no folder");
-    const found = await at(root, worktree, uid);
+    // What commands could write leads out of the workspace only to a repository that knows it.
+    const found = await at(within(workspace, worktree) ? workspace : top, worktree, uid);
     if (found !== undefined) return found;
   }
   return undefined;

@@ -21,6 +21,8 @@ export interface Protection {
   readonly warnings: readonly string[];
   /** Git directories outside the workspace that it leads to: read-only at their own path. */
   readonly outside: readonly string[];
+  /** The repository that the workspace is a folder of, where it is one: read-only at their own paths, in every mode. */
+  readonly above: readonly string[];
   /** Sockets and FIFOs there or in those: an empty file is mounted over each, since a program of the host may listen. */
   readonly covered: readonly string[];
 }
@@ -32,6 +34,7 @@ export const NOTHING: Protection = {
   absent: [],
   warnings: [],
   outside: [],
+  above: [],
   covered: [],
 };
 
@@ -80,6 +83,7 @@ export async function findProtected(root: string, signal?: AbortSignal): Promise
     absent: [...scan.absent],
     warnings: [...scan.warnings, ...warnings, ...linkedLines(root, walked.linked), ...reached.warnings],
     outside: away,
+    above: [],
     covered: reached.covered,
   };
 }

@@ -10,6 +10,8 @@ export interface IgnoreRules {
   readonly rules: readonly IgnoreRule[];
   /** The text exceeds the bound on length: everything is hidden, since its rules are unknown. */
   readonly tooLong: boolean;
+  /** Lists of folders above the workspace, by their absolute paths: what those hide stays hidden. */
+  readonly above?: readonly { readonly folder: string; readonly rules: IgnoreRules }[];
 }
 
 interface IgnoreRule {

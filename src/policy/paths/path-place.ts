@@ -36,7 +36,6 @@ export interface PlaceOf {
 export function placeOf(path: string, op: Op, around: Surroundings): PlaceOf {
   const at = resolvePath(around.cwd ?? around.workspace, path);
   const kind = kindOf(at, around);
-  const inWorkspace = isInside(around.workspace, at);
   const folded = kind === "null-device" ? "/" : foldPath(at);
   const write = op === "write";
   return {
@@ -45,9 +44,14 @@ export function placeOf(path: string, op: Op, around: Surroundings): PlaceOf {
     secret: write ? null : secretOf(kind, folded),
     protected: write ? protectedOf(kind, at, folded, around.workspace) : null,
     trap: write ? startupAt(folded, around) : null,
-    ignored:
-      inWorkspace && around.ignore !== undefined && isIgnored(around.ignore, below(around.workspace, at)),
+    ignored: isHidden(at, around),
   };
+}
+
+function isHidden(at: string, { workspace, ignore }: Surroundings): boolean {
+  if (ignore === undefined) return false;
+  const lists = [{ folder: workspace, rules: ignore }, ...(ignore.above ?? [])];
+  return lists.some(({ folder, rules }) => isInside(folder, at) && isIgnored(rules, below(folder, at)));
 }
 
 function kindOf(path: string, { workspace, home }: Surroundings): PlaceKind {

@@ -37,6 +37,7 @@ test("a folder of one's own is a workspace, with what the box must find there ag
       gid: Number(gid),
       dev: `${dev}`,
       ino: `${ino}`,
+      enclosing: { kind: "none" },
       warnings: [],
     },
   );

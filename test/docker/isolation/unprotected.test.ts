@@ -39,6 +39,7 @@ test(
         absent: [],
         warnings: [],
         outside: [],
+        above: [],
         covered: [],
       });
     const forged = await protectOutside("overlay", { path: place.at("forged"), uid, gid });

@@ -6,6 +6,7 @@ const protection = {
   readOnly: ["/w/.git", "/w/.envrc", "/w/sub/deep/.git", "/w/my dir/.vscode"],
   pinned: ["/w/sub", "/w/sub/deep", "/w/my dir"],
   outside: ["/main/.git"],
+  above: [],
 };
 
 /** Messages of real programs, and what they name. */

@@ -8,7 +8,7 @@ import { judgingFor, settingFlags } from "../../settings.ts";
 export class PolicyPath extends HarnessCommand {
   static override summary = "Judge reading or writing one path, as the file tools would.";
   static override description =
-    "Nothing is read or written but links on the way and the workspace's .harnessignore. The workspace is --cwd or the current folder, and need not exist. Ends with 0 for allow, 10 for ask, 20 for deny. A path that starts with - stands behind --.";
+    "Nothing is read or written but links on the way and the .harnessignore of the workspace and of the folders above it in its repository. The workspace is --cwd or the current folder, and need not exist. Ends with 0 for allow, 10 for ask, 20 for deny. A path that starts with - stands behind --.";
   static override args = {
     path: Args.string({ required: true, description: "from the workspace, or absolute", ignoreStdin: true }),
   };
@@ -24,7 +24,10 @@ export class PolicyPath extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(PolicyPath);
-    const decided = await judgedPath(args.path, flags.op, await judgingFor(this.host, flags));
+    const decided = await judgedPath(this.host, args.path, {
+      ...(await judgingFor(this.host, flags)),
+      op: flags.op,
+    });
     const { decision, contained, rules } = decided;
     if (flags.json) answerJson({ decision, contained, rules, path: decided.path });
     else answer(pathVerdict(decided, stdout));

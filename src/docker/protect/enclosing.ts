@@ -1,0 +1,116 @@
+import type { Stats } from "node:fs";
+import { lstat } from "node:fs/promises";
+import path from "node:path";
+import { HarnessError, reasonOf } from "../../core/errors.ts";
+import { followPointer, isGitDir } from "./git-pointer.ts";
+import { outermost, within } from "./protected-mounts.ts";
+import { type Protection, reachedIn } from "./scan.ts";
+import { look } from "./solid.ts";
+
+/** The repository that a workspace is a folder of, as git finds it from there upwards. */
+export type Enclosing =
+  /** The workspace is the top itself, or in no repository. */
+  | { readonly kind: "none" }
+  /** `mounts` is all that git needs: the top, and a git directory elsewhere that it leads to. */
+  | { readonly kind: "found"; readonly top: string; readonly mounts: readonly string[] }
+  /** Not to be shown to a box. */
+  | { readonly kind: "refused"; readonly top: string; readonly why: string };
+
+const NONE: Enclosing = { kind: "none" };
+
+interface Root {
+  /** With all links resolved. */
+  readonly path: string;
+  readonly uid: number;
+}
+
+/** `refusal` says why no box may see a folder; undefined where it may. */
+export async function enclosingOf(
+  { path: root, uid }: Root,
+  refusal: (top: string) => string | undefined,
+): Promise<Enclosing> {
+  if ((await seen(path.join(root, ".git"))) !== undefined) return NONE;
+  const { dev } = await lstat(root);
+  for (let top = root; top !== path.dirname(top);) {
+    top = path.dirname(top);
+    const folder = await seen(top);
+    // Git does not look beyond a file system either.
+    if (folder?.dev !== dev) return NONE;
+    const dotGit = await repositoryIn(top, root);
+    if (dotGit === undefined) continue;
+    const why = refusal(top) ?? unfit([folder, dotGit], uid);
+    if (why !== undefined) return { kind: "refused", top, why };
+    return ledFrom(top, dotGit.isFile(), { path: root, uid });
+  }
+  return NONE;
+}
+
+/** What git would take there, followed or not; a workspace in a git directory is none of its folders. */
+async function repositoryIn(top: string, root: string): Promise<Stats | undefined> {
+  const file = path.join(top, ".git");
+  const dotGit = await seen(file);
+  if (dotGit === undefined || within(file, root)) return undefined;
+  return dotGit.isDirectory() && !(await isGitDir(file)) ? undefined : dotGit;
+}
+
+function unfit(stats: readonly [Stats, Stats], uid: number): string | undefined {
+  if (stats.some((each) => each.uid !== uid)) return "it belongs to somebody else";
+  const [, dotGit] = stats;
+  return dotGit.isDirectory() || dotGit.isFile() ? undefined : "its .git is neither a folder nor a file";
+}
+
+const seen = (file: string): ReturnType<typeof look> => look(file).catch(() => undefined);
+
+async function ledFrom(top: string, pointed: boolean, { path: root, uid }: Root): Promise<Enclosing> {
+  if (!pointed) return { kind: "found", top, mounts: [top] };
+  try {
+    const lead = await followPointer(path.join(top, ".git"), top, uid);
+    if (lead.kind === "unsafe") return { kind: "refused", top, why: lead.why };
+    if (within(lead.gitDir, root)) return NONE;
+    return { kind: "found", top, mounts: lead.kind === "inside" ? [top] : [top, lead.mount] };
+  } catch (thrown) {
+    return { kind: "refused", top, why: reasonOf(thrown) };
+  }
+}
+
+/**
+ * The protection of a workspace with what surrounds it: read-only in every mode, its sockets and FIFOs covered. Where
+ * that cannot be, git does not work, and the box stands all the same.
+ */
+export async function surrounded(
+  enclosing: Enclosing,
+  given: Protection,
+  { root, user, signal }: SurroundedBy,
+): Promise<Protection> {
+  if (enclosing.kind === "none") return given;
+  const { top } = enclosing;
+  const without = (why: string): Protection => ({
+    ...given,
+    warnings: [
+      ...given.warnings,
+      `git does not work in the box: the repository ${top} is not mounted: ${why}`,
+    ],
+  });
+  if (enclosing.kind === "refused") return without(enclosing.why);
+  try {
+    const above = enclosing.mounts;
+    const { covered } = await reachedIn(top, [], { away: outermost(above), top: user, signal });
+    const fresh = covered.filter((file) => !within(root, file) && !given.covered.includes(file));
+    return {
+      ...given,
+      above,
+      outside: given.outside.filter((folder) => !above.some((one) => within(one, folder))),
+      covered: [...given.covered, ...fresh],
+    };
+  } catch (thrown) {
+    if (!(thrown instanceof HarnessError)) throw thrown;
+    return without(thrown.message);
+  }
+}
+
+interface SurroundedBy {
+  /** The workspace. */
+  readonly root: string;
+  readonly user: { readonly uid: number; readonly gid: number };
+  readonly signal: AbortSignal | undefined;
+}
