@@ -218,7 +218,7 @@ async function apt({ run }: Asking): Promise<Settings> {
 
 /** The workspace's own remotes, as its repository has them; git is not run for it. */
 async function git({ workspace, uid }: Asking): Promise<Settings> {
-  const found = await findRepository(workspace, workspace, uid);
+  const found = await findRepository({ workspace, top: workspace, uid }, workspace);
   const entries = found?.config.flatMap((text) => parseGitConfig(text) ?? []) ?? [];
   const urls = entries
     .filter(({ key }) => /^remote\..+\.url$/i.test(key))
