@@ -6,6 +6,8 @@ import { printable } from "../config/settings-schema.ts";
 import { reasonOf } from "../core/errors.ts";
 import { splitLines } from "../core/line-diff.ts";
 import { inertJson } from "../core/visible.ts";
+import { readDevcontainer } from "../docker/environments/devcontainer.ts";
+import { readRecipe, type Recipe } from "../docker/environments/recipe.ts";
 import type { BroughtFile, Kind } from "../extensions/brought.ts";
 import type { RuleForm } from "../policy/rule.ts";
 import type { Host } from "./host.ts";
@@ -38,7 +40,7 @@ const DESCRIBE: Readonly<Record<Kind, Describe>> = {
   settings: settingsDo,
   rules: rulesDo,
   environment: recipeDoes,
-  devcontainer: recipeDoes,
+  devcontainer: containerDoes,
 };
 
 export async function effectsOf(kind: Kind, thing: Described): Promise<Effects> {
@@ -89,46 +91,53 @@ function conditionOf({ prefix, exact, arg, effect, path: paths, host }: RuleForm
   ].join(", ");
 }
 
-const SETS_UP = "runs while it is set up:";
-const REACHES = "reaches while it is set up:";
 const INSTALLS = "installs:";
 
-/** Of recipes and dev containers: what a key does; of all others key and value are shown. */
+/** What a key of a recipe does; a key that is not here is shown as it is called. */
 const WORDS: Readonly<Record<string, string>> = {
   image: "starts every box from the image:",
   packages: INSTALLS,
   toolchains: INSTALLS,
   managers: INSTALLS,
   env: "sets in every box:",
-  containerEnv: "sets in every box:",
-  remoteEnv: "sets in every box:",
-  registries: REACHES,
-  networks: REACHES,
-  allow_domains: REACHES,
-  setup: SETS_UP,
-  onCreateCommand: SETS_UP,
-  updateContentCommand: SETS_UP,
-  postCreateCommand: SETS_UP,
+  registries: "reaches while it is set up:",
+  setup: "runs while it is set up:",
   services: "starts beside every run:",
   folders: "keeps in a volume of its own:",
 };
 
+/** As it is understood where environments are built, so that what is shown is what counts. */
 function recipeDoes(thing: Described): Promise<readonly Doing[]> {
-  const [{ text }, ...named] = thing.files;
-  const { value } = parseConfigDocument(fileOf(thing), text);
-  const keys = Object.entries(value as Readonly<Record<string, unknown>>).flatMap(([key, given]) =>
-    valuesOf(given).map((each) => loosening(`${WORDS[key] ?? `${key}:`} ${each}`)),
-  );
+  const [{ text }] = thing.files;
+  const { value, at } = parseConfigDocument(fileOf(thing), text);
+  const recipe = readRecipe(value);
+  if (isFaults(recipe)) throw new Error(`${at([])}: ${recipe.join("; ")}`);
+  return Promise.resolve(recipeEffects(recipe));
+}
+
+const isFaults = (read: Recipe | readonly string[]): read is readonly string[] => Array.isArray(read);
+
+function containerDoes(thing: Described): Promise<readonly Doing[]> {
+  const [{ path: main, text }, ...named] = thing.files;
+  const read = readDevcontainer(text, main);
+  if (typeof read === "string") throw new Error(read);
   const others = named.flatMap((file) =>
     splitLines(file.text).map((line) => loosening(`${file.path}: ${line.replace(/\n$/, "")}`)),
   );
-  return Promise.resolve([...keys, ...others]);
+  const left = read.notTaken.map(({ what }) => ({ text: `not taken: ${what}`, loosens: false }));
+  return Promise.resolve([...recipeEffects(read.recipe), ...others, ...left]);
 }
 
-/** What stands in a list or under names, one by one. */
+const recipeEffects = (recipe: Recipe): readonly Doing[] =>
+  Object.entries(recipe).flatMap(([key, given]) =>
+    valuesOf(given).map((each) => loosening(`${WORDS[key] ?? `${key}:`} ${each}`)),
+  );
+
+/** What stands in a list or under names, one by one; nothing of what is left open. */
 function valuesOf(given: unknown): readonly string[] {
+  if (given === null) return [];
   if (Array.isArray(given)) return given.map(oneOf);
-  if (typeof given !== "object" || given === null) return [oneOf(given)];
+  if (typeof given !== "object") return [oneOf(given)];
   return Object.entries(given).map(([name, value]) => `${name} = ${oneOf(value)}`);
 }
 

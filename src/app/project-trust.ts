@@ -74,10 +74,18 @@ interface Seen {
 }
 
 /** Read once: what is told is what would be recorded. */
-export async function seenTrust(host: Host, workspace: string): Promise<Seen> {
+export const seenTrust = (host: Host, workspace: string): Promise<Seen> => seen(host, workspace, () => true);
+
+/** The same of what chats and runs tell by themselves, as far as it is not trusted: they start without reading the rest. */
+export const seenUntrusted = (host: Host, workspace: string): Promise<Seen> =>
+  seen(host, workspace, ({ brought, standing }) => standing !== "trusted" && rowOf(brought.kind).told);
+
+async function seen(host: Host, workspace: string, wanted: (item: Item) => boolean): Promise<Seen> {
   const trust = await trustOf(ownerOf(host), workspace);
   const { place, hash, damage, gone } = trust;
-  const items = await Promise.all(trust.items.map((item) => toldItem(host, place?.top ?? "", item)));
+  const items = await Promise.all(
+    trust.items.filter(wanted).map((item) => toldItem(host, place?.top ?? "", item)),
+  );
   return { trust, told: { project: place?.top ?? null, hash, damage: damage ?? null, gone, items } };
 }
 
@@ -194,8 +202,7 @@ export interface Untrusted {
 
 /** Undefined where nothing of the project is left out. */
 export async function untrustedIn(host: Host, workspace: string): Promise<Untrusted | undefined> {
-  const { told } = await seenTrust(host, workspace);
-  return untrustedOf(told);
+  return untrustedOf((await seenUntrusted(host, workspace)).told);
 }
 
 export function untrustedOf({ items, damage }: ToldTrust): Untrusted | undefined {

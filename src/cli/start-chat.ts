@@ -2,7 +2,7 @@ import { refuseUnbuilt } from "../app/granted-network.ts";
 import type { Host } from "../app/host.ts";
 import { describeFailure, renderFailure, noteTo } from "../app/stderr-messages.ts";
 import { sessionsWorkspace } from "../app/session-access.ts";
-import { askForTrust, seenTrust, untrustedOf } from "../app/project-trust.ts";
+import { askForTrust, seenUntrusted, untrustedOf } from "../app/project-trust.ts";
 import type { Config } from "../config/load-config.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import { MODES } from "../core/decision.ts";
@@ -48,7 +48,7 @@ export async function startChat(host: Host, flags: ChatFlags, earlier?: Earlier)
 
 /** What would count for more if it was trusted is asked once; said no to, it is only told of until it changes. */
 async function askOfProject(host: Host, workspace: string, quiet: boolean): Promise<void> {
-  const seen = await seenTrust(host, workspace);
+  const seen = await seenUntrusted(host, workspace);
   const fresh = seen.told.items.filter(({ told, waits, declined }) => told && waits && !declined);
   if (fresh.length > 0) {
     await askForTrust(host, seen, fresh, {

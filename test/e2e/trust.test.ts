@@ -133,9 +133,10 @@ test("it is shown with what it would do, and nothing in it acts on the terminal"
     "  ! starts every box from the image: theirs",
     "  ! installs: libpq-dev",
     "  ! reaches while it is set up: npm",
-    '  ! runs while it is set up: {"run":"make"}',
-    "  ! runs while it is set up: make all",
+    '  ! runs while it is set up: {"run":"make","folder":"."}',
+    '  ! runs while it is set up: {"run":"make all","folder":"."}',
     "  ! .devcontainer/Dockerfile: RUN make",
+    "    not taken: build: a Dockerfile is built by nobody here: docker build it, and name the image",
   ])
     assert.ok(stdout.split("\n").includes(line), `${line}\n${stdout}`);
 });

@@ -4,6 +4,8 @@ import { HarnessCommand } from "../command.ts";
 import { choose, confirm, isTerminal } from "../terminal.ts";
 import { untilInterrupted } from "../../app/interruption.ts";
 import { packageRoot } from "../../app/host.ts";
+import { untrustedIn } from "../../app/project-trust.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";
 import { modelStep } from "../../app/setup-model.ts";
 import { describeEngine, engineStep, imageStep, Steps } from "../../app/setup-steps.ts";
@@ -52,7 +54,10 @@ export class Setup extends HarnessCommand {
         },
       };
       await bringUp(context, steps, { sidecars: !flags["no-sidecars"], model: !flags["no-model"] });
-      if (!flags.quiet && !flags.brief) stderr.write(setupTable(steps.taken, stderr));
+      if (flags.quiet || flags.brief) return;
+      stderr.write(setupTable(steps.taken, stderr));
+      const untrusted = await untrustedIn(this.host, context.workspace);
+      if (untrusted !== undefined) noteTo(false)(untrusted.text);
     });
   }
 }
