@@ -2,7 +2,7 @@ import { statfs } from "node:fs/promises";
 import path from "node:path";
 import { formatSize } from "../core/bounds.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
-import { answered, askVersion, type Engine } from "./engine.ts";
+import { answered, askVersion, type Engine, NO_PODMAN } from "./engine.ts";
 import { imageExists, wantedImage } from "./images/build-image.ts";
 import { checkImage } from "./images/image-needs.ts";
 
@@ -51,6 +51,7 @@ function atLeast(version: string, oldest: string): boolean {
 
 function versionHealth({ version, endpoint }: Engine): Health {
   const detail = `${version.name} ${version.version}, API ${version.api}, at ${endpoint.host}`;
+  if (version.name === "Podman") return broken("engine", `${detail}: ${NO_PODMAN}`, "start Docker instead");
   if (atLeast(version.api, MIN_API)) return healthy("engine", detail);
   return broken("engine", `${detail}: older than API ${MIN_API}`, "update the engine to 20.10 or later");
 }

@@ -10,7 +10,7 @@ export function engineRemedy(system: System, failure: NoEngine): string {
     return 'sudo usermod -aG docker "$USER" && newgrp docker   (that group can do whatever root can)';
   if (system.platform === "darwin")
     return "brew install colima docker && colima start   (or start Docker Desktop)";
-  if (system.platform !== "linux") return "install Docker Desktop or Podman, then try again";
+  if (system.platform !== "linux") return "install Docker Desktop, then try again";
   const start = system.systemd ? `${sudo}systemctl enable --now docker` : `${sudo}dockerd &`;
   const join = system.root ? "" : ' && sudo usermod -aG docker "$USER" && newgrp docker';
   if (system.dockerd) return `${start}${join}`;
@@ -28,5 +28,5 @@ function installCommand(system: System, sudo: string): string {
   if (names.includes("arch")) return `${sudo}pacman -S --needed docker`;
   if (names.includes("alpine")) return `${sudo}apk add docker`;
   if (names.some((name) => name.includes("suse"))) return `${sudo}zypper install -y docker`;
-  return "install Docker Engine or Podman from your distribution";
+  return "install Docker Engine from your distribution";
 }

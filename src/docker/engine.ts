@@ -152,6 +152,7 @@ export interface EngineFacts extends HostFacts {
 
 /** What the container spec must know of the engine's machine. */
 export async function hostFacts(engine: Engine): Promise<EngineFacts> {
+  if (engine.version.name === "Podman") throw noPodman(engine);
   const info = (await engine.api.info()) as Info;
   return {
     cpus: info.NCPU ?? 1,
@@ -162,6 +163,16 @@ export async function hostFacts(engine: Engine): Promise<EngineFacts> {
     swappiness: info.CgroupVersion !== "2",
   };
 }
+
+export const NO_PODMAN = "Podman makes containers otherwise than planned (docs/engines.md)";
+
+/** Before anything is made: each container would be refused for what its engine says of it. */
+const noPodman = ({ version, endpoint }: Engine): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `no box on ${version.name} ${version.version} at ${endpoint.host}: ${NO_PODMAN}`,
+    "start Docker, or name its address: DOCKER_HOST=unix:///path/to/docker.sock",
+  );
 
 /** The profile that is sent with every container, from the installed package at `root`. */
 export async function readSeccomp(root: string): Promise<string> {

@@ -6,7 +6,8 @@ import path from "node:path";
 import test from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { promisify } from "node:util";
-import { type Engine, findEngine, isEngine, type NoEngine } from "../../src/docker/engine.ts";
+import { type Engine, findEngine, hostFacts, isEngine, type NoEngine } from "../../src/docker/engine.ts";
+import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { type Loopback, onConnection, onRequest, versionAnswer } from "./loopback.ts";
 
@@ -165,4 +166,18 @@ test("a socket that this user may not open is denied", async () => {
   const { stdout } = await promisify(execFile)(process.execPath, words, { env, cwd: "/" });
   const reason = `connect EACCES ${place.at("engine.sock")}`;
   assert.deepEqual(JSON.parse(stdout), { kind: "denied", host: loopback.host, origin, reason });
+});
+
+test("Podman is refused before anything is asked of it, Docker is asked", async () => {
+  const info = { NCPU: 3 };
+  const named = (name: string): Engine =>
+    ({
+      version: { name, version: "5.4.0", api: "1.41", arch: "amd64" },
+      endpoint: { host: "unix:///none", origin: "usual socket" },
+      api: { info: () => Promise.resolve(info) },
+    }) as unknown as Engine;
+  const [exit, message] = await refusalOf(() => hostFacts(named("Podman")));
+  assert.equal(exit, 6);
+  assert.match(message, /^no box on Podman 5\.4\.0 at unix:\/\/\/none: .*docs\/engines\.md/);
+  assert.equal((await hostFacts(named("Docker"))).cpus, 3);
 });

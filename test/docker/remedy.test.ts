@@ -67,18 +67,14 @@ const REMEDIES: Readonly<Record<string, readonly [Partial<System>, Partial<NoEng
   "a distribution that is not known": [
     { distribution: "void" },
     {},
-    `install Docker Engine or Podman from your distribution && ${START}`,
+    `install Docker Engine from your distribution && ${START}`,
   ],
   macOS: [
     { platform: "darwin", root: false, distribution: "", systemd: false },
     {},
     "brew install colima docker && colima start   (or start Docker Desktop)",
   ],
-  "another system": [
-    { platform: "win32", distribution: "" },
-    {},
-    "install Docker Desktop or Podman, then try again",
-  ],
+  "another system": [{ platform: "win32", distribution: "" }, {}, "install Docker Desktop, then try again"],
   "a user who may not open the socket": [
     { root: false, dockerd: true },
     { kind: "denied" },

@@ -11,6 +11,7 @@ import { refuseTaken, type Standing, standingsOf } from "../isolation/parked-fil
 import { commitIdentity } from "../protect/repository.ts";
 import { NOTHING_TRACKED, trackedIn } from "../protect/tracked.ts";
 import { writeFileIn } from "../runner/runner-files.ts";
+import { isGvisor } from "./box-report.ts";
 import type { Workspace } from "./box-workspace.ts";
 import { openBox, type BoxParts } from "./box.ts";
 import { doorFor, goneOn, type Made, madeAnew, type NewBoxOptions, parkingOf } from "./make-box.ts";
@@ -147,9 +148,11 @@ async function identityIn(
   return env;
 }
 
-/** Git does not look beyond a file system, and an overlay is one of its own. */
-const lookingAbove = ({ plan: { above = [], workspace } }: Made): Readonly<Record<string, string>> =>
-  above.length === 0 || workspace?.volume === undefined ? {} : { GIT_DISCOVERY_ACROSS_FILESYSTEM: "1" };
+/** Git does not look beyond a file system: an overlay is one of its own, and for gVisor each mount is. */
+function lookingAbove({ plan }: Made): Readonly<Record<string, string>> {
+  const apart = plan.workspace?.volume !== undefined || isGvisor(plan);
+  return apart && (plan.above ?? []).length > 0 ? { GIT_DISCOVERY_ACROSS_FILESYSTEM: "1" } : {};
+}
 
 const configText = (text: string): string =>
   `"${text.replaceAll(/["\\]/g, String.raw`\$&`).replaceAll("\n", String.raw`\n`)}"`;
