@@ -75,7 +75,8 @@ const EMBEDDED: readonly (readonly [range: string, at: number, inverted?: true])
 
 type Bytes = readonly number[];
 
-const bytesOf = (address: string): Bytes =>
+/** Four or sixteen; without a zone. */
+export const bytesOf = (address: string): Bytes =>
   isIPv4(address) ? address.split(".").map(Number) : v6Bytes(address);
 
 const words = (part: string | undefined): readonly number[] =>

@@ -71,21 +71,6 @@ function unmapped(host: string): string {
   return [high >> 8, high & 255, low >> 8, low & 255].join(".");
 }
 
-/** The form of `Grant.host`: a host, or `*.name` for what is below a name of at least two parts. */
-export function parseHostPattern(text: string): string | Unreadable {
-  if (!text.startsWith("*.")) {
-    const host = parseHost(text);
-    return isUnreadable(host) ? host : host.host;
-  }
-  const below = parseHost(text.slice(2));
-  if (isUnreadable(below)) return below;
-  if (below.literal) return { unreadable: "an address has nothing below it" };
-  if (!below.host.includes(".")) return { unreadable: "everything below a name of one part" };
-  return `*.${below.host}`;
-}
-
-/** Exact, or at the edge of a label below the pattern's name. */
-export const matchesHost = (pattern: string, host: string): boolean =>
-  pattern.startsWith("*.")
-    ? host.length > pattern.length - 1 && host.endsWith(pattern.slice(1))
-    : host === pattern;
+/** As it is written in an address. */
+export const shown = ({ host, port }: Authority): string =>
+  `${host.includes(":") ? `[${host}]` : host}:${port}`;

@@ -98,6 +98,11 @@ export class EgressLedger {
     return line;
   }
 
+  /** Writes the lines of all that is still open. */
+  endAll(): void {
+    for (const line of this.#open.keys()) line.end();
+  }
+
   read(): Ledger {
     const { allowed, denied } = this.#ended;
     const open = Array.from(this.#open.values(), (line) => line());

@@ -1,53 +1,21 @@
 import { once } from "node:events";
 import { chmod, mkdir, rm } from "node:fs/promises";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Connection, Grant, SecretBinding } from "../../core/network.ts";
-import { type Authority, isUnreadable, parseAuthority } from "./authority.ts";
 import { judgeHello } from "./client-hello.ts";
-import { type Asked, EgressLedger, type Ledger } from "./egress-ledger.ts";
-import {
-  answerInWords,
-  forwardRequest,
-  hasBody,
-  judgeFraming,
-  LONGEST_HEAD,
-  valuesOf,
-} from "./forward-request.ts";
-import {
-  type Allowance,
-  type Denial,
-  isDenial,
-  isMethodAllowed,
-  judgeHost,
-  mustSeeInto,
-  shown,
-} from "./judge-host.ts";
-import {
-  type Dial,
-  dialDirectly,
-  isUnreachable,
-  reachHost,
-  type Resolve,
-  resolveOnHost,
-} from "./reach-host.ts";
-import { ACCESS_DENIED, awaitHello, ByteMeter, splice } from "./tunnel.ts";
-
-/** What a run may use of the network in all, and how long it may keep what it does not use. */
-interface EgressLimits {
-  /** Connections of the box at one time; more are not taken. */
-  readonly connections: number;
-  readonly bytesUp: number;
-  readonly bytesDown: number;
-  /** In which nothing moved. */
-  readonly idleMs: number;
-  readonly connectMs: number;
-  readonly helloMs: number;
-  /** For the head of a request. */
-  readonly headMs: number;
-}
+import { EgressGate, type EgressLimits, isAnswered, type Judged } from "./egress-gate.ts";
+import type { Ledger } from "./egress-ledger.ts";
+import { LONGEST_HEAD, Turns } from "./forward-request.ts";
+import { isDenial, mustSeeInto } from "./judge-host.ts";
+import { servePlain } from "./plain-requests.ts";
+import { type Dial, dialDirectly, type Resolve, resolveOnHost } from "./reach-host.ts";
+import { makeSessionAuthority, type SessionAuthority } from "./session-authority.ts";
+import { TlsEnding } from "./tls-ending.ts";
+import { ACCESS_DENIED, awaitHello, splice } from "./tunnel.ts";
+import type { Upstream } from "./upstream-proxy.ts";
 
 const EGRESS_LIMITS: EgressLimits = {
   connections: 1024,
@@ -68,6 +36,8 @@ export interface EgressOptions {
   readonly secrets?: readonly SecretBinding[];
   /** PEM of what real servers are verified against where the proxy ends TLS; Node's own roots when left out. */
   readonly roots?: string;
+  /** What the host's environment says of proxies (`upstreamFrom`): connections go through those. */
+  readonly upstream?: Upstream | null;
   readonly limits?: Partial<EgressLimits>;
   /** Every line of the ledger as it is written: a denial at once, a connection when it has ended. */
   readonly onConnection?: (connection: Connection) => void;
@@ -79,7 +49,7 @@ export interface EgressOptions {
 export interface EgressProxy extends AsyncDisposable {
   /** The socket that the box's bridge is to be pointed at. */
   readonly socket: string;
-  /** PEM that the box has to trust where the proxy ends TLS; null while nothing granted needs that. */
+  /** PEM that the box has to trust where the proxy ends TLS; null while no grant has methods and there is no secret. */
   readonly authority: string | null;
   /** From now on these count, too: for connections that begin later. */
   readonly grant: (more: readonly Grant[]) => void;
@@ -106,9 +76,11 @@ export async function openEgress(options: EgressOptions): Promise<EgressProxy> {
   await chmod(socket, 0o666);
   return {
     socket,
-    authority: null,
+    get authority() {
+      return proxy.authority;
+    },
     grant: (more) => proxy.grant(more),
-    ledger: () => proxy.ledger.read(),
+    ledger: () => proxy.gate.ledger.read(),
     [Symbol.asyncDispose]: async () => {
       await proxy.close();
       await rm(socket, { force: true });
@@ -116,45 +88,87 @@ export async function openEgress(options: EgressOptions): Promise<EgressProxy> {
   };
 }
 
+/** As many may wait to be taken as the kernel lets; beyond that a unix socket refuses at once (EAGAIN). */
+const BACKLOG = 4096;
+
+/** A value that short stands in too much of what comes back to be taken out of it. */
+const SHORTEST_SECRET = 6;
+
+function checkSecrets(secrets: readonly SecretBinding[]): void {
+  const short = secrets.find(({ value }) => value.length < SHORTEST_SECRET);
+  if (short === undefined) return;
+  const message = `the secret ${short.name} has less than ${SHORTEST_SECRET} characters: it could not be kept from the box`;
+  throw new HarnessError(
+    EXIT.usage,
+    message,
+    `give ${short.name} a longer value, or leave --secret ${short.name} out`,
+  );
+}
+
 class Proxy {
-  readonly ledger: EgressLedger;
-  readonly #options: EgressOptions;
-  readonly #limits: EgressLimits;
-  readonly #meter: ByteMeter;
+  readonly gate: EgressGate;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
-  #grants: readonly Grant[];
+  readonly #turns = new Turns();
+  #ending: { readonly authority: SessionAuthority; readonly tls: TlsEnding } | null = null;
 
   constructor(options: EgressOptions) {
-    this.#options = options;
-    this.#limits = { ...EGRESS_LIMITS, ...options.limits };
-    this.#grants = options.grants;
-    this.#meter = new ByteMeter({ up: this.#limits.bytesUp, down: this.#limits.bytesDown });
-    this.ledger = new EgressLedger(options.onConnection ?? (() => undefined));
+    const { grants, denied = [], secrets = [], roots, upstream = null } = options;
+    const { resolve = resolveOnHost, dial = dialDirectly, onConnection = () => undefined } = options;
+    const limits = { ...EGRESS_LIMITS, ...options.limits };
+    checkSecrets(secrets);
+    this.gate = new EgressGate({
+      grants,
+      denied,
+      secrets,
+      limits,
+      reaching: { resolve, dial, connectMs: limits.connectMs, upstream, roots },
+      tell: onConnection,
+    });
+    if (secrets.length > 0 || grants.some(({ methods }) => methods !== null)) this.#end();
     this.#server = createServer({
       maxHeaderSize: LONGEST_HEAD,
-      headersTimeout: this.#limits.headMs,
+      headersTimeout: limits.headMs,
       requestTimeout: 0,
-      keepAliveTimeout: this.#limits.idleMs,
+      keepAliveTimeout: limits.idleMs,
       connectionsCheckingInterval: 5000,
       requireHostHeader: false,
       noDelay: true,
     });
-    this.#server.maxConnections = this.#limits.connections;
+    this.#server.maxConnections = limits.connections;
+    this.#attach(limits);
+  }
+
+  #attach({ connections }: EgressLimits): void {
     this.#server.on("connection", (socket: Socket) => this.#keep(socket));
     this.#server.on("drop", () =>
-      this.#denyUnread("connections", `more than ${this.#limits.connections} at a time`),
+      this.gate.denyUnread(null, "connections", `more than ${connections} connections at a time`),
     );
     this.#server.on("clientError", (_, socket) => this.#malformed(socket as Socket));
-    this.#server.on("request", (request, response) => void this.#plain(request, response));
+    this.#server.on(
+      "request",
+      (request, response) => void this.#turns.take(response, () => servePlain(this.gate, request, response)),
+    );
     this.#server.on(
       "connect",
       (request, socket, head) => void this.#tunnel(request.url ?? "", socket as Socket, head),
     );
   }
 
+  get authority(): string | null {
+    return this.#ending?.authority.pem ?? null;
+  }
+
+  #end(): TlsEnding {
+    if (this.#ending === null) {
+      const authority = makeSessionAuthority();
+      this.#ending = { authority, tls: new TlsEnding(this.gate, authority) };
+    }
+    return this.#ending.tls;
+  }
+
   async listen(socket: string): Promise<void> {
-    this.#server.listen(socket);
+    this.#server.listen({ path: socket, backlog: BACKLOG });
     await once(this.#server, "listening");
     this.#server.unref();
   }
@@ -163,11 +177,12 @@ class Proxy {
     const closed = new Promise<void>((resolve) => void this.#server.close(() => resolve()));
     for (const socket of this.#sockets) socket.destroy();
     await closed;
-    await new Promise((resolve) => void setImmediate(resolve));
+    this.gate.ledger.endAll();
   }
 
   grant(more: readonly Grant[]): void {
-    this.#grants = [...this.#grants, ...more];
+    this.gate.grant(more);
+    if (more.some(({ methods }) => methods !== null)) this.#end();
   }
 
   #keep(socket: Socket): void {
@@ -175,165 +190,54 @@ class Proxy {
     socket.on("error", () => undefined).once("close", () => this.#sockets.delete(socket));
   }
 
-  #denyUnread(rule: string, reason: string): void {
-    this.ledger.denied({ host: "", port: 0, method: null }, rule, reason);
-  }
-
   #malformed(socket: Socket): void {
-    this.#denyUnread("malformed", "a request that cannot be read, or in more than one way");
-    if (socket.writable) refuse(socket, 400, "the request cannot be read, or in more than one way");
+    const reason = "the request cannot be read, or in more than one way";
+    this.gate.denyUnread(null, "malformed", reason);
+    if (socket.writable) refuse(socket, 400, reason);
     else socket.destroy();
-  }
-
-  /** What stands in a request for the host, judged as far as no address is needed. */
-  #judged(text: string, defaultPort: number | null, method: string | null): Judged | Denial {
-    const over = this.#meter.denial;
-    const read = parseAuthority(utf8(text), defaultPort);
-    const asked = isUnreadable(read) ? { host: text, port: 0, method } : { ...read, method };
-    const deny = (denial: Denial): Denial => {
-      this.ledger.denied(asked, denial.rule, denial.reason);
-      return denial;
-    };
-    if (isUnreadable(read))
-      return deny({ rule: "authority", reason: `the host cannot be judged: ${read.unreadable}` });
-    if (over !== undefined) return deny(over);
-    const { denied = [], secrets = [] } = this.#options;
-    const verdict = judgeHost(read, { grants: this.#grants, denied, secrets });
-    return isDenial(verdict) ? deny(verdict) : { authority: read, asked, allowance: verdict };
-  }
-
-  async #reached({ authority, asked, allowance }: Judged): Promise<Socket | Answered> {
-    const { resolve = resolveOnHost, dial = dialDirectly } = this.#options;
-    const found = await reachHost(authority, allowance, { resolve, dial, connectMs: this.#limits.connectMs });
-    if (isDenial(found)) {
-      this.ledger.denied(asked, found.rule, found.reason);
-      return { status: 403, words: found.reason };
-    }
-    if (isUnreachable(found)) {
-      this.ledger.allowed(asked).end("unreachable", found.unreachable);
-      return { status: 502, words: found.unreachable };
-    }
-    found.on("error", () => undefined);
-    return found;
   }
 
   async #tunnel(url: string, client: Socket, head: Buffer): Promise<void> {
     client.pause();
-    const judged = this.#judged(url, null, null);
+    const judged = this.gate.judge(url, null, null);
     if (isDenial(judged)) return refuse(client, 403, judged.reason);
-    if (mustSeeInto(judged.allowance)) {
-      const reason = `only some methods of ${judged.authority.host} are granted, which cannot be seen inside TLS`;
-      this.ledger.denied(judged.asked, "method", reason);
-      return refuse(client, 403, reason);
-    }
-    const server = await this.#reached(judged);
-    if (isAnswered(server)) return refuse(client, server.status, server.words);
-    client.write("HTTP/1.1 200 Connection established\r\n\r\n");
-    const came = await awaitHello(client, head, this.#limits.helloMs);
-    const { host, literal } = judged.authority;
-    const denial = came === null || isDenial(came) ? came : (judgeHello(came.hello, host, literal) ?? null);
-    if (came === null || isDenial(came) || denial !== null) {
-      server.destroy();
-      if (denial === null) return void client.destroy();
-      this.ledger.denied(judged.asked, denial.rule, denial.reason);
-      return void client.end(ACCESS_DENIED, () => client.destroy());
-    }
-    const line = this.ledger.allowed(judged.asked);
-    this.#meter.take("up", came.bytes.length, line);
-    server.write(came.bytes);
-    const why = await splice({ client, server }, this.#meter, line, this.#limits.idleMs);
+    if (mustSeeInto(judged.allowance)) return this.#seen(client, head, judged);
+    const reached = await this.gate.reach(judged, "https");
+    if (isAnswered(reached)) return refuse(client, reached.status, reached.words);
+    const hello = await this.#hello(client, head, judged);
+    if (hello === null) return void reached.socket.destroy();
+    const line = this.gate.ledger.allowed(judged.asked);
+    this.gate.meter.take("up", hello.length, line);
+    reached.socket.write(hello);
+    const why = await splice(
+      { client, server: reached.socket },
+      this.gate.meter,
+      line,
+      this.gate.limits.idleMs,
+    );
     line.end(why?.rule, why?.reason);
   }
 
-  async #plain(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    request.on("error", () => undefined);
-    response.on("error", () => undefined);
-    const method = request.method ?? "";
-    const match = /^http:\/\/([^/?#]*)(.*)$/is.exec(request.url ?? "");
-    if (match === null) return this.#misdirected(request, response);
-    const [, named = "", rest = ""] = match;
-    const judged = this.#judged(named, 80, method);
-    if (isDenial(judged)) return answerInWords(response, 403, judged.reason);
-    const target = rest.startsWith("/") ? rest : `/${rest}`;
-    const denial = judgePlain(request, judged, target);
-    if (denial !== undefined) {
-      this.ledger.denied(judged.asked, denial.rule, denial.reason);
-      return answerInWords(response, 403, denial.reason);
+  async #seen(client: Socket, head: Buffer, judged: Judged): Promise<void> {
+    const hello = await this.#hello(client, head, judged);
+    if (hello !== null) this.#end().serve(client, hello, judged);
+  }
+
+  /** Opens the tunnel towards the client, and judges what it says first; null where nothing may follow. */
+  async #hello(client: Socket, head: Buffer, judged: Judged): Promise<Buffer | null> {
+    client.write("HTTP/1.1 200 Connection established\r\n\r\n");
+    const came = await awaitHello(client, head, this.gate.limits.helloMs);
+    if (came === null) {
+      client.destroy();
+      return null;
     }
-    const server = await this.#reached(judged);
-    if (isAnswered(server)) return answerInWords(response, server.status, server.words);
-    const line = this.ledger.allowed(judged.asked);
-    const { authority } = judged;
-    const ended = await forwardRequest({
-      request,
-      response,
-      target,
-      host: authority.port === 80 ? shown(authority).replace(/:80$/, "") : shown(authority),
-      connection: { createConnection: () => server },
-      meter: this.#meter,
-      line,
-      idleMs: this.#limits.idleMs,
-    });
-    server.destroy();
-    line.end(ended?.rule, ended?.reason);
-    if (ended !== null) answerInWords(response, ended.rule === "budget" ? 403 : 502, ended.reason);
+    const { host, literal } = judged.authority;
+    const denial = isDenial(came) ? came : judgeHello(came.hello, host, literal);
+    if (denial === undefined && !isDenial(came)) return came.bytes;
+    if (denial !== undefined) this.gate.deny(judged.asked, denial);
+    client.end(ACCESS_DENIED, () => client.destroy());
+    return null;
   }
-
-  #misdirected(request: IncomingMessage, response: ServerResponse): void {
-    const reason = /^https:/i.test(request.url ?? "")
-      ? "a request for https has to come through CONNECT"
-      : "this is a proxy: a request names http://host/path, or comes through CONNECT";
-    this.ledger.denied({ host: "", port: 0, method: request.method ?? "" }, "authority", reason);
-    answerInWords(response, 403, reason);
-  }
-}
-
-interface Judged {
-  readonly authority: Authority;
-  readonly asked: Asked;
-  readonly allowance: Allowance;
-}
-
-/** What the client is told in place of a connection. */
-interface Answered {
-  readonly status: 403 | 502;
-  readonly words: string;
-}
-
-const isAnswered = (found: Socket | Answered): found is Answered => "words" in found;
-
-function judgePlain(
-  request: IncomingMessage,
-  { authority, allowance }: Judged,
-  target: string,
-): Denial | undefined {
-  const hosts = valuesOf(request.rawHeaders, "host");
-  const read = hosts.map((host) => parseAuthority(utf8(host), 80));
-  if (hosts.length > 1 || !read.every((host) => !isUnreadable(host) && shown(host) === shown(authority)))
-    return { rule: "host", reason: `the Host header is not the host that is asked for, ${authority.host}` };
-  return judgeFraming(request) ?? judgeMethod(request, authority, allowance, target);
-}
-
-/** Of a host of which only some methods are granted, those that read carry nothing. */
-function judgeMethod(
-  request: IncomingMessage,
-  { host }: Authority,
-  { methods }: Allowance,
-  target: string,
-): Denial | undefined {
-  const { method = "" } = request;
-  const granted = isMethodAllowed(methods, method, target.replace(/\?.*$/s, ""));
-  if (!granted)
-    return { rule: "method", reason: `${method} is not granted for ${host}; ${methods?.join(", ")} are` };
-  return methods !== null && /^(?:GET|HEAD|OPTIONS)$/.test(method) && hasBody(request)
-    ? { rule: "method", reason: `a ${method} with a body is not granted for ${host}` }
-    : undefined;
-}
-
-/** Bytes of a head, which node:http gives as Latin-1; what is no UTF-8 stays unreadable. */
-function utf8(text: string): string {
-  if (/^[\0-\x7f]*$/.test(text)) return text;
-  return Buffer.from(text, "latin1").toString("utf8").replaceAll("\uFFFD", "\0");
 }
 
 function refuse(socket: Socket, status: 400 | 403 | 502, reason: string): void {

@@ -5,9 +5,11 @@ import {
   type RequestOptions,
   type ServerResponse,
 } from "node:http";
+import type { Socket } from "node:net";
 import { Transform } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
-import { reasonOf } from "../../core/errors.ts";
+import { errorCode, reasonOf } from "../../core/errors.ts";
 import type { OpenLine } from "./egress-ledger.ts";
 import { type Denial, METHOD_OVERRIDES } from "./judge-host.ts";
 import type { ByteMeter } from "./tunnel.ts";
@@ -34,7 +36,7 @@ const HOP: ReadonlySet<string> = new Set([
 /** Names and values in turn, as node:http has them. */
 type RawHeaders = readonly string[];
 
-function* pairsOf(raw: RawHeaders): Generator<readonly [name: string, value: string]> {
+export function* pairsOf(raw: RawHeaders): Generator<readonly [name: string, value: string]> {
   for (let at = 0; at + 1 < raw.length; at += 2) yield [raw[at] ?? "", raw[at + 1] ?? ""];
 }
 
@@ -53,7 +55,8 @@ function endToEnd(raw: RawHeaders, without: ReadonlySet<string> = new Set()): st
 }
 
 /** Lengths are told anew; node's parser has refused a request that tells two, or a length and chunks. */
-function framing(request: IncomingMessage): readonly string[] {
+function framing(request: IncomingMessage, body: Buffer | null): readonly string[] {
+  if (body !== null) return ["Content-Length", String(body.length)];
   if (request.headers["transfer-encoding"] !== undefined) return ["Transfer-Encoding", "chunked"];
   const length = request.headers["content-length"];
   if (length !== undefined) return ["Content-Length", length];
@@ -74,12 +77,13 @@ export function judgeFraming(request: IncomingMessage): Denial | undefined {
   return undefined;
 }
 
-/** How what is sent and what comes back is changed on its way; null where it is not. */
-interface Rewriting {
-  readonly requestHeaders: (raw: string[]) => string[];
-  readonly responseHeaders: (raw: string[]) => string[];
-  /** Between the two sides of a body; empty where it stays as it is. */
-  readonly requestBody: () => readonly Transform[];
+/** How what is sent and what comes back is changed on its way. */
+export interface Rewriting {
+  readonly requestHeaders: (raw: readonly string[]) => string[];
+  readonly requestTarget: (target: string) => string;
+  /** Of a body that is text and small; others stay as they are. */
+  readonly requestBody: (request: IncomingMessage, body: Buffer) => Buffer;
+  readonly responseHeaders: (raw: readonly string[]) => string[];
   readonly responseBody: (response: IncomingMessage) => readonly Transform[];
 }
 
@@ -98,44 +102,76 @@ export interface Forwarding {
   readonly rewriting?: Rewriting;
 }
 
-/** How it ended, if not well; whatever is left of the answer is then cut off. */
-export interface Ended {
-  readonly rule: string;
-  readonly reason: string;
-  readonly answered: boolean;
-}
+/** How it ended, if not well. */
+type Ended = Denial;
 
 /**
  * One request, made anew from what was read of it, and its answer. What the client sends and what the server sends is
  * each held up while the other side does not read.
  */
 export async function forwardRequest(way: Forwarding): Promise<Ended | null> {
+  try {
+    const body = await smallBody(way);
+    await attempt(way, body, true);
+    return null;
+  } catch (thrown) {
+    const denial = way.meter.denial;
+    if (denial !== undefined) return denial;
+    return { rule: "unreachable", reason: reasonOf(thrown) };
+  }
+}
+
+/** A kept connection that the server had closed meanwhile: nothing was read of the request. */
+class StaleConnection extends Error {
+  override readonly name = "StaleConnection";
+}
+
+async function attempt(way: Forwarding, body: Buffer | null, again: boolean): Promise<void> {
   const { request, response, line, rewriting } = way;
-  const headers = ["Host", way.host, ...endToEnd(request.rawHeaders, REBUILT), ...(way.extra ?? [])];
+  const raw = ["Host", way.host, ...endToEnd(request.rawHeaders, REBUILT), ...(way.extra ?? [])];
   const sent = sendRequest({
     ...way.connection,
     method: request.method ?? "GET",
-    path: way.target,
-    headers: [...(rewriting?.requestHeaders(headers) ?? headers), ...framing(request)],
+    path: rewriting?.requestTarget(way.target) ?? way.target,
+    headers: [...(rewriting?.requestHeaders(raw) ?? raw), ...framing(request, body)],
     setHost: false,
     maxHeaderSize: LONGEST_HEAD,
   });
+  way.meter.take("up", headLength(way.target, raw), line);
   sent.setTimeout(way.idleMs, () => sent.destroy(new Error(`nothing came for ${way.idleMs / 1000} s`)));
   const left = (): void => void sent.destroy(new Error("the client left"));
   response.once("close", left);
   try {
-    const [answer] = await Promise.all([answerOf(sent), sendBody(way, sent)]);
+    const [answer] = await Promise.all([answerOf(sent), sendBody(way, body, sent)]);
     await giveBack(way, answer);
-    return null;
   } catch (thrown) {
     sent.destroy();
-    const denial = way.meter.denial;
-    if (denial !== undefined) return { ...denial, answered: response.headersSent };
-    return { rule: "unreachable", reason: reasonOf(thrown), answered: response.headersSent };
+    const unread = again && thrown instanceof StaleConnection && (body !== null || !hasBody(request));
+    if (!unread || response.headersSent || response.destroyed) throw thrown;
+    await attempt(way, body, false);
   } finally {
     response.off("close", left);
-    line.up += headLength(way.target, headers);
   }
+}
+
+/** Bodies up to here are changed as a whole. */
+const SMALL = 256 * 1024;
+const TEXTUAL = /^(?:text\/|application\/(?:[\w.+-]*json|x-www-form-urlencoded|[\w.+-]*xml|graphql)\b)/i;
+
+async function smallBody({ request, rewriting, meter, line }: Forwarding): Promise<Buffer | null> {
+  const { headers } = request;
+  const length = Number(headers["content-length"] ?? Number.NaN);
+  const isPacked = !/^(?:identity)?$/i.test(headers["content-encoding"] ?? "");
+  if (
+    rewriting === undefined ||
+    isPacked ||
+    !(length <= SMALL) ||
+    !TEXTUAL.test(headers["content-type"] ?? "")
+  )
+    return null;
+  const body = await buffer(request);
+  if (!meter.take("up", body.length, line)) throw new Error("over the budget");
+  return rewriting.requestBody(request, body);
 }
 
 /** Told anew, or not the box's to say. */
@@ -146,15 +182,19 @@ const headLength = (target: string, headers: RawHeaders): number =>
 
 function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  sent.once("response", resolve).on("error", reject);
+  sent.once("response", resolve).on("error", (thrown) => {
+    const isStale = sent.reusedSocket && /^(?:ECONNRESET|EPIPE)$/.test(errorCode(thrown) ?? "");
+    reject(isStale ? new StaleConnection() : thrown);
+  });
   return promise;
 }
 
-/** A server may answer, and leave, before it has read all. */
-async function sendBody({ request, meter, line, rewriting }: Forwarding, sent: ClientRequest): Promise<void> {
+/** A server may answer before it has read all; then the rest is not sent. */
+async function sendBody(way: Forwarding, body: Buffer | null, sent: ClientRequest): Promise<void> {
+  const { request, meter, line } = way;
+  if (body !== null) return void sent.end(body);
   if (!hasBody(request)) return void sent.end();
-  const counted = counting((bytes) => meter.take("up", bytes, line));
-  await pipeline([request, counted, ...(rewriting?.requestBody() ?? []), sent]);
+  await pipeline([request, counting((bytes) => meter.take("up", bytes, line)), sent]);
 }
 
 async function giveBack(
@@ -162,10 +202,11 @@ async function giveBack(
   answer: IncomingMessage,
 ): Promise<void> {
   const raw = endToEnd(answer.rawHeaders);
+  const changes = rewriting?.responseBody(answer) ?? [];
   response.sendDate = false;
   response.writeHead(answer.statusCode ?? 502, rewriting?.responseHeaders(raw) ?? raw);
   const counted = counting((bytes) => meter.take("down", bytes, line));
-  await pipeline([answer, counted, ...(rewriting?.responseBody(answer) ?? []), response]);
+  await pipeline([answer, counted, ...changes, response]);
 }
 
 function counting(take: (bytes: number) => boolean): Transform {
@@ -175,6 +216,36 @@ function counting(take: (bytes: number) => boolean): Transform {
       else done(new Error("over the budget"));
     },
   });
+}
+
+/**
+ * Requests of one connection, one after the other: node:http hands over at once all that came in one piece. Behind one
+ * whose answer ended the connection nothing is served.
+ */
+export class Turns {
+  readonly #last = new WeakMap<Socket, Promise<void>>();
+
+  async take(response: ServerResponse, serve: () => Promise<void>): Promise<void> {
+    const { req: request } = response;
+    const { socket } = request;
+    request.on("error", () => undefined);
+    response.on("error", () => undefined);
+    const turn = this.#serve(this.#last.get(socket), response, serve);
+    this.#last.set(socket, turn);
+    await turn;
+  }
+
+  async #serve(
+    before: Promise<void> | undefined,
+    response: ServerResponse,
+    serve: () => Promise<void>,
+  ): Promise<void> {
+    const closed = new Promise<void>((resolve) => void response.once("close", resolve));
+    await before;
+    if (response.destroyed || !response.req.socket.writable) return;
+    await serve();
+    await closed;
+  }
 }
 
 /** An answer of the proxy's own, in words; the connection ends with it. */

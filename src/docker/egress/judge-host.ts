@@ -1,6 +1,7 @@
+import { coversHost } from "../../core/grant.ts";
 import type { Grant, SecretBinding } from "../../core/network.ts";
 import { addressClass, isAmong } from "./address-class.ts";
-import { type Authority, matchesHost } from "./authority.ts";
+import { type Authority, shown } from "./authority.ts";
 
 /** Why something was not let through: `rule` for programs, `reason` for people and models. */
 export interface Denial {
@@ -33,9 +34,9 @@ const USUAL_PORTS: readonly number[] = [443, 80];
 /** Deny before allow, then the host, then the port; nothing is granted by an empty list. */
 export function judgeHost(asked: Authority, rules: Rules): Allowance | Denial {
   const { host, port } = asked;
-  if (rules.denied.some((pattern) => matchesHost(pattern, host)))
+  if (rules.denied.some((pattern) => coversHost({ host: pattern }, host)))
     return { rule: "denied-host", reason: `${host} is denied by the user's settings` };
-  const grants = rules.grants.filter((grant) => matchesHost(grant.host, host) && isReadAs(grant, asked));
+  const grants = rules.grants.filter((grant) => coversHost(grant, host) && isReadAs(grant, asked));
   if (grants.length === 0) return notGranted(asked);
   const open = grants.filter(({ ports }) => (ports.length === 0 ? USUAL_PORTS : ports).includes(port));
   if (open.length === 0)
@@ -49,7 +50,9 @@ export function judgeHost(asked: Authority, rules: Rules): Allowance | Denial {
       : open.flatMap(({ methods }) => methods ?? []),
     private: open.some((grant) => grant.private),
     literal: open.some((grant) => grant.host === host) && (asked.literal || host === "localhost"),
-    secrets: rules.secrets.filter(({ hosts }) => hosts.some((pattern) => matchesHost(pattern, host))),
+    secrets: rules.secrets.filter(({ hosts }) =>
+      hosts.some((pattern) => coversHost({ host: pattern }, host)),
+    ),
   };
 }
 
@@ -65,10 +68,6 @@ function notGranted(asked: Authority): Denial {
     reason: `${kind} ${asked.host} is not granted; --allow-domain ${usual ? name : shown(asked)} would grant it`,
   };
 }
-
-/** As it is written in an address. */
-export const shown = ({ host, port }: Authority): string =>
-  `${host.includes(":") ? `[${host}]` : host}:${port}`;
 
 /**
  * Those addresses of a granted name that may be dialled. A name's owner chooses what it resolves to: only a grant marked
@@ -95,7 +94,7 @@ export function judgeAddresses(
   if (kinds.includes("private"))
     return {
       rule: "private-address",
-      reason: `${host} has a private or reserved address here; a grant that is marked private would allow it`,
+      reason: `${host} has a private or reserved address here; --allow-domain ${host}:private would allow it`,
     };
   const [kind, rule] = kinds.includes("metadata")
     ? ["a cloud's metadata service", "metadata-address"]
@@ -115,17 +114,18 @@ export const METHOD_OVERRIDES: ReadonlySet<string> = new Set([
   "x-method-override",
 ]);
 
-/** `methods` in the form of `Grant.methods`; `path` without its query, as it was sent. */
-export function isMethodAllowed(methods: readonly string[] | null, method: string, path: string): boolean {
-  if (methods === null) return true;
-  return methods.some((form) => {
-    const [word, pattern] = form.split(" ", 2);
-    if (word !== method) return false;
-    if (pattern === undefined) return true;
-    // Servers decode and walk paths in their own ways: only one that has nothing to decode is compared.
-    if (!/^(?:\/[\w.~+@-]+)+$/.test(path) || /\/\.{1,2}(?:\/|$)/.test(path)) return false;
-    return pattern.startsWith("…") ? path.endsWith(pattern.slice(1)) : path === pattern;
-  });
+/** `methods` in the form of `Grant.methods`; `path` as it was sent, without its query. */
+export const isMethodAllowed = (methods: readonly string[] | null, method: string, path: string): boolean =>
+  methods === null || methods.some((form) => coversMethod(form, method, path));
+
+/** Servers decode and walk paths in their own ways: where one is named, a path with something to decode is another. */
+function coversMethod(form: string, method: string, path: string): boolean {
+  const [word, pattern] = form.split(" ", 2);
+  if (word !== method || pattern === undefined) return word === method;
+  if (!/^(?:\/(?!\.{1,2}(?:\/|$))[\w.~+@-]+)+$/.test(path)) return false;
+  return pattern.startsWith("…")
+    ? path.endsWith(pattern.slice(1)) && path !== pattern.slice(1)
+    : path === pattern;
 }
 
 /** Whether the proxy has to end TLS to keep to it. */

@@ -5,6 +5,15 @@ import { reasonOf } from "../../core/errors.ts";
 import { ownAddresses } from "./address-class.ts";
 import type { Authority } from "./authority.ts";
 import { type Allowance, type Denial, isDenial, judgeAddresses } from "./judge-host.ts";
+import {
+  dialProxy,
+  isUnreachable,
+  proxyFor,
+  type ProxyServer,
+  tunnelThrough,
+  type Unreachable,
+  type Upstream,
+} from "./upstream-proxy.ts";
 
 /** All addresses of a name; rejects where it has none. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
@@ -12,23 +21,59 @@ export type Resolve = (host: string) => Promise<readonly string[]>;
 /** Begins a connection to an address; the socket says how that ended. It is half-open: the other side may still send. */
 export type Dial = (address: string, port: number) => Socket;
 
-/** The host could not be reached, which is no denial. */
-export interface Unreachable {
-  readonly unreachable: string;
-}
-
-export const isUnreachable = (found: object): found is Unreachable => "unreachable" in found;
-
 export const resolveOnHost: Resolve = async (host) =>
   (await lookup(host, { all: true })).map(({ address }) => address);
 
 export const dialDirectly: Dial = (address, port) =>
   connect({ host: address, port, allowHalfOpen: true, noDelay: true });
 
-/** What a name with very many addresses may cost. */
-const MOST_TRIED = 4;
+export interface Reaching {
+  readonly resolve: Resolve;
+  readonly dial: Dial;
+  readonly connectMs: number;
+  /** What the host goes out through; null where that is nothing. */
+  readonly upstream: Upstream | null;
+  readonly roots: string | undefined;
+}
 
-/** The addresses of a granted host that may be dialled, found out once. */
+export interface Reached {
+  readonly socket: Socket;
+  /** The proxy at the other end, which wants a whole address; null where it is the host, or a tunnel to it. */
+  readonly proxy: ProxyServer | null;
+}
+
+/**
+ * A connection to a granted host: it is resolved once, and an address that was judged is what is dialled. Through a proxy
+ * of the host's network only an address that was asked for as such can be judged; a name is that proxy's to resolve.
+ */
+export async function reachHost(
+  asked: Authority,
+  allowance: Allowance,
+  kind: "https" | "http",
+  by: Reaching,
+): Promise<Reached | Denial | Unreachable> {
+  const proxy = by.upstream === null ? null : proxyFor(by.upstream, asked, kind);
+  if (proxy !== null) return reachThrough(proxy, asked, allowance, { kind, by });
+  const addresses = await addressesOf(asked, allowance, by.resolve);
+  if (isDenial(addresses) || isUnreachable(addresses)) return addresses;
+  const socket = await dialFirst(asked, addresses, by);
+  return isUnreachable(socket) ? socket : { socket, proxy: null };
+}
+
+async function reachThrough(
+  proxy: ProxyServer,
+  asked: Authority,
+  allowance: Allowance,
+  { kind, by }: { readonly kind: "https" | "http"; readonly by: Reaching },
+): Promise<Reached | Denial | Unreachable> {
+  if (asked.literal) {
+    const judged = judgeAddresses(asked, [asked.host], allowance, ownAddresses());
+    if (isDenial(judged)) return judged;
+  }
+  const socket = await (kind === "http" ? dialProxy(proxy, by) : tunnelThrough(proxy, asked, by));
+  return isUnreachable(socket) ? socket : { socket, proxy: kind === "http" ? proxy : null };
+}
+
 async function addressesOf(
   asked: Authority,
   allowance: Allowance,
@@ -42,12 +87,13 @@ async function addressesOf(
   }
 }
 
-/** A connection to the first of these addresses that takes one: to the address that was judged, never to the name. */
+/** What a name with very many addresses may cost. */
+const MOST_TRIED = 4;
+
 async function dialFirst(
   asked: Authority,
   addresses: readonly string[],
-  dial: Dial,
-  connectMs: number,
+  { dial, connectMs }: Reaching,
 ): Promise<Socket | Unreachable> {
   const failures: string[] = [];
   for (const address of addresses.slice(0, MOST_TRIED)) {
@@ -61,15 +107,4 @@ async function dialFirst(
     }
   }
   return { unreachable: `${asked.host} port ${asked.port} cannot be reached: ${failures.join("; ")}` };
-}
-
-/** Both steps: the host is asked for once, and what it resolved to is what is dialled. */
-export async function reachHost(
-  asked: Authority,
-  allowance: Allowance,
-  by: { readonly resolve: Resolve; readonly dial: Dial; readonly connectMs: number },
-): Promise<Socket | Denial | Unreachable> {
-  const addresses = await addressesOf(asked, allowance, by.resolve);
-  if (isDenial(addresses) || isUnreachable(addresses)) return addresses;
-  return dialFirst(asked, addresses, by.dial, by.connectMs);
 }

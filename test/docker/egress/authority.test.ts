@@ -1,11 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import {
-  isUnreadable,
-  matchesHost,
-  parseAuthority,
-  parseHostPattern,
-} from "../../../src/docker/egress/authority.ts";
+import { isUnreadable, parseAuthority } from "../../../src/docker/egress/authority.ts";
 import { fc } from "../../fixtures/property.ts";
 
 /** The host and port that are read; null where the text is refused. */
@@ -165,36 +160,4 @@ test("every spelling of an IPv4 address is read as that address", () => {
       },
     ),
   );
-});
-
-for (const [pattern, host, expected] of [
-  ["example.org", "example.org", true],
-  ["example.org", "a.example.org", false],
-  ["*.example.org", "a.example.org", true],
-  ["*.example.org", "b.a.example.org", true],
-  ["*.example.org", "example.org", false],
-  ["*.example.org", ".example.org", false],
-  ["*.example.org", "notexample.org", false],
-  ["*.example.org", "example.org.test", false],
-] as const)
-  test(`${pattern} ${expected ? "is" : "is not"} ${host}`, () => {
-    assert.equal(matchesHost(pattern, host), expected);
-  });
-
-test("a pattern is a host, or what is below a name of more than one part", () => {
-  assert.equal(parseHostPattern("*.Bücher.Example."), "*.xn--bcher-kva.example");
-  assert.equal(parseHostPattern("0x7f.1"), "127.0.0.1");
-  assert.equal(parseHostPattern("[::1]"), "::1");
-  for (const text of [
-    "*",
-    "*.",
-    "*.org",
-    "*.1.2.3.4",
-    "a.*.org",
-    "**.example.org",
-    "*example.org",
-    "example.org:80",
-    "",
-  ])
-    assert.equal(typeof parseHostPattern(text), "object", text);
 });

@@ -110,18 +110,23 @@ const allowed = (method: string, path: string): boolean => isMethodAllowed(READI
 test("a grant that reads has git's fetch in it and not its push", () => {
   assert.ok(allowed("GET", "/any%20thing"));
   assert.ok(allowed("POST", "/team/project.git/git-upload-pack"));
+  assert.ok(allowed("POST", "/.team/..project/git-upload-pack"));
   for (const [method, path] of [
     ["POST", "/team/project.git/git-receive-pack"],
     ["POST", "/"],
     ["PUT", "/team/project.git/git-upload-pack"],
     ["POST", "/project.git/x%2f..%2fgit-receive-pack/git-upload-pack"],
     ["POST", "/project.git/../git-upload-pack"],
+    ["POST", "/project.git/./git-upload-pack"],
+    ["POST", "/project.git//git-upload-pack"],
     ["POST", "/project.git/xgit-upload-pack"],
+    ["POST", "/git-upload-pack"],
     ["post", "/project.git/git-upload-pack"],
     ["DELETE", "/"],
   ] as const)
     assert.ok(!allowed(method, path), `${method} ${path}`);
   assert.ok(isMethodAllowed(["POST /graphql"], "POST", "/graphql"));
   assert.ok(!isMethodAllowed(["POST /graphql"], "POST", "/graphql/x"));
+  assert.ok(!isMethodAllowed(["PUT"], "POST", "/graphql"));
   assert.ok(isMethodAllowed(null, "BREW", "/"));
 });

@@ -1,0 +1,151 @@
+import type { IncomingMessage } from "node:http";
+import type { Connection, Grant, SecretBinding } from "../../core/network.ts";
+import { type Authority, isUnreadable, parseAuthority, shown } from "./authority.ts";
+import { type Asked, EgressLedger } from "./egress-ledger.ts";
+import { hasBody, judgeFraming, valuesOf } from "./forward-request.ts";
+import { type Allowance, type Denial, isDenial, isMethodAllowed, judgeHost } from "./judge-host.ts";
+import { type Reached, reachHost, type Reaching } from "./reach-host.ts";
+import { ByteMeter } from "./tunnel.ts";
+import { isUnreachable } from "./upstream-proxy.ts";
+
+/** What a run may use of the network in all, and how long it may keep what it does not use. */
+export interface EgressLimits {
+  /** Connections of the box at one time; more are not taken. */
+  readonly connections: number;
+  readonly bytesUp: number;
+  readonly bytesDown: number;
+  /** In which nothing moved. */
+  readonly idleMs: number;
+  readonly connectMs: number;
+  readonly helloMs: number;
+  /** For the head of a request. */
+  readonly headMs: number;
+}
+
+export interface GateOptions {
+  readonly grants: readonly Grant[];
+  readonly denied: readonly string[];
+  readonly secrets: readonly SecretBinding[];
+  readonly limits: EgressLimits;
+  readonly reaching: Reaching;
+  readonly tell: (connection: Connection) => void;
+}
+
+/** Something asked for that may be had. */
+export interface Judged {
+  readonly authority: Authority;
+  readonly asked: Asked;
+  readonly allowance: Allowance;
+}
+
+/** What the client is told in place of a connection. */
+export interface Answered {
+  readonly status: 403 | 502;
+  readonly words: string;
+}
+
+export const isAnswered = (found: object): found is Answered => "words" in found;
+
+/** All that connections of one run share: the rules, the ledger and the budget. Every denial is in the ledger when it is returned. */
+export class EgressGate {
+  readonly ledger: EgressLedger;
+  readonly meter: ByteMeter;
+  readonly limits: EgressLimits;
+  readonly #options: GateOptions;
+  #grants: readonly Grant[];
+
+  constructor(options: GateOptions) {
+    this.#options = options;
+    this.#grants = options.grants;
+    this.limits = options.limits;
+    this.meter = new ByteMeter({ up: options.limits.bytesUp, down: options.limits.bytesDown });
+    this.ledger = new EgressLedger(options.tell);
+  }
+
+  get roots(): string | undefined {
+    return this.#options.reaching.roots;
+  }
+
+  grant(more: readonly Grant[]): void {
+    this.#grants = [...this.#grants, ...more];
+  }
+
+  deny(asked: Asked, denial: Denial): Denial {
+    this.ledger.denied(asked, denial.rule, denial.reason);
+    return denial;
+  }
+
+  denyUnread(method: string | null, rule: string, reason: string): Denial {
+    return this.deny({ host: "", port: 0, method }, { rule, reason });
+  }
+
+  /** The text that stands in a request for the host, as far as no address is needed. */
+  judge(text: string, defaultPort: number | null, method: string | null): Judged | Denial {
+    const read = parseAuthority(utf8(text), defaultPort);
+    if (isUnreadable(read)) {
+      const reason = `the host cannot be judged: ${read.unreadable}`;
+      return this.deny({ host: text, port: 0, method }, { rule: "authority", reason });
+    }
+    const asked = { host: read.host, port: read.port, method };
+    const over = this.meter.denial;
+    if (over !== undefined) return this.deny(asked, over);
+    const { denied, secrets } = this.#options;
+    const verdict = judgeHost(read, { grants: this.#grants, denied, secrets });
+    return isDenial(verdict) ? this.deny(asked, verdict) : { authority: read, asked, allowance: verdict };
+  }
+
+  /** One request whose head was read: its host has to be `judged.authority`, and its method granted there. */
+  judgeRequest(
+    request: IncomingMessage,
+    target: string,
+    { authority, allowance, asked }: Judged,
+    port: number,
+  ): Denial | undefined {
+    const hosts = valuesOf(request.rawHeaders, "host");
+    const read = hosts.map((host) => parseAuthority(utf8(host), port));
+    const isOther =
+      hosts.length > 1 || !read.every((host) => !isUnreadable(host) && shown(host) === shown(authority));
+    const denial = isOther
+      ? { rule: "host", reason: `the Host header is not the host that is asked for, ${authority.host}` }
+      : (judgeFraming(request) ?? judgeMethod(request, authority, allowance, target));
+    return denial === undefined ? undefined : this.deny(asked, denial);
+  }
+
+  async reach({ authority, asked, allowance }: Judged, kind: "https" | "http"): Promise<Reached | Answered> {
+    const found = await reachHost(authority, allowance, kind, this.#options.reaching);
+    if (isDenial(found)) return { status: 403, words: this.deny(asked, found).reason };
+    if (isUnreachable(found)) {
+      this.ledger.allowed(asked).end("unreachable", found.unreachable);
+      return { status: 502, words: found.unreachable };
+    }
+    found.socket.on("error", () => undefined);
+    return found;
+  }
+}
+
+/** Of a host of which only some methods are granted, those that read carry nothing. */
+function judgeMethod(
+  request: IncomingMessage,
+  { host }: Authority,
+  { methods }: Allowance,
+  target: string,
+): Denial | undefined {
+  const { method = "" } = request;
+  if (!isMethodAllowed(methods, method, target.replace(/\?.*$/s, "")))
+    return {
+      rule: "method",
+      reason: `${method} is not granted for ${host}, only ${methods?.join(", ")}; --allow-domain ${host}:${method} would grant it`,
+    };
+  return methods !== null && /^(?:GET|HEAD|OPTIONS)$/.test(method) && hasBody(request)
+    ? {
+        rule: "method",
+        reason: `a ${method} with a body is not granted for ${host}, of which only some methods are`,
+      }
+    : undefined;
+}
+
+/** Bytes of a head, which node:http gives as Latin-1; what is no UTF-8 stays unreadable. */
+function utf8(text: string): string {
+  if (/^[\0-\x7f]*$/.test(text)) return text;
+  return Buffer.from(text, "latin1").toString("utf8").replaceAll("\uFFFD", "\0");
+}

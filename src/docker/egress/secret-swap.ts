@@ -1,0 +1,155 @@
+import type { IncomingMessage } from "node:http";
+import { type Transform, Transform as Changing } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
+import type { SecretBinding } from "../../core/network.ts";
+import { pairsOf, type Rewriting, valuesOf } from "./forward-request.ts";
+
+/**
+ * A box has placeholders; what goes to a host that a secret is bound to has the value in their place, and what comes
+ * back has none: whatever repeats the value, as it is or as it was written into the request, is turned back. A host that
+ * changes it first (reversed, hashed, in pieces) is not seen through.
+ */
+export function secretSwap(secrets: readonly SecretBinding[]): Rewriting {
+  const sent: Exchange[] = secrets.flatMap(spellings);
+  return {
+    requestHeaders: (raw) => [
+      ...eachValue(withoutEncodings(raw), (value, name) => filled(value, name, secrets, sent)),
+      "Accept-Encoding",
+      "identity",
+    ],
+    requestTarget: (target) =>
+      swap(
+        target,
+        secrets.map(({ placeholder, value }) => [placeholder, encodeURIComponent(value)]),
+      ),
+    requestBody: (request, body) => filledBody(request, body, secrets),
+    responseHeaders: (raw) =>
+      eachValue(withoutLengths(raw), (value) =>
+        swap(
+          value,
+          sent.map(([placeholder, value_]) => [value_, placeholder]),
+        ),
+      ),
+    responseBody: (response) => [...decoders(response), masking(sent)],
+  };
+}
+
+/** The name of a secret whose placeholder stands in the head of a request. */
+export function placeholderIn(
+  request: IncomingMessage,
+  secrets: readonly SecretBinding[],
+): string | undefined {
+  const values = Array.from(pairsOf(request.rawHeaders), ([, value]) => value + (basicOf(value) ?? ""));
+  const text = [request.url ?? "", ...values].join("\n");
+  return secrets.find(({ placeholder }) => text.includes(placeholder))?.name;
+}
+
+/** What stands in the box, and what it is outside; both as bytes in Latin-1. */
+type Exchange = readonly [inside: string, outside: string];
+
+const bytes = (text: string): string => Buffer.from(text).toString("latin1");
+const escaped = (text: string): string => bytes(JSON.stringify(text).slice(1, -1));
+
+function spellings({ placeholder, value }: SecretBinding): readonly Exchange[] {
+  const forms = [
+    bytes(value),
+    encodeURIComponent(value),
+    escaped(value),
+    Buffer.from(value).toString("base64"),
+  ];
+  return Array.from(new Set(forms), (form) => [placeholder, form]);
+}
+
+/** The longest first: one may be the beginning of another. */
+const swap = (text: string, exchanges: readonly Exchange[]): string =>
+  exchanges
+    .toSorted(([one], [other]) => other.length - one.length)
+    .reduce((changed, [from, to]) => changed.replaceAll(from, () => to), text);
+
+function eachValue(raw: readonly string[], change: (value: string, name: string) => string): string[] {
+  return Array.from(pairsOf(raw)).flatMap(([name, value]) => [name, change(value, name)]);
+}
+
+const without = (raw: readonly string[], name: string): string[] =>
+  Array.from(pairsOf(raw)).flatMap(([each, value]) => (each.toLowerCase() === name ? [] : [each, value]));
+
+/** What is not packed can be looked through as it comes. */
+const withoutEncodings = (raw: readonly string[]): string[] => without(raw, "accept-encoding");
+const withoutLengths = (raw: readonly string[]): string[] =>
+  without(without(raw, "content-length"), "content-encoding");
+
+const BASIC = /^(basic\s+)([\w+/=-]+)\s*$/i;
+
+function basicOf(value: string): string | undefined {
+  const match = BASIC.exec(value);
+  return match === null ? undefined : Buffer.from(match[2] ?? "", "base64").toString("latin1");
+}
+
+function filled(value: string, name: string, secrets: readonly SecretBinding[], sent: Exchange[]): string {
+  const direct = secrets.map(({ placeholder, value: real }): Exchange => [placeholder, bytes(real)]);
+  const inside = /authorization$/i.test(name) ? basicOf(value) : undefined;
+  if (inside === undefined || !secrets.some(({ placeholder }) => inside.includes(placeholder)))
+    return swap(value, direct);
+  const credentials = Buffer.from(swap(inside, direct), "latin1").toString("base64");
+  sent.push([BASIC.exec(value)?.[2] ?? "", credentials]);
+  return value.replace(BASIC, (_, word: string) => word + credentials);
+}
+
+/** Each kind of text has its own way to write a value. */
+function filledBody(request: IncomingMessage, body: Buffer, secrets: readonly SecretBinding[]): Buffer {
+  const type = request.headers["content-type"] ?? "";
+  const write = /json/i.test(type) ? escaped : /urlencoded/i.test(type) ? encodeURIComponent : bytes;
+  const exchanges = secrets.map(({ placeholder, value }): Exchange => [placeholder, write(value)]);
+  return Buffer.from(swap(body.toString("latin1"), exchanges), "latin1");
+}
+
+/** A host that packs what was not to be packed. */
+function decoders(response: IncomingMessage): readonly Transform[] {
+  const codings = valuesOf(response.rawHeaders, "content-encoding").flatMap((value) =>
+    value.toLowerCase().split(","),
+  );
+  return codings
+    .map((coding) => coding.trim())
+    .filter((coding) => coding !== "" && coding !== "identity")
+    .toReversed()
+    .map((coding) => {
+      const decoder = DECODERS.get(coding);
+      if (decoder === undefined)
+        throw new Error("the answer is packed in a way that cannot be looked through");
+      return decoder();
+    });
+}
+
+const DECODERS: ReadonlyMap<string, () => Transform> = new Map([
+  ["gzip", () => createGunzip()],
+  ["x-gzip", () => createGunzip()],
+  ["deflate", () => createInflate()],
+  ["br", () => createBrotliDecompress()],
+  ["zstd", () => createZstdDecompress()],
+]);
+
+/** Holds back only what could be the beginning of a value. */
+function masking(exchanges: readonly Exchange[]): Transform {
+  const back = exchanges.map(([inside, outside]): Exchange => [outside, inside]);
+  let held = "";
+  return new Changing({
+    transform(chunk: Buffer, _, done) {
+      const text = swap(held + chunk.toString("latin1"), back);
+      const kept = begun(text, back);
+      held = text.slice(text.length - kept);
+      done(null, Buffer.from(text.slice(0, text.length - kept), "latin1"));
+    },
+    flush(done) {
+      done(null, Buffer.from(held, "latin1"));
+    },
+  });
+}
+
+/** How many characters at the end of a text begin one of these values. */
+function begun(text: string, values: readonly Exchange[]): number {
+  return values.reduce((most, [value]) => {
+    for (let length = Math.min(value.length - 1, text.length); length > most; length -= 1)
+      if (text.endsWith(value.slice(0, length))) return length;
+    return most;
+  }, 0);
+}

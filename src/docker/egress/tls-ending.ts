@@ -1,0 +1,164 @@
+import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { isIP, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { connect, TLSSocket } from "node:tls";
+import { reasonOf } from "../../core/errors.ts";
+import { shown } from "./authority.ts";
+import { type EgressGate, isAnswered, type Judged } from "./egress-gate.ts";
+import { answerInWords, forwardRequest, LONGEST_HEAD, Turns } from "./forward-request.ts";
+import { isDenial } from "./judge-host.ts";
+import { secretSwap } from "./secret-swap.ts";
+import type { SessionAuthority } from "./session-authority.ts";
+
+/** One tunnel whose TLS ends here, and the connection to the host that its requests share. */
+interface Seen {
+  readonly judged: Judged;
+  readonly agent: HostAgent;
+}
+
+/**
+ * Tunnels to hosts of which only some methods are granted, or to which secrets are bound: TLS ends here, each request
+ * in them is judged by itself, and goes to the real host over a TLS of the proxy's own, which verifies it.
+ */
+export class TlsEnding {
+  readonly #gate: EgressGate;
+  readonly #authority: SessionAuthority;
+  readonly #server: Server;
+  readonly #turns = new Turns();
+  readonly #tunnels = new WeakMap<Socket, Seen>();
+
+  constructor(gate: EgressGate, authority: SessionAuthority) {
+    this.#gate = gate;
+    this.#authority = authority;
+    this.#server = createServer({
+      maxHeaderSize: LONGEST_HEAD,
+      requireHostHeader: true,
+      keepAliveTimeout: 0,
+    });
+    this.#server.on(
+      "request",
+      (request, response) => void this.#turns.take(response, () => this.#serve(request, response)),
+    );
+    this.#server.on("clientError", (_, socket) => {
+      gate.denyUnread(null, "malformed", "a request that cannot be read, or in more than one way");
+      socket.destroy();
+    });
+  }
+
+  /** `hello` is what the client has sent so far. */
+  serve(client: Socket, hello: Buffer, judged: Judged): void {
+    client.pause();
+    client.unshift(hello);
+    const tls = new TLSSocket(client, {
+      isServer: true,
+      secureContext: this.#authority.contextFor(judged.authority.host),
+      ALPNProtocols: ["http/1.1"],
+    });
+    const agent = new HostAgent(this.#gate, judged);
+    this.#tunnels.set(tls, { judged, agent });
+    let isAgreed = false;
+    tls.on("error", () => undefined).once("secure", () => (isAgreed = true));
+    tls.once("close", () => {
+      if (!isAgreed) this.#notAgreed(judged);
+      agent.destroy();
+      client.destroy();
+    });
+    tls.setTimeout(this.#gate.limits.idleMs, () => tls.destroy());
+    this.#server.emit("connection", tls);
+  }
+
+  /** Most often a program that was not told of the session's authority. */
+  #notAgreed({ asked }: Judged): void {
+    const reason = "the program left before TLS was agreed on: it may not trust this session's certificates";
+    this.#gate.ledger.allowed(asked).end("client-tls", reason);
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const seen = this.#tunnels.get(request.socket);
+    if (seen === undefined) return void response.destroy();
+    const method = request.method ?? "";
+    const judged = this.#gate.judge(shown(seen.judged.authority), null, method);
+    if (isDenial(judged)) return answerInWords(response, 403, judged.reason);
+    const target = request.url ?? "";
+    const denial = target.startsWith("/")
+      ? this.#gate.judgeRequest(request, target, judged, 443)
+      : this.#gate.deny(judged.asked, { rule: "authority", reason: "a request in a tunnel names a path" });
+    if (denial !== undefined) return answerInWords(response, 403, denial.reason);
+    await this.#passOn(request, response, judged, seen.agent);
+  }
+
+  async #passOn(
+    request: IncomingMessage,
+    response: ServerResponse,
+    judged: Judged,
+    agent: HostAgent,
+  ): Promise<void> {
+    const { authority, allowance, asked } = judged;
+    const line = this.#gate.ledger.allowed(asked);
+    const ended = await forwardRequest({
+      request,
+      response,
+      target: request.url ?? "",
+      host: authority.port === 443 ? shown(authority).replace(/:443$/, "") : shown(authority),
+      connection: { agent },
+      meter: this.#gate.meter,
+      line,
+      idleMs: this.#gate.limits.idleMs,
+      ...(allowance.secrets.length === 0 ? {} : { rewriting: secretSwap(allowance.secrets) }),
+    });
+    line.end(ended?.rule, ended?.reason);
+    if (ended !== null) answerInWords(response, ended.rule === "budget" ? 403 : agent.status, ended.reason);
+  }
+}
+
+/** One verified connection to a host, kept between the requests of a tunnel; a new one is judged as the first was. */
+class HostAgent extends Agent {
+  readonly #gate: EgressGate;
+  readonly #judged: Judged;
+  /** What a request is answered with whose connection failed. */
+  status: 403 | 502 = 502;
+
+  constructor(gate: EgressGate, judged: Judged) {
+    super({ keepAlive: true, maxSockets: 1 });
+    this.#gate = gate;
+    this.#judged = judged;
+  }
+
+  override createConnection(_: object, made?: (failure: Error | null, stream: Duplex) => void): undefined {
+    const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
+    this.#secured(resolve, reject).catch(reject);
+    promise.then(
+      (stream) => made?.(null, stream),
+      (thrown: unknown) => (made as ((failure: unknown) => void) | undefined)?.(thrown),
+    );
+  }
+
+  async #secured(resolve: (stream: Duplex) => void, reject: (thrown: Error) => void): Promise<void> {
+    this.status = 502;
+    const reached = await this.#gate.reach(this.#judged, "https");
+    if (isAnswered(reached)) {
+      this.status = reached.status;
+      return reject(new Error(reached.words));
+    }
+    const { host } = this.#judged.authority;
+    const { roots, limits } = this.#gate;
+    const tls = connect({
+      socket: reached.socket,
+      host,
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      ALPNProtocols: ["http/1.1"],
+      rejectUnauthorized: true,
+      ...(roots === undefined ? {} : { ca: roots }),
+    });
+    const timer = setTimeout(
+      () => tls.destroy(new Error(`${host} does not answer by TLS`)),
+      limits.connectMs,
+    );
+    tls.once("close", () => clearTimeout(timer));
+    tls.once("error", (thrown) => reject(new Error(`${host} cannot be verified: ${reasonOf(thrown)}`)));
+    tls.once("secureConnect", () => {
+      clearTimeout(timer);
+      resolve(tls);
+    });
+  }
+}

@@ -1,0 +1,278 @@
+import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
+import { once } from "node:events";
+import { createServer as createHttpServer, type RequestListener } from "node:http";
+import test from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connect, createServer, type TLSSocket } from "node:tls";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { READING, type SecretBinding } from "../../../src/core/network.ts";
+import type { EgressOptions } from "../../../src/docker/egress/egress-proxy.ts";
+import { makeSessionAuthority } from "../../../src/docker/egress/session-authority.ts";
+import { connected, type Egress, egress, exchange, granted, type Stub, stub } from "../../fixtures/egress.ts";
+
+const WORLD = makeSessionAuthority();
+const READS = [granted("example.org", { methods: READING })];
+
+/** A server of the world's that is `host` by TLS. */
+function secure(listener: RequestListener, host = "example.org"): Promise<Stub> {
+  const http = createHttpServer({ keepAliveTimeout: 0 }, listener);
+  const server = createServer({
+    ALPNProtocols: ["http/1.1"],
+    SNICallback: (_, give) => give(null, WORLD.contextFor(host)),
+  });
+  server.on(
+    "secureConnection",
+    (socket: TLSSocket) =>
+      void http.emit(
+        "connection",
+        socket.on("error", () => undefined),
+      ),
+  );
+  return stub(() => undefined, server);
+}
+
+const open = (port: number, options: Partial<EgressOptions>): Promise<Egress> =>
+  egress(port, { roots: WORLD.pem, ...options });
+
+/** What a program in the box says through the tunnel and gets back; it trusts the session's authority. */
+async function through(way: Egress, text: string, host = "example.org"): Promise<string> {
+  const { client, head } = await connected(way.proxy.socket, `${host}:443`);
+  if (!head.startsWith("HTTP/1.1 200")) return head;
+  const tls = connect({
+    socket: client,
+    servername: host,
+    ca: way.proxy.authority ?? "",
+    ALPNProtocols: ["h2", "http/1.1"],
+  });
+  const chunks: Buffer[] = [];
+  tls.on("data", (chunk: Buffer) => chunks.push(chunk)).on("error", () => undefined);
+  tls.write(Buffer.from(text.replaceAll("\n", "\r\n"), "latin1"));
+  await Promise.race([once(tls, "end"), once(tls, "close")]);
+  tls.destroy();
+  return Buffer.concat(chunks).toString("latin1");
+}
+
+const HEAD = "HTTP/1.1\nHost: example.org\nConnection: close";
+const echo: RequestListener = (request, response) => {
+  const chunks: Buffer[] = [];
+  request.on("data", (chunk: Buffer) => chunks.push(chunk));
+  request.on("end", () =>
+    response.end(
+      JSON.stringify([request.method, request.url, request.rawHeaders, Buffer.concat(chunks).toString()]),
+    ),
+  );
+};
+
+test("the session's authority signs for one host at a time, and for the box alone", async () => {
+  const authority = makeSessionAuthority();
+  const own = new X509Certificate(authority.pem);
+  assert.ok(own.ca && own.verify(own.publicKey));
+  for (const [host, name] of [
+    ["example.org", "DNS:example.org"],
+    ["10.1.2.3", "IP Address:10.1.2.3"],
+    ["2001:db8::1", "IP Address:2001:DB8:0:0:0:0:0:1"],
+  ] as const) {
+    const server = createServer({ SNICallback: (_, give) => give(null, authority.contextFor(host)) });
+    await using there = await stub(() => undefined, server);
+    const client = connect({
+      port: there.port,
+      host: "127.0.0.1",
+      servername: "any.test",
+      ca: authority.pem,
+      checkServerIdentity: () => undefined,
+    });
+    await once(client, "secureConnect");
+    const leaf = client.getPeerX509Certificate();
+    assert.ok(leaf?.checkIssued(own) === true && leaf.verify(own.publicKey) && !leaf.ca && client.authorized);
+    assert.equal(leaf.subjectAltName, name);
+    client.destroy();
+  }
+  assert.equal(authority.contextFor("example.org"), authority.contextFor("example.org"));
+});
+
+test("there is an authority only where something has to be seen into", async () => {
+  await using plain = await egress(1, { grants: [granted("example.org")] });
+  assert.equal(plain.proxy.authority, null);
+  plain.proxy.grant(READS);
+  assert.match(plain.proxy.authority ?? "", /^-----BEGIN CERTIFICATE-----/);
+  await using reads = await egress(1, { grants: READS });
+  assert.notEqual(reads.proxy.authority, null);
+});
+
+test("of a host that is granted for reading a GET gets through and a PUT does not", async () => {
+  await using server = await secure(echo);
+  await using way = await open(server.port, { grants: READS });
+  assert.match(
+    await through(
+      way,
+      `GET /a?b HTTP/1.1\nHost: example.org\n\nPUT /c HTTP/1.1\nHost: example.org\nContent-Length: 5\n\nhello`,
+    ),
+    /200 OK[^]*\["GET","\/a\?b"[^]*HTTP\/1\.1 403 [^]*PUT is not granted for example\.org/,
+  );
+  assert.match(await through(way, `GET / ${HEAD}\nContent-Length: 5\n\nhello`), /403 [^]*a GET with a body/);
+  assert.match(
+    await through(
+      way,
+      `POST /p.git/git-upload-pack ${HEAD}\nContent-Type: application/x-git-upload-pack-request\nContent-Length: 4\n\n0000`,
+    ),
+    /200 OK/,
+  );
+  assert.match(
+    await through(
+      way,
+      `POST /p.git/git-receive-pack ${HEAD}\nContent-Type: application/x-git-receive-pack-request\nContent-Length: 4\n\n0000`,
+    ),
+    /403 /,
+  );
+  for (; way.told.length < 5;) await sleep(5);
+  assert.deepEqual(
+    way.told.map(({ method, rule }) => `${method} ${rule}`),
+    ["GET granted", "PUT method", "GET method", "POST granted", "POST method"],
+  );
+});
+
+test("the Host inside is the host of the tunnel", async () => {
+  await using server = await secure(echo);
+  await using way = await open(server.port, { grants: [...READS, granted("other.test")] });
+  assert.match(
+    await through(way, "GET / HTTP/1.1\nHost: other.test\nConnection: close\n\n"),
+    /403 [^]*Host header/,
+  );
+  assert.match(
+    await through(way, "GET http://other.test/ HTTP/1.1\nHost: example.org\nConnection: close\n\n"),
+    /403 [^]*names a path/,
+  );
+  assert.match(await through(way, "GET / HTTP/1.1\nHost: example.org:443\nConnection: close\n\n"), /200 OK/);
+  assert.equal(server.connections(), 1);
+});
+
+test("a host whose certificate is not its own gets nothing", async () => {
+  await using server = await secure(echo, "other.test");
+  await using way = await open(server.port, { grants: READS });
+  assert.match(await through(way, `GET / ${HEAD}\n\n`), /502 [^]*example\.org cannot be verified/);
+  await using stranger = await egress(server.port, { grants: READS });
+  assert.match(await through(stranger, `GET / ${HEAD}\n\n`), /502 [^]*cannot be verified/);
+});
+
+test("a program that does not trust the session's authority is told of in the ledger", async () => {
+  await using way = await egress(1, { grants: READS });
+  const { client } = await connected(way.proxy.socket, "example.org:443");
+  const tls = connect({ socket: client, servername: "example.org" });
+  await once(tls, "error");
+  for (; way.told.length === 0;) await sleep(5);
+  assert.equal(way.told[0]?.rule, "client-tls");
+});
+
+test("a name that leads to a private address is refused inside the tunnel", async () => {
+  await using way = await open(1, { grants: READS, resolve: () => Promise.resolve(["10.0.0.1"]) });
+  assert.match(await through(way, `GET / ${HEAD}\n\n`), /403 [^]*private/);
+  assert.deepEqual(way.dialled, []);
+});
+
+test("requests of a tunnel share a connection, and one that was closed meanwhile is replaced", async () => {
+  let count = 0;
+  await using server = await secure((request, response) => {
+    count += 1;
+    if (count === 2) response.shouldKeepAlive = false;
+    echo(request, response);
+  });
+  await using way = await open(server.port, { grants: READS });
+  const one = "GET / HTTP/1.1\nHost: example.org\n\n";
+  const answer = await through(way, `${one}${one}GET / ${HEAD}\n\n`);
+  assert.equal(answer.match(/HTTP\/1\.1 200/g)?.length, 3);
+  assert.equal(server.connections(), 2);
+});
+
+const VALUE = 's3cr3t/"value"+1';
+const SECRET: SecretBinding = {
+  name: "TOKEN",
+  placeholder: "PLACEHOLDER-1",
+  value: VALUE,
+  hosts: ["example.org"],
+};
+const BOUND = { grants: [granted("example.org")], secrets: [SECRET] };
+
+test("a secret's value is in what goes to its host, and in nothing that comes back", async () => {
+  let heard: unknown[] = [];
+  await using server = await secure((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      heard = [
+        request.url,
+        request.headers.authorization,
+        request.headers["x-token"],
+        Buffer.concat(chunks).toString(),
+      ];
+      response.setHeader("X-Echo", request.headers["x-token"] ?? "");
+      response.write(`<${VALUE.slice(0, 5)}`);
+      setTimeout(
+        () => response.end(`${VALUE.slice(5)}> ${request.headers.authorization} ${heard.join(" ")}`),
+        15,
+      );
+    });
+  });
+  await using way = await open(server.port, BOUND);
+  const basic = Buffer.from("user:PLACEHOLDER-1").toString("base64");
+  const body = '{"a":"PLACEHOLDER-1"}';
+  const answered = await through(
+    way,
+    `POST /?k=PLACEHOLDER-1 ${HEAD}\nAuthorization: Basic ${basic}\nX-Token: PLACEHOLDER-1\nContent-Type: application/json\nContent-Length: ${body.length}\n\n${body}`,
+  );
+  const answer = answered.replaceAll(/\r\n[0-9a-f]+\r\n/g, "");
+  assert.deepEqual(heard, [
+    `/?k=${encodeURIComponent(VALUE)}`,
+    `Basic ${Buffer.from(`user:${VALUE}`).toString("base64")}`,
+    VALUE,
+    JSON.stringify({ a: VALUE }),
+  ]);
+  assert.match(answer, /X-Echo: PLACEHOLDER-1\r\n/);
+  assert.ok(answer.includes(`<PLACEHOLDER-1> Basic ${basic} /?k=PLACEHOLDER-1`), answer);
+  for (const form of [
+    VALUE,
+    encodeURIComponent(VALUE),
+    Buffer.from(VALUE).toString("base64"),
+    Buffer.from(`user:${VALUE}`).toString("base64"),
+    "s3cr3t",
+  ])
+    assert.ok(!answer.includes(form) && !JSON.stringify(way.proxy.ledger()).includes(form), form);
+});
+
+test("an answer that comes packed is looked through, and one that cannot be is not given", async () => {
+  let coding = "gzip";
+  await using server = await secure((_, response) => {
+    response.setHeader("content-encoding", coding);
+    response.end(gzipSync(`a ${VALUE} b`));
+  });
+  await using way = await open(server.port, BOUND);
+  assert.match(await through(way, `GET / ${HEAD}\n\n`), /a PLACEHOLDER-1 b/);
+  coding = "own";
+  const answer = await through(way, `GET / ${HEAD}\n\n`);
+  assert.match(answer, /^HTTP\/1\.1 502 [^]*cannot be looked through/);
+  assert.throws(() => gunzipSync(Buffer.from(answer, "latin1")));
+});
+
+test("a secret stays at home on the way to other hosts, and by http", async () => {
+  await using server = await secure(echo, "other.test");
+  await using way = await open(server.port, {
+    ...BOUND,
+    grants: [...BOUND.grants, granted("other.test", { methods: ["GET"] })],
+  });
+  const answer = await through(
+    way,
+    "GET / HTTP/1.1\nHost: other.test\nX-Token: PLACEHOLDER-1\nConnection: close\n\n",
+    "other.test",
+  );
+  assert.match(answer, /PLACEHOLDER-1/);
+  assert.ok(!server.came().includes(VALUE));
+  const plain = "GET http://example.org/ HTTP/1.1\r\nHost: example.org\r\nX-Token: PLACEHOLDER-1\r\n\r\n";
+  assert.match(await exchange(way.proxy.socket, plain), /403 [^]*TOKEN is put into requests by https only/);
+});
+
+test("a secret that is too short to be taken out of answers is refused", async () => {
+  await assert.rejects(
+    open(1, { secrets: [{ ...SECRET, value: "abc" }] }),
+    /TOKEN has less than 6 characters/,
+  );
+});
