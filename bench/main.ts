@@ -2,6 +2,7 @@
 import { parseArgs } from "node:util";
 import { AGENT } from "./agent.ts";
 import { CHECKPOINTS } from "./checkpoints.ts";
+import { EGRESS } from "./egress.ts";
 import { type Figure, measureFigure } from "./figure.ts";
 import { INDEXING } from "./indexing.ts";
 import { MODELS } from "./models.ts";
@@ -25,6 +26,7 @@ const FIGURES: readonly Figure[] = [
   ...INDEXING,
   ...SEARCH,
   ...VECTORS,
+  ...EGRESS,
 ];
 
 function chosen(words: readonly string[]): readonly Figure[] {

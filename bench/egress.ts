@@ -1,0 +1,87 @@
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { Worker } from "node:worker_threads";
+import { openEgress } from "../src/docker/egress/egress-proxy.ts";
+import { clientHello } from "../test/fixtures/egress.ts";
+import type { Ask } from "./egress-load.ts";
+import { type Figure, inTurn, type Pair } from "./figure.ts";
+
+/** A transfer through the egress proxy against one through a unix socket whose other end only passes bytes on. */
+
+type Way = (bytes: number) => Promise<number>;
+
+/** Both ways lead to one host on loopback, which has a thread of its own with the program that asks. */
+async function withWays(measure: (proxied: Way, plain: Way) => Promise<Pair>): Promise<Pair> {
+  const folder = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
+  const load = new Worker(path.join(import.meta.dirname, "egress-load.ts"));
+  const [{ port }] = (await once(load, "message")) as [AddressInfo];
+  const hello = await clientHello({ servername: "example.org" });
+  await using proxy = await openEgress({
+    folder: path.join(folder, "e"),
+    grants: [{ host: "example.org", ports: [], methods: null, private: false, origin: "bench" }],
+    limits: { bytesDown: Number.MAX_SAFE_INTEGER },
+    resolve: () => Promise.resolve(["9.9.9.9"]),
+    dial: () => connect({ port, host: "127.0.0.1", allowHalfOpen: true, noDelay: true }),
+  });
+  const plain = createServer((client) => {
+    const server = connect({ port, host: "127.0.0.1", noDelay: true });
+    client.on("error", () => server.destroy()).pipe(server);
+    server.on("error", () => client.destroy()).pipe(client);
+  });
+  plain.listen(path.join(folder, "plain.sock"));
+  await once(plain, "listening");
+  const ask = async (way: Pick<Ask, "socket" | "connect">, bytes: number): Promise<number> => {
+    load.postMessage({ ...way, hello, bytes } satisfies Ask, []);
+    const [took] = (await once(load, "message")) as [number | string];
+    if (typeof took === "string") throw new Error(took);
+    return took;
+  };
+  try {
+    return await measure(
+      (bytes) => ask({ socket: proxy.socket, connect: "example.org:443" }, bytes),
+      (bytes) => ask({ socket: path.join(folder, "plain.sock"), connect: null }, bytes),
+    );
+  } finally {
+    plain.close();
+    await load.terminate();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+const LARGE = 256 * 2 ** 20;
+
+/** What a connection may be later than one that is not judged, in milliseconds. */
+const ADDED_MS = 2;
+
+export const EGRESS: readonly Figure[] = [
+  {
+    name: "egress.throughput",
+    unit: "ms for 256 MiB",
+    hold: 1.25,
+    measure: () =>
+      withWays((proxied, plain) =>
+        inTurn(
+          7,
+          () => proxied(LARGE),
+          () => plain(LARGE),
+        ),
+      ),
+  },
+  {
+    name: "egress.latency",
+    unit: "ms to the first byte, against a plain one and 2 ms",
+    hold: 1,
+    measure: () =>
+      withWays(async (proxied, plain) => {
+        const { value, baseline } = await inTurn(
+          300,
+          () => proxied(0),
+          () => plain(0),
+        );
+        return { value, baseline: baseline + ADDED_MS };
+      }),
+  },
+];
