@@ -8,14 +8,14 @@ import type { Connection, Grant, SecretBinding } from "../../core/network.ts";
 import { judgeHello } from "./client-hello.ts";
 import { EgressGate, type EgressLimits, isAnswered, type Judged } from "./egress-gate.ts";
 import type { Ledger } from "./egress-ledger.ts";
-import { LONGEST_HEAD, Turns } from "./forward-request.ts";
+import { isMalformed, LONGEST_HEAD, Turns } from "./forward-request.ts";
 import { isDenial, mustSeeInto } from "./judge-host.ts";
 import { servePlain } from "./plain-requests.ts";
 import { type Dial, dialDirectly, type Resolve, resolveOnHost } from "./reach-host.ts";
 import { makeSessionAuthority, type SessionAuthority } from "./session-authority.ts";
 import { TlsEnding } from "./tls-ending.ts";
 import { ACCESS_DENIED, awaitHello, splice } from "./tunnel.ts";
-import type { Upstream } from "./upstream-proxy.ts";
+import { upstreamFrom } from "./upstream-proxy.ts";
 
 const EGRESS_LIMITS: EgressLimits = {
   connections: 1024,
@@ -36,8 +36,8 @@ export interface EgressOptions {
   readonly secrets?: readonly SecretBinding[];
   /** PEM of what real servers are verified against where the proxy ends TLS; Node's own roots when left out. */
   readonly roots?: string;
-  /** What the host's environment says of proxies (`upstreamFrom`): connections go through those. */
-  readonly upstream?: Upstream | null;
+  /** The host's: where it names proxies (`HTTPS_PROXY`, `NO_PROXY` …), connections go through those. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
   readonly limits?: Partial<EgressLimits>;
   /** Every line of the ledger as it is written: a denial at once, a connection when it has ended. */
   readonly onConnection?: (connection: Connection) => void;
@@ -113,7 +113,7 @@ class Proxy {
   #ending: { readonly authority: SessionAuthority; readonly tls: TlsEnding } | null = null;
 
   constructor(options: EgressOptions) {
-    const { grants, denied = [], secrets = [], roots, upstream = null } = options;
+    const { grants, denied = [], secrets = [], roots, env = {} } = options;
     const { resolve = resolveOnHost, dial = dialDirectly, onConnection = () => undefined } = options;
     const limits = { ...EGRESS_LIMITS, ...options.limits };
     checkSecrets(secrets);
@@ -122,7 +122,7 @@ class Proxy {
       denied,
       secrets,
       limits,
-      reaching: { resolve, dial, connectMs: limits.connectMs, upstream, roots },
+      reaching: { resolve, dial, connectMs: limits.connectMs, upstream: upstreamFrom(env), roots },
       tell: onConnection,
     });
     if (secrets.length > 0 || grants.some(({ methods }) => methods !== null)) this.#end();
@@ -133,6 +133,7 @@ class Proxy {
       keepAliveTimeout: limits.idleMs,
       connectionsCheckingInterval: 5000,
       requireHostHeader: false,
+      insecureHTTPParser: false,
       noDelay: true,
     });
     this.#server.maxConnections = limits.connections;
@@ -144,14 +145,21 @@ class Proxy {
     this.#server.on("drop", () =>
       this.gate.denyUnread(null, "connections", `more than ${connections} connections at a time`),
     );
-    this.#server.on("clientError", (_, socket) => this.#malformed(socket as Socket));
+    this.#server.on("clientError", (thrown, socket) => {
+      if (isMalformed(thrown)) this.#malformed(socket as Socket);
+      else socket.destroy();
+    });
     this.#server.on(
       "request",
-      (request, response) => void this.#turns.take(response, () => servePlain(this.gate, request, response)),
+      (request, response) =>
+        void this.#turns
+          .take(response, () => servePlain(this.gate, request, response))
+          .catch(() => response.destroy()),
     );
     this.#server.on(
       "connect",
-      (request, socket, head) => void this.#tunnel(request.url ?? "", socket as Socket, head),
+      (request, socket, head) =>
+        void this.#tunnel(request.url ?? "", socket as Socket, head).catch(() => socket.destroy()),
     );
   }
 

@@ -54,6 +54,12 @@ function endToEnd(raw: RawHeaders, without: ReadonlySet<string> = new Set()): st
   });
 }
 
+/** What the parser found, and not a client that left or was too slow. */
+export function isMalformed(thrown: unknown): boolean {
+  const code = errorCode(thrown) ?? "";
+  return code.startsWith("HPE_") && code !== "HPE_INVALID_EOF_STATE";
+}
+
 /** Lengths are told anew; node's parser has refused a request that tells two, or a length and chunks. */
 function framing(request: IncomingMessage, body: Buffer | null): readonly string[] {
   if (body !== null) return ["Content-Length", String(body.length)];
@@ -135,6 +141,7 @@ async function attempt(way: Forwarding, body: Buffer | null, again: boolean): Pr
     path: rewriting?.requestTarget(way.target) ?? way.target,
     headers: [...(rewriting?.requestHeaders(raw) ?? raw), ...framing(request, body)],
     setHost: false,
+    insecureHTTPParser: false,
     maxHeaderSize: LONGEST_HEAD,
   });
   way.meter.take("up", headLength(way.target, raw), line);

@@ -5,7 +5,7 @@ import { connect, TLSSocket } from "node:tls";
 import { reasonOf } from "../../core/errors.ts";
 import { shown } from "./authority.ts";
 import { type EgressGate, isAnswered, type Judged } from "./egress-gate.ts";
-import { answerInWords, forwardRequest, LONGEST_HEAD, Turns } from "./forward-request.ts";
+import { answerInWords, forwardRequest, isMalformed, LONGEST_HEAD, Turns } from "./forward-request.ts";
 import { isDenial } from "./judge-host.ts";
 import { secretSwap } from "./secret-swap.ts";
 import type { SessionAuthority } from "./session-authority.ts";
@@ -33,14 +33,17 @@ export class TlsEnding {
     this.#server = createServer({
       maxHeaderSize: LONGEST_HEAD,
       requireHostHeader: true,
+      insecureHTTPParser: false,
       keepAliveTimeout: 0,
     });
     this.#server.on(
       "request",
-      (request, response) => void this.#turns.take(response, () => this.#serve(request, response)),
+      (request, response) =>
+        void this.#turns.take(response, () => this.#serve(request, response)).catch(() => response.destroy()),
     );
-    this.#server.on("clientError", (_, socket) => {
-      gate.denyUnread(null, "malformed", "a request that cannot be read, or in more than one way");
+    this.#server.on("clientError", (thrown, socket) => {
+      if (isMalformed(thrown))
+        gate.denyUnread(null, "malformed", "a request that cannot be read, or in more than one way");
       socket.destroy();
     });
   }

@@ -74,7 +74,8 @@ export function awaitHello(
   const onEnd = (): void => settle(null);
   client.on("data", onData).on("end", onEnd).on("close", onEnd);
   client.resume();
-  if (head.length > 0) judge();
+  if (client.destroyed) settle(null);
+  else if (head.length > 0) judge();
   return promise;
 }
 
@@ -119,6 +120,8 @@ export function splice(
   server.setTimeout(idleMs, () =>
     finish({ rule: "idle", reason: `nothing was sent or received for ${idleMs / 1000} s` }),
   );
+  // One that is gone already says so no more.
+  if (client.destroyed || server.destroyed) finish(null);
   client.resume();
   server.resume();
   return promise;

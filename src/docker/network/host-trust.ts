@@ -1,41 +1,166 @@
-import { readFile } from "node:fs/promises";
-import { rootCertificates } from "node:tls";
+import { X509Certificate } from "node:crypto";
+import { readdir, readFile, stat } from "node:fs/promises";
+import path from "node:path";
+import { getCACertificates, rootCertificates } from "node:tls";
+import { errorCode, reasonOf } from "../../core/errors.ts";
 
-/** Where systems keep whom they trust; the first that is there counts. */
-const SYSTEM = [
+/** What the host's own tools verify servers against, as one bundle: in a company network that is more than is public. */
+export interface HostTrust {
+  /** Certificates alone, each once, whatever else stood in the files. */
+  readonly pem: string;
+  /** Where they come from, and how many each added to those before it. */
+  readonly sources: readonly { readonly from: string; readonly added: number }[];
+  /** What was named and cannot be used, in words. */
+  readonly troubles: readonly string[];
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Where systems keep the file that OpenSSL, GnuTLS and Go read; the first that is there counts. */
+const SYSTEM_FILES: readonly string[] = [
   "/etc/ssl/certs/ca-certificates.crt",
+  "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
   "/etc/pki/tls/certs/ca-bundle.crt",
   "/etc/ssl/ca-bundle.pem",
   "/etc/ssl/cert.pem",
 ];
 
-/** By which tools of the host are told of further authorities, such as a company's own. */
-const NAMED = [
+/** Variables of tools that name a file of certificates, and those that name folders of such. */
+const FILE_VARIABLES: readonly string[] = [
   "SSL_CERT_FILE",
+  "NIX_SSL_CERT_FILE",
   "NODE_EXTRA_CA_CERTS",
   "REQUESTS_CA_BUNDLE",
-  "CURL_CA_BUNDLE",
   "PIP_CERT",
+  "CURL_CA_BUNDLE",
   "GIT_SSL_CAINFO",
   "CARGO_HTTP_CAINFO",
+  "NPM_CONFIG_CAFILE",
+  "npm_config_cafile",
+  "AWS_CA_BUNDLE",
+  "DENO_CERT",
 ];
+const FOLDER_VARIABLES: readonly string[] = ["SSL_CERT_DIR", "GIT_SSL_CAPATH"];
 
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+/** Of all files together; a system's own bundle has a quarter of a megabyte. */
+const MOST_BYTES = 16 * 2 ** 20;
+const MOST_FILES = 2000;
+const MOST_CERTIFICATES = 5000;
 
-/** PEM of all whom the tools of the host trust, each once. Files that are not there are left out. */
-export async function hostTrust(env: Readonly<Record<string, string | undefined>>): Promise<string> {
-  const named = NAMED.flatMap((name) => env[name] ?? []);
-  const texts = await Promise.all([systemTrust(), ...[...new Set(named)].map(certificatesOf)]);
-  return `${[...new Set(texts.flat())].join("\n")}\n`;
+/** The bundle alone. */
+export const hostTrust = async (env: Env): Promise<string> => (await readHostTrust(env)).pem;
+
+/** `systemFiles` for tests. Nothing is asked of the network, and no key that stands beside a certificate is taken along. */
+export async function readHostTrust(
+  env: Env,
+  systemFiles: readonly string[] = SYSTEM_FILES,
+): Promise<HostTrust> {
+  const gathering = new Gathering();
+  await gathering.system(systemFiles);
+  for (const name of FILE_VARIABLES) if (env[name]) await gathering.file(env[name], name);
+  for (const name of FOLDER_VARIABLES)
+    for (const folder of (env[name] ?? "").split(path.delimiter))
+      if (folder !== "") await gathering.folder(folder, name);
+  return gathering.all();
 }
 
-async function systemTrust(): Promise<readonly string[]> {
-  for (const file of SYSTEM) {
-    const found = await certificatesOf(file);
-    if (found.length > 0) return found;
+const BLOCK = /-----BEGIN CERTIFICATE-----[\w+/=\s]+-----END CERTIFICATE-----/g;
+
+class Gathering {
+  readonly #certificates = new Map<string, string>();
+  readonly #sources: { from: string; added: number }[] = [];
+  readonly #troubles: string[] = [];
+  readonly #read = new Set<string>();
+  #bytes = 0;
+
+  /** The one file there is; where there is none, what the system tells by other ways, or what Node brings along. */
+  async system(files: readonly string[]): Promise<void> {
+    for (const file of files)
+      if ((await isFile(file)) && (await this.file(file, "the system's store")) > 0) return;
+    const [from, all] = [getCACertificates("system"), rootCertificates];
+    if (from.length > 0) this.#add(from.join("\n"), "the system's store");
+    else this.#add(all.join("\n"), "the roots that Node brings along");
   }
-  return rootCertificates;
+
+  async file(file: string, from: string): Promise<number> {
+    if (this.#read.has(file)) return 0;
+    this.#read.add(file);
+    const text = await this.#text(file, from);
+    return text === undefined ? 0 : this.#add(text, `${from} (${file})`);
+  }
+
+  /** Links of OpenSSL's (`a1b2c3d4.0`) and files that say what they are. */
+  async folder(folder: string, from: string): Promise<void> {
+    if (this.#read.has(folder)) return;
+    this.#read.add(folder);
+    try {
+      const names = (await readdir(folder)).filter((name) =>
+        /^[0-9a-f]{8}\.\d+$|\.(?:pem|crt|cer)$/.test(name),
+      );
+      if (names.length > MOST_FILES)
+        this.#troubles.push(`${from}: ${folder} has more than ${MOST_FILES} files`);
+      const texts: string[] = [];
+      for (const name of names.toSorted().slice(0, MOST_FILES))
+        texts.push((await this.#text(path.join(folder, name), from)) ?? "");
+      this.#add(texts.join("\n"), `${from} (${folder})`, false);
+    } catch (thrown) {
+      this.#troubles.push(`${from}: ${folder}: ${reasonOf(thrown)}`);
+    }
+  }
+
+  async #text(file: string, from: string): Promise<string | undefined> {
+    try {
+      const facts = await stat(file);
+      if (!facts.isFile()) return void this.#troubles.push(`${from}: ${file} is no file`);
+      this.#bytes += facts.size;
+      if (this.#bytes > MOST_BYTES)
+        return void this.#troubles.push(`${from}: ${file} is left out, all files together are too large`);
+      return await readFile(file, "latin1");
+    } catch (thrown) {
+      const why = errorCode(thrown) === "ENOENT" ? "is not there" : `cannot be read: ${reasonOf(thrown)}`;
+      return void this.#troubles.push(`${from}: ${file} ${why}`);
+    }
+  }
+
+  #add(text: string, from: string, expected = true): number {
+    const before = this.#certificates.size;
+    const blocks = text.match(BLOCK) ?? [];
+    let unreadable = 0;
+    for (const block of blocks) {
+      const certificate = readCertificate(block);
+      if (certificate === undefined) unreadable += 1;
+      else if (this.#certificates.size < MOST_CERTIFICATES) this.#certificates.set(...certificate);
+    }
+    if (unreadable > 0) this.#troubles.push(`${from}: ${unreadable} certificates in it cannot be read`);
+    if (blocks.length === 0 && expected) this.#troubles.push(`${from}: no certificate in PEM is in it`);
+    const added = this.#certificates.size - before;
+    if (blocks.length > unreadable) this.#sources.push({ from, added });
+    return blocks.length - unreadable;
+  }
+
+  all(): HostTrust {
+    return {
+      pem: Array.from(this.#certificates.values()).join(""),
+      sources: this.#sources,
+      troubles: this.#troubles,
+    };
+  }
 }
 
-const certificatesOf = async (file: string): Promise<readonly string[]> =>
-  (await readFile(file, "utf8").catch(() => "")).match(CERTIFICATE) ?? [];
+/** What tells it from others, and the one way it is written. */
+function readCertificate(block: string): readonly [print: string, pem: string] | undefined {
+  try {
+    const certificate = new X509Certificate(block);
+    return [certificate.fingerprint256, certificate.toString()];
+  } catch {
+    return undefined;
+  }
+}
+
+async function isFile(file: string): Promise<boolean> {
+  try {
+    return (await stat(file)).isFile();
+  } catch {
+    return false;
+  }
+}

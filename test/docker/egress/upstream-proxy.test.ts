@@ -44,7 +44,7 @@ const env = (port: number): Readonly<Record<string, string>> => ({
 test("a tunnel goes through the host's proxy, whose credentials the box never sees", async () => {
   await using server = await stub((socket) => socket.on("data", () => socket.write("pong")));
   await using proxy = await company(server.port);
-  await using way = await egress(server.port, { grants: GRANTS, upstream: upstreamFrom(env(proxy.port)) });
+  await using way = await egress(server.port, { grants: GRANTS, env: env(proxy.port) });
   const { client, head } = await connected(way.proxy.socket, "example.org:443");
   assert.match(head, /^HTTP\/1\.1 200 /);
   const hello = await clientHello({ servername: "example.org" });
@@ -65,7 +65,7 @@ test("a tunnel goes through the host's proxy, whose credentials the box never se
 
 test("the name is judged before the proxy hears of it, and what it names as a server before anything follows", async () => {
   await using proxy = await company(1);
-  await using way = await egress(1, { grants: GRANTS, upstream: upstreamFrom(env(proxy.port)) });
+  await using way = await egress(1, { grants: GRANTS, env: env(proxy.port) });
   assert.match(
     await exchange(way.proxy.socket, "CONNECT other.test:443 HTTP/1.1\r\n\r\n"),
     /^HTTP\/1\.1 403 /,
@@ -79,7 +79,7 @@ test("the name is judged before the proxy hears of it, and what it names as a se
 
 test("a plain request is told to the proxy as a whole address", async () => {
   await using proxy = await company(1);
-  await using way = await egress(1, { grants: GRANTS, upstream: upstreamFrom(env(proxy.port)) });
+  await using way = await egress(1, { grants: GRANTS, env: env(proxy.port) });
   assert.match(await exchange(way.proxy.socket, PLAIN), /by proxy$/);
   assert.match(proxy.came(), /^GET http:\/\/example\.org\/a HTTP\/1\.1\r\nHost: example\.org\r\n/);
   assert.ok(proxy.came().includes(`Proxy-Authorization: ${BASIC}\r\n`));
@@ -90,7 +90,7 @@ test("what NO_PROXY names is reached without it", async () => {
   await using proxy = await company(1);
   await using way = await egress(server.port, {
     grants: [granted("direct.test")],
-    upstream: upstreamFrom(env(proxy.port)),
+    env: env(proxy.port),
   });
   assert.match(await exchange(way.proxy.socket, PLAIN.replaceAll("example.org", "direct.test")), /direct$/);
   assert.equal(proxy.connections(), 0);
@@ -98,10 +98,10 @@ test("what NO_PROXY names is reached without it", async () => {
 
 test("a proxy that refuses, or is not there, is a failure in words without its credentials", async () => {
   await using proxy = await company(1, "407 Proxy Authentication Required");
-  await using way = await egress(1, { grants: GRANTS, upstream: upstreamFrom(env(proxy.port)) });
+  await using way = await egress(1, { grants: GRANTS, env: env(proxy.port) });
   const refused = await exchange(way.proxy.socket, "CONNECT example.org:443 HTTP/1.1\r\n\r\n");
   assert.match(refused, /^HTTP\/1\.1 502 [^]*did not open a tunnel to example\.org: it answered 407/);
-  await using gone = await egress(1, { grants: GRANTS, upstream: upstreamFrom(env(1)) });
+  await using gone = await egress(1, { grants: GRANTS, env: env(1) });
   const failed = await exchange(gone.proxy.socket, "CONNECT example.org:443 HTTP/1.1\r\n\r\n");
   assert.match(failed, /^HTTP\/1\.1 502 [^]*the host's proxy cannot be reached: .*ECONNREFUSED/);
   assert.doesNotMatch(refused + failed, /word|Basic/);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import test from "node:test";
 import { rootCertificates } from "node:tls";
-import { hostTrust } from "../../../src/docker/egress/host-trust.ts";
+import { readHostTrust } from "../../../src/docker/network/host-trust.ts";
 import { makeSessionAuthority } from "../../../src/docker/egress/session-authority.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
@@ -24,7 +24,7 @@ test("what the host's tools trust is one bundle, each certificate once, and no k
     "certs/1a2b3c4d.0": C,
     "certs/README": A,
   });
-  const trust = await hostTrust(
+  const trust = await readHostTrust(
     {
       NODE_EXTRA_CA_CERTS: place.at("company.pem"),
       PIP_CERT: place.at("company.pem"),
@@ -48,7 +48,7 @@ test("what is named and cannot be used is told, and the rest is there", async ()
     "empty.pem": "",
     "bad.pem": B.replaceAll(/^M.*$/gm, "AAAA"),
   });
-  const trust = await hostTrust(
+  const trust = await readHostTrust(
     {
       SSL_CERT_FILE: place.at("gone.pem"),
       PIP_CERT: place.at("empty.pem"),
@@ -66,6 +66,6 @@ test("what is named and cannot be used is told, and the rest is there", async ()
 });
 
 test("a host without a store has what Node has", async () => {
-  const trust = await hostTrust({}, []);
+  const trust = await readHostTrust({}, []);
   assert.ok((trust.pem.match(/BEGIN CERTIFICATE/g)?.length ?? 0) >= Math.min(rootCertificates.length, 20));
 });
