@@ -47,7 +47,7 @@ export interface BoxOpening {
 /** A verified box over a workspace, as the settings want it. */
 export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
   const { host, settings, workspace, runtime, watchChanges, keep, warn } = opening;
-  const network = networkFor(host, settings);
+  const network = await networkFor({ host, settings, workspace }, signal);
   const { home, state } = host.places;
   const engine = await requireEngine(host, signal);
   const maker = { engine, root: packageRoot, uid: host.uid, home, stateDir: state, onWarning: warn };

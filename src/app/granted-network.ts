@@ -1,25 +1,38 @@
 import type { Settings } from "../config/settings-schema.ts";
-import { EXIT, HarnessError } from "../core/errors.ts";
 import { isPreset, parseGrant } from "../core/grant.ts";
+import type { Grant } from "../core/network.ts";
 import type { NetworkRequest } from "../docker/network/box-network.ts";
 import type { Host } from "./host.ts";
 
-/** What boxes of these settings may reach; undefined where that is nothing, and nothing of a network is loaded then. */
-export function networkFor({ env }: Host, settings: Settings): NetworkRequest | undefined {
-  refuseUnbuilt(settings);
-  const { allow_domains } = settings;
-  if (allow_domains.length === 0) return undefined;
-  const trust = async (): Promise<string> => {
-    const { hostTrust } = await import("../docker/network/host-trust.ts");
-    return hostTrust(env);
-  };
-  return { grants: allow_domains.map((text) => parseGrant(text)), trust };
+interface GrantedFor {
+  readonly host: Host;
+  readonly settings: Pick<Settings, "allow_domains">;
+  /** Presets mean the registries that tools are set to there. */
+  readonly workspace: string;
 }
 
-/** Asked for and not there yet is refused: nothing runs behind weaker walls than it was told to. */
-export function refuseUnbuilt({ allow_domains }: Pick<Settings, "allow_domains">): void {
-  const preset = allow_domains.find(isPreset);
-  if (preset === undefined) return;
-  const message = `the preset ${preset}: not built yet in this version`;
-  throw new HarnessError(EXIT.usage, message, "name the hosts: --allow-domain registry.example.org");
+/** What boxes of these settings may reach; undefined where that is nothing, and nothing of a network is loaded then. */
+export async function networkFor(
+  given: GrantedFor,
+  signal: AbortSignal,
+): Promise<NetworkRequest | undefined> {
+  const { host, settings } = given;
+  if (settings.allow_domains.length === 0) return undefined;
+  const trust = async (): Promise<string> => {
+    const { hostTrust } = await import("../docker/network/host-trust.ts");
+    return hostTrust(host.env);
+  };
+  return { grants: await grantsFor(given, signal), trust };
+}
+
+async function grantsFor(
+  { host: { env, uid, places }, settings: { allow_domains }, workspace }: GrantedFor,
+  signal: AbortSignal,
+): Promise<readonly Grant[]> {
+  const presets = allow_domains.filter(isPreset);
+  const named = allow_domains.filter((text) => !isPreset(text)).map((text) => parseGrant(text));
+  if (presets.length === 0) return named;
+  const { askRegistries } = await import("../docker/egress/registries.ts");
+  const found = await askRegistries({ presets, env, workspace, uid, state: places.state, signal });
+  return [...named, ...found.flatMap(({ grants }) => grants)];
 }

@@ -1,4 +1,3 @@
-import { refuseUnbuilt } from "../app/granted-network.ts";
 import type { Host } from "../app/host.ts";
 import { describeFailure, renderFailure, noteTo } from "../app/stderr-messages.ts";
 import { sessionsWorkspace } from "../app/session-access.ts";
@@ -39,7 +38,6 @@ export async function startChat(host: Host, flags: ChatFlags, earlier?: Earlier)
     const workspace = found === undefined || flags.cwd !== undefined ? given : found.info().workspace;
     await askOfProject(host, workspace, flags.quiet);
     const { settings, origins } = await configFor({ ...flags, cwd: workspace });
-    refuseUnbuilt(settings);
     return await converse({ host, settings, origins, flags, workspace, stores, found });
   } finally {
     await stores.close();

@@ -34,7 +34,7 @@ export interface GrantedNetwork {
   /** So far, by their time; of very many the first and the last. */
   readonly connections: () => readonly Connection[];
   /** From now on these count, too. */
-  readonly grant: (more: readonly Grant[]) => void;
+  readonly grant: (more: readonly Grant[]) => Promise<void>;
 }
 
 export interface ParkedHandle {

@@ -10,7 +10,6 @@ import { type CommandContext, CommandPolicy } from "../../policy/decide.ts";
 import { ruleFor } from "../../policy/remember-rule.ts";
 import type { RuleForm } from "../../policy/rule.ts";
 import type { Finished } from "../../agent/agent-run.ts";
-import { refuseUnbuilt } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
 import { workspacePolicy } from "../policy-context.ts";
 import type { Prompter } from "../prompter.ts";
@@ -40,7 +39,6 @@ export async function approve(request: ApproveRequest): Promise<Finished> {
   const parked = waitingRun(session);
   const { question, given, strict } = parked;
   const settings = settingsOf(parked);
-  refuseUnbuilt(settings);
   const workspace = await runWorkspace(session.info().workspace);
   using interrupted = interruption();
   const { signal } = interrupted;

@@ -166,6 +166,7 @@ export function parkingOf(
     things.defer(() => forget({ session, file, kind: "parked", expires }));
     const freeze = async (): Promise<void> => {
       await container.freeze();
+      await network?.leave();
       await letGoTaken(maker.stateDir, session, owner);
     };
     return { until: expires, freeze };

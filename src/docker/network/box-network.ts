@@ -23,7 +23,7 @@ export interface BoxNetwork {
   /** For its commands. */
   readonly env: Readonly<Record<string, string>>;
   readonly connections: () => readonly Connection[];
-  readonly grant: (more: readonly Grant[]) => void;
+  readonly grant: (more: readonly Grant[]) => Promise<void>;
   /** Closes the proxy; whoever goes on with the box opens another one in the same folder. */
   readonly leave: () => Promise<void>;
   /** Closes it and removes the folder. */
@@ -76,28 +76,37 @@ export async function reopenNetwork(
 async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwork> {
   const { trust: asked, ...options } = request;
   const [{ openEgress }, trust] = await Promise.all([import("../egress/egress-proxy.ts"), asked()]);
-  const egress = await openEgress({ ...options, folder });
+  const egress = await openEgress({ ...(trust === "" ? {} : { roots: trust }), ...options, folder });
   const leave = async (): Promise<void> => {
     await egress[Symbol.asyncDispose]();
   };
-  const bundle = egress.authority === null ? trust : `${trust.trimEnd()}\n${egress.authority}`;
-  try {
+  const written = { authority: egress.authority };
+  const write = async (): Promise<void> => {
+    const { authority } = written;
+    const bundle = authority === null ? trust : `${trust.trimEnd()}\n${authority}`;
     await Promise.all([
       put(folder, NETWORK_FILES.bundle, bundle),
       put(folder, NETWORK_FILES.trustStore, javaTrustStore(bundle)),
-      put(folder, NETWORK_FILES.apt, aptSettings()),
-    ]);
+    ]).catch(unwritten(folder));
+  };
+  try {
+    await Promise.all([write(), put(folder, NETWORK_FILES.apt, aptSettings()).catch(unwritten(folder))]);
   } catch (thrown) {
     await leave();
-    const message = `what a box needs for its network cannot be kept in ${folder}: ${reasonOf(thrown)}`;
-    throw new HarnessError(EXIT.sandbox, message, "make that folder writable, with room in it", thrown);
+    throw thrown;
   }
   const above = path.dirname(folder);
   return {
     folder,
     env: networkVariables(options.grants),
     connections: () => egress.ledger().connections,
-    grant: egress.grant,
+    grant: async (more) => {
+      egress.grant(more);
+      // Where something of it has to be looked into, the proxy has an authority from then on.
+      if (egress.authority === written.authority) return;
+      written.authority = egress.authority;
+      await write();
+    },
     leave,
     remove: async () => {
       await leave();
@@ -105,6 +114,13 @@ async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwo
     },
   };
 }
+
+const unwritten =
+  (folder: string) =>
+  (thrown: unknown): never => {
+    const message = `what a box needs for its network cannot be kept in ${folder}: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.sandbox, message, "make that folder writable, with room in it", thrown);
+  };
 
 /** Whole or not at all: commands of a box that is gone on with may be reading it. */
 async function put(folder: string, inBox: string, content: string | Buffer): Promise<void> {
