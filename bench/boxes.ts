@@ -14,7 +14,7 @@ const ROOT = path.join(import.meta.dirname, "..");
 export interface Ground extends AsyncDisposable {
   readonly engine: Engine;
   readonly image: string;
-  readonly startBox: () => Promise<OwnedBox>;
+  readonly startBox: (wanted?: Pick<BoxRequest, "network">) => Promise<OwnedBox>;
   /** A container of the same image with nothing of ours about it. */
   readonly startBare: (limits?: Pick<Docker.HostConfig, "NanoCpus">) => Promise<Docker.Container>;
 }
@@ -44,7 +44,7 @@ export async function ground(): Promise<Ground> {
   return {
     engine,
     image,
-    startBox: () => startBox(maker, request, new AbortController().signal),
+    startBox: (wanted = {}) => startBox(maker, { ...request, ...wanted }, new AbortController().signal),
     startBare: async (limits = {}) => {
       const HostConfig = { ...limits, NetworkMode: "none", Binds: [`${workspace}:${workspace}`] };
       const container = await engine.api.createContainer({ Image: image, Cmd: ["sleep", "600"], HostConfig });

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import type { ExecResult, OwnedBox } from "../src/core/ports.ts";
+import { hostTrust } from "../src/docker/network/host-trust.ts";
 import { dockerExec, ground } from "./boxes.ts";
 import { type Figure, inTurn, type Pair } from "./figure.ts";
 
@@ -68,6 +69,24 @@ async function ready(): Promise<Pair> {
   });
 }
 
+/** Against a box without one: its folder, certificates and proxy are all that comes with it. */
+async function readyWithNetwork(): Promise<Pair> {
+  await using place = await ground();
+  const [name] = ["registry.test"];
+  const grants = [{ host: name, ports: [], methods: null, private: false, origin: name }];
+  const network = { grants, trust: () => hostTrust(process.env) };
+  const started = async (wanted: { readonly network?: typeof network }): Promise<number> => {
+    const start = performance.now();
+    await using _ = await place.startBox(wanted);
+    return performance.now() - start;
+  };
+  return await inTurn(
+    21,
+    () => started({ network }),
+    () => started({}),
+  );
+}
+
 const FLOOD = 1_000_000_000;
 const MAX_GROWTH = 100 * 2 ** 20;
 
@@ -111,6 +130,7 @@ export const SANDBOX: readonly Figure[] = [
   { name: "sandbox.exec.p95", unit: "ms", hold: 2, measure: () => execAgainstHost(0.95) },
   { name: "sandbox.exec-vs-docker", unit: "ms", hold: 0.04, measure: execAgainstDocker },
   { name: "sandbox.ready", unit: "ms", hold: 1.3, measure: ready },
+  { name: "sandbox.ready-with-network", unit: "ms", hold: 1.1, measure: readyWithNetwork },
   { name: "sandbox.flood", unit: "ms", hold: 1.5, measure: flood },
   { name: "sandbox.parallel", unit: "ms", hold: 1, measure: parallel },
 ];

@@ -2,6 +2,7 @@ import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import type { Connection } from "../core/network.ts";
 import type { OwnedBox } from "../core/ports.ts";
 import { ROOT_OWNED } from "../docker/box/box-workspace.ts";
 import { startBox } from "../docker/box/start-box.ts";
@@ -42,12 +43,14 @@ export interface BoxOpening {
   /** It goes on in the box that waits frozen for the session, and was to be kept until then. */
   readonly takesUp?: number | undefined;
   readonly warn: (text: string) => void;
+  /** What its commands reached, and were refused. */
+  readonly onConnection?: (connection: Connection) => void;
 }
 
 /** A verified box over a workspace, as the settings want it. */
 export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
   const { host, settings, workspace, runtime, watchChanges, keep, warn } = opening;
-  const network = await networkFor({ host, settings, workspace }, signal);
+  const network = await networkFor({ ...opening, onConnection: opening.onConnection }, signal);
   const { home, state } = host.places;
   const engine = await requireEngine(host, signal);
   const maker = { engine, root: packageRoot, uid: host.uid, home, stateDir: state, onWarning: warn };

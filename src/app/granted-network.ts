@@ -1,6 +1,6 @@
 import type { Settings } from "../config/settings-schema.ts";
 import { isPreset, parseGrant } from "../core/grant.ts";
-import type { Grant } from "../core/network.ts";
+import type { Connection, Grant } from "../core/network.ts";
 import type { NetworkRequest } from "../docker/network/box-network.ts";
 import type { Host } from "./host.ts";
 
@@ -9,6 +9,7 @@ interface GrantedFor {
   readonly settings: Pick<Settings, "allow_domains">;
   /** Presets mean the registries that tools are set to there. */
   readonly workspace: string;
+  readonly onConnection?: ((connection: Connection) => void) | undefined;
 }
 
 /** What boxes of these settings may reach; undefined where that is nothing, and nothing of a network is loaded then. */
@@ -22,7 +23,9 @@ export async function networkFor(
     const { hostTrust } = await import("../docker/network/host-trust.ts");
     return hostTrust(host.env);
   };
-  return { grants: await grantsFor(given, signal), trust };
+  const { onConnection } = given;
+  const told = onConnection === undefined ? {} : { onConnection };
+  return { grants: await grantsFor(given, signal), trust, ...told };
 }
 
 async function grantsFor(

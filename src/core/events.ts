@@ -286,6 +286,16 @@ export const eventForm = z.discriminatedUnion("type", [
       .exactOptional()
       .describe("What the project brings that is not trusted, and so counts only where it tightens."),
   }),
+  event("connection", "A connection of the box was refused, or has ended.", {
+    host: text.describe("As it was asked for; empty where it could not be read."),
+    port: count,
+    method: text.nullable().describe("Null where it was passed on as it was."),
+    verdict: z.enum(["allowed", "denied"]),
+    rule: text,
+    reason: text.describe("With what would grant it, where it was refused."),
+    up: count.describe("Bytes towards the host."),
+    down: count.describe("Bytes back."),
+  }),
   event("compaction", "The conversation is made shorter, because it fills the model's window.", {
     status: z.enum(["pruned", "started", "succeeded", "failed"]),
     trigger: z.enum(["pressure", "manual", "refused"]),

@@ -6,6 +6,7 @@ import { targetOf } from "./tty/call-lines.ts";
 import type {
   CallReport,
   HostTried,
+  Reached,
   Remark,
   Report,
   RunEnd,
@@ -45,6 +46,7 @@ class RunBuilder {
   readonly #turns: { readonly turn: number; readonly at: number; readonly steps: Step[] }[];
   readonly #calls = new Map<string, Mutable<CallReport>>();
   readonly #all: CallReport[] = [];
+  readonly #network = new Map<string, Reached>();
   #last: number;
   #intent: string | null = null;
   #end: Of<"run.finished"> | undefined;
@@ -77,6 +79,9 @@ class RunBuilder {
       case "call.ended":
         this.#call(at, event);
         return;
+      case "connection":
+        this.#reached(event);
+        return;
       default:
     }
     const remark = remarkOf(event);
@@ -100,6 +105,7 @@ class RunBuilder {
       refusals: this.#end?.denials ?? this.#all.flatMap(deniedIn),
       limits: this.#limits(),
       hosts: this.#all.flatMap(hostsIn),
+      network: [...this.#network.values()],
     };
   }
 
@@ -121,6 +127,13 @@ class RunBuilder {
       const { kind, cause, text, full, ms, exit_code = null } = event;
       known.end = { kind, cause, text, full, ms, exit_code };
     }
+  }
+
+  #reached({ host, port, verdict, rule, reason, up, down }: Of<"connection">): void {
+    const key = JSON.stringify([host, port, verdict, rule]);
+    const { times = 0, up: sent = 0, down: received = 0 } = this.#network.get(key) ?? {};
+    const all = { times: times + 1, up: sent + up, down: received + down };
+    this.#network.set(key, { host, port, verdict, rule, reason, ...all });
   }
 
   #push(step: Step): void {

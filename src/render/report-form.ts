@@ -1,4 +1,5 @@
 import type { AuditVerdict } from "../core/audit.ts";
+import { formatSize } from "../core/bounds.ts";
 import type { Mode } from "../core/decision.ts";
 import type { AgentEvent, Denial, RunStatus } from "../core/events.ts";
 import type { Usage } from "../core/messages.ts";
@@ -35,6 +36,8 @@ export interface RunReport {
   readonly refusals: readonly Denial[];
   readonly limits: readonly string[];
   readonly hosts: readonly HostTried[];
+  /** What the box reached, and was refused. */
+  readonly network: readonly Reached[];
 }
 
 export type RunEnd = Own<
@@ -42,6 +45,14 @@ export type RunEnd = Own<
   "status" | "exit_code" | "reason" | "answer" | "turns" | "tool_calls" | "usage" | "changes" | "handoff"
 > &
   Required<Own<"run.finished", "quarantined" | "quarantined_total" | "commits" | "commits_total" | "staged">>;
+
+/** All connections to one host with one outcome. */
+export interface Reached extends Own<
+  "connection",
+  "host" | "port" | "verdict" | "rule" | "reason" | "up" | "down"
+> {
+  readonly times: number;
+}
 
 export interface HostTried {
   readonly host: string;
@@ -175,6 +186,24 @@ export function besideWords(end: RunEnd): {
       ...(staged.length === 0 ? [] : [`staged, and the host obeys it: ${staged.join(", ")}`]),
     ],
     looks: handoff.map(({ path, tier, reason }) => `${tier === "dangerous" ? "!" : "?"} ${path}: ${reason}`),
+  };
+}
+
+/** One line for each host that was reached, and for each that was refused. */
+export function networkWords(network: readonly Reached[]): {
+  readonly reached: readonly string[];
+  readonly refused: readonly string[];
+} {
+  const place = ({ host, port }: Reached): string =>
+    host === "" ? "a host that could not be read" : `${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const of = (verdict: Reached["verdict"]): readonly Reached[] =>
+    network.filter((each) => each.verdict === verdict);
+  return {
+    reached: of("allowed").map(
+      (each) =>
+        `${place(each)}: ${counted(each.times, "connection")}, ${formatSize(each.up)} sent, ${formatSize(each.down)} received`,
+    ),
+    refused: of("denied").map((each) => `${place(each)}: ${counted(each.times, "time")}: ${each.reason}`),
   };
 }
 

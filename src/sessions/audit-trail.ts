@@ -48,6 +48,7 @@ export class AuditTrail {
       case "call.parked":
       case "approval":
       case "check.started":
+      case "connection":
       case "notice":
       case "compaction":
       case "rolled_back":

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { EventBody } from "../../src/core/events.ts";
 import { reportOf } from "../../src/render/build-report.ts";
+import { reportPage } from "../../src/render/html-page.ts";
 import { callsOf } from "../../src/render/report-form.ts";
 import { reportText } from "../../src/render/tty/report-text.ts";
 import { fakeTerminal } from "../fakes/terminal.ts";
@@ -174,4 +175,53 @@ test("nothing of others acts on the terminal", () => {
     { session: { ...INFO, title: bad, workspace: bad, model: bad, started: BEGUN } },
   );
   assert.doesNotMatch(textOf(report), /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202A-\u202E]/);
+});
+
+const connection = (more: Partial<Extract<EventBody, { type: "connection" }>>): EventBody => ({
+  type: "connection",
+  host: "registry.test",
+  port: 443,
+  method: null,
+  verdict: "allowed",
+  rule: "granted",
+  reason: "",
+  up: 600,
+  down: 2_000_000,
+  ...more,
+});
+
+test("what the box reached and was refused is told by host, and summed up", () => {
+  const refused = {
+    verdict: "denied",
+    rule: "not-granted",
+    reason: "the host a.test is not granted",
+  } as const;
+  const report = reportFrom([
+    started("Install it"),
+    connection({}),
+    connection({ method: "GET" }),
+    connection({ ...refused, host: "a.test", up: 0, down: 0 }),
+    connection({ ...refused, host: "", port: 0, rule: "authority", reason: "no host", up: 0, down: 0 }),
+    finished({}),
+  ]);
+  const [run] = report.runs;
+  assert.deepEqual(
+    run?.network.map(({ host, times, up, down }) => [host, times, up, down]),
+    [
+      ["registry.test", 2, 1200, 4_000_000],
+      ["a.test", 1, 0, 0],
+      ["", 1, 0, 0],
+    ],
+  );
+  const text = textOf(report, 200);
+  assert.match(
+    text,
+    /network: reached\n {2}registry\.test:443: 2 connections, [^\n]* sent, [^\n]* received\n/,
+  );
+  assert.match(text, /network: refused\n {2}a\.test:443: 1 time: the host a\.test is not granted\n/);
+  assert.match(text, /a host that could not be read: 1 time: no host\n/);
+  const page = reportPage(report);
+  assert.match(page, /<h2>Network<\/h2>[^]*Reached \(1\)[^]*registry\.test:443[^]*Refused \(2\)[^]*a\.test/);
+  assert.doesNotMatch(reportPage(reportFrom(USUAL)), /<h2>Network/);
+  assert.doesNotMatch(textOf(reportFrom(USUAL)), /network: /);
 });

@@ -3,6 +3,7 @@ import { changesIn, handoffIn, NO_CHANGES } from "../../agent/run-changes.ts";
 import { type BoxLog, EMPTY_LOG } from "../../core/box-log.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { EventBody } from "../../core/events.ts";
+import type { Connection } from "../../core/network.ts";
 import type { Box, OwnedBox, ParkedHandle } from "../../core/ports.ts";
 
 /** A box that starts when it is first wanted, and is the same from then on. */
@@ -112,6 +113,12 @@ export function lazyBox(
 
 const lostBox = (reason: string, remedy: string): HarnessError =>
   new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, remedy);
+
+/** A line of the proxy's ledger; when it was is with the event. */
+export const connectionEvent = (connection: Connection): EventBody => {
+  const { host, port, method, verdict, rule, reason, up, down } = connection;
+  return { type: "connection", host, port, method, verdict, rule, reason, up, down };
+};
 
 export const readyEvent = (ms: number, { image }: OwnedBox): EventBody => ({
   type: "box.ready",

@@ -14,7 +14,8 @@ import { denialsOf, NEW_BOX, type Outcome, outcomeOf, SAME_BOX } from "../../age
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, type ExitCode, Interrupted } from "../../core/errors.ts";
-import type { EventBody, Intent, RunStatus } from "../../core/events.ts";
+import type { Emit, EventBody, Intent, RunStatus } from "../../core/events.ts";
+import type { Connection } from "../../core/network.ts";
 import type { Index } from "../../core/ports.ts";
 import {
   type Parked,
@@ -43,7 +44,7 @@ import {
   type WaitingSink,
   waitingSink,
 } from "./event-sink.ts";
-import { boxChanges, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
+import { boxChanges, connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
 import { briefingFrom, sessionPrompt } from "./session-prompt.ts";
 import { sessionState } from "./session-state.ts";
 
@@ -72,7 +73,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   if (parkedRun === undefined) await begin(given, sink);
   // Until the box is gone: what it was told to do may write to the last.
   await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
-  await using box = boxFor(given, (ms, ready) => sink.emit(readyEvent(ms, ready)));
+  await using box = boxFor(given, sink.emit);
   const { gate, note } = await answerFor(flags["output-schema"]);
   const said = await claimed(parkedRun, box, signal);
   if (said !== undefined) sink.begin([startedEvent({ ...given, task: given.prompt }), said.event]);
@@ -249,10 +250,7 @@ const indexFor = (
   });
 
 /** The box of a run: kept where the run is parked, and the kept one where it goes on. */
-function boxFor(
-  { host, settings, session, workspace, flags, parkedRun }: RunInput,
-  onReady: Parameters<typeof lazyBox>[1],
-): LazyBox {
+function boxFor({ host, settings, session, workspace, flags, parkedRun }: RunInput, emit: Emit): LazyBox {
   const warn = noteTo(flags.quiet);
   return lazyBox(
     async (signal) => {
@@ -266,10 +264,11 @@ function boxFor(
         keep: session.id,
         parks: true,
         takesUp: parkedRun?.parked.kept,
+        onConnection: (connection: Connection) => emit(connectionEvent(connection)),
       };
       return openBoxFor({ ...opening, warn }, signal);
     },
-    onReady,
+    (ms, ready) => emit(readyEvent(ms, ready)),
     { warn },
   );
 }

@@ -10,6 +10,7 @@ import {
   counted,
   endWords,
   momentWords,
+  networkWords,
   type Report,
   type RunReport,
   statusWords,
@@ -56,6 +57,9 @@ function runText(run: RunReport, name: string, page: Page): void {
     run.hosts.map(({ host, ran }) => `${host}: the call was ${ran ? "run" : "refused"}`),
     page,
   );
+  const { reached, refused } = networkWords(run.network);
+  listText("network: reached", firstOf(reached), page);
+  listText("network: refused", firstOf(refused), page);
   endText(run, page);
 }
 

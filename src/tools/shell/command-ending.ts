@@ -54,11 +54,20 @@ interface Met {
   readonly reason: string;
 }
 
-function causeOf({ cause, reason, blocked }: ExecResult, output: string): Met {
+function causeOf({ cause, reason, blocked, blocked_connections: refused }: ExecResult, output: string): Met {
   if (cause !== "program") return { cause, reason };
+  const [way] = refused ?? [];
+  if (way !== undefined && blocked.length === 0 && tellsOf(way.host, output))
+    return { cause: "network", reason: `the box was refused a connection: ${way.reason}` };
   const sign = blocked.length > 0 ? undefined : signOf(output);
   return sign ?? { cause, reason: reason.startsWith("exit code ") ? "" : reason };
 }
+
+/** Programs also ask for what they do well without: only what they complain of is why they failed. */
+const tellsOf = (host: string, output: string): boolean => {
+  const end = output.slice(-LOOKED_AT);
+  return (host !== "" && end.includes(host)) || /\b403\b|\bproxy\b/i.test(end);
+};
 
 const isAdvised = (cause: Cause | null): cause is Exclude<Cause, "program" | "policy" | "user"> =>
   cause !== null && cause in ADVICE;
@@ -85,8 +94,15 @@ function endLine({ exit_code, duration_ms }: ExecResult, { cause, reason }: Met)
   }
 }
 
-function sideLines({ leftovers, blocked, quarantined }: ExecResult, cause: Cause | null): readonly string[] {
+function sideLines(
+  { leftovers, blocked, quarantined, blocked_connections: refused = [] }: ExecResult,
+  cause: Cause | null,
+): readonly string[] {
   const lines: string[] = [];
+  // The first one is the cause itself, where it is one.
+  const ways = [...new Set(refused.map(({ reason }) => reason))].slice(cause === "network" ? 1 : 0);
+  for (const way of ways.slice(0, MAX_PATHS)) lines.push(`[no connection: ${way}]`);
+  if (ways.length > MAX_PATHS) lines.push(`[and ${ways.length - MAX_PATHS} more hosts were refused]`);
   if (blocked.length > 0 && cause !== "filesystem")
     lines.push(`[protected, not written: ${listed(blocked)}]`);
   if (quarantined.length > 0)

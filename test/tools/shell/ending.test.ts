@@ -18,6 +18,14 @@ const DONE: ExecResult = {
   peak: { memory_bytes: 1, pids: 1 },
 };
 const FAILED: ExecResult = { ...DONE, exit_code: 3, cause: "program", reason: "exit code 3" };
+const WAY = {
+  host: "a.test",
+  port: 443,
+  method: null,
+  rule: "not-granted",
+  reason: "the host a.test is not granted",
+  times: 1,
+};
 
 const CASES: readonly (readonly [string, Partial<ExecResult>, string, readonly string[]])[] = [
   ["failed program", FAILED, "", ["[exit 3, 1.2 s]"]],
@@ -65,6 +73,25 @@ const CASES: readonly (readonly [string, Partial<ExecResult>, string, readonly s
     "",
     ["[moved out of the workspace, as the host would obey it: a, b, c, d, e and 1 more]"],
   ],
+  [
+    "failed network",
+    {
+      ...FAILED,
+      blocked_connections: [WAY, { ...WAY, host: "b.test", reason: "the host b.test is not granted" }],
+    },
+    "curl: (56) CONNECT tunnel failed, response 403",
+    [
+      "[no connection: the host b.test is not granted]",
+      "[exit 3, 1.2 s, network: the box was refused a connection: the host a.test is not granted]",
+    ],
+  ],
+  [
+    "failed program",
+    { ...FAILED, blocked_connections: [WAY] },
+    "1 test failed",
+    ["[no connection: the host a.test is not granted]", "[exit 3, 1.2 s]"],
+  ],
+  ["ok null", { blocked_connections: [WAY, WAY] }, "", ["[no connection: the host a.test is not granted]"]],
   ["ok null", {}, "curl: (6) Could not resolve host: a", []],
 ];
 
